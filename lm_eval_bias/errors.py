@@ -1,0 +1,20 @@
+"""Errors that are reported in one line with exit status 2."""
+
+from __future__ import annotations
+
+import difflib
+from collections.abc import Iterable
+
+
+class BiasError(ValueError):
+    """Bad usage, bad input or data that cannot be had: one line that says what, where and what to do."""
+
+
+def did_you_mean(name: str, known: Iterable[str]) -> str:
+    """`` Did you mean x, y?`` for the closest known names, or an empty string.
+
+    >>> did_you_mean("occugneder", ["occugender", "gg_bbq"])
+    ' Did you mean occugender?'
+    """
+    close = difflib.get_close_matches(name, list(known), n=3)
+    return f" Did you mean {', '.join(close)}?" if close else ""
