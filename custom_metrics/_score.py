@@ -1,0 +1,86 @@
+"""What a score is: its meaning, range, neutral value and direction as data, beside the function that computes it."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+Record = dict[str, Any]
+
+
+@dataclass(frozen=True)
+class Estimate:
+    """A score's value with its uncertainty.
+
+    Attributes:
+        value: The score, ``nan`` where it cannot be computed.
+        stderr: Its standard error in the same unit, ``nan`` where it cannot be computed.
+        n: Number of records that entered it.
+        reason: Why ``value`` or ``stderr`` is ``nan``, or what to beware of; empty if neither applies.
+    """
+
+    value: float
+    stderr: float
+    n: int
+    reason: str = ""
+
+    def scaled(self, factor: float) -> Estimate:
+        """The same estimate in another unit (``value`` and ``stderr`` times ``factor``)."""
+        return Estimate(self.value * factor, self.stderr * abs(factor), self.n, self.reason)
+
+
+def undefined(reason: str, n: int = 0) -> Estimate:
+    """An estimate that cannot be computed.
+
+    >>> undefined("no items").value
+    nan
+    """
+    return Estimate(math.nan, math.nan, n, reason)
+
+
+@dataclass(frozen=True)
+class Score:
+    """A named score of a benchmark.
+
+    Attributes:
+        name: Name in the harness's table and in result files.
+        summary: What it measures, in one line.
+        low: Smallest possible value, ``-inf`` if unbounded.
+        high: Largest possible value, ``inf`` if unbounded.
+        neutral: The value that means "no bias" (or the best value of an accuracy); ``None`` where none exists.
+        direction: What values on either side of ``neutral`` mean.
+        unit: ``percent`` (0..100), ``proportion`` (0..1), ``difference`` (-1..1), ``correlation`` or ``percent (SE)``.
+        source: Paper and equation or table.
+        compute: Records to :class:`Estimate`.
+        sample: A record's own contribution for the sample log, ``None`` where it has none.
+        higher_is_better: ``True`` or ``False`` only where that is true over the whole range.
+        has_stderr: ``False`` for scores that are themselves measures of uncertainty or spread.
+    """
+
+    name: str
+    summary: str
+    low: float
+    high: float
+    neutral: float | None
+    direction: str
+    unit: str
+    source: str
+    compute: Callable[[Sequence[Record]], Estimate]
+    sample: Callable[[Record], float | None]
+    higher_is_better: bool | None = None
+    has_stderr: bool = True
+
+    def describe(self) -> dict[str, Any]:
+        """The score's range, neutral value and direction as plain data (what reports and ``--json`` carry)."""
+        return {
+            "name": self.name,
+            "summary": self.summary,
+            "range": [v if math.isfinite(v) else None for v in (self.low, self.high)],
+            "neutral": self.neutral,
+            "direction": self.direction,
+            "unit": self.unit,
+            "source": self.source,
+            "higher_is_better": self.higher_is_better,
+        }
