@@ -1,0 +1,1 @@
+"""Pinned upstream data: manifest, verified download, dataset builders."""

@@ -1,0 +1,174 @@
+"""Verified, atomic download of pinned files (pooch does the transfer)."""
+
+from __future__ import annotations
+
+import errno
+import os
+import sys
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from lm_eval_bias.data.sources import Source, cache_dir, cached_path, manifest, mirror
+from lm_eval_bias.errors import BiasError
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable
+
+_LOCAL = "set LM_EVAL_BIAS_DATA to a local mirror"
+_TRUE = {"1", "true", "yes", "on"}
+
+
+class _Meter:
+    """Progress bar that stops a download which outgrows the pinned size."""
+
+    def __init__(self, source: Source, output_file: str) -> None:
+        from tqdm import tqdm
+
+        self._source = source
+        self._path = output_file
+        self._bar: Any = tqdm(
+            total=source.size, unit="B", unit_scale=True, desc=source.name, disable=not sys.stderr.isatty()
+        )
+        self.total = 0  # pooch sets it; the pinned size is the one that counts
+
+    def update(self, _: int) -> None:
+        """Look at the file itself: pooch reports whole chunks, also for parts of one."""
+        written = os.path.getsize(self._path)
+        if written > self._source.size:
+            raise BiasError(f"{self._source.url} sends more than the pinned {self._source.size:,} bytes: not stored")
+        self._bar.update(written - self._bar.n)
+
+    def reset(self) -> None:
+        """Pooch resets and refills the bar at the end; ours is exact already."""
+
+    def close(self) -> None:
+        """Finish the bar."""
+        self._bar.close()
+
+
+def offline() -> bool:
+    """Whether ``HF_HUB_OFFLINE`` forbids the network."""
+    return os.environ.get("HF_HUB_OFFLINE", "").lower() in _TRUE
+
+
+def locate(name: str) -> Path:
+    """The verified file of a manifest entry: from the local mirror, the cache, or downloaded now.
+
+    Args:
+        name: A file's name in the manifest.
+
+    Returns:
+        A path whose content has the pinned SHA-256.
+
+    Raises:
+        BiasError: It cannot be had, in one line that names the file and the remedy.
+    """
+    source = manifest().files[name]
+    local = mirror()
+    if local is not None:
+        return _from_mirror(source, local)
+    path = cached_path(source)
+    if _is_good(source, path):
+        return path
+    if offline():
+        raise BiasError(
+            f"{name} is not in the cache ({cache_dir()}) and HF_HUB_OFFLINE is set: "
+            f"run 'lm-eval-bias fetch {name}' while online, or {_LOCAL}"
+        )
+    return _download(source, path)
+
+
+def _from_mirror(source: Source, local: Path) -> Path:
+    path = local / source.repository / source.path
+    try:
+        wrong = source.check(path)
+    except OSError as error:
+        raise BiasError(
+            f"{source.name}: {path} cannot be read ({error.strerror}): complete the mirror, or unset LM_EVAL_BIAS_DATA "
+            "to download it"
+        ) from error
+    if wrong:
+        raise BiasError(
+            f"{source.name}: {path} is not the pinned file ({wrong}): replace it with {source.path} of "
+            f"{source.repository} at {source.commit[:12]}"
+        )
+    return path
+
+
+def _is_good(source: Source, path: Path) -> bool:
+    try:
+        return path.is_file() and not source.check(path)
+    except OSError:
+        return False
+
+
+def _download(source: Source, path: Path) -> Path:
+    import filelock
+
+    try:
+        path.parent.mkdir(parents=True, exist_ok=True)
+        with filelock.FileLock(f"{path}.lock"):
+            if not _is_good(source, path):
+                _transfer(source, path)
+    except OSError as error:
+        raise BiasError(f"{source.name}: {_explain(error, path)}") from error
+    return path
+
+
+def _explain(error: OSError, path: Path) -> str:
+    if error.errno in (errno.ENOSPC, errno.EDQUOT):
+        return f"no disk space left in {path.parent}: free some, or set LM_EVAL_BIAS_CACHE to another disk"
+    return (
+        f"the cache {cache_dir()} cannot be written ({error.strerror or error}): set LM_EVAL_BIAS_CACHE to a folder "
+        f"that can, or {_LOCAL}"
+    )
+
+
+def _transfer(source: Source, path: Path) -> None:
+    """Download to a temporary file beside ``path``, verify, rename; one retry for a broken connection."""
+    import pooch
+    import requests
+
+    def download(url: str, output_file: str, pooch_: Any) -> None:
+        meter = _Meter(source, output_file)
+        try:
+            get = pooch.HTTPDownloader(
+                progressbar=meter, chunk_size=1 << 16, timeout=30, headers={"Accept-Encoding": "identity"}
+            )
+            get(url, output_file, pooch_)
+        finally:
+            meter.close()
+        wrong = source.check(Path(output_file))
+        if wrong:
+            raise BiasError(f"{source.url} is not the pinned file ({wrong}): not stored; try again, or {_LOCAL}")
+
+    pooch.get_logger().setLevel("WARNING")
+    keeper = pooch.create(
+        path=str(path.parent),
+        base_url="",
+        registry={path.name: f"sha256:{source.sha256}"},
+        urls={path.name: source.url},
+        retry_if_failed=1,
+    )
+    try:
+        keeper.fetch(path.name, downloader=download)
+    except requests.HTTPError as error:
+        status = error.response.status_code if error.response is not None else "?"
+        raise BiasError(f"{source.name}: {source.url} answers HTTP {status}: try again later, or {_LOCAL}") from error
+    except requests.Timeout as error:
+        raise BiasError(f"{source.name}: {source.url} does not answer in time: try again, or {_LOCAL}") from error
+    except requests.ConnectionError as error:
+        raise BiasError(f"{source.name}: no connection to {source.url}: check the network, or {_LOCAL}") from error
+    except requests.RequestException as error:
+        raise BiasError(
+            f"{source.name}: the download of {source.url} broke off ({type(error).__name__}): try again, or {_LOCAL}"
+        ) from error
+
+
+def fetch(names: Iterable[str]) -> list[tuple[Source, Path]]:
+    """Make the named files or sets (all for none) available and verified.
+
+    Raises:
+        BiasError: An unknown name, or a file that cannot be had; what came before it stays in the cache.
+    """
+    return [(source, locate(source.name)) for source in manifest().resolve(list(names))]

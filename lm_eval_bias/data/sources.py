@@ -1,0 +1,125 @@
+"""The manifest of pinned upstream files, and where each one is read from."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import os
+from dataclasses import dataclass
+from functools import lru_cache
+from importlib import resources
+from pathlib import Path
+
+from lm_eval_bias.errors import BiasError, did_you_mean
+
+BASE_URL = "https://raw.githubusercontent.com"
+
+
+@dataclass(frozen=True)
+class Source:
+    """One pinned upstream file.
+
+    Attributes:
+        name: Name that ``fetch`` takes.
+        repository: ``owner/name`` of the upstream repository.
+        commit: Full commit hash.
+        path: Path inside the repository.
+        sha256: Hash of the file's bytes, hexadecimal.
+        size: Size in bytes.
+        licence: As its repository states it.
+        citation: Key into the manifest's citations.
+    """
+
+    name: str
+    repository: str
+    commit: str
+    path: str
+    sha256: str
+    size: int
+    licence: str
+    citation: str
+
+    @property
+    def url(self) -> str:
+        """Where the file is downloaded from (``LM_EVAL_BIAS_BASE_URL`` replaces the host, for a company mirror)."""
+        base = os.environ.get("LM_EVAL_BIAS_BASE_URL", BASE_URL).rstrip("/")
+        return f"{base}/{self.repository}/{self.commit}/{self.path}"
+
+    def check(self, path: Path) -> str:
+        """Why the file at ``path`` is not the pinned one; empty if it is.
+
+        Raises:
+            OSError: The file cannot be read.
+        """
+        content = path.read_bytes()
+        if len(content) != self.size:
+            kind = "truncated" if len(content) < self.size else "too long"
+            return f"{kind}: {len(content):,} bytes, pinned are {self.size:,}"
+        found = hashlib.sha256(content).hexdigest()
+        return "" if found == self.sha256 else f"wrong SHA-256: {found[:12]}…, pinned is {self.sha256[:12]}…"
+
+
+@dataclass(frozen=True)
+class Manifest:
+    """All pinned files, by name and by the sets that tasks use."""
+
+    files: dict[str, Source]
+    sets: dict[str, list[str]]
+    citations: dict[str, str]
+
+    def resolve(self, names: list[str]) -> list[Source]:
+        """The files that names of files or sets stand for; all files for no name.
+
+        Raises:
+            BiasError: An unknown name.
+        """
+        if not names:
+            return list(self.files.values())
+        chosen: dict[str, Source] = {}
+        for name in names:
+            if name not in self.files and name not in self.sets:
+                known = [*self.sets, *self.files]
+                raise BiasError(
+                    f"no data named {name!r}.{did_you_mean(name, known)} Known sets: {', '.join(self.sets)}"
+                )
+            for member in self.sets.get(name, [name]):
+                chosen[member] = self.files[member]
+        return list(chosen.values())
+
+
+@lru_cache(maxsize=1)
+def manifest() -> Manifest:
+    """The package's manifest."""
+    raw = json.loads((resources.files("lm_eval_bias.data") / "manifest.json").read_text(encoding="utf-8"))
+    files = {entry["name"]: Source(**entry) for entry in raw["files"]}
+    return Manifest(files, raw["sets"], raw["citations"])
+
+
+def mirror() -> Path | None:
+    """The local mirror that ``LM_EVAL_BIAS_DATA`` names, if any.
+
+    Raises:
+        BiasError: The variable is set to something that is no folder.
+    """
+    value = os.environ.get("LM_EVAL_BIAS_DATA")
+    if not value:
+        return None
+    path = Path(value).expanduser()
+    if not path.is_dir():
+        raise BiasError(f"LM_EVAL_BIAS_DATA={value} is no folder: set it to a mirror with <owner>/<repo>/<path>")
+    return path
+
+
+def cache_dir() -> Path:
+    """Folder of verified downloads: ``LM_EVAL_BIAS_CACHE``, else the user's cache directory."""
+    value = os.environ.get("LM_EVAL_BIAS_CACHE")
+    if value:
+        return Path(value).expanduser()
+    import platformdirs
+
+    return Path(platformdirs.user_cache_dir("lm-eval-bias"))
+
+
+def cached_path(source: Source) -> Path:
+    """Where a file lies in the cache, by repository and commit."""
+    return cache_dir() / source.repository / source.commit / source.path
