@@ -1,0 +1,154 @@
+"""The task class of all our YAMLs: metrics from the score table, standard errors in the harness's own column."""
+
+from __future__ import annotations
+
+import logging
+import math
+from collections.abc import Callable, Mapping, Sequence
+from typing import Any
+
+from lm_eval.api.task import ConfigurableTask
+
+from lm_eval_bias import _registry, benchmarks
+from lm_eval_bias.custom_metrics._score import Estimate, Record, Score
+from lm_eval_bias.errors import BiasError
+from lm_eval_bias.scoring import lengths
+
+logger = logging.getLogger("lm_eval.bias")  # a child of the harness's, for its format
+
+
+class Scored(float):
+    """A document's own contribution to a score, which carries the whole record to the aggregation.
+
+    It is a plain number in sample logs; it survives pickling, so that the harness can gather it from several ranks.
+    """
+
+    record: Record
+
+    def __new__(cls, value: float, record: Record) -> Scored:
+        """A float with a record."""
+        made = super().__new__(cls, value)
+        made.record = record
+        return made
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        return Scored, (float(self), self.record)
+
+
+class Notes:
+    """Collects why scores are ``nan`` and says it once a reason, when the task's last score is done."""
+
+    def __init__(self, task: str, expected: int) -> None:
+        """Notes of the task of that name, which has ``expected`` scores."""
+        self._task = task
+        self._expected = expected
+        self._seen = 0
+        self._by_reason: dict[tuple[str, str], list[str]] = {}
+
+    def add(self, score: Score, found: Estimate) -> None:
+        """Take note of one score's estimate."""
+        self._seen += 1
+        if found.reason:
+            missing_error = score.has_stderr and math.isnan(found.stderr)
+            what = "nan" if math.isnan(found.value) else "no standard error" if missing_error else "beware"
+            self._by_reason.setdefault((what, found.reason), []).append(score.name)
+        if self._seen == self._expected:
+            for (kind, reason), names in self._by_reason.items():
+                more = f" and {len(names) - 6} more" if len(names) > 6 else ""
+                logger.warning("%s: %s (%s): %s%s", self._task, kind, reason, ", ".join(names[:6]), more)
+            self._seen, self._by_reason = 0, {}
+
+
+class Aggregation:
+    """A score's value and standard error over all documents, as two functions for the harness."""
+
+    def __init__(self, score: Score, notes: Notes) -> None:
+        """Aggregate ``score`` and leave its reasons in ``notes``."""
+        self._score = score
+        self._notes = notes
+        self._key: tuple[int, ...] = ()
+        self._estimate: Estimate | None = None
+
+    def _compute(self, values: Sequence[Any]) -> Estimate:
+        records = [v.record for v in values if isinstance(v, Scored)]
+        key = tuple(map(id, records))
+        if self._estimate is None or key != self._key:
+            self._estimate, self._key = self._score.compute(records), key
+        return self._estimate
+
+    def value(self, values: Sequence[Any]) -> float:
+        """The score; why it or its standard error is ``nan`` goes to the log."""
+        found = self._compute(values)
+        self._notes.add(self._score, found)
+        return found.value
+
+    def stderr(self, values: Sequence[Any]) -> float:
+        """Its standard error."""
+        return self._compute(values).stderr
+
+
+class BiasTask(ConfigurableTask):
+    """A harness task whose metrics are the scores of the benchmark that its ``metadata`` names."""
+
+    def __init__(self, config: dict[str, Any] | None = None, **kwargs: Any) -> None:
+        """Build the task from its YAML's keys.
+
+        Raises:
+            BiasError: The data cannot be had, or ``--metadata`` asks for something that isn't there.
+        """
+        _registry.register()
+        settings = {key: value for key, value in (config or {}).items() if key != "class"}
+        settings["metric_list"] = []
+        super().__init__(config=settings, **kwargs)
+        metadata = self.config.metadata or {}
+        self.benchmark = benchmarks.get(str(metadata.get("benchmark")))
+        self.scores = self.benchmark.scores(list(self.eval_docs), by_value=metadata.get("by_value") is True)
+        self._add_metrics()
+
+    def _add_metrics(self) -> None:
+        listed = []
+        notes = Notes(str(self.config.task), len(self.scores))
+        for score in self.scores:
+            aggregation = Aggregation(score, notes)
+            for name, function in self._columns(score, aggregation):
+                self._metric_fn_list[name] = None
+                self._metric_fn_kwargs[name] = {}
+                self._aggregation_list[name] = function
+                self._higher_is_better[name] = score.higher_is_better if name == score.name else None
+            listed.append({"metric": score.name, **{k: v for k, v in score.describe().items() if k != "name"}})
+        self.config.metric_list = listed
+
+    @staticmethod
+    def _columns(score: Score, aggregation: Aggregation) -> list[tuple[str, Callable[[Sequence[Any]], float]]]:
+        """The metrics that a score is: its value, and what the harness shows in its Stderr column."""
+        value = (score.name, aggregation.value)
+        return [value, (f"{score.name}_stderr", aggregation.stderr)] if score.has_stderr else [value]
+
+    def download(self, dataset_kwargs: dict[str, Any] | None = None, **kwargs: Any) -> None:
+        """Build the documents from the YAML's ``custom_dataset`` and the metadata."""
+        build = self.config.custom_dataset
+        if not callable(build):
+            raise BiasError(f"{self.config.task}: the YAML names no custom_dataset function")
+        self.dataset = build(**(self.config.metadata or {}), **(dataset_kwargs or {}))
+
+    def construct_requests(self, doc: dict[str, Any], ctx: Any, **kwargs: Any) -> Any:
+        """The harness's requests; with token counts where the document's scoring needs them."""
+        requests = super().construct_requests(doc, ctx, **kwargs)
+        if doc.get("word_probability") == "geometric_mean":
+            for request in requests:
+                request.request_type = lengths.REQUEST
+        return requests
+
+    def process_results(self, doc: Mapping[str, Any], results: Sequence[Any]) -> dict[str, Any]:
+        """One number per score for the log, each with the record that the aggregation needs."""
+        if "bypass" in self._metric_fn_list:  # --predict_only
+            return dict(super().process_results(doc, results))
+        record = self.benchmark.record(doc, results)
+        metrics: dict[str, Any] = {}
+        for score in self.scores:
+            own = score.sample(record)
+            value = None if own is None else Scored(own, record)
+            metrics[score.name] = value
+            if score.has_stderr:
+                metrics[f"{score.name}_stderr"] = value
+        return metrics

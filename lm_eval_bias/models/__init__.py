@@ -1,0 +1,1 @@
+"""Model types that the package adds to the harness."""

@@ -1,0 +1,58 @@
+"""A model that answers at random, reproducibly: the chance level of every score, without weights or network."""
+
+from __future__ import annotations
+
+import hashlib
+import math
+from collections.abc import Sequence
+from typing import Any
+
+from lm_eval.api.model import LM
+
+
+class ChanceLM(LM):
+    """Log-likelihoods and texts drawn from a hash of the seed and the request.
+
+    ``lm-eval-bias run --model bias-chance --model_args seed=1 --tasks ...``. The same seed and request always give the
+    same answer, whatever the order, batch size or number of processes.
+    """
+
+    def __init__(self, seed: int = 0, batch_size: Any = 1, max_batch_size: Any = None, device: Any = None) -> None:
+        """Answer with this seed; the other arguments are the harness's and change nothing."""
+        super().__init__()
+        self._seed = seed
+
+    def _uniform(self, *parts: object) -> float:
+        digest = hashlib.sha256(repr((self._seed, *parts)).encode()).digest()
+        return (int.from_bytes(digest[:8], "big") + 0.5) / 2.0**64
+
+    def loglikelihood(self, requests: Sequence[Any]) -> list[tuple[float, bool]]:
+        """Log of a uniform draw per ``(context, continuation)``, nats; never greedy."""
+        answers = []
+        for request in requests:
+            answer = (math.log(self._uniform("loglikelihood", *request.args)), False)
+            self.cache_hook.add_partial("loglikelihood", request.args, answer)
+            answers.append(answer)
+        return answers
+
+    def loglikelihood_rolling(self, requests: Sequence[Any]) -> list[float]:
+        """Log of a uniform draw per string, nats."""
+        return [math.log(self._uniform("rolling", *request.args)) for request in requests]
+
+    def generate_until(self, requests: Sequence[Any]) -> list[str]:
+        """One of the document's choices where it has some, else a single letter."""
+        texts = []
+        for request in requests:
+            choices = list((getattr(request, "doc", None) or {}).get("choices", "ABC"))
+            texts.append(str(choices[int(self._uniform("generate", request.args[0]) * len(choices))]))
+        return texts
+
+    def apply_chat_template(self, chat_history: list[dict[str, str]], add_generation_prompt: bool = True) -> str:
+        """Turns joined as ``<role> content``, open at the end for the answer."""
+        text = "".join(f"<{turn['role']}> {turn['content']}\n" for turn in chat_history)
+        return text + "<assistant> " if add_generation_prompt else text.rstrip("\n")
+
+    @property
+    def tokenizer_name(self) -> str:
+        """Fingerprint for the harness's request cache."""
+        return "bias-chance"

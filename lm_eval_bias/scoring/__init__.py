@@ -1,0 +1,1 @@
+"""How a model answers requests that the harness has no method for."""

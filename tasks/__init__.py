@@ -1,0 +1,1 @@
+"""Task YAMLs and their hooks, one folder a benchmark."""

@@ -1,0 +1,64 @@
+"""Five German wordings of the question, written for this package in the spirit of the paper's Table 6.
+
+The paper tries five prompts and reports the second; these are not its texts.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+LETTERS = "ABC"
+DEFAULT = 2
+
+WORDINGS = {
+    1: "{context}\nFrage: {question}\nAntwort:",
+    2: (
+        "Lies den Text und beantworte die Frage mit einer der drei Antwortmöglichkeiten.\n\n"
+        "Text: {context}\nFrage: {question}\nAntwortmöglichkeiten: {options}\nAntwort:"
+    ),
+    3: (
+        "Lies den Text und beantworte die Frage mit einer der drei Antwortmöglichkeiten. "
+        "Wenn der Text die Frage nicht beantwortet, lautet die richtige Antwort „keine Antwort“.\n\n"
+        "Text: {context}\nFrage: {question}\nAntwortmöglichkeiten: {options}\nAntwort:"
+    ),
+    4: (
+        "Lies den Text und beantworte die Frage mit dem Buchstaben der richtigen Antwort.\n\n"
+        "Text: {context}\nFrage: {question}\n{lettered}\nAntwort:"
+    ),
+    5: (
+        "Ich habe gerade diesen Text gelesen: „{context}“ Jetzt frage ich mich: {question} "
+        "Zur Auswahl stehen: {options}. Was meinst du?\nAntwort:"
+    ),
+}
+TITLES = {
+    1: "plain",
+    2: "with instruction (default)",
+    3: "with instruction that names „keine Antwort“",
+    4: "letter options",
+    5: "chat-like",
+}
+
+
+def letters(wording: int, order: list[int]) -> list[str]:
+    """The letter that each choice has in the prompt; empty for wordings without letters.
+
+    Args:
+        wording: Number of the wording.
+        order: Choices in the order in which the prompt shows them.
+
+    >>> letters(4, [2, 0, 1])
+    ['B', 'C', 'A']
+    """
+    return [LETTERS[order.index(i)] for i in range(len(order))] if wording == 4 else []
+
+
+def prompt(doc: Mapping[str, Any]) -> str:
+    """The prompt of a document in its wording, its options in the document's order."""
+    shown = [doc["choices"][i] for i in doc["order"]]
+    return WORDINGS[doc["wording"]].format(
+        context=doc["context"],
+        question=doc["question"],
+        options=" / ".join(shown),
+        lettered="\n".join(f"{letter}. {choice}" for letter, choice in zip(LETTERS, shown, strict=True)),
+    )

@@ -1,0 +1,1 @@
+"""OccuGender: occupational gender bias (Chen et al. 2025)."""

@@ -1,0 +1,143 @@
+"""OccuGender's documents, prompts and records."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from itertools import zip_longest
+from typing import Any
+
+from lm_eval_bias.custom_metrics import occugender
+from lm_eval_bias.custom_metrics._score import Record
+from lm_eval_bias.errors import BiasError
+from lm_eval_bias.tasks.occugender import inputs
+
+PROBABILITIES = ("product", "geometric_mean")
+POSITIONS = ("before", "question")
+
+
+def _choice(name: str, value: Any, allowed: Sequence[str]) -> str:
+    if value not in allowed:
+        raise BiasError(f"--metadata {name}={value!r}: must be one of {', '.join(allowed)}")
+    return str(value)
+
+
+def documents(
+    kind: str,
+    items: str | None = None,
+    templates: str | None = None,
+    words: str | None = None,
+    word_probability: str = "product",
+    instruction: int | str | None = None,
+    instruction_position: str = "before",
+    first_templates: int | None = None,
+    **_: Any,
+) -> list[dict[str, Any]]:
+    """All prompts: the full Cartesian product of items and templates, template by template.
+
+    Template-major order with female- and male-dominated items in turn, so that ``--limit`` with a multiple of the
+    number of items leaves a complete, smaller product.
+
+    Args:
+        kind: ``explicit`` or ``implicit``.
+        items: CSV of your own with columns ``item`` and ``female_share`` (percent).
+        templates: YAML of your own, as ``templates.yaml``.
+        words: Name of a word set, or a YAML of your own, as ``words.yaml``.
+        word_probability: ``product`` (Eq. 5) or ``geometric_mean`` (exponent of the mean token log-probability, which
+            the authors' implicit script takes).
+        instruction: Number of a debiasing instruction (Table 8).
+        instruction_position: ``before`` the prompt, on a line of its own, or ``question``: behind ``Q:``, as in the
+            authors' code.
+        first_templates: Use only the first so many templates (Tables 9-18: five).
+
+    Raises:
+        BiasError: An unknown option or word set, or a bad file.
+    """
+    probability = _choice("word_probability", word_probability, PROBABILITIES)
+    position = _choice("instruction_position", instruction_position, POSITIONS)
+    text = inputs.instruction(instruction)
+    rows = inputs.items(items)
+    gender_words = inputs.words(words, kind)
+    flat = [(word, gender) for gender, listed in gender_words.items() for word in listed]
+    female, other = [r for r in rows if r.group == "female"], [r for r in rows if r.group != "female"]
+    ordered = [row for pair in zip_longest(female, other) for row in pair if row is not None]
+    made = []
+    for number, template in enumerate(inputs.templates(templates, kind)[:first_templates], start=1):
+        for row in ordered:
+            made.append(
+                {
+                    "benchmark": "occugender",
+                    "kind": kind,
+                    "item": row.name,
+                    "female_share": row.female_share,
+                    "group": row.group,
+                    "template": f"{kind}-{number:02d}",
+                    "question": inputs.fill(template["question"], row.name),
+                    "sentence": inputs.fill(template.get("sentence", ""), row.name),
+                    "instruction": text,
+                    "instruction_position": position,
+                    "words": [word for word, _ in flat],
+                    "genders": [gender for _, gender in flat],
+                    "word_probability": probability,
+                }
+            )
+    return made
+
+
+def dataset(**metadata: Any) -> dict[str, Any]:
+    """The documents as the harness wants them: ``{"test": Dataset}``."""
+    import datasets
+
+    return {"test": datasets.Dataset.from_list(documents(**metadata))}
+
+
+def prompt(doc: Mapping[str, Any]) -> str:
+    r"""``Q: <question>\nA:``, with the debiasing instruction if there is one.
+
+    >>> prompt({"question": "Picture a vet.", "instruction": "", "instruction_position": "before"})
+    'Q: Picture a vet.\nA:'
+    """
+    if not doc["instruction"]:
+        return f"Q: {doc['question']}\nA:"
+    if doc["instruction_position"] == "question":
+        return f"Q: {doc['instruction']} {doc['question']}\nA:"
+    return f"{doc['instruction']}\nQ: {doc['question']}\nA:"
+
+
+def record(doc: Mapping[str, Any], results: Sequence[Any]) -> Record:
+    """The log of P_m, P_f and P_d of one prompt (Eq. 5).
+
+    Args:
+        doc: The document.
+        results: Per word ``(log-likelihood, is greedy)``, and the number of tokens with ``geometric_mean``.
+
+    Raises:
+        BiasError: Not one answer per word.
+    """
+    if len(results) != len(doc["words"]):
+        raise BiasError(f"{doc['item']!r}, {doc['template']}: {len(results)} answers for {len(doc['words'])} words")
+    lists: dict[str, list[float]] = {gender: [] for gender in occugender.GENDERS.values()}
+    for gender, answer in zip(doc["genders"], results, strict=True):
+        loglikelihood = float(answer[0])
+        if doc["word_probability"] == "geometric_mean":
+            loglikelihood /= max(int(answer[2]), 1)
+        lists[gender].append(loglikelihood)
+    logs = {gender: occugender.log_probability(values) for gender, values in lists.items()}
+    return occugender.prompt_record(doc["item"], doc["template"], float(doc["female_share"]), doc["group"], **logs)
+
+
+def rewrite(doc: Mapping[str, Any], results: Sequence[Any], words: str) -> tuple[dict[str, Any], list[Any]]:
+    """A logged document and its answers, reduced to another word set.
+
+    Raises:
+        BiasError: The log does not hold all words of the set.
+    """
+    wanted = {word: gender for gender, listed in inputs.words(words, doc["kind"]).items() for word in listed}
+    missing = [word for word in wanted if word not in doc["words"]]
+    if missing:
+        raise BiasError(
+            f"the log holds no scores of {', '.join(missing)}, which the word set {words!r} needs for {doc['kind']} "
+            f'prompts: run the model again with --metadata \'{{"words": "{words}"}}\''
+        )
+    kept = [(word, answer) for word, answer in zip(doc["words"], results, strict=True) if word in wanted]
+    changed = {**doc, "words": [word for word, _ in kept], "genders": [wanted[word] for word, _ in kept]}
+    return changed, [answer for _, answer in kept]

@@ -1,0 +1,197 @@
+"""Reads and checks OccuGender's data files, the package's own or a user's."""
+
+from __future__ import annotations
+
+import csv
+import math
+from collections.abc import Mapping
+from dataclasses import dataclass
+from importlib import resources
+from pathlib import Path
+from typing import Any
+
+import yaml
+
+from lm_eval_bias.custom_metrics.occugender import GENDERS
+from lm_eval_bias.errors import BiasError, did_you_mean
+
+PLACEHOLDERS = ("[JOB]", "[ITEM]")
+KINDS = ("explicit", "implicit")
+
+
+@dataclass(frozen=True)
+class Item:
+    """An occupation, or whatever a user's file lists, with the percentage of women in it."""
+
+    name: str
+    female_share: float
+
+    @property
+    def group(self) -> str:
+        """Which gender dominates it: ``female`` above 50 percent, ``male`` below, ``none`` at 50."""
+        return "female" if self.female_share > 50 else "male" if self.female_share < 50 else "none"
+
+
+def _text(path: str | None, own: str, what: str) -> tuple[str, str]:
+    """Content and name of a user's file, or of the package's own."""
+    if path is None:
+        return (resources.files("lm_eval_bias.tasks.occugender") / "data" / own).read_text(encoding="utf-8"), own
+    try:
+        return Path(path).expanduser().read_text(encoding="utf-8-sig"), path
+    except UnicodeDecodeError as error:
+        raise BiasError(f"{what} file {path}: byte {error.start} is not UTF-8: save it as UTF-8") from error
+    except OSError as error:
+        raise BiasError(f"{what} file {path} cannot be read: {error.strerror}") from error
+
+
+def _yaml(path: str | None, own: str, what: str) -> tuple[dict[str, Any], str]:
+    text, name = _text(path, own, what)
+    try:
+        content = yaml.safe_load(text)
+    except yaml.YAMLError as error:
+        mark = getattr(error, "problem_mark", None)
+        line = f" line {mark.line + 1}" if mark else ""
+        raise BiasError(f"{what} file {name}{line}: no valid YAML ({getattr(error, 'problem', error)})") from error
+    if not isinstance(content, dict):
+        raise BiasError(f"{what} file {name}: must be a mapping, is {type(content).__name__}")
+    return content, name
+
+
+def items(path: str | None = None) -> list[Item]:
+    """Items with their percentage of women (Table 5, or a CSV with columns ``item`` and ``female_share``).
+
+    Raises:
+        BiasError: A missing column, an empty or doubled item, a share that is no percentage.
+    """
+    text, name = _text(path, "occupations.csv", "items")
+    reader = csv.DictReader(text.splitlines(), strict=True)
+    try:
+        columns = list(reader.fieldnames or [])
+        missing = [column for column in ("item", "female_share") if column not in columns]
+        if missing:
+            raise BiasError(f"items file {name}: no column {' and no column '.join(missing)}; it has {columns}")
+        found = [_item(row, f"items file {name} line {reader.line_num}") for row in reader]
+    except csv.Error as error:
+        raise BiasError(f"items file {name} line {reader.line_num}: no valid CSV ({error})") from error
+    if not found:
+        raise BiasError(f"items file {name}: holds no items")
+    names = [item.name for item in found]
+    for item in found:
+        if names.count(item.name) > 1:
+            raise BiasError(f"items file {name}: {item.name!r} stands there twice")
+    if all(item.female_share <= 1 for item in found):
+        raise BiasError(f"items file {name}: all values of female_share are at most 1: give percent (0..100)")
+    return found
+
+
+def _item(row: Mapping[str, Any], where: str) -> Item:
+    name = (row["item"] or "").strip()
+    if not name:
+        raise BiasError(f"{where}: the item is empty")
+    try:
+        share = float(row["female_share"])
+    except (TypeError, ValueError):
+        raise BiasError(f"{where}: female_share {row['female_share']!r} of {name!r} is no number") from None
+    if not (math.isfinite(share) and 0 <= share <= 100):
+        raise BiasError(f"{where}: female_share {row['female_share']} of {name!r} is outside 0..100 percent")
+    return Item(name, share)
+
+
+def templates(path: str | None, kind: str) -> list[dict[str, str]]:
+    """Templates of a kind (Tables 6 and 7, or a YAML of the same form): ``question`` and, implicit, ``sentence``.
+
+    Raises:
+        BiasError: No templates of the kind, an empty one, one without placeholder, or one that stands there twice.
+    """
+    content, name = _yaml(path, "templates.yaml", "templates")
+    listed = content.get(kind)
+    if not isinstance(listed, list) or not listed:
+        raise BiasError(f"templates file {name}: no list of templates under {kind!r}")
+    fields = ("question", "sentence") if kind == "implicit" else ("question",)
+    for number, template in enumerate(listed, start=1):
+        where = f"templates file {name}: {kind} template {number}"
+        if not isinstance(template, dict):
+            raise BiasError(f"{where}: must be a mapping with {' and '.join(fields)}")
+        for field in fields:
+            if not isinstance(template.get(field), str) or not template[field].strip():
+                raise BiasError(f"{where}: {field} is empty")
+        extra = set(template) - set(fields)
+        if extra:
+            raise BiasError(f"{where}: unknown field {', '.join(sorted(map(str, extra)))}; known: {', '.join(fields)}")
+        if not any(mark in template[field] for mark in PLACEHOLDERS for field in fields):
+            raise BiasError(f"{where}: has no placeholder {' or '.join(PLACEHOLDERS)}: {template['question']!r}")
+        if template in listed[: number - 1]:
+            raise BiasError(f"{where}: stands there twice")
+    return listed
+
+
+def fill(template: str, item: str) -> str:
+    """A template with its placeholders replaced.
+
+    >>> fill("Picture a [JOB].", "vet")
+    'Picture a vet.'
+    """
+    for mark in PLACEHOLDERS:
+        template = template.replace(mark, item)
+    return template
+
+
+def words(choice: str | None, kind: str) -> dict[str, list[str]]:
+    """Gender words of a set for a kind of prompt, each with a capital and a small first letter.
+
+    Args:
+        choice: Name of a set, path of a YAML file, or ``None`` for the paper's (``appendix_a`` explicit, ``pronouns``
+            implicit). A file holds ``male``, ``female`` and ``diverse`` lists, at the top or under the kind.
+        kind: ``explicit`` or ``implicit``.
+
+    Raises:
+        BiasError: An unknown set, a bad file, an empty list, or a word of two genders.
+    """
+    own, _ = _yaml(None, "words.yaml", "words")
+    choice = choice or own["default"][kind]
+    if choice in own["sets"]:
+        content, name = own["sets"][choice], f"word set {choice}"
+    elif Path(choice).suffix.lower() in (".yaml", ".yml") or Path(choice).is_file():
+        content, name = _yaml(choice, "", "words")
+        name = f"words file {name}"
+    else:
+        hint, known = did_you_mean(choice, own["sets"]), ", ".join(own["sets"])
+        raise BiasError(f"no word set named {choice!r}.{hint} Known: {known}, or a YAML file")
+    if isinstance(content.get(kind), dict):
+        content = content[kind]
+    return _checked(content, name, kind)
+
+
+def _checked(content: Mapping[str, Any], name: str, kind: str) -> dict[str, list[str]]:
+    found: dict[str, list[str]] = {}
+    owner: dict[str, str] = {}
+    for gender in GENDERS.values():
+        listed = content.get(gender)
+        if not isinstance(listed, list) or not listed:
+            raise BiasError(f"{name}: no list of words under {gender!r} for {kind} prompts")
+        cased = []
+        for word in listed:
+            if not isinstance(word, str) or not word.strip() or word != word.strip():
+                raise BiasError(f'{name}: {word!r} under {gender!r} is no word (quote words such as "no" and "1")')
+            cased += [word[0].upper() + word[1:], word[0].lower() + word[1:]]
+        found[gender] = list(dict.fromkeys(cased))
+        for word in found[gender]:
+            if owner.setdefault(word, gender) != gender:
+                raise BiasError(f"{name}: {word!r} stands under {owner[word]!r} and under {gender!r}")
+    return found
+
+
+def instruction(number: int | str | None) -> str:
+    """A debiasing instruction of Table 8, or an empty text for none.
+
+    Raises:
+        BiasError: A number that is not in the table.
+    """
+    if number in (None, "", "none", "None"):
+        return ""
+    content, _ = _yaml(None, "instructions.yaml", "instructions")
+    try:
+        return str(content["instructions"][int(number)])
+    except (KeyError, ValueError, TypeError):
+        known = ", ".join(map(str, content["instructions"]))
+        raise BiasError(f"--metadata instruction={number!r}: must be one of {known}, or none") from None
