@@ -1,0 +1,157 @@
+"""The command line: each command is a few lines that call a module."""
+
+from __future__ import annotations
+
+import argparse
+import json
+import sys
+from collections.abc import Sequence
+
+from lm_eval_bias import __version__
+from lm_eval_bias.errors import BiasError
+
+_EPILOG = """examples:
+  lm-eval-bias ls
+  lm-eval-bias run --tasks occugender,gg_bbq --model hf --model_args pretrained=gpt2
+  lm-eval-bias rescore results/ --words pronouns
+  lm_eval --include_path "$(lm-eval-bias path)" --tasks occugender --model hf ...
+"""
+
+
+def _parser() -> argparse.ArgumentParser:
+    parser = argparse.ArgumentParser(
+        prog="lm-eval-bias",
+        description="Published bias benchmarks for EleutherAI's lm-evaluation-harness.",
+        epilog=_EPILOG,
+        formatter_class=argparse.RawDescriptionHelpFormatter,
+    )
+    parser.add_argument("--version", action="version", version=f"lm-eval-bias {__version__}")
+    commands = parser.add_subparsers(dest="command", metavar="COMMAND", required=True)
+    # parsed by the harness's own parser: see main
+    commands.add_parser("run", help="evaluate a model: the harness's run with all its flags", add_help=False)
+
+    ls = commands.add_parser("ls", help="list tasks and groups with what they measure")
+    ls.add_argument("--json", action="store_true", help="machine-readable, with each score's range and neutral value")
+
+    commands.add_parser("path", help="print the task folder, for lm_eval --include_path")
+    commands.add_parser("link", help="let plain 'lm_eval --tasks occugender' find the tasks")
+    commands.add_parser("unlink", help="remove exactly what link wrote")
+    doctor = commands.add_parser("doctor", help="check versions, link and data")
+    doctor.add_argument("--json", action="store_true", help="machine-readable")
+
+    fetch = commands.add_parser("fetch", help="download and verify the pinned data")
+    fetch.add_argument("names", nargs="*", metavar="NAME", help="data sets or files (all without a name)")
+
+    rescore = commands.add_parser("rescore", help="recompute every score from saved samples, without a model")
+    rescore.add_argument("paths", nargs="+", metavar="PATH", help="run folders or samples files (--log_samples)")
+    rescore.add_argument("--json", action="store_true", help="machine-readable")
+    rescore.add_argument("--words", metavar="SET", help="OccuGender: pronouns, appendix_a, authors_code or a YAML file")
+    return parser
+
+
+def _ls(args: argparse.Namespace) -> int:
+    from lm_eval_bias import catalog
+
+    if args.json:
+        print(json.dumps(catalog.listing(), indent=2, ensure_ascii=False))
+        return 0
+    from tabulate import tabulate
+
+    rows = [[e.name, e.kind, e.benchmark, e.language, f"{e.items:,}", e.measures] for e in catalog.entries().values()]
+    headers = ["Name", "Kind", "Benchmark", "Lang", "Items", "Measures"]
+    print(
+        tabulate(rows, headers=headers, tablefmt="simple", colalign=("left", "left", "left", "left", "right", "left"))
+    )
+    for benchmark in dict.fromkeys(e.benchmark for e in catalog.entries().values()):
+        scores = [
+            [s.name, catalog.format_range(s), catalog.format_number(s.neutral), s.direction]
+            for s in catalog.headline(benchmark)
+        ]
+        print(f"\nScores of {benchmark}")
+        print(tabulate(scores, headers=["Score", "Range", "Neutral", "Reads as"], tablefmt="simple"))
+    return 0
+
+
+def _path(args: argparse.Namespace) -> int:
+    from lm_eval_bias.paths import tasks_path
+
+    print(tasks_path())
+    return 0
+
+
+def _link(args: argparse.Namespace) -> int:
+    from lm_eval_bias import link
+
+    found = link.link()
+    print(f"{len(found.stubs)} stubs written to {found.folder}; 'lm_eval --tasks occugender' works now.")
+    return 0
+
+
+def _unlink(args: argparse.Namespace) -> int:
+    from lm_eval_bias import link
+
+    removed, changed = link.unlink()
+    for path in changed:
+        print(f"left as it is, changed since link: {path}", file=sys.stderr)
+    print(f"{removed} stubs removed." if removed or changed else "Nothing was linked.")
+    return 2 if changed else 0
+
+
+def _doctor(args: argparse.Namespace) -> int:
+    from lm_eval_bias import doctor
+
+    findings = doctor.examine()
+    if args.json:
+        print(json.dumps([vars(f) for f in findings], indent=2, ensure_ascii=False))
+    else:
+        for finding in findings:
+            print(f"{finding.status:8} {finding.text}")
+    return 1 if any(f.status == "problem" for f in findings) else 0
+
+
+def _fetch(args: argparse.Namespace) -> int:
+    from lm_eval_bias.data.fetch import fetch
+
+    for source, path in fetch(args.names):
+        print(f"{source.name}: {source.size:,} bytes, SHA-256 verified, {source.licence}\n  {path}")
+    return 0
+
+
+def _rescore(args: argparse.Namespace) -> int:
+    from lm_eval_bias.rescoring import report
+
+    results = report.rescore(args.paths, words=args.words)
+    print(report.as_json(results) if args.json else report.as_table(results))
+    return 0
+
+
+_COMMANDS = {
+    "ls": _ls,
+    "path": _path,
+    "link": _link,
+    "unlink": _unlink,
+    "doctor": _doctor,
+    "fetch": _fetch,
+    "rescore": _rescore,
+}
+
+
+def main(argv: Sequence[str] | None = None) -> int:
+    """Run a command; returns the exit status (2 for bad usage, input or data, with one line on standard error)."""
+    arguments = list(sys.argv[1:] if argv is None else argv)
+    try:
+        if arguments[:1] == ["run"]:
+            from lm_eval_bias import run
+
+            return run.main(arguments[1:])
+        args = _parser().parse_args(arguments)
+        return _COMMANDS[args.command](args)
+    except BiasError as error:
+        print(f"lm-eval-bias: error: {error}", file=sys.stderr)
+        return 2
+    except BrokenPipeError:
+        sys.stderr.close()
+        return 0
+    except KeyboardInterrupt:
+        print("lm-eval-bias: interrupted", file=sys.stderr)
+        return 130

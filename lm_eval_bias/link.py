@@ -1,0 +1,179 @@
+"""``link``: small stub YAMLs in the installed harness's task folder, so that plain ``lm_eval`` finds our tasks.
+
+Each stub is an absolute ``include:``; nothing that the harness ships is touched. A ledger beside them lists what was
+written, so that ``unlink`` removes exactly that.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import importlib.util
+import json
+import os
+import tempfile
+from dataclasses import dataclass
+from pathlib import Path
+
+from lm_eval_bias import catalog
+from lm_eval_bias.errors import BiasError
+from lm_eval_bias.paths import tasks_path
+
+FOLDER = "lm_eval_bias_linked"
+LEDGER = "ledger.json"
+_HEADER = (
+    "# Written by 'lm-eval-bias link'; 'lm-eval-bias unlink' removes it. If lm-eval-bias was moved or uninstalled,\n"
+    "# the file below is gone and this task is not found: link again, or delete this folder.\n"
+)
+
+
+@dataclass(frozen=True)
+class State:
+    """What is linked.
+
+    Attributes:
+        folder: Where the stubs lie.
+        stubs: Stub names of the ledger.
+        target: The tasks folder that they include.
+        problem: What is wrong with the link, empty if nothing.
+    """
+
+    folder: Path
+    stubs: tuple[str, ...]
+    target: str
+    problem: str
+
+    @property
+    def linked(self) -> bool:
+        """Whether stubs were written at all."""
+        return bool(self.stubs)
+
+
+def harness_tasks() -> Path:
+    """The installed harness's task folder.
+
+    Raises:
+        BiasError: The harness is not installed.
+    """
+    spec = importlib.util.find_spec("lm_eval")
+    if spec is None or not spec.submodule_search_locations:
+        raise BiasError("the harness is not installed: pip install lm-eval")
+    return Path(next(iter(spec.submodule_search_locations))) / "tasks"
+
+
+def stub_text(path: Path) -> str:
+    """A stub that includes the YAML at ``path``."""
+    return f"{_HEADER}include: {json.dumps(str(path))}\n"
+
+
+def _digest(text: str) -> str:
+    return hashlib.sha256(text.encode()).hexdigest()
+
+
+def state() -> State:
+    """What is linked, and whether it still leads here."""
+    folder = harness_tasks() / FOLDER
+    try:
+        ledger = json.loads((folder / LEDGER).read_text(encoding="utf-8"))
+        stubs, target = tuple(sorted(ledger["stubs"])), str(ledger["target"])
+    except FileNotFoundError:
+        leftover = folder.is_dir() and any(folder.iterdir())
+        return State(folder, (), "", f"{folder} holds files but no {LEDGER}: delete the folder" if leftover else "")
+    except (ValueError, KeyError, TypeError, OSError):
+        return State(folder, ("?",), "", f"{folder / LEDGER} is damaged: delete the folder, then link again")
+    here = str(tasks_path())
+    problem = ""
+    if not Path(target).is_dir():
+        problem = f"links to {target}, which is gone (package moved or removed): run 'lm-eval-bias link' again"
+    elif target != here:
+        problem = f"links to another copy of this package, {target}, not to {here}: run 'lm-eval-bias link' again"
+    elif set(stubs) != {f"{name}.yaml" for name in catalog.entries()}:
+        problem = "links another version's tasks: run 'lm-eval-bias link' again"
+    else:
+        gone = [name for name in stubs if not (folder / name).is_file()]
+        if gone:
+            problem = f"{len(gone)} of {len(stubs)} stubs are gone: run 'lm-eval-bias link' again"
+    return State(folder, stubs, target, problem)
+
+
+def is_linked_here() -> bool:
+    """Whether the harness finds our tasks by itself, in this version and from this place."""
+    found = state()
+    return found.linked and not found.problem
+
+
+def _write(path: Path, text: str) -> None:
+    handle, temporary = tempfile.mkstemp(dir=path.parent, prefix=".", suffix=".tmp")
+    try:
+        with os.fdopen(handle, "w", encoding="utf-8") as out:
+            out.write(text)
+        os.chmod(temporary, 0o644)
+        os.replace(temporary, path)
+    except BaseException:
+        Path(temporary).unlink(missing_ok=True)
+        raise
+
+
+def link() -> State:
+    """Write a stub for every task and group, in place of an earlier link.
+
+    Raises:
+        BiasError: The harness's task folder cannot be written, or stubs there were changed by hand.
+    """
+    if state().linked:
+        kept = unlink()[1]
+        if kept:
+            raise BiasError(f"{kept[0]} was changed by hand ({len(kept)} such stubs): move it away, then link again")
+    folder = harness_tasks() / FOLDER
+    texts = {f"{name}.yaml": stub_text(entry.path) for name, entry in catalog.entries().items()}
+    ledger = {"target": str(tasks_path()), "stubs": {name: _digest(text) for name, text in texts.items()}}
+    try:
+        folder.mkdir(exist_ok=True)
+        _write(folder / LEDGER, json.dumps(ledger, indent=1) + "\n")  # first: a killed link can be unlinked
+        for name, text in texts.items():
+            _write(folder / name, text)
+    except OSError as error:
+        raise BiasError(
+            f"{folder} cannot be written ({error.strerror}): use 'lm-eval-bias run', or "
+            'lm_eval --include_path "$(lm-eval-bias path)"'
+        ) from error
+    return state()
+
+
+def unlink() -> tuple[int, list[Path]]:
+    """Remove what :func:`link` wrote.
+
+    Returns:
+        How many stubs were removed, and those left because someone changed them.
+
+    Raises:
+        BiasError: The ledger is damaged, or a file cannot be removed.
+    """
+    folder = harness_tasks() / FOLDER
+    ledger_path = folder / LEDGER
+    if not ledger_path.is_file():
+        return 0, []
+    try:
+        stubs = dict(json.loads(ledger_path.read_text(encoding="utf-8"))["stubs"])
+        safe = all(Path(name).name == name for name in stubs)
+    except (ValueError, KeyError, TypeError):
+        safe = False
+    if not safe:
+        raise BiasError(f"{ledger_path} is damaged: delete the folder {folder} by hand")
+    removed, changed = 0, []
+    try:
+        for name, digest in stubs.items():
+            path = folder / name
+            if not path.is_file():
+                continue
+            if _digest(path.read_text(encoding="utf-8")) != digest:
+                changed.append(path)
+                continue
+            path.unlink()
+            removed += 1
+        if not changed:
+            ledger_path.unlink()
+            if not any(folder.iterdir()):
+                folder.rmdir()
+    except OSError as error:
+        raise BiasError(f"{error.filename} cannot be removed: {error.strerror}") from error
+    return removed, changed

@@ -1,0 +1,130 @@
+"""Scores from saved answers, as data, JSON or a table."""
+
+from __future__ import annotations
+
+import importlib
+import json
+import math
+from dataclasses import dataclass
+from typing import Any
+
+from lm_eval_bias import benchmarks, catalog
+from lm_eval_bias.custom_metrics._score import Estimate, Score
+from lm_eval_bias.errors import BiasError
+from lm_eval_bias.rescoring import saved
+from lm_eval_bias.rescoring.harness_samples import Saved
+
+
+@dataclass(frozen=True)
+class Rescored:
+    """The scores of one saved task.
+
+    Attributes:
+        part: What was read.
+        scores: Each score with its estimate.
+    """
+
+    part: Saved
+    scores: list[tuple[Score, Estimate]]
+
+
+def rescore(paths: list[str], words: str | None = None) -> list[Rescored]:
+    """Recompute every score of everything saved under the paths.
+
+    Args:
+        paths: Files or folders.
+        words: OccuGender: another word set; other benchmarks' files are then refused.
+
+    Raises:
+        BiasError: Files that cannot be read or scored; a word set that a log doesn't hold.
+    """
+    return [_one(part, words) for part in saved.read(paths)]
+
+
+def _one(part: Saved, words: str | None) -> Rescored:
+    benchmark = benchmarks.get(part.benchmark)
+    docs, results = part.docs, part.results
+    records = []
+    try:
+        if words is not None:
+            rewrite = getattr(importlib.import_module(benchmark.hooks), "rewrite", None)
+            if rewrite is None:
+                raise BiasError(f"--words is for OccuGender, this is {part.benchmark}")
+            pairs = [rewrite(doc, answers, words) for doc, answers in zip(docs, results, strict=True)]
+            docs, results = [doc for doc, _ in pairs], [answers for _, answers in pairs]
+        for doc, answers in zip(docs, results, strict=True):
+            records.append(benchmark.record(doc, answers))
+        found = [(score, score.compute(records)) for score in benchmark.scores(docs, by_value=True)]
+    except BiasError as error:
+        raise BiasError(f"{part.path}: {error}") from error
+    except (KeyError, TypeError, ValueError, IndexError, AttributeError) as error:
+        at = f"document {len(records)}" if len(records) < len(docs) else "its scores"
+        problem = f"no field {error}" if isinstance(error, KeyError) else str(error)
+        raise BiasError(
+            f"{part.path}: {at}: {problem}: damaged, or logged by another version of {part.benchmark}"
+        ) from error
+    return Rescored(part, found)
+
+
+def _number(value: float) -> float | None:
+    return value if math.isfinite(value) else None
+
+
+def as_data(results: list[Rescored]) -> list[dict[str, Any]]:
+    """Plain data: per saved task its scores with value, stderr (``None`` for nan, with the reason) and meaning."""
+    return [
+        {
+            "path": str(result.part.path),
+            "task": result.part.task,
+            "benchmark": result.part.benchmark,
+            "filter": result.part.filter,
+            "documents": len(result.part.docs),
+            "scores": {
+                score.name: {
+                    "value": _number(estimate.value),
+                    "stderr": _number(estimate.stderr),
+                    "n": estimate.n,
+                    "reason": estimate.reason,
+                    **{key: entry for key, entry in score.describe().items() if key != "name"},
+                }
+                for score, estimate in result.scores
+            },
+        }
+        for result in results
+    ]
+
+
+def as_json(results: list[Rescored]) -> str:
+    """:func:`as_data` as JSON that any reader accepts (no NaN)."""
+    return json.dumps(as_data(results), indent=2, ensure_ascii=False, allow_nan=False)
+
+
+def as_table(results: list[Rescored]) -> str:
+    """One table per saved task, with each score's range and neutral value, and why a score is nan."""
+    from tabulate import tabulate
+
+    blocks = []
+    for result in results:
+        part = result.part
+        rows = [
+            [
+                score.name,
+                f"{estimate.value:.4f}",
+                "" if math.isnan(estimate.stderr) else f"± {estimate.stderr:.4f}",
+                catalog.format_range(score),
+                catalog.format_number(score.neutral),
+            ]
+            for score, estimate in result.scores
+        ]
+        headers = ["Score", "Value", "Stderr", "Range", "Neutral"]
+        align = ("left", "right", "right", "right", "right")
+        table = tabulate(rows, headers=headers, tablefmt="github", colalign=align, disable_numparse=True)
+        filtered = "" if part.filter == "none" else f", filter {part.filter}"
+        lines = [f"{part.task}: {len(part.docs):,} documents{filtered} ({part.path})", table]
+        reasons: dict[str, list[str]] = {}
+        for score, estimate in result.scores:
+            if estimate.reason:
+                reasons.setdefault(estimate.reason, []).append(score.name)
+        lines += [f"note: {reason}: {', '.join(names)}" for reason, names in reasons.items()]
+        blocks.append("\n".join(lines))
+    return "\n\n".join(blocks)

@@ -1,0 +1,59 @@
+"""Saved answers of a run, whatever file they come from, and the readers that find them.
+
+A reader is a pair of functions: does this file look like mine, and what does it hold. The other benchmarks' formats
+are further entries of :data:`READERS`.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from lm_eval_bias.errors import BiasError
+from lm_eval_bias.rescoring import harness_samples
+
+
+@dataclass(frozen=True)
+class Reader:
+    """A file format.
+
+    Attributes:
+        name: For messages.
+        matches: Whether a path looks like this format, by its name.
+        read: The file's content, as :class:`harness_samples.Saved` parts.
+    """
+
+    name: str
+    matches: Callable[[Path], bool]
+    read: Callable[[Path], list[harness_samples.Saved]]
+
+
+READERS = [Reader("samples of a harness run (--log_samples)", harness_samples.matches, harness_samples.read)]
+
+
+def find(paths: list[str]) -> list[tuple[Reader, Path]]:
+    """The files to read, in a fixed order: folders are searched to any depth.
+
+    Raises:
+        BiasError: A path doesn't exist, or holds nothing that a reader knows.
+    """
+    found: dict[Path, Reader] = {}
+    for given in paths:
+        path = Path(given).expanduser()
+        if not path.exists():
+            raise BiasError(f"{given}: no such file or folder")
+        candidates = sorted(p for p in path.rglob("*") if p.is_file()) if path.is_dir() else [path]
+        hits = {p: r for p in candidates for r in READERS if r.matches(p)}
+        if not hits:
+            known = "; ".join(reader.name for reader in READERS)
+            what = "holds no file" if path.is_dir() else "is no file"
+            raise BiasError(f"{given} {what} that can be rescored (known: {known}); run with --log_samples")
+        found.update(hits)
+    return [(reader, path) for path, reader in found.items()]
+
+
+def read(paths: list[str]) -> list[Any]:
+    """Everything saved under the paths."""
+    return [part for reader, path in find(paths) for part in reader.read(path)]
