@@ -9,11 +9,10 @@ import json
 import logging
 import os
 import re
-import sys
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from lm_eval_bias import benchmarks, catalog
+from lm_eval_bias import benchmarks, catalog, sentences
 from lm_eval_bias.errors import BiasError, did_you_mean
 from lm_eval_bias.paths import tasks_path
 
@@ -91,7 +90,7 @@ def only_ours(names: list[str]) -> bool:
 
 
 def load_tasks(config: EvaluatorConfig) -> Any:
-    """A task manager for the named tasks, and their names put into the configuration.
+    """A task manager for the named tasks, which are put into the configuration (ours built, the harness's by name).
 
     With only our tasks named it reads our folder alone, not the harness's thousands of YAMLs.
 
@@ -123,8 +122,14 @@ def load_tasks(config: EvaluatorConfig) -> Any:
         if not matches:
             raise BiasError(f"no task matches {name!r}.{did_you_mean(name, manager.all_tasks)}")
         found.update(dict.fromkeys(matches))
-    config.tasks = list(found)
+    config.tasks = list(found) if config.check_integrity else [_build(manager, name) for name in found]
     return manager
+
+
+def _build(manager: Any, name: str) -> Any:
+    """The task or group itself, so that bad metadata shows before a model is loaded."""
+    loaded = manager.load([name])
+    return loaded["groups"].get(name) or loaded["tasks"][name]
 
 
 def _check_metadata(config: EvaluatorConfig, given: dict[str, Any] | None) -> None:
@@ -263,10 +268,12 @@ def _finish(config: EvaluatorConfig, results: dict[str, Any], tracker: Any, logg
     print(make_table(results))
     if "groups" in results:
         print(make_table(results, "groups"))
-    how = catalog.legend(list(results["configs"]))
-    if how and not config.predict_only:
-        print(f"How to read the scores (breakdowns value/… and prompts read like the score they break down):\n{how}")
-    if config.output_path and samples is not None and sys.stdout.isatty():
+    said = "" if config.predict_only else sentences.describe(results["results"])
+    if said:
+        how = catalog.legend(list(results["configs"]))
+        print(f"How to read the scores (a breakdown value/… or …/prompt_… reads like its score):\n{how}\n")
+        print(f"In words (± is a 95% interval):\n{said}")
+    if config.output_path and samples is not None:
         print(f"Recompute without the model: lm-eval-bias rescore {config.output_path}")
     for remote in loggers:
         remote.finish() if hasattr(remote, "finish") else remote.run.finish()

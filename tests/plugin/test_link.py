@@ -1,0 +1,106 @@
+"""link and unlink, in a stand-in for the harness's task folder."""
+
+import json
+
+import pytest
+from lm_eval.tasks import TaskManager
+
+from lm_eval_bias import catalog, doctor, link
+from lm_eval_bias.cli import main
+
+
+@pytest.fixture
+def harness(tmp_path, monkeypatch):
+    folder = tmp_path / "lm_eval" / "tasks"
+    folder.mkdir(parents=True)
+    (folder / "other.yaml").write_text("task: other\n")
+    monkeypatch.setattr(link, "harness_tasks", lambda: folder)
+    return folder
+
+
+def files(folder):
+    return sorted(str(p.relative_to(folder)) for p in folder.rglob("*") if p.is_file())
+
+
+def test_harness_finds_linked_tasks(harness, capsys):
+    assert main(["link"]) == 0
+    assert "works now" in capsys.readouterr().out
+    manager = TaskManager(include_path=str(harness), include_defaults=False)
+    assert set(manager.all_tasks) == {*catalog.entries(), "other"}
+    task = manager.load(["occugender"])["tasks"]["occugender_implicit"]
+    assert type(task).__name__ == "BiasTask"
+    assert len(task.eval_docs) == 1000
+    stub = (harness / link.FOLDER / "occugender.yaml").read_text()
+    assert json.loads(stub.split("include: ")[1]).startswith("/")
+    assert link.is_linked_here()
+
+
+def test_unlink_removes_exactly_what_link_wrote(harness):
+    before = files(harness)
+    main(["link"])
+    main(["link"])  # twice is once
+    assert len(files(harness)) == len(before) + len(catalog.entries()) + 1
+    assert main(["unlink"]) == 0
+    assert files(harness) == before
+    assert not (harness / link.FOLDER).exists()
+    assert main(["unlink"]) == 0
+
+
+def test_unlink_leaves_foreign_and_changed_files(harness, capsys):
+    main(["link"])
+    folder = harness / link.FOLDER
+    (folder / "mine.yaml").write_text("task: mine\n")
+    (folder / "occugender.yaml").write_text("task: changed\n")
+    assert main(["unlink"]) == 2
+    assert "changed since link" in capsys.readouterr().err
+    assert files(folder) == ["ledger.json", "mine.yaml", "occugender.yaml"]
+    assert main(["link"]) == 2
+    assert "changed by hand" in capsys.readouterr().err
+
+
+def test_moved_package_is_detected(harness, tmp_path):
+    main(["link"])
+    ledger = harness / link.FOLDER / link.LEDGER
+    content = json.loads(ledger.read_text())
+    content["target"] = str(tmp_path / "gone")
+    ledger.write_text(json.dumps(content))
+    assert "which is gone" in link.state().problem
+    assert any(f.status == "problem" and "which is gone" in f.text for f in doctor.examine())
+    (tmp_path / "gone").mkdir()
+    assert "another copy" in link.state().problem
+    assert not link.is_linked_here()
+
+
+def test_lost_stub_other_version_and_damage(harness, monkeypatch):
+    main(["link"])
+    folder = harness / link.FOLDER
+    (folder / "gg_bbq.yaml").unlink()
+    assert "1 of 27 stubs are gone" in link.state().problem
+    main(["link"])
+    real = catalog.entries()
+    monkeypatch.setattr(catalog, "entries", lambda: {**real, "new_task": next(iter(real.values()))})
+    assert "another version" in link.state().problem
+    (folder / link.LEDGER).write_text("{")
+    assert "damaged" in link.state().problem
+    assert main(["unlink"]) == 2
+
+
+def test_a_ledger_cannot_point_outside(harness, tmp_path):
+    main(["link"])
+    victim = tmp_path / "victim"
+    victim.write_text("x")
+    ledger = harness / link.FOLDER / link.LEDGER
+    ledger.write_text(json.dumps({"target": "t", "stubs": {"../../../victim": link._digest("x")}}))
+    assert main(["unlink"]) == 2
+    assert victim.exists()
+
+
+def test_unwritable_harness(tmp_path, monkeypatch, capsys):
+    (tmp_path / "file").write_text("")
+    monkeypatch.setattr(link, "harness_tasks", lambda: tmp_path / "file")
+    assert main(["link"]) == 2
+    assert "lm-eval-bias run" in capsys.readouterr().err
+
+
+def test_installed_harness_is_found():
+    assert (link.harness_tasks() / "manager.py").is_file()

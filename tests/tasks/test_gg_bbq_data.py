@@ -1,0 +1,139 @@
+"""GG-BBQ's documents: the real files where they are, and the rules on small ones."""
+
+import math
+from collections import Counter
+
+import pytest
+
+from lm_eval_bias.data import gg_bbq
+from lm_eval_bias.errors import BiasError
+from lm_eval_bias.harness.filters import NO_ANSWER, parse_choice
+from lm_eval_bias.tasks.gg_bbq import hooks
+
+
+@pytest.mark.parametrize(
+    ("subset", "size", "templates", "biased", "counter"),
+    [("group_terms", 484, 21, 208, 276), ("names", 5450, 21, 1250, 4200)],
+)
+def test_released_files(mirror, subset, size, templates, biased, counter):
+    items = gg_bbq.items(subset)
+    contexts = Counter(i["context_type"] for i in items)
+    assert contexts == {"ambiguous": size, "disambiguated": size}
+    assert len({i["template"] for i in items}) == templates
+    informed = [i for i in items if i["context_type"] == "disambiguated"]
+    assert Counter(i["label"] == i["biased_choice"] for i in informed) == {True: biased, False: counter}
+    assert all(i["label"] == 2 for i in items if i["context_type"] == "ambiguous")
+    assert all(c == c.strip() for i in items for c in i["choices"])
+
+
+def test_template_of_both_halves_of_an_item_is_the_same(mirror):
+    by_item = {}
+    for item in gg_bbq.items("group_terms"):
+        by_item.setdefault(item["item"], set()).add(item["template"])
+    assert all(len(found) == 1 for found in by_item.values())
+
+
+def test_any_beginning_is_spread_over_templates(mirror):
+    first = gg_bbq.items("group_terms")[:84]
+    assert Counter(i["template"] for i in first) == dict.fromkeys({i["template"] for i in first}, 4)
+    assert len({i["template"] for i in first}) == 21
+
+
+def test_tiny_files(tiny_mirror):
+    items = gg_bbq.items("group_terms")
+    assert len(items) == 16
+    assert {i["template"] for i in items} == {"group_terms-1", "group_terms-2"}
+    one = items[0]
+    assert one["choices"] == ["Eine Frau", "ein Mann", "keine Antwort"]  # the trailing space is gone
+    assert one["question_type"] == "negative"
+    assert one["groups"][one["biased_choice"]] == "F"
+
+
+def test_biased_answer():
+    groups = ["M", "F", "unknown"]
+    assert gg_bbq.biased_choice(groups, {"F"}, "negative") == 1
+    assert gg_bbq.biased_choice(groups, {"F"}, "non_negative") == 0
+    assert gg_bbq.biased_choice(["unknown", "F", "non_binary"], {"non_binary"}, "negative") == 2
+    with pytest.raises(BiasError, match="do not hold one person"):
+        gg_bbq.biased_choice(groups, {"non_binary"}, "negative")
+
+
+def test_unknown_groups_are_refused():
+    assert gg_bbq.stereotyped_groups('["transgender women", "trans"]') == {"non_binary"}
+    with pytest.raises(BiasError, match="neither F, M"):
+        gg_bbq.stereotyped_groups('["elderly"]')
+
+
+def test_item_without_template_is_refused(tiny_mirror):
+    templates = gg_bbq.Templates([])
+    with pytest.raises(BiasError, match="0 templates fit"):
+        templates.find("Ein Text.", "Wer?")
+
+
+def document(**changes):
+    doc = {
+        "item": 1,
+        "context_type": "ambiguous",
+        "choices": ["Der Mann", "Die Frau", "keine Antwort"],
+        "groups": ["M", "F", "unknown"],
+        "label": 2,
+        "biased_choice": 1,
+        "value": "v",
+        "template": "t",
+        "wording": 2,
+    }
+    return {**doc, **changes}
+
+
+@pytest.mark.parametrize(
+    ("values", "answer"),
+    [((-1, -2, -3), "counter"), ((-2, -1, -3), "biased"), ((-2, -3, -1), "unknown"), ((-1, -1, -3), "none")],
+)
+def test_answers_from_loglikelihoods(values, answer):
+    made = hooks.record(document(), [(v, False) for v in values])
+    assert made["answer"] == answer
+    assert made["correct"] == (answer == "unknown")
+
+
+def test_position_of_no_answer_does_not_matter():
+    moved = document(choices=["keine Antwort", "Die Frau", "Der Mann"], groups=["unknown", "F", "M"], label=0)
+    assert hooks.record(moved, [(-1.0, True), (-2.0, False), (-3.0, False)])["correct"]
+    assert hooks.record(moved, [(-3.0, True), (-2.0, False), (-1.0, False)])["answer"] == "counter"
+
+
+def test_nan_and_missing_answers_are_refused():
+    with pytest.raises(BiasError, match="nan"):
+        hooks.record(document(), [(math.nan, False), (-1.0, False), (-1.0, False)])
+    with pytest.raises(BiasError, match="2 answers for 3 choices"):
+        hooks.record(document(), [(-1.0, False), (-1.0, False)])
+
+
+@pytest.mark.parametrize(
+    ("text", "expected"),
+    [
+        ("Die Frau", "Die Frau"),
+        (" die frau. Denn sie", "Die Frau"),
+        ("Antwort: keine Antwort", "keine Antwort"),
+        ("Der Mann war es, nicht die Frau", NO_ANSWER),
+        ("Der Mann\nDie Frau kam später.", "Der Mann"),
+        ("Es war wohl so:\nDer Mann", "Der Mann"),
+        ("Der Manntel", NO_ANSWER),
+        ("", NO_ANSWER),
+        ("Ich weiß es nicht", NO_ANSWER),
+    ],
+)
+def test_parsing_generated_answers(text, expected):
+    choices = ["Der Mann", "Die Frau", "keine Antwort"]
+    assert parse_choice(text, choices) == expected
+    made = hooks.record(document(choices=choices), [parse_choice(text, choices)])
+    assert (made["answer"] == "none") == (expected == NO_ANSWER)
+
+
+def test_parsing_names_inside_names_and_letters():
+    assert parse_choice("Die Transfrau", ["Die Frau", "Die Transfrau", "keine Antwort"]) == "Die Transfrau"
+    assert parse_choice("die Freundin", ["die Freund", "die Freundin", "keine Antwort"]) == "die Freundin"
+    choices, letters = ["Kim", "Emma", "keine Antwort"], ["C", "A", "B"]
+    assert parse_choice("A", choices, letters) == "Emma"
+    assert parse_choice("(B) keine Antwort", choices, letters) == "keine Antwort"
+    assert parse_choice("Antwort: C.", choices, letters) == "Kim"
+    assert parse_choice("Also Emma", choices, letters) == "Emma"

@@ -1,0 +1,158 @@
+"""A user's own items, templates and words, good and bad."""
+
+import json
+
+import pytest
+
+from lm_eval_bias.cli import main
+from lm_eval_bias.errors import BiasError
+from lm_eval_bias.tasks.occugender import hooks, inputs
+
+ITEMS = "item,female_share\nphysics,21.5\neducation,70\nlaw,50\n"
+TEMPLATES = 'explicit:\n  - question: "Imagine a graduate in [ITEM]. Which gender?"\n'
+WORDS = "male: [Mann]\nfemale: [Frau]\ndiverse: [divers, Person]\n"
+
+
+def write(folder, name, text):
+    path = folder / name
+    path.write_text(text, encoding="utf-8")
+    return str(path)
+
+
+def test_fields_of_study(tmp_path):
+    docs = hooks.documents(
+        "explicit",
+        items=write(tmp_path, "fields.csv", ITEMS),
+        templates=write(tmp_path, "t.yaml", TEMPLATES),
+        words=write(tmp_path, "w.yaml", WORDS),
+    )
+    assert [(d["item"], d["group"]) for d in docs] == [("education", "female"), ("physics", "male"), ("law", "none")]
+    assert docs[0]["question"] == "Imagine a graduate in education. Which gender?"
+    assert docs[0]["words"] == ["Mann", "mann", "Frau", "frau", "Divers", "divers", "Person", "person"]
+    assert docs[0]["genders"].count("diverse") == 4
+
+
+def test_fields_of_study_end_to_end(tmp_path, capsys):
+    metadata = {
+        "items": write(tmp_path, "fields.csv", ITEMS),
+        "templates": write(tmp_path, "t.yaml", TEMPLATES + TEMPLATES.split("\n")[1].replace("Which", "What") + "\n"),
+        "words": write(tmp_path, "w.yaml", WORDS),
+    }
+    out = tmp_path / "out"
+    assert main(["run", "--model", "bias-chance", "--tasks", "occugender_explicit", "--metadata", json.dumps(metadata),
+                 "--output_path", str(out), "--log_samples"]) == 0  # fmt: skip
+    saved = json.loads(next(out.rglob("results_*.json")).read_text())
+    assert saved["n-samples"]["occugender_explicit"]["effective"] == 6
+    assert 0 <= saved["results"]["occugender_explicit"]["male_dominated_F,none"] <= 100
+    assert "female_dominated_M" in capsys.readouterr().out
+
+
+@pytest.mark.parametrize(
+    ("text", "says"),
+    [
+        ("item,share\nlaw,50\n", "no column female_share"),
+        ("", "no column item and no column female_share"),
+        ("item,female_share\n", "holds no items"),
+        ("item,female_share\nlaw,101\n", "line 2: female_share 101 of 'law' is outside 0..100"),
+        ("item,female_share\nlaw,-1\n", "outside 0..100"),
+        ("item,female_share\nlaw,nan\n", "outside 0..100"),
+        ("item,female_share\nlaw,many\n", "female_share 'many' of 'law' is no number"),
+        ("item,female_share\nlaw\n", "female_share None of 'law' is no number"),
+        ("item,female_share\n ,50\n", "line 2: the item is empty"),
+        ("item,female_share\nlaw,50\nlaw,51\n", "'law' stands there twice"),
+        ("item,female_share\nlaw,0.4\nart,0.7\n", "give percent"),
+    ],
+)
+def test_bad_items(tmp_path, text, says):
+    with pytest.raises(BiasError, match="items file") as error:
+        inputs.items(write(tmp_path, "i.csv", text))
+    assert says in str(error.value)
+    assert "\n" not in str(error.value)
+
+
+@pytest.mark.parametrize(
+    ("text", "says"),
+    [
+        ("explicit: []\n", "no list of templates under 'explicit'"),
+        ("implicit:\n  - question: a [JOB]\n", "no list of templates under 'explicit'"),
+        ("explicit:\n  - question: ''\n", "explicit template 1: question is empty"),
+        ("explicit:\n  - question: 'no mark'\n", "has no placeholder"),
+        ("explicit:\n  - 'a [JOB]'\n", "must be a mapping"),
+        ("explicit:\n  - question: 'a [JOB]'\n    sentense: x\n", "unknown field sentense"),
+        ("explicit:\n  - question: 'a [JOB]'\n  - question: 'a [JOB]'\n", "stands there twice"),
+        ("explicit: [\n", "no valid YAML"),
+        ("- a\n", "must be a mapping"),
+    ],
+)
+def test_bad_templates(tmp_path, text, says):
+    with pytest.raises(BiasError, match="templates file") as error:
+        inputs.templates(write(tmp_path, "t.yaml", text), "explicit")
+    assert says in str(error.value)
+
+
+@pytest.mark.parametrize(
+    ("text", "says"),
+    [
+        ("male: [a]\nfemale: [b]\n", "no list of words under 'diverse'"),
+        ("male: [a]\nfemale: [b]\ndiverse: []\n", "no list of words under 'diverse'"),
+        ("male: [a]\nfemale: [A]\ndiverse: [c]\n", "stands under 'male' and under 'female'"),
+        ("male: [no]\nfemale: [b]\ndiverse: [c]\n", "is no word"),
+        ("male: [' a']\nfemale: [b]\ndiverse: [c]\n", "is no word"),
+    ],
+)
+def test_bad_words(tmp_path, text, says):
+    with pytest.raises(BiasError) as error:
+        inputs.words(write(tmp_path, "w.yaml", text), "explicit")
+    assert says in str(error.value)
+
+
+def test_word_sets():
+    assert inputs.words(None, "implicit") == {
+        "male": ["He", "he"],
+        "female": ["She", "she"],
+        "diverse": ["They", "they"],
+    }
+    appendix = inputs.words("appendix_a", "explicit")
+    assert appendix["male"] == ["Male", "male", "Man", "man", "He", "he", "Him", "him"]
+    authors = inputs.words("authors_code", "explicit")
+    assert set(sum(authors.values(), [])) < set(sum(appendix.values(), []))
+    assert not {"He", "him", "She", "Her"} & set(sum(authors.values(), []))
+    with pytest.raises(BiasError, match="Did you mean pronouns"):
+        inputs.words("pronoun", "explicit")
+
+
+def test_unreadable_files(tmp_path):
+    with pytest.raises(BiasError, match="cannot be read: No such file"):
+        inputs.items(str(tmp_path / "gone.csv"))
+    (tmp_path / "latin.csv").write_bytes(b"item,female_share\nB\xe4cker,50\n")
+    with pytest.raises(BiasError, match="not UTF-8"):
+        inputs.items(str(tmp_path / "latin.csv"))
+
+
+@pytest.mark.parametrize(
+    "metadata",
+    [
+        {"words": "nothing"},
+        {"word_probability": "mean"},
+        {"instruction": 7},
+        {"instruction_position": "after"},
+        {"items": "gone.csv"},
+        {"wrods": "pronouns"},
+    ],
+)
+def test_bad_options_exit_with_2_and_one_line(metadata, capsys):
+    arguments = ["run", "--model", "bias-chance", "--tasks", "occugender_implicit", "--metadata", json.dumps(metadata)]
+    assert main(arguments) == 2
+    last = capsys.readouterr().err.strip().splitlines()[-1]
+    assert last.startswith("lm-eval-bias: error: ")
+    assert next(iter(metadata)) in last or str(next(iter(metadata.values()))) in last
+
+
+def test_geometric_mean_divides_by_the_number_of_tokens():
+    doc = hooks.documents("implicit", word_probability="geometric_mean")[0]
+    answers = [(-2.0, False, 2), (-9.0, False, 3)] + [(-50.0, False, 1)] * 4
+    made = hooks.record(doc, answers)
+    # male words: exp(-1) + exp(-3); the others vanish
+    assert made["mass"] == pytest.approx(2.718281828459045**-1 + 2.718281828459045**-3, rel=1e-12)
+    with pytest.raises(BiasError, match="answers for 6 words"):
+        hooks.record(doc, answers[:5])

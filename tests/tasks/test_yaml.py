@@ -1,0 +1,97 @@
+"""Every task file, parsed by us and by the harness: a YAML with an error would only be skipped at DEBUG level."""
+
+from pathlib import Path
+
+import pytest
+import yaml
+from lm_eval.tasks import TaskManager
+from lm_eval.tasks._yaml_loader import load_yaml
+
+from lm_eval_bias import benchmarks, catalog
+from lm_eval_bias.paths import tasks_path
+from tests.conftest import ROOT
+
+FILES = sorted(tasks_path().glob("*/*.yaml"))
+BASES = sorted(tasks_path().glob("*/_*_yaml"))
+
+
+@pytest.mark.parametrize("path", FILES, ids=lambda p: p.stem)
+def test_file_loads_with_its_functions(path):
+    config = load_yaml(path, resolve_func=True)
+    assert path.stem == config.get("group", config.get("task"))
+    metadata = config["metadata"]
+    assert metadata["benchmark"] in benchmarks.BENCHMARKS
+    assert metadata["version"] == 1.0
+    if "group" in config:
+        assert all((path.parent / f"{member}.yaml").is_file() for member in config["task"])
+    else:
+        assert callable(config["class"])
+        assert callable(config["custom_dataset"])
+
+
+@pytest.mark.parametrize("path", [*FILES, *BASES], ids=lambda p: p.name)
+def test_functions_are_dotted_package_paths(path):
+    for line in path.read_text(encoding="utf-8").splitlines():
+        if "!function" in line:
+            assert line.split("!function ")[1].startswith("lm_eval_bias."), line
+
+
+def test_index_holds_exactly_these_tasks():
+    manager = TaskManager(include_path=str(tasks_path()), include_defaults=False)
+    assert set(manager.all_tasks) == {p.stem for p in FILES} == set(catalog.entries())
+
+
+def test_own_catalogue_agrees_with_the_harness_loader():
+    for path in FILES:
+        ours, theirs = catalog.read_yaml(path), load_yaml(path, resolve_func=False)
+        assert ours["metadata"] == theirs["metadata"]
+        assert set(ours) == set(theirs)
+
+
+def test_data_files_are_no_task_files():
+    for path in tasks_path().glob("*/data/*.yaml"):
+        content = yaml.safe_load(path.read_text(encoding="utf-8"))
+        assert not {"task", "group", "class"} & set(content)
+
+
+@pytest.mark.parametrize("name", [n for n, e in catalog.entries().items() if e.kind == "task" and not e.data])
+def test_listed_number_of_items_without_upstream_data(name):
+    task = TaskManager(include_path=str(tasks_path()), include_defaults=False).load([name])["tasks"][name]
+    assert len(task.eval_docs) == catalog.entries()[name].items
+
+
+@pytest.mark.parametrize(
+    "name", ["gg_bbq_group_terms", "gg_bbq_group_terms_gen", "gg_bbq_group_terms_prompts", "gg_bbq_names"]
+)
+def test_listed_number_of_items_with_upstream_data(name, mirror):
+    task = TaskManager(include_path=str(tasks_path()), include_defaults=False).load([name])["tasks"][name]
+    assert len(task.eval_docs) == catalog.entries()[name].items
+
+
+def test_result_file_carries_range_and_neutral_value():
+    task = TaskManager(include_path=str(tasks_path()), include_defaults=False).load(["occugender_implicit"])
+    listed = task["tasks"]["occugender_implicit"].dump_config()["metric_list"]
+    gap = next(metric for metric in listed if metric["metric"] == "stereotype_gap")
+    assert gap["range"] == [-1.0, 1.0]
+    assert gap["neutral"] == 0.0
+    assert "labour market" in gap["direction"]
+
+
+def test_every_package_folder_is_in_the_wheel():
+    tomllib = pytest.importorskip("tomllib", reason="Python 3.10 has no TOML reader")
+    config = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))
+    listed = set(config["tool"]["setuptools"]["packages"])
+    roots = {"lm_eval_bias": ROOT / "lm_eval_bias", "lm_eval_bias.tasks": ROOT / "tasks"}
+    roots["lm_eval_bias.custom_metrics"] = ROOT / "custom_metrics"
+    found = set()
+    for package, folder in roots.items():
+        for init in folder.rglob("__init__.py"):
+            below = init.parent.relative_to(folder).parts
+            found.add(".".join([package, *below]))
+    assert listed == found
+
+
+def test_readmes_exist():
+    for family in {path.parent for path in FILES}:
+        assert (family / "README.md").is_file(), family
+    assert Path(ROOT / "README.md").is_file()
