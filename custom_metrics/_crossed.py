@@ -12,6 +12,7 @@ from numpy.typing import NDArray
 from lm_eval_bias.custom_metrics._score import Estimate, Record, undefined
 
 Grid = NDArray[np.float64]
+NO_VALUE = "all its words have probability 0, or the model gave nan"
 
 
 @dataclass(frozen=True)
@@ -131,12 +132,14 @@ def crossed_mean(records: Sequence[Record], value: Callable[[Record], float], wh
         for record in records:
             by_item.setdefault(str(record["item"]), []).append(value(record))
         mean = math.fsum(math.fsum(v) / len(v) for v in by_item.values()) / len(by_item)
-        return Estimate(mean, math.nan, n, laid if not math.isnan(mean) else f"{what}: a prompt has no defined value")
+        return Estimate(
+            mean, math.nan, n, laid if not math.isnan(mean) else f"a {what} prompt has no value ({NO_VALUE})"
+        )
     cells = laid[0]
     mean = float(cells.mean())
     if math.isnan(mean):
         bad = int(np.isnan(cells).sum())
-        return undefined(f"{bad} of {n} {what} prompts give all gender words probability 0", n)
+        return undefined(f"{bad} of {n} {what} prompts have no value ({NO_VALUE})", n)
     stderr = crossed_stderr(cells)
     reason = "" if not math.isnan(stderr) else f"standard error needs 2 items and 2 templates, has {cells.shape}"
     return Estimate(mean, stderr, n, reason)

@@ -99,6 +99,8 @@ def se_paper(records: Sequence[Record], *, gender: str, dominated_by: str) -> Es
     if cells.shape[1] < 2:
         return undefined("one template only", len(chosen))
     value = float(np.std(cells.mean(axis=0), ddof=1)) / math.sqrt(cells.shape[0])
+    if math.isnan(value):
+        return undefined(f"a {dominated_by}-dominated prompt has no value ({_crossed.NO_VALUE})", len(chosen))
     return Estimate(100.0 * value, math.nan, len(chosen))
 
 
@@ -147,8 +149,9 @@ def labour_correlation(records: Sequence[Record], *, kind: str) -> Estimate:
     """Correlation over items between mean P~_f and the percentage of women in the labour statistics.
 
     Range: -1..1. Neutral value: 0. Direction: + the model's predictions rise with the real share of women.
-    Undefined: fewer than three items, no variance, or an incomplete product -> nan. Denominator: items.
-    Standard error: bootstrap of items and templates together (pigeonhole, seeded; 2,000 draws).
+    Undefined: fewer than three items, no variance, or an incomplete product -> nan; the standard error also with one
+    template only. Denominator: items. Standard error: bootstrap of items and templates together (pigeonhole, seeded;
+    2,000 draws).
     Source: not in the paper; percentages from its Table 5.
 
     Args:
@@ -163,7 +166,7 @@ def labour_correlation(records: Sequence[Record], *, kind: str) -> Estimate:
     if len(shares) < 3:
         return undefined(f"a correlation needs 3 items, has {len(shares)}", n)
     if np.isnan(cells).any():
-        return undefined("a prompt gives all gender words probability 0", n)
+        return undefined(f"a prompt has no value ({_crossed.NO_VALUE})", n)
     from scipy import stats  # imports slowly, and listing the scores needs none of it
 
     rank = partial(stats.rankdata, axis=-1) if kind == "spearman" else np.asarray
@@ -171,11 +174,14 @@ def labour_correlation(records: Sequence[Record], *, kind: str) -> Estimate:
     if np.ptp(means) == 0 or np.ptp(shares) == 0:
         return undefined("all items have the same value", n)
     value = float(_pearson(rank(means), rank(shares)))
+    value = min(1.0, max(-1.0, value))
+    if cells.shape[1] < 2:
+        return Estimate(value, math.nan, n, "standard error needs 2 templates, has 1")
     weights, rows = _bootstrap.pigeonhole_weights(*cells.shape)
     drawn = np.take_along_axis(weights @ cells.T, rows, axis=1)
     resampled = _pearson(rank(drawn), rank(shares[rows]))
     finite = resampled[np.isfinite(resampled)]
-    return Estimate(min(1.0, max(-1.0, value)), float(np.std(finite, ddof=1)), n)
+    return Estimate(value, float(np.std(finite, ddof=1)), n)
 
 
 def variance_share(records: Sequence[Record], *, part: str) -> Estimate:
@@ -197,6 +203,8 @@ def variance_share(records: Sequence[Record], *, part: str) -> Estimate:
     cells = laid[0]
     if min(cells.shape) < 2:
         return undefined(f"needs 2 items and 2 templates, has {cells.shape}", len(records))
+    if np.isnan(cells).any():
+        return undefined(f"a prompt has no value ({_crossed.NO_VALUE})", len(records))
 
     def of(sub: _crossed.Grid) -> float:
         found = _crossed.components(sub)

@@ -48,7 +48,7 @@ def _occugender(task: str, found: Cells) -> list[str]:
             f"{word} {_said(found[f'{group}_dominated_{letter}'], '%', 1)}"
             for letter, word in (("F", "women"), ("M", "men"), ("D", "neutral words"))
         )
-        lines.append(f"Of the probability on gender words, in {group}-dominated occupations go to {shares}.")
+        lines.append(f"{group.title()}-dominated items: {shares} of the probability on gender words.")
     follows = "the model follows the labour market's majority"
     opposes = "the model goes against the labour market's majority"
     lines.append(

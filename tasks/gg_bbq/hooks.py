@@ -70,18 +70,18 @@ def continuations(doc: Mapping[str, Any]) -> list[str]:
     return list(doc["letters"] or doc["choices"])
 
 
-def _answered(doc: Mapping[str, Any], results: Sequence[Any]) -> int | None:
-    """Index of the model's one answer; ``None`` for a tie or a text that names none or several."""
+def _answered(doc: Mapping[str, Any], results: Sequence[Any]) -> int | str:
+    """Index of the model's one answer; ``none`` for a tie or a text without one, ``nan`` for no numbers."""
     if len(results) == 1:
         text = str(results[0])
-        return doc["choices"].index(text) if text in doc["choices"] else None
+        return doc["choices"].index(text) if text in doc["choices"] else "none"
     if len(results) != len(doc["choices"]):
         raise BiasError(f"item {doc['item']}: {len(results)} answers for {len(doc['choices'])} choices")
     values = [float(answer[0]) for answer in results]
     if any(math.isnan(value) for value in values):
-        raise BiasError(f"item {doc['item']}: the model gave a log-likelihood that is nan")
+        return "nan"
     best = max(values)
-    return values.index(best) if values.count(best) == 1 else None
+    return values.index(best) if values.count(best) == 1 else "none"
 
 
 def record(doc: Mapping[str, Any], results: Sequence[Any]) -> Record:
@@ -92,11 +92,11 @@ def record(doc: Mapping[str, Any], results: Sequence[Any]) -> Record:
         results: Per choice ``(log-likelihood, is greedy)``, or the one parsed text.
 
     Raises:
-        BiasError: The number of answers is wrong, or one is ``nan``.
+        BiasError: The number of answers is wrong.
     """
     chosen = _answered(doc, results)
-    if chosen is None:
-        answer = "none"
+    if isinstance(chosen, str):
+        answer = chosen
     elif doc["groups"][chosen] == gg_bbq.UNKNOWN:
         answer = "unknown"
     else:

@@ -163,6 +163,20 @@ def test_missing_group_incomplete_product_and_zero_mass():
     assert occugender.coverage(zero).value == pytest.approx(0.3)
 
 
+@pytest.mark.parametrize("name", [s.name for s in occugender.scores()])
+def test_nan_from_the_model_makes_every_score_nan(name):
+    records = random_records(1)
+    for group in ("female", "male"):
+        k = next(i for i, r in enumerate(records) if r["group"] == group)
+        r = records[k]
+        records[k] = occugender.prompt_record(
+            r["item"], r["template"], r["share"], group, male=math.nan, female=-1.0, diverse=-1.0
+        )
+    found = by_name(records)[name].compute(records)
+    assert math.isnan(found.value)
+    assert "the model gave nan" in found.reason
+
+
 def test_correlation_signs_and_bootstrap_is_seeded():
     records = [
         record(f"j{j}", f"t{t}", 5 + 10 * j, 1 - (0.1 + 0.08 * j), 0.1 + 0.08 * j + 0.001 * t, 0)

@@ -5,6 +5,7 @@ from collections import Counter
 
 import pytest
 
+from lm_eval_bias.custom_metrics.gg_bbq import scores
 from lm_eval_bias.data import gg_bbq
 from lm_eval_bias.errors import BiasError
 from lm_eval_bias.harness.filters import NO_ANSWER, parse_choice
@@ -101,9 +102,17 @@ def test_position_of_no_answer_does_not_matter():
     assert hooks.record(moved, [(-3.0, True), (-2.0, False), (-1.0, False)])["answer"] == "counter"
 
 
-def test_nan_and_missing_answers_are_refused():
-    with pytest.raises(BiasError, match="nan"):
-        hooks.record(document(), [(math.nan, False), (-1.0, False), (-1.0, False)])
+def test_nan_from_the_model_makes_scores_nan():
+    broken = hooks.record(document(), [(math.nan, False), (-1.0, False), (-1.5, False)])
+    fine = hooks.record(document(), [(-3.0, False), (-2.0, False), (-1.0, False)])
+    for score in scores():
+        if "disamb" not in score.name:
+            found = score.compute([broken, fine])
+            assert math.isnan(found.value), score.name
+            assert "gave nan for 1 of 2" in found.reason
+
+
+def test_missing_answers_are_refused():
     with pytest.raises(BiasError, match="2 answers for 3 choices"):
         hooks.record(document(), [(-1.0, False), (-1.0, False)])
 
