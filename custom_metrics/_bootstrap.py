@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from collections import Counter
 from collections.abc import Sequence
 
 import numpy as np
@@ -44,6 +45,19 @@ def clustered_stderr(influence: ArrayLike, clusters: Sequence[object]) -> float:
     if count < 2:
         return math.nan
     return math.sqrt(count / (count - 1) * math.fsum((sums**2).tolist()))
+
+
+def effective_clusters(clusters: Sequence[object]) -> float:
+    """Number of equally large clusters that are worth as much: ``(sum n_g)^2 / sum n_g^2``.
+
+    With few or unequal clusters the interval has to be wider than the normal one; ``effective - 1`` degrees of freedom
+    are the usual correction (Carter, Schnepel & Steigerwald 2017, in its simplest form).
+
+    >>> effective_clusters(["a", "a", "b", "b"]), effective_clusters(["a", "a", "a", "b"])
+    (2.0, 1.6)
+    """
+    counts = Counter(map(str, clusters))
+    return sum(counts.values()) ** 2 / sum(n * n for n in counts.values())
 
 
 def pigeonhole_weights(

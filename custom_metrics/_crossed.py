@@ -94,20 +94,30 @@ def components(cells: Grid) -> Components:
     )
 
 
-def crossed_stderr(cells: Grid) -> float:
-    """Standard error of the grand mean with both factors random.
+def crossed_stderr(cells: Grid) -> tuple[float, float]:
+    """Standard error of the grand mean with both factors random, and its degrees of freedom (Satterthwaite).
 
     ``sqrt(var_rows / R + var_columns / C + var_interaction / (R C))``: a plain standard error over the R x C cells
-    treats them as independent and is too small. ``nan`` with fewer than two rows or columns.
+    treats them as independent and is too small. Both ``nan`` with fewer than two rows or columns.
 
     Source: Searle, Casella & McCulloch (1992); the same argument for language material in Clark (1973), The
     language-as-fixed-effect fallacy.
     """
     n_rows, n_columns = cells.shape
     if n_rows < 2 or n_columns < 2:
-        return math.nan
+        return math.nan, math.nan
     part = components(cells)
-    return math.sqrt(part.rows / n_rows + part.columns / n_columns + part.interaction / (n_rows * n_columns))
+    variance = part.rows / n_rows + part.columns / n_columns + part.interaction / (n_rows * n_columns)
+    # in mean squares: MS_rows + MS_columns - MS_residual, over R C; a factor whose component is 0 drops out
+    terms = [
+        (n_columns * part.rows + part.interaction, n_rows - 1) if part.rows > 0 else None,
+        (n_rows * part.columns + part.interaction, n_columns - 1) if part.columns > 0 else None,
+    ]
+    kept = [term for term in terms if term]
+    if len(kept) != 1:
+        kept.append((part.interaction, (n_rows - 1) * (n_columns - 1)))
+    spread = sum((square / (n_rows * n_columns)) ** 2 / dof for square, dof in kept)
+    return math.sqrt(variance), variance**2 / spread if spread > 0 else math.inf
 
 
 def crossed_mean(records: Sequence[Record], value: Callable[[Record], float], what: str) -> Estimate:
@@ -140,9 +150,9 @@ def crossed_mean(records: Sequence[Record], value: Callable[[Record], float], wh
     if math.isnan(mean):
         bad = int(np.isnan(cells).sum())
         return undefined(f"{bad} of {n} {what} prompts have no value ({NO_VALUE})", n)
-    stderr = crossed_stderr(cells)
+    stderr, dof = crossed_stderr(cells)
     reason = "" if not math.isnan(stderr) else f"standard error needs 2 items and 2 templates, has {cells.shape}"
-    return Estimate(mean, stderr, n, reason)
+    return Estimate(mean, stderr, n, reason, dof)
 
 
 def crossed_jackknife(cells: Grid, statistic: Callable[[Grid], float]) -> float:

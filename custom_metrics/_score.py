@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 Record = dict[str, Any]
@@ -19,16 +19,34 @@ class Estimate:
         stderr: Its standard error in the same unit, ``nan`` where it cannot be computed.
         n: Number of records that entered it.
         reason: Why ``value`` or ``stderr`` is ``nan``, or what to beware of; empty if neither applies.
+        dof: Degrees of freedom of ``stderr``: how many independent pieces of evidence it rests on.
     """
 
     value: float
     stderr: float
     n: int
     reason: str = ""
+    dof: float = math.inf
+
+    def margin(self, level: float = 0.95) -> float:
+        """Half the width of the interval ``value ± margin`` at that level (Student's t); ``nan`` without ``stderr``.
+
+        >>> round(Estimate(0.0, 1.0, 9).margin(), 2), round(Estimate(0.0, 1.0, 9, dof=5).margin(), 2)
+        (1.96, 2.57)
+        """
+        return t_factor(self.dof, level) * self.stderr
 
     def scaled(self, factor: float) -> Estimate:
         """The same estimate in another unit (``value`` and ``stderr`` times ``factor``)."""
-        return Estimate(self.value * factor, self.stderr * abs(factor), self.n, self.reason)
+        return replace(self, value=self.value * factor, stderr=self.stderr * abs(factor))
+
+
+def t_factor(dof: float, level: float = 0.95) -> float:
+    """How many standard errors the interval of that level reaches to either side; normal for infinite ``dof``."""
+    from scipy import special
+
+    tail = (1 + level) / 2
+    return float(special.ndtri(tail) if math.isinf(dof) else special.stdtrit(max(dof, 1.0), tail))
 
 
 def undefined(reason: str, n: int = 0) -> Estimate:

@@ -17,7 +17,7 @@ from functools import partial
 import numpy as np
 from numpy.typing import NDArray
 
-from lm_eval_bias.custom_metrics._bootstrap import clustered_stderr
+from lm_eval_bias.custom_metrics._bootstrap import clustered_stderr, effective_clusters
 from lm_eval_bias.custom_metrics._score import Estimate, Record, Score, undefined
 
 PAPER = "Satheesh et al. (2025), GG-BBQ"
@@ -36,7 +36,7 @@ class _Linear:
     def estimate(self) -> Estimate:
         stderr = clustered_stderr(self.influence, self.clusters)
         reason = self.caveat if not math.isnan(stderr) else "standard error needs items of 2 templates"
-        return Estimate(self.value, stderr, len(self.clusters), reason)
+        return Estimate(self.value, stderr, len(self.clusters), reason, effective_clusters(self.clusters) - 1)
 
 
 def _clusters(records: Sequence[Record]) -> list[str]:
@@ -293,7 +293,8 @@ def _spread(records: Sequence[Record], *, score: Score, kind: str) -> Estimate:
         return undefined(next(e.reason for e in found if math.isnan(e.value)), len(records))
     if kind == "mean":
         # all wordings ask the same items, so the templates stay the clusters of the pooled influence
-        return Estimate(float(values.mean()), score.compute(records).stderr, len(records))
+        pooled = score.compute(records)
+        return Estimate(float(values.mean()), pooled.stderr, len(records), dof=pooled.dof)
     value = float(values.std(ddof=1)) if kind == "sd" else float(np.ptp(values))
     return Estimate(value, math.nan, len(records))
 

@@ -181,7 +181,7 @@ def labour_correlation(records: Sequence[Record], *, kind: str) -> Estimate:
     drawn = np.take_along_axis(weights @ cells.T, rows, axis=1)
     resampled = _pearson(rank(drawn), rank(shares[rows]))
     finite = resampled[np.isfinite(resampled)]
-    return Estimate(value, float(np.std(finite, ddof=1)), n)
+    return Estimate(value, float(np.std(finite, ddof=1)), n, dof=len(shares) - 2)
 
 
 def variance_share(records: Sequence[Record], *, part: str) -> Estimate:
@@ -214,7 +214,8 @@ def variance_share(records: Sequence[Record], *, part: str) -> Estimate:
     if math.isnan(value):
         return undefined("no variance between prompts", len(records))
     stderr = _crossed.crossed_jackknife(cells, of)
-    return Estimate(value, stderr, len(records), "" if not math.isnan(stderr) else "needs 3 items and 3 templates")
+    reason = "" if not math.isnan(stderr) else "standard error needs 3 items and 3 templates"
+    return Estimate(value, stderr, len(records), reason, min(cells.shape) - 1)
 
 
 def _shares() -> list[Score]:

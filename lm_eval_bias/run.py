@@ -268,7 +268,7 @@ def _finish(config: EvaluatorConfig, results: dict[str, Any], tracker: Any, logg
     print(make_table(results))
     if "groups" in results:
         print(make_table(results, "groups"))
-    said = "" if config.predict_only else sentences.describe(results["results"])
+    said = "" if config.predict_only else sentences.describe(results["results"], results["configs"])
     if said:
         how = catalog.legend(list(results["configs"]))
         print(f"How to read the scores (a breakdown value/… or …/prompt_… reads like its score):\n{how}\n")

@@ -7,36 +7,44 @@ from collections.abc import Callable, Mapping
 from typing import Any
 
 from lm_eval_bias import catalog
+from lm_eval_bias.custom_metrics._score import t_factor
 
 Cells = Mapping[str, tuple[float, float]]
-_Z = 1.959964  # 95% of a normal distribution
 LOW_COVERAGE = 0.1
 
 
-def cells(scores: Mapping[str, Any]) -> dict[str, tuple[float, float]]:
-    """Value and standard error per score from a task's entry in the harness's results (any filter)."""
+def cells(scores: Mapping[str, Any], config: Mapping[str, Any]) -> dict[str, tuple[float, float]]:
+    """Value and margin (half a 95% interval) per score, from a task's entry in the harness's results (any filter).
+
+    Args:
+        scores: The task's ``results``.
+        config: The task's ``configs``, whose ``metric_list`` carries the degrees of freedom.
+    """
+    degrees = {entry["metric"]: entry.get("dof") for entry in config.get("metric_list", [])}
     found = {}
     for key, value in scores.items():
         name, comma, label = key.partition(",")
         if comma and isinstance(value, (int, float)) and not name.endswith("_stderr"):
             error = scores.get(f"{name}_stderr,{label}", math.nan)
-            found[name] = (float(value), float(error) if isinstance(error, (int, float)) else math.nan)
+            dof = degrees.get(name)
+            factor = t_factor(math.inf if dof is None else dof)
+            found[name] = (float(value), factor * float(error) if isinstance(error, (int, float)) else math.nan)
     return found
 
 
 def _said(cell: tuple[float, float], unit: str = "", digits: int = 2) -> str:
-    value, error = cell
+    value, margin = cell
     if math.isnan(value):
         return "not computable"
-    plus = "" if math.isnan(error) else f" ± {_Z * error:.{digits}f}"
+    plus = "" if math.isnan(margin) else f" ± {margin:.{digits}f}"
     return f"{value:.{digits}f}{plus}{unit}"
 
 
 def _direction(cell: tuple[float, float], above: str, below: str) -> str:
-    value, error = cell
-    if math.isnan(value) or math.isnan(error):
+    value, margin = cell
+    if math.isnan(value) or math.isnan(margin):
         return "no statement without a standard error"
-    if abs(value) <= _Z * error:
+    if abs(value) <= margin:
         return "the interval includes 0, no direction can be told"
     return above if value > 0 else below
 
@@ -95,11 +103,12 @@ _WRITERS: dict[str, Callable[[str, Cells], list[str]]] = {
 }
 
 
-def describe(results: Mapping[str, Mapping[str, Any]]) -> str:
+def describe(results: Mapping[str, Mapping[str, Any]], configs: Mapping[str, Mapping[str, Any]]) -> str:
     """What the scores of our tasks say; empty if none of them is ours.
 
     Args:
         results: The ``results`` of a harness run: scores per task.
+        configs: Its ``configs``.
     """
     own = catalog.entries()
     blocks = []
@@ -107,6 +116,6 @@ def describe(results: Mapping[str, Mapping[str, Any]]) -> str:
         entry = own.get(task)
         if entry is None or entry.kind != "task" or entry.benchmark not in _WRITERS:
             continue
-        lines = _WRITERS[entry.benchmark](task, cells(scores))
+        lines = _WRITERS[entry.benchmark](task, cells(scores, configs.get(task, {})))
         blocks.append("\n".join([f"{task}:", *(f"  {line}" for line in lines)]))
     return "\n".join(blocks)

@@ -62,10 +62,11 @@ class Notes:
 class Aggregation:
     """A score's value and standard error over all documents, as two functions for the harness."""
 
-    def __init__(self, score: Score, notes: Notes) -> None:
-        """Aggregate ``score`` and leave its reasons in ``notes``."""
+    def __init__(self, score: Score, notes: Notes, listed: dict[str, Any]) -> None:
+        """Aggregate ``score``; leave its reasons in ``notes``, its degrees of freedom in the result file's entry."""
         self._score = score
         self._notes = notes
+        self._listed = listed
         self._key: tuple[int, ...] = ()
         self._estimate: Estimate | None = None
 
@@ -80,6 +81,7 @@ class Aggregation:
         """The score; why it or its standard error is ``nan`` goes to the log."""
         found = self._compute(values)
         self._notes.add(self._score, found)
+        self._listed["dof"] = found.dof if math.isfinite(found.dof) else None
         return found.value
 
     def stderr(self, values: Sequence[Any]) -> float:
@@ -109,13 +111,13 @@ class BiasTask(ConfigurableTask):
         listed = []
         notes = Notes(str(self.config.task), len(self.scores))
         for score in self.scores:
-            aggregation = Aggregation(score, notes)
-            for name, function in self._columns(score, aggregation):
+            entry = {"metric": score.name, **{k: v for k, v in score.describe().items() if k != "name"}}
+            listed.append(entry)
+            for name, function in self._columns(score, Aggregation(score, notes, entry)):
                 self._metric_fn_list[name] = None
                 self._metric_fn_kwargs[name] = {}
                 self._aggregation_list[name] = function
                 self._higher_is_better[name] = score.higher_is_better if name == score.name else None
-            listed.append({"metric": score.name, **{k: v for k, v in score.describe().items() if k != "name"}})
         self.config.metric_list = listed
 
     @staticmethod

@@ -70,6 +70,18 @@ def _number(value: float) -> float | None:
     return value if math.isfinite(value) else None
 
 
+def _interval(score: Score, estimate: Estimate) -> list[float] | None:
+    """The 95% interval, cut to the score's range; ``None`` where there is none."""
+    margin = estimate.margin()
+    if math.isnan(estimate.value) or math.isnan(margin):
+        return None
+    return [max(score.low, estimate.value - margin), min(score.high, estimate.value + margin)]
+
+
+def _cell(interval: list[float] | None) -> str:
+    return "" if interval is None else f"{interval[0]:.4f} … {interval[1]:.4f}"
+
+
 def as_data(results: list[Rescored]) -> list[dict[str, Any]]:
     """Plain data: per saved task its scores with value, stderr (``None`` for nan, with the reason) and meaning."""
     return [
@@ -83,6 +95,8 @@ def as_data(results: list[Rescored]) -> list[dict[str, Any]]:
                 score.name: {
                     "value": _number(estimate.value),
                     "stderr": _number(estimate.stderr),
+                    "interval": _interval(score, estimate),
+                    "dof": _number(estimate.dof),
                     "n": estimate.n,
                     "reason": estimate.reason,
                     **{key: entry for key, entry in score.describe().items() if key != "name"},
@@ -111,13 +125,14 @@ def as_table(results: list[Rescored]) -> str:
                 score.name,
                 f"{estimate.value:.4f}",
                 "" if math.isnan(estimate.stderr) else f"± {estimate.stderr:.4f}",
+                _cell(_interval(score, estimate)),
                 catalog.format_range(score),
                 catalog.format_number(score.neutral),
             ]
             for score, estimate in result.scores
         ]
-        headers = ["Score", "Value", "Stderr", "Range", "Neutral"]
-        align = ("left", "right", "right", "right", "right")
+        headers = ["Score", "Value", "Stderr", "95% interval", "Range", "Neutral"]
+        align = ("left", "right", "right", "right", "right", "right")
         table = tabulate(rows, headers=headers, tablefmt="github", colalign=align, disable_numparse=True)
         filtered = "" if part.filter == "none" else f", filter {part.filter}"
         lines = [f"{part.task}: {len(part.docs):,} documents{filtered} ({part.path})", table]

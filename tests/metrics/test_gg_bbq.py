@@ -65,6 +65,25 @@ def test_golden_clustered_stderr():
     assert math.isnan(clustered_stderr(x, ["a"] * 4))
 
 
+def test_interval_covers_with_few_unequal_clusters():
+    # clusters as unequal as Subset-I's, a cluster effect, true diff-bias 0
+    sizes = [40, 36, 32, 24, 18, 18, 16, 12, 8, 8, 4, 4, 4, 4, 2, 2, 2, 2, 2, 2, 2]
+    rng = np.random.default_rng(5)
+    covered = naive = 0
+    draws = 600
+    for _ in range(draws):
+        records = []
+        for number, size in enumerate(sizes):
+            towards = 1 / (1 + np.exp(-rng.normal(0, 0.8)))
+            for biased in rng.random(size) < towards:
+                records.append(item(answer="biased" if biased else "counter", template=f"t{number}"))
+        found = gg_bbq.diff_bias(records, context="amb")
+        covered += abs(found.value) < found.margin()
+        naive += abs(found.value) < 1.96 / math.sqrt(len(records))
+    assert 0.92 < covered / draws < 0.98
+    assert naive / draws < 0.7
+
+
 def test_extremes_of_the_paper():
     # section 5.1.2: always biased -> diff-bias 1, accuracy 0 (ambiguous) and 0.5 (disambiguated); unbiased -> 1 and 0
     biased = [item(answer="biased") for _ in range(4)]

@@ -7,7 +7,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from lm_eval_bias.custom_metrics import _crossed, occugender
-from lm_eval_bias.custom_metrics._score import Score
+from lm_eval_bias.custom_metrics._score import Estimate, Score
 
 
 def record(item, template, share, m, f, d):
@@ -39,6 +39,8 @@ def test_golden_two_by_two():
     found = occugender.share(records, gender="F", dominated_by="female")
     assert found.value == pytest.approx(50, abs=1e-12)
     assert found.stderr == pytest.approx(100 * math.sqrt(0.05), abs=1e-12)
+    # Satterthwaite: V = (0.16 + 0.04 - 0)/4 = 0.05; dof = V^2 / ((0.16/4)^2/1 + (0.04/4)^2/1) = 0.0025 / 0.0017
+    assert found.dof == pytest.approx(0.0025 / 0.0017, abs=1e-9)
     # the paper's: SD (ddof 1) of the template means 0.6 and 0.4, over sqrt(2 jobs)
     paper = occugender.se_paper(records, gender="F", dominated_by="female")
     assert paper.value == pytest.approx(100 * math.sqrt(0.02) / math.sqrt(2), abs=1e-12)
@@ -70,21 +72,24 @@ def slow_crossed_stderr(table):
 def test_crossed_stderr_against_oracle(seed, rows, columns):
     rng = np.random.default_rng(seed)
     cells = rng.normal(size=(rows, 1)) * 2 + rng.normal(size=(1, columns)) + rng.normal(size=(rows, columns))
-    assert _crossed.crossed_stderr(cells) == pytest.approx(slow_crossed_stderr(cells.tolist()), abs=1e-10)
+    stderr, dof = _crossed.crossed_stderr(cells)
+    assert stderr == pytest.approx(slow_crossed_stderr(cells.tolist()), abs=1e-10)
+    assert 0.5 < dof <= (rows - 1) * (columns - 1) + rows + columns
 
 
 def test_crossed_stderr_covers_where_the_plain_one_does_not():
-    # 400 draws of a 20 x 25 layout with true mean 0: |mean| < 2 se should hold about 95% of the time
+    # 1,000 draws of a 20 x 5 layout with true mean 0: the 95% interval should hold it about 95% of the time
     rng = np.random.default_rng(1)
     crossed = plain = 0
-    draws = 400
+    draws = 1000
     for _ in range(draws):
-        cells = rng.normal(size=(20, 1)) + 0.7 * rng.normal(size=(1, 25)) + rng.normal(size=(20, 25))
+        cells = rng.normal(size=(20, 1)) + 0.7 * rng.normal(size=(1, 5)) + rng.normal(size=(20, 5))
         mean = abs(cells.mean())
-        crossed += mean < 2.05 * _crossed.crossed_stderr(cells)
-        plain += mean < 2.05 * cells.std(ddof=1) / math.sqrt(cells.size)
-    assert 0.90 < crossed / draws < 0.985
-    assert plain / draws < 0.6
+        stderr, dof = _crossed.crossed_stderr(cells)
+        crossed += mean < Estimate(0, stderr, 100, dof=dof).margin()
+        plain += mean < 1.96 * cells.std(ddof=1) / math.sqrt(cells.size)
+    assert 0.93 < crossed / draws < 0.97
+    assert plain / draws < 0.7
 
 
 @given(st.integers(0, 10_000))
