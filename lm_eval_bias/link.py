@@ -95,12 +95,6 @@ def state() -> State:
     return State(folder, stubs, target, problem)
 
 
-def is_linked_here() -> bool:
-    """Whether the harness finds our tasks by itself, in this version and from this place."""
-    found = state()
-    return found.linked and not found.problem
-
-
 def _write(path: Path, text: str) -> None:
     handle, temporary = tempfile.mkstemp(dir=path.parent, prefix=".", suffix=".tmp")
     try:

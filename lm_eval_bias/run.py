@@ -107,7 +107,10 @@ def load_tasks(config: EvaluatorConfig) -> Any:
     extra = [config.include_path] if isinstance(config.include_path, (str, Path)) else list(config.include_path or [])
     ours = str(tasks_path())
     if not only_ours(names):
-        if not link.is_linked_here():
+        linked = link.state()
+        if linked.problem:
+            logger.warning("link: %s", linked.problem)
+        if linked.problem or not linked.linked:
             config.include_path = [*extra, ours]
         try:
             return config.process_tasks(config.metadata)

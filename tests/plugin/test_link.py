@@ -32,7 +32,8 @@ def test_harness_finds_linked_tasks(harness, capsys):
     assert len(task.eval_docs) == 1000
     stub = (harness / link.FOLDER / "occugender.yaml").read_text()
     assert json.loads(stub.split("include: ")[1]).startswith("/")
-    assert link.is_linked_here()
+    assert link.state().linked
+    assert not link.state().problem
 
 
 def test_unlink_removes_exactly_what_link_wrote(harness):
@@ -68,7 +69,6 @@ def test_moved_package_is_detected(harness, tmp_path):
     assert any(f.status == "problem" and "which is gone" in f.text for f in doctor.examine())
     (tmp_path / "gone").mkdir()
     assert "another copy" in link.state().problem
-    assert not link.is_linked_here()
 
 
 def test_lost_stub_other_version_and_damage(harness, monkeypatch):
@@ -104,3 +104,19 @@ def test_unwritable_harness(tmp_path, monkeypatch, capsys):
 
 def test_installed_harness_is_found():
     assert (link.harness_tasks() / "manager.py").is_file()
+
+
+def test_run_with_harness_tasks_says_that_the_link_is_stale(harness, caplog, monkeypatch):
+    from lm_eval.config.evaluate_config import EvaluatorConfig
+
+    from lm_eval_bias import run
+
+    main(["link"])
+    ledger = harness / link.FOLDER / link.LEDGER
+    content = json.loads(ledger.read_text())
+    ledger.write_text(json.dumps({**content, "target": "/gone"}))
+    config = EvaluatorConfig(tasks=["occugender", "hellaswag"], metadata={})
+    monkeypatch.setattr(EvaluatorConfig, "process_tasks", lambda self, metadata: "manager")
+    assert run.load_tasks(config) == "manager"
+    assert "which is gone" in caplog.text
+    assert config.include_path
