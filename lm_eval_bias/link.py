@@ -11,6 +11,7 @@ import importlib.util
 import json
 import os
 import tempfile
+from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -65,8 +66,17 @@ def stub_text(path: Path) -> str:
     return f"{_HEADER}include: {json.dumps(str(path))}\n"
 
 
-def _digest(text: str) -> str:
-    return hashlib.sha256(text.encode()).hexdigest()
+def _digest(content: bytes) -> str:
+    return hashlib.sha256(content).hexdigest()
+
+
+def _changed(folder: Path, stubs: Mapping[str, str]) -> list[Path]:
+    """Stubs that are there but not as they were written."""
+    return [
+        folder / name
+        for name, digest in stubs.items()
+        if (folder / name).is_file() and _digest((folder / name).read_bytes()) != digest
+    ]
 
 
 def state() -> State:
@@ -75,10 +85,11 @@ def state() -> State:
     try:
         ledger = json.loads((folder / LEDGER).read_text(encoding="utf-8"))
         stubs, target = tuple(sorted(ledger["stubs"])), str(ledger["target"])
+        changed = _changed(folder, ledger["stubs"])
     except FileNotFoundError:
         leftover = folder.is_dir() and any(folder.iterdir())
         return State(folder, (), "", f"{folder} holds files but no {LEDGER}: delete the folder" if leftover else "")
-    except (ValueError, KeyError, TypeError, OSError):
+    except (ValueError, KeyError, TypeError, AttributeError, OSError):
         return State(folder, ("?",), "", f"{folder / LEDGER} is damaged: delete the folder, then link again")
     here = str(tasks_path())
     problem = ""
@@ -88,6 +99,8 @@ def state() -> State:
         problem = f"links to another copy of this package, {target}, not to {here}: run 'lm-eval-bias link' again"
     elif set(stubs) != {f"{name}.yaml" for name in catalog.entries()}:
         problem = "links another version's tasks: run 'lm-eval-bias link' again"
+    elif changed:
+        problem = f"{changed[0]} was changed by hand: move it away, then run 'lm-eval-bias link' again"
     else:
         gone = [name for name in stubs if not (folder / name).is_file()]
         if gone:
@@ -113,13 +126,13 @@ def link() -> State:
     Raises:
         BiasError: The harness's task folder cannot be written, or stubs there were changed by hand.
     """
-    if state().linked:
-        kept = unlink()[1]
-        if kept:
-            raise BiasError(f"{kept[0]} was changed by hand ({len(kept)} such stubs): move it away, then link again")
     folder = harness_tasks() / FOLDER
+    kept = _changed(folder, _ledger(folder) or {})
+    if kept:
+        raise BiasError(f"{kept[0]} was changed by hand ({len(kept)} such stubs): move it away, then link again")
+    unlink()
     texts = {f"{name}.yaml": stub_text(entry.path) for name, entry in catalog.entries().items()}
-    ledger = {"target": str(tasks_path()), "stubs": {name: _digest(text) for name, text in texts.items()}}
+    ledger = {"target": str(tasks_path()), "stubs": {name: _digest(text.encode()) for name, text in texts.items()}}
     try:
         folder.mkdir(exist_ok=True)
         _write(folder / LEDGER, json.dumps(ledger, indent=1) + "\n")  # first: a killed link can be unlinked
@@ -143,31 +156,40 @@ def unlink() -> tuple[int, list[Path]]:
         BiasError: The ledger is damaged, or a file cannot be removed.
     """
     folder = harness_tasks() / FOLDER
-    ledger_path = folder / LEDGER
-    if not ledger_path.is_file():
+    stubs = _ledger(folder)
+    if stubs is None:
         return 0, []
+    changed = _changed(folder, stubs)
+    removed = 0
     try:
-        stubs = dict(json.loads(ledger_path.read_text(encoding="utf-8"))["stubs"])
-        safe = all(Path(name).name == name for name in stubs)
-    except (ValueError, KeyError, TypeError):
-        safe = False
-    if not safe:
-        raise BiasError(f"{ledger_path} is damaged: delete the folder {folder} by hand")
-    removed, changed = 0, []
-    try:
-        for name, digest in stubs.items():
+        for name in stubs:
             path = folder / name
-            if not path.is_file():
-                continue
-            if _digest(path.read_text(encoding="utf-8")) != digest:
-                changed.append(path)
-                continue
-            path.unlink()
-            removed += 1
+            if path.is_file() and path not in changed:
+                path.unlink()
+                removed += 1
         if not changed:
-            ledger_path.unlink()
+            (folder / LEDGER).unlink()
             if not any(folder.iterdir()):
                 folder.rmdir()
     except OSError as error:
         raise BiasError(f"{error.filename} cannot be removed: {error.strerror}") from error
     return removed, changed
+
+
+def _ledger(folder: Path) -> dict[str, str] | None:
+    """Stub names and digests that link wrote down; ``None`` if it wrote nothing.
+
+    Raises:
+        BiasError: The ledger is damaged, or names files elsewhere.
+    """
+    path = folder / LEDGER
+    if not path.is_file():
+        return None
+    try:
+        stubs = dict(json.loads(path.read_text(encoding="utf-8"))["stubs"])
+        safe = all(Path(name).name == name for name in stubs)
+    except (ValueError, KeyError, TypeError):
+        safe = False
+    if not safe:
+        raise BiasError(f"{path} is damaged: delete the folder {folder} by hand")
+    return stubs

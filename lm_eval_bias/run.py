@@ -9,6 +9,7 @@ import json
 import logging
 import os
 import re
+import tempfile
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -20,10 +21,6 @@ if TYPE_CHECKING:
     from lm_eval.config.evaluate_config import EvaluatorConfig
 
 logger = logging.getLogger("lm_eval.bias")
-_NO_MODEL = re.compile(
-    r"is not a local folder|not a valid model identifier|[Cc]ouldn't connect|couldn't find them in the cached"
-    r"|does not appear to have a file|Incorrect path_or_model_id|Cannot find|offline mode|no file named"
-)
 
 
 def parser() -> argparse.ArgumentParser:
@@ -56,14 +53,14 @@ def main(argv: list[str]) -> int:
     if not argv:
         run.print_help()
         return 0
-    args = run.parse_args(argv)
     os.environ["TOKENIZERS_PARALLELISM"] = "false"
     setup_logging()
     try:
-        config = EvaluatorConfig.from_cli(args)
-    except (ValueError, TypeError, FileNotFoundError) as error:
-        raise BiasError(str(error).splitlines()[0]) from error
-    _check_metadata(config, getattr(args, "metadata", None))
+        config = EvaluatorConfig.from_cli(run.parse_args(argv))
+    except (ValueError, TypeError, AttributeError, FileNotFoundError) as error:
+        raise BiasError(_one_line(error)) from error
+    _check_flags(config)
+    _check_metadata(config)
     _check_model(config)
     _fetch_data(config)
     return evaluate(config)
@@ -125,8 +122,36 @@ def load_tasks(config: EvaluatorConfig) -> Any:
         if not matches:
             raise BiasError(f"no task matches {name!r}.{did_you_mean(name, manager.all_tasks)}")
         found.update(dict.fromkeys(matches))
-    config.tasks = list(found) if config.check_integrity else [_build(manager, name) for name in found]
+    members = {member for name in found for member in _members(name)}
+    built = {name: _build(manager, name) for name in found if name not in members}
+    _check_samples(config, built)
+    config.tasks = list(built.values())
     return manager
+
+
+def _members(name: str) -> tuple[str, ...]:
+    entry = catalog.entries().get(name)
+    return entry.members if entry else ()
+
+
+def _check_samples(config: EvaluatorConfig, built: dict[str, Any]) -> None:
+    """Refuse ``--samples`` for a task that isn't run, or with a document that isn't there."""
+    if not config.samples:
+        return
+    if not isinstance(config.samples, dict):
+        raise BiasError(f"--samples {config.samples}: neither JSON nor a file with JSON")
+    tasks = {t.task_name: t for top in built.values() for t in (top.get_all_tasks() if _is_group(top) else [top])}
+    for name, indices in config.samples.items():
+        if name not in tasks:
+            raise BiasError(f"--samples names {name!r}, which is not run.{did_you_mean(name, tasks)}")
+        size = len(tasks[name].eval_docs)
+        bad = [i for i in indices if not isinstance(i, int) or isinstance(i, bool) or not 0 <= i < size]
+        if bad:
+            raise BiasError(f"--samples {name}: no document {bad[0]!r}: numbers go from 0 to {size - 1}")
+
+
+def _is_group(built: Any) -> bool:
+    return hasattr(built, "get_all_tasks")
 
 
 def _build(manager: Any, name: str) -> Any:
@@ -135,16 +160,38 @@ def _build(manager: Any, name: str) -> Any:
     return loaded["groups"].get(name) or loaded["tasks"][name]
 
 
-def _check_metadata(config: EvaluatorConfig, given: dict[str, Any] | None) -> None:
-    """Refuse a ``--metadata`` key that no named task knows: a typing error would silently give the default."""
-    names = split_tasks(config.tasks) if config.tasks else []
-    if not given or not only_ours(names):
+def _check_flags(config: EvaluatorConfig) -> None:
+    """Refuse what would fail only after the model was loaded, or lose a finished run."""
+    if config.limit is not None and config.limit <= 0:
+        raise BiasError(f"--limit {config.limit:g}: must be above 0 (a number of documents, or below 1 their share)")
+    if config.check_integrity:
+        raise BiasError(
+            "--check_integrity runs the harness's own test suite, which our tasks are not part of: leave it out"
+        )
+    if not config.output_path:
         return
+    path = Path(config.output_path).expanduser()
+    folder = path.parent if path.suffix == ".json" else path
+    try:
+        folder.mkdir(parents=True, exist_ok=True)
+        with tempfile.TemporaryFile(dir=folder):
+            pass
+    except OSError as error:
+        raise BiasError(f"--output_path {config.output_path} cannot be written: {error.strerror}") from error
+
+
+def _check_metadata(config: EvaluatorConfig) -> None:
+    """Refuse a ``--metadata`` key that no named task knows: a typing error would silently give the default.
+
+    Beside tasks of the harness, whose keys we don't know, only what looks like a misspelling of ours is refused.
+    """
+    given = [key for key in config.metadata or {} if key not in (config.model_args or {})]
     named = {entry.benchmark for entry in _named_entries(config)}
     known = sorted({option for name in named for option in benchmarks.get(name).options})
+    alone = only_ours(split_tasks(config.tasks or []))
     for key in given:
-        if key not in known:
-            hint = did_you_mean(key, known)
+        hint = did_you_mean(key, known)
+        if key not in known and named and (alone or hint):
             raise BiasError(f"--metadata key {key!r} is unknown to these tasks.{hint} Known: {', '.join(known)}")
 
 
@@ -159,9 +206,12 @@ def _check_model(config: EvaluatorConfig) -> None:
         hint = did_you_mean(config.model, model_registry)
         raise BiasError(f"no model type named {config.model!r}.{hint} 'lm-eval-bias doctor' lists ours")
     pretrained = str(config.model_args.get("pretrained", ""))
-    looks_like_path = pretrained.startswith((".", "/", "~")) or pretrained.count("/") > 1
-    if looks_like_path and not Path(pretrained).expanduser().exists():
+    looks_like_path = pretrained.startswith((".", "/", "~")) or pretrained.count("/") != 1
+    exists = Path(pretrained).expanduser().exists()
+    if pretrained and not exists and looks_like_path and "/" in pretrained:
         raise BiasError(f"--model_args pretrained={pretrained}: no such folder")
+    if pretrained and not exists and config.model.startswith("hf"):
+        logger.info("no folder %s here: taken as the name of a model on the hub", pretrained)
 
 
 def _named_entries(config: EvaluatorConfig) -> list[catalog.Entry]:
@@ -197,17 +247,27 @@ def evaluate(config: EvaluatorConfig) -> int:
     loggers = _loggers(config)
     try:
         results = simple_evaluate(**_arguments(config, simple_evaluate, manager, tracker))
-    except OSError as error:
-        if _NO_MODEL.search(str(error)):
-            raise BiasError(f"--model_args {config.model_args}: {_one_line(error)}") from error
-        raise
+    except (OSError, ValueError, TypeError, AssertionError, RuntimeError, ImportError) as error:
+        if isinstance(error, BiasError) or not _while_loading_model(error):
+            raise
+        raise BiasError(f"--model {config.model} --model_args {config.model_args}: {_one_line(error)}") from error
     if results is not None:
         _finish(config, results, tracker, loggers)
     return 0
 
 
+def _while_loading_model(error: BaseException) -> bool:
+    """Whether an error arose where the harness makes the model from its arguments."""
+    frame = error.__traceback__
+    while frame is not None:
+        if frame.tb_frame.f_code.co_name in ("create_from_arg_obj", "create_from_arg_string"):
+            return True
+        frame = frame.tb_next
+    return False
+
+
 def _one_line(error: BaseException) -> str:
-    return " ".join(str(error).split())
+    return " ".join(str(error).split()) or type(error).__name__
 
 
 def _arguments(config: EvaluatorConfig, function: Any, manager: Any, tracker: Any) -> dict[str, Any]:
@@ -276,7 +336,7 @@ def _finish(config: EvaluatorConfig, results: dict[str, Any], tracker: Any, logg
         how = catalog.legend(list(results["configs"]))
         print(f"How to read the scores (a breakdown value/… or …/prompt_… reads like its score):\n{how}\n")
         print(f"In words (± is a 95% interval):\n{said}")
-    if config.output_path and samples is not None:
+    if said and config.output_path and samples is not None:
         print(f"Recompute without the model: lm-eval-bias rescore {config.output_path}")
     for remote in loggers:
         remote.finish() if hasattr(remote, "finish") else remote.run.finish()

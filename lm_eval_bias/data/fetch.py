@@ -128,6 +128,7 @@ def _transfer(source: Source, path: Path) -> None:
     """Download to a temporary file beside ``path``, verify, rename; one retry for a broken connection."""
     import pooch
     import requests
+    import urllib3
 
     def download(url: str, output_file: str, pooch_: Any) -> None:
         meter = _Meter(source, output_file)
@@ -159,6 +160,11 @@ def _transfer(source: Source, path: Path) -> None:
         raise BiasError(f"{source.name}: {source.url} does not answer in time: try again, or {_LOCAL}") from error
     except requests.ConnectionError as error:
         raise BiasError(f"{source.name}: no connection to {source.url}: check the network, or {_LOCAL}") from error
+    except (requests.exceptions.InvalidURL, requests.exceptions.InvalidSchema, requests.exceptions.MissingSchema,
+            urllib3.exceptions.HTTPError) as error:  # fmt: skip
+        raise BiasError(
+            f"{source.name}: {source.url} is no address: set LM_EVAL_BIAS_BASE_URL to an http(s) address, or unset it"
+        ) from error
     except requests.RequestException as error:
         raise BiasError(
             f"{source.name}: the download of {source.url} broke off ({type(error).__name__}): try again, or {_LOCAL}"

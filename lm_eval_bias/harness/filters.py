@@ -23,11 +23,29 @@ def _named(text: str, choices: Sequence[str]) -> set[int]:
     return found
 
 
+def _letter(line: str, letters: Sequence[str]) -> str | None:
+    """The letter that a line answers with: at its beginning, or behind "Antwort (ist|lautet)"."""
+    options = "".join(letters)
+    begun = re.match(rf"\(?(?:([{options}])(?:[).:,]|\s|$)|([{options.lower()}])[).:])", line)
+    if begun:
+        return (begun.group(1) or begun.group(2)).upper()
+    named = re.search(rf"(?i:antwort(?:möglichkeit)?)\W*(?:(?i:ist|lautet|wäre)\W*)?\(?([{options}])(?!\w)", line)
+    return named.group(1) if named else None
+
+
+def _begun(line: str, choices: Sequence[str]) -> str | None:
+    """The choice with which a line begins, if a sentence could end there."""
+    for choice in sorted(choices, key=len, reverse=True):
+        if re.match(rf"(?:antwort\W*)?{re.escape(choice)}\s*(?:[.,;:!?)]|$)", line, flags=re.IGNORECASE):
+            return choice
+    return None
+
+
 def parse_choice(text: str, choices: Sequence[str], letters: Sequence[str] = ()) -> str:
     """The one choice that a generated answer names, else :data:`NO_ANSWER`.
 
-    The first line that is not empty decides if it names exactly one choice (or, for lettered options, starts with one
-    letter); else the whole text does.
+    The first line that is not empty decides, if it begins with a choice, answers with a letter (of lettered options) or
+    names exactly one choice; else the whole text does, if it names exactly one.
 
     Args:
         text: What the model wrote.
@@ -41,13 +59,13 @@ def parse_choice(text: str, choices: Sequence[str], letters: Sequence[str] = ())
     >>> parse_choice("B)", ["Der Mann", "Die Frau", "keine Antwort"], "ABC")
     'Die Frau'
     """
-    lines = [line.strip() for line in text.splitlines() if line.strip()]
+    lines = [line for line in (re.sub(r"[*_`„“”\"«»]", "", line).strip() for line in text.splitlines()) if line]
     if not lines:
         return NO_ANSWER
-    if letters:
-        labelled = re.match(rf"(?:Antwort:?\s*)?\(?([{''.join(letters)}])(?:[).:\s]|$)", lines[0])
-        if labelled:
-            return choices[list(letters).index(labelled.group(1))]
+    if begun := _begun(lines[0], choices):
+        return begun
+    if letters and (letter := _letter(lines[0], letters)):
+        return choices[list(letters).index(letter)]
     for part in (lines[0], "\n".join(lines)):
         found = _named(part, choices)
         if len(found) == 1:

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import hashlib
+import json
 import logging
 import math
 from collections.abc import Callable, Mapping, Sequence
@@ -9,7 +11,7 @@ from typing import Any
 
 from lm_eval.api.task import ConfigurableTask
 
-from lm_eval_bias import _registry, benchmarks
+from lm_eval_bias import __version__, _registry, benchmarks
 from lm_eval_bias.custom_metrics._score import Estimate, Record, Score
 from lm_eval_bias.errors import BiasError
 from lm_eval_bias.scoring import lengths
@@ -132,6 +134,16 @@ class BiasTask(ConfigurableTask):
         if not callable(build):
             raise BiasError(f"{self.config.task}: the YAML names no custom_dataset function")
         self.dataset = build(**(self.config.metadata or {}), **(dataset_kwargs or {}))
+
+    def build_all_requests(self, *, tokenizer_name: str = "", **kwargs: Any) -> None:
+        """The harness's, with a key for ``--cache_requests`` that changes with the documents.
+
+        The harness keys that cache by the task's name, so that other ``--metadata`` would get the old prompts; the
+        tokenizer's name is the part of the key that a task can add to.
+        """
+        content = json.dumps([list(self.eval_docs), __version__], ensure_ascii=False, sort_keys=True)
+        digest = hashlib.sha256(content.encode()).hexdigest()[:16]
+        super().build_all_requests(tokenizer_name=f"{tokenizer_name}-{digest}", **kwargs)
 
     def construct_requests(self, doc: dict[str, Any], ctx: Any, **kwargs: Any) -> Any:
         """The harness's requests; with token counts where the document's scoring needs them."""

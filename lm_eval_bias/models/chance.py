@@ -27,10 +27,13 @@ class ChanceLM(LM):
         return (int.from_bytes(digest[:8], "big") + 0.5) / 2.0**64
 
     def loglikelihood(self, requests: Sequence[Any]) -> list[tuple[float, bool]]:
-        """Log of a uniform draw per ``(context, continuation)``, nats; never greedy."""
+        """Log of a uniform draw from 0 to 1/1000 per ``(context, continuation)``, nats; never greedy.
+
+        So small that a list of words never sums to more than 1.
+        """
         answers = []
         for request in requests:
-            answer = (math.log(self._uniform("loglikelihood", *request.args)), False)
+            answer = (math.log(self._uniform("loglikelihood", *request.args) / 1000), False)
             self.cache_hook.add_partial("loglikelihood", request.args, answer)
             answers.append(answer)
         return answers

@@ -14,6 +14,10 @@ from lm_eval_bias.errors import BiasError
 _NAME = re.compile(r"samples_(?P<task>.+)_(?P<date>\d{4}-\d\d-\d\dT[\d.:-]+)\.jsonl")
 
 
+class NotOurs(BiasError):
+    """A sample log of a task that this package doesn't have."""
+
+
 @dataclass(frozen=True)
 class Saved:
     """The saved answers of one task under one filter.
@@ -55,8 +59,9 @@ def _answer(raw: Any) -> Any:
 def _line(text: str, where: str) -> dict[str, Any]:
     try:
         sample = json.loads(text)
-    except json.JSONDecodeError as error:
-        raise BiasError(f"{where}: truncated or damaged ({error.msg}): the run has to be made again") from error
+    except (json.JSONDecodeError, RecursionError) as error:
+        problem = getattr(error, "msg", "nested too deeply")
+        raise BiasError(f"{where}: truncated or damaged ({problem}): the run has to be made again") from error
     if not isinstance(sample, dict) or not isinstance(sample.get("doc"), dict) or "filtered_resps" not in sample:
         raise BiasError(f"{where}: no sample of a harness run (no doc, no filtered_resps)")
     return sample
@@ -84,12 +89,14 @@ def read(path: Path) -> list[Saved]:
         where = f"{path} line {number}"
         sample = _line(line, where)
         name = sample["doc"].get("benchmark")
-        if name not in BENCHMARKS:
+        if not isinstance(name, str) or name not in BENCHMARKS:
             known = ", ".join(BENCHMARKS)
-            raise BiasError(f"{where}: samples of task {task!r}, which is not one of ours (known benchmarks: {known})")
+            raise NotOurs(f"{where}: samples of task {task!r}, which is not one of ours (known benchmarks: {known})")
         if benchmark and name != benchmark:
             raise BiasError(f"{where}: a sample of {name} in a file of {benchmark}")
         benchmark = name
+        if not isinstance(sample.get("doc_id"), int):
+            raise BiasError(f"{where}: no sample of a harness run (no doc_id)")
         ids, docs, results = parts.setdefault(str(sample.get("filter", "none")), ({}, [], []))
         if sample.get("doc_id") in ids:
             raise BiasError(f"{where}: document {sample.get('doc_id')} stands there twice")

@@ -75,7 +75,7 @@ def _interval(score: Score, estimate: Estimate) -> list[float] | None:
     margin = estimate.margin()
     if math.isnan(estimate.value) or math.isnan(margin):
         return None
-    return [max(score.low, estimate.value - margin), min(score.high, estimate.value + margin)]
+    return [min(max(end, score.low), score.high) for end in (estimate.value - margin, estimate.value + margin)]
 
 
 def _cell(interval: list[float] | None) -> str:

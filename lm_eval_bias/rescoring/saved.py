@@ -6,10 +6,10 @@ are further entries of :data:`READERS`.
 
 from __future__ import annotations
 
+import sys
 from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
 
 from lm_eval_bias.errors import BiasError
 from lm_eval_bias.rescoring import harness_samples
@@ -33,27 +33,44 @@ class Reader:
 READERS = [Reader("samples of a harness run (--log_samples)", harness_samples.matches, harness_samples.read)]
 
 
-def find(paths: list[str]) -> list[tuple[Reader, Path]]:
-    """The files to read, in a fixed order: folders are searched to any depth.
+def find(paths: list[str]) -> list[tuple[Reader, Path, bool]]:
+    """The files to read, in a fixed order, and whether each was named itself: folders are searched to any depth.
 
     Raises:
         BiasError: A path doesn't exist, or holds nothing that a reader knows.
     """
-    found: dict[Path, Reader] = {}
+    found: dict[Path, tuple[Reader, bool]] = {}
     for given in paths:
         path = Path(given).expanduser()
         if not path.exists():
             raise BiasError(f"{given}: no such file or folder")
         candidates = sorted(p for p in path.rglob("*") if p.is_file()) if path.is_dir() else [path]
-        hits = {p: r for p in candidates for r in READERS if r.matches(p)}
+        hits = {p: (r, not path.is_dir()) for p in candidates for r in READERS if r.matches(p)}
         if not hits:
             known = "; ".join(reader.name for reader in READERS)
             what = "holds no file" if path.is_dir() else "is no file"
             raise BiasError(f"{given} {what} that can be rescored (known: {known}); run with --log_samples")
         found.update(hits)
-    return [(reader, path) for path, reader in found.items()]
+    return [(reader, path, named) for path, (reader, named) in found.items()]
 
 
-def read(paths: list[str]) -> list[Any]:
-    """Everything saved under the paths."""
-    return [part for reader, path in find(paths) for part in reader.read(path)]
+def read(paths: list[str]) -> list[harness_samples.Saved]:
+    """Everything saved under the paths; other tasks' logs in a folder are passed over with a note.
+
+    Raises:
+        BiasError: A file that cannot be read, another task's if it was named itself, or nothing of ours at all.
+    """
+    parts: list[harness_samples.Saved] = []
+    foreign: list[harness_samples.NotOurs] = []
+    for reader, path, named in find(paths):
+        try:
+            parts += reader.read(path)
+        except harness_samples.NotOurs as error:
+            if named:
+                raise
+            foreign.append(error)
+    if not parts:
+        raise foreign[0]
+    for error in foreign:
+        print(f"lm-eval-bias: passed over: {error}", file=sys.stderr)
+    return parts

@@ -29,9 +29,11 @@ def _with_length(self: Any, requests: Sequence[Any]) -> list[tuple[float, bool, 
         for i, request in enumerate(requests):
             answers[i] = cache.get(hash_args("loglikelihood", request.args))
     asked = [i for i, answer in enumerate(answers) if answer is None]
-    if asked:
-        fresh = self.loglikelihood([requests[i] for i in asked])
-        for i, answer in zip(asked, fresh, strict=True):
+    batch = [requests[i] for i in asked]
+    batch += [requests[0]] * _missing(self, len(batch))
+    if batch:
+        fresh = self.loglikelihood(batch)
+        for i, answer in zip(asked, fresh[: len(asked)], strict=True):
             answers[i] = answer
             self.cache_hook.add_partial("loglikelihood", requests[i].args, answer)
         if cache is not None:
@@ -40,6 +42,16 @@ def _with_length(self: Any, requests: Sequence[Any]) -> list[tuple[float, bool, 
         (float(answer[0]), bool(answer[1]), len(self._encode_pair(*request.args)[1]))
         for answer, request in zip(answers, requests, strict=True)
     ]
+
+
+def _missing(model: Any, here: int) -> int:
+    """How many requests this rank lacks to the rank with most (the harness evens out only its own request types)."""
+    if model.world_size == 1:
+        return 0
+    import torch
+
+    everywhere = model.all_gather(torch.tensor(here, device=model.device))
+    return int(everywhere.max().item()) - here
 
 
 def _without_tokens(self: Any, requests: Sequence[Any]) -> list[Any]:

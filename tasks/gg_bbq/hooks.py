@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import itertools
 import math
 from collections import Counter
 from collections.abc import Mapping, Sequence
@@ -16,10 +15,48 @@ from lm_eval_bias.tasks.gg_bbq.prompts import prompt
 
 __all__ = ["continuations", "dataset", "documents", "prompt", "record"]
 
-_ORDERS = [list(order) for order in itertools.permutations(range(3))]
+# "keine Antwort" (choice 2) goes round the three places; the second half swaps the two persons
+_ORDERS = [[0, 1, 2], [1, 2, 0], [2, 0, 1], [1, 0, 2], [0, 2, 1], [2, 1, 0]]
 
 
-def documents(subset: str, wording: int | str = prompts.DEFAULT, **_: Any) -> list[dict[str, Any]]:
+def _orders(items: list[dict[str, Any]]) -> dict[int, list[int]]:
+    """The order in which the prompts of an item show its choices, by item number; one order per quadruple.
+
+    Counted within each template and direction (biased or counter-biased context), so that a model that always takes the
+    same place gets no bias score from it.
+    """
+    turn: Counter[tuple[str, bool]] = Counter()
+    found = {}
+    for item in items:
+        if item["context_type"] != "disambiguated" or item["question_type"] != "negative":
+            continue
+        stratum = item["template"], item["label"] == item["biased_choice"]
+        if stratum not in turn:
+            turn[stratum] = len(turn)  # strata start at different places
+        found[item["item"]] = found[item["item"] + 1] = _ORDERS[turn[stratum] % len(_ORDERS)]
+        turn[stratum] += 1
+    return found
+
+
+def _chosen(wording: Any, fixed: Mapping[str, Any]) -> list[int]:
+    if "wording" in fixed:
+        if wording is not None:
+            raise BiasError(
+                "--metadata wording: this task runs all wordings; choose one with the task without _prompts"
+            )
+        return list(prompts.WORDINGS)
+    if wording is None:
+        return [prompts.DEFAULT]
+    if isinstance(wording, int) and not isinstance(wording, bool) and wording in prompts.WORDINGS:
+        return [wording]
+    raise BiasError(
+        f"--metadata wording={wording!r}: must be a number from 1 to {len(prompts.WORDINGS)} (gg_bbq_prompts runs all)"
+    )
+
+
+def documents(
+    subset: str, wording: int | None = None, fixed: Mapping[str, Any] | None = None, by_value: bool = False, **_: Any
+) -> list[dict[str, Any]]:
     """The items of a subset in one prompt wording, or in all five.
 
     The order in which a prompt shows its options goes through all six permutations, so that no answer keeps a
@@ -27,35 +64,30 @@ def documents(subset: str, wording: int | str = prompts.DEFAULT, **_: Any) -> li
 
     Args:
         subset: ``group_terms`` or ``names``.
-        wording: 1 to 5, or ``all``.
+        wording: 1 to 5.
+        fixed: What the task's YAML sets and ``--metadata`` may not change.
+        by_value: Whether the scores are broken down by social value too (read by the task class).
 
     Raises:
         BiasError: An unknown wording, or data that cannot be had.
     """
-    if wording == "all":
-        chosen = list(prompts.WORDINGS)
-    elif isinstance(wording, int) and wording in prompts.WORDINGS:
-        chosen = [wording]
-    else:
-        raise BiasError(f"--metadata wording={wording!r}: must be a number from 1 to {len(prompts.WORDINGS)}")
-    turn: Counter[tuple[str, str]] = Counter()
-    made = []
-    for item in gg_bbq.items(subset):
-        kind = item["context_type"], item["question_type"]
-        order = _ORDERS[turn[kind] % len(_ORDERS)]
-        turn[kind] += 1
-        for number in chosen:
-            made.append(
-                {
-                    "benchmark": "gg_bbq_prompts" if wording == "all" else "gg_bbq",
-                    **item,
-                    "answer": item["choices"][item["label"]],
-                    "wording": number,
-                    "order": order,
-                    "letters": prompts.letters(number, order),
-                }
-            )
-    return made
+    if not isinstance(by_value, bool):
+        raise BiasError(f"--metadata by_value={by_value!r}: must be true or false")
+    chosen = _chosen(wording, fixed or {})
+    items = gg_bbq.items(subset)
+    orders = _orders(items)
+    return [
+        {
+            "benchmark": "gg_bbq_prompts" if len(chosen) > 1 else "gg_bbq",
+            **item,
+            "answer": item["choices"][item["label"]],
+            "wording": number,
+            "order": orders[item["item"]],
+            "letters": prompts.letters(number, orders[item["item"]]),
+        }
+        for item in items
+        for number in chosen
+    ]
 
 
 def dataset(**metadata: Any) -> dict[str, Any]:

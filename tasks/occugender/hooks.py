@@ -30,6 +30,7 @@ def documents(
     instruction: int | str | None = None,
     instruction_position: str = "before",
     first_templates: int | None = None,
+    fixed: Mapping[str, Any] | None = None,
     **_: Any,
 ) -> list[dict[str, Any]]:
     """All prompts: the full Cartesian product of items and templates, template by template.
@@ -48,20 +49,27 @@ def documents(
         instruction_position: ``before`` the prompt, on a line of its own, or ``question``: behind ``Q:``, as in the
             authors' code.
         first_templates: Use only the first so many templates (Tables 9-18: five).
+        fixed: Values of the options that the task's YAML sets and ``--metadata`` may not change.
 
     Raises:
         BiasError: An unknown option or word set, or a bad file.
     """
     probability = _choice("word_probability", word_probability, PROBABILITIES)
     position = _choice("instruction_position", instruction_position, POSITIONS)
-    text = inputs.instruction(instruction)
+    given = {"instruction": instruction, "first_templates": first_templates}
+    for name, value in (fixed or {}).items():
+        if given[name] is not None:
+            raise BiasError(f"--metadata {name}={given[name]!r}: this task is made for {name}={value}")
+        given[name] = value
+    text = inputs.instruction(given["instruction"])
     rows = inputs.items(items)
     gender_words = inputs.words(words, kind)
     flat = [(word, gender) for gender, listed in gender_words.items() for word in listed]
     female, other = [r for r in rows if r.group == "female"], [r for r in rows if r.group != "female"]
     ordered = [row for pair in zip_longest(female, other) for row in pair if row is not None]
     made = []
-    for number, template in enumerate(inputs.templates(templates, kind)[:first_templates], start=1):
+    used = inputs.first(inputs.templates(templates, kind), given["first_templates"])
+    for number, template in enumerate(used, start=1):
         for row in ordered:
             made.append(
                 {

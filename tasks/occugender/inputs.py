@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import csv
+import io
 import math
 from collections.abc import Mapping
 from dataclasses import dataclass
@@ -34,14 +35,17 @@ class Item:
 
 def _text(path: str | None, own: str, what: str) -> tuple[str, str]:
     """Content and name of a user's file, or of the package's own."""
+    if path is not None and not isinstance(path, str):
+        raise BiasError(f"--metadata {what}={path!r}: must be the path of a file")
     if path is None:
         return (resources.files("lm_eval_bias.tasks.occugender") / "data" / own).read_text(encoding="utf-8"), own
     try:
         return Path(path).expanduser().read_text(encoding="utf-8-sig"), path
     except UnicodeDecodeError as error:
         raise BiasError(f"{what} file {path}: byte {error.start} is not UTF-8: save it as UTF-8") from error
-    except OSError as error:
-        raise BiasError(f"{what} file {path} cannot be read: {error.strerror}") from error
+    except (OSError, ValueError) as error:
+        problem = getattr(error, "strerror", None) or error
+        raise BiasError(f"{what} file {path!r} cannot be read: {problem}") from error
 
 
 def _yaml(path: str | None, own: str, what: str) -> tuple[dict[str, Any], str]:
@@ -64,12 +68,14 @@ def items(path: str | None = None) -> list[Item]:
         BiasError: A missing column, an empty or doubled item, a share that is no percentage.
     """
     text, name = _text(path, "occupations.csv", "items")
-    reader = csv.DictReader(text.splitlines(), strict=True)
+    reader = csv.DictReader(io.StringIO(text, newline=""), strict=True)
     try:
         columns = list(reader.fieldnames or [])
         missing = [column for column in ("item", "female_share") if column not in columns]
         if missing:
             raise BiasError(f"items file {name}: no column {' and no column '.join(missing)}; it has {columns}")
+        if len(set(columns)) < len(columns):
+            raise BiasError(f"items file {name}: a column stands there twice: {columns}")
         found = [_item(row, f"items file {name} line {reader.line_num}") for row in reader]
     except csv.Error as error:
         raise BiasError(f"items file {name} line {reader.line_num}: no valid CSV ({error})") from error
@@ -85,6 +91,8 @@ def items(path: str | None = None) -> list[Item]:
 
 
 def _item(row: Mapping[str, Any], where: str) -> Item:
+    if None in row:
+        raise BiasError(f"{where}: more fields than columns: write decimals with a point, quote items with a comma")
     name = (row["item"] or "").strip()
     if not name:
         raise BiasError(f"{where}: the item is empty")
@@ -118,11 +126,25 @@ def templates(path: str | None, kind: str) -> list[dict[str, str]]:
         extra = set(template) - set(fields)
         if extra:
             raise BiasError(f"{where}: unknown field {', '.join(sorted(map(str, extra)))}; known: {', '.join(fields)}")
-        if not any(mark in template[field] for mark in PLACEHOLDERS for field in fields):
-            raise BiasError(f"{where}: has no placeholder {' or '.join(PLACEHOLDERS)}: {template['question']!r}")
+        for field in fields:
+            if not any(mark in template[field] for mark in PLACEHOLDERS):
+                raise BiasError(f"{where}: {field} has no placeholder {' or '.join(PLACEHOLDERS)}: {template[field]!r}")
         if template in listed[: number - 1]:
             raise BiasError(f"{where}: stands there twice")
-    return listed
+    return [{field: template[field].strip() for field in fields} for template in listed]
+
+
+def first(listed: list[dict[str, str]], number: Any) -> list[dict[str, str]]:
+    """The first so many templates; all for ``None``.
+
+    Raises:
+        BiasError: No whole number from 1 to the number of templates.
+    """
+    if number is None:
+        return listed
+    if not isinstance(number, int) or isinstance(number, bool) or not 1 <= number <= len(listed):
+        raise BiasError(f"--metadata first_templates={number!r}: must be a whole number from 1 to {len(listed)}")
+    return listed[:number]
 
 
 def fill(template: str, item: str) -> str:
@@ -147,6 +169,8 @@ def words(choice: str | None, kind: str) -> dict[str, list[str]]:
     Raises:
         BiasError: An unknown set, a bad file, an empty list, or a word of two genders.
     """
+    if choice is not None and not isinstance(choice, str):
+        raise BiasError(f"--metadata words={choice!r}: must be the name of a word set or the path of a YAML file")
     own, _ = _yaml(None, "words.yaml", "words")
     choice = choice or own["default"][kind]
     if choice in own["sets"]:
@@ -191,7 +215,10 @@ def instruction(number: int | str | None) -> str:
         return ""
     content, _ = _yaml(None, "instructions.yaml", "instructions")
     try:
-        return str(content["instructions"][int(number)])
-    except (KeyError, ValueError, TypeError):
+        wanted = int(number) if isinstance(number, str) else number
+        if isinstance(wanted, bool) or not isinstance(wanted, int):
+            raise KeyError(number)
+        return str(content["instructions"][wanted])
+    except (KeyError, ValueError):
         known = ", ".join(map(str, content["instructions"]))
         raise BiasError(f"--metadata instruction={number!r}: must be one of {known}, or none") from None

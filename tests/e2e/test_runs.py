@@ -58,7 +58,7 @@ def assert_rescored_equals(entries, results, tolerance=0.0):
         checked = 0
         for name, value in scores.items():
             stem = name.removesuffix("_stderr")
-            if stem not in again:
+            if stem.endswith("_stderr"):  # the harness's N/A beside our own error columns
                 continue
             found = again[stem]["stderr" if name.endswith("_stderr") else "value"]
             found = math.nan if found is None else found
@@ -117,7 +117,11 @@ def test_stock_harness_with_include_path_gives_the_same_numbers(run_folder, tmp_
     ours, stock = numbers(results_of(run_folder))[names], numbers(results_of(out))[names]
     assert ours.keys() == stock.keys()
     assert all(same(ours[name], stock[name]) for name in ours)
-    assert "± |" in done.stdout or "±" in done.stdout
+    # the harness's own table shows our standard error in its Stderr column
+    row = next(line for line in done.stdout.splitlines() if "|stereotype_gap" in line)
+    value, error = (cell.strip() for cell in (row.split("|")[7], row.split("|")[9]))
+    assert float(value) == pytest.approx(stock["stereotype_gap"], abs=1e-4)
+    assert float(error) == pytest.approx(stock["stereotype_gap_stderr"], abs=1e-4)
 
 
 def test_a_task_of_the_harness_beside_ours(tmp_path, capsys):
@@ -134,6 +138,15 @@ def test_a_task_of_the_harness_beside_ours(tmp_path, capsys):
     assert main([*arguments, "--model", "bias-chance", "--output_path", str(out)]) == 0
     assert set(results_of(out)["results"]) == {"own_sums", "occugender_debias_implicit_1"}
     assert "How to read" in capsys.readouterr().out
+    # the folder then holds another task's log too: passed over in a folder, refused by name
+    logged = tmp_path / "logged"
+    assert main([*arguments, "--model", "bias-chance", "--output_path", str(logged), "--log_samples"]) == 0
+    capsys.readouterr()
+    assert main(["rescore", str(logged)]) == 0
+    printed = capsys.readouterr()
+    assert "occugender_debias_implicit_1: 200 documents" in printed.out
+    assert "passed over" in printed.err
+    assert main(["rescore", str(next(logged.rglob("samples_own_sums*")))]) == 2
 
 
 def test_predict_only_still_rescores(tmp_path, capsys):
@@ -144,12 +157,32 @@ def test_predict_only_still_rescores(tmp_path, capsys):
     assert_rescored_equals(rescored(capsys, blind), numbers(results_of(full)))
 
 
-def test_cached_answers_give_the_same_numbers(tmp_path):
+def test_cached_answers_give_the_same_numbers(tmp_path, monkeypatch):
     base = ["run", "--tasks", "occugender_debias_implicit_3", "--model", "bias-chance"]
     base += ["--use_cache", str(tmp_path / "cache"), "--output_path"]
+    from lm_eval_bias.models.chance import ChanceLM
+
     assert main([*base, str(tmp_path / "a")]) == 0
+
+    def never(self, requests):
+        raise AssertionError(f"{len(requests)} requests asked again")
+
+    monkeypatch.setattr(ChanceLM, "loglikelihood", never)
     assert main([*base, str(tmp_path / "b")]) == 0
     assert numbers(results_of(tmp_path / "a")) == numbers(results_of(tmp_path / "b"))
+
+
+@pytest.mark.parametrize(
+    "metadata", ['{"words": "authors_code"}', '{"instruction": 3}', '{"word_probability": "product"}']
+)
+def test_request_cache_knows_the_metadata(metadata, tmp_path, monkeypatch):
+    monkeypatch.setattr("lm_eval.caching.cache.PATH", str(tmp_path / "requests"))
+    base = ["run", "--tasks", "occugender_explicit", "--model", "bias-chance", "--limit", "80"]
+    assert main([*base, "--cache_requests", "true"]) == 0
+    assert main([*base, "--cache_requests", "true", "--metadata", metadata, "--output_path", str(tmp_path / "a")]) == 0
+    assert main([*base, "--metadata", metadata, "--output_path", str(tmp_path / "b")]) == 0
+    assert numbers(results_of(tmp_path / "a")) == numbers(results_of(tmp_path / "b"))
+    assert list((tmp_path / "requests").iterdir())
 
 
 def test_other_word_sets_from_the_same_log(tmp_path, capsys):
@@ -213,6 +246,9 @@ def edit(path, change):
         (lambda lines: [], "empty"),
         (lambda lines: ['{"doc": {"q": 1}, "filtered_resps": [], "doc_id": 0}'], "not one of ours"),
         (lambda lines: ['{"answer": 1}'], "no sample of a harness run"),
+        (lambda lines: ['{"doc": {"benchmark": ["a"]}, "filtered_resps": [], "doc_id": 0}'], "not one of ours"),
+        (lambda lines: ['{"doc": {"benchmark": "gg_bbq"}, "filtered_resps": [], "doc_id": [3]}'], "no doc_id"),
+        (lambda lines: ["[" * 100_000], "truncated or damaged"),
         (
             lambda lines: [line.replace('"filtered_resps": [["', '"filtered_resps": [["x') for line in lines],
             "no answers",
@@ -237,6 +273,25 @@ def test_folder_without_samples(tmp_path, capsys):
     (tmp_path / "readme.txt").write_text("x")
     assert main(["rescore", str(tmp_path)]) == 2
     assert "run with --log_samples" in capsys.readouterr().err
+
+
+def test_a_group_and_its_member_run_once(tmp_path):
+    out = tmp_path / "out"
+    arguments = ["run", "--tasks", "occugender*,occugender_explicit", "--model", "bias-chance", "--limit", "40"]
+    assert main([*arguments, "--output_path", str(out)]) == 0
+    assert len(numbers(results_of(out))) == 16
+
+
+def test_every_score_lies_in_its_range(run_folder, capsys):
+    for entry in rescored(capsys, run_folder).values():
+        for name, score in entry["scores"].items():
+            low, high = (
+                math.inf * sign if end is None else end for sign, end in zip((-1, 1), score["range"], strict=True)
+            )
+            if score["value"] is not None:
+                assert low <= score["value"] <= high, name
+            if score["interval"] is not None:
+                assert low <= score["interval"][0] <= score["value"] <= score["interval"][1] <= high, name
 
 
 def test_every_task_runs(tmp_path, tiny_mirror):

@@ -68,7 +68,25 @@ def test_ls_json(capsys):
         (["run", "--tasks", "occugender", "--model", "bias-chance", "--log_samples"], "--output_path"),
         (["run", "--tasks", "gg_bbq", "--model", "bias-chance", "--metadata", '{"wording": 9}'], "from 1 to 5"),
         (["rescore", "gone"], "no such file or folder"),
-    ],
+        (["run", "--tasks", "occugender", "--model", "bias-chance", "--limit", "-1"], "--limit -1: must be above 0"),
+        (
+            ["run", "--tasks", "occugender", "--model", "bias-chance", "--output_path", "/dev/null/x"],
+            "cannot be written",
+        ),
+        (
+            ["run", "--tasks", "occugender", "--model", "bias-chance", "--samples", '{"occugender_explicit": [1000]}'],
+            "no document 1000: numbers go from 0 to 999",
+        ),
+        (
+            ["run", "--tasks", "occugender", "--model", "bias-chance", "--samples", '{"occugender_expl": [1]}'],
+            "Did you mean occugender_explicit",
+        ),
+        (["run", "--tasks", "occugender", "--model", "bias-chance", "--samples", "/nope.json"], "--samples /nope.json"),
+        (["run", "--tasks", "occugender", "--model", "bias-chance", "--gen_kwargs", "{bad"], "Invalid JSON"),
+        (["run", "--tasks", "occugender", "--model", "bias-chance", "--check_integrity"], "leave it out"),
+        (["run", "--tasks", "occugender", "--model", "bias-chance", "--model_args", "bogus=1"], "bogus"),
+        (["run", "--tasks", "occugender", "--model", "hf", "--model_args", "dtype=float32"], "pretrained"),
+    ],  # fmt: skip
 )
 def test_bad_usage_exits_with_2_and_one_line(arguments, says, capsys, tiny_mirror):
     assert main(arguments) == 2
@@ -82,6 +100,24 @@ def test_unknown_command_exits_with_2(capsys):
     with pytest.raises(SystemExit) as error:
         main(["rum"])
     assert error.value.code == 2
+
+
+def test_folder_without_a_model_is_one_line(tmp_path, capsys):
+    assert main(["run", "--tasks", "occugender", "--model", "hf", "--model_args", f"pretrained={tmp_path}"]) == 2
+    assert str(tmp_path) in capsys.readouterr().err.strip().splitlines()[-1]
+
+
+def test_misspelt_metadata_in_a_config_file(tmp_path, capsys):
+    config = tmp_path / "run.yaml"
+    config.write_text("tasks: [occugender_implicit]\nmodel: bias-chance\nmetadata: {word: pronouns}\n")
+    assert main(["run", "--config", str(config)]) == 2
+    assert "'word' is unknown" in capsys.readouterr().err
+
+
+def test_misspelt_metadata_beside_a_harness_task(capsys):
+    arguments = ["run", "--tasks", "occugender_implicit,hellaswag", "--model", "bias-chance", "--metadata"]
+    assert main([*arguments, '{"wrods": "pronouns"}']) == 2
+    assert "Did you mean words" in capsys.readouterr().err
 
 
 def test_unavailable_model_name_is_one_line(capsys):

@@ -159,6 +159,13 @@ def test_no_server(server, capsys):
     assert "no connection to http://127.0.0.1" in capsys.readouterr().err
 
 
+@pytest.mark.parametrize("address", ["http://a..b", "nonsense", "ftp://x"])
+def test_malformed_mirror_address(server, address, monkeypatch, capsys):
+    monkeypatch.setenv("LM_EVAL_BIAS_BASE_URL", address)
+    assert main(["fetch", NAME]) == 2
+    assert "LM_EVAL_BIAS_BASE_URL" in capsys.readouterr().err
+
+
 def test_offline(server, monkeypatch, capsys):
     monkeypatch.setenv("HF_HUB_OFFLINE", "1")
     assert main(["fetch", NAME]) == 2

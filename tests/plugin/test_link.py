@@ -59,6 +59,18 @@ def test_unlink_leaves_foreign_and_changed_files(harness, capsys):
     assert "changed by hand" in capsys.readouterr().err
 
 
+def test_changed_stub_is_noticed_before_anything_is_removed(harness):
+    main(["link"])
+    stub = harness / link.FOLDER / "occugender.yaml"
+    stub.write_bytes(b"task: \xff\n")
+    assert "changed by hand" in link.state().problem
+    before = files(harness)
+    assert main(["link"]) == 2
+    assert files(harness) == before
+    assert main(["unlink"]) == 2
+    assert stub.exists()
+
+
 def test_moved_package_is_detected(harness, tmp_path):
     main(["link"])
     ledger = harness / link.FOLDER / link.LEDGER
@@ -90,7 +102,7 @@ def test_a_ledger_cannot_point_outside(harness, tmp_path):
     victim = tmp_path / "victim"
     victim.write_text("x")
     ledger = harness / link.FOLDER / link.LEDGER
-    ledger.write_text(json.dumps({"target": "t", "stubs": {"../../../victim": link._digest("x")}}))
+    ledger.write_text(json.dumps({"target": "t", "stubs": {"../../../victim": link._digest(b"x")}}))
     assert main(["unlink"]) == 2
     assert victim.exists()
 

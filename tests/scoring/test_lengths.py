@@ -66,6 +66,16 @@ def test_cache_is_shared_with_plain_loglikelihoods(tmp_path):
     assert model.asked == 1
 
 
+def test_every_rank_asks_for_as_many(monkeypatch):
+    import torch
+
+    model = Characters()
+    model._world_size, model._device = 2, "cpu"
+    monkeypatch.setattr(model, "all_gather", lambda mine: torch.stack([mine, torch.tensor(5)]))
+    assert getattr(model, REQUEST)(instances(("a", " b"), ("a", " bc"))) == [(-2.0, False, 2), (-3.0, False, 3)]
+    assert model.asked == 5
+
+
 def test_a_model_without_tokens_says_so():
     with pytest.raises(BiasError, match="ChanceLM does not tell how many tokens"):
         getattr(ChanceLM(), REQUEST)(instances(("a", " b")))

@@ -129,6 +129,10 @@ def test_missing_answers_are_refused():
         ("Der Manntel", NO_ANSWER),
         ("", NO_ANSWER),
         ("Ich weiß es nicht", NO_ANSWER),
+        ("\n\nDie Frau.\n\nText: ...", "Die Frau"),
+        ("**Antwort:** Die Frau", "Die Frau"),
+        ("„Der Mann“", "Der Mann"),
+        ("Keine Antwort, denn es bleibt offen, ob der Mann oder die Frau gemeint ist.", "keine Antwort"),
     ],
 )
 def test_parsing_generated_answers(text, expected):
@@ -146,3 +150,34 @@ def test_parsing_names_inside_names_and_letters():
     assert parse_choice("(B) keine Antwort", choices, letters) == "keine Antwort"
     assert parse_choice("Antwort: C.", choices, letters) == "Kim"
     assert parse_choice("Also Emma", choices, letters) == "Emma"
+    for text in ("Die richtige Antwort ist B.", "**B**", "b)", "**Antwort:** B", "Die Antwort lautet: B", "B, weil"):
+        assert parse_choice(text, choices, letters) == "keine Antwort", text
+    assert parse_choice("Bei Emma war es", choices, letters) == "Emma"
+    assert parse_choice("Die Antwort Bs", choices, letters) == NO_ANSWER
+
+
+@pytest.mark.parametrize(("subset", "tolerance"), [("group_terms", 0.02), ("names", 0.005)])
+@pytest.mark.parametrize("place", [0, 1, 2])
+def test_always_taking_the_same_place_gives_no_bias(mirror, subset, tolerance, place):
+    records = []
+    for doc in hooks.documents(subset, wording=4):
+        taken = doc["order"][place]
+        records.append(hooks.record(doc, [(0.0 if i == taken else -1.0, False) for i in range(3)]))
+    found = {score.name: score.compute(records).value for score in scores()}
+    assert found["diff_bias_amb"] == pytest.approx(0, abs=1e-12)
+    assert found["diff_bias_disamb"] == pytest.approx(0, abs=tolerance)
+    assert found["acc_amb"] == pytest.approx(1 / 3, abs=0.02)
+
+
+@pytest.mark.parametrize("wording", ["all", 0, 6, True, "2"])
+def test_bad_wordings(wording, tiny_mirror):
+    with pytest.raises(BiasError, match="must be a number from 1 to 5"):
+        hooks.documents("group_terms", wording=wording)
+
+
+def test_prompts_task_takes_no_wording(tiny_mirror):
+    assert {d["wording"] for d in hooks.documents("group_terms", fixed={"wording": "all"})} == {1, 2, 3, 4, 5}
+    with pytest.raises(BiasError, match="runs all wordings"):
+        hooks.documents("group_terms", wording=3, fixed={"wording": "all"})
+    with pytest.raises(BiasError, match="true or false"):
+        hooks.documents("group_terms", by_value="yes")

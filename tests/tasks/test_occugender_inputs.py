@@ -61,6 +61,8 @@ def test_fields_of_study_end_to_end(tmp_path, capsys):
         ("item,female_share\n ,50\n", "line 2: the item is empty"),
         ("item,female_share\nlaw,50\nlaw,51\n", "'law' stands there twice"),
         ("item,female_share\nlaw,0.4\nart,0.7\n", "give percent"),
+        ("item,female_share\nlaw,70,5\n", "line 2: more fields than columns"),
+        ("item,female_share,female_share\nlaw,70,5\n", "a column stands there twice"),
     ],
 )
 def test_bad_items(tmp_path, text, says):
@@ -81,6 +83,7 @@ def test_bad_items(tmp_path, text, says):
         ("explicit:\n  - question: 'a [JOB]'\n    sentense: x\n", "unknown field sentense"),
         ("explicit:\n  - question: 'a [JOB]'\n  - question: 'a [JOB]'\n", "stands there twice"),
         ("explicit: [\n", "no valid YAML"),
+        ("explicit:\n  - question: 'a [job]'\n", "question has no placeholder"),
         ("- a\n", "must be a mapping"),
     ],
 )
@@ -138,6 +141,16 @@ def test_unreadable_files(tmp_path):
         {"instruction_position": "after"},
         {"items": "gone.csv"},
         {"wrods": "pronouns"},
+        {"words": 5},
+        {"items": 5},
+        {"items": "a\0b"},
+        {"templates": ["x"]},
+        {"first_templates": "3"},
+        {"first_templates": 0},
+        {"first_templates": -1},
+        {"first_templates": 26},
+        {"instruction": True},
+        {"instruction": 1.7},
     ],
 )
 def test_bad_options_exit_with_2_and_one_line(metadata, capsys):
@@ -146,6 +159,24 @@ def test_bad_options_exit_with_2_and_one_line(metadata, capsys):
     last = capsys.readouterr().err.strip().splitlines()[-1]
     assert last.startswith("lm-eval-bias: error: ")
     assert next(iter(metadata)) in last or str(next(iter(metadata.values()))) in last
+
+
+def test_placeholder_is_needed_in_the_sentence_too(tmp_path):
+    text = "implicit:\n  - question: 'a [JOB]'\n    sentence: 'the job said'\n"
+    with pytest.raises(BiasError, match="sentence has no placeholder"):
+        inputs.templates(write(tmp_path, "t.yaml", text), "implicit")
+
+
+def test_quoted_items_keep_commas(tmp_path):
+    (item,) = inputs.items(write(tmp_path, "i.csv", 'item,female_share\n"nurse, registered",88.5\n'))
+    assert (item.name, item.female_share) == ("nurse, registered", 88.5)
+
+
+@pytest.mark.parametrize("metadata", [{"instruction": 3}, {"first_templates": 5}])
+def test_a_task_made_for_an_instruction_takes_no_other(metadata, capsys):
+    arguments = ["run", "--model", "bias-chance", "--tasks", "occugender_debias_explicit_none"]
+    assert main([*arguments, "--metadata", json.dumps(metadata)]) == 2
+    assert "this task is made for" in capsys.readouterr().err
 
 
 def test_geometric_mean_divides_by_the_number_of_tokens():

@@ -1,6 +1,6 @@
 """Every task file, parsed by us and by the harness: a YAML with an error would only be skipped at DEBUG level."""
 
-from pathlib import Path
+import re
 
 import pytest
 import yaml
@@ -94,4 +94,6 @@ def test_every_package_folder_is_in_the_wheel():
 def test_readmes_exist():
     for family in {path.parent for path in FILES}:
         assert (family / "README.md").is_file(), family
-    assert Path(ROOT / "README.md").is_file()
+    for path in [ROOT / "README.md", *(family / "README.md" for family in {p.parent for p in FILES})]:
+        unfilled = [line for line in path.read_text(encoding="utf-8").splitlines() if re.fullmatch("[A-Z0-9_]+", line)]
+        assert not unfilled, path
