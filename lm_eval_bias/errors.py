@@ -18,3 +18,12 @@ def did_you_mean(name: str, known: Iterable[str]) -> str:
     """
     close = difflib.get_close_matches(name, list(known), n=3)
     return f" Did you mean {', '.join(close)}?" if close else ""
+
+
+def one_line(error: BaseException) -> str:
+    r"""An exception's message without line breaks; its type where it has none.
+
+    >>> one_line(ValueError("a\n b")), one_line(AssertionError())
+    ('a b', 'AssertionError')
+    """
+    return " ".join(str(error).split()) or type(error).__name__

@@ -8,13 +8,11 @@ import inspect
 import json
 import logging
 import os
-import re
-import tempfile
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from lm_eval_bias import benchmarks, catalog, sentences
-from lm_eval_bias.errors import BiasError, did_you_mean
+from lm_eval_bias import catalog, checks, sentences
+from lm_eval_bias.errors import BiasError, did_you_mean, one_line
 from lm_eval_bias.paths import tasks_path
 
 if TYPE_CHECKING:
@@ -58,32 +56,9 @@ def main(argv: list[str]) -> int:
     try:
         config = EvaluatorConfig.from_cli(run.parse_args(argv))
     except (ValueError, TypeError, AttributeError, FileNotFoundError) as error:
-        raise BiasError(_one_line(error)) from error
-    _check_flags(config)
-    _check_metadata(config)
-    _check_model(config)
-    _fetch_data(config)
+        raise BiasError(one_line(error)) from error
+    checks.before_loading(config)
     return evaluate(config)
-
-
-def split_tasks(tasks: str | list[str]) -> list[str]:
-    """Names from ``--tasks a,b c``."""
-    listed = tasks.split(",") if isinstance(tasks, str) else [name for task in tasks for name in task.split(",")]
-    return [name for name in (entry.strip() for entry in listed) if name]
-
-
-def only_ours(names: list[str]) -> bool:
-    """Whether every name or pattern can only mean tasks of this package."""
-    own = catalog.entries()
-    families = {entry.path.parent.name for entry in own.values()}
-
-    def ours(name: str) -> bool:
-        if name in own:
-            return True
-        stem = re.split(r"[*?\[]", name)[0]
-        return stem != name and any(stem.startswith(family) for family in families)
-
-    return bool(names) and all(ours(name) for name in names)
 
 
 def load_tasks(config: EvaluatorConfig) -> Any:
@@ -98,12 +73,12 @@ def load_tasks(config: EvaluatorConfig) -> Any:
 
     from lm_eval_bias import link
 
-    names = split_tasks(config.tasks)
+    names = checks.split_tasks(config.tasks)
     if not names:
         raise BiasError("no tasks named: give --tasks, for example --tasks occugender,gg_bbq ('lm-eval-bias ls')")
     extra = [config.include_path] if isinstance(config.include_path, (str, Path)) else list(config.include_path or [])
     ours = str(tasks_path())
-    if not only_ours(names):
+    if not checks.only_ours(names):
         linked = link.state()
         if linked.problem:
             logger.warning("link: %s", linked.problem)
@@ -124,7 +99,7 @@ def load_tasks(config: EvaluatorConfig) -> Any:
         found.update(dict.fromkeys(matches))
     members = {member for name in found for member in _members(name)}
     built = {name: _build(manager, name) for name in found if name not in members}
-    _check_samples(config, built)
+    checks.check_samples(config, built)
     config.tasks = list(built.values())
     return manager
 
@@ -134,100 +109,10 @@ def _members(name: str) -> tuple[str, ...]:
     return entry.members if entry else ()
 
 
-def _check_samples(config: EvaluatorConfig, built: dict[str, Any]) -> None:
-    """Refuse ``--samples`` for a task that isn't run, or with a document that isn't there."""
-    if not config.samples:
-        return
-    if not isinstance(config.samples, dict):
-        raise BiasError(f"--samples {config.samples}: neither JSON nor a file with JSON")
-    tasks = {t.task_name: t for top in built.values() for t in (top.get_all_tasks() if _is_group(top) else [top])}
-    for name, indices in config.samples.items():
-        if name not in tasks:
-            raise BiasError(f"--samples names {name!r}, which is not run.{did_you_mean(name, tasks)}")
-        size = len(tasks[name].eval_docs)
-        bad = [i for i in indices if not isinstance(i, int) or isinstance(i, bool) or not 0 <= i < size]
-        if bad:
-            raise BiasError(f"--samples {name}: no document {bad[0]!r}: numbers go from 0 to {size - 1}")
-
-
-def _is_group(built: Any) -> bool:
-    return hasattr(built, "get_all_tasks")
-
-
 def _build(manager: Any, name: str) -> Any:
     """The task or group itself, so that bad metadata shows before a model is loaded."""
     loaded = manager.load([name])
     return loaded["groups"].get(name) or loaded["tasks"][name]
-
-
-def _check_flags(config: EvaluatorConfig) -> None:
-    """Refuse what would fail only after the model was loaded, or lose a finished run."""
-    if config.limit is not None and config.limit <= 0:
-        raise BiasError(f"--limit {config.limit:g}: must be above 0 (a number of documents, or below 1 their share)")
-    if config.check_integrity:
-        raise BiasError(
-            "--check_integrity runs the harness's own test suite, which our tasks are not part of: leave it out"
-        )
-    if not config.output_path:
-        return
-    path = Path(config.output_path).expanduser()
-    folder = path.parent if path.suffix == ".json" else path
-    try:
-        folder.mkdir(parents=True, exist_ok=True)
-        with tempfile.TemporaryFile(dir=folder):
-            pass
-    except OSError as error:
-        raise BiasError(f"--output_path {config.output_path} cannot be written: {error.strerror}") from error
-
-
-def _check_metadata(config: EvaluatorConfig) -> None:
-    """Refuse a ``--metadata`` key that no named task knows: a typing error would silently give the default.
-
-    Beside tasks of the harness, whose keys we don't know, only what looks like a misspelling of ours is refused.
-    """
-    given = [key for key in config.metadata or {} if key not in (config.model_args or {})]
-    named = {entry.benchmark for entry in _named_entries(config)}
-    known = sorted({option for name in named for option in benchmarks.get(name).options})
-    alone = only_ours(split_tasks(config.tasks or []))
-    for key in given:
-        hint = did_you_mean(key, known)
-        if key not in known and named and (alone or hint):
-            raise BiasError(f"--metadata key {key!r} is unknown to these tasks.{hint} Known: {', '.join(known)}")
-
-
-def _check_model(config: EvaluatorConfig) -> None:
-    """Refuse an unknown model type, and a model path that doesn't exist, before anything is loaded."""
-    from lm_eval.api.registry import model_registry
-
-    from lm_eval_bias import _registry
-
-    _registry.register()
-    if config.model not in model_registry:
-        hint = did_you_mean(config.model, model_registry)
-        raise BiasError(f"no model type named {config.model!r}.{hint} 'lm-eval-bias doctor' lists ours")
-    pretrained = str(config.model_args.get("pretrained", ""))
-    looks_like_path = pretrained.startswith((".", "/", "~")) or pretrained.count("/") != 1
-    exists = Path(pretrained).expanduser().exists()
-    if pretrained and not exists and looks_like_path and "/" in pretrained:
-        raise BiasError(f"--model_args pretrained={pretrained}: no such folder")
-    if pretrained and not exists and config.model.startswith("hf"):
-        logger.info("no folder %s here: taken as the name of a model on the hub", pretrained)
-
-
-def _named_entries(config: EvaluatorConfig) -> list[catalog.Entry]:
-    """Our tasks among those that ``--tasks`` names, groups resolved."""
-    own = catalog.entries()
-    named = [m for name in split_tasks(config.tasks or []) for m in fnmatch.filter(own, name)]
-    return [own[task] for task in dict.fromkeys(t for n in named for t in (own[n].members or (n,)))]
-
-
-def _fetch_data(config: EvaluatorConfig) -> None:
-    """Have the pinned data before a model is loaded, so that a lack of it shows at once."""
-    from lm_eval_bias.data.fetch import fetch
-
-    sets = dict.fromkeys(entry.data for entry in _named_entries(config) if entry.data)
-    if sets:
-        fetch(sets)
 
 
 def evaluate(config: EvaluatorConfig) -> int:
@@ -250,7 +135,7 @@ def evaluate(config: EvaluatorConfig) -> int:
     except (OSError, ValueError, TypeError, AssertionError, RuntimeError, ImportError) as error:
         if isinstance(error, BiasError) or not _while_loading_model(error):
             raise
-        raise BiasError(f"--model {config.model} --model_args {config.model_args}: {_one_line(error)}") from error
+        raise BiasError(f"--model {config.model} --model_args {config.model_args}: {one_line(error)}") from error
     if results is not None:
         _finish(config, results, tracker, loggers)
     return 0
@@ -264,10 +149,6 @@ def _while_loading_model(error: BaseException) -> bool:
             return True
         frame = frame.tb_next
     return False
-
-
-def _one_line(error: BaseException) -> str:
-    return " ".join(str(error).split()) or type(error).__name__
 
 
 def _arguments(config: EvaluatorConfig, function: Any, manager: Any, tracker: Any) -> dict[str, Any]:
@@ -315,7 +196,7 @@ def _finish(config: EvaluatorConfig, results: dict[str, Any], tracker: Any, logg
             if samples is not None:
                 remote.log_eval_samples(samples)
         except Exception as error:  # noqa: BLE001 (a failing dashboard must not lose the run)
-            logger.warning("logging to %s failed: %s", type(remote).__name__, _one_line(error))
+            logger.warning("logging to %s failed: %s", type(remote).__name__, one_line(error))
     tracker.save_results_aggregated(results=results, samples=samples)
     if samples is not None:
         for name in results["configs"]:

@@ -6,6 +6,7 @@ import hashlib
 import json
 import logging
 import math
+import operator
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
@@ -69,14 +70,14 @@ class Aggregation:
         self._score = score
         self._notes = notes
         self._listed = listed
-        self._key: tuple[int, ...] = ()
+        self._records: list[Record] = []
         self._estimate: Estimate | None = None
 
     def _compute(self, values: Sequence[Any]) -> Estimate:
         records = [v.record for v in values if isinstance(v, Scored)]
-        key = tuple(map(id, records))
-        if self._estimate is None or key != self._key:
-            self._estimate, self._key = self._score.compute(records), key
+        same = len(records) == len(self._records) and all(map(operator.is_, records, self._records))
+        if self._estimate is None or not same:
+            self._estimate, self._records = self._score.compute(records), records
         return self._estimate
 
     def value(self, values: Sequence[Any]) -> float:

@@ -149,7 +149,7 @@ def test_every_argument_of_the_harness_is_passed_on():
 
 
 def test_only_ours():
-    from lm_eval_bias.run import only_ours
+    from lm_eval_bias.checks import only_ours
 
     assert only_ours(["occugender", "gg_bbq"])
     assert only_ours(["occugender_debias*"])

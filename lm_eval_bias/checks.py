@@ -1,0 +1,140 @@
+"""What can be refused before a model is loaded: flags, metadata keys, model paths, samples, missing data."""
+
+from __future__ import annotations
+
+import fnmatch
+import logging
+import re
+import tempfile
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from lm_eval_bias import benchmarks, catalog
+from lm_eval_bias.errors import BiasError, did_you_mean
+
+if TYPE_CHECKING:
+    from lm_eval.config.evaluate_config import EvaluatorConfig
+
+logger = logging.getLogger("lm_eval.bias")
+
+
+def split_tasks(tasks: str | list[str]) -> list[str]:
+    """Names from ``--tasks a,b c``."""
+    listed = tasks.split(",") if isinstance(tasks, str) else [name for task in tasks for name in task.split(",")]
+    return [name for name in (entry.strip() for entry in listed) if name]
+
+
+def only_ours(names: list[str]) -> bool:
+    """Whether every name or pattern can only mean tasks of this package."""
+    own = catalog.entries()
+    families = {entry.path.parent.name for entry in own.values()}
+
+    def ours(name: str) -> bool:
+        if name in own:
+            return True
+        stem = re.split(r"[*?\[]", name)[0]
+        return stem != name and any(stem.startswith(family) for family in families)
+
+    return bool(names) and all(ours(name) for name in names)
+
+
+def before_loading(config: EvaluatorConfig) -> None:
+    """All checks that need nothing but the configuration.
+
+    Raises:
+        BiasError: The first thing that is wrong.
+    """
+    _check_flags(config)
+    _check_metadata(config)
+    _check_model(config)
+    _fetch_data(config)
+
+
+def check_samples(config: EvaluatorConfig, built: dict[str, Any]) -> None:
+    """Refuse ``--samples`` for a task that isn't run, or with a document that isn't there."""
+    if not config.samples:
+        return
+    if not isinstance(config.samples, dict):
+        raise BiasError(f"--samples {config.samples}: neither JSON nor a file with JSON")
+    tasks = {t.task_name: t for top in built.values() for t in (top.get_all_tasks() if _is_group(top) else [top])}
+    for name, indices in config.samples.items():
+        if name not in tasks:
+            raise BiasError(f"--samples names {name!r}, which is not run.{did_you_mean(name, tasks)}")
+        size = len(tasks[name].eval_docs)
+        bad = [i for i in indices if not isinstance(i, int) or isinstance(i, bool) or not 0 <= i < size]
+        if bad:
+            raise BiasError(f"--samples {name}: no document {bad[0]!r}: numbers go from 0 to {size - 1}")
+
+
+def _is_group(built: Any) -> bool:
+    return hasattr(built, "get_all_tasks")
+
+
+def _check_flags(config: EvaluatorConfig) -> None:
+    """Refuse what would fail only after the model was loaded, or lose a finished run."""
+    if config.limit is not None and config.limit <= 0:
+        raise BiasError(f"--limit {config.limit:g}: must be above 0 (a number of documents, or below 1 their share)")
+    if config.check_integrity:
+        raise BiasError(
+            "--check_integrity runs the harness's own test suite, which our tasks are not part of: leave it out"
+        )
+    if not config.output_path:
+        return
+    path = Path(config.output_path).expanduser()
+    folder = path.parent if path.suffix == ".json" else path
+    try:
+        folder.mkdir(parents=True, exist_ok=True)
+        with tempfile.TemporaryFile(dir=folder):
+            pass
+    except OSError as error:
+        raise BiasError(f"--output_path {config.output_path} cannot be written: {error.strerror}") from error
+
+
+def _check_metadata(config: EvaluatorConfig) -> None:
+    """Refuse a ``--metadata`` key that no named task knows: a typing error would silently give the default.
+
+    Beside tasks of the harness, whose keys we don't know, only what looks like a misspelling of ours is refused.
+    """
+    given = [key for key in config.metadata or {} if key not in (config.model_args or {})]
+    named = {entry.benchmark for entry in _named_entries(config)}
+    known = sorted({option for name in named for option in benchmarks.get(name).options})
+    alone = only_ours(split_tasks(config.tasks or []))
+    for key in given:
+        hint = did_you_mean(key, known)
+        if key not in known and named and (alone or hint):
+            raise BiasError(f"--metadata key {key!r} is unknown to these tasks.{hint} Known: {', '.join(known)}")
+
+
+def _check_model(config: EvaluatorConfig) -> None:
+    """Refuse an unknown model type, and a model path that doesn't exist, before anything is loaded."""
+    from lm_eval.api.registry import model_registry
+
+    from lm_eval_bias import _registry
+
+    _registry.register()
+    if config.model not in model_registry:
+        hint = did_you_mean(config.model, model_registry)
+        raise BiasError(f"no model type named {config.model!r}.{hint} 'lm-eval-bias doctor' lists ours")
+    pretrained = str(config.model_args.get("pretrained", ""))
+    looks_like_path = pretrained.startswith((".", "/", "~")) or pretrained.count("/") != 1
+    exists = Path(pretrained).expanduser().exists()
+    if pretrained and not exists and looks_like_path and "/" in pretrained:
+        raise BiasError(f"--model_args pretrained={pretrained}: no such folder")
+    if pretrained and not exists and config.model.startswith("hf"):
+        logger.info("no folder %s here: taken as the name of a model on the hub", pretrained)
+
+
+def _named_entries(config: EvaluatorConfig) -> list[catalog.Entry]:
+    """Our tasks among those that ``--tasks`` names, groups resolved."""
+    own = catalog.entries()
+    named = [m for name in split_tasks(config.tasks or []) for m in fnmatch.filter(own, name)]
+    return [own[task] for task in dict.fromkeys(t for n in named for t in (own[n].members or (n,)))]
+
+
+def _fetch_data(config: EvaluatorConfig) -> None:
+    """Have the pinned data before a model is loaded, so that a lack of it shows at once."""
+    from lm_eval_bias.data.fetch import fetch
+
+    sets = dict.fromkeys(entry.data for entry in _named_entries(config) if entry.data)
+    if sets:
+        fetch(sets)
