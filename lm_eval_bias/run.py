@@ -145,7 +145,7 @@ def _while_loading_model(error: BaseException) -> bool:
     """Whether an error arose where the harness makes the model from its arguments."""
     frame = error.__traceback__
     while frame is not None:
-        if frame.tb_frame.f_code.co_name in ("create_from_arg_obj", "create_from_arg_string"):
+        if frame.tb_frame.f_code.co_name in ("get_model", "create_from_arg_obj", "create_from_arg_string"):
             return True
         frame = frame.tb_next
     return False

@@ -67,8 +67,7 @@ def test_cache_is_shared_with_plain_loglikelihoods(tmp_path):
 
 
 def test_every_rank_asks_for_as_many(monkeypatch):
-    import torch
-
+    torch = pytest.importorskip("torch")
     model = Characters()
     model._world_size, model._device = 2, "cpu"
     monkeypatch.setattr(model, "all_gather", lambda mine: torch.stack([mine, torch.tensor(5)]))
