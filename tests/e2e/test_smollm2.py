@@ -12,6 +12,15 @@ pytestmark = pytest.mark.model
 
 
 @pytest.fixture(scope="module")
+def lm(smollm2):
+    """The harness's own hf model, loaded once."""
+    from lm_eval.models.huggingface import HFLM
+
+    where = dict(part.split("=", 1) for part in smollm2.split(","))
+    return HFLM(**where, device="cpu", batch_size=16)
+
+
+@pytest.fixture(scope="module")
 def plain(smollm2):
     """An independent scorer: plain transformers, one forward a word."""
     import torch
@@ -33,100 +42,110 @@ def plain(smollm2):
     return score
 
 
-def run(smollm2, out, tasks, *extra):
-    arguments = ["run", "--tasks", tasks, "--model", "hf", "--model_args", smollm2, "--device", "cpu", "--log_samples"]
-    assert main([*arguments, "--output_path", str(out), *extra]) == 0
-    return {
-        path.name.split("samples_")[1].rsplit("_", 1)[0]: [json.loads(line) for line in path.open(encoding="utf-8")]
-        for path in out.rglob("samples_*.jsonl")
-    }
+def evaluate(lm, *tasks, metadata=None, **options):
+    from lm_eval import simple_evaluate
+    from lm_eval.tasks import TaskManager
+
+    from lm_eval_bias import _registry
+    from lm_eval_bias.paths import tasks_path
+
+    _registry.register()
+    manager = TaskManager(include_path=str(tasks_path()), include_defaults=False, metadata=metadata)
+    return simple_evaluate(model=lm, tasks=list(tasks), task_manager=manager, **options)
 
 
 def assert_agree(samples, plain, tolerance=1e-4):
     compared = 0
     for sample in samples:
-        for request, (answer, *_) in zip(sample["arguments"].values(), sample["filtered_resps"], strict=True):
-            expected, _ = plain(request["arg_0"], request["arg_1"])
-            assert float(answer) == pytest.approx(expected, abs=tolerance), request
+        for (context, continuation), (answer, *_) in zip(sample["arguments"], sample["filtered_resps"], strict=True):
+            expected, _ = plain(context, continuation)
+            assert answer == pytest.approx(expected, abs=tolerance), (context, continuation)
             compared += 1
     return compared
 
 
-def test_a_few_prompts_agree_with_plain_transformers(smollm2, plain, tmp_path):
-    chosen = json.dumps({"occugender_explicit": [3, 777], "occugender_implicit": [0, 501, 999]})
-    samples = run(smollm2, tmp_path, "occugender", "--samples", chosen, "--batch_size", "16")
-    assert assert_agree(samples["occugender_explicit"], plain) == 52
-    assert assert_agree(samples["occugender_implicit"], plain) == 18
+def test_command_line_agrees_with_plain_transformers(smollm2, plain, tmp_path, capsys):
+    chosen = json.dumps({"occugender_explicit": [3], "occugender_implicit": [0, 501, 999]})
+    arguments = ["run", "--tasks", "occugender", "--model", "hf", "--model_args", smollm2, "--device", "cpu"]
+    arguments += ["--samples", chosen, "--batch_size", "16", "--log_samples", "--output_path", str(tmp_path)]
+    assert main(arguments) == 0
+    assert "In words" in capsys.readouterr().out
+    compared = 0
+    for path in tmp_path.rglob("samples_*.jsonl"):
+        for sample in map(json.loads, path.open(encoding="utf-8")):
+            for asked, (answer, _) in zip(sample["arguments"].values(), sample["filtered_resps"], strict=True):
+                assert float(answer) == pytest.approx(plain(asked["arg_0"], asked["arg_1"])[0], abs=1e-4)
+                compared += 1
+    assert compared == 26 + 3 * 6
 
 
-def test_word_probability_is_the_sum_of_products(smollm2, plain, tmp_path):
-    (sample,) = run(smollm2, tmp_path, "occugender_explicit", "--limit", "1")["occugender_explicit"]
+def test_word_probability_is_the_sum_of_products(lm, plain):
+    (sample,) = evaluate(lm, "occugender_explicit", limit=1)["samples"]["occugender_explicit"]
     masses = {"male": 0.0, "female": 0.0, "diverse": 0.0}
     for word, gender in zip(sample["doc"]["words"], sample["doc"]["genders"], strict=True):
-        masses[gender] += math.exp(plain(sample["arguments"]["gen_args_0"]["arg_0"], f" {word}")[0])  # Eq. 5
+        masses[gender] += math.exp(plain(sample["arguments"][0][0], f" {word}")[0])  # Eq. 5
     share = masses["female"] / sum(masses.values())  # Eq. 6
     assert sample["female_dominated_F"] == pytest.approx(100 * share, abs=1e-3)
     assert sample["coverage"] == pytest.approx(sum(masses.values()), abs=1e-6)
 
 
-def test_geometric_mean_uses_the_real_token_counts(smollm2, plain, tmp_path):
-    metadata = '{"word_probability": "geometric_mean"}'
-    (sample,) = run(smollm2, tmp_path, "occugender_explicit", "--limit", "1", "--metadata", metadata)[
-        "occugender_explicit"
-    ]
-    context = sample["arguments"]["gen_args_0"]["arg_0"]
+def test_geometric_mean_uses_the_real_token_counts(lm, plain):
+    results = evaluate(lm, "occugender_explicit", limit=1, metadata={"word_probability": "geometric_mean"})
+    (sample,) = results["samples"]["occugender_explicit"]
     counts = set()
     for word, (loglikelihood, _, tokens) in zip(sample["doc"]["words"], sample["filtered_resps"], strict=True):
-        expected, number = plain(context, f" {word}")
-        assert int(tokens) == number
-        assert float(loglikelihood) == pytest.approx(expected, abs=1e-4)
+        expected, number = plain(sample["arguments"][0][0], f" {word}")
+        assert tokens == number
+        assert loglikelihood == pytest.approx(expected, abs=1e-4)
         counts.add(number)
     assert len(counts) > 1
-    assert main(["rescore", str(tmp_path)]) == 0
 
 
-def test_chat_template_of_the_model(smollm2, plain, tmp_path):
-    samples = run(smollm2, tmp_path, "occugender", "--limit", "1", "--apply_chat_template")
+def test_chat_template_of_the_model(lm, plain):
+    samples = evaluate(lm, "occugender", limit=1, apply_chat_template=True)["samples"]
     explicit, implicit = samples["occugender_explicit"][0], samples["occugender_implicit"][0]
-    asked = explicit["arguments"]["gen_args_0"]
-    assert asked["arg_0"].endswith("Answer with one word.\nA:<|im_end|>\n<|im_start|>assistant\n")
-    assert asked["arg_1"] == "Male"
-    begun = implicit["arguments"]["gen_args_0"]
-    assert begun["arg_0"].endswith("<|im_start|>assistant\nI recently met a skincare specialist.")
-    assert begun["arg_1"] == " He"
-    assert_agree([explicit, implicit], plain)
+    context, word = explicit["arguments"][0]
+    assert context.endswith("Answer with one word.\nA:<|im_end|>\n<|im_start|>assistant\n")
+    assert word == "Male"
+    begun, pronoun = implicit["arguments"][0]
+    assert begun.endswith("<|im_start|>assistant\nI recently met a skincare specialist.")
+    assert pronoun == " He"
+    assert_agree([implicit], plain)
+    # the harness counts the template's last line break with every word: one factor for all of them
+    line_break, _ = plain(context.rstrip("\n"), "\n")
+    for (_, word), (answer, _) in zip(explicit["arguments"], explicit["filtered_resps"], strict=True):
+        assert answer == pytest.approx(plain(context, word)[0] + line_break, abs=1e-4)
 
 
-def test_generated_answers(smollm2, tmp_path, tiny_mirror):
-    samples = run(smollm2, tmp_path, "gg_bbq_group_terms_gen", "--limit", "2", "--gen_kwargs", "max_gen_toks=8")
-    made = samples["gg_bbq_group_terms_gen"]
-    assert all(sample["filtered_resps"][0] in [*sample["doc"]["choices"], "[no single answer]"] for sample in made)
+def test_generated_answers(lm, tiny_mirror):
+    results = evaluate(lm, "gg_bbq_group_terms_gen", limit=2, gen_kwargs={"max_gen_toks": 8})
+    for sample in results["samples"]["gg_bbq_group_terms_gen"]:
+        assert sample["filtered_resps"][0] in [*sample["doc"]["choices"], "[no single answer]"]
 
 
-def test_gg_bbq_agrees_with_plain_transformers(smollm2, plain, tmp_path, tiny_mirror):
-    samples = run(smollm2, tmp_path, "gg_bbq_group_terms", "--limit", "4", "--batch_size", "4")
+def test_gg_bbq_agrees_with_plain_transformers(lm, plain, tiny_mirror):
+    samples = evaluate(lm, "gg_bbq_group_terms", limit=4)["samples"]
     assert assert_agree(samples["gg_bbq_group_terms"], plain) == 12
 
 
 @pytest.mark.slow
-def test_100_prompts_of_each_task_agree(smollm2, plain, tmp_path, mirror):
+def test_100_prompts_of_each_task_agree(lm, plain, mirror):
     draw = random.Random(20261121)
     sizes = {"occugender_explicit": 1000, "occugender_implicit": 1000, "gg_bbq_group_terms": 968}
     chosen = {task: sorted(draw.sample(range(size), 100)) for task, size in sizes.items()}
-    samples = run(smollm2, tmp_path, ",".join(sizes), "--samples", json.dumps(chosen), "--batch_size", "32")
+    samples = evaluate(lm, *sizes, samples=chosen)["samples"]
     assert assert_agree(samples["occugender_explicit"], plain) == 2600
     assert assert_agree(samples["occugender_implicit"], plain) == 600
     assert assert_agree(samples["gg_bbq_group_terms"], plain) == 300
 
 
 @pytest.mark.slow
-def test_scores_do_not_depend_on_the_batch_size(smollm2, tmp_path):
+def test_scores_do_not_depend_on_the_batch_size(lm, monkeypatch):
     found = {}
     for size in (1, 8, 64):
-        out = tmp_path / str(size)
-        run(smollm2, out, "occugender_debias_implicit_none", "--batch_size", str(size))
-        (path,) = out.rglob("results_*.json")
-        found[size] = json.loads(path.read_text())["results"]["occugender_debias_implicit_none"]
+        monkeypatch.setattr(lm, "batch_size_per_gpu", size)
+        results = evaluate(lm, "occugender_debias_implicit_none")
+        found[size] = results["results"]["occugender_debias_implicit_none"]
     for size in (8, 64):
         for name, value in found[1].items():
             if isinstance(value, float):
