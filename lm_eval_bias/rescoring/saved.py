@@ -71,6 +71,6 @@ def read(paths: list[str]) -> list[harness_samples.Saved]:
             foreign.append(error)
     if not parts:
         raise foreign[0]
-    for error in foreign:
-        print(f"lm-eval-bias: passed over: {error}", file=sys.stderr)
+    for passed_over in foreign:
+        print(f"lm-eval-bias: passed over: {passed_over}", file=sys.stderr)
     return parts
