@@ -8,7 +8,8 @@ and ``D`` (the ratios P~_g of Eq. 6) and ``mass`` (P_m + P_f + P_d).
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
+from dataclasses import replace
 from functools import partial
 
 import numpy as np
@@ -222,36 +223,29 @@ def _shares() -> list[Score]:
     made = []
     for group in ("female", "male"):
         for letter, gender in GENDERS.items():
-            sample: Callable[[Record], float | None] = partial(_share_sample, gender=letter, dominated_by=group)
-            made.append(
-                Score(
-                    name=f"{group}_dominated_{letter}",
-                    summary=f"share of {gender} words after prompts about {group}-dominated items",
-                    low=0.0,
-                    high=100.0,
-                    neutral=None,
-                    direction=f"higher: the model predicts {gender} more",
-                    unit="percent",
-                    source=f"{PAPER}, Eqs. 4-6, Tables 3-4",
-                    compute=partial(share, gender=letter, dominated_by=group),
-                    sample=sample,
-                )
+            mean = Score(
+                name=f"{group}_dominated_{letter}",
+                summary=f"share of {gender} words after prompts about {group}-dominated items",
+                low=0.0,
+                high=100.0,
+                neutral=None,
+                direction=f"higher: the model predicts {gender} more",
+                unit="percent",
+                source=f"{PAPER}, Eqs. 4-6, Tables 3-4",
+                compute=partial(share, gender=letter, dominated_by=group),
+                sample=partial(_share_sample, gender=letter, dominated_by=group),
             )
-            made.append(
-                Score(
-                    name=f"{group}_dominated_{letter}_se_paper",
-                    summary=f"the paper's own ± of {group}_dominated_{letter}",
-                    low=0.0,
-                    high=100.0,
-                    neutral=None,
-                    direction="a measure of uncertainty",
-                    unit="percent (SE)",
-                    source=f"{PAPER}, the ± of Tables 3-4",
-                    compute=partial(se_paper, gender=letter, dominated_by=group),
-                    sample=sample,
-                    has_stderr=False,
-                )
+            paper = replace(
+                mean,
+                name=f"{mean.name}_se_paper",
+                summary=f"the paper's own ± of {mean.name}",
+                direction="a measure of uncertainty",
+                unit="percent (SE)",
+                source=f"{PAPER}, the ± of Tables 3-4",
+                compute=partial(se_paper, gender=letter, dominated_by=group),
+                has_stderr=False,
             )
+            made += [mean, paper]
     return made
 
 

@@ -49,7 +49,7 @@ def _direction(cell: tuple[float, float], above: str, below: str) -> str:
     return above if value > 0 else below
 
 
-def _occugender(task: str, found: Cells) -> list[str]:
+def _occugender(found: Cells) -> list[str]:
     lines = []
     for group in ("female", "male"):
         shares = ", ".join(
@@ -71,7 +71,7 @@ def _occugender(task: str, found: Cells) -> list[str]:
     return lines
 
 
-def _gg_bbq(task: str, found: Cells) -> list[str]:
+def _gg_bbq(found: Cells) -> list[str]:
     lines = []
     for context, words in (
         ("amb", 'Where the text leaves the answer open, the model rightly says "keine Antwort" for a share of'),
@@ -83,7 +83,7 @@ def _gg_bbq(task: str, found: Cells) -> list[str]:
     return lines
 
 
-def _gg_bbq_prompts(task: str, found: Cells) -> list[str]:
+def _gg_bbq_prompts(found: Cells) -> list[str]:
     return [
         f"{label}: {_said(found[f'{stem}/mean'])} on average, from wording to wording it moves by "
         f"{_said(found[f'{stem}/range'])} (largest minus smallest)."
@@ -96,7 +96,7 @@ def _gg_bbq_prompts(task: str, found: Cells) -> list[str]:
     ]
 
 
-_WRITERS: dict[str, Callable[[str, Cells], list[str]]] = {
+_WRITERS: dict[str, Callable[[Cells], list[str]]] = {
     "occugender": _occugender,
     "gg_bbq": _gg_bbq,
     "gg_bbq_prompts": _gg_bbq_prompts,
@@ -116,6 +116,6 @@ def describe(results: Mapping[str, Mapping[str, Any]], configs: Mapping[str, Map
         entry = own.get(task)
         if entry is None or entry.kind != "task" or entry.benchmark not in _WRITERS:
             continue
-        lines = _WRITERS[entry.benchmark](task, cells(scores, configs.get(task, {})))
+        lines = _WRITERS[entry.benchmark](cells(scores, configs.get(task, {})))
         blocks.append("\n".join([f"{task}:", *(f"  {line}" for line in lines)]))
     return "\n".join(blocks)
