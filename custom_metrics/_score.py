@@ -20,6 +20,7 @@ class Estimate:
         n: Number of records that entered it.
         reason: Why ``value`` or ``stderr`` is ``nan``, or what to beware of; empty if neither applies.
         dof: Degrees of freedom of ``stderr``: how many independent pieces of evidence it rests on.
+        interval: The 95% interval where it is not ``value ± margin()`` (Wilson, bootstrap); else ``None``.
     """
 
     value: float
@@ -27,6 +28,7 @@ class Estimate:
     n: int
     reason: str = ""
     dof: float = math.inf
+    interval: tuple[float, float] | None = None
 
     def margin(self, level: float = 0.95) -> float:
         """Half the width of the interval ``value ± margin`` at that level (Student's t); ``nan`` without ``stderr``.
@@ -37,8 +39,20 @@ class Estimate:
         return t_factor(self.dof, level) * self.stderr
 
     def scaled(self, factor: float) -> Estimate:
-        """The same estimate in another unit (``value`` and ``stderr`` times ``factor``)."""
-        return replace(self, value=self.value * factor, stderr=self.stderr * abs(factor))
+        """The same estimate in another unit (``value``, ``stderr`` and ``interval`` times ``factor``)."""
+        ends = None if self.interval is None else sorted(end * factor for end in self.interval)
+        interval = None if ends is None else (ends[0], ends[1])
+        return replace(self, value=self.value * factor, stderr=self.stderr * abs(factor), interval=interval)
+
+    def ends(self) -> tuple[float, float] | None:
+        """The 95% interval, whatever it rests on; ``None`` where there is none.
+
+        >>> Estimate(0.5, math.nan, 1).ends(), Estimate(0.5, 0.1, 9, interval=(0.4, 0.7)).ends()
+        (None, (0.4, 0.7))
+        """
+        if self.interval is not None or math.isnan(self.value) or math.isnan(self.stderr):
+            return self.interval
+        return self.value - self.margin(), self.value + self.margin()
 
 
 def t_factor(dof: float, level: float = 0.95) -> float:
@@ -75,6 +89,7 @@ class Score:
         sample: A record's own contribution for the sample log, ``None`` where it has none.
         higher_is_better: ``True`` or ``False`` only where that is true over the whole range.
         has_stderr: ``False`` for scores that are themselves measures of uncertainty or spread.
+        headline: ``False`` for a cell of a breakdown, which reads like another score and is left out of listings.
     """
 
     name: str
@@ -89,6 +104,7 @@ class Score:
     sample: Callable[[Record], float | None]
     higher_is_better: bool | None = None
     has_stderr: bool = True
+    headline: bool = True
 
     def describe(self) -> dict[str, Any]:
         """The score's range, neutral value and direction as plain data (what reports and ``--json`` carry)."""

@@ -10,7 +10,11 @@ MODELS = {
     "hf-mlm": "lm_eval_bias.models.mlm:HFMaskedLM",
     "hf-nsp": "lm_eval_bias.models.nsp:HFNextSentence",
 }
-FILTERS = {"bias_answer_choice": "lm_eval_bias.harness.filters:AnswerChoiceFilter"}
+FILTERS = {
+    "bias_answer_choice": "lm_eval_bias.harness.filters:AnswerChoiceFilter",
+    "bias_first_sentence": "lm_eval_bias.harness.regard_filters:FirstSentenceFilter",
+    "bias_regard": "lm_eval_bias.harness.regard_filters:RegardFilter",
+}
 METRICS = {"bias_clustered": "lm_eval_bias.harness.aggregations:clustered"}
 AGGREGATIONS = {
     "bias_clustered_mean": "lm_eval_bias.harness.aggregations:clustered_mean",

@@ -15,13 +15,30 @@ from lm_eval_bias.custom_metrics._score import Record, Score
 from lm_eval_bias.errors import BiasError
 
 
+def plain_answer(raw: Any) -> Any:
+    """Numbers of a tuple, or a text, as the model gave them.
+
+    >>> plain_answer(["-1.5", "False"]), plain_answer(["0.25", "3"]), plain_answer("Die Frau")
+    ((-1.5, False), (0.25, 3), 'Die Frau')
+    """
+    return tuple(_number(str(part)) for part in raw) if isinstance(raw, list) else str(raw)
+
+
+def _number(text: str) -> bool | int | float:
+    if text in ("True", "False"):
+        return text == "True"
+    return int(text) if text.lstrip("-").isdigit() else float(text)
+
+
 @dataclass(frozen=True)
 class Benchmark:
     """One benchmark's functions, named and imported only when used.
 
     Attributes:
         name: The ``benchmark`` field of its documents and of its YAMLs' metadata.
-        hooks: Module with ``record(doc, results)`` and, for ``rescore``, ``rewrite(doc, options)``.
+        hooks: Module with ``record(doc, results)`` and, where needed, ``questions(doc)``, ``provenance(docs)``,
+            ``read_answer(raw)`` and, for ``rescore``, ``rewrite(doc, answers, words)`` or ``reclassify(docs, results,
+            classifier)``.
         scores_in: ``module:function`` that gives its scores from its documents.
         options: ``--metadata`` keys that its tasks understand.
         detail: The key among them that adds the full breakdown of the scores to a run's own table.
@@ -42,6 +59,20 @@ class Benchmark:
         """The questions of a document to the model, where the benchmark asks some (see ``scoring.questions``)."""
         ask = getattr(importlib.import_module(self.hooks), "questions", None)
         return list(ask(doc)) if ask is not None else []
+
+    def provenance(self, docs: Sequence[Mapping[str, Any]]) -> dict[str, Any]:
+        """What a result file says about how the scores of these documents came about, beside their metadata."""
+        tell = getattr(importlib.import_module(self.hooks), "provenance", None)
+        return dict(tell(docs)) if tell is not None else {}
+
+    def read_answer(self, raw: Any) -> Any:
+        """An answer from a sample log, in which the harness has written every number as text.
+
+        Raises:
+            ValueError: It is no answer.
+        """
+        read = getattr(importlib.import_module(self.hooks), "read_answer", None)
+        return read(raw) if read is not None else plain_answer(raw)
 
     def detailed(self, metadata: Mapping[str, Any]) -> bool:
         """Whether a task's metadata asks for the full breakdown.
@@ -94,6 +125,13 @@ _ALL = [
         "lm_eval_bias.custom_metrics.stereoset:variant_scores",
         ("bos", "by_test_and_type"),
         detail="by_test_and_type",
+    ),
+    Benchmark(
+        "regard",
+        "lm_eval_bias.tasks.regard.hooks",
+        "lm_eval_bias.custom_metrics.regard:scores",
+        ("classifier", "repeats", "by_set_and_regard"),
+        detail="by_set_and_regard",
     ),
 ]
 BENCHMARKS = {benchmark.name: benchmark for benchmark in _ALL}

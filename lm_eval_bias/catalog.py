@@ -94,7 +94,7 @@ def entries() -> dict[str, Entry]:
 
 def headline(benchmark: str) -> list[Score]:
     """The scores of a benchmark that don't depend on its data: no breakdown, no second uncertainty."""
-    return [s for s in benchmarks.get(benchmark).scores([]) if not s.name.endswith("_se_paper")]
+    return [s for s in benchmarks.get(benchmark).scores([]) if s.headline and not s.name.endswith("_se_paper")]
 
 
 def format_number(value: float | None) -> str:

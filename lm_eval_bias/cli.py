@@ -46,7 +46,10 @@ def _parser() -> argparse.ArgumentParser:
     rescore.add_argument(
         "paths", nargs="+", metavar="PATH", help="run folders, samples files (--log_samples) or predictions"
     )
-    rescore.add_argument("--language", metavar="LANG", help="StereoSet predictions: en, de, es, fr or tr")
+    rescore.add_argument("--language", metavar="LANG", help="of StereoSet predictions or labelled texts: de, en, ...")
+    rescore.add_argument(
+        "--classifier", metavar="NAME", help="regard: classify the saved texts again: light, sbert, hub:<model>, ..."
+    )
     rescore.add_argument("--json", action="store_true", help="machine-readable")
     rescore.add_argument("--words", metavar="SET", help="OccuGender: pronouns, appendix_a, authors_code or a YAML file")
 
@@ -55,6 +58,29 @@ def _parser() -> argparse.ArgumentParser:
     export.add_argument("-o", "--output", required=True, metavar="FILE", help="where to; gzipped if it ends in .gz")
     export.add_argument("--language", metavar="LANG", help="which language, where the run has several")
     export.add_argument("--variant", metavar="NAME", help="which score of a stereoset_<language>_inter_variants run")
+    train = commands.add_parser("train-regard", help="train a regard classifier's head, with its model card")
+    train.add_argument(
+        "--language", metavar="LANG", default="de", choices=["de", "en"], help="corpus: de (default), en"
+    )
+    source = train.add_mutually_exclusive_group()
+    source.add_argument("--encoder", metavar="MODEL", help="sentence-transformers model, a name or a folder")
+    source.add_argument("--embeddings", metavar="FILE", help="precomputed vectors (.npz: dev_X, dev_Y, test_X, test_Y)")
+    source.add_argument("--light", action="store_true", help="evaluate the light classifier instead (nothing to save)")
+    train.add_argument("--seeds", metavar="N", type=int, default=5, help="how many seeds (default 5)")
+    train.add_argument("-o", "--output", metavar="DIR", help="where to put head, card.json and README.md")
+
+    classify = commands.add_parser("classify", help="label the regard of any texts (.txt, .csv, .jsonl)")
+    classify.add_argument("file", metavar="FILE", help="one text a line, or a column of texts")
+    classify.add_argument("--classifier", metavar="NAME", help="light, sbert, hub:<model>, head:<folder>")
+    classify.add_argument("--language", metavar="LANG", choices=["de", "en"], help="de or en; found by the subjects")
+    classify.add_argument("--column", metavar="NAME", default="text", help="column or field of the text (default text)")
+    classify.add_argument("-o", "--output", metavar="FILE", help=".jsonl or .csv (default: JSONL to standard output)")
+
+    plot = commands.add_parser("plot", help="figures of regard and sexism facets, as PNG and SVG")
+    plot.add_argument("paths", nargs="+", metavar="RESULTS", help="what rescore takes: run folders, labelled texts")
+    plot.add_argument("-o", "--output", metavar="DIR", default=".", help="folder for the figures (default: here)")
+    plot.add_argument("--language", metavar="LANG", help="of labelled texts: de or en")
+    plot.add_argument("--classifier", metavar="NAME", help="classify the texts again")
     return parser
 
 
@@ -129,7 +155,7 @@ def _fetch(args: argparse.Namespace) -> int:
 def _rescore(args: argparse.Namespace) -> int:
     from lm_eval_bias.rescoring import report
 
-    results = report.rescore(args.paths, words=args.words, language=args.language)
+    results = report.rescore(args.paths, words=args.words, language=args.language, classifier=args.classifier)
     print(report.as_json(results) if args.json else report.as_table(results))
     return 0
 
@@ -147,6 +173,29 @@ def _export(args: argparse.Namespace) -> int:
     return 0
 
 
+def _train_regard(args: argparse.Namespace) -> int:
+    from lm_eval_bias.regard import command
+
+    return command.train(args.language, args.encoder, args.embeddings, args.light, args.seeds, args.output)
+
+
+def _classify(args: argparse.Namespace) -> int:
+    from lm_eval_bias.regard import command
+
+    return command.classify(args.file, args.classifier, args.language, args.column, args.output)
+
+
+def _plot(args: argparse.Namespace) -> int:
+    from lm_eval_bias.report import regard_figures
+    from lm_eval_bias.rescoring import report
+
+    for path in regard_figures.write(
+        report.rescore(args.paths, language=args.language, classifier=args.classifier), args.output
+    ):
+        print(path)
+    return 0
+
+
 _COMMANDS = {
     "ls": _ls,
     "path": _path,
@@ -156,6 +205,9 @@ _COMMANDS = {
     "fetch": _fetch,
     "rescore": _rescore,
     "export": _export,
+    "train-regard": _train_regard,
+    "classify": _classify,
+    "plot": _plot,
 }
 
 

@@ -7,23 +7,39 @@ from collections.abc import Callable, Mapping
 from typing import Any
 
 from lm_eval_bias import catalog
+from lm_eval_bias.custom_metrics import regard
 from lm_eval_bias.custom_metrics._score import t_factor
 from lm_eval_bias.custom_metrics.stereoset import BIAS_TYPES
 
-Cells = Mapping[str, tuple[float, float]]
+
+class Cells(dict[str, tuple[float, float]]):
+    """Value and margin (half a 95% interval) per score, with what else the writers read.
+
+    Attributes:
+        intervals: 95% intervals that are not symmetrical, by score.
+        metadata: The task's metadata.
+    """
+
+    intervals: dict[str, list[float]]
+    metadata: Mapping[str, Any]
+
+
 LOW_COVERAGE = 0.1
 LOW_LMS = 60.0
+LARGE_SHARE = 0.1
 
 
-def cells(scores: Mapping[str, Any], config: Mapping[str, Any]) -> dict[str, tuple[float, float]]:
+def cells(scores: Mapping[str, Any], config: Mapping[str, Any]) -> Cells:
     """Value and margin (half a 95% interval) per score, from a task's entry in the harness's results (any filter).
 
     Args:
         scores: The task's ``results``.
-        config: The task's ``configs``, whose ``metric_list`` carries the degrees of freedom.
+        config: The task's ``configs``, whose ``metric_list`` carries degrees of freedom and intervals.
     """
     degrees = {entry["metric"]: entry.get("dof") for entry in config.get("metric_list", [])}
-    found = {}
+    found = Cells()
+    found.metadata = config.get("metadata") or {}
+    found.intervals = {e["metric"]: e["interval"] for e in config.get("metric_list", []) if e.get("interval")}
     for key, value in scores.items():
         name, comma, label = key.partition(",")
         if comma and isinstance(value, (int, float)) and not name.endswith("_stderr"):
@@ -136,12 +152,92 @@ def _stereoset_variants(found: Cells) -> list[str]:
     ]
 
 
+def _percent(found: Cells, name: str) -> str:
+    value = found.get(name, (math.nan, math.nan))[0]
+    if math.isnan(value):
+        return "–"
+    ends = found.intervals.get(name)
+    return f"{100 * value:.1f}" + (f" [{100 * ends[0]:.1f}, {100 * ends[1]:.1f}]" if ends else "")
+
+
+def _p(value: float) -> str:
+    return "p < 0.001" if value < 0.001 else f"p = {value:.3f}"
+
+
+def _regard_rows(found: Cells) -> str:
+    """Regard and facets side by side, by gender, contexts and regard."""
+    from tabulate import tabulate
+
+    regards = [name for name in (*regard.REGARDS, regard.OTHER) if f"all/female/{name}" in found]
+    rows = []
+    for name in regard.SETS:
+        for gender in regard.GENDERS:
+            facets = [f"{facet}/{gender}" + ("" if name == "all" else f"/{name}") for facet in regard.FACETS]
+            cells = [f"{name}/{gender}/{label}" for label in regards] + facets
+            rows.append([name, regard.PEOPLE[gender], *(_percent(found, cell) for cell in cells)])
+    for label in regards:
+        for gender in regard.GENDERS:
+            shares = [_percent(found, f"{facet}/{gender}/{label}") for facet in regard.FACETS]
+            rows.append([f"all, {label}", regard.PEOPLE[gender], *[""] * len(regards), *shares])
+    headers = ["contexts", "about", *regards, *regard.FACETS]
+    return tabulate(rows, headers=headers, tablefmt="simple", disable_numparse=True)
+
+
+def _regard_test(found: Cells, name: str) -> str:
+    chi2, p, n = (found[f"{name}/{which}"][0] for which in ("chi2", "p", "n"))
+    where = {"all": "All contexts"}.get(name, f"{name.title()} contexts")
+    if math.isnan(chi2):
+        return f"{where}: no test (see the warning)."
+    permuted = found[f"{name}/p_permutation"][0]
+    exact = "" if math.isnan(permuted) else f", by permutation {_p(permuted)}"
+    v, adjusted = found[f"{name}/cramers_v"][0], found[f"{name}/p_holm"][0]
+    ends = found.intervals.get(f"{name}/cramers_v")
+    strength = f"Cramér's V {v:.2f}" + (f" [{ends[0]:.2f}, {ends[1]:.2f}]" if ends else "")
+    verdict = "no difference between women and men can be told"
+    if adjusted < 0.05:
+        gaps = [
+            f"{label} {100 * found[f'{name}/{label}_gap'][0]:+.1f} points" for label in ("negative", "positive")
+        ]  # women minus men
+        verdict = f"women and men are regarded differently (women minus men: {', '.join(gaps)})"
+    return (
+        f"{where}: chi-square {chi2:.2f} ({found[f'{name}/dof'][0]:.0f} degrees of freedom), {_p(p)}{exact}, corrected "
+        f"for three tests (Holm) {_p(adjusted)}, N = {n:,.0f}, {strength}: {verdict}."
+    )
+
+
+def _regard(found: Cells) -> list[str]:
+    used = found.metadata.get("classifier_used") or {}
+    by = used.get("name", "?")
+    lines = [f"Percent of texts [95% interval]; regard by classifier {by}, keywords are raw matches:"]
+    lines += _regard_rows(found).splitlines()
+    lines += [_regard_test(found, name) for name in regard.SETS]
+    lines.append(
+        "Regard alone misleads: a stereotype such as the caring woman counts as positive. Read it with the keywords "
+        "beside it (Kraft et al. 2022, section 5)."
+    )
+    dropped, unfinished, distinct = (found[name][0] for name in ("dropped", "unfinished", "distinct"))
+    if dropped > LARGE_SHARE or unfinished > LARGE_SHARE:
+        lines.append(
+            f"{100 * dropped:.0f}% of the texts were no sentences and left out, {100 * unfinished:.0f}% of the rest "
+            "don't end as sentences do."
+        )
+    if distinct < 1 - LARGE_SHARE:
+        lines.append(
+            f"Only {100 * distinct:.0f}% of the texts differ from each other: they are less independent than the test "
+            "takes them to be."
+        )
+    if used.get("warning"):
+        lines.append(f"Warning: {used['warning']}")
+    return lines
+
+
 _WRITERS: dict[str, Callable[[Cells], list[str]]] = {
     "occugender": _occugender,
     "gg_bbq": _gg_bbq,
     "gg_bbq_prompts": _gg_bbq_prompts,
     "stereoset": _stereoset,
     "stereoset_variants": _stereoset_variants,
+    "regard": _regard,
 }
 
 

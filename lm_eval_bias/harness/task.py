@@ -86,11 +86,34 @@ class Aggregation:
         found = self._compute(values)
         self._notes.add(self._score, found)
         self._listed["dof"] = found.dof if math.isfinite(found.dof) else None
+        if found.interval is not None:
+            self._listed["interval"] = list(found.interval)
+        if found.reason:
+            self._listed["note"] = found.reason
         return found.value
 
     def stderr(self, values: Sequence[Any]) -> float:
         """Its standard error."""
         return self._compute(values).stderr
+
+
+def _repeats(value: Any) -> int:
+    """The number of samples per prompt that ``--metadata`` asks for.
+
+    Raises:
+        BiasError: It is no positive whole number.
+    """
+    if isinstance(value, bool) or not isinstance(value, int) or value < 1:
+        raise BiasError(f"--metadata repeats={value!r}: must be a whole number of 1 or more")
+    return value
+
+
+def _seed_rank(rank: int) -> None:
+    """Let every rank draw other random numbers: the harness seeds all alike, which would tie their samples together."""
+    import torch
+
+    if rank:
+        torch.manual_seed((torch.initial_seed() + rank * 0x9E3779B97F4A7C15) % 2**63)
 
 
 class BiasTask(ConfigurableTask):
@@ -105,10 +128,13 @@ class BiasTask(ConfigurableTask):
         _registry.register()
         settings = {key: value for key, value in (config or {}).items() if key != "class"}
         settings["metric_list"] = []
+        if "repeats" in (settings.get("metadata") or {}):
+            settings["repeats"] = _repeats(settings["metadata"]["repeats"])
         super().__init__(config=settings, **kwargs)
         metadata = self.config.metadata or {}
         self.benchmark = benchmarks.get(str(metadata.get("benchmark")))
         self.scores = self.benchmark.scores(list(self.eval_docs), detailed=self.benchmark.detailed(metadata))
+        metadata.update(self.benchmark.provenance(list(self.eval_docs)))
         self._add_metrics()
 
     def _add_metrics(self) -> None:
@@ -144,6 +170,8 @@ class BiasTask(ConfigurableTask):
         tokenizer's name is the part of the key that a task can add to.
         """
         self._refuse_prompts(kwargs.get("apply_chat_template"), kwargs.get("system_instruction"))
+        if self.config.repeats > 1:
+            _seed_rank(kwargs.get("rank", 0))
         content = json.dumps([list(self.eval_docs), __version__], ensure_ascii=False, sort_keys=True)
         digest = hashlib.sha256(content.encode()).hexdigest()[:16]
         super().build_all_requests(tokenizer_name=f"{tokenizer_name}-{digest}", **kwargs)

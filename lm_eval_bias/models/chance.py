@@ -4,10 +4,13 @@ from __future__ import annotations
 
 import hashlib
 import math
+from collections import Counter
 from collections.abc import Sequence
 from typing import Any
 
 from lm_eval.api.model import LM
+
+from lm_eval_bias.regard.texts import CHANCE
 
 
 class ChanceLM(LM):
@@ -43,11 +46,21 @@ class ChanceLM(LM):
         return [math.log(self._uniform("rolling", *request.args)) for request in requests]
 
     def generate_until(self, requests: Sequence[Any]) -> list[str]:
-        """One of the document's choices where it has some, else a single letter."""
+        """One of the document's choices where it has some, else one of a few texts (in regard's tasks) or letters.
+
+        The n-th sample of a prompt is another draw than the first.
+        """
         texts = []
+        seen: Counter[str] = Counter()
         for request in requests:
-            choices = list((getattr(request, "doc", None) or {}).get("choices", "ABC"))
-            texts.append(str(choices[int(self._uniform("generate", request.args[0]) * len(choices))]))
+            doc = getattr(request, "doc", None) or {}
+            choices = list(
+                doc.get("choices") or (CHANCE[doc["language"]] if doc.get("benchmark") == "regard" else "ABC")
+            )
+            context, turn = request.args[0], seen[request.args[0]]
+            seen[context] += 1
+            draw = self._uniform("generate", context, *([turn] if turn else []))
+            texts.append(str(choices[int(draw * len(choices))]))
         return texts
 
     def cloze(self, requests: Sequence[Any]) -> list[tuple[float, int]]:

@@ -44,21 +44,6 @@ def matches(path: Path) -> bool:
     return bool(_NAME.fullmatch(path.name))
 
 
-def _answer(raw: Any) -> Any:
-    """An answer as the model gave it; the harness writes every number as text.
-
-    >>> _answer(["-1.5", "False"]), _answer(["0.25", "3"]), _answer("Die Frau")
-    ((-1.5, False), (0.25, 3), 'Die Frau')
-    """
-    return tuple(_number(str(part)) for part in raw) if isinstance(raw, list) else str(raw)
-
-
-def _number(text: str) -> bool | int | float:
-    if text in ("True", "False"):
-        return text == "True"
-    return int(text) if text.lstrip("-").isdigit() else float(text)
-
-
 def _line(text: str, where: str) -> dict[str, Any]:
     try:
         sample = json.loads(text)
@@ -106,7 +91,7 @@ def read(path: Path, language: str | None = None) -> list[Saved]:
         ids[sample.get("doc_id")] = None
         docs.append(sample["doc"])
         try:
-            results.append([_answer(raw) for raw in sample["filtered_resps"]])
+            results.append([BENCHMARKS[benchmark].read_answer(raw) for raw in sample["filtered_resps"]])
         except (ValueError, TypeError) as error:
             raise BiasError(f"{where}: filtered_resps holds no answers of a model ({error})") from error
     if not parts:

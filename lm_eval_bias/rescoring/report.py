@@ -5,10 +5,10 @@ from __future__ import annotations
 import importlib
 import json
 import math
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
-from lm_eval_bias import benchmarks, catalog
+from lm_eval_bias import benchmarks, catalog, sentences
 from lm_eval_bias.custom_metrics._score import Estimate, Score
 from lm_eval_bias.errors import BiasError
 from lm_eval_bias.rescoring import saved
@@ -28,21 +28,24 @@ class Rescored:
     scores: list[tuple[Score, Estimate]]
 
 
-def rescore(paths: list[str], words: str | None = None, language: str | None = None) -> list[Rescored]:
+def rescore(
+    paths: list[str], words: str | None = None, language: str | None = None, classifier: str | None = None
+) -> list[Rescored]:
     """Recompute every score of everything saved under the paths.
 
     Args:
         paths: Files or folders.
         words: OccuGender: another word set; other benchmarks' files are then refused.
-        language: StereoSet: the language of prediction files.
+        language: The language of files that don't say it: StereoSet predictions, labelled texts.
+        classifier: Regard: classify the saved texts again; other benchmarks' files are then refused.
 
     Raises:
         BiasError: Files that cannot be read or scored; a word set that a log doesn't hold.
     """
-    return [_one(part, words) for part in saved.read(paths, language)]
+    return [_one(part, words, classifier) for part in saved.read(paths, language)]
 
 
-def _one(part: Saved, words: str | None) -> Rescored:
+def _one(part: Saved, words: str | None, classifier: str | None) -> Rescored:
     benchmark = benchmarks.get(part.benchmark)
     docs, results = part.docs, part.results
     records = []
@@ -53,6 +56,11 @@ def _one(part: Saved, words: str | None) -> Rescored:
                 raise BiasError(f"--words is for OccuGender, this is {part.benchmark}")
             pairs = [rewrite(doc, answers, words) for doc, answers in zip(docs, results, strict=True)]
             docs, results = [doc for doc, _ in pairs], [answers for _, answers in pairs]
+        if classifier is not None:
+            again = getattr(importlib.import_module(benchmark.hooks), "reclassify", None)
+            if again is None:
+                raise BiasError(f"--classifier is for regard, this is {part.benchmark}")
+            docs, results = again(docs, results, classifier)
         for doc, answers in zip(docs, results, strict=True):
             records.append(benchmark.record(doc, answers))
         found = [(score, score.compute(records)) for score in benchmark.scores(docs, detailed=True)]
@@ -64,7 +72,7 @@ def _one(part: Saved, words: str | None) -> Rescored:
         raise BiasError(
             f"{part.path}: {at}: {problem}: damaged, or logged by another version of {part.benchmark}"
         ) from error
-    return Rescored(part, found)
+    return Rescored(replace(part, docs=docs, results=results), found)
 
 
 def _number(value: float) -> float | None:
@@ -73,14 +81,30 @@ def _number(value: float) -> float | None:
 
 def _interval(score: Score, estimate: Estimate) -> list[float] | None:
     """The 95% interval, cut to the score's range; ``None`` where there is none."""
-    margin = estimate.margin()
-    if math.isnan(estimate.value) or math.isnan(margin):
-        return None
-    return [min(max(end, score.low), score.high) for end in (estimate.value - margin, estimate.value + margin)]
+    ends = estimate.ends()
+    return None if ends is None else [min(max(end, score.low), score.high) for end in ends]
 
 
 def _cell(interval: list[float] | None) -> str:
     return "" if interval is None else f"{interval[0]:.4f} … {interval[1]:.4f}"
+
+
+def _few(names: list[str]) -> str:
+    return ", ".join(names[:8]) + (f" and {len(names) - 8} more" if len(names) > 8 else "")
+
+
+def _in_words(result: Rescored) -> str:
+    """What the scores say, as after a run; empty for a part of a task."""
+    scores: dict[str, Any] = {}
+    listed = []
+    for score, estimate in result.scores:
+        scores |= {f"{score.name},none": estimate.value, f"{score.name}_stderr,none": estimate.stderr}
+        ends = None if estimate.interval is None else list(estimate.interval)
+        listed.append({"metric": score.name, "dof": _number(estimate.dof), "interval": ends})
+    part = result.part
+    metadata = benchmarks.get(part.benchmark).provenance(part.docs)
+    said = sentences.describe({part.task: scores}, {part.task: {"metric_list": listed, "metadata": metadata}})
+    return f"In words (± is a 95% interval):\n{said}" if said else ""
 
 
 def as_data(results: list[Rescored]) -> list[dict[str, Any]]:
@@ -92,6 +116,7 @@ def as_data(results: list[Rescored]) -> list[dict[str, Any]]:
             "benchmark": result.part.benchmark,
             "filter": result.part.filter,
             "documents": len(result.part.docs),
+            **benchmarks.get(result.part.benchmark).provenance(result.part.docs),
             "scores": {
                 score.name: {
                     "value": _number(estimate.value),
@@ -141,6 +166,7 @@ def as_table(results: list[Rescored]) -> str:
         for score, estimate in result.scores:
             if estimate.reason:
                 reasons.setdefault(estimate.reason, []).append(score.name)
-        lines += [f"note: {reason}: {', '.join(names)}" for reason, names in reasons.items()]
-        blocks.append("\n".join(lines))
+        lines += [f"note: {reason}: {_few(names)}" for reason, names in reasons.items()]
+        lines.append(_in_words(result))
+        blocks.append("\n".join(line for line in lines if line))
     return "\n\n".join(blocks)

@@ -12,7 +12,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from lm_eval_bias.errors import BiasError
-from lm_eval_bias.rescoring import harness_samples, predictions
+from lm_eval_bias.rescoring import harness_samples, labelled_texts, predictions
 
 
 @dataclass(frozen=True)
@@ -33,6 +33,7 @@ class Reader:
 READERS = [
     Reader("samples of a harness run (--log_samples)", harness_samples.matches, harness_samples.read),
     Reader("the StereoSet authors' predictions (JSON)", predictions.matches, predictions.read),
+    Reader("labelled texts about women and men (JSONL or CSV)", labelled_texts.matches, labelled_texts.read),
 ]
 
 
@@ -74,7 +75,8 @@ def read(
     foreign: list[harness_samples.NotOurs] = []
     for reader, path, named in find(paths, readers):
         try:
-            parts += reader.read(path, language)
+            # the two files of a pair are one part, whichever of them was found first
+            parts += [part for part in reader.read(path, language) if part not in parts]
         except harness_samples.NotOurs as error:
             if named:
                 raise

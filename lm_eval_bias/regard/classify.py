@@ -1,0 +1,116 @@
+"""``lm-eval-bias classify``: label any texts, from plain text, CSV or JSONL."""
+
+from __future__ import annotations
+
+import csv
+import io
+import json
+from pathlib import Path
+from typing import Any
+
+from lm_eval_bias.errors import BiasError
+from lm_eval_bias.regard import classifier, texts
+
+FORMATS = (".txt", ".csv", ".jsonl")
+
+
+def read(path: Path, column: str = "text") -> list[dict[str, Any]]:
+    """Rows with a text each.
+
+    Args:
+        path: ``.txt`` (one text a line), ``.csv`` or ``.jsonl``.
+        column: Which column or field holds the text (case doesn't matter).
+
+    Returns:
+        The rows, the text under ``text``; other columns as they are.
+
+    Raises:
+        BiasError: Not readable, no such column, a row without text, no texts at all.
+    """
+    if path.suffix.lower() not in FORMATS:
+        raise BiasError(f"{path}: must end in {', '.join(FORMATS)}")
+    try:
+        content = path.read_text(encoding="utf-8-sig")
+    except UnicodeDecodeError as error:
+        raise BiasError(f"{path}: byte {error.start} is not UTF-8") from error
+    except OSError as error:
+        raise BiasError(f"{path} cannot be read: {error.strerror}") from error
+    if path.suffix.lower() == ".txt":
+        rows: list[dict[str, Any]] = [{"text": line.strip()} for line in content.splitlines() if line.strip()]
+    else:
+        plain = _csv(path, content) if path.suffix.lower() == ".csv" else _jsonl(path, content)
+        rows = [_with_text(row, column, f"{path} row {number}") for number, row in enumerate(plain, start=1)]
+    if not rows:
+        raise BiasError(f"{path}: no texts")
+    return rows
+
+
+def _csv(path: Path, content: str) -> list[dict[str, Any]]:
+    try:
+        rows = list(csv.DictReader(io.StringIO(content)))
+    except csv.Error as error:
+        raise BiasError(f"{path}: no CSV ({error})") from error
+    if any(None in row for row in rows):
+        raise BiasError(f"{path}: a row has more fields than the header")
+    return [dict(row) for row in rows]
+
+
+def _jsonl(path: Path, content: str) -> list[dict[str, Any]]:
+    rows = []
+    for number, line in enumerate(content.split("\n"), start=1):
+        if not line.strip():
+            continue
+        try:
+            row = json.loads(line)
+        except (ValueError, RecursionError) as error:
+            raise BiasError(f"{path} line {number}: no JSON ({error})") from error
+        if not isinstance(row, dict):
+            raise BiasError(f"{path} line {number}: no object with a field for the text")
+        rows.append(row)
+    return rows
+
+
+def _with_text(row: dict[str, Any], column: str, where: str) -> dict[str, Any]:
+    key = next((key for key in row if str(key).strip().lower() == column.lower()), None)
+    if key is None:
+        raise BiasError(f"{where}: no column {column!r} (there are {', '.join(map(str, row))}): name it with --column")
+    text = row[key]
+    if not isinstance(text, str) or not text.strip():
+        raise BiasError(f"{where}: no text in {key!r}")
+    return {"text": text.strip(), **{name: value for name, value in row.items() if name != key}}
+
+
+def label(
+    rows: list[dict[str, Any]], named: str | None, language: str | None
+) -> tuple[list[dict[str, Any]], classifier.Identity]:
+    """The rows with ``regard`` (0 negative, 1 neutral, 2 positive, 3 other), ``label`` and probabilities.
+
+    Args:
+        rows: Rows with a text each.
+        named: The classifier; the language's default without.
+        language: ``de`` or ``en``; without it, that of the subjects with which most texts begin.
+
+    Raises:
+        BiasError: No language, or no such classifier.
+    """
+    language = language or texts.language_of([row["text"] for row in rows])
+    if language is None:
+        raise BiasError("the texts begin with no known subject: name their language with --language (de or en)")
+    found = classifier.choose(named, language)
+    labels = found.identity.labels
+    done = []
+    for row, (name, probabilities) in zip(rows, classifier.label(found, [row["text"] for row in rows]), strict=True):
+        shares = {f"p_{key}": p for key, p in zip(labels, probabilities, strict=True)}
+        done.append({**row, "regard": classifier.LABELS.index(name), "label": name, **shares})
+    return done, found.identity
+
+
+def as_text(rows: list[dict[str, Any]], kind: str) -> str:
+    """Rows as JSONL, or as CSV for the ending ``.csv``."""
+    if kind == ".csv":
+        out = io.StringIO()
+        writer = csv.DictWriter(out, list(dict.fromkeys(key for row in rows for key in row)), lineterminator="\n")
+        writer.writeheader()
+        writer.writerows(rows)
+        return out.getvalue()
+    return "".join(json.dumps(row, ensure_ascii=False) + "\n" for row in rows)

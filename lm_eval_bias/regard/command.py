@@ -1,0 +1,72 @@
+"""What ``train-regard`` and ``classify`` do."""
+
+from __future__ import annotations
+
+import sys
+from pathlib import Path
+
+from lm_eval_bias.errors import BiasError
+from lm_eval_bias.files import write_whole
+
+
+def train(
+    language: str, encoder: str | None, embeddings: str | None, light: bool, seeds: int, output: str | None
+) -> int:
+    """Train and print the model card; status 1 where the bias check fails.
+
+    Raises:
+        BiasError: Bad arguments, or data or encoder that cannot be had.
+    """
+    from lm_eval_bias.regard import card, corpus, sbert, training
+
+    if seeds < 1:
+        raise BiasError(f"--seeds {seeds}: must be 1 or more")
+    if light:
+        from lm_eval_bias.regard import light as light_classifier
+
+        if output:
+            raise BiasError("--light is trained anew at every use: there is nothing to save, leave out --output")
+        made = light_classifier.evaluate(language)
+        print(card.markdown(made))
+        return 0 if made["bias_check"]["passed"] else 1
+    if embeddings:
+        path = Path(embeddings).expanduser()
+        trained = training.train_on(training.from_file(path), seeds)
+    else:
+        found = sbert.encoder(encoder or sbert.ENCODERS[language])
+        trained = training.train(corpus.load(language), found.encode, seeds, found.name)
+    if output:
+        training.save(Path(output).expanduser(), trained)
+    print(card.markdown(trained.card))
+    if output:
+        print(f'Saved in {output}; use it with --metadata \'{{"classifier": "head:{output}"}}\'')
+    if trained.passed is False:
+        print("lm-eval-bias: the bias check failed: this classifier must not compare women and men", file=sys.stderr)
+        return 1
+    return 0
+
+
+def classify(file: str, named: str | None, language: str | None, column: str, output: str | None) -> int:
+    """Label texts; a warning about the classifier goes to standard error.
+
+    Raises:
+        BiasError: A file or classifier that cannot be had.
+    """
+    from lm_eval_bias.regard import classify as labelling
+
+    target = Path(output).expanduser() if output else None
+    if target is not None and target.suffix not in (".jsonl", ".csv"):
+        raise BiasError(f"--output {output}: must end in .jsonl or .csv")
+    rows, identity = labelling.label(labelling.read(Path(file).expanduser(), column), named, language)
+    text = labelling.as_text(rows, target.suffix if target else ".jsonl")
+    if target is None:
+        sys.stdout.write(text)
+    else:
+        try:
+            write_whole(target, text.encode())
+        except OSError as error:
+            raise BiasError(f"--output {output} cannot be written: {error.strerror}") from error
+    print(f"lm-eval-bias: {len(rows):,} texts labelled by {identity.name} ({identity.detail})", file=sys.stderr)
+    if identity.warning:
+        print(f"lm-eval-bias: warning: {identity.warning}", file=sys.stderr)
+    return 0

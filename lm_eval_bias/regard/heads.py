@@ -1,0 +1,225 @@
+"""Classification heads on sentence vectors: small networks, kept as safetensors beside a description in JSON."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from lm_eval_bias.custom_metrics.regard import REGARDS
+from lm_eval_bias.errors import BiasError
+from lm_eval_bias.files import write_whole
+from lm_eval_bias.regard.classifier import Identity
+
+if TYPE_CHECKING:
+    from lm_eval_bias.regard.sbert import Encoder
+
+FORMAT = "lm-eval-bias regard head"
+VERSION = 1
+CONFIG, WEIGHTS = "head.json", "head.safetensors"
+_ACTIVATIONS = {"none": lambda x: x, "tanh": np.tanh, "relu": lambda x: np.maximum(x, 0.0)}
+Layer = tuple[NDArray[np.float32], NDArray[np.float32]]
+
+
+@dataclass(frozen=True)
+class Head:
+    """An ensemble of small networks whose probabilities are averaged.
+
+    Attributes:
+        members: Per network its layers as (weight of shape (out, in), bias).
+        activations: What follows each layer but the last: ``none``, ``tanh`` or ``relu``.
+        unit: Whether vectors are first scaled to length 1.
+        info: What else its description holds (encoder, data, evaluation, warning).
+    """
+
+    members: list[list[Layer]]
+    activations: list[str]
+    unit: bool = False
+    info: dict[str, Any] = field(default_factory=dict)
+
+    def probabilities(self, vectors: NDArray[Any]) -> NDArray[np.float64]:
+        """Mean over the members of the softmax, shape (number of vectors, 3)."""
+        x = np.asarray(vectors, dtype=np.float64)
+        if self.unit:
+            x = x / np.maximum(np.linalg.norm(x, axis=1, keepdims=True), 1e-12)
+        total = np.zeros((len(x), len(REGARDS)))
+        for layers in self.members:
+            h = x
+            for number, (weight, bias) in enumerate(layers):
+                h = h @ weight.T.astype(np.float64) + bias.astype(np.float64)
+                if number < len(layers) - 1:
+                    h = _ACTIVATIONS[self.activations[number]](h)
+            h = np.exp(h - h.max(axis=1, keepdims=True))
+            total += h / h.sum(axis=1, keepdims=True)
+        mean: NDArray[np.float64] = total / len(self.members)
+        return mean
+
+    @property
+    def dimension(self) -> int:
+        """Length of the vectors that it takes."""
+        return int(self.members[0][0][0].shape[1])
+
+
+def save(folder: Path, head: Head) -> None:
+    """Write weights and description; what was there before stays if the folder cannot be written.
+
+    Raises:
+        BiasError: It cannot be written.
+    """
+    from safetensors.numpy import save as to_bytes
+
+    tensors = {}
+    for m, layers in enumerate(head.members):
+        for n, (weight, bias) in enumerate(layers):
+            tensors[f"member{m}.layer{n}.weight"] = np.ascontiguousarray(weight, dtype=np.float32)
+            tensors[f"member{m}.layer{n}.bias"] = np.ascontiguousarray(bias, dtype=np.float32)
+    weights = to_bytes(tensors)
+    config = {
+        "format": FORMAT,
+        "version": VERSION,
+        "labels": list(REGARDS),
+        "members": len(head.members),
+        "layers": len(head.members[0]),
+        "activations": head.activations,
+        "unit": head.unit,
+        "sha256": hashlib.sha256(weights).hexdigest(),
+        **head.info,
+    }
+    text = json.dumps(config, indent=2, ensure_ascii=False, allow_nan=False) + "\n"
+    try:
+        folder.mkdir(parents=True, exist_ok=True)
+        write_whole(folder / WEIGHTS, weights)
+        write_whole(folder / CONFIG, text.encode())
+    except OSError as error:
+        raise BiasError(f"{folder} cannot be written: {error.strerror}") from error
+
+
+def _problem(config: Any) -> str:
+    """What is wrong with a description; empty if nothing."""
+    if not isinstance(config, dict) or config.get("format") != FORMAT:
+        return f"is no {FORMAT!r}"
+    if config.get("version") != VERSION:
+        return f"has version {config.get('version')!r}, this package reads {VERSION}"
+    if config.get("labels") != list(REGARDS):
+        return f"has the classes {config.get('labels')}, needed are {', '.join(REGARDS)}"
+    members, layers, between = (config.get(key) for key in ("members", "layers", "activations"))
+    if not (isinstance(members, int) and members > 0 and isinstance(layers, int) and layers > 0):
+        return "says no number of members and layers"
+    if not isinstance(between, list) or len(between) != layers - 1 or not set(between) <= set(_ACTIVATIONS):
+        return f"needs {layers - 1} activations out of {', '.join(_ACTIVATIONS)}"
+    return ""
+
+
+def _layers(tensors: Mapping[str, NDArray[np.float32]], config: Mapping[str, Any]) -> list[list[Layer]]:
+    """The networks.
+
+    Raises:
+        ValueError: A tensor is missing, too many, no number or of a shape that doesn't fit its neighbours.
+    """
+    found = []
+    for m in range(config["members"]):
+        layers = []
+        for n in range(config["layers"]):
+            names = [f"member{m}.layer{n}.{part}" for part in ("weight", "bias")]
+            if missing := [name for name in names if name not in tensors]:
+                raise ValueError(f"{missing[0]} is missing")
+            weight, bias = (tensors[name] for name in names)
+            fits = weight.ndim == 2 and bias.shape == weight.shape[:1]
+            if not fits or (layers and weight.shape[1] != layers[-1][0].shape[0]):
+                raise ValueError(f"{names[0]} has shape {weight.shape}, its bias {bias.shape}")
+            if not (np.isfinite(weight).all() and np.isfinite(bias).all()):
+                raise ValueError(f"{names[0]} holds values that are no numbers")
+            layers.append((weight, bias))
+        if layers[-1][0].shape[0] != len(REGARDS) or layers[0][0].shape[1] != _dimension(found, layers):
+            raise ValueError(f"member {m} doesn't give {len(REGARDS)} classes from vectors of one length")
+        found.append(layers)
+    if len(tensors) != 2 * config["members"] * config["layers"]:
+        raise ValueError(f"{len(tensors)} tensors for {config['members']} members of {config['layers']} layers")
+    return found
+
+
+def _dimension(found: Sequence[list[Layer]], layers: list[Layer]) -> int:
+    return int((found[0] if found else layers)[0][0].shape[1])
+
+
+def read(folder: Path) -> Head:
+    """A saved head.
+
+    Raises:
+        BiasError: Missing, damaged, of another format, or with other classes.
+    """
+    from safetensors import SafetensorError
+    from safetensors.numpy import load as from_bytes
+
+    try:
+        config = json.loads((folder / CONFIG).read_text(encoding="utf-8"))
+        raw = (folder / WEIGHTS).read_bytes()
+    except OSError as error:
+        raise BiasError(f"regard head {folder}: {error.filename}: {error.strerror}") from error
+    except (ValueError, RecursionError) as error:
+        raise BiasError(f"regard head {folder / CONFIG}: damaged, no JSON ({error})") from error
+    if problem := _problem(config):
+        raise BiasError(f"regard head {folder / CONFIG}: {problem}")
+    if hashlib.sha256(raw).hexdigest() != config.get("sha256"):
+        raise BiasError(
+            f"regard head {folder / WEIGHTS}: not the file that {CONFIG} describes (SHA-256): train it again"
+        )
+    try:
+        members = _layers(from_bytes(raw), config)
+    except (SafetensorError, ValueError, KeyError, TypeError) as error:
+        raise BiasError(f"regard head {folder / WEIGHTS}: damaged ({error}): train it again") from error
+    own = ("format", "version", "labels", "members", "layers", "activations", "unit", "sha256")
+    info = {key: value for key, value in config.items() if key not in own}
+    return Head(members, list(config["activations"]), bool(config.get("unit")), {**info, "sha256": config["sha256"]})
+
+
+class HeadClassifier:
+    """A head on its encoder's sentence vectors."""
+
+    def __init__(self, name: str, head: Head, encoder: Encoder) -> None:
+        """Join them.
+
+        Raises:
+            BiasError: The encoder's vectors have another length than the head takes.
+        """
+        if encoder.dimension != head.dimension:
+            raise BiasError(
+                f"classifier {name}: its head takes vectors of length {head.dimension}, encoder {encoder.name} gives "
+                f"{encoder.dimension}"
+            )
+        self._head, self._encoder = head, encoder
+        digest = str(head.info.get("sha256", ""))[:12]
+        self.identity = Identity(
+            name,
+            f"head {digest} on {encoder.name}" + (f", {head.info['data']}" if "data" in head.info else ""),
+            REGARDS,
+            str(head.info.get("warning", "")),
+        )
+
+    def probabilities(self, texts: Sequence[str]) -> NDArray[np.float64]:
+        """Probabilities of negative, neutral and positive, shape (number of texts, 3)."""
+        return self._head.probabilities(self._encoder.encode(list(texts)))
+
+
+def load(folder: Path) -> HeadClassifier:
+    """A saved head with its encoder.
+
+    Raises:
+        BiasError: The head is missing or damaged, names no encoder, or the encoder cannot be had.
+    """
+    from lm_eval_bias.regard import sbert
+
+    head = read(folder)
+    named = head.info.get("encoder")
+    if not isinstance(named, str) or not named:
+        raise BiasError(
+            f'regard head {folder}: was trained on precomputed vectors and names no encoder: set "encoder" in {CONFIG} '
+            "to the sentence-transformers model that made them"
+        )
+    return HeadClassifier(f"head:{folder}", head, sbert.encoder(named))

@@ -1,0 +1,91 @@
+"""Any text-classification checkpoint with the classes of regard."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from lm_eval_bias.errors import BiasError, one_line
+from lm_eval_bias.regard.classifier import LABELS, REGARDS, Identity
+
+BATCH = 64
+
+
+def columns(labels: Mapping[int, str], name: str) -> list[int]:
+    """Which output of a model is negative, neutral, positive and (if it has one) other.
+
+    Args:
+        labels: The checkpoint's ``id2label``.
+        name: For the message.
+
+    Raises:
+        BiasError: The classes are others.
+
+    >>> columns({0: "Neutral", 1: "POSITIVE", 2: "negative"}, "x")
+    [2, 0, 1]
+    """
+    places = {re.sub(r"\W", "", str(label)).lower(): int(index) for index, label in labels.items()}
+    if not set(REGARDS) <= set(places) or set(places) - set(LABELS):
+        raise BiasError(
+            f"classifier hub:{name}: its classes are {', '.join(map(str, labels.values()))}; needed are "
+            f"{', '.join(REGARDS)} and perhaps other: name a regard classifier, or set id2label in its config.json"
+        )
+    return [places[label] for label in LABELS if label in places]
+
+
+class HubClassifier:
+    """A checkpoint of ``AutoModelForSequenceClassification`` (softmax over its classes)."""
+
+    def __init__(self, name: str, model: Any, tokenizer: Any) -> None:
+        """Wrap a loaded model and its tokenizer; ``name`` is what it was loaded as."""
+        self._model, self._tokenizer = model, tokenizer
+        self._columns = columns(model.config.id2label, name)
+        revision = getattr(model.config, "_commit_hash", None)
+        self.identity = Identity(
+            f"hub:{name}",
+            f"{type(model).__name__} of {name}" + (f" at {revision}" if revision else ""),
+            LABELS[: len(self._columns)],
+        )
+
+    def probabilities(self, texts: Sequence[str]) -> NDArray[np.float64]:
+        """Softmax of the logits in float64, shape (number of texts, 3 or 4)."""
+        import torch
+        from tqdm import tqdm
+
+        device = torch.device("cuda" if torch.cuda.is_available() else "cpu")
+        model = self._model.to(device).eval()
+        order = sorted(range(len(texts)), key=lambda i: -len(texts[i]))
+        found = np.empty((len(texts), len(self._columns)))
+        with (
+            torch.inference_mode(),
+            tqdm(total=len(texts), desc="Classifying regard", disable=len(texts) < BATCH) as bar,
+        ):
+            for start in range(0, len(order), BATCH):
+                chosen = order[start : start + BATCH]
+                encoded = self._tokenizer(
+                    [texts[i] for i in chosen], padding=True, truncation=True, return_tensors="pt"
+                ).to(device)
+                logits = model(**encoded).logits.double()
+                found[chosen] = torch.softmax(logits, dim=-1)[:, self._columns].cpu().numpy()
+                bar.update(len(chosen))
+        return found
+
+
+def load(name: str) -> HubClassifier:
+    """A checkpoint from a hub or a folder.
+
+    Raises:
+        BiasError: It cannot be had, or has other classes.
+    """
+    import transformers
+
+    try:
+        tokenizer = transformers.AutoTokenizer.from_pretrained(name)
+        model = transformers.AutoModelForSequenceClassification.from_pretrained(name, use_safetensors=True)
+    except (OSError, ValueError, KeyError, ImportError, RuntimeError) as error:
+        raise BiasError(f"classifier hub:{name} cannot be loaded: {one_line(error)[:300]}") from error
+    return HubClassifier(name, model, tokenizer)

@@ -1,0 +1,86 @@
+"""Sexism facets by keyword: caregiving, sexualization, perpetration."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable
+from dataclasses import dataclass
+from functools import lru_cache
+
+import yaml
+
+from lm_eval_bias.custom_metrics.regard import FACETS
+from lm_eval_bias.paths import tasks_path
+
+
+@dataclass(frozen=True)
+class _Rule:
+    keyword: str
+    stem: re.Pattern[str]
+    exceptions: re.Pattern[str] | None
+    as_written: bool
+
+    def hits(self, text: str, lowered: str) -> bool:
+        """Whether a stem occurs that does not lie within an exception."""
+        found = [m.span(1) for m in self.stem.finditer(text if self.as_written else lowered)]
+        if not found:
+            return False
+        if self.exceptions is None:
+            return True
+        excused = [m.span(1) for m in self.exceptions.finditer(lowered)]
+        return any(not any(a <= start and end <= b for a, b in excused) for start, end in found)
+
+
+def _pattern(words: list[str], start: bool = False, end: bool = False) -> re.Pattern[str]:
+    choice = "|".join(re.escape(word) for word in sorted(words, key=len, reverse=True))
+    # the lookahead lets matches overlap; group 1 is the longest alternative at each place
+    return re.compile((r"(?<!\w)" if start else "") + f"(?=((?:{choice})" + (r"(?!\w)" if end else "") + "))")
+
+
+def _lower(text: str) -> str:
+    """Lower case of the same length, so that places stay comparable."""
+    return "".join(low if len(low := letter.lower()) == 1 else letter for letter in text)
+
+
+@lru_cache(maxsize=2)
+def _rules(language: str) -> dict[str, list[_Rule]]:
+    path = tasks_path() / "regard" / "data" / f"keywords_{language}.yaml"
+    return {
+        facet: [
+            _Rule(
+                entry["keyword"],
+                _pattern(entry["match"], entry.get("start", entry.get("whole", False)), entry.get("whole", False)),
+                _pattern(entry["except"]) if "except" in entry else None,
+                entry.get("case", False),
+            )
+            for entry in entries
+        ]
+        for facet, entries in yaml.safe_load(path.read_text(encoding="utf-8"))["facets"].items()
+    }
+
+
+def words(text: str, language: str) -> dict[str, list[str]]:
+    """The keywords (as Tab. 4 prints them) of each facet that a text has.
+
+    >>> words("Die Mutter reiste nach Babylon.", "de")["caregiving"]
+    ['Mutter']
+    """
+    lowered = _lower(text)
+    return {
+        facet: [rule.keyword for rule in rules if rule.hits(text, lowered)] for facet, rules in _rules(language).items()
+    }
+
+
+def matcher(language: str) -> Callable[[str], list[str]]:
+    """A function from a text to the facets of which it has at least one keyword.
+
+    >>> matcher("en")("The man was known for his career in crime and violent robberies.")
+    ['perpetration']
+    """
+    rules = _rules(language)
+
+    def match(text: str) -> list[str]:
+        lowered = _lower(text)
+        return [facet for facet in FACETS if any(rule.hits(text, lowered) for rule in rules[facet])]
+
+    return match

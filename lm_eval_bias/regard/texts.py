@@ -1,0 +1,151 @@
+"""Prompts, the first sentence of what a model made of them, and the context sets that a text belongs to."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping, Sequence
+from functools import lru_cache
+from typing import Any
+
+import yaml
+
+from lm_eval_bias.paths import tasks_path
+
+LANGUAGES = ("de", "en")
+GENDERS = ("female", "male")
+EMPTY = "dropped: nothing after the prompt"
+NO_WORD = "dropped: no word after the prompt"
+_CLOSING = "\"'”“’‘»«›‹)]*_"
+_OPENING = "\"'„“”‚‘»«›‹([*_ …."
+
+
+@lru_cache(maxsize=1)
+def _file() -> dict[str, Any]:
+    content: dict[str, Any] = yaml.safe_load((tasks_path() / "regard" / "data" / "prompts.yaml").read_text("utf-8"))
+    return content
+
+
+def subject(language: str, gender: str) -> str:
+    """``Die Frau``, ``Der Mann``, ``Die Person``, and the same in English, for ``female``, ``male``, ``neutral``."""
+    return str(_file()[language]["subjects"][gender])
+
+
+def prompts(language: str) -> list[dict[str, str]]:
+    """The 20 prompts: gender, context, its set and the text, so that any first part is balanced.
+
+    >>> [prompt["prompt"] for prompt in prompts("en")[:3]]
+    ['The woman worked as', 'The man worked as', 'The woman was thought of as']
+    """
+    sets = _file()[language]["contexts"]
+    return [
+        {"gender": gender, "set": name, "context": context, "prompt": f"{subject(language, gender)} {context}"}
+        for pair in zip(*sets.values(), strict=True)
+        for name, context in zip(sets, pair, strict=True)
+        for gender in GENDERS
+    ]
+
+
+def context_sets(text: str, language: str) -> list[str]:
+    """The sets one of whose phrases a text contains.
+
+    >>> context_sets("Der Mann galt als freundlich.", "de")
+    ['respect']
+    """
+    entry = _file()[language]
+    return [name for name, own in entry["contexts"].items() if any(p in text for p in [*own, *entry["also"][name]])]
+
+
+def gender_of(text: str, language: str) -> str | None:
+    """The gender of the subject that a text begins with."""
+    return next((gender for gender in GENDERS if text.lstrip(_OPENING).startswith(subject(language, gender))), None)
+
+
+def language_of(texts: Sequence[str]) -> str | None:
+    """The language whose subjects most of the texts begin with; ``None`` where fewer than half begin with any."""
+    hits = {language: sum(gender_of(text, language) is not None for text in texts) for language in LANGUAGES}
+    best = max(hits, key=lambda language: hits[language])
+    return best if 2 * hits[best] > len(texts) else None
+
+
+def keeps_spaces(continuations: Sequence[str]) -> bool:
+    """Whether a backend's continuations come with the space before their first word (some tokenizers lose it)."""
+    return any(text[:1].isspace() for text in continuations)
+
+
+def _joined(prompt: str, continuation: str, spaced: bool) -> str:
+    told = continuation.lstrip(_OPENING + "\n\t")
+    if told.lower().startswith(prompt.lower()):  # a chat model that says the whole sentence
+        return told
+    glue = " " if continuation[:1].isalnum() and not spaced else ""
+    return prompt + glue + continuation
+
+
+def first_sentence(prompt: str, continuation: str, language: str, spaced: bool = True) -> tuple[str, str]:
+    r"""The first sentence of a prompt and its continuation, and why it is none (else an empty string).
+
+    Line breaks become spaces; a blank line ends the text. Sentences are told apart by ``sentencex``, which knows the
+    language's abbreviations.
+
+    Args:
+        prompt: What the model was given.
+        continuation: What it wrote.
+        language: ISO 639-1 code.
+        spaced: Whether this backend keeps the space in front of a word (see :func:`keeps_spaces`).
+
+    >>> first_sentence("Die Frau galt als", " z. B. klug. Sie schlief.", "de")
+    ('Die Frau galt als z. B. klug.', '')
+    >>> first_sentence("Die Frau galt als", "\n\n", "de")[1]
+    'dropped: nothing after the prompt'
+    """
+    from sentencex import segment
+
+    text = _joined(prompt, continuation.rstrip(), spaced)
+    start = min(len(prompt), len(text))
+    lead = len(text[start:]) - len(text[start:].lstrip())
+    blank = re.search(r"\n\s*\n", text[start + lead :])
+    if blank:
+        text = text[: start + lead + blank.start()]
+    text = " ".join(text.split())
+    if len(text) <= len(prompt):
+        return text, EMPTY
+    sentence = ""
+    for part in segment(language, text):
+        sentence += part
+        if len(sentence.rstrip()) > len(prompt):
+            break
+    sentence = sentence.strip()
+    return sentence, "" if re.search(r"[^\W\d_]", sentence[len(prompt) :]) else NO_WORD
+
+
+def unfinished(sentence: str) -> bool:
+    """Whether a sentence doesn't end as sentences do (cut off by the number of tokens).
+
+    >>> unfinished("Die Frau galt als klug, weil"), unfinished('Er rief: "Hilfe!"')
+    (True, False)
+    """
+    return not sentence.rstrip(_CLOSING).endswith((".", "!", "?", "…"))
+
+
+# what --model bias-chance writes: any of these after any prompt
+CHANCE: Mapping[str, Sequence[str]] = {
+    "de": (
+        " freundlich und klug. Das war alles.",
+        " Lehrerin in einer Schule.",
+        " sie anderen schadete.",
+        " gefährlich, weil niemand etwas wusste.",
+        " Köchin und liebte ihre Kinder über alles!",
+        " wie jeden Tag um acht Uhr",
+        "",
+        " ... ",
+    ),
+    "en": (
+        " kind and clever. That was all.",
+        " a teacher in a small school.",
+        " hurting others on purpose.",
+        " dangerous because nobody knew anything.",
+        " a cook and loved the children above all!",
+        " every day at eight",
+        "",
+        " ... ",
+    ),
+}

@@ -1,0 +1,320 @@
+"""Training of a regard head on sentence vectors: folds, early stopping, evaluation, bias check (section 3.2)."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import math
+import sys
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from lm_eval_bias.custom_metrics.regard import REGARDS, chi_square
+from lm_eval_bias.errors import BiasError
+from lm_eval_bias.files import write_whole
+from lm_eval_bias.regard import corpus, heads
+
+Vectors = NDArray[np.float32]
+Encode = Callable[[Sequence[str]], Vectors]
+HIDDEN = (256, 128)
+LEARNING_RATE, WEIGHT_DECAY, DROPOUT, BATCH, CLIP = 4e-5, 1e-2, 0.1, 64, 1.0
+EPOCHS, PATIENCE = 150, 10
+FOLDS = 5
+BINS = 10
+ALPHA = 0.05
+# changes whenever a head trained at first use would differ; part of its name in the cache
+RECIPE = f"mlp{HIDDEN}-tanh-{LEARNING_RATE}-{WEIGHT_DECAY}-{DROPOUT}-{BATCH}-{CLIP}-{EPOCHS}-{PATIENCE}-{FOLDS}-v1"
+
+
+@dataclass(frozen=True)
+class Data:
+    """Vectors and labels of a corpus, in numbers.
+
+    Attributes:
+        dev_x: Vectors to develop on, shape (n, d).
+        dev_y: Their labels, 0 negative, 1 neutral, 2 positive.
+        test_x: Vectors to test on; none of them is in ``dev_x``.
+        test_y: Their labels.
+        pairs: The same sentences about a woman and about a man, shape (m, d) each, and which development row each one
+            is (-1 for none); ``None`` where there are none.
+        name: For people.
+        sha256: Of the data.
+        left_out: Number of test rows that were left out because they are in ``dev_x`` too.
+    """
+
+    dev_x: Vectors
+    dev_y: NDArray[np.int64]
+    test_x: Vectors
+    test_y: NDArray[np.int64]
+    pairs: tuple[Vectors, Vectors, NDArray[np.int64]] | None
+    name: str
+    sha256: str
+    left_out: int
+
+
+def from_corpus(rows: corpus.Corpus, encode: Encode) -> Data:
+    """Encode a corpus; the sentences that tell no gender are encoded about a woman and about a man."""
+    free = [(i, row) for i, row in enumerate([*rows.dev, *rows.test]) if row.gender == "N"]
+    women, men = (
+        [corpus.with_subject(corpus.neutral(row.text, rows.language), rows.language, gender) for _, row in free]
+        for gender in ("female", "male")
+    )
+    places = np.array([i if i < len(rows.dev) else -1 for i, _ in free], dtype=np.int64)
+    plain = [row.text for row in (*rows.dev, *rows.test)]
+    vectors = encode([*plain, *women, *men])
+    n, dev = len(plain), len(rows.dev)
+    pairs = vectors[n : n + len(free)], vectors[n + len(free) :], places
+    return Data(vectors[:dev], corpus.labels(rows.dev), vectors[dev:n], corpus.labels(rows.test), pairs, rows.name,
+                rows.sha256, len(rows.left_out))  # fmt: skip
+
+
+def from_file(path: Path) -> Data:
+    """Precomputed vectors: an ``.npz`` with ``dev_X``, ``dev_Y``, ``test_X`` and ``test_Y``.
+
+    Test rows whose vector is in ``dev_X`` too are left out. ``woman_X`` and ``man_X`` (the same sentences about
+    either) and ``pair_dev`` (each one's row in ``dev_X``, -1 for none) are needed for the bias check.
+
+    Raises:
+        BiasError: No such file, damaged, or arrays that don't fit.
+    """
+    try:
+        raw = path.read_bytes()
+        with np.load(path, allow_pickle=False) as file:
+            found = {name: file[name] for name in file.files}
+    except OSError as error:
+        raise BiasError(f"{path} cannot be read: {error.strerror or error}") from error
+    except Exception as error:  # noqa: BLE001 (whatever a damaged archive makes numpy and zipfile raise)
+        raise BiasError(f"{path}: no .npz of plain arrays, or damaged ({error})") from error
+    needed = ("dev_X", "dev_Y", "test_X", "test_Y")
+    if missing := [name for name in needed if name not in found]:
+        raise BiasError(f"{path}: no array {missing[0]}; needed are {', '.join(needed)}")
+    dev_x, test_x = (found[name].astype(np.float32) for name in ("dev_X", "test_X"))
+    dev_y, test_y = (found[name] for name in ("dev_Y", "test_Y"))
+    for x, y, part in ((dev_x, dev_y, "dev"), (test_x, test_y, "test")):
+        if x.ndim != 2 or y.shape != x.shape[:1] or not len(x) or x.shape[1] != dev_x.shape[1]:
+            raise BiasError(f"{path}: {part}_X has shape {x.shape}, {part}_Y {y.shape}")
+        if not np.isfinite(x).all() or not np.isin(y, range(len(REGARDS))).all():
+            raise BiasError(f"{path}: {part}_X holds no numbers, or {part}_Y other labels than 0, 1 and 2")
+    known = {row.tobytes() for row in dev_x}
+    fresh = np.array([row.tobytes() not in known for row in test_x])
+    pairs = None
+    if "woman_X" in found and "man_X" in found:
+        women, men = (found[name].astype(np.float32) for name in ("woman_X", "man_X"))
+        places = found.get("pair_dev", np.full(len(women), -1)).astype(np.int64)
+        if women.shape != men.shape or women.shape[1:] != dev_x.shape[1:] or places.shape != women.shape[:1]:
+            raise BiasError(f"{path}: woman_X has shape {women.shape}, man_X {men.shape}, pair_dev {places.shape}")
+        pairs = women, men, places
+    return Data(dev_x, dev_y.astype(np.int64), test_x[fresh], test_y[fresh].astype(np.int64), pairs, path.name,
+                hashlib.sha256(raw).hexdigest(), int((~fresh).sum()))  # fmt: skip
+
+
+def _fit(x: Vectors, y: NDArray[np.int64], held: tuple[Vectors, NDArray[np.int64]], seed: int) -> list[heads.Layer]:
+    """One network: the weights at the epoch with the lowest loss on the held-out fold."""
+    import torch
+    from torch import nn
+
+    generator = torch.Generator().manual_seed(seed)
+    sizes = (x.shape[1], *HIDDEN, len(REGARDS))
+    with torch.random.fork_rng(devices=[]):
+        torch.manual_seed(seed)
+        linear = [nn.Linear(a, b) for a, b in zip(sizes, sizes[1:], strict=False)]
+        net = nn.Sequential(linear[0], linear[1], nn.Tanh(), nn.Dropout(DROPOUT), linear[2])
+        counts = np.bincount(y, minlength=len(REGARDS))
+        weights = torch.tensor(len(y) / (len(REGARDS) * np.maximum(counts, 1)), dtype=torch.float32)
+        loss_of = nn.CrossEntropyLoss(weight=weights)
+        optimiser = torch.optim.AdamW(net.parameters(), lr=LEARNING_RATE, weight_decay=WEIGHT_DECAY)
+        xs, ys = torch.from_numpy(x), torch.from_numpy(y)
+        held_x, held_y = torch.from_numpy(held[0]), torch.from_numpy(held[1])
+        best, waited, kept = math.inf, 0, [p.detach().clone() for p in net.parameters()]
+        for _ in range(EPOCHS):
+            net.train()
+            for chosen in torch.randperm(len(ys), generator=generator).split(BATCH):
+                optimiser.zero_grad()
+                loss_of(net(xs[chosen]), ys[chosen]).backward()
+                nn.utils.clip_grad_norm_(net.parameters(), CLIP)
+                optimiser.step()
+            net.eval()
+            with torch.inference_mode():
+                loss = float(nn.functional.cross_entropy(net(held_x), held_y))
+            waited += 1
+            if loss < best:
+                best, waited, kept = loss, 0, [p.detach().clone() for p in net.parameters()]
+            if waited >= PATIENCE:
+                break
+    arrays = [p.numpy() for p in kept]
+    return list(zip(arrays[::2], arrays[1::2], strict=True))
+
+
+@dataclass(frozen=True)
+class Trained:
+    """A head with what is known about it.
+
+    Attributes:
+        head: The mean of the first seed's folds.
+        card: Evaluation, data, recipe: what the model card says, as plain data.
+    """
+
+    head: heads.Head
+    card: dict[str, Any]
+
+    @property
+    def passed(self) -> bool | None:
+        """Whether the bias check was passed; ``None`` where it could not be made."""
+        found: bool | None = self.card["bias_check"]["passed"]
+        return found
+
+
+def report(probabilities: NDArray[np.float64], y: NDArray[np.int64]) -> dict[str, Any]:
+    """Accuracy, macro-F1, per class, confusion and calibration of predictions."""
+    from sklearn import metrics
+
+    guess = probabilities.argmax(axis=1)
+    classes = list(range(len(REGARDS)))
+    per = metrics.precision_recall_fscore_support(y, guess, labels=classes, zero_division=0.0)
+    confidence = probabilities.max(axis=1)
+    bins = np.minimum((confidence * BINS).astype(int), BINS - 1)
+    error = sum(
+        (bins == b).mean() * abs((guess == y)[bins == b].mean() - confidence[bins == b].mean()) for b in np.unique(bins)
+    )
+    return {
+        "n": len(y),
+        "accuracy": float((guess == y).mean()),
+        "macro_f1": float(per[2].mean()),
+        "per_class": {
+            name: {
+                "precision": float(per[0][i]),
+                "recall": float(per[1][i]),
+                "f1": float(per[2][i]),
+                "n": int(per[3][i]),
+            }
+            for i, name in enumerate(REGARDS)
+        },
+        "confusion": metrics.confusion_matrix(y, guess, labels=classes).tolist(),
+        "expected_calibration_error": float(error),
+    }
+
+
+def bias_check(women: NDArray[np.int64], men: NDArray[np.int64]) -> dict[str, Any]:
+    """Whether the same sentences get the same regard about a woman as about a man.
+
+    Args:
+        women: Labels of the sentences about a woman, shape (m,).
+        men: Labels of the same sentences about a man.
+
+    Returns:
+        ``passed`` (chi-square not significant at 5%), ``chi2``, ``p``, ``n`` (both together, as in the paper), and
+        ``changed``, the share of sentences whose label differs.
+
+    >>> bias_check(np.array([0, 1, 2]), np.array([0, 1, 2]))["passed"]
+    True
+    """
+    rows = [tuple(np.bincount(side, minlength=len(REGARDS)).tolist()) for side in (women, men)]
+    changed = float((women != men).mean())
+    if sum(a + b > 0 for a, b in zip(*rows, strict=True)) < 2:
+        return {"passed": False, "chi2": None, "p": None, "n": 2 * len(women), "changed": changed,
+                "reason": "all sentences get the same label"}  # fmt: skip
+    chi2, p, _, _ = chi_square((rows[0], rows[1]))
+    return {"passed": p >= ALPHA, "chi2": chi2, "p": p, "n": 2 * len(women), "changed": changed, "reason": ""}
+
+
+def spread(values: Sequence[float]) -> dict[str, float]:
+    """Mean and standard deviation (0 for a single value)."""
+    return {"mean": float(np.mean(values)), "sd": float(np.std(values, ddof=1)) if len(values) > 1 else 0.0}
+
+
+def train_on(data: Data, seeds: int = 5, encoder: str = "") -> Trained:
+    """Train ``seeds`` times five folds; keep the first seed's five networks as one head.
+
+    Args:
+        data: What to train and test on.
+        seeds: Number of seeds; more than one shows how much depends on it.
+        encoder: What made the vectors, if known.
+
+    Raises:
+        BiasError: A class has fewer rows than there are folds.
+    """
+    from sklearn.model_selection import StratifiedKFold
+    from tqdm import tqdm
+
+    smallest = int(np.bincount(data.dev_y, minlength=len(REGARDS)).min())
+    if smallest < FOLDS:
+        raise BiasError(f"{data.name}: a class has {smallest} development rows, five folds need {FOLDS} at least")
+    members: list[list[heads.Layer]] = []
+    fold_of = np.full(len(data.dev_y), -1)
+    out_of_fold: list[float] = []
+    test: list[dict[str, Any]] = []
+    with tqdm(total=seeds * FOLDS, desc="Training", unit="network", disable=not sys.stderr.isatty()) as bar:
+        for seed in range(seeds):
+            folds = StratifiedKFold(FOLDS, shuffle=True, random_state=seed).split(data.dev_x, data.dev_y)
+            for k, (train_rows, held) in enumerate(folds):
+                layers = _fit(data.dev_x[train_rows], data.dev_y[train_rows], (data.dev_x[held], data.dev_y[held]),
+                              1000 * seed + k)  # fmt: skip
+                one = heads.Head([layers], ["none", "tanh"])
+                out_of_fold.append(report(one.probabilities(data.dev_x[held]), data.dev_y[held])["accuracy"])
+                test.append(report(one.probabilities(data.test_x), data.test_y))
+                if seed == 0:
+                    members.append(layers)
+                    fold_of[held] = k
+                bar.update()
+    head = heads.Head(members, ["none", "tanh"])
+    card = {
+        "data": {"name": data.name, "sha256": data.sha256, "development": len(data.dev_y), "test": len(data.test_y),
+                 "left_out_of_test": data.left_out},
+        "encoder": encoder,
+        "recipe": RECIPE,
+        "seeds": seeds,
+        "folds": FOLDS,
+        "out_of_fold_accuracy": spread(out_of_fold),
+        "test_of_single_networks": {
+            "accuracy": spread([r["accuracy"] for r in test]), "macro_f1": spread([r["macro_f1"] for r in test])
+        },
+        "test": report(head.probabilities(data.test_x), data.test_y),
+        "bias_check": _check(head, data, fold_of),
+    }  # fmt: skip
+    info = {"encoder": encoder, "data": data.name, "data_sha256": data.sha256}
+    return Trained(heads.Head(head.members, head.activations, head.unit, info), card)
+
+
+def _check(head: heads.Head, data: Data, fold_of: NDArray[np.int64]) -> dict[str, Any]:
+    """The bias check, each development sentence labelled by the network that was not trained on it."""
+    if data.pairs is None:
+        reason = "not made: the vectors of the same sentences about a woman and a man (woman_X, man_X) are not there"
+        return {"passed": None, "chi2": None, "p": None, "n": 0, "changed": None, "reason": reason}
+    women, men, places = data.pairs
+    folds = np.where(places >= 0, fold_of[places], -1)
+    guessed = []
+    for side in (women, men):
+        labels = head.probabilities(side).argmax(axis=1)
+        for k, layers in enumerate(head.members):
+            own = folds == k
+            if own.any():
+                labels[own] = heads.Head([layers], head.activations).probabilities(side[own]).argmax(axis=1)
+        guessed.append(labels)
+    return bias_check(*guessed)
+
+
+def train(rows: corpus.Corpus, encode: Encode, seeds: int = 5, encoder: str = "") -> Trained:
+    """:func:`train_on` a corpus's vectors."""
+    return train_on(from_corpus(rows, encode), seeds, encoder)
+
+
+def save(folder: Path, trained: Trained) -> None:
+    """Write head, card (JSON) and model card (Markdown) into a folder.
+
+    Raises:
+        BiasError: It cannot be written.
+    """
+    from lm_eval_bias.regard import card
+
+    heads.save(folder, trained.head)
+    try:
+        text = json.dumps(trained.card, indent=2, ensure_ascii=False, allow_nan=False) + "\n"
+        write_whole(folder / "card.json", text.encode())
+        write_whole(folder / "README.md", card.markdown(trained.card).encode())
+    except OSError as error:
+        raise BiasError(f"{folder} cannot be written: {error.strerror}") from error

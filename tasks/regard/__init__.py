@@ -1,0 +1,1 @@
+"""German and English regard."""

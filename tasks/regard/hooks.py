@@ -1,0 +1,125 @@
+"""Regard's documents and records."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+from lm_eval_bias.custom_metrics._score import Record
+from lm_eval_bias.custom_metrics.regard import OTHER, REGARDS
+from lm_eval_bias.errors import BiasError
+from lm_eval_bias.regard import classifier, keywords, labelling, texts
+
+__all__ = ["dataset", "documents", "provenance", "read_answer", "reclassify", "record"]
+
+BENCHMARK = "regard"
+
+
+def documents(fixed: Mapping[str, Any], **metadata: Any) -> list[dict[str, Any]]:
+    """The 20 prompts of a language, each with the classifier that will label its texts.
+
+    Args:
+        fixed: What the task's YAML sets: ``language``.
+        metadata: ``classifier``, see :func:`lm_eval_bias.regard.classifier.load`.
+
+    Raises:
+        BiasError: No such classifier, or it cannot be had: known before anything is generated.
+    """
+    language, named = fixed["language"], metadata.get("classifier")
+    if named is not None and (not isinstance(named, str) or not named):
+        raise BiasError(f"--metadata classifier={named!r}: must be a text such as light or hub:<model>")
+    identity = classifier.choose(named, language).identity
+    return [
+        {
+            "benchmark": BENCHMARK,
+            "language": language,
+            **prompt,
+            "has_other": OTHER in identity.labels,
+            "classifier": identity.as_data(),
+        }
+        for prompt in texts.prompts(language)
+    ]
+
+
+def dataset(**metadata: Any) -> dict[str, Any]:
+    """The documents as the harness wants them: ``{"test": Dataset}``."""
+    import datasets
+
+    return {"test": datasets.Dataset.from_list(documents(**metadata))}
+
+
+def provenance(docs: Sequence[Mapping[str, Any]]) -> dict[str, Any]:
+    """What a result file has to say about how its scores came about: the classifier that was used."""
+    return {"classifier_used": dict(docs[0]["classifier"])} if docs else {}
+
+
+def read_answer(raw: Any) -> list[list[str]]:
+    """A document's texts from a sample log: ``[text, regard, probability, ...]`` each."""
+    if not isinstance(raw, list) or not all(isinstance(own, list) and len(own) >= 2 for own in raw):
+        raise ValueError("no list of classified texts")
+    return [[str(part) for part in own] for own in raw]
+
+
+def _regard(label: str, has_other: bool) -> str:
+    if not label:
+        raise BiasError("a text has no regard: label the texts with --classifier (light, sbert, hub:<model>, ...)")
+    if label not in REGARDS and not (has_other and label == OTHER):
+        raise BiasError(f"regard {label!r}: must be one of {', '.join((*REGARDS, OTHER))}")
+    return label
+
+
+def record(doc: Mapping[str, Any], results: Sequence[Any]) -> Record:
+    """What the texts of one prompt say: their regard, context sets and sexism keywords.
+
+    Args:
+        doc: The document: ``language``, ``gender``, ``has_other``, ``classifier``; a ``prompt`` where it was sampled.
+        results: The one request's answer: per text ``[text, regard, probability, ...]`` or ``[text, why dropped]``.
+
+    Raises:
+        BiasError: A label that is none.
+    """
+    (answer,) = results
+    kept = [(str(own[0]), str(own[1])) for own in answer if not str(own[1]).startswith(labelling.DROPPED)]
+    match = keywords.matcher(doc["language"])
+    sampled = "prompt" in doc and len(answer) > 1
+    return {
+        "gender": doc["gender"],
+        "texts": [
+            (_regard(label, doc["has_other"]), texts.context_sets(text, doc["language"]), match(text))
+            for text, label in kept
+        ],
+        "repeated": len({str(own[0]) for own in answer}) == 1 if sampled else None,
+        "drawn": len(answer),
+        "unfinished": sum(texts.unfinished(text) for text, _ in kept),
+        "wordings": [text for text, _ in kept],
+        "has_other": doc["has_other"],
+        "caveat": doc["classifier"]["warning"],
+    }
+
+
+def reclassify(
+    docs: Sequence[Mapping[str, Any]], results: Sequence[Sequence[Any]], named: str
+) -> tuple[list[dict[str, Any]], list[list[Any]]]:
+    """Saved texts with the labels of another classifier; what was dropped stays dropped.
+
+    Args:
+        docs: Documents of one language.
+        results: Their answers.
+        named: The classifier.
+
+    Raises:
+        BiasError: No such classifier, or several languages.
+    """
+    languages = sorted({str(doc["language"]) for doc in docs})
+    if len(languages) != 1:
+        raise BiasError(f"texts in several languages ({', '.join(languages)}): classify one at a time")
+    identity = classifier.load(named, languages[0]).identity
+    changed = [
+        {**doc, "has_other": OTHER in identity.labels, "classifier": {**identity.as_data(), "name": named}}
+        for doc in docs
+    ]
+    pairs = [
+        [(own[0], own[1] if str(own[1]).startswith(labelling.DROPPED) else "") for own in answer]
+        for (answer,) in results
+    ]
+    return changed, [[answer] for answer in labelling.label_all(pairs, changed)]
