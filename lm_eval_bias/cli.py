@@ -67,6 +67,12 @@ def _parser() -> argparse.ArgumentParser:
     source.add_argument("--embeddings", metavar="FILE", help="precomputed vectors (.npz: dev_X, dev_Y, test_X, test_Y)")
     source.add_argument("--light", action="store_true", help="evaluate the light classifier instead (nothing to save)")
     train.add_argument("--seeds", metavar="N", type=int, default=5, help="how many seeds (default 5)")
+    train.add_argument(
+        "--recipe",
+        choices=["paper", "mixup"],
+        default="paper",
+        help="the paper's networks (default), or what did better on its development rows",
+    )
     train.add_argument("-o", "--output", metavar="DIR", help="where to put head, card.json and README.md")
 
     classify = commands.add_parser("classify", help="label the regard of any texts (.txt, .csv, .jsonl)")
@@ -176,7 +182,7 @@ def _export(args: argparse.Namespace) -> int:
 def _train_regard(args: argparse.Namespace) -> int:
     from lm_eval_bias.regard import command
 
-    return command.train(args.language, args.encoder, args.embeddings, args.light, args.seeds, args.output)
+    return command.train(args.language, args.encoder, args.embeddings, args.light, args.seeds, args.recipe, args.output)
 
 
 def _classify(args: argparse.Namespace) -> int:

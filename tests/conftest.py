@@ -11,6 +11,7 @@ from pathlib import Path
 import pytest
 
 from lm_eval_bias.data import fetch, sources, stereoset
+from lm_eval_bias.regard import classifier
 
 ROOT = Path(__file__).resolve().parents[1]
 GIVEN_MIRROR = os.environ.get("LM_EVAL_BIAS_DATA")
@@ -24,6 +25,9 @@ def _isolated(tmp_path, monkeypatch):
     monkeypatch.delenv("LM_EVAL_BIAS_BASE_URL", raising=False)
     # the harness's log handler keeps the standard error that pytest captured when it was made, and that gets closed
     monkeypatch.setattr("logging.raiseExceptions", False)
+    yield
+    classifier.load.cache_clear()
+    classifier.choose.cache_clear()
 
 
 def find_mirror() -> Path | None:
@@ -204,6 +208,66 @@ def _tiny_stereoset(folder: Path, real) -> dict:
     return files
 
 
+# Sentences of our own for regard classifiers: 20 of each class, some of which tell the subject's gender
+_REGARD = {
+    "de": {
+        -1: ["gemein", "brutal", "grausam", "faul", "verlogen"],
+        0: ["Gast im Saal", "Leser der Zeitung", "Käufer von Brot", "Kunde der Post", "Nutzer der Bahn"],
+        1: ["klug", "freundlich", "hilfsbereit", "mutig", "gerecht"],
+    },
+    "en": {
+        -1: ["mean", "brutal", "cruel", "lazy", "dishonest"],
+        0: [
+            "a guest in the hall",
+            "a reader of papers",
+            "a buyer of bread",
+            "a client of the post",
+            "a user of trains",
+        ],
+        1: ["clever", "friendly", "helpful", "brave", "just"],
+    },
+}
+_FRAMES = {
+    "de": ["galt als {}.", "wurde beschrieben als {}.", "war immer {}.", "ist sehr oft {}."],
+    "en": ["was known as {}.", "was described as {}.", "was always {}.", "is very often {}."],
+}
+
+
+def _tiny_regard(folder: Path, real) -> dict:
+    import io
+
+    import openpyxl
+
+    rows = [
+        (label, f"Die Person {frame.format(word)}", "FMN"[(i + j) % 3])
+        for label, words in _REGARD["de"].items()
+        for i, word in enumerate(words)
+        for j, frame in enumerate(_FRAMES["de"])
+    ]
+    table = ",Text,Gender,Label\n" + "".join(f"{n},{text},{g},{label}.0\n" for n, (label, text, g) in enumerate(rows))
+    contents = {"regard_de_corpus": table.encode()}
+    lines = [
+        f"{label}\tXYZ {frame.format(word)}\n"
+        for frame in _FRAMES["en"]
+        for label, words in _REGARD["en"].items()
+        for word in words
+    ]
+    parts = {"train": lines[:45], "dev": lines[45:54], "test": [*lines[54:], lines[0]]}
+    contents |= {f"regard_en_{part}": "".join(own).encode() for part, own in parts.items()}
+    contents["regard_en_train_other"] = "".join([*lines[:45], "2\tXYZ was known as both.\n"]).encode()
+    for annotator in range(5):
+        book = openpyxl.Workbook()
+        book.active.append(["Index", "Unsicher", "Label", "Text", None])
+        for n, (label, text, _) in enumerate(rows[::6], start=1):
+            wrong = n % 5 == annotator
+            book.active.append([n, None, 0 if wrong else label, text.removeprefix("Die Person "), None])
+        book.active.append([99, "x", None, "galt als unklar.", None])
+        out = io.BytesIO()
+        book.save(out)
+        contents[f"regard_de_gerpt2_{annotator}"] = out.getvalue()
+    return {name: _pin(folder, real.files[name], raw) for name, raw in contents.items()}
+
+
 def _pin(folder: Path, old, raw: bytes):
     """Write a file where a source of the manifest has its own; the source with that file's hash and size."""
     path = folder / old.repository / old.path
@@ -235,6 +299,7 @@ def tiny_mirror(tmp_path, monkeypatch):
             name = f"{subset}_{part}"
             files[name] = _pin(folder, real.files[name], text.encode())
     files.update(_tiny_stereoset(folder, real))
+    files.update(_tiny_regard(folder, real))
     fake = sources.Manifest(files, real.sets, real.citations)
     for module in (sources, fetch, stereoset):
         monkeypatch.setattr(module, "manifest", lambda: fake)

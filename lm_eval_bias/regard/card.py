@@ -31,25 +31,34 @@ def _table(report: Mapping[str, Any]) -> list[str]:
     return lines
 
 
+def _second(card: Mapping[str, Any]) -> list[str]:
+    if "second_test" not in card:
+        return []
+    found = card["second_test"]
+    return [
+        f"- Second test, {found['n']} machine-written sentences: accuracy {found['accuracy']:.3f}, macro-F1 "
+        f"{found['macro_f1']:.3f}."
+    ]
+
+
 def markdown(card: Mapping[str, Any]) -> str:
     """The card: what it is, how well it does, whether it is fair, what it was made from."""
     data, test = card["data"], card["test"]
-    made = f"the mean of {card['folds']} networks, one per fold" if card["folds"] > 1 else "one linear model"
     lines = [
         "# Regard classifier",
         "",
         f"Negative, neutral or positive regard of a sentence's subject, from vectors of "
-        f"{card['encoder'] or 'an encoder that was not named'}: {made} (recipe `{card['recipe']}`).",
+        f"{card['encoder'] or 'an encoder that was not named'}. Recipe `{card['recipe']}`: {card['made']}.",
         "",
         f"- Data: {data['name']} (SHA-256 `{data['sha256'][:16]}…`); {data['development']} rows to develop on, "
         f"{data['test']} to test, {data['left_out_of_test']} left out of the test because it was among the former.",
     ]
     if "out_of_fold_accuracy" in card:
-        fold, single = card["out_of_fold_accuracy"], card["test_of_single_networks"]
+        fold, single = card["out_of_fold_accuracy"], card["test_of_folds"]
         lines += [
             f"- Accuracy on the held-out folds: {fold['mean']:.3f} ± {fold['sd']:.3f} (standard deviation over "
             f"{card['seeds']} seeds × {card['folds']} folds).",
-            f"- Test, single networks: accuracy {single['accuracy']['mean']:.3f} ± {single['accuracy']['sd']:.3f}, "
+            f"- Test, each fold by itself: accuracy {single['accuracy']['mean']:.3f} ± {single['accuracy']['sd']:.3f}, "
             f"macro-F1 {single['macro_f1']['mean']:.3f} ± {single['macro_f1']['sd']:.3f}.",
         ]
     if "held_out_folds" in card:
@@ -60,6 +69,7 @@ def markdown(card: Mapping[str, Any]) -> str:
     lines += [
         f"- Test, this classifier: accuracy {test['accuracy']:.3f}, macro-F1 {test['macro_f1']:.3f}, expected "
         f"calibration error {test['expected_calibration_error']:.3f} (n = {test['n']}).",
+        *_second(card),
         f"- {bias_sentence(card['bias_check'])}",
         "",
         *_table(test),

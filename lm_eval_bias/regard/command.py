@@ -10,7 +10,13 @@ from lm_eval_bias.files import write_whole
 
 
 def train(
-    language: str, encoder: str | None, embeddings: str | None, light: bool, seeds: int, output: str | None
+    language: str,
+    encoder: str | None,
+    embeddings: str | None,
+    light: bool,
+    seeds: int,
+    recipe: str,
+    output: str | None,
 ) -> int:
     """Train and print the model card; status 1 where the bias check fails.
 
@@ -31,10 +37,10 @@ def train(
         return 0 if made["bias_check"]["passed"] else 1
     if embeddings:
         path = Path(embeddings).expanduser()
-        trained = training.train_on(training.from_file(path), seeds)
+        trained = training.train_on(training.from_file(path), seeds, recipe=recipe)
     else:
         found = sbert.encoder(encoder or sbert.ENCODERS[language])
-        trained = training.train(corpus.load(language), found.encode, seeds, found.name)
+        trained = training.train(corpus.load(language, second=True), found.encode, seeds, found.name, recipe)
     if output:
         training.save(Path(output).expanduser(), trained)
     print(card.markdown(trained.card))

@@ -35,7 +35,7 @@ def pipeline(seed: int = 0) -> Any:
     from sklearn.pipeline import make_pipeline
 
     return make_pipeline(
-        TfidfVectorizer(analyzer="char_wb", ngram_range=(2, 5)),
+        TfidfVectorizer(analyzer="char_wb", ngram_range=(3, 5)),
         LogisticRegression(C=3.0, class_weight="balanced", max_iter=2000, random_state=seed),
     )
 
@@ -73,7 +73,7 @@ def evaluate(language: str) -> dict[str, Any]:
 
     from lm_eval_bias.regard import training
 
-    rows = corpus.load(language)
+    rows = corpus.load(language, second=True)
     y = corpus.labels(rows.dev)
     folds = StratifiedKFold(training.FOLDS, shuffle=True, random_state=0)
     accuracies = []
@@ -92,9 +92,12 @@ def evaluate(language: str) -> dict[str, Any]:
         "data": {"name": rows.name, "sha256": rows.sha256, "development": len(y), "test": test["n"],
                  "left_out_of_test": len(rows.left_out)},
         "encoder": "character n-grams (TF-IDF)",
-        "recipe": "light: " + " ".join(str(pipeline()[-1]).split()),
-        "folds": 1,
+        "recipe": "light",
+        "made": "n-grams of 3 to 5 characters within words, logistic regression with balanced classes, C = 3; the "
+        "subject is replaced by a neutral one",
         "held_out_folds": training.spread(accuracies),
         "test": test,
         "bias_check": training.bias_check(women, men),
+        **({"second_test": training.report(found.probabilities([row.text for row in rows.second]),
+                                           corpus.labels(rows.second))} if rows.second else {}),
     }  # fmt: skip

@@ -69,11 +69,13 @@ def load(name: str, language: str) -> heads.HeadClassifier:
     Raises:
         BiasError: The encoder or the corpus cannot be had.
     """
-    from lm_eval_bias.regard import corpus, training
+    from lm_eval_bias.regard import corpus, networks, training
 
     found = encoder(name or ENCODERS[language])
-    rows = corpus.load(language)
-    key = hashlib.sha256(f"{training.RECIPE}|{found.name}|{found.dimension}|{rows.sha256}".encode()).hexdigest()[:16]
+    rows, recipe = corpus.load(language), networks.RECIPES["paper"]
+    key = hashlib.sha256(
+        f"{recipe.name}-{recipe.version}|{found.name}|{found.dimension}|{rows.sha256}".encode()
+    ).hexdigest()[:16]
     folder = cache_dir() / "regard" / f"{language}-{key}"
     label = f"sbert:{name}" if name else "sbert"
     try:

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import hashlib
 import json
-import math
 import sys
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
@@ -17,18 +16,13 @@ from numpy.typing import NDArray
 from lm_eval_bias.custom_metrics.regard import REGARDS, chi_square
 from lm_eval_bias.errors import BiasError
 from lm_eval_bias.files import write_whole
-from lm_eval_bias.regard import corpus, heads
+from lm_eval_bias.regard import corpus, heads, networks
 
 Vectors = NDArray[np.float32]
 Encode = Callable[[Sequence[str]], Vectors]
-HIDDEN = (256, 128)
-LEARNING_RATE, WEIGHT_DECAY, DROPOUT, BATCH, CLIP = 4e-5, 1e-2, 0.1, 64, 1.0
-EPOCHS, PATIENCE = 150, 10
 FOLDS = 5
 BINS = 10
 ALPHA = 0.05
-# changes whenever a head trained at first use would differ; part of its name in the cache
-RECIPE = f"mlp{HIDDEN}-tanh-{LEARNING_RATE}-{WEIGHT_DECAY}-{DROPOUT}-{BATCH}-{CLIP}-{EPOCHS}-{PATIENCE}-{FOLDS}-v1"
 
 
 @dataclass(frozen=True)
@@ -45,6 +39,7 @@ class Data:
         name: For people.
         sha256: Of the data.
         left_out: Number of test rows that were left out because they are in ``dev_x`` too.
+        second: Vectors and labels of a second, machine-written test set, where the corpus has one.
     """
 
     dev_x: Vectors
@@ -55,6 +50,7 @@ class Data:
     name: str
     sha256: str
     left_out: int
+    second: tuple[Vectors, NDArray[np.int64]] | None = None
 
 
 def from_corpus(rows: corpus.Corpus, encode: Encode) -> Data:
@@ -66,11 +62,12 @@ def from_corpus(rows: corpus.Corpus, encode: Encode) -> Data:
     )
     places = np.array([i if i < len(rows.dev) else -1 for i, _ in free], dtype=np.int64)
     plain = [row.text for row in (*rows.dev, *rows.test)]
-    vectors = encode([*plain, *women, *men])
+    vectors = encode([*plain, *women, *men, *[row.text for row in rows.second]])
     n, dev = len(plain), len(rows.dev)
-    pairs = vectors[n : n + len(free)], vectors[n + len(free) :], places
+    pairs = vectors[n : n + len(free)], vectors[n + len(free) : n + 2 * len(free)], places
     return Data(vectors[:dev], corpus.labels(rows.dev), vectors[dev:n], corpus.labels(rows.test), pairs, rows.name,
-                rows.sha256, len(rows.left_out))  # fmt: skip
+                rows.sha256, len(rows.left_out),
+                (vectors[n + 2 * len(free) :], corpus.labels(rows.second)) if rows.second else None)  # fmt: skip
 
 
 def from_file(path: Path) -> Data:
@@ -113,49 +110,12 @@ def from_file(path: Path) -> Data:
                 hashlib.sha256(raw).hexdigest(), int((~fresh).sum()))  # fmt: skip
 
 
-def _fit(x: Vectors, y: NDArray[np.int64], held: tuple[Vectors, NDArray[np.int64]], seed: int) -> list[heads.Layer]:
-    """One network: the weights at the epoch with the lowest loss on the held-out fold."""
-    import torch
-    from torch import nn
-
-    generator = torch.Generator().manual_seed(seed)
-    sizes = (x.shape[1], *HIDDEN, len(REGARDS))
-    with torch.random.fork_rng(devices=[]):
-        torch.manual_seed(seed)
-        linear = [nn.Linear(a, b) for a, b in zip(sizes, sizes[1:], strict=False)]
-        net = nn.Sequential(linear[0], linear[1], nn.Tanh(), nn.Dropout(DROPOUT), linear[2])
-        counts = np.bincount(y, minlength=len(REGARDS))
-        weights = torch.tensor(len(y) / (len(REGARDS) * np.maximum(counts, 1)), dtype=torch.float32)
-        loss_of = nn.CrossEntropyLoss(weight=weights)
-        optimiser = torch.optim.AdamW(net.parameters(), lr=LEARNING_RATE, weight_decay=WEIGHT_DECAY)
-        xs, ys = torch.from_numpy(x), torch.from_numpy(y)
-        held_x, held_y = torch.from_numpy(held[0]), torch.from_numpy(held[1])
-        best, waited, kept = math.inf, 0, [p.detach().clone() for p in net.parameters()]
-        for _ in range(EPOCHS):
-            net.train()
-            for chosen in torch.randperm(len(ys), generator=generator).split(BATCH):
-                optimiser.zero_grad()
-                loss_of(net(xs[chosen]), ys[chosen]).backward()
-                nn.utils.clip_grad_norm_(net.parameters(), CLIP)
-                optimiser.step()
-            net.eval()
-            with torch.inference_mode():
-                loss = float(nn.functional.cross_entropy(net(held_x), held_y))
-            waited += 1
-            if loss < best:
-                best, waited, kept = loss, 0, [p.detach().clone() for p in net.parameters()]
-            if waited >= PATIENCE:
-                break
-    arrays = [p.numpy() for p in kept]
-    return list(zip(arrays[::2], arrays[1::2], strict=True))
-
-
 @dataclass(frozen=True)
 class Trained:
     """A head with what is known about it.
 
     Attributes:
-        head: The mean of the first seed's folds.
+        head: What the recipe keeps.
         card: Evaluation, data, recipe: what the model card says, as plain data.
     """
 
@@ -227,13 +187,14 @@ def spread(values: Sequence[float]) -> dict[str, float]:
     return {"mean": float(np.mean(values)), "sd": float(np.std(values, ddof=1)) if len(values) > 1 else 0.0}
 
 
-def train_on(data: Data, seeds: int = 5, encoder: str = "") -> Trained:
-    """Train ``seeds`` times five folds; keep the first seed's five networks as one head.
+def train_on(data: Data, seeds: int = 5, encoder: str = "", recipe: str = "paper") -> Trained:
+    """Train and evaluate on ``seeds`` times five folds; keep what the recipe keeps of the first seed.
 
     Args:
         data: What to train and test on.
         seeds: Number of seeds; more than one shows how much depends on it.
         encoder: What made the vectors, if known.
+        recipe: Key into :data:`networks.RECIPES`.
 
     Raises:
         BiasError: A class has fewer rows than there are folds.
@@ -244,63 +205,73 @@ def train_on(data: Data, seeds: int = 5, encoder: str = "") -> Trained:
     smallest = int(np.bincount(data.dev_y, minlength=len(REGARDS)).min())
     if smallest < FOLDS:
         raise BiasError(f"{data.name}: a class has {smallest} development rows, five folds need {FOLDS} at least")
-    members: list[list[heads.Layer]] = []
-    fold_of = np.full(len(data.dev_y), -1)
+    if not len(data.test_y):
+        raise BiasError(f"{data.name}: no test row is left that is not a development row too")
+    chosen = networks.RECIPES[recipe]
+    x, y = data.dev_x, data.dev_y
+    first: list[heads.Head] = []
+    fold_of = np.full(len(y), -1)
     out_of_fold: list[float] = []
     test: list[dict[str, Any]] = []
-    with tqdm(total=seeds * FOLDS, desc="Training", unit="network", disable=not sys.stderr.isatty()) as bar:
+    with tqdm(total=seeds * FOLDS, desc="Training", unit="fold", disable=not sys.stderr.isatty()) as bar:
         for seed in range(seeds):
-            folds = StratifiedKFold(FOLDS, shuffle=True, random_state=seed).split(data.dev_x, data.dev_y)
-            for k, (train_rows, held) in enumerate(folds):
-                layers = _fit(data.dev_x[train_rows], data.dev_y[train_rows], (data.dev_x[held], data.dev_y[held]),
-                              1000 * seed + k)  # fmt: skip
-                one = heads.Head([layers], ["none", "tanh"])
-                out_of_fold.append(report(one.probabilities(data.dev_x[held]), data.dev_y[held])["accuracy"])
+            folds = StratifiedKFold(FOLDS, shuffle=True, random_state=seed).split(x, y)
+            for k, (rows, held) in enumerate(folds):
+                one = chosen.fit(x[rows], y[rows], x[held], y[held], 1000 * seed + k)
+                out_of_fold.append(report(one.probabilities(x[held]), y[held])["accuracy"])
                 test.append(report(one.probabilities(data.test_x), data.test_y))
                 if seed == 0:
-                    members.append(layers)
+                    first.append(one)
                     fold_of[held] = k
                 bar.update()
-    head = heads.Head(members, ["none", "tanh"])
+    if chosen.folds:
+        head = heads.Head([layers for one in first for layers in one.members], first[0].activations)
+    else:
+        head = chosen.fit(x, y, x[:0], y[:0], 0)
     card = {
-        "data": {"name": data.name, "sha256": data.sha256, "development": len(data.dev_y), "test": len(data.test_y),
-                 "left_out_of_test": data.left_out},
+        "data": {
+            "name": data.name,
+            "sha256": data.sha256,
+            "development": len(y),
+            "test": len(data.test_y),
+            "left_out_of_test": data.left_out,
+        },
         "encoder": encoder,
-        "recipe": RECIPE,
+        "recipe": chosen.name,
+        "made": chosen.summary,
         "seeds": seeds,
         "folds": FOLDS,
         "out_of_fold_accuracy": spread(out_of_fold),
-        "test_of_single_networks": {
-            "accuracy": spread([r["accuracy"] for r in test]), "macro_f1": spread([r["macro_f1"] for r in test])
-        },
+        "test_of_folds": {name: spread([r[name] for r in test]) for name in ("accuracy", "macro_f1")},
         "test": report(head.probabilities(data.test_x), data.test_y),
-        "bias_check": _check(head, data, fold_of),
-    }  # fmt: skip
-    info = {"encoder": encoder, "data": data.name, "data_sha256": data.sha256}
+        "bias_check": _check(head, first, data, fold_of),
+    }
+    if data.second is not None:
+        card["second_test"] = report(head.probabilities(data.second[0]), data.second[1])
+    info = {"encoder": encoder, "data": data.name, "data_sha256": data.sha256, "recipe": chosen.name}
     return Trained(heads.Head(head.members, head.activations, head.unit, info), card)
 
 
-def _check(head: heads.Head, data: Data, fold_of: NDArray[np.int64]) -> dict[str, Any]:
-    """The bias check, each development sentence labelled by the network that was not trained on it."""
+def _check(head: heads.Head, folds: Sequence[heads.Head], data: Data, fold_of: NDArray[np.int64]) -> dict[str, Any]:
+    """The bias check, each development sentence labelled by the fold that was not trained on it."""
     if data.pairs is None:
         reason = "not made: the vectors of the same sentences about a woman and a man (woman_X, man_X) are not there"
         return {"passed": None, "chi2": None, "p": None, "n": 0, "changed": None, "reason": reason}
     women, men, places = data.pairs
-    folds = np.where(places >= 0, fold_of[places], -1)
+    held_out = np.where(places >= 0, fold_of[places], -1)
     guessed = []
     for side in (women, men):
         labels = head.probabilities(side).argmax(axis=1)
-        for k, layers in enumerate(head.members):
-            own = folds == k
-            if own.any():
-                labels[own] = heads.Head([layers], head.activations).probabilities(side[own]).argmax(axis=1)
+        for k, one in enumerate(folds):
+            if (own := held_out == k).any():
+                labels[own] = one.probabilities(side[own]).argmax(axis=1)
         guessed.append(labels)
     return bias_check(*guessed)
 
 
-def train(rows: corpus.Corpus, encode: Encode, seeds: int = 5, encoder: str = "") -> Trained:
+def train(rows: corpus.Corpus, encode: Encode, seeds: int = 5, encoder: str = "", recipe: str = "paper") -> Trained:
     """:func:`train_on` a corpus's vectors."""
-    return train_on(from_corpus(rows, encode), seeds, encoder)
+    return train_on(from_corpus(rows, encode), seeds, encoder, recipe)
 
 
 def save(folder: Path, trained: Trained) -> None:
