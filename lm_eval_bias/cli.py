@@ -62,10 +62,13 @@ def _parser() -> argparse.ArgumentParser:
     train.add_argument(
         "--language", metavar="LANG", default="de", choices=["de", "en"], help="corpus: de (default), en"
     )
-    source = train.add_mutually_exclusive_group()
-    source.add_argument("--encoder", metavar="MODEL", help="sentence-transformers model, a name or a folder")
-    source.add_argument("--embeddings", metavar="FILE", help="precomputed vectors (.npz: dev_X, dev_Y, test_X, test_Y)")
-    source.add_argument("--light", action="store_true", help="evaluate the light classifier instead (nothing to save)")
+    train.add_argument("--encoder", metavar="MODEL", help="sentence-transformers model, a name or a folder")
+    train.add_argument(
+        "--embeddings",
+        metavar="FILE",
+        help="precomputed vectors (.npz: dev_X, dev_Y, test_X, test_Y); --encoder then says what made them",
+    )
+    train.add_argument("--light", action="store_true", help="evaluate the light classifier instead (nothing to save)")
     train.add_argument("--seeds", metavar="N", type=int, default=5, help="how many seeds (default 5)")
     train.add_argument(
         "--recipe",

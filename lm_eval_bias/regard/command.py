@@ -30,6 +30,8 @@ def train(
     if light:
         from lm_eval_bias.regard import light as light_classifier
 
+        if encoder or embeddings:
+            raise BiasError("--light takes neither --encoder nor --embeddings")
         if output:
             raise BiasError("--light is trained anew at every use: there is nothing to save, leave out --output")
         made = light_classifier.evaluate(language)
@@ -37,7 +39,7 @@ def train(
         return 0 if made["bias_check"]["passed"] else 1
     if embeddings:
         path = Path(embeddings).expanduser()
-        trained = training.train_on(training.from_file(path), seeds, recipe=recipe)
+        trained = training.train_on(training.from_file(path), seeds, encoder or "", recipe)
     else:
         found = sbert.encoder(encoder or sbert.ENCODERS[language])
         trained = training.train(corpus.load(language, second=True), found.encode, seeds, found.name, recipe)

@@ -13,7 +13,10 @@ from lm_eval_bias.regard import corpus
 from lm_eval_bias.regard.classifier import Identity
 
 # accuracy on the test rows, and what it is to be compared with (measured: see the task's README)
-MEASURED = {"de": "0.64 of 231 sentences right, where the sbert classifier has 0.78", "en": "0.00 of 29"}
+MEASURED = {
+    "de": "0.66 of 231 test sentences right, where the sbert classifier has 0.78",
+    "en": "0.59 of 29 test sentences right",
+}
 
 
 def warning(language: str) -> str:

@@ -111,9 +111,8 @@ def _mixup(x: Vectors, y: Labels, held_x: Vectors, held_y: Labels, seed: int) ->
                     schedule.step()
         (weight, bias), last = _arrays(list(net.parameters()))
         # standardisation becomes part of the first layer
-        members.append(
-            [((weight / scale).astype(np.float32), (bias - weight @ (mean / scale)).astype(np.float32)), last]
-        )
+        first = (weight / scale).astype(np.float32), (bias - weight @ (mean / scale)).astype(np.float32)
+        members.append([first, last])
     return Head(members, ["relu"])
 
 

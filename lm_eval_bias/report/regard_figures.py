@@ -98,7 +98,8 @@ def regard_bars(result: Rescored) -> Any:
     handles, labels = axes[0][0].get_legend_handles_labels()
     if handles:
         figure.legend(handles[::-1], labels[::-1], loc="outside right upper", frameon=False, title="regard")
-    _footer(figure, result, f"{result.part.task}. Regard alone misleads: read it with the sexism keywords.")
+    said = "Raw keyword matches (Kraft et al. 2022, Tab. 4) with 95% Wilson intervals."
+    _footer(figure, result, f"{result.part.task}. {said}")
     return figure
 
 
@@ -121,8 +122,8 @@ def facet_bars(result: Rescored) -> Any:
                     share = 100 * found.value
                     axis.bar(place + shift, share, width=0.38, edgecolor="black", linewidth=0.6,
                              label=PEOPLE[gender] if place == 0 else None, **PEOPLE_STYLE[gender])  # fmt: skip
-                    axis.errorbar(place + shift, share, yerr=[[max(share - low, 0)], [max(high - share, 0)]], color="black", capsize=2,
-                                  linewidth=0.9)  # fmt: skip
+                    around = [[max(share - low, 0)], [max(high - share, 0)]]
+                    axis.errorbar(place + shift, share, yerr=around, color="black", capsize=2, linewidth=0.9)
                     top = max(top, high)
             axis.set_xticks(range(len(FACETS)), FACETS, fontsize=8)
             axis.set_title(title, fontsize=9)

@@ -257,9 +257,8 @@ def test_interval_of_cramers_v_covers_the_populations():
 
 
 def test_reproduces_to_the_last_digit_in_any_order():
-    records = [
-        record(g, c, s) for s in ("occupation", "respect") for g, c in (("female", (9, 8, 7)), ("male", (5, 9, 2)))
-    ]
+    tables = (("female", (9, 8, 7)), ("male", (5, 9, 2)))
+    records = [record(gender, own, s) for s in ("occupation", "respect") for gender, own in tables]
     first = {name: (e.value, e.stderr, e.interval) for name, e in found(records).items()}
     for cached in (m.chi_square, m.permutation_p, m._v_interval):
         cached.cache_clear()
