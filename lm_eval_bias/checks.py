@@ -209,6 +209,10 @@ def _fetch_data(config: EvaluatorConfig) -> None:
     """Have the pinned data before a model is loaded, so that a lack of it shows at once."""
     from lm_eval_bias.data.fetch import fetch
 
-    sets = dict.fromkeys(entry.data for entry in _named_entries(config) if entry.data)
+    # a regard classifier that was named has its own data, and gets it when the task is built
+    named = "classifier" in (config.metadata or {})
+    sets = dict.fromkeys(
+        entry.data for entry in _named_entries(config) if entry.data and not (named and entry.benchmark == "regard")
+    )
     if sets:
         fetch(sets)

@@ -153,3 +153,24 @@ def t5(folder: Path) -> str:
         decoder_start_token_id=0, pad_token_id=0, eos_token_id=1,
     )  # fmt: skip
     return _save(folder, transformers.T5ForConditionalGeneration(config), tokenizer)
+
+
+def classification(folder: Path, labels: list[str]) -> str:
+    """A text classifier with these classes."""
+    tokenizer = wordpiece()
+    config = _config(
+        transformers.BertConfig, vocab_size=len(tokenizer), hidden_size=32, num_hidden_layers=2,
+        num_attention_heads=4, intermediate_size=64, max_position_embeddings=96, num_labels=len(labels),
+        id2label=dict(enumerate(labels)), label2id={label: i for i, label in enumerate(labels)},
+    )  # fmt: skip
+    return _save(folder, transformers.BertForSequenceClassification(config), tokenizer)
+
+
+def sentence_encoder(folder: Path) -> str:
+    """A sentence-transformers model: the mean of a BERT's token vectors."""
+    from sentence_transformers import SentenceTransformer
+    from sentence_transformers.sentence_transformer.modules import Pooling, Transformer
+
+    words = Transformer(bert(folder / "bert", heads=False))
+    SentenceTransformer(modules=[words, Pooling(words.get_embedding_dimension())]).save(str(folder / "st"))
+    return str(folder / "st")

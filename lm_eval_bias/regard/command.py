@@ -46,8 +46,10 @@ def train(
     if output:
         training.save(Path(output).expanduser(), trained)
     print(card.markdown(trained.card))
-    if output:
+    if output and trained.card["encoder"]:
         print(f'Saved in {output}; use it with --metadata \'{{"classifier": "head:{output}"}}\'')
+    elif output:
+        print(f"Saved in {output}; to classify texts with it, its head.json has to name the encoder (--encoder)")
     if trained.passed is False:
         print("lm-eval-bias: the bias check failed: this classifier must not compare women and men", file=sys.stderr)
         return 1

@@ -30,7 +30,9 @@ class Encoder:
         """Wrap a loaded ``SentenceTransformer``."""
         self.name = name
         self._model = model
-        self.dimension = int(model.get_sentence_embedding_dimension())
+        # renamed in sentence-transformers 6
+        measure = getattr(model, "get_embedding_dimension", None) or model.get_sentence_embedding_dimension
+        self.dimension = int(measure())
 
     def encode(self, texts: Sequence[str]) -> NDArray[np.float32]:
         """Vectors of shape (number of texts, dimension), in the order of the texts."""

@@ -11,6 +11,7 @@ from lm_eval.tasks import TaskManager
 
 from lm_eval_bias.data import stereoset
 from lm_eval_bias.paths import tasks_path
+from lm_eval_bias.regard import texts as regard_texts
 from tests import tiny
 
 
@@ -39,12 +40,23 @@ def test_ranks_get_as_much_of_both_tests(mirror, world_size):
         assert 0.45 < tests.count("inter") / len(tests) < 0.55
 
 
-def launch(folder, processes, model, where, tasks, mirror):
+def launch(folder, processes, model, where, tasks, mirror, documents=21, more=()):
     out = folder / f"{model}{processes}"
     command = [sys.executable, "-m", "torch.distributed.run", "--nproc_per_node", "2", "--master_port", "29533"]
     command = command if processes > 1 else [sys.executable]
     command += ["-m", "lm_eval_bias", "run", "--model", model, "--model_args", f"pretrained={where}", "--tasks", tasks]
-    command += ["--limit", "21", "--device", "cpu", "--batch_size", "8", "--output_path", str(out), "--log_samples"]
+    command += [
+        "--limit",
+        str(documents),
+        *more,
+        "--device",
+        "cpu",
+        "--batch_size",
+        "8",
+        "--output_path",
+        str(out),
+        "--log_samples",
+    ]
     settings = {"OMP_NUM_THREADS": "1", "ACCELERATE_USE_CPU": "true", "GLOO_SOCKET_IFNAME": "lo", "HF_HUB_OFFLINE": "1"}
     settings |= {"LM_EVAL_BIAS_DATA": str(mirror), "PYTHONPATH": str(Path(__file__).parents[2])}
     # no rank may wait for ever
@@ -55,7 +67,7 @@ def launch(folder, processes, model, where, tasks, mirror):
         task = path.name.rsplit("_", 1)[0]
         lines = [json.loads(line) for line in path.read_text(encoding="utf-8").splitlines()]
         found[task] = {line["doc_id"]: line["filtered_resps"] for line in lines}
-        assert len(found[task]) == len(lines) == 21
+        assert len(found[task]) == len(lines) == documents
     results = json.loads(next(out.rglob("results_*.json")).read_text())["results"]
     return found, {task: {k: v for k, v in scores.items() if "," in k} for task, scores in results.items()}
 
@@ -75,3 +87,20 @@ def test_two_processes_give_the_scores_of_one(model, mirror, tmp_path):
         for name, value in scores.items():
             other = two[1][task][name]
             assert other == value or (other != other and value != value), (task, name)  # noqa: PLR0124 (nan)
+
+
+@pytest.mark.slow
+def test_two_processes_sample_different_texts_and_label_them_all(mirror, tmp_path):
+    where = tiny.gpt2(tmp_path / "model", positions=400)
+    more = ["--metadata", '{"repeats": 3, "classifier": "light"}']
+    answers, scores = launch(tmp_path, 2, "hf", where, "regard_en", mirror, documents=20, more=more)
+    (found,) = answers.values()
+    assert all(len(texts) == 3 for (texts,) in found.values())
+    prompts = {doc_id: prompt["prompt"] for doc_id, prompt in enumerate(regard_texts.prompts("en"))}
+    said = {doc_id: [text[0].removeprefix(prompts[doc_id]) for text in texts] for doc_id, (texts,) in found.items()}
+    # documents 0 and 1 are the first of either rank: a seed for both would give them the same random numbers
+    assert not set(said[0]) & set(said[1])
+    ((_, numbers),) = scores.items()
+    assert numbers["all/n,regard"] == sum(
+        not own[1].startswith("dropped") for (texts,) in found.values() for own in texts
+    )

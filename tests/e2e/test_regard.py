@@ -1,0 +1,280 @@
+"""Whole regard runs: every text labelled in the log, scored again, classified again, plotted; and what goes wrong."""
+
+import csv
+import json
+import math
+
+import pytest
+
+from lm_eval_bias.cli import main
+from tests import tiny
+from tests.e2e.test_runs import assert_rescored_equals, numbers, rescored, results_of
+
+RUN = ["run", "--model", "bias-chance", "--log_samples", "--tasks"]
+
+
+@pytest.fixture
+def run_folder(tmp_path, tiny_mirror):
+    out = tmp_path / "run"
+    assert main([*RUN, "regard_de,regard_en", "--metadata", '{"repeats": 12}', "--output_path", str(out)]) == 0
+    return out
+
+
+def log_of(folder, task="regard_de"):
+    (path,) = folder.rglob(f"samples_{task}_*.jsonl")
+    return [json.loads(line) for line in path.read_text(encoding="utf-8").splitlines()]
+
+
+def test_log_holds_every_text_with_its_label_and_probabilities(run_folder):
+    samples = log_of(run_folder)
+    assert len(samples) == 20
+    dropped = 0
+    for sample in samples:
+        (texts,) = sample["filtered_resps"]
+        assert len(texts) == 12 == len(sample["resps"][0])
+        for text, label, *probabilities in texts:
+            assert text.startswith(sample["doc"]["prompt"])
+            if label.startswith("dropped"):
+                dropped += 1
+                assert not probabilities
+            else:
+                values = [float(p) for p in probabilities]
+                assert sum(values) == pytest.approx(1, abs=1e-9)
+                assert ("negative", "neutral", "positive")[values.index(max(values))] == label
+    assert dropped > 0
+    share = numbers(results_of(run_folder))["regard_de"]["dropped"]
+    assert share == pytest.approx(dropped / 240)
+
+
+def test_every_output_of_a_light_run_carries_the_warning(run_folder, capsys, caplog, tmp_path):
+    results = results_of(run_folder)
+    assert "weak" in results["configs"]["regard_de"]["metadata"]["classifier_used"]["warning"]
+    notes = [e.get("note", "") for e in results["configs"]["regard_de"]["metric_list"] if e["metric"] == "all/chi2"]
+    assert "light classifier" in notes[0]
+    assert all("weak" in sample["doc"]["classifier"]["warning"] for sample in log_of(run_folder))
+    capsys.readouterr()
+    assert main(["rescore", str(run_folder)]) == 0
+    out = capsys.readouterr().out
+    assert "Warning: regard labels come from the light classifier" in out
+    assert main(["plot", str(run_folder), "-o", str(tmp_path / "figures")]) == 0
+    figures = sorted((tmp_path / "figures").iterdir())
+    assert len(figures) == 8
+    for path in figures:
+        if path.suffix == ".svg":
+            assert "WARNING: regard labels" in path.read_text(encoding="utf-8")
+
+
+def test_the_run_prints_regard_and_facets_side_by_side(tmp_path, tiny_mirror, capsys):
+    assert main([*RUN, "regard_de", "--metadata", '{"repeats": 8}', "--output_path", str(tmp_path)]) == 0
+    out = capsys.readouterr().out
+    header = next(line for line in out.splitlines() if line.strip().startswith("contexts"))
+    assert header.split() == ["contexts", "about", "negative", "neutral", "positive", "caregiving", "sexualization",
+                              "perpetration"]  # fmt: skip
+    assert "Regard alone misleads" in out
+    assert "corrected for three tests (Holm)" in out
+    assert "Warning: regard labels" in out
+
+
+def test_predict_only_still_classifies_and_rescores(tmp_path, tiny_mirror, run_folder, capsys):
+    blind = tmp_path / "blind"
+    arguments = [*RUN, "regard_de,regard_en", "--metadata", '{"repeats": 12}', "--predict_only"]
+    assert main([*arguments, "--output_path", str(blind)]) == 0
+    assert_rescored_equals(rescored(capsys, blind), numbers(results_of(run_folder)))
+
+
+def test_classified_again(run_folder, tmp_path, capsys):
+    same = rescored(capsys, run_folder, "--classifier", "light")
+    assert_rescored_equals(same, numbers(results_of(run_folder)))
+    folder = tiny.classification(tmp_path / "hub", ["other", "neutral", "positive", "negative"])
+    other = rescored(capsys, run_folder, "--classifier", f"hub:{folder}")
+    for task in ("regard_de", "regard_en"):
+        assert other[task]["classifier_used"]["name"] == f"hub:{folder}"
+        scores, before = other[task]["scores"], same[task]["scores"]
+        assert "all/female/other" in scores
+        for name in ("dropped", "caregiving/female", "distinct"):
+            assert scores[name]["value"] == before[name]["value"]
+        shares = sum(scores[f"all/female/{label}"]["value"] for label in ("negative", "neutral", "positive", "other"))
+        assert shares == pytest.approx(1)
+
+
+def write_texts(path, rows):
+    path.write_text("".join(json.dumps(row, ensure_ascii=False) + "\n" for row in rows), encoding="utf-8")
+    return path
+
+
+def labelled(counts, **more):
+    """So many texts about women and men per regard, in the form of the authors' labelled set."""
+    subjects = {"FEMALE_SINGLE": "Die Frau", "MALE_SINGLE": "Der Mann"}
+    return [
+        {"gender": gender, "text": f"{subjects[gender]} galt als Fall {n}.", "regard": regard, **more}
+        for gender, row in counts.items()
+        for regard, size in enumerate(row)
+        for n in range(size)
+    ]
+
+
+COUNTS = {"FEMALE_SINGLE": (154, 153, 193), "MALE_SINGLE": (173, 195, 132)}  # GerPT-2, respect contexts
+
+
+def test_labelled_texts_as_jsonl_and_as_the_authors_csv_pair(tmp_path, capsys):
+    rows = labelled(COUNTS)
+    (entry,) = rescored(capsys, write_texts(tmp_path / "texts.jsonl", rows)).values()
+    assert round(entry["scores"]["respect/chi2"]["value"], 3) == 17.622
+    assert entry["scores"]["occupation/chi2"]["value"] is None
+    assert entry["scores"]["occupation/chi2"]["reason"]
+    folder = tmp_path / "pair"
+    folder.mkdir()
+    for gender in COUNTS:
+        with (folder / f"{gender}_texts_regard_labeled.csv").open("w", encoding="utf-8", newline="") as file:
+            writer = csv.writer(file)
+            writer.writerow(["", "Text", "Prediction"])
+            writer.writerows([i, r["text"], r["regard"]] for i, r in enumerate(rows) if r["gender"] == gender)
+    for given in ([folder], sorted(folder.iterdir()), [folder / "MALE_SINGLE_texts_regard_labeled.csv"]):
+        (again,) = rescored(capsys, *given).values()
+        assert again["scores"] == entry["scores"]
+        assert again["documents"] == 1000
+    next(folder.glob("FEMALE*")).unlink()
+    assert main(["rescore", str(folder)]) == 2
+    assert "does not lie beside it" in capsys.readouterr().err
+
+
+def test_other_is_the_fourth_class(tmp_path, capsys):
+    rows = labelled({"FEMALE_SINGLE": (10, 10, 20, 10), "MALE_SINGLE": (20, 10, 10)})
+    (entry,) = rescored(capsys, write_texts(tmp_path / "texts.jsonl", rows)).values()
+    assert entry["scores"]["all/n"]["value"] == 80
+    assert entry["scores"]["all/female/other"]["value"] == 0.2
+    assert entry["scores"]["all/female/positive"]["value"] == 0.4
+
+
+@pytest.mark.parametrize(
+    ("rows", "message"),
+    [
+        ([{"text": "Die Frau galt als x.", "gender": "F", "regard": 7}], "line 1: regard 7: must be 0"),
+        ([{"text": "Die Frau galt als x.", "gender": "X", "regard": 1}], "gender 'X': must be female or male"),
+        ([{"text": " ", "gender": "F", "regard": 1}], "line 1: no text"),
+        ([{"text": "Die Frau galt als x.", "gender": "F"}], "no regard: label the texts with --classifier"),
+        ([{"text": "Ein Hund.", "gender": "F", "regard": 1}], "name their language with --language"),
+        ([{"text": "Die Frau galt als x.", "gender": "F", "regard": 1}, 3], "line 2: no object"),
+    ],
+)
+def test_labelled_texts_that_are_none(rows, message, tmp_path, capsys):
+    assert main(["rescore", str(write_texts(tmp_path / "texts.jsonl", rows))]) == 2
+    error = capsys.readouterr().err
+    assert message in error
+    assert error.count("\n") == 1
+
+
+def test_one_gender_missing_is_nan_with_its_reason(tmp_path, capsys):
+    rows = labelled({"FEMALE_SINGLE": (1, 2, 3)})
+    (entry,) = rescored(capsys, write_texts(tmp_path / "texts.jsonl", rows)).values()
+    assert entry["scores"]["all/chi2"]["value"] is None
+    assert "about men" in entry["scores"]["all/chi2"]["reason"]
+    assert entry["scores"]["all/female/positive"]["value"] == 0.5
+    assert main(["plot", str(tmp_path), "-o", str(tmp_path / "figures")]) == 0
+    assert "no texts" in (tmp_path / "figures" / "regard_de_regard.svg").read_text()
+
+
+def test_figures_are_the_same_every_time(tmp_path):
+    path = write_texts(tmp_path / "texts.jsonl", labelled(COUNTS))
+    for name in ("a", "b"):
+        assert main(["plot", str(path), "-o", str(tmp_path / name)]) == 0
+    assert len(list((tmp_path / "a").iterdir())) == 4
+    for one in (tmp_path / "a").iterdir():
+        assert one.read_bytes() == (tmp_path / "b" / one.name).read_bytes(), one.name
+    svg = (tmp_path / "a" / "regard_de_regard.svg").read_text()
+    assert "17.62" in svg
+
+
+def test_nothing_to_plot(tmp_path, capsys):
+    assert main([*RUN, "occugender_debias_implicit_none", "--output_path", str(tmp_path)]) == 0
+    assert main(["plot", str(tmp_path)]) == 2
+    assert "nothing to plot" in capsys.readouterr().err
+
+
+@pytest.mark.parametrize(
+    ("metadata", "message"),
+    [
+        ('{"repeats": 0}', "repeats=0: must be a whole number"),
+        ('{"repeats": "many"}', "repeats='many'"),
+        ('{"classifier": 3}', "classifier=3: must be a text"),
+        ('{"classifier": "lite"}', "classifier 'lite': unknown"),
+        ('{"classifier": "head:/nowhere"}', "/nowhere/head.json"),
+        ('{"classifer": "light"}', "Did you mean classifier"),
+    ],
+)
+def test_bad_metadata_is_refused_before_a_model_is_loaded(metadata, message, tiny_mirror, capsys, monkeypatch):
+    from lm_eval_bias.models.chance import ChanceLM
+
+    monkeypatch.setattr(ChanceLM, "__init__", None)
+    assert main(["run", "--model", "bias-chance", "--tasks", "regard_de", "--metadata", metadata]) == 2
+    error = [line for line in capsys.readouterr().err.splitlines() if line.startswith("lm-eval-bias: error")]
+    assert message in error[0]
+
+
+def test_named_classifier_needs_no_corpus(tmp_path, capsys, monkeypatch):
+    monkeypatch.setenv("HF_HUB_OFFLINE", "1")  # and no mirror: the corpus cannot be had
+    folder = tiny.classification(tmp_path / "hub", ["negative", "neutral", "positive"])
+    metadata = json.dumps({"repeats": 2, "classifier": f"hub:{folder}"})
+    out = tmp_path / "out"
+    assert main([*RUN, "regard_de", "--metadata", metadata, "--output_path", str(out)]) == 0
+    assert results_of(out)["configs"]["regard_de"]["metadata"]["classifier_used"]["name"] == f"hub:{folder}"
+    assert main([*RUN, "regard_de", "--metadata", '{"classifier": "light"}', "--output_path", str(out)]) == 2
+
+
+def test_a_model_that_does_not_sample_gets_no_test(tmp_path, tiny_mirror, monkeypatch, capsys):
+    from lm_eval_bias.models.chance import ChanceLM
+
+    def greedy(self, requests):
+        return [f" Fall {len(request.args[0])}." for request in requests]
+
+    monkeypatch.setattr(ChanceLM, "generate_until", greedy)
+    assert main([*RUN, "regard_de", "--metadata", '{"repeats": 5}', "--output_path", str(tmp_path)]) == 0
+    scores = numbers(results_of(tmp_path))["regard_de"]
+    assert math.isnan(scores["all/chi2"])
+    assert not math.isnan(scores["all/female/neutral"])
+    assert "no test" in capsys.readouterr().out
+
+
+def test_classify_texts(tmp_path, tiny_mirror, capsys):
+    plain = tmp_path / "texts.txt"
+    plain.write_text("Die Frau galt als klug.\n\nDer Mann galt als gemein.\n", encoding="utf-8")
+    assert main(["classify", str(plain)]) == 0
+    printed = capsys.readouterr()
+    rows = [json.loads(line) for line in printed.out.splitlines()]
+    assert [row["label"] for row in rows] == ["positive", "negative"]
+    assert [row["regard"] for row in rows] == [2, 0]
+    assert "weak" in printed.err
+    table = tmp_path / "in.csv"
+    table.write_text("id,Satz,gender\n1,Die Frau galt als klug.,F\n2,Der Mann galt als gemein.,M\n", encoding="utf-8")
+    assert main(["classify", str(table), "--column", "satz", "-o", str(tmp_path / "out.csv")]) == 0
+    with (tmp_path / "out.csv").open(encoding="utf-8") as file:
+        again = list(csv.DictReader(file))
+    assert [(row["id"], row["label"]) for row in again] == [("1", "positive"), ("2", "negative")]
+    assert set(rows[0]) - {"text"} <= set(again[0])
+    # what classify wrote can be rescored
+    assert main(["rescore", str(tmp_path / "out.csv")]) == 0
+    for bad, message in (
+        (["classify", str(table)], "no column 'text'"),
+        (["classify", str(tmp_path / "none.txt")], "cannot be read"),
+        (["classify", str(tmp_path / "texts.pdf")], "must end in .txt, .csv, .jsonl"),
+        (["classify", str(plain), "-o", "x.xlsx"], "must end in .jsonl or .csv"),
+    ):
+        capsys.readouterr()
+        assert main(bad) == 2
+        assert message in capsys.readouterr().err
+    (tmp_path / "unknown.txt").write_text("Hund.\n")
+    assert main(["classify", str(tmp_path / "unknown.txt")]) == 2
+    assert main(["classify", str(tmp_path / "unknown.txt"), "--language", "de"]) == 0
+
+
+def test_same_seed_same_texts(tmp_path, tiny_mirror):
+    where = tiny.gpt2(tmp_path / "model")
+    arguments = ["run", "--tasks", "regard_en", "--model", "hf", "--model_args", f"pretrained={where}", "--limit", "4"]
+    arguments += ["--device", "cpu", "--batch_size", "6", "--log_samples"]
+    arguments += ["--metadata", '{"repeats": 3, "classifier": "light"}']
+    logs = []
+    for name, more in (("a", []), ("b", []), ("c", ["--seed", "7"])):
+        assert main([*arguments, *more, "--output_path", str(tmp_path / name)]) == 0
+        logs.append([sample["resps"] for sample in log_of(tmp_path / name, "regard_en")])
+    assert logs[0] == logs[1] != logs[2]
+    assert len({text for sample in logs[0] for text in sample[0]}) == 12
