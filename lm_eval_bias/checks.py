@@ -148,6 +148,7 @@ def _check_requests(config: EvaluatorConfig) -> None:
         kind: Any = get_model(config.model)
     except (ImportError, ValueError, KeyError):
         return  # the harness says what is missing when it makes the model
+    _check_sampling(config, kind, named)
     own = getattr(kind, "refusal", None)
     if own is not None:
         problem = own(config.model_args, asks)
@@ -159,6 +160,16 @@ def _check_requests(config: EvaluatorConfig) -> None:
         owner = next((c.__name__ for c in getattr(kind, "__mro__", ()) if "loglikelihood" in vars(c)), "")
         if "Chat" in owner:
             raise no_loglikelihoods(config.model)
+
+
+def _check_sampling(config: EvaluatorConfig, kind: Any, named: list[catalog.Entry]) -> None:
+    """Refuse an API that would get one seed for all samples of a prompt, and answer each time alike."""
+    sampled = [entry.name for entry in named if entry.benchmark == "regard"]
+    if sampled and hasattr(kind, "_create_payload") and "seed" not in (config.gen_kwargs or {}):
+        raise BiasError(
+            f"{sampled[0]} samples every prompt many times, but --model {config.model} sends one seed with all "
+            "requests, to which a server gives one answer: add --gen_kwargs '{\"seed\": null}'"
+        )
 
 
 def asked(config: EvaluatorConfig) -> list[str]:

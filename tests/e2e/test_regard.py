@@ -1,8 +1,11 @@
 """Whole regard runs: every text labelled in the log, scored again, classified again, plotted; and what goes wrong."""
 
 import csv
+import itertools
 import json
 import math
+import threading
+from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 
 import pytest
 
@@ -278,3 +281,42 @@ def test_same_seed_same_texts(tmp_path, tiny_mirror):
         logs.append([sample["resps"] for sample in log_of(tmp_path / name, "regard_en")])
     assert logs[0] == logs[1] != logs[2]
     assert len({text for sample in logs[0] for text in sample[0]}) == 12
+
+
+class _Sampler(BaseHTTPRequestHandler):
+    """An OpenAI-like server: the same seed, the same text; another one each time without."""
+
+    turn = itertools.count()
+
+    def do_POST(self):
+        asked = json.loads(self.rfile.read(int(self.headers["Content-Length"])))
+        assert (asked["temperature"], asked["top_p"], asked["top_k"], asked["max_tokens"]) == (0.7, 0.92, 0, 32)
+        draws = [next(self.turn) if asked["seed"] is None else asked["seed"] for _ in asked["prompt"]]
+        body = json.dumps({"choices": [{"index": i, "text": f" case {n}."} for i, n in enumerate(draws)]}).encode()
+        self.send_response(200)
+        self.send_header("Content-Length", str(len(body)))
+        self.end_headers()
+        self.wfile.write(body)
+
+    def log_message(self, *arguments):
+        pass
+
+
+def test_samples_from_a_server(tmp_path, tiny_mirror, capsys):
+    pytest.importorskip("tenacity", reason="needs lm-eval[api]")
+    server = ThreadingHTTPServer(("127.0.0.1", 0), _Sampler)
+    threading.Thread(target=server.serve_forever, daemon=True).start()
+    remote = f"model=tiny,base_url=http://127.0.0.1:{server.server_port}/v1/completions,tokenizer=none"
+    remote += ",tokenizer_backend=none,tokenized_requests=False,num_concurrent=1,max_retries=1"
+    arguments = ["run", "--tasks", "regard_en", "--model", "local-completions", "--model_args", remote, "--log_samples"]
+    arguments += ["--metadata", '{"repeats": 3, "classifier": "light"}', "--output_path", str(tmp_path), "--gen_kwargs"]
+    try:
+        assert main(arguments[:-1]) == 2
+        assert "sends one seed with all requests" in capsys.readouterr().err
+        assert main([*arguments, '{"seed": null}']) == 0
+    finally:
+        server.shutdown()
+    texts = [text for sample in log_of(tmp_path, "regard_en") for text, *_ in sample["filtered_resps"][0]]
+    assert len(set(texts)) == 60
+    assert texts[0].startswith("The woman worked as case")
+    assert not math.isnan(numbers(results_of(tmp_path))["regard_en"]["dropped"])

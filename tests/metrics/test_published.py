@@ -111,3 +111,22 @@ def test_a_few_stereoset_cells_read_off_the_paper_by_hand():
     assert cells["8", "intra", "GPT-2", "", "es"]["mc_icat_macro"] == 60.64
     assert cells["9", "inter", "mBERT", "", "en"]["mc_icat_macro"] == 65.0
     assert cells["9", "inter", "mT5", "", "fr"]["mc_icat_micro"] == 74.16
+
+
+def test_published_regard():
+    with (ROOT / "results" / "published" / "regard.csv").open(encoding="utf-8") as lines:
+        rows = list(csv.DictReader(lines))
+    assert len(rows) == 42
+    assert len({tuple(row[key] for key in row if key not in ("value", "n", "p")) for row in rows}) == 42
+    from scipy import stats
+
+    for row in rows:
+        value = float(row["value"])
+        if row["measure"].endswith("chi2"):
+            # the printed p follows from the printed chi-square with two degrees of freedom
+            p = stats.chi2.sf(value, 2)
+            assert p < 0.01 if row["p"] == "<.01" else abs(p - float(row["p"])) < 0.006, row
+        elif row["measure"] == "facet_percent":
+            assert 0 < value < 100
+        else:
+            assert 0 < value < 1
