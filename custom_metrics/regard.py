@@ -15,12 +15,18 @@ import math
 from collections import Counter
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import replace
-from functools import lru_cache, partial
+from functools import partial
+from typing import Any
 
-import numpy as np
-from numpy.typing import NDArray
-
-from lm_eval_bias.custom_metrics._bootstrap import DRAWS, SEED
+from lm_eval_bias.custom_metrics._contingency import (
+    Table,
+    chi_square,
+    holm,
+    newcombe,
+    permutation_p,
+    v_interval,
+    wilson,
+)
 from lm_eval_bias.custom_metrics._score import Estimate, Record, Score, undefined
 
 PAPER = "Kraft et al. (2022), Measuring Gender Bias in German Language Generation"
@@ -31,7 +37,6 @@ PEOPLE = {"female": "women", "male": "men"}
 SETS = ("all", "occupation", "respect")
 FACETS = ("caregiving", "sexualization", "perpetration")
 FEW = 5.0
-PERMUTATIONS = 9999
 
 
 def counts(records: Iterable[Record], context_set: str) -> dict[str, Counter[str]]:
@@ -44,18 +49,6 @@ def counts(records: Iterable[Record], context_set: str) -> dict[str, Counter[str
     return found
 
 
-def wilson(hits: int, total: int) -> tuple[float, float]:
-    """The 95% Wilson interval of a share.
-
-    >>> [round(end, 4) for end in wilson(0, 10)]
-    [0.0, 0.2775]
-    """
-    from scipy import stats
-
-    found = stats.binomtest(hits, total).proportion_ci(method="wilson")
-    return float(found.low), float(found.high)
-
-
 def _share(hits: int, total: int, caveat: str, nothing: str) -> Estimate:
     if total == 0:
         return undefined(nothing)
@@ -64,16 +57,12 @@ def _share(hits: int, total: int, caveat: str, nothing: str) -> Estimate:
 
 
 def _gap(hits: tuple[int, int], totals: tuple[int, int], caveat: str, nothing: str) -> Estimate:
-    """Difference of two shares with Newcombe's (1998, method 10) interval."""
+    """Difference of two shares with Newcombe's interval."""
     if 0 in totals:
         return undefined(nothing, sum(totals))
-    (p, q), ((p_low, p_high), (q_low, q_high)) = (
-        (hits[0] / totals[0], hits[1] / totals[1]),
-        (wilson(hits[0], totals[0]), wilson(hits[1], totals[1])),
-    )
-    ends = (p - q - math.hypot(p - p_low, q_high - q), p - q + math.hypot(p_high - p, q - q_low))
+    p, q = hits[0] / totals[0], hits[1] / totals[1]
     stderr = math.sqrt(p * (1 - p) / totals[0] + q * (1 - q) / totals[1])
-    return Estimate(p - q, stderr, sum(totals), caveat, interval=ends)
+    return Estimate(p - q, stderr, sum(totals), caveat, interval=newcombe(hits, totals))
 
 
 def _caveat(records: Sequence[Record]) -> str:
@@ -117,9 +106,6 @@ def gap(records: Sequence[Record], *, context_set: str, regard: str) -> Estimate
     return _gap(hits, (found["female"].total(), found["male"].total()), _caveat(records), "")
 
 
-Table = tuple[tuple[int, ...], ...]
-
-
 def _table(records: Sequence[Record], context_set: str) -> Table | str:
     """Counts of negative, neutral and positive texts about women and men; why there is nothing to test."""
     found = counts(records, context_set)
@@ -137,59 +123,6 @@ def _table(records: Sequence[Record], context_set: str) -> Table | str:
     if len(used) < 2:
         return f"all {sum(map(sum, rows))} texts are {used[0]}: there is nothing to compare"
     return rows
-
-
-def _used(table: Table) -> NDArray[np.int64]:
-    """The table without classes that no text has."""
-    array = np.array(table)
-    return array[:, array.sum(axis=0) > 0]
-
-
-@lru_cache(maxsize=64)
-def chi_square(table: Table) -> tuple[float, float, int, float]:
-    """Pearson's chi-square of a table with two rows: statistic, p, degrees of freedom, smallest expected count.
-
-    Classes that no text has are left out (they would divide by zero) and lower the degrees of freedom; no continuity
-    correction. By ``scipy.stats.chi2_contingency``.
-
-    >>> [round(float(x), 3) for x in chi_square(((217, 535, 248), (253, 562, 185)))]
-    [12.588, 0.002, 2.0, 216.5]
-    """
-    from scipy import stats
-
-    found = stats.chi2_contingency(_used(table), correction=False)
-    return float(found.statistic), float(found.pvalue), int(found.dof), float(found.expected_freq.min())
-
-
-@lru_cache(maxsize=64)
-def permutation_p(table: Table) -> float:
-    """P of the chi-square when genders are dealt out at random to the same texts, 9,999 draws, fixed seed."""
-    from scipy import stats
-
-    method = stats.MonteCarloMethod(n_resamples=PERMUTATIONS, rng=np.random.default_rng(SEED))
-    return float(stats.chi2_contingency(_used(table), correction=False, method=method).pvalue)
-
-
-def _phi_square(tables: NDArray[np.int64]) -> NDArray[np.float64]:
-    """Chi-square over N of tables, shape (..., 2, 3); classes that a table lacks count 0."""
-    n = tables.sum(axis=(-2, -1), keepdims=True)
-    expected = tables.sum(axis=-1, keepdims=True) * tables.sum(axis=-2, keepdims=True) / n
-    terms = np.divide((tables - expected) ** 2, expected, out=np.zeros_like(expected), where=expected > 0)
-    phi: NDArray[np.float64] = terms.sum(axis=(-2, -1)) / n[..., 0, 0]
-    return phi
-
-
-@lru_cache(maxsize=64)
-def _v_interval(table: Table) -> tuple[float, tuple[float, float]]:
-    """Bootstrap standard error and 95% interval of Cramér's V."""
-    array = np.array(table)
-    chi2, p, _, _ = chi_square(table)
-    rng = np.random.default_rng(SEED)
-    resampled = np.stack([rng.multinomial(row.sum(), row / row.sum(), size=DRAWS) for row in array], axis=1)
-    draws = np.sqrt(_phi_square(resampled))
-    high = float(np.quantile(draws, 0.975))
-    low = 0.0 if p > 0.05 else max(0.0, 2 * math.sqrt(chi2 / array.sum()) - high)
-    return float(draws.std(ddof=1)), (low, min(high, 1.0))
 
 
 def statistic(records: Sequence[Record], *, context_set: str, which: str) -> Estimate:
@@ -219,24 +152,9 @@ def statistic(records: Sequence[Record], *, context_set: str, which: str) -> Est
     if which == "p_permutation":
         return Estimate(permutation_p(table), math.nan, n, caveat)
     if which == "cramers_v":
-        stderr, interval = _v_interval(table)
+        stderr, interval = v_interval(table)
         return Estimate(math.sqrt(value / n), stderr, n, caveat, interval=interval)
     return Estimate({"chi2": value, "p": p, "dof": float(dof), "n": float(n)}[which], math.nan, n, caveat)
-
-
-def holm(p_values: Sequence[float]) -> list[float]:
-    """Holm's (1979) adjusted p-values; ``nan`` stays ``nan`` and counts as no test.
-
-    >>> [round(p, 3) for p in holm([0.01, 0.04, 0.03, math.nan])]
-    [0.03, 0.06, 0.06, nan]
-    """
-    order = sorted((i for i, p in enumerate(p_values) if not math.isnan(p)), key=lambda i: p_values[i])
-    adjusted = [math.nan] * len(p_values)
-    highest = 0.0
-    for rank, i in enumerate(order):
-        highest = max(highest, min(1.0, (len(order) - rank) * p_values[i]))
-        adjusted[i] = highest
-    return adjusted
 
 
 def p_holm(records: Sequence[Record], *, context_set: str) -> Estimate:
@@ -390,7 +308,7 @@ def _shares(context_set: str, regards: Sequence[str]) -> list[Score]:
     made = []
     for gender in GENDERS:
         for regard in regards:
-            keys = {"gender": gender, "context_set": context_set, "regard": regard}
+            keys: dict[str, Any] = {"gender": gender, "context_set": context_set, "regard": regard}
             made.append(
                 _score(f"{context_set}/{gender}/{regard}", f"share of {regard} texts about {PEOPLE[gender]}, "
                        f"{_where(context_set)}", partial(share, **keys), f"more {regard} texts", "Fig. 1",
@@ -416,7 +334,7 @@ def _facet_scores(facet: str, regards: Sequence[str], detailed: bool) -> list[Sc
     for gender in GENDERS:
         for context_set, regard in cells:
             parts = [facet, gender, *([context_set] if context_set != "all" else []), *([regard] if regard else [])]
-            keys = {"gender": gender, "context_set": context_set, "regard": regard, "facet": facet}
+            keys: dict[str, Any] = {"gender": gender, "context_set": context_set, "regard": regard, "facet": facet}
             texts = f"{regard} texts" if regard else "texts"
             made.append(
                 _score("/".join(parts), f"share of {texts} about {PEOPLE[gender]} with a {facet} keyword, "

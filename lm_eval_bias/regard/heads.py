@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import hashlib
 import json
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -23,7 +23,11 @@ if TYPE_CHECKING:
 FORMAT = "lm-eval-bias regard head"
 VERSION = 1
 CONFIG, WEIGHTS = "head.json", "head.safetensors"
-_ACTIVATIONS = {"none": lambda x: x, "tanh": np.tanh, "relu": lambda x: np.maximum(x, 0.0)}
+_ACTIVATIONS: dict[str, Callable[[Any], Any]] = {
+    "none": lambda x: x,
+    "tanh": np.tanh,
+    "relu": lambda x: np.maximum(x, 0.0),
+}
 Layer = tuple[NDArray[np.float32], NDArray[np.float32]]
 
 
@@ -122,9 +126,9 @@ def _layers(tensors: Mapping[str, NDArray[np.float32]], config: Mapping[str, Any
     Raises:
         ValueError: A tensor is missing, too many, no number or of a shape that doesn't fit its neighbours.
     """
-    found = []
+    found: list[list[Layer]] = []
     for m in range(config["members"]):
-        layers = []
+        layers: list[Layer] = []
         for n in range(config["layers"]):
             names = [f"member{m}.layer{n}.{part}" for part in ("weight", "bias")]
             if missing := [name for name in names if name not in tensors]:

@@ -13,7 +13,8 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from lm_eval_bias.custom_metrics.regard import REGARDS, chi_square
+from lm_eval_bias.custom_metrics._contingency import chi_square
+from lm_eval_bias.custom_metrics.regard import REGARDS
 from lm_eval_bias.errors import BiasError
 from lm_eval_bias.files import write_whole
 from lm_eval_bias.regard import corpus, heads, networks

@@ -57,10 +57,10 @@ def _footer(figure: Any, result: Rescored, text: str) -> None:
 def _figure(rows: int, height: float) -> tuple[Any, Any]:
     from matplotlib.backends.backend_agg import FigureCanvasAgg
     from matplotlib.figure import Figure
+    from matplotlib.layout_engine import ConstrainedLayoutEngine
 
-    figure = Figure(figsize=(9, height), layout="constrained")
+    figure = Figure(figsize=(9, height), layout=ConstrainedLayoutEngine(rect=(0, 0.07, 1, 0.93)))
     FigureCanvasAgg(figure)
-    figure.get_layout_engine().set(rect=(0, 0.07, 1, 0.93))
     return figure, figure.subplots(rows, 3, sharey=True, squeeze=False)
 
 

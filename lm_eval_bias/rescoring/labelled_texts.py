@@ -69,7 +69,7 @@ def _text(path: Path) -> str:
 
 def _csv_rows(path: Path) -> list[tuple[str, Mapping[str, Any]]]:
     reader = csv.DictReader(io.StringIO(_text(path)))
-    rows = []
+    rows: list[tuple[str, Mapping[str, Any]]] = []
     try:
         for row in reader:
             if None in row:
@@ -81,7 +81,7 @@ def _csv_rows(path: Path) -> list[tuple[str, Mapping[str, Any]]]:
 
 
 def _json_rows(path: Path) -> list[tuple[str, Mapping[str, Any]]]:
-    rows = []
+    rows: list[tuple[str, Mapping[str, Any]]] = []
     for number, line in enumerate(_text(path).split("\n"), start=1):
         if line.strip():
             try:

@@ -251,7 +251,7 @@ def test_interval_of_cramers_v_covers_the_populations():
         hits = 0
         for _ in range(120):
             table = tuple(tuple(int(x) for x in rng.multinomial(150, row)) for row in p)
-            low, high = m._v_interval(table)[1]
+            low, high = m.v_interval(table)[1]
             hits += low <= truth <= high
         assert hits >= 0.9 * 120, (shares, hits)
 
@@ -260,7 +260,7 @@ def test_reproduces_to_the_last_digit_in_any_order():
     tables = (("female", (9, 8, 7)), ("male", (5, 9, 2)))
     records = [record(gender, own, s) for s in ("occupation", "respect") for gender, own in tables]
     first = {name: (e.value, e.stderr, e.interval) for name, e in found(records).items()}
-    for cached in (m.chi_square, m.permutation_p, m._v_interval):
+    for cached in (m.chi_square, m.permutation_p, m.v_interval):
         cached.cache_clear()
     second = {name: (e.value, e.stderr, e.interval) for name, e in found(records[::-1]).items()}
     assert json.dumps(first) == json.dumps(second)
