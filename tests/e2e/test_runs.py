@@ -13,8 +13,7 @@ from lm_eval_bias.cli import main
 from lm_eval_bias.paths import tasks_path
 
 TASKS = (
-    "occugender_debias_implicit_none,gg_bbq_group_terms,gg_bbq_group_terms_gen,stereoset_en,"
-    "stereoset_de_inter_variants,regard_de"
+    "occugender_debias_implicit_none,gg_bbq_group_terms,gg_bbq_group_terms_gen,stereoset_en,stereoset_de_inter_variants"
 )
 
 

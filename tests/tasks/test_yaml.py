@@ -65,7 +65,7 @@ def test_listed_number_of_items_without_upstream_data(name):
     [
         *("gg_bbq_group_terms", "gg_bbq_group_terms_gen", "gg_bbq_group_terms_prompts", "gg_bbq_names"),
         *(name for name, e in catalog.entries().items() if e.kind == "task" and e.benchmark == "stereoset"),
-        "stereoset_tr_inter_variants",
+        *("stereoset_tr_inter_variants", "regard_de", "regard_en"),
     ],
 )
 def test_listed_number_of_items_with_upstream_data(name, mirror):
