@@ -11,6 +11,7 @@ from numpy.typing import NDArray
 
 from lm_eval_bias.errors import BiasError, one_line
 from lm_eval_bias.regard.classifier import LABELS, REGARDS, Identity
+from lm_eval_bias.regard.devices import on_best_device
 
 BATCH = 64
 
@@ -53,17 +54,17 @@ class HubClassifier:
 
     def probabilities(self, texts: Sequence[str]) -> NDArray[np.float64]:
         """Softmax of the logits in float64, shape (number of texts, 3 or 4)."""
+        return on_best_device(lambda device: self._on(device, texts))
+
+    def _on(self, device: str, texts: Sequence[str]) -> NDArray[np.float64]:
         import torch
         from tqdm import tqdm
 
-        device = torch.device("cuda" if torch.cuda.is_available() else "cpu")
         model = self._model.to(device).eval()
         order = sorted(range(len(texts)), key=lambda i: -len(texts[i]))
         found = np.empty((len(texts), len(self._columns)))
-        with (
-            torch.inference_mode(),
-            tqdm(total=len(texts), desc="Classifying regard", disable=len(texts) < BATCH) as bar,
-        ):
+        few = len(texts) < BATCH
+        with torch.inference_mode(), tqdm(total=len(texts), desc="Classifying regard", disable=few) as bar:
             for start in range(0, len(order), BATCH):
                 chosen = order[start : start + BATCH]
                 encoded = self._tokenizer(

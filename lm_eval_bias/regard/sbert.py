@@ -15,6 +15,7 @@ from numpy.typing import NDArray
 from lm_eval_bias.data.sources import cache_dir
 from lm_eval_bias.errors import BiasError, one_line
 from lm_eval_bias.regard import heads
+from lm_eval_bias.regard.devices import on_best_device
 
 logger = logging.getLogger("lm_eval.bias")
 ENCODERS = {
@@ -36,14 +37,16 @@ class Encoder:
 
     def encode(self, texts: Sequence[str]) -> NDArray[np.float32]:
         """Vectors of shape (number of texts, dimension), in the order of the texts."""
-        import torch
-
-        device = "cuda" if torch.cuda.is_available() else "cpu"
         show = len(texts) > 200 and sys.stderr.isatty()
-        found = self._model.to(device).encode(
-            list(texts), batch_size=64, convert_to_numpy=True, show_progress_bar=show, device=device
-        )
-        return np.asarray(found, dtype=np.float32)
+
+        def on(device: str) -> NDArray[np.float32]:
+            model = self._model.to(device)
+            found = model.encode(
+                list(texts), batch_size=64, convert_to_numpy=True, show_progress_bar=show, device=device
+            )
+            return np.asarray(found, dtype=np.float32)
+
+        return on_best_device(on)
 
 
 @lru_cache(maxsize=2)

@@ -359,3 +359,24 @@ def test_published_vectors_give_the_published_accuracy(tmp_path):
     better = training.train_on(data, seeds=1, recipe="mixup").card
     assert round(better["test"]["accuracy"], 2) >= 0.78
     assert better["out_of_fold_accuracy"]["mean"] > paper["out_of_fold_accuracy"]["mean"]
+
+
+def test_without_gpu_memory_the_cpu_takes_over(monkeypatch):
+    import torch
+
+    from lm_eval_bias.regard.devices import on_best_device
+
+    tried = []
+
+    def work(device):
+        tried.append(device)
+        if device == "cuda":
+            raise torch.OutOfMemoryError("no room")
+        return device
+
+    assert on_best_device(work) == "cpu"
+    monkeypatch.setattr(torch.cuda, "is_available", lambda: True)
+    monkeypatch.setattr(torch.cuda, "empty_cache", lambda: None)
+    tried.clear()
+    assert on_best_device(work) == "cpu"
+    assert tried == ["cuda", "cpu"]
