@@ -162,9 +162,21 @@ def _check_requests(config: EvaluatorConfig) -> None:
             raise no_loglikelihoods(config.model)
 
 
+def _not_above(value: Any, bound: float) -> bool:
+    return isinstance(value, (int, float)) and not isinstance(value, bool) and value <= bound
+
+
 def _check_sampling(config: EvaluatorConfig, kind: Any, named: list[catalog.Entry]) -> None:
     """Refuse an API that would get one seed for all samples of a prompt, and answer each time alike."""
     sampled = [entry.name for entry in named if entry.benchmark == "regard"]
+    given = config.gen_kwargs or {}
+    for key, wrong, needed in (
+        ("do_sample", given.get("do_sample") in (False, "false", "False"), "true"),
+        ("temperature", _not_above(given.get("temperature", 1), 0), "above 0"),
+        ("max_gen_toks", _not_above(given.get("max_gen_toks", 1), 0), "1 or more"),
+    ):
+        if sampled and wrong:
+            raise BiasError(f"--gen_kwargs {key}={given[key]}: {sampled[0]} compares samples: must be {needed}")
     if sampled and hasattr(kind, "_create_payload") and "seed" not in (config.gen_kwargs or {}):
         raise BiasError(
             f"{sampled[0]} samples every prompt many times, but --model {config.model} sends one seed with all "

@@ -199,7 +199,7 @@ def _plot(args: argparse.Namespace) -> int:
     from lm_eval_bias.rescoring import report
 
     for path in regard_figures.write(
-        report.rescore(args.paths, language=args.language, classifier=args.classifier), args.output
+        report.rescore(args.paths, language=args.language, classifier=args.classifier, only="regard"), args.output
     ):
         print(path)
     return 0

@@ -190,6 +190,8 @@ def _regard_test(found: Cells, name: str) -> str:
         return f"{where}: no test (see the warning)."
     permuted = found[f"{name}/p_permutation"][0]
     exact = "" if math.isnan(permuted) else f", by permutation {_p(permuted)}"
+    tests = sum(not math.isnan(found[f"{other}/p"][0]) for other in regard.SETS)
+    corrected = "" if tests == 1 else f", corrected for {tests} tests (Holm) {_p(found[f'{name}/p_holm'][0])}"
     v, adjusted = found[f"{name}/cramers_v"][0], found[f"{name}/p_holm"][0]
     ends = found.intervals.get(f"{name}/cramers_v")
     strength = f"Cramér's V {v:.2f}" + (f" [{ends[0]:.2f}, {ends[1]:.2f}]" if ends else "")
@@ -199,9 +201,10 @@ def _regard_test(found: Cells, name: str) -> str:
             f"{label} {100 * found[f'{name}/{label}_gap'][0]:+.1f} points" for label in ("negative", "positive")
         ]  # women minus men
         verdict = f"women and men are regarded differently (women minus men: {', '.join(gaps)})"
+    dof = found[f"{name}/dof"][0]
     return (
-        f"{where}: chi-square {chi2:.2f} ({found[f'{name}/dof'][0]:.0f} degrees of freedom), {_p(p)}{exact}, corrected "
-        f"for three tests (Holm) {_p(adjusted)}, N = {n:,.0f}, {strength}: {verdict}."
+        f"{where}: chi-square {chi2:.2f} ({dof:.0f} degrees of freedom), {_p(p)}{exact}{corrected}, N = {n:,.0f}, "
+        f"{strength}: {verdict}."
     )
 
 

@@ -36,7 +36,8 @@ def read(path: Path, column: str = "text") -> list[dict[str, Any]]:
     except OSError as error:
         raise BiasError(f"{path} cannot be read: {error.strerror}") from error
     if path.suffix.lower() == ".txt":
-        rows: list[dict[str, Any]] = [{"text": line.strip()} for line in content.splitlines() if line.strip()]
+        lines = content.replace("\r\n", "\n").split("\n")
+        rows: list[dict[str, Any]] = [{"text": line.strip()} for line in lines if line.strip()]
     else:
         plain = _csv(path, content) if path.suffix.lower() == ".csv" else _jsonl(path, content)
         rows = [_with_text(row, column, f"{path} row {number}") for number, row in enumerate(plain, start=1)]
@@ -47,12 +48,20 @@ def read(path: Path, column: str = "text") -> list[dict[str, Any]]:
 
 def _csv(path: Path, content: str) -> list[dict[str, Any]]:
     try:
-        rows = list(csv.DictReader(io.StringIO(content)))
+        reader = csv.DictReader(io.StringIO(content))
+        rows = list(reader)
     except csv.Error as error:
         raise BiasError(f"{path}: no CSV ({error})") from error
+    names = [str(name).strip().lower() for name in reader.fieldnames or []]
+    if len(set(names)) < len(names):
+        raise BiasError(f"{path}: two columns have the same name")
     if any(None in row for row in rows):
         raise BiasError(f"{path}: a row has more fields than the header")
     return [dict(row) for row in rows]
+
+
+def _no_number(text: str) -> float:
+    raise ValueError(f"{text} is no JSON number")
 
 
 def _jsonl(path: Path, content: str) -> list[dict[str, Any]]:
@@ -61,7 +70,7 @@ def _jsonl(path: Path, content: str) -> list[dict[str, Any]]:
         if not line.strip():
             continue
         try:
-            row = json.loads(line)
+            row = json.loads(line, parse_constant=_no_number)
         except (ValueError, RecursionError) as error:
             raise BiasError(f"{path} line {number}: no JSON ({error})") from error
         if not isinstance(row, dict):
@@ -77,7 +86,17 @@ def _with_text(row: dict[str, Any], column: str, where: str) -> dict[str, Any]:
     text = row[key]
     if not isinstance(text, str) or not text.strip():
         raise BiasError(f"{where}: no text in {key!r}")
-    return {"text": text.strip(), **{name: value for name, value in row.items() if name != key}}
+    try:
+        text.encode()
+    except UnicodeEncodeError as error:
+        raise BiasError(f"{where}: {key!r} is no valid text ({error.reason})") from error
+    kept = {f"{name}_before" if _taken(name) else name: value for name, value in row.items() if name != key}
+    return {"text": text.strip(), **kept}
+
+
+def _taken(name: str) -> bool:
+    """Whether a column would be overwritten by what the classifier adds."""
+    return str(name).lower() in ("text", "regard", "label", "classifier", "warning") or str(name).startswith("p_")
 
 
 def label(
@@ -93,6 +112,8 @@ def label(
     Raises:
         BiasError: No language, or no such classifier.
     """
+    if named is not None and named.startswith(("hub:", "head:")):
+        language = language or texts.LANGUAGES[0]  # such a classifier has its own
     language = language or texts.language_of([row["text"] for row in rows])
     if language is None:
         raise BiasError("the texts begin with no known subject: name their language with --language (de or en)")
@@ -101,7 +122,10 @@ def label(
     done = []
     for row, (name, probabilities) in zip(rows, classifier.label(found, [row["text"] for row in rows]), strict=True):
         shares = {f"p_{key}": p for key, p in zip(labels, probabilities, strict=True)}
-        done.append({**row, "regard": classifier.LABELS.index(name), "label": name, **shares})
+        by = {"classifier": found.identity.name}
+        if found.identity.warning:
+            by["warning"] = found.identity.warning
+        done.append({**row, "regard": classifier.LABELS.index(name), "label": name, **shares, **by})
     return done, found.identity
 
 

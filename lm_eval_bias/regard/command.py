@@ -27,6 +27,8 @@ def train(
 
     if seeds < 1:
         raise BiasError(f"--seeds {seeds}: must be 1 or more")
+    if output and Path(output).expanduser().exists() and not Path(output).expanduser().is_dir():
+        raise BiasError(f"--output {output}: is a file; a folder is needed")
     if light:
         from lm_eval_bias.regard import light as light_classifier
 

@@ -115,7 +115,8 @@ def _problem(config: Any) -> str:
     members, layers, between = (config.get(key) for key in ("members", "layers", "activations"))
     if not (isinstance(members, int) and members > 0 and isinstance(layers, int) and layers > 0):
         return "says no number of members and layers"
-    if not isinstance(between, list) or len(between) != layers - 1 or not set(between) <= set(_ACTIVATIONS):
+    names = set(map(str, between)) if isinstance(between, list) else {"?"}
+    if not names <= set(_ACTIVATIONS) or len(between) != layers - 1:
         return f"needs {layers - 1} activations out of {', '.join(_ACTIVATIONS)}"
     return ""
 
@@ -183,6 +184,14 @@ def read(folder: Path) -> Head:
     return Head(members, list(config["activations"]), bool(config.get("unit")), {**info, "sha256": config["sha256"]})
 
 
+_PROBE = ("Die Person galt als freundlich.", "The person was known for stealing.")
+
+
+def probe(encode: Callable[[Sequence[str]], NDArray[np.float32]]) -> list[list[float]]:
+    """The beginnings of two sentences' vectors, by which an encoder can be told from another of the same name."""
+    return [[round(float(x), 4) for x in row[:16]] for row in encode(list(_PROBE))]
+
+
 class HeadClassifier:
     """A head on its encoder's sentence vectors."""
 
@@ -196,6 +205,12 @@ class HeadClassifier:
             raise BiasError(
                 f"classifier {name}: its head takes vectors of length {head.dimension}, encoder {encoder.name} gives "
                 f"{encoder.dimension}"
+            )
+        told = head.info.get("probe")
+        if told is not None and not np.allclose(told, probe(encoder.encode), atol=0.02, rtol=0.02):
+            raise BiasError(
+                f"classifier {name}: its head was trained on the vectors of another encoder than the one that now lies "
+                f"at {encoder.name}: train it again"
             )
         self._head, self._encoder = head, encoder
         digest = str(head.info.get("sha256", ""))[:12]

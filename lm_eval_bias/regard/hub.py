@@ -45,6 +45,13 @@ class HubClassifier:
         """Wrap a loaded model and its tokenizer; ``name`` is what it was loaded as."""
         self._model, self._tokenizer = model, tokenizer
         self._columns = columns(model.config.id2label, name)
+        # two positions less than the table has: some families count from the padding's number
+        positions = getattr(model.config, "max_position_embeddings", None) or 514
+        self._longest = min(int(min(tokenizer.model_max_length, 10**6)), positions - 2)
+        if tokenizer.pad_token is None:
+            tokenizer.pad_token = tokenizer.eos_token
+        if model.config.pad_token_id is None:
+            model.config.pad_token_id = tokenizer.pad_token_id
         revision = getattr(model.config, "_commit_hash", None)
         self.identity = Identity(
             f"hub:{name}",
@@ -68,7 +75,11 @@ class HubClassifier:
             for start in range(0, len(order), BATCH):
                 chosen = order[start : start + BATCH]
                 encoded = self._tokenizer(
-                    [texts[i] for i in chosen], padding=True, truncation=True, return_tensors="pt"
+                    [texts[i] for i in chosen],
+                    padding=True,
+                    truncation=True,
+                    max_length=self._longest,
+                    return_tensors="pt",
                 ).to(device)
                 logits = model(**encoded).logits.double()
                 found[chosen] = torch.softmax(logits, dim=-1)[:, self._columns].cpu().numpy()
@@ -83,10 +94,20 @@ def load(name: str) -> HubClassifier:
         BiasError: It cannot be had, or has other classes.
     """
     import transformers
+    from safetensors import SafetensorError
 
     try:
         tokenizer = transformers.AutoTokenizer.from_pretrained(name)
-        model = transformers.AutoModelForSequenceClassification.from_pretrained(name, use_safetensors=True)
-    except (OSError, ValueError, KeyError, ImportError, RuntimeError) as error:
+        model, loaded = transformers.AutoModelForSequenceClassification.from_pretrained(
+            name, use_safetensors=True, output_loading_info=True
+        )
+        if loaded["missing_keys"]:
+            lacking = sorted(map(str, loaded["missing_keys"]))[0]
+            raise BiasError(f"classifier hub:{name}: its weights lack {lacking}: no trained classifier")
+        made = HubClassifier(name, model, tokenizer)
+        made.probabilities(["Test."])  # what can't label shows now, not after the texts were generated
+    except BiasError:
+        raise
+    except (OSError, ValueError, KeyError, ImportError, RuntimeError, IndexError, SafetensorError) as error:
         raise BiasError(f"classifier hub:{name} cannot be loaded: {one_line(error)[:300]}") from error
-    return HubClassifier(name, model, tokenizer)
+    return made

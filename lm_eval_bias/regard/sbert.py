@@ -56,11 +56,12 @@ def encoder(name: str) -> Encoder:
     Raises:
         BiasError: It cannot be had.
     """
+    from safetensors import SafetensorError
     from sentence_transformers import SentenceTransformer
 
     try:
         return Encoder(name, SentenceTransformer(name, device="cpu"))
-    except (OSError, ValueError, KeyError, ImportError, RuntimeError, TypeError) as error:
+    except (OSError, ValueError, KeyError, ImportError, RuntimeError, TypeError, SafetensorError) as error:
         raise BiasError(f"sentence encoder {name} cannot be loaded: {one_line(error)[:300]}") from error
 
 
@@ -89,4 +90,6 @@ def load(name: str, language: str) -> heads.HeadClassifier:
         logger.info("training the regard head on %s, once (kept in %s)", found.name, folder)
     trained = training.train(rows, found.encode, seeds=1, encoder=found.name)
     training.save(folder, trained)
+    if trained.passed is not True:
+        logger.warning("regard head on %s: %s", found.name, trained.head.info["warning"])
     return heads.HeadClassifier(label, heads.read(folder), found)

@@ -68,15 +68,20 @@ def language_of(texts: Sequence[str]) -> str | None:
 
 
 def keeps_spaces(continuations: Sequence[str]) -> bool:
-    """Whether a backend's continuations come with the space before their first word (some tokenizers lose it)."""
-    return any(text[:1].isspace() for text in continuations)
+    """Whether a backend's continuations come with the space before their first word (some tokenizers lose it).
+
+    The majority decides of those that begin with a space or a letter; line breaks and punctuation tell nothing.
+    """
+    begun = [text[0] == " " for text in continuations if text[:1] == " " or text[:1].isalnum()]
+    return 2 * sum(begun) >= len(begun)
 
 
 def _joined(prompt: str, continuation: str, spaced: bool) -> str:
     told = continuation.lstrip(_OPENING + "\n\t")
     if told.lower().startswith(prompt.lower()):  # a chat model that says the whole sentence
         return told
-    glue = " " if continuation[:1].isalnum() and not spaced else ""
+    begins_word = continuation[:1].isalnum() or continuation[:1] in tuple("\"'„“‚«(")
+    glue = " " if begins_word and not spaced else ""
     return prompt + glue + continuation
 
 
@@ -111,7 +116,9 @@ def first_sentence(prompt: str, continuation: str, language: str, spaced: bool =
     sentence = ""
     for part in segment(language, text):
         sentence += part
-        if len(sentence.rstrip()) > len(prompt):
+        said = sentence[len(prompt) :].rstrip()
+        ordinal = language == "de" and re.fullmatch(r"[\W\d_]*\d\.", said)  # "als 2. Vorsitzende" is one sentence
+        if said and not ordinal:
             break
     sentence = sentence.strip()
     return sentence, "" if re.search(r"[^\W\d_]", sentence[len(prompt) :]) else NO_WORD

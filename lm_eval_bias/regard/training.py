@@ -18,6 +18,7 @@ from lm_eval_bias.custom_metrics.regard import REGARDS
 from lm_eval_bias.errors import BiasError
 from lm_eval_bias.files import write_whole
 from lm_eval_bias.regard import corpus, heads, networks
+from lm_eval_bias.regard.card import bias_sentence
 
 Vectors = NDArray[np.float32]
 Encode = Callable[[Sequence[str]], Vectors]
@@ -71,6 +72,22 @@ def from_corpus(rows: corpus.Corpus, encode: Encode) -> Data:
                 (vectors[n + 2 * len(free) :], corpus.labels(rows.second)) if rows.second else None)  # fmt: skip
 
 
+def _vectors(path: Path, arrays: dict[str, NDArray[Any]], name: str, length: int) -> Vectors:
+    """An array as vectors of that length (0: any).
+
+    Raises:
+        BiasError: It holds none.
+    """
+    array = arrays[name]
+    fits = array.ndim == 2 and array.dtype.kind in "fiu" and array.size and (not length or array.shape[1] == length)
+    if not fits or not np.isfinite(array).all():
+        raise BiasError(
+            f"{path}: {name} (shape {array.shape}, {array.dtype}) must be rows of {length or 'equally many'} finite "
+            "numbers"
+        )
+    return array.astype(np.float32)
+
+
 def from_file(path: Path) -> Data:
     """Precomputed vectors: an ``.npz`` with ``dev_X``, ``dev_Y``, ``test_X`` and ``test_Y``.
 
@@ -91,22 +108,24 @@ def from_file(path: Path) -> Data:
     needed = ("dev_X", "dev_Y", "test_X", "test_Y")
     if missing := [name for name in needed if name not in found]:
         raise BiasError(f"{path}: no array {missing[0]}; needed are {', '.join(needed)}")
-    dev_x, test_x = (found[name].astype(np.float32) for name in ("dev_X", "test_X"))
-    dev_y, test_y = (found[name] for name in ("dev_Y", "test_Y"))
+    dev_x, test_x = _vectors(path, found, "dev_X", 0), _vectors(path, found, "test_X", found["dev_X"].shape[-1])
+    dev_y, test_y = found["dev_Y"], found["test_Y"]
     for x, y, part in ((dev_x, dev_y, "dev"), (test_x, test_y, "test")):
-        if x.ndim != 2 or y.shape != x.shape[:1] or not len(x) or x.shape[1] != dev_x.shape[1]:
-            raise BiasError(f"{path}: {part}_X has shape {x.shape}, {part}_Y {y.shape}")
-        if not np.isfinite(x).all() or not np.isin(y, range(len(REGARDS))).all():
-            raise BiasError(f"{path}: {part}_X holds no numbers, or {part}_Y other labels than 0, 1 and 2")
+        if y.shape != x.shape[:1] or y.dtype.kind not in "iu" or not np.isin(y, range(len(REGARDS))).all():
+            raise BiasError(f"{path}: {part}_Y (shape {y.shape}) must hold 0, 1 or 2 for each row of {part}_X")
     known = {row.tobytes() for row in dev_x}
     fresh = np.array([row.tobytes() not in known for row in test_x])
     pairs = None
     if "woman_X" in found and "man_X" in found:
-        women, men = (found[name].astype(np.float32) for name in ("woman_X", "man_X"))
-        places = found.get("pair_dev", np.full(len(women), -1)).astype(np.int64)
-        if women.shape != men.shape or women.shape[1:] != dev_x.shape[1:] or places.shape != women.shape[:1]:
-            raise BiasError(f"{path}: woman_X has shape {women.shape}, man_X {men.shape}, pair_dev {places.shape}")
-        pairs = women, men, places
+        women, men = (_vectors(path, found, name, dev_x.shape[1]) for name in ("woman_X", "man_X"))
+        places = found.get("pair_dev", np.full(len(women), -1))
+        fits = women.shape == men.shape and places.shape == women.shape[:1] and places.dtype.kind in "iu"
+        if not fits or places.min() < -1 or places.max() >= len(dev_x):
+            raise BiasError(
+                f"{path}: woman_X {women.shape} and man_X {men.shape} must have one shape, and pair_dev each one's row "
+                "in dev_X or -1"
+            )
+        pairs = women, men, places.astype(np.int64)
     return Data(dev_x, dev_y.astype(np.int64), test_x[fresh], test_y[fresh].astype(np.int64), pairs, path.name,
                 hashlib.sha256(raw).hexdigest(), int((~fresh).sum()))  # fmt: skip
 
@@ -250,6 +269,8 @@ def train_on(data: Data, seeds: int = 5, encoder: str = "", recipe: str = "paper
     if data.second is not None:
         card["second_test"] = report(head.probabilities(data.second[0]), data.second[1])
     info = {"encoder": encoder, "data": data.name, "data_sha256": data.sha256, "recipe": chosen.name}
+    if card["bias_check"]["passed"] is not True:
+        info["warning"] = bias_sentence(card["bias_check"]).rstrip(".")
     return Trained(heads.Head(head.members, head.activations, head.unit, info), card)
 
 
@@ -271,8 +292,10 @@ def _check(head: heads.Head, folds: Sequence[heads.Head], data: Data, fold_of: N
 
 
 def train(rows: corpus.Corpus, encode: Encode, seeds: int = 5, encoder: str = "", recipe: str = "paper") -> Trained:
-    """:func:`train_on` a corpus's vectors."""
-    return train_on(from_corpus(rows, encode), seeds, encoder, recipe)
+    """:func:`train_on` a corpus's vectors; the head remembers some by which its encoder can be told again."""
+    trained = train_on(from_corpus(rows, encode), seeds, encoder, recipe)
+    trained.head.info["probe"] = heads.probe(encode)
+    return trained
 
 
 def save(folder: Path, trained: Trained) -> None:
@@ -283,9 +306,9 @@ def save(folder: Path, trained: Trained) -> None:
     """
     from lm_eval_bias.regard import card
 
+    text = json.dumps(trained.card, indent=2, ensure_ascii=False, allow_nan=False) + "\n"
     heads.save(folder, trained.head)
     try:
-        text = json.dumps(trained.card, indent=2, ensure_ascii=False, allow_nan=False) + "\n"
         write_whole(folder / "card.json", text.encode())
         write_whole(folder / "README.md", card.markdown(trained.card).encode())
     except OSError as error:

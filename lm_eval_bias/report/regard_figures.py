@@ -21,7 +21,7 @@ STYLE = {
     "positive": {"facecolor": "#6aaed6", "hatch": "//", "label_colour": "black"},
     "other": {"facecolor": "#ffffff", "hatch": "xx", "label_colour": "black"},
 }
-PEOPLE_STYLE = {"female": {"color": "#4b2e83", "hatch": ""}, "male": {"color": "#f0b429", "hatch": "//"}}
+PEOPLE_STYLE = {"female": {"facecolor": "#4b2e83", "hatch": ""}, "male": {"facecolor": "#f0b429", "hatch": "//"}}
 SMALL = 0.05
 DPI = 200
 
@@ -66,6 +66,8 @@ def _figure(rows: int, height: float) -> tuple[Any, Any]:
 
 def regard_bars(result: Rescored) -> Any:
     """Stacked bars: regard of texts about women and men, per context set, each segment with its percentage."""
+    from matplotlib.patches import Patch
+
     values = _values(result)
     figure, axes = _figure(1, 4.2)
     regards = [name for name in (*REGARDS, OTHER) if f"all/female/{name}" in values]
@@ -79,8 +81,7 @@ def regard_bars(result: Rescored) -> Any:
                     break
                 style = STYLE[regard]
                 axis.bar(place, 100 * share, bottom=bottom, width=0.7, facecolor=style["facecolor"],
-                         hatch=style["hatch"], edgecolor="black", linewidth=0.8,
-                         label=regard if gender == "female" else None)  # fmt: skip
+                         hatch=style["hatch"], edgecolor="black", linewidth=0.8)  # fmt: skip
                 if share >= SMALL:
                     box = {"facecolor": style["facecolor"], "edgecolor": "none", "pad": 1.0}
                     axis.text(place, bottom + 50 * share, f"{100 * share:.0f}", ha="center", va="center",
@@ -95,16 +96,18 @@ def regard_bars(result: Rescored) -> Any:
         axis.set_title(f"{_where(name)}\n{_test(values, name)}", fontsize=9)
         axis.spines[["top", "right"]].set_visible(False)
     axes[0][0].set_ylabel("percent of texts")
-    handles, labels = axes[0][0].get_legend_handles_labels()
-    if handles:
-        figure.legend(handles[::-1], labels[::-1], loc="outside right upper", frameon=False, title="regard")
-    said = "Raw keyword matches (Kraft et al. 2022, Tab. 4) with 95% Wilson intervals."
-    _footer(figure, result, f"{result.part.task}. {said}")
+    handles = [
+        Patch(facecolor=STYLE[name]["facecolor"], hatch=STYLE[name]["hatch"], edgecolor="black") for name in regards
+    ]
+    figure.legend(handles[::-1], regards[::-1], loc="outside right upper", frameon=False, title="regard")
+    _footer(figure, result, f"{result.part.task}. Regard alone misleads: read it with the sexism keywords.")
     return figure
 
 
 def facet_bars(result: Rescored) -> Any:
     """Bars with 95% intervals: share of texts with a facet's keywords, per context set and per regard."""
+    from matplotlib.patches import Patch
+
     values = _values(result)
     figure, axes = _figure(2, 6.4)
     top = 0.0
@@ -120,8 +123,8 @@ def facet_bars(result: Rescored) -> Any:
                         continue
                     low, high = (100 * end for end in found.interval)
                     share = 100 * found.value
-                    axis.bar(place + shift, share, width=0.38, edgecolor="black", linewidth=0.6,
-                             label=PEOPLE[gender] if place == 0 else None, **PEOPLE_STYLE[gender])  # fmt: skip
+                    style = PEOPLE_STYLE[gender]
+                    axis.bar(place + shift, share, width=0.38, edgecolor="black", linewidth=0.6, **style)
                     around = [[max(share - low, 0)], [max(high - share, 0)]]
                     axis.errorbar(place + shift, share, yerr=around, color="black", capsize=2, linewidth=0.9)
                     top = max(top, high)
@@ -130,14 +133,11 @@ def facet_bars(result: Rescored) -> Any:
             axis.spines[["top", "right"]].set_visible(False)
         row[0].set_ylabel("percent of texts\nwith a keyword")
     axes[0][0].set_ylim(0, max(5.0, 1.08 * top))
-    handles, labels = next((found for axis in axes.flat if (found := axis.get_legend_handles_labels())[0]), ([], []))
-    if handles:
-        figure.legend(handles, labels, loc="outside right upper", frameon=False, title="texts about")
-    _footer(
-        figure,
-        result,
-        f"{result.part.task}. Raw keyword matches (Kraft et al. 2022, Tab. 4) with 95% Wilson intervals.",
-    )
+    handles = [Patch(edgecolor="black", linewidth=0.6, **style) for style in PEOPLE_STYLE.values()]
+    names = [PEOPLE[gender] for gender in PEOPLE_STYLE]
+    figure.legend(handles, names, loc="outside right upper", frameon=False, title="texts about")
+    said = "Raw keyword matches (Kraft et al. 2022, Tab. 4) with 95% Wilson intervals."
+    _footer(figure, result, f"{result.part.task}. {said}")
     return figure
 
 

@@ -25,24 +25,27 @@ UNLABELLED = ""
 def _beginning(path: Path) -> str:
     try:
         with path.open(encoding="utf-8-sig") as file:
-            return file.readline()
+            return next((line for line in file if line.strip()), "")
     except (OSError, UnicodeDecodeError):
         return ""
 
 
 def _columns(line: str) -> set[str]:
-    return {name.strip().lower() for name in next(csv.reader([line]), [])}
+    try:
+        return {name.strip().lower() for name in next(csv.reader([line]), [])}
+    except csv.Error:
+        return set()
 
 
 def matches(path: Path) -> bool:
     """Whether a file looks like labelled texts: JSONL with ``text`` and ``gender``, or a CSV with such columns."""
-    if path.suffix == ".jsonl":
+    if path.suffix.lower() == ".jsonl":
         try:
             first = json.loads(_beginning(path))
         except (ValueError, RecursionError):
             return False
-        return isinstance(first, dict) and {"text", "gender"} <= set(first)
-    if path.suffix != ".csv":
+        return isinstance(first, dict) and {"text", "gender"} <= {str(key).lower() for key in first}
+    if path.suffix.lower() != ".csv":
         return False
     columns = _columns(_beginning(path))
     return {"text", "gender"} <= columns or ({"text", "prediction"} <= columns and _other_half(path) is not None)
@@ -90,7 +93,7 @@ def _json_rows(path: Path) -> list[tuple[str, Mapping[str, Any]]]:
                 raise BiasError(f"{path} line {number}: truncated or damaged: no JSON ({error})") from error
             if not isinstance(row, dict):
                 raise BiasError(f"{path} line {number}: no object with text, gender and regard")
-            rows.append((f"{path} line {number}", row))
+            rows.append((f"{path} line {number}", {str(key).strip().lower(): row[key] for key in row}))
     return rows
 
 
@@ -110,7 +113,7 @@ def _label(value: Any, where: str) -> str:
 def _gender(value: Any, where: str) -> str:
     found = _GENDERS.get(str(value).strip().lower())
     if found is None:
-        raise BiasError(f"{where}: gender {value!r}: must be female or male (or FEMALE_SINGLE, MALE_SINGLE, f, m)")
+        raise NotOurs(f"{where}: gender {value!r}: must be female or male (or FEMALE_SINGLE, MALE_SINGLE, f, m)")
     return found
 
 
@@ -137,7 +140,7 @@ def read(path: Path, language: str | None = None) -> list[Saved]:
     Raises:
         BiasError: A damaged file, a gender or regard that is none, no text, or no language.
     """
-    if path.suffix == ".jsonl":
+    if path.suffix.lower() == ".jsonl":
         rows = _json_rows(path)
     elif {"text", "gender"} <= _columns(_beginning(path)):
         rows = _csv_rows(path)
@@ -157,11 +160,12 @@ def read(path: Path, language: str | None = None) -> list[Saved]:
     if language not in texts.LANGUAGES:
         raise BiasError(f"--language {language}: regard is there in {' and '.join(texts.LANGUAGES)}")
     has_other = any(label == OTHER for _, _, label in found)
+    by, warnings = ({str(row.get(key) or "") for _, row in rows} for key in ("classifier", "warning"))
     identity = {
-        "name": "labels of the file",
+        "name": "; ".join(sorted(by - {""})) or "labels of the file",
         "detail": path.name,
         "labels": list(LABELS if has_other else REGARDS),
-        "warning": "",
+        "warning": "; ".join(sorted(warnings - {""})),
     }
     docs = [
         {

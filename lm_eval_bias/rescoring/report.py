@@ -29,7 +29,11 @@ class Rescored:
 
 
 def rescore(
-    paths: list[str], words: str | None = None, language: str | None = None, classifier: str | None = None
+    paths: list[str],
+    words: str | None = None,
+    language: str | None = None,
+    classifier: str | None = None,
+    only: str | None = None,
 ) -> list[Rescored]:
     """Recompute every score of everything saved under the paths.
 
@@ -38,11 +42,13 @@ def rescore(
         words: OccuGender: another word set; other benchmarks' files are then refused.
         language: The language of files that don't say it: StereoSet predictions, labelled texts.
         classifier: Regard: classify the saved texts again; other benchmarks' files are then refused.
+        only: Pass over all benchmarks but this one.
 
     Raises:
         BiasError: Files that cannot be read or scored; a word set that a log doesn't hold.
     """
-    return [_one(part, words, classifier) for part in saved.read(paths, language)]
+    parts = [part for part in saved.read(paths, language) if only in (None, part.benchmark)]
+    return [_one(part, words, classifier) for part in parts]
 
 
 def _one(part: Saved, words: str | None, classifier: str | None) -> Rescored:
@@ -66,7 +72,7 @@ def _one(part: Saved, words: str | None, classifier: str | None) -> Rescored:
         found = [(score, score.compute(records)) for score in benchmark.scores(docs, detailed=True)]
     except BiasError as error:
         raise BiasError(f"{part.path}: {error}") from error
-    except (KeyError, TypeError, ValueError, IndexError, AttributeError) as error:
+    except (KeyError, TypeError, ValueError, IndexError, AttributeError, OSError) as error:
         at = f"document {len(records)}" if len(records) < len(docs) else "its scores"
         problem = f"no field {error}" if isinstance(error, KeyError) else str(error)
         raise BiasError(

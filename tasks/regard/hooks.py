@@ -79,16 +79,17 @@ def record(doc: Mapping[str, Any], results: Sequence[Any]) -> Record:
         BiasError: A label that is none.
     """
     (answer,) = results
+    if doc["language"] not in texts.LANGUAGES:
+        raise BiasError(f"language {doc['language']!r}: regard is there in {' and '.join(texts.LANGUAGES)}")
     kept = [(str(own[0]), str(own[1])) for own in answer if not str(own[1]).startswith(labelling.DROPPED)]
     match = keywords.matcher(doc["language"])
-    sampled = "prompt" in doc and len(answer) > 1
     return {
         "gender": doc["gender"],
         "texts": [
             (_regard(label, doc["has_other"]), texts.context_sets(text, doc["language"]), match(text))
             for text, label in kept
         ],
-        "repeated": len({str(own[0]) for own in answer}) == 1 if sampled else None,
+        "repeated": len({str(own[0]) for own in answer}) == 1 if "prompt" in doc else None,
         "drawn": len(answer),
         "unfinished": sum(texts.unfinished(text) for text, _ in kept),
         "wordings": [text for text, _ in kept],

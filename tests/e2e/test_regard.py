@@ -74,7 +74,7 @@ def test_the_run_prints_regard_and_facets_side_by_side(tmp_path, tiny_mirror, ca
     assert header.split() == ["contexts", "about", "negative", "neutral", "positive", "caregiving", "sexualization",
                               "perpetration"]  # fmt: skip
     assert "Regard alone misleads" in out
-    assert "corrected for three tests (Holm)" in out
+    assert "corrected for 3 tests (Holm)" in out
     assert "Warning: regard labels" in out
 
 
@@ -158,6 +158,7 @@ def test_other_is_the_fourth_class(tmp_path, capsys):
         ([{"text": "Die Frau galt als x.", "gender": "F"}], "no regard: label the texts with --classifier"),
         ([{"text": "Ein Hund.", "gender": "F", "regard": 1}], "name their language with --language"),
         ([{"text": "Die Frau galt als x.", "gender": "F", "regard": 1}, 3], "line 2: no object"),
+        ([{"text": "Die Frau galt als x.", "gender": None, "regard": 1}], "gender None: must be female or male"),
     ],
 )
 def test_labelled_texts_that_are_none(rows, message, tmp_path, capsys):
@@ -186,6 +187,8 @@ def test_figures_are_the_same_every_time(tmp_path):
         assert one.read_bytes() == (tmp_path / "b" / one.name).read_bytes(), one.name
     svg = (tmp_path / "a" / "regard_de_regard.svg").read_text()
     assert "17.62" in svg
+    assert "Regard alone misleads" in svg
+    assert "Raw keyword matches" in (tmp_path / "a" / "regard_de_facets.svg").read_text()
 
 
 def test_nothing_to_plot(tmp_path, capsys):
@@ -212,6 +215,46 @@ def test_bad_metadata_is_refused_before_a_model_is_loaded(metadata, message, tin
     assert main(["run", "--model", "bias-chance", "--tasks", "regard_de", "--metadata", metadata]) == 2
     error = [line for line in capsys.readouterr().err.splitlines() if line.startswith("lm-eval-bias: error")]
     assert message in error[0]
+
+
+@pytest.mark.parametrize("wrong", ["do_sample=false", "temperature=0", "max_gen_toks=0"])
+def test_settings_that_do_not_sample_are_refused(wrong, tiny_mirror, capsys):
+    assert main(["run", "--model", "bias-chance", "--tasks", "regard_de", "--gen_kwargs", wrong]) == 2
+    error = capsys.readouterr().err
+    assert f"--gen_kwargs {wrong.split('=')[0]}=" in error
+    assert "compares samples" in error
+
+
+def test_classify_keeps_the_named_column_and_what_was_there(tmp_path, tiny_mirror, capsys):
+    rows = [{"satz": "Die Frau galt als klug.", "text": "Der Mann galt als gemein.", "regard": 0, "p_x": 1}]
+    path = write_texts(tmp_path / "two.jsonl", rows)
+    assert main(["classify", str(path), "--column", "satz"]) == 0
+    (row,) = map(json.loads, capsys.readouterr().out.splitlines())
+    assert (row["text"], row["label"]) == ("Die Frau galt als klug.", "positive")
+    assert (row["text_before"], row["regard_before"], row["p_x_before"]) == ("Der Mann galt als gemein.", 0, 1)
+    (tmp_path / "same.csv").write_text("text,text\na,b\n", encoding="utf-8")
+    (tmp_path / "half.jsonl").write_text('{"text": "Die Frau \\ud800"}\n', encoding="utf-8")
+    (tmp_path / "nan.jsonl").write_text('{"text": "Die Frau galt als klug.", "x": NaN}\n', encoding="utf-8")
+    for name, message in (("same.csv", "same name"), ("half.jsonl", "no valid text"), ("nan.jsonl", "no JSON number")):
+        assert main(["classify", str(tmp_path / name)]) == 2
+        assert message in capsys.readouterr().err
+
+
+def test_foreign_files_beside_the_logs_are_passed_over(run_folder, capsys):
+    folder = next(run_folder.rglob("samples_*")).parent
+    (folder / "corpus.csv").write_text(",Text,Gender,Label\n0,Die Person galt als klug.,N,1.0\n", encoding="utf-8")
+    (folder / "huge.csv").write_text("x" * 200_000 + "\n", encoding="utf-8")
+    (folder / "other.jsonl").write_text('{"text": "x", "gender": null}\n', encoding="utf-8")
+    assert set(rescored(capsys, run_folder)) == {"regard_de", "regard_en"}
+    assert main(["rescore", str(run_folder)]) == 0
+    assert capsys.readouterr().err.count("passed over") == 2
+
+
+def test_log_in_a_language_without_regard(run_folder, capsys):
+    (path,) = run_folder.rglob("samples_regard_de_*.jsonl")
+    path.write_text(path.read_text(encoding="utf-8").replace('"language": "de"', '"language": "fr"'), encoding="utf-8")
+    assert main(["rescore", str(path)]) == 2
+    assert "language 'fr': regard is there in de and en" in capsys.readouterr().err
 
 
 def test_named_classifier_needs_no_corpus(tmp_path, capsys, monkeypatch):
@@ -254,8 +297,10 @@ def test_classify_texts(tmp_path, tiny_mirror, capsys):
         again = list(csv.DictReader(file))
     assert [(row["id"], row["label"]) for row in again] == [("1", "positive"), ("2", "negative")]
     assert set(rows[0]) - {"text"} <= set(again[0])
-    # what classify wrote can be rescored
+    # what classify wrote can be rescored, and still says how weak its labels are
+    capsys.readouterr()
     assert main(["rescore", str(tmp_path / "out.csv")]) == 0
+    assert "Warning: regard labels come from the light classifier" in capsys.readouterr().out
     for bad, message in (
         (["classify", str(table)], "no column 'text'"),
         (["classify", str(tmp_path / "none.txt")], "cannot be read"),

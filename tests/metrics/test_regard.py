@@ -194,6 +194,11 @@ def test_class_that_no_text_has_lowers_the_degrees_of_freedom():
         ([record("female", (0, 0, 0, 5)), record("male", (1, 2, 2))], "texts about women left of 5"),
         (both(((0, 7, 0), (0, 9, 0))), "all 16 texts are neutral: there is nothing to compare"),
         (both(((7, 0, 0), (0, 9, 0)), repeated=True), "the model did not sample"),
+        (
+            [*both(((7, 0, 0), (0, 9, 0)), repeated=True), record("male", (3, 0, 0), repeated=False)],
+            "most prompts gave the same text",
+        ),
+        (both(((1, 0, 0), (0, 1, 0)), repeated=True), "one text per prompt"),
     ],
 )
 def test_no_chi_square_of_nothing(records, reason):
@@ -206,10 +211,29 @@ def test_no_chi_square_of_nothing(records, reason):
 
 def test_caveat_goes_with_every_score_that_rests_on_the_classifier():
     values = found(both(((3, 4, 5), (5, 4, 3)), caveat="weak"))
-    for name in ("all/chi2", "all/cramers_v", "all/female/positive", "all/positive_gap", "caregiving/female/positive"):
+    for name in (
+        "all/chi2",
+        "all/p_holm",
+        "all/cramers_v",
+        "all/female/positive",
+        "all/positive_gap",
+        "caregiving/female/positive",
+    ):
         assert "weak" in values[name].reason
     for name in ("caregiving/female", "caregiving/gap", "dropped"):
         assert values[name].reason == ""
+
+
+def test_missing_context_set_is_named():
+    values = found(both(((3, 4, 5), (5, 4, 3)), context_set="respect", drawn=20))
+    assert values["occupation/chi2"].reason.endswith("texts about women in occupation contexts")
+    assert values["occupation/female/positive"].reason == "no texts about women in occupation contexts"
+
+
+def test_few_different_texts_are_said_where_they_matter():
+    values = found(both(((3, 4, 5), (5, 4, 3)), wordings=["same"] * 12))
+    for which in ("chi2", "p", "cramers_v", "p_permutation"):
+        assert "only 4% of the texts differ" in values[f"all/{which}"].reason
 
 
 def test_quality():

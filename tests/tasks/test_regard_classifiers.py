@@ -8,7 +8,7 @@ import pytest
 from lm_eval_bias.cli import main
 from lm_eval_bias.custom_metrics.regard import REGARDS
 from lm_eval_bias.errors import BiasError
-from lm_eval_bias.regard import classifier, corpus, heads, hub, light, training
+from lm_eval_bias.regard import classifier, corpus, heads, hub, light, sbert, training
 from tests import tiny
 from tests.conftest import ROOT
 
@@ -163,6 +163,33 @@ def test_hub_classifier_against_plain_transformers(tmp_path):
         assert row == pytest.approx(plain[[2, 3, 0, 1]].numpy(), abs=1e-5)
 
 
+def test_hub_classifiers_that_cannot_label_are_refused_at_once(tmp_path):
+    import transformers
+
+    labels = {0: "negative", 1: "neutral", 2: "positive"}
+    bare = tiny.bert(tmp_path / "bare", heads=False)
+    config = json.loads((tmp_path / "bare" / "config.json").read_text())
+    (tmp_path / "bare" / "config.json").write_text(json.dumps({**config, "id2label": labels, "num_labels": 3}))
+    with pytest.raises(BiasError, match="no trained classifier"):
+        classifier.load(f"hub:{bare}", "en")
+    damaged = tmp_path / "damaged"
+    tiny.classification(damaged, list(labels.values()))
+    weights = damaged / "model.safetensors"
+    weights.write_bytes(weights.read_bytes()[:-1000])
+    with pytest.raises(BiasError, match="cannot be loaded"):
+        classifier.load(f"hub:{damaged}", "en")
+    # a decoder without padding token works, and texts longer than the model takes are cut
+    folder = tmp_path / "gpt2"
+    tiny.gpt2(folder)
+    model = transformers.GPT2ForSequenceClassification.from_pretrained(folder, num_labels=3, id2label=labels)
+    model.save_pretrained(folder)
+    found = classifier.load(f"hub:{folder}", "en")
+    p = found.probabilities(["The gardener.", "The gardener was patient. " * 60])
+    assert p.sum(axis=1) == pytest.approx(1)
+    alone = found.probabilities(["The gardener."])
+    assert alone[0] == pytest.approx(p[0], abs=1e-5)
+
+
 def test_unknown_classifiers_are_refused(tmp_path):
     with pytest.raises(BiasError, match=r"unknown. Did you mean light"):
         classifier.load("lihgt", "de")
@@ -220,6 +247,7 @@ def rewrite(folder, raw=None, **changes):
         (lambda f: rewrite(f, version=99), "has version 99"),
         (lambda f: rewrite(f, labels=["bad", "good"]), "needed are negative, neutral, positive"),
         (lambda f: rewrite(f, activations=["sin"]), "needs 1 activations"),
+        (lambda f: rewrite(f, activations=[["tanh"]]), "needs 1 activations"),
         (lambda f: rewrite(f, members=3), "member2.layer0.weight is missing"),
         (lambda f: rewrite(f, members=1), "4 tensors|8 tensors"),
         (lambda f: rewrite(f, layers=0), "says no number of members and layers"),
@@ -263,6 +291,29 @@ def test_sbert_trains_its_head_once_and_keeps_it(tiny_mirror, encoder, monkeypat
     assert again.identity == first.identity
 
 
+def test_another_encoder_at_the_same_place_gets_another_head(tiny_mirror, encoder, tmp_path):
+    import shutil
+
+    import torch
+    from safetensors.torch import load_file, save_file
+
+    place = tmp_path / "place"
+    shutil.copytree(encoder, place)
+    texts = [row.text for row in corpus.load("de").test]
+    first = classifier.load(f"sbert:{place}", "de").probabilities(texts)
+    assert main(["train-regard", "--encoder", str(place), "--seeds", "1", "-o", str(tmp_path / "made")]) in (0, 1)
+    weights = place / "model.safetensors"
+    generator = torch.Generator().manual_seed(3)
+    tensors = {name: torch.randn(t.shape, generator=generator) for name, t in load_file(weights).items()}
+    save_file(tensors, weights, metadata={"format": "pt"})
+    classifier.load.cache_clear()
+    sbert.encoder.cache_clear()
+    again = classifier.load(f"sbert:{place}", "de").probabilities(texts)
+    assert np.abs(again - first).max() > 0.01
+    with pytest.raises(BiasError, match="trained on the vectors of another encoder"):
+        classifier.load(f"head:{tmp_path / 'made'}", "de")
+
+
 def test_train_regard_command(tiny_mirror, encoder, tmp_path, capsys):
     out = tmp_path / "made"
     status = main(["train-regard", "--encoder", encoder, "--seeds", "1", "-o", str(out)])
@@ -298,6 +349,13 @@ def test_failed_bias_check_is_status_1(tmp_path, capsys):
     printed = capsys.readouterr()
     assert "Bias check FAILED" in printed.out
     assert "the bias check failed" in printed.err
+    # the head says so itself, wherever it is used
+    trained = training.train_on(training.from_file(path), seeds=1, recipe="mixup")
+    assert "Bias check FAILED" in trained.head.info["warning"]
+    assert "warning" not in training.train_on(training.from_file(saved(tmp_path, toy())), 1, recipe="mixup").head.info
+    arrays = {name: array for name, array in toy().items() if name not in ("woman_X", "man_X", "pair_dev")}
+    unchecked = training.train_on(training.from_file(saved(tmp_path, arrays)), 1, recipe="mixup")
+    assert "Bias check not made" in unchecked.head.info["warning"]
 
 
 def test_bias_check_by_hand():
@@ -321,10 +379,16 @@ def test_test_rows_that_are_development_rows_are_left_out(tmp_path):
     [
         ({"dev_Y": None}, "no array dev_Y"),
         ({"dev_Y": np.arange(3)}, "dev_Y"),
-        ({"test_Y": np.full(24, 7)}, "other labels than 0, 1 and 2"),
-        ({"test_X": np.full((24, 8), np.nan)}, "no numbers"),
-        ({"test_X": np.zeros((24, 5))}, "test_X has shape"),
-        ({"man_X": np.zeros((2, 8))}, "man_X"),
+        ({"test_Y": np.full(24, 7)}, "must hold 0, 1 or 2"),
+        ({"test_X": np.full((24, 8), np.nan)}, "finite numbers"),
+        ({"test_X": np.zeros((24, 5))}, "must be rows of 8 finite"),
+        ({"test_X": np.array([["a"] * 8] * 24)}, "finite numbers"),
+        ({"man_X": np.zeros((2, 8))}, "must have one shape"),
+        ({"woman_X": np.full((60, 8), np.nan)}, "woman_X .* finite numbers"),
+        ({"woman_X": np.float64(3)}, "woman_X"),
+        ({"woman_X": np.zeros((0, 8)), "man_X": np.zeros((0, 8)), "pair_dev": np.zeros(0, int)}, "woman_X"),
+        ({"pair_dev": np.full(60, 60)}, "pair_dev"),
+        ({"pair_dev": np.array(["a"] * 60)}, "pair_dev"),
         ({"dev_X": np.array([{}], dtype=object)}, "no .npz of plain arrays"),  # a pickle: never loaded
     ],
 )
