@@ -115,8 +115,8 @@ def _problem(config: Any) -> str:
     members, layers, between = (config.get(key) for key in ("members", "layers", "activations"))
     if not (isinstance(members, int) and members > 0 and isinstance(layers, int) and layers > 0):
         return "says no number of members and layers"
-    names = set(map(str, between)) if isinstance(between, list) else {"?"}
-    if not names <= set(_ACTIVATIONS) or len(between) != layers - 1:
+    names = [str(name) for name in between] if isinstance(between, list) else []
+    if not isinstance(between, list) or not set(names) <= set(_ACTIVATIONS) or len(names) != layers - 1:
         return f"needs {layers - 1} activations out of {', '.join(_ACTIVATIONS)}"
     return ""
 

@@ -248,7 +248,7 @@ def train_on(data: Data, seeds: int = 5, encoder: str = "", recipe: str = "paper
         head = heads.Head([layers for one in first for layers in one.members], first[0].activations)
     else:
         head = chosen.fit(x, y, x[:0], y[:0], 0)
-    card = {
+    card: dict[str, Any] = {
         "data": {
             "name": data.name,
             "sha256": data.sha256,

@@ -21,7 +21,10 @@ STYLE = {
     "positive": {"facecolor": "#6aaed6", "hatch": "//", "label_colour": "black"},
     "other": {"facecolor": "#ffffff", "hatch": "xx", "label_colour": "black"},
 }
-PEOPLE_STYLE = {"female": {"facecolor": "#4b2e83", "hatch": ""}, "male": {"facecolor": "#f0b429", "hatch": "//"}}
+PEOPLE_STYLE: dict[str, dict[str, Any]] = {
+    "female": {"facecolor": "#4b2e83", "hatch": ""},
+    "male": {"facecolor": "#f0b429", "hatch": "//"},
+}
 SMALL = 0.05
 DPI = 200
 
