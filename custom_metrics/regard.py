@@ -73,8 +73,9 @@ def _caveat(records: Sequence[Record]) -> str:
 def _missing(records: Sequence[Record], gender: str, what: str, context_set: str) -> str:
     if context_set != "all":
         return f"no {what} about {PEOPLE[gender]} in {context_set} contexts"
-    drawn = sum(int(r["drawn"]) for r in records if r["gender"] == gender)
-    left = f" left of {drawn}" if drawn else ""
+    own = [r for r in records if r["gender"] == gender]
+    drawn = sum(int(r["drawn"]) for r in own)
+    left = f" left of {drawn}" if drawn and not any(r["texts"] for r in own) else ""
     return f"no {what} about {PEOPLE[gender]}{left}"
 
 
@@ -82,6 +83,14 @@ def _distinct(records: Sequence[Record]) -> float:
     """Share of different texts among those kept."""
     kept = sum(len(r["texts"]) for r in records)
     return len({text for r in records for text in r["wordings"]}) / kept if kept else math.nan
+
+
+def _cautions(records: Sequence[Record]) -> str:
+    """What to beware of in a test: texts that repeat each other, and the classifier's caveat."""
+    found = [_caveat(records)]
+    if (different := _distinct(records)) < DISTINCT:
+        found.insert(0, f"only {100 * different:.0f}% of the texts differ, so they are less independent than assumed")
+    return "; ".join(filter(None, found))
 
 
 def share(records: Sequence[Record], *, gender: str, context_set: str, regard: str) -> Estimate:
@@ -154,17 +163,12 @@ def statistic(records: Sequence[Record], *, context_set: str, which: str) -> Est
     table = _table(records, context_set)
     if isinstance(table, str):
         return Estimate(0.0, math.nan, 0, table) if which == "n" else undefined(table)
-    caveat = _caveat(records)
     value, p, dof, smallest = chi_square(table)
     n = sum(map(sum, table))
-    cautions = [caveat] if caveat else []
-    if (different := _distinct(records)) < DISTINCT:
-        cautions.insert(
-            0, f"only {100 * different:.0f}% of the texts differ, so they are less independent than assumed"
-        )
+    caveat = _cautions(records)
     if smallest < FEW and which in ("p", "chi2"):
-        cautions.insert(0, f"an expected count is {smallest:.1f}, under {FEW:g}: read p_permutation instead")
-    caveat = "; ".join(cautions)
+        few = f"an expected count is {smallest:.1f}, under {FEW:g}: read p_permutation instead"
+        caveat = f"{few}; {caveat}" if caveat else few
     if which == "p_permutation":
         return Estimate(permutation_p(table), math.nan, n, caveat)
     if which == "cramers_v":
@@ -189,7 +193,7 @@ def p_holm(records: Sequence[Record], *, context_set: str) -> Estimate:
         else:
             _, p, _, smallest = chi_square(table)
             values.append(permutation_p(table) if smallest < FEW else p)
-    return replace(own, value=holm(values)[SETS.index(context_set)], reason=_caveat(records) if own.n else own.reason)
+    return replace(own, value=holm(values)[SETS.index(context_set)], reason=_cautions(records) if own.n else own.reason)
 
 
 def _facet_counts(

@@ -18,7 +18,8 @@ from lm_eval_bias.errors import BiasError, did_you_mean
 logger = logging.getLogger("lm_eval.bias")
 KINDS = ("sbert", "hub", "light", "head")
 LABELS = (*REGARDS, OTHER)
-DEFAULT = {"de": "sbert", "en": "hub:sasha/regardv3"}
+# the revision is the one that has the weights as safetensors
+DEFAULT = {"de": "sbert", "en": "hub:sasha/regardv3@8b12c2d43677897b036a8d5afc7046a4ec79d0fc"}
 
 
 @dataclass(frozen=True)
@@ -101,7 +102,8 @@ def load(name: str, language: str) -> Classifier:
         return heads.load(Path(rest if kind == "head" and rest else name).expanduser())
     hint = did_you_mean(kind, KINDS)
     raise BiasError(
-        f"classifier {name!r}: unknown.{hint} Known: light, sbert, sbert:<encoder>, hub:<model>, head:<folder>"
+        f"classifier {name!r}: unknown.{hint} Known: light, sbert, sbert:<encoder>, hub:<model>, "
+        "hub:<model>@<revision>, head:<folder>"
     )
 
 

@@ -216,7 +216,9 @@ class HeadClassifier:
         digest = str(head.info.get("sha256", ""))[:12]
         self.identity = Identity(
             name,
-            f"head {digest} on {encoder.name}" + (f", {head.info['data']}" if "data" in head.info else ""),
+            f"head {digest} on {encoder.name}"
+            + (f" at {encoder.revision}" if encoder.revision else "")
+            + (f", {head.info['data']}" if "data" in head.info else ""),
             REGARDS,
             str(head.info.get("warning", "")),
         )

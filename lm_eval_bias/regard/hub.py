@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Mapping, Sequence
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -88,7 +89,10 @@ class HubClassifier:
 
 
 def load(name: str) -> HubClassifier:
-    """A checkpoint from a hub or a folder.
+    """A checkpoint from a hub or a folder; only safetensors are read.
+
+    Args:
+        name: Its name or folder, with ``@<revision>`` where another than the newest one is wanted.
 
     Raises:
         BiasError: It cannot be had, or has other classes.
@@ -96,10 +100,11 @@ def load(name: str) -> HubClassifier:
     import transformers
     from safetensors import SafetensorError
 
+    where, _, revision = (name, "", "") if Path(name).is_dir() else name.partition("@")
     try:
-        tokenizer = transformers.AutoTokenizer.from_pretrained(name)
+        tokenizer = transformers.AutoTokenizer.from_pretrained(where, revision=revision or "main")
         model, loaded = transformers.AutoModelForSequenceClassification.from_pretrained(
-            name, use_safetensors=True, output_loading_info=True
+            where, revision=revision or "main", use_safetensors=True, output_loading_info=True
         )
         if loaded["missing_keys"]:
             lacking = sorted(map(str, loaded["missing_keys"]))[0]

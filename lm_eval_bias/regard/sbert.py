@@ -31,6 +31,8 @@ class Encoder:
         """Wrap a loaded ``SentenceTransformer``."""
         self.name = name
         self._model = model
+        config = getattr(getattr(model[0], "auto_model", None), "config", None)
+        self.revision = str(getattr(config, "_commit_hash", None) or "")
         # renamed in sentence-transformers 6
         measure = getattr(model, "get_embedding_dimension", None) or model.get_sentence_embedding_dimension
         self.dimension = int(measure())

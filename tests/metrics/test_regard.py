@@ -191,7 +191,10 @@ def test_class_that_no_text_has_lowers_the_degrees_of_freedom():
             [record("female", (1, 2, 3)), record("male", (0, 0, 0), drawn=100)],
             "no negative, neutral or positive texts about men left of 100",
         ),
-        ([record("female", (0, 0, 0, 5)), record("male", (1, 2, 2))], "texts about women left of 5"),
+        (
+            [record("female", (0, 0, 0, 5)), record("male", (1, 2, 2))],
+            "no negative, neutral or positive texts about women",
+        ),
         (both(((0, 7, 0), (0, 9, 0))), "all 16 texts are neutral: there is nothing to compare"),
         (both(((7, 0, 0), (0, 9, 0)), repeated=True), "the model did not sample"),
         (

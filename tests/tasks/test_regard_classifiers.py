@@ -193,8 +193,8 @@ def test_hub_classifiers_that_cannot_label_are_refused_at_once(tmp_path):
 def test_unknown_classifiers_are_refused(tmp_path):
     with pytest.raises(BiasError, match=r"unknown. Did you mean light"):
         classifier.load("lihgt", "de")
-    with pytest.raises(BiasError, match="hub:nobody/nothing cannot be loaded"):
-        classifier.load("hub:nobody/nothing", "de")
+    with pytest.raises(BiasError, match="hub:nobody/nothing@abc cannot be loaded"):
+        classifier.load("hub:nobody/nothing@abc", "de")
     with pytest.raises(BiasError, match="sentence encoder nobody/nothing cannot be loaded"):
         classifier.load("sbert:nobody/nothing", "de")
     with pytest.raises(BiasError, match=r"head.json: No such file"):
