@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
+import os
+
+os.environ["HF_HUB_OFFLINE"] = "1"  # huggingface_hub reads it once, when anything imports it
+
 import hashlib
 import importlib.util
 import json
-import os
 from pathlib import Path
 
 import pytest
