@@ -4,24 +4,28 @@ from __future__ import annotations
 
 import logging
 from collections.abc import Callable
-from typing import TypeVar
+from typing import Any, TypeVar
 
 logger = logging.getLogger("lm_eval.bias")
 T = TypeVar("T")
 
 
-def on_best_device(work: Callable[[str], T]) -> T:
+def on_best_device(model: Any, work: Callable[[str], T]) -> T:
     """Do the work on ``cuda`` where there is one, again on ``cpu`` where its memory is too small.
 
     Args:
-        work: Takes the device's name; must move what it needs there itself.
+        model: Is moved to the device before, and back to the CPU afterwards.
+        work: Takes the device's name.
     """
     import torch
 
     if torch.cuda.is_available():
         try:
+            model.to("cuda")
             return work("cuda")
         except torch.OutOfMemoryError:
             logger.warning("no GPU memory is left for the regard classifier: it runs on the CPU")
+        finally:
+            model.to("cpu")
             torch.cuda.empty_cache()
     return work("cpu")

@@ -225,7 +225,7 @@ class HeadClassifier:
 
     def probabilities(self, texts: Sequence[str]) -> NDArray[np.float64]:
         """Probabilities of negative, neutral and positive, shape (number of texts, 3)."""
-        return self._head.probabilities(self._encoder.encode(list(texts)))
+        return self._head.probabilities(self._encoder.encode_fast(texts))
 
 
 def load(folder: Path) -> HeadClassifier:

@@ -62,13 +62,14 @@ class HubClassifier:
 
     def probabilities(self, texts: Sequence[str]) -> NDArray[np.float64]:
         """Softmax of the logits in float64, shape (number of texts, 3 or 4)."""
-        return on_best_device(lambda device: self._on(device, texts))
+        return on_best_device(self._model, lambda device: self.on(device, texts))
 
-    def _on(self, device: str, texts: Sequence[str]) -> NDArray[np.float64]:
+    def on(self, device: str, texts: Sequence[str]) -> NDArray[np.float64]:
+        """:meth:`probabilities` on the device where the model is."""
         import torch
         from tqdm import tqdm
 
-        model = self._model.to(device).eval()
+        model = self._model.eval()
         order = sorted(range(len(texts)), key=lambda i: -len(texts[i]))
         found = np.empty((len(texts), len(self._columns)))
         few = len(texts) < BATCH
@@ -110,7 +111,8 @@ def load(name: str) -> HubClassifier:
             lacking = sorted(map(str, loaded["missing_keys"]))[0]
             raise BiasError(f"classifier hub:{name}: its weights lack {lacking}: no trained classifier")
         made = HubClassifier(name, model, tokenizer)
-        made.probabilities(["Test."])  # what can't label shows now, not after the texts were generated
+        # what can't label shows now, not after the texts were generated; the GPU is the evaluated model's
+        made.on("cpu", ["Test."])
     except BiasError:
         raise
     except (OSError, ValueError, KeyError, ImportError, RuntimeError, IndexError, SafetensorError) as error:

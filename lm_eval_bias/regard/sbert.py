@@ -37,18 +37,23 @@ class Encoder:
         measure = getattr(model, "get_embedding_dimension", None) or model.get_sentence_embedding_dimension
         self.dimension = int(measure())
 
-    def encode(self, texts: Sequence[str]) -> NDArray[np.float32]:
-        """Vectors of shape (number of texts, dimension), in the order of the texts."""
+    def encode(self, texts: Sequence[str], device: str = "cpu") -> NDArray[np.float32]:
+        """Vectors of shape (number of texts, dimension), in the order of the texts.
+
+        Args:
+            texts: Texts.
+            device: Where the model is; the CPU but for :meth:`encode_fast`, so that loading a classifier doesn't touch
+                the GPU that the evaluated model needs.
+        """
         show = len(texts) > 200 and sys.stderr.isatty()
+        found = self._model.encode(
+            list(texts), batch_size=64, convert_to_numpy=True, show_progress_bar=show, device=device
+        )
+        return np.asarray(found, dtype=np.float32)
 
-        def on(device: str) -> NDArray[np.float32]:
-            model = self._model.to(device)
-            found = model.encode(
-                list(texts), batch_size=64, convert_to_numpy=True, show_progress_bar=show, device=device
-            )
-            return np.asarray(found, dtype=np.float32)
-
-        return on_best_device(on)
+    def encode_fast(self, texts: Sequence[str]) -> NDArray[np.float32]:
+        """:meth:`encode` on the GPU if there is one with room."""
+        return on_best_device(self._model, lambda device: self.encode(texts, device))
 
 
 @lru_cache(maxsize=2)

@@ -430,17 +430,24 @@ def test_without_gpu_memory_the_cpu_takes_over(monkeypatch):
 
     from lm_eval_bias.regard.devices import on_best_device
 
-    tried = []
+    places, tried = [], []
+
+    class Model:
+        def to(self, device):
+            places.append(device)
 
     def work(device):
         tried.append(device)
-        if device == "cuda":
+        if device == "cuda" and room[0] == "none":
             raise torch.OutOfMemoryError("no room")
         return device
 
-    assert on_best_device(work) == "cpu"
+    room = ["none"]
+    assert on_best_device(Model(), work) == "cpu"
     monkeypatch.setattr(torch.cuda, "is_available", lambda: True)
     monkeypatch.setattr(torch.cuda, "empty_cache", lambda: None)
-    tried.clear()
-    assert on_best_device(work) == "cpu"
-    assert tried == ["cuda", "cpu"]
+    assert on_best_device(Model(), work) == "cpu"
+    assert tried == ["cpu", "cuda", "cpu"]
+    room[0] = "enough"
+    assert on_best_device(Model(), work) == "cuda"
+    assert places == ["cuda", "cpu"] * 2  # given back each time
