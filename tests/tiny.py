@@ -1,5 +1,6 @@
 """Tiny models with fixed seeds and real tokenizers, trained here on a few sentences of five languages."""
 
+import json
 from pathlib import Path
 
 import torch
@@ -39,12 +40,17 @@ def _save(folder: Path, model, tokenizer) -> str:
 
 
 def wordpiece():
-    tokenizer = Tokenizer(models.WordPiece(unk_token="[UNK]"))
-    tokenizer.normalizer = normalizers.BertNormalizer(lowercase=False)
-    tokenizer.pre_tokenizer = pre_tokenizers.BertPreTokenizer()
-    tokenizer.decoder = decoders.WordPiece()
+    splitter = pre_tokenizers.BertPreTokenizer()
     special = ["[PAD]", "[UNK]", "[CLS]", "[SEP]", "[MASK]"]
-    tokenizer.train_from_iterator(TEXTS, trainers.WordPieceTrainer(vocab_size=220, special_tokens=special))
+    # the trainer's vocabulary differs from process to process: here letters and the words of up to five of them
+    words = sorted({word for text in TEXTS for word, _ in splitter.pre_tokenize_str(text)})
+    letters = sorted({letter for word in words for letter in word})
+    pieces = [*letters, *(f"##{letter}" for letter in letters), *(word for word in words if 1 < len(word) <= 5)]
+    vocabulary = {piece: index for index, piece in enumerate([*special, *pieces])}
+    tokenizer = Tokenizer(models.WordPiece(vocabulary, unk_token="[UNK]"))
+    tokenizer.normalizer = normalizers.BertNormalizer(lowercase=False)
+    tokenizer.pre_tokenizer = splitter
+    tokenizer.decoder = decoders.WordPiece()
     tokenizer.post_processor = processors.BertProcessing(("[SEP]", 3), ("[CLS]", 2))
     return transformers.BertTokenizerFast(tokenizer_object=tokenizer, do_lower_case=False)
 
@@ -72,6 +78,11 @@ def unigram():
         [*TEXTS, "0 1 binary classification:"] * 3,
         trainers.UnigramTrainer(vocab_size=260, special_tokens=special, unk_token="<unk>"),
     )
+    # the trainer's order and last digits follow a hash map's order, which no seed fixes
+    vocabulary = json.loads(tokenizer.to_str())["model"]["vocab"]
+    pieces = sorted((piece, round(score, 3)) for piece, score in vocabulary if piece not in special)
+    pieces = [*((piece, 0.0) for piece in special), *pieces]
+    tokenizer.model = models.Unigram(pieces, unk_id=special.index("<unk>"))
     tokenizer.post_processor = processors.TemplateProcessing(
         single="$A </s>", pair="$A </s> $B </s>", special_tokens=[("</s>", 1)]
     )
