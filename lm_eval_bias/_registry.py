@@ -9,6 +9,7 @@ MODELS = {
     "bias-chance": "lm_eval_bias.models.chance:ChanceLM",
     "hf-mlm": "lm_eval_bias.models.mlm:HFMaskedLM",
     "hf-nsp": "lm_eval_bias.models.nsp:HFNextSentence",
+    "hf-packed": "lm_eval_bias.models.packed:HFPacked",
 }
 FILTERS = {
     "bias_answer_choice": "lm_eval_bias.harness.filters:AnswerChoiceFilter",

@@ -1,0 +1,91 @@
+"""Which token sees which: ancestors in the trie, and of those what a model's window lets through."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping
+from typing import Any
+
+import torch
+
+FULL, SLIDING, CHUNKED = "full_attention", "sliding_attention", "chunked_attention"
+Mask = torch.Tensor | dict[str, torch.Tensor]
+_NAMED_AFTER_LENGTH = re.compile(r"window|chunk|local|block_size|block_length")
+
+
+def text_config(config: Any) -> Any:
+    """The part of a model's configuration that is about its text decoder."""
+    return config.get_text_config() if hasattr(config, "get_text_config") else config
+
+
+def windows(config: Any) -> list[int]:
+    """Lengths at which a model may begin to see less than everything before, as far as its configuration tells.
+
+    Any integer whose name speaks of a window, a chunk or local attention counts: a model must prove itself on sequences
+    that are longer.
+    """
+    values = text_config(config).to_dict()
+    found = {
+        int(value)
+        for name, value in values.items()
+        if isinstance(value, int) and not isinstance(value, bool) and value > 1 and _NAMED_AFTER_LENGTH.search(name)
+    }
+    return sorted(found)
+
+
+def long_from(config: Any) -> int | None:
+    """Length above which rotary positions depend on the input's length, so that sequences can't share a forward."""
+    text = text_config(config)
+    scaling = getattr(text, "rope_parameters", None) or getattr(text, "rope_scaling", None) or {}
+    kinds = [scaling, *(part for part in scaling.values() if isinstance(part, Mapping))]
+    limits = [
+        kind.get("original_max_position_embeddings")
+        or getattr(text, "original_max_position_embeddings", None)
+        or getattr(text, "max_position_embeddings", None)
+        for kind in kinds
+        if kind.get("rope_type", kind.get("type")) in ("dynamic", "longrope", "yarn_dynamic")
+    ]
+    return min((int(limit) for limit in limits if limit), default=None)
+
+
+def styles(config: Any) -> list[str]:
+    """Ways to hand a mask over, the likelier first: ``by_type`` (a dict per kind of layer) or ``single``."""
+    return ["by_type", "single"] if getattr(text_config(config), "layer_types", None) else ["single"]
+
+
+def build(config: Any, style: str, depths: torch.Tensor, ends: torch.Tensor, dtype: torch.dtype) -> Mask:
+    """The mask of a forward.
+
+    Args:
+        config: The model's configuration.
+        style: One of :func:`styles`.
+        depths: Position of each token in its sequence, shape (rows, width).
+        ends: One past each token's last descendant, same shape.
+        dtype: Of the model's activations.
+
+    Returns:
+        Added to attention scores, 0 or the dtype's lowest number, shape (rows, 1, width, width); per kind of layer with
+        ``by_type``.
+    """
+    text = text_config(config)
+    width = depths.shape[1]
+    at = torch.arange(width, device=depths.device)
+    seen = (at[None, :] <= at[:, None])[None] & (at[None, :, None] < ends[:, None, :])
+    window = getattr(text, "sliding_window", None)
+    chunk = getattr(text, "attention_chunk_size", None)
+    kinds = set(getattr(text, "layer_types", None) or ())
+    if style == "single":
+        one = SLIDING if window else CHUNKED if chunk else FULL
+        if kinds:
+            one = next(iter(kinds)) if len(kinds) == 1 else FULL
+        kinds = {one}
+    made = {}
+    for kind in sorted(kinds):
+        some = seen
+        if kind == SLIDING and window:
+            some = seen & (depths[:, :, None] - depths[:, None, :] < window)
+        elif kind == CHUNKED and chunk:
+            some = seen & (depths[:, :, None] // chunk == depths[:, None, :] // chunk)
+        bias = torch.zeros(some.shape, dtype=dtype, device=depths.device)
+        made[kind] = bias.masked_fill_(~some, torch.finfo(dtype).min)[:, None]
+    return made if style == "by_type" else next(iter(made.values()))

@@ -1,0 +1,304 @@
+"""How many token sequences become few rows: the trie of their prefixes, laid out depth-first and cut.
+
+Sorted sequences are the trie in depth-first order: what one has in common with the one before it stands there already.
+A piece is a run of neighbours; it repeats only what its first sequence has in common with the sequence before. Token
+``j`` of a piece is an ancestor of token ``i``, or ``i`` itself, where ``j <= i < end[j]``.
+"""
+
+from __future__ import annotations
+
+import struct
+from collections import deque
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+
+import numpy as np
+import numpy.typing as npt
+
+Ints = npt.NDArray[np.int64]
+WIDTHS = (64, 96, 128, 192, 256, 384, 512, 768, 1024)
+_CHUNK = 1 << 22  # tokens compared at a time
+_SAMPLE = 20_000  # sequences that a width is chosen by
+
+
+@dataclass(frozen=True)
+class Sequences:
+    """Distinct token sequences, sorted.
+
+    Attributes:
+        tokens: All ids, one sequence after another, shape (sum of lengths,).
+        starts: Where each begins, and the end, shape (n + 1,).
+        shared: How many first tokens each has in common with the one before it, shape (n,).
+    """
+
+    tokens: npt.NDArray[np.int32]
+    starts: Ints
+    shared: Ints
+
+    def __len__(self) -> int:
+        """Number of sequences."""
+        return len(self.shared)
+
+    @property
+    def lengths(self) -> Ints:
+        """Tokens of each, shape (n,)."""
+        return np.diff(self.starts)
+
+    @property
+    def trie_size(self) -> int:
+        """Number of the trie's nodes: tokens that have to be run at least."""
+        return int((self.lengths - self.shared).sum())
+
+    def ids(self, k: int, since: int = 0) -> npt.NDArray[np.int32]:
+        """The tokens of sequence ``k`` from position ``since`` on."""
+        return self.tokens[self.starts[k] + since : self.starts[k + 1]]
+
+    def subset(self, kept: Ints) -> Sequences:
+        """Some of them, in the same order."""
+        if len(kept) == len(self):
+            return self
+        tokens = [self.ids(k) for k in kept.tolist()]
+        lengths = np.array([len(part) for part in tokens], np.int64)
+        starts = np.concatenate([np.zeros(1, np.int64), np.cumsum(lengths)])
+        flat = np.concatenate(tokens) if tokens else np.zeros(0, np.int32)
+        return Sequences(flat, starts, _shared(flat, starts))
+
+
+def arrange(inputs: Iterable[Sequence[int]]) -> tuple[Sequences, Ints]:
+    """The distinct ones among token sequences, sorted, and which of them each input is.
+
+    Time and memory are linear in the number of tokens, sorting aside.
+
+    Args:
+        inputs: Token ids, none of them empty.
+
+    Returns:
+        The sequences and, per input, the index of its sequence.
+
+    >>> found, of = arrange([[5, 7], [5, 6, 9], [5, 7], [5]])
+    >>> [found.ids(k).tolist() for k in range(len(found))], found.shared.tolist(), of.tolist()
+    ([[5], [5, 6, 9], [5, 7]], [0, 1, 1], [2, 1, 2, 0])
+    """
+    # big-endian bytes sort as the numbers do, a beginning before what goes on
+    keys = [struct.pack(f">{len(ids)}I", *ids) for ids in inputs]
+    distinct = sorted(set(keys))
+    rank = {key: k for k, key in enumerate(distinct)}
+    belongs = np.fromiter((rank[key] for key in keys), np.int64, len(keys))
+    lengths = np.fromiter((len(key) // 4 for key in distinct), np.int64, len(distinct))
+    flat = np.frombuffer(b"".join(distinct), ">u4").astype(np.int32)
+    starts = np.concatenate([np.zeros(1, np.int64), np.cumsum(lengths)])
+    return Sequences(flat, starts, _shared(flat, starts)), belongs
+
+
+def _shared(flat: npt.NDArray[np.int32], starts: Ints) -> Ints:
+    lengths = np.diff(starts)
+    shared = np.zeros(len(lengths), np.int64)
+    common = np.minimum(lengths[1:], lengths[:-1])
+    ends = np.cumsum(common)
+    first = 0
+    while first < len(common):
+        done = ends[first - 1] if first else 0
+        last = max(first + 1, int(np.searchsorted(ends, done + _CHUNK, side="right")))
+        counts = common[first:last]
+        heads = np.cumsum(counts) - counts
+        inside = np.arange(int(counts.sum())) - np.repeat(heads, counts)
+        before = flat[np.repeat(starts[first:last], counts) + inside]
+        after = flat[np.repeat(starts[first + 1 : last + 1], counts) + inside]
+        differs = np.where(before == after, np.repeat(counts, counts), inside)
+        shared[first + 1 : last + 1] = np.minimum.reduceat(differs, heads)
+        first = last
+    return shared
+
+
+def cut(lengths: Sequence[int], shared: Sequence[int], width: int) -> list[tuple[int, int, int]]:
+    """Cut sorted sequences into pieces of at most ``width`` tokens so that the fewest tokens are run twice.
+
+    Dynamic programming over the cuts: one before sequence ``k`` costs its ``shared[k]`` tokens once more. The first
+    cuts that still fit move forward only, so a sliding-window minimum does it in linear time.
+
+    Args:
+        lengths: Tokens per sequence.
+        shared: Tokens in common with the sequence before.
+        width: Most tokens of a piece; a longer sequence is a piece of its own.
+
+    Returns:
+        ``(first sequence, one past the last, tokens)`` per piece, in order.
+
+    >>> cut([3, 4, 4], [0, 3, 1], 5)
+    [(0, 2, 4), (2, 3, 4)]
+    """
+    n = len(lengths)
+    new = 0  # tokens that sequences 0..k add to the trie
+    offset = [0] * n  # of a piece that starts at j: its tokens up to k are offset[j] + new
+    price = [0] * (n + 1)  # tokens run twice, least, with a cut before k
+    origin = [0] * (n + 1)
+    window: deque[int] = deque()
+    for k in range(n):
+        offset[k] = shared[k] - new
+        here = price[k]
+        while window and price[window[-1]] >= here:
+            window.pop()
+        window.append(k)
+        new += lengths[k] - shared[k]
+        while window[0] != k and offset[window[0]] + new > width:
+            window.popleft()
+        origin[k + 1] = window[0]
+        price[k + 1] = price[window[0]] + (shared[k + 1] if k + 1 < n else 0)
+    pieces = []
+    end = n
+    total = new
+    while end > 0:
+        start = origin[end]
+        pieces.append((start, end, offset[start] + total))
+        total = shared[start] - offset[start]
+        end = start
+    return pieces[::-1]
+
+
+def fill(sizes: Sequence[int], width: int) -> list[list[int]]:
+    """Put pieces into rows of ``width`` tokens, largest first, each into the fullest row that still has room.
+
+    Args:
+        sizes: Tokens per piece; one above ``width`` gets a row of its own.
+        width: Tokens per row.
+
+    Returns:
+        Indices of pieces per row, in the order in which rows were opened.
+
+    >>> fill([3, 7, 2, 5], 8)
+    [[1], [3, 0], [2]]
+    """
+    rows: list[list[int]] = []
+    room: list[list[int]] = [[] for _ in range(width + 1)]  # rows by tokens left
+    for piece in sorted(range(len(sizes)), key=lambda i: (-sizes[i], i)):
+        size = sizes[piece]
+        left = next((left for left in range(size, width + 1) if room[left]), None)
+        if left is None:
+            rows.append([])
+            row, left = len(rows) - 1, max(width, size)
+        else:
+            row = room[left].pop()
+        rows[row].append(piece)
+        if left - size <= width:
+            room[left - size].append(row)
+    return rows
+
+
+@dataclass(frozen=True)
+class Cost:
+    """What running tokens costs, in floating-point operations.
+
+    Attributes:
+        token: Of one token's matrix products, the output projection aside.
+        pair: Of one token's attention to another.
+    """
+
+    token: float
+    pair: float
+
+
+@dataclass(frozen=True)
+class Row:
+    """One row of a forward.
+
+    Attributes:
+        pieces: ``(first sequence, one past the last, tokens)``.
+        size: Tokens.
+    """
+
+    pieces: tuple[tuple[int, int, int], ...]
+    size: int
+
+
+def rows(sequences: Sequences, cost: Cost, widest: int = max(WIDTHS)) -> list[Row]:
+    """Lay sequences out in rows, widest first.
+
+    The width is the one of :data:`WIDTHS` (and of once and twice the longest sequence) with the least cost: wide rows
+    repeat less, narrow ones attend to less that is masked. Many sequences are judged by a part of them.
+
+    Args:
+        sequences: What to run.
+        cost: What tokens and attention cost.
+        widest: Most tokens of a row that holds more than one sequence.
+    """
+    if not len(sequences):
+        return []
+    lengths, shared = sequences.lengths.tolist(), sequences.shared.tolist()
+    longest = max(lengths)
+    typical = int(np.quantile(sequences.lengths, 0.99))  # a few long ones get rows of their own
+    widths = {width for width in WIDTHS if width >= 2 * typical} | {even(typical), even(2 * typical), even(longest)}
+    widths = {width for width in widths if width <= widest} or {min(even(typical), even(widest))}
+    sample = slice(0, len(lengths))
+    if len(lengths) > _SAMPLE:
+        middle = (len(lengths) - _SAMPLE) // 2
+        sample = slice(middle, middle + _SAMPLE)
+
+    def price(width: int) -> float:
+        made = _rows(lengths[sample], [0, *shared[sample][1:]], width)
+        return sum(even(row.size) * (cost.token + cost.pair * even(row.size)) for row in made)
+
+    best = min(sorted(widths), key=price)
+    return _rows(lengths, shared, best)
+
+
+def _rows(lengths: Sequence[int], shared: Sequence[int], width: int) -> list[Row]:
+    pieces = cut(lengths, shared, width)
+    made = []
+    for inside in fill([size for *_, size in pieces], width):
+        chosen = tuple(pieces[i] for i in sorted(inside))
+        made.append(Row(chosen, sum(size for *_, size in chosen)))
+    return sorted(made, key=lambda row: -row.size)
+
+
+def even(width: int) -> int:
+    """Up to a multiple of 8: what attention kernels want of a mask."""
+    return -(-width // 8) * 8
+
+
+@dataclass
+class Laid:
+    """Rows as arrays.
+
+    Attributes:
+        ids: Token ids, shape (rows, width), 0 where there is none.
+        depths: Position of each token in its sequence, same shape.
+        ends: One past the last descendant of each token, same shape.
+        nodes: Per sequence, where the tokens that its requests need stand, as indices into the flattened rows.
+    """
+
+    ids: Ints
+    depths: Ints
+    ends: Ints
+    nodes: dict[int, Ints]
+
+
+def lay(sequences: Sequences, chosen: Sequence[Row], needed: Ints) -> Laid:
+    """Write rows out.
+
+    Args:
+        sequences: All of them.
+        chosen: The rows of one forward.
+        needed: How many last tokens of each sequence are needed.
+    """
+    width = even(max(row.size for row in chosen))
+    ids = np.zeros((len(chosen), width), np.int64)
+    depths = np.zeros_like(ids)
+    ends = np.tile(np.arange(1, width + 1), (len(chosen), 1))  # padding sees itself: attention to nothing is nan
+    nodes: dict[int, Ints] = {}
+    shared = sequences.shared
+    for number, row in enumerate(chosen):
+        at = 0
+        for first, last, _ in row.pieces:
+            path = np.zeros(0, np.int64)
+            for k in range(first, last):
+                common = int(shared[k]) if k > first else 0
+                fresh = sequences.ids(k, common)
+                place = np.arange(at, at + len(fresh))
+                ends[number, path[common:]] = at
+                ids[number, place] = fresh
+                depths[number, place] = np.arange(common, common + len(fresh))
+                path = np.concatenate([path[:common], place])
+                nodes[k] = number * width + path[len(path) - int(needed[k]) :]
+                at += len(fresh)
+            ends[number, path] = at
+    return Laid(ids, depths, ends, nodes)
