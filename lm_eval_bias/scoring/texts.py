@@ -8,7 +8,9 @@ pair.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+import contextlib
+import functools
+from collections.abc import Iterator, Sequence
 from typing import Any
 
 from lm_eval_bias.errors import BiasError
@@ -24,6 +26,29 @@ def _encoded(model: Any, context: str, continuation: str) -> tuple[list[int], li
         pair: tuple[list[int], list[int]] = model._encode_pair(context, continuation)
         return pair
     return [model.prefix_token_id], model.tok_encode(continuation, add_special_tokens=False)
+
+
+@contextlib.contextmanager
+def _encoding_once(model: Any, requests: Sequence[Any]) -> Iterator[list[tuple[list[int], list[int]]]]:
+    """The requests' token ids, which the model's ``loglikelihood`` then takes as well while the context lasts.
+
+    Encoding is most of the time before a small model's first forward pass. The requests of a document share their
+    context, which is encoded once too.
+    """
+    known: dict[tuple[str, str], tuple[list[int], list[int]]] = {}
+    encode_pair = model._encode_pair
+    model.tok_encode = functools.lru_cache(maxsize=8)(model.tok_encode)
+    try:
+        for context, continuation in (request.args for request in requests):
+            if (context, continuation) not in known:
+                known[context, continuation] = _encoded(model, context, continuation)
+    finally:
+        del model.tok_encode
+    model._encode_pair = lambda *pair: known[pair] if pair in known else encode_pair(*pair)
+    try:
+        yield [known[request.args] for request in requests]
+    finally:
+        del model._encode_pair
 
 
 def _exact(self: Any, requests: Sequence[Any]) -> list[tuple[float, bool]]:
@@ -42,16 +67,18 @@ def _exact(self: Any, requests: Sequence[Any]) -> list[tuple[float, bool]]:
             answers[i] = cache.get(hash_args("loglikelihood", request.args))
     asked = [i for i, answer in enumerate(answers) if answer is None]
     parts: list[list[Any]] = [asked] if asked else []
-    if tokens.shares_forwards(self):
-        parts = tokens.rounds((i, *_encoded(self, *requests[i].args)) for i in asked)
-    for number in range(tokens.everywhere(self, len(parts))):
-        part = parts[number] if number < len(parts) else []
-        missing = tokens.everywhere(self, len(part)) - len(part)
-        with tokens.precise(self):
-            fresh = self.loglikelihood([requests[i] for i in part] + [requests[0]] * missing)
-        for i, answer in zip(part, fresh[: len(part)], strict=True):
-            answers[i] = answer
-            self.cache_hook.add_partial("loglikelihood", requests[i].args, answer)
+    with contextlib.ExitStack() as stack:
+        if tokens.shares_forwards(self):
+            pairs = stack.enter_context(_encoding_once(self, [requests[i] for i in asked]))
+            parts = tokens.rounds((i, *pair) for i, pair in zip(asked, pairs, strict=True))
+        for number in range(tokens.everywhere(self, len(parts))):
+            part = parts[number] if number < len(parts) else []
+            missing = tokens.everywhere(self, len(part)) - len(part)
+            with tokens.precise(self):
+                fresh = self.loglikelihood([requests[i] for i in part] + [requests[0]] * missing)
+            for i, answer in zip(part, fresh[: len(part)], strict=True):
+                answers[i] = answer
+                self.cache_hook.add_partial("loglikelihood", requests[i].args, answer)
     if cache is not None:
         cache.commit()
     return [(float(answer[0]), bool(answer[1])) for answer in answers]
