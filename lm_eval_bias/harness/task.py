@@ -39,6 +39,18 @@ class Scored(float):
         return Scored, (float(self), self.record)
 
 
+class Documents(list[dict[str, Any]]):
+    """The documents of a split: a list with the one attribute that the harness reads of a ``datasets.Dataset``.
+
+    The harness goes through a task's documents several times, and a ``Dataset`` would decode each anew every time.
+    """
+
+    @property
+    def features(self) -> dict[str, None]:
+        """The names of the documents' fields."""
+        return dict.fromkeys(self[0] if self else ())
+
+
 class Notes:
     """Collects why scores are ``nan`` and says it once a reason, when the task's last score is done."""
 
@@ -133,8 +145,8 @@ class BiasTask(ConfigurableTask):
         super().__init__(config=settings, **kwargs)
         metadata = self.config.metadata or {}
         self.benchmark = benchmarks.get(str(metadata.get("benchmark")))
-        self.scores = self.benchmark.scores(list(self.eval_docs), detailed=self.benchmark.detailed(metadata))
-        metadata.update(self.benchmark.provenance(list(self.eval_docs)))
+        self.scores = self.benchmark.scores(self.eval_docs, detailed=self.benchmark.detailed(metadata))
+        metadata.update(self.benchmark.provenance(self.eval_docs))
         self._add_metrics()
 
     def _add_metrics(self) -> None:
@@ -161,7 +173,13 @@ class BiasTask(ConfigurableTask):
         build = self.config.custom_dataset
         if not callable(build):
             raise BiasError(f"{self.config.task}: the YAML names no custom_dataset function")
-        self.dataset = build(**(self.config.metadata or {}), **(dataset_kwargs or {}))
+        made = build(**(self.config.metadata or {}), **(dataset_kwargs or {}))
+        self.dataset = {split: Documents(docs) for split, docs in made.items()}
+
+    def doc_to_target(self, doc: Mapping[str, Any], doc_to_target: Any = None) -> Any:
+        """The harness's; an empty template is empty text (the harness would compile it for every document)."""
+        template = self.config.doc_to_target if doc_to_target is None else doc_to_target
+        return "" if template == "" and self.prompt is None else super().doc_to_target(doc, doc_to_target)
 
     def build_all_requests(self, *, tokenizer_name: str = "", **kwargs: Any) -> None:
         """The harness's, with a key for ``--cache_requests`` that changes with the documents.
@@ -172,9 +190,10 @@ class BiasTask(ConfigurableTask):
         self._refuse_prompts(kwargs.get("apply_chat_template"), kwargs.get("system_instruction"))
         if self.config.repeats > 1:
             _seed_rank(kwargs.get("rank", 0))
-        content = json.dumps([list(self.eval_docs), __version__], ensure_ascii=False, sort_keys=True)
-        digest = hashlib.sha256(content.encode()).hexdigest()[:16]
-        super().build_all_requests(tokenizer_name=f"{tokenizer_name}-{digest}", **kwargs)
+        if kwargs.get("cache_requests"):
+            content = json.dumps([self.eval_docs, __version__], ensure_ascii=False, sort_keys=True)
+            tokenizer_name += f"-{hashlib.sha256(content.encode()).hexdigest()[:16]}"
+        super().build_all_requests(tokenizer_name=tokenizer_name, **kwargs)
         self._even_out_kinds(kwargs.get("limit"), kwargs.get("samples"), kwargs.get("world_size", 1))
 
     def _even_out_kinds(self, limit: Any, samples: Any, world_size: int) -> None:
