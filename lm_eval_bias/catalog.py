@@ -14,7 +14,7 @@ from lm_eval_bias.custom_metrics._score import Score
 from lm_eval_bias.paths import tasks_path
 
 
-class _Loader(yaml.SafeLoader):
+class _Loader(getattr(yaml, "CSafeLoader", yaml.SafeLoader)):  # type: ignore[misc] (libyaml, where PyYAML has it)
     """Safe YAML in which ``!function`` is just its text."""
 
 
