@@ -5,8 +5,8 @@
 Each measurement is a process of its own, the two commands in turn. It stops where the harness hands the model its first
 requests (with ``--pretrained``, for ``--model hf`` also where the model gets its first batch of tokens). Stock
 ``lm_eval`` gets our tasks by ``--include_path`` and the model type ``bias-chance``, which release 0.4.13 doesn't read
-from entry points, by one line. Data are read from where ``LM_EVAL_BIAS_DATA`` or the cache has them; a process of each before
-the first round, which isn't counted, warms the disk.
+from entry points, by one line. Data are read from where ``LM_EVAL_BIAS_DATA`` or the cache has
+them; a process of each before the first round, which isn't counted, warms the disk.
 """
 
 import argparse

@@ -14,11 +14,11 @@ from lm_eval_bias.custom_metrics._score import Score
 from lm_eval_bias.paths import tasks_path
 
 
-class _Loader(getattr(yaml, "CSafeLoader", yaml.SafeLoader)):  # type: ignore[misc] (libyaml, where PyYAML has it)
-    """Safe YAML in which ``!function`` is just its text."""
+class _Loader(getattr(yaml, "CSafeLoader", yaml.SafeLoader)):  # type: ignore[misc]
+    """Safe YAML in which ``!function`` is just its text, read by libyaml where PyYAML has it."""
 
 
-_Loader.add_constructor("!function", lambda loader, node: loader.construct_scalar(node))  # type: ignore[arg-type]
+_Loader.add_constructor("!function", lambda loader, node: loader.construct_scalar(node))
 
 
 @dataclass(frozen=True)
