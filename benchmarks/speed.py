@@ -401,8 +401,6 @@ def summary(
     workload: str,
     requests: list[Any],
     measured: dict[str, Measured],
-    searched: dict[str, float],
-    best: str,
     field_: Field,
     arguments: dict[str, Any],
     options: argparse.Namespace,
@@ -413,8 +411,6 @@ def summary(
     found: dict[str, Any] = {
         **done,
         "share": options.share if workload in TASKS else None,
-        "hf_batch_size": best,
-        "hf_search": searched,
         "seconds": {name: m.seconds for name, m in measured.items()},
         "ratio": {name: hf.median / m.median for name, m in measured.items()},
         "useful": {name: done["operations"] / m.median for name, m in measured.items()},
@@ -441,8 +437,8 @@ def table(report: dict[str, Any]) -> str:
     lines = [
         f"{report['machine']}; float32 matrix products reach {peak / 1e9:,.0f} GFLOP/s at best.",
         "",
-        "| workload | requests | tokens asked : run | hf, best batch size | hf-packed | useful share of peak, hf → packed "
-        "| peak memory, hf → packed | largest difference | hf-packed bfloat16, its mean (largest) difference "
+        "| workload | requests | tokens asked : run | hf, best batch size | hf-packed "
+        "| useful share of peak, hf → packed | peak memory, hf → packed | largest difference | hf-packed in bfloat16, its mean (largest) difference in nats "
         "| one pair a forward |",
         "|---|---|---|---|---|---|---|---|---|---|",
     ]

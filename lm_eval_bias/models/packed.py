@@ -22,7 +22,7 @@ _TOKENS = {"cpu": 1024}  # of a forward
 _TOKENS_ELSEWHERE = 16384
 _LOGITS = {"cpu": 1 << 29}  # bytes of a forward's logits
 _LOGITS_ELSEWHERE = 1 << 31
-_REMEMBERED = 100_000  # encodings of contexts
+_COMPARED = 16  # texts that are encoded both ways before many are encoded together
 Request = tuple[Any, list[int], list[int]]
 Answer = tuple[float, bool]
 
@@ -35,8 +35,6 @@ class HFPacked(HFLM):
     a way that shares less is taken (see :mod:`lm_eval_bias.packed.forwards`), at last the ``hf`` backend's own.
     Log-probabilities are taken in float32 whatever the model's dtype. ``batch_size`` serves generated texts only.
     """
-
-    _memory: dict[Any, list[int]] | None = None
 
     def __init__(self, *args: Any, tokens_per_forward: int | None = None, **kwargs: Any) -> None:
         """Load the model as ``hf`` does, and find out what it can share.
@@ -52,6 +50,7 @@ class HFPacked(HFLM):
         """
         if tokens_per_forward is not None and (not str(tokens_per_forward).isdigit() or int(tokens_per_forward) < 1):
             raise BiasError(f"--model_args tokens_per_forward={tokens_per_forward}: must be a number above 0")
+        self._memory: dict[str, list[int]] = {}
         super().__init__(*args, **kwargs)
         self.logits_cache = False  # of the hf backend; it mixes up texts divided at several places
         kind = self.device.type
@@ -130,25 +129,33 @@ class HFPacked(HFLM):
         return None
 
     def tok_encode(self, string: str, add_special_tokens: bool | None = None, *args: Any, **kwargs: Any) -> list[int]:
-        """As the ``hf`` backend encodes; a context that comes again isn't encoded again."""
-        if self._memory is None or args or kwargs:
-            plain: list[int] = super().tok_encode(string, add_special_tokens, *args, **kwargs)
-            return plain
-        key = (string, add_special_tokens)
-        known = self._memory.get(key)
-        if known is None:
-            if len(self._memory) >= _REMEMBERED:
-                self._memory.clear()
-            known = self._memory[key] = super().tok_encode(string, add_special_tokens)
-        return known
+        """As the ``hf`` backend encodes; what this call's requests were found to be isn't encoded again."""
+        known = None if args or kwargs or add_special_tokens is not None else self._memory.get(string)
+        if known is not None:
+            return list(known)
+        ids: list[int] = super().tok_encode(string, add_special_tokens, *args, **kwargs)
+        return ids
+
+    def _remember(self, texts: list[str]) -> None:
+        """Encode texts together, if that gives what encoding them one by one does."""
+        start = self.tokenizer.decode(self.prefix_token_id) if self.prefix_token_id is not None else ""
+        plain = [text for text in dict.fromkeys(texts) if not (start and text.startswith(start))]
+        if len(plain) < 2 * _COMPARED or not getattr(self.tokenizer, "is_fast", False):
+            return
+        options = {} if self.add_bos_token is None else {"add_special_tokens": bool(self.add_bos_token)}
+        step = len(plain) // _COMPARED
+        compared = plain[::step]
+        if self.tokenizer(compared, **options)["input_ids"] == [self.tok_encode(text) for text in compared]:
+            self._memory = dict(zip(plain, self.tokenizer(plain, **options)["input_ids"], strict=True))
 
     def loglikelihood(self, requests: list[Any], disable_tqdm: bool = False) -> list[Answer]:
         """See the ``hf`` backend's."""
-        self._memory = {}
+        pairs = [(context, continuation) for context, continuation in (request.args for request in requests) if context]
+        self._remember([text for context, continuation in pairs for text in (context.rstrip(), context + continuation)])
         try:
             found: list[Answer] = super().loglikelihood(requests, disable_tqdm=disable_tqdm)
         finally:
-            self._memory = None
+            self._memory = {}
         return found
 
     def loglikelihood_rolling(self, requests: list[Any], disable_tqdm: bool = False) -> list[float]:
