@@ -154,7 +154,7 @@ def _check_requests(config: EvaluatorConfig) -> None:
         problem = own(config.model_args, asks)
         if problem is not None:
             raise problem
-    elif config.model == "hf":
+    elif config.model in ("hf", "hf-packed"):
         _check_architecture(config, asks)
     elif set(asks) != {"generate_until"}:
         owner = next((c.__name__ for c in getattr(kind, "__mro__", ()) if "loglikelihood" in vars(c)), "")
@@ -190,7 +190,7 @@ def asked(config: EvaluatorConfig) -> list[str]:
 
 
 def _check_architecture(config: EvaluatorConfig, asks: list[str]) -> None:
-    """Refuse for ``--model hf`` what its checkpoint cannot answer, where its configuration can be read."""
+    """Refuse for ``hf`` and ``hf-packed`` what a checkpoint cannot answer, where its configuration can be read."""
     import transformers
     from transformers.models.auto import modeling_auto
 

@@ -15,7 +15,7 @@ from tqdm import tqdm
 
 from lm_eval_bias.errors import BiasError, one_line
 from lm_eval_bias.packed import masks, plan, proof, scores
-from lm_eval_bias.packed.forwards import Network, Plain, Way
+from lm_eval_bias.packed.forwards import Network, Plain, Trie, Way
 
 logger = logging.getLogger("lm_eval.bias")
 _TOKENS = {"cpu": 1024}  # of a forward
@@ -105,6 +105,10 @@ class HFPacked(HFLM):
             exact = network.dtype in (torch.float32, torch.float64) and not self._quantised()
             verdict = proof.choose(network, self.max_length, stem, usable, exact)
         self._way, self._proved = verdict.way, max(verdict.longest, 1)
+        if isinstance(self._way, Trie):
+            self._way.widest = min(
+                [self._way.widest, *(w for w in masks.windows(self.model.config) if w >= self._way.seen)]
+            )
         name = self._way.name if self._way else "the hf backend's own way"
         logger.log(
             logging.INFO if self._way and self._way.name == "trie" else logging.WARNING,
@@ -138,15 +142,24 @@ class HFPacked(HFLM):
 
     def _remember(self, texts: list[str]) -> None:
         """Encode texts together, if that gives what encoding them one by one does."""
-        start = self.tokenizer.decode(self.prefix_token_id) if self.prefix_token_id is not None else ""
-        plain = [text for text in dict.fromkeys(texts) if not (start and text.startswith(start))]
-        if len(plain) < 2 * _COMPARED or not getattr(self.tokenizer, "is_fast", False):
+        if not getattr(self.tokenizer, "is_fast", False):
             return
-        options = {} if self.add_bos_token is None else {"add_special_tokens": bool(self.add_bos_token)}
-        step = len(plain) // _COMPARED
-        compared = plain[::step]
-        if self.tokenizer(compared, **options)["input_ids"] == [self.tok_encode(text) for text in compared]:
-            self._memory = dict(zip(plain, self.tokenizer(plain, **options)["input_ids"], strict=True))
+        start = self.tokenizer.decode(self.prefix_token_id) if self.prefix_token_id is not None else ""
+        own = {} if self.add_bos_token is None else {"add_special_tokens": bool(self.add_bos_token)}
+        apart: dict[bool, list[str]] = {True: [], False: []}  # a text that brings its start token gets no other
+        for text in dict.fromkeys(texts):
+            apart[bool(start) and text.startswith(start)].append(text)
+        found: dict[str, list[int]] = {}
+        for brings, some in apart.items():
+            options = {"add_special_tokens": False} if brings else own
+            compared = some[:: max(1, len(some) // _COMPARED)]
+            if len(some) > _COMPARED and self._encoded(compared, options) == [self.tok_encode(t) for t in compared]:
+                found.update(zip(some, self._encoded(some, options), strict=True))
+        self._memory = found
+
+    def _encoded(self, texts: list[str], options: dict[str, bool]) -> list[list[int]]:
+        ids: list[list[int]] = self.tokenizer(texts, **options)["input_ids"]
+        return ids
 
     def loglikelihood(self, requests: list[Any], disable_tqdm: bool = False) -> list[Answer]:
         """See the ``hf`` backend's."""
@@ -188,7 +201,7 @@ class HFPacked(HFLM):
         longest = max(map(len, inputs), default=0)
         beyond = [w for w in masks.windows(self.model.config) if self._proved <= w < longest]
         if beyond:
-            self._prove(max(beyond))
+            self._prove(max(beyond) + max(beyond) // 4)  # so that what lies beyond matters
         if self._way is None:
             found: list[Answer] = super()._loglikelihood_tokens(requests, disable_tqdm, override_bs)
             return found
@@ -241,6 +254,8 @@ class HFPacked(HFLM):
                 if self._budget < 2:
                     raise BiasError(f"memory does not suffice for one sequence: {one_line(error)}") from error
                 self._budget, most = self._budget // 2, max(1, most // 2)
+                if isinstance(way, Trie):
+                    way.widest = min(way.widest, self._budget)
                 logger.warning("hf-packed: out of memory, going on with %s tokens a forward", self._budget)
             left = np.delete(left, done)
             if len(left):

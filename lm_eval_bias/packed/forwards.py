@@ -152,13 +152,20 @@ class Trie(Way):
     what = "every common beginning runs once"
 
     def __init__(self, network: Network, style: str = "single") -> None:
-        """Run on this network with masks of this style (:func:`lm_eval_bias.packed.masks.styles`)."""
+        """Run on this network with masks of this style (:func:`lm_eval_bias.packed.masks.styles`).
+
+        ``widest`` caps the rows: a model's own window may count places in the row, which no mask can mend. ``seen`` is
+        the widest row so far.
+        """
         super().__init__(network)
         self.style = style
+        self.widest = plan.WIDEST
+        self.seen = 0
 
     def parts(self, sequences: Sequences, needed: Ints, budget: int, most: int) -> Iterator[Part]:
         """See :meth:`Way.parts`."""
-        rows = plan.rows(sequences, self.network.cost, min(budget, max(plan.WIDTHS)))
+        rows = plan.rows(sequences, self.network.cost, self.widest)
+        self.seen = max(self.seen, max((row.size for row in rows), default=0))
         needs = [sum(int(needed[first:last].sum()) for first, last, _ in row.pieces) for row in rows]
         sizes = [plan.even(row.size) for row in rows]
         for batch in _batches(sizes, needs, budget, most):

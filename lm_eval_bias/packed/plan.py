@@ -17,6 +17,7 @@ import numpy.typing as npt
 
 Ints = npt.NDArray[np.int64]
 WIDTHS = (64, 96, 128, 192, 256, 384, 512, 768, 1024)
+WIDEST = 8192  # a mask is as large as its square
 _CHUNK = 1 << 22  # tokens compared at a time
 _SAMPLE = 20_000  # sequences that a width is chosen by
 
@@ -210,10 +211,10 @@ class Row:
     size: int
 
 
-def rows(sequences: Sequences, cost: Cost, widest: int = max(WIDTHS)) -> list[Row]:
+def rows(sequences: Sequences, cost: Cost, widest: int = WIDEST) -> list[Row]:
     """Lay sequences out in rows, widest first.
 
-    The width is the one of :data:`WIDTHS` (and of once and twice the longest sequence) with the least cost: wide rows
+    The width is the one of :data:`WIDTHS` (and of once to eight times a long sequence) with the least cost: wide rows
     repeat less, narrow ones attend to less that is masked. Many sequences are judged by a part of them.
 
     Args:
@@ -226,8 +227,9 @@ def rows(sequences: Sequences, cost: Cost, widest: int = max(WIDTHS)) -> list[Ro
     lengths, shared = sequences.lengths.tolist(), sequences.shared.tolist()
     longest = max(lengths)
     typical = int(np.quantile(sequences.lengths, 0.99))  # a few long ones get rows of their own
-    widths = {width for width in WIDTHS if width >= 2 * typical} | {even(typical), even(2 * typical), even(longest)}
-    widths = {width for width in widths if width <= widest} or {min(even(typical), even(widest))}
+    widths = {width for width in WIDTHS if width >= 2 * typical} | {even(longest)}
+    widths |= {even(times * typical) for times in (1, 2, 4, 8)}
+    widths = {width for width in widths if width <= widest} or {max(1, widest // 8 * 8)}
     sample = slice(0, len(lengths))
     if len(lengths) > _SAMPLE:
         middle = (len(lengths) - _SAMPLE) // 2

@@ -73,9 +73,9 @@ def launch(folder, processes, model, where, tasks, mirror, documents=21, more=()
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("model", ["hf", "hf-mlm"])
+@pytest.mark.parametrize("model", ["hf-packed", "hf-mlm"])
 def test_two_processes_give_the_scores_of_one(model, mirror, tmp_path):
-    where = (tiny.gpt2 if model == "hf" else tiny.bert)(tmp_path / "model", positions=400)
+    where = (tiny.bert if model == "hf-mlm" else tiny.gpt2)(tmp_path / "model", positions=400)
     tasks = "stereoset_en,stereoset_de_inter"  # one rank with a kind less would hang the other
     one, two = (launch(tmp_path, n, model, where, tasks, mirror) for n in (1, 2))
     assert one[0].keys() == two[0].keys()

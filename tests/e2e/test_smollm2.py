@@ -83,7 +83,7 @@ def assert_agree(samples, plain, tolerance=1e-4):
 
 def test_command_line_agrees_with_plain_transformers(smollm2, plain, tmp_path, capsys):
     chosen = json.dumps({"occugender_explicit": [3], "occugender_implicit": [0, 501, 999]})
-    arguments = ["run", "--tasks", "occugender", "--model", "hf", "--model_args", smollm2, "--device", "cpu"]
+    arguments = ["run", "--tasks", "occugender", "--model", "hf-packed", "--model_args", smollm2, "--device", "cpu"]
     arguments += ["--samples", chosen, "--batch_size", "16", "--log_samples", "--output_path", str(tmp_path)]
     assert main(arguments) == 0
     assert "In words" in capsys.readouterr().out

@@ -226,14 +226,14 @@ def test_a_text_longer_than_the_model_is_refused(checkpoints, tiny_mirror, capsy
         ],
     )  # fmt: skip
     for model in ("hf", "hf-mlm"):
-        where = f"pretrained={checkpoints['gpt2' if model == 'hf' else 'bert']}"
+        where = f"pretrained={checkpoints['bert' if model == 'hf-mlm' else 'gpt2']}"
         line = refused(capsys, "run", "--tasks", "stereoset_en_intra", "--model", model, "--model_args", where)
         assert "tokens; the model reads 96" in line
 
 
-@pytest.mark.parametrize("model", ["hf", "hf-mlm"])
+@pytest.mark.parametrize("model", ["hf", "hf-packed", "hf-mlm"])
 def test_whole_runs_with_cache(model, checkpoints, tiny_mirror, tmp_path, capsys):
-    where = f"pretrained={checkpoints['gpt2' if model == 'hf' else 'bert']}"
+    where = f"pretrained={checkpoints['bert' if model == 'hf-mlm' else 'gpt2']}"
     more = ["--model_args", where, "--device", "cpu", "--batch_size", "8", "--use_cache", str(tmp_path / "cache")]
     assert run(tmp_path / "a", "stereoset_fr", *more, model=model) == 0
     assert run(tmp_path / "b", "stereoset_fr", *more, model=model) == 0
