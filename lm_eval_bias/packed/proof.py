@@ -60,7 +60,7 @@ def trial(limit: int, stem: int, usable: Ints) -> tuple[list[list[int]], list[in
 
 def _deviations(found: torch.Tensor, wanted: torch.Tensor) -> torch.Tensor:
     """Root mean square difference of each position's logits over their spread, shape (positions,)."""
-    found, wanted = found.double().cpu(), wanted.double().cpu()
+    found, wanted = found.cpu().double(), wanted.cpu().double()
     spread = wanted.std(-1).clamp_min(1e-12)
     return ((found - wanted).pow(2).mean(-1).sqrt() / spread).nan_to_num(nan=math.inf)
 

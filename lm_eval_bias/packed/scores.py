@@ -32,4 +32,4 @@ def score(logits: torch.Tensor, places: Ints, targets: Ints) -> tuple[npt.NDArra
     wanted = torch.from_numpy(targets).to(logits.device)
     found = logits[at, wanted].float() - torch.cat(norms)[at]
     greedy = torch.cat(best)[at] == wanted
-    return found.double().cpu().numpy(), greedy.cpu().numpy()
+    return found.cpu().double().numpy(), greedy.cpu().numpy()

@@ -36,19 +36,27 @@ def _encoding_once(model: Any, requests: Sequence[Any]) -> Iterator[list[tuple[l
     context, which is encoded once too.
     """
     known: dict[tuple[str, str], tuple[list[int], list[int]]] = {}
-    encode_pair = model._encode_pair
-    model.tok_encode = functools.lru_cache(maxsize=8)(model.tok_encode)
-    try:
+    with _shadowed(model, "tok_encode", functools.lru_cache(maxsize=8)(model.tok_encode)):
         for context, continuation in (request.args for request in requests):
             if (context, continuation) not in known:
                 known[context, continuation] = _encoded(model, context, continuation)
-    finally:
-        del model.tok_encode
-    model._encode_pair = lambda *pair: known[pair] if pair in known else encode_pair(*pair)
-    try:
+    encode_pair = model._encode_pair
+    with _shadowed(model, "_encode_pair", lambda *pair: known[pair] if pair in known else encode_pair(*pair)):
         yield [known[request.args] for request in requests]
+
+
+@contextlib.contextmanager
+def _shadowed(model: Any, name: str, value: Any) -> Iterator[None]:
+    """Another attribute on the instance for a while; what was there before comes back."""
+    before = dict(vars(model))
+    setattr(model, name, value)
+    try:
+        yield
     finally:
-        del model._encode_pair
+        if name in before:
+            setattr(model, name, before[name])
+        else:
+            delattr(model, name)
 
 
 def _exact(self: Any, requests: Sequence[Any]) -> list[tuple[float, bool]]:
