@@ -30,7 +30,7 @@ from pathlib import Path
 from typing import Any
 
 BATCH_SIZES = ("1", "8", "32", "64", "auto")
-CALM = 0.75  # a measurement counts where the matrix product before and after reached this share of the best
+CALM = 0.6  # a measurement counts where the matrix product before and after reached this share of the best
 HARNESS_FORMATS = ("endings", "letters")
 TASKS = {
     "occugender_explicit": ["occugender_explicit"],
@@ -239,7 +239,7 @@ class Field:
         self.peak = max(self.peak, *rates)
         return max(rates)
 
-    def measure(self, name: str, batch_size: str, requests: list[Any], into: Measured, tries: int = 4) -> None:
+    def measure(self, name: str, batch_size: str, requests: list[Any], into: Measured, tries: int = 2) -> None:
         """One calm measurement; the last try counts whatever the machine did, and says so."""
         for left in reversed(range(tries)):
             before = self.probe()

@@ -21,16 +21,23 @@ def lm(smollm2):
 
 
 @pytest.fixture(scope="module")
+def packed(smollm2):
+    """Ours, with common beginnings computed once."""
+    from lm_eval_bias.models.packed import HFPacked
+
+    where = dict(part.split("=", 1) for part in smollm2.split(","))
+    return HFPacked(**where, device="cpu", batch_size=16)
+
+
+@pytest.fixture(scope="module")
 def plain(smollm2):
     """An independent scorer: plain transformers, one forward a word, or a context where the word is one token."""
     import torch
     from transformers import AutoModelForCausalLM, AutoTokenizer
 
     where = dict(part.split("=", 1) for part in smollm2.split(","))
-    tokenizer = AutoTokenizer.from_pretrained(where["pretrained"], gguf_file=where["gguf_file"])
-    model = AutoModelForCausalLM.from_pretrained(
-        where["pretrained"], gguf_file=where["gguf_file"], dtype=torch.float32
-    ).eval()
+    tokenizer = AutoTokenizer.from_pretrained(where["pretrained"])
+    model = AutoModelForCausalLM.from_pretrained(where["pretrained"], dtype=torch.float32).eval()
 
     behind = {}
 
@@ -81,9 +88,19 @@ def assert_agree(samples, plain, tolerance=1e-4):
     return compared
 
 
-def test_command_line_agrees_with_plain_transformers(smollm2, plain, tmp_path, capsys):
+def test_command_line_agrees_with_plain_transformers(smollm2_gguf, plain, tmp_path, capsys):
     chosen = json.dumps({"occugender_explicit": [3], "occugender_implicit": [0, 501, 999]})
-    arguments = ["run", "--tasks", "occugender", "--model", "hf-packed", "--model_args", smollm2, "--device", "cpu"]
+    arguments = [
+        "run",
+        "--tasks",
+        "occugender",
+        "--model",
+        "hf-packed",
+        "--model_args",
+        smollm2_gguf,
+        "--device",
+        "cpu",
+    ]
     arguments += ["--samples", chosen, "--batch_size", "16", "--log_samples", "--output_path", str(tmp_path)]
     assert main(arguments) == 0
     assert "In words" in capsys.readouterr().out
@@ -202,11 +219,12 @@ def test_stereoset_does_not_depend_on_the_batch_size(lm, mirror, monkeypatch):
 
 
 @pytest.mark.slow
-def test_100_prompts_of_each_task_agree(lm, plain, mirror):
+def test_100_prompts_of_each_task_agree(packed, plain, mirror):
     draw = random.Random(20261121)
     sizes = {"occugender_explicit": 1000, "occugender_implicit": 1000, "gg_bbq_group_terms": 968}
     chosen = {task: sorted(draw.sample(range(size), 100)) for task, size in sizes.items()}
-    samples = evaluate(lm, *sizes, samples=chosen)["samples"]
+    samples = evaluate(packed, *sizes, samples=chosen)["samples"]
+    assert packed._way.name == "trie"
     assert assert_agree(samples["occugender_explicit"], plain) == 2600
     assert assert_agree(samples["occugender_implicit"], plain) == 600
     assert assert_agree(samples["gg_bbq_group_terms"], plain) == 300
