@@ -244,7 +244,13 @@ class Field:
         for left in reversed(range(tries)):
             before = self.probe()
             self.pipes[name].send((batch_size, [request[:2] for request in requests]))
-            seconds, into.memory, into.answers = self.pipes[name].recv()
+            try:
+                seconds, into.memory, into.answers = self.pipes[name].recv()
+            except EOFError:
+                raise SystemExit(
+                    f"{name} ended by itself at batch size {batch_size} (mostly too little memory): leave that size "
+                    "out with --batch_sizes"
+                ) from None
             calm = min(before, self.probe()) / self.peak
             if calm >= CALM or not left:
                 into.seconds.append(seconds)
