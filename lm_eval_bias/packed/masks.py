@@ -4,12 +4,12 @@ from __future__ import annotations
 
 import re
 from collections.abc import Mapping
-from typing import Any
+from typing import Any, TypeAlias
 
 import torch
 
 FULL, SLIDING, CHUNKED = "full_attention", "sliding_attention", "chunked_attention"
-Mask = torch.Tensor | dict[str, torch.Tensor]
+Mask: TypeAlias = "torch.Tensor | dict[str, torch.Tensor]"
 _NAMED_AFTER_LENGTH = re.compile(r"window|chunk|local|block_size|block_length")
 
 
