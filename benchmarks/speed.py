@@ -465,6 +465,11 @@ def table(report: dict[str, Any]) -> str:
             )
             + (f"| {ratio['pairwise']:.2f}× |" if "pairwise" in ratio else "| – |")
         )
+    lines += ["", "Largest drift of a score against hf:"]
+    for name, found in report["workloads"].items():
+        for who, drift in found.get("score_drift", {}).items():
+            score, value = next(iter(drift.items()), ("no score", 0.0))
+            lines.append(f"- {name}, {who}: {value:.2g} ({score})")
     return "\n".join(lines)
 
 
