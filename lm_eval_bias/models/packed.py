@@ -237,7 +237,7 @@ class HFPacked(HFLM):
         if not alone.all():
             yield self._way, np.flatnonzero(~alone)
         if alone.any():
-            yield Plain(self._network(), alone=True), np.flatnonzero(alone)
+            yield Plain(self._way.network, alone=True), np.flatnonzero(alone)
 
     def _run(self, way: Way, job: _Job, left: plan.Ints) -> Iterator[tuple[int, list[tuple[int, Answer]]]]:
         """Tokens run and finished requests, forward by forward; smaller ones once memory doesn't suffice."""

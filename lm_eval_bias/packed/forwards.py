@@ -9,6 +9,7 @@ is needed to the vocabulary.
 from __future__ import annotations
 
 import contextlib
+from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from typing import Any
@@ -123,7 +124,7 @@ def _batches(sizes: Sequence[int], needs: Sequence[int], budget: int, most: int)
         yield batch
 
 
-class Way:
+class Way(ABC):
     """One way of running sequences."""
 
     name = ""
@@ -133,6 +134,7 @@ class Way:
         """Run on this network."""
         self.network = network
 
+    @abstractmethod
     def parts(self, sequences: Sequences, needed: Ints, budget: int, most: int) -> Iterator[Part]:
         """Run sequences, each in one part.
 
@@ -142,7 +144,6 @@ class Way:
             budget: Tokens of a forward.
             most: Needed tokens of a forward, as far as one row allows.
         """
-        raise NotImplementedError
 
 
 class Trie(Way):

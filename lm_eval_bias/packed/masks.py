@@ -43,7 +43,7 @@ def long_from(config: Any) -> int | None:
         or getattr(text, "original_max_position_embeddings", None)
         or getattr(text, "max_position_embeddings", None)
         for kind in kinds
-        if kind.get("rope_type", kind.get("type")) in ("dynamic", "longrope", "yarn_dynamic")
+        if kind.get("rope_type", kind.get("type")) in ("dynamic", "longrope")
     ]
     return min((int(limit) for limit in limits if limit), default=None)
 

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import logging
 import math
-from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 
 import numpy as np
@@ -127,22 +126,13 @@ def _size(deviations: torch.Tensor) -> float:
     return float(deviations.pow(2).mean().sqrt())
 
 
-def ways(network: Network) -> list[Callable[[], Way]]:
+def ways(network: Network) -> list[Way]:
     """All ways, the one that shares most first."""
-    made: list[Callable[[], Way]] = []
-    for style in masks.styles(network.model.config):
-        made.append(lambda style=style: Trie(network, style))  # type: ignore[misc]
-    return [*made, lambda: Cached(network), lambda: Plain(network)]
+    tries = [Trie(network, style) for style in masks.styles(network.model.config)]
+    return [*tries, Cached(network), Plain(network)]
 
 
-def choose(
-    network: Network,
-    limit: int,
-    stem: int,
-    usable: Ints,
-    exact: bool,
-    candidates: Sequence[Callable[[], Way]] | None = None,
-) -> Verdict:
+def choose(network: Network, limit: int, stem: int, usable: Ints, exact: bool) -> Verdict:
     """The first way that gives the logits of plain forwards.
 
     Args:
@@ -151,7 +141,6 @@ def choose(
         stem: Tokens that the trial sequences have in common.
         usable: Token ids to draw from.
         exact: Whether the model computes in float32, so that agreement is close.
-        candidates: Ways to try; all by default.
     """
     try:
         tried = Trial(network, limit, stem, usable)
@@ -159,8 +148,7 @@ def choose(
         return Verdict(None, f"plain forwards of trial sequences fail ({one_line(error)})", 0)
     failed: list[str] = []
     noise = None
-    for make in candidates if candidates is not None else ways(network):
-        way = make()
+    for way in ways(network):
         try:
             if noise is None and not exact:
                 noise = tried.deviations(Plain(network))

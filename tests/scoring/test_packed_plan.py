@@ -16,7 +16,7 @@ few = st.lists(st.lists(st.integers(0, 3), min_size=1, max_size=9), min_size=1, 
 def test_arranged_sequences_are_the_distinct_inputs_in_order(inputs):
     found, of = plan.arrange(inputs)
     as_lists = [found.ids(k).tolist() for k in range(len(found))]
-    assert as_lists == sorted({tuple(ids) for ids in inputs} and [list(t) for t in {tuple(ids) for ids in inputs}])
+    assert as_lists == sorted(list(ids) for ids in {tuple(ids) for ids in inputs})
     assert [as_lists[k] for k in of] == inputs
     nodes = {tuple(ids[: i + 1]) for ids in inputs for i in range(len(ids))}
     assert found.trie_size == len(nodes)
