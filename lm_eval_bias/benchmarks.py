@@ -36,11 +36,12 @@ class Benchmark:
 
     Attributes:
         name: The ``benchmark`` field of its documents and of its YAMLs' metadata.
-        hooks: Module with ``record(doc, results)`` and, where needed, ``questions(doc)``, ``provenance(docs)``,
-            ``read_answer(raw)`` and, for ``rescore``, ``rewrite(doc, answers, words)`` or ``reclassify(docs, results,
-            classifier)``.
+        hooks: Module with ``record(doc, results)``, ``key(doc)`` and, where needed, ``questions(doc)``,
+            ``provenance(docs)``, ``read_answer(raw)`` and, for ``rescore``, ``rewrite(doc, answers, words)`` or
+            ``reclassify(docs, results, classifier)``.
         scores_in: ``module:function`` that gives its scores from its documents.
         options: ``--metadata`` keys that its tasks understand.
+        main: The scores that findings rest on: what runs are compared and ranked by.
         detail: The key among them that adds the full breakdown of the scores to a run's own table.
     """
 
@@ -48,11 +49,17 @@ class Benchmark:
     hooks: str
     scores_in: str
     options: tuple[str, ...]
+    main: tuple[str, ...]
     detail: str = ""
 
     def record(self, doc: Mapping[str, Any], results: Sequence[Any]) -> Record:
         """The record of a document and the model's (filtered) answers to its requests."""
         found: Record = importlib.import_module(self.hooks).record(doc, results)
+        return found
+
+    def key(self, doc: Mapping[str, Any]) -> tuple[str, ...]:
+        """What makes a document the same item in another run, in another language or under another instruction."""
+        found: tuple[str, ...] = importlib.import_module(self.hooks).key(doc)
         return found
 
     def questions(self, doc: Mapping[str, Any]) -> list[Any]:
@@ -98,12 +105,14 @@ _ALL = [
         "lm_eval_bias.tasks.occugender.hooks",
         "lm_eval_bias.custom_metrics.occugender:scores",
         ("items", "templates", "words", "word_probability", "instruction", "instruction_position", "first_templates"),
+        ("stereotype_gap", "female_dominated_F", "male_dominated_M", "labour_pearson", "coverage"),
     ),
     Benchmark(
         "gg_bbq",
         "lm_eval_bias.tasks.gg_bbq.hooks",
         "lm_eval_bias.custom_metrics.gg_bbq:scores",
         ("wording", "by_value"),
+        ("acc_amb", "acc_disamb", "diff_bias_amb", "diff_bias_disamb"),
         detail="by_value",
     ),
     Benchmark(
@@ -111,12 +120,14 @@ _ALL = [
         "lm_eval_bias.tasks.gg_bbq.hooks",
         "lm_eval_bias.custom_metrics.gg_bbq:prompt_scores",
         (),
+        ("acc_amb/mean", "acc_disamb/mean", "diff_bias_amb/mean", "diff_bias_disamb/mean"),
     ),
     Benchmark(
         "stereoset",
         "lm_eval_bias.tasks.stereoset.hooks",
         "lm_eval_bias.custom_metrics.stereoset:scores",
         ("bos", "inter", "masked", "by_test_and_type"),
+        ("lms", "ss", "icat"),
         detail="by_test_and_type",
     ),
     Benchmark(
@@ -124,6 +135,7 @@ _ALL = [
         "lm_eval_bias.tasks.stereoset.hooks",
         "lm_eval_bias.custom_metrics.stereoset:variant_scores",
         ("bos", "by_test_and_type"),
+        ("gen/lms", "gen/ss", "gen/icat"),
         detail="by_test_and_type",
     ),
     Benchmark(
@@ -131,6 +143,7 @@ _ALL = [
         "lm_eval_bias.tasks.regard.hooks",
         "lm_eval_bias.custom_metrics.regard:scores",
         ("classifier", "repeats", "by_set_and_regard"),
+        ("all/negative_gap", "all/positive_gap", "caregiving/gap", "sexualization/gap", "perpetration/gap"),
         detail="by_set_and_regard",
     ),
 ]

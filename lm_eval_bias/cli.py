@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import argparse
+import importlib
 import json
 import sys
 from collections.abc import Sequence
@@ -10,6 +11,14 @@ from collections.abc import Sequence
 from lm_eval_bias import __version__
 from lm_eval_bias.errors import BiasError
 
+# parsed by modules of their own in lm_eval_bias.commands, except run, which the harness's parser parses
+_SEPARATE = {
+    "run": "evaluate a model: the harness's run with all its flags",
+    "compare": "is one model more biased than another, and is the difference real",
+    "report": "a page (or Markdown, CSV, LaTeX, JSON) about runs, to be handed to someone",
+    "leaderboard": "all runs of a folder beside the published models",
+    "check": "hold a run's scores against the bounds of a policy; exit status 1 if one is violated",
+}
 _EPILOG = """examples:
   lm-eval-bias ls
   lm-eval-bias run --tasks occugender,gg_bbq --model hf --model_args pretrained=gpt2
@@ -27,8 +36,8 @@ def _parser() -> argparse.ArgumentParser:
     )
     parser.add_argument("--version", action="version", version=f"lm-eval-bias {__version__}")
     commands = parser.add_subparsers(dest="command", metavar="COMMAND", required=True)
-    # parsed by the harness's own parser: see main
-    commands.add_parser("run", help="evaluate a model: the harness's run with all its flags", add_help=False)
+    for name, purpose in _SEPARATE.items():
+        commands.add_parser(name, help=purpose, add_help=False)
 
     ls = commands.add_parser("ls", help="list tasks and groups with what they measure")
     ls.add_argument("--json", action="store_true", help="machine-readable, with each score's range and neutral value")
@@ -224,10 +233,9 @@ def main(argv: Sequence[str] | None = None) -> int:
     """Run a command; returns the exit status (2 for bad usage, input or data, with one line on standard error)."""
     arguments = list(sys.argv[1:] if argv is None else argv)
     try:
-        if arguments[:1] == ["run"]:
-            from lm_eval_bias import run
-
-            return run.main(arguments[1:])
+        if arguments and arguments[0] in _SEPARATE:
+            place = "run" if arguments[0] == "run" else f"commands.{arguments[0]}"
+            return int(importlib.import_module(f"lm_eval_bias.{place}").main(arguments[1:]))
         args = _parser().parse_args(arguments)
         return _COMMANDS[args.command](args)
     except BiasError as error:

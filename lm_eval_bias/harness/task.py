@@ -146,7 +146,7 @@ class BiasTask(ConfigurableTask):
         metadata = self.config.metadata or {}
         self.benchmark = benchmarks.get(str(metadata.get("benchmark")))
         self.scores = self.benchmark.scores(self.eval_docs, detailed=self.benchmark.detailed(metadata))
-        metadata.update(self.benchmark.provenance(self.eval_docs))
+        metadata.update(self.benchmark.provenance(self.eval_docs), lm_eval_bias=__version__)
         self._add_metrics()
 
     def _add_metrics(self) -> None:

@@ -111,6 +111,11 @@ def _answered(doc: Mapping[str, Any], results: Sequence[Any]) -> int | str:
     return values.index(best) if values.count(best) == 1 else "none"
 
 
+def key(doc: Mapping[str, Any]) -> tuple[str, ...]:
+    """Subset, place in the data file and prompt wording."""
+    return (str(doc["subset"]), str(doc["item"]), str(doc["wording"]))
+
+
 def record(doc: Mapping[str, Any], results: Sequence[Any]) -> Record:
     """What the answer to one item says: which person or nobody, right or wrong.
 

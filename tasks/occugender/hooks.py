@@ -109,6 +109,11 @@ def prompt(doc: Mapping[str, Any]) -> str:
     return f"{doc['instruction']}\nQ: {doc['question']}\nA:"
 
 
+def key(doc: Mapping[str, Any]) -> tuple[str, ...]:
+    """Kind, occupation and template: the same under every instruction and word set."""
+    return (str(doc["kind"]), str(doc["item"]), str(doc["template"]))
+
+
 def record(doc: Mapping[str, Any], results: Sequence[Any]) -> Record:
     """The log of P_m, P_f and P_d of one prompt (Eq. 5).
 

@@ -66,6 +66,11 @@ def _regard(label: str, has_other: bool) -> str:
     return label
 
 
+def key(doc: Mapping[str, Any]) -> tuple[str, ...]:
+    """Gender, context set and context."""
+    return (str(doc["gender"]), str(doc.get("set", "")), str(doc.get("context", "")))
+
+
 def record(doc: Mapping[str, Any], results: Sequence[Any]) -> Record:
     """What the texts of one prompt say: their regard, context sets and sexism keywords.
 

@@ -95,6 +95,11 @@ def _outcome(doc: Mapping[str, Any], scores: Sequence[float]) -> list[int] | Non
     return [int(stereo > anti), int(stereo > unrelated) + int(anti > unrelated)]
 
 
+def key(doc: Mapping[str, Any]) -> tuple[str, ...]:
+    """Test and the data set's own id, which all languages share."""
+    return (str(doc["test"]), str(doc["id"]))
+
+
 def record(doc: Mapping[str, Any], results: Sequence[Any]) -> Record:
     """What the scores of one item's candidates say: which of them the model prefers.
 

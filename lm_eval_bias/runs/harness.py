@@ -1,0 +1,180 @@
+"""The harness's ``results_<date>.json`` as a run."""
+
+from __future__ import annotations
+
+import datetime
+import json
+import math
+import shlex
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+
+from lm_eval_bias import catalog
+from lm_eval_bias.errors import BiasError
+from lm_eval_bias.runs.model import Run, TaskRun, Value, interval_of
+
+SEEDS = ("random_seed", "numpy_seed", "torch_seed", "fewshot_seed")
+
+
+def matches(path: Path) -> bool:
+    """Whether a file is called like the harness's results."""
+    return path.name.startswith("results_") and path.suffix == ".json"
+
+
+def _float(raw: Any) -> float:
+    return float(raw) if isinstance(raw, (int, float)) and not isinstance(raw, bool) else math.nan
+
+
+def value_of(name: str, value: float, stderr: float, listed: Mapping[str, Any]) -> Value:
+    """A score from its numbers and its described meaning (``range``, ``neutral``, ``dof``, ...)."""
+    low, high = listed.get("range") or (None, None)
+    low, high = -math.inf if low is None else float(low), math.inf if high is None else float(high)
+    dof = math.inf if listed.get("dof") is None else float(listed["dof"])
+    ends = listed.get("interval")
+    interval = interval_of(value, stderr, dof, low, high) if not ends else (float(ends[0]), float(ends[1]))
+    neutral = listed.get("neutral")
+    return Value(
+        name=name,
+        value=value,
+        stderr=stderr,
+        interval=interval,
+        dof=dof,
+        note=str(listed.get("note") or listed.get("reason") or ""),
+        low=low,
+        high=high,
+        neutral=None if neutral is None else float(neutral),
+        direction=str(listed.get("direction") or ""),
+        unit=str(listed.get("unit") or ""),
+        summary=str(listed.get("summary") or ""),
+        source=str(listed.get("source") or ""),
+        higher_is_better=listed.get("higher_is_better"),
+    )
+
+
+def _scores(results: Mapping[str, Any], config: Mapping[str, Any], task: str) -> dict[str, Value]:
+    numbers = {}
+    for key, raw in results.items():
+        name, comma, _ = key.partition(",")
+        if comma:
+            numbers[name] = raw
+    found = {}
+    for listed in config.get("metric_list") or []:
+        name = listed.get("metric")
+        if name not in numbers:
+            continue
+        if "range" not in listed:
+            raise BiasError(f"{task}: its scores say no range: made by a version of this package that is too old")
+        found[name] = value_of(name, _float(numbers[name]), _float(numbers.get(f"{name}_stderr")), listed)
+    return found
+
+
+def _task(task: str, content: Mapping[str, Any], path: Path, date: str) -> TaskRun | None:
+    """One task of a results file; ``None`` for groups and for tasks that aren't ours."""
+    config = content["configs"].get(task)
+    metadata = (config or {}).get("metadata") or {}
+    if config is None or metadata.get("benchmark") is None:
+        return None
+    # the harness mixes the model's arguments into it
+    given = content["config"].get("model_args")
+    foreign = {"config_source", "model", "model_args", *(given if isinstance(given, Mapping) else ())}
+    metadata = {key: value for key, value in metadata.items() if key not in foreign}
+    entry = catalog.entries().get(task)
+    samples = path.with_name(f"samples_{task}_{date}.jsonl")
+    return TaskRun(
+        task=task,
+        benchmark=str(metadata["benchmark"]),
+        language=str(metadata.get("language") or ""),
+        version=str(content.get("versions", {}).get(task, "")),
+        documents=int(content["n-samples"][task]["effective"]),
+        items=entry.items if entry else int(content["n-samples"][task].get("original", 0)),
+        metadata=metadata,
+        scores=_scores(content["results"][task], config, task),
+        samples=samples if samples.is_file() else None,
+    )
+
+
+def _name(content: Mapping[str, Any]) -> str:
+    """The model: a hub's name as it is, of a path its last part."""
+    given = str(content.get("model_name") or "") or str(content["config"].get("model") or "model")
+    return given.rstrip("/").rpartition("/")[2] if given.startswith(("/", "./", "~")) else given
+
+
+def _plain(value: Any) -> Any:
+    return value if isinstance(value, (str, int, float, bool)) or value is None else json.dumps(value)
+
+
+def _arguments(config: Mapping[str, Any]) -> str:
+    given = config.get("model_args") or {}
+    return ",".join(f"{key}={value}" for key, value in given.items()) if isinstance(given, Mapping) else str(given)
+
+
+def _command(content: Mapping[str, Any], tasks: list[str]) -> str:
+    """What repeats the run, as far as its result file tells."""
+    config = content["config"]
+    parts = ["lm-eval-bias", "run", "--tasks", ",".join(tasks), "--model", str(config.get("model"))]
+    if arguments := _arguments(config):
+        parts += ["--model_args", arguments]
+    for flag in ("batch_size", "device", "limit"):
+        if config.get(flag) is not None:
+            parts += [f"--{flag}", str(config[flag])]
+    if config.get("gen_kwargs"):
+        given = config["gen_kwargs"]
+        parts += ["--gen_kwargs", given if isinstance(given, str) else json.dumps(given)]
+    if content.get("chat_template"):
+        parts.append("--apply_chat_template")
+    if content.get("system_instruction"):
+        parts += ["--system_instruction", str(content["system_instruction"])]
+    seeds = [config.get(name) for name in SEEDS]
+    if any(seed is not None for seed in seeds):
+        parts += ["--seed", ",".join(map(str, seeds))]
+    return shlex.join([*parts, "--log_samples", "--output_path", "OUT"])
+
+
+def _provenance(content: Mapping[str, Any], tasks: Mapping[str, TaskRun]) -> dict[str, Any]:
+    config = content["config"]
+    date = content.get("date")
+    environment = str(content.get("pretty_env_info") or "")
+    versions = dict(line.split(": ", 1) for line in environment.splitlines() if ": " in line)
+    own = next((t.metadata.get("lm_eval_bias") for t in tasks.values() if t.metadata.get("lm_eval_bias")), None)
+    found = {
+        "date": datetime.datetime.fromtimestamp(date, datetime.timezone.utc).date().isoformat() if date else None,
+        "lm-eval-bias": own,
+        "lm_eval": content.get("lm_eval_version"),
+        "transformers": content.get("transformers_version"),
+        "torch": versions.get("PyTorch version"),
+        "python": (versions.get("Python version") or "").partition(" ")[0] or None,
+        "model": config.get("model"),
+        "model_args": _arguments(config),
+        "model_revision": config.get("model_sha") or config.get("model_revision"),
+        "parameters": config.get("model_num_parameters"),
+        "dtype": str(config.get("model_dtype") or "").removeprefix("torch.") or None,
+        "device": config.get("device"),
+        "batch_size": config.get("batch_size"),
+        "chat_template": content.get("chat_template_sha"),
+        "system_instruction": content.get("system_instruction"),
+        "limit": config.get("limit"),
+        "gen_kwargs": config.get("gen_kwargs") or None,
+        "seeds": [config.get(name) for name in SEEDS],
+    }
+    return {key: value if key == "seeds" else _plain(value) for key, value in found.items()}
+
+
+def read(path: Path, content: Mapping[str, Any]) -> Run:
+    """A results file as a run.
+
+    Raises:
+        BiasError: It holds no task of ours, or is no results file.
+    """
+    date = path.stem.removeprefix("results_")
+    try:
+        tasks = {task: _task(task, content, path, date) for task in content["results"]}
+        own = {task: found for task, found in tasks.items() if found is not None}
+        if not own:
+            raise BiasError(f"holds no task of ours (it has {', '.join(content['results']) or 'none at all'})")
+        return Run(_name(content), path, _provenance(content, own), _command(content, list(own)), own)
+    except (KeyError, TypeError, AttributeError, ValueError, IndexError, OverflowError, OSError) as error:
+        if isinstance(error, BiasError):
+            raise
+        what = f"no field {error}" if isinstance(error, KeyError) else str(error)
+        raise BiasError(f"no results of a harness run ({what})") from error

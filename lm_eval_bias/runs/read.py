@@ -1,0 +1,137 @@
+"""Finds and reads runs under paths; what can't be read is named, and the rest still counts."""
+
+from __future__ import annotations
+
+import json
+from collections import Counter
+from collections.abc import Sequence
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+from lm_eval_bias.errors import BiasError
+from lm_eval_bias.rescoring import harness_samples
+from lm_eval_bias.runs import harness, record
+from lm_eval_bias.runs.model import Problem, Run
+
+
+def _json(path: Path) -> Any:
+    try:
+        return json.loads(path.read_text(encoding="utf-8"))
+    except (ValueError, RecursionError) as error:
+        problem = getattr(error, "msg", None) or getattr(error, "reason", None) or "nested too deeply"
+        raise BiasError(f"truncated or damaged: no JSON ({problem})") from error
+    except OSError as error:
+        raise BiasError(f"cannot be read: {error.strerror}") from error
+
+
+def _one(path: Path) -> Run | None:
+    """The file's run; ``None`` if it isn't meant to be one."""
+    content = _json(path)
+    if record.matches(content):
+        return record.read(path, content)
+    if harness.matches(path):
+        return harness.read(path, content)
+    return None
+
+
+def _under(folder: Path) -> tuple[list[Run], list[Problem]]:
+    runs: list[Run] = []
+    problems: list[Problem] = []
+    seen = set()
+    for path in sorted(p for p in folder.rglob("*.json") if p.is_file()):
+        try:
+            found = _one(path)
+        except BiasError as error:
+            problems.append(Problem(path, str(error)))
+            seen.add((path.parent, path.stem.removeprefix("results_")))
+            continue
+        if found is not None:
+            runs.append(found)
+            seen.add((path.parent, path.stem.removeprefix("results_")))
+    for path in sorted(p for p in folder.rglob("samples_*.jsonl") if harness_samples.matches(p)):
+        date = path.stem.rpartition("_")[2]
+        if (path.parent, date) not in seen:
+            problems.append(Problem(path, f"no results_{date}.json beside it: an unfinished run (rescore can read it)"))
+    return runs, problems
+
+
+SAME = ("model", "model_args", "model_revision", "dtype", "chat_template", "system_instruction", "lm_eval", "torch")
+
+
+def _merged(runs: Sequence[Run]) -> list[Run]:
+    """Runs of one model under one path whose tasks differ, as one run; what differs between them is listed."""
+    merged: list[Run] = []
+    for run in runs:
+        for i, other in enumerate(merged):
+            alike = all(run.provenance.get(key) == other.provenance.get(key) for key in SAME)
+            if run.name == other.name and alike and not set(run.tasks) & set(other.tasks):
+                provenance = {
+                    key: _joined(other.provenance.get(key), run.provenance.get(key))
+                    for key in {**other.provenance, **run.provenance}
+                }
+                merged[i] = replace(
+                    other,
+                    provenance=provenance,
+                    command=f"{other.command}\n{run.command}",
+                    tasks={**other.tasks, **run.tasks},
+                )
+                break
+        else:
+            merged.append(run)
+    return merged
+
+
+def _joined(one: Any, other: Any) -> Any:
+    if one == other:
+        return one
+    parts = [*str("–" if one is None else one).split("; "), str("–" if other is None else other)]
+    return "; ".join(dict.fromkeys(parts))
+
+
+def _named(runs: Sequence[Run]) -> list[Run]:
+    """The runs with names that tell them apart."""
+    often = Counter(run.name for run in runs)
+    number: Counter[str] = Counter()
+    named = []
+    for run in runs:
+        number[run.name] += 1
+        named.append(replace(run, name=f"{run.name} ({number[run.name]})") if often[run.name] > 1 else run)
+    return named
+
+
+def read(paths: Sequence[str | Path]) -> tuple[list[Run], list[Problem]]:
+    """All runs under some paths, in the order of the paths, then of the files' names.
+
+    Args:
+        paths: Folders (searched to any depth), the harness's ``results_*.json``, or run files of this package.
+
+    Returns:
+        The runs, their names made unique, and what had to be passed over.
+
+    Raises:
+        BiasError: A path doesn't exist, a file named itself can't be read, or no run was found at all.
+    """
+    runs: list[Run] = []
+    problems: list[Problem] = []
+    for given in paths:
+        path = Path(given).expanduser()
+        if not path.exists():
+            raise BiasError(f"{given}: no such file or folder")
+        if path.is_dir():
+            found, wrong = _under(path)
+            if not found and not wrong:
+                problems.append(Problem(path, "holds no run (no results_*.json, no run file)"))
+            runs += _merged(found)
+            problems += wrong
+            continue
+        try:
+            one = _one(path)
+        except BiasError as error:
+            raise BiasError(f"{path}: {error}") from error
+        if one is None:
+            raise BiasError(f"{path}: no results of a harness run (results_*.json) and no run file of this package")
+        runs.append(one)
+    if not runs:
+        raise BiasError("no run found: " + "; ".join(map(str, problems)))
+    return _named(runs), problems
