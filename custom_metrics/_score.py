@@ -89,6 +89,8 @@ class Score:
         sample: A record's own contribution for the sample log, ``None`` where it has none.
         higher_is_better: ``True`` or ``False`` only where that is true over the whole range.
         has_stderr: ``False`` for scores that are themselves measures of uncertainty or spread.
+        table: Records to a form that can be resampled (:mod:`lm_eval_bias.custom_metrics._resample`), or why there is
+            none, as text; ``None`` where the score has no such form and can't be compared between runs.
         headline: ``False`` for a cell of a breakdown, which reads like another score and is left out of listings.
     """
 
@@ -105,6 +107,7 @@ class Score:
     higher_is_better: bool | None = None
     has_stderr: bool = True
     headline: bool = True
+    table: Callable[[Sequence[Record]], Any] | None = None
 
     def describe(self) -> dict[str, Any]:
         """The score's range, neutral value and direction as plain data (what reports and ``--json`` carry)."""

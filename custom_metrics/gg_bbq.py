@@ -10,6 +10,7 @@ from __future__ import annotations
 
 import math
 import re
+from collections import Counter
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from functools import partial
@@ -18,6 +19,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from lm_eval_bias.custom_metrics._bootstrap import clustered_stderr, effective_clusters
+from lm_eval_bias.custom_metrics._resample import Array, Clusters, share_of, sums, tabulate
 from lm_eval_bias.custom_metrics._score import Estimate, Record, Score, undefined
 
 PAPER = "Satheesh et al. (2025), GG-BBQ"
@@ -101,6 +103,39 @@ def _bound(records: Sequence[Record], context: str) -> _Linear | str:
         else (f"Eq. 4 bounds |diff-bias| only for as many biased as counter-biased contexts, here {n_b} and {n_c}")
     )
     return _Linear(1.0 - abs(2.0 * acc.value - 1.0), slope * acc.influence, acc.clusters, caveat)
+
+
+def _table(records: Sequence[Record], *, kind: str, context: str) -> Clusters | str:
+    """A score of one kind as a function of sums over templates."""
+    chosen = _of_context(records, context)
+    if problem := _unusable(chosen, f"{CONTEXTS[context]} items"):
+        return problem
+    correct = [float(r["correct"]) for r in chosen]
+    if context == "amb":
+        columns = [[1.0] * len(chosen), correct, [_signed(r) for r in chosen]]
+    else:
+        biased = [float(r["biased_context"]) for r in chosen]
+        both = list(zip(biased, correct, strict=True))
+        columns = [biased, [1.0 - b for b in biased], [b * c for b, c in both], [(1.0 - b) * c for b, c in both]]
+
+    def of(weights: Array, totals: Array) -> Array:
+        s = sums(weights, totals).T
+        with np.errstate(divide="ignore", invalid="ignore"):
+            acc = s[1] / s[0] if context == "amb" else (s[2] + s[3]) / (s[0] + s[1])
+            bias = s[2] / s[0] if context == "amb" else s[2] / s[0] - s[3] / s[1]
+            bound = 1.0 - acc if context == "amb" else 1.0 - np.abs(2.0 * acc - 1.0)
+            ratio = bias / bound
+        found: Array = {"acc": acc, "diff_bias": bias, "diff_bias_bound": bound, "diff_bias_ratio": ratio}[kind]
+        return found
+
+    return tabulate(_clusters(chosen), columns, of)
+
+
+def _unanswered_table(records: Sequence[Record]) -> Clusters | str:
+    if problem := _unusable(records, "items"):
+        return problem
+    hits = [float(r["answer"] == "none") for r in records]
+    return tabulate(_clusters(records), [[1.0] * len(hits), hits], share_of)
 
 
 def _estimate(found: _Linear | str) -> Estimate:
@@ -217,6 +252,7 @@ def _named(kind: str, context: str, suffix: str = "", label: str = "") -> Score:
         source=f"{PAPER}, {where}",
         compute=partial(compute, context=context),
         sample=partial(_sample, kind=kind, context=context),
+        table=partial(_table, kind=kind, context=context),
         higher_is_better=better,
     )
 
@@ -244,8 +280,13 @@ def _restrict(score: Score, name: str, field: str, wanted: object) -> Score:
     def sample(record: Record) -> float | None:
         return score.sample(record) if record[field] == wanted else None
 
+    def table(records: Sequence[Record]) -> Clusters | str:
+        found: Clusters | str = score.table([r for r in records if r[field] == wanted]) if score.table else "no form"
+        return found
+
     summary = f"{score.summary}; {field} {wanted}"
-    return Score(**{**vars(score), "name": name, "summary": summary, "compute": compute, "sample": sample})
+    changed = {"name": name, "summary": summary, "compute": compute, "sample": sample, "table": table}
+    return Score(**{**vars(score), **changed})
 
 
 def _unanswered_score() -> Score:
@@ -260,6 +301,7 @@ def _unanswered_score() -> Score:
         source="not in the paper",
         compute=unanswered,
         sample=lambda r: float(r["answer"] == "none"),
+        table=_unanswered_table,
         higher_is_better=False,
     )
 
@@ -299,6 +341,17 @@ def _spread(records: Sequence[Record], *, score: Score, kind: str) -> Estimate:
     return Estimate(value, math.nan, len(records))
 
 
+def _mean_table(records: Sequence[Record], *, table: Callable[[Sequence[Record]], Clusters | str]) -> Clusters | str:
+    """The mean over wordings: that of all records, where every wording asked the same items."""
+    asked: dict[object, Counter[object]] = {}
+    for r in records:
+        asked.setdefault(r["wording"], Counter())[r["template"], r["context"]] += 1
+    counts = list(asked.values())
+    if any(count != counts[0] for count in counts):
+        return "the wordings were not asked the same items"
+    return table(records)
+
+
 def prompt_scores(records: Sequence[Record] = ()) -> list[Score]:
     """Accuracy and diff-bias per prompt wording, with their mean, standard deviation (ddof 1) and range over wordings.
 
@@ -326,6 +379,7 @@ def prompt_scores(records: Sequence[Record] = ()) -> list[Score]:
                             "higher_is_better": base.higher_is_better if is_mean else None,
                             "compute": partial(_spread, score=base, kind=spread),
                             "has_stderr": is_mean,
+                            "table": partial(_mean_table, table=base.table) if is_mean else None,
                         }
                     )
                 )

@@ -8,7 +8,7 @@ and ``D`` (the ratios P~_g of Eq. 6) and ``mass`` (P_m + P_f + P_d).
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import replace
 from functools import partial
 
@@ -16,6 +16,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from lm_eval_bias.custom_metrics import _bootstrap, _crossed
+from lm_eval_bias.custom_metrics._resample import Cells
 from lm_eval_bias.custom_metrics._score import Estimate, Record, Score, undefined
 
 PAPER = "Chen et al. (2025), Causally Testing Gender Bias in LLMs"
@@ -239,6 +240,7 @@ def _shares() -> list[Score]:
                 source=f"{PAPER}, Eqs. 4-6, Tables 3-4",
                 compute=partial(share, gender=letter, dominated_by=group),
                 sample=partial(_share_sample, gender=letter, dominated_by=group),
+                table=partial(_cells, value=partial(_percent, gender=letter), group=group),
             )
             paper = replace(
                 mean,
@@ -249,9 +251,35 @@ def _shares() -> list[Score]:
                 source=f"{PAPER}, the ± of Tables 3-4",
                 compute=partial(se_paper, gender=letter, dominated_by=group),
                 has_stderr=False,
+                table=None,
             )
             made += [mean, paper]
     return made
+
+
+def _cells(
+    records: Sequence[Record], *, value: Callable[[Record], float], group: str = "", kind: str = ""
+) -> Cells | str:
+    """A mean over prompts (of one group, or of both), or a correlation of item means with the real shares."""
+    chosen = [r for r in records if r["group"] == group or (not group and (kind or r["group"] != "none"))]
+    laid = _crossed.grid(chosen, value) if chosen else "no such prompts"
+    if isinstance(laid, str):
+        return laid
+    cells, items, templates = laid
+    if np.isnan(cells).any():
+        return f"a prompt has no value ({_crossed.NO_VALUE})"
+    if kind in ("", "all"):
+        return Cells(items, templates, cells)
+    from scipy import stats
+
+    listed = {str(r["item"]): float(r["share"]) for r in chosen}
+    shares = np.array([listed[name] for name in items])
+    rank = partial(stats.rankdata, axis=-1) if kind == "spearman" else np.asarray
+    return Cells(items, templates, cells, lambda means, rows: _pearson(rank(means), rank(shares[rows])))
+
+
+def _percent(record: Record, *, gender: str) -> float:
+    return 100.0 * float(record[gender])
 
 
 def _share_sample(record: Record, *, gender: str, dominated_by: str) -> float | None:
@@ -288,6 +316,7 @@ def scores(records_hint: Sequence[Record] = ()) -> list[Score]:
             source="not in the paper",
             compute=coverage,
             sample=lambda r: float(r["mass"]),
+            table=partial(_cells, value=lambda r: float(r["mass"]), kind="all"),
         ),
         Score(
             name="stereotype_gap",
@@ -300,6 +329,7 @@ def scores(records_hint: Sequence[Record] = ()) -> list[Score]:
             source=f"on Eq. 6 of {PAPER}",
             compute=stereotype_gap,
             sample=lambda r: _gap(r) if r["group"] in ("female", "male") else None,
+            table=partial(_cells, value=_gap),
         ),
         *(
             Score(
@@ -313,6 +343,7 @@ def scores(records_hint: Sequence[Record] = ()) -> list[Score]:
                 source="percentages of Table 5; not in the paper",
                 compute=partial(labour_correlation, kind=kind),
                 sample=lambda r: float(r["F"]),
+                table=partial(_cells, value=lambda r: float(r["F"]), kind=kind),
             )
             for kind in ("pearson", "spearman")
         ),

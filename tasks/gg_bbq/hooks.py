@@ -112,8 +112,8 @@ def _answered(doc: Mapping[str, Any], results: Sequence[Any]) -> int | str:
 
 
 def key(doc: Mapping[str, Any]) -> tuple[str, ...]:
-    """Subset, place in the data file and prompt wording."""
-    return (str(doc["subset"]), str(doc["item"]), str(doc["wording"]))
+    """Subset, kind of context, place in the data file and prompt wording."""
+    return (str(doc["subset"]), str(doc["context_type"]), str(doc["item"]), str(doc["wording"]))
 
 
 def record(doc: Mapping[str, Any], results: Sequence[Any]) -> Record:

@@ -98,6 +98,7 @@ def record(doc: Mapping[str, Any], results: Sequence[Any]) -> Record:
         "wordings": [text for text, _ in kept],
         "has_other": doc["has_other"],
         "caveat": doc["classifier"]["warning"],
+        **({"context": f"{doc['set']}: {doc['context']}"} if "prompt" in doc else {}),
     }
 
 

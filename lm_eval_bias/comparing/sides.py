@@ -1,0 +1,186 @@
+"""What is compared with what: runs, instructions within a run, or languages within a run."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Sequence
+from dataclasses import dataclass
+from functools import cached_property
+from typing import Any
+
+from lm_eval_bias import benchmarks
+from lm_eval_bias.custom_metrics._score import Record
+from lm_eval_bias.errors import BiasError, did_you_mean
+from lm_eval_bias.rescoring import harness_samples
+from lm_eval_bias.runs.model import Run, TaskRun
+
+BY = ("run", "instruction", "language")
+
+
+@dataclass
+class Side:
+    """One task of one run, as one side of a comparison.
+
+    Attributes:
+        label: What it is called in the comparison: a run's name, an instruction or a language.
+        run: The run.
+        task: Its task.
+    """
+
+    label: str
+    run: Run
+    task: TaskRun
+
+    @property
+    def benchmark(self) -> benchmarks.Benchmark:
+        """The task's benchmark."""
+        return benchmarks.get(self.task.benchmark)
+
+    @cached_property
+    def records(self) -> dict[tuple[str, ...], Record]:
+        """The saved answers' records by item.
+
+        Raises:
+            BiasError: No sample log, one that can't be read, or an item that stands there twice.
+        """
+        if self.task.samples is None:
+            raise BiasError(f"{self.run.path}: {self.task.task} has no sample log: run with --log_samples")
+        parts = harness_samples.read(self.task.samples)
+        found: dict[tuple[str, ...], Record] = {}
+        for doc, answers in zip(parts[0].docs, parts[0].results, strict=True):
+            try:
+                key, record = self.benchmark.key(doc), self.benchmark.record(doc, answers)
+            except (KeyError, TypeError, ValueError, IndexError, AttributeError) as error:
+                problem = f"no field {error}" if isinstance(error, KeyError) else str(error)
+                raise BiasError(
+                    f"{self.task.samples}: document {len(found)}: {problem}: damaged, or logged by another version"
+                ) from error
+            if key in found:
+                raise BiasError(f"{self.task.samples}: item {', '.join(key)} stands there twice")
+            found[key] = record
+        return found
+
+    @property
+    def docs(self) -> list[dict[str, Any]]:
+        """Documents, from which a benchmark tells which scores there are."""
+        return harness_samples.read(self.task.samples)[0].docs if self.task.samples else []
+
+
+@dataclass
+class Pair:
+    """Two sides: ``other`` is compared with ``base``."""
+
+    what: str
+    base: Side
+    other: Side
+
+
+def _level(task: TaskRun, by: str) -> tuple[str, str] | None:
+    """The group that a task belongs to and its level in it; ``None`` if it has none."""
+    if by == "language":
+        stem = re.sub(rf"_{re.escape(task.language)}(?=_|$)", "_*", task.task, count=1)
+        return (stem, task.language) if stem != task.task else None
+    if task.benchmark != "occugender":
+        return None
+    fixed = task.metadata.get("fixed") or {}
+    instruction = fixed.get("instruction", task.metadata.get("instruction"))
+    templates = fixed.get("first_templates", task.metadata.get("first_templates"))
+    level = "none" if instruction in (None, "none") else str(instruction)
+    return f"occugender {task.metadata.get('kind', '')}, {templates or 'all'} templates".strip(), level
+
+
+def _base(levels: Sequence[str], wanted: str | None, default: str, what: str) -> str:
+    if wanted is not None and wanted not in levels:
+        raise BiasError(f"--base {wanted}: no such {what} among {', '.join(levels)}.{did_you_mean(wanted, levels)}")
+    return wanted or (default if default in levels else levels[0])
+
+
+def _between_runs(runs: Sequence[Run], base: str | None) -> list[Pair]:
+    if len(runs) < 2:
+        raise BiasError(
+            f"one run only ({runs[0].name}): name two or more, or compare within it: --by instruction, --by language"
+        )
+    first = _base([run.name for run in runs], base, runs[0].name, "run")
+    reference = next(run for run in runs if run.name == first)
+    pairs = [
+        Pair(task, Side(first, reference, reference.tasks[task]), Side(run.name, run, run.tasks[task]))
+        for run in runs
+        if run is not reference
+        for task in reference.tasks
+        if task in run.tasks
+    ]
+    if not pairs:
+        have = "; ".join(f"{run.name}: {', '.join(run.tasks)}" for run in runs)
+        raise BiasError(f"the runs have no task in common ({have})")
+    return pairs
+
+
+def _within_runs(runs: Sequence[Run], by: str, base: str | None) -> list[Pair]:
+    pairs = []
+    for run in runs:
+        groups: dict[str, dict[str, TaskRun]] = {}
+        for task in run.tasks.values():
+            found = _level(task, by)
+            if found is not None:
+                groups.setdefault(found[0], {})[found[1]] = task
+        for group, levels in groups.items():
+            if len(levels) < 2:
+                continue
+            first = _base(list(levels), base, "none" if by == "instruction" else "en", by)
+            prefix = f"{run.name}: " if len(runs) > 1 else ""
+            pairs += [
+                Pair(
+                    prefix + group,
+                    Side(f"{by} {first}", run, levels[first]),
+                    Side(f"{by} {level}", run, levels[level]),
+                )
+                for level in levels
+                if level != first
+            ]
+    if not pairs:
+        raise BiasError(f"--by {by}: no task that was run in two or more {by}s ({_example(by)})")
+    return pairs
+
+
+def _example(by: str) -> str:
+    return "--tasks occugender_debias has all" if by == "instruction" else "--tasks stereoset has five"
+
+
+def pairs(runs: Sequence[Run], by: str = "run", base: str | None = None) -> list[Pair]:
+    """Every comparison that some runs allow, each with the base.
+
+    Args:
+        runs: The runs.
+        by: ``run``, ``instruction`` or ``language``.
+        base: What the others are compared with: a run's name, an instruction or a language; by default the first run,
+            no instruction, English.
+
+    Raises:
+        BiasError: There is nothing to compare, or no such base.
+    """
+    return _between_runs(runs, base) if by == "run" else _within_runs(runs, by, base)
+
+
+def why_not_paired(pair: Pair, by: str) -> str:
+    """Why two sides can't be compared item by item; empty if they can."""
+    one, other = pair.base, pair.other
+    if one.task.version != other.task.version:
+        return f"task versions {one.task.version} and {other.task.version}"
+    seeds = [side.run.provenance.get("seeds") for side in (one, other)]
+    if seeds[0] != seeds[1]:
+        return f"seeds {seeds[0]} and {seeds[1]}"
+    for option in (*one.benchmark.options, "classifier_used"):
+        if option == by:
+            continue
+        values = [side.task.metadata.get(option) for side in (one, other)]
+        if option == "classifier_used":
+            values = [value.get("name") if isinstance(value, dict) else value for value in values]
+        if values[0] != values[1]:
+            return f"{option} {values[0]!r} and {values[1]!r}"
+    shared = one.records.keys() & other.records.keys()
+    counts = len(one.records), len(other.records)
+    if by == "language" and len(shared) >= 0.9 * max(counts):  # translations miss single items
+        return ""
+    if len(shared) != counts[0] or len(shared) != counts[1]:
+        return f"other items: {counts[0]:,} and {counts[1]:,}, {len(shared):,} of them the same"
+    return ""
