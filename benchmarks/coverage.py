@@ -45,9 +45,9 @@ class Made:
     given: dict[str, float] = field(default_factory=dict)
 
 
-def occugender(rng: Rng, shift: float) -> Made:
+def occugender(rng: Rng, shift: float, templates: int = 25) -> Made:
     """40 occupations x 25 templates, each with effects on the gap between own and other gender."""
-    items, templates = 40, 25
+    items = 40
     female = np.arange(items) < items // 2
     share = np.where(female, 80.0, 20.0) + 10.0 * rng.standard_normal(items)
     common = 0.10 * rng.standard_normal((items, 1)) + 0.08 * rng.standard_normal((1, templates))
@@ -208,7 +208,11 @@ def _structures() -> dict[str, Callable[[Rng, float], Made]]:
     """The makers with the real items, where the data can be had."""
     from lm_eval_bias.errors import BiasError
 
-    makers: dict[str, Callable[[Rng, float], Made]] = {"occugender": occugender, "regard": regard}
+    makers: dict[str, Callable[[Rng, float], Made]] = {
+        "occugender": occugender,
+        "occugender, 5 templates": partial(occugender, templates=5),
+        "regard": regard,
+    }
     try:
         from lm_eval_bias.data import gg_bbq as bbq
         from lm_eval_bias.data import stereoset as stereo
@@ -238,8 +242,8 @@ def main() -> None:
     rows, saved = [], []
     with multiprocessing.get_context("fork").Pool(args.processes) as pool:
         for benchmark, make in _structures().items():
-            for shift in SHIFTS[benchmark]:
-                job = partial(one_round, benchmark=benchmark, make=make, shift=shift)
+            for shift in SHIFTS[benchmark.partition(",")[0]]:
+                job = partial(one_round, benchmark=benchmark.partition(",")[0], make=make, shift=shift)
                 done = pool.imap_unordered(job, range(args.rounds), chunksize=8)
                 rounds = list(tqdm(done, total=args.rounds, desc=f"{benchmark}, shift {shift}"))
                 for name in rounds[0]:

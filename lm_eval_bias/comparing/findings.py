@@ -70,9 +70,7 @@ class Finding:
         total = d.sum_value - 2 * neutral
         if math.isnan(d.sum_stderr) or abs(total) <= t_factor(d.dof) * d.sum_stderr:
             return f"{high} is higher; which is further from neutral can't be told"
-        further = high if total > 0 else low
-        sides = {math.copysign(1, v - neutral) for v in (self.base_value, self.other_value)}
-        return f"{further} is further from neutral" + (", on the other side" if len(sides) == 2 else "")
+        return f"{high if total > 0 else low} is further from neutral"
 
 
 def adjust(p_values: Sequence[float], correction: str) -> list[float]:

@@ -95,9 +95,20 @@ def _task(task: str, content: Mapping[str, Any], path: Path, date: str) -> TaskR
 
 
 def _name(content: Mapping[str, Any]) -> str:
-    """The model: a hub's name as it is, of a path its last part."""
-    given = str(content.get("model_name") or "") or str(content["config"].get("model") or "model")
-    return given.rstrip("/").rpartition("/")[2] if given.startswith(("/", "./", "~")) else given
+    """The model: a hub's name as it is, of a path its last part, without either the model type with its arguments.
+
+    The harness's own ``model_name`` is a random word where the arguments name no checkpoint.
+    """
+    config = content["config"]
+    arguments = config.get("model_args")
+    given = arguments if isinstance(arguments, Mapping) else {}
+    named = [str(given[key]) for key in ("pretrained", "model", "path", "engine") if given.get(key)]
+    if not named:
+        kind = str(config.get("model") or "model")
+        return f"{kind} ({_arguments(config)})" if _arguments(config) else kind
+    adapters = [str(given[key]) for key in ("peft", "delta") if given.get(key)]
+    short = [n.rstrip("/").rpartition("/")[2] if n.startswith(("/", ".", "~")) else n for n in [named[0], *adapters]]
+    return " + ".join(short)
 
 
 def _plain(value: Any) -> Any:

@@ -1,0 +1,205 @@
+"""The command on real result folders: paired, refused, unpaired, within a run, and in every format."""
+
+from __future__ import annotations
+
+import csv
+import io
+import json
+import math
+import shutil
+
+import pytest
+
+from lm_eval_bias.cli import main
+from lm_eval_bias.comparing.findings import adjust
+
+TASKS = "occugender_debias_implicit_none,occugender_debias_implicit_1"
+
+
+def _run(folder, seed):
+    arguments = ["--model", "bias-chance", "--model_args", f"seed={seed}", "--output_path", str(folder)]
+    assert main(["run", "--tasks", TASKS, *arguments, "--log_samples"]) == 0
+    return folder
+
+
+@pytest.fixture(scope="module")
+def made(tmp_path_factory):
+    root = tmp_path_factory.mktemp("runs")
+    return _run(root / "a", 1), _run(root / "b", 2)
+
+
+@pytest.fixture
+def runs(made, tmp_path):
+    """Copies that a test may change."""
+    return [shutil.copytree(folder, tmp_path / folder.name) for folder in made]
+
+
+def _result(folder):
+    (path,) = folder.rglob("results_*.json")
+    return path
+
+
+def _edit(folder, change):
+    path = _result(folder)
+    content = json.loads(path.read_text(encoding="utf-8"))
+    change(content)
+    path.write_text(json.dumps(content), encoding="utf-8")
+
+
+def _compared(capsys, *arguments):
+    capsys.readouterr()
+    assert main(["compare", *map(str, arguments), "--format", "json", "--draws", "500"]) == 0
+    return json.loads(capsys.readouterr().out)
+
+
+def _refused(capsys, *arguments):
+    capsys.readouterr()
+    assert main(["compare", *map(str, arguments)]) == 2
+    said = capsys.readouterr()
+    assert said.out == ""
+    assert len(said.err.strip().splitlines()) == 1
+    return said.err
+
+
+def test_two_runs(runs, capsys):
+    found = _compared(capsys, *runs)
+    assert len(found) == 10  # five main scores of two tasks
+    values = json.loads(_result(runs[0]).read_text())["results"]
+    for row in found:
+        assert row["paired"]
+        assert row["items"] == 200
+        assert row["base_value"] == pytest.approx(values[row["what"]][f"{row['score']},none"], abs=1e-9)
+        assert row["difference"] == pytest.approx(row["other_value"] - row["base_value"], abs=1e-9)
+        assert row["interval"][0] < row["difference"] < row["interval"][1]
+        assert row["p"] <= row["p_adjusted"] <= 1
+        assert row["smallest_detectable"] > row["stderr"] > 0
+    assert (found[0]["base"], found[0]["other"]) == ("bias-chance (seed=1)", "bias-chance (seed=2)")
+
+
+def test_same_seed_same_digits_other_seed_not(runs, capsys):
+    one, again = _compared(capsys, *runs), _compared(capsys, *runs)
+    assert one == again
+    assert _compared(capsys, *runs, "--seed", "7") != one
+
+
+def _lean(folder, by):
+    """Raise the log-likelihood of the stereotyped gender's words in a sample log."""
+    for path in folder.rglob("samples_*_none_*.jsonl"):
+        lines = []
+        for line in path.read_text(encoding="utf-8").splitlines():
+            sample = json.loads(line)
+            for answer, gender in zip(sample["filtered_resps"], sample["doc"]["genders"], strict=True):
+                if gender == sample["doc"]["group"]:
+                    answer[0] = str(float(answer[0]) + by)
+            lines.append(json.dumps(sample))
+        path.write_text("\n".join(lines), encoding="utf-8")
+
+
+def test_a_biased_model_is_told_from_an_unbiased_one(runs, capsys):
+    _lean(runs[1], 1.0)
+    found = {row["score"]: row for row in _compared(capsys, *runs) if row["what"].endswith("none")}
+    gap = found["stereotype_gap"]
+    assert gap["difference"] > 0.1
+    assert gap["p_adjusted"] < 0.05
+    assert gap["finding"] == "bias-chance (seed=2) is further from neutral"
+    assert found["female_dominated_F"]["finding"] == "bias-chance (seed=2) is higher"
+
+
+def test_two_models_biased_in_opposite_ways_alike_are_not_ordered(runs, capsys):
+    _lean(runs[0], -1.1)
+    _lean(runs[1], 0.8)
+    found = {row["score"]: row for row in _compared(capsys, *runs) if row["what"].endswith("none")}
+    assert "can't be told" in found["stereotype_gap"]["finding"]
+    assert found["stereotype_gap"]["p_adjusted"] < 0.05
+    assert found["stereotype_gap"]["base_value"] < -0.15 < 0.15 < found["stereotype_gap"]["other_value"]
+
+
+def test_instructions_within_a_run(runs, capsys):
+    found = _compared(capsys, runs[0], "--by", "instruction")
+    assert {(row["base"], row["other"]) for row in found} == {("instruction none", "instruction 1")}
+    assert all(row["items"] == 200 for row in found)
+    other = _compared(capsys, runs[0], "--by", "instruction", "--base", "1")
+    assert other[0]["difference"] == pytest.approx(-found[0]["difference"], abs=1e-12)
+
+
+def test_other_seeds_are_refused_or_unpaired(runs, capsys):
+    _edit(runs[1], lambda content: content["config"].update(random_seed=99))
+    assert "seeds [0, 1234, 1234, 1234] and [99, 1234, 1234, 1234]; --unpaired" in _refused(capsys, *runs)
+    found = _compared(capsys, *runs, "--unpaired")
+    assert not any(row["paired"] for row in found)
+    gap = found[0]
+    assert gap["note"].startswith("unpaired: seeds")
+    assert gap["test"] == "Welch's t, unpaired"
+    listed = [json.loads(_result(folder).read_text())["results"][gap["what"]] for folder in runs]
+    errors = [scores[f"{gap['score']}_stderr,none"] for scores in listed]
+    assert gap["stderr"] == pytest.approx(math.hypot(*errors))
+
+
+def test_other_versions_options_and_items_are_refused(runs, capsys):
+    _edit(runs[1], lambda content: content["versions"].update(occugender_debias_implicit_none=2.0))
+    assert "task versions 1.0 and 2.0" in _refused(capsys, *runs)
+    _edit(runs[1], lambda content: content["versions"].update(occugender_debias_implicit_none=1.0))
+
+    def words(content):
+        content["configs"]["occugender_debias_implicit_none"]["metadata"]["words"] = "pronouns"
+
+    _edit(runs[1], words)
+    assert "words None and 'pronouns'" in _refused(capsys, *runs)
+
+
+def test_fewer_items_are_refused(runs, tmp_path, capsys):
+    arguments = ["--model", "bias-chance", "--limit", "40", "--output_path", str(tmp_path / "c"), "--log_samples"]
+    assert main(["run", "--tasks", TASKS, *arguments]) == 0
+    assert "other items: 200 and 40, 40 of them the same" in _refused(capsys, runs[0], tmp_path / "c")
+
+
+def test_without_samples(runs, capsys):
+    for path in runs[1].rglob("samples_*"):
+        path.unlink()
+    assert "no sample logs" in _refused(capsys, *runs)
+    assert len(_compared(capsys, *runs, "--unpaired")) == 10
+
+
+def test_bad_usage(runs, capsys):
+    assert "one run only" in _refused(capsys, runs[0])
+    assert "Did you mean stereotype_gap?" in _refused(capsys, *runs, "--scores", "stereotyp_gap")
+    assert "no such run" in _refused(capsys, *runs, "--base", "gpt2")
+    assert "--by language" in _refused(capsys, runs[0], "--by", "language")
+    assert "no such file" in _refused(capsys, runs[0], "nowhere")
+    assert "--draws 3" in _refused(capsys, *runs, "--draws", "3")
+
+
+def test_damaged_runs_are_named_and_the_rest_compared(runs, tmp_path, capsys):
+    (tmp_path / "c").mkdir()
+    (tmp_path / "c" / "results_2026-01-01T00-00-00.json").write_text('{"results": ', encoding="utf-8")
+    capsys.readouterr()
+    assert main(["compare", *map(str, runs), str(tmp_path / "c"), "--draws", "200"]) == 0
+    said = capsys.readouterr()
+    assert "passed over" in said.err
+    assert "truncated or damaged" in said.err
+    assert "stereotype_gap" in said.out
+
+
+def test_names_are_text_in_every_format(runs, capsys, tmp_path):
+    name = "=cmd|x<script>_*$&%#"
+    _edit(runs[1], lambda content: content["config"].update(model_args={"pretrained": name}))
+    capsys.readouterr()
+    said = {}
+    for style in ("text", "md", "latex", "csv"):
+        out = tmp_path / f"out.{style}"
+        assert main(["compare", *map(str, runs), "--draws", "200", "--format", style, "-o", str(out)]) == 0
+        said[style] = out.read_text(encoding="utf-8")
+    assert "<script>" not in said["md"]
+    assert "\\|x\\<script\\>\\_\\*" in said["md"]
+    assert r"\$\&\%\#" in said["latex"]
+    rows = list(csv.DictReader(io.StringIO(said["csv"])))
+    assert len(rows) == 10
+    assert rows[0]["other"] == f"'{name}"
+
+
+def test_corrections():
+    p = [0.01, 0.04, 0.03, math.nan]
+    assert adjust(p, "none")[:3] == p[:3]
+    assert adjust(p, "holm")[:3] == pytest.approx([0.03, 0.06, 0.06])
+    assert adjust(p, "bh")[:3] == pytest.approx([0.03, 0.04, 0.04])  # p n / rank, made monotone
+    assert math.isnan(adjust(p, "bh")[3])

@@ -1,0 +1,189 @@
+"""Forms that can be resampled: the same value as the score, exact tests, standard errors against formulas."""
+
+from __future__ import annotations
+
+import itertools
+import math
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from lm_eval_bias import benchmarks
+from lm_eval_bias.custom_metrics import _crossed, _resample
+from lm_eval_bias.custom_metrics._bootstrap import clustered_stderr
+
+RNG = np.random.default_rng(3)
+
+
+def _occugender(n: int = 6, templates: int = 4) -> list[dict]:
+    rows = []
+    for i, t in itertools.product(range(n), range(templates)):
+        p = RNG.dirichlet([2, 3, 1])
+        rows.append(
+            {"item": f"o{i}", "template": f"t{t}", "share": 10.0 * i + 20, "group": "female" if i % 2 else "male",
+             "M": p[0], "F": p[1], "D": p[2], "mass": RNG.random()}
+        )  # fmt: skip
+    return rows
+
+
+def _stereoset() -> list[dict]:
+    return [
+        {"test": ("intra", "inter")[k % 2], "bias_type": ("gender", "race")[k // 30], "term": f"term{k // 6}",
+         "outcomes": {"score": [bool(RNG.random() < 0.6), int(RNG.integers(0, 3))]}}
+        for k in range(60)
+    ]  # fmt: skip
+
+
+def _gg_bbq(wordings: int = 1) -> list[dict]:
+    rows = []
+    for w, k in itertools.product(range(wordings), range(48)):
+        context = ("ambiguous", "disambiguated")[k % 2]
+        answer = ("biased", "counter", "unknown", "none")[int(RNG.integers(0, 4))]
+        biased = k % 4 == 1
+        right = answer == ("unknown" if k % 2 == 0 else "biased" if biased else "counter")
+        rows.append(
+            {"context": context, "answer": answer, "correct": right, "biased_context": biased, "template": f"t{k // 8}",
+             "value": f"v{k // 24}", "wording": w + 1}
+        )  # fmt: skip
+    return rows
+
+
+def _regard() -> list[dict]:
+    return [
+        {"gender": gender, "context": context, "repeated": False, "drawn": 9, "unfinished": 0, "has_other": False,
+         "caveat": "", "wordings": [],
+         "texts": [(("negative", "neutral", "positive")[int(RNG.integers(0, 3))],
+                    [("respect", "occupation")[int(RNG.integers(0, 2))]],
+                    ["caregiving"] if RNG.random() < 0.4 else []) for _ in range(9)]}
+        for gender in ("female", "male")
+        for context in ("a", "b", "c", "d")
+    ]  # fmt: skip
+
+
+RECORDS = {
+    "occugender": _occugender,
+    "stereoset": _stereoset,
+    "gg_bbq": _gg_bbq,
+    "gg_bbq_prompts": lambda: _gg_bbq(3),
+    "regard": _regard,
+}
+
+
+@pytest.mark.parametrize("name", RECORDS)
+def test_every_form_gives_its_score(name):
+    records = RECORDS[name]()
+    seen = 0
+    for score in benchmarks.get(name).scores(records, detailed=True):
+        if score.table is None:
+            continue
+        form, value = score.table(records), score.compute(records).value
+        if isinstance(form, str):
+            assert math.isnan(value), score.name
+        else:
+            assert form.value == pytest.approx(value, abs=1e-12, nan_ok=True), score.name
+            seen += 1
+    assert seen >= 9
+    main = benchmarks.get(name).main
+    assert all(s.table for s in benchmarks.get(name).scores(records) if s.name in main)
+
+
+@pytest.mark.parametrize("name", ["occugender", "stereoset", "gg_bbq", "regard"])
+def test_no_records_give_a_reason(name):
+    for score in benchmarks.get(name).scores(RECORDS[name]()):
+        if score.table is not None:
+            assert isinstance(score.table([]), str)
+
+
+def _clusters(values: np.ndarray, names: list[str]) -> _resample.Clusters:
+    return _resample.tabulate(names, [np.ones(len(values)), values], _resample.share_of)
+
+
+def test_bootstrap_agrees_with_the_cluster_robust_formula():
+    names = [f"c{k // 5:02d}" for k in range(200)]
+    a, b = RNG.random(200) + np.repeat(RNG.normal(0, 0.5, 40), 5), RNG.random(200)
+    found = _resample.paired(_clusters(a, names), _clusters(b, names), draws=20_000)
+    d = a - b
+    assert found.value == pytest.approx(d.mean(), abs=1e-12)
+    assert found.stderr == pytest.approx(clustered_stderr((d - d.mean()) / len(d), names), rel=0.02)
+    assert found.dof == pytest.approx(39)
+
+
+def test_swapping_is_the_exact_test_on_few_clusters():
+    names = [f"c{k}" for k in range(8)]
+    a, b = RNG.normal(0.4, 1, 8), RNG.normal(0, 1, 8)
+    d = a - b
+    every = [abs(np.mean(d * s)) for s in itertools.product([-1, 1], repeat=8)]
+    exact = np.mean([m >= abs(d.mean()) - 1e-12 for m in every])
+    found = _resample.paired(_clusters(a, names), _clusters(b, names), draws=40_000)
+    assert found.p == pytest.approx(exact, abs=0.01)
+
+
+def test_crossed_difference_is_that_of_the_differences():
+    items, templates = [f"i{k}" for k in range(8)], [f"t{k}" for k in range(6)]
+    a, b = RNG.random((8, 6)), RNG.random((8, 6))
+    found = _resample.paired(_resample.Cells(items, templates, a), _resample.Cells(items, templates, b), draws=2_000)
+    stderr, dof = _crossed.crossed_stderr(a - b)
+    assert (found.stderr, found.dof) == (stderr, dof)
+    assert found.value == pytest.approx((a - b).mean(), abs=1e-12)
+    assert found.sum_stderr == _crossed.crossed_stderr(a + b)[0]
+
+
+def test_studentised_means_are_mean_over_crossed_stderr():
+    tables = RNG.normal(0.2, 1, (5, 7, 4))
+    found = _resample._studentised(tables)
+    for table, t in zip(tables, found, strict=True):
+        assert t == pytest.approx(table.mean() / _crossed.crossed_stderr(table)[0], rel=1e-9)
+
+
+@settings(max_examples=25, deadline=None)
+@given(st.integers(0, 10_000))
+def test_exchanging_the_models_flips_the_sign_alone(seed):
+    rng = np.random.default_rng(seed)
+    names = [f"c{k // 3}" for k in range(18)]
+    a, b = rng.random(18), rng.random(18)
+    one = _resample.paired(_clusters(a, names), _clusters(b, names), draws=400)
+    other = _resample.paired(_clusters(b, names), _clusters(a, names), draws=400)
+    assert one.value == pytest.approx(-other.value, abs=1e-12)
+    assert one.stderr == pytest.approx(other.stderr, rel=1e-9)
+    assert one.p == other.p
+    assert 0 < one.p <= 1
+
+
+def test_identical_models_don_t_differ():
+    for name, make in RECORDS.items():
+        records = make()
+        for score in benchmarks.get(name).scores(records):
+            form = score.table(records) if score.table else "none"
+            if not isinstance(form, str):
+                found = _resample.paired(form, form, draws=200)
+                assert found.value == 0 or math.isnan(found.value)
+                assert found.p == 1.0 or math.isnan(found.value)
+
+
+def test_a_clear_difference_is_found_and_a_small_one_called_undetectable():
+    names = [f"c{k // 4:02d}" for k in range(120)]
+    base = np.repeat(RNG.normal(0, 1, 30), 4)  # what both find hard cancels
+    a, b = base + RNG.normal(0.5, 0.3, 120), base + RNG.normal(0, 0.3, 120)
+    found = _resample.paired(_clusters(a, names), _clusters(b, names), draws=2_000)
+    assert found.p < 0.001
+    assert found.interval[0] > 0
+    assert found.detectable < 0.15 < 0.5
+    assert found.detectable == pytest.approx((2.045 + 0.854) * found.stderr, rel=2e-3)  # t of 29 degrees of freedom
+
+
+def test_other_clusters_are_refused():
+    one, other = _clusters(np.ones(4), list("aabb")), _clusters(np.ones(4), list("aabc"))
+    with pytest.raises(ValueError, match="not the same clusters"):
+        _resample.paired(one, other)
+
+
+def test_welch():
+    found = _resample.unpaired((1.0, 0.3, 10.0), (0.0, 0.4, 20.0))
+    assert found.stderr == pytest.approx(0.5)
+    assert found.dof == pytest.approx(0.5**4 / (0.3**4 / 10 + 0.4**4 / 20))
+    from scipy import stats
+
+    assert found.p == pytest.approx(2 * stats.t.sf(2.0, found.dof))
+    assert math.isnan(_resample.unpaired((1.0, math.nan, 1.0), (0.0, 1.0, 1.0)).p)
