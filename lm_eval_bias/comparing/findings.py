@@ -6,7 +6,7 @@ import math
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
-from lm_eval_bias.comparing.sides import Pair, why_not_paired
+from lm_eval_bias.comparing.sides import Pair, beside_the_model, why_not_paired
 from lm_eval_bias.custom_metrics import _resample
 from lm_eval_bias.custom_metrics._bootstrap import SEED
 from lm_eval_bias.custom_metrics._contingency import holm
@@ -173,6 +173,7 @@ def find(
                 items = len(pair.base.records.keys() & pair.other.records.keys())
                 left = max(len(pair.base.records), len(pair.other.records)) - items
                 note = f"{left:,} items without a partner left out" if left else ""
+            note = "; ".join(filter(None, (note, beside_the_model(pair))))
             labels = pair.what, pair.base.label, pair.other.label
             found.append(Finding(*labels, score, *values, difference, math.nan, not why, items, note))
     if not found:

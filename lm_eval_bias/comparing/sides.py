@@ -184,3 +184,29 @@ def why_not_paired(pair: Pair, by: str) -> str:
     if len(shared) != counts[0] or len(shared) != counts[1]:
         return f"other items: {counts[0]:,} and {counts[1]:,}, {len(shared):,} of them the same"
     return ""
+
+
+MATTERS = (
+    "dtype",
+    "chat_template",
+    "system_instruction",
+    "gen_kwargs",
+    "lm-eval-bias",
+    "lm_eval",
+    "transformers",
+    "torch",
+)
+
+
+def beside_the_model(pair: Pair) -> str:
+    """In what else two runs differ that moves scores; empty if in nothing that is known."""
+    parts = []
+    for key in MATTERS:
+        one, other = (side.run.provenance.get(key) for side in (pair.base, pair.other))
+        if one != other:
+            parts.append(f"{key.replace('_', ' ')} ({_short(one)}, {_short(other)})")
+    return "the runs differ in " + ", ".join(parts) if parts else ""
+
+
+def _short(value: Any) -> str:
+    return "none" if value is None else str(value)[:24]

@@ -147,6 +147,13 @@ def test_other_versions_options_and_items_are_refused(runs, capsys):
     assert "words None and 'pronouns'" in _refused(capsys, *runs)
 
 
+def test_what_else_differs_is_said(runs, capsys):
+    _edit(runs[1], lambda content: content["config"].update(model_dtype="torch.bfloat16"))
+    _edit(runs[1], lambda content: content.update(chat_template_sha="abc"))
+    said = {row["note"] for row in _compared(capsys, *runs)}
+    assert said == {"the runs differ in dtype (none, bfloat16), chat template (none, abc)"}
+
+
 def test_fewer_items_are_refused(runs, tmp_path, capsys):
     arguments = ["--model", "bias-chance", "--limit", "40", "--output_path", str(tmp_path / "c"), "--log_samples"]
     assert main(["run", "--tasks", TASKS, *arguments]) == 0

@@ -1,0 +1,132 @@
+"""Reading runs: one model's tasks together, other models apart, and everything damaged named."""
+
+from __future__ import annotations
+
+import json
+import math
+import shlex
+import shutil
+
+import pytest
+
+from lm_eval_bias.cli import main
+from lm_eval_bias.errors import BiasError
+from lm_eval_bias.runs import record
+from lm_eval_bias.runs.read import read
+
+
+def _run(folder, task, *more):
+    arguments = ["--model", "bias-chance", "--output_path", str(folder), "--log_samples", *more]
+    assert main(["run", "--tasks", task, *arguments]) == 0
+
+
+@pytest.fixture(scope="module")
+def made(tmp_path_factory):
+    root = tmp_path_factory.mktemp("made")
+    _run(root / "one", "occugender_debias_implicit_none", "--limit", "80")
+    _run(root / "one", "occugender_debias_implicit_1", "--limit", "120")
+    _run(root / "two", "occugender_debias_implicit_none", "--limit", "80", "--model_args", "seed=5")
+    return root
+
+
+@pytest.fixture
+def folder(made, tmp_path):
+    return shutil.copytree(made, tmp_path / "made")
+
+
+def _results(folder):
+    return sorted(folder.rglob("results_*.json"))
+
+
+def test_one_models_tasks_are_one_run(folder):
+    runs, problems = read([folder])
+    assert problems == []
+    assert [run.name for run in runs] == ["bias-chance", "bias-chance (seed=5)"]
+    first = runs[0]
+    assert set(first.tasks) == {"occugender_debias_implicit_none", "occugender_debias_implicit_1"}
+    assert first.provenance["limit"] in ("80.0; 120.0", "120.0; 80.0")
+    assert len(first.command.splitlines()) == 2
+    task = first.tasks["occugender_debias_implicit_none"]
+    assert (task.documents, task.items, task.language, task.version) == (80, 200, "en", "1.0")
+    assert task.samples is not None
+
+
+def test_values_are_those_of_the_file(folder):
+    path = _results(folder / "two")[0]
+    content = json.loads(path.read_text())
+    task = read([path])[0][0].tasks["occugender_debias_implicit_none"]
+    raw = content["results"]["occugender_debias_implicit_none"]
+    assert set(task.scores) == {entry["metric"] for entry in content["configs"][task.task]["metric_list"]}
+    gap = task.scores["stereotype_gap"]
+    assert (gap.value, gap.stderr) == (raw["stereotype_gap,none"], raw["stereotype_gap_stderr,none"])
+    assert (gap.low, gap.high, gap.neutral, gap.unit) == (-1.0, 1.0, 0.0, "difference")
+    assert gap.interval == pytest.approx(gap.estimate().ends(), abs=1e-12)
+    paper = task.scores["male_dominated_M_se_paper"]
+    assert math.isnan(paper.stderr)
+    assert paper.interval is None
+
+
+def test_the_command_repeats_the_run(folder, tmp_path):
+    run = read([folder / "two"])[0][0]
+    words = shlex.split(run.command)
+    assert words[:2] == ["lm-eval-bias", "run"]
+    words[words.index("OUT")] = str(tmp_path / "again")
+    assert main(words[1:]) == 0
+    again = read([tmp_path / "again"])[0][0]
+    before, after = (r.tasks["occugender_debias_implicit_none"].scores for r in (run, again))
+    assert {n: v.value for n, v in before.items() if v.value == v.value} == {
+        n: v.value for n, v in after.items() if v.value == v.value
+    }
+
+
+def test_the_same_twice_gets_two_names(folder):
+    shutil.copytree(folder / "two", folder / "three")
+    runs, _ = read([folder / "two", folder / "three"])
+    assert [run.name for run in runs] == ["bias-chance (seed=5) (1)", "bias-chance (seed=5) (2)"]
+
+
+def test_damaged_files_are_named_and_the_rest_is_read(folder):
+    broken = folder / "broken"
+    broken.mkdir()
+    good = json.loads(_results(folder / "two")[0].read_text())
+    (broken / "results_1.json").write_text("")
+    (broken / "results_2.json").write_text('{"results": {"mmlu": {"acc,none": 1}}, "configs": {"mmlu": {}}}')
+    old = json.loads(json.dumps(good))
+    for entry in old["configs"]["occugender_debias_implicit_none"]["metric_list"]:
+        del entry["range"]
+    (broken / "results_3.json").write_text(json.dumps(old))
+    (broken / "results_4.json").write_text('{"results": 3}')
+    (broken / "run.json").write_text('{"model": "x", "tasks": {}}')
+    (broken / "notes.json").write_text("[1, 2]")  # somebody else's, not meant for us
+    name = "samples_occugender_debias_implicit_none_2026-01-01T00-00-00.000000.jsonl"
+    (broken / name).write_text("{}\n")
+    runs, problems = read([folder])
+    assert len(runs) == 2
+    said = {problem.path.name: problem.reason for problem in problems}
+    assert set(said) == {*(f"results_{i}.json" for i in range(1, 5)), "run.json", name}
+    assert "truncated or damaged" in said["results_1.json"]
+    assert "no task of ours (it has mmlu)" in said["results_2.json"]
+    assert "too old" in said["results_3.json"]
+    assert "no results of a harness run" in said["results_4.json"]
+    assert "no valid run file" in said["run.json"]
+    assert "an unfinished run" in said[name]
+
+
+def test_nothing_to_read(tmp_path):
+    with pytest.raises(BiasError, match="no run found: .*holds no run"):
+        read([tmp_path])
+    with pytest.raises(BiasError, match="no such file or folder"):
+        read([tmp_path / "nowhere"])
+    (tmp_path / "a.json").write_text("[]")
+    with pytest.raises(BiasError, match="no run file of this package"):
+        read([tmp_path / "a.json"])
+
+
+def test_a_run_file_tells_the_same(folder, tmp_path):
+    run = read([folder / "two"])[0][0]
+    data = record.as_data(run)
+    record.check(data)
+    (tmp_path / "run.json").write_text(json.dumps(data), encoding="utf-8")
+    again = read([tmp_path / "run.json"])[0][0]
+    assert record.as_data(again) == data
+    assert (again.name, again.command) == (run.name, run.command)
