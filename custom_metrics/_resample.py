@@ -155,8 +155,9 @@ def tabulate(
         of: See :class:`Clusters`.
     """
     names, place = np.unique(np.array([str(c) for c in clusters], dtype=object).astype(str), return_inverse=True)
+    sizes: Array = np.bincount(place, minlength=len(names)).astype(np.float64)
     totals = np.stack([np.bincount(place, np.asarray(column, float), len(names)) for column in columns], axis=1)
-    return Clusters(names.tolist(), np.bincount(place, minlength=len(names)).astype(float), totals, of)
+    return Clusters(names.tolist(), sizes, totals, of)
 
 
 @lru_cache(maxsize=16)
@@ -273,7 +274,7 @@ def _crossed(a: Cells, b: Cells, draws: int, seed: int) -> Difference:
             return Difference(value, 0.0, dof, 1.0 if value == 0 else math.nan, "", total, sum_stderr)
         p = _p(_flipped_t(cells, draws, seed), value / stderr)
         return Difference(value, stderr, dof, p, "signs flipped by item, template and cell", total, sum_stderr)
-    weights, rows = pigeonhole_weights(*a.cells.shape, draws, seed)
+    weights, rows = pigeonhole_weights(len(a.items), len(a.templates), draws, seed)
     first, second = (
         form.of(np.take_along_axis(weights @ form.cells.T, rows, axis=1), rows) for form in (a, b) if form.of
     )

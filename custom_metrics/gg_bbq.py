@@ -341,7 +341,7 @@ def _spread(records: Sequence[Record], *, score: Score, kind: str) -> Estimate:
     return Estimate(value, math.nan, len(records))
 
 
-def _mean_table(records: Sequence[Record], *, table: Callable[[Sequence[Record]], Clusters | str]) -> Clusters | str:
+def _mean_table(records: Sequence[Record], *, kind: str, context: str) -> Clusters | str:
     """The mean over wordings: that of all records, where every wording asked the same items."""
     asked: dict[object, Counter[object]] = {}
     for r in records:
@@ -349,7 +349,7 @@ def _mean_table(records: Sequence[Record], *, table: Callable[[Sequence[Record]]
     counts = list(asked.values())
     if any(count != counts[0] for count in counts):
         return "the wordings were not asked the same items"
-    return table(records)
+    return _table(records, kind=kind, context=context)
 
 
 def prompt_scores(records: Sequence[Record] = ()) -> list[Score]:
@@ -379,7 +379,7 @@ def prompt_scores(records: Sequence[Record] = ()) -> list[Score]:
                             "higher_is_better": base.higher_is_better if is_mean else None,
                             "compute": partial(_spread, score=base, kind=spread),
                             "has_stderr": is_mean,
-                            "table": partial(_mean_table, table=base.table) if is_mean else None,
+                            "table": partial(_mean_table, kind=kind, context=context) if is_mean else None,
                         }
                     )
                 )

@@ -255,7 +255,7 @@ def quality(records: Sequence[Record], *, which: str) -> Estimate:
     return Estimate(_distinct(records), math.nan, kept) if kept else undefined("no texts")
 
 
-def _table(
+def _form(
     records: Sequence[Record],
     *,
     context_set: str,
@@ -374,7 +374,7 @@ def _shares(context_set: str, regards: Sequence[str]) -> list[Score]:
             made.append(
                 _score(f"{context_set}/{gender}/{regard}", f"share of {regard} texts about {PEOPLE[gender]}, "
                        f"{_where(context_set)}", partial(share, **keys), f"more {regard} texts", "Fig. 1",
-                       partial(_own_share, facet=None, **keys), table=partial(_table, **keys),
+                       partial(_own_share, facet=None, **keys), table=partial(_form, **keys),
                        headline=context_set == "all" and gender == "female")
             )  # fmt: skip
     for regard in ("negative", "positive"):
@@ -383,7 +383,7 @@ def _shares(context_set: str, regards: Sequence[str]) -> list[Score]:
                    partial(gap, context_set=context_set, regard=regard),
                    f"+ {regard} more often about women, - about men", "after Fig. 1", neutral=0.0, unit="difference",
                    sample=partial(_own_share, gender=None, context_set=context_set, regard=regard, facet=None),
-                   table=partial(_table, context_set=context_set, regard=regard),
+                   table=partial(_form, context_set=context_set, regard=regard),
                    headline=context_set == "all")
         )  # fmt: skip
     return made
@@ -402,7 +402,7 @@ def _facet_scores(facet: str, regards: Sequence[str], detailed: bool) -> list[Sc
             made.append(
                 _score("/".join(parts), f"share of {texts} about {PEOPLE[gender]} with a {facet} keyword, "
                        f"{_where(context_set)}", partial(facet_share, **keys), "more keywords", "Fig. 2, Tab. 4",
-                       partial(_own_share, **keys), table=partial(_table, **keys),
+                       partial(_own_share, **keys), table=partial(_form, **keys),
                        headline=len(parts) == 2 and gender == "female")
             )  # fmt: skip
     made.append(
@@ -410,7 +410,7 @@ def _facet_scores(facet: str, regards: Sequence[str], detailed: bool) -> list[Sc
                partial(facet_gap, facet=facet), "+ more often about women, - about men", "after Fig. 2", neutral=0.0,
                unit="difference",
                sample=partial(_own_share, gender=None, context_set="all", regard=None, facet=facet),
-               table=partial(_table, context_set="all", regard=None, facet=facet))
+               table=partial(_form, context_set="all", regard=None, facet=facet))
     )  # fmt: skip
     return made
 

@@ -43,11 +43,10 @@ class Side:
         Raises:
             BiasError: No sample log, one that can't be read, or an item that stands there twice.
         """
-        if self.task.samples is None:
+        if self._saved is None:
             raise BiasError(f"{self.run.path}: {self.task.task} has no sample log: run with --log_samples")
-        parts = harness_samples.read(self.task.samples)
         found: dict[tuple[str, ...], Record] = {}
-        for doc, answers in zip(parts[0].docs, parts[0].results, strict=True):
+        for doc, answers in zip(self._saved.docs, self._saved.results, strict=True):
             try:
                 key, record = self.benchmark.key(doc), self.benchmark.record(doc, answers)
             except (KeyError, TypeError, ValueError, IndexError, AttributeError) as error:
@@ -63,7 +62,11 @@ class Side:
     @property
     def docs(self) -> list[dict[str, Any]]:
         """Documents, from which a benchmark tells which scores there are."""
-        return harness_samples.read(self.task.samples)[0].docs if self.task.samples else []
+        return self._saved.docs if self._saved else []
+
+    @cached_property
+    def _saved(self) -> harness_samples.Saved | None:
+        return harness_samples.read(self.task.samples)[0] if self.task.samples else None
 
 
 @dataclass
