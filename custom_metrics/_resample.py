@@ -155,9 +155,9 @@ def tabulate(
         of: See :class:`Clusters`.
     """
     names, place = np.unique(np.array([str(c) for c in clusters], dtype=object).astype(str), return_inverse=True)
-    sizes: Array = np.bincount(place, minlength=len(names)).astype(np.float64)
-    totals = np.stack([np.bincount(place, np.asarray(column, float), len(names)) for column in columns], axis=1)
-    return Clusters(names.tolist(), sizes, totals, of)
+    sizes = np.bincount(place, minlength=len(names)).astype(np.float64)
+    summed = [np.bincount(place, np.asarray(column, float), len(names)).astype(np.float64) for column in columns]
+    return Clusters(names.tolist(), sizes, np.stack(summed, axis=1), of)
 
 
 @lru_cache(maxsize=16)
