@@ -15,7 +15,7 @@ from functools import lru_cache
 import numpy as np
 from numpy.typing import NDArray
 
-from lm_eval_bias.custom_metrics._bootstrap import SEED, pigeonhole_weights
+from lm_eval_bias.custom_metrics._bootstrap import SEED
 from lm_eval_bias.custom_metrics._crossed import components, crossed_stderr
 from lm_eval_bias.custom_metrics._score import t_factor
 
@@ -23,6 +23,7 @@ Array = NDArray[np.float64]
 DRAWS = 10_000
 POWER = 0.8
 _CHUNK = 1_000  # draws at a time where each needs a table of its own
+_FEW = 100  # the same, where that table is items x templates: so many stay in the processor's cache
 _TOLERANCE = 1e-9  # resamples as far out as the data count as further out despite rounding
 
 
@@ -50,28 +51,24 @@ class Clusters:
 
 @dataclass(frozen=True)
 class Cells:
-    """A score as a function of an items x templates matrix, both of which vary.
+    """A score as the mean of an items x templates matrix, both of which vary.
+
+    A score that is no mean stands here linearised: its value plus each cell's influence on it.
 
     Attributes:
         items: Row names, length R.
         templates: Column names, length C.
         cells: Shape (R, C).
-        of: From item means of shape (draws, R) and row indices of shape (draws, R) to scores of shape (draws,);
-            ``None`` where the score is the mean of all cells.
     """
 
     items: list[str]
     templates: list[str]
     cells: Array
-    of: Callable[[Array, NDArray[np.intp]], Array] | None = None
 
     @property
     def value(self) -> float:
         """The score itself."""
-        if self.of is None:
-            return float(self.cells.mean())
-        rows = np.arange(len(self.items))[None]
-        return float(self.of(self.cells.mean(axis=1)[None], rows)[0])
+        return float(self.cells.mean())
 
 
 Form = Clusters | Cells
@@ -230,14 +227,15 @@ def _flipped_t(cells: Array, draws: int, seed: int) -> Array:
     rest = rest * math.sqrt(n_rows * n_columns / ((n_rows - 1) * (n_columns - 1)))
     rng = np.random.default_rng(seed)
     found = np.empty(draws)
-    for start in range(0, draws, _CHUNK):
-        size = min(_CHUNK, draws - start)
-        s = rng.choice([-1.0, 1.0], size=(size, n_rows))
-        t = rng.choice([-1.0, 1.0], size=(size, n_columns))
-        u = rng.choice([-1.0, 1.0], size=(size, n_rows, n_columns))
-        made = (s * row)[:, :, None] + (t * column)[:, None, :] + u * rest
-        found[start : start + size] = _studentised(made)
+    for start in range(0, draws, _FEW):
+        size = min(_FEW, draws - start)
+        s, t, u = (_flips(rng, size, *shape) for shape in ((n_rows, 1), (1, n_columns), (n_rows, n_columns)))
+        found[start : start + size] = _studentised(s * row[:, None] + t * column + u * rest)
     return found
+
+
+def _flips(rng: np.random.Generator, *shape: int) -> NDArray[np.int8]:
+    return rng.integers(0, 2, shape, dtype=np.int8) * np.int8(2) - np.int8(1)
 
 
 def _shrink(variance: float, effects: Array, count: int) -> float:
@@ -251,10 +249,10 @@ def _studentised(tables: Array) -> Array:
     mean = tables.mean(axis=(1, 2))
     row = tables.mean(axis=2) - mean[:, None]
     column = tables.mean(axis=1) - mean[:, None]
-    rest = tables - mean[:, None, None] - row[:, :, None] - column[:, None, :]
-    ms_rows = n_columns * (row**2).sum(axis=1) / (n_rows - 1)
-    ms_columns = n_rows * (column**2).sum(axis=1) / (n_columns - 1)
-    ms_rest = (rest**2).sum(axis=(1, 2)) / ((n_rows - 1) * (n_columns - 1))
+    ss_rows, ss_columns = n_columns * (row**2).sum(axis=1), n_rows * (column**2).sum(axis=1)
+    everything = np.einsum("dij,dij->d", tables, tables) - n_rows * n_columns * mean**2
+    ms_rows, ms_columns = ss_rows / (n_rows - 1), ss_columns / (n_columns - 1)
+    ms_rest = np.maximum(everything - ss_rows - ss_columns, 0.0) / ((n_rows - 1) * (n_columns - 1))
     variance = (np.maximum(ms_rows - ms_rest, 0) + np.maximum(ms_columns - ms_rest, 0) + ms_rest) / (n_rows * n_columns)
     with np.errstate(divide="ignore", invalid="ignore"):
         found: Array = mean / np.sqrt(variance)
@@ -266,34 +264,20 @@ def _crossed(a: Cells, b: Cells, draws: int, seed: int) -> Difference:
     if min(a.cells.shape) < 2:
         reason = f"needs 2 items and 2 templates, has {a.cells.shape}"
         return Difference(value, math.nan, math.nan, math.nan, "", total, math.nan, reason)
-    if a.of is None or b.of is None:
-        cells = a.cells - b.cells
-        stderr, dof = crossed_stderr(cells)
-        sum_stderr = crossed_stderr(a.cells + b.cells)[0]
-        if stderr == 0:
-            return Difference(value, 0.0, dof, 1.0 if value == 0 else math.nan, "", total, sum_stderr)
-        p = _p(_flipped_t(cells, draws, seed), value / stderr)
-        return Difference(value, stderr, dof, p, "signs flipped by item, template and cell", total, sum_stderr)
-    weights, rows = pigeonhole_weights(len(a.items), len(a.templates), draws, seed)
-    first, second = (
-        form.of(np.take_along_axis(weights @ form.cells.T, rows, axis=1), rows) for form in (a, b) if form.of
-    )
-    sizes = np.ones(len(a.items))
-    spread, spread_sum = _spread(first - second, sizes), _spread(first + second, sizes)
-    signs = _signs(len(a.items), draws, seed)
-    means = a.cells.mean(axis=1), b.cells.mean(axis=1)
-    every = np.broadcast_to(np.arange(len(a.items)), signs.shape)
-    swapped = a.of(np.where(signs, *means), every) - b.of(np.where(signs, *means[::-1]), every)
-    return Difference(
-        value, spread.stderr, spread.dof, _p(swapped, value), "models swapped by item", total, spread_sum.stderr
-    )
+    cells = a.cells - b.cells
+    stderr, dof = crossed_stderr(cells)
+    sum_stderr = crossed_stderr(a.cells + b.cells)[0]
+    if stderr == 0:
+        return Difference(value, 0.0, dof, 1.0 if value == 0 else math.nan, "", total, sum_stderr)
+    p = _p(_flipped_t(cells, draws, seed), value / stderr)
+    return Difference(value, stderr, dof, p, "signs flipped by item, template and cell", total, sum_stderr)
 
 
 def paired(a: Form, b: Form, draws: int = DRAWS, seed: int = SEED) -> Difference:
     """The difference of a score between two models on the same items.
 
     Standard error: bootstrap of whole clusters, the same for both models; for means over items x templates the crossed
-    standard error, for other scores of that layout the pigeonhole bootstrap (Owen 2007). The interval takes Student's t
+    standard error. The interval takes Student's t
     with as many degrees of freedom as there are clusters of equal worth, less one.
     P-value: the models are swapped in whole clusters (exact where they are exchangeable); for means over items x
     templates the signs of item effects, template effects and what is left of single cells are flipped, and studentised

@@ -257,25 +257,36 @@ def _shares() -> list[Score]:
     return made
 
 
-def _cells(
-    records: Sequence[Record], *, value: Callable[[Record], float], group: str = "", kind: str = ""
-) -> Cells | str:
-    """A mean over prompts (of one group, or of both), or a correlation of item means with the real shares."""
-    chosen = [r for r in records if r["group"] == group or (not group and (kind or r["group"] != "none"))]
+def _cells(records: Sequence[Record], *, value: Callable[[Record], float], group: str = "") -> Cells | str:
+    """A mean over the prompts of one group, of both (``either``), or of all."""
+    groups = ("female", "male") if group == "either" else (group or "female", group or "male", group or "none")
+    chosen = [r for r in records if r["group"] in groups]
     laid = _crossed.grid(chosen, value) if chosen else "no such prompts"
     if isinstance(laid, str):
         return laid
     cells, items, templates = laid
-    if np.isnan(cells).any():
-        return f"a prompt has no value ({_crossed.NO_VALUE})"
-    if kind in ("", "all"):
-        return Cells(items, templates, cells)
-    from scipy import stats
+    return f"a prompt has no value ({_crossed.NO_VALUE})" if np.isnan(cells).any() else Cells(items, templates, cells)
 
-    listed = {str(r["item"]): float(r["share"]) for r in chosen}
-    shares = np.array([listed[name] for name in items])
-    rank = partial(stats.rankdata, axis=-1) if kind == "spearman" else np.asarray
-    return Cells(items, templates, cells, lambda means, rows: _pearson(rank(means), rank(shares[rows])))
+
+def _correlation_cells(records: Sequence[Record]) -> Cells | str:
+    """Pearson's correlation of item means with the real shares, plus the influence of each item and of each cell.
+
+    An item's influence is ``z w - r (z^2 + w^2) / 2`` with standardised mean z and share w; a cell adds what its
+    deviation from the item's mean moves, ``(w - r z) / sd`` times the deviation.
+    """
+    plain = _cells(records, value=lambda r: float(r["F"]))
+    if isinstance(plain, str):
+        return plain
+    listed = {str(r["item"]): float(r["share"]) for r in records}
+    shares, means = np.array([listed[name] for name in plain.items]), plain.cells.mean(axis=1)
+    if len(means) < 3 or np.ptp(means) == 0 or np.ptp(shares) == 0:
+        return "a correlation needs 3 items that differ"
+    z, w = (means - means.mean()) / means.std(), (shares - shares.mean()) / shares.std()
+    r = float((z * w).mean())
+    own = z * w - r * (z**2 + w**2) / 2
+    slope = (w - r * z) / means.std()
+    cells = r + own[:, None] + slope[:, None] * (plain.cells - means[:, None])
+    return Cells(plain.items, plain.templates, cells)
 
 
 def _percent(record: Record, *, gender: str) -> float:
@@ -316,7 +327,7 @@ def scores(records_hint: Sequence[Record] = ()) -> list[Score]:
             source="not in the paper",
             compute=coverage,
             sample=lambda r: float(r["mass"]),
-            table=partial(_cells, value=lambda r: float(r["mass"]), kind="all"),
+            table=partial(_cells, value=lambda r: float(r["mass"])),
         ),
         Score(
             name="stereotype_gap",
@@ -329,7 +340,7 @@ def scores(records_hint: Sequence[Record] = ()) -> list[Score]:
             source=f"on Eq. 6 of {PAPER}",
             compute=stereotype_gap,
             sample=lambda r: _gap(r) if r["group"] in ("female", "male") else None,
-            table=partial(_cells, value=_gap),
+            table=partial(_cells, value=_gap, group="either"),
         ),
         *(
             Score(
@@ -343,7 +354,7 @@ def scores(records_hint: Sequence[Record] = ()) -> list[Score]:
                 source="percentages of Table 5; not in the paper",
                 compute=partial(labour_correlation, kind=kind),
                 sample=lambda r: float(r["F"]),
-                table=partial(_cells, value=lambda r: float(r["F"]), kind=kind),
+                table=_correlation_cells if kind == "pearson" else None,
             )
             for kind in ("pearson", "spearman")
         ),
