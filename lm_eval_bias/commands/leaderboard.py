@@ -9,7 +9,8 @@ from pathlib import Path
 
 from lm_eval_bias.errors import BiasError
 from lm_eval_bias.files import write_whole
-from lm_eval_bias.leaderboard import data, documents, html, table
+from lm_eval_bias.leaderboard import build, data, documents, html
+from lm_eval_bias.report import tidy
 from lm_eval_bias.runs import read
 
 _FORMATS: dict[str, Callable[..., str]] = {
@@ -68,10 +69,10 @@ def main(argv: Sequence[str] | None = None) -> int:
     form = _format(args.format, args.output)
     names = [name.strip() for given in args.task for name in given.split(",") if name.strip()]
     runs, problems = read.read(args.paths)
-    boards = table.boards(runs, names)
-    problems += table.foreign(runs)
+    boards = build.boards(runs, names)
+    problems += build.foreign(runs)
     for problem in problems:
-        print(f"lm-eval-bias leaderboard: passed over: {problem}", file=sys.stderr)
+        print(f"lm-eval-bias leaderboard: passed over: {tidy.one_line(problem)}", file=sys.stderr)
     made = _FORMATS[form](boards, runs, problems)
     if args.output is None:
         sys.stdout.write(made)

@@ -9,9 +9,9 @@ import math
 from collections.abc import Sequence
 from typing import Any
 
-from lm_eval_bias.leaderboard import text
 from lm_eval_bias.leaderboard.table import Board, Cell, rule
 from lm_eval_bias.leaderboard.words import READING
+from lm_eval_bias.report.exports import guarded
 from lm_eval_bias.runs.model import Problem, Run, Value
 
 _CSV = ("task", "benchmark", "language", "kind", "model", "source", "conventions", "deviations", "score", "value",
@@ -38,8 +38,8 @@ def as_csv(boards: Sequence[Board], runs: Sequence[Run], problems: Sequence[Prob
                 rank = (cell.rank.low, cell.rank.high, cell.rank.of) if cell.rank else ("", "", "")
                 figures = [_figure(v) for v in (cell.value, cell.stderr, low, high, cell.plus_minus)]
                 writer.writerow(
-                    [*map(text.spreadsheet, words), column.name, *figures, text.spreadsheet(cell.note), *rank,
-                     text.spreadsheet(cell.unranked)]
+                    [*map(guarded, words), column.name, *figures, guarded(cell.note), *rank,
+                     guarded(cell.unranked)]
                 )  # fmt: skip
     return out.getvalue()
 

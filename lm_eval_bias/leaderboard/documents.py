@@ -2,64 +2,79 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 
-from lm_eval_bias.leaderboard import text, words
+from lm_eval_bias.leaderboard import words
 from lm_eval_bias.leaderboard.table import Board
-from lm_eval_bias.runs.model import Problem, Run, Value
+from lm_eval_bias.report import tidy
+from lm_eval_bias.report.exports import latex, markdown
+from lm_eval_bias.report.page import Cell, Table
+from lm_eval_bias.runs.model import Problem, Run
 
-Escape = Callable[[str], str]
+
+def _joined(cell: Cell, between: str = " ") -> str:
+    return between.join(filter(None, (cell.text, cell.note)))
 
 
-def _grid(board: Board, columns: Sequence[Value], form: str, say: Escape, figure: Escape) -> str:
+def _markdown_table(made: Table) -> str:
     from tabulate import tabulate
 
-    _, numbers = words.numbered(board)
     rows = [
-        [*map(say, words.labels(row, numbers)), *map(figure, words.figures(board, row, columns))] for row in board.rows
+        [
+            # figures are our own: intervals keep their brackets, which would be escaped
+            _joined(cell).replace("<", "&lt;") if column.numeric else markdown(_joined(cell, ": "))
+            for column, cell in zip(made.columns, row, strict=True)
+        ]
+        for row in made.rows
     ]
-    return tabulate(rows, headers=[*map(say, words.headings(board, columns))], tablefmt=form, disable_numparse=True)
+    headers = [markdown(column.label) for column in made.columns]
+    align = ["right" if column.numeric else "left" for column in made.columns]
+    return tabulate(rows, headers=headers, tablefmt="pipe", colalign=align, disable_numparse=True)
 
 
-def _plain(figures: str) -> str:
-    """Our own figures in Markdown: intervals keep their brackets unescaped."""
-    return figures.replace("<", "\\<")
+def _latex_table(made: Table) -> str:
+    from tabulate import tabulate
+
+    rows = [
+        [latex(_joined(cell, " " if column.numeric else ": ")) for column, cell in zip(made.columns, row, strict=True)]
+        for row in made.rows
+    ]
+    for row in rows:
+        if row[0].startswith(("[", "*")):  # behind the end of a row it would be taken for an option of that
+            row[0] = f"{{}}{row[0]}"
+    headers = [latex(column.label) for column in made.columns]
+    return tabulate(rows, headers=headers, tablefmt="latex_raw", disable_numparse=True)
+
+
+def _below(board: Board) -> list[str]:
+    found = [*map(words.meaning, board.columns), *board.notes, *words.remarks(board)]
+    return found + [f"No rank: {line}" for line in words.unranked(board)]
 
 
 def as_markdown(boards: Sequence[Board], runs: Sequence[Run], problems: Sequence[Problem]) -> str:
     """A document with a section per task."""
-    say = text.markdown
-    parts = [f"# {words.TITLE}", "\n".join(f"- {say(line)}" for line in words.READING)]
+    parts = [f"# {words.TITLE}", "\n".join(f"- {markdown(line)}" for line in words.READING)]
     if problems:
-        parts.append("Passed over:\n\n" + "\n".join(f"- {say(str(problem))}" for problem in problems))
+        parts.append("Passed over:\n\n" + "\n".join(f"- {markdown(problem)}" for problem in problems))
     for board in boards:
-        parts += [f"## {say(board.task)}", f"Measures: {say(board.measures)}."]
-        parts.append(_grid(board, board.columns, "github", say, _plain))
-        if board.others:
-            parts += ["Further scores that the papers print:", _grid(board, board.others, "github", say, _plain)]
-        different, _ = words.numbered(board)
-        parts.append("Made by:\n\n" + "\n".join(f"{i}. {say(said)}" for i, said in enumerate(different, start=1)))
-        below = [*map(words.meaning, board.columns), *board.notes, *words.remarks(board)]
-        below += [f"No rank: {line}" for line in words.unranked(board)]
-        parts.append("\n".join(f"- {say(line)}" for line in below))
+        parts += [f"## {markdown(board.task)}", f"Measures: {markdown(board.measures)}."]
+        for made in words.tables(board):
+            parts += [f"{markdown(made.caption)}:", _markdown_table(made)]
+        numbered = enumerate(words.made_by(board), start=1)
+        parts.append("Made by:\n\n" + "\n".join(f"{i}. {markdown(said)}" for i, said in numbered))
+        parts.append("\n".join(f"- {markdown(line)}" for line in _below(board)))
     return "\n\n".join(parts) + "\n"
 
 
 def as_latex(boards: Sequence[Board], runs: Sequence[Run], problems: Sequence[Problem]) -> str:
-    """One table a task, to be put into a document; what is to be read beside it as comments and notes."""
-    say = text.latex
-    parts = ["\n".join(f"% {text.clean(line)}" for line in words.READING)]
+    """One table environment a task, with its notes below; how to read them is in comments."""
+    parts = ["\n".join(f"% {tidy.one_line(line)}" for line in words.READING)]
     if problems:
-        parts.append("\n".join(f"% passed over: {text.clean(str(problem))}" for problem in problems))
+        parts.append("\n".join(f"% passed over: {tidy.one_line(problem)}" for problem in problems))
     for board in boards:
-        different, _ = words.numbered(board)
-        notes = [f"({i}) {said}." for i, said in enumerate(different, start=1)]
-        notes += [*board.notes, *words.remarks(board), *(f"No rank: {line}." for line in words.unranked(board))]
-        grids = [_grid(board, board.columns, "latex_raw", say, say)]
-        if board.others:
-            grids.append(_grid(board, board.others, "latex_raw", say, say))
-        body = "\n\n\\medskip\n\n".join(grids)
-        footer = "\n\n".join(f"\\footnotesize {say(note)}" for note in notes)
-        caption = say(f"{board.task}: {board.measures}, with 95% intervals.")
+        notes = [f"Made by ({i}): {said}." for i, said in enumerate(words.made_by(board), start=1)] + _below(board)
+        body = "\n\n\\medskip\n\n".join(map(_latex_table, words.tables(board)))
+        footer = "\n\n".join(f"\\footnotesize {latex(note)}" for note in notes)
+        caption = latex(f"{board.task}: {board.measures}, with 95% intervals.")
         parts.append(f"\\begin{{table}}\n\\caption{{{caption}}}\n{body}\n\n{footer}\n\\end{{table}}")
     return "\n\n".join(parts) + "\n"

@@ -3,11 +3,14 @@
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 
 from lm_eval_bias import catalog
 from lm_eval_bias.leaderboard.ranks import LEVEL
-from lm_eval_bias.leaderboard.table import PUBLISHED, RUN, Board, Cell, Row, number, rule
+from lm_eval_bias.leaderboard.table import PUBLISHED, Board, Cell, Row, rule
+from lm_eval_bias.report import page
+from lm_eval_bias.report.numbers import NONE, number
+from lm_eval_bias.report.page import Column
 from lm_eval_bias.runs.model import Value
 
 TITLE = "Bias leaderboard"
@@ -26,22 +29,11 @@ READING = (
 )
 
 
-def interval(cell: Cell, column: Value) -> str:
-    """The interval or the printed ± in words; empty where there is none."""
+def uncertainty(cell: Cell, column: Value) -> str:
+    """The interval or the printed ±; empty where there is none."""
     if cell.interval is not None:
         return f"[{number(cell.interval[0], column.unit)}, {number(cell.interval[1], column.unit)}]"
     return "" if cell.plus_minus is None else f"± {number(cell.plus_minus, column.unit)}"
-
-
-def is_derived(cell: Cell) -> bool:
-    """Whether a published score isn't printed itself but follows from what is."""
-    return cell.note.startswith("from the printed")
-
-
-def shown(cell: Cell, column: Value) -> str:
-    """A value with its uncertainty; a derived one marked."""
-    derived = " (derived)" if is_derived(cell) else ""
-    return " ".join(filter(None, (cell.text, interval(cell, column)))) + derived
 
 
 def has_ranks(board: Board, column: Value) -> bool:
@@ -49,15 +41,9 @@ def has_ranks(board: Board, column: Value) -> bool:
     return any(row.cells[column.name].rank for row in board.rows)
 
 
-def rank_of(cell: Cell) -> str:
-    """``2-4 of 5``; empty without a rank."""
-    return f"{cell.rank} of {cell.rank.of}" if cell.rank else ""
-
-
-def numbered(board: Board) -> tuple[list[str], dict[str, str]]:
-    """The different conventions in the order of the rows, and each one's number."""
-    different = list(dict.fromkeys(row.conventions for row in board.rows))
-    return different, {said: str(i) for i, said in enumerate(different, start=1)}
+def made_by(board: Board) -> list[str]:
+    """The different conventions in the order of the rows; tables refer to them by number, from 1."""
+    return list(dict.fromkeys(row.conventions for row in board.rows))
 
 
 def meaning(column: Value) -> str:
@@ -93,24 +79,39 @@ def remarks(board: Board) -> list[str]:
     return [f"{row.model}: {'; '.join(row.deviations)}" for row in board.rows if row.deviations]
 
 
-def headings(board: Board, columns: Sequence[Value]) -> list[str]:
-    """A plain table's headings: three of words, then those of :func:`figures`."""
-    found = ["Model", "Source", "Made by"]
+def _headings(board: Board, columns: Sequence[Value]) -> list[Column]:
+    found = [Column("Model"), Column("Source"), Column("Made by", numeric=True)]
     for column in columns:
-        found += [column.name, "rank"] if has_ranks(board, column) else [column.name]
+        found.append(Column(column.name, numeric=True))
+        if has_ranks(board, column):
+            found.append(Column(f"{column.name}: rank", numeric=True))
     return found
 
 
-def labels(row: Row, numbers: Mapping[str, str]) -> list[str]:
-    """A plain table's words about a row: model, source and the number of its conventions."""
-    source = row.source if row.kind == RUN else f"published: {row.source}"
-    return [row.model, source, numbers[row.conventions]]
-
-
-def figures(board: Board, row: Row, columns: Sequence[Value]) -> list[str]:
-    """A plain table's values and ranks of a row."""
-    found = []
+def _line(board: Board, row: Row, columns: Sequence[Value], made_by: int) -> list[page.Cell]:
+    kind = "published" if row.kind == PUBLISHED else "run"
+    found = [page.Cell(row.model), page.Cell(kind, note=row.source), page.Cell(str(made_by), made_by)]
     for column in columns:
         cell = row.cells[column.name]
-        found += [shown(cell, column), rank_of(cell)] if has_ranks(board, column) else [shown(cell, column)]
+        beside = uncertainty(cell, column) or ("derived" if cell.derived else "")
+        found.append(page.Cell(cell.text, cell.value, beside))
+        if has_ranks(board, column):
+            rank = cell.rank  # sorted by its better end, then by its worse one
+            key = None if rank is None else rank.low + rank.high / (rank.of + 1)
+            found.append(page.Cell(NONE if rank is None else f"{rank} of {rank.of}", key))
+    return found
+
+
+def table(board: Board, columns: Sequence[Value], caption: str) -> page.Table:
+    """Some of a board's scores as a table, each row with the number of its conventions."""
+    numbers = {said: i for i, said in enumerate(made_by(board), start=1)}
+    rows = [_line(board, row, columns, numbers[row.conventions]) for row in board.rows]
+    return page.Table(f"{board.task}: {caption}", _headings(board, columns), rows)
+
+
+def tables(board: Board) -> list[page.Table]:
+    """The board's main scores, and where there are some, the further ones that the papers print."""
+    found = [table(board, board.columns, "main scores with 95% intervals")]
+    if board.others:
+        found.append(table(board, board.others, "further scores that the papers print, with 95% intervals"))
     return found
