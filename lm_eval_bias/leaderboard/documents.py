@@ -32,16 +32,21 @@ def _markdown_table(made: Table) -> str:
     return tabulate(rows, headers=headers, tablefmt="pipe", colalign=align, disable_numparse=True)
 
 
+def _latex_cell(shown: str) -> str:
+    # behind the end of a row these would be taken for options of that
+    return f"{{}}{latex(shown)}" if shown.startswith(("[", "*")) else latex(shown)
+
+
 def _latex_table(made: Table) -> str:
     from tabulate import tabulate
 
     rows = [
-        [latex(_joined(cell, " " if column.numeric else ": ")) for column, cell in zip(made.columns, row, strict=True)]
+        [
+            _latex_cell(_joined(cell, " " if column.numeric else ": "))
+            for column, cell in zip(made.columns, row, strict=True)
+        ]
         for row in made.rows
     ]
-    for row in rows:
-        if row[0].startswith(("[", "*")):  # behind the end of a row it would be taken for an option of that
-            row[0] = f"{{}}{row[0]}"
     headers = [latex(column.label) for column in made.columns]
     return tabulate(rows, headers=headers, tablefmt="latex_raw", disable_numparse=True)
 

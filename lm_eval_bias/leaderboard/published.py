@@ -11,7 +11,7 @@ from dataclasses import dataclass, field
 from functools import lru_cache
 from importlib import resources
 
-Line = Mapping[str, str]
+Line = dict[str, str]
 
 
 @dataclass(frozen=True)
