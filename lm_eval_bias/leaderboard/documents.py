@@ -12,8 +12,12 @@ from lm_eval_bias.report.page import Cell, Table
 from lm_eval_bias.runs.model import Problem, Run
 
 
-def _joined(cell: Cell, between: str = " ") -> str:
-    return between.join(filter(None, (cell.text, cell.note)))
+def _label(cell: Cell) -> str:
+    return f"{cell.text} ({cell.note})" if cell.note else cell.text
+
+
+def _figures(cell: Cell) -> str:
+    return f"{cell.text} {cell.note}".strip()
 
 
 def _markdown_table(made: Table) -> str:
@@ -22,7 +26,7 @@ def _markdown_table(made: Table) -> str:
     rows = [
         [
             # figures are our own: intervals keep their brackets, which would be escaped
-            _joined(cell).replace("<", "&lt;") if column.numeric else markdown(_joined(cell, ": "))
+            _figures(cell).replace("<", "&lt;") if column.numeric else markdown(_label(cell))
             for column, cell in zip(made.columns, row, strict=True)
         ]
         for row in made.rows
@@ -42,7 +46,7 @@ def _latex_table(made: Table) -> str:
 
     rows = [
         [
-            _latex_cell(_joined(cell, " " if column.numeric else ": "))
+            _latex_cell(_figures(cell) if column.numeric else _label(cell))
             for column, cell in zip(made.columns, row, strict=True)
         ]
         for row in made.rows

@@ -32,8 +32,9 @@ READING = (
 def uncertainty(cell: Cell, column: Value) -> str:
     """The interval or the printed ±; empty where there is none."""
     if cell.interval is not None:
-        return f"[{number(cell.interval[0], column.unit)}, {number(cell.interval[1], column.unit)}]"
-    return "" if cell.plus_minus is None else f"± {number(cell.plus_minus, column.unit)}"
+        low, high = (number(end, column.unit) for end in cell.interval)
+        return f"[{low},\u00a0{high}]"
+    return "" if cell.plus_minus is None else f"±\u00a0{number(cell.plus_minus, column.unit)}"
 
 
 def has_ranks(board: Board, column: Value) -> bool:
@@ -80,17 +81,16 @@ def remarks(board: Board) -> list[str]:
 
 
 def _headings(board: Board, columns: Sequence[Value]) -> list[Column]:
-    found = [Column("Model"), Column("Source"), Column("Made by", numeric=True)]
+    found = [Column("Model")]
     for column in columns:
         found.append(Column(column.name, numeric=True))
         if has_ranks(board, column):
             found.append(Column(f"{column.name}: rank", numeric=True))
-    return found
+    return [*found, Column("Made by", numeric=True)]
 
 
-def _line(board: Board, row: Row, columns: Sequence[Value], made_by: int) -> list[page.Cell]:
-    kind = "published" if row.kind == PUBLISHED else "run"
-    found = [page.Cell(row.model), page.Cell(kind, note=row.source), page.Cell(str(made_by), made_by)]
+def _line(board: Board, row: Row, columns: Sequence[Value], number_made_by: int) -> list[page.Cell]:
+    found = [page.Cell(row.model, note=f"published: {row.source}" if row.kind == PUBLISHED else row.kind)]
     for column in columns:
         cell = row.cells[column.name]
         beside = uncertainty(cell, column) or ("derived" if cell.derived else "")
@@ -99,7 +99,7 @@ def _line(board: Board, row: Row, columns: Sequence[Value], made_by: int) -> lis
             rank = cell.rank  # sorted by its better end, then by its worse one
             key = None if rank is None else rank.low + rank.high / (rank.of + 1)
             found.append(page.Cell(NONE if rank is None else f"{rank} of {rank.of}", key))
-    return found
+    return [*found, page.Cell(f"({number_made_by})", number_made_by)]
 
 
 def table(board: Board, columns: Sequence[Value], caption: str) -> page.Table:
