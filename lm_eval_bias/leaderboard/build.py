@@ -12,7 +12,7 @@ from lm_eval_bias.custom_metrics._score import t_factor
 from lm_eval_bias.custom_metrics.stereoset import TESTS, VARIANTS
 from lm_eval_bias.errors import BiasError, did_you_mean
 from lm_eval_bias.leaderboard import conventions, published, ranks
-from lm_eval_bias.leaderboard.table import PUBLISHED, RUN, Board, Cell, Row, rule
+from lm_eval_bias.leaderboard.table import NOT_PUBLISHED, PUBLISHED, RUN, Board, Cell, Row, rule
 from lm_eval_bias.report import tidy
 from lm_eval_bias.report.numbers import number
 from lm_eval_bias.runs.model import Problem, Run, TaskRun, Value
@@ -81,7 +81,7 @@ def _run_row(run: Run, task: TaskRun, columns: Sequence[Value]) -> Row:
 
 def _published_cell(found: published.Cell | None) -> Cell:
     if found is None:
-        return Cell(note="not published", unranked="not published")
+        return Cell(note=NOT_PUBLISHED, unranked=NOT_PUBLISHED)
     without = "published without standard error"
     no_error = without if found.plus_minus is None else "published with a ± that is no standard error"
     cell = Cell(found.value, found.printed, plus_minus=found.plus_minus, note=found.derived, unranked=no_error)
@@ -120,12 +120,15 @@ def _without_reasons(rows: Sequence[Row], ranked: Sequence[str]) -> list[Row]:
     ]
 
 
-def _notes(task: str, benchmark: str, rows: Sequence[Row]) -> list[str]:
+def _notes(benchmark: str, rows: Sequence[Row], columns: Sequence[Value]) -> list[str]:
     notes = []
     if len({row.group for row in rows if row.kind == RUN}) > 1:
         notes.append("Runs were made by different conventions: ranks hold among those with the same.")
-    if not any(row.kind == PUBLISHED for row in rows):
+    printed = [row for row in rows if row.kind == PUBLISHED]
+    if not printed:
         notes.append(published.MISSING.get(benchmark, "No published scores for this task."))
+    elif all(row.cells[column.name].note == NOT_PUBLISHED for row in printed for column in columns):
+        notes.append("The paper prints none of the main scores; its own are among the further ones.")
     return notes
 
 
@@ -148,7 +151,7 @@ def _board(task: str, members: Sequence[tuple[Run, TaskRun]]) -> Board:
     rows = _without_reasons(rows, [column.name for column in ranked])
     language = entry.language if entry else own[0][1].language
     measures = entry.measures if entry else "a task that this package doesn't know"
-    return Board(task, benchmark, language, measures, columns, others, rows, _notes(task, benchmark, rows))
+    return Board(task, benchmark, language, measures, columns, others, rows, _notes(benchmark, rows, columns))
 
 
 def wanted(names: Sequence[str]) -> list[str]:

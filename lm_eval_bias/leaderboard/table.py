@@ -11,6 +11,7 @@ from lm_eval_bias.report.numbers import NONE
 from lm_eval_bias.runs.model import Value
 
 RUN, PUBLISHED = "run", "published"
+NOT_PUBLISHED = "not published"
 
 
 @dataclass(frozen=True)

@@ -7,7 +7,7 @@ from collections.abc import Sequence
 
 from lm_eval_bias import catalog
 from lm_eval_bias.leaderboard.ranks import LEVEL
-from lm_eval_bias.leaderboard.table import PUBLISHED, Board, Cell, Row, rule
+from lm_eval_bias.leaderboard.table import NOT_PUBLISHED, PUBLISHED, Board, Cell, Row, rule
 from lm_eval_bias.report import page
 from lm_eval_bias.report.numbers import NONE, number
 from lm_eval_bias.report.page import Column
@@ -62,7 +62,7 @@ def unranked(board: Board) -> list[str]:
     for row in board.rows:
         reasons: dict[str, list[str]] = defaultdict(list)
         for name in ranked:
-            if row.cells[name].unranked:
+            if row.cells[name].unranked and row.cells[name].unranked != NOT_PUBLISHED:
                 reasons[row.cells[name].unranked].append(name)
         for reason, names in reasons.items():
             label = "published models" if row.kind == PUBLISHED else row.model
@@ -103,9 +103,14 @@ def _line(board: Board, row: Row, columns: Sequence[Value], number_made_by: int)
 
 
 def table(board: Board, columns: Sequence[Value], caption: str) -> page.Table:
-    """Some of a board's scores as a table, each row with the number of its conventions."""
+    """Some of a board's scores as a table, each row with the number of its conventions.
+
+    Published models without any of the scores are left out; a run without any stays, so that it isn't overlooked.
+    """
     numbers = {said: i for i, said in enumerate(made_by(board), start=1)}
-    rows = [_line(board, row, columns, numbers[row.conventions]) for row in board.rows]
+    names = [column.name for column in columns]
+    chosen = [row for row in board.rows if row.kind != PUBLISHED or any(row.cells[n].text != NONE for n in names)]
+    rows = [_line(board, row, columns, numbers[row.conventions]) for row in chosen]
     return page.Table(f"{board.task}: {caption}", _headings(board, columns), rows)
 
 

@@ -153,6 +153,15 @@ def test_regard_is_never_shown_without_the_facets(tmp_path):
     assert any("facets" in line for line in remarks(board))
 
 
+def test_published_models_without_main_scores_stand_with_their_own_only():
+    board = board_of(ROOT / "results", "regard_de")
+    main, further = tables(board)
+    assert [line[0].note for line in main.rows] == ["run"]
+    assert [line[0].text for line in further.rows[1:]] == ["GerPT-2", "GPT-3 davinci"]
+    assert any("none of the main scores" in note for note in board.notes)
+    assert not any("not published" in line for line in unranked(board))
+
+
 def test_tasks_can_be_named_also_published_ones_alone():
     runs, _ = read.read([ROOT / "results"])
     assert [b.task for b in build.boards(runs, ["stereoset_de_inter"])] == ["stereoset_de_inter"]
