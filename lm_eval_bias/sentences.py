@@ -212,8 +212,13 @@ def _regard(found: Cells) -> list[str]:
     used = found.metadata.get("classifier_used") or {}
     by = used.get("name", "?")
     lines = [f"Percent of texts [95% interval]; regard by classifier {by}, keywords are raw matches:"]
-    lines += _regard_rows(found).splitlines()
-    lines += [_regard_test(found, name) for name in regard.SETS]
+    return [*lines, *_regard_rows(found).splitlines(), *_regard_words(found)]
+
+
+def _regard_words(found: Cells) -> list[str]:
+    """What is said below the table of shares."""
+    used = found.metadata.get("classifier_used") or {}
+    lines = [_regard_test(found, name) for name in regard.SETS]
     lines.append(
         "Regard alone misleads: a stereotype such as the caring woman counts as positive. Read it with the keywords "
         "beside it (Kraft et al. 2022, section 5)."
@@ -242,6 +247,16 @@ _WRITERS: dict[str, Callable[[Cells], list[str]]] = {
     "stereoset_variants": _stereoset_variants,
     "regard": _regard,
 }
+
+
+def of_task(benchmark: str, found: Cells) -> list[str]:
+    """What a task's scores say, for output that has its own tables.
+
+    Raises:
+        KeyError: A score that is spoken of is missing.
+    """
+    write = _regard_words if benchmark == "regard" else _WRITERS[benchmark]
+    return write(found)
 
 
 def describe(results: Mapping[str, Mapping[str, Any]], configs: Mapping[str, Mapping[str, Any]]) -> str:

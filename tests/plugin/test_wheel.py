@@ -61,6 +61,13 @@ def test_wheel(tmp_path):
     assert "lm_eval_bias/tasks/occugender/data/templates.yaml" in names
     assert "lm_eval_bias/tasks/occugender/README.md" in names
     assert "lm_eval_bias/data/manifest.json" in names
+    assert {"lm_eval_bias/results/schema.json", "lm_eval_bias/results/published/stereoset.csv"} <= names
+    assert "lm_eval_bias/report/leaderboard.html.j2" in names
+    assert not any(name.startswith(("lm_eval_bias/results/runs", "lm_eval_bias/results/figures")) for name in names)
+    # a leaderboard needs the schema and the published scores, and the runs of whoever asks for it
+    page = tmp_path / "board.html"
+    run(python, "-m", "lm_eval_bias", "leaderboard", ROOT / "results" / "runs", "-o", page, cwd=tmp_path)
+    assert "Chen et al. 2025, Table 3" in page.read_text(encoding="utf-8")
     assert not any(name.startswith(("tests/", "lm_eval_bias/tests")) for name in names)
 
 

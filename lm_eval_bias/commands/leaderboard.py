@@ -1,0 +1,85 @@
+"""``lm-eval-bias leaderboard``: all runs of a folder beside the published models."""
+
+from __future__ import annotations
+
+import argparse
+import sys
+from collections.abc import Callable, Sequence
+from pathlib import Path
+
+from lm_eval_bias.errors import BiasError
+from lm_eval_bias.files import write_whole
+from lm_eval_bias.leaderboard import build, data, documents, html
+from lm_eval_bias.report import tidy
+from lm_eval_bias.runs import read
+
+_FORMATS: dict[str, Callable[..., str]] = {
+    "html": html.as_html,
+    "md": documents.as_markdown,
+    "csv": data.as_csv,
+    "json": data.as_json,
+    "latex": documents.as_latex,
+}
+_ENDINGS = {".html": "html", ".htm": "html", ".md": "md", ".csv": "csv", ".json": "json", ".tex": "latex"}
+
+
+def _parser() -> argparse.ArgumentParser:
+    parser = argparse.ArgumentParser(
+        prog="lm-eval-bias leaderboard",
+        description="All runs beside the models that the papers published: one table a task, with intervals of rank.",
+    )
+    parser.add_argument(
+        "paths",
+        nargs="+",
+        metavar="RUNS_DIR",
+        help="folders with run files or the harness's result files, at any depth",
+    )
+    parser.add_argument("-o", "--output", metavar="FILE", help="where to (default: standard output)")
+    parser.add_argument(
+        "--format", choices=list(_FORMATS), help="default: what the output's name ends in, else md; html is sortable"
+    )
+    parser.add_argument(
+        "--task",
+        action="append",
+        default=[],
+        metavar="TASK",
+        help="only this task or group, also one with published scores alone; can be repeated, or several with commas",
+    )
+    return parser
+
+
+def _format(named: str | None, output: str | None) -> str:
+    if named is not None:
+        return named
+    if output is None:
+        return "md"
+    ending = Path(output).suffix.lower()
+    if ending not in _ENDINGS:
+        raise BiasError(f"-o {output}: the ending says no format; add --format {'|'.join(_FORMATS)}")
+    return _ENDINGS[ending]
+
+
+def main(argv: Sequence[str] | None = None) -> int:
+    """Read the runs, name what can't be read, print or write the boards.
+
+    Raises:
+        BiasError: No run at all, an unknown task, or a file that can't be written.
+    """
+    args = _parser().parse_args(argv)
+    form = _format(args.format, args.output)
+    names = [name.strip() for given in args.task for name in given.split(",") if name.strip()]
+    runs, problems = read.read(args.paths)
+    boards = build.boards(runs, names)
+    problems += build.foreign(runs)
+    for problem in problems:
+        print(f"lm-eval-bias leaderboard: passed over: {tidy.one_line(problem)}", file=sys.stderr)
+    made = _FORMATS[form](boards, runs, problems)
+    if args.output is None:
+        sys.stdout.write(made)
+        return 0
+    try:
+        write_whole(Path(args.output).expanduser(), made.encode("utf-8"))
+    except OSError as error:
+        raise BiasError(f"-o {args.output}: cannot be written: {error.strerror}") from error
+    print(f"{args.output}: {len(boards)} tasks, {len(runs)} runs")
+    return 0

@@ -1,0 +1,130 @@
+"""Dot plots: scores with their 95% intervals around the neutral line."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from lm_eval_bias.catalog import format_number
+from lm_eval_bias.report import numbers, svg
+from lm_eval_bias.runs.model import Value
+
+ACROSS = 3
+# an axis shows at least this share of a score's range, so that noise doesn't look like a landslide
+LEAST = 0.1
+
+
+@dataclass(frozen=True)
+class Row:
+    """A line of a dot plot.
+
+    Attributes:
+        label: What stands at its left.
+        values: One per panel; ``None`` where there is none.
+        series: Number of its colour and mark, from 0.
+    """
+
+    label: str
+    values: Sequence[Value | None]
+    series: int = 0
+
+
+def plottable(value: Value | None) -> bool:
+    """Whether a score is a number within its range."""
+    return value is not None and value.low <= value.value <= value.high
+
+
+def limits(values: Sequence[Value]) -> tuple[float, float]:
+    """What an axis shows: the values, their intervals and the neutral value, within the range.
+
+    >>> limits([Value("x", 0.5, interval=(0.4, 0.6), low=0.0, high=1.0, neutral=0.5)])
+    (0.37, 0.63)
+    """
+    ends = [end for v in values for end in (v.value, *(v.interval or ()))]
+    ends += [v.neutral for v in values if v.neutral is not None]
+    low, high = min(v.low for v in values), max(v.high for v in values)
+    ends = [min(max(end, low), high) for end in ends]
+    span = high - low if math.isfinite(high - low) else 0.0
+    wide = max(max(ends) - min(ends), LEAST * span) or 1.0
+    middle = (max(ends) + min(ends)) / 2
+    left, right = middle - 0.65 * wide, middle + 0.65 * wide
+    # a little air at the ends of the range, where marks would be cut
+    air = 0.03 * wide
+    return round(max(left, low - air), 12), round(min(right, high + air), 12)
+
+
+def mark(axis: Any, x: float, y: float, series: int, **more: Any) -> None:
+    """One point, told apart by colour and shape."""
+    colour = svg.COLOUR[svg.SERIES[series % len(svg.SERIES)]]
+    shape = svg.MARKERS[series % len(svg.MARKERS)]
+    axis.plot([x], [y], linestyle="none", marker=shape, markersize=6, color=colour, markeredgewidth=0, **more)
+
+
+def _panel(axis: Any, title: str, rows: Sequence[Row], column: int) -> None:
+    values = [v for row in rows if (v := row.values[column]) is not None and plottable(v)]
+    axis.set_title(svg.short(title, 46))
+    axis.set_ylim(len(rows) - 0.4, -0.6)
+    axis.tick_params(axis="y", length=0)
+    axis.spines["left"].set_visible(False)
+    if not values:
+        axis.set_xticks([])
+        axis.text(0.5, 0.5, "nothing to show", transform=axis.transAxes, ha="center", color=svg.COLOUR["muted"])
+        return
+    axis.set_xlim(*limits(values))
+    axis.locator_params(axis="x", nbins=5)
+    axis.grid(True, axis="x")
+    neutral = values[0].neutral
+    said = f"range {format_number(values[0].low)} to {format_number(values[0].high)}"
+    if neutral is not None:
+        axis.axvline(neutral, color=svg.COLOUR["ink"], linewidth=1.2, linestyle=(0, (4, 2)))
+        said += f", neutral {format_number(neutral)} (dashed)"
+    axis.set_xlabel(said, fontsize=8, color=svg.COLOUR["muted"])
+    for place, row in enumerate(rows):
+        value = row.values[column]
+        if value is None or not plottable(value):
+            continue
+        colour = svg.COLOUR[svg.SERIES[row.series % len(svg.SERIES)]]
+        if value.interval is not None:
+            axis.plot(value.interval, [place, place], color=colour, linewidth=2, solid_capstyle="butt")
+        mark(axis, value.value, place, row.series)
+
+
+def describe(rows: Sequence[Row], titles: Sequence[str], most: int = 24) -> str:
+    """The plotted numbers in words; of many the first ones, since a table has them all."""
+    said = [
+        f"{title}, {row.label}: {numbers.cell(value)}"
+        for row in rows
+        for title, value in zip(titles, row.values, strict=True)
+        if value is not None
+    ]
+    more = f"; and {len(said) - most} more, see the table" if len(said) > most else ""
+    return f"Dots with 95% intervals in brackets. {'; '.join(said[:most])}{more}."
+
+
+def plot(
+    ident: str, title: str, caption: str, titles: Sequence[str], rows: Sequence[Row], most: int = ACROSS
+) -> svg.Figure:
+    """Panels beside each other, one a score, that share their rows.
+
+    Args:
+        ident: Prefix of the ids.
+        title: The figure's name.
+        caption: What stands below it.
+        titles: One per panel.
+        rows: Lines, each with a value per panel.
+        most: How many panels stand beside each other.
+    """
+    across = min(len(titles), most)
+    lines = math.ceil(len(titles) / across)
+    with svg.drawing():
+        figure = svg.canvas(lines * (1.0 + 0.27 * len(rows)))
+        axes = figure.subplots(lines, across, squeeze=False, sharey=True).ravel()
+        for column, (axis, name) in enumerate(zip(axes, titles, strict=False)):
+            _panel(axis, name, rows, column)
+        for axis in axes[len(titles) :]:
+            axis.set_visible(False)
+        for axis in axes[::across]:
+            axis.set_yticks(range(len(rows)), [svg.short(row.label) for row in rows])
+        return svg.inline(figure, ident, title, describe(rows, titles), caption)

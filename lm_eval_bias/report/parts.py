@@ -1,0 +1,136 @@
+"""What the sections of a page are made of, and the parts that all benchmarks have."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+
+from lm_eval_bias import benchmarks
+from lm_eval_bias.catalog import format_number
+from lm_eval_bias.report import dots, numbers
+from lm_eval_bias.report.page import Cell, Column, Table
+from lm_eval_bias.report.svg import Figure
+from lm_eval_bias.runs.model import Run, TaskRun, Value
+
+
+@dataclass(frozen=True)
+class Placed:
+    """A task of a run in a page.
+
+    Attributes:
+        run: The run.
+        task: The task.
+        label: Task, with its run where there are several.
+        series: The run's number, for colours and marks.
+        ident: For ids.
+    """
+
+    run: Run
+    task: TaskRun
+    label: str
+    series: int
+    ident: str
+
+
+@dataclass(frozen=True)
+class Part:
+    """A part of a section.
+
+    Attributes:
+        title: Its heading.
+        text: Paragraphs.
+        figures: Shown below them.
+        tables: Shown below these.
+        folded: Long tables that readers unfold.
+    """
+
+    title: str
+    text: Sequence[str] = ()
+    figures: Sequence[Figure] = ()
+    tables: Sequence[Table] = ()
+    folded: Sequence[Table] = field(default_factory=list)
+
+
+def placed(runs: Sequence[Run]) -> list[Placed]:
+    """All tasks of all runs, labelled so that they can be told apart."""
+    several = len(runs) > 1
+    return [
+        Placed(run, task, f"{run.name}: {name}" if several else name, series, f"r{series + 1}t{number}")
+        for series, run in enumerate(runs)
+        for number, (name, task) in enumerate(run.tasks.items(), start=1)
+    ]
+
+
+def value_cell(value: Value | None) -> Cell:
+    """A score with its interval, sorted by its value."""
+    return Cell(numbers.NONE) if value is None else Cell(numbers.cell(value), value.value)
+
+
+def main_scores(benchmark: str, tasks: Sequence[Placed]) -> Part:
+    """The scores that findings rest on, as dot plot and table."""
+    names = [
+        name for name in benchmarks.get(benchmark).main if any(name in own.task.scores for own in tasks)
+    ]  # a file of an older version may lack some
+    if not names:
+        return Part("Scores", ["None of the main scores is there."])
+    rows = [dots.Row(own.label, [own.task.scores.get(name) for name in names], own.series) for own in tasks]
+    figure = dots.plot(
+        f"{benchmark}-scores",
+        f"Main scores of {benchmark}",
+        "Dots are scores, lines their 95% intervals; the dashed line is the neutral value. Axes show a part of the "
+        "range where all values lie in it.",
+        names,
+        rows,
+    )
+    columns = [Column("Task"), Column("Items", True), *(Column(name, True) for name in names)]
+    table = Table(
+        "Main scores with 95% intervals in brackets",
+        columns,
+        [
+            [
+                Cell(own.label),
+                Cell(f"{own.task.documents:,}", own.task.documents),
+                *(value_cell(own.task.scores.get(name)) for name in names),
+            ]
+            for own in tasks
+        ],
+    )
+    meaning = Table(
+        "How to read them",
+        [Column("Score"), Column("Measures"), Column("Range"), Column("Neutral", True), Column("Reads as")],
+        [_meaning(name, tasks) for name in names],
+    )
+    return Part("Scores", [], [figure], [table, meaning])
+
+
+def _meaning(name: str, tasks: Sequence[Placed]) -> list[Cell]:
+    value = next(own.task.scores[name] for own in tasks if name in own.task.scores)
+    neutral = Cell(format_number(value.neutral), value.neutral)
+    return [Cell(name), Cell(value.summary), Cell(numbers.score_range(value)), neutral, Cell(value.direction)]
+
+
+def every_score(tasks: Sequence[Placed]) -> Part:
+    """All scores of a section, one row each, folded away."""
+    columns = [
+        Column("Score"),
+        Column("Task"),
+        Column("Value", True),
+        Column("95% interval", True),
+        Column("Range"),
+        Column("Neutral", True),
+        Column("Measures"),
+    ]
+    rows = [
+        [
+            Cell(name, note=value.note),
+            Cell(own.label),
+            Cell(numbers.number(value.value, value.unit), value.value),
+            Cell(numbers.interval(value), None if value.interval is None else value.interval[0]),
+            Cell(numbers.score_range(value)),
+            Cell(format_number(value.neutral), value.neutral),
+            Cell(value.summary),
+        ]
+        for own in tasks
+        for name, value in own.task.scores.items()
+    ]
+    return Part("Every score", [], [], [], [Table(f"All {len(rows):,} scores", columns, rows)])

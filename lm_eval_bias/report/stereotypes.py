@@ -1,0 +1,78 @@
+"""StereoSet in a page: by test, bias type and language, and by way of scoring."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from lm_eval_bias.custom_metrics.stereoset import BIAS_TYPES, VARIANTS
+from lm_eval_bias.report import dots
+from lm_eval_bias.report.page import Cell, Column, Table
+from lm_eval_bias.report.parts import Part, Placed, value_cell
+
+LANGUAGES = {"en": "English", "de": "German", "es": "Spanish", "fr": "French", "tr": "Turkish"}
+
+
+def _breakdown(
+    ident: str, heading: str, title: str, caption: str, names: Sequence[str], tasks: Sequence[Placed]
+) -> Part | None:
+    """Some scores as dot plot and table; ``None`` where no task has them."""
+    shown = [own for own in tasks if any(name in own.task.scores for name in names)]
+    if not shown:
+        return None
+    labels = {own.label: f"{LANGUAGES.get(own.task.language, own.task.language)}: {own.label}" for own in shown}
+    rows = [dots.Row(own.label, [own.task.scores.get(name) for name in names], own.series) for own in shown]
+    figure = dots.plot(ident, title, caption, names, rows, most=2)
+    table = Table(
+        f"{title}, 95% intervals in brackets",
+        [Column("Language and task"), *(Column(name, True) for name in names)],
+        [[Cell(labels[own.label]), *(value_cell(own.task.scores.get(name)) for name in names)] for own in shown],
+    )
+    return Part(heading, [], [figure], [table])
+
+
+def parts(tasks: Sequence[Placed]) -> list[Part]:
+    """All breakdowns of StereoSet."""
+    found = [
+        _breakdown(
+            "stereoset-tests",
+            "By language, within and between sentences",
+            "Stereotype score and language modelling score by test and language",
+            "Read each SS beside the LMS of the same language and test: near an LMS of 50 it says nothing.",
+            ["intra/ss", "inter/ss", "intra/lms", "inter/lms"],
+            [own for own in tasks if own.task.benchmark == "stereoset"],
+        ),
+        _breakdown(
+            "stereoset-types",
+            "By bias type and language",
+            "Stereotype score by bias type and language",
+            "Religion has three target terms and gender ten: few, hence the wide intervals.",
+            [f"{kind}/ss" for kind in BIAS_TYPES],
+            [own for own in tasks if own.task.benchmark == "stereoset"],
+        ),
+    ]
+    variants = [own for own in tasks if own.task.benchmark == "stereoset_variants"]
+    if variants:
+        found.append(_by_variant(variants))
+    return [part for part in found if part is not None]
+
+
+def _by_variant(tasks: Sequence[Placed]) -> Part | None:
+    rows, lines = [], []
+    for own in tasks:
+        for variant in VARIANTS:
+            values = [own.task.scores.get(f"{variant}/{kind}") for kind in ("lms", "ss", "icat")]
+            if any(value is not None for value in values):
+                rows.append(dots.Row(f"{own.label}, {variant}", values, own.series))
+                lines.append([Cell(f"{own.label}, {variant}"), *(value_cell(value) for value in values)])
+    if not rows:
+        return None
+    figure = dots.plot(
+        "stereoset-variants",
+        "StereoSet by way of scoring a next sentence",
+        "The same items and answers, scored in five ways: what moves from row to row is the method's choice, what the "
+        "lines span is sampling error (95%).",
+        ["lms", "ss", "icat"],
+        rows,
+    )
+    columns = [Column("Task and score"), *(Column(name, True) for name in ("lms", "ss", "icat"))]
+    return Part("By way of scoring", [], [figure], [Table("By way of scoring, 95% in brackets", columns, lines)])

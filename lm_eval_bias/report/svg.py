@@ -1,0 +1,168 @@
+"""matplotlib figures as inline SVG that takes its colours from the page and meets its Content-Security-Policy.
+
+Figures are drawn in marker colours that stand for roles (ink, grid, first series, ...). Converting replaces them by
+classes that the page's style sheet colours, for light and dark alike; ``style`` attributes, which the policy forbids,
+become presentation attributes. The same figure always gives the same text.
+"""
+
+from __future__ import annotations
+
+import io
+import re
+import warnings
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass
+from typing import Any
+from xml.etree import ElementTree as ET
+
+from markupsafe import Markup
+
+SERIES = tuple(f"series-{number}" for number in range(1, 7))
+SEGMENTS = ("negative", "neutral", "positive", "other")
+ROLES = ("ink", "muted", "line", "ground", "raised", *SERIES, *SEGMENTS, *(f"on-{name}" for name in SEGMENTS))
+# colours that nobody draws in by chance; their classes are in page.css
+COLOUR = {role: f"#0a{number:02x}fe" for number, role in enumerate(ROLES)}
+_ROLE = {colour: role for role, colour in COLOUR.items()}
+# told apart without colour too
+MARKERS = ("o", "s", "D", "^", "v", "P")
+WIDTH = 10.0
+
+_RC: dict[str, Any] = {
+    "svg.fonttype": "none",
+    "svg.hashsalt": "lm-eval-bias",
+    "text.parse_math": False,  # a model's name is text, with or without dollar signs
+    "font.family": "DejaVu Sans",
+    "font.size": 9.0,
+    "hatch.linewidth": 0.6,
+    "axes.titlesize": 9.5,
+    "axes.titlelocation": "left",
+    "axes.spines.top": False,
+    "axes.spines.right": False,
+    "axes.facecolor": "none",
+    "figure.facecolor": "none",
+    "savefig.facecolor": "none",
+    "axes.grid.axis": "x",
+    "axes.axisbelow": True,
+    "grid.linewidth": 0.6,
+    **dict.fromkeys(("text.color", "axes.labelcolor", "xtick.labelcolor", "ytick.labelcolor"), COLOUR["ink"]),
+    **dict.fromkeys(("axes.titlecolor", "legend.labelcolor", "patch.edgecolor"), COLOUR["ink"]),
+    **dict.fromkeys(("axes.edgecolor", "xtick.color", "ytick.color"), COLOUR["muted"]),
+    "grid.color": COLOUR["line"],
+    "legend.frameon": False,
+}
+
+
+@dataclass(frozen=True)
+class Figure:
+    """A figure as the page shows it.
+
+    Attributes:
+        ident: Prefix of all ids in it, unique in the page.
+        title: Its name, also for those who don't see it.
+        description: What it shows in words, with its numbers where they are few.
+        caption: What stands below it.
+        svg: The drawing.
+    """
+
+    ident: str
+    title: str
+    description: str
+    caption: str
+    svg: Markup
+
+
+@contextmanager
+def drawing() -> Iterator[None]:
+    """The style of all figures; everything of a figure must be made inside."""
+    import matplotlib
+
+    with matplotlib.rc_context(_RC), warnings.catch_warnings():
+        # text is drawn by the reader's browser, so that it doesn't matter what glyphs are installed here
+        warnings.filterwarnings("ignore", message=r"Glyph .* missing from", category=UserWarning)
+        yield
+
+
+def canvas(height: float, width: float = WIDTH) -> Any:
+    """An empty figure of some inches, without pyplot's global state."""
+    from matplotlib.backends.backend_agg import FigureCanvasAgg
+    from matplotlib.figure import Figure as Drawing
+    from matplotlib.layout_engine import ConstrainedLayoutEngine
+
+    made = Drawing(figsize=(width, height), layout=ConstrainedLayoutEngine(h_pad=0.06, w_pad=0.06))
+    FigureCanvasAgg(made)
+    return made
+
+
+def short(text: str, length: int = 38) -> str:
+    """A label that fits: long ones lose their middle.
+
+    >>> short("a" * 30 + "b" * 30, 11)
+    'aaaaa…bbbbb'
+    """
+    half = (length - 1) // 2
+    return text if len(text) <= length else f"{text[:half]}…{text[-half:]}"
+
+
+def inline(drawn: Any, ident: str, title: str, description: str, caption: str) -> Figure:
+    """A drawn figure (inside :func:`drawing`) for the page."""
+    out = io.BytesIO()
+    drawn.savefig(out, format="svg", metadata={"Date": None, "Creator": None, "Format": None, "Type": None})
+    root = ET.fromstring(out.getvalue())  # noqa: S314 (matplotlib has just written it)
+    for element in root.iter():
+        element.tag = element.tag.rpartition("}")[2]
+    _clean(root, ident)
+    size = root.get("viewBox", "").split()
+    root.attrib.clear()
+    named = f"{ident}-title {ident}-desc"
+    root.attrib.update({"class": "figure", "viewBox": " ".join(size), "role": "img", "aria-labelledby": named})
+    for tag, text in (("desc", description), ("title", title)):
+        told = ET.Element(tag, {"id": f"{ident}-{tag}"})
+        told.text = text
+        root.insert(0, told)
+    return Figure(ident, title, description, caption, Markup(ET.tostring(root, encoding="unicode")))  # noqa: S704
+
+
+def _clean(root: ET.Element, ident: str) -> None:
+    for parent in list(root.iter()):
+        for child in list(parent):
+            if child.tag in ("metadata", "style"):
+                parent.remove(child)
+    for element in root.iter():
+        for name in list(element.attrib):
+            value = element.attrib.pop(name)
+            local = name.rpartition("}")[2]
+            if local == "style":
+                for declared, given in _declarations(value):
+                    _paint(element, declared, given, ident)
+            elif local == "id":
+                element.set("id", f"{ident}-{value}")
+            elif local == "href":
+                element.set("href", f"#{ident}-{value.lstrip('#')}")
+            else:
+                _paint(element, local, value, ident)
+
+
+def _declarations(style: str) -> Iterator[tuple[str, str]]:
+    for declaration in style.split(";"):
+        name, colon, value = declaration.partition(":")
+        if colon:
+            yield name.strip(), value.strip()
+
+
+def _paint(element: ET.Element, name: str, value: str, ident: str) -> None:
+    """One property as an attribute; a role's colour as a class."""
+    if name == "font":
+        # the family is the page's
+        if size := re.search(r"([\d.]+)px", value):
+            element.set("font-size", size[1])
+        if "bold" in value:
+            element.set("font-weight", "bold")
+        return
+    if name in ("font-family", "mix-blend-mode"):
+        return
+    if name in ("fill", "stroke") and value in _ROLE:
+        prefix = "f" if name == "fill" else "s"
+        element.set("class", f"{element.get('class', '')} {prefix}-{_ROLE[value]}".strip())
+        return
+    element.set(name, re.sub(r"url\(#", f"url(#{ident}-", value))

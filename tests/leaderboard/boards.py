@@ -1,0 +1,32 @@
+"""Run files made for a test: a good one of results/runs with other numbers."""
+
+import copy
+import json
+
+from tests.conftest import ROOT
+
+SOURCE = json.loads((ROOT / "results" / "runs" / "smollm2-135m-instruct.json").read_text(encoding="utf-8"))
+
+
+def run_data(model, task="gg_bbq_group_terms", metadata=None, version=None, **scores):
+    """A run of one task; ``name=(value, stderr)`` or a mapping that updates the score's fields."""
+    made = copy.deepcopy({key: value for key, value in SOURCE.items() if key != "tasks"})
+    made["model"] = model
+    made["tasks"] = {task: copy.deepcopy(SOURCE["tasks"][task])}
+    made["tasks"][task]["metadata"].update(metadata or {})
+    if version is not None:
+        made["tasks"][task]["version"] = version
+    for name, given in scores.items():
+        cell = made["tasks"][task]["scores"][name]
+        if isinstance(given, tuple):
+            value, stderr = given
+            given = {"value": value, "stderr": stderr, "interval": None, "dof": 60.0}
+        cell.update(given)
+    return made
+
+
+def write(folder, name, data):
+    folder.mkdir(parents=True, exist_ok=True)
+    path = folder / f"{name}.json"
+    path.write_text(data if isinstance(data, str) else json.dumps(data), encoding="utf-8")
+    return path

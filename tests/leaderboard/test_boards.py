@@ -1,0 +1,196 @@
+"""Which rows a board has, which of them are ranked, and what is said of the others."""
+
+import json
+
+import pytest
+
+from lm_eval_bias.errors import BiasError
+from lm_eval_bias.leaderboard import build
+from lm_eval_bias.leaderboard.table import PUBLISHED, RUN
+from lm_eval_bias.leaderboard.words import remarks, tables, unranked
+from lm_eval_bias.runs import read
+from tests.conftest import ROOT
+from tests.leaderboard.boards import run_data, write
+
+TASK = "gg_bbq_group_terms"
+
+
+def board_of(folder, task=TASK, **kwargs):
+    runs, _ = read.read([folder])
+    (found,) = build.boards(runs, [task], **kwargs)
+    return found
+
+
+def cells(board, score):
+    return {row.model: row.cells[score] for row in board.rows}
+
+
+def test_clear_values_are_ranked_and_close_ones_share_their_ranks(tmp_path):
+    for name, value in {"best": 0.9, "twin a": 0.6, "twin b": 0.61, "worst": 0.2}.items():
+        write(tmp_path, name, run_data(name, acc_amb=(value, 0.02)))
+    found = {model: str(cell.rank) for model, cell in cells(board_of(tmp_path), "acc_amb").items()}
+    assert found == {"best": "1", "twin a": "2-3", "twin b": "2-3", "worst": "4"}
+
+
+def test_two_sided_scores_rank_by_distance_from_the_neutral_value(tmp_path):
+    for name, value in {"plus": 0.5, "minus": -0.5, "near": 0.02}.items():
+        write(tmp_path, name, run_data(name, diff_bias_amb=(value, 0.02)))
+    found = {model: str(cell.rank) for model, cell in cells(board_of(tmp_path), "diff_bias_amb").items()}
+    assert found == {"near": "1", "plus": "2-3", "minus": "2-3"}
+
+
+def test_rows_stand_by_name_not_by_merit(tmp_path):
+    for name, value in {"b": 0.9, "A": 0.1, "c": 0.5}.items():
+        write(tmp_path, name, run_data(name, acc_amb=(value, 0.02)))
+    assert [row.model for row in board_of(tmp_path).rows] == ["A", "b", "c"]
+
+
+@pytest.mark.parametrize(
+    ("given", "reason"),
+    [
+        ({"value": None, "stderr": None, "interval": None, "note": "no items"}, "no items"),
+        ({"stderr": None, "interval": None, "note": "needs 2 templates"}, "needs 2 templates"),
+        ({"stderr": 0.0, "interval": None}, "no usable standard error"),
+        ({"stderr": 1e-18, "interval": None}, "no usable standard error"),
+        ({"stderr": 1e300, "interval": None}, "no usable standard error"),
+        ({"neutral": 0.5}, "another range, unit or neutral value"),
+        ({"range": [0, 100]}, "another range, unit or neutral value"),
+        ({"value": 7.0}, "another range, unit or neutral value"),
+        ({"higher_is_better": None}, "another range, unit or neutral value"),
+    ],
+)
+def test_who_cannot_be_ranked_is_shown_with_the_reason(tmp_path, given, reason):
+    for name, value in {"a": 0.9, "b": 0.1}.items():
+        write(tmp_path, name, run_data(name, acc_amb=(value, 0.02)))
+    write(tmp_path, "odd", run_data("odd", acc_amb=given))
+    board = board_of(tmp_path)
+    found = cells(board, "acc_amb")
+    assert found["odd"].rank is None
+    assert reason in found["odd"].unranked
+    assert (str(found["a"].rank), str(found["b"].rank), found["a"].rank.of) == ("1", "2", 2)
+    assert any(line.startswith("odd (acc_amb): ") and reason in line for line in unranked(board))
+
+
+def test_an_error_of_zero_gives_way_to_a_wider_interval(tmp_path):
+    write(tmp_path, "a", run_data("a", acc_amb={"value": 0.0, "stderr": 0.0, "interval": [0.0, 0.02], "dof": None}))
+    write(tmp_path, "b", run_data("b", acc_amb=(0.9, 0.02)))
+    assert {model: str(cell.rank) for model, cell in cells(board_of(tmp_path), "acc_amb").items()} == {
+        "a": "2",
+        "b": "1",
+    }
+
+
+def test_other_conventions_are_ranked_apart(tmp_path):
+    write(tmp_path, "a", run_data("a", acc_amb=(0.9, 0.02)))
+    write(tmp_path, "b", run_data("b", acc_amb=(0.1, 0.02)))
+    write(tmp_path, "c", run_data("c", acc_amb=(0.5, 0.02), metadata={"wording": 4}))
+    write(tmp_path, "d", run_data("d", acc_amb=(0.5, 0.02), version="0.5"))
+    board = board_of(tmp_path)
+    found = cells(board, "acc_amb")
+    assert (str(found["a"].rank), found["a"].rank.of, str(found["b"].rank)) == ("1", 2, "2")
+    assert found["c"].rank is found["d"].rank is None
+    assert "same conventions" in found["c"].unranked
+    made_by = {row.model: row.conventions for row in board.rows}
+    assert "wording=4" in made_by["c"]
+    assert "the task's defaults" in made_by["a"]
+    assert any("d: task version 0.5, now 1.0" in line for line in remarks(board))
+    assert any("different conventions" in note for note in board.notes)
+
+
+def test_a_part_of_the_items_is_said(tmp_path):
+    data = run_data("part")
+    data["tasks"][TASK]["documents"] = 96
+    write(tmp_path, "part", data)
+    assert remarks(board_of(tmp_path)) == ["part: 96 of 968 items"]
+
+
+def test_scores_without_a_neutral_value_rank_nothing():
+    board = board_of(ROOT / "results", "occugender_explicit")
+    assert all(row.cells["coverage"].rank is None and not row.cells["coverage"].unranked for row in board.rows)
+    assert not any("coverage" in line for line in unranked(board))
+
+
+def test_published_models_stand_beside_marked_and_unranked(tmp_path):
+    for name in ("a", "b"):
+        write(tmp_path, name, run_data(name, task="occugender_explicit"))
+    board = board_of(tmp_path, "occugender_explicit")
+    kinds = [row.kind for row in board.rows]
+    assert kinds == [RUN] * 2 + [PUBLISHED] * 10
+    llama = next(row for row in board.rows if row.model == "Llama-2-7B")
+    assert llama.source == "Chen et al. 2025, Table 3"
+    assert llama.cells["stereotype_gap"].rank is None
+    assert llama.cells["stereotype_gap"].derived
+    assert llama.cells["female_dominated_F"].plus_minus == 1.3
+    assert llama.cells["coverage"].text == "–"
+    assert all(row.cells["stereotype_gap"].rank.of == 2 for row in board.rows if row.kind == RUN)
+    assert any(line.startswith("published models") for line in unranked(board))
+
+
+def test_a_benchmark_without_published_scores_says_so():
+    assert any("Tables 2-5" in note for note in board_of(ROOT / "results").notes)
+
+
+def test_one_texts_two_classifiers_are_two_rows_ranked_apart():
+    board = board_of(ROOT / "results", "regard_en")
+    own = [row for row in board.rows if row.kind == RUN]
+    assert len(own) == 2
+    assert any("(sbert:all-MiniLM-L6-v2)" in row.model for row in own)
+    assert {row.conventions.partition(";")[0] for row in own} == {
+        "classifier=light",
+        "classifier=sbert:all-MiniLM-L6-v2",
+    }
+    assert any("light classifier, which is weak" in line for line in remarks(board))
+
+
+def test_regard_is_never_shown_without_the_facets(tmp_path):
+    data = json.loads((ROOT / "results" / "runs" / "smollm2-135m-instruct-regard.json").read_text(encoding="utf-8"))
+    scores = data["tasks"]["regard_en"]["scores"]
+    data["tasks"] = {"regard_en": {**data["tasks"]["regard_en"]}}
+    data["tasks"]["regard_en"]["scores"] = {n: s for n, s in scores.items() if not n.startswith("caregiving")}
+    write(tmp_path, "part", data)
+    board = board_of(tmp_path, "regard_en")
+    assert all(cell.text == "–" for cell in board.rows[0].cells.values())
+    assert any("facets" in line for line in remarks(board))
+
+
+def test_published_models_without_main_scores_stand_with_their_own_only():
+    board = board_of(ROOT / "results", "regard_de")
+    main, further = tables(board)
+    assert [line[0].note for line in main.rows] == ["run"]
+    assert [line[0].text for line in further.rows[1:]] == ["GerPT-2", "GPT-3 davinci"]
+    assert any("none of the main scores" in note for note in board.notes)
+    assert not any("not published" in line for line in unranked(board))
+
+
+def test_tasks_can_be_named_also_published_ones_alone():
+    runs, _ = read.read([ROOT / "results"])
+    assert [b.task for b in build.boards(runs, ["stereoset_de_inter"])] == ["stereoset_de_inter"]
+    assert {row.kind for row in build.boards(runs, ["stereoset_de_inter"])[0].rows} == {PUBLISHED}
+    group = [b.task for b in build.boards(runs, ["occugender", "occugender_explicit"])]
+    assert sorted(group) == ["occugender_explicit", "occugender_implicit"]
+    with pytest.raises(BiasError, match="Did you mean stereoset_de"):
+        build.boards(runs, ["stereoset_dee"])
+    with pytest.raises(BiasError, match="no run of it"):
+        build.boards(runs, ["gg_bbq_names"])
+
+
+def test_every_task_run_has_its_board_and_its_scores():
+    runs, _ = read.read([ROOT / "results"])
+    found = build.boards(runs)
+    assert len(found) == 11
+    for board in found:
+        for row in board.rows:
+            assert set(row.cells) == {column.name for column in [*board.columns, *board.others]}
+        for made in tables(board):
+            assert all(len(line) == len(made.columns) for line in made.rows)
+
+
+def test_a_foreign_benchmark_is_named_and_the_rest_still_there(tmp_path):
+    write(tmp_path, "a", run_data("a"))
+    runs, _ = read.read([tmp_path])
+    task = runs[0].tasks[TASK]
+    alien = type(task)(**{**vars(task), "task": "winogender", "benchmark": "winogender"})
+    runs[0] = type(runs[0])(**{**vars(runs[0]), "tasks": {TASK: task, "winogender": alien}})
+    assert [board.task for board in build.boards(runs)] == [TASK]
+    (problem,) = build.foreign(runs)
+    assert "winogender: of an unknown benchmark" in problem.reason

@@ -1,0 +1,62 @@
+"""The page in a real browser: it loads nothing, fits a narrow screen, and its ranks sort by keyboard."""
+
+import pytest
+
+from lm_eval_bias.commands import leaderboard
+from tests.conftest import ROOT
+from tests.leaderboard.boards import run_data, write
+
+chromium = pytest.importorskip("tests.report.chromium", reason="the page tests' browser is not there")
+
+
+@pytest.fixture(scope="module")
+def browser(tmp_path_factory):
+    path = chromium.find()
+    if path is None:
+        pytest.skip("no Chromium (apt-get install chromium)")
+    opened = chromium.Browser(path, tmp_path_factory.mktemp("profile"))
+    yield opened
+    opened.close()
+
+
+@pytest.fixture(scope="module")
+def page(tmp_path_factory):
+    folder = tmp_path_factory.mktemp("board")
+    values = {
+        "b-worst": 0.2,
+        "a-best": 0.9,
+        "an-organisation/a-model-with-a-long-name": 0.5,
+        "<script>x()</script>": 0.51,
+    }
+    for i, (name, value) in enumerate(values.items()):
+        write(folder / "runs", f"run{i}", run_data(name, acc_amb=(value, 0.02)))
+    write(folder / "runs", "unranked", run_data("c-none", acc_amb={"value": None, "stderr": None, "interval": None,
+                                                                   "note": "why"}))  # fmt: skip
+    out = folder / "board.html"
+    assert leaderboard.main([str(folder / "runs"), str(ROOT / "results"), "-o", str(out)]) == 0
+    return out.as_uri()
+
+
+@pytest.mark.parametrize(("width", "dark"), [(1000, False), (1000, True), (360, False), (360, True)])
+def test_nothing_is_loaded_complained_of_or_too_wide(browser, page, width, dark):
+    browser.open(page, width, dark=dark)
+    browser.evaluate("document.querySelectorAll('details').forEach(d => { d.open = true; })")
+    assert browser.complaints() == []
+    assert [url for url in browser.requests() if not url.startswith("data:")] == [page]
+    assert browser.evaluate("document.scrollingElement.scrollWidth") <= width
+
+
+def test_ranks_sort_by_keyboard_and_missing_ones_stay_last(browser, page):
+    browser.open(page)
+    wanted = "gg_bbq_group_terms: main"
+    table = f"[...document.querySelectorAll('table')].find(t => t.caption.textContent.startsWith('{wanted}'))"
+    heads = browser.evaluate(f"[...{table}.tHead.rows[0].cells].map(c => c.textContent.trim())")
+    column = heads.index("acc_amb: rank")
+    shown = f"[...{table}.tBodies[0].rows].map(r => r.cells[{column}].textContent.trim())"
+    browser.evaluate(f"{table}.tHead.rows[0].cells[{column - 1}].querySelector('button').focus()")
+    browser.press("Tab", 9)
+    assert browser.evaluate("document.activeElement.textContent.trim()") == "acc_amb: rank"
+    browser.press("Enter", 13)
+    assert browser.evaluate(shown) == ["1 of 5", "2-3 of 5", "2-3 of 5", "4 of 5", "5 of 5", "–"]
+    browser.press("Enter", 13)
+    assert browser.evaluate(shown) == ["5 of 5", "4 of 5", "2-3 of 5", "2-3 of 5", "1 of 5", "–"]

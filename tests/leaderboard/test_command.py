@@ -1,0 +1,281 @@
+"""The command: formats, what is passed over, and names that are no markup in any of them."""
+
+import csv
+import io
+import json
+import re
+from html.parser import HTMLParser
+
+import pytest
+
+from lm_eval_bias import cli
+from lm_eval_bias.commands import leaderboard
+from lm_eval_bias.errors import BiasError
+from tests.conftest import ROOT
+from tests.leaderboard.boards import SOURCE, run_data, write
+
+FORMATS = ["html", "md", "csv", "json", "latex"]
+RESULTS = str(ROOT / "results")
+HOSTILE = [
+    "<script>alert(1)</script>",
+    "<img src=x onerror=alert(1)>",
+    "</td></table><h1>x",
+    "a|b\n# c",
+    "[x](javascript:alert(1))",
+    "*b* _c_ `d` ~~e~~ https://a.org www.b.org $1$",
+    r"50% \input{/etc/passwd} #1 & $x_1^2$ ~{}",
+    "[1ex] x",
+    '=HYPERLINK("http://a.org")',
+    "+1",
+    "-1",
+    "@SUM(A1)",
+    "{{ 7 * 7 }}",
+    "{% raw %}",
+    "a\x1b[31mred\u202egpj.exe",
+    "1. x",
+]
+
+
+def run(capsys, *arguments):
+    status = leaderboard.main([*map(str, arguments)])
+    out = capsys.readouterr()
+    assert status == 0
+    return out.out, out.err
+
+
+class Page(HTMLParser):
+    """What a page consists of: its elements, their attributes, its text outside of style and script."""
+
+    def __init__(self, markup):
+        super().__init__()
+        self.tags, self.attributes, self.text, self.rows, self._in = [], [], "", [], ""
+        self.feed(markup)
+
+    def handle_starttag(self, tag, attributes):
+        self.tags.append(tag)
+        self.attributes += attributes
+        self._in = tag
+        if tag == "tr":
+            self.rows.append([])
+        if tag in ("th", "td") and self.rows:
+            self.rows[-1].append("")
+
+    def handle_endtag(self, tag):
+        self._in = ""
+
+    def handle_data(self, data):
+        if self._in not in ("style", "script"):
+            self.text += data
+            if self.rows and self.rows[-1] and self._in in ("th", "td", "small", "button"):
+                self.rows[-1][-1] += data
+
+
+@pytest.fixture
+def hostile(tmp_path):
+    folder = tmp_path / "hostile"
+    for i, name in enumerate(HOSTILE):
+        data = run_data(name, acc_amb={"note": name}, metadata={"wording": name})
+        data["command"] = name
+        data["provenance"].update(dtype=name, date=name)
+        write(folder, f"run{i}", data)
+    return folder
+
+
+def safe(name):
+    """A name as it may be shown: on one line, what can't be seen replaced."""
+    return " ".join(re.sub("[\x00-\x08\x0b-\x1f\u202a-\u202e]", "\ufffd", name).split())
+
+
+def test_results_is_listed_in_every_format(capsys, tmp_path):
+    for form in FORMATS:
+        out, err = run(capsys, RESULTS, "--format", form)
+        assert err == ""
+        assert "SmolLM2-135M-Instruct" in out
+        assert "Mistral-7B" in out
+        assert out.endswith("\n") or form == "html"
+
+
+def test_format_by_ending(capsys, tmp_path):
+    for ending, start in {
+        "html": "<!doctype html>",
+        "md": "# Bias",
+        "csv": "task,",
+        "json": "{",
+        "tex": "% One",
+    }.items():
+        path = tmp_path / f"board.{ending}"
+        out, _ = run(capsys, RESULTS, "-o", path)
+        assert path.read_text(encoding="utf-8").lstrip().lower().startswith(start.lower())
+        assert out == f"{path}: 11 tasks, 1 runs\n"
+    with pytest.raises(BiasError, match="says no format"):
+        leaderboard.main([RESULTS, "-o", str(tmp_path / "board")])
+    with pytest.raises(BiasError, match="cannot be written"):
+        leaderboard.main([RESULTS, "-o", str(tmp_path / "none" / "board.md")])
+
+
+def test_the_command_line_reaches_it(capsys, tmp_path):
+    assert cli.main(["leaderboard", RESULTS, "--task", "stereoset_en,regard_de", "--format", "csv"]) == 0
+    assert {line["task"] for line in csv.DictReader(io.StringIO(capsys.readouterr().out))} == {
+        "stereoset_en",
+        "regard_de",
+    }
+    assert cli.main(["leaderboard", str(tmp_path)]) == 2
+    assert cli.main(["leaderboard", RESULTS, "--task", "stereoset_xx"]) == 2
+    assert capsys.readouterr().err.count("\n") == 2
+
+
+def test_csv_and_json_say_the_same(capsys):
+    lines = list(csv.DictReader(io.StringIO(run(capsys, RESULTS, "--format", "csv")[0])))
+    data = json.loads(run(capsys, RESULTS, "--format", "json")[0])
+    cells = {
+        (board["task"], row["kind"], row["model"], name): cell
+        for board in data["boards"]
+        for row in board["rows"]
+        for name, cell in row["scores"].items()
+    }
+    assert len(lines) == len(cells) > 700
+    for line in lines:
+        cell = cells[line["task"], line["kind"], line["model"], line["score"]]
+        assert (float(line["value"]) if line["value"] else None) == cell["value"]
+        assert (float(line["interval_high"]) if line["interval_high"] else None) == (cell["interval"] or [0, None])[1]
+        assert line["kind"] in ("run", "published")
+    assert [board["task"] for board in data["boards"]] == list(dict.fromkeys(line["task"] for line in lines))
+
+
+def test_numbers_of_a_run_arrive_unchanged(capsys):
+    data = json.loads(run(capsys, RESULTS, "--format", "json", "--task", "gg_bbq_group_terms")[0])
+    (row,) = data["boards"][0]["rows"]
+    for name, cell in row["scores"].items():
+        given = SOURCE["tasks"]["gg_bbq_group_terms"]["scores"][name]
+        assert (cell["value"], cell["stderr"], cell["interval"]) == (
+            given["value"],
+            given["stderr"],
+            given["interval"],
+        )
+
+
+def test_no_number_sums_up_a_model(capsys):
+    data = json.loads(run(capsys, RESULTS, "--format", "json")[0])
+    assert set(data) == {"reading", "problems", "boards"}
+    for board in data["boards"]:
+        for row in board["rows"]:
+            assert set(row) == {"model", "kind", "source", "conventions", "deviations", "scores"}
+
+
+def test_damaged_empty_partial_older_and_mixed_folders(capsys, tmp_path):
+    whole = json.dumps(run_data("good model"))
+    write(tmp_path / "a", "good", whole)
+    write(tmp_path / "a", "truncated", whole[: len(whole) // 2])
+    write(tmp_path / "b", "empty", "")
+    older = json.loads(whole)
+    older["package"] = "some 0.1"
+    del older["tasks"]["gg_bbq_group_terms"]["benchmark"]
+    write(tmp_path / "b", "older", older)
+    (tmp_path / "c").mkdir()
+    (tmp_path / "c" / "samples_gg_bbq_group_terms_2026-01-01T00-00-00.jsonl").write_text("{}\n")
+    write(tmp_path / "d", "results_2026-01-01T00-00-00", {"results": {"arc": {}}, "configs": {}, "config": {}})
+    (tmp_path / "e").mkdir()
+    (tmp_path / "e" / "notes.json").write_text('{"a": 1}')
+    folders = [tmp_path / name for name in "abcde"]
+    page = run(capsys, *folders, "--format", "html")
+    table = run(capsys, *folders, "--format", "md")
+    places = ("truncated.json", "empty.json", "older.json", "samples_gg_bbq", "results_2026", str(tmp_path / "e"))
+    for made, err in (page, table):
+        assert "good model" in made
+        for place in places:
+            assert place in err
+            assert place in made.replace("\\_", "_")
+    assert page[1].count("\n") == len(places)
+
+
+def test_hostile_runs_make_no_markup_in_the_page(capsys, hostile):
+    plain = Page(run(capsys, RESULTS, "--task", "gg_bbq_group_terms", "--format", "html")[0])
+    made = Page(run(capsys, hostile, "--format", "html")[0])
+    assert set(made.tags) <= set(plain.tags)
+    assert made.tags.count("script") == 1
+    assert not [name for name, _ in made.attributes if name.startswith("on")]
+    assert not [
+        value for name, value in made.attributes if name in ("href", "src") and not value.startswith(("#", "data:,"))
+    ]
+    names = [row[0].removesuffix("run") for row in made.rows if row]
+    for name in HOSTILE:
+        assert safe(name) in names
+    assert "\x1b" not in made.text
+    assert "\u202e" not in made.text
+
+
+def test_hostile_runs_make_no_markup_in_markdown(capsys, hostile):
+    md = pytest.importorskip("markdown_it").MarkdownIt("gfm-like", {"linkify": False}).enable("table")
+    rendered = Page(md.render(run(capsys, hostile)[0]))
+    allowed = {"h1", "h2", "p", "ul", "ol", "li", "table", "thead", "tbody", "tr", "th", "td"}
+    assert set(rendered.tags) <= allowed
+    assert rendered.tags.count("h1") == 1
+    assert rendered.tags.count("ul") == 2
+    names = [row[0].removesuffix(" (run)") for row in rendered.rows]
+    for name in HOSTILE:
+        assert safe(name) in names
+
+
+def test_hostile_runs_are_text_in_latex(capsys, hostile):
+    made = run(capsys, hostile, "--format", "latex")[0]
+    commands = set(re.findall(r"\\([a-zA-Z]+)", made))
+    assert commands <= {"begin", "end", "caption", "hline", "medskip", "footnotesize", "textbackslash",
+                        "textasciitilde", "textasciicircum", "ensuremath"}  # fmt: skip
+    body = "\n".join(line for line in made.splitlines() if not line.startswith("%"))
+    assert not re.search(r"(?<!\\)[%$#]", body)
+    for line in body.splitlines():
+        assert not line.lstrip().startswith("[")  # an option of the line break before it
+        assert len(re.findall(r"(?<!\\)&", line)) in (0, 5)
+
+
+def test_hostile_runs_are_no_formulas_in_csv(capsys, hostile):
+    lines = list(csv.DictReader(io.StringIO(run(capsys, hostile, "--format", "csv")[0])))
+    numbers = {
+        "value",
+        "stderr",
+        "interval_low",
+        "interval_high",
+        "printed_plus_minus",
+        "rank_low",
+        "rank_high",
+        "ranked",
+    }
+    for line in lines:
+        for field, value in line.items():
+            if field in numbers:
+                assert value == "" or float(value) is not None
+            else:
+                assert not value.startswith(("=", "+", "-", "@"))
+    assert "'=HYPERLINK" in "".join(line["model"] for line in lines)
+
+
+def test_hostile_task_names_are_text_too(capsys, tmp_path):
+    data = run_data("model")
+    (task,) = data["tasks"].values()
+    data["tasks"] = {"<b>own</b>|task": task, "gg_bbq_group_terms <i>remark</i>|": task}
+    write(tmp_path, "a", data)
+    page = Page(run(capsys, tmp_path, "--format", "html")[0])
+    assert not {"b", "i"} & set(page.tags)
+    assert "<b>own</b>|task" in page.text
+    assert "model <i>remark</i>|" in page.text
+    out = run(capsys, tmp_path)[0]
+    assert not re.search("<[bi]>", out)
+    assert "a task that this package doesn't know" in out
+
+
+def test_a_rank_is_shown_and_sortable(capsys, tmp_path):
+    for name, value in {"best": 0.9, "twin a": 0.6, "twin b": 0.61}.items():
+        write(tmp_path, name, run_data(name, acc_amb=(value, 0.02)))
+    made = run(capsys, tmp_path, "--format", "html")[0]
+    page = Page(made)
+    head = next(row for row in page.rows if "acc_amb" in row)
+    place = head.index("acc_amb: rank")
+    shown = {
+        row[0].removesuffix("run"): row[place] for row in page.rows if len(row) == len(head) and row[0].endswith("run")
+    }
+    assert shown == {"best": "1 of 3", "twin a": "2-3 of 3", "twin b": "2-3 of 3"}
+    assert "Mogstad" in page.text
+    assert "independent" in page.text
+    assert "lm-eval-bias compare" in page.text
+    out = run(capsys, tmp_path)[0]
+    assert "2-3 of 3" in out

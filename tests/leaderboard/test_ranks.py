@@ -1,0 +1,150 @@
+"""Intervals of rank: worked cases, an independent slow version, and coverage of all true ranks at once."""
+
+import math
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from scipy import stats
+
+from lm_eval_bias.leaderboard.ranks import Point, Rank, intervals, p_values
+
+DRAWS = 1500
+
+
+def text(points, neutral=None, better=None):
+    return [str(rank) for rank in intervals(points, neutral, better)]
+
+
+def test_clear_values_are_ranked_exactly():
+    points = [Point(0.9, 0.01), Point(0.1, 0.01), Point(0.5, 0.01)]
+    assert text(points, better=True) == ["1", "3", "2"]
+    assert text(points, better=False) == ["3", "1", "2"]
+
+
+def test_distance_from_the_neutral_value_counts_on_both_sides():
+    # distances 8, 2, 8 (other side), 30
+    points = [Point(58, 0.5), Point(52, 0.5), Point(42, 0.5), Point(20, 0.5)]
+    assert text(points, neutral=50) == ["2-3", "1", "2-3", "4"]
+
+
+def test_a_difference_alone_or_a_sum_alone_orders_nothing():
+    # 44 and 56: far apart, but equally far from 50; 56.0 and 56.1: the same place
+    assert text([Point(44, 0.5), Point(56, 0.5)], neutral=50) == ["1-2", "1-2"]
+    assert text([Point(56.0, 0.5), Point(56.1, 0.5)], neutral=50) == ["1-2", "1-2"]
+
+
+def test_few_degrees_of_freedom_widen_the_intervals():
+    pair = [Point(0.0, 1.0), Point(3.2, 1.0)]  # t = 2.26
+    assert text(pair, better=True) == ["2", "1"]
+    assert text([Point(p.value, p.stderr, 3) for p in pair], better=True) == ["1-2", "1-2"]
+
+
+def test_one_model_or_none():
+    assert intervals([], None, True) == []
+    assert intervals([Point(1.0, 0.1)], None, True) == [Rank(1, 1, 1)]
+
+
+def test_a_score_without_neutral_value_and_direction_has_no_ranks():
+    with pytest.raises(ValueError, match="neither|without a neutral"):
+        intervals([Point(1.0, 0.1), Point(2.0, 0.1)], None, None)
+
+
+def slow(points, neutral, better):
+    """The same from scipy's distributions, pair by pair, with Holm written out as steps."""
+    n = len(points)
+    tests = []
+    for i, a in enumerate(points):
+        for j, b in enumerate(points):
+            if i == j:
+                continue
+            va, vb = a.stderr**2, b.stderr**2
+            se = math.sqrt(va + vb)
+            dof = (va + vb) ** 2 / (va**2 / a.dof + vb**2 / b.dof)
+            d = (a.value - b.value) / se
+            if better is not None:
+                p = stats.t.sf(d if better else -d, dof)
+            else:
+                s = (a.value + b.value - 2 * neutral) / (a.stderr + b.stderr)
+                nearer = abs(a.value - neutral) < abs(b.value - neutral)
+                both = max(2 * stats.t.sf(abs(d), dof), 2 * stats.t.sf(abs(s), min(a.dof, b.dof)))
+                p = both if nearer else 1.0
+            tests.append((p, i, j))
+    rejected = set()
+    for step, (p, i, j) in enumerate(sorted(tests)):
+        if p > 0.05 / (len(tests) - step):
+            break
+        rejected.add((i, j))
+    return [
+        (1 + sum((j, i) in rejected for j in range(n)), n - sum((i, j) in rejected for j in range(n))) for i in range(n)
+    ]
+
+
+points_strategy = st.lists(
+    st.builds(Point, st.floats(0, 100), st.floats(0.1, 10), st.floats(2, 100)), min_size=2, max_size=6
+)
+
+
+@given(points_strategy, st.sampled_from([(None, True), (None, False), (50.0, None)]))
+def test_as_the_slow_version(points, rule):
+    neutral, better = rule
+    assert [(r.low, r.high) for r in intervals(points, neutral, better)] == slow(points, neutral, better)
+
+
+@given(points_strategy, st.randoms())
+def test_properties(points, random):
+    found = intervals(points, 50.0, None)
+    assert all(1 <= r.low <= r.high <= r.of == len(points) for r in found)
+    order = list(range(len(points)))
+    random.shuffle(order)
+    assert intervals([points[i] for i in order], 50.0, None) == [found[i] for i in order]
+    mirrored = [Point(100 - p.value, p.stderr, p.dof) for p in points]
+    assert np.allclose(p_values(mirrored, 50.0, None), p_values(points, 50.0, None), atol=1e-6)
+
+
+def coverage(true, stderr, neutral=None, better=None, dof=20, correlation=0.0, seed=1):
+    """Share of simulated boards whose intervals hold all true ranks, ties included."""
+    true, stderr = np.asarray(true, float), np.asarray(stderr, float)
+    goodness = true if better else -true if better is False else -abs(true - neutral)
+    best = 1 + (goodness[None, :] > goodness[:, None] + 1e-12).sum(axis=1)
+    worst = len(true) - (goodness[None, :] < goodness[:, None] - 1e-12).sum(axis=1)
+    rng = np.random.default_rng(seed)
+    held = 0
+    for _ in range(DRAWS):
+        common, own = rng.standard_normal(), rng.standard_normal(len(true))
+        noise = math.sqrt(correlation) * common + math.sqrt(1 - correlation) * own
+        estimated = stderr * np.sqrt(rng.chisquare(dof, len(true)) / dof)
+        points = [Point(v, s, dof) for v, s in zip(true + stderr * noise, estimated, strict=True)]
+        held += all(
+            r.low <= b and w <= r.high for r, b, w in zip(intervals(points, neutral, better), best, worst, strict=True)
+        )
+    return held / DRAWS
+
+
+@pytest.mark.parametrize(
+    ("true", "stderr", "rule"),
+    [
+        ([0.5] * 5, [0.01] * 5, {"better": True}),
+        ([0.5] * 5, [0.01] * 5, {"better": False, "correlation": 0.6}),
+        ([0.5, 0.5, 0.53, 0.6, 0.6], [0.01, 0.03, 0.01, 0.02, 0.02], {"better": True}),
+        ([50] * 5, [0.1, 1, 1, 3, 0.1], {"neutral": 50}),
+        ([55, 45, 55, 45, 50], [1, 2, 1, 1, 0.5], {"neutral": 50}),
+        ([60, 40], [1, 1], {"neutral": 50}),
+        ([60, 40], [1, 1], {"neutral": 50, "correlation": 0.9}),
+        ([50, 50], [0.01, 3], {"neutral": 50}),
+        ([54, 54, 47, 46, 58], [1, 1, 2, 1, 1], {"neutral": 50, "correlation": 0.4, "dof": 8}),
+    ],
+)
+def test_all_true_ranks_are_covered_at_once(true, stderr, rule):
+    assert coverage(true, stderr, **rule) >= 0.95
+
+
+def test_the_intervals_are_not_merely_wide():
+    rng = np.random.default_rng(3)
+    true = np.array([50, 57, 36, 71, 20])
+    exact = sum(
+        text([Point(v, 0.7, 77) for v in true + 0.7 * rng.standard_normal(5)], neutral=50) == ["1", "2", "3", "4", "5"]
+        for _ in range(200)
+    )
+    assert exact > 150
