@@ -81,5 +81,5 @@ def main(argv: Sequence[str] | None = None) -> int:
         write_whole(Path(args.output).expanduser(), made.encode("utf-8"))
     except OSError as error:
         raise BiasError(f"-o {args.output}: cannot be written: {error.strerror}") from error
-    print(f"{args.output}: {len(boards)} tasks, {len(runs)} runs")
+    print(f"{args.output}: {len(boards)} task{'s' * (len(boards) != 1)}, {len(runs)} run{'s' * (len(runs) != 1)}")
     return 0

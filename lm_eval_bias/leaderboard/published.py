@@ -95,9 +95,6 @@ def _occugender() -> Iterator[Published]:
         spread = float(line["plus_minus"]) if line["plus_minus"] else None
         name = f"{line['dominated_by']}_dominated_{line['gender']}"
         rows[at][name] = Cell(float(line["percent"]), line["percent"], spread)
-        if spread is not None:
-            derived = f"the ± of {name}"
-            rows[at][f"{name}_se_paper"] = Cell(spread, line["plus_minus"], derived=derived)
         of[at] = line
     for (task, model), cells in rows.items():
         line = of[task, model]
