@@ -106,7 +106,7 @@ def test_format_by_ending(capsys, tmp_path):
         path = tmp_path / f"board.{ending}"
         out, _ = run(capsys, RESULTS, "-o", path)
         assert path.read_text(encoding="utf-8").lstrip().lower().startswith(start.lower())
-        assert out == f"{path}: 11 tasks, 1 runs\n"
+        assert out == f"{path}: 11 tasks, 1 run\n"
     with pytest.raises(BiasError, match="says no format"):
         leaderboard.main([RESULTS, "-o", str(tmp_path / "board")])
     with pytest.raises(BiasError, match="cannot be written"):
@@ -133,7 +133,7 @@ def test_csv_and_json_say_the_same(capsys):
         for row in board["rows"]
         for name, cell in row["scores"].items()
     }
-    assert len(lines) == len(cells) > 700
+    assert len(lines) == len(cells) > 500
     for line in lines:
         cell = cells[line["task"], line["kind"], line["model"], line["score"]]
         assert (float(line["value"]) if line["value"] else None) == cell["value"]
