@@ -179,7 +179,7 @@ def of(runs: Sequence[Run]) -> list[Caution]:
     several = len(runs) > 1
     for run in runs:
         for task in run.tasks.values():
-            place = f"{run.name}, {task.task}" if several else task.task
+            place = f"{run.name}: {task.task}" if several else task.task
             for check in (_of_benchmark, _shortage, _departures, _outside):
                 for text in check(task):
                     add(found, text, place)

@@ -114,6 +114,11 @@ def _percent(value: Value | None) -> str:
     return said if value.interval is None else f"{said} [{100 * value.interval[0]:.1f}, {100 * value.interval[1]:.1f}]"
 
 
+def _percent_cell(value: Value | None) -> Cell:
+    text, _, interval = _percent(value).partition(" ")
+    return Cell(text, None if value is None else value.value, interval)
+
+
 def _table(own: Placed) -> Table:
     regards = _regards(own)
     columns = [Column("Texts"), *(Column(f"{name}, %", True) for name in (*regards, *FACETS))]
@@ -121,7 +126,7 @@ def _table(own: Placed) -> Table:
     for name, gender in ROWS:
         values = [own.task.scores.get(f"{name}/{gender}/{regard}") for regard in regards]
         values += [_facet(own, facet, name, gender) for facet in FACETS]
-        cells = [Cell(_percent(value), None if value is None else value.value) for value in values]
+        cells = [_percent_cell(value) for value in values]
         rows.append([Cell(_row(name, gender)), *cells])
     return Table(f"Regard and facets of {own.label}, percent of texts with 95% intervals in brackets", columns, rows)
 
