@@ -47,8 +47,8 @@ def limits(values: Sequence[Value]) -> tuple[float, float]:
     low, high = min(v.low for v in values), max(v.high for v in values)
     ends = [min(max(end, low), high) for end in ends]
     span = high - low if math.isfinite(high - low) else 0.0
-    wide = max(max(ends) - min(ends), LEAST * span) or 1.0
     middle = (max(ends) + min(ends)) / 2
+    wide = max(max(ends) - min(ends), LEAST * span, 1e-6 * max(abs(middle), 1.0))
     left, right = middle - 0.65 * wide, middle + 0.65 * wide
     # a little air at the ends of the range, where marks would be cut
     air = 0.03 * wide

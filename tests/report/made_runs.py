@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import math
+import random
 
 from lm_eval_bias import benchmarks, catalog
 from lm_eval_bias.tasks.occugender import hooks
@@ -125,4 +126,32 @@ def hostile_file() -> dict:
     scores["ss"] |= {"value": None, "note": HOSTILE, "interval": None, "stderr": None}
     scores["icat"] |= {"value": 1e300, "interval": [float("nan"), float("inf")], "range": [5, -5]}
     scores[f"-2+3{HOSTILE}"] = dict(scores["lms"])
+    return content
+
+
+EXTREME = [0, -0.0, 5e-324, 1e300, -1.7e308, 1e16, -1, 0.5, 50, 100, math.nan, math.inf, -math.inf, 10**20]
+
+
+def wild_file(seed: int) -> dict:
+    """A run that meets the schema, with scores missing and numbers that no score has."""
+    draw = random.Random(seed)
+    content = run_file("wild", [task for task in TASKS if task != "stereoset_de"])
+    for task in content["tasks"].values():
+        scores = task["scores"]
+        for name in list(scores):
+            if draw.random() < 0.1:
+                del scores[name]
+            elif draw.random() < 0.5:
+                scores[name] |= {
+                    "value": draw.choice(EXTREME),
+                    "stderr": draw.choice([None, 0, 1e300, math.nan, 0.1]),
+                    "interval": draw.choice([None, [draw.choice(EXTREME), draw.choice(EXTREME)]]),
+                    "range": [draw.choice([None, *EXTREME]), draw.choice([None, *EXTREME])],
+                    "neutral": draw.choice([None, *EXTREME]),
+                    "dof": draw.choice([None, *EXTREME]),
+                }
+        if draw.random() < 0.2:
+            scores.clear()
+        task["documents"], task["items"] = draw.choice([0, 1, 10**30]), draw.choice([0, 10**40])
+        task["metadata"] = draw.choice([{}, {"classifier_used": "x"}, {"classifier_used": {"name": 5}}, {"fixed": [1]}])
     return content

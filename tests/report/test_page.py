@@ -11,7 +11,7 @@ import pytest
 
 from lm_eval_bias.cli import main
 from lm_eval_bias.report import cards, page, svg
-from tests.report.made_runs import CLASSIFIER, HOSTILE, harness_folder, hostile_file, run_file, write
+from tests.report.made_runs import CLASSIFIER, HOSTILE, harness_folder, hostile_file, run_file, wild_file, write
 
 VOID = {"meta", "link", "br", "img", "input"}
 ALLOWED = set(
@@ -182,6 +182,16 @@ def test_hostile_harness_file(tmp_path):
     path.write_text(json.dumps(content))
     said = "".join(check_closed(made([folder], tmp_path)).text)
     assert "alert(2)" in said
+
+
+@pytest.mark.parametrize("seed", [1, 2, 19])
+@pytest.mark.filterwarnings("error")
+def test_numbers_that_no_score_has_break_nothing(seed, tmp_path, capsys):
+    path = write(tmp_path / "w.json", wild_file(seed))
+    check_closed(made([path], tmp_path))
+    for kind in ("md", "csv", "latex", "json"):
+        assert main(["report", path, "--format", kind]) == 0
+        assert not re.search(r"(?i)\bnan\b", capsys.readouterr().out)
 
 
 def test_unknown_benchmark_is_reported_as_such(tmp_path):
