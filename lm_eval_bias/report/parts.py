@@ -59,9 +59,10 @@ def placed(runs: Sequence[Run]) -> list[Placed]:
         for series, run in enumerate(runs)
         for number, (name, task) in enumerate(run.tasks.items(), start=1)
     ]
-    # one task's runs below each other, for that is what readers compare
+    # benchmarks in their own order, and one task's runs below each other, for that is what readers compare
     order = {name: place for place, name in enumerate(dict.fromkeys(own.task.task for own in found))}
-    return sorted(found, key=lambda own: order[own.task.task])
+    families = {name: place for place, name in enumerate(benchmarks.BENCHMARKS)}
+    return sorted(found, key=lambda own: (families.get(own.task.benchmark, len(families)), order[own.task.task]))
 
 
 def value_cell(value: Value | None) -> Cell:

@@ -172,15 +172,19 @@ def test_contrast_is_aa(browser, which, dark, request):
     assert browser.evaluate(CONTRAST) == []
 
 
-def test_paper_shows_all_of_it(browser, whole_page):
+def test_paper_is_white_and_shows_what_is_unfolded(browser, whole_page):
     browser.open(whole_page.as_uri(), dark=True)
-    browser.call("Page.printToPDF")  # which sends beforeprint
-    assert browser.evaluate("[...document.querySelectorAll('details')].every(d => d.open)")
+    browser.evaluate("document.querySelector('details').open = true")
     browser.call(
         "Emulation.setEmulatedMedia", media="print", features=[{"name": "prefers-color-scheme", "value": "dark"}]
     )
     assert browser.evaluate("getComputedStyle(document.body).backgroundColor") == "rgb(255, 255, 255)"
     assert browser.evaluate("getComputedStyle(document.querySelector('.scroll')).overflowX") == "visible"
+    shown = browser.evaluate(
+        "[...document.querySelectorAll('details')].map(d => getComputedStyle(d).display !== 'none')"
+    )
+    assert shown[0]
+    assert not any(shown[1:])
     browser.call("Emulation.setEmulatedMedia", media="")
 
 

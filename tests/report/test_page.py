@@ -294,6 +294,7 @@ def test_warnings_of_a_run(tmp_path):
         "no version of transformers, no seeds",
         "Run with a chat template",
         "Labels are weak",
+        "Few texts in the test (3)",
     ):
         assert told in said, told
 
@@ -304,6 +305,7 @@ def test_a_sound_run_has_no_warnings_but_the_classifier_s(tmp_path):
     scores = content["tasks"]["regard_en"]["scores"]
     scores["dropped"]["value"] = scores["unfinished"]["value"] = 0.01
     scores["distinct"]["value"] = 0.99
+    scores["all/n"]["value"] = 1990.0
     content["tasks"]["gg_bbq_names"]["scores"]["unanswered"]["value"] = 0.0
     path = write(tmp_path / "s.json", content)
     text = made([path], tmp_path)
