@@ -121,6 +121,7 @@ def hostile_file() -> dict:
     tasks[f"=1+1;[{HOSTILE}"] = tasks.pop("occugender_explicit")
     tasks["stereoset_en"]["language"] = HOSTILE
     tasks["stereoset_en"]["metadata"] = {"words": HOSTILE, "\ud800": "\udfff\x00", "n": float("nan")}
+    tasks["[regard_en"] = tasks.pop("regard_en")
     scores = tasks["stereoset_en"]["scores"]
     scores["lms"] |= {"note": f"@note {HOSTILE}", "summary": HOSTILE, "direction": HOSTILE, "unit": HOSTILE}
     scores["ss"] |= {"value": None, "note": HOSTILE, "interval": None, "stderr": None}
