@@ -126,7 +126,7 @@ def _percent_cell(value: Value | None) -> Cell:
 
 def _table(own: Placed) -> Table:
     regards = _regards(own)
-    columns = [Column("Texts"), *(Column(f"{name}, %", True) for name in (*regards, *FACETS))]
+    columns = [Column("Texts"), *(Column(name, True) for name in (*regards, *FACETS))]
     rows = []
     for name, gender in ROWS:
         values = [own.task.scores.get(f"{name}/{gender}/{regard}") for regard in regards]
