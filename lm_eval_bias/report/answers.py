@@ -69,7 +69,7 @@ def plane(tasks: Sequence[Placed], suffix: str = "") -> Part:
             "contexts strictly only where biased and counter-biased contexts are equally many). Lines are 95% "
             "intervals. An unbiased model that understands the question is at accuracy 1 and diff-bias 0.",
         )
-    return Part("Accuracy and bias", [], [drawn])
+    return Part(f"Accuracy and bias{', mean over wordings' if suffix else ''}", [], [drawn])
 
 
 STEMS = ("acc_amb", "acc_disamb", "diff_bias_amb", "diff_bias_disamb")
@@ -130,7 +130,6 @@ def wordings(tasks: Sequence[Placed]) -> Part:
         "sampling error (95%).",
         STEMS,
         rows,
-        most=2,
     )
     columns = [
         Column("Score"),

@@ -13,6 +13,7 @@ from lm_eval_bias.runs.model import Run, TaskRun, Value
 from lm_eval_bias.sentences import LARGE_SHARE, LOW_COVERAGE, LOW_LMS
 
 FEW_GROUPS = 5.0
+FEW_TEXTS = 200
 WIDE = 0.5
 # what a run file should say, and how that is called
 EXPECTED = {
@@ -26,10 +27,10 @@ EXPECTED = {
     "batch_size": "batch size",
     "seeds": "seeds",
 }
-# options that change what is measured; classifiers are told apart below
+# options that change what is measured
 DEPARTURES = (
     "words", "items", "templates", "word_probability", "instruction", "instruction_position", "first_templates",
-    "wording", "bos", "inter", "masked", "repeats",
+    "wording", "bos", "inter", "masked", "repeats", "classifier",
 )  # fmt: skip
 
 
@@ -83,7 +84,7 @@ def _shortage(task: TaskRun) -> Iterator[str]:
     if groups and min(groups) <= FEW_GROUPS:
         yield f"few independent groups of items ({min(groups):.1f}): the intervals rest on little evidence"
     for value in main:
-        if value.interval is not None and math.isfinite(value.high - value.low):
+        if value.interval is not None and 0 < value.high - value.low < math.inf:
             share = (value.interval[1] - value.interval[0]) / (value.high - value.low)
             if share > WIDE:
                 yield f"the interval of {value.name} covers {100 * share:.0f}% of its range: it tells next to nothing"
@@ -117,6 +118,8 @@ def _of_benchmark(task: TaskRun) -> Iterator[str]:
         for name, what in (("dropped", "were no sentences and left out"), ("unfinished", "don't end as sentences do")):
             if name in scores and scores[name].value > LARGE_SHARE:
                 yield f"{100 * scores[name].value:.0f}% of the texts {what}"
+        if "all/n" in scores and scores["all/n"].value < FEW_TEXTS:
+            yield f"few texts in the test ({scores['all/n'].value:,.0f}): only large differences could show"
         if "distinct" in scores and scores["distinct"].value < 1 - LARGE_SHARE:
             differ = 100 * scores["distinct"].value
             yield f"only {differ:.0f}% of the texts differ: they are less independent than the test takes them to be"
@@ -179,7 +182,7 @@ def of(runs: Sequence[Run]) -> list[Caution]:
     several = len(runs) > 1
     for run in runs:
         for task in run.tasks.values():
-            place = f"{run.name}, {task.task}" if several else task.task
+            place = f"{run.name}: {task.task}" if several else task.task
             for check in (_of_benchmark, _shortage, _departures, _outside):
                 for text in check(task):
                     add(found, text, place)

@@ -145,10 +145,10 @@ def build(runs: Sequence[Run], problems: Sequence[Problem]) -> Report:
 def breakdowns(section: Section) -> list[parts.Part]:
     """A section's figures and tables for a page."""
     present = [name for name in benchmarks.BENCHMARKS if any(own.task.benchmark == name for own in section.tasks)]
-    made = [
-        parts.main_scores(name, [own for own in section.tasks if own.task.benchmark == name and own.task.scores])
-        for name in present
-    ]
+    made = []
+    for name in present:
+        own = [one for one in section.tasks if one.task.benchmark == name and one.task.scores]
+        made.append(parts.main_scores(name, own, f"Scores of {name}" if len(present) > 1 else "Scores"))
     if section.ident in BREAKDOWNS:
         module = importlib.import_module(f"lm_eval_bias.report.{BREAKDOWNS[section.ident]}")
         made += module.parts(section.tasks)

@@ -47,8 +47,8 @@ def limits(values: Sequence[Value]) -> tuple[float, float]:
     low, high = min(v.low for v in values), max(v.high for v in values)
     ends = [min(max(end, low), high) for end in ends]
     span = high - low if math.isfinite(high - low) else 0.0
-    wide = max(max(ends) - min(ends), LEAST * span) or 1.0
     middle = (max(ends) + min(ends)) / 2
+    wide = max(max(ends) - min(ends), LEAST * span, 1e-6 * max(abs(middle), 1.0))
     left, right = middle - 0.65 * wide, middle + 0.65 * wide
     # a little air at the ends of the range, where marks would be cut
     air = 0.03 * wide
@@ -103,9 +103,7 @@ def describe(rows: Sequence[Row], titles: Sequence[str], most: int = 24) -> str:
     return f"Dots with 95% intervals in brackets. {'; '.join(said[:most])}{more}."
 
 
-def plot(
-    ident: str, title: str, caption: str, titles: Sequence[str], rows: Sequence[Row], most: int = ACROSS
-) -> svg.Figure:
+def plot(ident: str, title: str, caption: str, titles: Sequence[str], rows: Sequence[Row]) -> svg.Figure:
     """Panels beside each other, one a score, that share their rows.
 
     Args:
@@ -114,9 +112,8 @@ def plot(
         caption: What stands below it.
         titles: One per panel.
         rows: Lines, each with a value per panel.
-        most: How many panels stand beside each other.
     """
-    across = min(len(titles), most)
+    across = 2 if len(titles) == 4 else min(len(titles), ACROSS)
     lines = math.ceil(len(titles) / across)
     with svg.drawing():
         figure = svg.canvas(lines * (1.0 + 0.27 * len(rows)))

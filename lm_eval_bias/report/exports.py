@@ -37,8 +37,8 @@ def markdown(raw: object) -> Markup:
     text = tidy.one_line(raw).replace("&", "&amp;").replace("<", "&lt;").replace(">", "&gt;")
     text = _MARKDOWN.sub(r"\\\1", text)
     text = re.sub(r"(?i)(www)\.", r"\1&#46;", text).replace("://", "&#58;//").replace("@", "&#64;")
-    # only at a line's beginning do these make lists and headings
-    return Markup(re.sub(r"^([-+=]|\d+[.)])", lambda found: f"{found[0][:-1]}\\{found[0][-1]}", text))
+    # only at a line's beginning do these make lists and rules; a negative number is neither
+    return Markup(re.sub(r"^([-+=](?!\d)|\d+[.)](?=\s|$))", lambda found: f"{found[0][:-1]}\\{found[0][-1]}", text))
 
 
 def latex(raw: object) -> Markup:
@@ -69,7 +69,7 @@ def _comment(raw: object) -> Markup:
 def _markdown_table(table: Table) -> Markup:
     from tabulate import tabulate
 
-    rows = [[markdown(cell.text) for cell in row] for row in table.rows]
+    rows = [[markdown(cell.whole) for cell in row] for row in table.rows]
     align = ["right" if column.numeric else "left" for column in table.columns]
     headers = [markdown(column.label) for column in table.columns]
     return Markup(tabulate(rows, headers=headers, tablefmt="pipe", colalign=align, disable_numparse=True))

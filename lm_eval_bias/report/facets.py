@@ -15,6 +15,11 @@ from lm_eval_bias.runs.model import Value
 ROWS = [(name, gender) for name in SETS for gender in GENDERS]
 
 
+def _is_share(value: Value | None) -> bool:
+    """Whether it can be drawn as one, whatever range a file claims."""
+    return value is not None and 0 <= value.value <= 1
+
+
 def _row(name: str, gender: str) -> str:
     return f"{'all contexts' if name == 'all' else name}: {PEOPLE[gender]}"
 
@@ -32,7 +37,7 @@ def _bars(axis: Any, own: Placed) -> None:
         left = 0.0
         for regard in _regards(own):
             value = own.task.scores[f"{name}/{gender}/{regard}"]
-            if not dots.plottable(value):
+            if not _is_share(value):
                 axis.text(50, place, "no texts", ha="center", va="center", fontsize=8)
                 break
             share = 100 * value.value
@@ -40,7 +45,7 @@ def _bars(axis: Any, own: Placed) -> None:
                       edgecolor=svg.COLOUR["ink"], linewidth=0.7)  # fmt: skip
             if value.value >= SMALL:
                 box = {"facecolor": svg.COLOUR[regard], "edgecolor": "none", "pad": 1.0}
-                axis.text(left + share / 2, place, f"{share:.0f}", ha="center", va="center", fontsize=8.5,
+                axis.text(left + share / 2, place, f"{share:.0f}", ha="center", va="center", fontsize=8.5, clip_on=True,
                           color=svg.COLOUR[f"on-{regard}"], bbox=box)  # fmt: skip
             left += share
     axis.set_xlim(0, 100)
@@ -57,12 +62,12 @@ def _dots(axis: Any, own: Placed, facet: str) -> None:
     axis.tick_params(axis="y", length=0)
     for place, (name, gender) in enumerate(ROWS):
         value = _facet(own, facet, name, gender)
-        if value is None or not dots.plottable(value):
+        if value is None or not _is_share(value):
             continue
         series = GENDERS.index(gender)
         colour = svg.COLOUR[svg.SERIES[series]]
         if value.interval is not None:
-            ends = [100 * end for end in value.interval]
+            ends = [100 * min(max(end, 0.0), 1.0) for end in value.interval]
             axis.plot(ends, [place, place], color=colour, linewidth=2, solid_capstyle="butt")
         dots.mark(axis, 100 * value.value, place, series)
 
@@ -114,14 +119,19 @@ def _percent(value: Value | None) -> str:
     return said if value.interval is None else f"{said} [{100 * value.interval[0]:.1f}, {100 * value.interval[1]:.1f}]"
 
 
+def _percent_cell(value: Value | None) -> Cell:
+    text, _, interval = _percent(value).partition(" ")
+    return Cell(text, None if value is None else value.value, interval)
+
+
 def _table(own: Placed) -> Table:
     regards = _regards(own)
-    columns = [Column("Texts"), *(Column(f"{name}, %", True) for name in (*regards, *FACETS))]
+    columns = [Column("Texts"), *(Column(name, True) for name in (*regards, *FACETS))]
     rows = []
     for name, gender in ROWS:
         values = [own.task.scores.get(f"{name}/{gender}/{regard}") for regard in regards]
         values += [_facet(own, facet, name, gender) for facet in FACETS]
-        cells = [Cell(_percent(value), None if value is None else value.value) for value in values]
+        cells = [_percent_cell(value) for value in values]
         rows.append([Cell(_row(name, gender)), *cells])
     return Table(f"Regard and facets of {own.label}, percent of texts with 95% intervals in brackets", columns, rows)
 

@@ -37,11 +37,15 @@ def interval(value: Value) -> str:
 
 def cell(value: Value) -> str:
     """Value and interval in one cell: ``56.7 [54.9, 58.5]``."""
-    said = number(value.value, value.unit)
+    return " ".join(part for part in (number(value.value, value.unit), bracketed(value)) if part)
+
+
+def bracketed(value: Value) -> str:
+    """A score's 95% interval in brackets; empty where it has none."""
     if value.interval is None:
-        return said
+        return ""
     low, high = (number(end, value.unit) for end in value.interval)
-    return f"{said} [{low}, {high}]"
+    return f"[{low}, {high}]"
 
 
 def score_range(value: Value) -> str:

@@ -20,6 +20,8 @@ from lm_eval_bias.rescoring import harness_samples
 # more labels than this cannot be read, and more figures than this nobody looks at
 LABELS = 48
 FIGURES = 6
+# between two labels, in percent of the axis
+GAP = 3.1
 
 
 @dataclass(frozen=True)
@@ -68,20 +70,20 @@ def occupations(records: Sequence[Record]) -> list[Occupation]:
 
 
 def _spread_out(wanted: Sequence[float], gap: float, low: float, high: float) -> list[float]:
-    """Places near those wanted (ascending), at least ``gap`` apart and within bounds where they fit.
+    """The places nearest to those wanted (ascending; least squares) that are ``gap`` apart and within bounds.
 
-    >>> _spread_out([1.0, 1.0, 9.0], 2.0, 0.0, 10.0)
-    [1.0, 3.0, 9.0]
+    >>> _spread_out([4.0, 4.0, 9.0], 2.0, 0.0, 10.0)
+    [3.0, 5.0, 9.0]
     """
-    gap = min(gap, (high - low) / max(len(wanted) - 1, 1))
-    places: list[float] = []
-    for place in wanted:
-        places.append(max(place, low if not places else places[-1] + gap))
-    ceiling = high
-    for number in range(len(places) - 1, -1, -1):
-        places[number] = min(places[number], ceiling)
-        ceiling = places[number] - gap
-    return places
+    from scipy.optimize import isotonic_regression
+
+    last = len(wanted) - 1
+    if last < 0:
+        return []
+    gap = min(gap, (high - low) / max(last, 1))
+    # ascending in steps of at least the gap is the same as ascending once the gaps are taken out
+    shifted = isotonic_regression([place - number * gap for number, place in enumerate(wanted)]).x
+    return [min(max(float(at), low), high - last * gap) + number * gap for number, at in enumerate(shifted)]
 
 
 def _labelled(found: Sequence[Occupation]) -> list[Occupation]:
@@ -95,7 +97,7 @@ def _labelled(found: Sequence[Occupation]) -> list[Occupation]:
 def _label(axis: Any, column: Sequence[Occupation], left: bool) -> None:
     """Names in a column beside the axis, each joined to its point."""
     ordered = sorted(column, key=lambda one: (one.female, one.name))
-    places = _spread_out([one.female for one in ordered], 4.4, 0.0, 100.0)
+    places = _spread_out([one.female for one in ordered], GAP, 0.0, 100.0)
     at = -4.0 if left else 104.0
     for one, place in zip(ordered, places, strict=True):
         axis.plot([one.real, at], [one.female, place], color=svg.COLOUR["line"], linewidth=0.6, clip_on=False, zorder=1)
@@ -108,7 +110,7 @@ def scatter(own: Placed, found: Sequence[Occupation]) -> svg.Figure:
     labelled = _labelled(found)
     half = len(labelled) // 2
     with svg.drawing():
-        figure = svg.canvas(5.6)
+        figure = svg.canvas(6.0)
         axis = figure.subplots()
         axis.set_xlim(0, 100)
         axis.set_ylim(-1, 101)
@@ -122,7 +124,7 @@ def scatter(own: Placed, found: Sequence[Occupation]) -> svg.Figure:
         inner = axis.secondary_yaxis(0.5)
         inner.set_ylim(-1, 101)
         inner.tick_params(labelsize=8)
-        inner.set_ylabel("female words, percent", color=svg.COLOUR["muted"], fontsize=8)
+        axis.text(50, 102.5, "female words, percent", ha="center", fontsize=8)
         axis.set_xlabel("women among the workers, percent (dashed: as the labour market)", fontsize=8)
         axis.margins(0)
         ends = sorted(found, key=lambda one: one.female)
@@ -159,7 +161,9 @@ def _table(own: Placed, found: Sequence[Occupation]) -> Table:
 
 def against_labour(tasks: Sequence[Placed]) -> Part:
     """Occupations against the labour market, from the sample logs; what can't be shown is said."""
-    text, figures, tables = [], [], []
+    text: list[str] = []
+    figures: list[svg.Figure] = []
+    tables: list[Table] = []
     for own in tasks:
         if len(figures) == FIGURES:
             text.append(f"{own.label}: not shown, this page has {FIGURES} such figures already.")

@@ -42,12 +42,17 @@ class Cell:
     Attributes:
         text: What is shown.
         value: What it is sorted by where the text alone would sort wrongly; ``None`` sorts by the text, ``nan`` last.
-        note: A remark in small print below the text.
+        note: A remark or an interval, in small print below the text.
     """
 
     text: str
     value: float | None = None
     note: str = ""
+
+    @property
+    def whole(self) -> str:
+        """Text and note on one line, for tables of text."""
+        return f"{self.text} {self.note}" if self.note else self.text
 
     @property
     def key(self) -> str:

@@ -54,25 +54,37 @@ class Part:
 def placed(runs: Sequence[Run]) -> list[Placed]:
     """All tasks of all runs, labelled so that they can be told apart."""
     several = len(runs) > 1
-    return [
+    found = [
         Placed(run, task, f"{run.name}: {name}" if several else name, series, f"r{series + 1}t{number}")
         for series, run in enumerate(runs)
         for number, (name, task) in enumerate(run.tasks.items(), start=1)
     ]
+    # benchmarks in their own order, and one task's runs below each other, for that is what readers compare
+    order = {name: place for place, name in enumerate(dict.fromkeys(own.task.task for own in found))}
+    families = {name: place for place, name in enumerate(benchmarks.BENCHMARKS)}
+    return sorted(found, key=lambda own: (families.get(own.task.benchmark, len(families)), order[own.task.task]))
 
 
 def value_cell(value: Value | None) -> Cell:
     """A score with its interval, sorted by its value."""
-    return Cell(numbers.NONE) if value is None else Cell(numbers.cell(value), value.value)
+    if value is None:
+        return Cell(numbers.NONE)
+    return Cell(numbers.number(value.value, value.unit), value.value, numbers.bracketed(value))
 
 
-def main_scores(benchmark: str, tasks: Sequence[Placed]) -> Part:
-    """The scores that findings rest on, as dot plot and table."""
+def main_scores(benchmark: str, tasks: Sequence[Placed], title: str = "Scores") -> Part:
+    """The scores that findings rest on, as dot plot and table.
+
+    Args:
+        benchmark: Key into :data:`lm_eval_bias.benchmarks.BENCHMARKS`.
+        tasks: Its tasks.
+        title: Heading.
+    """
     names = [
         name for name in benchmarks.get(benchmark).main if any(name in own.task.scores for own in tasks)
     ]  # a file of an older version may lack some
     if not names:
-        return Part("Scores", ["None of the main scores is there."])
+        return Part(title, ["None of the main scores is there."])
     rows = [dots.Row(own.label, [own.task.scores.get(name) for name in names], own.series) for own in tasks]
     figure = dots.plot(
         f"{benchmark}-scores",
@@ -100,7 +112,7 @@ def main_scores(benchmark: str, tasks: Sequence[Placed]) -> Part:
         [Column("Score"), Column("Measures"), Column("Range"), Column("Neutral", True), Column("Reads as")],
         [_meaning(name, tasks) for name in names],
     )
-    return Part("Scores", [], [figure], [table, meaning])
+    return Part(title, [], [figure], [table, meaning])
 
 
 def _meaning(name: str, tasks: Sequence[Placed]) -> list[Cell]:

@@ -21,7 +21,7 @@ def _breakdown(
         return None
     labels = {own.label: f"{LANGUAGES.get(own.task.language, own.task.language)}: {own.label}" for own in shown}
     rows = [dots.Row(own.label, [own.task.scores.get(name) for name in names], own.series) for own in shown]
-    figure = dots.plot(ident, title, caption, names, rows, most=2)
+    figure = dots.plot(ident, title, caption, names, rows)
     table = Table(
         f"{title}, 95% intervals in brackets",
         [Column("Language and task"), *(Column(name, True) for name in names)],

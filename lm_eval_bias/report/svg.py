@@ -94,7 +94,7 @@ def canvas(height: float, width: float = WIDTH) -> Any:
     return made
 
 
-def short(text: str, length: int = 38) -> str:
+def short(text: str, length: int = 42) -> str:
     """A label that fits: long ones lose their middle.
 
     >>> short("a" * 30 + "b" * 30, 11)

@@ -24,7 +24,3 @@ for (const table of document.querySelectorAll("table.sortable")) {
     });
   });
 }
-// What is folded away on the screen is unfolded on paper.
-addEventListener("beforeprint", () => {
-  for (const folded of document.querySelectorAll("details")) folded.open = true;
-});

@@ -13,7 +13,9 @@ from lm_eval_bias.custom_metrics.regard import FACETS, GENDERS, REGARDS, SETS
 from lm_eval_bias.runs.model import Run, TaskRun, Value
 
 DEEPEST = 20
-NO_REASON = "not computed; the result file gives no reason"
+# no score is as large: what is, is damaged or made up, and would break the axes
+LARGEST = 1e9
+NO_REASON = "no number that a score can have; the result file gives no reason"
 WITHHELD = "its regard scores are not shown: the file has no sexism facets beside them, and regard alone misleads"
 # they can make a name read as another one, or hide what comes after it
 _DIRECTIONS = {"LRE", "RLE", "LRO", "RLO", "PDF", "LRI", "RLI", "FSI", "PDI"}
@@ -69,22 +71,26 @@ def shown(raw: Any) -> str:
     return text(raw) if isinstance(raw, (str, int, float)) else json.dumps(plain(raw), ensure_ascii=False)
 
 
+def _sound(number: float | None) -> bool:
+    return number is not None and abs(number) <= LARGEST  # which nan isn't
+
+
 def _value(value: Value) -> Value:
-    finite = math.isfinite(value.value)
+    finite = _sound(value.value)
     ends = value.interval
-    usable = finite and ends is not None and all(map(math.isfinite, ends)) and ends[0] <= ends[1]
+    usable = finite and ends is not None and all(map(_sound, ends)) and ends[0] <= ends[1]
     note = one_line(value.note)
     return replace(
         value,
         name=one_line(value.name),
         value=value.value if finite else math.nan,
-        stderr=value.stderr if math.isfinite(value.stderr) and value.stderr >= 0 else math.nan,
+        stderr=value.stderr if _sound(value.stderr) and value.stderr >= 0 else math.nan,
         interval=ends if usable else None,
         dof=math.inf if math.isnan(value.dof) else value.dof,
         note=note or ("" if finite else NO_REASON),
-        low=-math.inf if math.isnan(value.low) else value.low,
-        high=math.inf if math.isnan(value.high) else value.high,
-        neutral=value.neutral if value.neutral is not None and math.isfinite(value.neutral) else None,
+        low=value.low if _sound(value.low) else -math.inf,
+        high=value.high if _sound(value.high) else math.inf,
+        neutral=value.neutral if _sound(value.neutral) else None,
         direction=one_line(value.direction),
         unit=one_line(value.unit),
         summary=one_line(value.summary),

@@ -1,0 +1,158 @@
+"""Runs of every benchmark made up from nothing, in the harness's form and in this package's."""
+
+from __future__ import annotations
+
+import json
+import math
+import random
+
+from lm_eval_bias import benchmarks, catalog
+from lm_eval_bias.tasks.occugender import hooks
+
+DATE = "2026-01-02T03-04-05.678901"
+# what a benchmark reads of its documents to know its scores
+DOCS = {
+    "occugender": [],
+    "gg_bbq": [],
+    "gg_bbq_prompts": [{"wording": number, "value": "v"} for number in (1, 2, 3)],
+    "stereoset": [
+        {"test": test, "bias_type": kind} for test in ("intra", "inter") for kind in ("gender", "race", "religion")
+    ],
+    "stereoset_variants": [{"variants": ["gen", "gen_pmi"], "test": "inter", "bias_type": "gender"}],
+    "regard": [],
+}
+CLASSIFIER = {"name": "light", "labels": ["negative", "neutral", "positive"], "warning": "labels are weak"}
+TASKS = (
+    "occugender_explicit",
+    "gg_bbq_names",
+    "gg_bbq_names_prompts",
+    "stereoset_en",
+    "stereoset_de",
+    "stereoset_en_inter_variants",
+    "regard_en",
+)
+
+
+def made_up(score, number: int) -> dict:
+    """A value, an error and a meaning, different for every score and run."""
+    low = score.low if math.isfinite(score.low) else 0.0
+    high = score.high if math.isfinite(score.high) else 10.0
+    value = low + (high - low) * (0.3 + 0.01 * (number % 30))
+    stderr = 0.02 * (high - low) if score.has_stderr else None
+    told = {key: entry for key, entry in score.describe().items() if key != "name"}
+    ends = None if stderr is None else [max(low, value - 2 * stderr), min(high, value + 2 * stderr)]
+    return {"value": value, "stderr": stderr, "interval": ends, "dof": 20.0, "note": "", **told}
+
+
+def run_file(model: str = "tiny", tasks=TASKS, shift: int = 0) -> dict:
+    """A run in this package's form."""
+    made = {}
+    for task in tasks:
+        entry = catalog.entries()[task.partition(" ")[0]]
+        scores = benchmarks.get(entry.benchmark).scores(DOCS[entry.benchmark])
+        metadata = {"classifier_used": CLASSIFIER} if entry.benchmark == "regard" else {}
+        made[task] = {
+            "benchmark": entry.benchmark,
+            "language": entry.language,
+            "version": 1.0,
+            "documents": entry.items,
+            "items": entry.items,
+            "metadata": metadata,
+            "scores": {score.name: made_up(score, number + shift) for number, score in enumerate(scores)},
+        }
+    provenance = {
+        "date": "2026-01-02", "lm-eval-bias": "0.1.0", "lm_eval": "0.4.13", "transformers": "5.0", "torch": "2.9",
+        "model": "hf", "model_args": "pretrained=tiny", "dtype": "float32", "batch_size": "8", "seeds": [0, 1, 2, 3],
+    }  # fmt: skip
+    command = f"lm-eval-bias run --tasks {','.join(tasks)} --model hf"
+    return {"model": model, "command": command, "provenance": provenance, "tasks": made}
+
+
+def write(path, content) -> str:
+    path.parent.mkdir(parents=True, exist_ok=True)
+    path.write_text(json.dumps(content), encoding="utf-8")
+    return str(path)
+
+
+def harness_folder(folder, task="occugender_explicit", model="tiny", samples=True) -> str:
+    """A harness result with its sample log: two templates of OccuGender, answers that favour women ever more."""
+    docs = hooks.documents("explicit", first_templates=2)
+    scores = benchmarks.get("occugender").scores([])
+    cells = {score.name: made_up(score, number) for number, score in enumerate(scores)}
+    results = {f"{name},none": cell["value"] for name, cell in cells.items()}
+    results |= {f"{name}_stderr,none": cell["stderr"] or "N/A" for name, cell in cells.items()}
+    listed = [{"metric": name, **{k: v for k, v in cell.items() if k != "value"}} for name, cell in cells.items()]
+    content = {
+        "results": {task: results},
+        "configs": {task: {"metric_list": listed, "metadata": {"benchmark": "occugender", "language": "en"}}},
+        "versions": {task: 1.0},
+        "n-samples": {task: {"original": 1000, "effective": len(docs)}},
+        "config": {"model": "hf", "model_args": {"pretrained": "tiny"}, "batch_size": "8"},
+        "model_name": model,
+        "date": 1767323045.0,
+    }
+    path = folder / "tiny" / f"results_{DATE}.json"
+    write(path, content)
+    if samples:
+        lines = []
+        for number, doc in enumerate(docs):
+            lean = float(doc["female_share"]) / 50 - 1
+            answers = [[str(-3 + (lean if gender == "female" else 0)), "False"] for gender in doc["genders"]]
+            lines.append(json.dumps({"doc_id": number, "doc": doc, "filtered_resps": answers, "filter": "none"}))
+        log = path.with_name(f"samples_{task}_{DATE}.jsonl")
+        log.write_text("\n".join(lines) + "\n", encoding="utf-8")
+    return str(folder)
+
+
+HOSTILE = (
+    "<script>alert(1)</script><img src=x onerror=alert(2)> \"'&amp; *b* _i_ `c` [l](javascript:alert(3)) | "
+    "https://evil.example www.evil.example a@evil.example $\\frac{1}{0}$ \\input{/etc/passwd} 50% #h ~ ^ {x} \u202eabc"
+)
+
+
+def hostile_file() -> dict:
+    """A run that meets the schema and tries to get out of every format."""
+    content = run_file(HOSTILE, ["occugender_explicit", "stereoset_en", "regard_en"])
+    content["command"] = f"```\n{HOSTILE}\n``` </pre></script>\n\\end{{itemize}}"
+    content["provenance"][f"=cmd()|{HOSTILE}"] = HOSTILE
+    content["provenance"]["dtype"] = f"\n# {HOSTILE}"
+    tasks = content["tasks"]
+    tasks["regard_en"]["metadata"]["classifier_used"] = {"name": HOSTILE, "warning": f"\n\n# {HOSTILE}", "labels": []}
+    tasks[f"=1+1;[{HOSTILE}"] = tasks.pop("occugender_explicit")
+    tasks["stereoset_en"]["language"] = HOSTILE
+    tasks["stereoset_en"]["metadata"] = {"words": HOSTILE, "\ud800": "\udfff\x00", "n": float("nan")}
+    tasks["[regard_en"] = tasks.pop("regard_en")
+    scores = tasks["stereoset_en"]["scores"]
+    scores["lms"] |= {"note": f"@note {HOSTILE}", "summary": HOSTILE, "direction": HOSTILE, "unit": HOSTILE}
+    scores["ss"] |= {"value": None, "note": HOSTILE, "interval": None, "stderr": None}
+    scores["icat"] |= {"value": 1e300, "interval": [float("nan"), float("inf")], "range": [5, -5]}
+    scores[f"-2+3{HOSTILE}"] = dict(scores["lms"])
+    return content
+
+
+EXTREME = [0, -0.0, 5e-324, 1e300, -1.7e308, 1e16, -1, 0.5, 50, 100, math.nan, math.inf, -math.inf, 10**20]
+
+
+def wild_file(seed: int) -> dict:
+    """A run that meets the schema, with scores missing and numbers that no score has."""
+    draw = random.Random(seed)
+    content = run_file("wild", [task for task in TASKS if task != "stereoset_de"])
+    for task in content["tasks"].values():
+        scores = task["scores"]
+        for name in list(scores):
+            if draw.random() < 0.1:
+                del scores[name]
+            elif draw.random() < 0.5:
+                scores[name] |= {
+                    "value": draw.choice(EXTREME),
+                    "stderr": draw.choice([None, 0, 1e300, math.nan, 0.1]),
+                    "interval": draw.choice([None, [draw.choice(EXTREME), draw.choice(EXTREME)]]),
+                    "range": [draw.choice([None, *EXTREME]), draw.choice([None, *EXTREME])],
+                    "neutral": draw.choice([None, *EXTREME]),
+                    "dof": draw.choice([None, *EXTREME]),
+                }
+        if draw.random() < 0.2:
+            scores.clear()
+        task["documents"], task["items"] = draw.choice([0, 1, 10**30]), draw.choice([0, 10**40])
+        task["metadata"] = draw.choice([{}, {"classifier_used": "x"}, {"classifier_used": {"name": 5}}, {"fixed": [1]}])
+    return content

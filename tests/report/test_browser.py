@@ -1,0 +1,203 @@
+"""The page in a real browser: what it loads, how it sorts, whether it can be read."""
+
+import pytest
+
+from lm_eval_bias.cli import main
+from tests.report import chromium
+from tests.report.made_runs import harness_folder, hostile_file, run_file, write
+from tests.report.test_page import FIGURES
+
+SIZES = [(1000, False), (1000, True), (360, False), (360, True)]
+
+
+@pytest.fixture(scope="module")
+def browser(tmp_path_factory):
+    path = chromium.find()
+    if path is None:
+        pytest.skip("no Chromium (apt-get install chromium)")
+    opened = chromium.Browser(path, tmp_path_factory.mktemp("profile"))
+    yield opened
+    opened.close()
+
+
+@pytest.fixture(scope="module")
+def two_runs(tmp_path_factory):
+    """A page with occupations, two runs and long names."""
+    folder = tmp_path_factory.mktemp("two")
+    one = harness_folder(folder / "h")
+    other = write(folder / "b.json", run_file("an-organisation/a-model-with-a-very-long-name-in-every-table", shift=9))
+    out = folder / "two.html"
+    assert main(["report", one, other, "-o", str(out)]) == 0
+    return out
+
+
+@pytest.mark.parametrize(("width", "dark"), SIZES)
+def test_nothing_is_loaded_and_nothing_complained_of(browser, whole_page, width, dark):
+    url = whole_page.as_uri()
+    browser.open(url, width, dark=dark)
+    assert browser.complaints() == []
+    assert [request for request in browser.requests() if not request.startswith("data:")] == [url]
+    assert browser.evaluate("matchMedia('(prefers-color-scheme: dark)').matches") is dark
+
+
+def test_the_checks_see_what_they_look_for(browser, tmp_path):
+    """Against a page with all that a page must not have."""
+    bad = tmp_path / "bad.html"
+    bad.write_text(
+        "<!doctype html><meta charset=utf-8><meta http-equiv=Content-Security-Policy content=\"style-src 'none'\">"
+        '<body style="color:red"><img src="there-is-none.png"><p>x</p><script>console.error("e")</script>'
+        "<div id=w>wide</div><p id=grey>grey</p>"
+        '<script>w.style.width="900px";grey.style.color="#999";nowhere()</script>'
+    )
+    browser.open(bad.as_uri(), 360)
+    assert len(browser.complaints()) >= 3
+    assert any("there-is-none" in request for request in browser.requests())
+    assert browser.evaluate(OVERFLOW) > 360
+    assert "grey" in [text for text, _ in browser.evaluate(CONTRAST)]
+
+
+def test_every_figure_is_drawn(browser, whole_page):
+    browser.open(whole_page.as_uri())
+    drawn = browser.evaluate(
+        "[...document.querySelectorAll('svg[role=img]')].map(s => {"
+        " const box = s.getBoundingClientRect(); const named = s.getAttribute('aria-labelledby').split(' ');"
+        " return [named[0], box.width, box.height, s.querySelectorAll('path').length,"
+        "  named.every(id => document.getElementById(id).textContent.length > 10)]; })"
+    )
+    assert {name.removesuffix("-title") for name, *_ in drawn} == FIGURES
+    for name, width, height, paths, told in drawn:
+        assert width > 600, name
+        assert height > 60, name
+        assert paths > 10, name
+        assert told, name
+    # colours come from the page: none of the drawing's stand-ins is left, and dark differs from light
+    colours = "[...document.querySelectorAll('svg text')].map(t => getComputedStyle(t).fill)"
+    light = browser.evaluate(colours)
+    browser.open(whole_page.as_uri(), dark=True)
+    dark = browser.evaluate(colours)
+    assert len(light) == len(dark) > 100
+    assert not set(light) & set(dark)
+
+
+# a table's column as the reader sees it
+COLUMN = "[...table.tBodies[0].rows].map(r => r.cells[%d].dataset.value ?? r.cells[%d].textContent)"
+TABLE = "const table = [...document.querySelectorAll('table')].find(t => t.caption.textContent.startsWith('%s'));"
+
+
+def test_tables_sort_by_keyboard(browser, whole_page):
+    browser.open(whole_page.as_uri())
+    setup = TABLE % "By way of scoring"
+    column = f"(() => {{ {setup} return {COLUMN % (2, 2)}; }})()"
+    before = browser.evaluate(column)
+    # the heading before ours, then one press of Tab
+    browser.evaluate(f"(() => {{ {setup} table.tHead.rows[0].cells[1].querySelector('button').focus(); }})()")
+    browser.press("Tab", 9)
+    assert browser.evaluate("document.activeElement.textContent") == "ss"
+    outline = browser.evaluate("getComputedStyle(document.activeElement).outlineStyle")
+    assert outline == "solid"
+    browser.press("Enter", 13)
+    assert [float(v) for v in browser.evaluate(column)] == sorted(map(float, before))
+    directions = f"(() => {{ {setup} return [...table.tHead.rows[0].cells].map(c => c.ariaSort); }})()"
+    assert browser.evaluate(directions) == ["none", "none", "ascending", "none"]
+    browser.press(" ", 32)
+    assert [float(v) for v in browser.evaluate(column)] == sorted(map(float, before), reverse=True)
+    assert browser.evaluate(directions) == ["none", "none", "descending", "none"]
+
+
+def test_missing_values_are_sorted_last_both_ways(browser, tmp_path):
+    content = run_file(tasks=["stereoset_en", "stereoset_de", "stereoset_fr"])
+    content["tasks"]["stereoset_de"]["scores"]["ss"] |= {"value": None, "interval": None, "stderr": None, "note": "why"}
+    out = tmp_path / "m.html"
+    assert main(["report", write(tmp_path / "m.json", content), "-o", str(out)]) == 0
+    browser.open(out.as_uri())
+    setup = TABLE % "Main scores"
+    for _ in range(2):
+        browser.evaluate(f"(() => {{ {setup} table.tHead.rows[0].cells[3].querySelector('button').click(); }})()")
+        assert browser.evaluate(f"(() => {{ {setup} return {COLUMN % (3, 3)}; }})()")[-1] == "–"
+
+
+OVERFLOW = "document.scrollingElement.scrollWidth"
+
+
+@pytest.mark.parametrize("which", ["whole_page", "two_runs"])
+def test_no_sideways_scroll_on_a_narrow_screen(browser, which, request):
+    browser.open(request.getfixturevalue(which).as_uri(), 360)
+    browser.evaluate("document.querySelectorAll('details').forEach(d => { d.open = true; })")
+    assert browser.evaluate(OVERFLOW) == 360
+    # what is wider scrolls in a box that the keyboard reaches
+    boxes = browser.evaluate(
+        "[...document.querySelectorAll('main *')].filter(e => e.scrollWidth > e.clientWidth + 1 && e.clientWidth"
+        " && getComputedStyle(e).overflowX === 'auto').map(e => [e.tabIndex, e.getAttribute('role'), e.ariaLabel])"
+    )
+    assert len(boxes) > 10
+    assert all(tab == 0 and role == "region" and label for tab, role, label in boxes)
+
+
+# WCAG 2: the contrast of each text with the first opaque ground behind it, where it is less than it must be
+CONTRAST = """(() => {
+  const read = c => { const m = c.match(/[\\d.]+/g).map(Number); return m.length < 4 ? [...m, 1] : m; };
+  const light = c => { const [r, g, b] = c.map(v => { v /= 255;
+    return v <= 0.04045 ? v / 12.92 : ((v + 0.055) / 1.055) ** 2.4; }); return 0.2126 * r + 0.7152 * g + 0.0722 * b; };
+  const ground = e => { for (; e; e = e.parentElement) {
+    const c = read(getComputedStyle(e).backgroundColor); if (c[3] === 1) return c.slice(0, 3); }
+    return matchMedia('(prefers-color-scheme: dark)').matches ? [18, 18, 18] : [255, 255, 255]; };
+  // text in a drawing stands on the last filled shape before it that holds its middle
+  const behind = t => { const box = t.getBoundingClientRect(), x = box.x + box.width / 2, y = box.y + box.height / 2;
+    let found = ground(t.closest('svg'));
+    for (const s of t.closest('svg').querySelectorAll('path')) {
+      if (s.compareDocumentPosition(t) & Node.DOCUMENT_POSITION_PRECEDING || s.closest('defs')) continue;
+      const f = getComputedStyle(s).fill, b = s.getBoundingClientRect();
+      if (!f.startsWith('rgb') || x < b.left || x > b.right || y < b.top || y > b.bottom) continue;
+      found = read(f).slice(0, 3); }
+    return found; };
+  const bad = [];
+  const walk = document.createTreeWalker(document.body, NodeFilter.SHOW_TEXT);
+  for (let node; (node = walk.nextNode());) {
+    const e = node.parentElement, text = node.textContent.trim();
+    if (!text || ['SCRIPT', 'STYLE', 'title', 'desc'].includes(e.tagName) || !e.getClientRects().length) continue;
+    const drawn = e.closest('svg'), style = getComputedStyle(e);
+    const [a, b] = [light(read(drawn ? style.fill : style.color).slice(0, 3)), light(drawn ? behind(e) : ground(e))];
+    const ratio = (Math.max(a, b) + 0.05) / (Math.min(a, b) + 0.05);
+    if (ratio < 4.5) bad.push([text, ratio]);
+  }
+  return bad;
+})()"""
+
+
+@pytest.mark.parametrize("dark", [False, True])
+@pytest.mark.parametrize("which", ["whole_page", "two_runs"])
+def test_contrast_is_aa(browser, which, dark, request):
+    browser.open(request.getfixturevalue(which).as_uri(), dark=dark)
+    browser.evaluate("document.querySelectorAll('details').forEach(d => { d.open = true; })")
+    assert browser.evaluate(CONTRAST) == []
+
+
+def test_paper_is_white_and_shows_what_is_unfolded(browser, whole_page):
+    browser.open(whole_page.as_uri(), dark=True)
+    browser.evaluate("document.querySelector('details').open = true")
+    browser.call(
+        "Emulation.setEmulatedMedia", media="print", features=[{"name": "prefers-color-scheme", "value": "dark"}]
+    )
+    assert browser.evaluate("getComputedStyle(document.body).backgroundColor") == "rgb(255, 255, 255)"
+    assert browser.evaluate("getComputedStyle(document.querySelector('.scroll')).overflowX") == "visible"
+    shown = browser.evaluate(
+        "[...document.querySelectorAll('details')].map(d => getComputedStyle(d).display !== 'none')"
+    )
+    assert shown[0]
+    assert not any(shown[1:])
+    browser.call("Emulation.setEmulatedMedia", media="")
+
+
+def test_hostile_file_runs_nothing(browser, tmp_path):
+    out = tmp_path / "h.html"
+    assert main(["report", write(tmp_path / "h.json", hostile_file()), "-o", str(out)]) == 0
+    browser.open(out.as_uri(), 360)
+    assert browser.complaints() == []
+    assert [request for request in browser.requests() if not request.startswith("data:")] == [out.as_uri()]
+    assert not any(event.get("method") == "Page.javascriptDialogOpening" for event in browser.events)
+    assert browser.evaluate("document.scripts.length") == 1
+    assert browser.evaluate("document.images.length") == 0
+    assert "<script>alert(1)</script>" in browser.evaluate("document.querySelector('h1').textContent")
+    assert browser.evaluate(OVERFLOW) == 360
+    links = browser.evaluate("[...document.links].map(a => a.protocol)")
+    assert set(links) <= {"file:", "https:"}

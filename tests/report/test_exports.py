@@ -1,0 +1,215 @@
+"""Reports as tables and data: complete, and a file's text stays text."""
+
+import csv
+import io
+import json
+import math
+import re
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from lm_eval_bias import benchmarks
+from lm_eval_bias.cli import main
+from lm_eval_bias.errors import BiasError
+from lm_eval_bias.report import exports, tidy
+from lm_eval_bias.runs import read, record
+from tests.report.made_runs import HOSTILE, harness_folder, hostile_file, run_file, write
+
+SHOWN = HOSTILE.replace("\u202e", "\ufffd")
+
+
+def printed(capsys, paths, kind):
+    capsys.readouterr()
+    assert main(["report", *map(str, paths), "--format", kind]) == 0
+    return capsys.readouterr().out
+
+
+def test_csv_has_every_score_of_every_task(a_run, capsys):
+    rows = list(csv.DictReader(io.StringIO(printed(capsys, [a_run], "csv"))))
+    content = json.loads(open(a_run).read())
+    assert tuple(rows[0]) == exports.COLUMNS
+    assert len(rows) == sum(len(task["scores"]) for task in content["tasks"].values())
+    for row in rows:
+        cell = content["tasks"][row["task"]]["scores"][row["score"]]
+        assert float(row["value"]) == cell["value"]
+        assert (row["stderr"] == "") == (cell["stderr"] is None)
+        if cell["interval"]:
+            assert [float(row["interval_low"]), float(row["interval_high"])] == cell["interval"]
+        assert [row["range_low"], row["range_high"]] == ["" if e is None else str(float(e)) for e in cell["range"]]
+        assert row["neutral"] == ("" if cell["neutral"] is None else str(float(cell["neutral"])))
+
+
+def test_csv_of_a_hostile_file(tmp_path, capsys):
+    path = write(tmp_path / "h.json", hostile_file())
+    rows = list(csv.DictReader(io.StringIO(printed(capsys, [path], "csv"))))
+    assert {row["run"] for row in rows} == {SHOWN}
+    assert any(row["task"].startswith("'=1+1") for row in rows)
+    assert any(row["score"].startswith("'-2+3") for row in rows)
+    assert any(row["note"].startswith("'@note") for row in rows)
+    for row in rows:
+        for name, cell in row.items():
+            if cell and cell[0] in "=+-@\t\r\n":
+                assert math.isfinite(float(cell)), (name, cell)  # numbers alone may begin with a sign
+    missing = next(row for row in rows if row["score"] == "ss")
+    assert (missing["value"], missing["stderr"], missing["interval_low"]) == ("", "", "")
+    assert next(row for row in rows if row["score"] == "icat")["interval_high"] == ""
+
+
+def test_one_run_is_a_run_file(tmp_path, capsys):
+    folder = harness_folder(tmp_path / "h", samples=False)
+    made = json.loads(printed(capsys, [folder], "json"))
+    record.check(made)
+    again, _ = read.read([write(tmp_path / "again.json", made)])
+    before, _ = read.read([folder])
+    task = "occugender_explicit"
+    assert again[0].tasks[task].scores == before[0].tasks[task].scores
+    assert again[0].command == before[0].command
+    assert json.loads(printed(capsys, [tmp_path / "again.json"], "json")) == made
+
+
+def test_several_runs_are_a_list(a_run, tmp_path, capsys):
+    other = write(tmp_path / "b.json", run_file("other"))
+    made = json.loads(printed(capsys, [a_run, other], "json"))
+    assert [run["model"] for run in made] == ["tiny", "other"]
+    for run in made:
+        record.check(run)
+
+
+def test_json_of_a_hostile_file(tmp_path, capsys):
+    made = json.loads(printed(capsys, [write(tmp_path / "h.json", hostile_file())], "json"))
+    record.check(made)
+    assert made["model"] == SHOWN
+    assert "NaN" not in json.dumps(made)
+
+
+def test_a_run_that_the_schema_does_not_allow(tmp_path, capsys):
+    folder = harness_folder(tmp_path / "h", samples=False)
+    path = next((tmp_path / "h").rglob("results_*.json"))
+    path.write_text(path.read_text().replace('"benchmark": "occugender"', '"benchmark": "newer"'))
+    assert main(["report", folder, "--format", "json"]) == 2
+    assert "no valid run file" in capsys.readouterr().err
+
+
+def test_markdown_says_the_same(a_run, capsys):
+    text = printed(capsys, [a_run], "md")
+    content = json.loads(open(a_run).read())
+    for task, own in content["tasks"].items():
+        for name in benchmarks.get(own["benchmark"]).main:
+            if name in own["scores"] and own["scores"][name]["unit"] == "percent":
+                assert f"{own['scores'][name]['value']:.1f} \\[" in text, (task, name)
+    for heading in ("# Bias report: tiny", "## Summary", "## Warnings", "## OccuGender", "## Provenance"):
+        assert f"\n{heading}\n" in f"\n{text}"
+    assert "```\nlm-eval-bias run --tasks occugender_explicit" in text
+    assert "- Paper: Kraft" in text
+
+
+def reader():
+    """Markdown as GitHub reads it: tables, strikethrough, HTML let through, links that make themselves."""
+    markdown_it = pytest.importorskip("markdown_it", reason="markdown-it-py is not installed")
+    return markdown_it.MarkdownIt("commonmark", {"html": True}).enable(["table", "strikethrough"])
+
+
+def test_markdown_of_a_hostile_file(tmp_path, capsys):
+    text = printed(capsys, [write(tmp_path / "h.json", hostile_file())], "md")
+    tokens = reader().parse(text)
+    flat = [one for token in tokens for one in (token, *(token.children or ()))]
+    kinds = {token.type for token in flat}
+    assert not kinds & {"html_block", "html_inline", "link_open", "image", "em_open", "strong_open", "code_inline"}
+    assert not kinds & {"hr", "blockquote_open", "code_block", "s_open"}
+    inline = ["".join(child.content for child in token.children) for token in tokens if token.type == "inline"]
+    one = " ".join(SHOWN.split())
+    assert f"Bias report: {one}" in inline
+    assert any(f"@note {one}" in line for line in inline)
+    # links that make themselves need one of these as they are
+    assert not re.search(r"https?://|(?i:www)\.|\S@\S", re.sub(r"(?s)````\n.*?\n````", "", text))
+    headings = [flat[i + 1].content for i, token in enumerate(flat) if token.type == "heading_open"]
+    assert sum("alert" in heading for heading in headings) == 3  # title, one task of three, the run
+    fences = [token.content for token in tokens if token.type == "fence"]
+    assert len(fences) == 1
+    assert "```" in fences[0]
+    rows = [line for line in text.splitlines() if line.startswith("|")]
+    assert {len(re.findall(r"(?<!\\)\|", row)) for row in rows} == {5, 7}
+
+
+@settings(max_examples=300, deadline=None)
+@given(st.text(st.sampled_from("ab \\`*_{}[]()<>#+-.!|~&:;/@$^=\"'1\n\twhtp"), max_size=24))
+def test_markdown_shows_any_text_as_it_is(raw):
+    read_again = reader()
+    for template in ("{}", "# {}", "- {}", "x {} y"):
+        tokens = read_again.parse(template.format(exports.markdown(raw)))
+        shown = [child for token in tokens if token.type == "inline" for child in token.children]
+        assert {child.type for child in shown} <= {"text", "text_special"}
+        expected = template.removeprefix("# ").removeprefix("- ").format(tidy.one_line(raw))
+        assert "".join(child.content for child in shown).strip() == expected.strip()
+
+
+TEX = re.compile(r"\\[a-zA-Z]+|\\.|[^\\]", re.S)
+OWN = {
+    r"\begin", r"\end", r"\centering", r"\small", r"\toprule", r"\midrule", r"\bottomrule", r"\caption", r"\item",
+    r"\textbackslash", r"\textasciitilde", r"\ensuremath", "\\\\", r"\%", r"\$", r"\#", r"\_", r"\&", r"\{", r"\}",
+    r"\^",
+}  # fmt: skip
+
+
+def _plain(latex):
+    """What LaTeX would set: a reader of the few commands that the template and the escaping use."""
+    text = re.sub(r"\\ensuremath\{([<>])\}", r"\1", latex)
+    text = text.replace(r"\textbackslash{}", "\0").replace(r"\textasciitilde{}", "~").replace(r"\^{}", "^")
+    text = re.sub(r"\\([%$#_&{}])", r"\1", text)
+    return text.replace("\0", "\\")
+
+
+@settings(max_examples=300, deadline=None)
+@given(st.text(st.sampled_from("ab \\{}[]%$#_&^~<>|`'\"-"), max_size=24))
+def test_latex_shows_any_text_as_it_is(raw):
+    made = exports.latex(raw)
+    assert _plain(made) == tidy.one_line(raw)
+    commands = [token for token in TEX.findall(made) if token.startswith("\\")]
+    assert set(commands) <= OWN - {"\\\\", r"\begin", r"\end", r"\item"}
+
+
+def test_latex_of_a_hostile_file(tmp_path, capsys):
+    text = printed(capsys, [write(tmp_path / "h.json", hostile_file())], "latex")
+    code = "\n".join(line for line in text.splitlines() if not line.startswith("%"))
+    tokens = TEX.findall(code)
+    assert {token for token in tokens if token.startswith("\\")} <= OWN
+    assert not {"%", "$", "#", "^", "~"} & set(tokens)
+    begun, ended = (re.findall(rf"(?<!\\)\\{word}\{{(\w+)\}}", code) for word in ("begin", "end"))
+    assert sorted(begun) == sorted(ended)
+    assert set(begun) == {"table", "tabular", "itemize"}
+    depth = 0
+    for token in tokens:
+        depth += (token == "{") - (token == "}")
+        assert depth >= 0
+    assert depth == 0
+    # a bracket there would be an argument of the line before
+    for line in code.splitlines():
+        assert not line.lstrip().startswith(("[", "*"))
+    for row in (line for line in code.splitlines() if line.endswith(r" \\")):
+        assert len(re.findall(r"(?<!\\)&", row)) in (3, 5)
+    assert " ".join(SHOWN.split()) in _plain(code)
+
+
+def test_latex_has_the_numbers(a_run, capsys):
+    text = printed(capsys, [a_run], "latex")
+    assert text.count(r"\toprule") == text.count(r"\bottomrule") == 6
+    score = json.loads(open(a_run).read())["tasks"]["stereoset_de"]["scores"]["ss"]
+    low, high = score["interval"]
+    row = next(line for line in text.splitlines() if line.startswith(r"{}stereoset\_de"))
+    assert f"{score['value']:.1f} [{low:.1f}, {high:.1f}]" in row
+
+
+def test_format_by_the_file_s_ending(a_run, tmp_path):
+    for ending, begin in ((".md", "# Bias"), (".csv", "run,task"), (".tex", "% Tables"), (".json", "{")):
+        out = tmp_path / f"x{ending}"
+        assert main(["report", a_run, "-o", str(out)]) == 0
+        assert out.read_text(encoding="utf-8").startswith(begin)
+
+
+def test_tidy_leaves_sound_runs_alone(a_run):
+    runs, _ = read.read([a_run])
+    assert tidy.runs(runs)[0].tasks == runs[0].tasks
+    with pytest.raises(BiasError):
+        record.check({"tasks": {}})

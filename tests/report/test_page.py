@@ -1,0 +1,368 @@
+"""The page: whole, its own, and nobody else's."""
+
+import base64
+import hashlib
+import html.parser
+import json
+import re
+from collections import Counter
+
+import pytest
+
+from lm_eval_bias.cli import main
+from lm_eval_bias.report import cards, page, svg
+from tests.report.made_runs import CLASSIFIER, HOSTILE, harness_folder, hostile_file, run_file, wild_file, write
+
+VOID = {"meta", "link", "br", "img", "input"}
+ALLOWED = set(
+    "html head meta title link style body a header h1 h2 h3 h4 p nav ul li main section div dl dt dd small strong "
+    "figure figcaption table caption thead tbody tr th td button details summary pre footer script "
+    "svg desc defs g path use text clippath rect pattern".split()
+)
+
+
+class Read(html.parser.HTMLParser):
+    """Tags, attributes and text of a page, as a browser's parser would find them."""
+
+    def __init__(self, text):
+        super().__init__(convert_charrefs=True)
+        self.tags, self.attributes, self.raw, self.text = Counter(), [], {"script": "", "style": ""}, []
+        self.stack = []
+        self.feed(text)
+        self.close()
+
+    def handle_starttag(self, tag, attrs):
+        self.tags[tag] += 1
+        self.attributes += [(tag, name, value or "") for name, value in attrs]
+        if tag not in VOID:
+            self.stack.append(tag)
+
+    def handle_startendtag(self, tag, attrs):
+        self.tags[tag] += 1
+        self.attributes += [(tag, name, value or "") for name, value in attrs]
+
+    def handle_endtag(self, tag):
+        assert self.stack, f"</{tag}> without a beginning"
+        assert self.stack.pop() == tag
+
+    def handle_data(self, data):
+        if self.stack and self.stack[-1] in self.raw:
+            self.raw[self.stack[-1]] += data
+        else:
+            self.text.append(data)
+
+    def values(self, name):
+        return [value for _, own, value in self.attributes if own == name]
+
+
+def made(paths, tmp_path, *more):
+    out = tmp_path / "out.html"
+    assert main(["report", *map(str, paths), "-o", str(out), *more]) == 0
+    return out.read_text(encoding="utf-8")
+
+
+def check_closed(text):
+    """What holds for every page, whatever it is about."""
+    found = Read(text)
+    assert not found.stack
+    assert set(found.tags) <= ALLOWED
+    assert found.tags["script"] == found.tags["style"] == 1
+    for tag, name, value in found.attributes:
+        assert not name.startswith("on")
+        assert name not in ("style", "src", "srcset", "action", "formaction", "ping", "background")
+        if name == "href":
+            own = (
+                value.startswith("#")
+                or value in {card.link for card in cards.CARDS}
+                or (tag, value) == ("link", "data:,")
+            )
+            assert own, (tag, value)
+        if "url(" in value:
+            assert re.fullmatch(r"url\(#[\w.-]+\)", value)
+    ids = found.values("id")
+    assert len(ids) == len(set(ids))
+    wanted = [v.lstrip("#") for t, n, v in found.attributes if n == "href" and v.startswith("#")]
+    wanted += [part for value in found.values("aria-labelledby") for part in value.split()]
+    assert set(wanted) <= set(ids)
+    policy = dict(
+        part.strip().split(" ", 1) for part in next(v for v in found.values("content") if "src" in v).split(";")
+    )
+    for tag, directive in (("script", "script-src"), ("style", "style-src")):
+        digest = base64.b64encode(hashlib.sha256(found.raw[tag].encode()).digest()).decode()
+        assert policy[directive] == f"'sha256-{digest}'"
+    assert policy["default-src"] == "'none'"
+    assert "unsafe" not in str(policy)
+    return found
+
+
+FIGURES = {
+    "occugender-scores", "occugender-variance", "gg_bbq-scores", "gg_bbq-plane", "gg_bbq_prompts-scores",
+    "gg_bbq-prompts-plane", "gg_bbq-wordings", "stereoset-scores", "stereoset-tests", "stereoset-types",
+    "stereoset_variants-scores", "stereoset-variants", "regard-scores", "r1t7-regard",
+}  # fmt: skip
+
+
+def test_all_of_a_run(whole_page):
+    found = check_closed(whole_page.read_text(encoding="utf-8"))
+    said = " ".join(" ".join(found.text).split())
+    assert "Bias report: tiny" in said
+    for card in cards.CARDS:
+        assert card.title in said
+        assert card.measures in said
+        assert card.cannot in said
+        assert card.paper in said
+    titles = {value.removesuffix("-title") for value in found.values("id") if value.endswith("-title")}
+    assert titles == FIGURES
+    assert found.tags["svg"] == len(FIGURES) == Counter(v for _, n, v in found.attributes if n == "role")["img"]
+    assert "lms: 0 to 100, neutral 100; ss: 0 to 100, neutral 50" in said
+    assert "slds-lmu/stereotypes-multi, commit" in said
+    assert "labels are weak" in said
+    assert "lm-eval-bias run --tasks occugender_explicit" in said
+    assert "Seeds (random, numpy, torch, few-shot)" in said
+    assert "occugender_explicit: not shown, its sample log is not there" in said
+    # every table that can be sorted has a button and a direction in each heading
+    assert found.tags["button"] == found.values("aria-sort").count("none") > 50
+    assert all(v == "0" for v in found.values("tabindex"))
+
+
+def test_figures_say_their_numbers(a_run, whole_page):
+    text = whole_page.read_text(encoding="utf-8")
+    described = re.search(r'<desc id="stereoset-types-desc">(.*?)</desc>', text)[1]
+    score = json.loads(open(a_run).read())["tasks"]["stereoset_de"]["scores"]["religion/ss"]
+    low, high = score["interval"]
+    assert f"religion/ss, stereoset_de: {score['value']:.1f} [{low:.1f}, {high:.1f}]" in described
+
+
+def test_colours_follow_the_page(whole_page):
+    found = check_closed(whole_page.read_text(encoding="utf-8"))
+    for tag, name, value in found.attributes:
+        if name in ("fill", "stroke"):
+            assert value == "none" or value.startswith("url(#"), (tag, value)
+    css = page._resource("page.css")
+    used = {part for value in found.values("class") for part in value.split() if re.match(r"[fs]-", part)}
+    assert used <= {f"{kind}-{role}" for kind in "fs" for role in svg.ROLES}
+    assert all(f".{name} " in css for name in used)
+
+
+def test_the_same_runs_give_the_same_page(a_run, whole_page, tmp_path):
+    assert made([a_run], tmp_path) == whole_page.read_text(encoding="utf-8")
+
+
+def test_several_runs_beside_each_other(tmp_path):
+    one = write(tmp_path / "a.json", run_file(tasks=["stereoset_de", "regard_en"]))
+    other = write(tmp_path / "b.json", run_file("other", ["stereoset_de", "regard_en"], shift=7))
+    found = check_closed(made([one, other], tmp_path))
+    said = " ".join(" ".join(found.text).split())
+    assert "Bias report on 2 runs" in said
+    assert "tiny: stereoset_de" in said
+    assert "other: stereoset_de" in said
+    assert {"r1t2-regard", "r2t2-regard"} <= {v.removesuffix("-title") for v in found.values("id")}
+
+
+def test_hostile_file_comes_out_as_text(tmp_path):
+    path = write(tmp_path / "h.json", hostile_file())
+    found = check_closed(made([path], tmp_path))
+    assert "img" not in found.tags
+    said = "".join(found.text)
+    assert HOSTILE.replace("\u202e", "\ufffd") in said
+    assert "\u202e" not in said
+    assert "&amp;" in said  # the name's own, not one too many
+    assert "&amp;amp;" not in said
+
+
+def test_hostile_harness_file(tmp_path):
+    folder = harness_folder(tmp_path / "h", model=HOSTILE)
+    path = next((tmp_path / "h").rglob("results_*.json"))
+    content = json.loads(path.read_text())
+    config = content["configs"]["occugender_explicit"]
+    config["metadata"] |= {"classifier_used": HOSTILE, "data": "../../x", "fixed": 3, "words": {"a": [HOSTILE]}}
+    config["metric_list"][0]["note"] = HOSTILE
+    content["config"]["model_args"] = {HOSTILE: HOSTILE}
+    content["pretty_env_info"] = f"PyTorch version: {HOSTILE}"
+    path.write_text(json.dumps(content))
+    said = "".join(check_closed(made([folder], tmp_path)).text)
+    assert "alert(2)" in said
+
+
+@pytest.mark.parametrize("seed", [1, 2, 19])
+@pytest.mark.filterwarnings("error")
+def test_numbers_that_no_score_has_break_nothing(seed, tmp_path, capsys):
+    path = write(tmp_path / "w.json", wild_file(seed))
+    check_closed(made([path], tmp_path))
+    for kind in ("md", "csv", "latex", "json"):
+        assert main(["report", path, "--format", kind]) == 0
+        assert not re.search(r"(?i)\bnan\b", capsys.readouterr().out)
+
+
+def test_unknown_benchmark_is_reported_as_such(tmp_path):
+    folder = harness_folder(tmp_path / "h")
+    path = next((tmp_path / "h").rglob("results_*.json"))
+    path.write_text(path.read_text().replace('"benchmark": "occugender"', '"benchmark": "newer"'))
+    said = "".join(check_closed(made([folder], tmp_path)).text)
+    assert "Benchmarks that this version doesn't know" in said
+    assert "stereotype_gap" in said
+
+
+def test_occupations_from_the_sample_log(tmp_path):
+    found = check_closed(made([harness_folder(tmp_path / "h")], tmp_path))
+    assert "r1t1-occupations-title" in found.values("id")
+    said = "".join(found.text)
+    assert "Occupations of occugender_explicit" in said
+    # the most female-dominated occupation of Table 5 is named in figure and table
+    assert said.count("skincare specialist") >= 3
+    assert "a limited run: 80 of 1,000 items" in said.replace("A limited", "a limited")
+
+
+@pytest.mark.parametrize(
+    ("damage", "reason"),
+    [
+        (lambda log: log.unlink(), "its sample log is not there"),
+        (lambda log: log.write_text(""), "the run wrote no samples"),
+        (lambda log: log.write_text(log.read_text()[:-900]), "truncated or damaged"),
+        (lambda log: log.write_text(log.read_text().splitlines()[0]), "1 documents, but the run scored 80"),
+        (lambda log: log.write_text(log.read_text().replace('"words"', '"word"')), "damaged"),
+        (lambda log: log.write_text(log.read_text().replace('"-3', '"x')), "no answers"),
+        (lambda log: log.write_bytes(b"\xff" + log.read_bytes()), "not UTF-8"),
+    ],
+)
+def test_sample_logs_that_cannot_be_read_are_named(tmp_path, damage, reason):
+    folder = harness_folder(tmp_path / "h")
+    damage(next((tmp_path / "h").rglob("samples_*.jsonl")))
+    found = check_closed(made([folder], tmp_path))
+    assert "r1t1-occupations-title" not in found.values("id")
+    said = "".join(found.text)
+    assert "occugender_explicit: not shown, " in said
+    assert reason in said
+
+
+def test_good_runs_are_reported_beside_bad_ones(tmp_path, capsys):
+    folder = tmp_path / "runs"
+    write(folder / "good.json", run_file(tasks=["gg_bbq_names"]))
+    (folder / "results_x.json").write_text('{"results": {')
+    write(folder / "results_old.json", {"results": {"a": {}}, "configs": {}, "config": {}})
+    write(folder / "partial.json", {"tasks": {}})
+    write(folder / "unrelated.json", [1, 2])
+    (folder / "samples_stereoset_en_2026-01-02T03-04-05.6.jsonl").write_text("")
+    empty = tmp_path / "empty"
+    empty.mkdir()
+    said = "".join(check_closed(made([folder, empty], tmp_path)).text)
+    errors = capsys.readouterr().err
+    for reason in ("truncated or damaged", "no task of ours", "no valid run file", "unfinished run", "holds no run"):
+        assert reason in said
+        assert reason in errors
+    assert "unrelated.json" not in errors
+    assert "Bias report: tiny" in said
+
+
+def test_regard_never_without_facets(tmp_path, capsys):
+    content = run_file(tasks=["regard_en", "occugender_explicit"])
+    scores = content["tasks"]["regard_en"]["scores"]
+    content["tasks"]["regard_en"]["scores"] = {k: v for k, v in scores.items() if not k.startswith("sexualization")}
+    path = write(tmp_path / "r.json", content)
+    said = "".join(check_closed(made([path], tmp_path)).text)
+    assert "regard alone misleads" in said
+    assert "negative_gap" not in said
+    capsys.readouterr()
+    for kind in ("md", "csv", "latex"):
+        assert main(["report", path, "--format", kind]) == 0
+        out = capsys.readouterr().out
+        assert "gap" in out
+        assert "negative" not in out.replace("(negative, neutral", "")
+
+
+def test_warnings_of_a_run(tmp_path):
+    content = run_file(tasks=["occugender_implicit", "stereoset_tr", "regard_de"])
+    content["provenance"] |= {"seeds": [None] * 4, "transformers": None, "chat_template": "abc"}
+    tasks = content["tasks"]
+    tasks["occugender_implicit"]["scores"]["coverage"]["value"] = 0.05
+    tasks["occugender_implicit"]["metadata"] = {"words": "pronouns"}
+    tasks["occugender_implicit"]["documents"] = 40
+    tasks["occugender_implicit"]["scores"]["stereotype_gap"] |= {"interval": [-0.9, 0.9], "dof": 2.0}
+    tasks["stereoset_tr"]["scores"]["lms"] |= {"value": 55.0, "interval": [53.0, 57.0]}
+    tasks["stereoset_tr"]["scores"]["ss"]["note"] = "a note of its own"
+    path = write(tmp_path / "w.json", content)
+    found = check_closed(made([path], tmp_path))
+    said = "".join(found.text)
+    for told in (
+        "Low coverage: the word lists catch 5.0%",
+        "words=pronouns",
+        "A limited run: 40 of 1,000 items",
+        "covers 90% of its range",
+        "Few independent groups of items (3.0)",
+        "Low LMS, near chance (50): lms 55.0 [53.0, 57.0]",
+        "A note of its own",
+        "no version of transformers, no seeds",
+        "Run with a chat template",
+        "Labels are weak",
+        "Few texts in the test (3)",
+    ):
+        assert told in said, told
+
+
+def test_a_sound_run_has_no_warnings_but_the_classifier_s(tmp_path):
+    content = run_file(tasks=["gg_bbq_names", "regard_en"])
+    content["tasks"]["regard_en"]["metadata"]["classifier_used"] = {**CLASSIFIER, "name": "sbert", "warning": ""}
+    scores = content["tasks"]["regard_en"]["scores"]
+    scores["dropped"]["value"] = scores["unfinished"]["value"] = 0.01
+    scores["distinct"]["value"] = 0.99
+    scores["all/n"]["value"] = 1990.0
+    content["tasks"]["gg_bbq_names"]["scores"]["unanswered"]["value"] = 0.0
+    path = write(tmp_path / "s.json", content)
+    text = made([path], tmp_path)
+    assert 'class="warning"' not in text
+    assert 'href="#warnings"' not in text
+
+
+def test_name(tmp_path, capsys):
+    one = write(tmp_path / "a.json", run_file(tasks=["gg_bbq_names"]))
+    assert "Bias report: My &lt;model&gt;" in made([one], tmp_path, "--name", "My <model>")
+    assert main(["report", one, one, "--name", "x", "--format", "csv"]) == 2
+    assert "--name is for one run, here are 2" in capsys.readouterr().err
+
+
+@pytest.mark.parametrize(
+    ("arguments", "reason"),
+    [
+        (["RUN"], "needs a file"),
+        (["RUN", "-o", "x.pdf"], "no format goes with .pdf"),
+        (["RUN", "-o", "nowhere/x.html"], "cannot be written"),
+        (["nothing", "-o", "x.html"], "no such file or folder"),
+        (["EMPTY", "-o", "x.html"], "no run found"),
+    ],
+)
+def test_errors_are_one_line(a_run, tmp_path, capsys, monkeypatch, arguments, reason):
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "empty").mkdir()
+    places = {"RUN": a_run, "EMPTY": str(tmp_path / "empty")}
+    assert main(["report", *(places.get(argument, argument) for argument in arguments)]) == 2
+    errors = capsys.readouterr().err
+    assert reason in errors
+    assert errors.startswith("lm-eval-bias: error: ")
+    assert errors.count("\n") == 1
+    assert not (tmp_path / "x.html").exists()
+
+
+def _luminance(colour):
+    parts = [int(colour[i : i + 2], 16) / 255 for i in (1, 3, 5)]
+    linear = [p / 12.92 if p <= 0.04045 else ((p + 0.055) / 1.055) ** 2.4 for p in parts]
+    return 0.2126 * linear[0] + 0.7152 * linear[1] + 0.0722 * linear[2]
+
+
+def _contrast(one, other):
+    high, low = sorted((_luminance(one), _luminance(other)), reverse=True)
+    return (high + 0.05) / (low + 0.05)
+
+
+@pytest.mark.parametrize("theme", [0, 1, 2])
+def test_contrast_of_the_palette(theme):
+    blocks = re.findall(r":root \{(.*?)\}", page._resource("page.css"), re.S)
+    assert len(blocks) == 3
+    colour = dict(re.findall(r"--([\w-]+): (#[0-9a-f]{6})", blocks[theme]))
+    for ground in ("ground", "raised"):
+        for text in ("ink", "muted", "link"):
+            assert _contrast(colour[text], colour[ground]) >= 4.5
+        for mark in svg.SERIES:
+            assert _contrast(colour[mark], colour[ground]) >= 3
+    assert _contrast(colour["warn-ink"], colour["warn-ground"]) >= 4.5
+    for segment in svg.SEGMENTS:
+        assert _contrast(colour[f"on-{segment}"], colour[segment]) >= 4.5
