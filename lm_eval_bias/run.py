@@ -38,7 +38,7 @@ def parser() -> argparse.ArgumentParser:
     )
     run.epilog = (
         "examples:\n  lm-eval-bias run --tasks occugender,gg_bbq --model hf --model_args pretrained=gpt2\n"
-        "  lm-eval-bias run --suite quick --model hf-packed --model_args pretrained=gpt2 --output_path OUT --log_samples"
+        "  lm-eval-bias run --suite quick --model hf-packed --model_args pretrained=gpt2 --output_path OUT"
     )
     own = run.add_argument_group("suites", "of this package, in place of --tasks, --limit and --samples")
     own.add_argument(

@@ -6,7 +6,7 @@ import hashlib
 import json
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from functools import lru_cache
+from functools import cache
 from importlib import resources
 from typing import Any
 
@@ -94,7 +94,7 @@ def fingerprint(docs: Sequence[Mapping[str, Any]]) -> str:
     return hashlib.sha256(json.dumps(names, ensure_ascii=False).encode()).hexdigest()[:16]
 
 
-@lru_cache(maxsize=None)
+@cache
 def load(name: str) -> Suite:
     """The suite of that name.
 
