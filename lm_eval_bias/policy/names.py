@@ -68,7 +68,7 @@ def refuse_unknown(policy: Policy, runs: Sequence[Run]) -> None:
         meant = {n: e.benchmark for n, e in own.items() if any(fnmatch.fnmatchcase(n, p) for p in named(bound))}
         meant |= {task.task: task.benchmark for run in runs for task in tasks(run, bound)}
         if not meant:
-            hint = did_you_mean(bound.task, [*own, *(task.task for task in measured)])
+            hint = did_you_mean(bound.task, {*own, *(task.task for task in measured)})
             raise BiasError(f"{bound.place}: there is no task {bound.task!r}.{hint} ('lm-eval-bias ls')")
         known = {s.name for benchmark in set(meant.values()) for s in benchmarks.get(benchmark).scores([])}
         known |= {name for task in measured if task.task in meant for name in task.scores}

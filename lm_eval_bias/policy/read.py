@@ -151,7 +151,11 @@ def read(path: Path) -> Policy:
         BiasError: It can't be read, isn't a policy, or holds a bound that nothing can meet; with the line.
     """
     content, node = _parsed(path)
-    errors = sorted(_validator().iter_errors(content), key=lambda error: list(map(str, error.absolute_path)))
+    # a misspelt key before what is missing because of it
+    errors = sorted(
+        _validator().iter_errors(content),
+        key=lambda error: (list(map(str, error.absolute_path)), error.validator != "additionalProperties"),
+    )
     if errors:
         where = list(errors[0].absolute_path)
         at = "/".join(map(str, where))

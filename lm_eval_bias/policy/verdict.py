@@ -47,7 +47,7 @@ def number(value: float) -> str:
     >>> number(56.7041), number(0.000123), number(100.0)
     ('56.7', '0.000123', '100')
     """
-    return f"{value:.4g}" if abs(value) < 1 else f"{value:.6g}" if value == int(value) else f"{value:.1f}"
+    return f"{value:.4g}" if abs(value) < 1 else f"{value:.6g}" if value.is_integer() else f"{value:.1f}"
 
 
 def allowed(bound: Bound, value: Value) -> tuple[float, float]:

@@ -11,9 +11,8 @@ from lm_eval_bias.scoring import tokens
 from lm_eval_bias.scoring.questions import KINDS
 
 GENERATED = "generate_until"
-SECONDS = 6.0  # for all kinds of requests together, where the model is fast enough
+SECONDS = 10.0  # for all kinds of requests together, where the model is fast enough
 _BLOCK = 4  # documents that lie side by side begin alike, which some models make use of
-_ROUNDS = 3
 _MOST = 256  # documents of a group: more say nothing more
 _SHORT = 9  # tokens of a text that is generated to see how long one takes
 
@@ -99,22 +98,24 @@ def _scored(model: Any, group: Group, budget: float) -> tuple[float, int]:
     """Seconds for all requests of a group that are scored, and how many were timed.
 
     The longest document goes first: what a first request costs is no part of the estimate, and a model that can't hold
-    it says so now. Then as many as the budget allows, the last round counts.
+    it says so now. Then more and more at a time, since many together take less than one by one, until the budget is
+    used up; the last time counts.
     """
-    number = 1
     sample = [max(group.documents, key=lambda document: document.work)]
-    timed = 0
-    for _ in range(_ROUNDS):
+    # numbers and seconds are the same on every rank: all have to go on, or none
+    most = tokens.everywhere(model, min(_MOST, len(group.documents)))
+    number, timed, left = 1, 0, budget
+    while True:
         requests = [instance for document in sample for instance in document.instances]
         timed += len(requests)
         took = _seconds(model, group.kind, requests)
-        # both numbers are the same on every rank: all have to go on, or none
-        most = tokens.everywhere(model, min(_MOST, len(group.documents)))
-        if took > budget / 4 or number >= most or not _can_go_on(model):
-            break
-        number = min(most, max(number + 1, int(number * budget / 2 / took)))
+        left -= took
+        # a first request is slow: what it took doesn't say that a few together would take too long
+        affordable = max(int(number * left / took), _BLOCK if number == 1 and left > 0 else 0)
+        if number >= most or affordable <= number or not _can_go_on(model):
+            return took * group.work / sum(document.work for document in sample), timed
+        number = min(most, affordable, 8 * number)
         sample = spread(group.documents, number)
-    return took * group.work / sum(document.work for document in sample), timed
 
 
 def _shortened(instance: Any, length: int) -> Any:
