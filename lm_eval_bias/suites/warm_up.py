@@ -45,7 +45,8 @@ class WarmUp:
         self._tasks.append(task)
         if self._own is None:
             doc = task.instances[0].doc
-            self._own = Instance(KIND, doc, (_CALLED,), 0, (task.config.task, -1, 1))  # type: ignore[arg-type]
+            # of no document: --write_out shows the prompt of the first that it finds
+            self._own = Instance(KIND, doc, (_CALLED,), 0, (task.config.task, None, 1))
             task.instances.insert(0, self._own)
 
     def run(self, model: Any) -> None:

@@ -68,7 +68,8 @@ def cached(path):
         return dict(database.execute("SELECT key, value FROM unnamed"))
 
 
-def test_a_run_with_an_estimate_is_the_run_without(small_suite, tiny_mirror, model, tmp_path, capsys):
+def test_a_run_with_an_estimate_is_the_run_without(small_suite, tiny_mirror, model, tmp_path, monkeypatch, capsys):
+    monkeypatch.setattr("lm_eval_bias.suites.timing.SECONDS", 2.0)
     base = ["run", "--model", "hf", "--model_args", f"pretrained={model}", "--device", "cpu", "--batch_size", "8"]
     base += ["--log_samples", "--metadata", '{"repeats": 2, "classifier": "light"}', "--seed", "5"]
 
@@ -243,15 +244,16 @@ def test_policies_judge_a_run(tmp_path, capsys):
 
 @pytest.mark.slow
 @pytest.mark.parametrize("more", [[], ["--estimate"]])
-def test_two_processes_measure_together_and_one_speaks(more, tmp_path):
+def test_two_processes_measure_together_and_one_speaks(more, mirror, tmp_path):
     where = tiny.gpt2(tmp_path / "model", positions=400)
     command = [sys.executable, "-m", "torch.distributed.run", "--nproc_per_node", "2", "--master_port", "29534"]
-    command += ["-m", "lm_eval_bias", "run", "--model", "hf", "--model_args", f"pretrained={where}", "--device", "cpu"]
+    command += ["-m", "lm_eval_bias", "run", "--model", "hf-packed", "--device", "cpu"]
+    command += ["--model_args", f"pretrained={where}"]
     command += (
         ["--tasks", "occugender_implicit", "--limit", "81", "--batch_size", "8"] if more else ["--suite", "quick"]
     )
     settings = {"OMP_NUM_THREADS": "1", "ACCELERATE_USE_CPU": "true", "GLOO_SOCKET_IFNAME": "lo", "HF_HUB_OFFLINE": "1"}
-    settings |= {"PYTHONPATH": str(Path(__file__).parents[2])}
+    settings |= {"PYTHONPATH": str(Path(__file__).parents[2]), "LM_EVAL_BIAS_DATA": str(mirror)}
     done = subprocess.run(
         [*command, *more, "--output_path", str(tmp_path / "out")],
         env={**os.environ, **settings},
