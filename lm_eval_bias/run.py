@@ -70,10 +70,10 @@ def main(argv: list[str]) -> int:
         return 0
     os.environ["TOKENIZERS_PARALLELISM"] = "false"
     setup_logging()
-    arguments = run.parse_args(argv)
-    # ours: the harness's configuration would not know them
-    suite, estimate = vars(arguments).pop("suite"), vars(arguments).pop("estimate")
     try:
+        arguments = run.parse_args(argv)
+        # ours: the harness's configuration would not know them
+        suite, estimate = vars(arguments).pop("suite"), vars(arguments).pop("estimate")
         config = EvaluatorConfig.from_cli(arguments)
     except (ValueError, TypeError, AttributeError, FileNotFoundError) as error:
         raise BiasError(one_line(error)) from error
