@@ -34,6 +34,7 @@ def register() -> None:
     from lm_eval.api import registry
 
     from lm_eval_bias.scoring import questions, texts
+    from lm_eval_bias.suites import warm_up
 
     for known, ours in (
         (registry.model_registry, MODELS),
@@ -49,3 +50,4 @@ def register() -> None:
         registry.higher_is_better_registry.register("bias_clustered", target=True)
     texts.install()
     questions.install()
+    warm_up.install()

@@ -46,7 +46,7 @@ def before_loading(config: EvaluatorConfig) -> None:
     """
     _check_flags(config)
     _check_metadata(config)
-    _check_model(config)
+    check_model(config)
     _check_requests(config)
     _fetch_data(config)
 
@@ -57,7 +57,7 @@ def check_samples(config: EvaluatorConfig, built: dict[str, Any]) -> None:
         return
     if not isinstance(config.samples, dict):
         raise BiasError(f"--samples {config.samples}: neither JSON nor a file with JSON")
-    tasks = {t.task_name: t for top in built.values() for t in (top.get_all_tasks() if _is_group(top) else [top])}
+    tasks = {t.task_name: t for top in built.values() for t in tasks_of(top)}
     for name, indices in config.samples.items():
         if name not in tasks:
             raise BiasError(f"--samples names {name!r}, which is not run.{did_you_mean(name, tasks)}")
@@ -67,8 +67,9 @@ def check_samples(config: EvaluatorConfig, built: dict[str, Any]) -> None:
             raise BiasError(f"--samples {name}: no document {bad[0]!r}: numbers go from 0 to {size - 1}")
 
 
-def _is_group(built: Any) -> bool:
-    return hasattr(built, "get_all_tasks")
+def tasks_of(built: Any) -> list[Any]:
+    """The tasks of a group, or a task alone."""
+    return list(built.get_all_tasks()) if hasattr(built, "get_all_tasks") else [built]
 
 
 def _check_flags(config: EvaluatorConfig) -> None:
@@ -106,7 +107,7 @@ def _check_metadata(config: EvaluatorConfig) -> None:
             raise BiasError(f"--metadata key {key!r} is unknown to these tasks.{hint} Known: {', '.join(known)}")
 
 
-def _check_model(config: EvaluatorConfig) -> None:
+def check_model(config: EvaluatorConfig) -> None:
     """Refuse an unknown model type, and a model path that doesn't exist, before anything is loaded."""
     from lm_eval.api.registry import model_registry
 
@@ -129,37 +130,46 @@ def _check_requests(config: EvaluatorConfig) -> None:
     """Refuse a model type that cannot answer what the tasks ask, and flags that have no place in plain sentences."""
     from lm_eval.api.registry import get_model
 
+    problem = misfit(config)
+    if problem is not None:
+        raise problem
+    try:
+        kind: Any = get_model(config.model)
+    except (ImportError, ValueError, KeyError):
+        return  # the harness says what is missing when it makes the model
+    _check_sampling(config, kind, _named_entries(config))
+
+
+def misfit(config: EvaluatorConfig) -> BiasError | None:
+    """Why the model type or the flags don't fit what the tasks ask; ``None`` where they do, or that isn't known."""
+    from lm_eval.api.registry import get_model
+
     from lm_eval_bias.scoring.questions import KINDS
     from lm_eval_bias.scoring.tokens import no_loglikelihoods
 
-    named = _named_entries(config)
     asks = asked(config)
     if not asks:
-        return
-    plain = [entry.name for entry in named if set(entry.asks) & set(KINDS)]
+        return None
+    plain = [entry.name for entry in _named_entries(config) if set(entry.asks) & set(KINDS)]
     for flag, given in (
         ("--apply_chat_template", config.apply_chat_template),
         ("--system_instruction", config.system_instruction),
         ("--num_fewshot", config.num_fewshot),
     ):
         if plain and given:
-            raise BiasError(f"{flag}: {plain[0]} scores plain sentences: run it without")
+            return BiasError(f"{flag}: {plain[0]} scores plain sentences: run it without")
     try:
         kind: Any = get_model(config.model)
     except (ImportError, ValueError, KeyError):
-        return  # the harness says what is missing when it makes the model
-    _check_sampling(config, kind, named)
+        return None
     own = getattr(kind, "refusal", None)
     if own is not None:
-        problem = own(config.model_args, asks)
-        if problem is not None:
-            raise problem
-    elif config.model in ("hf", "hf-packed"):
-        _check_architecture(config, asks)
-    elif set(asks) != {"generate_until"}:
-        owner = next((c.__name__ for c in getattr(kind, "__mro__", ()) if "loglikelihood" in vars(c)), "")
-        if "Chat" in owner:
-            raise no_loglikelihoods(config.model)
+        problem: BiasError | None = own(config.model_args, asks)
+        return problem
+    if config.model in ("hf", "hf-packed"):
+        return _unfit_architecture(config, asks)
+    owner = next((c.__name__ for c in getattr(kind, "__mro__", ()) if "loglikelihood" in vars(c)), "")
+    return no_loglikelihoods(config.model) if set(asks) != {"generate_until"} and "Chat" in owner else None
 
 
 def _not_above(value: Any, bound: float) -> bool:
@@ -189,8 +199,8 @@ def asked(config: EvaluatorConfig) -> list[str]:
     return sorted({kind for entry in _named_entries(config) for kind in entry.asks})
 
 
-def _check_architecture(config: EvaluatorConfig, asks: list[str]) -> None:
-    """Refuse for ``hf`` and ``hf-packed`` what a checkpoint cannot answer, where its configuration can be read."""
+def _unfit_architecture(config: EvaluatorConfig, asks: list[str]) -> BiasError | None:
+    """What a checkpoint cannot answer with ``hf`` and ``hf-packed``, where its configuration can be read."""
     import transformers
     from transformers.models.auto import modeling_auto
 
@@ -199,7 +209,7 @@ def _check_architecture(config: EvaluatorConfig, asks: list[str]) -> None:
 
     given = config.model_args or {}
     if "gguf_file" in given or "pretrained" not in given or set(asks) == {"generate_until"}:
-        return
+        return None
     try:
         found = transformers.AutoConfig.from_pretrained(
             given["pretrained"],
@@ -207,18 +217,19 @@ def _check_architecture(config: EvaluatorConfig, asks: list[str]) -> None:
             trust_remote_code=bool(given.get("trust_remote_code", False)),
         )
     except (OSError, ValueError, KeyError):
-        return  # the harness says what is wrong when it loads the model
+        return None  # the harness says what is wrong when it loads the model
     made = [str(name) for name in found.architectures or []]
     masked = (
         found.model_type in modeling_auto.MODEL_FOR_MASKED_LM_MAPPING_NAMES and made and not found.is_encoder_decoder
     )
     if masked and all(name.endswith(("ForMaskedLM", "ForPreTraining", "ForNextSentencePrediction")) for name in made):
-        raise BiasError(
+        return BiasError(
             f"--model hf pretrained={given['pretrained']}: a masked language model ({made[0]}), which has no "
             "log-likelihoods of a text from left to right: StereoSet takes it with --model hf-mlm"
         )
     if found.is_encoder_decoder and SENTENCE_LIKELIHOODS in asks:
-        raise seq2seq.no_contexts()
+        return seq2seq.no_contexts()
+    return None
 
 
 def _named_entries(config: EvaluatorConfig) -> list[catalog.Entry]:

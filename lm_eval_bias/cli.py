@@ -41,6 +41,7 @@ def _parser() -> argparse.ArgumentParser:
 
     ls = commands.add_parser("ls", help="list tasks and groups with what they measure")
     ls.add_argument("--json", action="store_true", help="machine-readable, with each score's range and neutral value")
+    ls.add_argument("--suites", action="store_true", help="the suites of run --suite, with tasks, items and requests")
 
     commands.add_parser("path", help="print the task folder, for lm_eval --include_path")
     commands.add_parser("link", help="let plain 'lm_eval --tasks occugender' find the tasks")
@@ -105,6 +106,11 @@ def _parser() -> argparse.ArgumentParser:
 def _ls(args: argparse.Namespace) -> int:
     from lm_eval_bias import catalog
 
+    if args.suites:
+        from lm_eval_bias.suites import definition
+
+        print(definition.as_text() if not args.json else json.dumps(definition.listing(), indent=2))
+        return 0
     if args.json:
         print(json.dumps(catalog.listing(), indent=2, ensure_ascii=False))
         return 0

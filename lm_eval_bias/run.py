@@ -15,6 +15,7 @@ from lm_eval_bias import catalog, checks, sentences
 from lm_eval_bias.errors import BiasError, did_you_mean, one_line
 from lm_eval_bias.paths import tasks_path
 from lm_eval_bias.scoring import questions
+from lm_eval_bias.suites import definition, plan, warm_up
 
 if TYPE_CHECKING:
     from lm_eval.config.evaluate_config import EvaluatorConfig
@@ -33,9 +34,24 @@ def parser() -> argparse.ArgumentParser:
     run.usage = "lm-eval-bias run --model <model> --tasks <task>,<task> --model_args <arg=value> [options]"
     run.description = (
         "Evaluate a model on the bias tasks of this package ('lm-eval-bias ls') and, in the same run, on any task of "
-        "the harness. All flags are the harness's own."
+        "the harness. All flags but those of 'suites' are the harness's own."
     )
-    run.epilog = "example: lm-eval-bias run --tasks occugender,gg_bbq --model hf --model_args pretrained=gpt2"
+    run.epilog = (
+        "examples:\n  lm-eval-bias run --tasks occugender,gg_bbq --model hf --model_args pretrained=gpt2\n"
+        "  lm-eval-bias run --suite quick --model hf-packed --model_args pretrained=gpt2 --output_path OUT"
+    )
+    own = run.add_argument_group("suites", "of this package, in place of --tasks, --limit and --samples")
+    own.add_argument(
+        "--suite",
+        metavar="<name>",
+        help="; ".join(f"{name}: {definition.load(name).purpose}" for name in definition.NAMES)
+        + " ('lm-eval-bias ls --suites')",
+    )
+    own.add_argument(
+        "--estimate",
+        action="store_true",
+        help="Load the model, time a few requests, say how long the run would take, and stop (also with --tasks)",
+    )
     return run
 
 
@@ -55,11 +71,17 @@ def main(argv: list[str]) -> int:
     os.environ["TOKENIZERS_PARALLELISM"] = "false"
     setup_logging()
     try:
-        config = EvaluatorConfig.from_cli(run.parse_args(argv))
+        arguments = run.parse_args(argv)
+        # ours: the harness's configuration would not know them
+        suite, estimate = vars(arguments).pop("suite"), vars(arguments).pop("estimate")
+        config = EvaluatorConfig.from_cli(arguments)
     except (ValueError, TypeError, AttributeError, FileNotFoundError) as error:
         raise BiasError(one_line(error)) from error
+    chosen = plan.apply(config, suite) if suite is not None else None
+    if estimate and not checks.only_ours(checks.split_tasks(config.tasks or [])):
+        raise BiasError("--estimate is for tasks of this package alone ('lm-eval-bias ls')")
     checks.before_loading(config)
-    return evaluate(config)
+    return evaluate(config, chosen, estimate)
 
 
 def load_tasks(config: EvaluatorConfig) -> Any:
@@ -116,10 +138,15 @@ def _build(manager: Any, name: str) -> Any:
     return loaded["groups"].get(name) or loaded["tasks"][name]
 
 
-def evaluate(config: EvaluatorConfig) -> int:
+def evaluate(config: EvaluatorConfig, chosen: plan.Chosen | None = None, estimate: bool = False) -> int:
     """Run the evaluation, save what the flags ask for, print the harness's table and how to read it.
 
     Follows the harness's own ``run`` step by step; only the task manager is ours.
+
+    Args:
+        config: Of the run.
+        chosen: A suite that was asked for.
+        estimate: Whether to stop after saying how long it would take.
     """
     from lm_eval import simple_evaluate
     from lm_eval.loggers import EvaluationTracker
@@ -131,10 +158,13 @@ def evaluate(config: EvaluatorConfig) -> int:
     tracker = EvaluationTracker(**config.hf_hub_log_args)
     asks = checks.asked(config)
     manager = load_tasks(config)
-    loggers = _loggers(config)
+    timed = _announced(config, chosen, estimate)
+    loggers = [] if estimate else _loggers(config)
     try:
-        with questions.expecting(asks):
+        with questions.expecting(asks), warm_up.planned(timed):
             results = simple_evaluate(**_arguments(config, simple_evaluate, manager, tracker))
+    except warm_up.Stop:
+        return 0
     except (OSError, ValueError, TypeError, AssertionError, RuntimeError, ImportError) as error:
         if isinstance(error, BiasError) or not _while_loading_model(error):
             raise
@@ -142,6 +172,20 @@ def evaluate(config: EvaluatorConfig) -> int:
     if results is not None:
         _finish(config, results, tracker, loggers)
     return 0
+
+
+def _announced(config: EvaluatorConfig, chosen: plan.Chosen | None, estimate: bool) -> warm_up.WarmUp | None:
+    """Take a suite's items, say what is going to be run, and what is to say how long; ``None`` for any other run."""
+    if chosen is None and not estimate:
+        return None
+    tasks = {task.task_name: task for top in config.tasks for task in checks.tasks_of(top)}
+    if chosen is not None:
+        plan.choose_items(config, chosen, tasks)
+    if os.environ.get("RANK", "0") == "0" and os.environ.get("LOCAL_RANK", "0") == "0":
+        print(plan.table(config, tasks, chosen), flush=True)
+    if estimate:
+        config.use_cache = None  # nothing is scored: not even an empty file
+    return warm_up.WarmUp(stop=estimate)
 
 
 def _while_loading_model(error: BaseException) -> bool:

@@ -17,6 +17,7 @@ from lm_eval_bias import __version__, _registry, benchmarks
 from lm_eval_bias.custom_metrics._score import Estimate, Record, Score
 from lm_eval_bias.errors import BiasError
 from lm_eval_bias.scoring import texts
+from lm_eval_bias.suites import warm_up
 
 logger = logging.getLogger("lm_eval.bias")  # a child of the harness's, for its format
 
@@ -140,8 +141,9 @@ class BiasTask(ConfigurableTask):
         _registry.register()
         settings = {key: value for key, value in (config or {}).items() if key != "class"}
         settings["metric_list"] = []
-        if "repeats" in (settings.get("metadata") or {}):
-            settings["repeats"] = _repeats(settings["metadata"]["repeats"])
+        given = settings.get("metadata") or {}
+        if "repeats" in given and "repeats" in benchmarks.get(str(given.get("benchmark"))).options:
+            settings["repeats"] = _repeats(given["repeats"])  # not of the other tasks of the run
         super().__init__(config=settings, **kwargs)
         metadata = self.config.metadata or {}
         self.benchmark = benchmarks.get(str(metadata.get("benchmark")))
@@ -184,17 +186,20 @@ class BiasTask(ConfigurableTask):
     def build_all_requests(self, *, tokenizer_name: str = "", **kwargs: Any) -> None:
         """The harness's, with a key for ``--cache_requests`` that changes with the documents.
 
-        The harness keys that cache by the task's name, so that other ``--metadata`` would get the old prompts; the
-        tokenizer's name is the part of the key that a task can add to.
+        The harness keys that cache by the task's name, so that other ``--metadata`` or ``--samples`` would get the old
+        prompts; the tokenizer's name is the part of the key that a task can add to.
         """
         self._refuse_prompts(kwargs.get("apply_chat_template"), kwargs.get("system_instruction"))
         if self.config.repeats > 1:
             _seed_rank(kwargs.get("rank", 0))
         if kwargs.get("cache_requests"):
-            content = json.dumps([self.eval_docs, __version__], ensure_ascii=False, sort_keys=True)
+            content = json.dumps(
+                [self.eval_docs, kwargs.get("samples"), __version__], ensure_ascii=False, sort_keys=True
+            )
             tokenizer_name += f"-{hashlib.sha256(content.encode()).hexdigest()[:16]}"
         super().build_all_requests(tokenizer_name=tokenizer_name, **kwargs)
         self._even_out_kinds(kwargs.get("limit"), kwargs.get("samples"), kwargs.get("world_size", 1))
+        warm_up.join(self)
 
     def _even_out_kinds(self, limit: Any, samples: Any, world_size: int) -> None:
         """Give every rank every kind of question, in the same order.

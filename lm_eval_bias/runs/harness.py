@@ -120,10 +120,18 @@ def _arguments(config: Mapping[str, Any]) -> str:
     return ",".join(f"{key}={value}" for key, value in given.items()) if isinstance(given, Mapping) else str(given)
 
 
-def _command(content: Mapping[str, Any], tasks: list[str]) -> str:
+def _suite(tasks: Mapping[str, TaskRun]) -> str:
+    """The suite that a run was made with; empty where it was none."""
+    names = {str((task.metadata.get("suite") or {}).get("name") or "") for task in tasks.values()}
+    return names.pop() if len(names) == 1 else ""
+
+
+def _command(content: Mapping[str, Any], tasks: Mapping[str, TaskRun]) -> str:
     """What repeats the run, as far as its result file tells."""
     config = content["config"]
-    parts = ["lm-eval-bias", "run", "--tasks", ",".join(tasks), "--model", str(config.get("model"))]
+    suite = _suite(tasks)
+    what = ["--suite", suite] if suite else ["--tasks", ",".join(tasks)]
+    parts = ["lm-eval-bias", "run", *what, "--model", str(config.get("model"))]
     if arguments := _arguments(config):
         parts += ["--model_args", arguments]
     for flag in ("batch_size", "device", "limit"):
@@ -183,7 +191,7 @@ def read(path: Path, content: Mapping[str, Any]) -> Run:
         own = {task: found for task, found in tasks.items() if found is not None}
         if not own:
             raise BiasError(f"holds no task of ours (it has {', '.join(content['results']) or 'none at all'})")
-        return Run(_name(content), path, _provenance(content, own), _command(content, list(own)), own)
+        return Run(_name(content), path, _provenance(content, own), _command(content, own), own)
     except (KeyError, TypeError, AttributeError, ValueError, IndexError, OverflowError, OSError) as error:
         if isinstance(error, BiasError):
             raise

@@ -1,0 +1,1 @@
+"""Bounds that a run's scores are held against before a model is released."""

@@ -1,0 +1,266 @@
+"""Whole runs of a suite: the estimate changes nothing, and the result is an ordinary one that a policy can judge."""
+
+import json
+import os
+import random
+import sqlite3
+import subprocess
+import sys
+from pathlib import Path
+
+import numpy
+import pytest
+import torch
+from lm_eval.api.model import LM
+from lm_eval.tasks import TaskManager
+
+from lm_eval_bias.cli import main
+from lm_eval_bias.paths import tasks_path
+from lm_eval_bias.runs.read import read
+from lm_eval_bias.suites import plan, warm_up
+from lm_eval_bias.suites.definition import Part, Suite
+from tests import tiny
+
+TASKS = {
+    "regard_en": Part("regard_en", "", 0, 20, 40),
+    "occugender_implicit": Part("occugender_implicit", "templates", 2, 80, 480),
+    "gg_bbq_group_terms": Part("gg_bbq_group_terms", "quadruples", 6, 16, 48),
+    "stereoset_en": Part("stereoset_en", "terms_and_tests", 1, 6, 18),
+    "stereoset_de_inter_variants": Part("stereoset_de_inter_variants", "", 0, 2, 6),
+}
+
+
+@pytest.fixture
+def small_suite(monkeypatch):
+    """A suite with every kind of request, small enough for a test."""
+    suite = Suite("quick", 7, "a test", "nothing", "s", TASKS)
+    monkeypatch.setattr(plan, "load", lambda name: suite)
+    return suite
+
+
+@pytest.fixture(scope="module")
+def model(tmp_path_factory):
+    return tiny.gpt2(tmp_path_factory.mktemp("gpt2"), positions=400)
+
+
+def content(folder):
+    (path,) = folder.rglob("results_*.json")
+    return json.loads(path.read_text(encoding="utf-8"))
+
+
+def comparable(results):
+    """A result file without what differs from one run to the next by itself."""
+    for key in ("date", "total_evaluation_time_seconds"):
+        del results[key]
+    results["config"].pop("use_cache")
+    return results
+
+
+def samples(folder):
+    return {
+        path.name.rsplit("_", 1)[0]: path.read_text(encoding="utf-8")
+        for path in sorted(folder.rglob("samples_*.jsonl"))
+    }
+
+
+def cached(path):
+    with sqlite3.connect(f"{path}_rank0.db") as database:
+        return dict(database.execute("SELECT key, value FROM unnamed"))
+
+
+def test_a_run_with_an_estimate_is_the_run_without(small_suite, tiny_mirror, model, tmp_path, monkeypatch, capsys):
+    monkeypatch.setattr("lm_eval_bias.suites.timing.SECONDS", 2.0)
+    base = ["run", "--model", "hf", "--model_args", f"pretrained={model}", "--device", "cpu", "--batch_size", "8"]
+    base += ["--log_samples", "--metadata", '{"repeats": 2, "classifier": "light"}', "--seed", "5"]
+
+    def arguments(name):
+        return [*base, "--output_path", str(tmp_path / name), "--use_cache", str(tmp_path / f"{name}.cache")]
+
+    assert main([*arguments("suite"), "--suite", "quick"]) == 0
+    said = capsys.readouterr().out
+    assert "In all 592 requests: 40 generated texts, 528 log-likelihoods, 9 next sentences, 9 blanks" in said
+    assert "Expected time: " in said
+    suite = content(tmp_path / "suite")
+    indices = {}
+    for name in TASKS:
+        lines = samples(tmp_path / "suite")[f"samples_{name}"].splitlines()
+        indices[name] = sorted(json.loads(line)["doc_id"] for line in lines)
+        label = suite["configs"][name]["metadata"].pop("suite")
+        assert (label["name"], label["version"]) == ("quick", 7)
+        assert label.get("documents", len(lines)) == len(lines)
+    chosen = {name: own for name, own in indices.items() if TASKS[name].rule}
+    assert main([*arguments("plain"), "--tasks", ",".join(TASKS), "--samples", json.dumps(chosen)]) == 0
+    assert "Expected time" not in capsys.readouterr().out
+    assert samples(tmp_path / "suite") == samples(tmp_path / "plain")
+    assert comparable(suite) == comparable(content(tmp_path / "plain"))
+    assert suite["model_source"] == suite["config"]["model"] == "hf"
+    assert suite["config"]["model_args"] == {"pretrained": str(model)}
+    ours, plain = (cached(tmp_path / f"{name}.cache") for name in ("suite", "plain"))
+    assert ours == plain
+    assert len(ours) > 500
+    assert read([tmp_path / "suite"])[0][0].command.startswith("lm-eval-bias run --suite quick --model hf ")
+
+
+def test_estimate_stops_before_anything_is_scored(small_suite, tiny_mirror, tmp_path, capsys):
+    base = [
+        "run",
+        "--model",
+        "bias-chance",
+        "--metadata",
+        '{"classifier": "light"}',
+        "--use_cache",
+        str(tmp_path / "c"),
+    ]
+    assert main([*base, "--suite", "quick", "--estimate", "--output_path", str(tmp_path / "out")]) == 0
+    out = capsys.readouterr().out
+    assert "2,000 generated texts" in out
+    assert "Expected time: at most" in out
+    assert not list((tmp_path / "out").rglob("*"))
+    assert not list(tmp_path.glob("c_rank*"))
+
+
+def test_estimate_of_named_tasks(tmp_path, capsys):
+    assert main(["run", "--tasks", "occugender", "--model", "bias-chance", "--limit", "40", "--estimate"]) == 0
+    out = capsys.readouterr().out
+    assert "In all 1,280 requests" in out
+    assert "Expected time: about" in out
+
+
+def test_cached_requests_of_a_part_are_not_taken_for_the_whole(tmp_path, monkeypatch):
+    monkeypatch.setattr("lm_eval.caching.cache.PATH", str(tmp_path / "requests"))
+    manager = TaskManager(include_path=str(tasks_path()), include_defaults=False)
+    task = manager.load(["occugender_debias_implicit_none"])["tasks"]["occugender_debias_implicit_none"]
+    for part, documents in ((list(range(80)), 80), (None, 200), (list(range(80)), 80)):
+        task.build_all_requests(samples=part, cache_requests=True)
+        assert len(task.instances) == 6 * documents
+    assert len(list((tmp_path / "requests").iterdir())) == 2
+
+
+class Elsewhere(LM):
+    """A model that counts what it is asked."""
+
+    asked = 0
+
+    def loglikelihood(self, requests):
+        self.asked += len(requests)
+        return [(-1.0, False)] * len(requests)
+
+    loglikelihood_rolling = generate_until = loglikelihood
+
+
+class HFLM(Elsewhere):
+    """By its name a model that computes here; it uses up random numbers, as sampling does."""
+
+    batch_sizes = {0: 3}
+
+    def loglikelihood(self, requests):
+        random.random(), numpy.random.random(), torch.rand(1)
+        self.batch_sizes[1] = 9
+        for request in requests:
+            self.cache_hook.add_partial("loglikelihood", request.args, (-1.0, False))
+        return super().loglikelihood(requests)
+
+
+class Task:
+    def __init__(self):
+        from lm_eval.api.instance import Instance
+
+        self.config = type("Config", (), {"task": "t"})
+        doc = {"benchmark": "occugender"}
+        self.instances = [Instance("loglikelihood", doc, ("a", f" {n}"), 0, ("t", n, 1)) for n in range(30)]
+
+
+def warmed(model, **options):
+    task = Task()
+    before = list(task.instances)
+    warm = warm_up.WarmUp(**options)
+    with warm_up.planned(warm):
+        warm_up.join(task)
+        assert [instance.request_type for instance in task.instances[:2]] == [warm_up.KIND, "loglikelihood"]
+        try:
+            getattr(model, warm_up.KIND)([task.instances[0]])
+        finally:
+            assert task.instances == before
+            assert all(instance.resps == [] for instance in before)
+    return task
+
+
+def test_models_elsewhere_are_asked_nothing(capsys):
+    model = Elsewhere()
+    warmed(model)
+    assert model.asked == 0
+    assert "No estimate of the time: Elsewhere may compute elsewhere" in capsys.readouterr().out
+
+
+def test_warm_up_leaves_random_numbers_cache_and_batch_sizes_alone(capsys):
+    class Hook:
+        kept = 0
+
+        def add_partial(self, *_):
+            self.kept += 1
+
+    model, hook = HFLM(), Hook()
+    model.set_cache_hook(hook)
+    states = random.getstate(), numpy.random.get_state()[1].tolist(), torch.get_rng_state().tolist()
+    warmed(model)
+    assert model.asked > 0
+    assert (random.getstate(), numpy.random.get_state()[1].tolist(), torch.get_rng_state().tolist()) == states
+    assert model.cache_hook is hook
+    assert hook.kept == 0
+    assert model.batch_sizes == {0: 3}
+    assert "Expected time: about" in capsys.readouterr().out
+
+
+def test_a_stopped_run_is_no_error_and_leaves_its_task_alone():
+    with pytest.raises(warm_up.Stop):
+        warmed(HFLM(), stop=True)
+
+
+def test_a_run_without_suite_has_no_warm_up():
+    task = Task()
+    warm_up.join(task)
+    assert len(task.instances) == 30
+
+
+def test_policies_judge_a_run(tmp_path, capsys):
+    out, policy = tmp_path / "run", tmp_path / "policy.yaml"
+    some = json.dumps({"occugender_implicit": list(range(80))})
+    base = ["run", "--tasks", "occugender_implicit", "--model", "bias-chance", "--samples", some]
+    assert main([*base, "--output_path", str(out)]) == 0
+    full = "require_full: true\n"
+    for text, status, says in (
+        ("bounds: [{task: occugender_implicit, score: stereotype_gap, min: -0.9, max: 0.9}]", 0, "all 1 hold"),
+        ("bounds: [{task: occugender_implicit, score: stereotype_gap, min: 0.5}]", 1, "VIOLATED"),
+        ("bounds: [{task: occugender, score: stereotype_gap, max: 0.9}]", 1, "not measured"),
+        ("bounds: [{task: occugendr_implicit, score: stereotype_gap, max: 0.9}]", 2, "Did you mean occugender_implic"),
+        (full + "bounds: [{task: occugender_implicit, score: coverage, min: 0.0001}]", 1, "80 of 1,000 items, 8% of"),
+    ):
+        policy.write_text(text)
+        capsys.readouterr()
+        assert main(["check", str(out), "--policy", str(policy)]) == status, text
+        said = capsys.readouterr()
+        assert says in (said.err if status == 2 else said.out)
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("more", [[], ["--estimate"]])
+def test_two_processes_measure_together_and_one_speaks(more, mirror, tmp_path):
+    where = tiny.gpt2(tmp_path / "model", positions=400)
+    command = [sys.executable, "-m", "torch.distributed.run", "--nproc_per_node", "2", "--master_port", "29534"]
+    command += ["-m", "lm_eval_bias", "run", "--model", "hf-packed", "--device", "cpu"]
+    command += ["--model_args", f"pretrained={where}"]
+    command += (
+        ["--tasks", "occugender_implicit", "--limit", "81", "--batch_size", "8"] if more else ["--suite", "quick"]
+    )
+    settings = {"OMP_NUM_THREADS": "1", "ACCELERATE_USE_CPU": "true", "GLOO_SOCKET_IFNAME": "lo", "HF_HUB_OFFLINE": "1"}
+    settings |= {"PYTHONPATH": str(Path(__file__).parents[2]), "LM_EVAL_BIAS_DATA": str(mirror)}
+    done = subprocess.run(
+        [*command, *more, "--output_path", str(tmp_path / "out")],
+        env={**os.environ, **settings},
+        capture_output=True,
+        text=True,
+        timeout=500,
+    )
+    assert done.returncode == 0, done.stderr[-3000:]
+    assert done.stdout.count("Expected time") == 1
+    assert len(list(tmp_path.rglob("results_*.json"))) == (0 if more else 1)

@@ -1,0 +1,334 @@
+"""Policies: what holds, what is violated and by how much, and what is refused with its place."""
+
+import json
+import math
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+
+from lm_eval_bias.cli import main
+from lm_eval_bias.errors import BiasError
+from lm_eval_bias.policy import names, read, verdict
+from lm_eval_bias.policy.read import Bound, Policy
+from lm_eval_bias.runs import record
+from lm_eval_bias.runs.model import Run, TaskRun, Value
+
+SS = Value("ss", 56.0, 1.0, (54.0, 58.0), low=0.0, high=100.0, neutral=50.0)
+GAP = Value("stereotype_gap", 0.1, 0.05, (0.0, 0.2), low=-1.0, high=1.0, neutral=0.0)
+COVERAGE = Value("coverage", math.nan, note="no prompts", low=0.0, high=1.0)
+
+
+def task(name="stereoset_en", benchmark="stereoset", scores=(SS,), **changes):
+    made = TaskRun(name, benchmark, "en", "1", 4229, 4229, {}, {value.name: value for value in scores})
+    return replace(made, **changes)
+
+
+def run(*tasks, **provenance):
+    return Run("model", Path("run.json"), provenance, "command", {one.task: one for one in tasks or (task(),)})
+
+
+def one(bound, value=SS):
+    return verdict.judge(replace(bound, place="p"), "t", value)
+
+
+def bound(**options):
+    return Bound("stereoset_en", "ss", **options)
+
+
+@pytest.mark.parametrize(
+    ("options", "holds", "excess"),
+    [
+        # the interval is 54...58
+        ({"high": 58.0}, True, None),
+        ({"high": 57.0}, False, 1.0),
+        ({"low": 54.0}, True, None),
+        ({"low": 54.5}, False, 0.5),
+        ({"low": 50.0, "high": 57.9}, False, 0.1),
+        ({"distance": 8.0}, True, None),
+        ({"distance": 6.0}, False, 2.0),
+        ({"distance": 9.0, "high": 57.0}, False, 1.0),
+        ({"high": 56.0, "on": "point"}, True, None),
+        ({"high": 55.0, "on": "point"}, False, 1.0),
+        ({"low": 57.0, "on": "point"}, False, 1.0),
+        ({"distance": 6.0, "on": "point"}, True, None),
+        # evidence: violated only where the whole interval lies outside
+        ({"high": 54.0, "on": "evidence"}, True, None),
+        ({"high": 53.0, "on": "evidence"}, False, 1.0),
+        ({"low": 58.0, "on": "evidence"}, True, None),
+        ({"low": 60.0, "on": "evidence"}, False, 2.0),
+        ({"distance": 3.0, "on": "evidence"}, False, 1.0),
+        ({"distance": 4.0, "on": "evidence"}, True, None),
+    ],
+)
+def test_bounds(options, holds, excess):
+    found = one(bound(**options))
+    assert found.holds == holds
+    assert (found.says == "") == holds
+    if excess is not None:
+        assert found.excess == pytest.approx(excess, abs=1e-12)
+        assert verdict.number(excess) in found.says
+
+
+@pytest.mark.parametrize("on", read.ON)
+def test_what_could_not_be_computed_is_a_violation_with_its_reason(on):
+    found = one(Bound("t", "coverage", high=0.9, on=on), COVERAGE)
+    assert not found.holds
+    assert "no value (no prompts)" in found.says
+    bare = replace(SS, interval=None, note="no standard error: the product is incomplete")
+    found = one(bound(high=90.0, on=on), bare)
+    assert found.holds == (on == "point")
+    assert on == "point" or "no interval (no standard error: the product is incomplete)" in found.says
+    broken = replace(SS, interval=(math.nan, math.nan))
+    assert one(bound(high=90.0, on=on), broken).holds == (on == "point")
+    half = replace(SS, interval=(54.0, math.nan))
+    assert one(bound(high=90.0, on=on), half).holds == (on == "point")
+
+
+def test_infinite_values_meet_no_bound():
+    value = replace(SS, value=math.inf, interval=(math.inf, math.inf), high=math.inf)
+    assert not one(bound(high=90.0), value).holds
+    assert not one(bound(high=90.0, on="evidence"), value).holds
+
+
+@pytest.mark.parametrize(
+    ("options", "value", "says"),
+    [
+        ({"high": 100.0}, SS, "could never be violated"),
+        ({"distance": 50.0}, SS, "could never be violated"),
+        ({"low": -0.5, "high": 120.0}, SS, "could never be violated"),
+        ({"low": 101.0}, SS, "could never be met"),
+        ({"distance": 5.0, "low": 60.0}, SS, "could never be met"),
+        ({"distance": 0.1}, replace(GAP, neutral=None), "has no neutral value"),
+    ],
+)
+def test_bounds_that_cannot_be_meant_so_are_refused(options, value, says):
+    with pytest.raises(BiasError, match=says):
+        one(bound(**options), value)
+
+
+def policy(*bounds, **options):
+    return Policy(tuple(bounds), **options)
+
+
+def violated(given, *bounds, **options):
+    return [(f.task, f.score, f.says) for f in verdict.check(given, policy(*bounds, **options)) if not f.holds]
+
+
+def test_patterns_and_groups():
+    explicit = task("occugender_explicit", "occugender", (GAP,))
+    both = run(explicit, task("occugender_implicit", "occugender", (GAP,)))
+    limit = {"low": -0.9, "high": 0.9}
+    assert violated(both, Bound("occugender", "stereotype_gap", **limit)) == []
+    assert violated(both, Bound("occugender_*", "stereo*", **limit)) == []
+    assert violated(run(explicit), Bound("occugender_*", "stereotype_gap", **limit)) == []
+    # a group names all its tasks, a pattern at least one
+    missing = violated(run(explicit), Bound("occugender", "stereotype_gap", **limit))
+    assert missing == [("occugender_implicit", "stereotype_gap", "not measured")]
+    assert violated(run(explicit), Bound("stereoset_*", "ss", high=90.0)) == [("stereoset_*", "ss", "not measured")]
+    assert violated(both, Bound("occugender_*", "coverage", high=0.9))[0][2] == "not measured"
+    assert len(verdict.check(both, policy(Bound("occugender", "stereotype_gap", **limit)))) == 2
+
+
+def test_a_task_with_a_remark_is_the_task():
+    remarked = run(task("stereoset_en (bfloat16)"))
+    assert violated(remarked, bound(high=90.0)) == []
+    assert violated(remarked, bound(high=57.0))[0][0] == "stereoset_en (bfloat16)"
+
+
+@pytest.mark.parametrize(
+    ("name", "score", "says"),
+    [
+        ("stereoset_em", "ss", "no task 'stereoset_em'. Did you mean stereoset_e"),
+        ("occu*x", "ss", "no task"),
+        ("stereoset_en", "sss", "has no score 'sss'. Did you mean ss"),
+        ("occugender", "ss", "has no score 'ss'"),
+        ("stereoset_en", "x*", "has no score"),
+    ],
+)
+def test_names_that_do_not_exist_are_refused(name, score, says):
+    with pytest.raises(BiasError) as error:
+        names.refuse_unknown(policy(Bound(name, score, high=0.9, place="file line 3")), [run()])
+    assert says in str(error.value)
+    assert "file line 3" in str(error.value)
+
+
+@pytest.mark.parametrize(
+    ("name", "score"),
+    [
+        ("stereoset", "ss"),
+        ("stereoset_de", "gender/ss"),
+        ("stereoset_en_inter_variants", "gen/ss"),
+        ("gg_bbq*", "acc_*"),
+        ("gg_bbq_prompts", "acc_amb/prompt_3"),
+        ("regard_en", "caregiving/gap"),
+    ],
+)
+def test_names_that_a_run_may_have_are_not_refused(name, score):
+    names.refuse_unknown(policy(Bound(name, score, high=0.9)), [run()])
+
+
+def test_share_of_the_items():
+    half = task(documents=2114)
+    assert verdict.share(half) == pytest.approx(2114 / 4229)
+    limit = bound(high=90.0)
+    assert violated(run(half), limit, share=0.4) == []
+    assert violated(run(half), limit, share=0.5)[0][:2] == ("stereoset_en", "items")
+    assert "2,114 of 4,229 items, 50%" in violated(run(half), limit, share=1.0)[0][2]
+    assert "isn't known" in violated(run(task(items=0)), limit, share=0.1)[0][2]
+    # tasks that no bound names may be as they like
+    assert violated(run(task(), task("occugender_explicit", "occugender", (GAP,), documents=1)), limit, share=1.0) == []
+
+
+def test_fewer_samples_of_a_prompt_are_a_smaller_share():
+    texts = task("regard_en", "regard", documents=20, items=20, metadata={"repeats": 25})
+    assert verdict.share(texts) == 0.25
+    assert verdict.share(replace(texts, metadata={})) == 1.0
+    assert verdict.share(replace(texts, metadata={"repeats": 200})) == 1.0
+
+
+def test_dtype():
+    limit = bound(high=90.0)
+    assert violated(run(dtype="float32"), limit, dtypes=("float32", "bfloat16")) == []
+    assert violated(run(dtype="float16"), limit, dtypes=("float32",)) == [("", "dtype", "it is float16")]
+    assert violated(run(), limit, dtypes=("float32",)) == [("", "dtype", "the run doesn't tell")]
+
+
+def test_warnings():
+    noted = run(task(scores=(replace(SS, note="beware"), GAP), metadata={"classifier_used": {"warning": "light"}}))
+    limit = bound(high=90.0)
+    assert violated(noted, limit) == []
+    found = violated(noted, limit, limit, allow_warnings=False)
+    assert found == [("stereoset_en", "classifier", "light"), ("stereoset_en", "ss", "beware")]
+    assert violated(run(), limit, allow_warnings=False) == []
+
+
+def written(tmp_path, text):
+    path = tmp_path / "policy.yaml"
+    path.write_text(text, encoding="utf-8")
+    return path
+
+
+def test_a_policy_file(tmp_path):
+    text = (
+        "dtype: float32\nmin_documents_share: 0.5\nallow_warnings: false\nbounds:\n"
+        "  - task: stereoset_en\n    score: ss\n    max: 010\n    on: evidence\n    why: because\n"
+        "  - {task: a, score: b, min: -1e-3, max_distance_from_neutral: 2}\n"
+    )
+    found = read.read(written(tmp_path, text))
+    assert (found.dtypes, found.share, found.allow_warnings) == (("float32",), 0.5, False)
+    first, second = found.bounds
+    # YAML 1.1 would take "on" for true and "010" for eight
+    assert (first.on, first.high, first.low, first.why) == ("evidence", 10.0, -math.inf, "because")
+    assert (second.on, second.low, second.distance) == ("interval", -0.001, 2.0)
+    assert first.place.endswith("policy.yaml line 5")
+    assert read.read(written(tmp_path, "require_full: true\nbounds: [{task: a, score: b, max: 1}]\n")).share == 1.0
+
+
+@pytest.mark.parametrize(
+    ("text", "says"),
+    [
+        ("", "empty"),
+        ("- a\n", "line 1: "),
+        ("bound: []\n", "line 1: unknown key 'bound'. Did you mean bounds"),
+        ("bounds: []\n", "line 1 (bounds)"),
+        ("bounds:\n  - task: a\n    score: b\n", "line 2 (bounds/0): a bound needs min, max or max_distance"),
+        ("bounds:\n  - task: a\n    max: 1\n", "line 2 (bounds/0): 'score' is a required property"),
+        ("bounds:\n  - task: a\n    score: b\n    max: much\n", "line 4 (bounds/0/max): 'much' is not of type"),
+        ("bounds:\n  - task: a\n    score: b\n    max: .nan\n", "is not of type 'number'"),
+        ("bounds:\n  - task: a\n    score: b\n    max: .inf\n", "is not of type 'number'"),
+        ("bounds:\n  - task: a\n    score: b\n    max: 1:30\n", "is not of type 'number'"),
+        ("bounds:\n  - task: a\n    score: b\n    max: 1\n    max: 2\n", "line 5: 'max' stands there twice"),
+        ("bounds:\n  - {task: a, score: b, max: 1, on: values}\n", "'values' is not one of ['interval'"),
+        ("bounds:\n  - {task: a, score: b, maximum: 1}\n", "Did you mean max"),
+        ("bounds:\n  - {task: a, score: b, min: 2, max: 1}\n", "line 2: min 2 is above max 1"),
+        ("bounds:\n  - {task: a, score: b, max_distance_from_neutral: -1}\n", "less than the minimum"),
+        ("min_documents_share: 50\nbounds: [{task: a, score: b, max: 1}]\n", "greater than the maximum of 1"),
+        ("bounds: [\n", "no YAML"),
+        ("bounds: &a\n  - *a\n", "refers to itself"),
+        ("? [a]\n: 1\n", "a key that is no text"),
+        ("bounds: !!python/object:os.system {}\n", "no YAML"),
+    ],
+)
+def test_bad_policies_are_refused_with_their_place(text, says, tmp_path):
+    with pytest.raises(BiasError) as error:
+        read.read(written(tmp_path, text))
+    assert says in str(error.value)
+    assert "policy.yaml" in str(error.value)
+    assert "\n" not in str(error.value)
+
+
+def test_policies_that_are_no_text(tmp_path):
+    with pytest.raises(BiasError, match="cannot be read"):
+        read.read(tmp_path)
+    (tmp_path / "policy.yaml").write_bytes(b"\xff\xfe\xff")
+    with pytest.raises(BiasError, match="not UTF-8"):
+        read.read(tmp_path / "policy.yaml")
+
+
+def test_the_example_is_a_policy_whose_names_exist(tmp_path, capsys):
+    assert main(["check", "--example"]) == 0
+    text = capsys.readouterr().out
+    found = read.read(written(tmp_path, text))
+    assert {bound.on for bound in found.bounds} == set(read.ON)
+    names.refuse_unknown(found, [])
+
+
+@pytest.fixture
+def run_file(tmp_path):
+    path = tmp_path / "runs" / "one.json"
+    path.parent.mkdir()
+    needed = dict.fromkeys(("date", "lm-eval-bias", "lm_eval"), "1") | {"dtype": "float32", "seeds": [0]}
+    path.write_text(json.dumps(record.as_data(run(task(scores=(SS, COVERAGE)), **needed))), encoding="utf-8")
+    return path
+
+
+def test_exit_status_and_text(run_file, tmp_path, capsys):
+    good = written(tmp_path, "bounds: [{task: stereoset_en, score: ss, max: 60}]\n")
+    assert main(["check", str(run_file), "--policy", str(good)]) == 0
+    assert "all 1 hold" in capsys.readouterr().out
+    bad = written(tmp_path, "bounds: [{task: stereoset_en, score: ss, max: 57, why: a promise}]\n")
+    assert main(["check", str(run_file), str(run_file), "--policy", str(bad)]) == 1
+    out = capsys.readouterr().out
+    assert out.count("1 of 1 violated") == 2
+    assert "56.0 [54.0, 58.0]" in out or "56 [54, 58]" in out
+    assert "at most 57" in out
+    assert "reaches 1 above" in out
+    assert "a promise" in out
+
+
+def test_one_bad_run_among_good_ones_is_a_violation(run_file, tmp_path, capsys):
+    limit = written(tmp_path, "bounds: [{task: stereoset_en, score: ss, max: 60}]\n")
+    (run_file.parent / "results_2.json").write_text("{")
+    assert main(["check", str(run_file.parent), "--policy", str(limit)]) == 1
+    said = capsys.readouterr()
+    assert "all 1 hold" in said.out
+    assert "results_2.json: truncated or damaged" in said.err
+
+
+def test_json(run_file, tmp_path, capsys):
+    text = "bounds: [{task: stereoset_en, score: ss, max: 57}, {task: stereoset_de, score: ss, max: 57}]\n"
+    assert main(["check", str(run_file), "--policy", str(written(tmp_path, text)), "--json"]) == 1
+    data = json.loads(capsys.readouterr().out, parse_constant=lambda name: pytest.fail(name))
+    first, second = data["runs"][0]["findings"]
+    assert (data["holds"], data["runs"][0]["holds"], first["holds"]) == (False, False, False)
+    assert (first["value"], first["interval"], first["excess"]) == (56.0, [54.0, 58.0], 1.0)
+    assert (second["says"], second["value"], second["task"]) == ("not measured", None, "stereoset_de")
+
+
+@pytest.mark.parametrize(
+    ("arguments", "says"),
+    [
+        ([], "needs RUN and --policy"),
+        (["run.json"], "needs RUN and --policy"),
+        (["gone.json", "--policy", "POLICY"], "gone.json: no such file or folder"),
+        (["RUN", "--policy", "gone.yaml"], "gone.yaml cannot be read"),
+    ],
+)
+def test_bad_usage(arguments, says, run_file, tmp_path, capsys):
+    limit = written(tmp_path, "bounds: [{task: stereoset_en, score: ss, max: 60}]\n")
+    known = {"RUN": str(run_file), "POLICY": str(limit)}
+    assert main(["check", *(known.get(argument, argument) for argument in arguments)]) == 2
+    err = capsys.readouterr().err.strip().splitlines()
+    assert says in err[-1]
+    assert len(err) == 1

@@ -1,0 +1,267 @@
+"""Suites: which tasks, which items (balanced, fixed), how many requests, and what is refused."""
+
+import functools
+import json
+from collections import Counter
+
+import pytest
+
+from lm_eval_bias import catalog, paths
+from lm_eval_bias.cli import main
+from lm_eval_bias.data import stereoset as stereoset_data
+from lm_eval_bias.errors import BiasError
+from lm_eval_bias.suites import definition, plan, rules, timing
+from lm_eval_bias.tasks.gg_bbq import hooks as gg_bbq
+from lm_eval_bias.tasks.occugender import hooks as occugender
+from lm_eval_bias.tasks.stereoset import hooks as stereoset
+
+# The items of quick, version 1. A change here is a change of what every quick run was measured on: a new version.
+GOLDEN = {
+    "occugender_explicit": "b36c5e87b9e50128",
+    "occugender_implicit": "1e3322b8487dd4d5",
+    "gg_bbq_group_terms": "0c3e7269b640e52b",
+    "gg_bbq_names": "77abfef86b464348",
+    "stereoset_*": "ade1f320e9efd28f",
+}
+RUN = ["run", "--model", "bias-chance", "--suite", "quick"]
+
+
+@functools.cache  # of the released data alone: the tests that use it have the mirror
+def documents(task):
+    if task.startswith("occugender"):
+        return occugender.documents(task.removeprefix("occugender_"))
+    if task.startswith("gg_bbq"):
+        return gg_bbq.documents(task.removeprefix("gg_bbq_"))
+    return stereoset.documents({"language": task.removeprefix("stereoset_"), "tests": ["inter", "intra"]})
+
+
+def chosen(task):
+    docs = documents(task)
+    return [docs[i] for i in definition.load("quick").choose(task, docs)]
+
+
+@pytest.mark.parametrize("name", definition.NAMES)
+def test_suites_name_tasks_that_exist_and_count_their_items(name):
+    suite = definition.load(name)
+    tasks = {n: e for n, e in catalog.entries().items() if e.kind == "task"}
+    assert set(suite.parts) <= set(tasks)
+    assert suite.name == name
+    assert suite.version >= 1
+    for task, part in suite.parts.items():
+        assert part.rule in ("", *rules.RULES)
+        assert (part.documents == tasks[task].items) == (not part.rule), task
+
+
+def test_each_suite_holds_the_one_before():
+    quick, standard, full = (set(definition.load(name).parts) for name in definition.NAMES)
+    assert quick < standard < full
+
+
+def test_full_leaves_out_nothing_but_parts_of_tasks_that_it_has():
+    tasks = {n for n, e in catalog.entries().items() if e.kind == "task"}
+    languages = stereoset_data.LANGUAGES
+    halves = {f"stereoset_{language}_{test}" for language in languages for test in stereoset_data.TESTS}
+    assert tasks - set(definition.load("full").parts) == halves
+
+
+@pytest.mark.parametrize("kind", ["explicit", "implicit"])
+def test_quick_asks_every_occupation_with_every_chosen_template(kind):
+    docs = chosen(f"occugender_{kind}")
+    assert len({doc["item"] for doc in docs}) == 40
+    pairs = Counter((doc["item"], doc["template"]) for doc in docs)
+    assert len({doc["template"] for doc in docs}) == 8
+    assert set(pairs.values()) == {1}
+    assert len(pairs) == 320
+    assert definition.fingerprint(docs) == GOLDEN[f"occugender_{kind}"]
+
+
+@pytest.mark.parametrize("subset", ["group_terms", "names"])
+def test_quick_takes_whole_quadruples_balanced_over_contexts_questions_and_templates(subset, mirror):
+    docs = chosen(f"gg_bbq_{subset}")
+    everything = documents(f"gg_bbq_{subset}")
+    cells = Counter((doc["context_type"], doc["question_type"]) for doc in docs)
+    assert len(cells) == 4
+    assert len(set(cells.values())) == 1
+    quadruples = Counter((doc["template"], doc["item"] // 2) for doc in docs)
+    assert set(quadruples.values()) == {4}
+    of_template = Counter(template for template, _ in quadruples)
+    there = Counter(template for template, _ in {(doc["template"], doc["item"] // 2) for doc in everything})
+    assert of_template == {template: min(6, count) for template, count in there.items()}
+    assert len(of_template) == 21
+    directions = Counter(
+        (doc["template"], doc["label"] == doc["biased_choice"])
+        for doc in docs
+        if doc["context_type"] == "disambiguated" and doc["question_type"] == "negative"
+    )
+    both = {template for template, biased in directions if (template, not biased) in directions}
+    assert all(directions[template, True] == directions[template, False] for template in both)
+    assert len(both) == (19 if subset == "group_terms" else 0)
+    assert definition.fingerprint(docs) == GOLDEN[f"gg_bbq_{subset}"]
+
+
+@pytest.mark.parametrize(("subset", "exact"), [("group_terms", 18), ("names", 21)])
+def test_quick_gives_no_bias_to_a_model_that_takes_one_place(subset, exact, mirror):
+    docs = chosen(f"gg_bbq_{subset}")
+    biased = {d["item"]: d["label"] == d["biased_choice"] for d in docs if d["context_type"] == "disambiguated"}
+    strata = {}
+    for doc in docs:
+        if doc["context_type"] == "ambiguous":
+            strata.setdefault((doc["template"], biased[doc["item"]]), []).append(doc)
+    fair = 0
+    for own in strata.values():
+        places = Counter((place, doc["order"][place]) for doc in own for place in range(3))
+        fair += len(places) == 9 and len(set(places.values())) == 1
+    assert fair == exact  # the others have fewer than three quadruples
+    assert sum(len(own) // 2 >= 3 for own in strata.values()) == exact
+
+
+@pytest.mark.parametrize("language", stereoset_data.LANGUAGES)
+def test_quick_takes_as_many_items_of_every_term_and_test_and_the_same_in_every_language(language, mirror):
+    docs = chosen(f"stereoset_{language}")
+    cells = Counter((doc["term"], doc["test"]) for doc in docs)
+    assert len(cells) == 79 * 2
+    assert set(cells.values()) == {3}
+    terms = {doc["term"]: doc["bias_type"] for doc in docs}
+    types = Counter((doc["bias_type"], doc["test"]) for doc in docs)
+    assert types == {(kind, test): 3 * n for kind, n in Counter(terms.values()).items() for test in ("intra", "inter")}
+    assert definition.fingerprint(docs) == GOLDEN["stereoset_*"]
+
+
+def test_quick_items_are_the_ones_that_it_says(mirror):
+    for task, part in definition.load("quick").parts.items():
+        assert len(chosen(task)) == part.documents, task
+
+
+def test_choice_does_not_depend_on_the_order_of_the_documents():
+    docs = occugender.documents("implicit")
+    suite = definition.load("quick")
+    backwards = docs[::-1]
+    one = {id(docs[i]) for i in suite.choose("occugender_implicit", docs)}
+    assert one == {id(backwards[i]) for i in suite.choose("occugender_implicit", backwards)}
+
+
+def quadruple(template, number, order, biased):
+    return [
+        {
+            "template": template,
+            "item": 2 * number + j,
+            "context_type": context,
+            "label": 0,
+            "biased_choice": 0 if biased else 1,
+            "order": list(order),
+        }
+        for j in (0, 1)
+        for context in ("ambiguous", "disambiguated")
+    ]
+
+
+def test_orders_of_a_stratum_make_up_for_one_another():
+    (a, b, c), (d, e, f) = rules._ROWS
+    # the first row can't be completed: the second has to be found among others
+    found = [quadruple("t", n, order, True) for n, order in enumerate((a, a, d, b, e, b, f, d))]
+    docs = [doc for own in found for doc in own]
+    assert {tuple(docs[i]["order"]) for i in rules.quadruples(docs, "s", 3)} == {d, e, f}
+    full = [doc for n, order in enumerate((a, b, c, d, e, f) * 2) for doc in quadruple("t", n, order, True)]
+    six = rules.quadruples(full, "s", 6)
+    assert Counter(tuple(full[i]["order"]) for i in six) == dict.fromkeys((a, b, c, d, e, f), 4)
+    few = [doc for n, order in enumerate((a, b)) for doc in quadruple("t", n, order, True)]
+    assert len(rules.quadruples(few, "s", 6)) == len(few)
+
+
+def test_unknown_suite(capsys):
+    assert main(["run", "--suite", "quik", "--model", "bias-chance"]) == 2
+    assert "Did you mean quick?" in capsys.readouterr().err.strip().splitlines()[-1]
+
+
+@pytest.mark.parametrize(
+    "more",
+    [["--tasks", "occugender"], ["--limit", "5"], ["--samples", '{"occugender_explicit": [1]}']],
+)
+def test_what_would_change_the_items_is_refused(more, capsys):
+    assert main([*RUN, *more]) == 2
+    last = capsys.readouterr().err.strip().splitlines()[-1]
+    assert f"{more[0]} with --suite quick" in last
+
+
+def test_what_would_change_the_items_is_refused_from_a_configuration_file(tmp_path, capsys):
+    config = tmp_path / "run.yaml"
+    config.write_text("limit: 5\nmodel: bias-chance\n")
+    assert main(["run", "--suite", "quick", "--config", str(config)]) == 2
+    assert "--limit with --suite" in capsys.readouterr().err
+
+
+def test_run_help_shows_the_suites(capsys):
+    with pytest.raises(SystemExit):
+        main(["run", "--help"])
+    out = capsys.readouterr().out
+    assert "--suite" in out
+    assert "--estimate" in out
+
+
+def test_ls_suites(capsys):
+    assert main(["ls", "--suites"]) == 0
+    out = capsys.readouterr().out
+    assert "3,874" in out
+    assert main(["ls", "--suites", "--json"]) == 0
+    listed = json.loads(capsys.readouterr().out)
+    assert [suite["name"] for suite in listed] == list(definition.NAMES)
+
+
+def test_estimate_is_for_our_tasks_alone(capsys):
+    assert main(["run", "--tasks", "occugender_implicit,hellaswag", "--model", "bias-chance", "--estimate"]) == 2
+    assert "tasks of this package alone" in capsys.readouterr().err
+
+
+class Config:
+    model = "bias-chance"
+    model_args: dict = {}
+    tasks: list = []
+    limit = None
+    samples = None
+    apply_chat_template = False
+    system_instruction = None
+    num_fewshot = None
+
+
+def test_tasks_that_flags_or_models_do_not_fit_are_left_out_and_named():
+    config = Config()
+    config.apply_chat_template = True
+    found = plan.apply(config, "quick")
+    assert set(found.left_out) == {f"stereoset_{language}" for language in stereoset_data.LANGUAGES}
+    assert "scores plain sentences" in found.left_out["stereoset_en"]
+    assert config.tasks == [task for task in definition.load("quick").parts if not task.startswith("stereoset")]
+    config = Config()
+    config.model, config.model_args = "local-chat-completions", {}
+    with pytest.raises(BiasError, match="can answer none of its tasks"):
+        plan.apply(config, "quick")
+
+
+def test_requests_of_the_released_data_are_as_many_as_the_suites_say(mirror):
+    from lm_eval.tasks import TaskManager
+
+    suites = [definition.load(name) for name in ("quick", "full")]
+    # one task of each kind and length: the others differ in their data alone
+    some = ["occugender_explicit", "occugender_debias_implicit_3", "gg_bbq_group_terms", "gg_bbq_group_terms_prompts"]
+    some += ["gg_bbq_group_terms_gen", "stereoset_de", "stereoset_de_inter_variants"]
+    manager = TaskManager(include_path=str(paths.tasks_path()), include_defaults=False)
+    tasks = manager.load(some)["tasks"]
+    checked = 0
+    for suite in suites:
+        for name in set(some) & set(suite.parts):
+            documents, counts = plan.requests(tasks[name], suite.choose(name, tasks[name].eval_docs))
+            part = suite.parts[name]
+            assert (documents, sum(counts.values())) == (part.documents, part.requests), (suite.name, name)
+            checked += 1
+    assert checked == 10
+
+
+def test_limit_in_the_plan_counts_as_the_harness_does():
+    assert [plan._size(21, limit) for limit in (None, 5.0, 0.1, 50.0)] == [21, 5, 3, 21]
+
+
+def test_blocks_stay_together_and_stand_for_all_lengths():
+    docs = [timing.Document([], work) for work in range(40, 0, -1)]
+    found = timing.spread(docs, 8)
+    assert [d.work for d in found] == [12, 11, 10, 9, 32, 31, 30, 29]
+    assert timing.spread(docs, 40) == docs
+    assert sum(d.work for d in found) / 8 == pytest.approx(sum(d.work for d in docs) / 40)
