@@ -222,6 +222,8 @@ def variance_share(records: Sequence[Record], *, part: str) -> Estimate:
         return undefined("no variance between prompts", len(records))
     stderr = _crossed.crossed_jackknife(cells, of)
     reason = "" if not math.isnan(stderr) else "standard error needs 3 items and 3 templates"
+    if stderr == 0:  # at the end of the range in every resample: that is no certainty
+        stderr, reason = math.nan, "all resamples are at the end of the range: no standard error"
     return Estimate(value, stderr, len(records), reason, min(cells.shape) - 1)
 
 

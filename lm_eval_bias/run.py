@@ -266,5 +266,7 @@ def _finish(config: EvaluatorConfig, results: dict[str, Any], tracker: Any, logg
         print(f"In words (± is a 95% interval):\n{said}")
     if said and config.output_path and samples is not None:
         print(f"Recompute without the model: lm-eval-bias rescore {config.output_path}")
+    if said and config.output_path:
+        print(f"As a page: lm-eval-bias report {config.output_path} -o report.html")
     for remote in loggers:
         remote.finish() if hasattr(remote, "finish") else remote.run.finish()

@@ -162,11 +162,12 @@ def _table(own: Placed, found: Sequence[Occupation]) -> Table:
 def against_labour(tasks: Sequence[Placed]) -> Part:
     """Occupations against the labour market, from the sample logs; what can't be shown is said."""
     text: list[str] = []
+    left_out: list[str] = []
     figures: list[svg.Figure] = []
     tables: list[Table] = []
     for own in tasks:
         if len(figures) == FIGURES:
-            text.append(f"{own.label}: not shown, this page has {FIGURES} such figures already.")
+            left_out.append(own.label)
             continue
         try:
             found = occupations(_records(own))
@@ -177,6 +178,8 @@ def against_labour(tasks: Sequence[Placed]) -> Part:
             continue
         figures.append(scatter(own, found))
         tables.append(_table(own, found))
+    if left_out:
+        text.append(f"Not shown, since this page has {FIGURES} such figures already: {', '.join(left_out)}.")
     return Part("Occupations against labour share", text, figures, [], tables)
 
 
