@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import math
 from collections.abc import Mapping
+from dataclasses import replace
 from functools import lru_cache
 from importlib import resources
 from pathlib import Path
@@ -99,11 +100,14 @@ def read(path: Path, content: Mapping[str, Any]) -> Run:
     for name, given in content["tasks"].items():
         entry = catalog.entries().get(name.partition(" ")[0])
         scores = {
-            score: value_of(
-                score,
-                math.nan if cell["value"] is None else float(cell["value"]),
-                math.nan if cell["stderr"] is None else float(cell["stderr"]),
-                cell,
+            score: replace(
+                value_of(
+                    score,
+                    math.nan if cell["value"] is None else float(cell["value"]),
+                    math.nan if cell["stderr"] is None else float(cell["stderr"]),
+                    cell,
+                ),
+                interval=None if cell["interval"] is None else (cell["interval"][0], cell["interval"][1]),
             )
             for score, cell in given["scores"].items()
         }

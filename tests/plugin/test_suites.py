@@ -19,8 +19,8 @@ from lm_eval_bias.tasks.stereoset import hooks as stereoset
 GOLDEN = {
     "occugender_explicit": "b36c5e87b9e50128",
     "occugender_implicit": "1e3322b8487dd4d5",
-    "gg_bbq_group_terms": "0c3e7269b640e52b",
-    "gg_bbq_names": "77abfef86b464348",
+    "gg_bbq_group_terms": "f7859add28d09d3d",
+    "gg_bbq_names": "b4db1ae30c564678",
     "stereoset_*": "ade1f320e9efd28f",
 }
 RUN = ["run", "--model", "bias-chance", "--suite", "quick"]

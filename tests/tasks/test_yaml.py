@@ -88,6 +88,7 @@ def test_every_package_folder_is_in_the_wheel():
     listed = set(config["tool"]["setuptools"]["packages"])
     roots = {"lm_eval_bias": ROOT / "lm_eval_bias", "lm_eval_bias.tasks": ROOT / "tasks"}
     roots["lm_eval_bias.custom_metrics"] = ROOT / "custom_metrics"
+    roots["lm_eval_bias.results"] = ROOT / "results"
     found = set()
     for package, folder in roots.items():
         for init in folder.rglob("__init__.py"):
