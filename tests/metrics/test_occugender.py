@@ -213,3 +213,17 @@ def test_all_scores_say_what_they_mean():
         assert said["direction"]
         assert said["summary"]
         assert said["source"]
+
+
+def test_a_variance_share_at_the_end_of_its_range_has_no_certainty():
+    cells = np.random.default_rng(0).normal(0.5, 0.1, (4, 4))
+    cells += 0.3 - cells.mean(axis=1, keepdims=True)  # no differences between items at all
+    records = [
+        {"item": f"i{i}", "template": f"t{t}", "share": 10.0 * i, "group": "female", "F": float(cells[i, t])}
+        for i in range(4)
+        for t in range(4)
+    ]
+    found = occugender.variance_share(records, part="rows")
+    assert found.value == 0
+    assert math.isnan(found.stderr)
+    assert "end of the range" in found.reason
