@@ -63,6 +63,15 @@ def t_factor(dof: float, level: float = 0.95) -> float:
     return float(special.ndtri(tail) if math.isinf(dof) else special.stdtrit(max(dof, 1.0), tail))
 
 
+def finite(value: float | None) -> float | None:
+    """The number, or ``None`` where it is none, as JSON wants it.
+
+    >>> finite(0.5), finite(math.nan)
+    (0.5, None)
+    """
+    return value if value is not None and math.isfinite(value) else None
+
+
 def undefined(reason: str, n: int = 0) -> Estimate:
     """An estimate that cannot be computed.
 
@@ -114,7 +123,7 @@ class Score:
         return {
             "name": self.name,
             "summary": self.summary,
-            "range": [v if math.isfinite(v) else None for v in (self.low, self.high)],
+            "range": [finite(self.low), finite(self.high)],
             "neutral": self.neutral,
             "direction": self.direction,
             "unit": self.unit,

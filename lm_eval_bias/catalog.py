@@ -14,11 +14,11 @@ from lm_eval_bias.custom_metrics._score import Score
 from lm_eval_bias.paths import tasks_path
 
 
-class _Loader(getattr(yaml, "CSafeLoader", yaml.SafeLoader)):  # type: ignore[misc]
+class Loader(getattr(yaml, "CSafeLoader", yaml.SafeLoader)):  # type: ignore[misc]
     """Safe YAML in which ``!function`` is just its text, read by libyaml where PyYAML has it."""
 
 
-_Loader.add_constructor("!function", lambda loader, node: loader.construct_scalar(node))
+Loader.add_constructor("!function", lambda loader, node: loader.construct_scalar(node))
 
 
 @dataclass(frozen=True)
@@ -52,7 +52,7 @@ class Entry:
 
 def read_yaml(path: Path) -> dict[str, Any]:
     """A task YAML with its base file merged in, functions left as text."""
-    content: dict[str, Any] = yaml.load(path.read_text(encoding="utf-8"), Loader=_Loader)  # noqa: S506 (a SafeLoader)
+    content: dict[str, Any] = yaml.load(path.read_text(encoding="utf-8"), Loader=Loader)  # noqa: S506 (a SafeLoader)
     base = content.pop("include", None) if isinstance(content, dict) else None
     return {**read_yaml(path.parent / base), **content} if base else content
 

@@ -40,6 +40,19 @@ def find_mirror() -> Path | None:
     return None
 
 
+@pytest.fixture(scope="module")
+def browser(tmp_path_factory):
+    """A headless Chromium."""
+    from tests.report import chromium
+
+    path = chromium.find()
+    if path is None:
+        pytest.skip("no Chromium (apt-get install chromium)")
+    opened = chromium.Browser(path, tmp_path_factory.mktemp("profile"))
+    yield opened
+    opened.close()
+
+
 @pytest.fixture
 def mirror(monkeypatch):
     """The real upstream files."""

@@ -3,10 +3,9 @@
 from __future__ import annotations
 
 import argparse
-import sys
-from pathlib import Path
 
-from lm_eval_bias.errors import BiasError, one_line
+from lm_eval_bias.commands import output
+from lm_eval_bias.errors import BiasError
 
 _EPILOG = """examples:
   lm-eval-bias compare base/ instruct/
@@ -57,7 +56,6 @@ def main(argv: list[str]) -> int:
     """
     from lm_eval_bias.comparing import findings, show, sides
     from lm_eval_bias.custom_metrics._bootstrap import SEED
-    from lm_eval_bias.files import write_whole
     from lm_eval_bias.runs.read import read
 
     args = parser().parse_args(argv)
@@ -66,8 +64,7 @@ def main(argv: list[str]) -> int:
     if args.scores and args.all_scores:
         raise BiasError("--scores and --all-scores: give one of them")
     runs, problems = read(args.runs)
-    for problem in problems:
-        print(f"lm-eval-bias: passed over: {problem}", file=sys.stderr)
+    output.name_problems(problems)
     found = findings.find(
         sides.pairs(runs, args.by, args.base),
         by=args.by,
@@ -79,12 +76,5 @@ def main(argv: list[str]) -> int:
         seed=SEED if args.seed is None else args.seed,
     )
     text = show.render(found, args.correction, args.format)
-    if args.output is None:
-        print(text, end="")
-        return 0
-    try:
-        write_whole(Path(args.output).expanduser(), text.encode())
-    except OSError as error:
-        raise BiasError(f"{args.output} cannot be written: {one_line(error)}") from error
-    print(f"{args.output}: {len(found)} comparisons")
+    output.deliver(text, args.output, f"{args.output}: {len(found)} comparisons")
     return 0

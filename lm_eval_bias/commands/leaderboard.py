@@ -3,14 +3,10 @@
 from __future__ import annotations
 
 import argparse
-import sys
 from collections.abc import Callable, Sequence
-from pathlib import Path
 
-from lm_eval_bias.errors import BiasError
-from lm_eval_bias.files import write_whole
+from lm_eval_bias.commands import output
 from lm_eval_bias.leaderboard import build, data, documents, html
-from lm_eval_bias.report import tidy
 from lm_eval_bias.runs import read
 
 _FORMATS: dict[str, Callable[..., str]] = {
@@ -20,7 +16,6 @@ _FORMATS: dict[str, Callable[..., str]] = {
     "json": data.as_json,
     "latex": documents.as_latex,
 }
-_ENDINGS = {".html": "html", ".htm": "html", ".md": "md", ".csv": "csv", ".json": "json", ".tex": "latex"}
 
 
 def _parser() -> argparse.ArgumentParser:
@@ -48,17 +43,6 @@ def _parser() -> argparse.ArgumentParser:
     return parser
 
 
-def _format(named: str | None, output: str | None) -> str:
-    if named is not None:
-        return named
-    if output is None:
-        return "md"
-    ending = Path(output).suffix.lower()
-    if ending not in _ENDINGS:
-        raise BiasError(f"-o {output}: the ending says no format; add --format {'|'.join(_FORMATS)}")
-    return _ENDINGS[ending]
-
-
 def main(argv: Sequence[str] | None = None) -> int:
     """Read the runs, name what can't be read, print or write the boards.
 
@@ -66,20 +50,13 @@ def main(argv: Sequence[str] | None = None) -> int:
         BiasError: No run at all, an unknown task, or a file that can't be written.
     """
     args = _parser().parse_args(argv)
-    form = _format(args.format, args.output)
+    form = output.format_of(args.format, args.output, without="md")
     names = [name.strip() for given in args.task for name in given.split(",") if name.strip()]
     runs, problems = read.read(args.paths)
     boards = build.boards(runs, names)
     problems += build.foreign(runs)
-    for problem in problems:
-        print(f"lm-eval-bias leaderboard: passed over: {tidy.one_line(problem)}", file=sys.stderr)
+    output.name_problems(problems)
     made = _FORMATS[form](boards, runs, problems)
-    if args.output is None:
-        sys.stdout.write(made)
-        return 0
-    try:
-        write_whole(Path(args.output).expanduser(), made.encode("utf-8"))
-    except OSError as error:
-        raise BiasError(f"-o {args.output}: cannot be written: {error.strerror}") from error
-    print(f"{args.output}: {len(boards)} task{'s' * (len(boards) != 1)}, {len(runs)} run{'s' * (len(runs) != 1)}")
+    said = f"{args.output}: {len(boards)} task{'s' * (len(boards) != 1)}, {len(runs)} run{'s' * (len(runs) != 1)}"
+    output.deliver(made, args.output, said)
     return 0

@@ -3,16 +3,13 @@
 from __future__ import annotations
 
 import argparse
-import sys
 from collections.abc import Callable, Sequence
 from dataclasses import replace
-from pathlib import Path
 
+from lm_eval_bias.commands import output
 from lm_eval_bias.errors import BiasError
-from lm_eval_bias.files import write_whole
 from lm_eval_bias.runs.model import Problem, Run
 
-SUFFIXES = {".html": "html", ".htm": "html", ".md": "md", ".json": "json", ".csv": "csv", ".tex": "latex"}
 FORMATS = ("html", "md", "json", "csv", "latex")
 
 
@@ -28,17 +25,6 @@ def _parser() -> argparse.ArgumentParser:
     parser.add_argument("--format", choices=FORMATS, help="default: by FILE's ending, else html")
     parser.add_argument("--name", metavar="NAME", help="the model's name, as it shall stand there; for one run")
     return parser
-
-
-def _format(given: str | None, output: str | None) -> str:
-    if given is not None:
-        return given
-    if output is None:
-        return "html"
-    suffix = Path(output).suffix.lower()
-    if suffix not in SUFFIXES:
-        raise BiasError(f"-o {output}: no format goes with {suffix or 'no ending'}; name it with --format")
-    return SUFFIXES[suffix]
 
 
 def _writer(chosen: str) -> Callable[[Sequence[Run], Sequence[Problem]], str]:
@@ -64,7 +50,7 @@ def main(argv: list[str]) -> int:
         BiasError: Bad usage, no run at all, or a file that cannot be written.
     """
     args = _parser().parse_args(argv)
-    chosen = _format(args.format, args.output)
+    chosen = output.format_of(args.format, args.output, without="html")
     if chosen == "html" and args.output is None:
         raise BiasError("an HTML report needs a file: add -o report.html, or --format md|json|csv|latex to print one")
     from lm_eval_bias.report import tidy
@@ -75,15 +61,7 @@ def main(argv: list[str]) -> int:
         if len(runs) != 1:
             raise BiasError(f"--name is for one run, here are {len(runs)}: {', '.join(run.name for run in runs)}")
         runs = [replace(runs[0], name=args.name)]
-    for problem in problems:
-        print(f"lm-eval-bias: passed over: {tidy.one_line(problem)}", file=sys.stderr)
+    output.name_problems(problems)
     made = _writer(chosen)(tidy.runs(runs), problems)
-    if args.output is None:
-        sys.stdout.write(made)
-        return 0
-    try:
-        write_whole(Path(args.output).expanduser(), made.encode("utf-8"))
-    except OSError as error:
-        raise BiasError(f"{args.output} cannot be written: {error.strerror}") from error
-    print(args.output)
+    output.deliver(made, args.output, args.output)
     return 0

@@ -11,6 +11,7 @@ from typing import Any
 
 from lm_eval_bias import catalog
 from lm_eval_bias.comparing.findings import LEVEL, Finding
+from lm_eval_bias.custom_metrics._score import finite
 
 FORMATS = ("text", "md", "latex", "csv", "json")
 _CORRECTED = {"holm": "Holm", "bh": "Benjamini-Hochberg", "none": "not corrected"}
@@ -34,10 +35,6 @@ def _interval(found: Finding) -> str:
     return "" if ends is None else f"[{ends[0]:+.4g}, {ends[1]:+.4g}]"
 
 
-def _plain(value: float) -> float | None:
-    return value if math.isfinite(value) else None
-
-
 def as_data(found: Sequence[Finding], correction: str) -> list[dict[str, Any]]:
     """Plain data; ``nan`` is ``None`` with a reason."""
     return [
@@ -46,17 +43,17 @@ def as_data(found: Sequence[Finding], correction: str) -> list[dict[str, Any]]:
             "base": f.base,
             "other": f.other,
             "score": f.score.name,
-            "base_value": _plain(f.base_value),
-            "other_value": _plain(f.other_value),
-            "difference": _plain(f.difference.value),
-            "stderr": _plain(f.difference.stderr),
-            "dof": _plain(f.difference.dof),
+            "base_value": finite(f.base_value),
+            "other_value": finite(f.other_value),
+            "difference": finite(f.difference.value),
+            "stderr": finite(f.difference.stderr),
+            "dof": finite(f.difference.dof),
             "interval": None if f.difference.interval is None else list(f.difference.interval),
-            "p": _plain(f.difference.p),
-            "p_adjusted": _plain(f.adjusted),
+            "p": finite(f.difference.p),
+            "p_adjusted": finite(f.adjusted),
             "correction": correction,
             "test": f.difference.test,
-            "smallest_detectable": _plain(f.difference.detectable),
+            "smallest_detectable": finite(f.difference.detectable),
             "paired": f.paired,
             "items": f.items,
             "finding": f.verdict,
@@ -75,18 +72,16 @@ def as_json(found: Sequence[Finding], correction: str) -> str:
 
 def as_csv(found: Sequence[Finding], correction: str) -> str:
     """One row a finding; cells that a spreadsheet would run as a formula are quoted with an apostrophe."""
+    from lm_eval_bias.report.exports import guarded
+
     out = io.StringIO()
     rows = as_data(found, correction)
     writer = csv.DictWriter(out, list(rows[0]), lineterminator="\n")
     writer.writeheader()
     for row in rows:
         row = {key: json.dumps(value) if isinstance(value, list) else value for key, value in row.items()}
-        writer.writerow({key: _safe(value) for key, value in row.items()})
+        writer.writerow({key: guarded(value) if isinstance(value, str) else value for key, value in row.items()})
     return out.getvalue()
-
-
-def _safe(value: Any) -> Any:
-    return f"'{value}" if isinstance(value, str) and value[:1] in "=+-@\t\r" and value[:1] else value
 
 
 def _rows(found: Sequence[Finding]) -> list[list[str]]:

@@ -8,6 +8,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from lm_eval_bias import catalog
+from lm_eval_bias.custom_metrics._score import finite
 from lm_eval_bias.errors import BiasError
 from lm_eval_bias.policy import names
 from lm_eval_bias.policy.read import Bound, Policy
@@ -175,8 +176,8 @@ def as_data(finding: Finding) -> dict[str, Any]:
         "holds": finding.holds,
         "says": finding.says,
         "bound": finding.bound,
-        "value": finding.value if math.isfinite(finding.value) else None,
+        "value": finite(finding.value),
         "interval": None if finding.interval is None else list(finding.interval),
-        "excess": finding.excess if math.isfinite(finding.excess) else None,
+        "excess": finite(finding.excess),
         "why": finding.why,
     }

@@ -9,7 +9,7 @@ from dataclasses import dataclass, replace
 from typing import Any
 
 from lm_eval_bias import benchmarks, catalog, sentences
-from lm_eval_bias.custom_metrics._score import Estimate, Score
+from lm_eval_bias.custom_metrics._score import Estimate, Score, finite
 from lm_eval_bias.errors import BiasError
 from lm_eval_bias.rescoring import saved
 from lm_eval_bias.rescoring.harness_samples import Saved
@@ -81,10 +81,6 @@ def _one(part: Saved, words: str | None, classifier: str | None) -> Rescored:
     return Rescored(replace(part, docs=docs, results=results), found)
 
 
-def _number(value: float) -> float | None:
-    return value if math.isfinite(value) else None
-
-
 def _interval(score: Score, estimate: Estimate) -> list[float] | None:
     """The 95% interval, cut to the score's range; ``None`` where there is none."""
     ends = estimate.ends()
@@ -106,7 +102,7 @@ def _in_words(result: Rescored) -> str:
     for score, estimate in result.scores:
         scores |= {f"{score.name},none": estimate.value, f"{score.name}_stderr,none": estimate.stderr}
         ends = None if estimate.interval is None else list(estimate.interval)
-        listed.append({"metric": score.name, "dof": _number(estimate.dof), "interval": ends})
+        listed.append({"metric": score.name, "dof": finite(estimate.dof), "interval": ends})
     part = result.part
     metadata = benchmarks.get(part.benchmark).provenance(part.docs)
     said = sentences.describe({part.task: scores}, {part.task: {"metric_list": listed, "metadata": metadata}})
@@ -125,10 +121,10 @@ def as_data(results: list[Rescored]) -> list[dict[str, Any]]:
             **benchmarks.get(result.part.benchmark).provenance(result.part.docs),
             "scores": {
                 score.name: {
-                    "value": _number(estimate.value),
-                    "stderr": _number(estimate.stderr),
+                    "value": finite(estimate.value),
+                    "stderr": finite(estimate.stderr),
                     "interval": _interval(score, estimate),
-                    "dof": _number(estimate.dof),
+                    "dof": finite(estimate.dof),
                     "n": estimate.n,
                     "reason": estimate.reason,
                     **{key: entry for key, entry in score.describe().items() if key != "name"},

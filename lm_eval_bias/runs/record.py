@@ -12,6 +12,7 @@ from pathlib import Path
 from typing import Any
 
 from lm_eval_bias import catalog
+from lm_eval_bias.custom_metrics._score import finite
 from lm_eval_bias.errors import BiasError
 from lm_eval_bias.runs.harness import value_of
 from lm_eval_bias.runs.model import Run, TaskRun, Value
@@ -32,18 +33,14 @@ def matches(content: Any) -> bool:
     return isinstance(content, Mapping) and "tasks" in content and "results" not in content
 
 
-def _number(value: float) -> float | None:
-    return value if math.isfinite(value) else None
-
-
 def _score(value: Value) -> dict[str, Any]:
     return {
-        "value": _number(value.value),
-        "stderr": _number(value.stderr),
+        "value": finite(value.value),
+        "stderr": finite(value.stderr),
         "interval": None if value.interval is None else list(value.interval),
-        "dof": _number(value.dof),
+        "dof": finite(value.dof),
         "note": value.note,
-        "range": [_number(value.low), _number(value.high)],
+        "range": [finite(value.low), finite(value.high)],
         "neutral": value.neutral,
         "direction": value.direction,
         "unit": value.unit,

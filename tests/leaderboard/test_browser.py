@@ -6,18 +6,6 @@ from lm_eval_bias.commands import leaderboard
 from tests.conftest import ROOT
 from tests.leaderboard.boards import run_data, write
 
-chromium = pytest.importorskip("tests.report.chromium", reason="the page tests' browser is not there")
-
-
-@pytest.fixture(scope="module")
-def browser(tmp_path_factory):
-    path = chromium.find()
-    if path is None:
-        pytest.skip("no Chromium (apt-get install chromium)")
-    opened = chromium.Browser(path, tmp_path_factory.mktemp("profile"))
-    yield opened
-    opened.close()
-
 
 @pytest.fixture(scope="module")
 def page(tmp_path_factory):

@@ -3,21 +3,10 @@
 import pytest
 
 from lm_eval_bias.cli import main
-from tests.report import chromium
 from tests.report.made_runs import harness_folder, hostile_file, run_file, write
 from tests.report.test_page import FIGURES
 
 SIZES = [(1000, False), (1000, True), (360, False), (360, True)]
-
-
-@pytest.fixture(scope="module")
-def browser(tmp_path_factory):
-    path = chromium.find()
-    if path is None:
-        pytest.skip("no Chromium (apt-get install chromium)")
-    opened = chromium.Browser(path, tmp_path_factory.mktemp("profile"))
-    yield opened
-    opened.close()
 
 
 @pytest.fixture(scope="module")
