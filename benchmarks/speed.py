@@ -29,6 +29,8 @@ from importlib.util import find_spec
 from pathlib import Path
 from typing import Any
 
+import numpy as np
+
 BATCH_SIZES = ("1", "8", "32", "64", "auto")
 CALM = 0.6  # a measurement counts where the matrix product before and after reached this share of the best
 HARNESS_FORMATS = ("endings", "letters")
@@ -473,7 +475,7 @@ def table(report: dict[str, Any]) -> str:
 
 def plan_only(count: int) -> str:
     """How long the layout of so many requests takes, without a model: five one-word answers to prompts of 40 tokens."""
-    from lm_eval_bias.packed import plan
+    from lm_eval_bias.packed import plan, strands
 
     rng = random.Random(1)  # noqa: S311
     inputs: list[list[int]] = []
@@ -484,14 +486,19 @@ def plan_only(count: int) -> str:
     started = time.perf_counter()
     sequences, _ = plan.arrange(inputs)
     arranged = time.perf_counter() - started
-    rows = plan.rows(sequences, plan.Cost(2.1e8, 1.4e5))
+    needed, cost = np.full(len(sequences), 2), plan.Cost(2.1e8, 1.4e5)
+    rows = plan.rows(sequences, cost)
+    layout = strands.lay(sequences, needed, cost, 1024, 2048, plan.WIDEST)
+    for first, last in layout.strands:
+        plan.preorder(sequences, first, last, needed)
     seconds = time.perf_counter() - started
     more = (resource.getrusage(resource.RUSAGE_SELF).ru_maxrss - before) / 2**20
     tokens = sum(map(len, inputs))
+    repeated = sum(row.size for row in rows) / sequences.trie_size
     return (
         f"{len(inputs):,} requests, {tokens:,} tokens: planned in {seconds:.1f} s ({arranged:.1f} s of it sorting), "
-        f"{more:.2f} GiB more memory; {len(rows):,} rows, {sum(row.size for row in rows) / sequences.trie_size:.3f} of "
-        "the trie's tokens run"
+        f"{more:.2f} GiB more memory; {len(rows):,} rows run {repeated:.3f} of the trie's tokens; "
+        f"{len(layout.strands)} strands cost {layout.price / plan.price(rows, cost):.3f} of the rows"
     )
 
 

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import contextlib
 import logging
+import os
 import sys
 from collections.abc import Iterator, Sequence
 from typing import Any
@@ -16,6 +18,7 @@ from tqdm import tqdm
 from lm_eval_bias.errors import BiasError, one_line
 from lm_eval_bias.packed import masks, plan, proof, scores
 from lm_eval_bias.packed.forwards import Network, Plain, Trie, Way
+from lm_eval_bias.packed.walk import Walk
 
 logger = logging.getLogger("lm_eval.bias")
 _TOKENS = {"cpu": 1024}  # of a forward
@@ -23,8 +26,25 @@ _TOKENS_ELSEWHERE = 16384
 _LOGITS = {"cpu": 1 << 29}  # bytes of a forward's logits
 _LOGITS_ELSEWHERE = 1 << 31
 _COMPARED = 16  # texts that are encoded both ways before many are encoded together
+_GROUPED = "TRANSFORMERS_SDPA_FORCE_GQA"
 Request = tuple[Any, list[int], list[int]]
 Answer = tuple[float, bool]
+
+
+@contextlib.contextmanager
+def _grouped(on: bool) -> Iterator[None]:
+    """Have attention use heads' common keys as they are; transformers copies them for each head where there is a mask.
+
+    On a GPU such copies are what lets the fast kernels take a mask.
+    """
+    if not on or _GROUPED in os.environ:
+        yield
+        return
+    os.environ[_GROUPED] = "1"
+    try:
+        yield
+    finally:
+        del os.environ[_GROUPED]
 
 
 class HFPacked(HFLM):
@@ -67,6 +87,7 @@ class HFPacked(HFLM):
     def _call(self, **inputs: Any) -> Any:
         with (
             torch.no_grad(),
+            _grouped(self.device.type == "cpu"),
             torch.autocast(
                 device_type=self.device.type,
                 dtype=self.mixed_precision_dtype,
@@ -105,13 +126,11 @@ class HFPacked(HFLM):
             exact = network.dtype in (torch.float32, torch.float64) and not self._quantised()
             verdict = proof.choose(network, self.max_length, stem, usable, exact)
         self._way, self._proved = verdict.way, max(verdict.longest, 1)
-        if isinstance(self._way, Trie):
-            self._way.widest = min(
-                [self._way.widest, *(w for w in masks.windows(self.model.config) if w >= self._way.seen)]
-            )
+        if self._way:
+            self._way.limit(masks.windows(self.model.config))
         name = self._way.name if self._way else "the hf backend's own way"
         logger.log(
-            logging.INFO if self._way and self._way.name == "trie" else logging.WARNING,
+            logging.INFO if isinstance(self._way, (Walk, Trie)) else logging.WARNING,
             "hf-packed: %s (%s)",
             name,
             verdict.why,
@@ -255,8 +274,6 @@ class HFPacked(HFLM):
                 if self._budget < 2:
                     raise BiasError(f"memory does not suffice for one sequence: {one_line(error)}") from error
                 self._budget, most = self._budget // 2, max(1, most // 2)
-                if isinstance(way, Trie):
-                    way.widest = min(way.widest, self._budget)
                 logger.warning("hf-packed: out of memory, going on with %s tokens a forward", self._budget)
             left = np.delete(left, done)
             if len(left):

@@ -1,5 +1,5 @@
 """Log-likelihoods of many requests with each common beginning run once.
 
-``plan`` lays the requests' trie out in rows, ``forwards`` runs it in one of three ways, ``proof`` finds out which of
-them a model does right.
+``strands`` and ``plan`` lay the requests' trie out, ``walk`` and ``forwards`` run it in one of four ways, ``proof`` finds
+out which of them a model does right.
 """

@@ -1,17 +1,18 @@
-"""Three ways to get a model's logits at the needed places of many token sequences, the most sharing one first.
+"""Ways to get a model's logits at the needed places of many token sequences, the most sharing one first.
 
 ``Trie``: all that fits in one forward, each token seeing its ancestors. ``Cached``: what several sequences begin with
 is run once, its keys and values serve all of them; right for attention models, also those that know no position ids.
-``Plain``: every sequence by itself, as the ``hf`` backend runs it; right for every model. All three project only what
+``Plain``: every sequence by itself, as the ``hf`` backend runs it; right for every model. All project only what
 is needed to the vocabulary.
 """
 
 from __future__ import annotations
 
 import contextlib
+import math
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
@@ -92,7 +93,18 @@ def gathered(model: Any, places: torch.Tensor, width: int) -> Iterator[list[bool
         handle.remove()
 
 
-def _logits(network: Network, places: Ints, width: int, **inputs: Any) -> torch.Tensor:
+def logits_at(network: Network, places: Ints, width: int, **inputs: Any) -> torch.Tensor:
+    """Run a network and project some places to the vocabulary.
+
+    Args:
+        network: The network.
+        places: Indices into the flattened (rows, width) inputs.
+        width: Tokens per row.
+        inputs: Of the model.
+
+    Returns:
+        Shape (places, vocabulary).
+    """
     at = torch.from_numpy(places).to(network.device)
     with gathered(network.model, at, width) as done:
         logits: torch.Tensor = network.call(**inputs).logits
@@ -102,7 +114,7 @@ def _logits(network: Network, places: Ints, width: int, **inputs: Any) -> torch.
     return logits[:, front:].reshape(-1, logits.shape[-1])[at.to(logits.device)]
 
 
-def _numbered(nodes: dict[int, Ints]) -> tuple[Ints, dict[int, Ints]]:
+def numbered(nodes: dict[int, Ints]) -> tuple[Ints, dict[int, Ints]]:
     """Places that several sequences need, once each, and where each sequence finds its own."""
     places, back = np.unique(np.concatenate(list(nodes.values())), return_inverse=True)
     ends = np.cumsum([len(part) for part in nodes.values()])
@@ -131,8 +143,26 @@ class Way(ABC):
     what = ""
 
     def __init__(self, network: Network) -> None:
-        """Run on this network."""
+        """Run on this network.
+
+        ``widest`` caps the tokens that one attends over: a model's own window may count places in the row, which no
+        mask can mend. ``seen`` is the most so far.
+        """
         self.network = network
+        self.widest = plan.WIDEST
+        self.seen = 0
+
+    def hardest(self, tokens: int) -> Way:
+        """This way as it is most likely to go wrong: for trials of so many tokens."""
+        return self
+
+    def limit(self, windows: list[int]) -> None:
+        """Attend over no more than those of a model's windows that were not tried."""
+        self.widest = min([self.widest, *(window for window in windows if window >= self.seen)])
+
+    def price(self, sequences: Sequences, budget: int) -> float:
+        """Floating-point operations, as estimated, of running sequences; infinite where nobody has to know."""
+        return math.inf
 
     @abstractmethod
     def parts(self, sequences: Sequences, needed: Ints, budget: int, most: int) -> Iterator[Part]:
@@ -153,19 +183,26 @@ class Trie(Way):
     what = "every common beginning runs once"
 
     def __init__(self, network: Network, style: str = "single") -> None:
-        """Run on this network with masks of this style (:func:`lm_eval_bias.packed.masks.styles`).
-
-        ``widest`` caps the rows: a model's own window may count places in the row, which no mask can mend. ``seen`` is
-        the widest row so far.
-        """
+        """Run on this network with masks of this style (:func:`lm_eval_bias.packed.masks.styles`)."""
         super().__init__(network)
         self.style = style
-        self.widest = plan.WIDEST
-        self.seen = 0
+
+    def hardest(self, tokens: int) -> Trie:
+        """All in one row, where places and depths differ most."""
+        way = Trie(replace(self.network, cost=plan.Cost(1.0, 0.0)), self.style)
+        way.widest = tokens
+        return way
+
+    def price(self, sequences: Sequences, budget: int) -> float:
+        """See :meth:`Way.price`."""
+        return plan.price(self._rows(sequences, budget), self.network.cost)
+
+    def _rows(self, sequences: Sequences, budget: int) -> list[plan.Row]:
+        return plan.rows(sequences, self.network.cost, min(self.widest, budget))
 
     def parts(self, sequences: Sequences, needed: Ints, budget: int, most: int) -> Iterator[Part]:
         """See :meth:`Way.parts`."""
-        rows = plan.rows(sequences, self.network.cost, self.widest)
+        rows = self._rows(sequences, budget)
         self.seen = max(self.seen, max((row.size for row in rows), default=0))
         needs = [sum(int(needed[first:last].sum()) for first, last, _ in row.pieces) for row in rows]
         sizes = [plan.even(row.size) for row in rows]
@@ -175,10 +212,10 @@ class Trie(Way):
     def _part(self, sequences: Sequences, rows: list[plan.Row], needed: Ints) -> Part:
         network = self.network
         laid = plan.lay(sequences, rows, needed)
-        places, nodes = _numbered(laid.nodes)
+        places, nodes = numbered(laid.nodes)
         ids, depths, ends = (torch.from_numpy(a).to(network.device) for a in (laid.ids, laid.depths, laid.ends))
         mask = masks.build(network.model.config, self.style, depths, ends, network.dtype)
-        logits = _logits(
+        logits = logits_at(
             network,
             places,
             ids.shape[1],
@@ -230,9 +267,9 @@ class Plain(Way):
             ids[row, : lengths[last]] = sequences.ids(last)
             for k in range(first, last + 1):
                 nodes[k] = row * width + np.arange(lengths[k] - needed[k], lengths[k])
-        places, nodes = _numbered(nodes)
+        places, nodes = numbered(nodes)
         inputs = torch.from_numpy(ids).to(self.network.device)
-        logits = _logits(self.network, places, width, input_ids=inputs, use_cache=False)
+        logits = logits_at(self.network, places, width, input_ids=inputs, use_cache=False)
         return Part(nodes, logits, sum(int(lengths[last]) for _, last in chosen))
 
 
@@ -284,10 +321,10 @@ class Cached(Way):
             ids[row, : len(tail)] = tail
             nodes[k] = row * width + np.arange(len(tail) - int(needed[k]), len(tail))
         cache.batch_select_indices(torch.tensor([group for group, _ in members], device=network.device))
-        places, nodes = _numbered(nodes)
+        places, nodes = numbered(nodes)
         inputs = torch.from_numpy(ids).to(network.device)
         everything = torch.ones((len(members), common + width), dtype=torch.int64, device=network.device)
-        logits = _logits(
+        logits = logits_at(
             network, places, width, input_ids=inputs, attention_mask=everything, past_key_values=cache, use_cache=True
         )
         tails = sum(int(sequences.lengths[k]) - common for _, k in members)

@@ -53,7 +53,15 @@ def styles(config: Any) -> list[str]:
     return ["by_type", "single"] if getattr(text_config(config), "layer_types", None) else ["single"]
 
 
-def build(config: Any, style: str, depths: torch.Tensor, ends: torch.Tensor, dtype: torch.dtype) -> Mask:
+def build(
+    config: Any,
+    style: str,
+    depths: torch.Tensor,
+    ends: torch.Tensor,
+    dtype: torch.dtype,
+    before: torch.Tensor | None = None,
+    columns: int = 0,
+) -> Mask:
     """The mask of a forward.
 
     Args:
@@ -62,15 +70,22 @@ def build(config: Any, style: str, depths: torch.Tensor, ends: torch.Tensor, dty
         depths: Position of each token in its sequence, shape (rows, width).
         ends: One past each token's last descendant, same shape.
         dtype: Of the model's activations.
+        before: How many of the kept tokens each token sees, same shape; kept tokens stand at their positions.
+        columns: Number of kept tokens that each row has in front.
 
     Returns:
-        Added to attention scores, 0 or the dtype's lowest number, shape (rows, 1, width, width); per kind of layer with
-        ``by_type``.
+        Added to attention scores, 0 or the dtype's lowest number, shape (rows, 1, width, columns + width); per kind of
+        layer with ``by_type``.
     """
     text = text_config(config)
     width = depths.shape[1]
     at = torch.arange(width, device=depths.device)
     seen = (at[None, :] <= at[:, None])[None] & (at[None, :, None] < ends[:, None, :])
+    places = depths
+    if before is not None and columns:
+        kept = torch.arange(columns, device=depths.device)
+        seen = torch.cat([kept < before[:, :, None], seen], -1)
+        places = torch.cat([kept.expand(len(depths), -1), depths], -1)
     window = getattr(text, "sliding_window", None)
     chunk = getattr(text, "attention_chunk_size", None)
     kinds = set(getattr(text, "layer_types", None) or ())
@@ -83,9 +98,9 @@ def build(config: Any, style: str, depths: torch.Tensor, ends: torch.Tensor, dty
     for kind in sorted(kinds):
         some = seen
         if kind == SLIDING and window:
-            some = seen & (depths[:, :, None] - depths[:, None, :] < window)
+            some = seen & (depths[:, :, None] - places[:, None, :] < window)
         elif kind == CHUNKED and chunk:
-            some = seen & (depths[:, :, None] // chunk == depths[:, None, :] // chunk)
+            some = seen & (depths[:, :, None] // chunk == places[:, None, :] // chunk)
         bias = torch.zeros(some.shape, dtype=dtype, device=depths.device)
         made[kind] = bias.masked_fill_(~some, torch.finfo(dtype).min)[:, None]
     return made if style == "by_type" else next(iter(made.values()))

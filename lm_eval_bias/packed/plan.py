@@ -235,12 +235,13 @@ def rows(sequences: Sequences, cost: Cost, widest: int = WIDEST) -> list[Row]:
         middle = (len(lengths) - _SAMPLE) // 2
         sample = slice(middle, middle + _SAMPLE)
 
-    def price(width: int) -> float:
-        made = _rows(lengths[sample], [0, *shared[sample][1:]], width)
-        return sum(even(row.size) * (cost.token + cost.pair * even(row.size)) for row in made)
-
-    best = min(sorted(widths), key=price)
+    best = min(sorted(widths), key=lambda width: price(_rows(lengths[sample], [0, *shared[sample][1:]], width), cost))
     return _rows(lengths, shared, best)
+
+
+def price(made: Sequence[Row], cost: Cost) -> float:
+    """Floating-point operations of rows, as estimated."""
+    return sum(even(row.size) * (cost.token + cost.pair * even(row.size)) for row in made)
 
 
 def _rows(lengths: Sequence[int], shared: Sequence[int], width: int) -> list[Row]:
@@ -255,6 +256,60 @@ def _rows(lengths: Sequence[int], shared: Sequence[int], width: int) -> list[Row
 def even(width: int) -> int:
     """Up to a multiple of 8: what attention kernels want of a mask."""
     return -(-width // 8) * 8
+
+
+@dataclass(frozen=True)
+class Preorder:
+    """Neighbouring sequences as the nodes of their trie, depth-first; the first one has all its tokens.
+
+    Attributes:
+        ids: Token of each node, shape (nodes,).
+        depths: Position of each in its sequences, same shape.
+        ends: One past its last descendant, same shape.
+        needed: Nodes that the requests of each sequence need, one sequence after another.
+        bounds: Where each sequence's part of ``needed`` begins, and the end, shape (sequences + 1,).
+    """
+
+    ids: npt.NDArray[np.int32]
+    depths: Ints
+    ends: Ints
+    needed: Ints
+    bounds: Ints
+
+
+def preorder(sequences: Sequences, first: int, last: int, needed: Ints) -> Preorder:
+    """The nodes of sequences ``first`` to ``last - 1``.
+
+    Args:
+        sequences: All of them.
+        first: The first one.
+        last: One past the last.
+        needed: How many last tokens of each of all sequences are needed.
+    """
+    starts = sequences.starts[first:last]
+    lengths, shared = sequences.lengths[first:last], sequences.shared[first:last].copy()
+    shared[0] = 0
+    fresh = lengths - shared
+    tips = np.cumsum(fresh)
+    heads = tips - fresh
+    nodes = np.arange(int(tips[-1]))
+    depths = nodes - np.repeat(heads - shared, fresh)
+    ids = sequences.tokens[np.repeat(starts, fresh) + depths]
+    ends = np.full(len(nodes), len(nodes))
+    counts = needed[first:last]
+    bounds = np.concatenate([np.zeros(1, np.int64), np.cumsum(counts)])
+    found = np.zeros(int(bounds[-1]), np.int64)
+    path = np.zeros(int(lengths.max()), np.int64)
+    before = 0
+    for common, length, head, tip, low, high in zip(
+        shared.tolist(), lengths.tolist(), heads.tolist(), tips.tolist(), bounds[:-1].tolist(), bounds[1:].tolist(),
+        strict=True,
+    ):  # fmt: skip
+        ends[path[common:before]] = head
+        path[common:length] = nodes[head:tip]
+        found[low:high] = path[length - (high - low) : length]
+        before = length
+    return Preorder(ids, depths, ends, found, bounds)
 
 
 @dataclass
@@ -287,20 +342,14 @@ def lay(sequences: Sequences, chosen: Sequence[Row], needed: Ints) -> Laid:
     depths = np.zeros_like(ids)
     ends = np.tile(np.arange(1, width + 1), (len(chosen), 1))  # padding sees itself: attention to nothing is nan
     nodes: dict[int, Ints] = {}
-    shared = sequences.shared
     for number, row in enumerate(chosen):
         at = 0
-        for first, last, _ in row.pieces:
-            path = np.zeros(0, np.int64)
-            for k in range(first, last):
-                common = int(shared[k]) if k > first else 0
-                fresh = sequences.ids(k, common)
-                place = np.arange(at, at + len(fresh))
-                ends[number, path[common:]] = at
-                ids[number, place] = fresh
-                depths[number, place] = np.arange(common, common + len(fresh))
-                path = np.concatenate([path[:common], place])
-                nodes[k] = number * width + path[len(path) - int(needed[k]) :]
-                at += len(fresh)
-            ends[number, path] = at
+        for first, last, size in row.pieces:
+            piece = preorder(sequences, first, last, needed)
+            ids[number, at : at + size] = piece.ids
+            depths[number, at : at + size] = piece.depths
+            ends[number, at : at + size] = at + piece.ends
+            parts = np.split(number * width + at + piece.needed, piece.bounds[1:-1])
+            nodes.update(zip(range(first, last), parts, strict=True))
+            at += size
     return Laid(ids, depths, ends, nodes)

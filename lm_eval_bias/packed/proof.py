@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import logging
 import math
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 
 import numpy as np
 import torch
@@ -13,6 +13,7 @@ from lm_eval_bias.errors import one_line
 from lm_eval_bias.packed import masks, plan
 from lm_eval_bias.packed.forwards import Cached, Network, Plain, Trie, Way
 from lm_eval_bias.packed.plan import Ints
+from lm_eval_bias.packed.walk import Walk
 
 logger = logging.getLogger("lm_eval.bias")
 STEM = 64  # tokens that the trial sequences have in common
@@ -100,13 +101,11 @@ class Trial:
         """How far a way's logits are from plain ones, in units of their spread, per sequence and position."""
         found: dict[int, torch.Tensor] = {}
         everything = 8 * int(self.sequences.lengths.sum())
-        if isinstance(way, Trie):  # all in one row, where places and depths differ most
-            way.network, way.widest = replace(way.network, cost=plan.Cost(1.0, 0.0)), everything
-        for part in way.parts(self.sequences, self.needed, everything, 1 << 30):
+        hard = way.hardest(everything)
+        for part in hard.parts(self.sequences, self.needed, everything, 1 << 30):
             for k, places in part.nodes.items():
                 found[k] = _deviations(part.logits[torch.from_numpy(places)], self.wanted[k])
-        if isinstance(way, Trie):
-            way.network, way.widest = self.network, plan.WIDEST
+        way.seen = max(way.seen, hard.seen)
         return [found[k] for k in range(len(self.sequences))]
 
 
@@ -128,12 +127,13 @@ def _size(deviations: torch.Tensor) -> float:
 
 def ways(network: Network) -> list[Way]:
     """All ways, the one that shares most first."""
-    tries = [Trie(network, style) for style in masks.styles(network.model.config)]
-    return [*tries, Cached(network), Plain(network)]
+    styles = masks.styles(network.model.config)
+    shared = [way(network, style) for way in (Walk, Trie) for style in styles]
+    return [*shared, Cached(network), Plain(network)]
 
 
 def choose(network: Network, limit: int, stem: int, usable: Ints, exact: bool) -> Verdict:
-    """The first way that gives the logits of plain forwards.
+    """The first way that gives the logits of plain forwards, and for :class:`Walk` the second, as what it may turn to.
 
     Args:
         network: The model.
@@ -148,7 +148,10 @@ def choose(network: Network, limit: int, stem: int, usable: Ints, exact: bool) -
         return Verdict(None, f"plain forwards of trial sequences fail ({one_line(error)})", 0)
     failed: list[str] = []
     noise = None
+    walk: Walk | None = None
     for way in ways(network):
+        if walk and isinstance(way, Walk):
+            continue
         try:
             if noise is None and not exact:
                 noise = tried.deviations(Plain(network))
@@ -157,9 +160,16 @@ def choose(network: Network, limit: int, stem: int, usable: Ints, exact: bool) -
             failed.append(f"{way.name}: {one_line(error)[:150]}")
             continue
         size = _size(torch.cat(found))
-        if _agrees(found, noise, tried.effect):
-            why = f"{way.what}; differs from plain forwards by {size:.0e} of the logits' spread"
-            why += "" if noise is None else f", padding by {_size(torch.cat(noise)):.0e}"
-            return Verdict(way, "; ".join([why, *failed]), tried.longest)
-        failed.append(f"{way.name}: differs from plain forwards by {size:.0e} of the logits' spread")
-    return Verdict(None, "; ".join(failed), tried.longest)
+        if not _agrees(found, noise, tried.effect):
+            failed.append(f"{way.name}: differs from plain forwards by {size:.0e} of the logits' spread")
+            continue
+        if walk:
+            walk.instead = way
+            break
+        why = f"{way.what}; differs from plain forwards by {size:.0e} of the logits' spread"
+        why += "" if noise is None else f", padding by {_size(torch.cat(noise)):.0e}"
+        verdict = Verdict(way, "; ".join([why, *failed]), tried.longest)
+        if not isinstance(way, Walk):
+            return verdict
+        walk = way
+    return verdict if walk else Verdict(None, "; ".join(failed), tried.longest)

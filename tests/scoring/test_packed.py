@@ -13,7 +13,8 @@ from lm_eval.models.huggingface import HFLM
 from lm_eval_bias import _registry
 from lm_eval_bias.errors import BiasError
 from lm_eval_bias.models.packed import HFPacked
-from lm_eval_bias.packed import forwards, masks, plan, proof, scores
+from lm_eval_bias.packed import forwards, masks, plan, proof, scores, strands
+from lm_eval_bias.packed.walk import Walk
 from lm_eval_bias.scoring import texts, tokens
 from tests import tiny
 from tests.scoring.test_packed_families import FAMILIES, build, requests
@@ -192,7 +193,7 @@ def test_answers_go_into_the_cache_as_they_come(gpt2, tmp_path):
 
 
 @pytest.mark.parametrize("error", [torch.OutOfMemoryError("CUDA out of memory."), MemoryError()])
-@pytest.mark.parametrize("way", [forwards.Trie, forwards.Cached, forwards.Plain])
+@pytest.mark.parametrize("way", [Walk, forwards.Trie, forwards.Cached, forwards.Plain])
 def test_too_little_memory_halves_the_forwards(gpt2, caplog, error, way):
     model = packed(gpt2, tokens_per_forward=512)
     model._way = way(model._network())
@@ -236,24 +237,25 @@ def test_other_errors_are_not_hidden(gpt2):
 
 
 def test_a_wrong_mask_is_noticed(gpt2, monkeypatch, caplog):
-    def everything(config, style, depths, ends, dtype):
+    def everything(config, style, depths, ends, dtype, before=None, columns=0):
         width = depths.shape[1]
-        future = torch.ones(width, width).triu(1).bool()
-        return torch.zeros(len(depths), 1, width, width).masked_fill(future, torch.finfo(dtype).min)
+        future = torch.ones(width, columns + width).triu(1 + columns).bool()
+        return torch.zeros(len(depths), 1, width, columns + width).masked_fill(future, torch.finfo(dtype).min)
 
     monkeypatch.setattr(masks, "build", everything)
     with caplog.at_level(logging.INFO, "lm_eval.bias"):
         model = packed(gpt2)
     assert model._way.name == "cache"
+    assert "walk: differs from plain forwards by" in caplog.text
     assert "trie: differs from plain forwards by" in caplog.text
     assert_same(model.loglikelihood(instances(*PAIRS)), hf(gpt2).loglikelihood(instances(*PAIRS)))
 
 
 @pytest.mark.parametrize("dtype", ["bfloat16", "float16"])
 def test_a_wrong_mask_is_noticed_in_low_precision(gpt2, monkeypatch, dtype):
-    assert packed(gpt2, dtype=dtype)._way.name == "trie"
+    assert packed(gpt2, dtype=dtype)._way.name == "walk"
     real = masks.build
-    monkeypatch.setattr(masks, "build", lambda c, s, depths, ends, dtype: real(c, s, depths, ends * 0 + 999, dtype))
+    monkeypatch.setattr(masks, "build", lambda c, s, depths, ends, *more: real(c, s, depths, ends * 0 + 999, *more))
     assert packed(gpt2, dtype=dtype)._way.name == "cache"
 
 
@@ -262,10 +264,10 @@ def local(tokenizer, monkeypatch):
     """A model that sees 600 places back in every other layer, whatever mask it is given."""
     class_, more, _ = FAMILIES["gpt-neo, local layers"]
     more = {**more, "window_size": 600, "max_position_embeddings": 1200}
-    monkeypatch.setitem(FAMILIES, "wide", (class_, more, "trie"))
+    monkeypatch.setitem(FAMILIES, "wide", (class_, more, "walk"))
     model = build("wide", tokenizer)
     ours = HFPacked(pretrained=model, tokenizer=tokenizer)
-    assert ours._way.name == "trie"  # right for what the window holds
+    assert ours._way.name == "walk"  # right for what the window holds
     return ours, HFLM(pretrained=model, tokenizer=tokenizer, logits_cache=False, batch_size=1)
 
 
@@ -278,14 +280,20 @@ def test_windows_beyond_the_first_trial_are_tried_when_they_matter(local):
     assert_same(found, plain._loglikelihood_tokens(long), 1e-3)
 
 
-def test_rows_are_no_wider_than_a_window_that_was_not_tried(local):
+def test_rows_are_no_wider_than_a_window_that_was_not_tried(local, monkeypatch):
     ours, plain = local
     rng = np.random.default_rng(2)
     many = [(None, [7] * 20, rng.integers(1, 200, 6).tolist()) for _ in range(300)]
     ours._way.network.cost = plan.Cost(1.0, 0.0)  # the widest rows would be best
-    assert_same(ours._loglikelihood_tokens(many), plain._loglikelihood_tokens(many))
-    assert ours._way.name == "trie"
-    assert 500 < ours._way.seen <= 600
+    wanted = plain._loglikelihood_tokens(many)
+    walk, trie = ours._way, ours._way.instead
+    walk.instead = forwards.Plain(walk.network)  # which has no price
+    monkeypatch.setattr(strands, "WIDTHS", (512, 580))
+    for way in (walk, trie):
+        ours._way = way
+        assert_same(ours._loglikelihood_tokens(many), wanted)
+        assert ours._way is way
+        assert 500 < way.seen <= 600
 
 
 def test_positions_that_depend_on_the_length(tokenizer):
@@ -310,7 +318,7 @@ def test_adapters(gpt2, tmp_path):
     lora = peft.get_peft_model(base, peft.LoraConfig(task_type="CAUSAL_LM", r=4, init_lora_weights=False))
     lora.save_pretrained(tmp_path / "lora")
     ours = packed(gpt2, peft=str(tmp_path / "lora"))
-    assert ours._way.name == "trie"
+    assert ours._way.name == "walk"
     found = ours.loglikelihood(instances(*PAIRS))
     assert_same(found, hf(gpt2, peft=str(tmp_path / "lora")).loglikelihood(instances(*PAIRS)))
     without = hf(gpt2).loglikelihood(instances(*PAIRS))
@@ -353,7 +361,7 @@ def test_a_model_that_does_nothing_right_is_left_to_hf(gpt2, monkeypatch, caplog
 
 def test_a_softmax_of_the_users_own_is_left_to_hf(gpt2):
     assert packed(gpt2, softmax_dtype="float64")._way is None
-    assert packed(gpt2, softmax_dtype="float32")._way.name == "trie"
+    assert packed(gpt2, softmax_dtype="float32")._way.name == "walk"
 
 
 def test_what_was_shared_is_said(gpt2, caplog):
@@ -381,3 +389,24 @@ def test_scores_of_logits():
     logs = many.bfloat16().float().log_softmax(-1)
     assert found == pytest.approx(logs[places, targets].numpy(), abs=1e-6)
     assert greedy.tolist() == (logs.argmax(-1).numpy() == targets).tolist()
+
+
+def test_grouped_heads_are_asked_for_in_forwards_alone(gpt2, monkeypatch):
+    import os
+
+    monkeypatch.delenv("TRANSFORMERS_SDPA_FORCE_GQA", raising=False)
+    model, seen = packed(gpt2), []
+    inner = model.model.forward
+
+    def forward(*args, **kwargs):
+        seen.append(os.environ.get("TRANSFORMERS_SDPA_FORCE_GQA"))
+        return inner(*args, **kwargs)
+
+    monkeypatch.setattr(model.model, "forward", forward)
+    model._loglikelihood_tokens(requests(5, 200, 20))
+    assert set(seen) == {"1"}
+    assert "TRANSFORMERS_SDPA_FORCE_GQA" not in os.environ
+    monkeypatch.setenv("TRANSFORMERS_SDPA_FORCE_GQA", "0")  # a user's own wish
+    model._loglikelihood_tokens(requests(5, 200, 20))
+    assert seen[-1] == "0"
+    assert os.environ["TRANSFORMERS_SDPA_FORCE_GQA"] == "0"

@@ -8,6 +8,7 @@ import transformers
 from lm_eval.models.huggingface import HFLM
 
 from lm_eval_bias.models.packed import HFPacked
+from lm_eval_bias.packed import forwards, strands
 from tests import tiny
 
 SMALL = {"hidden_size": 32, "num_hidden_layers": 4, "num_attention_heads": 4, "intermediate_size": 48}
@@ -15,35 +16,35 @@ GROUPED = {**SMALL, "num_key_value_heads": 2}
 EXPERTS = {"num_local_experts": 4, "num_experts_per_tok": 2}
 # class, what its configuration has besides, the way that is right
 FAMILIES = {
-    "llama": ("LlamaConfig", GROUPED, "trie"),
-    "qwen2": ("Qwen2Config", GROUPED, "trie"),
-    "qwen3": ("Qwen3Config", {**GROUPED, "head_dim": 8}, "trie"),
-    "mistral": ("MistralConfig", {**GROUPED, "head_dim": 8, "sliding_window": None}, "trie"),
-    "mistral, window": ("MistralConfig", {**GROUPED, "head_dim": 8, "sliding_window": 20}, "trie"),
-    "mixtral": ("MixtralConfig", {**GROUPED, **EXPERTS}, "trie"),
-    "gemma": ("GemmaConfig", {**GROUPED, "head_dim": 8}, "trie"),
+    "llama": ("LlamaConfig", GROUPED, "walk"),
+    "qwen2": ("Qwen2Config", GROUPED, "walk"),
+    "qwen3": ("Qwen3Config", {**GROUPED, "head_dim": 8}, "walk"),
+    "mistral": ("MistralConfig", {**GROUPED, "head_dim": 8, "sliding_window": None}, "walk"),
+    "mistral, window": ("MistralConfig", {**GROUPED, "head_dim": 8, "sliding_window": 20}, "walk"),
+    "mixtral": ("MixtralConfig", {**GROUPED, **EXPERTS}, "walk"),
+    "gemma": ("GemmaConfig", {**GROUPED, "head_dim": 8}, "walk"),
     "gemma2, soft-caps and windows": (
         "Gemma2Config",
         {**GROUPED, "head_dim": 8, "sliding_window": 20, "query_pre_attn_scalar": 8},
-        "trie",
+        "walk",
     ),
-    "gemma3, windows": ("Gemma3TextConfig", {**GROUPED, "head_dim": 8, "sliding_window": 20}, "trie"),
-    "cohere, logit scale": ("CohereConfig", {**GROUPED}, "trie"),
-    "cohere2, windows": ("Cohere2Config", {**GROUPED, "sliding_window": 20}, "trie"),
+    "gemma3, windows": ("Gemma3TextConfig", {**GROUPED, "head_dim": 8, "sliding_window": 20}, "walk"),
+    "cohere, logit scale": ("CohereConfig", {**GROUPED}, "walk"),
+    "cohere2, windows": ("Cohere2Config", {**GROUPED, "sliding_window": 20}, "walk"),
     "llama4, chunks": (
         "Llama4TextConfig",
         {**GROUPED, "head_dim": 8, "attention_chunk_size": 20, "intermediate_size_mlp": 48, "num_local_experts": 2,
          "interleave_moe_layer_step": 2, "no_rope_layers": [1, 1, 1, 0]},
-        "trie",
+        "walk",
     ),
-    "olmo2": ("Olmo2Config", GROUPED, "trie"),
-    "phi3": ("Phi3Config", {**GROUPED, "pad_token_id": 0}, "trie"),
-    "gpt2": ("GPT2Config", {"n_embd": 32, "n_layer": 2, "n_head": 4, "n_positions": 256}, "trie"),
-    "gpt-neox": ("GPTNeoXConfig", SMALL, "trie"),
-    "gptj": ("GPTJConfig", {"n_embd": 32, "n_layer": 2, "n_head": 4, "n_positions": 256, "rotary_dim": 4}, "trie"),
+    "olmo2": ("Olmo2Config", GROUPED, "walk"),
+    "phi3": ("Phi3Config", {**GROUPED, "pad_token_id": 0}, "walk"),
+    "gpt2": ("GPT2Config", {"n_embd": 32, "n_layer": 2, "n_head": 4, "n_positions": 256}, "walk"),
+    "gpt-neox": ("GPTNeoXConfig", SMALL, "walk"),
+    "gptj": ("GPTJConfig", {"n_embd": 32, "n_layer": 2, "n_head": 4, "n_positions": 256, "rotary_dim": 4}, "walk"),
     "opt": ("OPTConfig", {"hidden_size": 32, "num_hidden_layers": 2, "num_attention_heads": 4, "ffn_dim": 48,
-                          "word_embed_proj_dim": 32}, "trie"),
-    "falcon, rotary": ("FalconConfig", {"hidden_size": 32, "num_hidden_layers": 2, "num_attention_heads": 4}, "trie"),
+                          "word_embed_proj_dim": 32}, "walk"),
+    "falcon, rotary": ("FalconConfig", {"hidden_size": 32, "num_hidden_layers": 2, "num_attention_heads": 4}, "walk"),
     "falcon, alibi": (
         "FalconConfig", {"hidden_size": 32, "num_hidden_layers": 2, "num_attention_heads": 4, "alibi": True}, "cache",
     ),
@@ -100,15 +101,24 @@ def requests(count: int = 60, vocabulary: int = 300, longest: int = 40):
 
 
 @pytest.mark.parametrize("name", FAMILIES)
-def test_the_way_a_model_takes_and_its_numbers(tokenizer, name):
+def test_the_way_a_model_takes_and_its_numbers(tokenizer, name, monkeypatch):
     model = build(name, tokenizer)
     packed = HFPacked(pretrained=model, tokenizer=tokenizer)
     plain = HFLM(pretrained=model, tokenizer=tokenizer, logits_cache=False, batch_size=1, softmax_dtype="float32")
     asked = requests()
     with torch.no_grad():
         wanted = plain._loglikelihood_tokens(asked, disable_tqdm=True)
-    found = packed._loglikelihood_tokens(asked, disable_tqdm=True)
-    assert packed._way.name == FAMILIES[name][2]
-    for (score, greedy), (wanted_score, wanted_greedy) in zip(found, wanted, strict=True):
-        assert score == pytest.approx(wanted_score, abs=1e-4, rel=1e-5)
-        assert greedy == wanted_greedy
+    way = packed._way
+    assert way.name == FAMILIES[name][2]
+    tried = [way]
+    if way.name == "walk":
+        assert way.instead.name == "trie"
+        way.instead, tried = forwards.Plain(way.network), [way, way.instead]  # which has no price
+        monkeypatch.setattr(strands, "WIDTHS", (16,))
+        packed._budget = 64  # four strands, windows that cut through continuations
+    for way in tried:
+        packed._way = way
+        found = packed._loglikelihood_tokens(asked, disable_tqdm=True)
+        for (score, greedy), (wanted_score, wanted_greedy) in zip(found, wanted, strict=True):
+            assert score == pytest.approx(wanted_score, abs=1e-4, rel=1e-5)
+            assert greedy == wanted_greedy
