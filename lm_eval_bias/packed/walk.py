@@ -34,20 +34,18 @@ class _Layer(DynamicLayer):
     def __init__(self, paths: _Paths) -> None:
         super().__init__()
         self.paths = paths
-
-    def lazy_initialization(self, key_states: torch.Tensor, value_states: torch.Tensor) -> None:
-        self.dtype, self.device = key_states.dtype, key_states.device
-        self.keys, self.values = (
-            state.new_zeros((self.paths.size[0], state.shape[1], self.paths.size[1], state.shape[3]))
-            for state in (key_states, value_states)
-        )
-        self.is_initialized = True
+        self.keys: Any = None
+        self.values: Any = None
 
     def update(
         self, key_states: torch.Tensor, value_states: torch.Tensor, *args: Any, **kwargs: Any
     ) -> tuple[torch.Tensor, torch.Tensor]:
-        if not self.is_initialized:
-            self.lazy_initialization(key_states, value_states)
+        if self.keys is None:
+            self.dtype, self.device, self.is_initialized = key_states.dtype, key_states.device, True
+            rows, columns = self.paths.size
+            self.keys, self.values = (
+                state.new_zeros((rows, state.shape[1], columns, state.shape[3])) for state in (key_states, value_states)
+            )
         rows, since = key_states.shape[0], self.paths.columns
         end = since + key_states.shape[2]
         self.keys[:rows, :, since:end] = key_states

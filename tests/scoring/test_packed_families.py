@@ -102,6 +102,8 @@ def requests(count: int = 60, vocabulary: int = 300, longest: int = 40):
 
 @pytest.mark.parametrize("name", FAMILIES)
 def test_the_way_a_model_takes_and_its_numbers(tokenizer, name, monkeypatch):
+    if name == "llama4, chunks" and transformers.__version__ < "5":
+        pytest.skip("its plain forwards there depend on padding: no way agrees with them, and the model is left to hf")
     model = build(name, tokenizer)
     packed = HFPacked(pretrained=model, tokenizer=tokenizer)
     plain = HFLM(pretrained=model, tokenizer=tokenizer, logits_cache=False, batch_size=1, softmax_dtype="float32")
