@@ -2,10 +2,12 @@
 
     python benchmarks/scale.py --sizes 1000,10000,100000,1000000 --output scale.json
 
-Items are made: the real tasks' documents and one chance run's log lines, repeated with keys of their own (more
-occupations, more quadruples, more ids) in a temporary folder. Every stage at every size is a process of its own; peak
-memory is the system's figure for it, less what it had after its imports. No model is run: ``bias-chance`` answers.
-A size whose time or memory, as the sizes before it grew, would exceed the limits is left out and said so.
+Items are made (``made.py``): the real tasks' documents and one chance run's log lines, repeated with keys of their own
+in a temporary folder. Every stage at every size is a process of its own. Time is the processor's, so that other work on
+the machine doesn't count; memory is the process's peak while it works, less what it had after its imports and, for
+``tasks`` and ``metrics``, after its documents or records were made. No model is run: ``bias-chance`` answers. A size
+whose time or memory would exceed the limits, were it to grow linearly, is left out and said so. What ``--output`` holds
+already isn't measured again.
 """
 
 from __future__ import annotations
@@ -15,7 +17,6 @@ import contextlib
 import io
 import json
 import logging
-import math
 import os
 import resource
 import shutil
@@ -24,19 +25,18 @@ import sys
 import tempfile
 import time
 from collections.abc import Callable, Iterator
+from functools import partial
 from pathlib import Path
 from typing import Any
 
-TASKS = {"gg_bbq": "gg_bbq_group_terms", "stereoset": "stereoset_en", "occugender": "occugender_explicit"}
-STAGES = ("tasks", "metrics", "read", "rescore", "compare", "report")
-TEMPLATES = 25
-DATE = "2026-01-01T00-00-00.000000"
-MARKS = {"id": "@ID@", "key": "@KEY@"}
+from made import DATE, TASKS, documents, prototypes, records, write_logs, write_results
+
+STAGES = ("tasks", "metrics", "read", "rescore", "compare", "report", "leaderboard")
 Parts = dict[str, float]
 
 
 class Clock:
-    """Seconds by part; a part within another one is taken out of it."""
+    """Processor seconds by part; a part within another one is taken out of it."""
 
     def __init__(self) -> None:
         """Start at nothing."""
@@ -47,11 +47,11 @@ class Clock:
     def part(self, name: str) -> Iterator[None]:
         """Time a part."""
         self._within.append(0.0)
-        started = time.perf_counter()
+        started = time.process_time()
         try:
             yield
         finally:
-            spent = time.perf_counter() - started
+            spent = time.process_time() - started
             self.seconds[name] = self.seconds.get(name, 0.0) + spent - self._within.pop()
             if self._within:
                 self._within[-1] += spent
@@ -67,74 +67,15 @@ class Clock:
         setattr(owner, method, timed)
 
 
-def peak() -> float:
-    """The process's peak memory so far, MiB."""
-    return resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1024
-
-
-# --- made items ----------------------------------------------------------------------------------------------------
-
-
-def _renamed(doc: dict[str, Any], turn: int, number: int) -> dict[str, Any]:
-    """A document as another item: of the ``turn``-th round through the real ones, at place ``number`` of all."""
-    field = {"gg_bbq": "item", "stereoset": "id", "occugender": "item"}[doc["benchmark"]]
-    if doc["benchmark"] == "occugender":
-        return {**doc, field: f"{doc[field]} {turn}"}  # the same name in each template: a full product
-    return {**doc, field: number if isinstance(doc[field], int) else f"{doc[field]}-{turn}"}
-
-
-def documents(benchmark: str, count: int) -> list[dict[str, Any]]:
-    """That many documents of a benchmark, with 25 templates of OccuGender at every size."""
-    from lm_eval_bias.tasks.gg_bbq import hooks as gg_bbq
-    from lm_eval_bias.tasks.occugender import hooks as occugender
-    from lm_eval_bias.tasks.stereoset import hooks as stereoset
-
-    make: dict[str, Callable[[], list[dict[str, Any]]]] = {
-        "gg_bbq": lambda: gg_bbq.documents("group_terms"),
-        "stereoset": lambda: stereoset.documents({"language": "en", "tests": ["intra", "inter"]}),
-        "occugender": lambda: occugender.documents("explicit"),
-    }
-    real = make[benchmark]()
-    if benchmark == "occugender" and count < len(real):
-        raise SystemExit(f"sizes below {len(real)} are no full product of OccuGender")
-    return [_renamed(real[i % len(real)], i // len(real), i) for i in range(count)]
-
-
-def prototypes(folder: Path) -> None:
-    """Two small real runs of the chance model, whose logs are repeated."""
-    for seed in (1, 2):
-        command = [sys.executable, "-m", "lm_eval_bias", "run", "--model", "bias-chance", "--model_args", f"seed={seed}",
-                   "--tasks", ",".join(TASKS.values()), "--log_samples", "--output_path", str(folder / f"real{seed}")]  # fmt: skip
-        subprocess.run(command, check=True, capture_output=True)  # noqa: S603
-
-
-def write_logs(folder: Path, benchmark: str, count: int) -> None:
-    """Two runs' logs of that many items beside their result files, one line after another."""
-    task = TASKS[benchmark]
-    for seed in (1, 2):
-        (results,) = (folder / f"real{seed}").rglob("results_*.json")
-        (log,) = results.parent.glob(f"samples_{task}_*.jsonl")
-        lines = [line for line in log.read_text(encoding="utf-8").split("\n") if line]
-        target = folder / f"{benchmark}-{count}" / f"run{seed}"
-        target.mkdir(parents=True)
-        content = json.loads(results.read_text(encoding="utf-8"))
-        kept = {key: {task: content[key][task]} for key in ("results", "configs", "versions", "n-samples")}
-        kept["n-samples"][task] = {"original": count, "effective": count}
-        (target / f"results_{DATE}.json").write_text(json.dumps({**content, **kept}), encoding="utf-8")
-        marked = [_marked(json.loads(line)) for line in lines]
-        with (target / f"samples_{task}_{DATE}.jsonl").open("w", encoding="utf-8") as out:
-            for i in range(count):
-                text, key = marked[i % len(marked)]
-                key = f"{key} {i // len(marked)}" if isinstance(key, str) else i
-                out.write(text.replace('"@ID@"', str(i), 1).replace('"@KEY@"', json.dumps(key), 1) + "\n")
-
-
-def _marked(sample: dict[str, Any]) -> tuple[str, Any]:
-    """A log line with places for its number and its key, and the real key."""
-    field = "id" if sample["doc"]["benchmark"] == "stereoset" else "item"
-    key = sample["doc"][field]
-    sample["doc"] = {**sample["doc"], field: "@KEY@"}
-    return json.dumps({**sample, "doc_id": "@ID@"}, ensure_ascii=False), key
+def peak(start: bool = False) -> float:
+    """The process's peak memory, MiB; on Linux since the last ``start``."""
+    status = Path("/proc/self/status")
+    if not status.is_file():
+        return resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1024
+    if start:
+        Path("/proc/self/clear_refs").write_text("5")  # the kernel's way to begin anew
+    (line,) = (line for line in status.read_text().splitlines() if line.startswith("VmHWM"))
+    return int(line.split()[1]) / 1024
 
 
 # --- stages: each gives seconds by part ----------------------------------------------------------------------------
@@ -178,50 +119,19 @@ def tasks(benchmark: str, count: int, folder: Path) -> Callable[[], Parts]:
     return work
 
 
-def _records(benchmark: str, count: int) -> list[dict[str, Any]]:
-    """Records as a run would have them, with answers drawn at random."""
-    import numpy as np
-
-    from lm_eval_bias.custom_metrics import occugender
-
-    rng = np.random.default_rng(1)
-    if benchmark == "regard":
-        labels = rng.choice(["negative", "neutral", "positive"], size=count).tolist()
-        keywords = (rng.random(count) < 0.05).tolist()
-        return [
-            {"gender": ("female", "male")[i % 2], "context": f"c{i % 20 // 2}", "repeated": False, "drawn": 1,
-             "texts": [(labels[i], [("occupation", "respect")[i % 20 // 2 % 2]], ["caregiving"] * keywords[i])],
-             "unfinished": 0, "wordings": [f"text {i}"], "has_other": False, "caveat": ""}
-            for i in range(count)
-        ]  # fmt: skip
-    if benchmark == "occugender":
-        shares = rng.dirichlet([2.0, 2.0, 1.0], size=count).tolist()
-        return [
-            occugender.prompt_record(f"item {i // TEMPLATES}", f"t{i % TEMPLATES:02d}", float(i // TEMPLATES % 97),
-                                     ("female", "male")[i // TEMPLATES % 2],
-                                     male=math.log(m), female=math.log(f), diverse=math.log(d))
-            for i, (m, f, d) in enumerate(shares)
-        ]  # fmt: skip
-    from lm_eval_bias import benchmarks
-
-    own = benchmarks.get(benchmark)
-    answers = rng.random((count, 3)).tolist()
-    return [own.record(doc, [(a, 1) for a in three]) for doc, three in zip(documents(benchmark, count), answers, strict=True)]
-
-
 def metrics(benchmark: str, count: int, folder: Path) -> Callable[[], Parts]:
     """Every score of records in memory, the full breakdown; the three that take longest, and the rest."""
     from lm_eval_bias import benchmarks
 
-    records = _records(benchmark, count)
-    scores = benchmarks.get(benchmark).scores(records, detailed=True)
+    given = records(benchmark, count)
+    scores = benchmarks.get(benchmark).scores(given, detailed=True)
 
     def work() -> Parts:
         spent: Parts = {}
         for score in scores:
-            started = time.perf_counter()
-            score.compute(records)
-            spent[score.name] = time.perf_counter() - started
+            started = time.process_time()
+            score.compute(given)
+            spent[score.name] = time.process_time() - started
         most = sorted(spent, key=lambda name: -spent[name])[:3]
         rest = sum(seconds for name, seconds in spent.items() if name not in most)
         return {**{name: spent[name] for name in most}, f"{len(scores) - len(most)} others": rest}
@@ -236,10 +146,10 @@ def read(benchmark: str, count: int, folder: Path) -> Callable[[], Parts]:
     (log,) = (folder / f"{benchmark}-{count}" / "run1").glob("samples_*.jsonl")
 
     def work() -> Parts:
-        started = time.perf_counter()
+        started = time.process_time()
         for _ in harness_samples.samples(log):
             pass
-        return {"samples": time.perf_counter() - started}
+        return {"samples": time.process_time() - started}
 
     return work
 
@@ -261,8 +171,7 @@ def _command(argv: list[str], inner: dict[str, tuple[Any, str]]) -> Parts:
 
 def rescore(benchmark: str, count: int, folder: Path) -> Callable[[], Parts]:
     """``rescore`` of one run."""
-    from lm_eval_bias.custom_metrics._score import Score  # noqa: F401 (imported before the work is timed)
-    from lm_eval_bias.rescoring import harness_samples, report
+    from lm_eval_bias.rescoring import harness_samples, report  # noqa: F401
 
     inner = {"JSON": (harness_samples, "_line")}
     return lambda: _command(["rescore", str(folder / f"{benchmark}-{count}" / "run1"), "--json"], inner)
@@ -275,7 +184,11 @@ def compare(benchmark: str, count: int, folder: Path) -> Callable[[], Parts]:
     from lm_eval_bias.rescoring import harness_samples
 
     runs = [str(folder / f"{benchmark}-{count}" / name) for name in ("run1", "run2")]
-    inner = {"JSON": (harness_samples, "_line"), "resampling": (_resample, "paired"), "read": (findings, "why_not_paired")}
+    inner = {
+        "JSON": (harness_samples, "_line"),
+        "resampling": (_resample, "paired"),
+        "read": (findings, "why_not_paired"),
+    }
     return lambda: _command(["compare", *runs, "-o", str(folder / "compare.txt")], inner)
 
 
@@ -289,6 +202,16 @@ def report(benchmark: str, count: int, folder: Path) -> Callable[[], Parts]:
     return lambda: _command(["report", *runs, "-o", str(folder / "report.html")], inner)
 
 
+def leaderboard(benchmark: str, count: int, folder: Path) -> Callable[[], Parts]:
+    """``leaderboard`` of that many models' result files, as a page."""
+    from lm_eval_bias.leaderboard import build, ranks
+    from lm_eval_bias.runs import read
+
+    inner = {"reading": (read, "read"), "ranks": (ranks, "intervals"), "tables": (build, "boards")}
+    where = str(folder / f"leaderboard-models-{count}")
+    return lambda: _command(["leaderboard", where, "-o", str(folder / "board.html")], inner)
+
+
 # --- measuring -----------------------------------------------------------------------------------------------------
 
 
@@ -296,14 +219,16 @@ def one(stage: str, benchmark: str, count: int, folder: Path) -> None:
     """Measure one stage in this process and print what was found as JSON."""
     logging.disable(logging.WARNING)
     work = globals()[stage](benchmark, count, folder)
-    before = peak()
-    started = time.perf_counter()
+    before = peak(start=True)
+    started = time.process_time()
     parts = work()
-    found = {"seconds": time.perf_counter() - started, "before": before, "peak": peak(), "parts": parts}
+    found = {"seconds": time.process_time() - started, "before": before, "peak": peak(), "parts": parts}
     print("\n" + json.dumps(found))
 
 
-def measured(stage: str, benchmark: str, count: int, folder: Path, memory: float, seconds: float) -> dict[str, Any] | str:
+def measured(
+    stage: str, benchmark: str, count: int, folder: Path, memory: float, seconds: float
+) -> dict[str, Any] | str:
     """One stage in a process of its own; why there is nothing, as text."""
 
     def limited() -> None:
@@ -329,11 +254,11 @@ def _beyond(
 ) -> str | None:
     """Why a size can be left out, from the largest one before it, grown linearly."""
     same = [entry for entry in found if (entry["stage"], entry["benchmark"]) == (stage, benchmark)]
-    if not same:
+    if all(entry["items"] >= count for entry in same):
         return None
-    last = same[-1]
+    last = max((entry for entry in same if entry["items"] < count), key=lambda entry: int(entry["items"]))
     if "left out" in last:
-        return str(last["left out"])
+        return f"see {last['items']:,}"
     times = count / last["items"]
     if last["seconds"] * times > seconds:
         return f"some {last['seconds'] * times:,.0f} s"
@@ -361,7 +286,8 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--sizes", default="1000,10000,100000,1000000", help="numbers of items")
     parser.add_argument("--stages", default=",".join(STAGES))
-    parser.add_argument("--benchmarks", default=",".join((*TASKS, "regard")))
+    parser.add_argument("--benchmarks", default=",".join((*TASKS, "regard", "models")))
+    parser.add_argument("--models", default="10,100,500", help="numbers of models of a leaderboard")
     parser.add_argument("--memory", type=float, default=12.0, help="GiB that a stage may take (default 12)")
     parser.add_argument("--seconds", type=float, default=900.0, help="that a stage may take (default 900)")
     parser.add_argument("--output", metavar="FILE", help="everything as JSON")
@@ -371,27 +297,38 @@ def main() -> None:
         stage, benchmark, count, folder = args.one
         return one(stage, benchmark, int(count), Path(folder))
     found: list[dict[str, Any]] = []
+    output = Path(args.output) if args.output else None
+    if output and output.is_file():
+        found = json.loads(output.read_text(encoding="utf-8"))
     with tempfile.TemporaryDirectory(prefix="scale-") as made:
         folder = Path(made)
-        prototypes(folder)
         for benchmark in args.benchmarks.split(","):
-            stages = [s for s in args.stages.split(",") if benchmark in TASKS or s == "metrics"]
-            for count in map(int, args.sizes.split(",")):
-                left = {stage: _beyond(found, stage, benchmark, count, args.memory, args.seconds) for stage in stages}
-                logs = [stage for stage in stages if stage not in ("tasks", "metrics") and not left[stage]]
-                if logs:
-                    write_logs(folder, benchmark, count)
-                for stage in stages:
-                    result = left[stage] or measured(stage, benchmark, count, folder, args.memory, args.seconds)
+            can = {"regard": ("metrics",), "models": ("leaderboard",)}.get(benchmark, STAGES[:-1])
+            stages = [stage for stage in args.stages.split(",") if stage in can]
+            for count in map(int, (args.models if benchmark == "models" else args.sizes).split(",")):
+                known = {
+                    entry["stage"] for entry in found if (entry["benchmark"], entry["items"]) == (benchmark, count)
+                }
+                left = {
+                    stage: _beyond(found, stage, benchmark, count, args.memory, args.seconds)
+                    for stage in stages
+                    if stage not in known
+                }
+                if any(not why for stage, why in left.items() if stage not in ("tasks", "metrics")):
+                    prototypes(folder)
+                    (write_results if benchmark == "models" else partial(write_logs, benchmark=benchmark))(
+                        folder, count=count
+                    )
+                for stage, why in left.items():
+                    result = why or measured(stage, benchmark, count, folder, args.memory, args.seconds)
                     entry = {"stage": stage, "benchmark": benchmark, "items": count}
                     found.append({**entry, **(result if isinstance(result, dict) else {"left out": result})})
-                    print(_row(found[-1]), file=sys.stderr, flush=True)
+                    if output:
+                        output.write_text(json.dumps(found, indent=1) + "\n", encoding="utf-8")
                 for used in folder.glob(f"*{benchmark}-{count}"):
                     shutil.rmtree(used)
-    headers = ["stage", "benchmark", "items", "seconds", "µs an item", "peak, MiB", "KiB an item", "of the time"]
-    found.sort(key=lambda entry: (STAGES.index(entry["stage"]), entry["benchmark"]))
-    if args.output:
-        Path(args.output).write_text(json.dumps(found, indent=1) + "\n", encoding="utf-8")
+    headers = ["stage", "benchmark", "items", "processor, s", "µs an item", "peak, MiB", "KiB an item", "of the time"]
+    found.sort(key=lambda entry: (STAGES.index(entry["stage"]), entry["benchmark"], entry["items"]))
     print(tabulate([_row(entry) for entry in found], headers=headers, tablefmt="github", disable_numparse=True))
 
 
