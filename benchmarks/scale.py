@@ -121,6 +121,8 @@ def tasks(benchmark: str, count: int, folder: Path) -> Callable[[], Parts]:
 
 def metrics(benchmark: str, count: int, folder: Path) -> Callable[[], Parts]:
     """Every score of records in memory, the full breakdown; the three that take longest, and the rest."""
+    from scipy import stats  # noqa: F401 (its import takes a second)
+
     from lm_eval_bias import benchmarks
 
     given = records(benchmark, count)
@@ -291,6 +293,9 @@ def main() -> None:
     parser.add_argument("--memory", type=float, default=12.0, help="GiB that a stage may take (default 12)")
     parser.add_argument("--seconds", type=float, default=900.0, help="that a stage may take (default 900)")
     parser.add_argument("--output", metavar="FILE", help="everything as JSON")
+    parser.add_argument(
+        "--folder", help="work there, and find there the small runs of another time (default: temporary)"
+    )
     parser.add_argument("--one", nargs=4, help=argparse.SUPPRESS)
     args = parser.parse_args()
     if args.one:
@@ -300,8 +305,8 @@ def main() -> None:
     output = Path(args.output) if args.output else None
     if output and output.is_file():
         found = json.loads(output.read_text(encoding="utf-8"))
-    with tempfile.TemporaryDirectory(prefix="scale-") as made:
-        folder = Path(made)
+    with tempfile.TemporaryDirectory(prefix="scale-") as temporary:
+        folder = Path(args.folder or temporary)
         for benchmark in args.benchmarks.split(","):
             can = {"regard": ("metrics",), "models": ("leaderboard",)}.get(benchmark, STAGES[:-1])
             stages = [stage for stage in args.stages.split(",") if stage in can]

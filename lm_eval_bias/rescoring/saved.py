@@ -46,9 +46,7 @@ READERS = [
         harness_samples.matches,
         lambda path, language: harness_samples.samples(path),
     ),
-    Reader(
-        "the StereoSet authors' predictions (JSON)", predictions.matches, partial(_of_whole, predictions.read)
-    ),
+    Reader("the StereoSet authors' predictions (JSON)", predictions.matches, partial(_of_whole, predictions.read)),
     Reader(
         "labelled texts about women and men (JSONL or CSV)",
         labelled_texts.matches,
