@@ -11,6 +11,7 @@ from lm_eval_bias.comparing import findings, sides
 from lm_eval_bias.errors import BiasError
 from lm_eval_bias.rescoring import harness_samples, report
 from lm_eval_bias.runs.model import Run, TaskRun
+from lm_eval_bias.tasks.occugender import hooks, inputs
 
 DATE = "2026-01-01T00-00-00.000000"
 LONG = "ä" * 10_000
@@ -102,3 +103,16 @@ def test_a_damaged_byte_is_named_by_its_place_in_the_file(tmp_path):
     path.write_bytes(raw[:at] + b"\xff" + raw[at + 1 :])
     with pytest.raises(BiasError, match=f"byte {at} is not UTF-8"):
         report.rescore([str(path)])
+
+
+def test_a_word_set_is_read_once_for_all_documents(monkeypatch):
+    read = []
+    plain = inputs.words
+    monkeypatch.setattr(inputs, "words", lambda *which: (read.append(which), plain(*which))[1])
+    hooks._genders.cache_clear()
+    docs = hooks.documents("explicit")[:3]
+    read.clear()
+    for doc in docs:
+        changed, answers = hooks.rewrite(doc, [(-1.0, False)] * len(doc["words"]), "authors_code")
+        assert len(changed["words"]) == len(answers) < len(doc["words"])
+    assert read == [("authors_code", "explicit")]
