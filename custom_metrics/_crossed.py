@@ -190,11 +190,11 @@ def jackknife_of_share(cells: Grid, part: str) -> float:
         return math.nan
     variance = 0.0
     for table, names in ((cells, ("rows", "columns")), (cells.T, ("columns", "rows"))):
-        found = dict(zip((*names, "interaction"), _without_each_row(table), strict=True))
-        total = sum(found.values())
+        found = np.stack(_without_each_row(table))
+        total = found.sum(axis=0)
         if not (total > 0).all():
             return math.nan
-        left_out = found[part] / total
+        left_out = found[(*names, "interaction").index(part)] / total
         size = len(left_out)
         variance += (size - 1) / size * float(((left_out - left_out.mean()) ** 2).sum())
     return math.sqrt(variance)
