@@ -62,12 +62,13 @@ def _file(
 ) -> dict[Part, Rescored]:
     """The scores of a file's parts; of its documents no more than the records is kept."""
     kept: dict[Part, tuple[Mapping[str, Any], list[Record]]] = {}
-    for part, *pair in samples if classifier is None else _reclassified(samples, classifier, only):
+    for part, doc, answers in samples if classifier is None else _reclassified(samples, classifier, only):
         if only not in (None, part.benchmark):
             return {}
         at = f"document {len(kept[part][1]) if part in kept else 0}"
         with _blamed(part, at):
-            doc, answers = pair if words is None else _hook(part, "rewrite", "--words is for OccuGender")(*pair, words)
+            if words is not None:
+                doc, answers = _hook(part, "rewrite", "--words is for OccuGender")(doc, answers, words)
             kept.setdefault(part, (doc, []))[1].append(benchmarks.get(part.benchmark).record(doc, answers))
     found = {}
     for part, (first, records) in kept.items():
