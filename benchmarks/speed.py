@@ -277,12 +277,10 @@ class Field:
 # --- what it amounts to --------------------------------------------------------------------------------------------
 
 
-def work(workload: str, requests: list[Any], facts: dict[str, Any], arguments: dict[str, Any]) -> dict[str, Any]:
-    """Tokens asked, tokens of the trie, and the operations that cannot be avoided."""
+def encoded(requests: list[Any], arguments: dict[str, Any]) -> list[tuple[tuple[int, ...], list[int]]]:
+    """What a backend is given for requests: ``(all tokens that are run, the continuation)`` each, without weights."""
     from lm_eval.api.instance import Instance
     from lm_eval.api.registry import get_model
-
-    from lm_eval_bias.packed import plan
 
     class Recording(get_model("hf")):  # type: ignore[misc]
         def _create_model(self, *args: Any, **kwargs: Any) -> None:
@@ -299,6 +297,14 @@ def work(workload: str, requests: list[Any], facts: dict[str, Any], arguments: d
     lm = Recording(**{**arguments, "logits_cache": False})
     for wanted in sorted({request[0] for request in requests}):
         getattr(lm, wanted)([Instance(wanted, {}, request[1], 0) for request in requests if request[0] == wanted])
+    return seen
+
+
+def work(requests: list[Any], facts: dict[str, Any], arguments: dict[str, Any]) -> dict[str, Any]:
+    """Tokens asked, tokens of the trie, and the operations that cannot be avoided."""
+    from lm_eval_bias.packed import plan
+
+    seen = encoded(requests, arguments)
     sequences, _ = plan.arrange([ids for ids, _ in seen])
     fresh = sequences.lengths - sequences.shared
     depths = sum(int(n * s + n * (n + 1) // 2) for n, s in zip(fresh, sequences.shared, strict=True))
@@ -412,7 +418,7 @@ def summary(
     options: argparse.Namespace,
 ) -> dict[str, Any]:
     """One workload's figures."""
-    done = work(workload, requests, field_.facts["packed"], arguments)
+    done = work(requests, field_.facts["packed"], arguments)
     hf = measured["hf"]
     found: dict[str, Any] = {
         **done,

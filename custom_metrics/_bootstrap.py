@@ -4,13 +4,14 @@ from __future__ import annotations
 
 import math
 from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 SEED = 20230823
 DRAWS = 2000
+AT_A_TIME = 1 << 20  # numbers of a resample's table: what is larger goes in parts
 
 
 def cluster_sums(influence: ArrayLike, clusters: Sequence[object]) -> NDArray[np.float64]:
@@ -60,17 +61,19 @@ def effective_clusters(clusters: Sequence[object]) -> float:
     return sum(counts.values()) ** 2 / sum(n * n for n in counts.values())
 
 
-def pigeonhole_weights(
+def pigeonhole(
     n_rows: int, n_columns: int, draws: int = DRAWS, seed: int = SEED
-) -> tuple[NDArray[np.float64], NDArray[np.intp]]:
-    """Resamples of both factors of a crossed layout.
+) -> Iterator[tuple[NDArray[np.float64], NDArray[np.intp]]]:
+    """Resamples of both factors of a crossed layout, some draws at a time: their number changes no digit.
 
     Source: Owen (2007), The pigeonhole bootstrap.
 
     Returns:
-        Column weights of shape (draws, n_columns) that sum to 1, and row indices of shape (draws, n_rows).
+        Column weights of shape (some, n_columns) that sum to 1, and row indices of shape (some, n_rows).
     """
     rng = np.random.default_rng(seed)
     weights = rng.multinomial(n_columns, np.full(n_columns, 1.0 / n_columns), size=draws) / n_columns
-    rows = rng.integers(0, n_rows, size=(draws, n_rows))
-    return weights, rows
+    size = max(1, AT_A_TIME // n_rows)
+    for start in range(0, draws, size):
+        some = weights[start : start + size]
+        yield some, rng.integers(0, n_rows, size=(len(some), n_rows))

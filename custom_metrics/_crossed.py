@@ -155,17 +155,46 @@ def crossed_mean(records: Sequence[Record], value: Callable[[Record], float], wh
     return Estimate(mean, stderr, n, reason, dof)
 
 
-def crossed_jackknife(cells: Grid, statistic: Callable[[Grid], float]) -> float:
-    """Standard error of a smooth statistic by the delete-one jackknife over rows plus that over columns.
+def _without_each_row(cells: Grid) -> tuple[NDArray[np.float64], NDArray[np.float64], NDArray[np.float64]]:
+    """The variance components (rows, columns, interaction) of the matrix without its k-th row, for every k.
+
+    Leaving out row k takes ``e_kj / (R - 1)`` off each column effect and ``E_k R / (R - 1)`` off the residual sum of
+    squares, where ``e`` are the residuals and ``E_k`` their sum of squares in row k; so all rows take one pass.
+    """
+    n_rows, n_columns = cells.shape
+    row = cells.mean(axis=1) - cells.mean()
+    column = cells.mean(axis=0) - cells.mean()
+    residual = cells - cells.mean() - row[:, None] - column[None, :]
+    own = (residual**2).sum(axis=1)
+    left = n_rows - 1
+    ss_rows = n_columns * ((row**2).sum() - row**2 * n_rows / left)
+    ss_columns = left * ((column - residual / left) ** 2).sum(axis=1)
+    ss_residual = np.maximum(own.sum() - own * n_rows / left, 0.0)
+    ms_residual = ss_residual / ((left - 1) * (n_columns - 1))
+    rows = np.maximum(ss_rows / (left - 1) - ms_residual, 0.0) / n_columns
+    columns = np.maximum(ss_columns / (n_columns - 1) - ms_residual, 0.0) / left
+    return rows, columns, ms_residual
+
+
+def jackknife_of_share(cells: Grid, part: str) -> float:
+    """Standard error of a component's share of the variance by the delete-one jackknife over rows plus over columns.
 
     Deterministic; slightly conservative, since the interaction is counted in both parts. ``nan`` with fewer than
-    three rows or columns.
+    three rows or columns, or without variance.
+
+    Args:
+        cells: Values of shape (rows, columns).
+        part: ``rows``, ``columns`` or ``interaction``.
     """
     if min(cells.shape) < 3:
         return math.nan
     variance = 0.0
-    for axis in (0, 1):
-        size = cells.shape[axis]
-        left_out = np.array([statistic(np.delete(cells, k, axis=axis)) for k in range(size)])
+    for table, names in ((cells, ("rows", "columns")), (cells.T, ("columns", "rows"))):
+        found = np.stack(_without_each_row(table))
+        total = found.sum(axis=0)
+        if not (total > 0).all():
+            return math.nan
+        left_out = found[(*names, "interaction").index(part)] / total
+        size = len(left_out)
         variance += (size - 1) / size * float(((left_out - left_out.mean()) ** 2).sum())
     return math.sqrt(variance)

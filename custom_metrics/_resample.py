@@ -15,7 +15,7 @@ from functools import lru_cache
 import numpy as np
 from numpy.typing import NDArray
 
-from lm_eval_bias.custom_metrics._bootstrap import SEED
+from lm_eval_bias.custom_metrics._bootstrap import AT_A_TIME, SEED
 from lm_eval_bias.custom_metrics._crossed import components, crossed_stderr
 from lm_eval_bias.custom_metrics._score import t_factor
 
@@ -227,10 +227,11 @@ def _flipped_t(cells: Array, draws: int, seed: int) -> Array:
     rest = rest * math.sqrt(n_rows * n_columns / ((n_rows - 1) * (n_columns - 1)))
     rng = np.random.default_rng(seed)
     found = np.empty(draws)
-    for start in range(0, draws, _FEW):
-        size = min(_FEW, draws - start)
+    at_once = max(1, min(_FEW, AT_A_TIME // cells.size))
+    for start in range(0, draws, at_once):
+        size = min(at_once, draws - start)
         s, t, u = (_flips(rng, size, *shape) for shape in ((n_rows, 1), (1, n_columns), (n_rows, n_columns)))
-        found[start : start + size] = _studentised(s * row[:, None] + t * column + u * rest)
+        found[start : start + size] = _studentised(s[:, :, 0] * row, t[:, 0, :] * column, u * rest)
     return found
 
 
@@ -243,16 +244,33 @@ def _shrink(variance: float, effects: Array, count: int) -> float:
     return math.sqrt(variance / own * count / (count - 1)) if own > 0 else 0.0
 
 
-def _studentised(tables: Array) -> Array:
-    """Mean over the crossed standard error of many matrices, shape (n, R, C)."""
-    _, n_rows, n_columns = tables.shape
-    mean = tables.mean(axis=(1, 2))
-    row = tables.mean(axis=2) - mean[:, None]
-    column = tables.mean(axis=1) - mean[:, None]
-    ss_rows, ss_columns = n_columns * (row**2).sum(axis=1), n_rows * (column**2).sum(axis=1)
-    everything = np.einsum("dij,dij->d", tables, tables) - n_rows * n_columns * mean**2
+def _studentised(row: Array, column: Array, rest: Array) -> Array:
+    """Mean over the crossed standard error of the matrices ``row_i + column_j + rest_ij``.
+
+    From their sums alone: the matrices themselves would be several passes over the largest array.
+
+    Args:
+        row: Row effects, shape (draws, R).
+        column: Column effects, shape (draws, C).
+        rest: What is left, shape (draws, R, C).
+    """
+    _, n_rows, n_columns = rest.shape
+    of_rows, of_columns = rest.sum(axis=2), rest.sum(axis=1)
+    every_row, every_column = row.sum(axis=1), column.sum(axis=1)
+    squares = (
+        n_columns * (row**2).sum(axis=1)
+        + n_rows * (column**2).sum(axis=1)
+        + np.einsum("dij,dij->d", rest, rest)
+        + 2 * (every_row * every_column + (row * of_rows).sum(axis=1) + (column * of_columns).sum(axis=1))
+    )
+    row_means = row + (every_column[:, None] + of_rows) / n_columns
+    column_means = column + (every_row[:, None] + of_columns) / n_rows
+    mean = row_means.mean(axis=1)
+    ss_rows = n_columns * ((row_means - mean[:, None]) ** 2).sum(axis=1)
+    ss_columns = n_rows * ((column_means - mean[:, None]) ** 2).sum(axis=1)
+    ss_rest = np.maximum(squares - n_rows * n_columns * mean**2 - ss_rows - ss_columns, 0.0)
     ms_rows, ms_columns = ss_rows / (n_rows - 1), ss_columns / (n_columns - 1)
-    ms_rest = np.maximum(everything - ss_rows - ss_columns, 0.0) / ((n_rows - 1) * (n_columns - 1))
+    ms_rest = ss_rest / ((n_rows - 1) * (n_columns - 1))
     variance = (np.maximum(ms_rows - ms_rest, 0) + np.maximum(ms_columns - ms_rest, 0) + ms_rest) / (n_rows * n_columns)
     with np.errstate(divide="ignore", invalid="ignore"):
         found: Array = mean / np.sqrt(variance)

@@ -184,9 +184,12 @@ def labour_correlation(records: Sequence[Record], *, kind: str) -> Estimate:
     value = min(1.0, max(-1.0, value))
     if cells.shape[1] < 2:
         return Estimate(value, math.nan, n, "standard error needs 2 templates, has 1")
-    weights, rows = _bootstrap.pigeonhole_weights(*cells.shape)
-    drawn = np.take_along_axis(weights @ cells.T, rows, axis=1)
-    resampled = _pearson(rank(drawn), rank(shares[rows]))
+    resampled = np.concatenate(
+        [
+            _pearson(rank(np.take_along_axis(weights @ cells.T, rows, axis=1)), rank(shares[rows]))
+            for weights, rows in _bootstrap.pigeonhole(*cells.shape)
+        ]
+    )
     finite = resampled[np.isfinite(resampled)]
     return Estimate(value, float(np.std(finite, ddof=1)), n, dof=len(shares) - 2)
 
@@ -213,14 +216,11 @@ def variance_share(records: Sequence[Record], *, part: str) -> Estimate:
     if np.isnan(cells).any():
         return undefined(f"a prompt has no value ({_crossed.NO_VALUE})", len(records))
 
-    def of(sub: _crossed.Grid) -> float:
-        found = _crossed.components(sub)
-        return float(getattr(found, part)) / found.total if found.total > 0 else math.nan
-
-    value = of(cells)
-    if math.isnan(value):
+    found = _crossed.components(cells)
+    if found.total <= 0:
         return undefined("no variance between prompts", len(records))
-    stderr = _crossed.crossed_jackknife(cells, of)
+    value = float(getattr(found, part)) / found.total
+    stderr = _crossed.jackknife_of_share(cells, part)
     reason = "" if not math.isnan(stderr) else "standard error needs 3 items and 3 templates"
     if stderr == 0:  # at the end of the range in every resample: that is no certainty
         stderr, reason = math.nan, "all resamples are at the end of the range: no standard error"

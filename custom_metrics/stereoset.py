@@ -294,8 +294,10 @@ _KINDS: dict[str, tuple[Callable[..., Estimate], str, float, float | None, str, 
 }  # fmt: skip
 
 
-def _part(records: Sequence[Record], where: dict[str, str]) -> list[Record]:
-    return [r for r in records if all(r[field] == wanted for field, wanted in where.items())]
+def _part(records: Sequence[Record], where: dict[str, str]) -> Sequence[Record]:
+    for field, wanted in where.items():
+        records = [r for r in records if r[field] == wanted]
+    return records
 
 
 def _compute(records: Sequence[Record], *, kind: str, where: dict[str, str], method: str) -> Estimate:

@@ -9,6 +9,8 @@ from __future__ import annotations
 import importlib
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
+from functools import lru_cache
+from types import ModuleType
 from typing import Any
 
 from lm_eval_bias.custom_metrics._score import Record, Score
@@ -28,6 +30,12 @@ def _number(text: str) -> bool | int | float:
     if text in ("True", "False"):
         return text == "True"
     return int(text) if text.lstrip("-").isdigit() else float(text)
+
+
+@lru_cache
+def _module(name: str) -> ModuleType:
+    """A module by name; asked for several times a document."""
+    return importlib.import_module(name)
 
 
 @dataclass(frozen=True)
@@ -54,22 +62,22 @@ class Benchmark:
 
     def record(self, doc: Mapping[str, Any], results: Sequence[Any]) -> Record:
         """The record of a document and the model's (filtered) answers to its requests."""
-        found: Record = importlib.import_module(self.hooks).record(doc, results)
+        found: Record = _module(self.hooks).record(doc, results)
         return found
 
     def key(self, doc: Mapping[str, Any]) -> tuple[str, ...]:
         """What makes a document the same item in another run, in another language or under another instruction."""
-        found: tuple[str, ...] = importlib.import_module(self.hooks).key(doc)
+        found: tuple[str, ...] = _module(self.hooks).key(doc)
         return found
 
     def questions(self, doc: Mapping[str, Any]) -> list[Any]:
         """The questions of a document to the model, where the benchmark asks some (see ``scoring.questions``)."""
-        ask = getattr(importlib.import_module(self.hooks), "questions", None)
+        ask = getattr(_module(self.hooks), "questions", None)
         return list(ask(doc)) if ask is not None else []
 
     def provenance(self, docs: Sequence[Mapping[str, Any]]) -> dict[str, Any]:
         """What a result file says about how the scores of these documents came about, beside their metadata."""
-        tell = getattr(importlib.import_module(self.hooks), "provenance", None)
+        tell = getattr(_module(self.hooks), "provenance", None)
         return dict(tell(docs)) if tell is not None else {}
 
     def read_answer(self, raw: Any) -> Any:
@@ -78,7 +86,7 @@ class Benchmark:
         Raises:
             ValueError: It is no answer.
         """
-        read = getattr(importlib.import_module(self.hooks), "read_answer", None)
+        read = getattr(_module(self.hooks), "read_answer", None)
         return read(raw) if read is not None else plain_answer(raw)
 
     def detailed(self, metadata: Mapping[str, Any]) -> bool:
@@ -95,7 +103,7 @@ class Benchmark:
     def scores(self, docs: Sequence[Mapping[str, Any]], detailed: bool = False) -> list[Score]:
         """The scores of a task with these documents, on request with the full breakdown where there is one."""
         module, _, function = self.scores_in.partition(":")
-        make: Callable[..., list[Score]] = getattr(importlib.import_module(module), function)
+        make: Callable[..., list[Score]] = getattr(_module(module), function)
         return make(docs, detailed=True) if detailed and self.detail else make(docs)
 
 

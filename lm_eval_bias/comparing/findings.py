@@ -93,9 +93,13 @@ def adjust(p_values: Sequence[float], correction: str) -> list[float]:
     return found
 
 
-def _chosen(pair: Pair, wanted: Sequence[str] | None, everything: bool) -> list[Score]:
-    docs = pair.base.docs or pair.other.docs
-    scores = {score.name: score for score in pair.base.benchmark.scores(docs, detailed=True)}
+def _known(pair: Pair, paired: bool) -> dict[str, Score]:
+    """The scores that there are, by name."""
+    docs = pair.records[0] if paired else pair.base.docs or pair.other.docs
+    return {score.name: score for score in pair.base.benchmark.scores(docs, detailed=True)}
+
+
+def _chosen(pair: Pair, scores: dict[str, Score], wanted: Sequence[str] | None, everything: bool) -> list[Score]:
     if everything:
         return [score for score in scores.values() if score.table is not None]
     if wanted is None:
@@ -112,10 +116,9 @@ def _unpaired(pair: Pair, score: Score) -> Difference:
 
 
 def _paired(pair: Pair, score: Score, draws: int, seed: int) -> tuple[float, float, Difference]:
-    shared = [key for key in pair.base.records if key in pair.other.records]
     if score.table is None:
         raise BiasError(f"{score.name} has no form that can be resampled; choose another score")
-    base, other = (score.table([side.records[key] for key in shared]) for side in (pair.base, pair.other))
+    base, other = (score.table(records) for records in pair.records)
     nan = math.nan
     if isinstance(base, str) or isinstance(other, str):
         why = next(f"{s.label}: {t}" for s, t in ((pair.base, base), (pair.other, other)) if isinstance(t, str))
@@ -154,6 +157,7 @@ def find(
         BiasError: Sides that can't be paired, unless ``unpaired`` is set; an unknown score; nothing to compare.
     """
     found: list[Finding] = []
+    known: set[str] = set()
     for pair in pairs:
         why = why_not_paired(pair, by) if pair.base.task.samples and pair.other.task.samples else "no sample logs"
         if why and not unpaired:
@@ -161,7 +165,9 @@ def find(
                 f"{pair.what}: {pair.base.label} and {pair.other.label} can't be compared item by item: {why}; "
                 "--unpaired compares them as independent runs"
             )
-        for score in _chosen(pair, scores, everything):
+        there = _known(pair, not why)
+        known.update(name for name, score in there.items() if score.table is not None)
+        for score in _chosen(pair, there, scores, everything):
             if why:
                 difference = _unpaired(pair, score)
                 one, other = (s.task.scores.get(score.name) for s in (pair.base, pair.other))
@@ -170,15 +176,15 @@ def find(
             else:
                 *both, difference = _paired(pair, score, draws, seed)
                 values = (both[0], both[1])
-                items = len(pair.base.records.keys() & pair.other.records.keys())
+                items = len(pair.shared)
                 left = max(len(pair.base.records), len(pair.other.records)) - items
                 note = f"{left:,} items without a partner left out" if left else ""
             note = "; ".join(filter(None, (note, beside_the_model(pair))))
             labels = pair.what, pair.base.label, pair.other.label
             found.append(Finding(*labels, score, *values, difference, math.nan, not why, items, note))
+        pair.forget()
     if not found:
-        names = sorted({s.name for p in pairs for s in _chosen(p, None, True)})
-        hint = did_you_mean(scores[0], names) if scores else ""
+        hint = did_you_mean(scores[0], sorted(known)) if scores else ""
         raise BiasError(f"no score to compare{f' named {chr(44).join(scores)}' if scores else ''}.{hint}")
     adjusted = adjust([f.difference.p for f in found], correction)
     return [replace(f, adjusted=p) for f, p in zip(found, adjusted, strict=True)]

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from typing import Any
@@ -43,10 +43,10 @@ class Side:
         Raises:
             BiasError: No sample log, one that can't be read, or an item that stands there twice.
         """
-        if self._saved is None:
+        if self.task.samples is None:
             raise BiasError(f"{self.run.path}: {self.task.task} has no sample log: run with --log_samples")
         found: dict[tuple[str, ...], Record] = {}
-        for doc, answers in zip(self._saved.docs, self._saved.results, strict=True):
+        for doc, answers in self._saved():
             try:
                 key, record = self.benchmark.key(doc), self.benchmark.record(doc, answers)
             except (KeyError, TypeError, ValueError, IndexError, AttributeError) as error:
@@ -61,21 +61,41 @@ class Side:
 
     @property
     def docs(self) -> list[dict[str, Any]]:
-        """Documents, from which a benchmark tells which scores there are."""
-        return self._saved.docs if self._saved else []
+        """Documents, from which a benchmark tells which scores there are where records can't be had."""
+        return [doc for doc, _ in self._saved()]
 
-    @cached_property
-    def _saved(self) -> harness_samples.Saved | None:
-        return harness_samples.read(self.task.samples)[0] if self.task.samples else None
+    def _saved(self) -> Iterator[tuple[dict[str, Any], list[Any]]]:
+        """The documents and answers of the log's first filter, one by one."""
+        first = None
+        for part, doc, answers in harness_samples.samples(self.task.samples) if self.task.samples else ():
+            first = first or part
+            if part == first:
+                yield doc, answers
 
 
 @dataclass
 class Pair:
-    """Two sides: ``other`` is compared with ``base``."""
+    """Two sides: ``other`` is compared with ``base``, which several pairs may share."""
 
     what: str
     base: Side
     other: Side
+
+    @cached_property
+    def shared(self) -> list[tuple[str, ...]]:
+        """The items that both sides have, in the base's order."""
+        return [key for key in self.base.records if key in self.other.records]
+
+    @cached_property
+    def records(self) -> tuple[list[Record], list[Record]]:
+        """Both sides' records of these items."""
+        return [self.base.records[key] for key in self.shared], [self.other.records[key] for key in self.shared]
+
+    def forget(self) -> None:
+        """Let go of what was read of the other side, so that comparing many runs holds two at a time."""
+        for owner in (self, self.other):
+            for name in ("shared", "records"):
+                vars(owner).pop(name, None)
 
 
 def _level(task: TaskRun, by: str) -> tuple[str, str] | None:
@@ -105,11 +125,12 @@ def _between_runs(runs: Sequence[Run], base: str | None) -> list[Pair]:
         )
     first = _base([run.name for run in runs], base, runs[0].name, "run")
     reference = next(run for run in runs if run.name == first)
+    bases = {task: Side(first, reference, reference.tasks[task]) for task in reference.tasks}
     pairs = [
-        Pair(task, Side(first, reference, reference.tasks[task]), Side(run.name, run, run.tasks[task]))
+        Pair(task, bases[task], Side(run.name, run, run.tasks[task]))
         for run in runs
         if run is not reference
-        for task in reference.tasks
+        for task in bases
         if task in run.tasks
     ]
     if not pairs:
@@ -131,12 +152,9 @@ def _within_runs(runs: Sequence[Run], by: str, base: str | None) -> list[Pair]:
                 continue
             first = _base(list(levels), base, "none" if by == "instruction" else "en", by)
             prefix = f"{run.name}: " if len(runs) > 1 else ""
+            reference = Side(f"{by} {first}", run, levels[first])
             pairs += [
-                Pair(
-                    prefix + group,
-                    Side(f"{by} {first}", run, levels[first]),
-                    Side(f"{by} {level}", run, levels[level]),
-                )
+                Pair(prefix + group, reference, Side(f"{by} {level}", run, levels[level]))
                 for level in levels
                 if level != first
             ]
@@ -180,12 +198,12 @@ def why_not_paired(pair: Pair, by: str) -> str:
             values = [value.get("name") if isinstance(value, dict) else value for value in values]
         if values[0] != values[1]:
             return f"{option} {values[0]!r} and {values[1]!r}"
-    shared = one.records.keys() & other.records.keys()
+    shared = len(pair.shared)
     counts = len(one.records), len(other.records)
-    if by == "language" and len(shared) >= 0.9 * max(counts):  # translations miss single items
+    if by == "language" and shared >= 0.9 * max(counts):  # translations miss single items
         return ""
-    if len(shared) != counts[0] or len(shared) != counts[1]:
-        return f"other items: {counts[0]:,} and {counts[1]:,}, {len(shared):,} of them the same"
+    if shared != counts[0] or shared != counts[1]:
+        return f"other items: {counts[0]:,} and {counts[1]:,}, {shared:,} of them the same"
     return ""
 
 

@@ -28,6 +28,7 @@ class Scored(float):
     It is a plain number in sample logs; it survives pickling, so that the harness can gather it from several ranks.
     """
 
+    __slots__ = ("record",)  # a run has one of these per document and score
     record: Record
 
     def __new__(cls, value: float, record: Record) -> Scored:
@@ -103,11 +104,18 @@ class Aggregation:
             self._listed["interval"] = list(found.interval)
         if found.reason:
             self._listed["note"] = found.reason
+        if not self._score.has_stderr:
+            self._forget()
         return found.value
 
     def stderr(self, values: Sequence[Any]) -> float:
-        """Its standard error."""
-        return self._compute(values).stderr
+        """Its standard error; the harness asks for it after the value, and once."""
+        found = self._compute(values)
+        self._forget()
+        return found.stderr
+
+    def _forget(self) -> None:
+        self._estimate, self._records = None, []
 
 
 def _repeats(value: Any) -> int:

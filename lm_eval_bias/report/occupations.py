@@ -45,11 +45,15 @@ def _records(own: Placed) -> list[Record]:
     if own.task.samples is None:
         raise BiasError("its sample log is not there (run with --log_samples and give the run's folder)")
     benchmark = benchmarks.get("occugender")
+    parts = set()
+    records = []
     try:
-        parts = harness_samples.read(own.task.samples)
-        if len(parts) != 1 or parts[0].benchmark != "occugender":
-            raise BiasError("its sample log is not one of OccuGender under one filter")
-        return [benchmark.record(doc, answers) for doc, answers in zip(parts[0].docs, parts[0].results, strict=True)]
+        for part, doc, answers in harness_samples.samples(own.task.samples):
+            parts.add(part)
+            if len(parts) != 1 or part.benchmark != "occugender":
+                raise BiasError("its sample log is not one of OccuGender under one filter")
+            records.append(benchmark.record(doc, answers))
+        return records
     except (KeyError, TypeError, ValueError, IndexError, AttributeError, OverflowError) as error:
         if isinstance(error, BiasError):
             raise

@@ -4,9 +4,10 @@ from __future__ import annotations
 
 import json
 import re
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 from lm_eval_bias.benchmarks import BENCHMARKS
 from lm_eval_bias.errors import BiasError
@@ -19,24 +20,53 @@ class NotOurs(BiasError):
 
 
 @dataclass(frozen=True)
-class Saved:
-    """The saved answers of one task under one filter.
+class Part:
+    """One task under one filter in a file of saved answers.
 
     Attributes:
         path: The file.
         task: Task name.
         filter: The harness's filter name.
         benchmark: Key into :data:`lm_eval_bias.benchmarks.BENCHMARKS`.
-        docs: Documents.
-        results: Per document, its requests' filtered answers.
     """
 
     path: Path
     task: str
     filter: str
     benchmark: str
+
+
+class Sample(NamedTuple):
+    """A saved document.
+
+    Attributes:
+        part: What it belongs to.
+        doc: The document.
+        answers: Its requests' filtered answers.
+    """
+
+    part: Part
+    doc: dict[str, Any]
+    answers: list[Any]
+
+
+@dataclass(frozen=True)
+class Saved(Part):
+    """A part with all that is saved of it.
+
+    Attributes:
+        docs: Documents.
+        results: Per document, its requests' filtered answers.
+    """
+
     docs: list[dict[str, Any]]
     results: list[list[Any]]
+
+    def samples(self) -> Iterator[Sample]:
+        """The documents one by one."""
+        part = Part(self.path, self.task, self.filter, self.benchmark)
+        for doc, answers in zip(self.docs, self.results, strict=True):
+            yield Sample(part, doc, answers)
 
 
 def matches(path: Path) -> bool:
@@ -55,26 +85,34 @@ def _line(text: str, where: str) -> dict[str, Any]:
     return sample
 
 
-def read(path: Path, language: str | None = None) -> list[Saved]:
-    """The file's documents and answers, one part per filter; documents say their language themselves.
+def _lines(path: Path) -> Iterator[tuple[str, str]]:
+    """Where each line that isn't empty stands, and the line."""
+    before = 0
+    try:
+        with path.open("rb") as file:
+            for number, line in enumerate(file, start=1):
+                text = line.decode("utf-8")
+                if text.strip():
+                    yield f"{path} line {number}", text
+                before += len(line)
+    except UnicodeDecodeError as error:
+        raise BiasError(f"{path}: byte {before + error.start} is not UTF-8: truncated or damaged") from error
+    except OSError as error:
+        raise BiasError(f"{path} cannot be read: {error.strerror}") from error
+
+
+def samples(path: Path) -> Iterator[Sample]:
+    """The file's documents and answers, line after line: a log of any length takes no more memory than its numbers.
 
     Raises:
-        BiasError: Damaged or truncated, another task's samples, a document twice, fewer documents than the run had.
+        BiasError: Damaged or truncated, another task's samples, a document twice, fewer documents than the run had;
+            the last is known at the end only.
     """
     named = _NAME.fullmatch(path.name)
     task = named["task"] if named else path.stem
-    parts: dict[str, tuple[dict[Any, None], list[dict[str, Any]], list[list[Any]]]] = {}
+    parts: dict[str, tuple[Part, set[int]]] = {}
     benchmark = ""
-    try:
-        text = path.read_text(encoding="utf-8")
-    except UnicodeDecodeError as error:
-        raise BiasError(f"{path}: byte {error.start} is not UTF-8: truncated or damaged") from error
-    except OSError as error:
-        raise BiasError(f"{path} cannot be read: {error.strerror}") from error
-    for number, line in enumerate(text.split("\n"), start=1):
-        if not line.strip():
-            continue
-        where = f"{path} line {number}"
+    for where, line in _lines(path):
         sample = _line(line, where)
         name = sample["doc"].get("benchmark")
         if not isinstance(name, str) or name not in BENCHMARKS:
@@ -83,21 +121,43 @@ def read(path: Path, language: str | None = None) -> list[Saved]:
         if benchmark and name != benchmark:
             raise BiasError(f"{where}: a sample of {name} in a file of {benchmark}")
         benchmark = name
-        if not isinstance(sample.get("doc_id"), int):
+        number = sample.get("doc_id")
+        if not isinstance(number, int):
             raise BiasError(f"{where}: no sample of a harness run (no doc_id)")
-        ids, docs, results = parts.setdefault(str(sample.get("filter", "none")), ({}, [], []))
-        if sample.get("doc_id") in ids:
-            raise BiasError(f"{where}: document {sample.get('doc_id')} stands there twice")
-        ids[sample.get("doc_id")] = None
-        docs.append(sample["doc"])
+        filtered = str(sample.get("filter", "none"))
+        if filtered not in parts:
+            parts[filtered] = Part(path, task, filtered, benchmark), set()
+        part, numbers = parts[filtered]
+        if number in numbers:
+            raise BiasError(f"{where}: document {number} stands there twice")
+        numbers.add(number)
         try:
-            results.append([BENCHMARKS[benchmark].read_answer(raw) for raw in sample["filtered_resps"]])
+            answers = [BENCHMARKS[benchmark].read_answer(raw) for raw in sample["filtered_resps"]]
         except (ValueError, TypeError) as error:
             raise BiasError(f"{where}: filtered_resps holds no answers of a model ({error})") from error
+        yield Sample(part, sample["doc"], answers)
     if not parts:
         raise BiasError(f"{path}: empty: the run wrote no samples")
-    _check_count(path, task, named["date"] if named else "", max(len(docs) for _, docs, _ in parts.values()))
-    return [Saved(path, task, name, benchmark, docs, results) for name, (_, docs, results) in parts.items()]
+    _check_count(path, task, named["date"] if named else "", max(len(numbers) for _, numbers in parts.values()))
+
+
+def collect(found: Iterable[Sample]) -> dict[Part, Saved]:
+    """All documents and answers, by part."""
+    parts: dict[Part, Saved] = {}
+    for part, doc, answers in found:
+        saved = parts.setdefault(part, Saved(part.path, part.task, part.filter, part.benchmark, [], []))
+        saved.docs.append(doc)
+        saved.results.append(answers)
+    return parts
+
+
+def read(path: Path, language: str | None = None) -> list[Saved]:
+    """The whole file, one part per filter; documents say their language themselves.
+
+    Raises:
+        BiasError: As :func:`samples`.
+    """
+    return list(collect(samples(path)).values())
 
 
 def _check_count(path: Path, task: str, date: str, found: int) -> None:

@@ -2,17 +2,20 @@
 
 from __future__ import annotations
 
+import contextlib
 import importlib
 import json
 import math
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass, replace
+from functools import partial
 from typing import Any
 
 from lm_eval_bias import benchmarks, catalog, sentences
-from lm_eval_bias.custom_metrics._score import Estimate, Score, finite
+from lm_eval_bias.custom_metrics._score import Estimate, Record, Score, finite
 from lm_eval_bias.errors import BiasError
-from lm_eval_bias.rescoring import saved
-from lm_eval_bias.rescoring.harness_samples import Saved
+from lm_eval_bias.rescoring import harness_samples, saved
+from lm_eval_bias.rescoring.harness_samples import Part, Sample
 
 
 @dataclass(frozen=True)
@@ -21,10 +24,14 @@ class Rescored:
 
     Attributes:
         part: What was read.
+        first: Its first document, which tells what all have in common (language, classifier).
+        documents: How many there were.
         scores: Each score with its estimate.
     """
 
-    part: Saved
+    part: Part
+    first: Mapping[str, Any]
+    documents: int
     scores: list[tuple[Score, Estimate]]
 
 
@@ -47,38 +54,62 @@ def rescore(
     Raises:
         BiasError: Files that cannot be read or scored; a word set that a log doesn't hold.
     """
-    parts = [part for part in saved.read(paths, language) if only in (None, part.benchmark)]
-    return [_one(part, words, classifier) for part in parts]
+    return saved.each(paths, partial(_file, words=words, classifier=classifier, only=only), language)
 
 
-def _one(part: Saved, words: str | None, classifier: str | None) -> Rescored:
-    benchmark = benchmarks.get(part.benchmark)
-    docs, results = part.docs, part.results
-    records = []
+def _file(
+    samples: Iterable[Sample], words: str | None, classifier: str | None, only: str | None
+) -> dict[Part, Rescored]:
+    """The scores of a file's parts; of its documents no more than the records is kept."""
+    kept: dict[Part, tuple[Mapping[str, Any], list[Record]]] = {}
+    for part, doc, answers in samples if classifier is None else _reclassified(samples, classifier, only):
+        if only not in (None, part.benchmark):
+            return {}
+        at = f"document {len(kept[part][1]) if part in kept else 0}"
+        with _blamed(part, at):
+            if words is not None:
+                doc, answers = _hook(part, "rewrite", "--words is for OccuGender")(doc, answers, words)
+            kept.setdefault(part, (doc, []))[1].append(benchmarks.get(part.benchmark).record(doc, answers))
+    found = {}
+    for part, (first, records) in kept.items():
+        with _blamed(part, "its scores"):
+            scores = benchmarks.get(part.benchmark).scores(records, detailed=True)
+            estimates = [(score, score.compute(records)) for score in scores]
+            found[part] = Rescored(part, first, len(records), estimates)
+    return found
+
+
+def _hook(part: Part, name: str, otherwise: str) -> Callable[..., Any]:
+    found: Callable[..., Any] | None = getattr(
+        importlib.import_module(benchmarks.get(part.benchmark).hooks), name, None
+    )
+    if found is None:
+        raise BiasError(f"{otherwise}, this is {part.benchmark}")
+    return found
+
+
+def _reclassified(samples: Iterable[Sample], classifier: str, only: str | None) -> Iterator[Sample]:
+    """Saved texts with another classifier's labels, which sees all of a part at once."""
+    for part, whole in harness_samples.collect(samples).items():
+        if only in (None, part.benchmark):
+            with _blamed(part, "its texts"):
+                again = _hook(part, "reclassify", "--classifier is for regard")
+                docs, results = again(whole.docs, whole.results, classifier)
+            yield from replace(whole, docs=docs, results=results).samples()
+
+
+@contextlib.contextmanager
+def _blamed(part: Part, at: str) -> Iterator[None]:
+    """Errors name the file and the place in it."""
     try:
-        if words is not None:
-            rewrite = getattr(importlib.import_module(benchmark.hooks), "rewrite", None)
-            if rewrite is None:
-                raise BiasError(f"--words is for OccuGender, this is {part.benchmark}")
-            pairs = [rewrite(doc, answers, words) for doc, answers in zip(docs, results, strict=True)]
-            docs, results = [doc for doc, _ in pairs], [answers for _, answers in pairs]
-        if classifier is not None:
-            again = getattr(importlib.import_module(benchmark.hooks), "reclassify", None)
-            if again is None:
-                raise BiasError(f"--classifier is for regard, this is {part.benchmark}")
-            docs, results = again(docs, results, classifier)
-        for doc, answers in zip(docs, results, strict=True):
-            records.append(benchmark.record(doc, answers))
-        found = [(score, score.compute(records)) for score in benchmark.scores(docs, detailed=True)]
+        yield
     except BiasError as error:
         raise BiasError(f"{part.path}: {error}") from error
     except (KeyError, TypeError, ValueError, IndexError, AttributeError, OSError) as error:
-        at = f"document {len(records)}" if len(records) < len(docs) else "its scores"
         problem = f"no field {error}" if isinstance(error, KeyError) else str(error)
         raise BiasError(
             f"{part.path}: {at}: {problem}: damaged, or logged by another version of {part.benchmark}"
         ) from error
-    return Rescored(replace(part, docs=docs, results=results), found)
 
 
 def _interval(score: Score, estimate: Estimate) -> list[float] | None:
@@ -104,7 +135,7 @@ def _in_words(result: Rescored) -> str:
         ends = None if estimate.interval is None else list(estimate.interval)
         listed.append({"metric": score.name, "dof": finite(estimate.dof), "interval": ends})
     part = result.part
-    metadata = benchmarks.get(part.benchmark).provenance(part.docs)
+    metadata = benchmarks.get(part.benchmark).provenance([result.first])
     said = sentences.describe({part.task: scores}, {part.task: {"metric_list": listed, "metadata": metadata}})
     return f"In words (± is a 95% interval):\n{said}" if said else ""
 
@@ -117,8 +148,8 @@ def as_data(results: list[Rescored]) -> list[dict[str, Any]]:
             "task": result.part.task,
             "benchmark": result.part.benchmark,
             "filter": result.part.filter,
-            "documents": len(result.part.docs),
-            **benchmarks.get(result.part.benchmark).provenance(result.part.docs),
+            "documents": result.documents,
+            **benchmarks.get(result.part.benchmark).provenance([result.first]),
             "scores": {
                 score.name: {
                     "value": finite(estimate.value),
@@ -163,7 +194,7 @@ def as_table(results: list[Rescored]) -> str:
         align = ("left", "right", "right", "right", "right", "right")
         table = tabulate(rows, headers=headers, tablefmt="github", colalign=align, disable_numparse=True)
         filtered = "" if part.filter == "none" else f", filter {part.filter}"
-        lines = [f"{part.task}: {len(part.docs):,} documents{filtered} ({part.path})", table]
+        lines = [f"{part.task}: {result.documents:,} documents{filtered} ({part.path})", table]
         reasons: dict[str, list[str]] = {}
         for score, estimate in result.scores:
             if estimate.reason:

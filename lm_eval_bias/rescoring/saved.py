@@ -7,12 +7,17 @@ are further entries of :data:`READERS`.
 from __future__ import annotations
 
 import sys
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
+from typing import TypeVar
 
 from lm_eval_bias.errors import BiasError
 from lm_eval_bias.rescoring import harness_samples, labelled_texts, predictions
+from lm_eval_bias.rescoring.harness_samples import Part, Sample, Saved
+
+T = TypeVar("T")
 
 
 @dataclass(frozen=True)
@@ -22,18 +27,31 @@ class Reader:
     Attributes:
         name: For messages.
         matches: Whether a path looks like this format, by its name.
-        read: The file's content, as :class:`harness_samples.Saved` parts, given the language where one was named.
+        samples: The file's documents and answers one by one, given the language where one was named.
     """
 
     name: str
     matches: Callable[[Path], bool]
-    read: Callable[[Path, str | None], list[harness_samples.Saved]]
+    samples: Callable[[Path, str | None], Iterator[Sample]]
+
+
+def _of_whole(read: Callable[[Path, str | None], list[Saved]], path: Path, language: str | None) -> Iterator[Sample]:
+    for part in read(path, language):
+        yield from part.samples()
 
 
 READERS = [
-    Reader("samples of a harness run (--log_samples)", harness_samples.matches, harness_samples.read),
-    Reader("the StereoSet authors' predictions (JSON)", predictions.matches, predictions.read),
-    Reader("labelled texts about women and men (JSONL or CSV)", labelled_texts.matches, labelled_texts.read),
+    Reader(
+        "samples of a harness run (--log_samples)",
+        harness_samples.matches,
+        lambda path, language: harness_samples.samples(path),
+    ),
+    Reader("the StereoSet authors' predictions (JSON)", predictions.matches, partial(_of_whole, predictions.read)),
+    Reader(
+        "labelled texts about women and men (JSONL or CSV)",
+        labelled_texts.matches,
+        partial(_of_whole, labelled_texts.read),
+    ),
 ]
 
 
@@ -58,31 +76,45 @@ def find(paths: list[str], readers: Sequence[Reader] = READERS) -> list[tuple[Re
     return [(reader, path, named) for path, (reader, named) in found.items()]
 
 
-def read(
-    paths: list[str], language: str | None = None, readers: Sequence[Reader] = READERS
-) -> list[harness_samples.Saved]:
-    """Everything saved under the paths; other tasks' logs in a folder are passed over with a note.
+def each(
+    paths: list[str],
+    take: Callable[[Iterator[Sample]], dict[Part, T]],
+    language: str | None = None,
+    readers: Sequence[Reader] = READERS,
+) -> list[T]:
+    """What is made of everything saved under the paths, one file after another.
+
+    Other tasks' logs in a folder are passed over with a note.
 
     Args:
         paths: Files or folders.
+        take: Makes of a file's samples what is kept of each of its parts.
         language: The language of files that don't say it themselves.
         readers: Which formats to look for.
 
     Raises:
         BiasError: A file that cannot be read, another task's if it was named itself, or nothing of ours at all.
     """
-    parts: list[harness_samples.Saved] = []
+    parts: dict[Part, T] = {}
     foreign: list[harness_samples.NotOurs] = []
+    ours = False
     for reader, path, named in find(paths, readers):
         try:
             # the two files of a pair are one part, whichever of them was found first
-            parts += [part for part in reader.read(path, language) if part not in parts]
+            for part, made in take(reader.samples(path, language)).items():
+                parts.setdefault(part, made)
+            ours = True
         except harness_samples.NotOurs as error:
             if named:
                 raise
             foreign.append(error)
-    if not parts:
+    if not ours:
         raise foreign[0]
     for passed_over in foreign:
         print(f"lm-eval-bias: passed over: {passed_over}", file=sys.stderr)
-    return parts
+    return list(parts.values())
+
+
+def read(paths: list[str], readers: Sequence[Reader] = READERS) -> list[Saved]:
+    """Everything saved under the paths, whole; see :func:`each`."""
+    return each(paths, harness_samples.collect, readers=readers)

@@ -62,10 +62,12 @@ SAME = ("model", "model_args", "model_revision", "dtype", "chat_template", "syst
 def _merged(runs: Sequence[Run]) -> list[Run]:
     """Runs of one model under one path whose tasks differ, as one run; what differs between them is listed."""
     merged: list[Run] = []
+    alike: dict[str, list[int]] = {}  # places in it, by model
     for run in runs:
-        for i, other in enumerate(merged):
-            alike = all(run.provenance.get(key) == other.provenance.get(key) for key in SAME)
-            if run.name == other.name and alike and not set(run.tasks) & set(other.tasks):
+        places = alike.setdefault(repr([run.name, *(run.provenance.get(key) for key in SAME)]), [])
+        for i in places:
+            other = merged[i]
+            if not set(run.tasks) & set(other.tasks):
                 provenance = {
                     key: _joined(other.provenance.get(key), run.provenance.get(key))
                     for key in {**other.provenance, **run.provenance}
@@ -78,6 +80,7 @@ def _merged(runs: Sequence[Run]) -> list[Run]:
                 )
                 break
         else:
+            places.append(len(merged))
             merged.append(run)
     return merged
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from functools import lru_cache
 from itertools import zip_longest
 from typing import Any
 
@@ -136,13 +137,19 @@ def record(doc: Mapping[str, Any], results: Sequence[Any]) -> Record:
     return occugender.prompt_record(doc["item"], doc["template"], float(doc["female_share"]), doc["group"], **logs)
 
 
+@lru_cache
+def _genders(words: str, kind: str) -> dict[str, str]:
+    """The words of a set with their genders; it is asked for with every document of a log."""
+    return {word: gender for gender, listed in inputs.words(words, kind).items() for word in listed}
+
+
 def rewrite(doc: Mapping[str, Any], results: Sequence[Any], words: str) -> tuple[dict[str, Any], list[Any]]:
     """A logged document and its answers, reduced to another word set.
 
     Raises:
         BiasError: The log does not hold all words of the set.
     """
-    wanted = {word: gender for gender, listed in inputs.words(words, doc["kind"]).items() for word in listed}
+    wanted = _genders(words, str(doc["kind"]))
     missing = [word for word in wanted if word not in doc["words"]]
     if missing:
         raise BiasError(

@@ -131,10 +131,23 @@ def test_crossed_difference_is_that_of_the_differences():
 
 
 def test_studentised_means_are_mean_over_crossed_stderr():
-    tables = RNG.normal(0.2, 1, (5, 7, 4))
-    found = _resample._studentised(tables)
+    row, column, rest = RNG.normal(0.2, 1, (5, 7)), RNG.normal(0, 1, (5, 4)), RNG.normal(0, 1, (5, 7, 4))
+    tables = row[:, :, None] + column[:, None, :] + rest
+    found = _resample._studentised(row, column, rest)
     for table, t in zip(tables, found, strict=True):
         assert t == pytest.approx(table.mean() / _crossed.crossed_stderr(table)[0], rel=1e-9)
+
+
+def test_a_large_table_goes_in_parts(monkeypatch):
+    cells = RNG.normal(0.1, 1, (20, 10))
+    whole = _resample._flipped_t(cells, 2_000, 1)
+    shapes = []
+    plain = _resample._studentised
+    monkeypatch.setattr(_resample, "_studentised", lambda *sums: (shapes.append(sums[2].shape), plain(*sums))[1])
+    monkeypatch.setattr(_resample, "AT_A_TIME", 1_000)
+    parts = _resample._flipped_t(cells, 2_000, 1)
+    assert set(shapes) == {(5, 20, 10)}
+    assert np.quantile(parts, [0.1, 0.5, 0.9]) == pytest.approx(np.quantile(whole, [0.1, 0.5, 0.9]), abs=0.2)
 
 
 @settings(max_examples=25, deadline=None)

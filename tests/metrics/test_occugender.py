@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from lm_eval_bias.custom_metrics import _crossed, occugender
+from lm_eval_bias.custom_metrics import _bootstrap, _crossed, occugender
 from lm_eval_bias.custom_metrics._score import Estimate, Score
 
 
@@ -227,3 +227,30 @@ def test_a_variance_share_at_the_end_of_its_range_has_no_certainty():
     assert found.value == 0
     assert math.isnan(found.stderr)
     assert "end of the range" in found.reason
+
+
+@pytest.mark.parametrize("shape", [(3, 3), (40, 25), (5, 9), (20, 3)])
+@pytest.mark.parametrize("part", ["rows", "columns", "interaction"])
+def test_jackknife_of_a_share_against_leaving_each_out(shape, part):
+    rng = np.random.default_rng(sum(shape))
+
+    def share(cells):
+        found = _crossed.components(cells)
+        return getattr(found, part) / found.total
+
+    for rows in (0.0, 0.5, 4.0):  # no component, a middling one, most of it
+        cells = rows * rng.random((shape[0], 1)) + 0.5 * rng.random((1, shape[1])) + rng.random(shape)
+        variance = 0.0
+        for axis, size in enumerate(shape):
+            left_out = [share(np.delete(cells, k, axis=axis)) for k in range(size)]
+            variance += (size - 1) / size * sum((one - sum(left_out) / size) ** 2 for one in left_out)
+        assert _crossed.jackknife_of_share(cells, part) == pytest.approx(math.sqrt(variance), abs=1e-12)
+
+
+def test_pigeonhole_draws_are_the_same_in_parts(monkeypatch):
+    (whole,) = _bootstrap.pigeonhole(41, 25, draws=200)
+    monkeypatch.setattr(_bootstrap, "AT_A_TIME", 41 * 3)
+    parts = list(_bootstrap.pigeonhole(41, 25, draws=200))
+    assert {len(rows) for _, rows in parts} == {3, 2}
+    for number in (0, 1):
+        assert (np.concatenate([part[number] for part in parts]) == whole[number]).all()
