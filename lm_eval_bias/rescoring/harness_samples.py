@@ -10,6 +10,7 @@ from typing import Any
 
 from lm_eval_bias.benchmarks import BENCHMARKS
 from lm_eval_bias.errors import BiasError
+from lm_eval_bias.harness.ranks import IDLE
 
 _NAME = re.compile(r"samples_(?P<task>.+)_(?P<date>\d{4}-\d\d-\d\dT[\d.:-]+)\.jsonl")
 
@@ -76,6 +77,8 @@ def read(path: Path, language: str | None = None) -> list[Saved]:
             continue
         where = f"{path} line {number}"
         sample = _line(line, where)
+        if IDLE in sample["doc"]:
+            continue
         name = sample["doc"].get("benchmark")
         if not isinstance(name, str) or name not in BENCHMARKS:
             known = ", ".join(BENCHMARKS)
