@@ -11,7 +11,7 @@ import os
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from lm_eval_bias import catalog, checks, sentences
+from lm_eval_bias import catalog, checks, doctor, sentences
 from lm_eval_bias.errors import BiasError, did_you_mean, one_line
 from lm_eval_bias.harness import ranks
 from lm_eval_bias.paths import tasks_path
@@ -71,6 +71,7 @@ def main(argv: list[str]) -> int:
         return 0
     os.environ["TOKENIZERS_PARALLELISM"] = "false"
     setup_logging(logging.INFO if ranks.first() else logging.WARNING)
+    _check_harness()
     try:
         arguments = run.parse_args(argv)
         # ours: the harness's configuration would not know them
@@ -83,6 +84,19 @@ def main(argv: list[str]) -> int:
         raise BiasError("--estimate is for tasks of this package alone ('lm-eval-bias ls')")
     checks.before_loading(config)
     return evaluate(config, chosen, estimate)
+
+
+def _check_harness() -> None:
+    """Refuse a harness that is too old, and say so where it is newer than any that was tested.
+
+    Raises:
+        BiasError: It is too old, or not there.
+    """
+    found = doctor.harness()
+    if found.status == "problem":
+        raise BiasError(found.text)
+    if found.status == "note" and ranks.first():
+        logger.warning("%s", found.text)
 
 
 def load_tasks(config: EvaluatorConfig) -> Any:
@@ -106,7 +120,7 @@ def load_tasks(config: EvaluatorConfig) -> Any:
         linked = link.state()
         if linked.problem:
             logger.warning("link: %s", linked.problem)
-        if linked.problem or not linked.linked:
+        if linked.problem or not (linked.linked or link.unnecessary()):
             config.include_path = [*extra, ours]
         try:
             return config.process_tasks(config.metadata)
