@@ -21,6 +21,7 @@ from lm_eval_bias.data import stereoset
 from lm_eval_bias.errors import BiasError
 from lm_eval_bias.harness import ranks
 from lm_eval_bias.harness.task import Aggregation, Notes, Scored
+from lm_eval_bias.models import nsp_format
 from lm_eval_bias.paths import tasks_path
 from lm_eval_bias.regard import classifier
 from lm_eval_bias.regard import texts as regard_texts
@@ -251,10 +252,13 @@ def close(one, two):
 
 
 def model_of(kind, folder):
+    made = (tiny.bert if kind == "hf-mlm" else tiny.gpt2)(folder, positions=400)
     if kind == "hf-nsp":
-        return ["--model", kind, "--model_args", f"pretrained={tiny.bert(folder)}"]
-    made = tiny.bert if kind == "hf-mlm" else tiny.gpt2
-    return ["--model", kind, "--model_args", f"pretrained={made(folder, positions=400)}"]
+        body, made = transformers.AutoModel.from_pretrained(made), folder.with_name("nsp")
+        torch.manual_seed(20261122)
+        head = nsp_format.make_head(body.config.hidden_size)
+        nsp_format.save(made, body, tiny.gpt2_tokenizer(), nsp_format.NSPConfig("causal"), head)
+    return ["--model", kind, "--model_args", f"pretrained={made}"]
 
 
 # texts that are drawn without chance; three items are two for one rank and one for the other
