@@ -89,13 +89,17 @@ def test_the_harness_runs_our_tasks_and_models_by_itself(reads_entry_points):
     assert "stereotype_gap,none" in found["results"]["occugender_implicit"]
 
 
-def test_nothing_is_linked_where_the_harness_reads_entry_points(reads_entry_points, stubs, capsys):
+def test_nothing_is_linked_where_the_harness_reads_entry_points(reads_entry_points, stubs, monkeypatch, capsys):
     assert main(["link"]) == 0
     assert capsys.readouterr().out.startswith("Nothing to link")
     assert not stubs.exists()
     (said,) = [finding for finding in doctor.examine() if "link" in finding.text and "plain" in finding.text]
     assert said.status == "ok"
     assert said.text.startswith("link not needed")
+    monkeypatch.setattr(EvaluatorConfig, "process_tasks", lambda self, metadata: "manager")
+    config = EvaluatorConfig(tasks=["occugender", "hellaswag"], metadata={})
+    assert run.load_tasks(config) == "manager"
+    assert not config.include_path  # once is enough
 
 
 def test_a_stale_link_is_no_problem_there(stubs, monkeypatch, capsys):
