@@ -11,7 +11,7 @@ import os
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from lm_eval_bias import catalog, checks, doctor, sentences
+from lm_eval_bias import catalog, checks, doctor, link, sentences
 from lm_eval_bias.errors import BiasError, did_you_mean, one_line
 from lm_eval_bias.harness import ranks
 from lm_eval_bias.paths import tasks_path
@@ -108,8 +108,6 @@ def load_tasks(config: EvaluatorConfig) -> Any:
         BiasError: A task that neither we nor the harness have.
     """
     from lm_eval.tasks import TaskManager
-
-    from lm_eval_bias import link
 
     names = checks.split_tasks(config.tasks)
     if not names:

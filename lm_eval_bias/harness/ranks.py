@@ -29,10 +29,8 @@ def filter_together(instances: list[Any], world_size: int, apply: Callable[[list
     """
     import torch.distributed as group
 
-    if world_size == 1 or not (
-        group.is_available() and group.is_initialized() and group.get_world_size() == world_size
-    ):
-        apply(instances)
+    if not (group.is_available() and group.is_initialized() and group.get_world_size() == world_size):
+        apply(instances)  # the model's processes know each other in a way of their own
         return
     here = group.get_rank() == 0
     gathered: list[Any] | None = [None] * world_size if here else None

@@ -240,10 +240,10 @@ class BiasTask(ConfigurableTask):
         """
         for instance in self._instances:
             del instance.resps[instance.repeats :]
-        if self.OUTPUT_TYPE == "generate_until":
+        if self._world_size > 1 and self.OUTPUT_TYPE == "generate_until":
             ranks.filter_together(self._instances, self._world_size, self._filter)
         else:
-            self._filter(self._instances)
+            super().apply_filters()
 
     def _filter(self, instances: list[Instance]) -> None:
         for ensemble in self._filters:

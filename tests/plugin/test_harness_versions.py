@@ -53,6 +53,7 @@ def stubs(tmp_path, monkeypatch):
 @pytest.fixture
 def reads_entry_points(stubs, monkeypatch):
     """A harness that reads the five groups, and knows nothing of ours yet."""
+    _registry.register()  # what the harness fills on import stays when this test is over
     link.unnecessary.cache_clear()
     monkeypatch.setattr(registry, "load_plugins", load_plugins, raising=False)
     monkeypatch.setattr("lm_eval.tasks.TaskManager", ReadsEntryPoints)
