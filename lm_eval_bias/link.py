@@ -6,11 +6,12 @@ written, so that ``unlink`` removes exactly that.
 
 from __future__ import annotations
 
+import dataclasses
 import hashlib
 import importlib.util
 import json
 from collections.abc import Mapping
-from dataclasses import dataclass
+from functools import cache
 from pathlib import Path
 
 from lm_eval_bias import catalog
@@ -26,7 +27,7 @@ _HEADER = (
 )
 
 
-@dataclass(frozen=True)
+@dataclasses.dataclass(frozen=True)
 class State:
     """What is linked.
 
@@ -78,8 +79,30 @@ def _changed(folder: Path, stubs: Mapping[str, str]) -> list[Path]:
     ]
 
 
+@cache
+def unnecessary() -> bool:
+    """Whether the harness finds the tasks by itself, from our entry point in the group ``lm_eval.tasks``.
+
+    Releases up to 0.4.13 don't read entry points at all; of others the index of tasks tells.
+    """
+    from lm_eval.api import registry
+
+    if not hasattr(registry, "load_plugins"):
+        return False
+    from lm_eval.tasks import TaskManager
+
+    here = tasks_path()
+    index = TaskManager().task_index
+    return all(name in index and here in Path(index[name].yaml_path or "").parents for name in catalog.entries())
+
+
 def state() -> State:
-    """What is linked, and whether it still leads here."""
+    """What is linked, and whether it still leads here; nothing about a link that is unnecessary is a problem."""
+    found = _state()
+    return dataclasses.replace(found, problem="") if found.problem and unnecessary() else found
+
+
+def _state() -> State:
     folder = harness_tasks() / FOLDER
     try:
         ledger = json.loads((folder / LEDGER).read_text(encoding="utf-8"))

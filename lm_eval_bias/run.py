@@ -11,8 +11,9 @@ import os
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from lm_eval_bias import catalog, checks, sentences
+from lm_eval_bias import catalog, checks, doctor, link, sentences
 from lm_eval_bias.errors import BiasError, did_you_mean, one_line
+from lm_eval_bias.harness import ranks
 from lm_eval_bias.paths import tasks_path
 from lm_eval_bias.scoring import questions
 from lm_eval_bias.suites import definition, plan, warm_up
@@ -69,7 +70,8 @@ def main(argv: list[str]) -> int:
         run.print_help()
         return 0
     os.environ["TOKENIZERS_PARALLELISM"] = "false"
-    setup_logging()
+    setup_logging(logging.INFO if ranks.first() else logging.WARNING)
+    _check_harness()
     try:
         arguments = run.parse_args(argv)
         # ours: the harness's configuration would not know them
@@ -84,6 +86,19 @@ def main(argv: list[str]) -> int:
     return evaluate(config, chosen, estimate)
 
 
+def _check_harness() -> None:
+    """Refuse a harness that is too old, and say so where it is newer than any that was tested.
+
+    Raises:
+        BiasError: It is too old, or not there.
+    """
+    found = doctor.harness()
+    if found.status == "problem":
+        raise BiasError(found.text)
+    if found.status == "note" and ranks.first():
+        logger.warning("%s", found.text)
+
+
 def load_tasks(config: EvaluatorConfig) -> Any:
     """A task manager for the named tasks, which are put into the configuration (ours built, the harness's by name).
 
@@ -94,8 +109,6 @@ def load_tasks(config: EvaluatorConfig) -> Any:
     """
     from lm_eval.tasks import TaskManager
 
-    from lm_eval_bias import link
-
     names = checks.split_tasks(config.tasks)
     if not names:
         raise BiasError("no tasks named: give --tasks, for example --tasks occugender,gg_bbq ('lm-eval-bias ls')")
@@ -105,7 +118,7 @@ def load_tasks(config: EvaluatorConfig) -> Any:
         linked = link.state()
         if linked.problem:
             logger.warning("link: %s", linked.problem)
-        if linked.problem or not linked.linked:
+        if linked.problem or not (linked.linked or link.unnecessary()):
             config.include_path = [*extra, ours]
         try:
             return config.process_tasks(config.metadata)
@@ -159,13 +172,17 @@ def evaluate(config: EvaluatorConfig, chosen: plan.Chosen | None = None, estimat
     asks = checks.asked(config)
     manager = load_tasks(config)
     timed = _announced(config, chosen, estimate)
-    loggers = [] if estimate else _loggers(config)
+    loggers = _loggers(config) if ranks.first() and not estimate else []
     try:
         with questions.expecting(asks), warm_up.planned(timed):
             results = simple_evaluate(**_arguments(config, simple_evaluate, manager, tracker))
     except warm_up.Stop:
         return 0
     except (OSError, ValueError, TypeError, AssertionError, RuntimeError, ImportError) as error:
+        if "did not find any docs" in str(error):
+            raise BiasError(
+                "a process got no item of one of the harness's tasks: use fewer processes or a larger --limit"
+            ) from error
         if isinstance(error, BiasError) or not _while_loading_model(error):
             raise
         raise BiasError(f"--model {config.model} --model_args {config.model_args}: {one_line(error)}") from error
@@ -181,7 +198,7 @@ def _announced(config: EvaluatorConfig, chosen: plan.Chosen | None, estimate: bo
     tasks = {task.task_name: task for top in config.tasks for task in checks.tasks_of(top)}
     if chosen is not None:
         plan.choose_items(config, chosen, tasks)
-    if os.environ.get("RANK", "0") == "0" and os.environ.get("LOCAL_RANK", "0") == "0":
+    if ranks.first():
         print(plan.table(config, tasks, chosen), flush=True)
     if estimate:
         config.use_cache = None  # nothing is scored: not even an empty file
@@ -230,10 +247,20 @@ def _loggers(config: EvaluatorConfig) -> list[Any]:
     return made
 
 
+def _in_order(samples: dict[str, list[dict[str, Any]]]) -> dict[str, list[dict[str, Any]]]:
+    """Samples in the order of the documents, which the harness puts rank behind rank, without idle ranks' stand-ins."""
+    found = {}
+    for task, own in samples.items():
+        filters = {name: i for i, name in enumerate(dict.fromkeys(sample["filter"] for sample in own))}
+        kept = (sample for sample in own if ranks.IDLE not in sample["doc"])
+        found[task] = sorted(kept, key=lambda sample: (filters[sample["filter"]], sample["doc_id"]))
+    return found
+
+
 def _finish(config: EvaluatorConfig, results: dict[str, Any], tracker: Any, loggers: list[Any]) -> None:
     from lm_eval.utils import handle_non_serializable, make_table
 
-    samples = results.pop("samples", None) if config.log_samples else None
+    samples = _in_order(results.pop("samples", None)) if config.log_samples else None
     if config.show_config:
         print(json.dumps(results, indent=2, default=handle_non_serializable, ensure_ascii=False))
     for remote in loggers:

@@ -180,8 +180,11 @@ def classification(folder: Path, labels: list[str]) -> str:
 def sentence_encoder(folder: Path) -> str:
     """A sentence-transformers model: the mean of a BERT's token vectors."""
     from sentence_transformers import SentenceTransformer
-    from sentence_transformers.sentence_transformer.modules import Pooling, Transformer
 
+    try:
+        from sentence_transformers.sentence_transformer.modules import Pooling, Transformer
+    except ImportError:  # their place in older releases
+        from sentence_transformers.models import Pooling, Transformer
     words = Transformer(bert(folder / "bert", heads=False))
-    SentenceTransformer(modules=[words, Pooling(words.get_embedding_dimension())]).save(str(folder / "st"))
+    SentenceTransformer(modules=[words, Pooling(32)]).save(str(folder / "st"))
     return str(folder / "st")

@@ -7,7 +7,7 @@ import json
 import logging
 import math
 import operator
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import Any
 
 from lm_eval.api.instance import Instance
@@ -16,6 +16,7 @@ from lm_eval.api.task import ConfigurableTask
 from lm_eval_bias import __version__, _registry, benchmarks
 from lm_eval_bias.custom_metrics._score import Estimate, Record, Score
 from lm_eval_bias.errors import BiasError
+from lm_eval_bias.harness import ranks
 from lm_eval_bias.scoring import texts
 from lm_eval_bias.suites import warm_up
 
@@ -25,20 +26,22 @@ logger = logging.getLogger("lm_eval.bias")  # a child of the harness's, for its 
 class Scored(float):
     """A document's own contribution to a score, which carries the whole record to the aggregation.
 
-    It is a plain number in sample logs; it survives pickling, so that the harness can gather it from several ranks.
+    It is a plain number in sample logs; it survives pickling, so that the harness can gather it from several ranks,
+    and knows its document's place, since the harness puts one rank's documents behind another's.
     """
 
     __slots__ = ("record",)  # a run has one of these per document and score
     record: Record
+    place: int
 
-    def __new__(cls, value: float, record: Record) -> Scored:
+    def __new__(cls, value: float, record: Record, place: int = 0) -> Scored:
         """A float with a record."""
         made = super().__new__(cls, value)
-        made.record = record
+        made.record, made.place = record, place
         return made
 
     def __reduce__(self) -> tuple[Any, ...]:
-        return Scored, (float(self), self.record)
+        return Scored, (float(self), self.record, self.place)
 
 
 class Documents(list[dict[str, Any]]):
@@ -89,7 +92,8 @@ class Aggregation:
         self._estimate: Estimate | None = None
 
     def _compute(self, values: Sequence[Any]) -> Estimate:
-        records = [v.record for v in values if isinstance(v, Scored)]
+        scored = sorted((v for v in values if isinstance(v, Scored)), key=operator.attrgetter("place"))
+        records = [v.record for v in scored]
         same = len(records) == len(self._records) and all(map(operator.is_, records, self._records))
         if self._estimate is None or not same:
             self._estimate, self._records = self._score.compute(records), records
@@ -152,6 +156,9 @@ class BiasTask(ConfigurableTask):
         given = settings.get("metadata") or {}
         if "repeats" in given and "repeats" in benchmarks.get(str(given.get("benchmark"))).options:
             settings["repeats"] = _repeats(given["repeats"])  # not of the other tasks of the run
+        self._world_size = 1
+        self._idle: dict[str, Any] | None = None
+        self._places: dict[int, int] = {}
         super().__init__(config=settings, **kwargs)
         metadata = self.config.metadata or {}
         self.benchmark = benchmarks.get(str(metadata.get("benchmark")))
@@ -205,9 +212,50 @@ class BiasTask(ConfigurableTask):
                 [self.eval_docs, kwargs.get("samples"), __version__], ensure_ascii=False, sort_keys=True
             )
             tokenizer_name += f"-{hashlib.sha256(content.encode()).hexdigest()[:16]}"
-        super().build_all_requests(tokenizer_name=tokenizer_name, **kwargs)
-        self._even_out_kinds(kwargs.get("limit"), kwargs.get("samples"), kwargs.get("world_size", 1))
+        self._world_size = kwargs.get("world_size", 1)
+        self._places = {id(doc): i for i, doc in enumerate(self.eval_docs)} if self._world_size > 1 else {}
+        shared = {key: kwargs.get(key) for key in ("limit", "samples")}
+        self._idle = None
+        if self._world_size > 1 and not any(
+            self.doc_iterator(**shared, rank=kwargs["rank"], world_size=self._world_size)
+        ):
+            self._keep_busy(tokenizer_name=tokenizer_name, **kwargs)
+        else:
+            super().build_all_requests(tokenizer_name=tokenizer_name, **kwargs)
+        self._even_out_kinds(**shared, world_size=self._world_size)
         warm_up.join(self)
+
+    def _keep_busy(self, **kwargs: Any) -> None:
+        """Give a rank without any document the requests of the first one, which are then of no document.
+
+        The harness has every rank ask something and say something about a document.
+        """
+        super().build_all_requests(**{**kwargs, "rank": 0, "world_size": 1, "limit": 1, "cache_requests": False})
+        self._idle = {**self._instances[0].doc, ranks.IDLE: True}
+        for instance in self._instances:
+            instance.doc_id = -1
+
+    def doc_iterator(self, *, world_size: int = 1, **kwargs: Any) -> Iterator[tuple[int, Any]]:
+        """The harness's; a stand-in on a rank that has no document of its own."""
+        if self._idle is not None and world_size > 1:
+            return iter([(-1, self._idle)])
+        return iter(super().doc_iterator(world_size=world_size, **kwargs))
+
+    def apply_filters(self) -> None:
+        """The harness's; texts of all ranks together, since a classifier should be run once and see what one would.
+
+        The harness evens out the ranks by asking the last request again; those answers are one too many.
+        """
+        for instance in self._instances:
+            del instance.resps[instance.repeats :]
+        if self._world_size > 1 and self.OUTPUT_TYPE == "generate_until":
+            ranks.filter_together(self._instances, self._world_size, self._filter)
+        else:
+            super().apply_filters()
+
+    def _filter(self, instances: list[Instance]) -> None:
+        for ensemble in self._filters:
+            ensemble.apply(instances)
 
     def _even_out_kinds(self, limit: Any, samples: Any, world_size: int) -> None:
         """Give every rank every kind of question, in the same order.
@@ -253,11 +301,12 @@ class BiasTask(ConfigurableTask):
         """One number per score for the log, each with the record that the aggregation needs."""
         if "bypass" in self._metric_fn_list:  # --predict_only
             return {"bypass": 999}  # the harness's own placeholder
-        record = self.benchmark.record(doc, results)
+        record = None if ranks.IDLE in doc else self.benchmark.record(doc, results)
+        place = self._places.get(id(doc), 0)
         metrics: dict[str, Any] = {}
         for score in self.scores:
-            own = score.sample(record)
-            value = None if own is None else Scored(own, record)
+            own = None if record is None else score.sample(record)
+            value = None if own is None or record is None else Scored(own, record, place)
             metrics[score.name] = value
             if score.has_stderr:
                 metrics[f"{score.name}_stderr"] = value

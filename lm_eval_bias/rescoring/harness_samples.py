@@ -11,6 +11,7 @@ from typing import Any, NamedTuple
 
 from lm_eval_bias.benchmarks import BENCHMARKS
 from lm_eval_bias.errors import BiasError
+from lm_eval_bias.harness.ranks import IDLE
 
 _NAME = re.compile(r"samples_(?P<task>.+)_(?P<date>\d{4}-\d\d-\d\dT[\d.:-]+)\.jsonl")
 
@@ -114,6 +115,8 @@ def samples(path: Path) -> Iterator[Sample]:
     benchmark = ""
     for where, line in _lines(path):
         sample = _line(line, where)
+        if IDLE in sample["doc"]:
+            continue
         name = sample["doc"].get("benchmark")
         if not isinstance(name, str) or name not in BENCHMARKS:
             known = ", ".join(BENCHMARKS)

@@ -10,12 +10,12 @@ that no filter, log or score ever meets it, and leaves the model as it was: noth
 from __future__ import annotations
 
 import contextlib
-import os
 import random
 from collections.abc import Iterator, Sequence
 from typing import Any
 
 from lm_eval_bias.errors import BiasError
+from lm_eval_bias.harness import ranks
 from lm_eval_bias.suites import timing
 
 KIND = "bias_warm_up"
@@ -62,7 +62,7 @@ class WarmUp:
         else:
             with unchanged(model):
                 text = timing.estimate(model, [i for task in self._tasks for i in task.instances])
-        if model.rank == 0 and os.environ.get("LOCAL_RANK", "0") == "0":
+        if ranks.first():
             print(text, flush=True)
         if self._stop:
             raise Stop

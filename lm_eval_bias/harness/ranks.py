@@ -1,0 +1,55 @@
+"""Several processes (ranks) that share a run's documents: what only one of them does, for all."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Callable
+from typing import Any
+
+from lm_eval_bias.errors import BiasError
+
+IDLE = "process_without_items"  # the field of a document that only keeps a process busy
+
+
+def first() -> bool:
+    """Whether this process is the one that prints and writes."""
+    return os.environ.get("RANK", "0") == "0" and os.environ.get("LOCAL_RANK", "0") == "0"
+
+
+def filter_together(instances: list[Any], world_size: int, apply: Callable[[list[Any]], None]) -> None:
+    """Filter the answers of all ranks on the first one, in the order of the documents, as one process would.
+
+    Args:
+        instances: Of this rank; they get their ``filtered_resps``.
+        world_size: Number of ranks, as the model tells it.
+        apply: Sets ``filtered_resps`` of instances. What belongs to no document (a negative number) is kept from it.
+
+    Raises:
+        BiasError: On every rank what ``apply`` raised on the first.
+    """
+    import torch.distributed as group
+
+    if not (group.is_available() and group.is_initialized() and group.get_world_size() == world_size):
+        apply(instances)  # the model's processes know each other in a way of their own
+        return
+    here = group.get_rank() == 0
+    gathered: list[Any] | None = [None] * world_size if here else None
+    group.gather_object(instances, gathered, dst=0)
+    mine: list[Any] = [None]
+    group.scatter_object_list(mine, _filtered(gathered, apply) if gathered is not None else None, src=0)
+    found, problem = mine[0]
+    if problem:
+        raise BiasError(problem)
+    for instance, filtered in zip(instances, found, strict=True):
+        instance.filtered_resps = filtered
+
+
+def _filtered(ranks: list[list[Any]], apply: Callable[[list[Any]], None]) -> list[tuple[list[Any], str]]:
+    """Per rank the filtered answers, and what went wrong."""
+    own = sorted((i for rank in ranks for i in rank if i.doc_id >= 0), key=lambda i: (i.doc_id, i.idx))
+    try:
+        apply(own)
+    except BiasError as error:
+        return [([], str(error)) for _ in ranks]
+    nothing = dict.fromkeys(own[0].filtered_resps)
+    return [([i.filtered_resps if i.doc_id >= 0 else nothing for i in rank], "") for rank in ranks]
