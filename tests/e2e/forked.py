@@ -15,7 +15,6 @@ import signal
 import sys
 import time
 
-
 PRELOADED = (
     "lm_eval.models.huggingface",
     "lm_eval.tasks",
@@ -29,8 +28,8 @@ PRELOADED = (
 
 def die_at(name: str, number: int) -> None:
     """Have this process killed when a function is called for the n-th time."""
-    owner_name, _, attribute = name.rpartition(".")
-    module, _, of = owner_name.partition(":")
+    module, _, path = name.partition(":")
+    of, _, attribute = path.rpartition(".")
     owner = importlib.import_module(module)
     owner = getattr(owner, of) if of else owner
     function, calls = getattr(owner, attribute), 0
