@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Any
 from lm_eval_bias import catalog, checks, sentences
 from lm_eval_bias.errors import BiasError, did_you_mean, one_line
 from lm_eval_bias.paths import tasks_path
-from lm_eval_bias.runs import provenance, save
+from lm_eval_bias.runs import cache, provenance, save
 from lm_eval_bias.scoring import questions
 from lm_eval_bias.suites import definition, plan, warm_up
 
@@ -160,6 +160,8 @@ def evaluate(config: EvaluatorConfig, chosen: plan.Chosen | None = None, estimat
     asks = checks.asked(config)
     manager = load_tasks(config)
     timed = _announced(config, chosen, estimate)
+    if config.use_cache:
+        cache.claim(config.use_cache, config.model, config.model_args or {})
     loggers = [] if estimate else _loggers(config)
     try:
         with questions.expecting(asks), warm_up.planned(timed):
