@@ -179,7 +179,9 @@ def _not_above(value: Any, bound: float) -> bool:
 
 
 def _check_sampling(config: EvaluatorConfig, kind: Any, named: list[catalog.Entry]) -> None:
-    """Refuse an API that would get one seed for all samples of a prompt, and answer each time alike."""
+    """Refuse options that do not sample, and an API that gets one seed for all samples and answers each time alike."""
+    from lm_eval_bias.scoring import generated
+
     sampled = [entry.name for entry in named if entry.benchmark == "regard"]
     given = config.gen_kwargs or {}
     for key, wrong, needed in (
@@ -189,7 +191,10 @@ def _check_sampling(config: EvaluatorConfig, kind: Any, named: list[catalog.Entr
     ):
         if sampled and wrong:
             raise BiasError(f"--gen_kwargs {key}={given[key]}: {sampled[0]} compares samples: must be {needed}")
-    if sampled and hasattr(kind, "_create_payload") and "seed" not in (config.gen_kwargs or {}):
+    seed = given.get("seed")
+    if sampled and seed is not None and (isinstance(seed, bool) or not isinstance(seed, int)):
+        raise BiasError(f"--gen_kwargs seed={seed}: must be a whole number, or null for none")
+    if sampled and hasattr(kind, "_create_payload") and not generated.seeded(kind) and "seed" not in given:
         raise BiasError(
             f"{sampled[0]} samples every prompt many times, but --model {config.model} sends one seed with all "
             "requests, to which a server gives one answer: add --gen_kwargs '{\"seed\": null}'"

@@ -1,4 +1,4 @@
-"""Files that are written whole or not at all."""
+"""Files that are written whole or not at all, and found where they are whole."""
 
 from __future__ import annotations
 
@@ -22,3 +22,9 @@ def write_whole(path: Path, content: bytes) -> None:
     except BaseException:
         Path(temporary).unlink(missing_ok=True)
         raise
+
+
+def under(folder: Path, pattern: str = "*") -> list[Path]:
+    """The files below a folder in a fixed order, but for hidden folders: what is being written lies in them."""
+    found = (path for path in folder.rglob(pattern) if path.is_file())
+    return sorted(p for p in found if not any(part.startswith(".") for part in p.relative_to(folder).parts[:-1]))

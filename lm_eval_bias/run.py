@@ -15,6 +15,7 @@ from lm_eval_bias import catalog, checks, doctor, link, sentences
 from lm_eval_bias.errors import BiasError, did_you_mean, one_line
 from lm_eval_bias.harness import ranks
 from lm_eval_bias.paths import tasks_path
+from lm_eval_bias.runs import cache, provenance, save
 from lm_eval_bias.scoring import questions
 from lm_eval_bias.suites import definition, plan, warm_up
 
@@ -172,6 +173,8 @@ def evaluate(config: EvaluatorConfig, chosen: plan.Chosen | None = None, estimat
     asks = checks.asked(config)
     manager = load_tasks(config)
     timed = _announced(config, chosen, estimate)
+    if config.use_cache:
+        cache.claim(config.use_cache, config.model, config.model_args or {})
     loggers = _loggers(config) if ranks.first() and not estimate else []
     try:
         with questions.expecting(asks), warm_up.planned(timed):
@@ -261,6 +264,8 @@ def _finish(config: EvaluatorConfig, results: dict[str, Any], tracker: Any, logg
     from lm_eval.utils import handle_non_serializable, make_table
 
     samples = _in_order(results.pop("samples", None)) if config.log_samples else None
+    names = ("num_fewshot", "apply_chat_template", "fewshot_as_multiturn", "system_instruction", "samples")
+    results["provenance"] = provenance.block(results, {name: getattr(config, name, None) for name in names})
     if config.show_config:
         print(json.dumps(results, indent=2, default=handle_non_serializable, ensure_ascii=False))
     for remote in loggers:
@@ -271,10 +276,15 @@ def _finish(config: EvaluatorConfig, results: dict[str, Any], tracker: Any, logg
                 remote.log_eval_samples(samples)
         except Exception as error:  # noqa: BLE001 (a failing dashboard must not lose the run)
             logger.warning("logging to %s failed: %s", type(remote).__name__, one_line(error))
-    tracker.save_results_aggregated(results=results, samples=samples)
-    if samples is not None:
-        for name in results["configs"]:
-            tracker.save_results_samples(task_name=name, samples=samples[name])
+    problem: BiasError | None = None
+    try:
+        with save.whole(tracker):
+            tracker.save_results_aggregated(results=results, samples=samples)
+            if samples is not None:
+                for name in results["configs"]:
+                    tracker.save_results_samples(task_name=name, samples=samples[name])
+    except BiasError as error:
+        problem = error  # the table first: it is all that is left of the run
     if tracker.push_results_to_hub or tracker.push_samples_to_hub:
         tracker.recreate_metadata_card()
     batch_sizes = ",".join(map(str, results["config"]["batch_sizes"]))
@@ -297,3 +307,5 @@ def _finish(config: EvaluatorConfig, results: dict[str, Any], tracker: Any, logg
         print(f"As a page: lm-eval-bias report {config.output_path} -o report.html")
     for remote in loggers:
         remote.finish() if hasattr(remote, "finish") else remote.run.finish()
+    if problem is not None:
+        raise problem

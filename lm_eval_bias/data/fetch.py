@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import errno
 import os
+import shutil
 import sys
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -125,7 +126,10 @@ def _explain(error: OSError, path: Path) -> str:
 
 
 def _transfer(source: Source, path: Path) -> None:
-    """Download to a temporary file beside ``path``, verify, rename; one retry for a broken connection."""
+    """Download into a folder beside ``path``, verify, rename; one retry for a broken connection.
+
+    The folder is this file's own, so that the next attempt clears away what one that was killed has left.
+    """
     import pooch
     import requests
     import urllib3
@@ -143,16 +147,18 @@ def _transfer(source: Source, path: Path) -> None:
         if wrong:
             raise BiasError(f"{source.url} is not the pinned file ({wrong}): not stored; try again, or {_LOCAL}")
 
+    folder = path.with_name(f".{path.name}.part")
+    shutil.rmtree(folder, ignore_errors=True)
     pooch.get_logger().setLevel("WARNING")
     keeper = pooch.create(
-        path=str(path.parent),
+        path=str(folder),
         base_url="",
         registry={path.name: f"sha256:{source.sha256}"},
         urls={path.name: source.url},
         retry_if_failed=1,
     )
     try:
-        keeper.fetch(path.name, downloader=download)
+        os.replace(keeper.fetch(path.name, downloader=download), path)
     except requests.HTTPError as error:
         status = error.response.status_code if error.response is not None else "?"
         raise BiasError(f"{source.name}: {source.url} answers HTTP {status}: try again later, or {_LOCAL}") from error
@@ -169,6 +175,8 @@ def _transfer(source: Source, path: Path) -> None:
         raise BiasError(
             f"{source.name}: the download of {source.url} broke off ({type(error).__name__}): try again, or {_LOCAL}"
         ) from error
+    finally:
+        shutil.rmtree(folder, ignore_errors=True)
 
 
 def fetch(names: Iterable[str]) -> list[tuple[Source, Path]]:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import hashlib
+import inspect
 import json
 import logging
 import math
@@ -17,7 +18,7 @@ from lm_eval_bias import __version__, _registry, benchmarks
 from lm_eval_bias.custom_metrics._score import Estimate, Record, Score
 from lm_eval_bias.errors import BiasError
 from lm_eval_bias.harness import ranks
-from lm_eval_bias.scoring import texts
+from lm_eval_bias.scoring import generated, texts
 from lm_eval_bias.suites import warm_up
 
 logger = logging.getLogger("lm_eval.bias")  # a child of the harness's, for its format
@@ -30,7 +31,7 @@ class Scored(float):
     and knows its document's place, since the harness puts one rank's documents behind another's.
     """
 
-    __slots__ = ("record",)  # a run has one of these per document and score
+    __slots__ = ("record", "place")  # a run has one of these per document and score
     record: Record
     place: int
 
@@ -133,12 +134,11 @@ def _repeats(value: Any) -> int:
     return value
 
 
-def _seed_rank(rank: int) -> None:
-    """Let every rank draw other random numbers: the harness seeds all alike, which would tie their samples together."""
-    import torch
-
-    if rank:
-        torch.manual_seed((torch.initial_seed() + rank * 0x9E3779B97F4A7C15) % 2**63)
+def _by_name(value: Any) -> Any:
+    """A value in which functions are replaced by their names: their addresses would differ in every run."""
+    if isinstance(value, dict):
+        return {key: _by_name(own) for key, own in value.items()}
+    return f"{value.__module__}.{value.__qualname__}" if inspect.isfunction(value) else value
 
 
 class BiasTask(ConfigurableTask):
@@ -205,8 +205,6 @@ class BiasTask(ConfigurableTask):
         prompts; the tokenizer's name is the part of the key that a task can add to.
         """
         self._refuse_prompts(kwargs.get("apply_chat_template"), kwargs.get("system_instruction"))
-        if self.config.repeats > 1:
-            _seed_rank(kwargs.get("rank", 0))
         if kwargs.get("cache_requests"):
             content = json.dumps(
                 [self.eval_docs, kwargs.get("samples"), __version__], ensure_ascii=False, sort_keys=True
@@ -283,6 +281,14 @@ class BiasTask(ConfigurableTask):
         if used and self.config.metadata.get("asks"):
             raise BiasError(f"{self.config.task} scores plain sentences: run it without {used[0]}")
 
+    def dump_config(self) -> dict[str, Any]:
+        """The harness's, with functions by name."""
+        dumped: dict[str, Any] = super().dump_config()
+        own = {key: getattr(self.config, key, None) for key in dumped}
+        functions = {key: value for key, value in own.items() if inspect.isfunction(value)}
+        named: dict[str, Any] = _by_name({**dumped, **functions})
+        return named
+
     def construct_requests(self, doc: dict[str, Any], ctx: Any, **kwargs: Any) -> Any:
         """The document's questions where its benchmark asks some, else the harness's requests."""
         asked = self.benchmark.questions(doc)
@@ -295,6 +301,8 @@ class BiasTask(ConfigurableTask):
             counted = doc.get("word_probability") == "geometric_mean"
             for request in requests:
                 request.request_type = texts.WITH_LENGTH if counted else texts.EXACT
+        if self.OUTPUT_TYPE == "generate_until":
+            requests.request_type = generated.GENERATED
         return requests
 
     def process_results(self, doc: Mapping[str, Any], results: Sequence[Any]) -> dict[str, Any]:

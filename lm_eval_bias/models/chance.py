@@ -48,7 +48,7 @@ class ChanceLM(LM):
     def generate_until(self, requests: Sequence[Any]) -> list[str]:
         """One of the document's choices where it has some, else one of a few texts (in regard's tasks) or letters.
 
-        The n-th sample of a prompt is another draw than the first.
+        Samples of a prompt are other draws, by their seeds or, without any, by their order.
         """
         texts = []
         seen: Counter[str] = Counter()
@@ -57,7 +57,7 @@ class ChanceLM(LM):
             choices = list(
                 doc.get("choices") or (CHANCE[doc["language"]] if doc.get("benchmark") == "regard" else "ABC")
             )
-            context, turn = request.args[0], seen[request.args[0]]
+            context, turn = request.args[0], request.args[1].get("seed", seen[request.args[0]])
             seen[context] += 1
             draw = self._uniform("generate", context, *([turn] if turn else []))
             texts.append(str(choices[int(draw * len(choices))]))

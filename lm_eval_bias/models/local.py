@@ -18,7 +18,7 @@ from lm_eval_bias.errors import BiasError, one_line
 from lm_eval_bias.scoring.questions import KINDS, SENTENCE_LIKELIHOODS
 
 logger = logging.getLogger("lm_eval.bias")
-_PARTS = 64  # answers are kept (--use_cache) after so many batches
+_PARTS = 16  # answers are kept (--use_cache) after so many batches
 
 
 class QuestionModel(LM):
@@ -162,9 +162,9 @@ class QuestionModel(LM):
                 for i, given in zip(part, answer([requests[i] for i in part]), strict=True):
                     found[i] = given
                     self.cache_hook.add_partial(kind, requests[i].args, given)
+                if cache is not None:
+                    cache.commit()  # waits until it is on the disk
                 bar.update(len(part))
-        if cache is not None:
-            cache.commit()
         return [
             found[first[hash_args(kind, request.args)]] if given is None else given
             for request, given in zip(requests, found, strict=True)
@@ -223,6 +223,20 @@ class QuestionModel(LM):
     def tokenizer_name(self) -> str:
         """Fingerprint for the harness's request cache."""
         return str(self.tokenizer.name_or_path).replace("/", "__")
+
+    def get_model_info(self) -> dict[str, Any]:
+        """What a result file says about the model, named as the ``hf`` backend names it."""
+        model = self._answering()
+        return {
+            "model_num_parameters": sum(p.numel() for p in model.parameters()),
+            "model_dtype": str(model.dtype),
+            "model_revision": self._from["revision"],
+            "model_sha": getattr(model.config, "_commit_hash", None) or "",
+        }
+
+    def _answering(self) -> Any:
+        """The network that answers."""
+        raise NotImplementedError
 
     def all_gather(self, tensor: torch.Tensor) -> torch.Tensor:
         """A tensor of every rank, concatenated."""

@@ -70,6 +70,9 @@ class HFMaskedLM(QuestionModel):
                 return _no_head(where)
         return None
 
+    def _answering(self) -> Any:
+        return self._model
+
     def cloze(self, requests: Sequence[Any]) -> list[tuple[float, int]]:
         """Score words in blanks: ``(score, number of tokens)``; see the class for the scores."""
         refuse_foreign(clozes(requests), ("masked",), "a masked language model")

@@ -92,6 +92,9 @@ class HFNextSentence(QuestionModel):
             raise BiasError(f"the tokenizer makes {len(ids)} tokens of the label {word!r}")
         return int(ids[-1])
 
+    def _answering(self) -> Any:
+        return self._body
+
     def cloze(self, requests: Sequence[Any]) -> list[Any]:
         """Refuse.
 

@@ -14,6 +14,7 @@ from pathlib import Path
 from typing import TypeVar
 
 from lm_eval_bias.errors import BiasError
+from lm_eval_bias.files import under
 from lm_eval_bias.rescoring import harness_samples, labelled_texts, predictions
 from lm_eval_bias.rescoring.harness_samples import Part, Sample, Saved
 
@@ -66,7 +67,7 @@ def find(paths: list[str], readers: Sequence[Reader] = READERS) -> list[tuple[Re
         path = Path(given).expanduser()
         if not path.exists():
             raise BiasError(f"{given}: no such file or folder")
-        candidates = sorted(p for p in path.rglob("*") if p.is_file()) if path.is_dir() else [path]
+        candidates = under(path) if path.is_dir() else [path]
         hits = {p: (r, not path.is_dir()) for p in candidates for r in readers if r.matches(p)}
         if not hits:
             known = "; ".join(reader.name for reader in readers)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import datetime
+import hashlib
 import json
 import math
 import shlex
@@ -150,6 +151,28 @@ def _command(content: Mapping[str, Any], tasks: Mapping[str, TaskRun]) -> str:
     return shlex.join([*parts, "--log_samples", "--output_path", "OUT"])
 
 
+def _told(block: Mapping[str, Any]) -> dict[str, Any]:
+    """What a run of ``lm-eval-bias run`` says beyond the harness: machine, files of the model, data."""
+    if not block:
+        return {}
+    machine = block["machine"]
+    hashes = {kind: files for kind, files in block["model"].items() if kind.endswith(" files")}
+    data = {path: digest for task in block["tasks"].values() for path, digest in task.get("data", {}).items()}
+    return {
+        "machine": ", ".join(str(machine[key]) for key in ("system", "cpu", "gpu") if machine.get(key)),
+        "threads": machine["threads"],
+        **{name: version for name, version in block["packages"].items() if name in ("tokenizers", "numpy", "vllm")},
+        "model_files": _digest(hashes) if hashes else None,
+        "data": "; ".join(sorted({path.split("/")[0] + "/" + path.split("/")[1] for path in data})) or None,
+        "data_files": _digest(data) if data else None,
+    }
+
+
+def _digest(hashes: Mapping[str, Any]) -> str:
+    """Many files' hashes as one, for people to compare."""
+    return hashlib.sha256(json.dumps(hashes, sort_keys=True).encode()).hexdigest()[:16]
+
+
 def _provenance(content: Mapping[str, Any], tasks: Mapping[str, TaskRun]) -> dict[str, Any]:
     config = content["config"]
     date = content.get("date")
@@ -175,6 +198,7 @@ def _provenance(content: Mapping[str, Any], tasks: Mapping[str, TaskRun]) -> dic
         "limit": config.get("limit"),
         "gen_kwargs": config.get("gen_kwargs") or None,
         "seeds": [config.get(name) for name in SEEDS],
+        **_told(content.get("provenance") or {}),
     }
     return {key: value if key == "seeds" else _plain(value) for key, value in found.items()}
 

@@ -10,6 +10,7 @@ from pathlib import Path
 from typing import Any
 
 from lm_eval_bias.errors import BiasError
+from lm_eval_bias.files import under
 from lm_eval_bias.rescoring import harness_samples
 from lm_eval_bias.runs import harness, record
 from lm_eval_bias.runs.model import Problem, Run
@@ -39,7 +40,7 @@ def _under(folder: Path) -> tuple[list[Run], list[Problem]]:
     runs: list[Run] = []
     problems: list[Problem] = []
     seen = set()
-    for path in sorted(p for p in folder.rglob("*.json") if p.is_file()):
+    for path in under(folder, "*.json"):
         try:
             found = _one(path)
         except BiasError as error:
@@ -49,7 +50,7 @@ def _under(folder: Path) -> tuple[list[Run], list[Problem]]:
         if found is not None:
             runs.append(found)
             seen.add((path.parent, path.stem.removeprefix("results_")))
-    for path in sorted(p for p in folder.rglob("samples_*.jsonl") if harness_samples.matches(p)):
+    for path in (p for p in under(folder, "samples_*.jsonl") if harness_samples.matches(p)):
         date = path.stem.rpartition("_")[2]
         if (path.parent, date) not in seen:
             problems.append(Problem(path, f"no results_{date}.json beside it: an unfinished run (rescore can read it)"))

@@ -36,17 +36,17 @@ def _encoding_once(model: Any, requests: Sequence[Any]) -> Iterator[list[tuple[l
     context, which is encoded once too.
     """
     known: dict[tuple[str, str], tuple[list[int], list[int]]] = {}
-    with _shadowed(model, "tok_encode", functools.lru_cache(maxsize=8)(model.tok_encode)):
+    with shadowed(model, "tok_encode", functools.lru_cache(maxsize=8)(model.tok_encode)):
         for context, continuation in (request.args for request in requests):
             if (context, continuation) not in known:
                 known[context, continuation] = _encoded(model, context, continuation)
     encode_pair = model._encode_pair
-    with _shadowed(model, "_encode_pair", lambda *pair: known[pair] if pair in known else encode_pair(*pair)):
+    with shadowed(model, "_encode_pair", lambda *pair: known[pair] if pair in known else encode_pair(*pair)):
         yield [known[request.args] for request in requests]
 
 
 @contextlib.contextmanager
-def _shadowed(model: Any, name: str, value: Any) -> Iterator[None]:
+def shadowed(model: Any, name: str, value: Any) -> Iterator[None]:
     """Another attribute on the instance for a while; what was there before comes back."""
     before = dict(vars(model))
     setattr(model, name, value)
@@ -74,7 +74,7 @@ def _exact(self: Any, requests: Sequence[Any]) -> list[tuple[float, bool]]:
         for i, request in enumerate(requests):
             answers[i] = cache.get(hash_args("loglikelihood", request.args))
     asked = [i for i, answer in enumerate(answers) if answer is None]
-    parts: list[list[Any]] = [asked] if asked else []
+    parts: list[list[Any]] = tokens.portions(self, asked)
     with contextlib.ExitStack() as stack:
         if tokens.shares_forwards(self):
             pairs = stack.enter_context(_encoding_once(self, [requests[i] for i in asked]))
@@ -87,8 +87,8 @@ def _exact(self: Any, requests: Sequence[Any]) -> list[tuple[float, bool]]:
             for i, answer in zip(part, fresh[: len(part)], strict=True):
                 answers[i] = answer
                 self.cache_hook.add_partial("loglikelihood", requests[i].args, answer)
-    if cache is not None:
-        cache.commit()
+            if cache is not None:
+                cache.commit()  # waits until it is on the disk
     return [(float(answer[0]), bool(answer[1])) for answer in answers]
 
 

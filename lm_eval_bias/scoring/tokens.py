@@ -15,6 +15,8 @@ from lm_eval_bias.errors import BiasError
 
 Ids = tuple[int, ...]
 Answer = tuple[float, bool]
+_AT_ONCE = {"VLLM", "SGLangLM"}
+_PORTION = 2000  # requests: enough to keep every device busy
 
 
 def rounds(pairs: Iterable[tuple[Hashable, Sequence[int], Sequence[int]]]) -> list[list[Hashable]]:
@@ -44,6 +46,16 @@ def rounds(pairs: Iterable[tuple[Hashable, Sequence[int], Sequence[int]]]) -> li
             found.append([])
         found[number].append(key)
     return found
+
+
+def portions(model: Any, asked: list[Any]) -> list[list[Any]]:
+    """What is asked with each call: all, but of backends that give nothing before they have everything.
+
+    A run that is stopped loses no more than the call that was under way.
+    """
+    kinds = {owner.__name__ for owner in type(model).__mro__}
+    size = _PORTION if kinds & _AT_ONCE else max(1, len(asked))
+    return [asked[start : start + size] for start in range(0, len(asked), size)]
 
 
 def shares_forwards(model: Any) -> bool:
@@ -137,7 +149,7 @@ def loglikelihoods(model: Any, pairs: Sequence[tuple[Sequence[int], Sequence[int
             kept = cache.get(hash_args("loglikelihood", _key(*pair)))
             known[pair] = None if kept is None else (float(kept[0]), bool(kept[1]))
     asked = [pair for pair, answer in known.items() if answer is None]
-    parts = rounds((pair, *pair) for pair in asked) if shares_forwards(model) else [asked] if asked else []
+    parts = rounds((pair, *pair) for pair in asked) if shares_forwards(model) else portions(model, asked)
     for number in range(everywhere(model, len(parts))):
         part: list[Any] = parts[number] if number < len(parts) else []
         filler = part[0] if part else ((model.prefix_token_id,), (model.prefix_token_id,))
@@ -150,8 +162,8 @@ def loglikelihoods(model: Any, pairs: Sequence[tuple[Sequence[int], Sequence[int
             raise no_loglikelihoods(type(model).__name__) from error
         for pair, answer in zip(part, answers, strict=False):
             known[pair] = (float(answer[0]), bool(answer[1]))
-    if cache is not None:
-        cache.commit()
+        if cache is not None:
+            cache.commit()  # waits until it is on the disk
     found = [known[tuple(c), tuple(k)] for c, k in pairs]
     return [answer for answer in found if answer is not None]
 

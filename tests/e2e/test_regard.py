@@ -332,14 +332,18 @@ class _Sampler(BaseHTTPRequestHandler):
     """An OpenAI-like server: the same seed, the same text; another one each time without."""
 
     turn = itertools.count()
+    asked = 0
 
     def do_POST(self):
         asked = json.loads(self.rfile.read(int(self.headers["Content-Length"])))
         assert (asked["temperature"], asked["top_p"], asked["top_k"], asked["max_tokens"]) == (0.7, 0.92, 0, 32)
-        draws = [next(self.turn) if asked["seed"] is None else asked["seed"] for _ in asked["prompt"]]
+        prompts = [asked["prompt"]] if isinstance(asked["prompt"], str) else asked["prompt"]
+        draws = [next(self.turn) if asked["seed"] is None else asked["seed"] for _ in prompts]
+        type(self).asked += len(draws)
         body = json.dumps({"choices": [{"index": i, "text": f" case {n}."} for i, n in enumerate(draws)]}).encode()
         self.send_response(200)
         self.send_header("Content-Length", str(len(body)))
+        self.send_header("Content-Type", "application/json")
         self.end_headers()
         self.wfile.write(body)
 
@@ -347,21 +351,36 @@ class _Sampler(BaseHTTPRequestHandler):
         pass
 
 
-def test_samples_from_a_server(tmp_path, tiny_mirror, capsys):
+@pytest.mark.parametrize("concurrent", [1, 4])
+def test_samples_from_a_server(concurrent, tmp_path, tiny_mirror):
     pytest.importorskip("tenacity", reason="needs lm-eval[api]")
+    pytest.importorskip("aiohttp", reason="needs lm-eval[api]")
     server = ThreadingHTTPServer(("127.0.0.1", 0), _Sampler)
     threading.Thread(target=server.serve_forever, daemon=True).start()
     remote = f"model=tiny,base_url=http://127.0.0.1:{server.server_port}/v1/completions,tokenizer=none"
-    remote += ",tokenizer_backend=none,tokenized_requests=False,num_concurrent=1,max_retries=1"
+    remote += f",tokenizer_backend=none,tokenized_requests=False,num_concurrent={concurrent},max_retries=1"
     arguments = ["run", "--tasks", "regard_en", "--model", "local-completions", "--model_args", remote, "--log_samples"]
-    arguments += ["--metadata", '{"repeats": 3, "classifier": "light"}', "--output_path", str(tmp_path), "--gen_kwargs"]
+    arguments += ["--metadata", '{"repeats": 3, "classifier": "light"}', "--use_cache", str(tmp_path / "cache")]
+    given = {"a": [], "b": [], "none": ["--gen_kwargs", '{"seed": null}'], "five": ["--gen_kwargs", '{"seed": 5}']}
+    texts, asked = {}, {}
     try:
-        assert main(arguments[:-1]) == 2
-        assert "sends one seed with all requests" in capsys.readouterr().err
-        assert main([*arguments, '{"seed": null}']) == 0
+        for name, more in given.items():
+            _Sampler.asked = 0
+            assert main([*arguments, *more, "--output_path", str(tmp_path / name)]) == 0
+            texts[name] = [text for sample in log_of(tmp_path / name, "regard_en") for text in sample["resps"][0]]
+            asked[name] = _Sampler.asked
     finally:
         server.shutdown()
-    texts = [text for sample in log_of(tmp_path, "regard_en") for text, *_ in sample["filtered_resps"][0]]
-    assert len(set(texts)) == 60
-    assert texts[0].startswith("The woman worked as case")
-    assert not math.isnan(numbers(results_of(tmp_path))["regard_en"]["dropped"])
+    assert all(len(set(own)) == 60 for own in texts.values())  # 20 prompts, each sample another text
+    assert texts["a"] == texts["b"]
+    assert not set(texts["a"]) & set(texts["five"])
+    assert asked == {"a": 60, "b": 0, "none": 60, "five": 60}
+    assert not math.isnan(numbers(results_of(tmp_path / "none"))["regard_en"]["dropped"])
+
+
+def test_an_api_that_takes_no_seed_is_refused(tiny_mirror, capsys):
+    arguments = ["run", "--tasks", "regard_en", "--model", "anthropic-chat-completions", "--model_args", "model=x"]
+    assert main([*arguments, "--metadata", '{"classifier": "light"}']) == 2
+    assert "sends one seed with all requests" in capsys.readouterr().err
+    assert main(["run", "--model", "bias-chance", "--tasks", "regard_en", "--gen_kwargs", '{"seed": "x"}']) == 2
+    assert "seed=x: must be a whole number" in capsys.readouterr().err

@@ -2,6 +2,8 @@
 
 import errno
 import http.server
+import os
+import signal
 import threading
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
@@ -11,6 +13,7 @@ import pytest
 from lm_eval_bias.cli import main
 from lm_eval_bias.data import fetch, sources
 from lm_eval_bias.errors import BiasError
+from tests.e2e import forked
 
 NAME = "gg_bbq_group_terms_templates"
 
@@ -150,6 +153,24 @@ def test_two_processes_at_once(server, tmp_path):
     assert {process.returncode for process in running} == {0}
     assert len(paths) == 1
     assert len(cached_files()) == 1
+
+
+@pytest.mark.parametrize("at", ["fetch:_Meter.update", "sources:Source.check", "os:replace"])
+def test_killed_while_downloading(server, at):
+    pid = os.fork()
+    if pid == 0:  # killed during the transfer, before the file is verified, before it gets its name
+        forked.die_at(at if at.startswith("os") else f"lm_eval_bias.data.{at}", 1)
+        try:
+            fetch.locate(NAME)
+        finally:
+            os._exit(1)
+    _, status = os.waitpid(pid, 0)
+    assert os.waitstatus_to_exitcode(status) == -signal.SIGKILL
+    source = sources.manifest().files[NAME]
+    assert not sources.cached_path(source).exists()
+    path = fetch.locate(NAME)
+    assert not source.check(path)
+    assert cached_files() == [path]  # and nothing is left
 
 
 def test_no_server(server, capsys):

@@ -569,3 +569,30 @@ def test_our_models_answer_from_the_cache(models, causal_nsp, tiny_mirror, tmp_p
 
     monkeypatch.setattr(made, "_follow", fail)
     assert [answer for *_, answer in ask(cached, "en", "inter")] == first
+
+
+@pytest.mark.parametrize("kind", ["hf-mlm", "hf-nsp"])
+def test_a_stop_costs_no_more_than_the_part_in_work(models, causal_nsp, tiny_mirror, tmp_path, kind, monkeypatch):
+    from lm_eval.api.model import CachingLM
+
+    from lm_eval_bias.models import local
+
+    monkeypatch.setattr(local, "_PARTS", 1)
+    options = {"device": "cpu", "batch_size": 5}
+    made = HFMaskedLM(models("bert"), **options) if kind == "hf-mlm" else HFNextSentence(causal_nsp[0], **options)
+    whole = [answer for *_, answer in ask(made, "en", "inter")]  # of 12 questions
+    follow, calls = made._follow, []
+
+    def stops(requests):
+        calls.append(len(requests))
+        if len(calls) == 2:
+            raise KeyboardInterrupt
+        return follow(requests)
+
+    monkeypatch.setattr(made, "_follow", stops)
+    with pytest.raises(KeyboardInterrupt):
+        ask(CachingLM(made, str(tmp_path / "cache.db")), "en", "inter")
+    calls[:] = [0, 0]
+    again = [answer for *_, answer in ask(CachingLM(made, str(tmp_path / "cache.db")), "en", "inter")]
+    assert calls == [0, 0, 5, 2]
+    assert again == [pytest.approx(answer, rel=1e-5) for answer in whole]

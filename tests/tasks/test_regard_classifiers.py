@@ -1,6 +1,8 @@
 """Classifiers of regard: light, hub, saved heads, sentence encoders; corpora; training and its bias check."""
 
 import json
+import os
+import signal
 
 import numpy as np
 import pytest
@@ -11,6 +13,7 @@ from lm_eval_bias.errors import BiasError
 from lm_eval_bias.regard import classifier, corpus, heads, hub, light, sbert, training
 from tests import tiny
 from tests.conftest import ROOT
+from tests.e2e import forked
 
 VECTORS = ROOT.parent / "shared" / "published" / "regard_sbert_embeddings.npz"
 
@@ -451,3 +454,29 @@ def test_without_gpu_memory_the_cpu_takes_over(monkeypatch):
     room[0] = "enough"
     assert on_best_device(Model(), work) == "cuda"
     assert places == ["cuda", "cpu"] * 2  # given back each time
+
+
+@pytest.mark.parametrize("before", ["nothing", "another head"])
+@pytest.mark.parametrize("number", [1, 2])
+def test_killed_while_a_head_is_saved(tmp_path, number, before):
+    folder = tmp_path / "head"
+    if before == "another head":
+        heads.save(folder, heads.Head([[(np.zeros((3, 4), np.float32), np.zeros(3, np.float32))]], []))
+    pid = os.fork()
+    if pid == 0:
+        forked.die_at("os:replace", number)
+        try:
+            heads.save(folder, random_head(encoder="x"))
+        finally:
+            os._exit(1)
+    _, status = os.waitpid(pid, 0)
+    assert os.waitstatus_to_exitcode(status) == -signal.SIGKILL
+    if (before, number) == ("another head", 1):
+        assert not heads.read(folder).members[0][0][0].any()  # the old one, whole
+    else:
+        with pytest.raises(BiasError, match=r"train it again|No such file"):
+            heads.read(folder)
+    heads.save(folder, random_head(encoder="x"))
+    found, expected = heads.read(folder), random_head(encoder="x")
+    for one, other in zip(found.members[0], expected.members[0], strict=True):
+        assert np.array_equal(one[0], other[0])

@@ -1,0 +1,121 @@
+"""What a result file says about all that would change its numbers, as far as it can be had without waiting for it."""
+
+from __future__ import annotations
+
+import hashlib
+import importlib.metadata
+import platform
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+
+from lm_eval_bias import benchmarks, catalog
+from lm_eval_bias.data.sources import manifest
+
+PACKAGES = (
+    "lm-eval-bias", "lm_eval", "torch", "transformers", "tokenizers", "accelerate", "sentence-transformers", "vllm",
+    "numpy", "scipy", "scikit-learn", "sentencex",
+)  # fmt: skip
+_KINDS = {".safetensors", ".bin", ".pt", ".json", ".model", ".txt", ".jinja"}  # of which a checkpoint is made
+_MOST = 2 << 30  # bytes: what is hashed in a second or two
+
+
+def _packages() -> dict[str, str]:
+    found = {}
+    for name in PACKAGES:
+        try:
+            found[name] = importlib.metadata.version(name)
+        except importlib.metadata.PackageNotFoundError:
+            continue
+    return found
+
+
+def _machine() -> dict[str, Any]:
+    import torch
+
+    found: dict[str, Any] = {
+        "python": platform.python_version(),
+        "system": f"{platform.system()} {platform.machine()}",
+        "cpu": torch.backends.cpu.get_cpu_capability(),
+        "threads": torch.get_num_threads(),
+    }
+    if torch.cuda.is_initialized():
+        found |= {"gpu": torch.cuda.get_device_name(), "cuda": torch.version.cuda}
+    return found
+
+
+def files(folder: Path, named: str | None = None) -> dict[str, str]:
+    """SHA-256 of the files of a local checkpoint; their sizes alone where there is too much to read.
+
+    Args:
+        folder: The checkpoint.
+        named: The one file in it that is read, if only one is.
+    """
+    paths = [folder / named] if named else sorted(p for p in folder.iterdir() if p.suffix in _KINDS)
+    paths = [path for path in paths if path.is_file()]
+    if sum(path.stat().st_size for path in paths) > _MOST:
+        return {path.name: f"{path.stat().st_size:,} bytes" for path in paths}
+    found = {}
+    for path in paths:
+        digest = hashlib.sha256()
+        with path.open("rb") as file:
+            while chunk := file.read(1 << 20):
+                digest.update(chunk)
+        found[path.name] = digest.hexdigest()
+    return found
+
+
+def _model(config: Mapping[str, Any]) -> dict[str, Any]:
+    given = config.get("model_args")
+    arguments = given if isinstance(given, Mapping) else {}
+    found: dict[str, Any] = {
+        "type": config.get("model"),
+        "arguments": given,
+        "dtype": config.get("model_dtype"),
+        "revision": config.get("model_sha") or config.get("model_revision"),
+    }
+    for key in ("pretrained", "tokenizer", "peft", "delta"):
+        folder = Path(str(arguments.get(key) or "")).expanduser()
+        if arguments.get(key) and folder.is_dir():
+            found[f"{key} files"] = files(folder, arguments.get("gguf_file") if key == "pretrained" else None)
+    weights = Path(str(arguments.get("nsp_weights") or "")).expanduser()
+    if arguments.get("nsp_weights") and weights.is_file():
+        found["nsp_weights files"] = files(weights.parent, weights.name)
+    return found
+
+
+def _task(name: str, results: Mapping[str, Any]) -> dict[str, Any]:
+    metadata = results["configs"][name].get("metadata") or {}
+    found: dict[str, Any] = {"version": results["versions"].get(name)}
+    benchmark = metadata.get("benchmark")
+    if benchmark is not None:
+        options = benchmarks.get(str(benchmark)).options
+        found["options"] = {key: metadata[key] for key in options if key in metadata}
+    entry = catalog.entries().get(name)
+    if entry is not None and entry.data:
+        found["data"] = {
+            f"{source.repository}@{source.commit}/{source.path}": source.sha256
+            for source in manifest().resolve([entry.data])
+        }
+    if "classifier_used" in metadata:
+        found["classifier"] = metadata["classifier_used"]
+    return found
+
+
+def block(results: Mapping[str, Any], settings: Mapping[str, Any]) -> dict[str, Any]:
+    """Provenance of a run.
+
+    Args:
+        results: As the harness returns them.
+        settings: Flags of the run that are not among them.
+    """
+    config = results["config"]
+    same = ("device", "batch_size", "batch_sizes", "limit", "gen_kwargs", "random_seed", "numpy_seed", "torch_seed",
+            "fewshot_seed")  # fmt: skip
+    return {
+        "packages": _packages(),
+        "machine": _machine(),
+        "model": _model(config),
+        "settings": {**{key: config.get(key) for key in same}, **settings},
+        "tasks": {name: _task(name, results) for name in results["configs"]},
+    }
