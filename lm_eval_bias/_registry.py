@@ -33,7 +33,7 @@ def register() -> None:
     import lm_eval.models  # noqa: F401 (the harness fills its registries on import only while they are empty)
     from lm_eval.api import registry
 
-    from lm_eval_bias.scoring import questions, texts
+    from lm_eval_bias.scoring import generated, questions, texts
     from lm_eval_bias.suites import warm_up
 
     for known, ours in (
@@ -49,5 +49,6 @@ def register() -> None:
         registry.metric_agg_registry.register("bias_clustered", target=AGGREGATIONS["bias_clustered_mean"])
         registry.higher_is_better_registry.register("bias_clustered", target=True)
     texts.install()
+    generated.install()
     questions.install()
     warm_up.install()

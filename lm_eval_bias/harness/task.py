@@ -16,7 +16,7 @@ from lm_eval.api.task import ConfigurableTask
 from lm_eval_bias import __version__, _registry, benchmarks
 from lm_eval_bias.custom_metrics._score import Estimate, Record, Score
 from lm_eval_bias.errors import BiasError
-from lm_eval_bias.scoring import texts
+from lm_eval_bias.scoring import generated, texts
 from lm_eval_bias.suites import warm_up
 
 logger = logging.getLogger("lm_eval.bias")  # a child of the harness's, for its format
@@ -239,6 +239,8 @@ class BiasTask(ConfigurableTask):
             counted = doc.get("word_probability") == "geometric_mean"
             for request in requests:
                 request.request_type = texts.WITH_LENGTH if counted else texts.EXACT
+        if self.OUTPUT_TYPE == "generate_until":
+            requests.request_type = generated.GENERATED
         return requests
 
     def process_results(self, doc: Mapping[str, Any], results: Sequence[Any]) -> dict[str, Any]:

@@ -14,7 +14,8 @@ from collections.abc import Iterator, Sequence
 from typing import Any
 
 from lm_eval_bias.errors import BiasError
-from lm_eval_bias.scoring import tokens
+from lm_eval_bias.scoring import servers, tokens
+from lm_eval_bias.scoring.shadow import shadowed
 
 EXACT = "exact_loglikelihood"
 WITH_LENGTH = "loglikelihood_with_length"
@@ -36,27 +37,21 @@ def _encoding_once(model: Any, requests: Sequence[Any]) -> Iterator[list[tuple[l
     context, which is encoded once too.
     """
     known: dict[tuple[str, str], tuple[list[int], list[int]]] = {}
-    with _shadowed(model, "tok_encode", functools.lru_cache(maxsize=8)(model.tok_encode)):
+    with shadowed(model, "tok_encode", functools.lru_cache(maxsize=8)(model.tok_encode)):
         for context, continuation in (request.args for request in requests):
             if (context, continuation) not in known:
                 known[context, continuation] = _encoded(model, context, continuation)
     encode_pair = model._encode_pair
-    with _shadowed(model, "_encode_pair", lambda *pair: known[pair] if pair in known else encode_pair(*pair)):
+    with shadowed(model, "_encode_pair", lambda *pair: known[pair] if pair in known else encode_pair(*pair)):
         yield [known[request.args] for request in requests]
 
 
-@contextlib.contextmanager
-def _shadowed(model: Any, name: str, value: Any) -> Iterator[None]:
-    """Another attribute on the instance for a while; what was there before comes back."""
-    before = dict(vars(model))
-    setattr(model, name, value)
-    try:
-        yield
-    finally:
-        if name in before:
-            setattr(model, name, before[name])
-        else:
-            delattr(model, name)
+def _kept(model: Any, method: str, requests: Sequence[Any]) -> list[Any]:
+    """Answers from the cache of ``--use_cache``, ``None`` where it has none."""
+    from lm_eval.api.model import hash_args
+
+    cache = getattr(model.cache_hook, "dbdict", None)
+    return [None if cache is None else cache.get(hash_args(method, request.args)) for request in requests]
 
 
 def _exact(self: Any, requests: Sequence[Any]) -> list[tuple[float, bool]]:
@@ -66,16 +61,11 @@ def _exact(self: Any, requests: Sequence[Any]) -> list[tuple[float, bool]]:
         One ``(log-likelihood in nats, is greedy)`` a request, as the backend's own ``loglikelihood`` gives it for that
         request alone. Answers come from the cache of ``--use_cache`` where it has them and go into it.
     """
-    from lm_eval.api.model import hash_args
-
-    answers: list[Any] = [None] * len(requests)
-    cache = getattr(self.cache_hook, "dbdict", None)
-    if cache is not None:
-        for i, request in enumerate(requests):
-            answers[i] = cache.get(hash_args("loglikelihood", request.args))
+    answers = _kept(self, "loglikelihood", requests)
     asked = [i for i, answer in enumerate(answers) if answer is None]
     parts: list[list[Any]] = [asked] if asked else []
     with contextlib.ExitStack() as stack:
+        stack.enter_context(servers.asking(self))
         if tokens.shares_forwards(self):
             pairs = stack.enter_context(_encoding_once(self, [requests[i] for i in asked]))
             parts = tokens.rounds((i, *pair) for i, pair in zip(asked, pairs, strict=True))
@@ -87,8 +77,6 @@ def _exact(self: Any, requests: Sequence[Any]) -> list[tuple[float, bool]]:
             for i, answer in zip(part, fresh[: len(part)], strict=True):
                 answers[i] = answer
                 self.cache_hook.add_partial("loglikelihood", requests[i].args, answer)
-    if cache is not None:
-        cache.commit()
     return [(float(answer[0]), bool(answer[1])) for answer in answers]
 
 

@@ -12,6 +12,7 @@ from collections.abc import Hashable, Iterable, Iterator, Sequence
 from typing import Any
 
 from lm_eval_bias.errors import BiasError
+from lm_eval_bias.scoring import servers
 
 Ids = tuple[int, ...]
 Answer = tuple[float, bool]
@@ -144,14 +145,12 @@ def loglikelihoods(model: Any, pairs: Sequence[tuple[Sequence[int], Sequence[int
         missing = everywhere(model, len(part)) - len(part)
         requests = [(_key(*pair), list(pair[0]), list(pair[1])) for pair in [*part, *[filler] * missing]]
         try:
-            with precise(model):
+            with precise(model), servers.asking(model):
                 answers = model._loglikelihood_tokens(requests)
         except NotImplementedError as error:
             raise no_loglikelihoods(type(model).__name__) from error
         for pair, answer in zip(part, answers, strict=False):
             known[pair] = (float(answer[0]), bool(answer[1]))
-    if cache is not None:
-        cache.commit()
     found = [known[tuple(c), tuple(k)] for c, k in pairs]
     return [answer for answer in found if answer is not None]
 

@@ -8,9 +8,10 @@ from collections.abc import Sequence
 from typing import Any
 
 from lm_eval_bias.scoring import tokens
+from lm_eval_bias.scoring.generated import GENERATED
 from lm_eval_bias.scoring.questions import KINDS
 
-GENERATED = "generate_until"
+_WRITE = "generate_until"
 SECONDS = 10.0  # for all kinds of requests together, where the model is fast enough
 _BLOCK = 4  # documents that lie side by side begin alike, which some models make use of
 _MOST = 256  # documents of a group: more say nothing more
@@ -135,11 +136,11 @@ def _generated(model: Any, group: Group, budget: float) -> tuple[float, int]:
     instances = [instance for document in group.documents for instance in document.instances]
     copies = [instance for instance in instances for _ in range(instance.repeats or 1)]
     batch = int(model.batch_size) if str(getattr(model, "batch_size", "")).isdigit() else 1
-    first = _seconds(model, GENERATED, [_shortened(instances[0], _SHORT)])
+    first = _seconds(model, _WRITE, [_shortened(instances[0], _SHORT)])
     most = tokens.everywhere(model, min(batch, len(copies)))
     number = min(most, max(1, int(budget / 2 / first))) if _can_go_on(model) else 1
     sample = (copies * number)[:: max(1, len(copies) // number)][:number]
-    one, short = (_seconds(model, GENERATED, [_shortened(i, length) for i in sample]) for length in (1, _SHORT))
+    one, short = (_seconds(model, _WRITE, [_shortened(i, length) for i in sample]) for length in (1, _SHORT))
     longest = max(_longest_text(model, instance) for instance in instances)
     each = one + max(0.0, short - one) / (_SHORT - 1) * (longest - 1)
     return each * len(copies) / number, 1 + 2 * number
