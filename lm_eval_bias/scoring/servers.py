@@ -75,17 +75,18 @@ def _logprobs(parse: Callable[..., Any], outputs: Any, tokens: Any = None, ctxle
     """
     for choice, ids, start in zip(_choices(outputs, len(ctxlens)), tokens, ctxlens, strict=True):
         found = choice.get("logprobs")
-        lists = [found.get(name) for name in ("token_logprobs", "top_logprobs")] if isinstance(found, dict) else [None]
-        if not all(isinstance(values, list) for values in lists):
+        known = found if isinstance(found, dict) else {}
+        lists = [known.get(name) for name in ("token_logprobs", "top_logprobs")]
+        lengths = {len(values) if isinstance(values, list) else -1 for values in lists}
+        if -1 in lengths:
             raise ValueError(f"an answer without log-probabilities of the prompt's tokens: {_shown(choice)}")
-        lengths = {len(values) for values in lists}
         if lengths != {len(ids) + 1}:
             raise ValueError(
                 f"log-probabilities of {' and '.join(map(str, sorted(lengths)))} tokens where {len(ids)} of the prompt "
                 "and one more were asked for: the server has to echo prompts (echo=true with logprobs), and to split "
                 "them as the tokenizer named here does"
             )
-        own, top = (values[start:-1] for values in lists)
+        own, top = (known[name][start:-1] for name in ("token_logprobs", "top_logprobs"))
         wrong = [value for value in own if not _is_logprob(value)]
         if wrong:
             raise ValueError(f"{_shown(wrong[0])} where a log-probability should be")

@@ -336,7 +336,8 @@ class _Sampler(BaseHTTPRequestHandler):
     def do_POST(self):
         asked = json.loads(self.rfile.read(int(self.headers["Content-Length"])))
         assert (asked["temperature"], asked["top_p"], asked["top_k"], asked["max_tokens"]) == (0.7, 0.92, 0, 32)
-        draws = [next(self.turn) if asked["seed"] is None else asked["seed"] for _ in asked["prompt"]]
+        assert isinstance(asked["prompt"], str)  # one prompt, where --batch_size is 1
+        draws = [next(self.turn) if asked["seed"] is None else asked["seed"]]
         body = json.dumps({"choices": [{"index": i, "text": f" case {n}."} for i, n in enumerate(draws)]}).encode()
         self.send_response(200)
         self.send_header("Content-Length", str(len(body)))
