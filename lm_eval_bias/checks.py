@@ -140,6 +140,13 @@ def _check_requests(config: EvaluatorConfig) -> None:
     except (ImportError, ValueError, KeyError):
         return  # the harness says what is missing when it makes the model
     _check_sampling(config, kind, _named_entries(config))
+    if asked(config) and "Chat" in _asker(kind) and not config.apply_chat_template:
+        raise BiasError(f"--model {config.model} sends conversations, not texts: add --apply_chat_template")
+
+
+def _asker(kind: Any) -> str:
+    """The name of the class that asks a model type's requests; chat models have their own."""
+    return next((c.__name__ for c in getattr(kind, "__mro__", ()) if "loglikelihood" in vars(c)), "")
 
 
 def misfit(config: EvaluatorConfig) -> BiasError | None:
@@ -170,8 +177,7 @@ def misfit(config: EvaluatorConfig) -> BiasError | None:
         return problem
     if config.model in ("hf", "hf-packed"):
         return _unfit_architecture(config, asks)
-    owner = next((c.__name__ for c in getattr(kind, "__mro__", ()) if "loglikelihood" in vars(c)), "")
-    return no_loglikelihoods(config.model) if set(asks) != {"generate_until"} and "Chat" in owner else None
+    return no_loglikelihoods(config.model) if set(asks) != {"generate_until"} and "Chat" in _asker(kind) else None
 
 
 def _not_above(value: Any, bound: float) -> bool:

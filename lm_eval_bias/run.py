@@ -11,7 +11,7 @@ import os
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from lm_eval_bias import catalog, checks, doctor, link, sentences
+from lm_eval_bias import catalog, checks, doctor, failures, link, sentences
 from lm_eval_bias.errors import BiasError, did_you_mean, one_line
 from lm_eval_bias.harness import ranks
 from lm_eval_bias.paths import tasks_path
@@ -181,14 +181,13 @@ def evaluate(config: EvaluatorConfig, chosen: plan.Chosen | None = None, estimat
             results = simple_evaluate(**_arguments(config, simple_evaluate, manager, tracker))
     except warm_up.Stop:
         return 0
-    except (OSError, ValueError, TypeError, AssertionError, RuntimeError, ImportError) as error:
-        if "did not find any docs" in str(error):
-            raise BiasError(
-                "a process got no item of one of the harness's tasks: use fewer processes or a larger --limit"
-            ) from error
-        if isinstance(error, BiasError) or not _while_loading_model(error):
+    except BiasError:
+        raise
+    except Exception as error:
+        line = failures.explained(error, config)
+        if line is None:
             raise
-        raise BiasError(f"--model {config.model} --model_args {config.model_args}: {one_line(error)}") from error
+        raise line from error
     if results is not None:
         _finish(config, results, tracker, loggers)
     return 0
@@ -206,16 +205,6 @@ def _announced(config: EvaluatorConfig, chosen: plan.Chosen | None, estimate: bo
     if estimate:
         config.use_cache = None  # nothing is scored: not even an empty file
     return warm_up.WarmUp(stop=estimate)
-
-
-def _while_loading_model(error: BaseException) -> bool:
-    """Whether an error arose where the harness makes the model from its arguments."""
-    frame = error.__traceback__
-    while frame is not None:
-        if frame.tb_frame.f_code.co_name in ("get_model", "create_from_arg_obj", "create_from_arg_string"):
-            return True
-        frame = frame.tb_next
-    return False
 
 
 def _arguments(config: EvaluatorConfig, function: Any, manager: Any, tracker: Any) -> dict[str, Any]:

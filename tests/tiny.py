@@ -156,6 +156,20 @@ def llama(folder: Path, front: str = "<s>") -> str:
     return _save(folder, transformers.LlamaForCausalLM(config), tokenizer)
 
 
+def served(folder: Path) -> str:
+    """A causal LM of a shape that vLLM takes, long enough for every task, with a chat template."""
+    tokenizer = gpt2_tokenizer()
+    tokenizer.chat_template = (
+        "{% for turn in messages %}<{{ turn['role'] }}> {{ turn['content'] }}\n{% endfor %}"
+        "{% if add_generation_prompt %}<assistant>{% endif %}"
+    )
+    config = _config(
+        transformers.LlamaConfig, vocab_size=len(tokenizer), hidden_size=64, num_hidden_layers=2,
+        num_attention_heads=2, intermediate_size=64, max_position_embeddings=2048, bos_token_id=0, eos_token_id=0,
+    )  # fmt: skip
+    return _save(folder, transformers.LlamaForCausalLM(config), tokenizer)
+
+
 def t5(folder: Path) -> str:
     """An encoder-decoder LM with sentinels."""
     tokenizer = unigram()

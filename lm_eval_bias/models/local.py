@@ -15,6 +15,7 @@ from lm_eval.api.model import LM, hash_args
 from tqdm import tqdm
 
 from lm_eval_bias.errors import BiasError, one_line
+from lm_eval_bias.scoring import answers
 from lm_eval_bias.scoring.questions import KINDS, SENTENCE_LIKELIHOODS
 
 logger = logging.getLogger("lm_eval.bias")
@@ -146,14 +147,11 @@ class QuestionModel(LM):
             requests: Instances.
             answer: Answers to some of them, in order.
         """
-        cache = getattr(self.cache_hook, "dbdict", None)
-        found: list[Any] = [None] * len(requests)
+        found = answers.kept(self, kind, (request.args for request in requests))
         first: dict[str, int] = {}
         for i, request in enumerate(requests):
-            key = hash_args(kind, request.args)
-            found[i] = None if cache is None else cache.get(key)
             if found[i] is None:
-                first.setdefault(key, i)
+                first.setdefault(hash_args(kind, request.args), i)
         asked = list(first.values())
         size = self.batch_size * _PARTS
         with tqdm(total=len(asked), desc=f"Answering {kind} questions", disable=self.rank != 0) as bar:
@@ -162,8 +160,7 @@ class QuestionModel(LM):
                 for i, given in zip(part, answer([requests[i] for i in part]), strict=True):
                     found[i] = given
                     self.cache_hook.add_partial(kind, requests[i].args, given)
-                if cache is not None:
-                    cache.commit()  # waits until it is on the disk
+                answers.commit(self)
                 bar.update(len(part))
         return [
             found[first[hash_args(kind, request.args)]] if given is None else given

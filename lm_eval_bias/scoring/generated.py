@@ -20,8 +20,8 @@ from typing import Any
 
 from tqdm import tqdm
 
-from lm_eval_bias.scoring import tokens
-from lm_eval_bias.scoring.texts import shadowed
+from lm_eval_bias.scoring import answers, servers, tokens
+from lm_eval_bias.scoring.shadow import shadowed
 
 GENERATED = "generated_text"
 _PLAIN = "generate_until"
@@ -163,16 +163,12 @@ def _torch_texts(model: Any, asked: list[Part], requests: Sequence[Any], filler:
 def _sampled(model: Any, requests: Sequence[Any], filler: Any) -> list[str]:
     """Samples; where other ranks have more parts to draw, the filler is asked beside them."""
     import torch
-    from lm_eval.api.model import hash_args
 
-    cache = getattr(model.cache_hook, "dbdict", None)
     taken = seeded(type(model)) and all(request.args[1].get("seed", 0) is not None for request in requests)
     found: list[Any] = [None] * len(requests)
     asked = []
     for part in parts(requests, 1 if taken else _size(model), torch.initial_seed()):
-        kept = [
-            None if cache is None else cache.get(hash_args(GENERATED, part.key(i))) for i in range(len(part.places))
-        ]
+        kept = answers.kept(model, GENERATED, map(part.key, range(len(part.places))))
         if None in kept:
             asked.append(part)
         for place, text in zip(part.places, kept, strict=True):
@@ -187,18 +183,14 @@ def _sampled(model: Any, requests: Sequence[Any], filler: Any) -> list[str]:
             for i, text in enumerate(texts):
                 found[part.places[i]] = text
                 model.cache_hook.add_partial(GENERATED, part.key(i), text)
-            if cache is not None:
-                cache.commit()  # waits until it is on the disk
+            answers.commit(model)
             bar.update(len(texts))
     return found
 
 
 def _greedy(model: Any, requests: Sequence[Any], filler: Any) -> list[str]:
     """Likeliest texts, asked as the harness does."""
-    from lm_eval.api.model import hash_args
-
-    cache = getattr(model.cache_hook, "dbdict", None)
-    found: list[Any] = [None if cache is None else cache.get(hash_args(_PLAIN, r.args)) for r in requests]
+    found = answers.kept(model, _PLAIN, (request.args for request in requests))
     asked = [i for i, text in enumerate(found) if text is None]
     blocks = tokens.portions(model, asked)
     for number in range(tokens.everywhere(model, len(blocks))):
@@ -208,8 +200,7 @@ def _greedy(model: Any, requests: Sequence[Any], filler: Any) -> list[str]:
         for i, text in zip(block, texts, strict=False):
             found[i] = text
             model.cache_hook.add_partial(_PLAIN, requests[i].args, text)
-        if cache is not None:
-            cache.commit()
+        answers.commit(model)
     return found
 
 
@@ -220,11 +211,12 @@ def _generated(self: Any, requests: Sequence[Any]) -> list[str]:
         One text a request. Answers come from the cache of ``--use_cache`` where it has them and go into it.
     """
     found: list[Any] = [None] * len(requests)
-    for sampling, answer in ((True, _sampled), (False, _greedy)):
-        own = [i for i, request in enumerate(requests) if bool(request.args[1].get("do_sample")) is sampling]
-        if tokens.everywhere(self, len(own)):
-            for i, text in zip(own, answer(self, [requests[i] for i in own], requests[0]), strict=True):
-                found[i] = text
+    with servers.asking(self):
+        for sampling, answer in ((True, _sampled), (False, _greedy)):
+            own = [i for i, request in enumerate(requests) if bool(request.args[1].get("do_sample")) is sampling]
+            if tokens.everywhere(self, len(own)):
+                for i, text in zip(own, answer(self, [requests[i] for i in own], requests[0]), strict=True):
+                    found[i] = text
     return found
 
 

@@ -14,7 +14,8 @@ from collections.abc import Iterator, Sequence
 from typing import Any
 
 from lm_eval_bias.errors import BiasError
-from lm_eval_bias.scoring import tokens
+from lm_eval_bias.scoring import answers, servers, tokens
+from lm_eval_bias.scoring.shadow import shadowed
 
 EXACT = "exact_loglikelihood"
 WITH_LENGTH = "loglikelihood_with_length"
@@ -45,20 +46,6 @@ def _encoding_once(model: Any, requests: Sequence[Any]) -> Iterator[list[tuple[l
         yield [known[request.args] for request in requests]
 
 
-@contextlib.contextmanager
-def shadowed(model: Any, name: str, value: Any) -> Iterator[None]:
-    """Another attribute on the instance for a while; what was there before comes back."""
-    before = dict(vars(model))
-    setattr(model, name, value)
-    try:
-        yield
-    finally:
-        if name in before:
-            setattr(model, name, before[name])
-        else:
-            delattr(model, name)
-
-
 def _exact(self: Any, requests: Sequence[Any]) -> list[tuple[float, bool]]:
     """Answer ``(context, continuation)`` requests.
 
@@ -66,16 +53,11 @@ def _exact(self: Any, requests: Sequence[Any]) -> list[tuple[float, bool]]:
         One ``(log-likelihood in nats, is greedy)`` a request, as the backend's own ``loglikelihood`` gives it for that
         request alone. Answers come from the cache of ``--use_cache`` where it has them and go into it.
     """
-    from lm_eval.api.model import hash_args
-
-    answers: list[Any] = [None] * len(requests)
-    cache = getattr(self.cache_hook, "dbdict", None)
-    if cache is not None:
-        for i, request in enumerate(requests):
-            answers[i] = cache.get(hash_args("loglikelihood", request.args))
-    asked = [i for i, answer in enumerate(answers) if answer is None]
+    found = answers.kept(self, "loglikelihood", (request.args for request in requests))
+    asked = [i for i, answer in enumerate(found) if answer is None]
     parts: list[list[Any]] = tokens.portions(self, asked)
     with contextlib.ExitStack() as stack:
+        stack.enter_context(servers.asking(self))
         if tokens.shares_forwards(self):
             pairs = stack.enter_context(_encoding_once(self, [requests[i] for i in asked]))
             parts = tokens.rounds((i, *pair) for i, pair in zip(asked, pairs, strict=True))
@@ -85,11 +67,10 @@ def _exact(self: Any, requests: Sequence[Any]) -> list[tuple[float, bool]]:
             with tokens.precise(self):
                 fresh = self.loglikelihood([requests[i] for i in part] + [requests[0]] * missing)
             for i, answer in zip(part, fresh[: len(part)], strict=True):
-                answers[i] = answer
+                found[i] = answer
                 self.cache_hook.add_partial("loglikelihood", requests[i].args, answer)
-            if cache is not None:
-                cache.commit()  # waits until it is on the disk
-    return [(float(answer[0]), bool(answer[1])) for answer in answers]
+            answers.commit(self)
+    return [(float(answer[0]), bool(answer[1])) for answer in found]
 
 
 def _with_length(self: Any, requests: Sequence[Any]) -> list[tuple[float, bool, int]]:
@@ -98,9 +79,9 @@ def _with_length(self: Any, requests: Sequence[Any]) -> list[tuple[float, bool, 
     Returns:
         One ``(log-likelihood in nats, is greedy, number of continuation tokens)`` a request.
     """
-    answers = getattr(self, EXACT)(requests)
+    found = getattr(self, EXACT)(requests)
     return [
-        (*answer, len(self._encode_pair(*request.args)[1])) for answer, request in zip(answers, requests, strict=True)
+        (*answer, len(self._encode_pair(*request.args)[1])) for answer, request in zip(found, requests, strict=True)
     ]
 
 

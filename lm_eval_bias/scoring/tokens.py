@@ -12,6 +12,7 @@ from collections.abc import Hashable, Iterable, Iterator, Sequence
 from typing import Any
 
 from lm_eval_bias.errors import BiasError
+from lm_eval_bias.scoring import answers, servers
 
 Ids = tuple[int, ...]
 Answer = tuple[float, bool]
@@ -139,15 +140,10 @@ def loglikelihoods(model: Any, pairs: Sequence[tuple[Sequence[int], Sequence[int
     Raises:
         BiasError: The backend has no log-likelihoods.
     """
-    from lm_eval.api.model import hash_args
-
     _refuse_long(model, pairs)
     known: dict[tuple[Ids, Ids], Answer | None] = {(tuple(c), tuple(k)): None for c, k in pairs}
-    cache = getattr(model.cache_hook, "dbdict", None)
-    if cache is not None:
-        for pair in known:
-            kept = cache.get(hash_args("loglikelihood", _key(*pair)))
-            known[pair] = None if kept is None else (float(kept[0]), bool(kept[1]))
+    for pair, kept in zip(known, answers.kept(model, "loglikelihood", (_key(*pair) for pair in known)), strict=True):
+        known[pair] = None if kept is None else (float(kept[0]), bool(kept[1]))
     asked = [pair for pair, answer in known.items() if answer is None]
     parts = rounds((pair, *pair) for pair in asked) if shares_forwards(model) else portions(model, asked)
     for number in range(everywhere(model, len(parts))):
@@ -156,14 +152,12 @@ def loglikelihoods(model: Any, pairs: Sequence[tuple[Sequence[int], Sequence[int
         missing = everywhere(model, len(part)) - len(part)
         requests = [(_key(*pair), list(pair[0]), list(pair[1])) for pair in [*part, *[filler] * missing]]
         try:
-            with precise(model):
-                answers = model._loglikelihood_tokens(requests)
+            with precise(model), servers.asking(model):
+                fresh = model._loglikelihood_tokens(requests)
         except NotImplementedError as error:
             raise no_loglikelihoods(type(model).__name__) from error
-        for pair, answer in zip(part, answers, strict=False):
+        for pair, answer in zip(part, fresh, strict=False):
             known[pair] = (float(answer[0]), bool(answer[1]))
-        if cache is not None:
-            cache.commit()  # waits until it is on the disk
     found = [known[tuple(c), tuple(k)] for c, k in pairs]
     return [answer for answer in found if answer is not None]
 

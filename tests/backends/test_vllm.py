@@ -1,0 +1,164 @@
+"""vLLM, in process and behind its server, answers as ``hf`` does.
+
+Needs an environment of its own (``vllm_cpu.sh``), whose folder ``LM_EVAL_BIAS_VLLM`` names.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import signal
+import socket
+import subprocess
+import time
+import urllib.error
+import urllib.request
+from pathlib import Path
+
+import pytest
+
+from lm_eval_bias import catalog
+from lm_eval_bias.cli import main
+from tests import tiny
+from tests.conftest import find_mirror
+from tests.e2e.test_runs import results_of
+
+pytestmark = pytest.mark.slow
+TASKS = "occugender_debias_explicit_none,occugender_debias_implicit_none,gg_bbq_group_terms,stereoset_en"
+WRITTEN = [name for name, entry in catalog.entries().items() if entry.asks == ("generate_until",)]
+LIMIT = "6"
+CLOSE = 1e-3  # nats; scores in units of their range
+SMALL = ["--limit", LIMIT, "--log_samples"]
+SHORT = ["--metadata", '{"repeats": 2, "classifier": "light"}', "--gen_kwargs", '{"max_gen_toks": 16, "seed": null}']
+ENVIRONMENT = {
+    "VLLM_CPU_KVCACHE_SPACE": "1",  # GiB
+    "VLLM_CPU_OMP_THREADS_BIND": "nobind",
+    "OMP_NUM_THREADS": "2",
+    "TQDM_DISABLE": "",  # vLLM 0.32 divides by the time that its progress bar shows
+}
+
+
+@pytest.fixture(scope="module")
+def installed():
+    folder = os.environ.get("LM_EVAL_BIAS_VLLM")
+    if not folder:
+        pytest.skip("LM_EVAL_BIAS_VLLM names no environment with vLLM (tests/backends/vllm_cpu.sh makes one)")
+    found = Path(folder) / "bin"
+    assert (found / "vllm").is_file(), f"LM_EVAL_BIAS_VLLM: no {found / 'vllm'}"
+    return found
+
+
+@pytest.fixture(scope="module")
+def model(tmp_path_factory):
+    return tiny.served(tmp_path_factory.mktemp("served"))
+
+
+@pytest.fixture(scope="module")
+def environment(tmp_path_factory):
+    data = find_mirror()
+    if data is None:
+        pytest.skip("no mirror of the upstream data (set LM_EVAL_BIAS_DATA)")
+    cache = tmp_path_factory.mktemp("cache")
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setenv("LM_EVAL_BIAS_DATA", str(data))
+        patch.setenv("LM_EVAL_BIAS_CACHE", str(cache))
+        yield {**os.environ, **ENVIRONMENT}
+
+
+@pytest.fixture(scope="module")
+def hf(model, environment, tmp_path_factory):
+    """What transformers says: results and answers."""
+    out = tmp_path_factory.mktemp("hf")
+    where = f"pretrained={model},dtype=float32"
+    arguments = ["run", "--tasks", TASKS, "--model", "hf", "--model_args", where, "--device", "cpu", *SMALL]
+    assert main([*arguments, "--batch_size", "16", "--output_path", str(out)]) == 0
+    return results_of(out), answers(out)
+
+
+@pytest.fixture(autouse=True)
+def _data(mirror):
+    """The upstream files also where a test has its own variables."""
+
+
+def answers(folder):
+    """The answers in the logs of a run: {task: {document: [answers]}}."""
+    found = {}
+    for path in Path(folder).rglob("samples_*.jsonl"):
+        lines = [json.loads(line) for line in path.read_text(encoding="utf-8").splitlines()]
+        task = path.name.removeprefix("samples_").rpartition("_")[0]
+        found[task] = {line["doc_id"]: line["filtered_resps"] for line in lines}
+    return found
+
+
+def assert_same(out, hf):
+    results, wanted = hf
+    found, again = answers(out), results_of(out)
+    for task, documents in wanted.items():
+        assert found[task].keys() == documents.keys()
+        assert len(documents) == int(LIMIT)
+        for document, numbers in documents.items():
+            for own, other in zip(numbers, found[task][document], strict=True):
+                own, other = (value[0] if isinstance(value, list) else value for value in (own, other))
+                assert float(other) == pytest.approx(float(own), abs=CLOSE), (task, document)
+    checked = 0
+    for task in wanted:
+        for entry in results["configs"][task]["metric_list"]:
+            low, high = entry["range"]
+            own, other = (r["results"][task][f"{entry['metric']},none"] for r in (results, again))
+            if low is not None and high is not None and own == own:
+                assert other == pytest.approx(own, abs=CLOSE * (high - low)), (task, entry["metric"])
+                checked += 1
+    assert checked > 60
+
+
+def test_every_task_runs_with_vllm_and_gives_hfs_scores(installed, model, environment, hf, tmp_path):
+    names = [name for name, entry in catalog.entries().items() if entry.kind == "task"]
+    where = f"pretrained={model},dtype=float32,max_model_len=2048,enforce_eager=True"
+    command = [str(installed / "lm-eval-bias"), "run", "--tasks", ",".join(names), "--model", "vllm", "--model_args"]
+    command += [where, *SMALL, *SHORT, "--batch_size", "auto", "--output_path", str(tmp_path)]
+    done = subprocess.run(command, cwd=tmp_path, env=environment, capture_output=True, text=True, check=False)
+    assert done.returncode == 0, done.stderr[-3000:]
+    assert answers(tmp_path).keys() == set(names)
+    assert_same(tmp_path, hf)
+
+
+@pytest.fixture
+def server(installed, model, environment, tmp_path):
+    """The address of a vLLM server on this machine."""
+    with socket.socket() as free:
+        free.bind(("127.0.0.1", 0))
+        port = free.getsockname()[1]
+    command = [str(installed / "vllm"), "serve", model, "--served-model-name", "tiny", "--dtype", "float32"]
+    command += ["--max-model-len", "2048", "--enforce-eager", "--host", "127.0.0.1", "--port", str(port)]
+    log = tmp_path / "server.log"
+    with log.open("w") as out:
+        started = subprocess.Popen(command, cwd=tmp_path, env=environment, stdout=out, stderr=out)
+    try:
+        for _ in range(600):
+            assert started.poll() is None, log.read_text()[-3000:]
+            try:
+                urllib.request.urlopen(f"http://127.0.0.1:{port}/health", timeout=5)
+                break
+            except (urllib.error.URLError, OSError):
+                time.sleep(1)
+        yield f"http://127.0.0.1:{port}/v1"
+    finally:
+        started.send_signal(signal.SIGINT)
+        try:
+            started.wait(60)
+        except subprocess.TimeoutExpired:
+            started.kill()
+
+
+def test_a_vllm_server_gives_hfs_scores(server, model, hf, tmp_path):
+    remote = f"model=tiny,base_url={server}/completions,tokenizer={model},tokenizer_backend=huggingface"
+    arguments = ["run", "--tasks", TASKS, "--model", "local-completions", "--model_args", f"{remote},num_concurrent=8"]
+    assert main([*arguments, *SMALL, "--batch_size", "16", "--output_path", str(tmp_path / "plain")]) == 0
+    assert_same(tmp_path / "plain", hf)
+    remote = f"model=tiny,base_url={server}/chat/completions,num_concurrent=8"
+    arguments = ["run", "--tasks", ",".join(WRITTEN), "--model", "local-chat-completions", "--model_args", remote]
+    arguments += ["--apply_chat_template", "--output_path", str(tmp_path / "chat")]
+    assert main([*arguments, *SMALL, *SHORT]) == 0
+    found = answers(tmp_path / "chat")
+    assert found.keys() == set(WRITTEN)
+    assert all(text for texts, *_ in found["regard_de"].values() for text, *_ in texts)

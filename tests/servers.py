@@ -1,0 +1,97 @@
+"""A small OpenAI-like server of our own, whose answers follow from the prompt, and which can be made to fail."""
+
+import hashlib
+import json
+import time
+from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+
+
+def _draw(*key):
+    return int.from_bytes(hashlib.sha256(repr(key).encode()).digest()[:4], "big") / 2**32
+
+
+def _scored(index, ids):
+    """The prompt's tokens and one more, each with its log-probability; the likeliest token beside it is no worse."""
+    own = [None] + [-0.01 - 5 * _draw(ids[: i + 1]) for i in range(1, len(ids))] + [-1.0]
+    top = [None] + [{"x": value + 0.005} for value in own[1:]]
+    return {"index": index, "text": "", "logprobs": {"token_logprobs": own, "top_logprobs": top}}
+
+
+def reply(asked):
+    """What the server answers when all is well."""
+    if "messages" in asked:
+        said = ["A", "B", "C", "keine Antwort"][int(4 * _draw(asked["messages"], asked.get("seed")))]
+        return {"choices": [{"index": 0, "message": {"role": "assistant", "content": said}}]}
+    if asked.get("echo"):
+        return {"choices": [_scored(index, ids) for index, ids in enumerate(asked["prompt"])]}
+    return {
+        "choices": [{"index": i, "text": f" {_draw(p, asked['seed']):.3f}."} for i, p in enumerate(asked["prompt"])]
+    }
+
+
+class _Handler(BaseHTTPRequestHandler):
+    def do_POST(self):
+        asked = json.loads(self.rfile.read(int(self.headers["Content-Length"])))
+        with self.server.lock:
+            self.server.asked.append(asked)
+            fault = self.server.fault if len(self.server.asked) > self.server.good else None
+            if self.server.times is not None and fault is not None:
+                self.server.times -= 1
+                self.server.fault = fault if self.server.times else None
+            if fault is None:
+                self.server.answered.append(asked)
+        if fault == "silent":
+            time.sleep(1.5)
+        if fault in ("silent", "dropped"):
+            return
+        if isinstance(fault, int):
+            self.send_error(fault, explain="out of order")
+            return
+        body = (
+            fault if isinstance(fault, bytes) else json.dumps((fault or (lambda found: found))(reply(asked))).encode()
+        )
+        self.send_response(200)
+        self.send_header("Content-Type", "application/json")
+        self.send_header("Content-Length", str(len(body)))
+        self.end_headers()
+        self.wfile.write(body)
+
+    def do_GET(self):
+        self.send_error(404)
+
+    def log_message(self, *arguments):
+        pass
+
+
+class Server(ThreadingHTTPServer):
+    """Answers ``good`` requests, then fails as ``fault`` says: ``times`` times, or for ever.
+
+    A fault is a status, a body, a function that spoils a reply, ``dropped`` (no answer) or ``silent`` (none for long).
+    """
+
+    def __init__(self):
+        import threading
+
+        super().__init__(("127.0.0.1", 0), _Handler)
+        self.lock = threading.Lock()
+        self.asked, self.answered = [], []
+        self.fault, self.good, self.times = None, 0, None
+        threading.Thread(target=self.serve_forever, daemon=True).start()
+
+    @property
+    def url(self):
+        return f"http://127.0.0.1:{self.server_port}/v1"
+
+    def fail(self, fault, good=0, times=None):
+        self.fault, self.good, self.times = fault, len(self.asked) + good, times
+
+    def prompts(self):
+        """Prompts that were answered, each as often as it was."""
+        return [json.dumps(p) for asked in self.answered for p in asked.get("prompt", [asked.get("messages")])]
+
+    def handle_error(self, request, client_address):
+        """A client that has gone away is none."""
+
+    def close(self):
+        self.shutdown()
+        self.server_close()
