@@ -1,10 +1,62 @@
-"""Files that are written whole or not at all."""
+"""Files that users name, and files that are written whole or not at all."""
 
 from __future__ import annotations
 
+import errno
 import os
+import stat
 import tempfile
 from pathlib import Path
+
+LARGEST = 1 << 30
+
+
+def expanded(given: str | Path) -> Path:
+    """A path with ``~`` replaced; as it is where no such user is known.
+
+    >>> str(expanded("~nobody-of-that-name/x"))
+    '~nobody-of-that-name/x'
+    """
+    return Path(os.path.expanduser(given))
+
+
+def check_plain(path: Path, largest: int = LARGEST) -> None:
+    """Refuse what would be read for ever, or doesn't fit into memory.
+
+    Raises:
+        OSError: There is no such file, it is a folder, a pipe or a device, or it is too large.
+    """
+    try:
+        found = os.stat(path)
+    except ValueError as error:  # a name that can't be one
+        raise OSError(errno.EINVAL, str(error), str(path)) from error
+    if stat.S_ISDIR(found.st_mode):
+        raise IsADirectoryError(errno.EISDIR, os.strerror(errno.EISDIR), str(path))
+    if not stat.S_ISREG(found.st_mode):
+        raise OSError(errno.EINVAL, "no plain file: a pipe or a device", str(path))
+    if found.st_size > largest:
+        raise OSError(errno.EFBIG, f"larger than {largest >> 20:,} MiB", str(path))
+
+
+def read_text(path: Path, encoding: str = "utf-8", largest: int = LARGEST) -> str:
+    """A plain file's text.
+
+    Raises:
+        OSError: It cannot be read; see :func:`check_plain`.
+        UnicodeDecodeError: It is no such text.
+    """
+    check_plain(path, largest)
+    return path.read_text(encoding=encoding)
+
+
+def read_bytes(path: Path, largest: int = LARGEST) -> bytes:
+    """A plain file's bytes.
+
+    Raises:
+        OSError: It cannot be read; see :func:`check_plain`.
+    """
+    check_plain(path, largest)
+    return path.read_bytes()
 
 
 def write_whole(path: Path, content: bytes) -> None:

@@ -9,6 +9,7 @@ from pathlib import Path
 from typing import Any
 
 from lm_eval_bias.errors import BiasError
+from lm_eval_bias.files import read_text
 from lm_eval_bias.regard import classifier, texts
 
 FORMATS = (".txt", ".csv", ".jsonl")
@@ -30,7 +31,7 @@ def read(path: Path, column: str = "text") -> list[dict[str, Any]]:
     if path.suffix.lower() not in FORMATS:
         raise BiasError(f"{path}: must end in {', '.join(FORMATS)}")
     try:
-        content = path.read_text(encoding="utf-8-sig")
+        content = read_text(path, "utf-8-sig")
     except UnicodeDecodeError as error:
         raise BiasError(f"{path}: byte {error.start} is not UTF-8") from error
     except OSError as error:

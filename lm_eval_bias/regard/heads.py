@@ -14,7 +14,7 @@ from numpy.typing import NDArray
 
 from lm_eval_bias.custom_metrics.regard import REGARDS
 from lm_eval_bias.errors import BiasError
-from lm_eval_bias.files import write_whole
+from lm_eval_bias.files import read_bytes, read_text, write_whole
 from lm_eval_bias.regard.classifier import Identity
 
 if TYPE_CHECKING:
@@ -163,8 +163,8 @@ def read(folder: Path) -> Head:
     from safetensors.numpy import load as from_bytes
 
     try:
-        config = json.loads((folder / CONFIG).read_text(encoding="utf-8"))
-        raw = (folder / WEIGHTS).read_bytes()
+        config = json.loads(read_text(folder / CONFIG))
+        raw = read_bytes(folder / WEIGHTS)
     except OSError as error:
         raise BiasError(f"regard head {folder}: {error.filename}: {error.strerror}") from error
     except (ValueError, RecursionError) as error:

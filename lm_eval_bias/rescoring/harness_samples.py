@@ -10,6 +10,7 @@ from typing import Any
 
 from lm_eval_bias.benchmarks import BENCHMARKS
 from lm_eval_bias.errors import BiasError
+from lm_eval_bias.files import read_text
 
 _NAME = re.compile(r"samples_(?P<task>.+)_(?P<date>\d{4}-\d\d-\d\dT[\d.:-]+)\.jsonl")
 
@@ -66,7 +67,7 @@ def read(path: Path, language: str | None = None) -> list[Saved]:
     parts: dict[str, tuple[dict[Any, None], list[dict[str, Any]], list[list[Any]]]] = {}
     benchmark = ""
     try:
-        text = path.read_text(encoding="utf-8")
+        text = read_text(path)
     except UnicodeDecodeError as error:
         raise BiasError(f"{path}: byte {error.start} is not UTF-8: truncated or damaged") from error
     except OSError as error:
@@ -104,7 +105,7 @@ def _check_count(path: Path, task: str, date: str, found: int) -> None:
     """Compare with the number of documents in the run's own result file, where that lies beside the log."""
     beside = path.with_name(f"results_{date}.json")
     try:
-        counts = json.loads(beside.read_text(encoding="utf-8"))["n-samples"][task]
+        counts = json.loads(read_text(beside))["n-samples"][task]
         expected = int(counts["effective"])
     except (OSError, ValueError, KeyError, TypeError):
         return

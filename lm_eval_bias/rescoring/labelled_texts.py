@@ -11,6 +11,7 @@ from typing import Any
 
 from lm_eval_bias.custom_metrics.regard import OTHER, REGARDS
 from lm_eval_bias.errors import BiasError
+from lm_eval_bias.files import read_text
 from lm_eval_bias.regard import texts
 from lm_eval_bias.rescoring.harness_samples import NotOurs, Saved
 
@@ -63,7 +64,7 @@ def _other_half(path: Path) -> tuple[Path, Path] | None:
 
 def _text(path: Path) -> str:
     try:
-        return path.read_text(encoding="utf-8-sig")
+        return read_text(path, "utf-8-sig")
     except UnicodeDecodeError as error:
         raise BiasError(f"{path}: byte {error.start} is not UTF-8: truncated or damaged") from error
     except OSError as error:

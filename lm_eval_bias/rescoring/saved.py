@@ -6,12 +6,14 @@ are further entries of :data:`READERS`.
 
 from __future__ import annotations
 
+import os
 import sys
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
 from lm_eval_bias.errors import BiasError
+from lm_eval_bias.files import expanded
 from lm_eval_bias.rescoring import harness_samples, labelled_texts, predictions
 
 
@@ -45,10 +47,10 @@ def find(paths: list[str], readers: Sequence[Reader] = READERS) -> list[tuple[Re
     """
     found: dict[Path, tuple[Reader, bool]] = {}
     for given in paths:
-        path = Path(given).expanduser()
-        if not path.exists():
+        path = expanded(given)
+        if not os.path.exists(path):
             raise BiasError(f"{given}: no such file or folder")
-        candidates = sorted(p for p in path.rglob("*") if p.is_file()) if path.is_dir() else [path]
+        candidates = sorted(p for p in (path.rglob("*") if path.is_dir() else [path]) if p.is_file())
         hits = {p: (r, not path.is_dir()) for p in candidates for r in readers if r.matches(p)}
         if not hits:
             known = "; ".join(reader.name for reader in readers)
