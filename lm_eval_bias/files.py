@@ -39,14 +39,13 @@ def check_plain(path: Path, largest: int = LARGEST) -> None:
 
 
 def read_text(path: Path, encoding: str = "utf-8", largest: int = LARGEST) -> str:
-    """A plain file's text.
+    """A plain file's text, its line ends as they are.
 
     Raises:
         OSError: It cannot be read; see :func:`check_plain`.
         UnicodeDecodeError: It is no such text.
     """
-    check_plain(path, largest)
-    return path.read_text(encoding=encoding)
+    return read_bytes(path, largest).decode(encoding)
 
 
 def read_bytes(path: Path, largest: int = LARGEST) -> bytes:

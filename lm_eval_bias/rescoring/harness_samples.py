@@ -40,6 +40,18 @@ class Saved:
     results: list[list[Any]]
 
 
+# what reading a document raises whose fields are gone or something else
+DAMAGE = (KeyError, TypeError, ValueError, IndexError, AttributeError, ArithmeticError, OSError)
+
+
+def damaged(part: Saved, error: Exception, at: str) -> BiasError:
+    """What to say about a document that cannot be scored or written."""
+    if isinstance(error, BiasError):
+        return BiasError(f"{part.path}: {error}")
+    problem = f"no field {error}" if isinstance(error, KeyError) else str(error)
+    return BiasError(f"{part.path}: {at}: {problem}: damaged, or logged by another version of {part.benchmark}")
+
+
 def matches(path: Path) -> bool:
     """Whether a file is called like a sample log."""
     return bool(_NAME.fullmatch(path.name))
@@ -93,7 +105,7 @@ def read(path: Path, language: str | None = None) -> list[Saved]:
         docs.append(sample["doc"])
         try:
             results.append([BENCHMARKS[benchmark].read_answer(raw) for raw in sample["filtered_resps"]])
-        except (ValueError, TypeError) as error:
+        except DAMAGE as error:
             raise BiasError(f"{where}: filtered_resps holds no answers of a model ({error})") from error
     if not parts:
         raise BiasError(f"{path}: empty: the run wrote no samples")

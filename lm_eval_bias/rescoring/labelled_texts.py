@@ -72,7 +72,7 @@ def _text(path: Path) -> str:
 
 
 def _csv_rows(path: Path) -> list[tuple[str, Mapping[str, Any]]]:
-    reader = csv.DictReader(io.StringIO(_text(path)))
+    reader = csv.DictReader(io.StringIO(_text(path), newline=""))
     rows: list[tuple[str, Mapping[str, Any]]] = []
     try:
         for row in reader:

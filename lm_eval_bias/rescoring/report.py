@@ -12,7 +12,7 @@ from lm_eval_bias import benchmarks, catalog, sentences
 from lm_eval_bias.custom_metrics._score import Estimate, Score, finite
 from lm_eval_bias.errors import BiasError
 from lm_eval_bias.rescoring import saved
-from lm_eval_bias.rescoring.harness_samples import Saved
+from lm_eval_bias.rescoring.harness_samples import DAMAGE, Saved, damaged
 
 
 @dataclass(frozen=True)
@@ -22,10 +22,12 @@ class Rescored:
     Attributes:
         part: What was read.
         scores: Each score with its estimate.
+        told: What the benchmark tells about how they came about.
     """
 
     part: Saved
     scores: list[tuple[Score, Estimate]]
+    told: dict[str, Any]
 
 
 def rescore(
@@ -70,15 +72,11 @@ def _one(part: Saved, words: str | None, classifier: str | None) -> Rescored:
         for doc, answers in zip(docs, results, strict=True):
             records.append(benchmark.record(doc, answers))
         found = [(score, score.compute(records)) for score in benchmark.scores(docs, detailed=True)]
-    except BiasError as error:
-        raise BiasError(f"{part.path}: {error}") from error
-    except (KeyError, TypeError, ValueError, IndexError, AttributeError, OSError) as error:
+        told = benchmark.provenance(docs)
+    except DAMAGE as error:
         at = f"document {len(records)}" if len(records) < len(docs) else "its scores"
-        problem = f"no field {error}" if isinstance(error, KeyError) else str(error)
-        raise BiasError(
-            f"{part.path}: {at}: {problem}: damaged, or logged by another version of {part.benchmark}"
-        ) from error
-    return Rescored(replace(part, docs=docs, results=results), found)
+        raise damaged(part, error, at) from error
+    return Rescored(replace(part, docs=docs, results=results), found, told)
 
 
 def _interval(score: Score, estimate: Estimate) -> list[float] | None:
@@ -104,8 +102,7 @@ def _in_words(result: Rescored) -> str:
         ends = None if estimate.interval is None else list(estimate.interval)
         listed.append({"metric": score.name, "dof": finite(estimate.dof), "interval": ends})
     part = result.part
-    metadata = benchmarks.get(part.benchmark).provenance(part.docs)
-    said = sentences.describe({part.task: scores}, {part.task: {"metric_list": listed, "metadata": metadata}})
+    said = sentences.describe({part.task: scores}, {part.task: {"metric_list": listed, "metadata": result.told}})
     return f"In words (± is a 95% interval):\n{said}" if said else ""
 
 
@@ -118,7 +115,7 @@ def as_data(results: list[Rescored]) -> list[dict[str, Any]]:
             "benchmark": result.part.benchmark,
             "filter": result.part.filter,
             "documents": len(result.part.docs),
-            **benchmarks.get(result.part.benchmark).provenance(result.part.docs),
+            **result.told,
             "scores": {
                 score.name: {
                     "value": finite(estimate.value),
