@@ -120,7 +120,7 @@ def check_model(config: EvaluatorConfig) -> None:
         raise BiasError(f"no model type named {config.model!r}.{hint} 'lm-eval-bias doctor' lists ours")
     pretrained = str(config.model_args.get("pretrained", ""))
     looks_like_path = pretrained.startswith((".", "/", "~")) or pretrained.count("/") != 1
-    exists = os.path.exists(expanded(pretrained))
+    exists = bool(pretrained) and os.path.exists(expanded(pretrained))
     if pretrained and not exists and looks_like_path and "/" in pretrained:
         raise BiasError(f"--model_args pretrained={pretrained}: no such folder")
     if pretrained and not exists and config.model.startswith("hf"):

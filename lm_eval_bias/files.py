@@ -8,15 +8,22 @@ import stat
 import tempfile
 from pathlib import Path
 
+from lm_eval_bias.errors import BiasError
+
 LARGEST = 1 << 30
 
 
 def expanded(given: str | Path) -> Path:
     """A path with ``~`` replaced; as it is where no such user is known.
 
+    Raises:
+        BiasError: It is empty, as an unset variable is: that would be the current folder.
+
     >>> str(expanded("~nobody-of-that-name/x"))
     '~nobody-of-that-name/x'
     """
+    if not str(given):
+        raise BiasError("an empty path: name a file or folder ('.' is the current one)")
     return Path(os.path.expanduser(given))
 
 

@@ -49,11 +49,13 @@ class _Array(StandIn):
             raise Refused("an array that is none")
         count = shape[0] * shape[-1] if len(shape) == 2 else shape[0]
         # the content says how much there is, before anything is made of the shape
-        plain = dtype.code in _INTEGERS
-        size = struct.calcsize(f"={_INTEGERS[dtype.code]}") if plain else 1
-        if not isinstance(content, bytes if plain else list) or len(content) != count * size:
+        kind = _INTEGERS.get(dtype.code, "")
+        if kind and isinstance(content, bytes) and len(content) == count * struct.calcsize(f"={kind}"):
+            flat = list(struct.unpack(f"{dtype.order}{count}{kind}", content))
+        elif not kind and isinstance(content, list) and len(content) == count:
+            flat = list(content)
+        else:
             raise Refused("an array whose shape isn't that of its content")
-        flat = list(struct.unpack(f"{dtype.order}{count}{_INTEGERS[dtype.code]}", content)) if plain else list(content)
         if fortran and count and len(shape) == 2:
             rows, columns = shape
             flat = [flat[column * rows + row] for row in range(rows) for column in range(columns)]

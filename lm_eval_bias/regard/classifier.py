@@ -97,7 +97,7 @@ def load(name: str, language: str) -> Classifier:
         from lm_eval_bias.regard import hub
 
         return hub.load(rest)
-    if kind == "head" and rest or os.path.isdir(expanded(name)):
+    if kind == "head" and rest or name and os.path.isdir(expanded(name)):
         from lm_eval_bias.regard import heads
 
         return heads.load(expanded(rest if kind == "head" and rest else name))

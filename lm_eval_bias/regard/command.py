@@ -27,7 +27,7 @@ def train(
 
     if seeds < 1:
         raise BiasError(f"--seeds {seeds}: must be 1 or more")
-    if output and os.path.exists(expanded(output)) and not os.path.isdir(expanded(output)):
+    if output is not None and os.path.exists(expanded(output)) and not os.path.isdir(expanded(output)):
         raise BiasError(f"--output {output}: is a file; a folder is needed")
     if light:
         from lm_eval_bias.regard import light as light_classifier
@@ -66,7 +66,7 @@ def classify(file: str, named: str | None, language: str | None, column: str, ou
     """
     from lm_eval_bias.regard import classify as labelling
 
-    target = expanded(output) if output else None
+    target = None if output is None else expanded(output)
     if target is not None and target.suffix not in (".jsonl", ".csv"):
         raise BiasError(f"--output {output}: must end in .jsonl or .csv")
     rows, identity = labelling.label(labelling.read(expanded(file), column), named, language)

@@ -11,7 +11,7 @@ from typing import Any
 
 from lm_eval_bias.custom_metrics.regard import OTHER, REGARDS
 from lm_eval_bias.errors import BiasError
-from lm_eval_bias.files import read_text
+from lm_eval_bias.files import check_plain, read_text
 from lm_eval_bias.regard import texts
 from lm_eval_bias.rescoring.harness_samples import NotOurs, Saved
 
@@ -21,12 +21,15 @@ _GENDERS = {
     **dict.fromkeys(("male", "male_single", "m", "man", "men", "mann"), "male"),
 }
 UNLABELLED = ""
+_LONGEST = 1 << 20
 
 
 def _beginning(path: Path) -> str:
     try:
+        check_plain(path)
         with path.open(encoding="utf-8-sig") as file:
-            return next((line for line in file if line.strip()), "")
+            lines = iter(lambda: file.readline(_LONGEST), "")  # a file of one line can be all there is
+            return next((line for line in lines if line.strip()), "")
     except (OSError, UnicodeDecodeError):
         return ""
 

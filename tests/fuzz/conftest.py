@@ -2,12 +2,29 @@
 
 from __future__ import annotations
 
+from pathlib import Path
+
 import pytest
 
 from tests.conftest import make_tiny_mirror
 from tests.fuzz.kit import command
 
 TASKS = "occugender_debias_implicit_none,gg_bbq_group_terms,stereoset_en,regard_en"
+
+
+@pytest.fixture(autouse=True)
+def bounded_memory():
+    """What would fill the machine is a MemoryError here."""
+    resource = pytest.importorskip("resource", reason="no limits on memory here")
+    before = resource.getrlimit(resource.RLIMIT_AS)
+    try:
+        pages = int(Path("/proc/self/statm").read_text().split()[0])
+    except OSError:
+        yield
+        return
+    resource.setrlimit(resource.RLIMIT_AS, (pages * resource.getpagesize() + (4 << 30), before[1]))
+    yield
+    resource.setrlimit(resource.RLIMIT_AS, before)
 
 
 @pytest.fixture(scope="package")

@@ -18,7 +18,7 @@ from hypothesis import strategies as st
 from lm_eval_bias.cli import main
 from lm_eval_bias.errors import BiasError
 
-ERROR = re.compile(r"lm-eval-bias( [\w-]+)?: error: \S.*")
+ERROR = re.compile(r"lm-eval-bias( [\w-]+)?: error: .*\S.*")
 
 
 def fuzz(examples: int, start: str = "tmp_path", **drawn: st.SearchStrategy[Any]) -> Callable[..., Any]:
@@ -78,8 +78,9 @@ def command(*arguments: str) -> Outcome:
 
 
 def tree(folder: Path) -> dict[str, int]:
-    """Every file of a folder with its time of change: what a command may not touch."""
-    return {str(path): path.lstat().st_mtime_ns for path in folder.rglob("*")}
+    """Every file of a folder with its time of change: what a command may not touch (but for its cache)."""
+    found = {str(path): path for path in folder.rglob("*") if "cache" not in path.relative_to(folder).parts}
+    return {name: 0 if path.is_dir() else path.lstat().st_mtime_ns for name, path in found.items()}
 
 
 def check_refusal(outcome: Outcome) -> str:

@@ -2,13 +2,17 @@
 
 from __future__ import annotations
 
+import json
 import os
-import threading
+import shutil
+import subprocess
+import sys
 
 import pytest
 from hypothesis import strategies as st
 
 from tests.fuzz.kit import command, fuzz, judged, refused
+from tests.report.made_runs import run_file
 
 
 def _write(name, content):
@@ -95,17 +99,12 @@ COMMANDS = {
     "check": (["check", "PATH", "--policy", "POLICY"], ".json"),
     "policy": (["check", "RUN", "--policy", "PATH"], ".yaml"),
     "fetch": (["fetch", "PATH"], ""),
-    "run items": (["run", "--tasks", "occugender_explicit", "--model", "bias-chance", "--metadata", "items=PATH"], ".csv"),
+    "run items": (["run", "--tasks", "occugender", "--model", "bias-chance", "--metadata", "items=PATH"], ".csv"),
 }  # fmt: skip
-REPLACED = {"spaces", "empty"}  # a text of no lines has its own line of refusal
 
 
 @pytest.fixture
 def place(tmp_path, tiny_mirror):
-    import json
-
-    from tests.report.made_runs import run_file
-
     (tmp_path / "in").mkdir()
     (tmp_path / "out").mkdir()
     (tmp_path / "run.json").write_text(json.dumps(run_file(tasks=("stereoset_en",))))
@@ -117,7 +116,7 @@ def place(tmp_path, tiny_mirror):
 def filled(place, arguments, path):
     names = {
         "OUT": str(place / "out"), "POLICY": str(place / "policy.yaml"), "RUN": str(place / "run.json"),
-        "TEXTS": str(place / "texts.txt"), "PATH": path,
+        "TEXTS": str(place / "texts.txt"), "PATH": path, "LOGS": str(place / "logs"), "VECTORS": str(place / "v.npz"),
     }  # fmt: skip
     return [next((part.replace(k, v) for k, v in names.items() if k in part), part) for part in arguments]
 
@@ -125,8 +124,134 @@ def filled(place, arguments, path):
 @pytest.mark.parametrize("name", COMMANDS)
 def test_paths_that_cannot_be_read(name, place):
     arguments, ending = COMMANDS[name]
+    wrong = {}
     for kind, make in PATHS.items():
         folder = place / "in" / kind.replace(" ", "")
         folder.mkdir()
-        said = refused(place, *filled(place, arguments, make(folder, ending)))
-        assert len(said) < 2200, kind
+        try:
+            said = refused(place, *filled(place, arguments, make(folder, ending)))
+            assert len(said) < 2200
+        except (Exception, AssertionError) as error:  # noqa: BLE001 (all of them shall be named)
+            wrong[kind] = f"{type(error).__name__}: {error}"[:500]
+    assert wrong == {}
+
+
+# ---- arguments ----
+
+JUNK = [
+    "",
+    " ",
+    "-1",
+    "0",
+    "1e400",
+    "nan",
+    "9" * 5000,
+    "x" * 5000,
+    "\udcff",
+    "a\nb\x1b[2J",
+    "[",
+    "{}",
+    "%s",
+    "../..",
+    "--",
+    "-",
+]
+FLAGS = {
+    "rescore": ["--language", "--classifier", "--words", "--json"],
+    "export": ["-o", "--language", "--variant"],
+    "plot": ["-o", "--language", "--classifier"],
+    "classify": ["--classifier", "--language", "--column", "-o"],
+    "train-regard": ["--language", "--embeddings", "--seeds", "--recipe", "-o", "--light"],
+    "compare": ["--by", "--base", "--scores", "--all-scores", "--correction", "--draws", "--seed", "--format", "-o"],
+    "report": ["-o", "--format", "--name"],
+    "leaderboard": ["-o", "--format", "--task"],
+    "check": ["--policy", "--json"],
+    "ls": ["--json", "--suites"],
+    "fetch": [],
+}
+GIVEN = ["RUN", "LOGS", "TEXTS", "POLICY", "VECTORS"]
+
+
+@pytest.fixture
+def inputs(place, small_run, monkeypatch):
+    shutil.copytree(small_run, place / "logs")
+    (place / "v.npz").write_bytes(b"PK")
+    monkeypatch.chdir(place / "out")
+    return place
+
+
+@st.composite
+def command_lines(draw):
+    name = draw(st.sampled_from(sorted(FLAGS)))
+    value = st.sampled_from([*JUNK, *GIVEN, "en", "de", "json", "OUT/o.json", "OUT/o.csv", "OUT"])
+    option = st.tuples(st.sampled_from(FLAGS[name] or ["--no-such-flag"]), value)
+    options = draw(st.lists(st.one_of(option, st.tuples(st.sampled_from(JUNK))), max_size=3))
+    first = draw(st.lists(st.sampled_from([*GIVEN, *JUNK]), min_size=1, max_size=2))
+    return [name, *first, *[part for own in options for part in own]]
+
+
+def emptied(folder):
+    for path in folder.iterdir():
+        shutil.rmtree(path) if path.is_dir() and not path.is_symlink() else path.unlink()
+
+
+@fuzz(30, start="inputs", line=command_lines())
+def test_command_lines_of_any_words(inputs, line):
+    judged(inputs, *filled(inputs, line, ""))
+    emptied(inputs / "out")
+
+
+WRITERS = {
+    "report": ["report", "RUN", "--format", "json"],
+    "leaderboard": ["leaderboard", "RUN", "--format", "csv"],
+    "compare": ["compare", "RUN", "RUN", "--draws", "100", "--unpaired"],
+    "classify": ["classify", "TEXTS", "--classifier", "light"],
+    "export": ["export", "LOGS"],
+    "plot": ["plot", "LOGS"],
+    "train-regard": ["train-regard", "--light"],
+}
+NOWHERE = {
+    "a file as its folder": "RUN/o.csv",
+    "too long": "x" * 5000 + ".csv",
+    "empty": "",
+    "in a device": "/dev/null/o.csv",
+}
+
+
+@pytest.mark.parametrize("name", WRITERS)
+@pytest.mark.parametrize("where", NOWHERE)
+def test_outputs_that_cannot_be_written(name, where, inputs):
+    refused(inputs, *filled(inputs, [*WRITERS[name], "-o", NOWHERE[where]], ""))
+
+
+def test_an_output_that_is_a_folder(inputs):
+    for name in ("report", "leaderboard"):
+        refused(inputs, *filled(inputs, [*WRITERS[name], "-o", "OUT"], ""))
+    refused(inputs, *filled(inputs, [*WRITERS["classify"], "-o", "OUT"], ""))
+
+
+@pytest.mark.parametrize("name", ["\udcff\udcfe", "a\nb\x1b[2J"])
+def test_names_of_any_bytes_are_taken(name, inputs):
+    folder = inputs / name
+    (inputs / "logs").rename(folder)
+    for line in (
+        ["rescore", str(folder)],
+        ["report", str(folder), "-o", f"{folder}/page.md"],
+        ["leaderboard", str(folder)],
+        ["check", str(folder), "--policy", str(inputs / "policy.yaml"), "--json"],
+        ["classify", str(inputs / "texts.txt"), "--classifier", "light", "-o", f"{folder}/o.csv"],
+    ):
+        outcome = command(*line)
+        assert outcome.status in (0, 1), outcome
+    run = ["run", "--tasks", "occugender_implicit", "--model", "bias-chance", "--limit", "1"]
+    assert command(*run, "--output_path", str(folder / "again")).status == 0
+
+
+def test_a_reader_that_goes_away_is_no_error():
+    code = "import sys; from lm_eval_bias.cli import main; sys.exit(main(['ls', '--json']))"
+    done = subprocess.run(
+        ["bash", "-c", '"$0" -c "$1" | head -c 10; exit "${PIPESTATUS[0]}"', sys.executable, code],
+        capture_output=True,
+        text=True,
+    )
+    assert (done.returncode, done.stderr) == (0, "")
