@@ -73,6 +73,7 @@ def _one(part: Saved, words: str | None, classifier: str | None) -> Rescored:
             records.append(benchmark.record(doc, answers))
         found = [(score, score.compute(records)) for score in benchmark.scores(docs, detailed=True)]
         told = benchmark.provenance(docs)
+        json.dumps(told, allow_nan=False)
     except DAMAGE as error:
         at = f"document {len(records)}" if len(records) < len(docs) else "its scores"
         raise damaged(part, error, at) from error

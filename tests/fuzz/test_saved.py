@@ -24,11 +24,13 @@ def one_log(logs, data):
     return data.draw(st.sampled_from(sorted((logs / "run").glob("samples_*.jsonl"))))
 
 
-@fuzz(80, "logs", data=st.data())
+@fuzz(40, "logs", data=st.data())
 def test_a_changed_sample(logs, data):
     path = one_log(logs, data)
     original = path.read_bytes()
-    lines = [json.loads(line) for line in original.decode().splitlines()]
+    keep = ("doc", "doc_id", "filter", "filtered_resps")  # what is read of a sample
+    samples = map(json.loads, original.decode().splitlines())
+    lines = [{key: sample[key] for key in keep} for sample in samples]
     number = data.draw(st.integers(0, len(lines) - 1))
     lines[number] = data.draw(mutated(lines[number]))
     try:
@@ -42,7 +44,7 @@ def test_a_changed_sample(logs, data):
         (logs / "predictions.json").unlink(missing_ok=True)
 
 
-@fuzz(40, "logs", data=st.data())
+@fuzz(25, "logs", data=st.data())
 def test_a_damaged_log(logs, data):
     path = one_log(logs, data)
     original = path.read_bytes()
