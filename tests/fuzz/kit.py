@@ -24,7 +24,7 @@ ERROR = re.compile(r"lm-eval-bias( [\w-]+)?: error: .*\S.*")
 def fuzz(examples: int, start: str = "tmp_path", **drawn: st.SearchStrategy[Any]) -> Callable[..., Any]:
     """A property of a fixture (``start``) and of drawn values.
 
-    The same examples at every run; ten times as many, others at every run, under ``-m slow`` (``--hypothesis-seed``
+    The same examples at every run; four times as many, others at every run, under ``-m slow`` (``--hypothesis-seed``
     repeats one)."""
 
     def decorate(holds: Callable[..., None]) -> Any:
@@ -33,7 +33,7 @@ def fuzz(examples: int, start: str = "tmp_path", **drawn: st.SearchStrategy[Any]
             given_by = request.getfixturevalue(start)
 
             @settings(
-                max_examples=examples * (10 if profile == "long" else 1),
+                max_examples=examples * (4 if profile == "long" else 1),
                 derandomize=profile == "default",
                 database=None,
                 deadline=None,

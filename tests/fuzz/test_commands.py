@@ -195,7 +195,7 @@ def emptied(folder):
         shutil.rmtree(path) if path.is_dir() and not path.is_symlink() else path.unlink()
 
 
-@fuzz(30, start="inputs", line=command_lines())
+@fuzz(10, start="inputs", line=command_lines())
 def test_command_lines_of_any_words(inputs, line):
     judged(inputs, *filled(inputs, line, ""))
     emptied(inputs / "out")

@@ -41,14 +41,14 @@ def through(place, reader, path):
     return judged(place, arguments[0], str(path), *arguments[1:])
 
 
-@fuzz(40, "place", content=mutated(RUN_FILE), reader=st.sampled_from(READERS))
+@fuzz(20, "place", content=mutated(RUN_FILE), reader=st.sampled_from(READERS))
 def test_a_changed_run_file(place, content, reader):
     path = place / "run.json"
     path.write_text(json.dumps(content))
     through(place, reader, path)
 
 
-@fuzz(60, "place", content=mutated(RUN_FILE))
+@fuzz(20, "place", content=mutated(RUN_FILE))
 def test_a_run_file_that_is_taken_round_trips(place, content):
     def read_one(data):
         (place / "run.json").write_text(json.dumps(data))
