@@ -4,13 +4,14 @@ from __future__ import annotations
 
 import fnmatch
 import logging
+import os
 import re
 import tempfile
-from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from lm_eval_bias import benchmarks, catalog
 from lm_eval_bias.errors import BiasError, did_you_mean
+from lm_eval_bias.files import expanded
 
 if TYPE_CHECKING:
     from lm_eval.config.evaluate_config import EvaluatorConfig
@@ -84,7 +85,7 @@ def _check_flags(config: EvaluatorConfig) -> None:
         )
     if not config.output_path:
         return
-    path = Path(config.output_path).expanduser()
+    path = expanded(config.output_path)
     folder = path.parent if path.suffix == ".json" else path
     try:
         folder.mkdir(parents=True, exist_ok=True)
@@ -121,7 +122,7 @@ def check_model(config: EvaluatorConfig) -> None:
         raise BiasError(f"no model type named {config.model!r}.{hint} 'lm-eval-bias doctor' lists ours")
     pretrained = str(config.model_args.get("pretrained", ""))
     looks_like_path = pretrained.startswith((".", "/", "~")) or pretrained.count("/") != 1
-    exists = Path(pretrained).expanduser().exists()
+    exists = bool(pretrained) and os.path.exists(expanded(pretrained))
     if pretrained and not exists and looks_like_path and "/" in pretrained:
         raise BiasError(f"--model_args pretrained={pretrained}: no such folder")
     if pretrained and not exists and config.model.startswith("hf"):

@@ -4,12 +4,13 @@ from __future__ import annotations
 
 import argparse
 import importlib
+import io
 import json
 import sys
 from collections.abc import Sequence
 
 from lm_eval_bias import __version__
-from lm_eval_bias.errors import BiasError
+from lm_eval_bias.errors import BiasError, printable
 
 # parsed by modules of their own in lm_eval_bias.commands, except run, which the harness's parser parses
 _SEPARATE = {
@@ -188,13 +189,12 @@ def _rescore(args: argparse.Namespace) -> int:
 
 
 def _export(args: argparse.Namespace) -> int:
-    from pathlib import Path
-
+    from lm_eval_bias.files import expanded
     from lm_eval_bias.rescoring import predictions, saved
 
     logs = saved.read(args.paths, readers=saved.READERS[:1])
     found = predictions.collect(logs, args.variant, args.language)
-    predictions.write(Path(args.output).expanduser(), found)
+    predictions.write(expanded(args.output), found)
     counts = ", ".join(f"{len(scores):,} candidates of {name}" for name, scores in found.items())
     print(f"{args.output}: {counts}")
     return 0
@@ -241,6 +241,8 @@ _COMMANDS = {
 def main(argv: Sequence[str] | None = None) -> int:
     """Run a command; returns the exit status (2 for bad usage, input or data, with one line on standard error)."""
     arguments = list(sys.argv[1:] if argv is None else argv)
+    if isinstance(sys.stdout, io.TextIOWrapper):
+        sys.stdout.reconfigure(errors="backslashreplace")  # names of files can be any bytes, as in error messages
     try:
         if arguments and arguments[0] in _SEPARATE:
             place = "run" if arguments[0] == "run" else f"commands.{arguments[0]}"
@@ -248,7 +250,13 @@ def main(argv: Sequence[str] | None = None) -> int:
         args = _parser().parse_args(arguments)
         return _COMMANDS[args.command](args)
     except BiasError as error:
-        print(f"lm-eval-bias: error: {error}", file=sys.stderr)
+        print(f"lm-eval-bias: error: {printable(error)}", file=sys.stderr)
+        return 2
+    except RecursionError:
+        print("lm-eval-bias: error: the input is nested too deeply to be read", file=sys.stderr)
+        return 2
+    except MemoryError:
+        print("lm-eval-bias: error: not enough memory for this input", file=sys.stderr)
         return 2
     except BrokenPipeError:
         sys.stderr.close()

@@ -5,6 +5,8 @@ from __future__ import annotations
 import difflib
 from collections.abc import Iterable
 
+_LONGEST = 2_000
+
 
 class BiasError(ValueError):
     """Bad usage, bad input or data that cannot be had: one line that says what, where and what to do."""
@@ -18,6 +20,16 @@ def did_you_mean(name: str, known: Iterable[str]) -> str:
     """
     close = difflib.get_close_matches(name, list(known), n=3)
     return f" Did you mean {', '.join(close)}?" if close else ""
+
+
+def printable(message: object) -> str:
+    r"""A message on one line of bounded length, whatever the files say that it cites; paths keep their spaces.
+
+    >>> printable("a  b\nc\x1b[2J\ud800")
+    'a  b\\nc\\x1b[2J\\ud800'
+    """
+    text = "".join(c if c.isprintable() else c.encode("unicode_escape").decode() for c in str(message)[:_LONGEST])
+    return text if len(str(message)) <= _LONGEST else f"{text}…"
 
 
 def one_line(error: BaseException) -> str:

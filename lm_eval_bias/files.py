@@ -1,10 +1,68 @@
-"""Files that are written whole or not at all, and found where they are whole."""
+"""Files that users name; files that are written whole or not at all, and found where they are whole."""
 
 from __future__ import annotations
 
+import errno
 import os
+import stat
 import tempfile
 from pathlib import Path
+
+from lm_eval_bias.errors import BiasError
+
+LARGEST = 1 << 30
+
+
+def expanded(given: str | Path) -> Path:
+    """A path with ``~`` replaced; as it is where no such user is known.
+
+    Raises:
+        BiasError: It is empty, as an unset variable is: that would be the current folder.
+
+    >>> str(expanded("~nobody-of-that-name/x"))
+    '~nobody-of-that-name/x'
+    """
+    if not str(given):
+        raise BiasError("an empty path: name a file or folder ('.' is the current one)")
+    return Path(os.path.expanduser(given))
+
+
+def check_plain(path: Path, largest: int = LARGEST) -> None:
+    """Refuse what would be read for ever, or doesn't fit into memory.
+
+    Raises:
+        OSError: There is no such file, it is a folder, a pipe or a device, or it is too large.
+    """
+    try:
+        found = os.stat(path)
+    except ValueError as error:  # a name that can't be one
+        raise OSError(errno.EINVAL, str(error), str(path)) from error
+    if stat.S_ISDIR(found.st_mode):
+        raise IsADirectoryError(errno.EISDIR, os.strerror(errno.EISDIR), str(path))
+    if not stat.S_ISREG(found.st_mode):
+        raise OSError(errno.EINVAL, "no plain file: a pipe or a device", str(path))
+    if found.st_size > largest:
+        raise OSError(errno.EFBIG, f"larger than {largest >> 20:,} MiB", str(path))
+
+
+def read_text(path: Path, encoding: str = "utf-8", largest: int = LARGEST) -> str:
+    """A plain file's text, its line ends as they are.
+
+    Raises:
+        OSError: It cannot be read; see :func:`check_plain`.
+        UnicodeDecodeError: It is no such text.
+    """
+    return read_bytes(path, largest).decode(encoding)
+
+
+def read_bytes(path: Path, largest: int = LARGEST) -> bytes:
+    """A plain file's bytes.
+
+    Raises:
+        OSError: It cannot be read; see :func:`check_plain`.
+    """
+    check_plain(path, largest)
+    return path.read_bytes()
 
 
 def write_whole(path: Path, content: bytes) -> None:

@@ -311,13 +311,11 @@ def _pin(folder: Path, old, raw: bytes):
     return sources.Source(**{**vars(old), "sha256": hashlib.sha256(raw).hexdigest(), "size": len(raw)})
 
 
-@pytest.fixture
-def tiny_mirror(tmp_path, monkeypatch):
-    """A mirror with small files of our own in the released form, and a manifest that pins them."""
+def make_tiny_mirror(folder: Path, monkeypatch) -> Path:
+    """Write a mirror with small files of our own in the released form, and put a manifest in place that pins them."""
     import csv
     import io
 
-    folder = tmp_path / "mirror"
     files = {}
     table = io.StringIO()
     writer = csv.DictWriter(table, list(_TEMPLATES[0]))
@@ -340,3 +338,9 @@ def tiny_mirror(tmp_path, monkeypatch):
         monkeypatch.setattr(module, "manifest", lambda: fake)
     monkeypatch.setenv("LM_EVAL_BIAS_DATA", str(folder))
     return folder
+
+
+@pytest.fixture
+def tiny_mirror(tmp_path, monkeypatch):
+    """A mirror with small files of our own in the released form, and a manifest that pins them."""
+    return make_tiny_mirror(tmp_path / "mirror", monkeypatch)

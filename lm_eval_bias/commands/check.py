@@ -7,10 +7,10 @@ import json
 import math
 import sys
 from collections.abc import Sequence
-from pathlib import Path
 from typing import TYPE_CHECKING
 
 from lm_eval_bias.errors import BiasError
+from lm_eval_bias.files import expanded
 
 if TYPE_CHECKING:
     from lm_eval_bias.policy.verdict import Finding
@@ -55,7 +55,7 @@ def main(argv: Sequence[str]) -> int:
         return 0
     if not args.runs or not args.policy:
         raise BiasError("check needs RUN and --policy FILE ('lm-eval-bias check --example' prints a policy)")
-    policy = read.read(Path(args.policy).expanduser())
+    policy = read.read(expanded(args.policy))
     runs, problems = read_runs(args.runs)
     names.refuse_unknown(policy, runs)
     found = [(run, verdict.check(run, policy)) for run in runs]

@@ -7,6 +7,7 @@ import argparse
 from lm_eval_bias.commands import output
 from lm_eval_bias.errors import BiasError
 
+_MOST_DRAWS = 1_000_000
 _EPILOG = """examples:
   lm-eval-bias compare base/ instruct/
   lm-eval-bias compare run/ --by instruction
@@ -61,6 +62,10 @@ def main(argv: list[str]) -> int:
     args = parser().parse_args(argv)
     if args.draws < 100:
         raise BiasError(f"--draws {args.draws}: fewer than 100 say nothing")
+    if args.draws > _MOST_DRAWS:
+        raise BiasError(f"--draws {args.draws}: more than {_MOST_DRAWS:,} take much memory and say no more")
+    if args.seed is not None and args.seed < 0:
+        raise BiasError(f"--seed {args.seed}: must be 0 or more")
     if args.scores and args.all_scores:
         raise BiasError("--scores and --all-scores: give one of them")
     runs, problems = read(args.runs)

@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from pathlib import Path
 
 from lm_eval_bias.errors import BiasError
-from lm_eval_bias.files import write_whole
+from lm_eval_bias.files import expanded, write_whole
 from lm_eval_bias.runs.model import Problem
 
 ENDINGS = {".html": "html", ".htm": "html", ".md": "md", ".json": "json", ".csv": "csv", ".tex": "latex"}
@@ -58,7 +58,7 @@ def deliver(made: str, output: str | None, said: str) -> None:
         sys.stdout.write(made)
         return
     try:
-        write_whole(Path(output).expanduser(), made.encode("utf-8"))
+        write_whole(expanded(output), made.encode("utf-8", "backslashreplace"))
     except OSError as error:
         raise BiasError(f"{output} cannot be written: {error.strerror}") from error
     print(said)

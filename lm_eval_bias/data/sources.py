@@ -11,6 +11,7 @@ from importlib import resources
 from pathlib import Path
 
 from lm_eval_bias.errors import BiasError, did_you_mean
+from lm_eval_bias.files import check_plain, expanded
 
 BASE_URL = "https://raw.githubusercontent.com"
 
@@ -51,11 +52,11 @@ class Source:
         Raises:
             OSError: The file cannot be read.
         """
-        content = path.read_bytes()
-        if len(content) != self.size:
-            kind = "truncated" if len(content) < self.size else "too long"
-            return f"{kind}: {len(content):,} bytes, pinned are {self.size:,}"
-        found = hashlib.sha256(content).hexdigest()
+        check_plain(path)
+        size = path.stat().st_size
+        if size != self.size:
+            return f"{'truncated' if size < self.size else 'too long'}: {size:,} bytes, pinned are {self.size:,}"
+        found = hashlib.sha256(path.read_bytes()).hexdigest()
         return "" if found == self.sha256 else f"wrong SHA-256: {found[:12]}…, pinned is {self.sha256[:12]}…"
 
 
@@ -104,8 +105,8 @@ def mirror() -> Path | None:
     value = os.environ.get("LM_EVAL_BIAS_DATA")
     if not value:
         return None
-    path = Path(value).expanduser()
-    if not path.is_dir():
+    path = expanded(value)
+    if not os.path.isdir(path):
         raise BiasError(f"LM_EVAL_BIAS_DATA={value} is no folder: set it to a mirror with <owner>/<repo>/<path>")
     return path
 
@@ -114,7 +115,7 @@ def cache_dir() -> Path:
     """Folder of verified downloads: ``LM_EVAL_BIAS_CACHE``, else the user's cache directory."""
     value = os.environ.get("LM_EVAL_BIAS_CACHE")
     if value:
-        return Path(value).expanduser()
+        return expanded(value)
     import platformdirs
 
     return Path(platformdirs.user_cache_dir("lm-eval-bias"))

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import hashlib
 import io
+import json
 import logging
 from collections.abc import Sequence
 from pathlib import Path
@@ -21,7 +23,7 @@ logger = logging.getLogger("lm_eval.bias")
 LANGUAGES = {"en": "English", "de": "German", "es": "Spanish", "fr": "French", "tr": "Turkish"}
 TESTS = ("inter", "intra")
 LABELS = ("stereotype", "anti-stereotype", "unrelated")
-_LAYOUT = "1"  # of the Parquet files; a new one is a new file name
+_LAYOUT = "2"  # of the Parquet files; a new one is a new file name
 
 Item = dict[str, Any]
 
@@ -99,19 +101,25 @@ def _converted(path: Path, digest: str) -> list[Item] | None:
 
     try:
         table = pyarrow.parquet.read_table(path)
-        if (table.schema.metadata or {}).get(b"sha256") == digest.encode():
-            rows: list[Item] = table.to_pylist()
+        told = table.schema.metadata or {}
+        rows: list[Item] = table.to_pylist()
+        # Parquet itself doesn't notice a changed letter
+        if (told.get(b"sha256"), told.get(b"items")) == (digest.encode(), _fingerprint(rows)):
             return rows
-    except (OSError, pyarrow.ArrowException) as error:
+    except (OSError, ValueError, TypeError, pyarrow.ArrowException) as error:
         logger.info("%s is converted again (%s)", path, error)
     return None
+
+
+def _fingerprint(rows: Sequence[Item]) -> bytes:
+    return hashlib.sha256(json.dumps(rows).encode()).hexdigest().encode()
 
 
 def _convert(found: list[Item], path: Path, digest: str) -> None:
     import pyarrow
     import pyarrow.parquet
 
-    table = pyarrow.Table.from_pylist(found).replace_schema_metadata({"sha256": digest})
+    table = pyarrow.Table.from_pylist(found).replace_schema_metadata({"sha256": digest, "items": _fingerprint(found)})
     buffer = io.BytesIO()
     pyarrow.parquet.write_table(table, buffer)
     try:

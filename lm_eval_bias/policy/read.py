@@ -14,7 +14,9 @@ from typing import Any
 
 import yaml
 
+from lm_eval_bias import yamls
 from lm_eval_bias.errors import BiasError, did_you_mean
+from lm_eval_bias.files import read_text
 
 ON = ("interval", "point", "evidence")
 _NUMBER = re.compile(r"[-+]?(\d+(\.\d*)?|\.\d+)([eE][-+]?\d+)?$")
@@ -83,23 +85,18 @@ def _validator() -> Any:
     return jsonschema.Draft202012Validator(schema)
 
 
-def _refuse_doubled(node: Any, path: str, seen: frozenset[int] = frozenset()) -> None:
+def _refuse_doubled(node: Any, path: str) -> None:
     """Refuse a key that stands in a mapping twice: YAML would quietly take the last."""
-    if id(node) in seen:
-        raise BiasError(f"{path} line {node.start_mark.line + 1}: refers to itself")
-    seen |= {id(node)}
     if isinstance(node, yaml.MappingNode):
         keys: set[str] = set()
         for key, value in node.value:
-            if not isinstance(key, yaml.ScalarNode):
-                raise BiasError(f"{path} line {key.start_mark.line + 1}: a key that is no text")
             if key.value in keys:
                 raise BiasError(f"{path} line {key.start_mark.line + 1}: {key.value!r} stands there twice")
             keys.add(key.value)
-            _refuse_doubled(value, path, seen)
+            _refuse_doubled(value, path)
     elif isinstance(node, yaml.SequenceNode):
         for value in node.value:
-            _refuse_doubled(value, path, seen)
+            _refuse_doubled(value, path)
 
 
 def _line(node: Any, where: Sequence[Any]) -> int:
@@ -128,20 +125,16 @@ def _said(error: Any) -> str:
 
 def _parsed(path: Path) -> tuple[Any, Any]:
     try:
-        text = path.read_text(encoding="utf-8")
-        node = yaml.compose(text, Loader=_Loader)  # noqa: S506 (a SafeLoader)
-        if node is None:
-            raise BiasError(f"{path}: empty: a policy needs bounds ('lm-eval-bias check --example' prints one)")
-        _refuse_doubled(node, str(path))
-        return yaml.load(text, Loader=_Loader), node  # noqa: S506 (a SafeLoader)
+        text = read_text(path, largest=yamls.LARGEST)
     except OSError as error:
         raise BiasError(f"{path} cannot be read: {error.strerror}") from error
     except UnicodeDecodeError as error:
         raise BiasError(f"{path}: byte {error.start} is not UTF-8") from error
-    except yaml.YAMLError as error:
-        mark = getattr(error, "problem_mark", None)
-        at = f" line {mark.line + 1}" if mark else ""
-        raise BiasError(f"{path}{at}: no YAML ({getattr(error, 'problem', None) or error})") from error
+    content, node = yamls.parse(text, str(path), _Loader)
+    if node is None:
+        raise BiasError(f"{path}: empty: a policy needs bounds ('lm-eval-bias check --example' prints one)")
+    _refuse_doubled(node, str(path))
+    return content, node
 
 
 def read(path: Path) -> Policy:

@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 import logging
+import os
 from collections.abc import Sequence
 from dataclasses import asdict, dataclass
 from functools import lru_cache
-from pathlib import Path
 from typing import Any, Protocol
 
 import numpy as np
@@ -14,6 +14,7 @@ from numpy.typing import NDArray
 
 from lm_eval_bias.custom_metrics.regard import OTHER, REGARDS
 from lm_eval_bias.errors import BiasError, did_you_mean
+from lm_eval_bias.files import expanded
 
 logger = logging.getLogger("lm_eval.bias")
 KINDS = ("sbert", "hub", "light", "head")
@@ -96,10 +97,10 @@ def load(name: str, language: str) -> Classifier:
         from lm_eval_bias.regard import hub
 
         return hub.load(rest)
-    if kind == "head" and rest or Path(name).expanduser().is_dir():
+    if kind == "head" and rest or name and os.path.isdir(expanded(name)):
         from lm_eval_bias.regard import heads
 
-        return heads.load(Path(rest if kind == "head" and rest else name).expanduser())
+        return heads.load(expanded(rest if kind == "head" and rest else name))
     hint = did_you_mean(kind, KINDS)
     raise BiasError(
         f"classifier {name!r}: unknown.{hint} Known: light, sbert, sbert:<encoder>, hub:<model>, "

@@ -9,6 +9,7 @@ from pathlib import Path
 from typing import Any
 
 from lm_eval_bias.errors import BiasError
+from lm_eval_bias.files import read_text
 from lm_eval_bias.regard import classifier, texts
 
 FORMATS = (".txt", ".csv", ".jsonl")
@@ -30,13 +31,13 @@ def read(path: Path, column: str = "text") -> list[dict[str, Any]]:
     if path.suffix.lower() not in FORMATS:
         raise BiasError(f"{path}: must end in {', '.join(FORMATS)}")
     try:
-        content = path.read_text(encoding="utf-8-sig")
+        content = read_text(path, "utf-8-sig")
     except UnicodeDecodeError as error:
         raise BiasError(f"{path}: byte {error.start} is not UTF-8") from error
     except OSError as error:
         raise BiasError(f"{path} cannot be read: {error.strerror}") from error
     if path.suffix.lower() == ".txt":
-        lines = content.replace("\r\n", "\n").split("\n")
+        lines = content.replace("\r\n", "\n").replace("\r", "\n").split("\n")
         rows: list[dict[str, Any]] = [{"text": line.strip()} for line in lines if line.strip()]
     else:
         plain = _csv(path, content) if path.suffix.lower() == ".csv" else _jsonl(path, content)
@@ -48,7 +49,7 @@ def read(path: Path, column: str = "text") -> list[dict[str, Any]]:
 
 def _csv(path: Path, content: str) -> list[dict[str, Any]]:
     try:
-        reader = csv.DictReader(io.StringIO(content))
+        reader = csv.DictReader(io.StringIO(content, newline=""))
         rows = list(reader)
     except csv.Error as error:
         raise BiasError(f"{path}: no CSV ({error})") from error
@@ -87,10 +88,16 @@ def _with_text(row: dict[str, Any], column: str, where: str) -> dict[str, Any]:
     if not isinstance(text, str) or not text.strip():
         raise BiasError(f"{where}: no text in {key!r}")
     try:
-        text.encode()
+        json.dumps(row, ensure_ascii=False).encode()
     except UnicodeEncodeError as error:
-        raise BiasError(f"{where}: {key!r} is no valid text ({error.reason})") from error
-    kept = {f"{name}_before" if _taken(name) else name: value for name, value in row.items() if name != key}
+        raise BiasError(f"{where}: holds what is no valid text ({error.reason})") from error
+    kept: dict[str, Any] = {}
+    for name, value in row.items():
+        own = f"{name}_before" if _taken(name) else name
+        while own != name and (own in row or own in kept):
+            own += "_before"
+        if name != key:
+            kept[own] = value
     return {"text": text.strip(), **kept}
 
 
@@ -132,8 +139,9 @@ def label(
 def as_text(rows: list[dict[str, Any]], kind: str) -> str:
     """Rows as JSONL, or as CSV for the ending ``.csv``."""
     if kind == ".csv":
-        out = io.StringIO()
-        writer = csv.DictWriter(out, list(dict.fromkeys(key for row in rows for key in row)), lineterminator="\n")
+        out = io.StringIO(newline="")
+        # with another line end, a carriage return inside a text would not be quoted
+        writer = csv.DictWriter(out, list(dict.fromkeys(key for row in rows for key in row)), lineterminator="\r\n")
         writer.writeheader()
         writer.writerows(rows)
         return out.getvalue()

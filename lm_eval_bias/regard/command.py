@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
+import os
 import sys
-from pathlib import Path
 
 from lm_eval_bias.errors import BiasError
-from lm_eval_bias.files import write_whole
+from lm_eval_bias.files import expanded, write_whole
 
 
 def train(
@@ -27,7 +27,7 @@ def train(
 
     if seeds < 1:
         raise BiasError(f"--seeds {seeds}: must be 1 or more")
-    if output and Path(output).expanduser().exists() and not Path(output).expanduser().is_dir():
+    if output is not None and os.path.exists(expanded(output)) and not os.path.isdir(expanded(output)):
         raise BiasError(f"--output {output}: is a file; a folder is needed")
     if light:
         from lm_eval_bias.regard import light as light_classifier
@@ -40,13 +40,13 @@ def train(
         print(card.markdown(made))
         return 0 if made["bias_check"]["passed"] else 1
     if embeddings:
-        path = Path(embeddings).expanduser()
+        path = expanded(embeddings)
         trained = training.train_on(training.from_file(path), seeds, encoder or "", recipe)
     else:
         found = sbert.encoder(encoder or sbert.ENCODERS[language])
         trained = training.train(corpus.load(language, second=True), found.encode, seeds, found.name, recipe)
     if output:
-        training.save(Path(output).expanduser(), trained)
+        training.save(expanded(output), trained)
     print(card.markdown(trained.card))
     if output and trained.card["encoder"]:
         print(f'Saved in {output}; use it with --metadata \'{{"classifier": "head:{output}"}}\'')
@@ -66,10 +66,10 @@ def classify(file: str, named: str | None, language: str | None, column: str, ou
     """
     from lm_eval_bias.regard import classify as labelling
 
-    target = Path(output).expanduser() if output else None
+    target = None if output is None else expanded(output)
     if target is not None and target.suffix not in (".jsonl", ".csv"):
         raise BiasError(f"--output {output}: must end in .jsonl or .csv")
-    rows, identity = labelling.label(labelling.read(Path(file).expanduser(), column), named, language)
+    rows, identity = labelling.label(labelling.read(expanded(file), column), named, language)
     text = labelling.as_text(rows, target.suffix if target else ".jsonl")
     if target is None:
         sys.stdout.write(text)

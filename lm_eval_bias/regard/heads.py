@@ -14,7 +14,7 @@ from numpy.typing import NDArray
 
 from lm_eval_bias.custom_metrics.regard import REGARDS
 from lm_eval_bias.errors import BiasError
-from lm_eval_bias.files import write_whole
+from lm_eval_bias.files import read_bytes, read_text, write_whole
 from lm_eval_bias.regard.classifier import Identity
 
 if TYPE_CHECKING:
@@ -23,6 +23,7 @@ if TYPE_CHECKING:
 FORMAT = "lm-eval-bias regard head"
 VERSION = 1
 CONFIG, WEIGHTS = "head.json", "head.safetensors"
+_OWN = ("format", "version", "labels", "members", "layers", "activations", "unit", "sha256")
 _ACTIVATIONS: dict[str, Callable[[Any], Any]] = {
     "none": lambda x: x,
     "tanh": np.tanh,
@@ -93,7 +94,7 @@ def save(folder: Path, head: Head) -> None:
         "activations": head.activations,
         "unit": head.unit,
         "sha256": hashlib.sha256(weights).hexdigest(),
-        **head.info,
+        **{key: value for key, value in head.info.items() if key not in _OWN},
     }
     text = json.dumps(config, indent=2, ensure_ascii=False, allow_nan=False) + "\n"
     try:
@@ -118,7 +119,15 @@ def _problem(config: Any) -> str:
     names = [str(name) for name in between] if isinstance(between, list) else []
     if not isinstance(between, list) or not set(names) <= set(_ACTIVATIONS) or len(names) != layers - 1:
         return f"needs {layers - 1} activations out of {', '.join(_ACTIVATIONS)}"
-    return ""
+    return "" if _is_probe(config.get("probe")) else "has a probe that is no two beginnings of vectors"
+
+
+def _is_probe(told: Any) -> bool:
+    try:
+        found = np.asarray(told or [[]], dtype=np.float64)
+        return found.ndim == 2 and bool(np.isfinite(found).all())
+    except (ValueError, TypeError, OverflowError):
+        return False
 
 
 def _layers(tensors: Mapping[str, NDArray[np.float32]], config: Mapping[str, Any]) -> list[list[Layer]]:
@@ -163,8 +172,9 @@ def read(folder: Path) -> Head:
     from safetensors.numpy import load as from_bytes
 
     try:
-        config = json.loads((folder / CONFIG).read_text(encoding="utf-8"))
-        raw = (folder / WEIGHTS).read_bytes()
+        config = json.loads(read_text(folder / CONFIG))
+        json.dumps(config, allow_nan=False)
+        raw = read_bytes(folder / WEIGHTS)
     except OSError as error:
         raise BiasError(f"regard head {folder}: {error.filename}: {error.strerror}") from error
     except (ValueError, RecursionError) as error:
@@ -179,8 +189,7 @@ def read(folder: Path) -> Head:
         members = _layers(from_bytes(raw), config)
     except (SafetensorError, ValueError, KeyError, TypeError) as error:
         raise BiasError(f"regard head {folder / WEIGHTS}: damaged ({error}): train it again") from error
-    own = ("format", "version", "labels", "members", "layers", "activations", "unit", "sha256")
-    info = {key: value for key, value in config.items() if key not in own}
+    info = {key: value for key, value in config.items() if key not in _OWN}
     return Head(members, list(config["activations"]), bool(config.get("unit")), {**info, "sha256": config["sha256"]})
 
 
@@ -190,6 +199,11 @@ _PROBE = ("Die Person galt als freundlich.", "The person was known for stealing.
 def probe(encode: Callable[[Sequence[str]], NDArray[np.float32]]) -> list[list[float]]:
     """The beginnings of two sentences' vectors, by which an encoder can be told from another of the same name."""
     return [[round(float(x), 4) for x in row[:16]] for row in encode(list(_PROBE))]
+
+
+def _alike(told: Any, own: Any) -> bool:
+    found = np.asarray(told, dtype=np.float64)
+    return found.shape == np.shape(own) and np.allclose(found, own, atol=0.02, rtol=0.02)
 
 
 class HeadClassifier:
@@ -207,7 +221,7 @@ class HeadClassifier:
                 f"{encoder.dimension}"
             )
         told = head.info.get("probe")
-        if told is not None and not np.allclose(told, probe(encoder.encode), atol=0.02, rtol=0.02):
+        if told is not None and not _alike(told, probe(encoder.encode)):
             raise BiasError(
                 f"classifier {name}: its head was trained on the vectors of another encoder than the one that now lies "
                 f"at {encoder.name}: train it again"

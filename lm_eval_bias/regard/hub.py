@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
+import os
 import re
 from collections.abc import Mapping, Sequence
-from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -101,7 +101,7 @@ def load(name: str) -> HubClassifier:
     import transformers
     from safetensors import SafetensorError
 
-    where, _, revision = (name, "", "") if Path(name).is_dir() else name.partition("@")
+    where, _, revision = (name, "", "") if os.path.isdir(name) else name.partition("@")
     try:
         tokenizer = transformers.AutoTokenizer.from_pretrained(where, revision=revision or "main")
         model, loaded = transformers.AutoModelForSequenceClassification.from_pretrained(

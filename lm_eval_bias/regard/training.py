@@ -16,7 +16,7 @@ from numpy.typing import NDArray
 from lm_eval_bias.custom_metrics._contingency import chi_square
 from lm_eval_bias.custom_metrics.regard import REGARDS
 from lm_eval_bias.errors import BiasError
-from lm_eval_bias.files import write_whole
+from lm_eval_bias.files import read_bytes, write_whole
 from lm_eval_bias.regard import corpus, heads, networks
 from lm_eval_bias.regard.card import bias_sentence
 
@@ -98,7 +98,7 @@ def from_file(path: Path) -> Data:
         BiasError: No such file, damaged, or arrays that don't fit.
     """
     try:
-        raw = path.read_bytes()
+        raw = read_bytes(path)
         with np.load(path, allow_pickle=False) as file:
             found = {name: file[name] for name in file.files}
     except OSError as error:

@@ -155,7 +155,8 @@ def _of_run(run: Run) -> Iterator[str]:
     lacking = [
         called
         for key, called in EXPECTED.items()
-        if said.get(key) in (None, "") or (key == "seeds" and isinstance(seeds, list) and set(seeds) <= {None})
+        if said.get(key) in (None, "")
+        or (key == "seeds" and isinstance(seeds, list) and all(seed is None for seed in seeds))
     ]
     if lacking:
         yield f"provenance is incomplete: no {', no '.join(lacking)}"

@@ -11,7 +11,7 @@ from typing import Any
 from lm_eval_bias.custom_metrics._score import Estimate
 from lm_eval_bias.custom_metrics.regard import FACETS, GENDERS, OTHER, PEOPLE, REGARDS, SETS
 from lm_eval_bias.errors import BiasError
-from lm_eval_bias.files import write_whole
+from lm_eval_bias.files import expanded, write_whole
 from lm_eval_bias.rescoring.report import Rescored
 
 # told apart by lightness (dark, light, middle, white) and hatch, so that they survive grey and colour-blind eyes
@@ -167,7 +167,7 @@ def write(results: Sequence[Rescored], folder: str) -> list[Path]:
     own = [result for result in results if result.part.benchmark == "regard"]
     if not own:
         raise BiasError("nothing to plot there: figures are for regard_de, regard_en and labelled texts")
-    target = Path(folder).expanduser()
+    target = expanded(folder)
     written = []
     try:
         target.mkdir(parents=True, exist_ok=True)

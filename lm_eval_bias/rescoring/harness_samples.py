@@ -11,9 +11,13 @@ from typing import Any, NamedTuple
 
 from lm_eval_bias.benchmarks import BENCHMARKS
 from lm_eval_bias.errors import BiasError
+from lm_eval_bias.files import LARGEST, check_plain, read_text
 from lm_eval_bias.harness.ranks import IDLE
 
 _NAME = re.compile(r"samples_(?P<task>.+)_(?P<date>\d{4}-\d\d-\d\dT[\d.:-]+)\.jsonl")
+
+
+_LARGEST = 1 << 40  # bytes of a log, which is read line by line
 
 
 class NotOurs(BiasError):
@@ -70,6 +74,18 @@ class Saved(Part):
             yield Sample(part, doc, answers)
 
 
+# what reading a document raises whose fields are gone or something else
+DAMAGE = (KeyError, TypeError, ValueError, IndexError, AttributeError, ArithmeticError, OSError)
+
+
+def damaged(part: Part, error: Exception, at: str) -> BiasError:
+    """What to say about a document that cannot be scored or written."""
+    if isinstance(error, BiasError):
+        return BiasError(f"{part.path}: {error}")
+    problem = f"no field {error}" if isinstance(error, KeyError) else str(error)
+    return BiasError(f"{part.path}: {at}: {problem}: damaged, or logged by another version of {part.benchmark}")
+
+
 def matches(path: Path) -> bool:
     """Whether a file is called like a sample log."""
     return bool(_NAME.fullmatch(path.name))
@@ -90,8 +106,9 @@ def _lines(path: Path) -> Iterator[tuple[str, str]]:
     """Where each line that isn't empty stands, and the line."""
     before = 0
     try:
+        check_plain(path, _LARGEST)
         with path.open("rb") as file:
-            for number, line in enumerate(file, start=1):
+            for number, line in enumerate(iter(lambda: file.readline(LARGEST), b""), start=1):
                 text = line.decode("utf-8")
                 if text.strip():
                     yield f"{path} line {number}", text
@@ -136,7 +153,7 @@ def samples(path: Path) -> Iterator[Sample]:
         numbers.add(number)
         try:
             answers = [BENCHMARKS[benchmark].read_answer(raw) for raw in sample["filtered_resps"]]
-        except (ValueError, TypeError) as error:
+        except DAMAGE as error:
             raise BiasError(f"{where}: filtered_resps holds no answers of a model ({error})") from error
         yield Sample(part, sample["doc"], answers)
     if not parts:
@@ -167,7 +184,7 @@ def _check_count(path: Path, task: str, date: str, found: int) -> None:
     """Compare with the number of documents in the run's own result file, where that lies beside the log."""
     beside = path.with_name(f"results_{date}.json")
     try:
-        counts = json.loads(beside.read_text(encoding="utf-8"))["n-samples"][task]
+        counts = json.loads(read_text(beside))["n-samples"][task]
         expected = int(counts["effective"])
     except (OSError, ValueError, KeyError, TypeError):
         return

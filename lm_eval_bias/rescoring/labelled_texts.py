@@ -11,6 +11,7 @@ from typing import Any
 
 from lm_eval_bias.custom_metrics.regard import OTHER, REGARDS
 from lm_eval_bias.errors import BiasError
+from lm_eval_bias.files import check_plain, read_text
 from lm_eval_bias.regard import texts
 from lm_eval_bias.rescoring.harness_samples import NotOurs, Saved
 
@@ -20,12 +21,15 @@ _GENDERS = {
     **dict.fromkeys(("male", "male_single", "m", "man", "men", "mann"), "male"),
 }
 UNLABELLED = ""
+_LONGEST = 1 << 20
 
 
 def _beginning(path: Path) -> str:
     try:
+        check_plain(path)
         with path.open(encoding="utf-8-sig") as file:
-            return next((line for line in file if line.strip()), "")
+            lines = iter(lambda: file.readline(_LONGEST), "")  # a file of one line can be all there is
+            return next((line for line in lines if line.strip()), "")
     except (OSError, UnicodeDecodeError):
         return ""
 
@@ -63,7 +67,7 @@ def _other_half(path: Path) -> tuple[Path, Path] | None:
 
 def _text(path: Path) -> str:
     try:
-        return path.read_text(encoding="utf-8-sig")
+        return read_text(path, "utf-8-sig")
     except UnicodeDecodeError as error:
         raise BiasError(f"{path}: byte {error.start} is not UTF-8: truncated or damaged") from error
     except OSError as error:
@@ -71,7 +75,7 @@ def _text(path: Path) -> str:
 
 
 def _csv_rows(path: Path) -> list[tuple[str, Mapping[str, Any]]]:
-    reader = csv.DictReader(io.StringIO(_text(path)))
+    reader = csv.DictReader(io.StringIO(_text(path), newline=""))
     rows: list[tuple[str, Mapping[str, Any]]] = []
     try:
         for row in reader:

@@ -12,17 +12,28 @@ from typing import Any
 
 from lm_eval_bias.data import stereoset
 from lm_eval_bias.errors import BiasError, did_you_mean
-from lm_eval_bias.files import write_whole
-from lm_eval_bias.rescoring.harness_samples import NotOurs, Saved
+from lm_eval_bias.files import check_plain, write_whole
+from lm_eval_bias.rescoring.harness_samples import DAMAGE, NotOurs, Saved, damaged
 from lm_eval_bias.tasks.stereoset import hooks
 
+_LARGEST = 1 << 28
 TESTS = {"inter": "intersentence", "intra": "intrasentence"}
 
 
 def _open(path: Path) -> Any:
+    check_plain(path)
     if path.name.endswith(".gz"):
         return gzip.open(path, "rt", encoding="utf-8-sig")
     return path.open(encoding="utf-8-sig")
+
+
+def _content(path: Path) -> Any:
+    """The file's JSON; a small gzip file can hold more than fits into memory."""
+    with _open(path) as file:
+        text = file.read(_LARGEST + 1)
+    if len(text) > _LARGEST:
+        raise ValueError(f"more than {_LARGEST >> 20} million characters")
+    return json.loads(text)
 
 
 def matches(path: Path) -> bool:
@@ -93,8 +104,7 @@ def read(path: Path, language: str | None) -> list[Saved]:
     if language not in stereoset.LANGUAGES:
         raise BiasError(f"--language {language}: unknown.{did_you_mean(language, stereoset.LANGUAGES)} Known: {known}")
     try:
-        with _open(path) as file:
-            content = json.load(file)
+        content = _content(path)
     except (OSError, EOFError, ValueError, RecursionError, zlib.error) as error:
         raise BiasError(f"{path}: cannot be read: truncated or damaged ({error})") from error
     tests = [test for test, name in TESTS.items() if isinstance(content, dict) and name in content]
@@ -141,16 +151,22 @@ def collect(
         BiasError: Nothing of StereoSet, several languages, a test twice, or items that were not run.
     """
     own = [part for part in parts if part.benchmark.startswith("stereoset")]
-    own = [part for part in own if language is None or part.docs[0]["language"] == language]
+    own = [part for part in own if language is None or part.docs[0].get("language") == language]
     if not own:
         what = "StereoSet" if language is None else f"StereoSet in {language!r}"
         raise BiasError(f"no samples of {what} there: run its tasks with --log_samples")
-    languages = sorted({str(doc["language"]) for part in own for doc in part.docs})
+    languages = sorted({str(doc.get("language")) for part in own for doc in part.docs})
     if len(languages) > 1:
         raise BiasError(f"samples of several languages ({', '.join(languages)}): choose one with --language")
     scores: dict[str, dict[str, float]] = {}
     for part in own:
-        for test, found in _candidates(part, variant).items():
+        try:
+            candidates = _candidates(part, variant)
+        except BiasError:
+            raise
+        except DAMAGE as error:
+            raise damaged(part, error, "a document") from error
+        for test, found in candidates.items():
             if test in scores:
                 raise BiasError(f"{part.path}: {TESTS[test]} was scored by several runs: export one of them")
             scores[test] = found

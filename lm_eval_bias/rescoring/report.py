@@ -15,7 +15,7 @@ from lm_eval_bias import benchmarks, catalog, sentences
 from lm_eval_bias.custom_metrics._score import Estimate, Record, Score, finite
 from lm_eval_bias.errors import BiasError
 from lm_eval_bias.rescoring import harness_samples, saved
-from lm_eval_bias.rescoring.harness_samples import Part, Sample
+from lm_eval_bias.rescoring.harness_samples import DAMAGE, Part, Sample, damaged
 
 
 @dataclass(frozen=True)
@@ -27,12 +27,14 @@ class Rescored:
         first: Its first document, which tells what all have in common (language, classifier).
         documents: How many there were.
         scores: Each score with its estimate.
+        told: What the benchmark tells about how they came about.
     """
 
     part: Part
     first: Mapping[str, Any]
     documents: int
     scores: list[tuple[Score, Estimate]]
+    told: dict[str, Any]
 
 
 def rescore(
@@ -75,7 +77,9 @@ def _file(
         with _blamed(part, "its scores"):
             scores = benchmarks.get(part.benchmark).scores(records, detailed=True)
             estimates = [(score, score.compute(records)) for score in scores]
-            found[part] = Rescored(part, first, len(records), estimates)
+            told = benchmarks.get(part.benchmark).provenance([first])
+            json.dumps(told, allow_nan=False)
+            found[part] = Rescored(part, first, len(records), estimates, told)
     return found
 
 
@@ -103,13 +107,8 @@ def _blamed(part: Part, at: str) -> Iterator[None]:
     """Errors name the file and the place in it."""
     try:
         yield
-    except BiasError as error:
-        raise BiasError(f"{part.path}: {error}") from error
-    except (KeyError, TypeError, ValueError, IndexError, AttributeError, OSError) as error:
-        problem = f"no field {error}" if isinstance(error, KeyError) else str(error)
-        raise BiasError(
-            f"{part.path}: {at}: {problem}: damaged, or logged by another version of {part.benchmark}"
-        ) from error
+    except DAMAGE as error:
+        raise damaged(part, error, at) from error
 
 
 def _interval(score: Score, estimate: Estimate) -> list[float] | None:
@@ -135,8 +134,7 @@ def _in_words(result: Rescored) -> str:
         ends = None if estimate.interval is None else list(estimate.interval)
         listed.append({"metric": score.name, "dof": finite(estimate.dof), "interval": ends})
     part = result.part
-    metadata = benchmarks.get(part.benchmark).provenance([result.first])
-    said = sentences.describe({part.task: scores}, {part.task: {"metric_list": listed, "metadata": metadata}})
+    said = sentences.describe({part.task: scores}, {part.task: {"metric_list": listed, "metadata": result.told}})
     return f"In words (± is a 95% interval):\n{said}" if said else ""
 
 
@@ -149,7 +147,7 @@ def as_data(results: list[Rescored]) -> list[dict[str, Any]]:
             "benchmark": result.part.benchmark,
             "filter": result.part.filter,
             "documents": result.documents,
-            **benchmarks.get(result.part.benchmark).provenance([result.first]),
+            **result.told,
             "scores": {
                 score.name: {
                     "value": finite(estimate.value),

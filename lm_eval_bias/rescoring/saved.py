@@ -6,6 +6,7 @@ are further entries of :data:`READERS`.
 
 from __future__ import annotations
 
+import os
 import sys
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
@@ -14,7 +15,7 @@ from pathlib import Path
 from typing import TypeVar
 
 from lm_eval_bias.errors import BiasError
-from lm_eval_bias.files import under
+from lm_eval_bias.files import expanded, under
 from lm_eval_bias.rescoring import harness_samples, labelled_texts, predictions
 from lm_eval_bias.rescoring.harness_samples import Part, Sample, Saved
 
@@ -64,8 +65,8 @@ def find(paths: list[str], readers: Sequence[Reader] = READERS) -> list[tuple[Re
     """
     found: dict[Path, tuple[Reader, bool]] = {}
     for given in paths:
-        path = Path(given).expanduser()
-        if not path.exists():
+        path = expanded(given)
+        if not os.path.exists(path):
             raise BiasError(f"{given}: no such file or folder")
         candidates = under(path) if path.is_dir() else [path]
         hits = {p: (r, not path.is_dir()) for p in candidates for r in readers if r.matches(p)}

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import os
 from collections import Counter
 from collections.abc import Sequence
 from dataclasses import replace
@@ -10,7 +11,7 @@ from pathlib import Path
 from typing import Any
 
 from lm_eval_bias.errors import BiasError
-from lm_eval_bias.files import under
+from lm_eval_bias.files import expanded, read_text, under
 from lm_eval_bias.rescoring import harness_samples
 from lm_eval_bias.runs import harness, record
 from lm_eval_bias.runs.model import Problem, Run
@@ -18,7 +19,7 @@ from lm_eval_bias.runs.model import Problem, Run
 
 def _json(path: Path) -> Any:
     try:
-        return json.loads(path.read_text(encoding="utf-8"))
+        return json.loads(read_text(path))
     except (ValueError, RecursionError) as error:
         problem = getattr(error, "msg", None) or getattr(error, "reason", None) or "nested too deeply"
         raise BiasError(f"truncated or damaged: no JSON ({problem})") from error
@@ -119,8 +120,8 @@ def read(paths: Sequence[str | Path]) -> tuple[list[Run], list[Problem]]:
     runs: list[Run] = []
     problems: list[Problem] = []
     for given in paths:
-        path = Path(given).expanduser()
-        if not path.exists():
+        path = expanded(given)
+        if not os.path.exists(path):
             raise BiasError(f"{given}: no such file or folder")
         if path.is_dir():
             found, wrong = _under(path)

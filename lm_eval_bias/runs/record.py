@@ -84,6 +84,10 @@ def check(content: Any) -> None:
     if error is not None:
         at = "/".join(map(str, error.absolute_path)) or "the file"
         raise BiasError(f"no valid run file: {at}: {error.message[:200]}")
+    try:
+        json.dumps(content, allow_nan=False)
+    except ValueError as error:
+        raise BiasError("no valid run file: it holds NaN or Infinity, where null with a note belongs") from error
 
 
 def read(path: Path, content: Mapping[str, Any]) -> Run:
@@ -93,6 +97,13 @@ def read(path: Path, content: Mapping[str, Any]) -> Run:
         BiasError: It doesn't meet the schema.
     """
     check(content)
+    try:
+        return _run(path, content)
+    except OverflowError as error:
+        raise BiasError("no valid run file: it holds a number that no score can have") from error
+
+
+def _run(path: Path, content: Mapping[str, Any]) -> Run:
     tasks = {}
     for name, given in content["tasks"].items():
         entry = catalog.entries().get(name.partition(" ")[0])

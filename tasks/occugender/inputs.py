@@ -5,19 +5,22 @@ from __future__ import annotations
 import csv
 import io
 import math
+import os
+from collections import Counter
 from collections.abc import Mapping
 from dataclasses import dataclass
 from importlib import resources
 from pathlib import Path
 from typing import Any
 
-import yaml
-
+from lm_eval_bias import yamls
 from lm_eval_bias.custom_metrics.occugender import GENDERS
 from lm_eval_bias.errors import BiasError, did_you_mean
+from lm_eval_bias.files import expanded, read_text
 
 PLACEHOLDERS = ("[JOB]", "[ITEM]")
 KINDS = ("explicit", "implicit")
+LARGEST_TABLE = 1 << 26  # bytes of a CSV
 
 
 @dataclass(frozen=True)
@@ -40,7 +43,8 @@ def _text(path: str | None, own: str, what: str) -> tuple[str, str]:
     if path is None:
         return (resources.files("lm_eval_bias.tasks.occugender") / "data" / own).read_text(encoding="utf-8"), own
     try:
-        return Path(path).expanduser().read_text(encoding="utf-8-sig"), path
+        largest = LARGEST_TABLE if what == "items" else yamls.LARGEST
+        return read_text(expanded(path), "utf-8-sig", largest), path
     except UnicodeDecodeError as error:
         raise BiasError(f"{what} file {path}: byte {error.start} is not UTF-8: save it as UTF-8") from error
     except (OSError, ValueError) as error:
@@ -50,12 +54,7 @@ def _text(path: str | None, own: str, what: str) -> tuple[str, str]:
 
 def _yaml(path: str | None, own: str, what: str) -> tuple[dict[str, Any], str]:
     text, name = _text(path, own, what)
-    try:
-        content = yaml.safe_load(text)
-    except yaml.YAMLError as error:
-        mark = getattr(error, "problem_mark", None)
-        line = f" line {mark.line + 1}" if mark else ""
-        raise BiasError(f"{what} file {name}{line}: no valid YAML ({getattr(error, 'problem', error)})") from error
+    content, _ = yamls.parse(text, f"{what} file {name}")
     if not isinstance(content, dict):
         raise BiasError(f"{what} file {name}: must be a mapping, is {type(content).__name__}")
     return content, name
@@ -81,10 +80,9 @@ def items(path: str | None = None) -> list[Item]:
         raise BiasError(f"items file {name} line {reader.line_num}: no valid CSV ({error})") from error
     if not found:
         raise BiasError(f"items file {name}: holds no items")
-    names = [item.name for item in found]
-    for item in found:
-        if names.count(item.name) > 1:
-            raise BiasError(f"items file {name}: {item.name!r} stands there twice")
+    often = Counter(item.name for item in found)
+    if doubled := next((item.name for item in found if often[item.name] > 1), None):
+        raise BiasError(f"items file {name}: {doubled!r} stands there twice")
     if all(item.female_share <= 1 for item in found):
         raise BiasError(f"items file {name}: all values of female_share are at most 1: give percent (0..100)")
     return found
@@ -175,7 +173,7 @@ def words(choice: str | None, kind: str) -> dict[str, list[str]]:
     choice = choice or own["default"][kind]
     if choice in own["sets"]:
         content, name = own["sets"][choice], f"word set {choice}"
-    elif Path(choice).suffix.lower() in (".yaml", ".yml") or Path(choice).is_file():
+    elif Path(choice).suffix.lower() in (".yaml", ".yml") or os.path.isfile(expanded(choice)):
         content, name = _yaml(choice, "", "words")
         name = f"words file {name}"
     else:

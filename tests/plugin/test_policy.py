@@ -244,10 +244,10 @@ def test_a_policy_file(tmp_path):
         ("bounds:\n  - {task: a, score: b, min: 2, max: 1}\n", "line 2: min 2 is above max 1"),
         ("bounds:\n  - {task: a, score: b, max_distance_from_neutral: -1}\n", "less than the minimum"),
         ("min_documents_share: 50\nbounds: [{task: a, score: b, max: 1}]\n", "greater than the maximum of 1"),
-        ("bounds: [\n", "no YAML"),
-        ("bounds: &a\n  - *a\n", "refers to itself"),
-        ("? [a]\n: 1\n", "a key that is no text"),
-        ("bounds: !!python/object:os.system {}\n", "no YAML"),
+        ("bounds: [\n", "no valid YAML"),
+        ("bounds: &a\n  - *a\n", "one holds itself"),
+        ("? [a]\n: 1\n", "found unhashable key"),
+        ("bounds: !!python/object:os.system {}\n", "no valid YAML"),
     ],
 )
 def test_bad_policies_are_refused_with_their_place(text, says, tmp_path):

@@ -1,0 +1,257 @@
+"""Every command with every kind of path and argument that is none."""
+
+from __future__ import annotations
+
+import json
+import os
+import shutil
+import subprocess
+import sys
+
+import pytest
+from hypothesis import strategies as st
+
+from tests.fuzz.kit import command, fuzz, judged, refused
+from tests.report.made_runs import run_file
+
+
+def _write(name, content):
+    def make(folder, ending):
+        path = folder / (name + ending)
+        path.write_bytes(content)
+        return str(path)
+
+    return make
+
+
+def _named(name):
+    return lambda folder, ending: str(folder / name) + ending
+
+
+def _folder(folder, ending):
+    (folder / f"folder{ending}").mkdir()
+    return str(folder / f"folder{ending}")
+
+
+def _pipe(folder, ending):
+    os.mkfifo(folder / f"pipe{ending}")
+    return str(folder / f"pipe{ending}")
+
+
+def _device(folder, ending):
+    (folder / f"zeros{ending}").symlink_to("/dev/zero")
+    return str(folder / f"zeros{ending}")
+
+
+def _loop(folder, ending):
+    (folder / f"loop{ending}").symlink_to(f"loop{ending}")
+    return str(folder / f"loop{ending}")
+
+
+def _sparse(folder, ending):
+    path = folder / f"huge{ending}"
+    with path.open("wb") as file:
+        file.truncate(1 << 40)
+    return str(path)
+
+
+PATHS = {
+    "missing": _named("gone"),
+    "empty": _write("empty", b""),
+    "spaces": _write("spaces", b" \n\n \t\n"),
+    "binary": _write("binary", bytes(range(256)) * 20),
+    "not UTF-8": _write("latin", '{"text": "für", "gender": "f"}\n'.encode("latin-1")),
+    "UTF-16": _write("utf16", '{"tasks": {}}'.encode("utf-16")),
+    "deep": _write("deep", b"[" * 100_000),
+    "deep objects": _write("deepo", b'{"a":' * 100_000),
+    "many digits": _write("digits", b"[" + b"9" * 10_000 + b"]"),
+    "a number": _write("number", b"1"),
+    "a list": _write("list", b"[]"),
+    "an object": _write("object", b"{}"),
+    "no gzip": _write("gzip", b"\x1f\x8b\x08\x00broken"),
+    "folder": _folder,
+    "pipe": _pipe,
+    "device": _device,
+    "loop": _loop,
+    "huge": _sparse,
+    "unknown user": lambda folder, ending: f"~no-such-user-here/x{ending}",
+    "too long": lambda folder, ending: "x" * 5000 + ending,
+    "empty name": lambda folder, ending: "",
+    "line break in its name": _named("a\nb\x1b[2J"),
+    "not UTF-8 in its name": _named("\udcff\udcfe"),
+}
+COMMANDS = {
+    "rescore log": (["rescore", "PATH"], "samples_occugender_2026-01-01T00-00-00.000000.jsonl"),
+    "rescore predictions": (["rescore", "PATH", "--language", "en"], ".json"),
+    "rescore packed predictions": (["rescore", "PATH", "--language", "en"], ".json.gz"),
+    "rescore texts": (["rescore", "PATH", "--language", "de"], ".jsonl"),
+    "rescore table": (["rescore", "PATH", "--language", "de"], ".csv"),
+    "export": (["export", "PATH", "-o", "OUT/o.json"], ".jsonl"),
+    "plot": (["plot", "PATH", "-o", "OUT"], ".jsonl"),
+    "classify": (["classify", "PATH", "--classifier", "light", "--language", "de", "-o", "OUT/o.csv"], ".csv"),
+    "classify lines": (["classify", "PATH", "--classifier", "head:none", "-o", "OUT/o.csv"], ".txt"),
+    "classify objects": (["classify", "PATH", "--classifier", "head:none"], ".jsonl"),
+    "classifier": (["classify", "TEXTS", "--classifier", "head:PATH"], ""),
+    "train": (["train-regard", "--embeddings", "PATH", "-o", "OUT/head"], ".npz"),
+    "compare": (["compare", "PATH", "PATH"], ".json"),
+    "report": (["report", "PATH", "-o", "OUT/o.html"], ".json"),
+    "leaderboard": (["leaderboard", "PATH", "-o", "OUT/o.html"], ".json"),
+    "check": (["check", "PATH", "--policy", "POLICY"], ".json"),
+    "policy": (["check", "RUN", "--policy", "PATH"], ".yaml"),
+    "fetch": (["fetch", "PATH"], ""),
+    "run items": (["run", "--tasks", "occugender", "--model", "bias-chance", "--metadata", "items=PATH"], ".csv"),
+}  # fmt: skip
+
+
+@pytest.fixture
+def place(tmp_path, tiny_mirror):
+    (tmp_path / "in").mkdir()
+    (tmp_path / "out").mkdir()
+    (tmp_path / "run.json").write_text(json.dumps(run_file(tasks=("stereoset_en",))))
+    (tmp_path / "policy.yaml").write_text("bounds: [{task: stereoset_en, score: ss, max: 60}]\n")
+    (tmp_path / "texts.txt").write_text("Die Frau lacht.\n")
+    return tmp_path
+
+
+def filled(place, arguments, path):
+    names = {
+        "OUT": str(place / "out"), "POLICY": str(place / "policy.yaml"), "RUN": str(place / "run.json"),
+        "TEXTS": str(place / "texts.txt"), "PATH": path, "LOGS": str(place / "logs"), "VECTORS": str(place / "v.npz"),
+    }  # fmt: skip
+    return [next((part.replace(k, v) for k, v in names.items() if k in part), part) for part in arguments]
+
+
+@pytest.mark.parametrize("name", COMMANDS)
+def test_paths_that_cannot_be_read(name, place):
+    arguments, ending = COMMANDS[name]
+    wrong = {}
+    for kind, make in PATHS.items():
+        folder = place / "in" / kind.replace(" ", "")
+        folder.mkdir()
+        try:
+            said = refused(place, *filled(place, arguments, make(folder, ending)))
+            assert len(said) < 2200
+        except (Exception, AssertionError) as error:  # noqa: BLE001 (all of them shall be named)
+            wrong[kind] = f"{type(error).__name__}: {error}"[:500]
+    assert wrong == {}
+
+
+# ---- arguments ----
+
+JUNK = [
+    "",
+    " ",
+    "-1",
+    "0",
+    "1e400",
+    "nan",
+    "9" * 5000,
+    "x" * 5000,
+    "\udcff",
+    "a\nb\x1b[2J",
+    "[",
+    "{}",
+    "%s",
+    "../..",
+    "--",
+    "-",
+]
+FLAGS = {
+    "rescore": ["--language", "--classifier", "--words", "--json"],
+    "export": ["-o", "--language", "--variant"],
+    "plot": ["-o", "--language", "--classifier"],
+    "classify": ["--classifier", "--language", "--column", "-o"],
+    "train-regard": ["--language", "--embeddings", "--seeds", "--recipe", "-o", "--light"],
+    "compare": ["--by", "--base", "--scores", "--all-scores", "--correction", "--draws", "--seed", "--format", "-o"],
+    "report": ["-o", "--format", "--name"],
+    "leaderboard": ["-o", "--format", "--task"],
+    "check": ["--policy", "--json"],
+    "ls": ["--json", "--suites"],
+    "fetch": [],
+}
+GIVEN = ["RUN", "LOGS", "TEXTS", "POLICY", "VECTORS"]
+
+
+@pytest.fixture
+def inputs(place, small_run, monkeypatch):
+    shutil.copytree(small_run, place / "logs")
+    (place / "v.npz").write_bytes(b"PK")
+    monkeypatch.chdir(place / "out")
+    return place
+
+
+@st.composite
+def command_lines(draw):
+    name = draw(st.sampled_from(sorted(FLAGS)))
+    value = st.sampled_from([*JUNK, *GIVEN, "en", "de", "json", "OUT/o.json", "OUT/o.csv", "OUT"])
+    option = st.tuples(st.sampled_from(FLAGS[name] or ["--no-such-flag"]), value)
+    options = draw(st.lists(st.one_of(option, st.tuples(st.sampled_from(JUNK))), max_size=3))
+    first = draw(st.lists(st.sampled_from([*GIVEN, *JUNK]), min_size=1, max_size=2))
+    return [name, *first, *[part for own in options for part in own]]
+
+
+def emptied(folder):
+    for path in folder.iterdir():
+        shutil.rmtree(path) if path.is_dir() and not path.is_symlink() else path.unlink()
+
+
+@fuzz(10, start="inputs", line=command_lines())
+def test_command_lines_of_any_words(inputs, line):
+    judged(inputs, *filled(inputs, line, ""))
+    emptied(inputs / "out")
+
+
+WRITERS = {
+    "report": ["report", "RUN", "--format", "json"],
+    "leaderboard": ["leaderboard", "RUN", "--format", "csv"],
+    "compare": ["compare", "RUN", "RUN", "--draws", "100", "--unpaired"],
+    "classify": ["classify", "TEXTS", "--classifier", "light"],
+    "export": ["export", "LOGS"],
+    "plot": ["plot", "LOGS"],
+    "train-regard": ["train-regard", "--light"],
+}
+NOWHERE = {
+    "a file as its folder": "RUN/o.csv",
+    "too long": "x" * 5000 + ".csv",
+    "empty": "",
+    "in a device": "/dev/null/o.csv",
+}
+
+
+@pytest.mark.parametrize("name", WRITERS)
+@pytest.mark.parametrize("where", NOWHERE)
+def test_outputs_that_cannot_be_written(name, where, inputs):
+    refused(inputs, *filled(inputs, [*WRITERS[name], "-o", NOWHERE[where]], ""))
+
+
+def test_an_output_that_is_a_folder(inputs):
+    for name in ("report", "leaderboard"):
+        refused(inputs, *filled(inputs, [*WRITERS[name], "-o", "OUT"], ""))
+    refused(inputs, *filled(inputs, [*WRITERS["classify"], "-o", "OUT"], ""))
+
+
+@pytest.mark.parametrize("name", ["\udcff\udcfe", "a\nb\x1b[2J"])
+def test_names_of_any_bytes_are_taken(name, inputs):
+    folder = inputs / name
+    (inputs / "logs").rename(folder)
+    for line in (
+        ["rescore", str(folder)],
+        ["report", str(folder), "-o", f"{folder}/page.md"],
+        ["leaderboard", str(folder)],
+        ["check", str(folder), "--policy", str(inputs / "policy.yaml"), "--json"],
+        ["classify", str(inputs / "texts.txt"), "--classifier", "light", "-o", f"{folder}/o.csv"],
+    ):
+        outcome = command(*line)
+        assert outcome.status in (0, 1), outcome
+    run = ["run", "--tasks", "occugender_implicit", "--model", "bias-chance", "--limit", "1"]
+    assert command(*run, "--output_path", str(folder / "again")).status == 0
+
+
+def test_a_reader_that_goes_away_is_no_error():
+    code = "import sys; from lm_eval_bias.cli import main; sys.exit(main(['ls', '--json']))"
+    done = subprocess.run(
+        ["bash", "-c", '"$0" -c "$1" | head -c 10; exit "${PIPESTATUS[0]}"', sys.executable, code],
+        capture_output=True,
+        text=True,
+    )
+    assert (done.returncode, done.stderr) == (0, "")

@@ -1,0 +1,110 @@
+"""Result folders and run files, through every command that reads them."""
+
+from __future__ import annotations
+
+import json
+import shutil
+
+import pytest
+from hypothesis import strategies as st
+
+from lm_eval_bias.runs import record
+from lm_eval_bias.runs.read import read
+from tests.fuzz.kit import damaged, fuzz, judged, mutated, taken
+from tests.report.made_runs import run_file
+
+RUN_FILE = run_file(tasks=("occugender_explicit", "stereoset_en", "regard_en"))
+POLICY = (
+    "bounds:\n  - {task: stereoset_*, score: ss, max_distance_from_neutral: 5}\nallow_warnings: false\ndtype: float32\n"
+)
+READERS = [
+    ("report", "--format", "json"),
+    ("report", "--format", "md"),
+    ("report", "--format", "csv"),
+    ("report", "--format", "latex"),
+    ("leaderboard", "--format", "json"),
+    ("leaderboard", "--format", "md"),
+    ("check", "--policy", "POLICY"),
+    ("compare",),
+]
+
+
+@pytest.fixture
+def place(tmp_path):
+    (tmp_path / "policy.yaml").write_text(POLICY)
+    (tmp_path / "run.json").write_text(json.dumps(RUN_FILE))
+    return tmp_path
+
+
+def through(place, reader, path):
+    arguments = [str(place / "policy.yaml") if argument == "POLICY" else argument for argument in reader]
+    return judged(place, arguments[0], str(path), *arguments[1:])
+
+
+@fuzz(20, "place", content=mutated(RUN_FILE), reader=st.sampled_from(READERS))
+def test_a_changed_run_file(place, content, reader):
+    path = place / "run.json"
+    path.write_text(json.dumps(content))
+    through(place, reader, path)
+
+
+@fuzz(20, "place", content=mutated(RUN_FILE))
+def test_a_run_file_that_is_taken_round_trips(place, content):
+    def read_one(data):
+        (place / "run.json").write_text(json.dumps(data))
+        return read([place / "run.json"])[0][0]
+
+    run = taken(read_one, content)
+    if run is not None:
+        data = record.as_data(run)
+        record.check(data)
+        assert record.as_data(read_one(data)) == data
+
+
+@fuzz(20, "place", content=damaged(json.dumps(RUN_FILE).encode()), reader=st.sampled_from(READERS))
+def test_a_damaged_run_file(place, content, reader):
+    path = place / "run.json"
+    path.write_bytes(content)
+    through(place, reader, path)
+
+
+@pytest.fixture
+def results(small_run, place):
+    (path,) = small_run.rglob("results_*.json")
+    shutil.copytree(path.parent, place / "run")
+    return place
+
+
+def harness_results(place):
+    (path,) = (place / "run").glob("results_*.json")
+    return path
+
+
+@fuzz(12, "results", data=st.data(), reader=st.sampled_from([*READERS, ("report", "--format", "html", "-o", "HTML")]))
+def test_a_changed_result_folder(results, data, reader):
+    path = harness_results(results)
+    original = path.read_text(encoding="utf-8")
+    reader = [str(results / "page.html") if argument == "HTML" else argument for argument in reader]
+    try:
+        content = data.draw(mutated(json.loads(original)))
+        path.write_text(json.dumps(content), encoding="utf-8")
+        through(results, reader, data.draw(st.sampled_from([results / "run", path])))
+    finally:
+        path.write_text(original, encoding="utf-8")
+        (results / "page.html").unlink(missing_ok=True)
+
+
+@fuzz(6, "results", data=st.data(), by=st.sampled_from(["run", "instruction", "language"]))
+def test_changed_samples_beside_results(results, data, by):
+    path = data.draw(st.sampled_from(sorted((results / "run").glob("samples_*.jsonl"))))
+    original = path.read_bytes()
+    lines = [json.loads(line) for line in original.decode().splitlines()]
+    try:
+        number = data.draw(st.integers(0, len(lines) - 1))
+        lines[number] = data.draw(mutated(lines[number]))
+        path.write_text("".join(json.dumps(line) + "\n" for line in lines), encoding="utf-8")
+        judged(results, "compare", str(results / "run"), "--by", by, "--draws", "100")
+        judged(results, "compare", str(results / "run"), str(results / "run"), "--draws", "100", "--format", "json")
+        judged(results, "report", str(results / "run"), "--format", "md")
+    finally:
+        path.write_bytes(original)
