@@ -254,8 +254,8 @@ def edit(path, change):
         ),
         (lambda lines: [line.replace('"words"', '"wrods"') for line in lines], "no field 'words'"),
         (
-            lambda lines: [lines[0].replace('"occugender"', '"gg_bbq"'), *lines[1:]],
-            "a sample of occugender in a file of gg",
+            lambda lines: [*lines[:-1], lines[-1].replace('"occugender"', '"gg_bbq"')],
+            "a sample of gg_bbq in a file of occugender",
         ),
     ],
 )
