@@ -8,6 +8,7 @@ separately.
 from __future__ import annotations
 
 import contextlib
+import time
 from collections.abc import Hashable, Iterable, Iterator, Sequence
 from typing import Any
 
@@ -16,6 +17,7 @@ from lm_eval_bias.errors import BiasError
 Ids = tuple[int, ...]
 Answer = tuple[float, bool]
 _AT_ONCE = {"VLLM", "SGLangLM"}
+_WAIT = 0.2  # seconds of answers that a kill may cost beside the batch in work
 _PORTION = 2000  # requests: enough to keep every device busy
 
 
@@ -61,6 +63,36 @@ def portions(model: Any, asked: list[Any]) -> list[list[Any]]:
 def shares_forwards(model: Any) -> bool:
     """Whether a backend is one that mixes such requests up."""
     return bool(getattr(model, "logits_cache", False)) and getattr(model, "backend", "causal") == "causal"
+
+
+class _Prompt:
+    """A cache hook whose answers are on the disk a moment after they come."""
+
+    def __init__(self, hook: Any) -> None:
+        self._hook = hook
+        self.dbdict = hook.dbdict
+        self._last = time.monotonic()
+
+    def add_partial(self, attr: str, req: Any, res: Any) -> None:
+        """Keep an answer; wait, now and then, until the cache's own thread has written what it was given."""
+        self._hook.add_partial(attr, req, res)
+        if time.monotonic() - self._last > _WAIT:
+            self.dbdict.commit()
+            self._last = time.monotonic()
+
+
+@contextlib.contextmanager
+def promptly(model: Any) -> Iterator[None]:
+    """Let a kill cost hardly more than the batch in work, while a request runs with ``--use_cache``."""
+    hook = model.cache_hook
+    if getattr(hook, "dbdict", None) is None:
+        yield
+        return
+    model.set_cache_hook(_Prompt(hook))
+    try:
+        yield
+    finally:
+        model.set_cache_hook(hook)
 
 
 @contextlib.contextmanager
@@ -156,7 +188,7 @@ def loglikelihoods(model: Any, pairs: Sequence[tuple[Sequence[int], Sequence[int
         missing = everywhere(model, len(part)) - len(part)
         requests = [(_key(*pair), list(pair[0]), list(pair[1])) for pair in [*part, *[filler] * missing]]
         try:
-            with precise(model):
+            with precise(model), promptly(model):
                 answers = model._loglikelihood_tokens(requests)
         except NotImplementedError as error:
             raise no_loglikelihoods(type(model).__name__) from error
