@@ -2,8 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+import contextlib
+import time
+from collections.abc import Iterable, Iterator
 from typing import Any
+
+_WAIT = 0.2  # seconds of answers that a kill may cost beside the batch in work
 
 
 def kept(model: Any, kind: str, arguments: Iterable[Any]) -> list[Any]:
@@ -25,3 +29,33 @@ def commit(model: Any) -> None:
     cache = getattr(model.cache_hook, "dbdict", None)
     if cache is not None:
         cache.commit()
+
+
+class _Prompt:
+    """A cache hook whose answers are on the disk a moment after they come."""
+
+    def __init__(self, hook: Any) -> None:
+        self._hook = hook
+        self.dbdict = hook.dbdict
+        self._last = time.monotonic()
+
+    def add_partial(self, attr: str, req: Any, res: Any) -> None:
+        """Keep an answer; wait, now and then, until the cache's own thread has written what it was given."""
+        self._hook.add_partial(attr, req, res)
+        if time.monotonic() - self._last > _WAIT:
+            self.dbdict.commit()
+            self._last = time.monotonic()
+
+
+@contextlib.contextmanager
+def promptly(model: Any) -> Iterator[None]:
+    """Let a kill cost hardly more than the batch in work, while a request runs with ``--use_cache``."""
+    hook = model.cache_hook
+    if getattr(hook, "dbdict", None) is None:
+        yield
+        return
+    model.set_cache_hook(_Prompt(hook))
+    try:
+        yield
+    finally:
+        model.set_cache_hook(hook)

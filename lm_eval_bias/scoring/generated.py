@@ -196,7 +196,8 @@ def _greedy(model: Any, requests: Sequence[Any], filler: Any) -> list[str]:
     for number in range(tokens.everywhere(model, len(blocks))):
         block = blocks[number] if number < len(blocks) else []
         missing = tokens.everywhere(model, len(block)) - len(block)
-        texts = model.generate_until([requests[i] for i in block] + [filler] * missing)
+        with answers.promptly(model):
+            texts = model.generate_until([requests[i] for i in block] + [filler] * missing)
         for i, text in zip(block, texts, strict=False):
             found[i] = text
             model.cache_hook.add_partial(_PLAIN, requests[i].args, text)

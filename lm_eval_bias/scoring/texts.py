@@ -64,7 +64,7 @@ def _exact(self: Any, requests: Sequence[Any]) -> list[tuple[float, bool]]:
         for number in range(tokens.everywhere(self, len(parts))):
             part = parts[number] if number < len(parts) else []
             missing = tokens.everywhere(self, len(part)) - len(part)
-            with tokens.precise(self):
+            with tokens.precise(self), answers.promptly(self):
                 fresh = self.loglikelihood([requests[i] for i in part] + [requests[0]] * missing)
             for i, answer in zip(part, fresh[: len(part)], strict=True):
                 found[i] = answer

@@ -152,7 +152,7 @@ def loglikelihoods(model: Any, pairs: Sequence[tuple[Sequence[int], Sequence[int
         missing = everywhere(model, len(part)) - len(part)
         requests = [(_key(*pair), list(pair[0]), list(pair[1])) for pair in [*part, *[filler] * missing]]
         try:
-            with precise(model), servers.asking(model):
+            with precise(model), servers.asking(model), answers.promptly(model):
                 fresh = model._loglikelihood_tokens(requests)
         except NotImplementedError as error:
             raise no_loglikelihoods(type(model).__name__) from error

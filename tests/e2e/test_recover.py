@@ -114,24 +114,24 @@ def test_killed_at_random_moments(forks, tmp_path):
     expected, asked = finished(tmp_path / "whole"), forks.asked(tmp_path / "whole")
     assert asked["_model_generate"] == 20
     assert max(count for row, count in asked.items() if row != "_model_generate") == 1
-    forks.run(tmp_path / "whole2")
-    again = finished(tmp_path / "whole2")
-    assert again[1] == expected[1]
+    took = min(whole["took"], forks.run(tmp_path / "whole2")["took"])
+    assert finished(tmp_path / "whole2")[1] == expected[1]
     draw = random.Random(20261122)
-    moments = [[{"after": (i + draw.random()) / 10 * whole["took"]}] for i in range(8)]
+    moments = [[{"after": (i + draw.random()) / 10 * took}] for i in range(8)]
     moments += [[{"at": at} for at in chain] for chain in chains()]
     killed = 0
     for number, chain in enumerate(moments):
         where = tmp_path / str(number)
         kills = sum(forks.run(where, **moment)["status"] == -9 for moment in chain)
+        while not kills:  # this time it was done before
+            where, chain = where.with_name(f"{where.name}-earlier"), [{"after": 0.7 * chain[0]["after"]}]
+            kills = sum(forks.run(where, **moment)["status"] == -9 for moment in chain)
         killed += kills
-        assert kills == len(chain) or "after" in chain[0]
-        if kills:
-            assert forks.run(where)["status"] == 0
+        assert forks.run(where)["status"] == 0
         assert_same(finished(where), expected)
         repeated = sum((forks.asked(where) - asked).values())
         assert repeated <= kills * LOST * BATCH, (number, chain)
-    assert killed >= 18
+    assert killed == 20
     before = forks.asked(where)
     (where / "out").rename(where / "first")
     assert forks.run(where)["status"] == 0  # all is known: the model is asked nothing

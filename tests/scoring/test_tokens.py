@@ -196,3 +196,25 @@ def test_chance_answers_all_questions():
     assert all(part < 0 for part in parts[0][::2])
     again = Instance(questions.SENTENCE_LIKELIHOODS, {}, ("a", "c", {}), 0)
     assert model.sentence_likelihoods([again])[0][0] == parts[0][0]  # one context, one likelihood
+
+
+def test_answers_reach_the_disk_while_the_rest_is_asked(tmp_path, monkeypatch):
+    import sqlite3
+
+    class Stops(Counting):
+        def _loglikelihood_tokens(self, requests, **kwargs):
+            super()._loglikelihood_tokens(requests[:2])
+            raise KeyboardInterrupt
+
+    monkeypatch.setattr(tokens, "_WAIT", 0.0)
+    model = Stops()
+    cached = CachingLM(model, str(tmp_path / "cache.db"))
+    waited = []
+    monkeypatch.setattr(cached.dbdict, "commit", lambda blocking=True: waited.append(blocking))
+    with pytest.raises(KeyboardInterrupt):
+        tokens.loglikelihoods(model, [([1], [2]), ([1], [3]), ([1], [4])])
+    assert waited[-1] is True
+    assert len(cached.dbdict) == 2
+    with sqlite3.connect(tmp_path / "cache.db") as database:
+        assert database.execute("SELECT count(*) FROM unnamed").fetchone() == (2,)
+    assert type(model.cache_hook).__name__ == "CacheHook"
