@@ -94,7 +94,7 @@ def test_a_changed_result_folder(results, data, reader):
         (results / "page.html").unlink(missing_ok=True)
 
 
-@fuzz(6, "results", data=st.data(), by=st.sampled_from(["run", "instruction", "language"]))
+@fuzz(2, "results", data=st.data(), by=st.sampled_from(["run", "instruction", "language"]))
 def test_changed_samples_beside_results(results, data, by):
     path = data.draw(st.sampled_from(sorted((results / "run").glob("samples_*.jsonl"))))
     original = path.read_bytes()
