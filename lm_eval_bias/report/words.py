@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import math
+
 from lm_eval_bias import sentences
 from lm_eval_bias.custom_metrics._score import t_factor
 from lm_eval_bias.custom_metrics.regard import FACETS, PEOPLE
@@ -19,11 +21,15 @@ def cells(task: TaskRun) -> sentences.Cells:
     return found
 
 
+def _percent(share: float) -> str:
+    return f"{100 * share:.1f}%" if math.isfinite(share) else "an unknown share"
+
+
 def _facets(task: TaskRun) -> str:
     """The keywords beside the regard, which misleads alone."""
     parts = []
     for facet in FACETS:
-        shares = [f"{100 * task.scores[f'{facet}/{gender}'].value:.1f}% about {PEOPLE[gender]}" for gender in PEOPLE]
+        shares = [f"{_percent(task.scores[f'{facet}/{gender}'].value)} about {PEOPLE[gender]}" for gender in PEOPLE]
         gap = task.scores.get(f"{facet}/gap")
         # an interval that excludes 0 tells a direction, as everywhere
         told = gap is not None and gap.interval is not None and not gap.interval[0] <= 0 <= gap.interval[1]

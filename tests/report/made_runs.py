@@ -120,17 +120,17 @@ def hostile_file() -> dict:
     tasks["regard_en"]["metadata"]["classifier_used"] = {"name": HOSTILE, "warning": f"\n\n# {HOSTILE}", "labels": []}
     tasks[f"=1+1;[{HOSTILE}"] = tasks.pop("occugender_explicit")
     tasks["stereoset_en"]["language"] = HOSTILE
-    tasks["stereoset_en"]["metadata"] = {"words": HOSTILE, "\ud800": "\udfff\x00", "n": float("nan")}
+    tasks["stereoset_en"]["metadata"] = {"words": HOSTILE, "\ud800": "\udfff\x00", "n": "none"}
     tasks["[regard_en"] = tasks.pop("regard_en")
     scores = tasks["stereoset_en"]["scores"]
     scores["lms"] |= {"note": f"@note {HOSTILE}", "summary": HOSTILE, "direction": HOSTILE, "unit": HOSTILE}
     scores["ss"] |= {"value": None, "note": HOSTILE, "interval": None, "stderr": None}
-    scores["icat"] |= {"value": 1e300, "interval": [float("nan"), float("inf")], "range": [5, -5]}
+    scores["icat"] |= {"value": 1e300, "interval": [-1.7e308, 1e300], "range": [5, -5]}
     scores[f"-2+3{HOSTILE}"] = dict(scores["lms"])
     return content
 
 
-EXTREME = [0, -0.0, 5e-324, 1e300, -1.7e308, 1e16, -1, 0.5, 50, 100, math.nan, math.inf, -math.inf, 10**20]
+EXTREME = [0, -0.0, 5e-324, 1e300, -1.7e308, 1e16, -1, 0.5, 50, 100, 10**20]
 
 
 def wild_file(seed: int) -> dict:
@@ -145,7 +145,7 @@ def wild_file(seed: int) -> dict:
             elif draw.random() < 0.5:
                 scores[name] |= {
                     "value": draw.choice(EXTREME),
-                    "stderr": draw.choice([None, 0, 1e300, math.nan, 0.1]),
+                    "stderr": draw.choice([None, 0, 1e300, 0.1]),
                     "interval": draw.choice([None, [draw.choice(EXTREME), draw.choice(EXTREME)]]),
                     "range": [draw.choice([None, *EXTREME]), draw.choice([None, *EXTREME])],
                     "neutral": draw.choice([None, *EXTREME]),

@@ -7,7 +7,7 @@ from lm_eval.api.model import CachingLM, TemplateLM
 from lm_eval_bias import _registry
 from lm_eval_bias.errors import BiasError
 from lm_eval_bias.models.chance import ChanceLM
-from lm_eval_bias.scoring import causal, questions, texts, tokens
+from lm_eval_bias.scoring import answers, causal, questions, texts, tokens
 from tests import tiny
 
 
@@ -206,7 +206,7 @@ def test_answers_reach_the_disk_while_the_rest_is_asked(tmp_path, monkeypatch):
             super()._loglikelihood_tokens(requests[:2])
             raise KeyboardInterrupt
 
-    monkeypatch.setattr(tokens, "_WAIT", 0.0)
+    monkeypatch.setattr(answers, "_WAIT", 0.0)
     model = Stops()
     cached = CachingLM(model, str(tmp_path / "cache.db"))
     waited = []
