@@ -28,7 +28,7 @@ demo: $(INSTALLED)
 		--device cpu --batch_size 16 --output_path demo-results --log_samples
 
 test: $(INSTALLED)
-	$(BIN)/python -m pytest
+	$(BIN)/python -m pytest -n auto
 
 test-slow: $(INSTALLED)
 	$(BIN)/python -m pytest -m slow
@@ -38,7 +38,7 @@ test-oldest:
 	@$(PYTHON) -m venv $(OLDEST)
 	@$(OLDEST)/bin/python -m pip --disable-pip-version-check install -q -c constraints-oldest.txt torch
 	@$(OLDEST)/bin/python -m pip --disable-pip-version-check install -q -c constraints-oldest.txt -e ".[test]"
-	$(OLDEST)/bin/python -m pytest
+	$(OLDEST)/bin/python -m pytest -n auto
 
 # mypy looks at the installed package: in the checkout its parts lie in three folders
 check: $(INSTALLED)

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import os
 
+if "PYTEST_XDIST_WORKER" in os.environ:  # workers side by side: threads would wait for each other
+    os.environ.setdefault("OMP_NUM_THREADS", "1")
 os.environ["HF_HUB_OFFLINE"] = "1"  # huggingface_hub reads it once, when anything imports it
 
 import hashlib

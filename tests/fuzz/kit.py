@@ -24,8 +24,7 @@ ERROR = re.compile(r"lm-eval-bias( [\w-]+)?: error: .*\S.*")
 def fuzz(examples: int, start: str = "tmp_path", **drawn: st.SearchStrategy[Any]) -> Callable[..., Any]:
     """A property of a fixture (``start``) and of drawn values.
 
-    The same examples at every run; four times as many, others at every run, under ``-m slow`` (``--hypothesis-seed``
-    repeats one)."""
+    The same examples at every run, four times as many under ``-m slow``; others with ``--hypothesis-seed``."""
 
     def decorate(holds: Callable[..., None]) -> Any:
         @pytest.mark.parametrize("profile", [pytest.param("default"), pytest.param("long", marks=pytest.mark.slow)])
@@ -34,7 +33,7 @@ def fuzz(examples: int, start: str = "tmp_path", **drawn: st.SearchStrategy[Any]
 
             @settings(
                 max_examples=examples * (4 if profile == "long" else 1),
-                derandomize=profile == "default",
+                derandomize=request.config.getoption("--hypothesis-seed", None) is None,
                 database=None,
                 deadline=None,
                 print_blob=profile == "long",
