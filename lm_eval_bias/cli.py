@@ -10,7 +10,7 @@ import sys
 from collections.abc import Sequence
 
 from lm_eval_bias import __version__
-from lm_eval_bias.errors import BiasError, printable
+from lm_eval_bias.errors import BiasError, Parser, printable
 
 # parsed by modules of their own in lm_eval_bias.commands, except run, which the harness's parser parses
 _SEPARATE = {
@@ -29,7 +29,7 @@ _EPILOG = """examples:
 
 
 def _parser() -> argparse.ArgumentParser:
-    parser = argparse.ArgumentParser(
+    parser = Parser(
         prog="lm-eval-bias",
         description="Published bias benchmarks for EleutherAI's lm-evaluation-harness.",
         epilog=_EPILOG,

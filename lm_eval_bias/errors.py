@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import argparse
 import difflib
 from collections.abc import Iterable
+from typing import NoReturn
 
 _LONGEST = 2_000
 
@@ -30,6 +32,14 @@ def printable(message: object) -> str:
     """
     text = "".join(c if c.isprintable() else c.encode("unicode_escape").decode() for c in str(message)[:_LONGEST])
     return text if len(str(message)) <= _LONGEST else f"{text}…"
+
+
+class Parser(argparse.ArgumentParser):
+    """Of a command line; says what is wrong with it in one line, whatever words it has."""
+
+    def error(self, message: str) -> NoReturn:
+        """Print usage and the message, and exit with status 2."""
+        super().error(printable(message))
 
 
 def one_line(error: BaseException) -> str:

@@ -9,7 +9,7 @@ import sys
 from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
-from lm_eval_bias.errors import BiasError
+from lm_eval_bias.errors import BiasError, Parser
 from lm_eval_bias.files import expanded
 
 if TYPE_CHECKING:
@@ -27,7 +27,7 @@ example:
 
 def parser() -> argparse.ArgumentParser:
     """The parser of the command's arguments."""
-    made = argparse.ArgumentParser(
+    made = Parser(
         prog="lm-eval-bias check",
         description="Hold the scores of runs against the bounds of a policy, and say which are violated.",
         epilog=_EPILOG,

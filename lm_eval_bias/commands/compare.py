@@ -5,7 +5,7 @@ from __future__ import annotations
 import argparse
 
 from lm_eval_bias.commands import output
-from lm_eval_bias.errors import BiasError
+from lm_eval_bias.errors import BiasError, Parser
 
 _MOST_DRAWS = 1_000_000
 _EPILOG = """examples:
@@ -17,7 +17,7 @@ _EPILOG = """examples:
 
 def parser() -> argparse.ArgumentParser:
     """The command's own parser."""
-    made = argparse.ArgumentParser(
+    made = Parser(
         prog="lm-eval-bias compare",
         description="Paired differences of scores, with clustered intervals and permutation p-values.",
         epilog=_EPILOG,

@@ -6,6 +6,7 @@ import argparse
 from collections.abc import Callable, Sequence
 
 from lm_eval_bias.commands import output
+from lm_eval_bias.errors import Parser
 from lm_eval_bias.leaderboard import build, data, documents, html
 from lm_eval_bias.runs import read
 
@@ -19,7 +20,7 @@ _FORMATS: dict[str, Callable[..., str]] = {
 
 
 def _parser() -> argparse.ArgumentParser:
-    parser = argparse.ArgumentParser(
+    parser = Parser(
         prog="lm-eval-bias leaderboard",
         description="All runs beside the models that the papers published: one table a task, with intervals of rank.",
     )

@@ -7,14 +7,14 @@ from collections.abc import Callable, Sequence
 from dataclasses import replace
 
 from lm_eval_bias.commands import output
-from lm_eval_bias.errors import BiasError
+from lm_eval_bias.errors import BiasError, Parser
 from lm_eval_bias.runs.model import Problem, Run
 
 FORMATS = ("html", "md", "json", "csv", "latex")
 
 
 def _parser() -> argparse.ArgumentParser:
-    parser = argparse.ArgumentParser(
+    parser = Parser(
         prog="lm-eval-bias report",
         description="A report on runs: one HTML file that needs no network, or tables for papers and programs.",
     )

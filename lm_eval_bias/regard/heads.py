@@ -100,7 +100,7 @@ def save(folder: Path, head: Head) -> None:
     try:
         folder.mkdir(parents=True, exist_ok=True)
         write_whole(folder / WEIGHTS, weights)
-        write_whole(folder / CONFIG, text.encode())
+        write_whole(folder / CONFIG, text.encode(errors="backslashreplace"))  # which JSON reads as it writes
     except OSError as error:
         raise BiasError(f"{folder} cannot be written: {error.strerror}") from error
 

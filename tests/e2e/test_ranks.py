@@ -215,7 +215,7 @@ def test_only_the_first_process_says_what_is_run(tiny_mirror, monkeypatch, capsy
 def launch(out, processes, model, tasks, mirror, more=()):
     """Run in so many processes; samples by task, scores by task, and what was printed."""
     command = [sys.executable, "-m", "torch.distributed.run", "--nproc_per_node", str(processes)]
-    command += ["--master_port", "29533", "-m", "lm_eval_bias"]
+    command += ["--standalone", "-m", "lm_eval_bias"]
     own = ["run", "--tasks", tasks, *model, *more, "--device", "cpu", "--batch_size", "8", "--log_samples"]
     own += ["--output_path", str(out)]
     printed = ""
