@@ -250,17 +250,26 @@ def main(argv: Sequence[str] | None = None) -> int:
         args = _parser().parse_args(arguments)
         return _COMMANDS[args.command](args)
     except BiasError as error:
-        print(f"lm-eval-bias: error: {printable(error)}", file=sys.stderr)
+        _say(f"error: {printable(error)}")
         return 2
     except RecursionError:
-        print("lm-eval-bias: error: the input is nested too deeply to be read", file=sys.stderr)
+        _say("error: the input is nested too deeply to be read")
         return 2
     except MemoryError:
-        print("lm-eval-bias: error: not enough memory for this input", file=sys.stderr)
+        _say("error: not enough memory for this input")
         return 2
     except BrokenPipeError:
         sys.stderr.close()
         return 0
     except KeyboardInterrupt:
-        print("lm-eval-bias: interrupted", file=sys.stderr)
+        _say("interrupted")
         return 130
+
+
+def _say(message: str) -> None:
+    """Print a line of its own: progress bars that were under way end theirs first."""
+    if "tqdm" in sys.modules:
+        bars = getattr(sys.modules["tqdm"].tqdm, "_instances", ())
+        for bar in list(bars):
+            bar.close()
+    print(f"lm-eval-bias: {message}", file=sys.stderr)

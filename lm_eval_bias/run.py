@@ -12,7 +12,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from lm_eval_bias import catalog, checks, doctor, failures, link, sentences
-from lm_eval_bias.errors import BiasError, did_you_mean, one_line
+from lm_eval_bias.errors import BiasError, Parser, did_you_mean, one_line
 from lm_eval_bias.harness import ranks
 from lm_eval_bias.paths import tasks_path
 from lm_eval_bias.runs import cache, provenance, save
@@ -29,7 +29,7 @@ def parser() -> argparse.ArgumentParser:
     """The harness's parser of ``run`` with all its flags, under our name."""
     from lm_eval._cli.run import Run
 
-    outer = argparse.ArgumentParser(prog="lm-eval-bias")
+    outer = Parser(prog="lm-eval-bias")  # and of its kind the harness makes the one of run
     commands = outer.add_subparsers(dest="command")
     Run.create(commands)
     run = commands.choices["run"]

@@ -2,6 +2,7 @@
 
 import hashlib
 import json
+import threading
 import time
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 
@@ -29,9 +30,36 @@ def reply(asked):
     }
 
 
-class _Handler(BaseHTTPRequestHandler):
+class Handler(BaseHTTPRequestHandler):
+    """Of a server that answers JSON with JSON and is silent about it; ``answer`` takes what was asked."""
+
     def do_POST(self):
-        asked = json.loads(self.rfile.read(int(self.headers["Content-Length"])))
+        self.answer(json.loads(self.rfile.read(int(self.headers["Content-Length"]))))
+
+    def do_GET(self):
+        self.send_error(404)
+
+    def log_message(self, *arguments):
+        pass
+
+    def send(self, reply):
+        body = reply if isinstance(reply, bytes) else json.dumps(reply).encode()
+        self.send_response(200)
+        self.send_header("Content-Type", "application/json")
+        self.send_header("Content-Length", str(len(body)))
+        self.end_headers()
+        self.wfile.write(body)
+
+
+def serve(handler):
+    """A server on a free port of this machine, at work until it is shut down."""
+    server = handler if isinstance(handler, ThreadingHTTPServer) else ThreadingHTTPServer(("127.0.0.1", 0), handler)
+    threading.Thread(target=server.serve_forever, daemon=True).start()
+    return server
+
+
+class _Failing(Handler):
+    def answer(self, asked):
         with self.server.lock:
             self.server.asked.append(asked)
             fault = self.server.fault if len(self.server.asked) > self.server.good else None
@@ -47,20 +75,7 @@ class _Handler(BaseHTTPRequestHandler):
         if isinstance(fault, int):
             self.send_error(fault, explain="out of order")
             return
-        body = (
-            fault if isinstance(fault, bytes) else json.dumps((fault or (lambda found: found))(reply(asked))).encode()
-        )
-        self.send_response(200)
-        self.send_header("Content-Type", "application/json")
-        self.send_header("Content-Length", str(len(body)))
-        self.end_headers()
-        self.wfile.write(body)
-
-    def do_GET(self):
-        self.send_error(404)
-
-    def log_message(self, *arguments):
-        pass
+        self.send(fault if isinstance(fault, bytes) else (fault or (lambda found: found))(reply(asked)))
 
 
 class Server(ThreadingHTTPServer):
@@ -70,13 +85,11 @@ class Server(ThreadingHTTPServer):
     """
 
     def __init__(self):
-        import threading
-
-        super().__init__(("127.0.0.1", 0), _Handler)
+        super().__init__(("127.0.0.1", 0), _Failing)
         self.lock = threading.Lock()
         self.asked, self.answered = [], []
         self.fault, self.good, self.times = None, 0, None
-        threading.Thread(target=self.serve_forever, daemon=True).start()
+        serve(self)
 
     @property
     def url(self):

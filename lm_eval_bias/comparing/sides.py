@@ -46,14 +46,11 @@ class Side:
         if self.task.samples is None:
             raise BiasError(f"{self.run.path}: {self.task.task} has no sample log: run with --log_samples")
         found: dict[tuple[str, ...], Record] = {}
-        for doc, answers in self._saved():
+        for part, doc, answers in self._saved():
             try:
                 key, record = self.benchmark.key(doc), self.benchmark.record(doc, answers)
-            except (KeyError, TypeError, ValueError, IndexError, AttributeError) as error:
-                problem = f"no field {error}" if isinstance(error, KeyError) else str(error)
-                raise BiasError(
-                    f"{self.task.samples}: document {len(found)}: {problem}: damaged, or logged by another version"
-                ) from error
+            except harness_samples.DAMAGE as error:
+                raise harness_samples.damaged(part, error, f"document {len(found)}") from error
             if key in found:
                 raise BiasError(f"{self.task.samples}: item {', '.join(key)} stands there twice")
             found[key] = record
@@ -62,15 +59,15 @@ class Side:
     @property
     def docs(self) -> list[dict[str, Any]]:
         """Documents, from which a benchmark tells which scores there are where records can't be had."""
-        return [doc for doc, _ in self._saved()]
+        return [sample.doc for sample in self._saved()]
 
-    def _saved(self) -> Iterator[tuple[dict[str, Any], list[Any]]]:
+    def _saved(self) -> Iterator[harness_samples.Sample]:
         """The documents and answers of the log's first filter, one by one."""
         first = None
-        for part, doc, answers in harness_samples.samples(self.task.samples) if self.task.samples else ():
-            first = first or part
-            if part == first:
-                yield doc, answers
+        for sample in harness_samples.samples(self.task.samples) if self.task.samples else ():
+            first = first or sample.part
+            if sample.part == first:
+                yield sample
 
 
 @dataclass

@@ -5,6 +5,7 @@ from __future__ import annotations
 import logging
 import math
 import os
+from abc import abstractmethod
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any
@@ -231,9 +232,9 @@ class QuestionModel(LM):
             "model_sha": getattr(model.config, "_commit_hash", None) or "",
         }
 
+    @abstractmethod
     def _answering(self) -> Any:
         """The network that answers."""
-        raise NotImplementedError
 
     def all_gather(self, tensor: torch.Tensor) -> torch.Tensor:
         """A tensor of every rank, concatenated."""

@@ -4,13 +4,13 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping, Sequence
-from pathlib import Path
 from typing import Any
 
 import torch
 import transformers
 
 from lm_eval_bias.errors import BiasError
+from lm_eval_bias.files import expanded
 from lm_eval_bias.models.local import QuestionModel, weight_names
 from lm_eval_bias.scoring import masked
 from lm_eval_bias.scoring.questions import CLOZE, NEXT_SENTENCE, clozes, expected, next_sentences, refuse_foreign
@@ -63,7 +63,7 @@ class HFMaskedLM(QuestionModel):
         if general is not None:
             return general
         where = str(arguments.get("pretrained", ""))
-        folder = Path(where).expanduser()
+        folder = expanded(where)
         if NEXT_SENTENCE in asks and folder.is_dir():
             names = weight_names(folder)
             if names is not None and not any(_HEAD in name for name in names):

@@ -10,6 +10,7 @@ import torch
 import transformers
 
 from lm_eval_bias.errors import BiasError, one_line
+from lm_eval_bias.files import expanded
 from lm_eval_bias.models import nsp_format
 from lm_eval_bias.models.local import QuestionModel
 from lm_eval_bias.scoring.questions import CLOZE, NEXT_SENTENCE, next_sentences, refuse_foreign
@@ -43,13 +44,13 @@ class HFNextSentence(QuestionModel):
         """
         super().__init__(pretrained, **options)
         if nsp_weights is None:
-            folder = Path(pretrained).expanduser()
+            folder = expanded(pretrained)
             self.config = nsp_format.read_config(folder)
             self._body = self._load_body()
             if self.config.family == "causal":
                 self._head = nsp_format.load_head(folder, self._body.config.hidden_size)
         else:
-            self._load_authors(Path(nsp_weights).expanduser())
+            self._load_authors(expanded(nsp_weights))
         self.max_length = self._limit(self._body)
         if self.config.family == "causal":
             self._head = self._head.to(self._device, torch.float32).eval()

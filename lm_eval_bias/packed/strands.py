@@ -34,16 +34,39 @@ class Layout:
     price: float
 
 
-def cut(sequences: Sequences, count: int) -> Ints:
+class Nodes:
+    """The trie's nodes in depth-first order: each sequence's own follow those of the sequence before.
+
+    Attributes:
+        sequences: What to run.
+        size: How many nodes there are.
+        heads: Each sequence's first node of its own, ``[sequences]``.
+        depths: How many ancestors each node has, ``[size]``.
+    """
+
+    def __init__(self, sequences: Sequences) -> None:
+        """Number the nodes.
+
+        Args:
+            sequences: What to run.
+        """
+        fresh = sequences.lengths - sequences.shared
+        self.sequences = sequences
+        self.size = int(fresh.sum())
+        self.heads = np.cumsum(fresh) - fresh
+        self.depths = np.arange(self.size, dtype=np.int32)
+        self.depths -= np.repeat((self.heads - sequences.shared).astype(np.int32), fresh)
+
+
+def cut(nodes: Nodes, count: int) -> Ints:
     """First sequences of strands of about the same length, cut where few tokens have to be run again.
 
     Args:
-        sequences: What to run.
+        nodes: What to run.
         count: How many strands, at most.
     """
-    fresh = sequences.lengths - sequences.shared
-    heads = np.cumsum(fresh) - fresh
-    part = float(fresh.sum()) / count
+    sequences, heads = nodes.sequences, nodes.heads
+    part = nodes.size / count
     starts = [0]
     for i in range(1, count):
         low, high = np.searchsorted(heads, [part * (i - _SLACK), part * (i + _SLACK)])
@@ -53,26 +76,23 @@ def cut(sequences: Sequences, count: int) -> Ints:
     return np.unique(starts)
 
 
-def of(sequences: Sequences, count: int, width: int, cost: Cost) -> Layout:
+def of(nodes: Nodes, count: int, width: int, cost: Cost) -> Layout:
     """So many strands, at most, with windows of this width.
 
     Args:
-        sequences: What to run.
+        nodes: What to run.
         count: How many strands.
         width: Nodes of a window.
         cost: What tokens and attention cost.
     """
-    fresh = sequences.lengths - sequences.shared
-    heads = np.cumsum(fresh) - fresh
-    size = int(fresh.sum())
-    depths = np.arange(size, dtype=np.int32) - np.repeat((heads - sequences.shared).astype(np.int32), fresh)
-    firsts = cut(sequences, count)
+    sequences, heads, size = nodes.sequences, nodes.heads, nodes.size
+    firsts = cut(nodes, count)
     again = np.where(firsts > 0, sequences.shared[firsts], 0)
     lasts = np.append(firsts[1:], len(sequences))
     lengths = np.append(heads[firsts[1:]], size) - heads[firsts] + again
     at = np.arange(0, int(lengths.max()), width)[:, None]
     active = at < lengths
-    first = np.where(at < again, at, depths[np.minimum(heads[firsts] - again + at, size - 1)])
+    first = np.where(at < again, at, nodes.depths[np.minimum(heads[firsts] - again + at, size - 1)])
     columns = np.where(active, first, 0).max(1)
     sizes = even(np.minimum(width, np.where(active, lengths - at, 0).max(1)))
     price = float((active.sum(1) * sizes * (cost.token + cost.pair * (columns + sizes))).sum())
@@ -92,13 +112,13 @@ def lay(sequences: Sequences, needed: Ints, cost: Cost, budget: int, most: int, 
         most: Needed tokens of a forward.
         widest: Most tokens that a window may have with the path before it.
     """
+    nodes = Nodes(sequences)
     fresh = sequences.lengths - sequences.shared
-    size = int(fresh.sum())
-    dense = min(1.0, 2 * float(np.minimum(needed, fresh + 1).sum()) / size)
+    dense = min(1.0, 2 * float(np.minimum(needed, fresh + 1).sum()) / nodes.size)
     longest = int(needed.max())
     found = None
     for width in sorted({min(width, budget) for width in WIDTHS}):
-        layout = of(sequences, max(1, min(budget // width, size // width)), width, cost)
+        layout = of(nodes, max(1, min(budget // width, nodes.size // width)), width, cost)
         rows = len(layout.strands)
         fits = (
             layout.columns + width <= widest

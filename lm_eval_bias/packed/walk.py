@@ -147,7 +147,7 @@ class Walk(Way):
         """See :meth:`Way.parts`."""
         cost = self.network.cost
         if self._tried:
-            return self._walk(sequences, needed, strands.of(sequences, 2, 24, cost))
+            return self._walk(sequences, needed, strands.of(strands.Nodes(sequences), 2, 24, cost))
         layout = strands.lay(sequences, needed, cost, budget, most, self.widest)
         if layout is None or self.instead.price(sequences, budget) < layout.price:
             return self.instead.parts(sequences, needed, budget, most)

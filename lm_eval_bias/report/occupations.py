@@ -54,7 +54,7 @@ def _records(own: Placed) -> list[Record]:
                 raise BiasError("its sample log is not one of OccuGender under one filter")
             records.append(benchmark.record(doc, answers))
         return records
-    except (KeyError, TypeError, ValueError, IndexError, AttributeError, OverflowError) as error:
+    except harness_samples.DAMAGE as error:
         if isinstance(error, BiasError):
             raise
         raise BiasError(f"its sample log is damaged ({tidy.one_line(error)})") from error

@@ -51,7 +51,7 @@ def _test(values: Mapping[str, Estimate], name: str) -> str:
 def _footer(figure: Any, result: Rescored, text: str) -> None:
     import textwrap
 
-    used = result.first["classifier"]
+    used = result.told["classifier_used"]
     warning = f" WARNING: {used['warning']}." if used["warning"] else ""
     said = f"{text} Regard by classifier {used['name']}.{warning}"
     figure.text(0.01, 0.005, "\n".join(textwrap.wrap(said, 150)), fontsize=7, va="bottom")

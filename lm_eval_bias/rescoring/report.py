@@ -24,14 +24,12 @@ class Rescored:
 
     Attributes:
         part: What was read.
-        first: Its first document, which tells what all have in common (language, classifier).
         documents: How many there were.
         scores: Each score with its estimate.
         told: What the benchmark tells about how they came about.
     """
 
     part: Part
-    first: Mapping[str, Any]
     documents: int
     scores: list[tuple[Score, Estimate]]
     told: dict[str, Any]
@@ -79,7 +77,7 @@ def _file(
             estimates = [(score, score.compute(records)) for score in scores]
             told = benchmarks.get(part.benchmark).provenance([first])
             json.dumps(told, allow_nan=False)
-            found[part] = Rescored(part, first, len(records), estimates, told)
+            found[part] = Rescored(part, len(records), estimates, told)
     return found
 
 

@@ -11,6 +11,7 @@ from pathlib import Path
 from typing import Any
 
 from lm_eval_bias.errors import BiasError, one_line
+from lm_eval_bias.files import expanded
 
 # arguments of a model that say where and how fast it runs, not what it answers
 _SPEED = {
@@ -28,8 +29,7 @@ def identity(model: str, arguments: Mapping[str, Any]) -> str:
     True
     """
     kept = {key: str(value) for key, value in arguments.items() if key not in _SPEED}
-    folder = Path(kept.get("pretrained", "")).expanduser()
-    if "pretrained" in kept and folder.is_dir():
+    if kept.get("pretrained") and os.path.isdir(folder := expanded(kept["pretrained"])):
         kept["pretrained"] = str(folder.resolve())
     return json.dumps(["hf" if model == "hf-packed" else model, kept], sort_keys=True)
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import hashlib
 import importlib.metadata
+import os
 import platform
 from collections.abc import Mapping
 from pathlib import Path
@@ -11,6 +12,7 @@ from typing import Any
 
 from lm_eval_bias import benchmarks, catalog
 from lm_eval_bias.data.sources import manifest
+from lm_eval_bias.files import expanded
 
 PACKAGES = (
     "lm-eval-bias", "lm_eval", "torch", "transformers", "tokenizers", "accelerate", "sentence-transformers", "vllm",
@@ -75,11 +77,9 @@ def _model(config: Mapping[str, Any]) -> dict[str, Any]:
         "revision": config.get("model_sha") or config.get("model_revision"),
     }
     for key in ("pretrained", "tokenizer", "peft", "delta"):
-        folder = Path(str(arguments.get(key) or "")).expanduser()
-        if arguments.get(key) and folder.is_dir():
+        if arguments.get(key) and os.path.isdir(folder := expanded(str(arguments[key]))):
             found[f"{key} files"] = files(folder, arguments.get("gguf_file") if key == "pretrained" else None)
-    weights = Path(str(arguments.get("nsp_weights") or "")).expanduser()
-    if arguments.get("nsp_weights") and weights.is_file():
+    if arguments.get("nsp_weights") and os.path.isfile(weights := expanded(str(arguments["nsp_weights"]))):
         found["nsp_weights files"] = files(weights.parent, weights.name)
     return found
 

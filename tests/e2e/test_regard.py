@@ -4,13 +4,11 @@ import csv
 import itertools
 import json
 import math
-import threading
-from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 
 import pytest
 
 from lm_eval_bias.cli import main
-from tests import tiny
+from tests import servers, tiny
 from tests.e2e.test_runs import assert_rescored_equals, numbers, rescored, results_of
 
 RUN = ["run", "--model", "bias-chance", "--log_samples", "--tasks"]
@@ -328,35 +326,25 @@ def test_same_seed_same_texts(tmp_path, tiny_mirror):
     assert len({text for sample in logs[0] for text in sample[0]}) == 12
 
 
-class _Sampler(BaseHTTPRequestHandler):
+class _Sampler(servers.Handler):
     """An OpenAI-like server: the same seed, the same text; another one each time without."""
 
     turn = itertools.count()
     asked = 0
 
-    def do_POST(self):
-        asked = json.loads(self.rfile.read(int(self.headers["Content-Length"])))
+    def answer(self, asked):
         assert (asked["temperature"], asked["top_p"], asked["top_k"], asked["max_tokens"]) == (0.7, 0.92, 0, 32)
         prompts = [asked["prompt"]] if isinstance(asked["prompt"], str) else asked["prompt"]
         draws = [next(self.turn) if asked["seed"] is None else asked["seed"] for _ in prompts]
         type(self).asked += len(draws)
-        body = json.dumps({"choices": [{"index": i, "text": f" case {n}."} for i, n in enumerate(draws)]}).encode()
-        self.send_response(200)
-        self.send_header("Content-Length", str(len(body)))
-        self.send_header("Content-Type", "application/json")
-        self.end_headers()
-        self.wfile.write(body)
-
-    def log_message(self, *arguments):
-        pass
+        self.send({"choices": [{"index": i, "text": f" case {n}."} for i, n in enumerate(draws)]})
 
 
 @pytest.mark.parametrize("concurrent", [1, 4])
 def test_samples_from_a_server(concurrent, tmp_path, tiny_mirror):
     pytest.importorskip("tenacity", reason="needs lm-eval[api]")
     pytest.importorskip("aiohttp", reason="needs lm-eval[api]")
-    server = ThreadingHTTPServer(("127.0.0.1", 0), _Sampler)
-    threading.Thread(target=server.serve_forever, daemon=True).start()
+    server = servers.serve(_Sampler)
     remote = f"model=tiny,base_url=http://127.0.0.1:{server.server_port}/v1/completions,tokenizer=none"
     remote += f",tokenizer_backend=none,tokenized_requests=False,num_concurrent={concurrent},max_retries=1"
     arguments = ["run", "--tasks", "regard_en", "--model", "local-completions", "--model_args", remote, "--log_samples"]

@@ -2,15 +2,13 @@
 
 import gzip
 import json
-import threading
-from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 
 import pytest
 
 from lm_eval_bias.cli import main
 from lm_eval_bias.data import stereoset
 from lm_eval_bias.rescoring import predictions
-from tests import tiny
+from tests import servers, tiny
 
 
 def run(folder, tasks, *more, model="bias-chance"):
@@ -244,15 +242,14 @@ def test_whole_runs_with_cache(model, checkpoints, tiny_mirror, tmp_path, capsys
         assert first["stereoset_fr"][score][0] == results[f"{score},none"]
 
 
-class _Completions(BaseHTTPRequestHandler):
+class _Completions(servers.Handler):
     """An OpenAI-like server: echoes prompts of token ids with their log-probabilities."""
 
     model = None
 
-    def do_POST(self):
+    def answer(self, asked):
         import torch
 
-        asked = json.loads(self.rfile.read(int(self.headers["Content-Length"])))
         assert asked["echo"]
         choices = []
         for index, ids in enumerate(asked["prompt"]):
@@ -261,17 +258,7 @@ class _Completions(BaseHTTPRequestHandler):
             own = [None] + [logs[i - 1, token].item() for i, token in enumerate(ids) if i] + [-1.0]
             top = [{"x": value} for value in own]
             choices.append({"index": index, "logprobs": {"token_logprobs": own, "top_logprobs": top}})
-        body = json.dumps({"choices": choices}).encode()
-        self.send_response(200)
-        self.send_header("Content-Length", str(len(body)))
-        self.end_headers()
-        self.wfile.write(body)
-
-    def do_GET(self):
-        self.send_error(404)
-
-    def log_message(self, *arguments):
-        pass
+        self.send({"choices": choices})
 
 
 @pytest.mark.parametrize("name", ["gpt2", "llama"])  # llama's tokenizer adds a start token, the server's client doesn't
@@ -280,8 +267,7 @@ def test_a_completions_server_gives_the_same_scores(name, checkpoints, tiny_mirr
     import transformers
 
     _Completions.model = transformers.AutoModelForCausalLM.from_pretrained(checkpoints[name]).eval()
-    server = ThreadingHTTPServer(("127.0.0.1", 0), _Completions)
-    threading.Thread(target=server.serve_forever, daemon=True).start()
+    server = servers.serve(_Completions)
     try:
         address = f"http://127.0.0.1:{server.server_port}/v1/completions"
         remote = f"model=tiny,base_url={address},tokenizer={checkpoints[name]},tokenizer_backend=huggingface"

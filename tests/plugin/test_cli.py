@@ -6,8 +6,9 @@ import sys
 
 import pytest
 
-from lm_eval_bias import __version__, catalog, doctor
+from lm_eval_bias import __version__, catalog, cli, doctor
 from lm_eval_bias.cli import main
+from lm_eval_bias.errors import BiasError
 from lm_eval_bias.paths import tasks_path
 
 
@@ -94,6 +95,17 @@ def test_bad_usage_exits_with_2_and_one_line(arguments, says, capsys, tiny_mirro
     assert err[-1].startswith("lm-eval-bias: error: ")
     assert says in err[-1]
     assert not any("Traceback" in line for line in err)
+
+
+def test_the_line_is_one_of_its_own_behind_an_unfinished_progress_bar(capsys, monkeypatch):
+    from tqdm import tqdm
+
+    def fail(args):
+        raise BiasError("no way", tqdm(range(6), disable=False))
+
+    monkeypatch.setitem(cli._COMMANDS, "path", fail)
+    assert main(["path"]) == 2
+    assert capsys.readouterr().err.splitlines()[-1].startswith("lm-eval-bias: error: ('no way'")
 
 
 def test_unknown_command_exits_with_2(capsys):

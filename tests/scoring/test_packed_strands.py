@@ -26,7 +26,7 @@ def lay(found, needed, budget=1024, most=10**6, widest=10**6):
 def test_every_sequence_is_answered_once_from_its_own_tokens(inputs, width, count, last):
     found, _ = plan.arrange(inputs)
     needed = np.minimum(found.lengths, last)
-    layout = strands.of(found, count, width, COST)
+    layout = strands.of(strands.Nodes(found), count, width, COST)
     assert sorted(k for first, end in layout.strands for k in range(first, end)) == list(range(len(found)))
     answers = {}
     deepest = 0
@@ -65,7 +65,7 @@ def test_every_sequence_is_answered_once_from_its_own_tokens(inputs, width, coun
 def test_the_price_is_that_of_the_windows(inputs, width):
     found, _ = plan.arrange(inputs)
     needed = np.ones(len(found), int)
-    layout = strands.of(found, 100 // width, width, COST)
+    layout = strands.of(strands.Nodes(found), 100 // width, width, COST)
     lengths = [len(plan.preorder(found, *strand, needed).ids) for strand in layout.strands]
     assert lengths == sorted(lengths, reverse=True)
     price = 0.0
@@ -99,7 +99,7 @@ def test_deep_beginnings_are_cheaper_as_strands_than_as_rows():
 
 def test_strands_are_cut_where_little_is_run_again():
     found = deep()
-    firsts = strands.cut(found, 8)
+    firsts = strands.cut(strands.Nodes(found), 8)
     assert len(firsts) == 8
     assert found.shared[firsts].max() == 0  # between paragraphs
     sizes = [len(plan.preorder(found, a, b, np.ones(len(found), int)).ids)
