@@ -19,6 +19,7 @@ _SEPARATE = {
     "report": "a page (or Markdown, CSV, LaTeX, JSON) about runs, to be handed to someone",
     "leaderboard": "all runs of a folder beside the published models",
     "check": "hold a run's scores against the bounds of a policy; exit status 1 if one is violated",
+    "train-nsp": "teach a causal or T5 model to tell whether a sentence follows another, for --model hf-nsp",
 }
 _EPILOG = """examples:
   lm-eval-bias ls
@@ -245,7 +246,7 @@ def main(argv: Sequence[str] | None = None) -> int:
         sys.stdout.reconfigure(errors="backslashreplace")  # names of files can be any bytes, as in error messages
     try:
         if arguments and arguments[0] in _SEPARATE:
-            place = "run" if arguments[0] == "run" else f"commands.{arguments[0]}"
+            place = "run" if arguments[0] == "run" else f"commands.{arguments[0].replace('-', '_')}"
             return int(importlib.import_module(f"lm_eval_bias.{place}").main(arguments[1:]))
         args = _parser().parse_args(arguments)
         return _COMMANDS[args.command](args)

@@ -13,6 +13,7 @@ from lm_eval_bias.errors import BiasError, one_line
 from lm_eval_bias.files import expanded
 from lm_eval_bias.models import nsp_format
 from lm_eval_bias.models.local import QuestionModel
+from lm_eval_bias.models.nsp_answers import by_head, by_word
 from lm_eval_bias.scoring.questions import CLOZE, NEXT_SENTENCE, next_sentences, refuse_foreign
 
 _NO_CLOZE = (
@@ -114,9 +115,8 @@ class HFNextSentence(QuestionModel):
         rows = [self._ids(q.context, q.candidate) for q in next_sentences(requests)]
         self.check_rows(rows)
         answers: list[Any] = [None] * len(rows)
-        score = self._by_head if self.config.family == "causal" else self._by_word
         for batch in self.batches([len(row) for row in rows]):
-            logits = score(self.inputs([rows[i] for i in batch]))
+            logits = self._logits(self.inputs([rows[i] for i in batch]))
             for i, value in zip(batch, logits.float().softmax(-1)[:, self.config.is_next].tolist(), strict=True):
                 answers[i] = (value, len(rows[i]))
         return answers
@@ -127,20 +127,7 @@ class HFNextSentence(QuestionModel):
             return [token for part in parts for token in part]
         return list(self.tokenizer(f"{self.config.prefix}{context}", candidate)["input_ids"])
 
-    def _by_head(self, inputs: dict[str, torch.Tensor]) -> torch.Tensor:
-        states = self._body(**inputs).last_hidden_state.float()
-        mask = inputs["attention_mask"].unsqueeze(-1).to(states.dtype)
-        logits: torch.Tensor = self._head((states * mask).sum(1) / mask.sum(1))
-        return logits
-
-    def _by_word(self, inputs: dict[str, torch.Tensor]) -> torch.Tensor:
-        mask = inputs["attention_mask"]
-        encoded = self._body.get_encoder()(**inputs)
-        start = self._body.config.decoder_start_token_id
-        said = torch.full((len(mask), 1), start, device=self._device)
-        for step in range(1, self.config.read_step + 1):
-            logits = self._body(encoder_outputs=encoded, attention_mask=mask, decoder_input_ids=said).logits[:, -1]
-            if step < self.config.read_step:
-                said = torch.cat([said, logits.argmax(-1, keepdim=True)], dim=1)
-        chosen: torch.Tensor = logits[:, self._labels]
-        return chosen
+    def _logits(self, inputs: dict[str, torch.Tensor]) -> torch.Tensor:
+        if self.config.family == "causal":
+            return by_head(self._head, self._body(**inputs).last_hidden_state, inputs["attention_mask"])
+        return by_word(self._body, inputs, self._labels, self.config.read_step)

@@ -91,7 +91,14 @@ def read_config(folder: Path) -> NSPConfig:
     return config
 
 
-def save(folder: Path, body: Any, tokenizer: Any, config: NSPConfig, head: torch.nn.Module | None = None) -> None:
+def save(
+    folder: Path,
+    body: Any,
+    tokenizer: Any,
+    config: NSPConfig,
+    head: torch.nn.Module | None = None,
+    card: str | None = None,
+) -> None:
     """Write a model as such a folder; nothing half-written is left.
 
     Args:
@@ -100,6 +107,7 @@ def save(folder: Path, body: Any, tokenizer: Any, config: NSPConfig, head: torch
         tokenizer: Its tokenizer.
         config: How to ask it.
         head: The head of a causal body.
+        card: Text of its ``README.md``.
 
     Raises:
         BiasError: The folder exists.
@@ -117,6 +125,8 @@ def save(folder: Path, body: Any, tokenizer: Any, config: NSPConfig, head: torch
         (temporary / CONFIG).write_text(text + "\n", encoding="utf-8")
         if head is not None:
             save_file({name: value.contiguous() for name, value in head.state_dict().items()}, temporary / HEAD)
+        if card is not None:
+            (temporary / "README.md").write_text(card, encoding="utf-8")
         os.replace(temporary, folder)
     finally:
         shutil.rmtree(temporary, ignore_errors=True)

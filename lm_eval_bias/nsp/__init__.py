@@ -1,0 +1,1 @@
+"""Training a model to tell whether a sentence follows another."""

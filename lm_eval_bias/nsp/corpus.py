@@ -1,0 +1,105 @@
+"""The articles of a text corpus, one by one, so that any size of it fits into memory."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterator
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any, NamedTuple
+
+from lm_eval_bias.errors import BiasError, one_line
+from lm_eval_bias.files import expanded, read_text, under
+
+_TABLES = {".jsonl": "json", ".json": "json", ".csv": "csv", ".parquet": "parquet"}
+
+
+class Article(NamedTuple):
+    """A text whose sentences follow each other."""
+
+    name: str
+    text: str
+
+
+@dataclass(frozen=True)
+class Corpus:
+    """Where articles come from.
+
+    Attributes:
+        source: A folder of ``.txt`` files or one such file (an article a file), a ``.jsonl``, ``.csv`` or ``.parquet``
+            file (an article a row), or the name of a data set for :func:`datasets.load_dataset`.
+        language: ISO 639-1 code, for the sentence segmenter.
+        column: Column of the text, where there are rows.
+        split: Split of a named data set.
+        config: Configuration of a named data set, such as ``20220301.de``.
+        revision: Commit or tag of a named data set.
+    """
+
+    source: str
+    language: str
+    column: str = "text"
+    split: str = "train"
+    config: str | None = None
+    revision: str | None = None
+
+    def __iter__(self) -> Iterator[Article]:
+        """All articles, in a fixed order.
+
+        Raises:
+            BiasError: There is no such corpus, or none of its articles can be read.
+        """
+        path = expanded(self.source)
+        if os.path.isdir(path) and (texts := [file for file in under(path) if file.suffix == ".txt"]):
+            return (Article(str(file.relative_to(path)), _text(file)) for file in texts)
+        if os.path.isfile(path) and path.suffix == ".txt":
+            return iter([Article(path.name, _text(path))])
+        if os.path.isfile(path):
+            return self._rows(self._table(path))
+        looks_like_path = self.source.startswith((".", "/", "~")) or self.source.count("/") > 1
+        if looks_like_path and not os.path.isdir(path):
+            raise BiasError(f"--corpus {self.source}: no such file or folder")
+        return self._rows(self._named())
+
+    def _table(self, path: Path) -> Any:
+        import datasets
+
+        kind = _TABLES.get(path.suffix)
+        if kind is None:
+            raise BiasError(
+                f"--corpus {self.source}: must be a folder of .txt files, a file ({', '.join(['.txt', *_TABLES])}) or "
+                "the name of a data set"
+            )
+        return datasets.load_dataset(kind, data_files=str(path), split="train", streaming=True)
+
+    def _named(self) -> Any:
+        import datasets
+
+        try:
+            return datasets.load_dataset(
+                self.source, self.config, split=self.split, revision=self.revision, streaming=True
+            )
+        except Exception as error:
+            raise BiasError(f"--corpus {self.source}: cannot be had: {one_line(error)[:300]}") from error
+
+    def _rows(self, rows: Any) -> Iterator[Article]:
+        number = -1
+        try:
+            for number, row in enumerate(rows):
+                text = row.get(self.column)
+                if not isinstance(text, str):
+                    raise BiasError(
+                        f"--corpus {self.source}: row {number}: no text in the column {self.column!r} (--column); "
+                        f"there are {', '.join(map(str, row))}"
+                    )
+                yield Article(str(row.get("title") or row.get("id") or number), text)
+        except BiasError:
+            raise
+        except Exception as error:  # a damaged file can fail in any way
+            raise BiasError(f"--corpus {self.source}: after row {number}: {one_line(error)[:300]}") from error
+
+
+def _text(path: Path) -> str:
+    try:
+        return read_text(path)
+    except (OSError, UnicodeDecodeError) as error:
+        raise BiasError(f"--corpus: {path}: {one_line(error)}") from error

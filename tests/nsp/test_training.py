@@ -1,0 +1,232 @@
+"""Training end to end with tiny models: what is saved answers as it was measured, and a stop changes nothing."""
+
+import dataclasses
+import json
+import random
+import re
+
+import numpy as np
+import pytest
+
+from lm_eval_bias.cli import main
+from lm_eval_bias.errors import BiasError
+from lm_eval_bias.nsp import corpus, pairs, training
+from tests import tiny
+
+TOPICS = [("the", "man", "was"), ("a", "woman", "is"), ("nurse", "doctor", "who")]
+
+
+@pytest.fixture(scope="module")
+def models(tmp_path_factory):
+    folder = tmp_path_factory.mktemp("models")
+    return {"gpt2": tiny.gpt2(folder / "gpt2"), "llama": tiny.llama(folder / "llama"), "t5": tiny.t5(folder / "t5")}
+
+
+@pytest.fixture(scope="module")
+def texts(tmp_path_factory):
+    """Articles, each about one of some topics."""
+    folder = tmp_path_factory.mktemp("texts")
+    draw = random.Random(3)
+    for number in range(40):
+        words = TOPICS[number % len(TOPICS)]
+        said = [" ".join([*draw.choices(words, k=4), str(draw.random())[2:5]]).capitalize() + "." for _ in range(12)]
+        (folder / f"{number:03}.txt").write_text(" ".join(said), encoding="utf-8")
+    return corpus.Corpus(str(folder), "en")
+
+
+def quick(model, **more):
+    given = {"max_steps": 6, "batch_size": 8, "accumulate": 2, "evaluate_every": 2, "longest": 96, "body_rate": 1e-3}
+    return training.Settings(model, **{**given, "trainer": {"use_cpu": True}, **more})
+
+
+@pytest.mark.parametrize("name", ["gpt2", "llama", "t5"])
+def test_the_saved_model_answers_as_it_was_measured(name, models, texts, tmp_path):
+    from lm_eval.api.instance import Instance
+
+    from lm_eval_bias.models import nsp_format
+    from lm_eval_bias.models.nsp import HFNextSentence
+    from lm_eval_bias.scoring.questions import NextSentence
+
+    told = training.train([texts], quick(models[name]), tmp_path / "out", held_out=0.2)
+    assert 1 <= told["updates"] <= 6
+    found = pairs.build([texts], tmp_path / "pairs", held_out=0.2)
+    asked = [found.pair(row) for row in found.rows("test")]
+    model = HFNextSentence(str(tmp_path / "out"), device="cpu", batch_size=3)
+    questions = [NextSentence(pair.context, pair.candidate, {}) for pair in asked]
+    answers = model.next_sentence([Instance(q.kind, {}, q.arguments, 0) for q in questions])
+    right = [(score > 0.5) == bool(pair.follows) for (score, _), pair in zip(answers, asked, strict=True)]
+    assert told["test"]["accuracy"] == np.mean(right)
+    assert told["test"]["pairs"] == len(asked) == told["data"]["pairs"]["test"]["pairs"]
+    config = nsp_format.read_config(tmp_path / "out")
+    assert config.training == json.loads(json.dumps(told))
+    card = (tmp_path / "out" / "README.md").read_text(encoding="utf-8")
+    assert f"{100 * told['test']['accuracy']:.1f}%" in card
+    assert told["data"]["sha256"][:16] in card
+
+
+def weights(folder):
+    from safetensors.torch import load_file
+
+    return {f"{path.name} {name}": value for path in sorted(folder.glob("*.safetensors"))
+            for name, value in load_file(path).items()}  # fmt: skip
+
+
+@pytest.mark.parametrize("name", ["gpt2", "t5"])
+def test_after_a_stop_no_example_is_repeated_or_skipped_and_the_model_is_the_same(
+    name, models, texts, tmp_path, monkeypatch
+):
+    seen = []
+    get = training.Rows.__getitem__
+    stop = {"at": None}
+
+    def noted(self, number):
+        if len(self) == size:
+            if stop["at"] == len(seen):
+                raise KeyboardInterrupt
+            seen.append(number)
+        return get(self, number)
+
+    monkeypatch.setattr(training.Rows, "__getitem__", noted)
+    size = 150
+    asked = quick(models[name], max_steps=-1, patience=99)
+    whole = training.train([texts], asked, tmp_path / "whole", 0.2, size)
+    straight, seen[:] = list(seen), []
+    assert sorted(straight[:size]) == list(range(size))
+    stop["at"] = 7 * 16 + 5  # after update 7 of 10, the last checkpoint is that of 6
+    with pytest.raises(KeyboardInterrupt):
+        training.train([texts], asked, tmp_path / "stopped", 0.2, size)
+    assert not (tmp_path / "stopped").exists()
+    first, seen[:], stop["at"] = list(seen), [], None
+    # what a kill in the midst of saving leaves
+    half = tmp_path / "stopped.work" / "checkpoints" / "checkpoint-8"
+    half.mkdir()
+    (half / "model.safetensors").write_bytes(b"half")
+    again = training.train([texts], asked, tmp_path / "stopped", 0.2, size)
+    done = len(straight) - len(seen)
+    assert 0 < done < len(first)
+    assert first[:done] + seen == straight
+    assert not (tmp_path / "stopped.work").exists()
+    for key, value in weights(tmp_path / "whole").items():
+        assert value.equal(weights(tmp_path / "stopped")[key]), key
+    assert again == whole
+
+
+def test_other_settings_do_not_go_on_with_what_was_begun(models, texts, tmp_path, monkeypatch):
+    monkeypatch.setattr(training.Rows, "__getitem__", lambda self, number: 1 / 0)
+    with pytest.raises(ZeroDivisionError):
+        training.train([texts], quick(models["gpt2"]), tmp_path / "out", 0.2)
+    with pytest.raises(BiasError, match="begun in it with seed 0, now it is 1"):
+        training.train([texts], quick(models["gpt2"], seed=1), tmp_path / "out", 0.2)
+
+
+def test_it_stops_when_accuracy_has_settled(models, texts, tmp_path):
+    asked = quick(models["gpt2"], max_steps=50, body_rate=1e-9, head_rate=1e-9, patience=2)
+    told = training.train([texts], asked, tmp_path / "out", 0.2)
+    assert (told["updates"], told["best_update"]) == (6, 2)
+    assert told["stopped"] == "held-out accuracy had settled"
+
+
+def test_the_last_layers_alone(models, texts, tmp_path):
+    import transformers
+
+    before = transformers.AutoModel.from_pretrained(models["gpt2"]).state_dict()
+    training.train([texts], quick(models["gpt2"], layers=1), tmp_path / "out", 0.2)
+    after = transformers.AutoModel.from_pretrained(tmp_path / "out").state_dict()
+    changed = {name for name, value in after.items() if not value.equal(before[name])}
+    assert changed
+    assert all(name.startswith("h.1.") for name in changed)
+    with pytest.raises(BiasError, match="must be from 0 to 2"):
+        training.train([texts], quick(models["gpt2"], layers=3), tmp_path / "other", 0.2)
+
+
+def test_head_and_body_have_learning_rates_of_their_own(models, texts, tmp_path, monkeypatch):
+    rates = []
+
+    class Watched(training.Told):
+        def on_step_end(self, args, state, control, optimizer=None, **kwargs):
+            rates.append(
+                [(group["lr"], group["weight_decay"], len(group["params"])) for group in optimizer.param_groups]
+            )
+
+    monkeypatch.setattr(training, "Told", Watched)
+    training.train([texts], quick(models["gpt2"], max_steps=4, body_rate=2e-4, cycles=2), tmp_path / "out", 0.2)
+    # one update of warm-up, then two half cosines over three updates
+    shape = [1.0, 0.25, 0.75, 0.0]
+    assert [{lr for lr, _, _ in groups} for groups in rates][0] == {2e-4, 1e-3}
+    for groups, share in zip(rates[1:], shape[1:], strict=True):
+        assert sorted({lr for lr, _, _ in groups}) == pytest.approx(sorted({2e-4 * share, 1e-3 * share}), abs=1e-9)
+    assert sum(count for *_, count in rates[0]) == 2 * 12 + 4 + 6
+
+
+def test_accuracy_is_clustered_by_article():
+    right = np.array([1, 1, 1, 1, 0, 0, 1, 0])
+    articles = np.array([0, 0, 0, 0, 1, 1, 2, 2])
+    found = training.accuracy(right, articles)
+    # sums of (x - 5/8) / 8 by article: 1.5/8, -1.25/8, -0.25/8
+    expected = (3 / 2 * (1.5**2 + 1.25**2 + 0.25**2)) ** 0.5 / 8
+    assert found["accuracy"] == 5 / 8
+    assert found["stderr"] == pytest.approx(expected, abs=1e-12)
+    assert found["interval"] == [0.0, 1.0]
+    assert (found["pairs"], found["articles"]) == (8, 3)
+
+
+def test_the_command(models, texts, tmp_path, capsys):
+    out = tmp_path / "out"
+    arguments = ["train-nsp", "--model", models["llama"], "--corpus", texts.source, "--language", "en", "-o", str(out)]
+    arguments += [
+        "--max_steps",
+        "2",
+        "--batch_size",
+        "4",
+        "--accumulate",
+        "1",
+        "--held_out",
+        "0.2",
+        "--max_length",
+        "32",
+    ]
+    assert main([*arguments, "--trainer", "use_cpu=true"]) == 0
+    said = capsys.readouterr()
+    assert "40 articles, 480 sentences" in said.out
+    assert "update 1 of 2: held-out accuracy" in said.out + said.err
+    assert f"pretrained={out}" in said.out.splitlines()[-1]
+    assert main([*arguments, "--trainer", "use_cpu=true"]) == 2
+    assert "exists: name another folder" in capsys.readouterr().err
+
+
+@pytest.mark.parametrize(
+    ("more", "says"),
+    [
+        (["--held_out", "0.7"], "--held_out 0.7"),
+        (["--trainer", "seed=3"], "--trainer seed: is set by this command"),
+        (["--trainer", "sed=3"], "--trainer: .*sed"),
+        (["--trainer", "bf16"], "must be KEY=VALUE"),
+        (["--language", "de"], "name one for all, or one for each --corpus"),
+        (["--corpus", "/nowhere/at/all"], "no such file or folder"),
+        (["--model", "/nowhere/at/all"], "--model /nowhere/at/all"),
+        (["--max_steps", "0"], "--max_steps 0"),
+        (["--train_layers", "9"], "from 0 to 2"),
+    ],
+)
+def test_bad_usage_is_one_line(more, says, models, texts, tmp_path, capsys):
+    given = {"--model": models["gpt2"], "--corpus": texts.source, "-o": str(tmp_path / "out"), "--language": "en"}
+    replaced = {key: value for key, value in given.items() if key not in more or key == "--language"}
+    arguments = ["train-nsp", *(part for item in replaced.items() for part in item), *more, "--batch_size", "4"]
+    assert main(arguments) == 2
+    line = capsys.readouterr().err.strip().splitlines()[-1]
+    assert line.startswith("lm-eval-bias: error: ")
+    assert re.search(says, line), line
+    assert not (tmp_path / "out").exists()
+
+
+def test_a_masked_model_is_refused(texts, tmp_path):
+    with pytest.raises(BiasError, match="bert is no causal model"):
+        training.train([texts], quick(tiny.bert(tmp_path / "bert")), tmp_path / "out", 0.2)
+
+
+def test_settings_of_the_paper():
+    found = training.Settings("x").filled("causal")
+    assert (found.batch_size, found.accumulate, found.body_rate, found.head_rate) == (4, 16, 5e-6, 1e-3)
+    found = training.Settings("x").filled("seq2seq")
+    assert (found.batch_size, found.accumulate, found.body_rate) == (8, 8, 1e-4)
+    assert dataclasses.replace(found, body_rate=1e-3).filled("seq2seq").body_rate == 1e-3
