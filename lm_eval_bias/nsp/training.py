@@ -80,7 +80,9 @@ class Settings:
         """With the paper's values (section 5.2) where there are none."""
         paper = {"causal": (4, 16, 5e-6), "seq2seq": (8, 8, 1e-4)}[family]
         names = ("batch_size", "accumulate", "body_rate")
-        missing = {name: value for name, value in zip(names, paper, strict=True) if getattr(self, name) is None}
+        missing: dict[str, Any] = {
+            name: value for name, value in zip(names, paper, strict=True) if getattr(self, name) is None
+        }
         return dataclasses.replace(self, **missing)
 
 
@@ -127,7 +129,7 @@ class Trainer(transformers.Trainer):
 
     def create_optimizer(self, model: Any = None) -> torch.optim.Optimizer:
         """AdamW, no weight decay on biases and norms, as the ``Trainer`` does it."""
-        if self.optimizer is None:
+        if getattr(self, "optimizer", None) is None:
             target = self.model if model is None else model
             decays = set(self.get_decay_parameter_names(target))
             groups: dict[tuple[bool, bool], list[Any]] = {}
@@ -422,7 +424,7 @@ def _told(
     """What the card says of a trained model; the test pairs are looked at here, once."""
     measured = {}
     for part in pairs.PARTS[1:]:
-        outcome = trainer.predict(Rows(found, part, asked))  # type: ignore[arg-type]
+        outcome = trainer.predict(Rows(found, part, asked))
         right = np.asarray(outcome.predictions.argmax(-1) == asked.follows(outcome.label_ids))
         measured[part] = accuracy(right, found.articles(part))
     steps = trainer.state.global_step
