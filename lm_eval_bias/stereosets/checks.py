@@ -70,7 +70,11 @@ _ENGLISH = frozenset(
 
 
 def check_item(
-    item: Item, source: Item | None = None, language: str = "", memory: Memory | None = None
+    item: Item,
+    source: Item | None = None,
+    language: str = "",
+    memory: Memory | None = None,
+    typical: float | None = None,
 ) -> list[Finding]:
     """All findings about an item.
 
@@ -79,8 +83,9 @@ def check_item(
         source: What it was translated from; ``None`` for a hand-made item.
         language: Its language, for what depends on it.
         memory: Translations by source text, as the translation's maker gave them.
+        typical: See :func:`typical_length`; that of a published language without it.
     """
-    return list(_check(item, source, language, memory, LENGTHS.get(language, 0.0)))
+    return list(_check(item, source, language, memory, LENGTHS.get(language, 0.0) if typical is None else typical))
 
 
 def check_set(
@@ -99,7 +104,7 @@ def check_set(
     """
     originals = {item["id"]: item for item in source or ()}
     found: dict[str, list[Finding]] = {}
-    typical = LENGTHS.get(language) or _typical(items, originals)
+    typical = typical_length(items, originals, language)
     counts: dict[str, int] = {}
     for item in items:
         for name in (item["id"], *(candidate["id"] for candidate in item["candidates"])):
@@ -119,8 +124,10 @@ def check_set(
     return found
 
 
-def _typical(items: Sequence[Item], originals: Mapping[str, Item]) -> float:
-    """Median ratio of the contexts' lengths to the sources'; 0 where there are too few to tell."""
+def typical_length(items: Sequence[Item], originals: Mapping[str, Item], language: str) -> float:
+    """Median ratio of the contexts' lengths to the sources', known or counted; 0 where there are too few to tell."""
+    if language in LENGTHS:
+        return LENGTHS[language]
     pairs = [(item["context"], originals[item["id"]]["context"]) for item in items if item["id"] in originals]
     ratios = [len(own) / len(other) for own, other in pairs if own.strip() and other.strip()]
     return statistics.median(ratios) if len(ratios) >= 20 else 0.0
@@ -241,7 +248,9 @@ def _check_fill(item: Item) -> Iterator[Finding]:
         before, _, after = context.partition(BLANK)
         left, right = texts.words(before), texts.words(after)
         middle = found[len(left) : len(found) - len(right)]
-        framed = BLANK not in after and middle and found[: len(left)] == left and found[len(found) - len(right) :] == right
+        framed = (
+            BLANK not in after and middle and found[: len(left)] == left and found[len(found) - len(right) :] == right
+        )
         own_place = texts.place(texts.words(word), found)
         stands = own_place is not None or any(texts.related(word, other) for other in (middle if framed else found))
         if not stands:
@@ -270,7 +279,9 @@ def _check_fill(item: Item) -> Iterator[Finding]:
         yield from adrift
     else:
         for finding in adrift:
-            yield Finding("grammar", finding.part, finding.text.replace("differs", "this candidate alone differs"), NOTE)
+            yield Finding(
+                "grammar", finding.part, finding.text.replace("differs", "this candidate alone differs"), NOTE
+            )
 
 
 def _exchanged(item: Item, number: int, with_number: int) -> Finding:
