@@ -19,6 +19,7 @@ _SEPARATE = {
     "report": "a page (or Markdown, CSV, LaTeX, JSON) about runs, to be handed to someone",
     "leaderboard": "all runs of a folder beside the published models",
     "check": "hold a run's scores against the bounds of a policy; exit status 1 if one is violated",
+    "translate": "a new language for StereoSet: an engine translates, checks list what needs a person",
 }
 _EPILOG = """examples:
   lm-eval-bias ls
