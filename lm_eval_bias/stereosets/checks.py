@@ -241,7 +241,9 @@ def _check_fill(item: Item) -> Iterator[Finding]:
         before, _, after = context.partition(BLANK)
         left, right = texts.words(before), texts.words(after)
         middle = found[len(left) : len(found) - len(right)]
-        framed = BLANK not in after and middle and found[: len(left)] == left and found[len(found) - len(right) :] == right
+        framed = (
+            BLANK not in after and middle and found[: len(left)] == left and found[len(found) - len(right) :] == right
+        )
         own_place = texts.place(texts.words(word), found)
         stands = own_place is not None or any(texts.related(word, other) for other in (middle if framed else found))
         if not stands:
@@ -270,7 +272,9 @@ def _check_fill(item: Item) -> Iterator[Finding]:
         yield from adrift
     else:
         for finding in adrift:
-            yield Finding("grammar", finding.part, finding.text.replace("differs", "this candidate alone differs"), NOTE)
+            yield Finding(
+                "grammar", finding.part, finding.text.replace("differs", "this candidate alone differs"), NOTE
+            )
 
 
 def _exchanged(item: Item, number: int, with_number: int) -> Finding:

@@ -246,7 +246,9 @@ def _table(text: str, where: str) -> tuple[str | None, list[Item], dict[str, Any
             for i in ("1", "2", "3"):
                 columns.setdefault(f"c{i}_word", _words(columns, f"c{i}_sentence"))
         found = from_frame(columns, _term_column(header), test, where) if own else []
-        items += [_checked(item, f"{where} line {line} ({item['id']})") for item, (line, _) in zip(found, own, strict=True)]
+        items += [
+            _checked(item, f"{where} line {line} ({item['id']})") for item, (line, _) in zip(found, own, strict=True)
+        ]
     return (languages[0] if languages else None), items, {}
 
 
