@@ -179,6 +179,14 @@ def pairs(runs: Sequence[Run], by: str = "run", base: str | None = None) -> list
     return _between_runs(runs, base) if by == "run" else _within_runs(runs, by, base)
 
 
+_USED = {"classifier": "classifier_used", "dataset": "dataset_used"}  # option, and what says what came of it
+
+
+def _told(value: Any) -> Any:
+    """What makes a classifier or a data set the same one."""
+    return value.get("name") or value.get("sha256") if isinstance(value, dict) else value
+
+
 def why_not_paired(pair: Pair, by: str) -> str:
     """Why two sides can't be compared item by item; empty if they can."""
     one, other = pair.base, pair.other
@@ -187,12 +195,10 @@ def why_not_paired(pair: Pair, by: str) -> str:
     seeds = [side.run.provenance.get("seeds") for side in (one, other)]
     if seeds[0] != seeds[1]:
         return f"seeds {seeds[0]} and {seeds[1]}"
-    for option in (*one.benchmark.options, "classifier_used"):
-        if option == by:
+    for option in (*(o for o in one.benchmark.options if o not in _USED), *_USED.values()):
+        if option == by or (option == "dataset_used" and by == "language"):
             continue
-        values = [side.task.metadata.get(option) for side in (one, other)]
-        if option == "classifier_used":
-            values = [value.get("name") if isinstance(value, dict) else value for value in values]
+        values = [_told(side.task.metadata.get(option)) for side in (one, other)]
         if values[0] != values[1]:
             return f"{option} {values[0]!r} and {values[1]!r}"
     shared = len(pair.shared)

@@ -80,7 +80,8 @@ def _task(task: str, content: Mapping[str, Any], path: Path, date: str) -> TaskR
     given = content["config"].get("model_args")
     foreign = {"config_source", "model", "model_args", *(given if isinstance(given, Mapping) else ())}
     metadata = {key: value for key, value in metadata.items() if key not in foreign}
-    entry = catalog.entries().get(task)
+    original = int(content["n-samples"][task].get("original", 0))
+    entry = catalog.learn(task, metadata, original, path)
     samples = path.with_name(f"samples_{task}_{date}.jsonl")
     return TaskRun(
         task=task,
@@ -88,11 +89,16 @@ def _task(task: str, content: Mapping[str, Any], path: Path, date: str) -> TaskR
         language=str(metadata.get("language") or ""),
         version=str(content.get("versions", {}).get(task, "")),
         documents=int(content["n-samples"][task]["effective"]),
-        items=entry.items if entry else int(content["n-samples"][task].get("original", 0)),
+        items=_items(entry, metadata, original),
         metadata=metadata,
         scores=_scores(content["results"][task], config, task),
         samples=samples if samples.is_file() else None,
     )
+
+
+def _items(entry: catalog.Entry | None, metadata: Mapping[str, Any], original: int) -> int:
+    """How many items the task has, of which a run may have a part; a data set of one's own has its own number."""
+    return entry.items if entry and "dataset_used" not in metadata else original
 
 
 def _name(content: Mapping[str, Any]) -> str:
@@ -158,13 +164,14 @@ def _told(block: Mapping[str, Any]) -> dict[str, Any]:
     machine = block["machine"]
     hashes = {kind: files for kind, files in block["model"].items() if kind.endswith(" files")}
     data = {path: digest for task in block["tasks"].values() for path, digest in task.get("data", {}).items()}
+    own = {d["file"]: d["sha256"] for task in block["tasks"].values() if (d := task.get("dataset"))}
     return {
         "machine": ", ".join(str(machine[key]) for key in ("system", "cpu", "gpu") if machine.get(key)),
         "threads": machine["threads"],
         **{name: version for name, version in block["packages"].items() if name in ("tokenizers", "numpy", "vllm")},
         "model_files": _digest(hashes) if hashes else None,
-        "data": "; ".join(sorted({path.split("/")[0] + "/" + path.split("/")[1] for path in data})) or None,
-        "data_files": _digest(data) if data else None,
+        "data": "; ".join(sorted({"/".join(path.split("/")[:2]) for path in data} | set(own))) or None,
+        "data_files": _digest({**data, **own}) if data or own else None,
     }
 
 
