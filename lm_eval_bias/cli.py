@@ -18,6 +18,7 @@ _SEPARATE = {
     "compare": "is one model more biased than another, and is the difference real",
     "report": "a page (or Markdown, CSV, LaTeX, JSON) about runs, to be handed to someone",
     "leaderboard": "all runs of a folder beside the published models",
+    "validate": "check a data set in StereoSet's form, and make tasks of it",
     "check": "hold a run's scores against the bounds of a policy; exit status 1 if one is violated",
     "translate": "a new language for StereoSet: an engine translates, checks list what needs a person",
 }

@@ -279,9 +279,7 @@ def _check_fill(item: Item) -> Iterator[Finding]:
         yield from adrift
     else:
         for finding in adrift:
-            yield Finding(
-                "grammar", finding.part, finding.text.replace("differs", "this candidate alone differs"), NOTE
-            )
+            yield Finding("grammar", finding.part, finding.text.replace("context", "context, and from others,"), NOTE)
 
 
 def _exchanged(item: Item, number: int, with_number: int) -> Finding:
