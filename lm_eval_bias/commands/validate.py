@@ -13,7 +13,8 @@ from lm_eval_bias.custom_metrics.stereoset import BIAS_TYPES
 from lm_eval_bias.data import stereoset
 from lm_eval_bias.data.stereoset import Item
 from lm_eval_bias.errors import BiasError, Parser, printable
-from lm_eval_bias.stereosets import checks, sets, tasks
+from lm_eval_bias.files import expanded
+from lm_eval_bias.stereosets import checks, handmade, sets, tasks
 from lm_eval_bias.stereosets.checks import PROBLEM, Finding
 
 SHOWN = 20
@@ -24,6 +25,7 @@ examples:
   lm-eval-bias validate stereoset stereoset_it.json --tasks TASKS
   lm-eval-bias run --include_path TASKS --tasks stereoset_it --model hf --model_args pretrained=...
   lm-eval-bias validate stereoset items.csv --language nl --source none
+  lm-eval-bias validate stereoset items.csv --language nl --review sheet.csv -o items.json
 """
 
 
@@ -88,6 +90,10 @@ def parser() -> argparse.ArgumentParser:
     made.add_argument("--json", action="store_true", help="machine-readable, with all findings")
     made.add_argument("--all", action="store_true", help=f"list all findings, not {SHOWN} of each kind")
     made.add_argument("--tasks", metavar="DIR", help="write task YAMLs over FILE, for run --include_path DIR")
+    made.add_argument(
+        "--review", metavar="SHEET.csv", help="write what needs a person as a sheet, and take in what they wrote there"
+    )
+    made.add_argument("-o", "--output", metavar="FILE.json", help="with --review: the corrected data set")
     return made
 
 
@@ -100,11 +106,20 @@ def main(argv: Sequence[str]) -> int:
     args = parser().parse_args(list(argv))
     data_set = _data_set(args.set, args.language)
     examined = examine(data_set, args.source)
+    file = None if args.set in stereoset.LANGUAGES else expanded(args.set)
+    if args.review is not None:
+        output = None if args.output is None else expanded(args.output)
+        reviewed = handmade.take_in(data_set, examined.source, expanded(args.review), file, output)
+        if output is not None:
+            data_set, file = reviewed, output
+            examined = examine(data_set, args.source)
+    elif args.output is not None:
+        raise BiasError("-o is for the data set that --review corrects")
     written: list[Path] = []
     if args.tasks is not None:
         if args.set in stereoset.LANGUAGES:
             raise BiasError(f"--tasks: {args.set} is published and has its tasks: 'lm-eval-bias ls'")
-        written = tasks.write(args.tasks, args.set, data_set)
+        written = tasks.write(args.tasks, file or args.set, data_set)
     if args.json:
         print(json.dumps(_as_data(examined, written), indent=2, ensure_ascii=False))
     else:
@@ -136,6 +151,8 @@ def examine(data_set: sets.DataSet, source: str | None = None, memory: checks.Me
     """
     items, name = _source(data_set, source)
     findings = checks.check_set(data_set.items, items, data_set.language, memory)
+    for accepted in handmade.accepted(data_set):
+        findings.pop(accepted, None)
     return Examined(data_set, items, name, findings)
 
 

@@ -27,6 +27,7 @@ KINDS = {
 }
 
 
+_FEW = 64  # texts show whether a program takes each line by itself
 _HEADS = ("text", "source", "source text", "english", "original")  # of a table's first column
 
 
@@ -114,6 +115,7 @@ class Command:
             raise BiasError("--engine command: needs a program, as in --engine 'command:apertium en-es'")
         self._json, self._languages, self._timeout = as_json, languages, timeout
         self.batch = batch
+        self._alike = as_json  # whether it is known to treat every line by itself
         self.identity = f"{'command-json' if as_json else 'command'}:{shlex.join(self._words)}"
 
     def unknown(self, texts: Set[str]) -> int:
@@ -130,6 +132,24 @@ class Command:
         Raises:
             BiasError: It can't be started, fails, takes too long, or doesn't answer every text with one line.
         """
+        found = self._ask(texts, keep)
+        if not self._alike:
+            self._check_order(texts[:_FEW], found, keep)
+            self._alike = True
+        return list(found)
+
+    def _check_order(self, texts: Sequence[str], found: Sequence[str], keep: str) -> None:
+        """Ask again in reverse: a program that joins lines to sentences gives as many back, but moves words between."""
+        again = self._ask(texts[::-1], keep)[::-1]
+        for text, one, other in zip(texts, found, again, strict=False):
+            if one != other:
+                raise BiasError(
+                    f"--engine {self.identity}: translates {text[:60]!r} as {one[:60]!r}, and in another order of the "
+                    f"texts as {other[:60]!r}: it has to take each line by itself, and always alike (or to speak "
+                    "command-json)"
+                )
+
+    def _ask(self, texts: Sequence[str], keep: str) -> list[str]:
         flat = [" ".join(text.split()) for text in texts]
         if self._json:
             source, target = self._languages

@@ -15,7 +15,7 @@ from lm_eval_bias.data.sources import manifest
 from lm_eval_bias.data.stereoset import Item
 from lm_eval_bias.errors import BiasError
 from lm_eval_bias.files import write_whole
-from lm_eval_bias.stereosets import checks, corrections, memory, parts, review, sets, sheets
+from lm_eval_bias.stereosets import checks, corrections, handmade, memory, parts, review, sets, sheets
 from lm_eval_bias.stereosets.checks import Finding
 from lm_eval_bias.stereosets.engines import Engine
 from lm_eval_bias.stereosets.memory import Memory
@@ -273,4 +273,12 @@ def provenance(outcome: Outcome, engine: Engine, date: str) -> dict[str, Any]:
         "blank protected by": outcome.placeholders,
         "items": counts(outcome),
         "coverage": coverage(outcome),
+        handmade.REVIEWED: _reviewed(outcome),
     }
+
+
+def _reviewed(outcome: Outcome) -> dict[str, Any]:
+    ready = {item["id"]: state for item in outcome.items if not (state := outcome.states[item["id"]]).open}
+    corrected = [name for name in ready if name in outcome.decisions and outcome.decisions[name].corrected]
+    accepted = {name: review.version(state.texts) for name, state in ready.items() if state.accepted}
+    return {"corrected": sorted(corrected), "accepted": dict(sorted(accepted.items()))}

@@ -58,6 +58,18 @@ def test_a_program_that_fails(tmp_path, code, kind, said):
     assert said in str(caught.value)
 
 
+@pytest.mark.parametrize(
+    "code",
+    [
+        "words = ' '.join(lines).split(); print(*words[1:], words[0], sep='\\n')",
+        "import uuid\nfor line in lines: print(uuid.uuid4())",
+    ],
+)
+def test_a_program_that_does_not_take_each_line_by_itself(tmp_path, code):
+    with pytest.raises(BiasError, match=r"translates 'a' as .*: it has to take each line by itself"):
+        program(tmp_path, code).translate(["a", "b", "c"], "BLANK")
+
+
 def test_a_program_that_hangs_is_ended_with_what_it_started(tmp_path):
     code = "import subprocess; child = subprocess.Popen(['sleep', '60']); open('child', 'w').write(str(child.pid))"
     made = program(tmp_path, f"os.chdir({str(tmp_path)!r}); {code}; time.sleep(60)", timeout=1.0)
