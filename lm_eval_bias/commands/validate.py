@@ -213,11 +213,12 @@ def _by_test(examined: Examined) -> dict[str, list[tuple[str, str, int, int | No
 
 
 def _verdict(examined: Examined) -> str:
-    notes = len(examined.findings) - examined.problems
-    more = f"; {notes:,} more with notes alone" if notes else ""
-    if examined.problems:
-        return f"{examined.problems:,} items have problems that need a person{more}"
-    return f"no problems{more}"
+    missing = sum(own[0].code == "missing" for own in examined.findings.values())
+    wrong, notes = examined.problems - missing, len(examined.findings) - examined.problems
+    parts = [f"{missing:,} of the source's items missing"] if missing else []
+    parts += [f"{notes:,} more with notes alone"] if notes else []
+    found = f"problems that need a person in {wrong:,} of {len(examined.data_set.items):,} items" if wrong else ""
+    return "; ".join([found or "no problems in the items", *parts])
 
 
 def _as_data(examined: Examined, written: Sequence[Path]) -> Mapping[str, Any]:

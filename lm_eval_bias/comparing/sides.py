@@ -179,12 +179,9 @@ def pairs(runs: Sequence[Run], by: str = "run", base: str | None = None) -> list
     return _between_runs(runs, base) if by == "run" else _within_runs(runs, by, base)
 
 
-_USED = {"classifier": "classifier_used", "dataset": "dataset_used"}  # option, and what says what came of it
-
-
-def _told(value: Any) -> Any:
-    """What makes a classifier or a data set the same one."""
-    return value.get("name") or value.get("sha256") if isinstance(value, dict) else value
+def _data_set(task: TaskRun) -> str:
+    used = task.metadata.get("dataset_used")
+    return str(used.get("sha256"))[:12] if isinstance(used, dict) else "the published one"
 
 
 def why_not_paired(pair: Pair, by: str) -> str:
@@ -195,10 +192,14 @@ def why_not_paired(pair: Pair, by: str) -> str:
     seeds = [side.run.provenance.get("seeds") for side in (one, other)]
     if seeds[0] != seeds[1]:
         return f"seeds {seeds[0]} and {seeds[1]}"
-    for option in (*(o for o in one.benchmark.options if o not in _USED), *_USED.values()):
-        if option == by or (option == "dataset_used" and by == "language"):
+    if by != "language" and _data_set(one.task) != _data_set(other.task):
+        return f"data sets: {_data_set(one.task)} and {_data_set(other.task)}"
+    for option in (*one.benchmark.options, "classifier_used"):
+        if option in (by, "dataset"):
             continue
-        values = [_told(side.task.metadata.get(option)) for side in (one, other)]
+        values = [side.task.metadata.get(option) for side in (one, other)]
+        if option == "classifier_used":
+            values = [value.get("name") if isinstance(value, dict) else value for value in values]
         if values[0] != values[1]:
             return f"{option} {values[0]!r} and {values[1]!r}"
     shared = len(pair.shared)

@@ -93,7 +93,7 @@ def from_frame(columns: Mapping[str, list[Any]], term: str, test: str, where: st
                     "id": row[f"c{i}_id"],
                     "label": row[f"c{i}_gold_label"],
                     "sentence": row[f"c{i}_sentence"],
-                    "word": row.get(f"c{i}_word"),
+                    "word": row[f"c{i}_word"] if word else None,
                 }
                 for i in (1, 2, 3)
             ],

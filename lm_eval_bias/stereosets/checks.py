@@ -27,7 +27,7 @@ CODES = {
     "label": "labels that are not the source's, or not each once",
     "empty": "an empty text",
     "blank": f"{BLANK} is missing, translated or in another case",
-    "doubled": f"{BLANK} more often than in the source",
+    "doubled": f"{BLANK} more than once",
     "glued": f"{BLANK} touches letters",
     "stray": f"{BLANK} where none belongs",
     "equal": "two candidates are the same",
@@ -36,10 +36,15 @@ CODES = {
     "untranslated": "source language in the translation",
     "cut": "the end is missing",
     "punctuation": "final punctuation lost, changed or doubled",
-    "open": "no final punctuation, nor in the source: a missing end would not show",
+    "open": "a missing end would not show: no final punctuation, nor in the source",
     "length": "much shorter or longer than the source",
     "grammar": "grammar alone may decide between the candidates",
 }
+
+
+# letters beside it, but for scripts that put no spaces between words
+_LETTER = "[^\\W_\u0e00-\u0eff\u1000-\u109f\u1780-\u17ff\u3040-\u30ff\u3400-\u9fff\uf900-\ufaff]"
+_GLUED = re.compile(f"{_LETTER}{BLANK}|{BLANK}{_LETTER}")
 
 
 @dataclass(frozen=True)
@@ -200,7 +205,7 @@ def _check_blank(item: Item, source: Item | None) -> Iterator[Finding]:
     if item["test"] == "inter" and count:
         as_source = source is not None and count == wanted
         yield Finding("stray", "context", f"{BLANK} between sentences", NOTE if as_source else PROBLEM)
-    if re.search(rf"[^\W_]{BLANK}|{BLANK}[^\W_]", context):
+    if _GLUED.search(context):
         piece = next(word for word in context.split() if BLANK in word)
         yield Finding("glued", "context", f"{BLANK} touches letters: {piece}")
     theirs = {c["id"]: c["sentence"] for c in source["candidates"]} if source is not None else {}
@@ -312,7 +317,7 @@ def _check_length(part: str, text: str, original: str, typical: float) -> Iterat
     short = ratio < 0.8 * (typical or 1.0)
     open_end = texts.abbreviated(text) and texts.words(text)[-1] not in texts.words(original)
     if theirs and short and open_end and not texts.abbreviated(original):
-        yield Finding("cut", part, f"short, and ends with what may be an abbreviation: {text}")
+        yield Finding("open", part, f"short, and ends with what may be an abbreviation: {text}", NOTE)
     elif theirs and not end:
         lost = "short, and without its final punctuation" if short else "the final punctuation is lost"
         yield Finding("cut" if short else "punctuation", part, f"{lost}: {text}")

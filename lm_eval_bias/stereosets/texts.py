@@ -65,6 +65,8 @@ def plain(text: str) -> str:
     >>> plain(" The  İce "), plain("L’été")
     ('the ice', "l'ete")
     """
+    if text.isascii():
+        return " ".join(text.casefold().replace("`", "'").split())
     bare = "".join(c for c in unicodedata.normalize("NFKD", text.casefold()) if not unicodedata.combining(c))
     return " ".join(re.sub(r"[’‘`´]", "'", bare).split())
 
