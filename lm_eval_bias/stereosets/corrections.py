@@ -5,10 +5,11 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import asdict
 from pathlib import Path
+from typing import Any, TypeGuard
 
 from lm_eval_bias.errors import BiasError
 from lm_eval_bias.stereosets import lines
-from lm_eval_bias.stereosets.parts import NAMES
+from lm_eval_bias.stereosets.parts import NAMES, Parts
 from lm_eval_bias.stereosets.review import Decision
 
 FILE = "corrections.jsonl"
@@ -22,12 +23,15 @@ def read(folder: Path) -> dict[str, Decision]:
     """
     found = {}
     for record in lines.read(folder / FILE, ("id", "accepted", "comment")):
-        texts = [record.get("corrected"), record.get("replaced")]
-        for own in texts:
-            if not isinstance(own, dict) or not all(k in NAMES and isinstance(v, str) for k, v in own.items()):
-                raise BiasError(f"{folder / FILE}: item {record['id']}: damaged: no texts; remove the line")
-        found[record["id"]] = Decision(*texts, record["accepted"], record["comment"])
+        corrected, replaced = (record.get(name) for name in ("corrected", "replaced"))
+        if not _are_texts(corrected) or not _are_texts(replaced):
+            raise BiasError(f"{folder / FILE}: item {record['id']}: damaged: no texts; remove the line")
+        found[record["id"]] = Decision(corrected, replaced, record["accepted"], record["comment"])
     return found
+
+
+def _are_texts(given: Any) -> TypeGuard[Parts]:
+    return isinstance(given, dict) and all(name in NAMES and isinstance(text, str) for name, text in given.items())
 
 
 def add(folder: Path, decisions: Mapping[str, Decision]) -> None:

@@ -172,7 +172,7 @@ class Command:
             found = found.get("translation")
         if not isinstance(found, str):
             raise self._wrong(f'line {number}: {line[:60]!r} is neither a JSON text nor {{"translation": TEXT}}')
-        return " ".join(found.split())
+        return " ".join(found.encode("utf-8", "replace").decode().split())
 
     def _wrong(self, why: str) -> BiasError:
         return BiasError(f"--engine {self.identity}: {why}; what was translated before is kept")

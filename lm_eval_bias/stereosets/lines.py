@@ -37,6 +37,7 @@ def read(path: Path, needed: Sequence[str]) -> list[dict[str, Any]]:
     for number, line in enumerate(raw[:whole].splitlines(), start=1):
         try:
             record = json.loads(line)
+            json.dumps(record, ensure_ascii=False).encode()  # half a character, among others, is none
         except (ValueError, RecursionError) as error:
             raise BiasError(f"{path} line {number}: damaged: no JSON; remove the line") from error
         if not isinstance(record, dict) or not all(isinstance(record.get(name), str) for name in needed):

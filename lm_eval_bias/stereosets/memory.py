@@ -86,7 +86,7 @@ class Memory(Mapping[str, str]):
         counts: dict[str, int] = {}
         for text in texts:
             if BLANK in text and text in self._records:
-                name = self._records[text]["placeholder"] or "none"
+                name = str(self._records[text].get("placeholder") or "none")
                 counts[name] = counts.get(name, 0) + 1
         return counts
 

@@ -36,6 +36,8 @@ for line in lines:
 """
     made = program(tmp_path, code, kind="command-json")
     assert made.translate(["a", "b"], "XYZ") == ["en>it a XYZ", "en>it b XYZ"]
+    halves = program(tmp_path, "for line in lines: print('\"\\\\ud800 a\"')", kind="command-json")
+    assert halves.translate(["a"], "BLANK") == ["? a"]
 
 
 @pytest.mark.parametrize(
