@@ -10,6 +10,7 @@ from typing import Any
 from lm_eval_bias.stereosets.checks import CODES, PROBLEM
 from lm_eval_bias.stereosets.translating import Outcome, counts
 
+MARK = "<!-- Written by lm-eval-bias translate, and written anew when the translation changes. -->"
 _TESTS = {"intra": "within sentences", "inter": "between sentences"}
 
 
@@ -55,7 +56,9 @@ def markdown(made: Mapping[str, Any], language: str, digest: str, tasks: str) ->
     number = made["items"]
     source = made["source"]
     engine = json.dumps(made["engine"], ensure_ascii=False, indent=2)
-    return f"""# StereoSet in {language}
+    return f"""{MARK}
+
+# StereoSet in {language}
 
 Translated from {source["name"]} with `lm-eval-bias translate stereoset` on {made["date"]}; checked item by item.
 

@@ -8,7 +8,7 @@ from typing import Any
 
 from lm_eval_bias.data.stereoset import LANGUAGES
 from lm_eval_bias.errors import BiasError
-from lm_eval_bias.files import write_whole
+from lm_eval_bias.files import read_bytes, write_whole
 from lm_eval_bias.stereosets import card, sets, tasks
 from lm_eval_bias.stereosets.engines import Engine
 from lm_eval_bias.stereosets.sets import DataSet
@@ -37,7 +37,9 @@ def deliver(folder: Path, outcome: Outcome, engine: Engine) -> tuple[dict[str, A
         else:
             tasks.write(folder, path, DataSet(outcome.language, items, made))
             how = f"lm-eval-bias run --include_path {folder} --tasks stereoset_{outcome.language} ..."
-        write_whole(folder / "README.md", card.markdown(made, outcome.language, sets.digest(path), how).encode())
+        readme = folder / "README.md"
+        if not readme.exists() or read_bytes(readme).startswith(card.MARK.encode()):  # not somebody else's
+            write_whole(readme, card.markdown(made, outcome.language, sets.digest(path), how).encode())
     except OSError as error:
         raise BiasError(f"{folder} cannot be written: {error.strerror}") from error
     return made, how

@@ -48,10 +48,11 @@ class Checkpoint:
         self._loaded: tuple[Any, Any, dict[str, Any], str] | None = None
         if os.path.isdir(folder := expanded(name)):
             self._where, self.revision = str(folder), f"files {digest_of(folder)}"
+            self._name = folder.resolve().name  # the same model wherever it lies
         else:
             self._where, self.revision = name, self._commit()
         kept = {key: value for key, value in options.items() if key not in ("device", "revision")}
-        self.identity = f"hf:{name} at {self.revision}" + "".join(f", {k}={v}" for k, v in sorted(kept.items()))
+        self.identity = f"hf:{self._name} at {self.revision}" + "".join(f", {k}={v}" for k, v in sorted(kept.items()))
 
     def _error(self, why: object) -> BiasError:
         return BiasError(f"--engine hf:{self._given}: {why}")

@@ -51,7 +51,7 @@ def source_of(given: str) -> Source:
     if given not in stereoset.LANGUAGES:
         found = sets.read(given)
         stereoset.check_items(found.items, given)
-        return Source(given, found.language, found.items, {Path(given).name: sets.digest(Path(given))})
+        return Source(Path(given).name, found.language, found.items, {Path(given).name: sets.digest(Path(given))})
     items = [item for test in stereoset.TESTS for item in stereoset.read(given, test)]
     pinned = manifest().resolve([f"stereoset_{given}_{test}" for test in stereoset.TESTS])
     files = {f"{file.repository}@{file.commit}/{file.path}": file.sha256 for file in pinned}
@@ -115,7 +115,7 @@ def at_work(folder: Path) -> Iterator[None]:
         folder.mkdir(parents=True, exist_ok=True)
         lock = FileLock(folder / ".lock", timeout=0)
         lock.acquire()
-        for left in folder.glob(".*.tmp"):  # of a run that was killed while it wrote a file
+        for left in folder.glob(".????????.tmp"):  # of a run that was killed while it wrote a file
             left.unlink()
     except Timeout as error:
         raise BiasError(f"{folder}: another run is at work in it") from error

@@ -3,6 +3,7 @@
 import json
 import sys
 import time
+from pathlib import Path
 from unittest import mock
 
 import pytest
@@ -241,7 +242,7 @@ def test_language_tokens(nllb):
     found = model.generate(**encoded, forced_bos_token_id=forced, num_beams=1, do_sample=False, max_new_tokens=78)
     assert found[0, 1] == forced
     assert " ".join(tokenizer.decode(found[0], skip_special_tokens=True).split()) == answers[0]
-    assert italian.identity == f"hf:{nllb} at {italian.revision}, source=eng_Latn, target=ita_Latn"
+    assert italian.identity == f"hf:{Path(nllb).name} at {italian.revision}, source=eng_Latn, target=ita_Latn"
     beams = seq2seq.Checkpoint(f"{nllb},source=eng_Latn,target=ita_Latn,beams=3", ("en", "it"), 8)
     assert all(beams.translate(texts, "BLANK"))
     assert beams.about()["decoding"] == "beam search, 3 beams"

@@ -226,6 +226,8 @@ def test_what_needs_a_person_and_what_they_say(tmp_path, tiny_mirror, engine, ca
     save(out, rest)
     assert say(*arguments) == 0
     assert sets.read(out / "stereoset_it.json").provenance["items"]["accepted"] == len(rest)
+    assert (out / "README.md").read_text().startswith("<!-- Written by lm-eval-bias translate")
+    (out / "README.md").write_text("mine\n")
     before = files(out)
     assert say(*arguments) == 0
     assert files(out) == before
