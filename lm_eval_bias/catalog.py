@@ -68,7 +68,7 @@ def read_yaml(path: Path) -> dict[str, Any]:
     return {**read_yaml(path.parent / base), **content} if base else content
 
 
-def _plain_requests(content: dict[str, Any]) -> tuple[str, ...]:
+def _plain_requests(content: Mapping[str, Any]) -> tuple[str, ...]:
     """What a task asks whose YAML names no questions; a group asks what its tasks ask."""
     if "group" in content:
         return ()

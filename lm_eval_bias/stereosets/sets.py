@@ -237,8 +237,8 @@ def _table(text: str, where: str) -> tuple[str | None, list[Item], dict[str, Any
     if len(languages) > 1:
         raise BiasError(f"{where}: several languages ({', '.join(languages)}): keep each in a file of its own")
     by_test: dict[str, list[tuple[int, dict[str, str]]]] = {test: [] for test in TESTS}
-    for line, row in named:
-        by_test[_test_of(row, f"{where} line {line}")].append((line, row))
+    for line, cells in named:
+        by_test[_test_of(cells, f"{where} line {line}")].append((line, cells))
     items = []
     for test, own in by_test.items():
         columns = {name: [row[name] for _, row in own] for name in header}

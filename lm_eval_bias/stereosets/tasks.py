@@ -44,8 +44,8 @@ def load(file: Any, fixed: Mapping[str, Any], task: str = "") -> tuple[list[Item
         raise BiasError(f"--metadata dataset={file!r}: must be the path of a data set ('lm-eval-bias validate')")
     path = str(expanded(file).absolute())
     anew = f"write the tasks anew: lm-eval-bias validate stereoset {path} --tasks DIR"
-    pinned = fixed.get("dataset")
-    mine = isinstance(pinned, Mapping) and pinned.get("file") == file
+    pinned = fixed.get("dataset") or {}
+    mine = pinned.get("file") == file
     try:
         digest = sets.digest(Path(path))
     except BiasError as error:

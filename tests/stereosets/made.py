@@ -100,7 +100,7 @@ DAMAGE = {
         "no word": _candidate(lambda one, other: one.update(word="")),
     },
 }
-WITH_SOURCE = {"swapped labels": _exchange("label")}
+WITH_SOURCE = {"swapped labels": _exchange("label"), "moved texts": _exchange("sentence", "word")}
 
 
 def damaged(good: Item, kind: str, draw: Random) -> Item:

@@ -268,11 +268,21 @@ def missed(published, language, number, with_source):
         assert len(good) == number
         for kind in [*made.DAMAGE[test], *(made.WITH_SOURCE if with_source else ())]:
             for own in good:
-                bad = made.damaged(own, kind, draw)
+                bad, original = made.damaged(own, kind, draw), source.get(own["id"])
+                memory = translations(own, original) if kind == "moved texts" else None
+                levels = {(f.code, f.level) for f in checks.check_item(bad, original, language, memory)}
+                told = {level for _, level in levels} == {"note"} and ("open", "note") in levels
+                found = checks.PROBLEM in {level for _, level in levels} or (kind.startswith("cut") and told)
                 whole = not with_source and test == "inter" and kind.startswith("cut") and looks_whole(own, bad)
-                if bad != own and not whole and not checks.check_item(bad, source.get(own["id"]), language):
+                if bad != own and not whole and not found:
                     lost[kind] = bad
     return lost
+
+
+def translations(own, source):
+    """What was translated to what in an item."""
+    pairs = zip(source["candidates"], own["candidates"], strict=True)
+    return {theirs["sentence"]: candidate["sentence"] for theirs, candidate in pairs}
 
 
 def looks_whole(good, bad):
