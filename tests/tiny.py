@@ -3,6 +3,7 @@
 import json
 from pathlib import Path
 
+import pytest
 import torch
 import transformers
 from tokenizers import AddedToken, Tokenizer, decoders, models, normalizers, pre_tokenizers, processors, trainers
@@ -206,6 +207,8 @@ def sentence_encoder(folder: Path) -> str:
 
 def nllb(folder: Path) -> str:
     """A translation model with language tokens, of the letters that the texts have."""
+    if int(transformers.__version__.partition(".")[0]) < 5:
+        pytest.skip("before transformers 5, NLLB's tokenizer is made from a SentencePiece file alone")
     letters = sorted({letter for text in TEXTS for letter in text} | {"▁"} | set("BLANKXYZ<>/[]_10"))
     vocabulary = {piece: index for index, piece in enumerate(["<s>", "<pad>", "</s>", "<unk>", *letters])}
     tokenizer = transformers.NllbTokenizer(

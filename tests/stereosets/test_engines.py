@@ -248,6 +248,34 @@ def test_language_tokens(nllb):
     assert beams.about()["decoding"] == "beam search, 3 beams"
 
 
+def test_an_interrupted_model_says_what_it_would_have_said(nllb, tmp_path):
+    texts = ["A neighbour waved.", "flowers and", "two words", "The gardener", "A BLANK."]
+
+    def engine():
+        return seq2seq.Checkpoint(f"{nllb},source=eng_Latn,target=ita_Latn", ("en", "it"), 2)
+
+    (tmp_path / "whole").mkdir()
+    memory.translate(texts, engine(), Memory(tmp_path / "whole", "x"))
+    whole = (tmp_path / "whole" / memory.FILE).read_text()
+    dying = engine()
+    real, calls = engine().translate, []
+
+    def interrupted(batch, keep):
+        calls.append(batch)
+        if len(calls) == 7:  # five for the first batch, with BLANK, one for the second
+            raise KeyboardInterrupt
+        return real(batch, keep)
+
+    dying.translate = interrupted
+    with pytest.raises(KeyboardInterrupt):
+        memory.translate(texts, dying, Memory(tmp_path, "x"))
+    done = (tmp_path / memory.FILE).read_text()
+    assert whole.startswith(done)
+    assert 0 < len(done) < len(whole)
+    memory.translate(texts, engine(), Memory(tmp_path, "x"))
+    assert (tmp_path / memory.FILE).read_text() == whole
+
+
 @pytest.mark.parametrize(
     ("options", "languages", "said"),
     [
