@@ -11,7 +11,7 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
-from lm_eval_bias import catalog
+from lm_eval_bias import benchmarks, catalog
 from lm_eval_bias.errors import BiasError
 from lm_eval_bias.runs.model import Run, TaskRun, Value, interval_of
 
@@ -133,6 +133,29 @@ def _suite(tasks: Mapping[str, TaskRun]) -> str:
     return names.pop() if len(names) == 1 else ""
 
 
+def _options(tasks: Mapping[str, TaskRun]) -> dict[str, Any]:
+    """What ``--metadata`` gave, as far as it is known from what the tasks say by themselves."""
+    found = {}
+    for task in tasks.values():
+        entry = catalog.entries().get(task.task)
+        own = entry.metadata if entry else {}
+        for option in benchmarks.get(task.benchmark).options if task.benchmark in benchmarks.BENCHMARKS else ():
+            if option in task.metadata and task.metadata[option] != own.get(option):
+                found[option] = task.metadata[option]
+        used = task.metadata.get("dataset_used")
+        if "dataset" in found and isinstance(used, Mapping):
+            found["dataset"] = used.get("file")  # absolute
+    return found
+
+
+def _folders(content: Mapping[str, Any], tasks: Mapping[str, TaskRun]) -> list[str]:
+    """Where the tasks over data sets of one's own lay."""
+    fixed = {name: task.metadata.get("fixed") for name, task in tasks.items()}
+    own = [name for name, told in fixed.items() if isinstance(told, Mapping) and "dataset" in told]
+    sources = [content["configs"][name]["metadata"].get("config_source") for name in own]
+    return sorted({str(Path(source).parent) for source in sources if isinstance(source, str)})
+
+
 def _command(content: Mapping[str, Any], tasks: Mapping[str, TaskRun]) -> str:
     """What repeats the run, as far as its result file tells."""
     config = content["config"]
@@ -141,6 +164,10 @@ def _command(content: Mapping[str, Any], tasks: Mapping[str, TaskRun]) -> str:
     parts = ["lm-eval-bias", "run", *what, "--model", str(config.get("model"))]
     if arguments := _arguments(config):
         parts += ["--model_args", arguments]
+    for folder in _folders(content, tasks):
+        parts += ["--include_path", folder]
+    if not suite and (options := _options(tasks)):
+        parts += ["--metadata", json.dumps(options, ensure_ascii=False)]
     for flag in ("batch_size", "device", "limit"):
         if config.get(flag) is not None:
             parts += [f"--{flag}", str(config[flag])]

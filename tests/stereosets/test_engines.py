@@ -231,6 +231,9 @@ def test_language_tokens(nllb):
     assert found[0, 1] == forced
     assert " ".join(tokenizer.decode(found[0], skip_special_tokens=True).split()) == answers[0]
     assert italian.identity == f"hf:{Path(nllb).name} at {italian.revision}, source=eng_Latn, target=ita_Latn"
+    other = seq2seq.Checkpoint(f"{nllb},source=deu_Latn,target=ita_Latn", ("en", "it"), 8)
+    other.translate(texts, "BLANK")
+    assert other._loaded[1].convert_ids_to_tokens(other._loaded[1]("a")["input_ids"])[0] == "deu_Latn"
     beams = seq2seq.Checkpoint(f"{nllb},source=eng_Latn,target=ita_Latn,beams=3", ("en", "it"), 8)
     assert all(beams.translate(texts, "BLANK"))
     assert beams.about()["decoding"] == "beam search, 3 beams"

@@ -1,6 +1,7 @@
 """Tasks over data sets of one's own, from the command line to what reads their results, and the command validate."""
 
 import json
+import shlex
 
 import pytest
 import yaml
@@ -9,6 +10,7 @@ from lm_eval_bias import catalog
 from lm_eval_bias.cli import main
 from lm_eval_bias.data import stereoset
 from lm_eval_bias.errors import BiasError
+from lm_eval_bias.runs import harness
 from lm_eval_bias.stereosets import sets, tasks
 from tests.fuzz.kit import command, refused
 from tests.stereosets.made import DUTCH, ENGLISH
@@ -34,8 +36,12 @@ def run(names, *more, out):
     return command(*arguments)
 
 
+def path_of(out):
+    return next(out.rglob("results_*.json"))
+
+
 def results(out):
-    return json.loads(next(out.rglob("results_*.json")).read_text())
+    return json.loads(path_of(out).read_text())
 
 
 def test_the_tasks_of_a_language(folder, dutch):
@@ -83,6 +89,8 @@ def test_a_run_and_all_that_reads_it(folder, dutch, tmp_path, monkeypatch):
     rescored = json.loads(command("rescore", str(out), "--json").out)
     by_task = {entry["task"]: entry["scores"] for entry in rescored}
     assert by_task["stereoset_nl"]["ss"]["value"] == told["results"]["stereoset_nl"]["ss,none"]
+    again = shlex.split(harness.read(path_of(out), told).command)
+    assert again[again.index("--include_path") + 1] == str(folder)
     page = command("report", str(out), "--format", "md")
     assert page.status == 0
     assert "a data set of its own, not the published one" in page.out
@@ -127,6 +135,8 @@ def test_another_set_of_a_published_language(tiny_mirror, tmp_path):
     assert told["dataset"]["sha256"] == sets.digest(path)
     assert "data" not in told
     assert run("stereoset_de_inter", out=tmp_path / "published").status == 0
+    again = shlex.split(harness.read(path_of(tmp_path / "run"), results(tmp_path / "run")).command)
+    assert again[again.index("--metadata") + 1] == given
     said = command("compare", str(tmp_path / "published"), str(tmp_path / "run"))
     assert f"data sets: the published one and {sets.digest(path)[:12]}" in said.err + said.out
 
