@@ -8,6 +8,7 @@ import random
 import signal
 import sys
 import traceback
+from dataclasses import replace
 
 import pytest
 
@@ -228,6 +229,11 @@ def test_what_needs_a_person_and_what_they_say(tmp_path, tiny_mirror, engine, ca
     assert sets.read(out / "stereoset_it.json").provenance["items"]["accepted"] == len(rest)
     assert (out / "README.md").read_text().startswith("<!-- Written by lm-eval-bias translate")
     (out / "README.md").write_text("mine\n")
+    # nothing new: the same file, and so the same hash, as on another day
+    there = sets.read(out / "stereoset_it.json")
+    sets.write(out / "stereoset_it.json", replace(there, provenance={**there.provenance, "date": "2020-02-02"}))
+    assert say(*arguments) == 0
+    assert sets.read(out / "stereoset_it.json").provenance["date"] == "2020-02-02"
     before = files(out)
     assert say(*arguments) == 0
     assert files(out) == before
