@@ -39,6 +39,7 @@ def _parser() -> argparse.ArgumentParser:
     parser.add_argument(
         "--from", dest="source", default="en", metavar="FILE|LANG", help="another source (default: the published en)"
     )
+    parser.add_argument("--language", metavar="LANG", help="of a FILE that doesn't say it, as StereoSet's dev.json: en")
     parser.add_argument("--tests", default="intra,inter", metavar="TESTS", help="intra, inter or both (default)")
     parser.add_argument("--limit", type=int, metavar="N", help="so many items only, spread over all groups, for a try")
     parser.add_argument("--batch", type=int, metavar="N", help="texts at once (hf: 16, command: 256)")
@@ -69,7 +70,7 @@ def main(argv: Sequence[str]) -> int:
         raise BiasError(f"--tests {unknown[0]}: must be intra, inter or intra,inter")
     if args.limit is not None and args.limit < 1:
         raise BiasError(f"--limit {args.limit}: must be 1 or more")
-    source = translating.source_of(args.source)
+    source = translating.source_of(args.source, args.language)
     if source.language == language:
         raise BiasError(f"--to {language}: is the source's own language")
     items = translating.chosen(source, wanted, args.limit)

@@ -42,14 +42,18 @@ class Source:
     files: dict[str, str]
 
 
-def source_of(given: str) -> Source:
+def source_of(given: str, language: str | None = None) -> Source:
     """A published language, or a file in StereoSet's form.
+
+    Args:
+        given: The language's code, or the file.
+        language: Of a file that doesn't say it.
 
     Raises:
         BiasError: It cannot be had.
     """
     if given not in stereoset.LANGUAGES:
-        found = sets.read(given)
+        found = sets.read(given, language)
         stereoset.check_items(found.items, given)
         return Source(Path(given).name, found.language, found.items, {Path(given).name: sets.digest(Path(given))})
     items = [item for test in stereoset.TESTS for item in stereoset.read(given, test)]

@@ -260,6 +260,27 @@ def test_rows_of_items_that_a_run_is_not_about_stay(tmp_path, tiny_mirror, engin
     assert "intra2" not in sheet(out)
 
 
+def test_another_source(tmp_path, tiny_mirror, engine, capsys):
+    sets.write(tmp_path / "mine.json", sets.DataSet("en", english(), {}))
+    content = json.loads((tmp_path / "mine.json").read_text())
+    del content["language"]
+    (tmp_path / "dev.json").write_text(json.dumps(content))
+    arguments = ("--to", "it", "--engine", engine, "-o")
+    assert "--language" in refused(capsys, *arguments, tmp_path / "a", "--from", tmp_path / "dev.json")
+    assert say(*arguments, tmp_path / "a", "--from", tmp_path / "dev.json", "--language", "en") == 1
+    assert say(*arguments, tmp_path / "b") == 1
+    one, other = (sets.read(tmp_path / name / "stereoset_it.json") for name in "ab")
+    assert one.items == other.items
+    assert one.provenance["source"] == {
+        "name": "dev.json",
+        "language": "en",
+        "sha256": {"dev.json": sets.digest(tmp_path / "dev.json")},
+    }
+    # from a language into itself
+    assert "own language" in refused(capsys, "--to", "it", *arguments[2:], tmp_path / "c", "--from",
+                                     tmp_path / "a" / "stereoset_it.json")  # fmt: skip
+
+
 @pytest.mark.parametrize(
     ("arguments", "said"),
     [
