@@ -2,15 +2,18 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, field
 from functools import lru_cache
 from pathlib import Path
 from typing import Any
 
 import yaml
 
-from lm_eval_bias import benchmarks
+from lm_eval_bias import benchmarks, yamls
 from lm_eval_bias.custom_metrics._score import Score
+from lm_eval_bias.errors import BiasError, one_line
+from lm_eval_bias.files import expanded, read_text, under
 from lm_eval_bias.paths import tasks_path
 
 
@@ -36,6 +39,8 @@ class Entry:
         asks: Kinds of requests: questions (see ``scoring.questions``), ``loglikelihood`` or ``generate_until``.
         members: A group's tasks.
         path: The YAML file.
+        metadata: What its YAML says beside that.
+        repeats: Samples per prompt that its YAML asks for; ``None`` where it says none.
     """
 
     name: str
@@ -48,6 +53,12 @@ class Entry:
     asks: tuple[str, ...]
     members: tuple[str, ...]
     path: Path
+    metadata: Mapping[str, Any] = field(default_factory=dict)
+    repeats: int | None = None
+
+
+_OWN_CLASS = "lm_eval_bias.harness.task.BiasTask"
+_others: dict[str, Entry] = {}  # tasks of this package's kind that came from elsewhere
 
 
 def read_yaml(path: Path) -> dict[str, Any]:
@@ -57,16 +68,34 @@ def read_yaml(path: Path) -> dict[str, Any]:
     return {**read_yaml(path.parent / base), **content} if base else content
 
 
-def _plain_requests(content: dict[str, Any]) -> tuple[str, ...]:
+def _plain_requests(content: Mapping[str, Any]) -> tuple[str, ...]:
     """What a task asks whose YAML names no questions; a group asks what its tasks ask."""
     if "group" in content:
         return ()
     return ("generate_until",) if content.get("output_type") == "generate_until" else ("loglikelihood",)
 
 
+def _entry(content: Mapping[str, Any], metadata: Mapping[str, Any], path: Path, items: int) -> Entry:
+    is_group = "group" in content
+    return Entry(
+        name=content["group"] if is_group else content["task"],
+        kind="group" if is_group else "task",
+        benchmark=metadata["benchmark"],
+        language=metadata["language"],
+        items=items,
+        measures=metadata["measures"],
+        data=metadata.get("data", ""),
+        asks=tuple(metadata.get("asks", ())) or _plain_requests(content),
+        members=tuple(content["task"]) if is_group else (),
+        path=path,
+        metadata=metadata,
+        repeats=content.get("repeats"),
+    )
+
+
 @lru_cache(maxsize=1)
-def entries() -> dict[str, Entry]:
-    """All tasks and groups by name, groups first in each family."""
+def packaged() -> dict[str, Entry]:
+    """All tasks and groups of this package by name, groups first in each family."""
     raw = []
     for path in sorted(tasks_path().glob("*/*.yaml")):
         content = read_yaml(path)
@@ -74,22 +103,67 @@ def entries() -> dict[str, Entry]:
     tasks = {c["task"]: m["n_items"] for c, m, _ in raw if "group" not in c}
     found = {}
     for content, metadata, path in sorted(raw, key=lambda r: (r[2].parent.name, "group" not in r[0], r[2].name)):
-        is_group = "group" in content
-        members = tuple(content["task"]) if is_group else ()
-        name = content["group"] if is_group else content["task"]
-        found[name] = Entry(
-            name=name,
-            kind="group" if is_group else "task",
-            benchmark=metadata["benchmark"],
-            language=metadata["language"],
-            items=sum(tasks[m] for m in members) if is_group else metadata["n_items"],
-            measures=metadata["measures"],
-            data=metadata.get("data", ""),
-            asks=tuple(metadata.get("asks", ())) or _plain_requests(content),
-            members=members,
-            path=path,
-        )
+        items = sum(tasks[m] for m in content["task"]) if "group" in content else metadata["n_items"]
+        made = _entry(content, metadata, path, items)
+        found[made.name] = made
     return found
+
+
+def entries() -> dict[str, Entry]:
+    """All tasks and groups that are known: the package's, and those of :func:`include` and :func:`learn`."""
+    return {**_others, **packaged()} if _others else packaged()
+
+
+def include(folders: Iterable[str | Path]) -> None:
+    """Take note of the tasks of this package's kind in folders that ``--include_path`` names.
+
+    Raises:
+        BiasError: One of them is no valid YAML, or lacks what this package needs to know.
+    """
+    for folder in folders:
+        for path in under(expanded(folder), "*.yaml"):
+            try:
+                text = read_text(path)
+            except (OSError, UnicodeDecodeError):
+                continue  # the harness skips it as well
+            if _OWN_CLASS not in text or tasks_path() in path.resolve().parents:
+                continue
+            content, _ = yamls.parse(text, str(path), Loader)
+            try:
+                made = _entry(content, content["metadata"], path, int(content["metadata"]["n_items"]))
+                benchmarks.get(made.benchmark)
+            except (KeyError, TypeError, ValueError, AttributeError) as error:
+                raise BiasError(f"{path}: no task of this package ({one_line(error)}): write it anew") from error
+            _others[made.name] = made
+
+
+def learn(task: str, metadata: Mapping[str, Any], items: int, path: Path) -> Entry | None:
+    """What is known of a task; of one over a data set of someone's own, what a result file says of it.
+
+    Args:
+        task: Its name.
+        metadata: Of the result file.
+        items: How many it has.
+        path: The result file.
+    """
+    benchmark, fixed = metadata.get("benchmark"), metadata.get("fixed")
+    if task not in entries() and isinstance(fixed, Mapping) and "dataset" in fixed:
+        if isinstance(benchmark, str) and benchmark in benchmarks.BENCHMARKS:
+            asks = metadata.get("asks")
+            _others[task] = Entry(
+                name=task,
+                kind="task",
+                benchmark=benchmark,
+                language=str(metadata.get("language") or ""),
+                items=items,
+                measures=str(metadata.get("measures") or ""),
+                data="",
+                asks=tuple(map(str, asks)) if isinstance(asks, list) else (),
+                members=(),
+                path=path,
+                metadata={"version": metadata.get("version")},
+            )
+    return entries().get(task)
 
 
 def headline(benchmark: str) -> list[Score]:

@@ -28,7 +28,7 @@ def split_tasks(tasks: str | list[str]) -> list[str]:
 def only_ours(names: list[str]) -> bool:
     """Whether every name or pattern can only mean tasks of this package."""
     own = catalog.entries()
-    families = {entry.path.parent.name for entry in own.values()}
+    families = {entry.path.parent.name for entry in catalog.packaged().values()}
 
     def ours(name: str) -> bool:
         if name in own:
@@ -257,10 +257,11 @@ def _fetch_data(config: EvaluatorConfig) -> None:
     """Have the pinned data before a model is loaded, so that a lack of it shows at once."""
     from lm_eval_bias.data.fetch import fetch
 
-    # a regard classifier that was named has its own data, and gets it when the task is built
-    named = "classifier" in (config.metadata or {})
+    # a regard classifier that was named has its own data, and gets it when the task is built; so has a data set
+    given = config.metadata or {}
+    replaced = {"regard": "classifier", "stereoset": "dataset", "stereoset_variants": "dataset"}
     sets = dict.fromkeys(
-        entry.data for entry in _named_entries(config) if entry.data and not (named and entry.benchmark == "regard")
+        entry.data for entry in _named_entries(config) if entry.data and replaced.get(entry.benchmark, "") not in given
     )
     if sets:
         fetch(sets)

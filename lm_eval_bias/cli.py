@@ -20,6 +20,8 @@ _SEPARATE = {
     "leaderboard": "all runs of a folder beside the published models",
     "check": "hold a run's scores against the bounds of a policy; exit status 1 if one is violated",
     "train-nsp": "teach a causal or T5 model to tell whether a sentence follows another, for --model hf-nsp",
+    "translate": "StereoSet in a new language: an engine translates, checks list what needs a person",
+    "validate": "check a data set in StereoSet's form, and make tasks of it",
 }
 _EPILOG = """examples:
   lm-eval-bias ls

@@ -99,7 +99,7 @@ def _data() -> list[Finding]:
 def examine() -> list[Finding]:
     """All findings."""
     python = platform.python_version()
-    own = catalog.entries()
+    own = catalog.packaged()
     tasks = sum(e.kind == "task" for e in own.values())
     return [
         Finding("ok", f"lm-eval-bias {__version__}: {tasks} tasks, {len(own) - tasks} groups"),

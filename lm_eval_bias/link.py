@@ -93,7 +93,7 @@ def unnecessary() -> bool:
 
     here = tasks_path()
     index = TaskManager().task_index
-    return all(name in index and here in Path(index[name].yaml_path or "").parents for name in catalog.entries())
+    return all(name in index and here in Path(index[name].yaml_path or "").parents for name in catalog.packaged())
 
 
 def state() -> State:
@@ -119,7 +119,7 @@ def _state() -> State:
         problem = f"links to {target}, which is gone (package moved or removed): run 'lm-eval-bias link' again"
     elif target != here:
         problem = f"links to another copy of this package, {target}, not to {here}: run 'lm-eval-bias link' again"
-    elif set(stubs) != {f"{name}.yaml" for name in catalog.entries()}:
+    elif set(stubs) != {f"{name}.yaml" for name in catalog.packaged()}:
         problem = "links another version's tasks: run 'lm-eval-bias link' again"
     elif changed:
         problem = f"{changed[0]} was changed by hand: move it away, then run 'lm-eval-bias link' again"
@@ -141,7 +141,7 @@ def link() -> State:
     if kept:
         raise BiasError(f"{kept[0]} was changed by hand ({len(kept)} such stubs): move it away, then link again")
     unlink()
-    texts = {f"{name}.yaml": stub_text(entry.path) for name, entry in catalog.entries().items()}
+    texts = {f"{name}.yaml": stub_text(entry.path) for name, entry in catalog.packaged().items()}
     ledger = {"target": str(tasks_path()), "stubs": {name: _digest(text.encode()) for name, text in texts.items()}}
     try:
         folder.mkdir(exist_ok=True)

@@ -80,6 +80,7 @@ def main(argv: list[str]) -> int:
         config = EvaluatorConfig.from_cli(arguments)
     except (ValueError, TypeError, AttributeError, FileNotFoundError) as error:
         raise BiasError(one_line(error)) from error
+    catalog.include(_folders(config))
     chosen = plan.apply(config, suite) if suite is not None else None
     if estimate and not checks.only_ours(checks.split_tasks(config.tasks or [])):
         raise BiasError("--estimate is for tasks of this package alone ('lm-eval-bias ls')")
@@ -100,6 +101,12 @@ def _check_harness() -> None:
         logger.warning("%s", found.text)
 
 
+def _folders(config: EvaluatorConfig) -> list[str | Path]:
+    """What ``--include_path`` names."""
+    given = config.include_path
+    return [given] if isinstance(given, (str, Path)) else list(given or [])
+
+
 def load_tasks(config: EvaluatorConfig) -> Any:
     """A task manager for the named tasks, which are put into the configuration (ours built, the harness's by name).
 
@@ -113,7 +120,7 @@ def load_tasks(config: EvaluatorConfig) -> Any:
     names = checks.split_tasks(config.tasks)
     if not names:
         raise BiasError("no tasks named: give --tasks, for example --tasks occugender,gg_bbq ('lm-eval-bias ls')")
-    extra = [config.include_path] if isinstance(config.include_path, (str, Path)) else list(config.include_path or [])
+    extra = _folders(config)
     ours = str(tasks_path())
     if not checks.only_ours(names):
         linked = link.state()

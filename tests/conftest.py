@@ -15,6 +15,7 @@ from pathlib import Path
 
 import pytest
 
+from lm_eval_bias import catalog
 from lm_eval_bias.data import fetch, sources, stereoset
 from lm_eval_bias.regard import classifier
 
@@ -28,6 +29,7 @@ def _isolated(tmp_path, monkeypatch):
     monkeypatch.setenv("LM_EVAL_BIAS_CACHE", str(tmp_path / "cache"))
     monkeypatch.delenv("LM_EVAL_BIAS_DATA", raising=False)
     monkeypatch.delenv("LM_EVAL_BIAS_BASE_URL", raising=False)
+    monkeypatch.setattr(catalog, "_others", {})  # tasks that a run included, or a result file told of
     # the harness's log handler keeps the standard error that pytest captured when it was made, and that gets closed
     monkeypatch.setattr("logging.raiseExceptions", False)
     yield

@@ -3,6 +3,7 @@
 import json
 from pathlib import Path
 
+import pytest
 import torch
 import transformers
 from tokenizers import AddedToken, Tokenizer, decoders, models, normalizers, pre_tokenizers, processors, trainers
@@ -202,3 +203,20 @@ def sentence_encoder(folder: Path) -> str:
     words = Transformer(bert(folder / "bert", heads=False))
     SentenceTransformer(modules=[words, Pooling(32)]).save(str(folder / "st"))
     return str(folder / "st")
+
+
+def nllb(folder: Path) -> str:
+    """A translation model with language tokens, of the letters that the texts have."""
+    if int(transformers.__version__.partition(".")[0]) < 5:
+        pytest.skip("before transformers 5, NLLB's tokenizer is made from a SentencePiece file alone")
+    letters = sorted({letter for text in TEXTS for letter in text} | {"▁"} | set("BLANKXYZ<>/[]_10"))
+    vocabulary = {piece: index for index, piece in enumerate(["<s>", "<pad>", "</s>", "<unk>", *letters])}
+    tokenizer = transformers.NllbTokenizer(
+        vocab=vocabulary, merges=[], extra_special_tokens=["eng_Latn", "deu_Latn", "ita_Latn"]
+    )
+    config = _config(
+        transformers.M2M100Config, vocab_size=len(tokenizer), d_model=32, encoder_layers=1, decoder_layers=1,
+        encoder_attention_heads=2, decoder_attention_heads=2, encoder_ffn_dim=64, decoder_ffn_dim=64,
+        max_position_embeddings=80,
+    )  # fmt: skip
+    return _save(folder, transformers.M2M100ForConditionalGeneration(config), tokenizer)

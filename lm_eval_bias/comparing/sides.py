@@ -179,6 +179,11 @@ def pairs(runs: Sequence[Run], by: str = "run", base: str | None = None) -> list
     return _between_runs(runs, base) if by == "run" else _within_runs(runs, by, base)
 
 
+def _data_set(task: TaskRun) -> str:
+    used = task.metadata.get("dataset_used")
+    return str(used.get("sha256"))[:12] if isinstance(used, dict) else "the published one"
+
+
 def why_not_paired(pair: Pair, by: str) -> str:
     """Why two sides can't be compared item by item; empty if they can."""
     one, other = pair.base, pair.other
@@ -187,8 +192,10 @@ def why_not_paired(pair: Pair, by: str) -> str:
     seeds = [side.run.provenance.get("seeds") for side in (one, other)]
     if seeds[0] != seeds[1]:
         return f"seeds {seeds[0]} and {seeds[1]}"
+    if by != "language" and _data_set(one.task) != _data_set(other.task):
+        return f"data sets: {_data_set(one.task)} and {_data_set(other.task)}"
     for option in (*one.benchmark.options, "classifier_used"):
-        if option == by:
+        if option in (by, "dataset"):
             continue
         values = [side.task.metadata.get(option) for side in (one, other)]
         if option == "classifier_used":

@@ -6,7 +6,7 @@ import hashlib
 import io
 import json
 import logging
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -61,8 +61,18 @@ def check_items(items: Sequence[Item], where: str) -> None:
             raise BiasError(f"{at}: an empty context, target, word or sentence")
 
 
-def _from_frame(columns: dict[str, list[Any]], language: str, test: str, where: str) -> list[Item]:
-    term = "target" if language == "en" else "target_original"
+def from_frame(columns: Mapping[str, list[Any]], term: str, test: str, where: str) -> list[Item]:
+    """A table's rows as items.
+
+    Args:
+        columns: Of the wide form of the released frames: ``id``, ``bias_type``, ``target``, ``context``, ``c1_id``, ...
+        term: The column with the group that an item is about.
+        test: ``intra`` or ``inter``.
+        where: What to call the table in an error.
+
+    Raises:
+        BiasError: A column is missing.
+    """
     word = ["word"] if test == "intra" else []
     needed = ["id", "bias_type", "target", "context", term]
     needed += [f"c{i}_{part}" for i in (1, 2, 3) for part in ("id", "sentence", "gold_label", *word)]
@@ -83,7 +93,7 @@ def _from_frame(columns: dict[str, list[Any]], language: str, test: str, where: 
                     "id": row[f"c{i}_id"],
                     "label": row[f"c{i}_gold_label"],
                     "sentence": row[f"c{i}_sentence"],
-                    "word": row.get(f"c{i}_word"),
+                    "word": row[f"c{i}_word"] if word else None,
                 }
                 for i in (1, 2, 3)
             ],
@@ -157,7 +167,8 @@ def read(language: str, test: str) -> list[Item]:
     kept = cache_dir() / "converted" / f"{name}-{source.sha256[:16]}-{_LAYOUT}.parquet"
     found = _converted(kept, source.sha256)
     if found is None:
-        found = _from_frame(read_frame(path.read_bytes(), name), language, test, name)
+        term = "target" if language == "en" else "target_original"
+        found = from_frame(read_frame(path.read_bytes(), name), term, test, name)
         check_items(found, name)
         _convert(found, kept, source.sha256)
     return found

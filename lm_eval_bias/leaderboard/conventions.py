@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import math
 from collections.abc import Mapping
+from pathlib import PurePath
 from typing import Any
 
 from lm_eval_bias import benchmarks, catalog
@@ -29,7 +30,7 @@ def remark(task: str) -> str:
 
 def _own_metadata(task: str) -> Mapping[str, Any]:
     entry = catalog.entries().get(task)
-    return catalog.read_yaml(entry.path)["metadata"] if entry else {}
+    return entry.metadata if entry else {}
 
 
 def _classifier(task: TaskRun) -> Mapping[str, Any]:
@@ -45,12 +46,15 @@ def choices(run: Run, task: TaskRun) -> dict[str, str]:
     found = {
         option: json.dumps(task.metadata[option], ensure_ascii=False, sort_keys=True, default=str).strip('"')
         for option in benchmark.options
-        if option not in (benchmark.detail, "classifier")
+        if option not in (benchmark.detail, "classifier", "dataset")
         and task.metadata.get(option) is not None
         and task.metadata[option] != own.get(option)
     }
     if _classifier(task):
         found["classifier"] = str(_classifier(task).get("name"))
+    dataset = task.metadata.get("dataset_used")
+    if isinstance(dataset, Mapping):
+        found["dataset"] = f"{PurePath(str(dataset.get('file'))).name} ({str(dataset.get('sha256'))[:12]})"
     sampled = entry is not None and "generate_until" in entry.asks
     if sampled and run.provenance.get("gen_kwargs"):
         found["gen_kwargs"] = str(run.provenance["gen_kwargs"])

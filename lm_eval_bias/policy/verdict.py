@@ -117,7 +117,7 @@ def share(task: TaskRun) -> float:
         return math.nan
     part = min(1.0, task.documents / task.items)
     entry = catalog.entries().get(names.base(task.task))
-    usual = catalog.read_yaml(entry.path).get("repeats") if entry and not entry.members else None
+    usual = entry.repeats if entry and not entry.members else None
     repeats = task.metadata.get("repeats")
     return part * min(1.0, repeats / usual) if usual and isinstance(repeats, int) else part
 

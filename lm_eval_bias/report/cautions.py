@@ -138,6 +138,9 @@ def _departures(task: TaskRun) -> Iterator[str]:
     if given:
         told = ", ".join(f"{key}={tidy.shown(value)}" for key, value in given.items())
         yield f"departs from the default and so, perhaps, from the paper: {told}"
+    dataset = task.metadata.get("dataset_used")
+    if isinstance(dataset, Mapping):
+        yield f"a data set of its own, not the published one: {tidy.shown(dataset.get('file'))}"
     name = task.task.partition(" ")[0]
     if name not in catalog.entries():
         yield "no task of this version: made by another one, or with tasks of its own"

@@ -11,7 +11,7 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
-from lm_eval_bias import catalog
+from lm_eval_bias import benchmarks, catalog
 from lm_eval_bias.errors import BiasError
 from lm_eval_bias.runs.model import Run, TaskRun, Value, interval_of
 
@@ -80,7 +80,8 @@ def _task(task: str, content: Mapping[str, Any], path: Path, date: str) -> TaskR
     given = content["config"].get("model_args")
     foreign = {"config_source", "model", "model_args", *(given if isinstance(given, Mapping) else ())}
     metadata = {key: value for key, value in metadata.items() if key not in foreign}
-    entry = catalog.entries().get(task)
+    original = int(content["n-samples"][task].get("original", 0))
+    entry = catalog.learn(task, metadata, original, path)
     samples = path.with_name(f"samples_{task}_{date}.jsonl")
     return TaskRun(
         task=task,
@@ -88,11 +89,16 @@ def _task(task: str, content: Mapping[str, Any], path: Path, date: str) -> TaskR
         language=str(metadata.get("language") or ""),
         version=str(content.get("versions", {}).get(task, "")),
         documents=int(content["n-samples"][task]["effective"]),
-        items=entry.items if entry else int(content["n-samples"][task].get("original", 0)),
+        items=_items(entry, metadata, original),
         metadata=metadata,
         scores=_scores(content["results"][task], config, task),
         samples=samples if samples.is_file() else None,
     )
+
+
+def _items(entry: catalog.Entry | None, metadata: Mapping[str, Any], original: int) -> int:
+    """How many items the task has, of which a run may have a part; a data set of one's own has its own number."""
+    return entry.items if entry and "dataset_used" not in metadata else original
 
 
 def _name(content: Mapping[str, Any]) -> str:
@@ -127,6 +133,29 @@ def _suite(tasks: Mapping[str, TaskRun]) -> str:
     return names.pop() if len(names) == 1 else ""
 
 
+def _options(tasks: Mapping[str, TaskRun]) -> dict[str, Any]:
+    """What ``--metadata`` gave, as far as it is known from what the tasks say by themselves."""
+    found = {}
+    for task in tasks.values():
+        entry = catalog.entries().get(task.task)
+        own = entry.metadata if entry else {}
+        for option in benchmarks.get(task.benchmark).options if task.benchmark in benchmarks.BENCHMARKS else ():
+            if option in task.metadata and task.metadata[option] != own.get(option):
+                found[option] = task.metadata[option]
+        used = task.metadata.get("dataset_used")
+        if "dataset" in found and isinstance(used, Mapping):
+            found["dataset"] = used.get("file")  # absolute
+    return found
+
+
+def _folders(content: Mapping[str, Any], tasks: Mapping[str, TaskRun]) -> list[str]:
+    """Where the tasks over data sets of one's own lay."""
+    fixed = {name: task.metadata.get("fixed") for name, task in tasks.items()}
+    own = [name for name, told in fixed.items() if isinstance(told, Mapping) and "dataset" in told]
+    sources = [content["configs"][name]["metadata"].get("config_source") for name in own]
+    return sorted({str(Path(source).parent) for source in sources if isinstance(source, str)})
+
+
 def _command(content: Mapping[str, Any], tasks: Mapping[str, TaskRun]) -> str:
     """What repeats the run, as far as its result file tells."""
     config = content["config"]
@@ -135,6 +164,10 @@ def _command(content: Mapping[str, Any], tasks: Mapping[str, TaskRun]) -> str:
     parts = ["lm-eval-bias", "run", *what, "--model", str(config.get("model"))]
     if arguments := _arguments(config):
         parts += ["--model_args", arguments]
+    for folder in _folders(content, tasks):
+        parts += ["--include_path", folder]
+    if not suite and (options := _options(tasks)):
+        parts += ["--metadata", json.dumps(options, ensure_ascii=False)]
     for flag in ("batch_size", "device", "limit"):
         if config.get(flag) is not None:
             parts += [f"--{flag}", str(config[flag])]
@@ -158,13 +191,14 @@ def _told(block: Mapping[str, Any]) -> dict[str, Any]:
     machine = block["machine"]
     hashes = {kind: files for kind, files in block["model"].items() if kind.endswith(" files")}
     data = {path: digest for task in block["tasks"].values() for path, digest in task.get("data", {}).items()}
+    own = {d["file"]: d["sha256"] for task in block["tasks"].values() if (d := task.get("dataset"))}
     return {
         "machine": ", ".join(str(machine[key]) for key in ("system", "cpu", "gpu") if machine.get(key)),
         "threads": machine["threads"],
         **{name: version for name, version in block["packages"].items() if name in ("tokenizers", "numpy", "vllm")},
         "model_files": _digest(hashes) if hashes else None,
-        "data": "; ".join(sorted({path.split("/")[0] + "/" + path.split("/")[1] for path in data})) or None,
-        "data_files": _digest(data) if data else None,
+        "data": "; ".join(sorted({"/".join(path.split("/")[:2]) for path in data} | set(own))) or None,
+        "data_files": _digest({**data, **own}) if data or own else None,
     }
 
 

@@ -92,7 +92,9 @@ def _task(name: str, results: Mapping[str, Any]) -> dict[str, Any]:
         options = benchmarks.get(str(benchmark)).options
         found["options"] = {key: metadata[key] for key in options if key in metadata}
     entry = catalog.entries().get(name)
-    if entry is not None and entry.data:
+    if "dataset_used" in metadata:
+        found["dataset"] = metadata["dataset_used"]
+    elif entry is not None and entry.data:
         found["data"] = {
             f"{source.repository}@{source.commit}/{source.path}": source.sha256
             for source in manifest().resolve([entry.data])

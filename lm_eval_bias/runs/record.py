@@ -106,7 +106,7 @@ def read(path: Path, content: Mapping[str, Any]) -> Run:
 def _run(path: Path, content: Mapping[str, Any]) -> Run:
     tasks = {}
     for name, given in content["tasks"].items():
-        entry = catalog.entries().get(name.partition(" ")[0])
+        entry = catalog.learn(name.partition(" ")[0], given.get("metadata") or {}, given.get("items") or 0, path)
         scores = {
             score: replace(
                 value_of(

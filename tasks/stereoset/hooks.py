@@ -11,28 +11,34 @@ from lm_eval_bias.custom_metrics.stereoset import METHOD, VARIANTS, next_sentenc
 from lm_eval_bias.data import stereoset
 from lm_eval_bias.errors import BiasError
 from lm_eval_bias.scoring.questions import NEXT_SENTENCE, SENTENCE_LIKELIHOODS, Cloze, NextSentence, choose
+from lm_eval_bias.stereosets import tasks as own_sets
 
-__all__ = ["dataset", "documents", "questions", "record", "sentences", "stereotype"]
+__all__ = ["dataset", "documents", "provenance", "questions", "record", "sentences", "stereotype"]
 
 
 def documents(fixed: Mapping[str, Any], **metadata: Any) -> list[dict[str, Any]]:
     """The items of a language's tests, in turn from every target term and test.
 
     Args:
-        fixed: What the task's YAML sets: ``language``, ``tests`` and, for the comparison of generative scores,
-            ``variants``.
-        metadata: ``bos``, ``inter`` and ``masked``; see :data:`lm_eval_bias.scoring.questions.OPTIONS`.
+        fixed: What the task's YAML sets: ``language``, ``tests``, for the comparison of generative scores
+            ``variants``, and for a language that isn't published its ``dataset``.
+        metadata: ``bos``, ``inter`` and ``masked``, see :data:`lm_eval_bias.scoring.questions.OPTIONS`; ``dataset``,
+            the file of another data set in that language.
 
     Raises:
-        BiasError: An unknown language or option, or data that cannot be had.
+        BiasError: An unknown language or option, or data that cannot be had or scored.
     """
     language = fixed["language"]
     options = choose({key: metadata[key] for key in ("bos", "inter", "masked") if key in metadata})
     compare = bool(fixed.get("variants"))
     if compare and "inter" in metadata:
         raise BiasError("--metadata inter: this task compares all of them; choose one with the task without _variants")
-    extra = {"variants": list(VARIANTS)} if compare else {}
-    found = [item for test in fixed["tests"] for item in stereoset.read(language, test)]
+    extra: dict[str, Any] = {"variants": list(VARIANTS)} if compare else {}
+    file = metadata["dataset"] if "dataset" in metadata else (fixed.get("dataset") or {}).get("file")
+    if file is None:
+        found = [item for test in fixed["tests"] for item in stereoset.read(language, test)]
+    else:
+        found, extra["dataset"] = own_sets.load(file, fixed)
     return [
         {
             "benchmark": "stereoset_variants" if compare else "stereoset",
@@ -48,6 +54,12 @@ def documents(fixed: Mapping[str, Any], **metadata: Any) -> list[dict[str, Any]]
 def dataset(**metadata: Any) -> dict[str, Any]:
     """The documents as the harness wants them, by split."""
     return {"test": documents(**metadata)}
+
+
+def provenance(docs: Sequence[Mapping[str, Any]]) -> dict[str, Any]:
+    """What a result file has to say about a data set that is not the published one."""
+    told = docs[0].get("dataset") if docs else None
+    return {"dataset_used": own_sets.used(told, docs[0]["language"])} if told else {}
 
 
 def sentences(doc: Mapping[str, Any]) -> list[str]:

@@ -89,8 +89,8 @@ def test_lost_stub_other_version_and_damage(harness, monkeypatch):
     (folder / "gg_bbq.yaml").unlink()
     assert f"1 of {len(catalog.entries())} stubs are gone" in link.state().problem
     main(["link"])
-    real = catalog.entries()
-    monkeypatch.setattr(catalog, "entries", lambda: {**real, "new_task": next(iter(real.values()))})
+    real = catalog.packaged()
+    monkeypatch.setattr(catalog, "packaged", lambda: {**real, "new_task": next(iter(real.values()))})
     assert "another version" in link.state().problem
     (folder / link.LEDGER).write_text("{")
     assert "damaged" in link.state().problem

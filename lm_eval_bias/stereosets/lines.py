@@ -1,0 +1,62 @@
+"""Files of JSON lines that grow while work is done, and survive a kill at any moment."""
+
+from __future__ import annotations
+
+import json
+import os
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any
+
+from lm_eval_bias.errors import BiasError
+from lm_eval_bias.files import read_bytes
+
+
+def read(path: Path, needed: Sequence[str]) -> list[dict[str, Any]]:
+    """The records of a file; none where there is no file.
+
+    A last line without its line end was torn by a kill: it is cut off, so that the next one doesn't continue it.
+
+    Args:
+        path: The file.
+        needed: Fields that every record has, texts.
+
+    Raises:
+        BiasError: A line that is damaged otherwise, with its number.
+    """
+    try:
+        raw = read_bytes(path)
+        whole = raw.rfind(b"\n") + 1
+        if whole < len(raw):
+            os.truncate(path, whole)
+    except FileNotFoundError:
+        return []
+    except OSError as error:
+        raise BiasError(f"{path} cannot be read: {error.strerror}") from error
+    found = []
+    for number, line in enumerate(raw[:whole].splitlines(), start=1):
+        try:
+            record = json.loads(line)
+            json.dumps(record, ensure_ascii=False).encode()  # half a character, among others, is none
+        except (ValueError, RecursionError) as error:
+            raise BiasError(f"{path} line {number}: damaged: no JSON; remove the line") from error
+        if not isinstance(record, dict) or not all(isinstance(record.get(name), str) for name in needed):
+            raise BiasError(f"{path} line {number}: damaged: {', '.join(needed)} are needed, as texts; remove the line")
+        found.append(record)
+    return found
+
+
+def append(path: Path, records: Sequence[dict[str, Any]]) -> None:
+    """Add records in one piece, on the disk before it returns.
+
+    Raises:
+        BiasError: The file cannot be written.
+    """
+    content = "".join(json.dumps(record, ensure_ascii=False) + "\n" for record in records).encode("utf-8", "replace")
+    try:
+        with path.open("ab") as file:
+            file.write(content)
+            file.flush()
+            os.fsync(file.fileno())
+    except OSError as error:
+        raise BiasError(f"{path} cannot be written: {error.strerror}") from error

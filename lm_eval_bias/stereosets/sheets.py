@@ -1,0 +1,93 @@
+"""CSV as spreadsheet programs write and read it."""
+
+from __future__ import annotations
+
+import csv
+import io
+import re
+from collections.abc import Callable, Sequence
+from pathlib import Path
+
+from lm_eval_bias.errors import BiasError
+from lm_eval_bias.files import read_bytes
+
+_DELIMITERS = ",;\t"
+_FORMULA = re.compile(r"'*[=+\-@\t\r]")
+_LOOK = 50  # rows tell the delimiter
+
+
+def defused(text: str) -> str:
+    """A cell that no spreadsheet program takes for a formula; :func:`plain` gives the text back.
+
+    >>> defused("=1+1"), defused("- no"), defused("'=x"), defused("a=b")
+    ("'=1+1", "'- no", "''=x", 'a=b')
+    """
+    return f"'{text}" if _FORMULA.match(text) else text
+
+
+def plain(cell: str) -> str:
+    """The text of a cell that :func:`defused` made, or that a person typed.
+
+    >>> all(plain(defused(text)) == text for text in ("=1", "'=1", "''+", "-", "'quoted'", "x", ""))
+    True
+    """
+    return cell[1:] if cell.startswith("'") and _FORMULA.match(cell) else cell
+
+
+def _decoded(path: Path, raw: bytes) -> str:
+    try:
+        return raw.decode("utf-16" if raw[:2] in (b"\xff\xfe", b"\xfe\xff") else "utf-8-sig")
+    except UnicodeDecodeError as error:
+        raise BiasError(
+            f"{path}: byte {error.start} is not UTF-8: save it as 'CSV UTF-8' in the spreadsheet program"
+        ) from error
+
+
+def _parsed(text: str, delimiter: str, path: Path, most: int | None = None) -> list[tuple[int, list[str]]]:
+    reader = csv.reader(io.StringIO(text, newline=""), delimiter=delimiter, strict=True)
+    found: list[tuple[int, list[str]]] = []
+    try:
+        for number, row in enumerate(reader, start=1):
+            found.append((number, row))
+            if number == most:
+                break
+    except csv.Error as error:
+        raise BiasError(f"{path} row {len(found) + 1}: no CSV ({error})") from error
+    return found
+
+
+def rows(path: Path, fits: Callable[[Sequence[str]], bool] | None = None) -> tuple[list[tuple[int, list[str]]], bytes]:
+    """A table's rows with their numbers, and its bytes.
+
+    Args:
+        path: The file: UTF-8 or UTF-16; comma, semicolon or tab between cells, whichever makes most rows fit.
+        fits: Whether a row is one of such a table; two filled cells without it.
+
+    Raises:
+        BiasError: The file cannot be read, or is no table.
+    """
+    try:
+        raw = read_bytes(path)
+    except OSError as error:
+        raise BiasError(f"{path} cannot be read: {error.strerror}") from error
+    text = _decoded(path, raw)
+    fits = fits or (lambda row: sum(bool(cell.strip()) for cell in row) == 2)
+
+    def fitting(delimiter: str) -> int:
+        try:
+            return sum(fits(row) for _, row in _parsed(text, delimiter, path, _LOOK))
+        except BiasError:
+            return 0
+
+    order = "\t,;" if path.suffix.lower() == ".tsv" else _DELIMITERS
+    found = _parsed(text, max(order, key=fitting), path)
+    if found and re.fullmatch(r"sep=.?", "".join(found[0][1]).strip()):  # a line for spreadsheet programs
+        found = found[1:]
+    return found, raw
+
+
+def as_csv(table: Sequence[Sequence[str]]) -> bytes:
+    """A table for spreadsheet programs: UTF-8 with a byte order mark, no formulas."""
+    out = io.StringIO(newline="")
+    csv.writer(out).writerows([defused(cell) for cell in row] for row in table)
+    return out.getvalue().encode("utf-8-sig", "replace")
