@@ -24,8 +24,8 @@ demo: $(INSTALLED)
 		else echo "The data of $$task cannot be had here (see the line above): the demo goes on without it."; fi; \
 	done; \
 	echo "Scoring SmolLM2-135M-Instruct on $$tasks: the first 200 prompts of each task, a balanced part"; \
-	HF_HUB_OFFLINE=1 $(BIN)/lm-eval-bias run --tasks $$tasks --limit 200 --model hf --model_args "$(MODEL_ARGS)" \
-		--device cpu --batch_size 16 --output_path demo-results --log_samples
+	HF_HUB_OFFLINE=1 $(BIN)/lm-eval-bias run --tasks $$tasks --limit 200 --model hf-packed --model_args "$(MODEL_ARGS)" \
+		--device cpu --output_path demo-results --log_samples
 
 test: $(INSTALLED)
 	$(BIN)/python -m pytest -n auto
