@@ -152,6 +152,15 @@ def test_the_trap_of_grammar(language, context, words, caught):
     assert found(own, language=language) == ({("grammar", "context", "note")} if caught else set())
 
 
+@pytest.mark.parametrize(
+    ("ending", "fits"), [("in", "komünizm, ev, not with savaş"), ("ın", "savaş, not with komünizm, ev")]
+)
+def test_vowel_harmony(ending, fits):
+    own = item("intra", "x", f'Bu BLANK"{ending} rengi.', ["komünizm", "savaş", "ev"])
+    (finding,) = checks.check_item(own, language="tr")
+    assert finding.text.endswith(f"goes with {fits}")
+
+
 def test_equal_and_empty_candidates():
     own = copy.deepcopy(DUTCH[0])
     own["candidates"][0]["sentence"] = "de lamp brandt. "
