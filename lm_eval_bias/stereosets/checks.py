@@ -11,57 +11,19 @@ import math
 import re
 import statistics
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
 from itertools import combinations
 
 from lm_eval_bias.data.stereoset import LABELS, Item
 from lm_eval_bias.scoring.questions import BLANK
-from lm_eval_bias.stereosets import grammar, texts
+from lm_eval_bias.stereosets import fill, grammar, texts
+from lm_eval_bias.stereosets.findings import CODES, NOTE, PROBLEM, Finding
 
-PROBLEM, NOTE = "problem", "note"
+__all__ = ["CODES", "NOTE", "PROBLEM", "Finding", "Memory", "check_item", "check_set"]
+
 Memory = Mapping[str, str]
-CODES = {
-    "missing": "an item of the source that isn't there",
-    "id": "ids that stand there twice, or are not the source's",
-    "source": "test, bias type or group are not the source's",
-    "label": "labels that are not the source's, or not each once",
-    "empty": "an empty text",
-    "blank": f"{BLANK} is missing, translated or in another case",
-    "doubled": f"{BLANK} more than once",
-    "glued": f"{BLANK} touches letters",
-    "stray": f"{BLANK} where none belongs",
-    "equal": "two candidates are the same",
-    "swapped": "a word or sentence that belongs to another candidate",
-    "fill": "a sentence that is not the context with the word in its blank",
-    "untranslated": "source language in the translation",
-    "cut": "the end is missing",
-    "punctuation": "final punctuation lost, changed or doubled",
-    "open": "a missing end would not show: no final punctuation, nor in the source",
-    "length": "much shorter or longer than the source",
-    "grammar": "grammar alone may decide between the candidates",
-}
-
-
 # letters beside it, but for scripts that put no spaces between words
 _LETTER = "[^\\W_\u0e00-\u0eff\u1000-\u109f\u1780-\u17ff\u3040-\u30ff\u3400-\u9fff\uf900-\ufaff]"
 _GLUED = re.compile(f"{_LETTER}{BLANK}|{BLANK}{_LETTER}")
-
-
-@dataclass(frozen=True)
-class Finding:
-    """Something about an item.
-
-    Attributes:
-        code: A key of :data:`CODES`.
-        part: ``item``, ``context``, ``term`` or a candidate's label.
-        text: What is wrong, for a person.
-        level: ``problem`` or ``note``.
-    """
-
-    code: str
-    part: str
-    text: str
-    level: str = PROBLEM
 
 
 # median length of a translation over that of its English source, in characters, in the published sets
@@ -144,7 +106,7 @@ def _check(item: Item, source: Item | None, language: str, memory: Memory | None
     yield from _check_blank(item, source)
     yield from _check_different(item)
     if item["test"] == "intra":
-        yield from _check_fill(item)
+        yield from fill.check(item)
     yield from _check_texts(item, source, language, typical)
     if source is not None and memory is not None:
         yield from _check_memory(item, source, memory)
@@ -225,71 +187,6 @@ def _check_different(item: Item) -> Iterator[Finding]:
         if same:
             what = " and ".join(sorted(same, reverse=True))
             yield Finding("equal", one["label"], f"the same {what} as the {other['label']}: {one[max(same)]}")
-
-
-def _check_fill(item: Item) -> Iterator[Finding]:
-    context = item["context"]
-    if BLANK not in context:
-        return
-    known = [c["word"] or "" for c in item["candidates"]]
-    outside: list[tuple[str, ...]] = []
-    adrift: list[Finding] = []
-    for number, candidate in enumerate(item["candidates"]):
-        word, sentence, label = known[number], candidate["sentence"], candidate["label"]
-        others = [(j, other) for j, other in enumerate(known) if j != number and texts.words(other)]
-        if not texts.words(word) or not texts.words(sentence):
-            continue
-        if texts.plain(context.replace(BLANK, word)) == texts.plain(sentence):
-            continue
-        expected, found = texts.words(context.replace(BLANK, f" {word} ")), texts.words(sentence)
-        if texts.final(sentence) != texts.final(context):
-            yield Finding("punctuation", label, f"doesn't end as the context does: {sentence}")
-        if texts.words(context.replace(BLANK, word)) == found or expected == found:
-            continue
-        fills = [j for j, other in others if texts.words(context.replace(BLANK, f" {other} ")) == found]
-        if fills:
-            yield _exchanged(item, number, fills[0])
-            continue
-        before, _, after = context.partition(BLANK)
-        left, right = texts.words(before), texts.words(after)
-        middle = found[len(left) : len(found) - len(right)]
-        framed = (
-            BLANK not in after and middle and found[: len(left)] == left and found[len(found) - len(right) :] == right
-        )
-        own_place = texts.place(texts.words(word), found)
-        stands = own_place is not None or any(texts.related(word, other) for other in (middle if framed else found))
-        if not stands:
-            taken = [j for j, other in others if texts.place(texts.words(other), found) is not None]
-            if taken:
-                yield _exchanged(item, number, taken[0])
-            else:
-                yield Finding("fill", label, f"the word {word!r} doesn't stand in its sentence: {sentence}")
-            continue
-        if framed:
-            level = NOTE if len(middle) == len(texts.words(word)) else PROBLEM
-            yield Finding("fill", label, f"the word {word!r} stands there as {' '.join(middle)!r}", level)
-            continue
-        differing, lost = texts.changes(expected, found)
-        if lost > 0:
-            yield Finding("cut", label, f"the end is missing: {sentence}")
-        elif lost < 0:
-            yield Finding("cut", "context", f"ends before the {label}'s sentence: {context}")
-        elif differing > max(2, len(expected) // 3) or len(found) < len(expected) - 1:
-            yield Finding("fill", label, f"is not the context with its word in the blank: {sentence}")
-        else:
-            adrift.append(Finding("fill", label, f"differs from the context outside the blank: {sentence}", NOTE))
-            at = own_place if own_place is not None else 0
-            outside.append(found[:at] + found[at + len(texts.words(word)) :])
-    if adrift and len(adrift) == len(item["candidates"]) and len(set(outside)) == 1:
-        yield from adrift
-    else:
-        for finding in adrift:
-            yield Finding("grammar", finding.part, finding.text.replace("context", "context, and from others,"), NOTE)
-
-
-def _exchanged(item: Item, number: int, with_number: int) -> Finding:
-    own, other = item["candidates"][number], item["candidates"][with_number]
-    return Finding("swapped", own["label"], f"its sentence has the word of the {other['label']}: {own['sentence']}")
 
 
 def _check_texts(item: Item, source: Item | None, language: str, typical: float) -> Iterator[Finding]:

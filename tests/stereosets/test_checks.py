@@ -97,6 +97,25 @@ def test_swapped_words_and_sentences_are_told_from_forms_of_a_word():
     assert problems(longer) == {"fill"}
 
 
+def test_words_that_look_alike_are_swapped_words_all_the_same():
+    own = item("intra", "x", "Der BLANK half uns gern.", ["Lehrer", "Lehrerin", "Lampe"])
+    one, other, _ = own["candidates"]
+    one["word"], other["word"] = other["word"], one["word"]
+    assert problems(own) == {"swapped"}
+    for candidate in own["candidates"]:
+        candidate["sentence"] = candidate["sentence"].replace("gern", "sehr gern")
+    one["word"], other["word"], own["candidates"][2]["word"] = "Lampe", "Lehrerin", "Lehrer"
+    assert {(f.code, f.part) for f in checks.check_item(own) if f.level == checks.PROBLEM} >= {
+        ("swapped", "stereotype")
+    }
+
+
+def test_a_context_that_ends_before_its_sentences():
+    own = item("intra", "x", "De BLANK tuinman was vandaag thuis.", ["luie", "vlijtige", "ronde"])
+    own["context"] = "De BLANK tuinman was."
+    assert ("cut", "context", "problem") in found(own)
+
+
 def test_articles_that_differ_between_sentences_are_the_trap_of_grammar():
     own = item("intra", "x", "Der BLANK half uns gern.", ["Lehrer", "Lehrerin", "Auto"])
     for candidate, article in zip(own["candidates"], ("Der", "Die", "Das"), strict=True):
@@ -115,6 +134,7 @@ def test_articles_that_differ_between_sentences_are_the_trap_of_grammar():
         ("de", "Der BLANK kam.", ["Physikerin", "König", "Tisch"], True),
         ("de", "Ich half der BLANK sehr.", ["Physikerin", "König", "Tisch"], False),
         ("de", "Er war ein BLANK Mann.", ["kluger", "dummer", "Freiheit"], False),
+        ("de", "Er war ein BLANK Mann.", ["dement", "jung", "Zeitung"], False),
         ("es", "Es un BLANK.", ["perro", "mesa", "problema"], True),
         ("es", "Es un BLANK.", ["perro", "gato", "problema"], False),
         ("fr", "C'est un groupe de BLANK.", ["garçons", "amis", "tables"], True),
@@ -123,12 +143,22 @@ def test_articles_that_differ_between_sentences_are_the_trap_of_grammar():
         ("en", "He is a BLANK.", ["teacher", "unicorn", "honest man"], False),
         ("tr", 'Vietnam halkı BLANK"ın tadını çıkarıyor.', ["bağımsızlık", "komünizm", "kordon"], True),
         ("tr", 'Vietnam halkı BLANK"ın tadını çıkarıyor.', ["bağımsızlık", "kapı", "kordon"], False),
+        ("tr", 'Bu BLANK"in rengi.', ["komünizm", "savaş", "ev"], True),
         ("nl", "Het is een BLANK.", ["man", "vrouw", "lamp"], False),
     ],
 )
 def test_the_trap_of_grammar(language, context, words, caught):
     own = item("intra", "x", context, words)
     assert found(own, language=language) == ({("grammar", "context", "note")} if caught else set())
+
+
+@pytest.mark.parametrize(
+    ("ending", "fits"), [("in", "komünizm, ev, not with savaş"), ("ın", "savaş, not with komünizm, ev")]
+)
+def test_vowel_harmony(ending, fits):
+    own = item("intra", "x", f'Bu BLANK"{ending} rengi.', ["komünizm", "savaş", "ev"])
+    (finding,) = checks.check_item(own, language="tr")
+    assert finding.text.endswith(f"goes with {fits}")
 
 
 def test_equal_and_empty_candidates():

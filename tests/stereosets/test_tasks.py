@@ -141,6 +141,15 @@ def test_another_set_of_a_published_language(tiny_mirror, tmp_path):
     assert f"data sets: the published one and {sets.digest(path)[:12]}" in said.err + said.out
 
 
+def test_the_published_set_isnt_needed_then(tiny_mirror, tmp_path, monkeypatch):
+    path = tmp_path / "de.json"
+    sets.write(path, sets.DataSet("de", stereoset.read("de", "inter"), {}))
+    monkeypatch.setenv("LM_EVAL_BIAS_DATA", str(tmp_path))
+    for name in ("stereoset_de_inter", "stereoset_de_inter_variants"):
+        assert run(name, "--metadata", json.dumps({"dataset": str(path)}), out=tmp_path / name).status == 0
+    assert run("stereoset_de_inter", out=tmp_path / "x").status == 2
+
+
 def test_a_set_is_refused_before_a_model_is_loaded(tiny_mirror, dutch, tmp_path):
     def line(names, file):
         arguments = ["--model", "hf", "--model_args", "pretrained=gpt2", "--metadata", json.dumps({"dataset": file})]
