@@ -6,6 +6,8 @@ import argparse
 import json
 import logging
 import os
+import re
+import sys
 from collections.abc import Sequence
 from typing import Any
 
@@ -134,6 +136,8 @@ def _more(text: str) -> dict[str, Any]:
 
 
 def _check(args: argparse.Namespace) -> None:
+    from lm_eval_bias.data.stereoset import LANGUAGES
+
     for name, least in (
         ("max_pairs", 2), ("max_held_out", 2), ("batch_size", 1), ("accumulate", 1), ("cycles", 1), ("max_length", 8),
         ("evaluate_every", 1), ("patience", 1),
@@ -155,6 +159,15 @@ def _check(args: argparse.Namespace) -> None:
         raise BiasError(f"--gain {args.gain:g}: must be from 0 to 1")
     if not 0 <= args.seed < 2**32:
         raise BiasError(f"--seed {args.seed}: must be from 0 to {2**32 - 1}")
+    for language in args.language:
+        if not re.fullmatch("[a-z]{2,3}", language):
+            raise BiasError(f"--language {language}: must be a code such as en, de, es, fr, tr")
+        if language not in LANGUAGES:
+            print(
+                f"lm-eval-bias: warning: --language {language}: not one of {', '.join(LANGUAGES)}: its sentences are "
+                "told apart by general rules if sentencex has none of its own",
+                file=sys.stderr,
+            )
     for flag in ("language", "config"):
         given = getattr(args, flag) or [None]
         if len(given) not in (1, len(args.corpus)):

@@ -165,6 +165,22 @@ def test_rows_of_tables(tmp_path):
         list(corpus.Corpus(str(path), "en"))
 
 
+def test_named_data_sets(tmp_path):
+    """A folder of Parquet files is a data set of that name; a hub's is read in the same way."""
+    import pyarrow
+    import pyarrow.parquet
+
+    rows = [{"id": str(a), "text": " ".join(sentence(a, p) for p in range(6))} for a in range(20)]
+    (tmp_path / "data").mkdir()
+    pyarrow.parquet.write_table(pyarrow.Table.from_pylist(rows), tmp_path / "data" / "train-00000.parquet")
+    found = list(corpus.Corpus(str(tmp_path / "data"), "en"))
+    assert found == [corpus.Article(row["id"], row["text"]) for row in rows]
+    with pytest.raises(BiasError, match="--corpus no/such: cannot be had"):
+        list(corpus.Corpus("no/such", "en"))
+    with pytest.raises(BiasError, match="cannot be had: .*validation"):
+        list(corpus.Corpus(str(tmp_path / "data"), "en", split="validation"))
+
+
 def test_corpora_that_are_none(tmp_path):
     (tmp_path / "x.pdf").write_text("x")
     (tmp_path / "bad.txt").write_bytes(b"\xff\xfe\x00")

@@ -201,10 +201,11 @@ def test_the_command(models, texts, tmp_path, capsys):
         (["--trainer", "seed=3"], "--trainer seed: is set by this command"),
         (["--trainer", "sed=3"], "--trainer: .*sed"),
         (["--trainer", "bf16"], "must be KEY=VALUE"),
-        (["--language", "de"], "name one for all, or one for each --corpus"),
+        (["--language", "nl"], "name one for all, or one for each --corpus"),
         (["--corpus", "/nowhere/at/all"], "no such file or folder"),
         (["--model", "/nowhere/at/all"], "--model /nowhere/at/all"),
         (["--max_steps", "0"], "--max_steps 0"),
+        (["--language", "English"], "--language English: must be a code"),
         (["--train_layers", "9"], "from 0 to 2"),
     ],
 )
