@@ -32,6 +32,10 @@ class CausalNetwork(torch.nn.Module):
         self.body = body
         self.head = nsp_format.make_head(body.config.hidden_size)
 
+    def gradient_checkpointing_enable(self, **options: Any) -> None:
+        """Of the body, for the ``Trainer``."""
+        self.body.gradient_checkpointing_enable(**options)
+
     def forward(self, input_ids: torch.Tensor, attention_mask: torch.Tensor, labels: torch.Tensor) -> Tensors:
         """Loss and the two logits of each pair.
 

@@ -193,7 +193,7 @@ class Progress(transformers.trainer_callback.ProgressCallback):
 
 
 def _arguments(settings: Settings, folder: Path, updates: int) -> transformers.TrainingArguments:
-    every = settings.evaluate_every or max(1, math.ceil(updates / 20))
+    every = min(settings.evaluate_every or math.ceil(updates / 20), updates)
     own = {
         "output_dir": str(folder),
         "seed": settings.seed,

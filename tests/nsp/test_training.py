@@ -126,6 +126,16 @@ def test_it_stops_when_accuracy_has_settled(models, texts, tmp_path):
     assert told["stopped"] == "held-out accuracy had settled"
 
 
+def test_a_look_is_taken_before_the_end_and_checkpoints_of_gradients_change_nothing(models, texts, tmp_path):
+    asked = quick(models["llama"], max_steps=2, evaluate_every=100)
+    told = training.train([texts], asked, tmp_path / "out", 0.2)
+    assert [look["update"] for look in told["looks"]] == [told["best_update"]] == [2]
+    saving = dataclasses.replace(asked, trainer={**asked.trainer, "gradient_checkpointing": True})
+    training.train([texts], saving, tmp_path / "saving", 0.2)
+    for key, value in weights(tmp_path / "out").items():
+        assert value.allclose(weights(tmp_path / "saving")[key], atol=1e-6), key
+
+
 def test_the_last_layers_alone(models, texts, tmp_path):
     import transformers
 
