@@ -113,6 +113,11 @@ def parser() -> argparse.ArgumentParser:
         metavar="KEY=VALUE,...",
         help="more of transformers.TrainingArguments: bf16=true, report_to=wandb, use_cpu=true, ...",
     )
+    made.add_argument(
+        "--finish",
+        action="store_true",
+        help="train no further: test and save the best that a stopped training has reached",
+    )
     made.add_argument("--json", action="store_true", help="print what the model card says as JSON")
     return made
 
@@ -202,7 +207,9 @@ def main(argv: Sequence[str]) -> int:
         args.head_rate, args.cycles, args.max_length, args.train_layers, args.evaluate_every, args.patience, args.gain,
         args.revision, args.gguf_file, more,
     )  # fmt: skip
-    told = training.train(corpora, settings, expanded(args.output), args.held_out, args.max_pairs, args.max_held_out)
+    told = training.train(
+        corpora, settings, expanded(args.output), args.held_out, args.max_pairs, args.max_held_out, args.finish
+    )
     if ranks.first():
         print(json.dumps(told, indent=2, ensure_ascii=False) if args.json else card.markdown(told))
         print(f"Saved in {args.output}; use it with --model hf-nsp --model_args pretrained={args.output}")

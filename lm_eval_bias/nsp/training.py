@@ -307,6 +307,7 @@ def train(
     held_out: float = 0.05,
     most: int | None = None,
     most_held_out: int = 2_000,
+    finish: bool = False,
 ) -> dict[str, Any]:
     """Train a model and save it for ``--model hf-nsp``; the same call goes on after a stop.
 
@@ -319,6 +320,7 @@ def train(
         held_out: Share of the articles for each of the two parts that are not trained on.
         most: Pairs to train on, at most.
         most_held_out: Pairs of each of the two parts, at most.
+        finish: Train no further: test and save the best that training has reached.
 
     Returns:
         What its card says, also in the ``training`` field of its ``nsp_config.json``.
@@ -352,18 +354,37 @@ def train(
     trainer.accelerator.wait_for_everyone()
     last = last or _complete(work / "checkpoints")
     try:
-        trainer.train(resume_from_checkpoint=str(last) if last else None)
+        if finish:
+            _restore(trainer, last, work)
+        else:
+            trainer.train(resume_from_checkpoint=str(last) if last else None)
     except torch.cuda.OutOfMemoryError as error:
         raise BiasError(
             f"out of GPU memory at --batch_size {settings.batch_size}: make it smaller and --accumulate larger (work "
             f"so far is kept in {work})"
         ) from error
-    told = _told(trainer, asked, found, settings, made, updates, at_once)
+    steps = trainer.state.global_step
+    stopped = "held-out accuracy had settled" if steps < updates else "all updates were made"
+    told = _told(trainer, asked, found, settings, made, "ended by hand" if finish else stopped, at_once)
     if trainer.is_world_process_zero():
         config = dataclasses.replace(asked.settings, training=told)
         nsp_format.save(output, asked.body, asked.tokenizer, config, asked.head, card.markdown(told))
         shutil.rmtree(work)
     return told
+
+
+def _restore(trainer: Trainer, last: Path | None, work: Path) -> None:
+    """Have the best weights of a training that was stopped.
+
+    Raises:
+        BiasError: It had not come to its first look at the held-out pairs.
+    """
+    if last is None:
+        raise BiasError(f"--finish: {work} holds no checkpoint yet: train on without it")
+    trainer.state = transformers.TrainerState.load_from_json(str(last / _NEEDED[0]))
+    best = last.with_name(f"checkpoint-{trainer.state.best_global_step}")
+    trainer.state.best_model_checkpoint = str(best)
+    trainer._load_best_model()
 
 
 def _state(settings: Settings) -> Any:
@@ -418,7 +439,7 @@ def _told(
     found: pairs.Pairs,
     settings: Settings,
     made: Mapping[str, Any],
-    updates: int,
+    stopped: str,
     at_once: int,
 ) -> dict[str, Any]:
     """What the card says of a trained model; the test pairs are looked at here, once."""
@@ -445,7 +466,7 @@ def _told(
         if settings.max_steps < 0
         else steps * at_once,
         "best_update": trainer.state.best_global_step,
-        "stopped": "held-out accuracy had settled" if steps < updates else "all updates were made",
+        "stopped": stopped,
         "data": found.about,
         "settings": {**made, **dataclasses.asdict(settings), "schedule": str(trainer.args.lr_scheduler_type.value)},
         "versions": {"lm-eval-bias": __version__, **{name: importlib.metadata.version(name) for name in packages}},

@@ -10,6 +10,7 @@ import pytest
 
 from lm_eval_bias.cli import main
 from lm_eval_bias.errors import BiasError
+from lm_eval_bias.models import nsp_format
 from lm_eval_bias.nsp import corpus, pairs, training
 from tests import tiny
 
@@ -43,7 +44,6 @@ def quick(model, **more):
 def test_the_saved_model_answers_as_it_was_measured(name, models, texts, tmp_path):
     from lm_eval.api.instance import Instance
 
-    from lm_eval_bias.models import nsp_format
     from lm_eval_bias.models.nsp import HFNextSentence
     from lm_eval_bias.scoring.questions import NextSentence
 
@@ -109,6 +109,36 @@ def test_after_a_stop_no_example_is_repeated_or_skipped_and_the_model_is_the_sam
     for key, value in weights(tmp_path / "whole").items():
         assert value.equal(weights(tmp_path / "stopped")[key]), key
     assert again == whole
+
+
+def test_a_stopped_training_can_be_finished_by_hand(models, texts, tmp_path, monkeypatch):
+    asked = quick(models["gpt2"], max_steps=12)
+    with pytest.raises(BiasError, match="holds no checkpoint yet"):
+        training.train([texts], asked, tmp_path / "out", 0.2, finish=True)
+    get = training.Rows.__getitem__
+    seen = []
+
+    def noted(self, number):
+        seen.append(number)
+        if len(seen) > 7 * 16 + 3 * 88:  # after update 7 and three looks
+            raise KeyboardInterrupt
+        return get(self, number)
+
+    with monkeypatch.context() as patched:
+        patched.setattr(training.Rows, "__getitem__", noted)
+        with pytest.raises(KeyboardInterrupt):
+            training.train([texts], asked, tmp_path / "out", 0.2)
+    checkpoints = {path.name: weights(path) for path in (tmp_path / "out.work" / "checkpoints").iterdir()}
+    told = training.train([texts], asked, tmp_path / "out", 0.2, finish=True)
+    assert (told["updates"], told["stopped"], len(told["looks"])) == (6, "ended by hand", 3)
+    best = max(told["looks"], key=lambda look: look["accuracy"])  # the first of the best
+    assert told["best_update"] == best["update"]
+    kept = checkpoints[f"checkpoint-{best['update']}"]
+    saved = weights(tmp_path / "out")
+    for name, value in saved.items():
+        file, _, key = name.partition(" ")
+        inner = f"head.{key}" if file == nsp_format.HEAD else f"body.{key}"
+        assert value.equal(kept[f"model.safetensors {inner}"]), name
 
 
 def test_other_settings_do_not_go_on_with_what_was_begun(models, texts, tmp_path, monkeypatch):
