@@ -136,13 +136,32 @@ def label(
     return done, found.identity
 
 
+def _columns(rows: list[dict[str, Any]]) -> dict[str, str]:
+    """All rows' columns with names that differ in more than case and spaces, as :func:`read` needs them in a CSV.
+
+    >>> _columns([{"text": "a", "Note": 1}, {"text": "b", "note ": 2}])
+    {'text': 'text', 'Note': 'Note', 'note ': 'note  (2)'}
+    """
+    found: dict[str, str] = {}
+    used: set[str] = set()
+    for key in dict.fromkeys(key for row in rows for key in row):
+        name, number = str(key), 1
+        while name.strip().lower() in used:
+            number += 1
+            name = f"{key} ({number})"
+        used.add(name.strip().lower())
+        found[key] = name
+    return found
+
+
 def as_text(rows: list[dict[str, Any]], kind: str) -> str:
     """Rows as JSONL, or as CSV for the ending ``.csv``."""
     if kind == ".csv":
         out = io.StringIO(newline="")
+        columns = _columns(rows)
         # with another line end, a carriage return inside a text would not be quoted
-        writer = csv.DictWriter(out, list(dict.fromkeys(key for row in rows for key in row)), lineterminator="\r\n")
-        writer.writeheader()
+        writer = csv.DictWriter(out, list(columns), lineterminator="\r\n")
+        writer.writerow(columns)
         writer.writerows(rows)
         return out.getvalue()
     return "".join(json.dumps(row, ensure_ascii=False) + "\n" for row in rows)
