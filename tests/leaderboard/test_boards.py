@@ -177,7 +177,7 @@ def test_tasks_can_be_named_also_published_ones_alone():
 def test_every_task_run_has_its_board_and_its_scores():
     runs, _ = read.read([ROOT / "results"])
     found = build.boards(runs)
-    assert len(found) == 11
+    assert len(found) == 12
     for board in found:
         for row in board.rows:
             assert set(row.cells) == {column.name for column in [*board.columns, *board.others]}

@@ -106,7 +106,7 @@ def test_format_by_ending(capsys, tmp_path):
         path = tmp_path / f"board.{ending}"
         out, _ = run(capsys, RESULTS, "-o", path)
         assert path.read_text(encoding="utf-8").lstrip().lower().startswith(start.lower())
-        assert out == f"{path}: 11 tasks, 1 run\n"
+        assert out == f"{path}: 12 tasks, 2 runs\n"
     with pytest.raises(BiasError, match="says no format"):
         leaderboard.main([RESULTS, "-o", str(tmp_path / "board")])
     with pytest.raises(BiasError, match="cannot be written"):
