@@ -140,7 +140,7 @@ def test_too_few_articles_are_refused_and_nothing_is_left(tmp_path):
 @pytest.mark.parametrize("language", ["en", "de", "es", "fr", "tr"])
 def test_segmentation_knows_the_language(language):
     text = {
-        "en": "Dr. Smith met Mr. Jones at 3 p.m. They talked for an hour.",
+        "en": "Dr. Smith met Mr. Jones in the park. They talked for an hour.",
         "de": "Am 3. Oktober traf Dr. Meier Frau Kunz. Sie sprachen z. B. über das Wetter.",
         "es": "El Sr. López llegó a las 9. Después habló con la Dra. Ruiz.",
         # French abbreviations are not known to it

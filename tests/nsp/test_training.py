@@ -75,6 +75,8 @@ def weights(folder):
 def test_after_a_stop_no_example_is_repeated_or_skipped_and_the_model_is_the_same(
     name, models, texts, tmp_path, monkeypatch
 ):
+    import transformers
+
     seen = []
     get = training.Rows.__getitem__
     stop = {"at": None}
@@ -87,7 +89,8 @@ def test_after_a_stop_no_example_is_repeated_or_skipped_and_the_model_is_the_sam
         return get(self, number)
 
     monkeypatch.setattr(training.Rows, "__getitem__", noted)
-    size = 150
+    # before transformers 5, an epoch that was resumed ends without its last update where that is a smaller one
+    size = 150 if int(transformers.__version__.split(".")[0]) >= 5 else 160
     asked = quick(models[name], max_steps=-1, patience=99)
     whole = training.train([texts], asked, tmp_path / "whole", 0.2, size)
     straight, seen[:] = list(seen), []
