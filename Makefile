@@ -31,7 +31,7 @@ test: $(INSTALLED)
 	$(BIN)/python -m pytest -n auto
 
 test-slow: $(INSTALLED)
-	$(BIN)/python -m pytest -m slow
+	$(BIN)/python -m pytest -m slow -n auto --dist loadfile
 
 # the oldest versions that are supported, in an environment of their own
 test-oldest:
