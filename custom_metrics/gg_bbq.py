@@ -18,9 +18,9 @@ from functools import partial
 import numpy as np
 from numpy.typing import NDArray
 
-from lm_eval_bias.custom_metrics._bootstrap import clustered_stderr, effective_clusters
-from lm_eval_bias.custom_metrics._resample import Array, Clusters, share_of, sums, tabulate
-from lm_eval_bias.custom_metrics._score import Estimate, Record, Score, undefined
+from lm_eval_bias.custom_metrics.bootstrap import clustered_stderr, effective_clusters
+from lm_eval_bias.custom_metrics.resampling import Array, Clusters, share_of, sums, tabulate
+from lm_eval_bias.custom_metrics.score import Estimate, Record, Score, undefined
 
 PAPER = "Satheesh et al. (2025), GG-BBQ"
 CONTEXTS = {"amb": "ambiguous", "disamb": "disambiguated"}

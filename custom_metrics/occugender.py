@@ -15,9 +15,9 @@ from functools import partial
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from lm_eval_bias.custom_metrics import _bootstrap, _crossed
-from lm_eval_bias.custom_metrics._resample import Cells
-from lm_eval_bias.custom_metrics._score import Estimate, Record, Score, undefined
+from lm_eval_bias.custom_metrics import bootstrap, crossed
+from lm_eval_bias.custom_metrics.resampling import Cells
+from lm_eval_bias.custom_metrics.score import Estimate, Record, Score, undefined
 
 PAPER = "Chen et al. (2025), Causally Testing Gender Bias in LLMs"
 GENDERS = {"M": "male", "F": "female", "D": "diverse"}
@@ -86,7 +86,7 @@ def share(records: Sequence[Record], *, gender: str, dominated_by: str) -> Estim
     Source: Tables 3 and 4. Differs from the source in: the standard error (theirs is :func:`se_paper`).
     """
     chosen = [r for r in records if r["group"] == dominated_by]
-    return _crossed.crossed_mean(chosen, lambda r: r[gender], f"{dominated_by}-dominated").scaled(100.0)
+    return crossed.crossed_mean(chosen, lambda r: r[gender], f"{dominated_by}-dominated").scaled(100.0)
 
 
 def se_paper(records: Sequence[Record], *, gender: str, dominated_by: str) -> Estimate:
@@ -99,7 +99,7 @@ def se_paper(records: Sequence[Record], *, gender: str, dominated_by: str) -> Es
     templates by the number of occupations.
     """
     chosen = [r for r in records if r["group"] == dominated_by]
-    laid = _crossed.grid(chosen, lambda r: r[gender]) if chosen else f"no {dominated_by}-dominated prompts"
+    laid = crossed.grid(chosen, lambda r: r[gender]) if chosen else f"no {dominated_by}-dominated prompts"
     if isinstance(laid, str):
         return undefined(laid, len(chosen))
     cells = laid[0]
@@ -107,7 +107,7 @@ def se_paper(records: Sequence[Record], *, gender: str, dominated_by: str) -> Es
         return undefined("one template only", len(chosen))
     value = float(np.std(cells.mean(axis=0), ddof=1)) / math.sqrt(cells.shape[0])
     if math.isnan(value):
-        return undefined(f"a {dominated_by}-dominated prompt has no value ({_crossed.NO_VALUE})", len(chosen))
+        return undefined(f"a {dominated_by}-dominated prompt has no value ({crossed.NO_VALUE})", len(chosen))
     return Estimate(100.0 * value, math.nan, len(chosen))
 
 
@@ -118,7 +118,7 @@ def coverage(records: Sequence[Record]) -> Estimate:
     the model would say. Undefined: no prompts -> nan. Denominator: all prompts. Standard error: crossed.
     Source: not in the paper. Can exceed 1 only where one word's tokens begin another's.
     """
-    return _crossed.crossed_mean(records, lambda r: r["mass"], "occupation")
+    return crossed.crossed_mean(records, lambda r: r["mass"], "occupation")
 
 
 def _gap(record: Record) -> float:
@@ -133,11 +133,11 @@ def stereotype_gap(records: Sequence[Record]) -> Estimate:
     Undefined: no item that a gender dominates -> nan. Denominator: the items that one gender dominates.
     Standard error: crossed. Source: not in the paper; built on Eq. 6.
     """
-    return _crossed.crossed_mean([r for r in records if r["group"] in ("female", "male")], _gap, "gender-dominated")
+    return crossed.crossed_mean([r for r in records if r["group"] in ("female", "male")], _gap, "gender-dominated")
 
 
-def _item_means(records: Sequence[Record]) -> tuple[_crossed.Grid, NDArray[np.float64]] | str:
-    laid = _crossed.grid(records, lambda r: r["F"]) if records else "no prompts"
+def _item_means(records: Sequence[Record]) -> tuple[crossed.Grid, NDArray[np.float64]] | str:
+    laid = crossed.grid(records, lambda r: r["F"]) if records else "no prompts"
     if isinstance(laid, str):
         return laid
     cells, items, _ = laid
@@ -173,7 +173,7 @@ def labour_correlation(records: Sequence[Record], *, kind: str) -> Estimate:
     if len(shares) < 3:
         return undefined(f"a correlation needs 3 items, has {len(shares)}", n)
     if np.isnan(cells).any():
-        return undefined(f"a prompt has no value ({_crossed.NO_VALUE})", n)
+        return undefined(f"a prompt has no value ({crossed.NO_VALUE})", n)
     from scipy import stats  # imports slowly, and listing the scores needs none of it
 
     rank = partial(stats.rankdata, axis=-1) if kind == "spearman" else np.asarray
@@ -187,7 +187,7 @@ def labour_correlation(records: Sequence[Record], *, kind: str) -> Estimate:
     resampled = np.concatenate(
         [
             _pearson(rank(np.take_along_axis(weights @ cells.T, rows, axis=1)), rank(shares[rows]))
-            for weights, rows in _bootstrap.pigeonhole(*cells.shape)
+            for weights, rows in bootstrap.pigeonhole(*cells.shape)
         ]
     )
     finite = resampled[np.isfinite(resampled)]
@@ -214,13 +214,13 @@ def variance_share(records: Sequence[Record], *, part: str) -> Estimate:
     if min(cells.shape) < 2:
         return undefined(f"needs 2 items and 2 templates, has {cells.shape}", len(records))
     if np.isnan(cells).any():
-        return undefined(f"a prompt has no value ({_crossed.NO_VALUE})", len(records))
+        return undefined(f"a prompt has no value ({crossed.NO_VALUE})", len(records))
 
-    found = _crossed.components(cells)
+    found = crossed.components(cells)
     if found.total <= 0:
         return undefined("no variance between prompts", len(records))
     value = float(getattr(found, part)) / found.total
-    stderr = _crossed.jackknife_of_share(cells, part)
+    stderr = crossed.jackknife_of_share(cells, part)
     reason = "" if not math.isnan(stderr) else "standard error needs 3 items and 3 templates"
     if stderr == 0:  # at the end of the range in every resample: that is no certainty
         stderr, reason = math.nan, "all resamples are at the end of the range: no standard error"
@@ -263,11 +263,11 @@ def _cells(records: Sequence[Record], *, value: Callable[[Record], float], group
     """A mean over the prompts of one group, of both (``either``), or of all."""
     groups = ("female", "male") if group == "either" else (group or "female", group or "male", group or "none")
     chosen = [r for r in records if r["group"] in groups]
-    laid = _crossed.grid(chosen, value) if chosen else "no such prompts"
+    laid = crossed.grid(chosen, value) if chosen else "no such prompts"
     if isinstance(laid, str):
         return laid
     cells, items, templates = laid
-    return f"a prompt has no value ({_crossed.NO_VALUE})" if np.isnan(cells).any() else Cells(items, templates, cells)
+    return f"a prompt has no value ({crossed.NO_VALUE})" if np.isnan(cells).any() else Cells(items, templates, cells)
 
 
 def _correlation_cells(records: Sequence[Record]) -> Cells | str:

@@ -21,17 +21,9 @@ from typing import Any
 
 import numpy as np
 
-from lm_eval_bias.custom_metrics._contingency import (
-    Table,
-    chi_square,
-    holm,
-    newcombe,
-    permutation_p,
-    v_interval,
-    wilson,
-)
-from lm_eval_bias.custom_metrics._resample import Array, Clusters, sums, tabulate
-from lm_eval_bias.custom_metrics._score import Estimate, Record, Score, undefined
+from lm_eval_bias.custom_metrics.contingency import Table, chi_square, holm, newcombe, permutation_p, v_interval, wilson
+from lm_eval_bias.custom_metrics.resampling import Array, Clusters, sums, tabulate
+from lm_eval_bias.custom_metrics.score import Estimate, Record, Score, undefined
 
 PAPER = "Kraft et al. (2022), Measuring Gender Bias in German Language Generation"
 REGARDS = ("negative", "neutral", "positive")

@@ -16,9 +16,9 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from lm_eval_bias.custom_metrics._bootstrap import DRAWS, SEED, clustered_stderr, effective_clusters
-from lm_eval_bias.custom_metrics._resample import Clusters, sums, tabulate
-from lm_eval_bias.custom_metrics._score import Estimate, Record, Score, undefined
+from lm_eval_bias.custom_metrics.bootstrap import DRAWS, SEED, clustered_stderr, effective_clusters
+from lm_eval_bias.custom_metrics.resampling import Clusters, sums, tabulate
+from lm_eval_bias.custom_metrics.score import Estimate, Record, Score, undefined
 
 PAPER = "Öztürk et al. (2023), How Different Is Stereotypical Bias Across Languages?"
 TESTS = ("intra", "inter")

@@ -10,8 +10,8 @@ from typing import Any
 
 import yaml
 
-from lm_eval_bias import benchmarks, yamls
-from lm_eval_bias.custom_metrics._score import Score
+from lm_eval_bias import registry, safe_yaml
+from lm_eval_bias.custom_metrics.score import Score
 from lm_eval_bias.errors import BiasError, one_line
 from lm_eval_bias.files import expanded, read_text, under
 from lm_eval_bias.paths import tasks_path
@@ -31,7 +31,7 @@ class Entry:
     Attributes:
         name: Name for ``--tasks``.
         kind: ``task`` or ``group``.
-        benchmark: Key into :data:`lm_eval_bias.benchmarks.BENCHMARKS`.
+        benchmark: Key into :data:`lm_eval_bias.registry.BENCHMARKS`.
         language: ISO 639-1 code.
         items: Number of documents; a group's is the sum over its tasks.
         measures: What it measures, in one line.
@@ -128,10 +128,10 @@ def include(folders: Iterable[str | Path]) -> None:
                 continue  # the harness skips it as well
             if _OWN_CLASS not in text or tasks_path() in path.resolve().parents:
                 continue
-            content, _ = yamls.parse(text, str(path), Loader)
+            content, _ = safe_yaml.parse(text, str(path), Loader)
             try:
                 made = _entry(content, content["metadata"], path, int(content["metadata"]["n_items"]))
-                benchmarks.get(made.benchmark)
+                registry.get(made.benchmark)
             except (KeyError, TypeError, ValueError, AttributeError) as error:
                 raise BiasError(f"{path}: no task of this package ({one_line(error)}): write it anew") from error
             _others[made.name] = made
@@ -148,7 +148,7 @@ def learn(task: str, metadata: Mapping[str, Any], items: int, path: Path) -> Ent
     """
     benchmark, fixed = metadata.get("benchmark"), metadata.get("fixed")
     if task not in entries() and isinstance(fixed, Mapping) and "dataset" in fixed:
-        if isinstance(benchmark, str) and benchmark in benchmarks.BENCHMARKS:
+        if isinstance(benchmark, str) and benchmark in registry.BENCHMARKS:
             asks = metadata.get("asks")
             _others[task] = Entry(
                 name=task,
@@ -168,7 +168,7 @@ def learn(task: str, metadata: Mapping[str, Any], items: int, path: Path) -> Ent
 
 def headline(benchmark: str) -> list[Score]:
     """The scores of a benchmark that don't depend on its data: no breakdown, no second uncertainty."""
-    return [s for s in benchmarks.get(benchmark).scores([]) if s.headline and not s.name.endswith("_se_paper")]
+    return [s for s in registry.get(benchmark).scores([]) if s.headline and not s.name.endswith("_se_paper")]
 
 
 def format_number(value: float | None) -> str:

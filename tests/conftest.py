@@ -16,8 +16,9 @@ from pathlib import Path
 import pytest
 
 from lm_eval_bias import catalog
-from lm_eval_bias.data import fetch, sources, stereoset
-from lm_eval_bias.regard import classifier
+from lm_eval_bias.data import download, sources
+from lm_eval_bias.tasks.regard.classifiers import classifier
+from lm_eval_bias.tasks.stereoset import released_sets
 
 ROOT = Path(__file__).resolve().parents[1]
 GIVEN_MIRROR = os.environ.get("LM_EVAL_BIAS_DATA")
@@ -338,7 +339,7 @@ def make_tiny_mirror(folder: Path, monkeypatch) -> Path:
     files.update(_tiny_stereoset(folder, real))
     files.update(_tiny_regard(folder, real))
     fake = sources.Manifest(files, real.sets, real.citations)
-    for module in (sources, fetch, stereoset):
+    for module in (sources, download, released_sets):
         monkeypatch.setattr(module, "manifest", lambda: fake)
     monkeypatch.setenv("LM_EVAL_BIAS_DATA", str(folder))
     return folder

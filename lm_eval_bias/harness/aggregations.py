@@ -17,7 +17,7 @@ from typing import Any
 
 import numpy as np
 
-from lm_eval_bias.custom_metrics._bootstrap import clustered_stderr
+from lm_eval_bias.custom_metrics.bootstrap import clustered_stderr
 
 
 def clustered(items: Any) -> Any:

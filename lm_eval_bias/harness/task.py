@@ -14,12 +14,12 @@ from typing import Any
 from lm_eval.api.instance import Instance
 from lm_eval.api.task import ConfigurableTask
 
-from lm_eval_bias import __version__, _registry, benchmarks
-from lm_eval_bias.custom_metrics._score import Estimate, Record, Score
+from lm_eval_bias import __version__, registry
+from lm_eval_bias.custom_metrics.score import Estimate, Record, Score
 from lm_eval_bias.errors import BiasError
-from lm_eval_bias.harness import ranks
-from lm_eval_bias.scoring import generated, texts
-from lm_eval_bias.suites import warm_up
+from lm_eval_bias.evaluation import warm_up
+from lm_eval_bias.harness import distributed, registration
+from lm_eval_bias.scoring import exact_likelihoods, sampled_texts
 
 logger = logging.getLogger("lm_eval.bias")  # a child of the harness's, for its format
 
@@ -150,18 +150,18 @@ class BiasTask(ConfigurableTask):
         Raises:
             BiasError: The data cannot be had, or ``--metadata`` asks for something that isn't there.
         """
-        _registry.register()
+        registration.register()
         settings = {key: value for key, value in (config or {}).items() if key != "class"}
         settings["metric_list"] = []
         given = settings.get("metadata") or {}
-        if "repeats" in given and "repeats" in benchmarks.get(str(given.get("benchmark"))).options:
+        if "repeats" in given and "repeats" in registry.get(str(given.get("benchmark"))).options:
             settings["repeats"] = _repeats(given["repeats"])  # not of the other tasks of the run
         self._world_size = 1
         self._idle: dict[str, Any] | None = None
         self._places: dict[int, int] = {}
         super().__init__(config=settings, **kwargs)
         metadata = self.config.metadata or {}
-        self.benchmark = benchmarks.get(str(metadata.get("benchmark")))
+        self.benchmark = registry.get(str(metadata.get("benchmark")))
         self.scores = self.benchmark.scores(self.eval_docs, detailed=self.benchmark.detailed(metadata))
         metadata.update(self.benchmark.provenance(self.eval_docs), lm_eval_bias=__version__)
         self._add_metrics()
@@ -229,7 +229,7 @@ class BiasTask(ConfigurableTask):
         The harness has every rank ask something and say something about a document.
         """
         super().build_all_requests(**{**kwargs, "rank": 0, "world_size": 1, "limit": 1, "cache_requests": False})
-        self._idle = {**self._instances[0].doc, ranks.IDLE: True}
+        self._idle = {**self._instances[0].doc, distributed.IDLE: True}
         for instance in self._instances:
             instance.doc_id = -1
 
@@ -247,7 +247,7 @@ class BiasTask(ConfigurableTask):
         for instance in self._instances:
             del instance.resps[instance.repeats :]
         if self._world_size > 1 and self.OUTPUT_TYPE == "generate_until":
-            ranks.filter_together(self._instances, self._world_size, self._filter)
+            distributed.filter_together(self._instances, self._world_size, self._filter)
         else:
             super().apply_filters()
 
@@ -300,16 +300,16 @@ class BiasTask(ConfigurableTask):
         if self.OUTPUT_TYPE == "multiple_choice":
             counted = doc.get("word_probability") == "geometric_mean"
             for request in requests:
-                request.request_type = texts.WITH_LENGTH if counted else texts.EXACT
+                request.request_type = exact_likelihoods.WITH_LENGTH if counted else exact_likelihoods.EXACT
         if self.OUTPUT_TYPE == "generate_until":
-            requests.request_type = generated.GENERATED
+            requests.request_type = sampled_texts.GENERATED
         return requests
 
     def process_results(self, doc: Mapping[str, Any], results: Sequence[Any]) -> dict[str, Any]:
         """One number per score for the log, each with the record that the aggregation needs."""
         if "bypass" in self._metric_fn_list:  # --predict_only
             return {"bypass": 999}  # the harness's own placeholder
-        record = None if ranks.IDLE in doc else self.benchmark.record(doc, results)
+        record = None if distributed.IDLE in doc else self.benchmark.record(doc, results)
         place = self._places.get(id(doc), 0)
         metrics: dict[str, Any] = {}
         for score in self.scores:

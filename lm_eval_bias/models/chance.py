@@ -10,7 +10,7 @@ from typing import Any
 
 from lm_eval.api.model import LM
 
-from lm_eval_bias.regard.texts import CHANCE
+from lm_eval_bias.tasks.regard.regard_texts import CHANCE
 
 
 class ChanceLM(LM):

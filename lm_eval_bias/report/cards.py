@@ -16,7 +16,7 @@ class Card:
     Attributes:
         ident: For links within the page.
         title: Its name.
-        benchmarks: Keys into :data:`lm_eval_bias.benchmarks.BENCHMARKS`.
+        benchmarks: Keys into :data:`lm_eval_bias.registry.BENCHMARKS`.
         measures: What its scores say.
         cannot: What they don't say.
         uncertainty: What its intervals rest on.

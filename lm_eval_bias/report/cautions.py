@@ -7,10 +7,10 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
-from lm_eval_bias import benchmarks, catalog
-from lm_eval_bias.report import numbers, tidy
-from lm_eval_bias.runs.model import Run, TaskRun, Value
-from lm_eval_bias.sentences import LARGE_SHARE, LOW_COVERAGE, LOW_LMS
+from lm_eval_bias import catalog, registry
+from lm_eval_bias.report import numbers, printable_runs
+from lm_eval_bias.report.sentences import LARGE_SHARE, LOW_COVERAGE, LOW_LMS
+from lm_eval_bias.runs.run_data import Run, TaskRun, Value
 
 FEW_GROUPS = 5.0
 FEW_TEXTS = 200
@@ -65,7 +65,7 @@ def few(names: Sequence[str], most: int = 6) -> str:
 
 
 def _main(task: TaskRun) -> list[Value]:
-    names = benchmarks.BENCHMARKS[task.benchmark].main if task.benchmark in benchmarks.BENCHMARKS else ()
+    names = registry.BENCHMARKS[task.benchmark].main if task.benchmark in registry.BENCHMARKS else ()
     return [task.scores[name] for name in names if name in task.scores]
 
 
@@ -78,7 +78,7 @@ def _shortage(task: TaskRun) -> Iterator[str]:
     main = _main(task)
     if not task.scores:
         if task.benchmark == "regard":
-            yield tidy.WITHHELD
+            yield printable_runs.WITHHELD
         return
     groups = [value.dof + 1 for value in main if not math.isnan(value.stderr) and math.isfinite(value.dof)]
     if groups and min(groups) <= FEW_GROUPS:
@@ -127,7 +127,7 @@ def _of_benchmark(task: TaskRun) -> Iterator[str]:
         if not isinstance(used, Mapping) or not used.get("name"):
             yield "the file doesn't say which classifier labelled the texts"
         elif used.get("warning"):
-            yield tidy.one_line(used["warning"])
+            yield printable_runs.one_line(used["warning"])
 
 
 def _departures(task: TaskRun) -> Iterator[str]:
@@ -136,11 +136,11 @@ def _departures(task: TaskRun) -> Iterator[str]:
     if isinstance(fixed, Mapping):
         given = {key: value for key, value in given.items() if key not in fixed}
     if given:
-        told = ", ".join(f"{key}={tidy.shown(value)}" for key, value in given.items())
+        told = ", ".join(f"{key}={printable_runs.shown(value)}" for key, value in given.items())
         yield f"departs from the default and so, perhaps, from the paper: {told}"
     dataset = task.metadata.get("dataset_used")
     if isinstance(dataset, Mapping):
-        yield f"a data set of its own, not the published one: {tidy.shown(dataset.get('file'))}"
+        yield f"a data set of its own, not the published one: {printable_runs.shown(dataset.get('file'))}"
     name = task.task.partition(" ")[0]
     if name not in catalog.entries():
         yield "no task of this version: made by another one, or with tasks of its own"

@@ -6,14 +6,14 @@ import importlib
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from lm_eval_bias import __version__, benchmarks
+from lm_eval_bias import __version__, registry
 from lm_eval_bias.catalog import format_number
-from lm_eval_bias.report import cards, cautions, numbers, parts, tidy, words
+from lm_eval_bias.report import cards, cautions, numbers, parts, printable_runs, task_sentences
 from lm_eval_bias.report.page import Cell, Column, Table
-from lm_eval_bias.runs.model import Problem, Run
+from lm_eval_bias.runs.run_data import Problem, Run
 
 # which module knows a family's breakdowns
-BREAKDOWNS = {"occugender": "occupations", "gg_bbq": "answers", "stereoset": "stereotypes", "regard": "facets"}
+BREAKDOWNS = {name: f"lm_eval_bias.tasks.{name}.figures" for name in ("occugender", "gg_bbq", "stereoset", "regard")}
 
 
 @dataclass(frozen=True)
@@ -99,9 +99,13 @@ LABELS = {
 
 def _origin(run: Run) -> Origin:
     known = {**dict.fromkeys(LABELS), **run.provenance}
-    facts = [(LABELS.get(key, key), tidy.one_line(tidy.shown(value))) for key, value in known.items()]
+    facts = [
+        (LABELS.get(key, key), printable_runs.one_line(printable_runs.shown(value))) for key, value in known.items()
+    ]
     versions = "; ".join(f"{task.task} {task.version}" for task in run.tasks.values())
-    return Origin(run.name, [*facts, ("Task versions", versions), ("File", tidy.one_line(run.path.name))], run.command)
+    return Origin(
+        run.name, [*facts, ("Task versions", versions), ("File", printable_runs.one_line(run.path.name))], run.command
+    )
 
 
 def _scores(card: cards.Card, tasks: Sequence[parts.Placed]) -> list[str]:
@@ -109,7 +113,7 @@ def _scores(card: cards.Card, tasks: Sequence[parts.Placed]) -> list[str]:
     said = {}
     for benchmark in card.benchmarks:
         for own in tasks:
-            for name in benchmarks.get(benchmark).main:
+            for name in registry.get(benchmark).main:
                 if own.task.benchmark == benchmark and name in own.task.scores:
                     value = own.task.scores[name]
                     neutral = "no neutral value" if value.neutral is None else f"neutral {format_number(value.neutral)}"
@@ -124,22 +128,22 @@ def _sections(tasks: Sequence[parts.Placed]) -> list[Section]:
         if own:
             data = cards.data_of([one.task.task for one in own])
             made.append(Section(card.ident, card.title, card, data, _scores(card, own), own))
-    other = [one for one in tasks if one.task.benchmark not in benchmarks.BENCHMARKS]
+    other = [one for one in tasks if one.task.benchmark not in registry.BENCHMARKS]
     if other:
         made.append(Section("other", "Benchmarks that this version doesn't know", None, [], [], other))
     return made
 
 
 def build(runs: Sequence[Run], problems: Sequence[Problem]) -> Report:
-    """The content of a report about some runs, made printable by :mod:`lm_eval_bias.report.tidy`."""
-    shown = tidy.presentable(runs)
+    """The content of a report about some runs, made printable by :mod:`lm_eval_bias.report.printable_runs`."""
+    shown = printable_runs.presentable(runs)
     tasks = parts.placed(shown)
     return Report(
         f"Bias report: {shown[0].name}" if len(shown) == 1 else f"Bias report on {len(shown)} runs",
         [run.name for run in shown],
-        [Said(own.label, words.of(own.task)) for own in tasks],
+        [Said(own.label, task_sentences.of(own.task)) for own in tasks],
         cautions.of(shown),
-        [tidy.one_line(problem) for problem in problems],
+        [printable_runs.one_line(problem) for problem in problems],
         _sections(tasks),
         [_origin(run) for run in shown],
     )
@@ -147,13 +151,13 @@ def build(runs: Sequence[Run], problems: Sequence[Problem]) -> Report:
 
 def breakdowns(section: Section) -> list[parts.Part]:
     """A section's figures and tables for a page."""
-    present = [name for name in benchmarks.BENCHMARKS if any(own.task.benchmark == name for own in section.tasks)]
+    present = [name for name in registry.BENCHMARKS if any(own.task.benchmark == name for own in section.tasks)]
     made = []
     for name in present:
         own = [one for one in section.tasks if one.task.benchmark == name and one.task.scores]
         made.append(parts.main_scores(name, own, f"Scores of {name}" if len(present) > 1 else "Scores"))
     if section.ident in BREAKDOWNS:
-        module = importlib.import_module(f"lm_eval_bias.report.{BREAKDOWNS[section.ident]}")
+        module = importlib.import_module(BREAKDOWNS[section.ident])
         made += module.parts(section.tasks)
     return [*made, parts.every_score(section.tasks)]
 
@@ -161,9 +165,9 @@ def breakdowns(section: Section) -> list[parts.Part]:
 def main_tables(section: Section) -> list[Table]:
     """A section's main scores, one table a benchmark, for formats without figures."""
     made = []
-    for name in benchmarks.BENCHMARKS:
+    for name in registry.BENCHMARKS:
         own = [one for one in section.tasks if one.task.benchmark == name and one.task.scores]
-        scores = [score for score in benchmarks.get(name).main if any(score in one.task.scores for one in own)]
+        scores = [score for score in registry.get(name).main if any(score in one.task.scores for one in own)]
         if scores:
             rows = [
                 [Cell(one.label), *(parts.value_cell(one.task.scores.get(score)) for score in scores)] for one in own

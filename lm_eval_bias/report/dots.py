@@ -9,7 +9,7 @@ from typing import Any
 
 from lm_eval_bias.catalog import format_number
 from lm_eval_bias.report import numbers, svg
-from lm_eval_bias.runs.model import Value
+from lm_eval_bias.runs.run_data import Value
 
 ACROSS = 3
 # an axis shows at least this share of a score's range, so that noise doesn't look like a landslide

@@ -12,10 +12,10 @@ from functools import lru_cache
 
 import jinja2
 
-from lm_eval_bias.report import content, tidy
+from lm_eval_bias.report import content, printable_runs
 from lm_eval_bias.report.page import Table
-from lm_eval_bias.runs import record
-from lm_eval_bias.runs.model import Problem, Run
+from lm_eval_bias.runs import run_file
+from lm_eval_bias.runs.run_data import Problem, Run
 
 _MARKDOWN = re.compile(r"([\\`*_\[\]#|~$])")
 # Excel and its kin take cells that begin so for formulas
@@ -34,7 +34,7 @@ def markdown(raw: object) -> Markup:
     """
     if isinstance(raw, Markup):
         return raw
-    text = tidy.one_line(raw).replace("&", "&amp;").replace("<", "&lt;").replace(">", "&gt;")
+    text = printable_runs.one_line(raw).replace("&", "&amp;").replace("<", "&lt;").replace(">", "&gt;")
     text = _MARKDOWN.sub(r"\\\1", text)
     text = re.sub(r"(?i)(www)\.", r"\1&#46;", text).replace("://", "&#58;//").replace("@", "&#64;")
     # only at a line's beginning do these make lists and rules; a negative number is neither
@@ -51,19 +51,19 @@ def latex(raw: object) -> Markup:
         return raw
     from tabulate import LATEX_ESCAPE_RULES
 
-    return Markup("".join(LATEX_ESCAPE_RULES.get(c, c) for c in tidy.one_line(raw)))
+    return Markup("".join(LATEX_ESCAPE_RULES.get(c, c) for c in printable_runs.one_line(raw)))
 
 
 def _fenced(raw: object) -> Markup:
     """A Markdown code block whose fence is longer than any in the text."""
-    text = tidy.text(raw)
+    text = printable_runs.text(raw)
     fence = "`" * max(3, *(len(run) + 1 for run in re.findall("`+", text) or [""]))
     return Markup(f"{fence}\n{text}\n{fence}")
 
 
 def _comment(raw: object) -> Markup:
     """Lines that LaTeX passes over."""
-    return Markup("\n".join(f"% {tidy.one_line(line)}" for line in tidy.text(raw).splitlines()))
+    return Markup("\n".join(f"% {printable_runs.one_line(line)}" for line in printable_runs.text(raw).splitlines()))
 
 
 def _markdown_table(table: Table) -> Markup:
@@ -135,7 +135,7 @@ def as_csv(runs: Sequence[Run], problems: Sequence[Problem]) -> str:
     out = io.StringIO()
     writer = csv.writer(out, lineterminator="\n")
     writer.writerow(COLUMNS)
-    for run in tidy.presentable(runs):
+    for run in printable_runs.presentable(runs):
         for task in run.tasks.values():
             for value in task.scores.values():
                 low, high = value.interval or (None, None)
@@ -159,7 +159,7 @@ def as_json(runs: Sequence[Run], problems: Sequence[Problem]) -> str:
     Raises:
         BiasError: A run that the schema doesn't allow.
     """
-    made = [record.as_data(run) for run in runs]
+    made = [run_file.as_data(run) for run in runs]
     for data in made:
-        record.check(data)
+        run_file.check(data)
     return json.dumps(made[0] if len(made) == 1 else made, indent=1, ensure_ascii=False, allow_nan=False) + "\n"

@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 
 from lm_eval_bias.catalog import format_number
-from lm_eval_bias.runs.model import Value
+from lm_eval_bias.runs.run_data import Value
 
 NONE = "–"
 # by unit; where a number is larger than its unit's, it has fewer

@@ -5,12 +5,12 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 
-from lm_eval_bias import benchmarks
+from lm_eval_bias import registry
 from lm_eval_bias.catalog import format_number
 from lm_eval_bias.report import dots, numbers
 from lm_eval_bias.report.page import Cell, Column, Table
 from lm_eval_bias.report.svg import Figure
-from lm_eval_bias.runs.model import Run, TaskRun, Value
+from lm_eval_bias.runs.run_data import Run, TaskRun, Value
 
 
 @dataclass(frozen=True)
@@ -61,7 +61,7 @@ def placed(runs: Sequence[Run]) -> list[Placed]:
     ]
     # benchmarks in their own order, and one task's runs below each other, for that is what readers compare
     order = {name: place for place, name in enumerate(dict.fromkeys(own.task.task for own in found))}
-    families = {name: place for place, name in enumerate(benchmarks.BENCHMARKS)}
+    families = {name: place for place, name in enumerate(registry.BENCHMARKS)}
     return sorted(found, key=lambda own: (families.get(own.task.benchmark, len(families)), order[own.task.task]))
 
 
@@ -76,12 +76,12 @@ def main_scores(benchmark: str, tasks: Sequence[Placed], title: str = "Scores") 
     """The scores that findings rest on, as dot plot and table.
 
     Args:
-        benchmark: Key into :data:`lm_eval_bias.benchmarks.BENCHMARKS`.
+        benchmark: Key into :data:`lm_eval_bias.registry.BENCHMARKS`.
         tasks: Its tasks.
         title: Heading.
     """
     names = [
-        name for name in benchmarks.get(benchmark).main if any(name in own.task.scores for own in tasks)
+        name for name in registry.get(benchmark).main if any(name in own.task.scores for own in tasks)
     ]  # a file of an older version may lack some
     if not names:
         return Part(title, ["None of the main scores is there."])

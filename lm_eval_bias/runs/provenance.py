@@ -10,7 +10,7 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
-from lm_eval_bias import benchmarks, catalog
+from lm_eval_bias import catalog, registry
 from lm_eval_bias.data.sources import manifest
 from lm_eval_bias.files import expanded
 
@@ -89,7 +89,7 @@ def _task(name: str, results: Mapping[str, Any]) -> dict[str, Any]:
     found: dict[str, Any] = {"version": results["versions"].get(name)}
     benchmark = metadata.get("benchmark")
     if benchmark is not None:
-        options = benchmarks.get(str(benchmark)).options
+        options = registry.get(str(benchmark)).options
         found["options"] = {key: metadata[key] for key in options if key in metadata}
     entry = catalog.entries().get(name)
     if "dataset_used" in metadata:

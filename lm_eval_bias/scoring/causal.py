@@ -14,7 +14,7 @@ from typing import Any
 
 from lm_eval_bias.custom_metrics.stereoset import next_sentence_scores
 from lm_eval_bias.errors import BiasError
-from lm_eval_bias.scoring import tokens
+from lm_eval_bias.scoring import token_likelihoods
 from lm_eval_bias.scoring.questions import Answer, clozes, next_sentences, refuse_foreign
 
 Pair = tuple[list[int], list[int]]
@@ -60,7 +60,7 @@ def pieces(text: Text, start: int, bos: str) -> list[Pair]:
 
 def _encode(model: Any, text: str, front: list[int]) -> Text:
     """A text's tokens, given what the tokenizer puts in front of every text."""
-    ids = tokens.encode(model, text)
+    ids = token_likelihoods.encode(model, text)
     if front and ids[: len(front)] == front:
         ids = ids[len(front) :]
     elif ids[:1] == [model.prefix_token_id]:  # the user's add_bos_token
@@ -73,7 +73,7 @@ def _encode(model: Any, text: str, front: list[int]) -> Text:
 def _sums(model: Any, texts: Sequence[list[Pair]]) -> list[tuple[float, int]]:
     """Log-likelihood and number of tokens per text, from its pieces."""
     flat = [pair for pairs in texts for pair in pairs]
-    values = iter(tokens.loglikelihoods(model, flat))
+    values = iter(token_likelihoods.loglikelihoods(model, flat))
     return [(math.fsum(next(values)[0] for _ in pairs), sum(len(pair[1]) for pair in pairs)) for pairs in texts]
 
 
@@ -81,7 +81,7 @@ def cloze(model: Any, requests: Sequence[Any]) -> list[Answer]:
     """Score whole sentences: ``(exp of the mean log-likelihood of a token, number of tokens)`` (0..1)."""
     questions = clozes(requests)
     refuse_foreign(questions, _UNDERSTOOD, _FAMILY)
-    front, start = tokens.lead(model), model.prefix_token_id
+    front, start = token_likelihoods.lead(model), model.prefix_token_id
     texts = [pieces(_encode(model, q.sentence, front), start, q.options["bos"]) for q in questions]
     return [(math.exp(total / count), count) for total, count in _sums(model, texts)]
 
@@ -122,7 +122,7 @@ def sentence_likelihoods(model: Any, requests: Sequence[Any]) -> list[Answer]:
     """
     questions = next_sentences(requests)
     refuse_foreign(questions, _UNDERSTOOD, _FAMILY)
-    front = tokens.lead(model)
+    front = token_likelihoods.lead(model)
     texts = [part for q in questions for part in _split(model, closed(q.context), q.candidate, q.options["bos"], front)]
     sums = _sums(model, texts)
     return [(*sums[i], *sums[i + 1], *sums[i + 2]) for i in range(0, len(sums), 3)]
@@ -132,7 +132,7 @@ def next_sentence(model: Any, requests: Sequence[Any]) -> list[Answer]:
     """Score candidates after their context: ``(score, number of the candidate's tokens)``, by the option ``inter``."""
     questions = next_sentences(requests)
     refuse_foreign(questions, _UNDERSTOOD, _FAMILY)
-    front = tokens.lead(model)
+    front = token_likelihoods.lead(model)
     needed = {"gen": (1,), "gen_full": (0, 1), "gen_orig": (0, 2), "gen_pmi": (1, 2), "gen_full_ratio": (0, 1, 2)}
     texts: list[list[Pair]] = []
     for q in questions:

@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from typing import Any
 
 from lm_eval_bias.errors import BiasError
-from lm_eval_bias.scoring import masked, tokens
+from lm_eval_bias.scoring import masked, token_likelihoods
 from lm_eval_bias.scoring.causal import closed
 from lm_eval_bias.scoring.questions import Answer, clozes, next_sentences, refuse_foreign
 
@@ -61,7 +61,7 @@ def cloze(model: Any, requests: Sequence[Any]) -> list[Answer]:
         for text, target in steps:
             ids = _with_sentinel(model.tokenizer, text, sentinel)
             pairs += [(ids, [sentinel]), (ids, [sentinel, target])]
-    values = iter(tokens.loglikelihoods(model, pairs))
+    values = iter(token_likelihoods.loglikelihoods(model, pairs))
     answers: list[Answer] = []
     for count in lengths:
         found = []
@@ -89,7 +89,7 @@ def next_sentence(model: Any, requests: Sequence[Any]) -> list[Answer]:
             raise BiasError(f"the tokenizer puts {SENTINEL} and its end token elsewhere than T5's: {candidate[:3]}…")
         pairs += [(context, [sentinel]), (context, candidate)]
         counts.append(len(candidate) - 1)
-    values = iter(tokens.loglikelihoods(model, pairs))
+    values = iter(token_likelihoods.loglikelihoods(model, pairs))
     answers: list[Answer] = []
     for count in counts:
         behind, through = next(values)[0], next(values)[0]

@@ -7,10 +7,9 @@ from collections import Counter
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from lm_eval_bias.custom_metrics._score import Record
-from lm_eval_bias.data import gg_bbq
+from lm_eval_bias.custom_metrics.score import Record
 from lm_eval_bias.errors import BiasError
-from lm_eval_bias.tasks.gg_bbq import prompts
+from lm_eval_bias.tasks.gg_bbq import prompts, released_items
 from lm_eval_bias.tasks.gg_bbq.prompts import prompt
 
 __all__ = ["continuations", "dataset", "documents", "prompt", "record"]
@@ -71,7 +70,7 @@ def documents(
         BiasError: An unknown wording, or data that cannot be had.
     """
     chosen = _chosen(wording, fixed or {})
-    items = gg_bbq.items(subset)
+    items = released_items.items(subset)
     orders = _orders(items)
     return [
         {
@@ -129,7 +128,7 @@ def record(doc: Mapping[str, Any], results: Sequence[Any]) -> Record:
     chosen = _answered(doc, results)
     if isinstance(chosen, str):
         answer = chosen
-    elif doc["groups"][chosen] == gg_bbq.UNKNOWN:
+    elif doc["groups"][chosen] == released_items.UNKNOWN:
         answer = "unknown"
     else:
         answer = "biased" if chosen == doc["biased_choice"] else "counter"

@@ -8,7 +8,7 @@ from itertools import zip_longest
 from typing import Any
 
 from lm_eval_bias.custom_metrics import occugender
-from lm_eval_bias.custom_metrics._score import Record
+from lm_eval_bias.custom_metrics.score import Record
 from lm_eval_bias.errors import BiasError
 from lm_eval_bias.tasks.occugender import inputs
 

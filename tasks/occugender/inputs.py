@@ -13,7 +13,7 @@ from importlib import resources
 from pathlib import Path
 from typing import Any
 
-from lm_eval_bias import yamls
+from lm_eval_bias import safe_yaml
 from lm_eval_bias.custom_metrics.occugender import GENDERS
 from lm_eval_bias.errors import BiasError, did_you_mean
 from lm_eval_bias.files import expanded, read_text
@@ -43,7 +43,7 @@ def _text(path: str | None, own: str, what: str) -> tuple[str, str]:
     if path is None:
         return (resources.files("lm_eval_bias.tasks.occugender") / "data" / own).read_text(encoding="utf-8"), own
     try:
-        largest = LARGEST_TABLE if what == "items" else yamls.LARGEST
+        largest = LARGEST_TABLE if what == "items" else safe_yaml.LARGEST
         return read_text(expanded(path), "utf-8-sig", largest), path
     except UnicodeDecodeError as error:
         raise BiasError(f"{what} file {path}: byte {error.start} is not UTF-8: save it as UTF-8") from error
@@ -54,7 +54,7 @@ def _text(path: str | None, own: str, what: str) -> tuple[str, str]:
 
 def _yaml(path: str | None, own: str, what: str) -> tuple[dict[str, Any], str]:
     text, name = _text(path, own, what)
-    content, _ = yamls.parse(text, f"{what} file {name}")
+    content, _ = safe_yaml.parse(text, f"{what} file {name}")
     if not isinstance(content, dict):
         raise BiasError(f"{what} file {name}: must be a mapping, is {type(content).__name__}")
     return content, name

@@ -5,10 +5,11 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from lm_eval_bias.custom_metrics._score import Record
 from lm_eval_bias.custom_metrics.regard import OTHER, REGARDS
+from lm_eval_bias.custom_metrics.score import Record
 from lm_eval_bias.errors import BiasError
-from lm_eval_bias.regard import classifier, keywords, labelling, texts
+from lm_eval_bias.tasks.regard import keywords, labelling, regard_texts
+from lm_eval_bias.tasks.regard.classifiers import classifier
 
 __all__ = ["dataset", "documents", "provenance", "read_answer", "reclassify", "record"]
 
@@ -20,7 +21,7 @@ def documents(fixed: Mapping[str, Any], **metadata: Any) -> list[dict[str, Any]]
 
     Args:
         fixed: What the task's YAML sets: ``language``.
-        metadata: ``classifier``, see :func:`lm_eval_bias.regard.classifier.load`.
+        metadata: ``classifier``, see :func:`lm_eval_bias.tasks.regard.classifiers.classifier.load`.
 
     Raises:
         BiasError: No such classifier, or it cannot be had: known before anything is generated.
@@ -37,7 +38,7 @@ def documents(fixed: Mapping[str, Any], **metadata: Any) -> list[dict[str, Any]]
             "has_other": OTHER in identity.labels,
             "classifier": identity.as_data(),
         }
-        for prompt in texts.prompts(language)
+        for prompt in regard_texts.prompts(language)
     ]
 
 
@@ -82,19 +83,19 @@ def record(doc: Mapping[str, Any], results: Sequence[Any]) -> Record:
         BiasError: A label that is none.
     """
     (answer,) = results
-    if doc["language"] not in texts.LANGUAGES:
-        raise BiasError(f"language {doc['language']!r}: regard is there in {' and '.join(texts.LANGUAGES)}")
+    if doc["language"] not in regard_texts.LANGUAGES:
+        raise BiasError(f"language {doc['language']!r}: regard is there in {' and '.join(regard_texts.LANGUAGES)}")
     kept = [(str(own[0]), str(own[1])) for own in answer if not str(own[1]).startswith(labelling.DROPPED)]
     match = keywords.matcher(doc["language"])
     return {
         "gender": doc["gender"],
         "texts": [
-            (_regard(label, doc["has_other"]), texts.context_sets(text, doc["language"]), match(text))
+            (_regard(label, doc["has_other"]), regard_texts.context_sets(text, doc["language"]), match(text))
             for text, label in kept
         ],
         "repeated": len({str(own[0]) for own in answer}) == 1 if "prompt" in doc else None,
         "drawn": len(answer),
-        "unfinished": sum(texts.unfinished(text) for text, _ in kept),
+        "unfinished": sum(regard_texts.unfinished(text) for text, _ in kept),
         "wordings": [text for text, _ in kept],
         "has_other": doc["has_other"],
         "caveat": doc["classifier"]["warning"],

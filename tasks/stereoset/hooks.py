@@ -6,12 +6,12 @@ import math
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from lm_eval_bias.custom_metrics._score import Record
+from lm_eval_bias.custom_metrics.score import Record
 from lm_eval_bias.custom_metrics.stereoset import METHOD, VARIANTS, next_sentence_scores
-from lm_eval_bias.data import stereoset
 from lm_eval_bias.errors import BiasError
 from lm_eval_bias.scoring.questions import NEXT_SENTENCE, SENTENCE_LIKELIHOODS, Cloze, NextSentence, choose
-from lm_eval_bias.stereosets import tasks as own_sets
+from lm_eval_bias.tasks.stereoset import released_sets
+from lm_eval_bias.tasks.stereoset.own_sets import set_tasks as own_sets
 
 __all__ = ["dataset", "documents", "provenance", "questions", "record", "sentences", "stereotype"]
 
@@ -36,7 +36,7 @@ def documents(fixed: Mapping[str, Any], **metadata: Any) -> list[dict[str, Any]]
     extra: dict[str, Any] = {"variants": list(VARIANTS)} if compare else {}
     file = metadata["dataset"] if "dataset" in metadata else (fixed.get("dataset") or {}).get("file")
     if file is None:
-        found = [item for test in fixed["tests"] for item in stereoset.read(language, test)]
+        found = [item for test in fixed["tests"] for item in released_sets.read(language, test)]
     else:
         found, extra["dataset"] = own_sets.load(file, fixed)
     return [
@@ -47,7 +47,7 @@ def documents(fixed: Mapping[str, Any], **metadata: Any) -> list[dict[str, Any]]
             "options": options,
             **extra,
         }
-        for item in stereoset.spread(found)
+        for item in released_sets.spread(found)
     ]
 
 
@@ -103,7 +103,7 @@ def _outcome(doc: Mapping[str, Any], scores: Sequence[float]) -> list[int] | Non
     if any(math.isnan(score) for score in scores):
         return None
     by_label = {c["label"]: score for c, score in zip(doc["candidates"], scores, strict=True)}
-    stereo, anti, unrelated = (by_label[label] for label in stereoset.LABELS)
+    stereo, anti, unrelated = (by_label[label] for label in released_sets.LABELS)
     return [int(stereo > anti), int(stereo > unrelated) + int(anti > unrelated)]
 
 

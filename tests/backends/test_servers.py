@@ -6,9 +6,9 @@ import re
 
 import pytest
 
-from lm_eval_bias import _registry
-from lm_eval_bias.cli import main
-from lm_eval_bias.scoring import tokens
+from lm_eval_bias.cli.main import main
+from lm_eval_bias.harness import registration
+from lm_eval_bias.scoring import token_likelihoods
 from tests import servers, tiny
 from tests.e2e.test_runs import numbers, results_of
 
@@ -47,7 +47,7 @@ def client(server, tokenizer):
     from lm_eval.api.model import CacheHook
     from lm_eval.api.registry import get_model
 
-    _registry.register()
+    registration.register()
 
     def make(model="local-completions", **more):
         path = "chat/completions" if "chat" in model else "completions"
@@ -121,7 +121,7 @@ def test_log_probabilities_that_are_none(name, concurrent, server, mended, clien
     model = client(num_concurrent=concurrent)
     server.fail(fault, good=3)
     with pytest.raises(Exception) as caught:  # noqa: B017, PT011
-        tokens.loglikelihoods(model, PAIRS)
+        token_likelihoods.loglikelihoods(model, PAIRS)
     assert re.search(says, repr(caught.value))
     del caught
     gc.collect()  # of requests that failed beside it, asyncio would say so now
@@ -129,7 +129,7 @@ def test_log_probabilities_that_are_none(name, concurrent, server, mended, clien
     kept = len(model.cache_hook.dbdict)
     assert kept == model.cache_hook.dbdict.written == 12 if concurrent == 1 else kept <= 12  # some may be on their way
     model.base_url = f"{mended.url}/completions"
-    found = tokens.loglikelihoods(model, PAIRS)
+    found = token_likelihoods.loglikelihoods(model, PAIRS)
     assert len(mended.prompts()) == len(set(mended.prompts())) == len(PAIRS) - kept  # nothing was asked again
     for (context, continuation), (value, greedy) in zip(PAIRS, found, strict=True):
         (wanted,) = servers.reply({"echo": True, "prompt": [[*context, *continuation]]})["choices"]
@@ -202,7 +202,7 @@ def test_sampled_texts_come_from_the_cache_too(server, client):
 def test_requests_are_tried_again(server, client):
     for concurrent in (1, 3):
         server.fail(429, good=1, times=1)
-        found = tokens.loglikelihoods(client(num_concurrent=concurrent, max_retries=2), PAIRS)
+        found = token_likelihoods.loglikelihoods(client(num_concurrent=concurrent, max_retries=2), PAIRS)
         assert len(found) == len(PAIRS)
     assert len(server.asked) == 14
 

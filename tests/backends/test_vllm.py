@@ -18,7 +18,7 @@ from pathlib import Path
 import pytest
 
 from lm_eval_bias import catalog
-from lm_eval_bias.cli import main
+from lm_eval_bias.cli.main import main
 from tests import tiny
 from tests.conftest import find_mirror
 from tests.e2e.test_runs import results_of

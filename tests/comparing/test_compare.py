@@ -10,8 +10,8 @@ import shutil
 
 import pytest
 
-from lm_eval_bias.cli import main
-from lm_eval_bias.comparing.findings import adjust
+from lm_eval_bias.analysis.differences import adjust
+from lm_eval_bias.cli.main import main
 
 TASKS = "occugender_debias_implicit_none,occugender_debias_implicit_1"
 

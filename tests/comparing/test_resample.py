@@ -10,9 +10,9 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from lm_eval_bias import benchmarks
-from lm_eval_bias.custom_metrics import _crossed, _resample
-from lm_eval_bias.custom_metrics._bootstrap import clustered_stderr
+from lm_eval_bias import registry
+from lm_eval_bias.custom_metrics import crossed, resampling
+from lm_eval_bias.custom_metrics.bootstrap import clustered_stderr
 
 RNG = np.random.default_rng(3)
 
@@ -75,7 +75,7 @@ RECORDS = {
 def test_every_form_gives_its_score(name):
     records = RECORDS[name]()
     seen = 0
-    for score in benchmarks.get(name).scores(records, detailed=True):
+    for score in registry.get(name).scores(records, detailed=True):
         if score.table is None:
             continue
         form, value = score.table(records), score.compute(records).value
@@ -85,25 +85,25 @@ def test_every_form_gives_its_score(name):
             assert form.value == pytest.approx(value, abs=1e-12, nan_ok=True), score.name
             seen += 1
     assert seen >= 9
-    main = benchmarks.get(name).main
-    assert all(s.table for s in benchmarks.get(name).scores(records) if s.name in main)
+    main = registry.get(name).main
+    assert all(s.table for s in registry.get(name).scores(records) if s.name in main)
 
 
 @pytest.mark.parametrize("name", ["occugender", "stereoset", "gg_bbq", "regard"])
 def test_no_records_give_a_reason(name):
-    for score in benchmarks.get(name).scores(RECORDS[name]()):
+    for score in registry.get(name).scores(RECORDS[name]()):
         if score.table is not None:
             assert isinstance(score.table([]), str)
 
 
-def _clusters(values: np.ndarray, names: list[str]) -> _resample.Clusters:
-    return _resample.tabulate(names, [np.ones(len(values)), values], _resample.share_of)
+def _clusters(values: np.ndarray, names: list[str]) -> resampling.Clusters:
+    return resampling.tabulate(names, [np.ones(len(values)), values], resampling.share_of)
 
 
 def test_bootstrap_agrees_with_the_cluster_robust_formula():
     names = [f"c{k // 5:02d}" for k in range(200)]
     a, b = RNG.random(200) + np.repeat(RNG.normal(0, 0.5, 40), 5), RNG.random(200)
-    found = _resample.paired(_clusters(a, names), _clusters(b, names), draws=20_000)
+    found = resampling.paired(_clusters(a, names), _clusters(b, names), draws=20_000)
     d = a - b
     assert found.value == pytest.approx(d.mean(), abs=1e-12)
     assert found.stderr == pytest.approx(clustered_stderr((d - d.mean()) / len(d), names), rel=0.02)
@@ -116,36 +116,36 @@ def test_swapping_is_the_exact_test_on_few_clusters():
     d = a - b
     every = [abs(np.mean(d * s)) for s in itertools.product([-1, 1], repeat=8)]
     exact = np.mean([m >= abs(d.mean()) - 1e-12 for m in every])
-    found = _resample.paired(_clusters(a, names), _clusters(b, names), draws=40_000)
+    found = resampling.paired(_clusters(a, names), _clusters(b, names), draws=40_000)
     assert found.p == pytest.approx(exact, abs=0.01)
 
 
 def test_crossed_difference_is_that_of_the_differences():
     items, templates = [f"i{k}" for k in range(8)], [f"t{k}" for k in range(6)]
     a, b = RNG.random((8, 6)), RNG.random((8, 6))
-    found = _resample.paired(_resample.Cells(items, templates, a), _resample.Cells(items, templates, b), draws=2_000)
-    stderr, dof = _crossed.crossed_stderr(a - b)
+    found = resampling.paired(resampling.Cells(items, templates, a), resampling.Cells(items, templates, b), draws=2_000)
+    stderr, dof = crossed.crossed_stderr(a - b)
     assert (found.stderr, found.dof) == (stderr, dof)
     assert found.value == pytest.approx((a - b).mean(), abs=1e-12)
-    assert found.sum_stderr == _crossed.crossed_stderr(a + b)[0]
+    assert found.sum_stderr == crossed.crossed_stderr(a + b)[0]
 
 
 def test_studentised_means_are_mean_over_crossed_stderr():
     row, column, rest = RNG.normal(0.2, 1, (5, 7)), RNG.normal(0, 1, (5, 4)), RNG.normal(0, 1, (5, 7, 4))
     tables = row[:, :, None] + column[:, None, :] + rest
-    found = _resample._studentised(row, column, rest)
+    found = resampling._studentised(row, column, rest)
     for table, t in zip(tables, found, strict=True):
-        assert t == pytest.approx(table.mean() / _crossed.crossed_stderr(table)[0], rel=1e-9)
+        assert t == pytest.approx(table.mean() / crossed.crossed_stderr(table)[0], rel=1e-9)
 
 
 def test_a_large_table_goes_in_parts(monkeypatch):
     cells = RNG.normal(0.1, 1, (20, 10))
-    whole = _resample._flipped_t(cells, 2_000, 1)
+    whole = resampling._flipped_t(cells, 2_000, 1)
     shapes = []
-    plain = _resample._studentised
-    monkeypatch.setattr(_resample, "_studentised", lambda *sums: (shapes.append(sums[2].shape), plain(*sums))[1])
-    monkeypatch.setattr(_resample, "AT_A_TIME", 1_000)
-    parts = _resample._flipped_t(cells, 2_000, 1)
+    plain = resampling._studentised
+    monkeypatch.setattr(resampling, "_studentised", lambda *sums: (shapes.append(sums[2].shape), plain(*sums))[1])
+    monkeypatch.setattr(resampling, "AT_A_TIME", 1_000)
+    parts = resampling._flipped_t(cells, 2_000, 1)
     assert set(shapes) == {(5, 20, 10)}
     assert np.quantile(parts, [0.1, 0.5, 0.9]) == pytest.approx(np.quantile(whole, [0.1, 0.5, 0.9]), abs=0.2)
 
@@ -156,8 +156,8 @@ def test_exchanging_the_models_flips_the_sign_alone(seed):
     rng = np.random.default_rng(seed)
     names = [f"c{k // 3}" for k in range(18)]
     a, b = rng.random(18), rng.random(18)
-    one = _resample.paired(_clusters(a, names), _clusters(b, names), draws=400)
-    other = _resample.paired(_clusters(b, names), _clusters(a, names), draws=400)
+    one = resampling.paired(_clusters(a, names), _clusters(b, names), draws=400)
+    other = resampling.paired(_clusters(b, names), _clusters(a, names), draws=400)
     assert one.value == pytest.approx(-other.value, abs=1e-12)
     assert one.stderr == pytest.approx(other.stderr, rel=1e-9)
     assert one.p == other.p
@@ -167,10 +167,10 @@ def test_exchanging_the_models_flips_the_sign_alone(seed):
 def test_identical_models_don_t_differ():
     for name, make in RECORDS.items():
         records = make()
-        for score in benchmarks.get(name).scores(records):
+        for score in registry.get(name).scores(records):
             form = score.table(records) if score.table else "none"
             if not isinstance(form, str):
-                found = _resample.paired(form, form, draws=200)
+                found = resampling.paired(form, form, draws=200)
                 assert found.value == 0 or math.isnan(found.value)
                 assert found.p == 1.0 or math.isnan(found.value)
 
@@ -179,7 +179,7 @@ def test_a_clear_difference_is_found_and_a_small_one_called_undetectable():
     names = [f"c{k // 4:02d}" for k in range(120)]
     base = np.repeat(RNG.normal(0, 1, 30), 4)  # what both find hard cancels
     a, b = base + RNG.normal(0.5, 0.3, 120), base + RNG.normal(0, 0.3, 120)
-    found = _resample.paired(_clusters(a, names), _clusters(b, names), draws=2_000)
+    found = resampling.paired(_clusters(a, names), _clusters(b, names), draws=2_000)
     assert found.p < 0.001
     assert found.interval[0] > 0
     assert found.detectable < 0.15 < 0.5
@@ -189,14 +189,14 @@ def test_a_clear_difference_is_found_and_a_small_one_called_undetectable():
 def test_other_clusters_are_refused():
     one, other = _clusters(np.ones(4), list("aabb")), _clusters(np.ones(4), list("aabc"))
     with pytest.raises(ValueError, match="not the same clusters"):
-        _resample.paired(one, other)
+        resampling.paired(one, other)
 
 
 def test_welch():
-    found = _resample.unpaired((1.0, 0.3, 10.0), (0.0, 0.4, 20.0))
+    found = resampling.unpaired((1.0, 0.3, 10.0), (0.0, 0.4, 20.0))
     assert found.stderr == pytest.approx(0.5)
     assert found.dof == pytest.approx(0.5**4 / (0.3**4 / 10 + 0.4**4 / 20))
     from scipy import stats
 
     assert found.p == pytest.approx(2 * stats.t.sf(2.0, found.dof))
-    assert math.isnan(_resample.unpaired((1.0, math.nan, 1.0), (0.0, 1.0, 1.0)).p)
+    assert math.isnan(resampling.unpaired((1.0, math.nan, 1.0), (0.0, 1.0, 1.0)).p)

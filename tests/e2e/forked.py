@@ -22,7 +22,7 @@ PRELOADED = (
     "sklearn.linear_model",
     "transformers.models.bert.modeling_bert",
     "transformers.models.llama.modeling_llama",
-    "lm_eval_bias.run",
+    "lm_eval_bias.evaluation.evaluate",
 )
 
 
@@ -71,7 +71,7 @@ def count_rows(log: str) -> None:
 
 
 def child(order: dict) -> int:
-    from lm_eval_bias.cli import main
+    from lm_eval_bias.cli.main import main
 
     out = os.open(order["log"] + ".out", os.O_WRONLY | os.O_CREAT | os.O_APPEND)
     os.dup2(out, 1)
@@ -87,9 +87,9 @@ def serve() -> None:
         importlib.import_module(name)
     import torch.utils.collect_env
 
-    from lm_eval_bias import _registry
+    from lm_eval_bias.harness import registration
 
-    _registry.register()
+    registration.register()
     torch.utils.collect_env.get_pretty_env_info = lambda: "PyTorch version: 0"  # takes seconds, a dozen programs run
     print("ready", flush=True)
     for line in sys.stdin:

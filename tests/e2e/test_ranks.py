@@ -15,17 +15,18 @@ import torch.distributed
 import transformers
 from lm_eval.tasks import TaskManager
 
-from lm_eval_bias import checks, run
-from lm_eval_bias.cli import main
-from lm_eval_bias.data import stereoset
+from lm_eval_bias.cli.main import main
 from lm_eval_bias.errors import BiasError
-from lm_eval_bias.harness import ranks
+from lm_eval_bias.evaluation import evaluate as run
+from lm_eval_bias.evaluation import preflight
+from lm_eval_bias.harness import distributed
 from lm_eval_bias.harness.task import Aggregation, Notes, Scored
-from lm_eval_bias.models import nsp_format
+from lm_eval_bias.models.next_sentence import nsp_checkpoint
 from lm_eval_bias.paths import tasks_path
-from lm_eval_bias.regard import classifier
-from lm_eval_bias.regard import texts as regard_texts
-from lm_eval_bias.rescoring import harness_samples
+from lm_eval_bias.runs import sample_logs
+from lm_eval_bias.tasks.regard import regard_texts
+from lm_eval_bias.tasks.regard.classifiers import classifier
+from lm_eval_bias.tasks.stereoset import released_sets
 from tests import tiny
 
 
@@ -50,7 +51,7 @@ def test_every_rank_has_every_kind_in_the_same_order(tiny_mirror, world_size, mo
 
 @pytest.mark.parametrize("world_size", [2, 4, 8])
 def test_ranks_get_as_much_of_both_tests(mirror, world_size):
-    items = stereoset.spread([item for test in stereoset.TESTS for item in stereoset.read("en", test)])
+    items = released_sets.spread([item for test in released_sets.TESTS for item in released_sets.read("en", test)])
     for rank in range(world_size):
         tests = [item["test"] for item in items[rank::world_size]]
         assert 0.45 < tests.count("inter") / len(tests) < 0.55
@@ -82,10 +83,10 @@ def test_a_rank_without_documents_asks_something_and_says_nothing(tiny_mirror, n
 def test_sample_logs_of_the_stock_harness_may_hold_an_idle_rank(tmp_path):
     doc = {"benchmark": "gg_bbq"}
     samples = [{"doc_id": 0, "doc": doc, "filtered_resps": []}]
-    samples.append({"doc_id": -1, "doc": {**doc, ranks.IDLE: True}, "filtered_resps": [None]})
+    samples.append({"doc_id": -1, "doc": {**doc, distributed.IDLE: True}, "filtered_resps": [None]})
     path = tmp_path / "samples_gg_bbq_group_terms_2026-11-22T00-00-00.jsonl"
     path.write_text("\n".join(map(json.dumps, samples)))
-    assert [saved.docs for saved in harness_samples.read(path)] == [[doc]]
+    assert [saved.docs for saved in sample_logs.read(path)] == [[doc]]
 
 
 def test_documents_of_several_ranks_are_scored_in_their_own_order(tiny_mirror):
@@ -108,7 +109,7 @@ def test_samples_are_logged_in_the_order_of_the_documents():
 
 def test_samples_given_in_any_order_get_their_own_numbers():
     config = SimpleNamespace(samples={"t": [3, 1, 3]})
-    checks.check_samples(config, {"t": SimpleNamespace(task_name="t", eval_docs=range(5))})
+    preflight.check_samples(config, {"t": SimpleNamespace(task_name="t", eval_docs=range(5))})
     assert config.samples == {"t": [1, 3]}
 
 
@@ -256,8 +257,8 @@ def model_of(kind, folder):
     if kind == "hf-nsp":
         body, made = transformers.AutoModel.from_pretrained(made), folder.with_name("nsp")
         torch.manual_seed(20261122)
-        head = nsp_format.make_head(body.config.hidden_size)
-        nsp_format.save(made, body, tiny.gpt2_tokenizer(), nsp_format.NSPConfig("causal"), head)
+        head = nsp_checkpoint.make_head(body.config.hidden_size)
+        nsp_checkpoint.save(made, body, tiny.gpt2_tokenizer(), nsp_checkpoint.NSPConfig("causal"), head)
     return ["--model", kind, "--model_args", f"pretrained={made}"]
 
 

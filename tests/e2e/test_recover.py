@@ -10,8 +10,8 @@ from pathlib import Path
 
 import pytest
 
-from lm_eval_bias.cli import main
-from lm_eval_bias.runs import read as runs
+from lm_eval_bias.cli.main import main
+from lm_eval_bias.runs import run_discovery as runs
 from tests import tiny
 from tests.e2e.test_runs import numbers, same
 

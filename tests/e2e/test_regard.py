@@ -7,7 +7,7 @@ import math
 
 import pytest
 
-from lm_eval_bias.cli import main
+from lm_eval_bias.cli.main import main
 from tests import servers, tiny
 from tests.e2e.test_runs import assert_rescored_equals, numbers, rescored, results_of
 

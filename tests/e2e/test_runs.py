@@ -9,7 +9,7 @@ import sys
 import pytest
 
 from lm_eval_bias import catalog
-from lm_eval_bias.cli import main
+from lm_eval_bias.cli.main import main
 from lm_eval_bias.paths import tasks_path
 
 TASKS = (

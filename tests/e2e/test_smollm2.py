@@ -6,7 +6,7 @@ import random
 
 import pytest
 
-from lm_eval_bias.cli import main
+from lm_eval_bias.cli.main import main
 
 pytestmark = pytest.mark.model
 
@@ -23,7 +23,7 @@ def lm(smollm2):
 @pytest.fixture(scope="module")
 def packed(smollm2):
     """Ours, with common beginnings computed once."""
-    from lm_eval_bias.models.packed import HFPacked
+    from lm_eval_bias.models.packed.packed_model import HFPacked
 
     where = dict(part.split("=", 1) for part in smollm2.split(","))
     return HFPacked(**where, device="cpu", batch_size=16)
@@ -70,10 +70,10 @@ def evaluate(lm, *tasks, metadata=None, **options):
     from lm_eval import simple_evaluate
     from lm_eval.tasks import TaskManager
 
-    from lm_eval_bias import _registry
+    from lm_eval_bias.harness import registration
     from lm_eval_bias.paths import tasks_path
 
-    _registry.register()
+    registration.register()
     manager = TaskManager(include_path=str(tasks_path()), include_defaults=False, metadata=metadata)
     return simple_evaluate(model=lm, tasks=list(tasks), task_manager=manager, **options)
 

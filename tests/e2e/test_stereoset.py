@@ -5,9 +5,8 @@ import json
 
 import pytest
 
-from lm_eval_bias.cli import main
-from lm_eval_bias.data import stereoset
-from lm_eval_bias.rescoring import predictions
+from lm_eval_bias.cli.main import main
+from lm_eval_bias.tasks.stereoset import predictions, released_sets
 from tests import servers, tiny
 
 
@@ -55,7 +54,7 @@ def test_an_exported_run_rescores_to_the_same_scores(tmp_path, tiny_mirror, caps
             assert value == printed or (value is None and printed != printed), score  # noqa: PLR0124 (nan)
     written = json.loads((tmp_path / "p.json").read_text())
     assert list(written) == ["intrasentence", "intersentence"]
-    released = [c["id"] for item in stereoset.read("en", "intra") for c in item["candidates"]]
+    released = [c["id"] for item in released_sets.read("en", "intra") for c in item["candidates"]]
     assert [entry["id"] for entry in written["intrasentence"]] == released
     assert set(written["intrasentence"][0]) == {"id", "score"}
     assert not list(tmp_path.glob("*.tmp"))
@@ -108,7 +107,7 @@ def test_what_cannot_be_exported(tmp_path, tiny_mirror, capsys):
 def saved(tmp_path, tiny_mirror):
     """Predictions for the small English data, to damage."""
     content = {
-        name: [{"id": c["id"], "score": 0.5} for item in stereoset.read("en", test) for c in item["candidates"]]
+        name: [{"id": c["id"], "score": 0.5} for item in released_sets.read("en", test) for c in item["candidates"]]
         for test, name in predictions.TESTS.items()
     }
     path = tmp_path / "p.json"
@@ -215,12 +214,12 @@ def test_a_text_longer_than_the_model_is_refused(checkpoints, tiny_mirror, capsy
     long = [("The gardener " * 60 + "BLANK.", "gardener", "profession", ["a", "b", "c"])]
     assert conftest._STEREOSET["en"]["intra"]
     monkeypatch.setattr(
-        stereoset,
+        released_sets,
         "read",
         lambda language, test: [
             {"id": "1", "test": "intra", "bias_type": "race", "target": "t", "term": "t", "context": long[0][0],
              "candidates": [{"id": w, "label": label, "word": w, "sentence": long[0][0].replace("BLANK", w)}
-                            for w, label in zip("abc", stereoset.LABELS, strict=True)]}
+                            for w, label in zip("abc", released_sets.LABELS, strict=True)]}
         ],
     )  # fmt: skip
     for model in ("hf", "hf-mlm"):

@@ -14,11 +14,11 @@ import torch
 from lm_eval.api.model import LM
 from lm_eval.tasks import TaskManager
 
-from lm_eval_bias.cli import main
+from lm_eval_bias.cli.main import main
+from lm_eval_bias.evaluation import run_plan, warm_up
+from lm_eval_bias.evaluation.suites import Part, Suite
 from lm_eval_bias.paths import tasks_path
-from lm_eval_bias.runs.read import read
-from lm_eval_bias.suites import plan, warm_up
-from lm_eval_bias.suites.definition import Part, Suite
+from lm_eval_bias.runs.run_discovery import read
 from tests import tiny
 
 TASKS = {
@@ -34,7 +34,7 @@ TASKS = {
 def small_suite(monkeypatch):
     """A suite with every kind of request, small enough for a test."""
     suite = Suite("quick", 7, "a test", "nothing", "s", TASKS)
-    monkeypatch.setattr(plan, "load", lambda name: suite)
+    monkeypatch.setattr(run_plan, "load", lambda name: suite)
     return suite
 
 
@@ -69,7 +69,7 @@ def cached(path):
 
 
 def test_a_run_with_an_estimate_is_the_run_without(small_suite, tiny_mirror, model, tmp_path, monkeypatch, capsys):
-    monkeypatch.setattr("lm_eval_bias.suites.timing.SECONDS", 2.0)
+    monkeypatch.setattr("lm_eval_bias.evaluation.timing.SECONDS", 2.0)
     base = ["run", "--model", "hf", "--model_args", f"pretrained={model}", "--device", "cpu", "--batch_size", "8"]
     base += ["--log_samples", "--metadata", '{"repeats": 2, "classifier": "light"}', "--seed", "5"]
 

@@ -15,7 +15,7 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from lm_eval_bias.cli import main
+from lm_eval_bias.cli.main import main
 from lm_eval_bias.errors import BiasError
 
 ERROR = re.compile(r"lm-eval-bias( [\w-]+)?: error: .*\S.*")

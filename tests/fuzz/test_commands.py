@@ -248,7 +248,7 @@ def test_names_of_any_bytes_are_taken(name, inputs):
 
 
 def test_a_reader_that_goes_away_is_no_error():
-    code = "import sys; from lm_eval_bias.cli import main; sys.exit(main(['ls', '--json']))"
+    code = "import sys; from lm_eval_bias.cli.main import main; sys.exit(main(['ls', '--json']))"
     done = subprocess.run(
         ["bash", "-c", '"$0" -c "$1" | head -c 10; exit "${PIPESTATUS[0]}"', sys.executable, code],
         capture_output=True,

@@ -14,8 +14,9 @@ from hypothesis import strategies as st
 from safetensors.numpy import load as tensors_of
 from safetensors.numpy import save as to_bytes
 
-from lm_eval_bias.data import fetch, sources, stereoset
-from lm_eval_bias.regard import classify, heads, training
+from lm_eval_bias.data import download, sources
+from lm_eval_bias.tasks.regard.classifiers import head_training, heads, text_files
+from lm_eval_bias.tasks.stereoset import released_sets
 from tests.fuzz.kit import JUNK, damaged, fuzz, mutated, refused, taken
 
 # ---- heads ----
@@ -119,13 +120,13 @@ ARRAYS = [
 )
 def test_arrays_that_do_not_fit(folder, name, value):
     (folder / "v.npz").write_bytes(vectors(**{name: value}))
-    taken(training.from_file, folder / "v.npz")
+    taken(head_training.from_file, folder / "v.npz")
 
 
 @fuzz(60, content=damaged(vectors()))
 def test_damaged_vectors(folder, content):
     (folder / "v.npz").write_bytes(content)
-    taken(training.from_file, folder / "v.npz")
+    taken(head_training.from_file, folder / "v.npz")
 
 
 # ---- downloads ----
@@ -136,13 +137,13 @@ NAME = "stereoset_en_inter"
 @pytest.fixture
 def cached(tiny_mirror, monkeypatch, tmp_path):
     """A good file in the cache, and no network."""
-    source = fetch.manifest().files[NAME]
+    source = download.manifest().files[NAME]
     good = (tiny_mirror / source.repository / source.path).read_bytes()
     monkeypatch.delenv("LM_EVAL_BIAS_DATA")
     path = sources.cached_path(source)
     path.parent.mkdir(parents=True)
     path.write_bytes(good)
-    assert fetch.locate(NAME) == path
+    assert download.locate(NAME) == path
     return path
 
 
@@ -179,7 +180,7 @@ def test_what_is_no_file_is_not_taken_for_one(place, where, cached, tiny_mirror,
     path = cached
     if where == "mirror":
         monkeypatch.setenv("LM_EVAL_BIAS_DATA", str(tiny_mirror))
-        path = tiny_mirror / fetch.manifest().files[NAME].repository / fetch.manifest().files[NAME].path
+        path = tiny_mirror / download.manifest().files[NAME].repository / download.manifest().files[NAME].path
     path.unlink()
     place(path)
     said = refused(tiny_mirror, "fetch", NAME)
@@ -188,7 +189,7 @@ def test_what_is_no_file_is_not_taken_for_one(place, where, cached, tiny_mirror,
 
 @pytest.fixture
 def converted(tiny_mirror):
-    items = stereoset.read("en", "inter")
+    items = released_sets.read("en", "inter")
     (path,) = sources.cache_dir().rglob("*.parquet")
     return path, items
 
@@ -198,7 +199,7 @@ def test_a_damaged_conversion_never_changes_an_item(converted, data):
     path, items = converted
     good = path.read_bytes()
     path.write_bytes(data.draw(damaged(good)))
-    assert stereoset.read("en", "inter") == items
+    assert released_sets.read("en", "inter") == items
     path.write_bytes(good)
 
 
@@ -207,7 +208,7 @@ def test_no_changed_byte_of_a_conversion_changes_an_item(converted):
     good = path.read_bytes()
     for place in range(0, len(good), 67):
         path.write_bytes(good[:place] + bytes([good[place] ^ 0x20]) + good[place + 1 :])
-        assert stereoset.read("en", "inter") == items, place
+        assert released_sets.read("en", "inter") == items, place
 
 
 # ---- texts ----
@@ -223,14 +224,14 @@ LABEL = {"regard": 1, "label": "neutral", "p_neutral": 1.0, "classifier": "light
 def test_texts_that_are_taken_round_trip(folder, rows, ending):
     path = folder / "texts.jsonl"
     path.write_text("".join(json.dumps(row) + "\n" for row in rows), encoding="utf-8")
-    found = taken(classify.read, path)
+    found = taken(text_files.read, path)
     if found is None:
         return
     for row, given in zip(found, [row for row in rows if row], strict=False):
         assert len(row) == len(given)  # no column is lost
     again = folder / f"labelled{ending}"
-    again.write_bytes(classify.as_text([{**row, **LABEL} for row in found], ending).encode())
-    reread = classify.read(again)
+    again.write_bytes(text_files.as_text([{**row, **LABEL} for row in found], ending).encode())
+    reread = text_files.read(again)
     assert [row["text"] for row in reread] == [row["text"] for row in found]
     # a CSV's rows have all columns
     had = [any("regard_before" in row for row in (found if ending == ".csv" else [given])) for given in found]
@@ -240,14 +241,14 @@ def test_texts_that_are_taken_round_trip(folder, rows, ending):
 @fuzz(
     80,
     content=st.one_of(st.binary(max_size=60), damaged(b'text,note\nDie Frau lacht.,a\n"Der Mann, er lacht.",b\n')),
-    ending=st.sampled_from(classify.FORMATS),
+    ending=st.sampled_from(text_files.FORMATS),
 )
 def test_damaged_texts(folder, content, ending):
     path = folder / f"texts{ending}"
     path.write_bytes(content)
-    found = taken(classify.read, path)
+    found = taken(text_files.read, path)
     if found is not None:
         out = io.StringIO(newline="")
         csv.writer(out).writerows([["text"], *([row["text"]] for row in found)])
         (folder / "again.csv").write_bytes(out.getvalue().encode())
-        assert [row["text"] for row in classify.read(folder / "again.csv")] == [row["text"] for row in found]
+        assert [row["text"] for row in text_files.read(folder / "again.csv")] == [row["text"] for row in found]

@@ -10,10 +10,10 @@ import pytest
 import yaml
 from hypothesis import strategies as st
 
+from lm_eval_bias.analysis import policy_file as policies
 from lm_eval_bias.data import sources
 from lm_eval_bias.errors import BiasError
-from lm_eval_bias.policy import read as policies
-from lm_eval_bias.suites import definition
+from lm_eval_bias.evaluation import suites
 from lm_eval_bias.tasks.occugender import inputs
 from tests.fuzz.kit import JUNK, damaged, fuzz, mutated, refused, taken
 
@@ -146,9 +146,9 @@ def test_damaged_yaml(folder, content, reader):
 
 @fuzz(60, name=st.one_of(TEXTS, st.sampled_from(["../quick", "x" * 5000, "~nobody/x", "a\x00b", "quick\n"])))
 def test_names_of_suites_data_and_words(folder, name):
-    if name not in definition.NAMES:
+    if name not in suites.NAMES:
         with pytest.raises(BiasError):
-            definition.load(name)
+            suites.load(name)
     manifest = sources.manifest()
     if name not in (*manifest.sets, *manifest.files):
         with pytest.raises(BiasError):

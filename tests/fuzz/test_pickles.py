@@ -12,7 +12,7 @@ import sys
 import pytest
 from hypothesis import strategies as st
 
-from lm_eval_bias.data.frames import read_frame
+from lm_eval_bias.data.pickled_frames import read_frame
 from lm_eval_bias.errors import BiasError
 from tests.conftest import tiny_frame
 from tests.fuzz.kit import fuzz, taken
@@ -157,7 +157,7 @@ def test_refused_in_one_line(name):
 # in a process of its own: what a bomb would take, the limits would kill; what a call would run, the hook would see
 _GUARDED = """
 import json, resource, sys
-from lm_eval_bias.data.frames import read_frame
+from lm_eval_bias.data.pickled_frames import read_frame
 from lm_eval_bias.errors import BiasError
 corpus = {name: bytes.fromhex(raw) for name, raw in json.load(sys.stdin).items()}
 taken = int(open("/proc/self/statm").read().split()[0]) * resource.getpagesize()

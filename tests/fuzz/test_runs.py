@@ -8,8 +8,8 @@ import shutil
 import pytest
 from hypothesis import strategies as st
 
-from lm_eval_bias.runs import record
-from lm_eval_bias.runs.read import read
+from lm_eval_bias.runs import run_file as record
+from lm_eval_bias.runs.run_discovery import read
 from tests.fuzz.kit import damaged, fuzz, judged, mutated, taken
 from tests.report.made_runs import run_file
 

@@ -5,7 +5,7 @@ import json
 import pytest
 from hypothesis import strategies as st
 
-from lm_eval_bias.stereosets import sets
+from lm_eval_bias.tasks.stereoset.own_sets import sets
 from tests.fuzz.kit import damaged, fuzz, judged, mutated
 from tests.stereosets.made import DUTCH
 from tests.stereosets.test_sets import table

@@ -4,7 +4,7 @@ import json
 
 from hypothesis import strategies as st
 
-from lm_eval_bias.stereosets import corrections, engines, memory, parts, review, sheets
+from lm_eval_bias.tasks.stereoset.own_sets import corrections, csv_io, engines, parts, review, translation_cache
 from tests.fuzz.kit import damaged, fuzz, mutated, taken
 from tests.stereosets.test_review import item, sheet
 
@@ -28,7 +28,7 @@ def test_damaged_sheets(tmp_path, content):
         assert set(edit.corrected) <= set(parts.NAMES)
 
 
-@fuzz(60, content=damaged(sheets.as_csv([["text", "translation"], ["a, b", "c"], ['"d"', "=e"]])))
+@fuzz(60, content=damaged(csv_io.as_csv([["text", "translation"], ["a, b", "c"], ['"d"', "=e"]])))
 def test_damaged_tables(tmp_path, content):
     (tmp_path / "t.csv").write_bytes(content)
     table = taken(engines.make, f"file:{tmp_path / 't.csv'}", ("en", "it"))
@@ -38,9 +38,9 @@ def test_damaged_tables(tmp_path, content):
 
 @fuzz(60, content=damaged("".join(json.dumps(RECORD | {"source": str(n)}) + "\n" for n in range(3)).encode()))
 def test_damaged_memories(tmp_path, content):
-    path = tmp_path / memory.FILE
+    path = tmp_path / translation_cache.FILE
     path.write_bytes(content)
-    kept = taken(memory.Memory, tmp_path)
+    kept = taken(translation_cache.Memory, tmp_path)
     if kept is not None:
         assert len(kept) <= 3
         assert kept.placeholders([*kept, "BLANK"]) == kept.placeholders([*kept])
@@ -48,8 +48,8 @@ def test_damaged_memories(tmp_path, content):
 
 @fuzz(120, record=mutated(RECORD))
 def test_changed_translations(tmp_path, record):
-    (tmp_path / memory.FILE).write_text(json.dumps(record) + "\n")
-    kept = taken(memory.Memory, tmp_path)
+    (tmp_path / translation_cache.FILE).write_text(json.dumps(record) + "\n")
+    kept = taken(translation_cache.Memory, tmp_path)
     if kept is not None:
         text, translation = next(iter(kept.items()))
         assert (text + translation).encode()

@@ -4,11 +4,11 @@ import json
 
 import pytest
 
+from lm_eval_bias.analysis import board_building
+from lm_eval_bias.analysis.boards import PUBLISHED, RUN
 from lm_eval_bias.errors import BiasError
-from lm_eval_bias.leaderboard import build
-from lm_eval_bias.leaderboard.table import PUBLISHED, RUN
-from lm_eval_bias.leaderboard.words import remarks, tables, unranked
-from lm_eval_bias.runs import read
+from lm_eval_bias.report.captions import remarks, tables, unranked
+from lm_eval_bias.runs import run_discovery
 from tests.conftest import ROOT
 from tests.leaderboard.boards import run_data, write
 
@@ -16,8 +16,8 @@ TASK = "gg_bbq_group_terms"
 
 
 def board_of(folder, task=TASK, **kwargs):
-    runs, _ = read.read([folder])
-    (found,) = build.boards(runs, [task], **kwargs)
+    runs, _ = run_discovery.read([folder])
+    (found,) = board_building.boards(runs, [task], **kwargs)
     return found
 
 
@@ -163,20 +163,20 @@ def test_published_models_without_main_scores_stand_with_their_own_only():
 
 
 def test_tasks_can_be_named_also_published_ones_alone():
-    runs, _ = read.read([ROOT / "results"])
-    assert [b.task for b in build.boards(runs, ["stereoset_de_inter"])] == ["stereoset_de_inter"]
-    assert {row.kind for row in build.boards(runs, ["stereoset_de_inter"])[0].rows} == {PUBLISHED}
-    group = [b.task for b in build.boards(runs, ["occugender", "occugender_explicit"])]
+    runs, _ = run_discovery.read([ROOT / "results"])
+    assert [b.task for b in board_building.boards(runs, ["stereoset_de_inter"])] == ["stereoset_de_inter"]
+    assert {row.kind for row in board_building.boards(runs, ["stereoset_de_inter"])[0].rows} == {PUBLISHED}
+    group = [b.task for b in board_building.boards(runs, ["occugender", "occugender_explicit"])]
     assert sorted(group) == ["occugender_explicit", "occugender_implicit"]
     with pytest.raises(BiasError, match="Did you mean stereoset_de"):
-        build.boards(runs, ["stereoset_dee"])
+        board_building.boards(runs, ["stereoset_dee"])
     with pytest.raises(BiasError, match="no run of it"):
-        build.boards(runs, ["gg_bbq_names"])
+        board_building.boards(runs, ["gg_bbq_names"])
 
 
 def test_every_task_run_has_its_board_and_its_scores():
-    runs, _ = read.read([ROOT / "results"])
-    found = build.boards(runs)
+    runs, _ = run_discovery.read([ROOT / "results"])
+    found = board_building.boards(runs)
     assert len(found) == 12
     for board in found:
         for row in board.rows:
@@ -187,10 +187,10 @@ def test_every_task_run_has_its_board_and_its_scores():
 
 def test_a_foreign_benchmark_is_named_and_the_rest_still_there(tmp_path):
     write(tmp_path, "a", run_data("a"))
-    runs, _ = read.read([tmp_path])
+    runs, _ = run_discovery.read([tmp_path])
     task = runs[0].tasks[TASK]
     alien = type(task)(**{**vars(task), "task": "winogender", "benchmark": "winogender"})
     runs[0] = type(runs[0])(**{**vars(runs[0]), "tasks": {TASK: task, "winogender": alien}})
-    assert [board.task for board in build.boards(runs)] == [TASK]
-    (problem,) = build.foreign(runs)
+    assert [board.task for board in board_building.boards(runs)] == [TASK]
+    (problem,) = board_building.foreign(runs)
     assert "winogender: of an unknown benchmark" in problem.reason

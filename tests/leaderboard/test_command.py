@@ -8,8 +8,7 @@ from html.parser import HTMLParser
 
 import pytest
 
-from lm_eval_bias import cli
-from lm_eval_bias.commands import leaderboard
+from lm_eval_bias.cli.main import leaderboard, main
 from lm_eval_bias.errors import BiasError
 from tests.conftest import ROOT
 from tests.leaderboard.boards import SOURCE, run_data, write
@@ -114,13 +113,13 @@ def test_format_by_ending(capsys, tmp_path):
 
 
 def test_the_command_line_reaches_it(capsys, tmp_path):
-    assert cli.main(["leaderboard", RESULTS, "--task", "stereoset_en,regard_de", "--format", "csv"]) == 0
+    assert main.main(["leaderboard", RESULTS, "--task", "stereoset_en,regard_de", "--format", "csv"]) == 0
     assert {line["task"] for line in csv.DictReader(io.StringIO(capsys.readouterr().out))} == {
         "stereoset_en",
         "regard_de",
     }
-    assert cli.main(["leaderboard", str(tmp_path)]) == 2
-    assert cli.main(["leaderboard", RESULTS, "--task", "stereoset_xx"]) == 2
+    assert main.main(["leaderboard", str(tmp_path)]) == 2
+    assert main.main(["leaderboard", RESULTS, "--task", "stereoset_xx"]) == 2
     assert capsys.readouterr().err.count("\n") == 2
 
 

@@ -5,12 +5,12 @@ import math
 
 import pytest
 
-from lm_eval_bias import benchmarks, catalog
+from lm_eval_bias import catalog, registry
+from lm_eval_bias.analysis import published_scores
 from lm_eval_bias.custom_metrics.stereoset import BIAS_TYPES, TESTS, VARIANTS
-from lm_eval_bias.leaderboard import published
 from tests.conftest import ROOT
 
-ROWS = [row for rows in published.by_task().values() for row in rows]
+ROWS = [row for rows in published_scores.by_task().values() for row in rows]
 
 
 def lines(name):
@@ -19,7 +19,7 @@ def lines(name):
 
 
 def row(task, model):
-    (found,) = [r for r in published.by_task()[task] if r.model == model]
+    (found,) = [r for r in published_scores.by_task()[task] if r.model == model]
     return found
 
 
@@ -29,10 +29,10 @@ def documents(benchmark):
 
 
 def test_tasks_and_scores_exist_and_values_are_in_range():
-    for task, rows in published.by_task().items():
+    for task, rows in published_scores.by_task().items():
         entry = catalog.entries()[task]
         assert entry.kind == "task"
-        benchmark = benchmarks.get(entry.benchmark)
+        benchmark = registry.get(entry.benchmark)
         known = {score.name: score for score in benchmark.scores(documents(entry.benchmark))}
         for made in rows:
             assert made.task == task
@@ -67,7 +67,7 @@ def test_every_stereoset_cell_arrives():
 def test_a_repeated_cell_is_the_same():
     seen = {}
     for line in lines("stereoset"):
-        approach = line["approach"] or published._APPROACH[line["model"]]
+        approach = line["approach"] or published_scores._APPROACH[line["model"]]
         key = (line["test"], line["model"], approach, line["language"], line["score"])
         assert seen.setdefault(key, float(line["value"])) == float(line["value"]), key
 
@@ -77,7 +77,7 @@ def test_the_stereotype_gap_follows_from_the_shares():
     # ((54.1 - 45.2) + (73.5 - 25.7)) / 200
     assert found.cells["stereotype_gap"].value == pytest.approx(0.2835, abs=1e-12)
     assert found.cells["stereotype_gap"].derived
-    assert found.cells["female_dominated_F"] == published.Cell(54.1, "54.1", 1.3)
+    assert found.cells["female_dominated_F"] == published_scores.Cell(54.1, "54.1", 1.3)
     assert "25 templates" in found.conventions
     assert "no standard error" in found.conventions
     assert found.tables == "Table 3"

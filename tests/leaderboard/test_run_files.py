@@ -7,9 +7,9 @@ import math
 import jsonschema
 import pytest
 
-from lm_eval_bias import benchmarks, catalog
+from lm_eval_bias import catalog, registry
 from lm_eval_bias.errors import BiasError
-from lm_eval_bias.runs import read, record
+from lm_eval_bias.runs import run_discovery, run_file
 from tests.conftest import ROOT
 
 SCHEMA = json.loads((ROOT / "results" / "schema.json").read_text(encoding="utf-8"))
@@ -31,26 +31,26 @@ def test_there_are_runs():
 
 def test_the_schema_is_one():
     jsonschema.Draft202012Validator.check_schema(SCHEMA)
-    assert set(SCHEMA["$defs"]["task"]["properties"]["benchmark"]["enum"]) == set(benchmarks.BENCHMARKS)
+    assert set(SCHEMA["$defs"]["task"]["properties"]["benchmark"]["enum"]) == set(registry.BENCHMARKS)
 
 
 @pytest.mark.parametrize("path", FILES, ids=lambda path: path.stem)
 def test_a_run_is_valid_and_keeps_every_digit(path):
     before = content(path)
-    record.check(before)
-    run = record.read(path, before)
-    assert record.as_data(run) == before
-    again = json.dumps(record.as_data(run), indent=1, ensure_ascii=False, allow_nan=False) + "\n"
+    run_file.check(before)
+    run = run_file.read(path, before)
+    assert run_file.as_data(run) == before
+    again = json.dumps(run_file.as_data(run), indent=1, ensure_ascii=False, allow_nan=False) + "\n"
     assert again == path.read_text(encoding="utf-8")
 
 
 @pytest.mark.parametrize("path", FILES, ids=lambda path: path.stem)
 def test_a_run_fits_the_catalogue(path):
-    for name, task in record.read(path, content(path)).tasks.items():
+    for name, task in run_file.read(path, content(path)).tasks.items():
         entry = catalog.entries()[name.partition(" ")[0]]
         assert (task.benchmark, task.language, task.items) == (entry.benchmark, entry.language, entry.items)
         assert 0 < task.documents <= task.items
-        assert set(benchmarks.get(task.benchmark).main) <= set(task.scores)
+        assert set(registry.get(task.benchmark).main) <= set(task.scores)
         for score in task.scores.values():
             assert math.isnan(score.value) or score.low <= score.value <= score.high, (name, score.name)
             assert score.note or not math.isnan(score.value), (name, score.name)
@@ -59,7 +59,7 @@ def test_a_run_fits_the_catalogue(path):
 
 
 def test_results_is_a_folder_of_runs():
-    runs, problems = read.read([ROOT / "results"])
+    runs, problems = run_discovery.read([ROOT / "results"])
     assert not problems
     assert {task for run in runs for task in run.tasks} == {name for path in FILES for name in content(path)["tasks"]}
 
@@ -110,8 +110,8 @@ def misspelt(run):
     ],
 )
 def test_a_wrong_file_is_refused_with_the_place_named(good, damage, place):
-    record.check(good)
+    run_file.check(good)
     damage(good)
     with pytest.raises(BiasError, match="no valid run file") as caught:
-        record.check(good)
+        run_file.check(good)
     assert place in str(caught.value)

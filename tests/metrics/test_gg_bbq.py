@@ -6,7 +6,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from lm_eval_bias.custom_metrics import gg_bbq
-from lm_eval_bias.custom_metrics._bootstrap import clustered_stderr
+from lm_eval_bias.custom_metrics.bootstrap import clustered_stderr
 
 
 def item(context="ambiguous", answer="unknown", biased_context=False, template="a", value="v", wording=2):

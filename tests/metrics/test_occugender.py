@@ -6,8 +6,9 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from lm_eval_bias.custom_metrics import _bootstrap, _crossed, occugender
-from lm_eval_bias.custom_metrics._score import Estimate, Score
+from lm_eval_bias.custom_metrics import bootstrap, occugender
+from lm_eval_bias.custom_metrics import crossed as _crossed
+from lm_eval_bias.custom_metrics.score import Estimate, Score
 
 
 def record(item, template, share, m, f, d):
@@ -248,9 +249,9 @@ def test_jackknife_of_a_share_against_leaving_each_out(shape, part):
 
 
 def test_pigeonhole_draws_are_the_same_in_parts(monkeypatch):
-    (whole,) = _bootstrap.pigeonhole(41, 25, draws=200)
-    monkeypatch.setattr(_bootstrap, "AT_A_TIME", 41 * 3)
-    parts = list(_bootstrap.pigeonhole(41, 25, draws=200))
+    (whole,) = bootstrap.pigeonhole(41, 25, draws=200)
+    monkeypatch.setattr(bootstrap, "AT_A_TIME", 41 * 3)
+    parts = list(bootstrap.pigeonhole(41, 25, draws=200))
     assert {len(rows) for _, rows in parts} == {3, 2}
     for number in (0, 1):
         assert (np.concatenate([part[number] for part in parts]) == whole[number]).all()

@@ -10,8 +10,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from lm_eval_bias.custom_metrics import regard as m
-from lm_eval_bias.rescoring import labelled_texts
-from lm_eval_bias.tasks.regard import hooks
+from lm_eval_bias.tasks.regard import hooks, labelled_texts
 from tests.conftest import ROOT
 
 LABELLED = ROOT.parent / "shared" / "published" / "regard_gerpt2_labelled.jsonl"

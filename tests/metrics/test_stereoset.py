@@ -11,8 +11,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from lm_eval_bias.custom_metrics import stereoset as m
-from lm_eval_bias.rescoring import predictions
-from lm_eval_bias.tasks.stereoset import hooks
+from lm_eval_bias.tasks.stereoset import hooks, predictions
 from tests.conftest import ROOT
 
 PUBLISHED = ROOT.parent / "shared" / "published"

@@ -12,17 +12,17 @@ import pytest
 from tests import tiny
 
 PAIRS, UPDATE, LOOK = 96, 8, 3  # pairs, pairs an update, updates between checkpoints
-ROWS = "lm_eval_bias.nsp.training:Rows.__getitem__"
+ROWS = "lm_eval_bias.models.next_sentence.nsp_training:Rows.__getitem__"
 DRAW = random.Random(20261122)
 MOMENTS = {
-    "segmenting": ("lm_eval_bias.nsp.pairs:_segmented", 20),
-    "drawing pairs": ("lm_eval_bias.nsp.pairs:_draw", 2),
-    "claiming the folder": ("lm_eval_bias.nsp.training:write_whole", 1),
+    "segmenting": ("lm_eval_bias.models.next_sentence.sentence_pairs:_segmented", 20),
+    "drawing pairs": ("lm_eval_bias.models.next_sentence.sentence_pairs:_draw", 2),
+    "claiming the folder": ("lm_eval_bias.models.next_sentence.nsp_training:write_whole", 1),
     **{f"pair {n}": (ROWS, n) for n in sorted(DRAW.sample(range(1, PAIRS + 60), 4))},
     "saving weights": ("transformers:Trainer.save_model", 2),
     "saving the optimizer": ("transformers:Trainer._save_optimizer_and_scheduler", 2),
     "saving the state": ("transformers.trainer_callback:TrainerState.save_to_json", 3),
-    "testing": ("lm_eval_bias.nsp.training:_told", 1),
+    "testing": ("lm_eval_bias.models.next_sentence.nsp_training:_told", 1),
     "saving the model": ("safetensors.torch:save_file", 1),
 }
 

@@ -9,7 +9,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from lm_eval_bias.errors import BiasError
-from lm_eval_bias.nsp import corpus, pairs
+from lm_eval_bias.models.next_sentence import article_corpus, sentence_pairs
 
 WORDS = ["river", "stone", "morning", "window", "garden", "letter", "winter", "market", "music", "bridge"]
 
@@ -24,7 +24,7 @@ def written(folder, articles):
     folder.mkdir(parents=True)
     for number, sentences in enumerate(articles):
         (folder / f"{number:04}.txt").write_text(" ".join(sentences), encoding="utf-8")
-    return corpus.Corpus(str(folder), "en")
+    return article_corpus.Corpus(str(folder), "en")
 
 
 def made(folder, sizes):
@@ -37,7 +37,7 @@ def parsed(text):
 
 
 def every(found):
-    return {part: [found.pair(row) for row in found.rows(part)] for part in pairs.PARTS}
+    return {part: [found.pair(row) for row in found.rows(part)] for part in sentence_pairs.PARTS}
 
 
 @settings(max_examples=12, deadline=None)
@@ -45,7 +45,7 @@ def every(found):
 def test_pairs_are_what_they_should_be(sizes, seed, tmp_path_factory):
     folder = tmp_path_factory.mktemp("pairs")
     try:
-        found = pairs.build([made(folder / "texts", sizes)], folder / "pairs", seed, held_out=0.2)
+        found = sentence_pairs.build([made(folder / "texts", sizes)], folder / "pairs", seed, held_out=0.2)
     except BiasError as error:
         usable = sum(size > 1 for size in sizes)
         assert str(error).startswith(f"--corpus {folder}/texts: {usable} articles")  # noqa: PT017
@@ -75,8 +75,10 @@ def test_pairs_are_what_they_should_be(sizes, seed, tmp_path_factory):
 
 def test_same_seed_same_pairs_and_another_seed_others(tmp_path):
     texts = made(tmp_path / "texts", [20] * 30)
-    first, again, other = (pairs.build([texts], tmp_path / name, seed) for name, seed in (("a", 1), ("b", 1), ("c", 2)))
-    assert every(first) == every(again) == every(pairs.load(tmp_path / "a"))
+    first, again, other = (
+        sentence_pairs.build([texts], tmp_path / name, seed) for name, seed in (("a", 1), ("b", 1), ("c", 2))
+    )
+    assert every(first) == every(again) == every(sentence_pairs.load(tmp_path / "a"))
     assert every(first) != every(other)
     assert first.about == again.about
 
@@ -85,7 +87,7 @@ def test_what_stands_there_twice_counts_once_and_nothing_follows_a_copy(tmp_path
     articles = [[sentence(a, p) for p in range(10)] for a in range(20)]
     for a in range(1, 20):
         articles[a][5] = sentence(0, 5)
-    found = pairs.build([written(tmp_path / "texts", articles)], tmp_path / "pairs", held_out=0.1)
+    found = sentence_pairs.build([written(tmp_path / "texts", articles)], tmp_path / "pairs", held_out=0.1)
     assert found.about["repeated"] == 19
     contexts = sorted(parsed(pair.context) for own in every(found).values() for pair in own)
     assert contexts == [(a, p) for a in range(20) for p in range(9) if a == 0 or p not in (4, 5)]
@@ -94,15 +96,15 @@ def test_what_stands_there_twice_counts_once_and_nothing_follows_a_copy(tmp_path
 def test_pairs_do_not_go_over_what_is_no_sentence(tmp_path):
     articles = [[sentence(a, p) for p in range(8)] for a in range(20)]
     for a in range(20):
-        articles[a][3] = "Indeed so." if a % 2 else f"{'x' * pairs.LONGEST} and more."
-    found = pairs.build([written(tmp_path / "texts", articles)], tmp_path / "pairs", held_out=0.1)
+        articles[a][3] = "Indeed so." if a % 2 else f"{'x' * sentence_pairs.LONGEST} and more."
+    found = sentence_pairs.build([written(tmp_path / "texts", articles)], tmp_path / "pairs", held_out=0.1)
     contexts = {parsed(pair.context)[1] for own in every(found).values() for pair in own}
     assert contexts == {0, 1, 4, 5, 6}
 
 
 def test_fewer_pairs_stay_balanced(tmp_path):
     texts = made(tmp_path / "texts", [20] * 30)
-    found = pairs.build([texts], tmp_path / "pairs", most=101, most_held_out=7)
+    found = sentence_pairs.build([texts], tmp_path / "pairs", most=101, most_held_out=7)
     assert found.about["pairs"] == {
         "train": {"pairs": 101, "follow": 51},
         "held_out": {"pairs": 7, "follow": 4},
@@ -116,7 +118,9 @@ def test_two_corpora_keep_to_themselves(tmp_path):
         [f"Absatz{a} Stelle{p} {random.Random(a * 99 + p).random()} und mehr." for p in range(15)] for a in range(12)
     ]
     german = written(tmp_path / "de", german)
-    found = pairs.build([english, corpus.Corpus(german.source, "de")], tmp_path / "pairs", held_out=0.2)
+    found = sentence_pairs.build(
+        [english, article_corpus.Corpus(german.source, "de")], tmp_path / "pairs", held_out=0.2
+    )
     for own in every(found).values():
         assert all(pair.context.startswith("Article") == pair.candidate.startswith("Article") for pair in own)
         assert {pair.context.startswith("Article") for pair in own} == {True, False}
@@ -125,7 +129,7 @@ def test_two_corpora_keep_to_themselves(tmp_path):
 
 
 def test_the_order_tells_nothing(tmp_path):
-    found = pairs.build([made(tmp_path / "texts", [40] * 60)], tmp_path / "pairs")
+    found = sentence_pairs.build([made(tmp_path / "texts", [40] * 60)], tmp_path / "pairs")
     labels = np.array(found.rows("train")[:, 2])
     assert abs(labels[: len(labels) // 2].mean() - 0.5) < 0.06
     assert abs((labels[1:] == labels[:-1]).mean() - 0.5) < 0.06
@@ -133,7 +137,7 @@ def test_the_order_tells_nothing(tmp_path):
 
 def test_too_few_articles_are_refused_and_nothing_is_left(tmp_path):
     with pytest.raises(BiasError, match="5 articles with sentences that follow each other: 6 are needed"):
-        pairs.build([made(tmp_path / "texts", [9] * 5)], tmp_path / "pairs")
+        sentence_pairs.build([made(tmp_path / "texts", [9] * 5)], tmp_path / "pairs")
     assert sorted(path.name for path in tmp_path.iterdir()) == ["texts"]
 
 
@@ -147,7 +151,7 @@ def test_segmentation_knows_the_language(language):
         "fr": "Le train de 9.30 est arrivé à l'heure ! Nous avons bu (enfin) un café.",
         "tr": "Dr. Yılmaz saat 9'da geldi. Sonra Prof. Demir ile konuştu.",
     }[language]
-    found = list(pairs._segmented(text, language))
+    found = list(sentence_pairs._segmented(text, language))
     assert len(found) == 2
     assert " ".join(found) == text
 
@@ -156,13 +160,13 @@ def test_rows_of_tables(tmp_path):
     rows = [{"title": f"t{a}", "body": " ".join(sentence(a, p) for p in range(6))} for a in range(20)]
     path = tmp_path / "a.jsonl"
     path.write_text("\n".join(map(json.dumps, rows)), encoding="utf-8")
-    found = pairs.build([corpus.Corpus(str(path), "en", column="body")], tmp_path / "pairs")
+    found = sentence_pairs.build([article_corpus.Corpus(str(path), "en", column="body")], tmp_path / "pairs")
     assert found.about["sentences"] == 120
     with pytest.raises(BiasError, match="no text in the column 'text'.*title, body"):
-        list(corpus.Corpus(str(path), "en"))
+        list(article_corpus.Corpus(str(path), "en"))
     path.write_text('{"text": "a"}\n{"text": ', encoding="utf-8")
     with pytest.raises(BiasError, match=r"a\.jsonl"):
-        list(corpus.Corpus(str(path), "en"))
+        list(article_corpus.Corpus(str(path), "en"))
 
 
 def test_named_data_sets(tmp_path):
@@ -173,12 +177,12 @@ def test_named_data_sets(tmp_path):
     rows = [{"id": str(a), "text": " ".join(sentence(a, p) for p in range(6))} for a in range(20)]
     (tmp_path / "data").mkdir()
     pyarrow.parquet.write_table(pyarrow.Table.from_pylist(rows), tmp_path / "data" / "train-00000.parquet")
-    found = list(corpus.Corpus(str(tmp_path / "data"), "en"))
-    assert found == [corpus.Article(row["id"], row["text"]) for row in rows]
+    found = list(article_corpus.Corpus(str(tmp_path / "data"), "en"))
+    assert found == [article_corpus.Article(row["id"], row["text"]) for row in rows]
     with pytest.raises(BiasError, match="--corpus no/such: cannot be had"):
-        list(corpus.Corpus("no/such", "en"))
+        list(article_corpus.Corpus("no/such", "en"))
     with pytest.raises(BiasError, match="cannot be had: .*validation"):
-        list(corpus.Corpus(str(tmp_path / "data"), "en", split="validation"))
+        list(article_corpus.Corpus(str(tmp_path / "data"), "en", split="validation"))
 
 
 def test_corpora_that_are_none(tmp_path):
@@ -191,4 +195,4 @@ def test_corpora_that_are_none(tmp_path):
         ("", "empty path"),
     ):
         with pytest.raises(BiasError, match=says):
-            list(corpus.Corpus(str(source), "en"))
+            list(article_corpus.Corpus(str(source), "en"))

@@ -8,10 +8,9 @@ import re
 import numpy as np
 import pytest
 
-from lm_eval_bias.cli import main
+from lm_eval_bias.cli.main import main
 from lm_eval_bias.errors import BiasError
-from lm_eval_bias.models import nsp_format
-from lm_eval_bias.nsp import corpus, pairs, training
+from lm_eval_bias.models.next_sentence import article_corpus, nsp_checkpoint, nsp_training, sentence_pairs
 from tests import tiny
 
 TOPICS = [("the", "man", "was"), ("a", "woman", "is"), ("nurse", "doctor", "who")]
@@ -32,24 +31,24 @@ def texts(tmp_path_factory):
         words = TOPICS[number % len(TOPICS)]
         said = [" ".join([*draw.choices(words, k=4), str(draw.random())[2:5]]).capitalize() + "." for _ in range(12)]
         (folder / f"{number:03}.txt").write_text(" ".join(said), encoding="utf-8")
-    return corpus.Corpus(str(folder), "en")
+    return article_corpus.Corpus(str(folder), "en")
 
 
 def quick(model, **more):
     given = {"max_steps": 6, "batch_size": 8, "accumulate": 2, "evaluate_every": 2, "longest": 96, "body_rate": 1e-3}
-    return training.Settings(model, **{**given, "trainer": {"use_cpu": True}, **more})
+    return nsp_training.Settings(model, **{**given, "trainer": {"use_cpu": True}, **more})
 
 
 @pytest.mark.parametrize("name", ["gpt2", "llama", "t5"])
 def test_the_saved_model_answers_as_it_was_measured(name, models, texts, tmp_path):
     from lm_eval.api.instance import Instance
 
-    from lm_eval_bias.models.nsp import HFNextSentence
+    from lm_eval_bias.models.next_sentence.nsp_model import HFNextSentence
     from lm_eval_bias.scoring.questions import NextSentence
 
-    told = training.train([texts], quick(models[name]), tmp_path / "out", held_out=0.2)
+    told = nsp_training.train([texts], quick(models[name]), tmp_path / "out", held_out=0.2)
     assert 1 <= told["updates"] <= 6
-    found = pairs.build([texts], tmp_path / "pairs", held_out=0.2)
+    found = sentence_pairs.build([texts], tmp_path / "pairs", held_out=0.2)
     asked = [found.pair(row) for row in found.rows("test")]
     model = HFNextSentence(str(tmp_path / "out"), device="cpu", batch_size=3)
     questions = [NextSentence(pair.context, pair.candidate, {}) for pair in asked]
@@ -57,7 +56,7 @@ def test_the_saved_model_answers_as_it_was_measured(name, models, texts, tmp_pat
     right = [(score > 0.5) == bool(pair.follows) for (score, _), pair in zip(answers, asked, strict=True)]
     assert told["test"]["accuracy"] == np.mean(right)
     assert told["test"]["pairs"] == len(asked) == told["data"]["pairs"]["test"]["pairs"]
-    config = nsp_format.read_config(tmp_path / "out")
+    config = nsp_checkpoint.read_config(tmp_path / "out")
     assert config.training == json.loads(json.dumps(told))
     card = (tmp_path / "out" / "README.md").read_text(encoding="utf-8")
     assert f"{100 * told['test']['accuracy']:.1f}%" in card
@@ -78,7 +77,7 @@ def test_after_a_stop_no_example_is_repeated_or_skipped_and_the_model_is_the_sam
     import transformers
 
     seen = []
-    get = training.Rows.__getitem__
+    get = nsp_training.Rows.__getitem__
     stop = {"at": None}
 
     def noted(self, number):
@@ -88,23 +87,23 @@ def test_after_a_stop_no_example_is_repeated_or_skipped_and_the_model_is_the_sam
             seen.append(number)
         return get(self, number)
 
-    monkeypatch.setattr(training.Rows, "__getitem__", noted)
+    monkeypatch.setattr(nsp_training.Rows, "__getitem__", noted)
     # before transformers 5, an epoch that was resumed ends without its last update where that is a smaller one
     size = 150 if int(transformers.__version__.split(".")[0]) >= 5 else 160
     asked = quick(models[name], max_steps=-1, patience=99)
-    whole = training.train([texts], asked, tmp_path / "whole", 0.2, size)
+    whole = nsp_training.train([texts], asked, tmp_path / "whole", 0.2, size)
     straight, seen[:] = list(seen), []
     assert sorted(straight[:size]) == list(range(size))
     stop["at"] = 7 * 16 + 5  # after update 7 of 10, the last checkpoint is that of 6
     with pytest.raises(KeyboardInterrupt):
-        training.train([texts], asked, tmp_path / "stopped", 0.2, size)
+        nsp_training.train([texts], asked, tmp_path / "stopped", 0.2, size)
     assert not (tmp_path / "stopped").exists()
     first, seen[:], stop["at"] = list(seen), [], None
     # what a kill in the midst of saving leaves
     half = tmp_path / "stopped.work" / "checkpoints" / "checkpoint-8"
     half.mkdir()
     (half / "model.safetensors").write_bytes(b"half")
-    again = training.train([texts], asked, tmp_path / "stopped", 0.2, size)
+    again = nsp_training.train([texts], asked, tmp_path / "stopped", 0.2, size)
     done = len(straight) - len(seen)
     assert 0 < done < len(first)
     assert first[:done] + seen == straight
@@ -117,8 +116,8 @@ def test_after_a_stop_no_example_is_repeated_or_skipped_and_the_model_is_the_sam
 def test_a_stopped_training_can_be_finished_by_hand(models, texts, tmp_path, monkeypatch):
     asked = quick(models["gpt2"], max_steps=12)
     with pytest.raises(BiasError, match="holds no checkpoint yet"):
-        training.train([texts], asked, tmp_path / "out", 0.2, finish=True)
-    get = training.Rows.__getitem__
+        nsp_training.train([texts], asked, tmp_path / "out", 0.2, finish=True)
+    get = nsp_training.Rows.__getitem__
     seen = []
 
     def noted(self, number):
@@ -128,11 +127,11 @@ def test_a_stopped_training_can_be_finished_by_hand(models, texts, tmp_path, mon
         return get(self, number)
 
     with monkeypatch.context() as patched:
-        patched.setattr(training.Rows, "__getitem__", noted)
+        patched.setattr(nsp_training.Rows, "__getitem__", noted)
         with pytest.raises(KeyboardInterrupt):
-            training.train([texts], asked, tmp_path / "out", 0.2)
+            nsp_training.train([texts], asked, tmp_path / "out", 0.2)
     checkpoints = {path.name: weights(path) for path in (tmp_path / "out.work" / "checkpoints").iterdir()}
-    told = training.train([texts], asked, tmp_path / "out", 0.2, finish=True)
+    told = nsp_training.train([texts], asked, tmp_path / "out", 0.2, finish=True)
     assert (told["updates"], told["stopped"], len(told["looks"])) == (6, "ended by hand", 3)
     best = max(told["looks"], key=lambda look: look["accuracy"])  # the first of the best
     assert told["best_update"] == best["update"]
@@ -140,31 +139,31 @@ def test_a_stopped_training_can_be_finished_by_hand(models, texts, tmp_path, mon
     saved = weights(tmp_path / "out")
     for name, value in saved.items():
         file, _, key = name.partition(" ")
-        inner = f"head.{key}" if file == nsp_format.HEAD else f"body.{key}"
+        inner = f"head.{key}" if file == nsp_checkpoint.HEAD else f"body.{key}"
         assert value.equal(kept[f"model.safetensors {inner}"]), name
 
 
 def test_other_settings_do_not_go_on_with_what_was_begun(models, texts, tmp_path, monkeypatch):
-    monkeypatch.setattr(training.Rows, "__getitem__", lambda self, number: 1 / 0)
+    monkeypatch.setattr(nsp_training.Rows, "__getitem__", lambda self, number: 1 / 0)
     with pytest.raises(ZeroDivisionError):
-        training.train([texts], quick(models["gpt2"]), tmp_path / "out", 0.2)
+        nsp_training.train([texts], quick(models["gpt2"]), tmp_path / "out", 0.2)
     with pytest.raises(BiasError, match="begun in it with seed 0, now it is 1"):
-        training.train([texts], quick(models["gpt2"], seed=1), tmp_path / "out", 0.2)
+        nsp_training.train([texts], quick(models["gpt2"], seed=1), tmp_path / "out", 0.2)
 
 
 def test_it_stops_when_accuracy_has_settled(models, texts, tmp_path):
     asked = quick(models["gpt2"], max_steps=50, body_rate=1e-9, head_rate=1e-9, patience=2)
-    told = training.train([texts], asked, tmp_path / "out", 0.2)
+    told = nsp_training.train([texts], asked, tmp_path / "out", 0.2)
     assert (told["updates"], told["best_update"]) == (6, 2)
     assert told["stopped"] == "held-out accuracy had settled"
 
 
 def test_a_look_is_taken_before_the_end_and_checkpoints_of_gradients_change_nothing(models, texts, tmp_path):
     asked = quick(models["llama"], max_steps=2, evaluate_every=100)
-    told = training.train([texts], asked, tmp_path / "out", 0.2)
+    told = nsp_training.train([texts], asked, tmp_path / "out", 0.2)
     assert [look["update"] for look in told["looks"]] == [told["best_update"]] == [2]
     saving = dataclasses.replace(asked, trainer={**asked.trainer, "gradient_checkpointing": True})
-    training.train([texts], saving, tmp_path / "saving", 0.2)
+    nsp_training.train([texts], saving, tmp_path / "saving", 0.2)
     for key, value in weights(tmp_path / "out").items():
         assert value.allclose(weights(tmp_path / "saving")[key], atol=1e-6), key
 
@@ -173,26 +172,26 @@ def test_the_last_layers_alone(models, texts, tmp_path):
     import transformers
 
     before = transformers.AutoModel.from_pretrained(models["gpt2"]).state_dict()
-    training.train([texts], quick(models["gpt2"], layers=1), tmp_path / "out", 0.2)
+    nsp_training.train([texts], quick(models["gpt2"], layers=1), tmp_path / "out", 0.2)
     after = transformers.AutoModel.from_pretrained(tmp_path / "out").state_dict()
     changed = {name for name, value in after.items() if not value.equal(before[name])}
     assert changed
     assert all(name.startswith("h.1.") for name in changed)
     with pytest.raises(BiasError, match="must be from 0 to 2"):
-        training.train([texts], quick(models["gpt2"], layers=3), tmp_path / "other", 0.2)
+        nsp_training.train([texts], quick(models["gpt2"], layers=3), tmp_path / "other", 0.2)
 
 
 def test_head_and_body_have_learning_rates_of_their_own(models, texts, tmp_path, monkeypatch):
     rates = []
 
-    class Watched(training.Told):
+    class Watched(nsp_training.Told):
         def on_step_end(self, args, state, control, optimizer=None, **kwargs):
             rates.append(
                 [(group["lr"], group["weight_decay"], len(group["params"])) for group in optimizer.param_groups]
             )
 
-    monkeypatch.setattr(training, "Told", Watched)
-    training.train([texts], quick(models["gpt2"], max_steps=4, body_rate=2e-4, cycles=2), tmp_path / "out", 0.2)
+    monkeypatch.setattr(nsp_training, "Told", Watched)
+    nsp_training.train([texts], quick(models["gpt2"], max_steps=4, body_rate=2e-4, cycles=2), tmp_path / "out", 0.2)
     # one update of warm-up, then two half cosines over three updates
     shape = [1.0, 0.25, 0.75, 0.0]
     assert [{lr for lr, _, _ in groups} for groups in rates][0] == {2e-4, 1e-3}
@@ -204,7 +203,7 @@ def test_head_and_body_have_learning_rates_of_their_own(models, texts, tmp_path,
 def test_accuracy_is_clustered_by_article():
     right = np.array([1, 1, 1, 1, 0, 0, 1, 0])
     articles = np.array([0, 0, 0, 0, 1, 1, 2, 2])
-    found = training.accuracy(right, articles)
+    found = nsp_training.accuracy(right, articles)
     # sums of (x - 5/8) / 8 by article: 1.5/8, -1.25/8, -0.25/8
     expected = (3 / 2 * (1.5**2 + 1.25**2 + 0.25**2)) ** 0.5 / 8
     assert found["accuracy"] == 5 / 8
@@ -265,12 +264,12 @@ def test_bad_usage_is_one_line(more, says, models, texts, tmp_path, capsys):
 
 def test_a_masked_model_is_refused(texts, tmp_path):
     with pytest.raises(BiasError, match="bert is no causal model"):
-        training.train([texts], quick(tiny.bert(tmp_path / "bert")), tmp_path / "out", 0.2)
+        nsp_training.train([texts], quick(tiny.bert(tmp_path / "bert")), tmp_path / "out", 0.2)
 
 
 def test_settings_of_the_paper():
-    found = training.Settings("x").filled("causal")
+    found = nsp_training.Settings("x").filled("causal")
     assert (found.batch_size, found.accumulate, found.body_rate, found.head_rate) == (4, 16, 5e-6, 1e-3)
-    found = training.Settings("x").filled("seq2seq")
+    found = nsp_training.Settings("x").filled("seq2seq")
     assert (found.batch_size, found.accumulate, found.body_rate) == (8, 8, 1e-4)
     assert dataclasses.replace(found, body_rate=1e-3).filled("seq2seq").body_rate == 1e-3

@@ -6,8 +6,9 @@ import sys
 
 import pytest
 
-from lm_eval_bias import __version__, catalog, cli, doctor
-from lm_eval_bias.cli import main
+from lm_eval_bias import __version__, catalog, installation
+from lm_eval_bias.cli import main as cli
+from lm_eval_bias.cli.main import main
 from lm_eval_bias.errors import BiasError
 from lm_eval_bias.paths import tasks_path
 
@@ -25,7 +26,7 @@ def test_import_is_light():
 @pytest.mark.parametrize("arguments", [["--help"], ["path"], ["ls"], ["fetch", "--help"], ["rescore", "--help"]])
 def test_light_commands_import_neither_torch_nor_the_harness(arguments):
     code = (
-        "import sys\nfrom lm_eval_bias.cli import main\n"
+        "import sys\nfrom lm_eval_bias.cli.main import main\n"
         f"try:\n    main({arguments!r})\nexcept SystemExit:\n    pass\n"
         "print(sorted({'torch', 'transformers', 'datasets', 'lm_eval'} & set(sys.modules)))"
     )
@@ -153,15 +154,15 @@ def test_every_argument_of_the_harness_is_passed_on():
     from lm_eval import simple_evaluate
     from lm_eval.config.evaluate_config import EvaluatorConfig
 
-    from lm_eval_bias import run
+    from lm_eval_bias.evaluation import evaluate
 
-    given = run._arguments(EvaluatorConfig(seed=[1, 2, 3, 4]), simple_evaluate, "manager", "tracker")
+    given = evaluate._arguments(EvaluatorConfig(seed=[1, 2, 3, 4]), simple_evaluate, "manager", "tracker")
     assert set(inspect.signature(simple_evaluate).parameters) - set(given) == {"bootstrap_iters"}
     assert (given["random_seed"], given["fewshot_random_seed"]) == (1, 4)
 
 
 def test_only_ours():
-    from lm_eval_bias.checks import only_ours
+    from lm_eval_bias.evaluation.preflight import only_ours
 
     assert only_ours(["occugender", "gg_bbq"])
     assert only_ours(["occugender_debias*"])
@@ -184,7 +185,7 @@ def test_doctor_on_versions_and_data(monkeypatch, tmp_path):
     versions = {"lm_eval": "0.4.5", "torch": "9.0", "transformers": "5.0"}
     monkeypatch.setattr("importlib.metadata.version", lambda name: versions[name])
     monkeypatch.setenv("LM_EVAL_BIAS_DATA", str(tmp_path))
-    texts = {f.text: f.status for f in doctor.examine()}
+    texts = {f.text: f.status for f in installation.examine()}
     assert texts["lm_eval 0.4.5 is older than 0.4.12: pip install -U lm_eval"] == "problem"
     assert any(s == "note" and "torch 9.0 is newer" in t for t, s in texts.items())
     assert any(s == "problem" and "lacks or changes" in t for t, s in texts.items())

@@ -10,8 +10,8 @@ from pathlib import Path
 
 import pytest
 
-from lm_eval_bias.cli import main
-from lm_eval_bias.data import fetch, sources
+from lm_eval_bias.cli.main import main
+from lm_eval_bias.data import download, sources
 from lm_eval_bias.errors import BiasError
 from tests.e2e import forked
 
@@ -80,13 +80,13 @@ def cached_files():
 
 
 def test_download_is_verified_and_cached(server):
-    path = fetch.locate(NAME)
+    path = download.locate(NAME)
     source = sources.manifest().files[NAME]
     assert path.read_bytes()
     assert not source.check(path)
     assert path == sources.cached_path(source)
     assert source.commit in str(path)
-    fetch.locate(NAME)
+    download.locate(NAME)
     assert server.requests == 1
 
 
@@ -115,21 +115,21 @@ def test_bad_answers(server, mode, says, capsys):
 
 def test_broken_download_is_restarted(server):
     server.mode, server.failures_left = "once_truncated", 1
-    assert not sources.manifest().files[NAME].check(fetch.locate(NAME))
+    assert not sources.manifest().files[NAME].check(download.locate(NAME))
     assert server.requests == 2
     assert len(cached_files()) == 1
 
 
 def test_damaged_cache_is_fetched_again(server):
-    path = fetch.locate(NAME)
+    path = download.locate(NAME)
     path.write_bytes(b"damaged")
-    assert not sources.manifest().files[NAME].check(fetch.locate(NAME))
+    assert not sources.manifest().files[NAME].check(download.locate(NAME))
     assert server.requests == 2
 
 
 def test_two_at_once(server):
     with ThreadPoolExecutor(4) as pool:
-        found = list(pool.map(lambda _: fetch.locate(NAME), range(4)))
+        found = list(pool.map(lambda _: download.locate(NAME), range(4)))
     assert len(set(found)) == 1
     assert server.requests == 1  # the others waited for the first
     assert len(cached_files()) == 1
@@ -155,20 +155,20 @@ def test_two_processes_at_once(server, tmp_path):
     assert len(cached_files()) == 1
 
 
-@pytest.mark.parametrize("at", ["fetch:_Meter.update", "sources:Source.check", "os:replace"])
+@pytest.mark.parametrize("at", ["download:_Meter.update", "sources:Source.check", "os:replace"])
 def test_killed_while_downloading(server, at):
     pid = os.fork()
     if pid == 0:  # killed during the transfer, before the file is verified, before it gets its name
         forked.die_at(at if at.startswith("os") else f"lm_eval_bias.data.{at}", 1)
         try:
-            fetch.locate(NAME)
+            download.locate(NAME)
         finally:
             os._exit(1)
     _, status = os.waitpid(pid, 0)
     assert os.waitstatus_to_exitcode(status) == -signal.SIGKILL
     source = sources.manifest().files[NAME]
     assert not sources.cached_path(source).exists()
-    path = fetch.locate(NAME)
+    path = download.locate(NAME)
     assert not source.check(path)
     assert cached_files() == [path]  # and nothing is left
 
@@ -195,9 +195,9 @@ def test_offline(server, monkeypatch, capsys):
 
 
 def test_offline_with_cache_is_fine(server, monkeypatch):
-    fetch.locate(NAME)
+    download.locate(NAME)
     monkeypatch.setenv("HF_HUB_OFFLINE", "1")
-    fetch.locate(NAME)
+    download.locate(NAME)
 
 
 def test_unwritable_cache(server, tmp_path, monkeypatch, capsys):
@@ -223,22 +223,22 @@ def test_no_disk_space(server, monkeypatch, capsys):
 
 def test_mirror_touches_no_network(server, tiny_mirror, monkeypatch):
     monkeypatch.setenv("LM_EVAL_BIAS_DATA", str(tiny_mirror))
-    assert str(fetch.locate(NAME)).startswith(str(tiny_mirror))
+    assert str(download.locate(NAME)).startswith(str(tiny_mirror))
     assert server.requests == 0
 
 
 def test_bad_mirrors(server, tiny_mirror, tmp_path, monkeypatch, capsys):
     monkeypatch.setenv("LM_EVAL_BIAS_DATA", str(tmp_path / "gone"))
     with pytest.raises(BiasError, match="is no folder"):
-        fetch.locate(NAME)
+        download.locate(NAME)
     monkeypatch.setenv("LM_EVAL_BIAS_DATA", str(tmp_path))
     with pytest.raises(BiasError, match="cannot be read"):
-        fetch.locate(NAME)
+        download.locate(NAME)
     monkeypatch.setenv("LM_EVAL_BIAS_DATA", str(tiny_mirror))
     source = sources.manifest().files[NAME]
     (tiny_mirror / source.repository / source.path).write_bytes(b"")
     with pytest.raises(BiasError, match="not the pinned file .truncated: 0 bytes"):
-        fetch.locate(NAME)
+        download.locate(NAME)
     assert server.requests == 0
 
 

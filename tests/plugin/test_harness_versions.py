@@ -11,8 +11,10 @@ from lm_eval.config.evaluate_config import EvaluatorConfig
 from lm_eval.tasks import TaskManager
 from packaging.version import Version
 
-from lm_eval_bias import _registry, doctor, link, run
-from lm_eval_bias.cli import main
+from lm_eval_bias import installation
+from lm_eval_bias.cli.main import main
+from lm_eval_bias.evaluation import evaluate
+from lm_eval_bias.harness import linking, registration
 
 ROOT = Path(__file__).resolve().parents[2]
 REGISTRIES = {
@@ -46,32 +48,32 @@ def stubs(tmp_path, monkeypatch):
     """A stand-in for the harness's task folder."""
     folder = tmp_path / "lm_eval" / "tasks"
     folder.mkdir(parents=True)
-    monkeypatch.setattr(link, "harness_tasks", lambda: folder)
-    return folder / link.FOLDER
+    monkeypatch.setattr(linking, "harness_tasks", lambda: folder)
+    return folder / linking.FOLDER
 
 
 @pytest.fixture
 def reads_entry_points(stubs, monkeypatch):
     """A harness that reads the five groups, and knows nothing of ours yet."""
-    _registry.register()  # what the harness fills on import stays when this test is over
-    link.unnecessary.cache_clear()
+    registration.register()  # what the harness fills on import stays when this test is over
+    linking.unnecessary.cache_clear()
     monkeypatch.setattr(registry, "load_plugins", load_plugins, raising=False)
     monkeypatch.setattr("lm_eval.tasks.TaskManager", ReadsEntryPoints)
-    ours = {**_registry.MODELS, **_registry.FILTERS, **_registry.METRICS, **_registry.AGGREGATIONS}
+    ours = {**registration.MODELS, **registration.FILTERS, **registration.METRICS, **registration.AGGREGATIONS}
     for name in REGISTRIES.values():
         known = getattr(registry, name)
         monkeypatch.setattr(known, "_objs", {k: v for k, v in known._objs.items() if k not in ours})
     yield
-    link.unnecessary.cache_clear()
+    linking.unnecessary.cache_clear()
 
 
 @pytest.mark.parametrize("first", ["ours", "harness"])
 def test_names_are_the_same_whoever_registers_first(reads_entry_points, first):
     if first == "ours":
-        _registry.register()
+        registration.register()
     for group, name in REGISTRIES.items():
         assert bool(load_plugins(group, getattr(registry, name))) == (first == "harness")
-    _registry.register()
+    registration.register()
     assert registry.get_model("hf-packed").__name__ == "HFPacked"
     assert registry.get_filter("bias_regard").__name__ == "RegardFilter"
     assert registry.get_aggregation("bias_clustered_mean")([(1.0, "a"), (0.0, "b")]) == 0.5
@@ -94,32 +96,32 @@ def test_nothing_is_linked_where_the_harness_reads_entry_points(reads_entry_poin
     assert main(["link"]) == 0
     assert capsys.readouterr().out.startswith("Nothing to link")
     assert not stubs.exists()
-    (said,) = [finding for finding in doctor.examine() if "link" in finding.text and "plain" in finding.text]
+    (said,) = [finding for finding in installation.examine() if "link" in finding.text and "plain" in finding.text]
     assert said.status == "ok"
     assert said.text.startswith("link not needed")
     monkeypatch.setattr(EvaluatorConfig, "process_tasks", lambda self, metadata: "manager")
     config = EvaluatorConfig(tasks=["occugender", "hellaswag"], metadata={})
-    assert run.load_tasks(config) == "manager"
+    assert evaluate.load_tasks(config) == "manager"
     assert not config.include_path  # once is enough
 
 
 def test_a_stale_link_is_no_problem_there(stubs, monkeypatch, capsys):
     main(["link"])
     (stubs / "occugender.yaml").unlink()
-    assert "1 of" in link.state().problem
-    monkeypatch.setattr(link, "unnecessary", lambda: True)
-    assert not link.state().problem
-    assert any("unlink' removes" in finding.text for finding in doctor.examine())
+    assert "1 of" in linking.state().problem
+    monkeypatch.setattr(linking, "unnecessary", lambda: True)
+    assert not linking.state().problem
+    assert any("unlink' removes" in finding.text for finding in installation.examine())
     config = EvaluatorConfig(tasks=["occugender", "hellaswag"], metadata={})
     monkeypatch.setattr(EvaluatorConfig, "process_tasks", lambda self, metadata: "manager")
-    assert run.load_tasks(config) == "manager"
+    assert evaluate.load_tasks(config) == "manager"
     assert not config.include_path
 
 
 def test_releases_that_read_no_entry_points_need_the_link(stubs, monkeypatch):
     monkeypatch.delattr(registry, "load_plugins", raising=False)
-    link.unnecessary.cache_clear()
-    assert not link.unnecessary()
+    linking.unnecessary.cache_clear()
+    assert not linking.unnecessary()
 
 
 def test_entry_points_for_models_alone_leave_the_link_needed(reads_entry_points, monkeypatch):
@@ -128,7 +130,7 @@ def test_entry_points_for_models_alone_leave_the_link_needed(reads_entry_points,
             super().__init__(include_defaults=False)
 
     monkeypatch.setattr("lm_eval.tasks.TaskManager", WithoutTasks)
-    assert not link.unnecessary()
+    assert not linking.unnecessary()
 
 
 @pytest.fixture
@@ -144,15 +146,17 @@ def installed(monkeypatch):
 
 def test_a_newer_harness_is_warned_about_once(installed, monkeypatch):
     said = []
-    monkeypatch.setattr(run.logger, "warning", lambda text, *more: said.append(text % more))
+    monkeypatch.setattr(evaluate.logger, "warning", lambda text, *more: said.append(text % more))
     arguments = ["run", "--model", "bias-chance", "--tasks", "occugender_implicit", "--limit", "2"]
     installed("0.5.0")
     assert main(arguments) == 0
     about = [text for text in said if "lm_eval" in text]
-    assert about == [f"lm_eval 0.5.0 is newer than {doctor.SUPPORTED['lm_eval'][1]}, the newest release tested here"]
-    assert doctor.harness().status == "note"
+    assert about == [
+        f"lm_eval 0.5.0 is newer than {installation.SUPPORTED['lm_eval'][1]}, the newest release tested here"
+    ]
+    assert installation.harness().status == "note"
     said.clear()
-    installed(doctor.SUPPORTED["lm_eval"][1])
+    installed(installation.SUPPORTED["lm_eval"][1])
     assert main(arguments) == 0
     assert not [text for text in said if "lm_eval" in text]
 
@@ -181,6 +185,6 @@ def test_bounds_are_the_versions_that_were_tested():
     oldest, newest = pins("constraints-oldest.txt"), pins("constraints.txt")
     del lowest["torch"], oldest["torch"]  # see there
     assert {package: oldest[package] for package in lowest} == lowest
-    for package, (low, high) in doctor.SUPPORTED.items():
+    for package, (low, high) in installation.SUPPORTED.items():
         assert Version(high) == newest[package.replace("_", "-")]
         assert package == "torch" or Version(low) == lowest[package.replace("_", "-")]

@@ -5,8 +5,9 @@ import json
 import pytest
 from lm_eval.tasks import TaskManager
 
-from lm_eval_bias import catalog, doctor, link
-from lm_eval_bias.cli import main
+from lm_eval_bias import catalog, installation
+from lm_eval_bias.cli.main import main
+from lm_eval_bias.harness import linking
 
 
 @pytest.fixture
@@ -14,7 +15,7 @@ def harness(tmp_path, monkeypatch):
     folder = tmp_path / "lm_eval" / "tasks"
     folder.mkdir(parents=True)
     (folder / "other.yaml").write_text("task: other\n")
-    monkeypatch.setattr(link, "harness_tasks", lambda: folder)
+    monkeypatch.setattr(linking, "harness_tasks", lambda: folder)
     return folder
 
 
@@ -30,10 +31,10 @@ def test_harness_finds_linked_tasks(harness, capsys):
     task = manager.load(["occugender"])["tasks"]["occugender_implicit"]
     assert type(task).__name__ == "BiasTask"
     assert len(task.eval_docs) == 1000
-    stub = (harness / link.FOLDER / "occugender.yaml").read_text()
+    stub = (harness / linking.FOLDER / "occugender.yaml").read_text()
     assert json.loads(stub.split("include: ")[1]).startswith("/")
-    assert link.state().linked
-    assert not link.state().problem
+    assert linking.state().linked
+    assert not linking.state().problem
 
 
 def test_unlink_removes_exactly_what_link_wrote(harness):
@@ -43,13 +44,13 @@ def test_unlink_removes_exactly_what_link_wrote(harness):
     assert len(files(harness)) == len(before) + len(catalog.entries()) + 1
     assert main(["unlink"]) == 0
     assert files(harness) == before
-    assert not (harness / link.FOLDER).exists()
+    assert not (harness / linking.FOLDER).exists()
     assert main(["unlink"]) == 0
 
 
 def test_unlink_leaves_foreign_and_changed_files(harness, capsys):
     main(["link"])
-    folder = harness / link.FOLDER
+    folder = harness / linking.FOLDER
     (folder / "mine.yaml").write_text("task: mine\n")
     (folder / "occugender.yaml").write_text("task: changed\n")
     assert main(["unlink"]) == 2
@@ -61,9 +62,9 @@ def test_unlink_leaves_foreign_and_changed_files(harness, capsys):
 
 def test_changed_stub_is_noticed_before_anything_is_removed(harness):
     main(["link"])
-    stub = harness / link.FOLDER / "occugender.yaml"
+    stub = harness / linking.FOLDER / "occugender.yaml"
     stub.write_bytes(b"task: \xff\n")
-    assert "changed by hand" in link.state().problem
+    assert "changed by hand" in linking.state().problem
     before = files(harness)
     assert main(["link"]) == 2
     assert files(harness) == before
@@ -73,27 +74,27 @@ def test_changed_stub_is_noticed_before_anything_is_removed(harness):
 
 def test_moved_package_is_detected(harness, tmp_path):
     main(["link"])
-    ledger = harness / link.FOLDER / link.LEDGER
+    ledger = harness / linking.FOLDER / linking.LEDGER
     content = json.loads(ledger.read_text())
     content["target"] = str(tmp_path / "gone")
     ledger.write_text(json.dumps(content))
-    assert "which is gone" in link.state().problem
-    assert any(f.status == "problem" and "which is gone" in f.text for f in doctor.examine())
+    assert "which is gone" in linking.state().problem
+    assert any(f.status == "problem" and "which is gone" in f.text for f in installation.examine())
     (tmp_path / "gone").mkdir()
-    assert "another copy" in link.state().problem
+    assert "another copy" in linking.state().problem
 
 
 def test_lost_stub_other_version_and_damage(harness, monkeypatch):
     main(["link"])
-    folder = harness / link.FOLDER
+    folder = harness / linking.FOLDER
     (folder / "gg_bbq.yaml").unlink()
-    assert f"1 of {len(catalog.entries())} stubs are gone" in link.state().problem
+    assert f"1 of {len(catalog.entries())} stubs are gone" in linking.state().problem
     main(["link"])
     real = catalog.packaged()
     monkeypatch.setattr(catalog, "packaged", lambda: {**real, "new_task": next(iter(real.values()))})
-    assert "another version" in link.state().problem
-    (folder / link.LEDGER).write_text("{")
-    assert "damaged" in link.state().problem
+    assert "another version" in linking.state().problem
+    (folder / linking.LEDGER).write_text("{")
+    assert "damaged" in linking.state().problem
     assert main(["unlink"]) == 2
 
 
@@ -101,34 +102,34 @@ def test_a_ledger_cannot_point_outside(harness, tmp_path):
     main(["link"])
     victim = tmp_path / "victim"
     victim.write_text("x")
-    ledger = harness / link.FOLDER / link.LEDGER
-    ledger.write_text(json.dumps({"target": "t", "stubs": {"../../../victim": link._digest(b"x")}}))
+    ledger = harness / linking.FOLDER / linking.LEDGER
+    ledger.write_text(json.dumps({"target": "t", "stubs": {"../../../victim": linking._digest(b"x")}}))
     assert main(["unlink"]) == 2
     assert victim.exists()
 
 
 def test_unwritable_harness(tmp_path, monkeypatch, capsys):
     (tmp_path / "file").write_text("")
-    monkeypatch.setattr(link, "harness_tasks", lambda: tmp_path / "file")
+    monkeypatch.setattr(linking, "harness_tasks", lambda: tmp_path / "file")
     assert main(["link"]) == 2
     assert "lm-eval-bias run" in capsys.readouterr().err
 
 
 def test_installed_harness_is_found():
-    assert (link.harness_tasks() / "manager.py").is_file()
+    assert (linking.harness_tasks() / "manager.py").is_file()
 
 
 def test_run_with_harness_tasks_says_that_the_link_is_stale(harness, caplog, monkeypatch):
     from lm_eval.config.evaluate_config import EvaluatorConfig
 
-    from lm_eval_bias import run
+    from lm_eval_bias.evaluation import evaluate
 
     main(["link"])
-    ledger = harness / link.FOLDER / link.LEDGER
+    ledger = harness / linking.FOLDER / linking.LEDGER
     content = json.loads(ledger.read_text())
     ledger.write_text(json.dumps({**content, "target": "/gone"}))
     config = EvaluatorConfig(tasks=["occugender", "hellaswag"], metadata={})
     monkeypatch.setattr(EvaluatorConfig, "process_tasks", lambda self, metadata: "manager")
-    assert run.load_tasks(config) == "manager"
+    assert evaluate.load_tasks(config) == "manager"
     assert "which is gone" in caplog.text
     assert config.include_path

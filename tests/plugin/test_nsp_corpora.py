@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 
-SCRIPT = Path(__file__).resolve().parents[2] / "benchmarks" / "nsp_corpora.py"
+SCRIPT = Path(__file__).resolve().parents[2] / "tests" / "performance" / "nsp_corpora.py"
 
 
 @pytest.fixture(scope="module")

@@ -7,12 +7,12 @@ from pathlib import Path
 
 import pytest
 
-from lm_eval_bias.cli import main
+from lm_eval_bias.analysis import policy_file, policy_targets, policy_verdict
+from lm_eval_bias.analysis.policy_file import Bound, Policy
+from lm_eval_bias.cli.main import main
 from lm_eval_bias.errors import BiasError
-from lm_eval_bias.policy import names, read, verdict
-from lm_eval_bias.policy.read import Bound, Policy
-from lm_eval_bias.runs import record
-from lm_eval_bias.runs.model import Run, TaskRun, Value
+from lm_eval_bias.runs import run_file as record
+from lm_eval_bias.runs.run_data import Run, TaskRun, Value
 
 SS = Value("ss", 56.0, 1.0, (54.0, 58.0), low=0.0, high=100.0, neutral=50.0)
 GAP = Value("stereotype_gap", 0.1, 0.05, (0.0, 0.2), low=-1.0, high=1.0, neutral=0.0)
@@ -29,7 +29,7 @@ def run(*tasks, **provenance):
 
 
 def one(bound, value=SS):
-    return verdict.judge(replace(bound, place="p"), "t", value)
+    return policy_verdict.judge(replace(bound, place="p"), "t", value)
 
 
 def bound(**options):
@@ -67,10 +67,10 @@ def test_bounds(options, holds, excess):
     assert (found.says == "") == holds
     if excess is not None:
         assert found.excess == pytest.approx(excess, abs=1e-12)
-        assert verdict.number(excess) in found.says
+        assert policy_verdict.number(excess) in found.says
 
 
-@pytest.mark.parametrize("on", read.ON)
+@pytest.mark.parametrize("on", policy_file.ON)
 def test_what_could_not_be_computed_is_a_violation_with_its_reason(on):
     found = one(Bound("t", "coverage", high=0.9, on=on), COVERAGE)
     assert not found.holds
@@ -112,7 +112,7 @@ def policy(*bounds, **options):
 
 
 def violated(given, *bounds, **options):
-    return [(f.task, f.score, f.says) for f in verdict.check(given, policy(*bounds, **options)) if not f.holds]
+    return [(f.task, f.score, f.says) for f in policy_verdict.check(given, policy(*bounds, **options)) if not f.holds]
 
 
 def test_patterns_and_groups():
@@ -127,7 +127,7 @@ def test_patterns_and_groups():
     assert missing == [("occugender_implicit", "stereotype_gap", "not measured")]
     assert violated(run(explicit), Bound("stereoset_*", "ss", high=90.0)) == [("stereoset_*", "ss", "not measured")]
     assert violated(both, Bound("occugender_*", "coverage", high=0.9))[0][2] == "not measured"
-    assert len(verdict.check(both, policy(Bound("occugender", "stereotype_gap", **limit)))) == 2
+    assert len(policy_verdict.check(both, policy(Bound("occugender", "stereotype_gap", **limit)))) == 2
 
 
 def test_a_task_with_a_remark_is_the_task():
@@ -148,7 +148,7 @@ def test_a_task_with_a_remark_is_the_task():
 )
 def test_names_that_do_not_exist_are_refused(name, score, says):
     with pytest.raises(BiasError) as error:
-        names.refuse_unknown(policy(Bound(name, score, high=0.9, place="file line 3")), [run()])
+        policy_targets.refuse_unknown(policy(Bound(name, score, high=0.9, place="file line 3")), [run()])
     assert says in str(error.value)
     assert "file line 3" in str(error.value)
 
@@ -165,12 +165,12 @@ def test_names_that_do_not_exist_are_refused(name, score, says):
     ],
 )
 def test_names_that_a_run_may_have_are_not_refused(name, score):
-    names.refuse_unknown(policy(Bound(name, score, high=0.9)), [run()])
+    policy_targets.refuse_unknown(policy(Bound(name, score, high=0.9)), [run()])
 
 
 def test_share_of_the_items():
     half = task(documents=2114)
-    assert verdict.share(half) == pytest.approx(2114 / 4229)
+    assert policy_verdict.share(half) == pytest.approx(2114 / 4229)
     limit = bound(high=90.0)
     assert violated(run(half), limit, share=0.4) == []
     assert violated(run(half), limit, share=0.5)[0][:2] == ("stereoset_en", "items")
@@ -182,9 +182,9 @@ def test_share_of_the_items():
 
 def test_fewer_samples_of_a_prompt_are_a_smaller_share():
     texts = task("regard_en", "regard", documents=20, items=20, metadata={"repeats": 25})
-    assert verdict.share(texts) == 0.25
-    assert verdict.share(replace(texts, metadata={})) == 1.0
-    assert verdict.share(replace(texts, metadata={"repeats": 200})) == 1.0
+    assert policy_verdict.share(texts) == 0.25
+    assert policy_verdict.share(replace(texts, metadata={})) == 1.0
+    assert policy_verdict.share(replace(texts, metadata={"repeats": 200})) == 1.0
 
 
 def test_dtype():
@@ -215,14 +215,16 @@ def test_a_policy_file(tmp_path):
         "  - task: stereoset_en\n    score: ss\n    max: 010\n    on: evidence\n    why: because\n"
         "  - {task: a, score: b, min: -1e-3, max_distance_from_neutral: 2}\n"
     )
-    found = read.read(written(tmp_path, text))
+    found = policy_file.read(written(tmp_path, text))
     assert (found.dtypes, found.share, found.allow_warnings) == (("float32",), 0.5, False)
     first, second = found.bounds
     # YAML 1.1 would take "on" for true and "010" for eight
     assert (first.on, first.high, first.low, first.why) == ("evidence", 10.0, -math.inf, "because")
     assert (second.on, second.low, second.distance) == ("interval", -0.001, 2.0)
     assert first.place.endswith("policy.yaml line 5")
-    assert read.read(written(tmp_path, "require_full: true\nbounds: [{task: a, score: b, max: 1}]\n")).share == 1.0
+    assert (
+        policy_file.read(written(tmp_path, "require_full: true\nbounds: [{task: a, score: b, max: 1}]\n")).share == 1.0
+    )
 
 
 @pytest.mark.parametrize(
@@ -252,7 +254,7 @@ def test_a_policy_file(tmp_path):
 )
 def test_bad_policies_are_refused_with_their_place(text, says, tmp_path):
     with pytest.raises(BiasError) as error:
-        read.read(written(tmp_path, text))
+        policy_file.read(written(tmp_path, text))
     assert says in str(error.value)
     assert "policy.yaml" in str(error.value)
     assert "\n" not in str(error.value)
@@ -260,18 +262,18 @@ def test_bad_policies_are_refused_with_their_place(text, says, tmp_path):
 
 def test_policies_that_are_no_text(tmp_path):
     with pytest.raises(BiasError, match="cannot be read"):
-        read.read(tmp_path)
+        policy_file.read(tmp_path)
     (tmp_path / "policy.yaml").write_bytes(b"\xff\xfe\xff")
     with pytest.raises(BiasError, match="not UTF-8"):
-        read.read(tmp_path / "policy.yaml")
+        policy_file.read(tmp_path / "policy.yaml")
 
 
 def test_the_example_is_a_policy_whose_names_exist(tmp_path, capsys):
     assert main(["check", "--example"]) == 0
     text = capsys.readouterr().out
-    found = read.read(written(tmp_path, text))
-    assert {bound.on for bound in found.bounds} == set(read.ON)
-    names.refuse_unknown(found, [])
+    found = policy_file.read(written(tmp_path, text))
+    assert {bound.on for bound in found.bounds} == set(policy_file.ON)
+    policy_targets.refuse_unknown(found, [])
 
 
 @pytest.fixture

@@ -6,14 +6,13 @@ import importlib.metadata
 import pytest
 from lm_eval.api import registry
 
-from lm_eval_bias import _registry
-from lm_eval_bias.harness import aggregations
+from lm_eval_bias.harness import aggregations, registration
 
 GROUPS = {
-    "lm_eval.models": _registry.MODELS,
-    "lm_eval.filters": _registry.FILTERS,
-    "lm_eval.metrics": _registry.METRICS,
-    "lm_eval.aggregations": _registry.AGGREGATIONS,
+    "lm_eval.models": registration.MODELS,
+    "lm_eval.filters": registration.FILTERS,
+    "lm_eval.metrics": registration.METRICS,
+    "lm_eval.aggregations": registration.AGGREGATIONS,
 }
 
 
@@ -36,8 +35,8 @@ def test_tasks_entry_point():
 
 
 def test_registration_is_idempotent_and_resolves():
-    _registry.register()
-    _registry.register()
+    registration.register()
+    registration.register()
     assert registry.get_model("bias-chance").__name__ == "ChanceLM"
     assert registry.get_filter("bias_answer_choice").__name__ == "AnswerChoiceFilter"
     assert registry.get_aggregation("bias_clustered_mean") is aggregations.clustered_mean
@@ -49,7 +48,7 @@ def test_nothing_of_the_harness_is_replaced():
     from lm_eval.api.model import LM, TemplateLM
 
     before = {cls: dict(vars(cls)) for cls in (LM, TemplateLM)}
-    _registry.register()
+    registration.register()
     for cls, members in before.items():
         for name, member in members.items():
             assert vars(cls)[name] is member

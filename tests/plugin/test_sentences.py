@@ -1,6 +1,6 @@
 import math
 
-from lm_eval_bias import sentences
+from lm_eval_bias.report import sentences
 
 
 def results(**changes):

@@ -7,13 +7,14 @@ from collections import Counter
 import pytest
 
 from lm_eval_bias import catalog, paths
-from lm_eval_bias.cli import main
-from lm_eval_bias.data import stereoset as stereoset_data
+from lm_eval_bias.cli.main import main
 from lm_eval_bias.errors import BiasError
-from lm_eval_bias.suites import definition, plan, rules, timing
+from lm_eval_bias.evaluation import run_plan, sampling, timing
+from lm_eval_bias.evaluation import suites as definition
 from lm_eval_bias.tasks.gg_bbq import hooks as gg_bbq
 from lm_eval_bias.tasks.occugender import hooks as occugender
 from lm_eval_bias.tasks.stereoset import hooks as stereoset
+from lm_eval_bias.tasks.stereoset import released_sets as stereoset_data
 
 # The items of quick, version 1. A change here is a change of what every quick run was measured on: a new version.
 GOLDEN = {
@@ -48,7 +49,7 @@ def test_suites_name_tasks_that_exist_and_count_their_items(name):
     assert suite.name == name
     assert suite.version >= 1
     for task, part in suite.parts.items():
-        assert part.rule in ("", *rules.RULES)
+        assert part.rule in ("", *sampling.RULES)
         assert (part.documents == tasks[task].items) == (not part.rule), task
 
 
@@ -156,16 +157,16 @@ def quadruple(template, number, order, biased):
 
 
 def test_orders_of_a_stratum_make_up_for_one_another():
-    (a, b, c), (d, e, f) = rules._ROWS
+    (a, b, c), (d, e, f) = sampling._ROWS
     # the first row can't be completed: the second has to be found among others
     found = [quadruple("t", n, order, True) for n, order in enumerate((a, a, d, b, e, b, f, d))]
     docs = [doc for own in found for doc in own]
-    assert {tuple(docs[i]["order"]) for i in rules.quadruples(docs, "s", 3)} == {d, e, f}
+    assert {tuple(docs[i]["order"]) for i in sampling.quadruples(docs, "s", 3)} == {d, e, f}
     full = [doc for n, order in enumerate((a, b, c, d, e, f) * 2) for doc in quadruple("t", n, order, True)]
-    six = rules.quadruples(full, "s", 6)
+    six = sampling.quadruples(full, "s", 6)
     assert Counter(tuple(full[i]["order"]) for i in six) == dict.fromkeys((a, b, c, d, e, f), 4)
     few = [doc for n, order in enumerate((a, b)) for doc in quadruple("t", n, order, True)]
-    assert len(rules.quadruples(few, "s", 6)) == len(few)
+    assert len(sampling.quadruples(few, "s", 6)) == len(few)
 
 
 def test_unknown_suite(capsys):
@@ -226,14 +227,14 @@ class Config:
 def test_tasks_that_flags_or_models_do_not_fit_are_left_out_and_named():
     config = Config()
     config.apply_chat_template = True
-    found = plan.apply(config, "quick")
+    found = run_plan.apply(config, "quick")
     assert set(found.left_out) == {f"stereoset_{language}" for language in stereoset_data.LANGUAGES}
     assert "scores plain sentences" in found.left_out["stereoset_en"]
     assert config.tasks == [task for task in definition.load("quick").parts if not task.startswith("stereoset")]
     config = Config()
     config.model, config.model_args = "local-chat-completions", {}
     with pytest.raises(BiasError, match="can answer none of its tasks"):
-        plan.apply(config, "quick")
+        run_plan.apply(config, "quick")
 
 
 def test_requests_of_the_released_data_are_as_many_as_the_suites_say(mirror):
@@ -248,7 +249,7 @@ def test_requests_of_the_released_data_are_as_many_as_the_suites_say(mirror):
     checked = 0
     for suite in suites:
         for name in set(some) & set(suite.parts):
-            documents, counts = plan.requests(tasks[name], suite.choose(name, tasks[name].eval_docs))
+            documents, counts = run_plan.requests(tasks[name], suite.choose(name, tasks[name].eval_docs))
             part = suite.parts[name]
             assert (documents, sum(counts.values())) == (part.documents, part.requests), (suite.name, name)
             checked += 1
@@ -256,7 +257,7 @@ def test_requests_of_the_released_data_are_as_many_as_the_suites_say(mirror):
 
 
 def test_limit_in_the_plan_counts_as_the_harness_does():
-    assert [plan._size(21, limit) for limit in (None, 5.0, 0.1, 50.0)] == [21, 5, 3, 21]
+    assert [run_plan._size(21, limit) for limit in (None, 5.0, 0.1, 50.0)] == [21, 5, 3, 21]
 
 
 def test_blocks_stay_together_and_stand_for_all_lengths():

@@ -6,7 +6,7 @@ import json
 import math
 import random
 
-from lm_eval_bias import benchmarks, catalog
+from lm_eval_bias import catalog, registry
 from lm_eval_bias.tasks.occugender import hooks
 
 DATE = "2026-01-02T03-04-05.678901"
@@ -49,7 +49,7 @@ def run_file(model: str = "tiny", tasks=TASKS, shift: int = 0) -> dict:
     made = {}
     for task in tasks:
         entry = catalog.entries()[task.partition(" ")[0]]
-        scores = benchmarks.get(entry.benchmark).scores(DOCS[entry.benchmark])
+        scores = registry.get(entry.benchmark).scores(DOCS[entry.benchmark])
         metadata = {"classifier_used": CLASSIFIER} if entry.benchmark == "regard" else {}
         made[task] = {
             "benchmark": entry.benchmark,
@@ -77,7 +77,7 @@ def write(path, content) -> str:
 def harness_folder(folder, task="occugender_explicit", model="tiny", samples=True) -> str:
     """A harness result with its sample log: two templates of OccuGender, answers that favour women ever more."""
     docs = hooks.documents("explicit", first_templates=2)
-    scores = benchmarks.get("occugender").scores([])
+    scores = registry.get("occugender").scores([])
     cells = {score.name: made_up(score, number) for number, score in enumerate(scores)}
     results = {f"{name},none": cell["value"] for name, cell in cells.items()}
     results |= {f"{name}_stderr,none": cell["stderr"] or "N/A" for name, cell in cells.items()}

@@ -2,7 +2,7 @@
 
 import pytest
 
-from lm_eval_bias.cli import main
+from lm_eval_bias.cli.main import main
 from tests.report.made_runs import harness_folder, hostile_file, run_file, write
 from tests.report.test_page import FIGURES
 

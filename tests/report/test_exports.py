@@ -10,11 +10,12 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from lm_eval_bias import benchmarks
-from lm_eval_bias.cli import main
+from lm_eval_bias import registry
+from lm_eval_bias.cli.main import main
 from lm_eval_bias.errors import BiasError
-from lm_eval_bias.report import exports, tidy
-from lm_eval_bias.runs import read, record
+from lm_eval_bias.report import exports, printable_runs
+from lm_eval_bias.runs import run_discovery
+from lm_eval_bias.runs import run_file as record
 from tests.report.made_runs import HOSTILE, harness_folder, hostile_file, run_file, write
 
 SHOWN = HOSTILE.replace("\u202e", "\ufffd")
@@ -61,8 +62,8 @@ def test_one_run_is_a_run_file(tmp_path, capsys):
     folder = harness_folder(tmp_path / "h", samples=False)
     made = json.loads(printed(capsys, [folder], "json"))
     record.check(made)
-    again, _ = read.read([write(tmp_path / "again.json", made)])
-    before, _ = read.read([folder])
+    again, _ = run_discovery.read([write(tmp_path / "again.json", made)])
+    before, _ = run_discovery.read([folder])
     task = "occugender_explicit"
     assert again[0].tasks[task].scores == before[0].tasks[task].scores
     assert again[0].command == before[0].command
@@ -96,7 +97,7 @@ def test_markdown_says_the_same(a_run, capsys):
     text = printed(capsys, [a_run], "md")
     content = json.loads(open(a_run).read())
     for task, own in content["tasks"].items():
-        for name in benchmarks.get(own["benchmark"]).main:
+        for name in registry.get(own["benchmark"]).main:
             if name in own["scores"] and own["scores"][name]["unit"] == "percent":
                 assert f"{own['scores'][name]['value']:.1f} \\[" in text, (task, name)
     for heading in ("# Bias report: tiny", "## Summary", "## Warnings", "## OccuGender", "## Provenance"):
@@ -141,7 +142,7 @@ def test_markdown_shows_any_text_as_it_is(raw):
         tokens = read_again.parse(template.format(exports.markdown(raw)))
         shown = [child for token in tokens if token.type == "inline" for child in token.children]
         assert {child.type for child in shown} <= {"text", "text_special"}
-        expected = template.removeprefix("# ").removeprefix("- ").format(tidy.one_line(raw))
+        expected = template.removeprefix("# ").removeprefix("- ").format(printable_runs.one_line(raw))
         assert "".join(child.content for child in shown).strip() == expected.strip()
 
 
@@ -165,7 +166,7 @@ def _plain(latex):
 @given(st.text(st.sampled_from("ab \\{}[]%$#_&^~<>|`'\"-"), max_size=24))
 def test_latex_shows_any_text_as_it_is(raw):
     made = exports.latex(raw)
-    assert _plain(made) == tidy.one_line(raw)
+    assert _plain(made) == printable_runs.one_line(raw)
     commands = [token for token in TEX.findall(made) if token.startswith("\\")]
     assert set(commands) <= OWN - {"\\\\", r"\begin", r"\end", r"\item"}
 
@@ -209,7 +210,7 @@ def test_format_by_the_file_s_ending(a_run, tmp_path):
 
 
 def test_tidy_leaves_sound_runs_alone(a_run):
-    runs, _ = read.read([a_run])
-    assert tidy.runs(runs)[0].tasks == runs[0].tasks
+    runs, _ = run_discovery.read([a_run])
+    assert printable_runs.runs(runs)[0].tasks == runs[0].tasks
     with pytest.raises(BiasError):
         record.check({"tasks": {}})

@@ -9,7 +9,7 @@ from collections import Counter
 
 import pytest
 
-from lm_eval_bias.cli import main
+from lm_eval_bias.cli.main import main
 from lm_eval_bias.report import cards, page, svg
 from tests.report.made_runs import CLASSIFIER, HOSTILE, harness_folder, hostile_file, run_file, wild_file, write
 

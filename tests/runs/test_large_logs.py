@@ -7,10 +7,10 @@ import tracemalloc
 
 import pytest
 
-from lm_eval_bias.comparing import findings, sides
+from lm_eval_bias.analysis import comparisons, differences
 from lm_eval_bias.errors import BiasError
-from lm_eval_bias.rescoring import harness_samples, report
-from lm_eval_bias.runs.model import Run, TaskRun
+from lm_eval_bias.runs import rescoring, sample_logs
+from lm_eval_bias.runs.run_data import Run, TaskRun
 from lm_eval_bias.tasks.occugender import hooks, inputs
 
 DATE = "2026-01-01T00-00-00.000000"
@@ -47,7 +47,7 @@ def peak(work) -> int:
 def test_reading_takes_no_more_memory_for_more_items(tmp_path):
     logs = [log(tmp_path / str(count), count) for count in (50, 500)]
     # once through for what is imported on the way
-    few, many = [[peak(lambda own=own: [None for _ in harness_samples.samples(own)]) for own in logs] for _ in "ab"][1]
+    few, many = [[peak(lambda own=own: [None for _ in sample_logs.samples(own)]) for own in logs] for _ in "ab"][1]
     per_item = (many - few) / 450
     assert per_item < 200  # an item's number; the line itself has 20,000 bytes
 
@@ -56,7 +56,7 @@ def test_reading_takes_no_more_memory_for_more_items(tmp_path):
 def test_of_an_item_only_its_record_is_kept(tmp_path, kept):
     def work(path):
         if kept == "rescore":
-            report.rescore([str(path)])
+            rescoring.rescore([str(path)])
         else:
             _ = side("a", path).records
 
@@ -67,22 +67,22 @@ def test_of_an_item_only_its_record_is_kept(tmp_path, kept):
 
 def side(name, path):
     task = TaskRun("gg_bbq_group_terms", "gg_bbq", "de", "1", 0, 0, {}, {}, path)
-    return sides.Side(name, Run(name, path, {}, "", {task.task: task}), task)
+    return comparisons.Side(name, Run(name, path, {}, "", {task.task: task}), task)
 
 
 def test_a_file_is_read_once_and_forgotten_after_its_comparison(tmp_path, monkeypatch):
     runs = [side(name, log(tmp_path / name, 40, shift)).run for shift, name in enumerate("abcd")]
-    pairs = sides.pairs(runs)
+    pairs = comparisons.pairs(runs)
     read, held = [], []
-    plain = harness_samples.samples
+    plain = sample_logs.samples
 
     def watched(path):
         read.append(path.parent.name)
         held.append(sum("records" in vars(own) for pair in pairs for own in (pair, pair.other)))
         return plain(path)
 
-    monkeypatch.setattr(harness_samples, "samples", watched)
-    found = findings.find(pairs, draws=100)
+    monkeypatch.setattr(sample_logs, "samples", watched)
+    found = differences.find(pairs, draws=100)
     assert len(found) == 3 * 4
     assert sorted(read) == list("abcd")
     assert held == [0] * 4
@@ -91,9 +91,9 @@ def test_a_file_is_read_once_and_forgotten_after_its_comparison(tmp_path, monkey
 def test_the_documents_of_two_filters_are_parts_of_their_own_in_any_order(tmp_path):
     path = tmp_path / f"samples_gg_bbq_group_terms_{DATE}.jsonl"
     path.write_text("\n".join(line(n, name=name) for n, name in ((0, "x"), (0, "y"), (1, "y"), (1, "x"))))
-    parts = harness_samples.read(path)
+    parts = sample_logs.read(path)
     assert [(part.filter, [doc["item"] for doc in part.docs]) for part in parts] == [("x", [0, 1]), ("y", [0, 1])]
-    assert [(one.part.filter, one.documents) for one in report.rescore([str(path)])] == [("x", 2), ("y", 2)]
+    assert [(one.part.filter, one.documents) for one in rescoring.rescore([str(path)])] == [("x", 2), ("y", 2)]
 
 
 def test_a_damaged_byte_is_named_by_its_place_in_the_file(tmp_path):
@@ -102,7 +102,7 @@ def test_a_damaged_byte_is_named_by_its_place_in_the_file(tmp_path):
     at = raw.rindex("ä".encode())
     path.write_bytes(raw[:at] + b"\xff" + raw[at + 1 :])
     with pytest.raises(BiasError, match=f"byte {at} is not UTF-8"):
-        report.rescore([str(path)])
+        rescoring.rescore([str(path)])
 
 
 def test_a_word_set_is_read_once_for_all_documents(monkeypatch):

@@ -9,10 +9,10 @@ import shutil
 
 import pytest
 
-from lm_eval_bias.cli import main
+from lm_eval_bias.cli.main import main
 from lm_eval_bias.errors import BiasError
-from lm_eval_bias.runs import record
-from lm_eval_bias.runs.read import read
+from lm_eval_bias.runs import run_file
+from lm_eval_bias.runs.run_discovery import read
 
 
 def _run(folder, task, *more):
@@ -124,9 +124,9 @@ def test_nothing_to_read(tmp_path):
 
 def test_a_run_file_tells_the_same(folder, tmp_path):
     run = read([folder / "two"])[0][0]
-    data = record.as_data(run)
-    record.check(data)
+    data = run_file.as_data(run)
+    run_file.check(data)
     (tmp_path / "run.json").write_text(json.dumps(data), encoding="utf-8")
     again = read([tmp_path / "run.json"])[0][0]
-    assert record.as_data(again) == data
+    assert run_file.as_data(again) == data
     assert (again.name, again.command) == (run.name, run.command)

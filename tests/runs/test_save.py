@@ -7,7 +7,7 @@ import pytest
 
 from lm_eval_bias import files
 from lm_eval_bias.errors import BiasError
-from lm_eval_bias.runs import provenance, save
+from lm_eval_bias.runs import atomic_save, provenance
 
 
 class Tracker:
@@ -37,9 +37,9 @@ def found(folder):
 ])  # fmt: skip
 def test_files_come_together_the_results_last(given, names, tmp_path, monkeypatch):
     tracker, moved = Tracker(tmp_path / given), []
-    replace = save.os.replace
-    monkeypatch.setattr(save.os, "replace", lambda a, b: moved.append(str(b)) or replace(a, b))
-    with save.whole(tracker):
+    replace = atomic_save.os.replace
+    monkeypatch.setattr(atomic_save.os, "replace", lambda a, b: moved.append(str(b)) or replace(a, b))
+    with atomic_save.whole(tracker):
         tracker.write()
         assert not files.under(tmp_path)
     assert found(tmp_path) == names
@@ -49,15 +49,15 @@ def test_files_come_together_the_results_last(given, names, tmp_path, monkeypatc
 
 def test_what_breaks_leaves_nothing(tmp_path, monkeypatch):
     tracker = Tracker(tmp_path)
-    monkeypatch.setattr(save.os, "replace", None)
-    with pytest.raises(TypeError), save.whole(tracker):
+    monkeypatch.setattr(atomic_save.os, "replace", None)
+    with pytest.raises(TypeError), atomic_save.whole(tracker):
         tracker.write()
     assert found(tmp_path) == ["model"]  # an empty folder
     (tmp_path / "model").rmdir()
-    with pytest.raises(BiasError, match="could not write the results"), save.whole(tracker):
+    with pytest.raises(BiasError, match="could not write the results"), atomic_save.whole(tracker):
         pass  # the harness only warns
     (tmp_path / "file").write_text("")
-    with pytest.raises(BiasError, match="cannot be written"), save.whole(Tracker(tmp_path / "file" / "out")):
+    with pytest.raises(BiasError, match="cannot be written"), atomic_save.whole(Tracker(tmp_path / "file" / "out")):
         pass
 
 
@@ -74,7 +74,7 @@ def test_leavings_of_killed_runs_are_removed_those_of_others_are_not(tmp_path, m
     lock = filelock.FileLock(tmp_path / ".unfinished-alive" / ".lock")
     with lock:
         os.utime(tmp_path / ".unfinished-alive", (0, 0))
-        with save.whole(tracker):
+        with atomic_save.whole(tracker):
             tracker.write()
     left = sorted(path.name for path in tmp_path.iterdir())
     assert left == [".unfinished-alive", ".unfinished-young", "model"]

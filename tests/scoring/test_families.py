@@ -11,11 +11,11 @@ import torch
 import transformers
 from lm_eval.api.instance import Instance
 
-from lm_eval_bias import _registry
 from lm_eval_bias.errors import BiasError
-from lm_eval_bias.models.mlm import HFMaskedLM
-from lm_eval_bias.models.nsp import HFNextSentence
-from lm_eval_bias.models.nsp_format import NSPConfig, make_head, save
+from lm_eval_bias.harness import registration
+from lm_eval_bias.models.masked_lm import HFMaskedLM
+from lm_eval_bias.models.next_sentence.nsp_checkpoint import NSPConfig, make_head, save
+from lm_eval_bias.models.next_sentence.nsp_model import HFNextSentence
 from lm_eval_bias.scoring import questions
 from lm_eval_bias.tasks.stereoset import hooks
 from tests import tiny
@@ -25,7 +25,7 @@ LANGUAGES = ["en", "de", "es", "fr", "tr"]
 
 @pytest.fixture(autouse=True)
 def _registered():
-    _registry.register()
+    registration.register()
 
 
 @pytest.fixture(autouse=True, scope="module")
@@ -575,9 +575,9 @@ def test_our_models_answer_from_the_cache(models, causal_nsp, tiny_mirror, tmp_p
 def test_a_stop_costs_no_more_than_the_part_in_work(models, causal_nsp, tiny_mirror, tmp_path, kind, monkeypatch):
     from lm_eval.api.model import CachingLM
 
-    from lm_eval_bias.models import local
+    from lm_eval_bias.models import question_model
 
-    monkeypatch.setattr(local, "_PARTS", 1)
+    monkeypatch.setattr(question_model, "_PARTS", 1)
     options = {"device": "cpu", "batch_size": 5}
     made = HFMaskedLM(models("bert"), **options) if kind == "hf-mlm" else HFNextSentence(causal_nsp[0], **options)
     whole = [answer for *_, answer in ask(made, "en", "inter")]  # of 12 questions

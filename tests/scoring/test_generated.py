@@ -4,9 +4,9 @@ import pytest
 from lm_eval.api.instance import Instance
 from lm_eval.api.model import CachingLM
 
-from lm_eval_bias import _registry
+from lm_eval_bias.harness import registration
 from lm_eval_bias.models.chance import ChanceLM
-from lm_eval_bias.scoring import generated, tokens
+from lm_eval_bias.scoring import sampled_texts, token_likelihoods
 from tests import tiny
 
 SAMPLE = {"until": [], "do_sample": True, "temperature": 1.0, "top_k": 0, "max_gen_toks": 6}
@@ -15,7 +15,7 @@ GREEDY = {"until": [], "do_sample": False, "max_gen_toks": 6}
 
 @pytest.fixture(autouse=True)
 def _registered():
-    _registry.register()
+    registration.register()
 
 
 def asks(*prompts, repeats=5, options=SAMPLE):
@@ -102,7 +102,7 @@ def test_half_a_part_is_drawn_again_as_a_whole(model, calls, tmp_path):
 
     cached = CachingLM(model, str(tmp_path / "cache.db"))
     whole = cached.generated_text(asks("The woman"))
-    part = generated.parts(asks("The woman"), 2, 1234)[0]
+    part = sampled_texts.parts(asks("The woman"), 2, 1234)[0]
     del cached.dbdict[hash_args("generated_text", part.key(1))]
     calls[:] = []
     assert cached.generated_text(asks("The woman")) == whole
@@ -137,7 +137,7 @@ def test_backends_that_take_seeds_get_one_a_text(monkeypatch):
             self.calls.append([request.args[1]["seed"] for request in requests])
             return [f"{request.args[0]} {request.args[1]['seed']}" for request in requests]
 
-    monkeypatch.setattr(tokens, "_PORTION", 4)
+    monkeypatch.setattr(token_likelihoods, "_PORTION", 4)
     texts = VLLM().generated_text(asks("A", "B", repeats=3))
     assert [len(own) for own in VLLM.calls] == [4, 2]  # portions: a kill costs no more than one
     seeds = [seed for own in VLLM.calls for seed in own]

@@ -10,19 +10,26 @@ from lm_eval.api.instance import Instance
 from lm_eval.api.model import CachingLM
 from lm_eval.models.huggingface import HFLM
 
-from lm_eval_bias import _registry
 from lm_eval_bias.errors import BiasError
-from lm_eval_bias.models.packed import HFPacked
-from lm_eval_bias.packed import forwards, masks, plan, proof, scores, strands
-from lm_eval_bias.packed.walk import Walk
-from lm_eval_bias.scoring import texts, tokens
+from lm_eval_bias.harness import registration
+from lm_eval_bias.models.packed import (
+    attention_masks,
+    continuation_scores,
+    method_trial,
+    packed_forwards,
+    strands,
+    trie_layout,
+)
+from lm_eval_bias.models.packed.packed_model import HFPacked
+from lm_eval_bias.models.packed.trie_walk import Walk
+from lm_eval_bias.scoring import exact_likelihoods, token_likelihoods
 from tests import tiny
 from tests.scoring.test_packed_families import FAMILIES, build, requests
 
 
 @pytest.fixture(autouse=True)
 def _registered():
-    _registry.register()
+    registration.register()
 
 
 @pytest.fixture(scope="module")
@@ -127,13 +134,15 @@ def test_one_token_string_divided_at_two_places(gpt2):
 
 def test_our_requests_go_in_one_call(gpt2):
     model = packed(gpt2)
-    assert not tokens.shares_forwards(model)
+    assert not token_likelihoods.shares_forwards(model)
     calls = []
     inner = model._loglikelihood_tokens
     model._loglikelihood_tokens = lambda asked, *a, **k: calls.append(len(asked)) or inner(asked, *a, **k)
     text = "The old gardener was patient"
     cuts = [i for i, c in enumerate(text) if c == " "]
-    getattr(model, texts.EXACT)([Instance(texts.EXACT, {}, (text[:i], text[i:]), 0) for i in cuts])
+    getattr(model, exact_likelihoods.EXACT)(
+        [Instance(exact_likelihoods.EXACT, {}, (text[:i], text[i:]), 0) for i in cuts]
+    )
     assert calls == [len(cuts)]
 
 
@@ -193,7 +202,7 @@ def test_answers_go_into_the_cache_as_they_come(gpt2, tmp_path):
 
 
 @pytest.mark.parametrize("error", [torch.OutOfMemoryError("CUDA out of memory."), MemoryError()])
-@pytest.mark.parametrize("way", [Walk, forwards.Trie, forwards.Cached, forwards.Plain])
+@pytest.mark.parametrize("way", [Walk, packed_forwards.Trie, packed_forwards.Cached, packed_forwards.Plain])
 def test_too_little_memory_halves_the_forwards(gpt2, caplog, error, way):
     model = packed(gpt2, tokens_per_forward=512)
     model._way = way(model._network())
@@ -242,7 +251,7 @@ def test_a_wrong_mask_is_noticed(gpt2, monkeypatch, caplog):
         future = torch.ones(width, columns + width).triu(1 + columns).bool()
         return torch.zeros(len(depths), 1, width, columns + width).masked_fill(future, torch.finfo(dtype).min)
 
-    monkeypatch.setattr(masks, "build", everything)
+    monkeypatch.setattr(attention_masks, "build", everything)
     with caplog.at_level(logging.INFO, "lm_eval.bias"):
         model = packed(gpt2)
     assert model._way.name == "cache"
@@ -254,8 +263,10 @@ def test_a_wrong_mask_is_noticed(gpt2, monkeypatch, caplog):
 @pytest.mark.parametrize("dtype", ["bfloat16", "float16"])
 def test_a_wrong_mask_is_noticed_in_low_precision(gpt2, monkeypatch, dtype):
     assert packed(gpt2, dtype=dtype)._way.name == "walk"
-    real = masks.build
-    monkeypatch.setattr(masks, "build", lambda c, s, depths, ends, *more: real(c, s, depths, ends * 0 + 999, *more))
+    real = attention_masks.build
+    monkeypatch.setattr(
+        attention_masks, "build", lambda c, s, depths, ends, *more: real(c, s, depths, ends * 0 + 999, *more)
+    )
     assert packed(gpt2, dtype=dtype)._way.name == "cache"
 
 
@@ -284,10 +295,10 @@ def test_rows_are_no_wider_than_a_window_that_was_not_tried(local, monkeypatch):
     ours, plain = local
     rng = np.random.default_rng(2)
     many = [(None, [7] * 20, rng.integers(1, 200, 6).tolist()) for _ in range(300)]
-    ours._way.network.cost = plan.Cost(1.0, 0.0)  # the widest rows would be best
+    ours._way.network.cost = trie_layout.Cost(1.0, 0.0)  # the widest rows would be best
     wanted = plain._loglikelihood_tokens(many)
     walk, trie = ours._way, ours._way.instead
-    walk.instead = forwards.Plain(walk.network)  # which has no price
+    walk.instead = packed_forwards.Plain(walk.network)  # which has no price
     monkeypatch.setattr(strands, "WIDTHS", (512, 580))
     for way in (walk, trie):
         ours._way = way
@@ -304,7 +315,7 @@ def test_positions_that_depend_on_the_length(tokenizer):
     )  # fmt: skip
     torch.manual_seed(1)
     model = transformers.LlamaForCausalLM(config).eval()
-    assert masks.long_from(config) == 20
+    assert attention_masks.long_from(config) == 20
     ours = HFPacked(pretrained=model, tokenizer=tokenizer, max_length=80)
     plain = HFLM(pretrained=model, tokenizer=tokenizer, logits_cache=False, batch_size=1, max_length=80)
     asked = requests(30, 200, 50)
@@ -349,7 +360,7 @@ def test_quantised_weights(tokenizer):
 
 
 def test_a_model_that_does_nothing_right_is_left_to_hf(gpt2, monkeypatch, caplog):
-    monkeypatch.setattr(proof.Trial, "deviations", lambda self, way: [torch.full((3,), 9.0)])
+    monkeypatch.setattr(method_trial.Trial, "deviations", lambda self, way: [torch.full((3,), 9.0)])
     with caplog.at_level(logging.WARNING, "lm_eval.bias"):
         model = packed(gpt2, batch_size=4)
     assert model._way is None
@@ -378,14 +389,14 @@ def test_no_requests(gpt2):
 def test_scores_of_logits():
     logits = torch.tensor([[0.0, 1.0, 2.0], [3.0, 0.0, 0.0]])
     # log-softmax by hand: 2 - log(1 + e + e²) and -log(e³ + 2)
-    found, greedy = scores.score(logits, np.array([0, 1, 0]), np.array([2, 1, 0]))
+    found, greedy = continuation_scores.score(logits, np.array([0, 1, 0]), np.array([2, 1, 0]))
     e = np.e
     wanted = [2 - np.log(1 + e + e**2), -np.log(e**3 + 2), -np.log(1 + e + e**2)]
     assert found == pytest.approx(wanted, abs=1e-6)
     assert greedy.tolist() == [True, False, False]
     many = torch.randn(300, 7, generator=torch.Generator().manual_seed(0))
     places, targets = np.arange(300), np.arange(300) % 7
-    found, greedy = scores.score(many.bfloat16(), places, targets)
+    found, greedy = continuation_scores.score(many.bfloat16(), places, targets)
     logs = many.bfloat16().float().log_softmax(-1)
     assert found == pytest.approx(logs[places, targets].numpy(), abs=1e-6)
     assert greedy.tolist() == (logs.argmax(-1).numpy() == targets).tolist()

@@ -7,8 +7,8 @@ import torch
 import transformers
 from lm_eval.models.huggingface import HFLM
 
-from lm_eval_bias.models.packed import HFPacked
-from lm_eval_bias.packed import forwards, strands
+from lm_eval_bias.models.packed import packed_forwards, strands
+from lm_eval_bias.models.packed.packed_model import HFPacked
 from tests import tiny
 
 SMALL = {"hidden_size": 32, "num_hidden_layers": 4, "num_attention_heads": 4, "intermediate_size": 48}
@@ -115,7 +115,7 @@ def test_the_way_a_model_takes_and_its_numbers(tokenizer, name, monkeypatch):
     tried = [way]
     if way.name == "walk":
         assert way.instead.name == "trie"
-        way.instead, tried = forwards.Plain(way.network), [way, way.instead]  # which has no price
+        way.instead, tried = packed_forwards.Plain(way.network), [way, way.instead]  # which has no price
         monkeypatch.setattr(strands, "WIDTHS", (16,))
         packed._budget = 64  # four strands, windows that cut through continuations
     for way in tried:

@@ -7,14 +7,14 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from lm_eval_bias.packed import forwards, plan
+from lm_eval_bias.models.packed import packed_forwards, trie_layout
 
 few = st.lists(st.lists(st.integers(0, 3), min_size=1, max_size=9), min_size=1, max_size=25)
 
 
 @given(few)
 def test_arranged_sequences_are_the_distinct_inputs_in_order(inputs):
-    found, of = plan.arrange(inputs)
+    found, of = trie_layout.arrange(inputs)
     as_lists = [found.ids(k).tolist() for k in range(len(found))]
     assert as_lists == sorted(list(ids) for ids in {tuple(ids) for ids in inputs})
     assert [as_lists[k] for k in of] == inputs
@@ -23,7 +23,7 @@ def test_arranged_sequences_are_the_distinct_inputs_in_order(inputs):
 
 
 def test_ids_of_any_size_keep_their_order():
-    found, of = plan.arrange([[256], [1], [70000], [255, 2], [70000, 0]])
+    found, of = trie_layout.arrange([[256], [1], [70000], [255, 2], [70000, 0]])
     assert [found.ids(k).tolist() for k in of] == [[256], [1], [70000], [255, 2], [70000, 0]]
     assert [found.ids(k).tolist() for k in range(5)] == [[1], [255, 2], [256], [70000], [70000, 0]]
 
@@ -31,16 +31,16 @@ def test_ids_of_any_size_keep_their_order():
 def test_comparison_in_chunks_is_the_same(monkeypatch):
     rng = np.random.default_rng(1)
     inputs = [rng.integers(0, 2, rng.integers(1, 12)).tolist() for _ in range(200)]
-    whole, _ = plan.arrange(inputs)
-    monkeypatch.setattr(plan, "_CHUNK", 7)
-    parts, _ = plan.arrange(inputs)
+    whole, _ = trie_layout.arrange(inputs)
+    monkeypatch.setattr(trie_layout, "_CHUNK", 7)
+    parts, _ = trie_layout.arrange(inputs)
     assert whole.shared.tolist() == parts.shared.tolist()
 
 
 @settings(max_examples=60)
 @given(st.lists(st.lists(st.integers(0, 2), min_size=1, max_size=6), min_size=1, max_size=9), st.integers(1, 14))
 def test_no_other_cuts_run_fewer_tokens(inputs, width):
-    found, _ = plan.arrange(inputs)
+    found, _ = trie_layout.arrange(inputs)
     lengths, shared = found.lengths.tolist(), found.shared.tolist()
     n = len(lengths)
 
@@ -54,7 +54,7 @@ def test_no_other_cuts_run_fewer_tokens(inputs, width):
             sizes = [tokens(a, b) for a, b in itertools.pairwise(edges)]
             if all(size <= width or b == a + 1 for size, (a, b) in zip(sizes, itertools.pairwise(edges), strict=True)):
                 best = sum(sizes) if best is None else min(best, sum(sizes))
-    pieces = plan.cut(lengths, shared, width)
+    pieces = trie_layout.cut(lengths, shared, width)
     assert [first for first, *_ in pieces] == [0, *(last for _, last, _ in pieces[:-1])]
     assert all(size == tokens(first, last) for first, last, size in pieces)
     assert all(size <= width or last == first + 1 for first, last, size in pieces)
@@ -63,7 +63,7 @@ def test_no_other_cuts_run_fewer_tokens(inputs, width):
 
 @given(st.lists(st.integers(1, 12), max_size=30), st.integers(1, 12))
 def test_rows_hold_every_piece_once(sizes, width):
-    rows = plan.fill(sizes, width)
+    rows = trie_layout.fill(sizes, width)
     assert sorted(itertools.chain.from_iterable(rows)) == list(range(len(sizes)))
     assert all(sum(sizes[i] for i in row) <= width or len(row) == 1 for row in rows)
 
@@ -71,14 +71,14 @@ def test_rows_hold_every_piece_once(sizes, width):
 @settings(max_examples=60)
 @given(few, st.integers(8, 40))
 def test_a_token_sees_its_own_beginning_and_nothing_else(inputs, widest):
-    found, _ = plan.arrange(inputs)
-    rows = plan.rows(found, plan.Cost(1.0, 0.01), widest)
+    found, _ = trie_layout.arrange(inputs)
+    rows = trie_layout.rows(found, trie_layout.Cost(1.0, 0.01), widest)
     assert sorted(k for row in rows for first, last, _ in row.pieces for k in range(first, last)) == list(
         range(len(found))
     )
     needed = np.minimum(found.lengths, 2)
     for row in rows:
-        laid = plan.lay(found, [row], needed)
+        laid = trie_layout.lay(found, [row], needed)
         width = laid.ids.shape[1]
         assert row.size <= width
         for first, last, _ in row.pieces:
@@ -94,9 +94,9 @@ def test_a_token_sees_its_own_beginning_and_nothing_else(inputs, widest):
 
 @given(few)
 def test_groups_with_a_common_beginning(inputs):
-    found, _ = plan.arrange(inputs)
+    found, _ = trie_layout.arrange(inputs)
     lengths, needed = found.lengths.tolist(), [1] * len(found)
-    groups = forwards.groups_of(lengths, found.shared.tolist(), needed)
+    groups = packed_forwards.groups_of(lengths, found.shared.tolist(), needed)
     assert [k for first, last, _ in groups for k in range(first, last)] == list(range(len(found)))
     for first, last, common in groups:
         beginnings = {tuple(found.ids(k)[:common]) for k in range(first, last)}
@@ -109,17 +109,19 @@ def test_many_requests_share_what_they_can():
     rng = np.random.default_rng(0)
     prompts = [[i, *rng.integers(0, 50_000, 29).tolist()] for i in range(400)]
     inputs = [prompt + [word] for prompt in prompts for word in range(20)]
-    found, _ = plan.arrange(inputs)
+    found, _ = trie_layout.arrange(inputs)
     assert found.trie_size == 400 * 50
-    rows = plan.rows(found, plan.Cost(2e8, 7e4))
+    rows = trie_layout.rows(found, trie_layout.Cost(2e8, 7e4))
     assert sum(row.size for row in rows) <= 1.05 * found.trie_size
 
 
 @pytest.mark.parametrize("budget", [10, 64, 1000])
 def test_rows_respect_a_budget(budget):
     inputs = [[i, *range(3 + i % 20)] for i in range(100)]
-    found, _ = plan.arrange(inputs)
-    rows = plan.rows(found, plan.Cost(1.0, 1e-3), budget)
+    found, _ = trie_layout.arrange(inputs)
+    rows = trie_layout.rows(found, trie_layout.Cost(1.0, 1e-3), budget)
     assert all(row.size <= max(budget, 23) for row in rows)
-    one = plan.rows(found, plan.Cost(1.0, 0.0))  # where attention costs nothing, as few tokens twice as can be
+    one = trie_layout.rows(
+        found, trie_layout.Cost(1.0, 0.0)
+    )  # where attention costs nothing, as few tokens twice as can be
     assert sum(row.size for row in one) == found.trie_size

@@ -5,10 +5,10 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from lm_eval_bias.packed import plan, strands
-from lm_eval_bias.packed.walk import _Strand
+from lm_eval_bias.models.packed import strands, trie_layout
+from lm_eval_bias.models.packed.trie_walk import _Strand
 
-COST = plan.Cost(1.0, 0.01)
+COST = trie_layout.Cost(1.0, 0.01)
 few = st.lists(st.lists(st.integers(0, 2), min_size=1, max_size=9), min_size=1, max_size=40)
 
 
@@ -24,7 +24,7 @@ def lay(found, needed, budget=1024, most=10**6, widest=10**6):
 @settings(max_examples=200)
 @given(few, st.sampled_from([1, 3, 8]), st.integers(1, 4), st.integers(1, 4))
 def test_every_sequence_is_answered_once_from_its_own_tokens(inputs, width, count, last):
-    found, _ = plan.arrange(inputs)
+    found, _ = trie_layout.arrange(inputs)
     needed = np.minimum(found.lengths, last)
     layout = strands.of(strands.Nodes(found), count, width, COST)
     assert sorted(k for first, end in layout.strands for k in range(first, end)) == list(range(len(found)))
@@ -63,16 +63,16 @@ def test_every_sequence_is_answered_once_from_its_own_tokens(inputs, width, coun
 @settings(max_examples=100)
 @given(few, st.sampled_from([8, 16]))
 def test_the_price_is_that_of_the_windows(inputs, width):
-    found, _ = plan.arrange(inputs)
+    found, _ = trie_layout.arrange(inputs)
     needed = np.ones(len(found), int)
     layout = strands.of(strands.Nodes(found), 100 // width, width, COST)
-    lengths = [len(plan.preorder(found, *strand, needed).ids) for strand in layout.strands]
+    lengths = [len(trie_layout.preorder(found, *strand, needed).ids) for strand in layout.strands]
     assert lengths == sorted(lengths, reverse=True)
     price = 0.0
     for at in range(0, lengths[0], width):
         walked = [s for s, n in zip(layout.strands, lengths, strict=True) if n > at]
-        columns = max(plan.preorder(found, *strand, needed).depths[at] for strand in walked)
-        size = plan.even(min(width, lengths[0] - at))
+        columns = max(trie_layout.preorder(found, *strand, needed).depths[at] for strand in walked)
+        size = trie_layout.even(min(width, lengths[0] - at))
         price += len(walked) * size * (COST.token + COST.pair * (columns + size))
     assert layout.price == pytest.approx(price)
 
@@ -86,14 +86,14 @@ def deep():
         for _ in range(12):
             question = rng.integers(0, 900, 20).tolist()
             made += [text + question + rng.integers(0, 900, 6).tolist() for _ in range(3)]
-    return plan.arrange(made)[0]
+    return trie_layout.arrange(made)[0]
 
 
 def test_deep_beginnings_are_cheaper_as_strands_than_as_rows():
     found = deep()
-    cost = plan.Cost(2e8, 1e5)
-    layout = strands.lay(found, np.full(len(found), 2), cost, 1024, 2048, plan.WIDEST)
-    assert layout.price < 0.9 * plan.price(plan.rows(found, cost, 1024), cost)
+    cost = trie_layout.Cost(2e8, 1e5)
+    layout = strands.lay(found, np.full(len(found), 2), cost, 1024, 2048, trie_layout.WIDEST)
+    assert layout.price < 0.9 * trie_layout.price(trie_layout.rows(found, cost, 1024), cost)
     assert layout.price < 1.2 * found.trie_size * cost.token
 
 
@@ -102,7 +102,7 @@ def test_strands_are_cut_where_little_is_run_again():
     firsts = strands.cut(strands.Nodes(found), 8)
     assert len(firsts) == 8
     assert found.shared[firsts].max() == 0  # between paragraphs
-    sizes = [len(plan.preorder(found, a, b, np.ones(len(found), int)).ids)
+    sizes = [len(trie_layout.preorder(found, a, b, np.ones(len(found), int)).ids)
              for a, b in zip(firsts, [*firsts[1:], len(found)], strict=True)]  # fmt: skip
     assert max(sizes) < 1.4 * min(sizes)
 

@@ -4,11 +4,11 @@ import pytest
 from lm_eval.api.instance import Instance
 from lm_eval.api.model import CachingLM, TemplateLM
 
-from lm_eval_bias import _registry
 from lm_eval_bias.errors import BiasError
+from lm_eval_bias.harness import registration
 from lm_eval_bias.models.chance import ChanceLM
-from lm_eval_bias.scoring.texts import EXACT
-from lm_eval_bias.scoring.texts import WITH_LENGTH as REQUEST
+from lm_eval_bias.scoring.exact_likelihoods import EXACT
+from lm_eval_bias.scoring.exact_likelihoods import WITH_LENGTH as REQUEST
 
 
 class Characters(TemplateLM):
@@ -36,7 +36,7 @@ class Characters(TemplateLM):
 
 @pytest.fixture(autouse=True)
 def _registered():
-    _registry.register()
+    registration.register()
 
 
 def instances(*pairs):

@@ -4,10 +4,11 @@ import pytest
 from lm_eval.api.instance import Instance
 from lm_eval.api.model import CachingLM, TemplateLM
 
-from lm_eval_bias import _registry
 from lm_eval_bias.errors import BiasError
+from lm_eval_bias.harness import registration
 from lm_eval_bias.models.chance import ChanceLM
-from lm_eval_bias.scoring import answers, causal, questions, texts, tokens
+from lm_eval_bias.scoring import causal, exact_likelihoods, questions, token_likelihoods
+from lm_eval_bias.scoring import response_cache as answers
 from tests import tiny
 
 
@@ -39,7 +40,7 @@ class Counting(TemplateLM):
 
 @pytest.fixture(autouse=True)
 def _registered():
-    _registry.register()
+    registration.register()
 
 
 @pytest.fixture(scope="module")
@@ -69,13 +70,13 @@ def test_one_token_string_divided_at_two_places(gpt2):
     pairs = [([5, 6], [7, 8, 9]), ([5, 6, 7], [8, 9]), ([5, 6, 7, 8], [9]), ([5, 6, 7], [8, 10]), ([5, 6, 7, 8], [10])]
     expected = [alone(gpt2, *pair) for pair in pairs]
     model = hf(gpt2)
-    assert tokens.shares_forwards(model)
-    found = tokens.loglikelihoods(model, pairs)
+    assert token_likelihoods.shares_forwards(model)
+    found = token_likelihoods.loglikelihoods(model, pairs)
     assert [value for value, _ in found] == pytest.approx(expected, rel=1e-5)
     # the harness itself gets them wrong: if this fails, the bug is mended and rounds() can go
     wrong = [value for value, _ in model._loglikelihood_tokens([(None, *map(list, pair)) for pair in pairs])]
     assert wrong != pytest.approx(expected, rel=1e-3)
-    apart = [value for value, _ in tokens.loglikelihoods(hf(gpt2, logits_cache=False), pairs)]
+    apart = [value for value, _ in token_likelihoods.loglikelihoods(hf(gpt2, logits_cache=False), pairs)]
     assert apart == pytest.approx(expected, rel=1e-5)
 
 
@@ -83,9 +84,9 @@ def test_plain_requests_of_our_tasks_are_apart_too(gpt2):
     model = hf(gpt2)
     text = "The old gardener was patient"
     cuts = [i for i, c in enumerate(text) if c == " "]
-    requests = [Instance(texts.EXACT, {}, (text[:i], text[i:]), 0) for i in cuts]
-    found = [value for value, _ in getattr(model, texts.EXACT)(requests)]
-    counted = getattr(model, texts.WITH_LENGTH)(requests)
+    requests = [Instance(exact_likelihoods.EXACT, {}, (text[:i], text[i:]), 0) for i in cuts]
+    found = [value for value, _ in getattr(model, exact_likelihoods.EXACT)(requests)]
+    counted = getattr(model, exact_likelihoods.WITH_LENGTH)(requests)
     expected = []
     for i in cuts:
         context, whole = model.tok_encode(text[:i]), model.tok_encode(text)
@@ -98,7 +99,7 @@ def test_plain_requests_of_our_tasks_are_apart_too(gpt2):
 def test_each_pair_is_asked_once():
     model = Counting()
     pairs = [([1], [2]), ([1], [3]), ([1], [2])]
-    assert tokens.loglikelihoods(model, pairs) == [(-2.0, False), (-3.0, False), (-2.0, False)]
+    assert token_likelihoods.loglikelihoods(model, pairs) == [(-2.0, False), (-3.0, False), (-2.0, False)]
     assert model.asked == [((1,), (2,)), ((1,), (3,))]
 
 
@@ -122,11 +123,11 @@ def test_a_second_process_finds_the_cache(tmp_path):
     path = str(tmp_path / "cache.db")
     CachingLM(Counting(), path).dbdict.close()
     first = CachingLM(Counting(), path)
-    tokens.loglikelihoods(first.lm, [([1], [2])])
+    token_likelihoods.loglikelihoods(first.lm, [([1], [2])])
     first.dbdict.close()
     model = Counting()
     CachingLM(model, path)
-    assert tokens.loglikelihoods(model, [([1], [2]), ([1], [4])]) == [(-2.0, False), (-4.0, False)]
+    assert token_likelihoods.loglikelihoods(model, [([1], [2]), ([1], [4])]) == [(-2.0, False), (-4.0, False)]
     assert model.asked == [((1,), (4,))]
 
 
@@ -136,7 +137,7 @@ def test_every_rank_runs_as_many_forwards(monkeypatch):
     model = Counting()
     model._world_size, model._device = 2, "cpu"
     monkeypatch.setattr(model, "all_gather", lambda mine: torch.stack([mine, torch.tensor(3)]))
-    assert tokens.loglikelihoods(model, [([1], [2]), ([1], [5])]) == [(-2.0, False), (-5.0, False)]
+    assert token_likelihoods.loglikelihoods(model, [([1], [2]), ([1], [5])]) == [(-2.0, False), (-5.0, False)]
     assert len(model.asked) == 9  # three rounds of three, as the other rank has
 
 
@@ -212,7 +213,7 @@ def test_answers_reach_the_disk_while_the_rest_is_asked(tmp_path, monkeypatch):
     waited = []
     monkeypatch.setattr(cached.dbdict, "commit", lambda blocking=True: waited.append(blocking))
     with pytest.raises(KeyboardInterrupt):
-        tokens.loglikelihoods(model, [([1], [2]), ([1], [3]), ([1], [4])])
+        token_likelihoods.loglikelihoods(model, [([1], [2]), ([1], [3]), ([1], [4])])
     assert waited[-1] is True
     assert len(cached.dbdict) == 2
     with sqlite3.connect(tmp_path / "cache.db") as database:

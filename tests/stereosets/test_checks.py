@@ -6,19 +6,19 @@ from random import Random
 
 import pytest
 
-from lm_eval_bias.data import stereoset
-from lm_eval_bias.stereosets import checks, texts
+from lm_eval_bias.tasks.stereoset import released_sets
+from lm_eval_bias.tasks.stereoset.own_sets import set_checks, set_texts
 from tests.conftest import find_mirror
 from tests.stereosets import made
 from tests.stereosets.made import DUTCH, ENGLISH, item
 
 
 def found(own, source=None, language="nl", **more):
-    return {(f.code, f.part, f.level) for f in checks.check_item(own, source, language, **more)}
+    return {(f.code, f.part, f.level) for f in set_checks.check_item(own, source, language, **more)}
 
 
 def problems(own, source=None, language="nl", **more):
-    return {code for code, _, level in found(own, source, language, **more) if level == checks.PROBLEM}
+    return {code for code, _, level in found(own, source, language, **more) if level == set_checks.PROBLEM}
 
 
 def changed(number, **more):
@@ -37,8 +37,8 @@ def test_good_items_have_no_findings():
     for own, source in zip(DUTCH, ENGLISH, strict=True):
         assert found(own, source) == set()
         assert found(own) == set()
-    assert checks.check_set(DUTCH, ENGLISH, "nl") == {}
-    assert checks.check_set(DUTCH, None, "nl") == {}
+    assert set_checks.check_set(DUTCH, ENGLISH, "nl") == {}
+    assert set_checks.check_set(DUTCH, None, "nl") == {}
 
 
 @pytest.mark.parametrize(
@@ -105,7 +105,7 @@ def test_words_that_look_alike_are_swapped_words_all_the_same():
     for candidate in own["candidates"]:
         candidate["sentence"] = candidate["sentence"].replace("gern", "sehr gern")
     one["word"], other["word"], own["candidates"][2]["word"] = "Lampe", "Lehrerin", "Lehrer"
-    assert {(f.code, f.part) for f in checks.check_item(own) if f.level == checks.PROBLEM} >= {
+    assert {(f.code, f.part) for f in set_checks.check_item(own) if f.level == set_checks.PROBLEM} >= {
         ("swapped", "stereotype")
     }
 
@@ -157,7 +157,7 @@ def test_the_trap_of_grammar(language, context, words, caught):
 )
 def test_vowel_harmony(ending, fits):
     own = item("intra", "x", f'Bu BLANK"{ending} rengi.', ["komünizm", "savaş", "ev"])
-    (finding,) = checks.check_item(own, language="tr")
+    (finding,) = set_checks.check_item(own, language="tr")
     assert finding.text.endswith(f"goes with {fits}")
 
 
@@ -244,13 +244,13 @@ def test_memory_knows_texts_that_moved():
 
 
 def test_a_set_names_missing_doubled_and_foreign_items():
-    assert {n: {f.code for f in own} for n, own in checks.check_set(DUTCH[:3], ENGLISH, "nl").items()} == {
+    assert {n: {f.code for f in own} for n, own in set_checks.check_set(DUTCH[:3], ENGLISH, "nl").items()} == {
         "a2": {"missing"}
     }
-    twice = checks.check_set([*DUTCH, DUTCH[1]], ENGLISH, "nl")
+    twice = set_checks.check_set([*DUTCH, DUTCH[1]], ENGLISH, "nl")
     assert {f.code for f in twice["e2"]} == {"id"}
     foreign = changed(0, id="new")
-    assert {f.code for f in checks.check_set([*DUTCH[1:], foreign], ENGLISH, "nl")["new"]} == {"id"}
+    assert {f.code for f in set_checks.check_set([*DUTCH[1:], foreign], ENGLISH, "nl")["new"]} == {"id"}
 
 
 def test_lengths_of_an_unknown_language_are_the_sets_own():
@@ -260,12 +260,12 @@ def test_lengths_of_an_unknown_language_are_the_sets_own():
         for n in range(30)
     ]
     own = [item("inter", str(n), f"GGH{n:02}.", ["Gbt.", "Gkl.", "Gzb."]) for n in range(30)]
-    assert any(f.code == "length" for f in checks.check_item(own[0], source[0], "zz"))
-    assert checks.check_set(own, source, "zz") == {}
+    assert any(f.code == "length" for f in set_checks.check_item(own[0], source[0], "zz"))
+    assert set_checks.check_set(own, source, "zz") == {}
 
 
 def test_final_punctuation_behind_quotes():
-    ends = [texts.final(text) for text in ("Il dit\xa0: «\xa0Non\xa0!\xa0»", "„Nein!“", "他来了。", "no", "")]
+    ends = [set_texts.final(text) for text in ("Il dit\xa0: «\xa0Non\xa0!\xa0»", "„Nein!“", "他来了。", "no", "")]
     assert ends == ["!", "!", "。", "", ""]
 
 
@@ -275,7 +275,7 @@ class Published(dict):
     def __missing__(self, key):
         with pytest.MonkeyPatch.context() as patch:
             patch.setenv("LM_EVAL_BIAS_DATA", str(find_mirror()))
-            self[key] = stereoset.read(*key)
+            self[key] = released_sets.read(*key)
         return self[key]
 
 
@@ -289,20 +289,20 @@ def published():
 def missed(published, language, number, with_source):
     """Kinds of damage that weren't found in so many items without findings, with one item each."""
     lost = {}
-    for test in stereoset.TESTS:
+    for test in released_sets.TESTS:
         source = {i["id"]: i for i in published["en", test]} if with_source else {}
         draw = Random(f"{language} {test}")  # noqa: S311
         items = draw.sample(published[language, test], len(published[language, test]))
-        every = (i for i in items if not checks.check_item(i, source.get(i["id"]), language))
+        every = (i for i in items if not set_checks.check_item(i, source.get(i["id"]), language))
         good = list(islice(every, number))
         assert len(good) == number
         for kind in [*made.DAMAGE[test], *(made.WITH_SOURCE if with_source else ())]:
             for own in good:
                 bad, original = made.damaged(own, kind, draw), source.get(own["id"])
                 memory = translations(own, original) if kind == "moved texts" else None
-                levels = {(f.code, f.level) for f in checks.check_item(bad, original, language, memory)}
+                levels = {(f.code, f.level) for f in set_checks.check_item(bad, original, language, memory)}
                 told = {level for _, level in levels} == {"note"} and ("open", "note") in levels
-                found = checks.PROBLEM in {level for _, level in levels} or (kind.startswith("cut") and told)
+                found = set_checks.PROBLEM in {level for _, level in levels} or (kind.startswith("cut") and told)
                 whole = not with_source and test == "inter" and kind.startswith("cut") and looks_whole(own, bad)
                 if bad != own and not whole and not found:
                     lost[kind] = bad
@@ -319,7 +319,7 @@ def looks_whole(good, bad):
     """Whether a text was cut behind a full stop: without a source nobody can know."""
     pairs = [(good["context"], bad["context"])]
     pairs += [(a["sentence"], b["sentence"]) for a, b in zip(good["candidates"], bad["candidates"], strict=True)]
-    return any(one != other and texts.final(other) for one, other in pairs)
+    return any(one != other and set_texts.final(other) for one, other in pairs)
 
 
 @pytest.mark.parametrize(("language", "with_source"), [("de", True), ("tr", True), ("en", False), ("de", False)])
@@ -328,7 +328,7 @@ def test_damage_is_found(published, language, with_source):
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("language", list(stereoset.LANGUAGES))
+@pytest.mark.parametrize("language", list(released_sets.LANGUAGES))
 def test_damage_to_many_items_is_found(published, language):
     if language != "en":
         assert missed(published, language, 500, with_source=True) == {}
@@ -356,11 +356,11 @@ NOTES = {
     "language", ["en", "de", "tr", *(pytest.param(name, marks=pytest.mark.slow) for name in ("es", "fr"))]
 )
 def test_the_published_sets(published, language):
-    counts = {checks.PROBLEM: {}, checks.NOTE: {}}
-    for test in stereoset.TESTS:
+    counts = {set_checks.PROBLEM: {}, set_checks.NOTE: {}}
+    for test in released_sets.TESTS:
         source = published["en", test] if language != "en" else None
-        for name, own in checks.check_set(published[language, test], source, language).items():
+        for name, own in set_checks.check_set(published[language, test], source, language).items():
             for code, level in {(f.code, f.level) for f in own}:
                 counts[level].setdefault(code, set()).add(name)
     sizes = {level: {code: len(names) for code, names in found.items()} for level, found in counts.items()}
-    assert sizes == {checks.PROBLEM: PUBLISHED[language], checks.NOTE: NOTES[language]}
+    assert sizes == {set_checks.PROBLEM: PUBLISHED[language], set_checks.NOTE: NOTES[language]}

@@ -11,9 +11,9 @@ import transformers
 from tokenizers import Tokenizer, models
 
 from lm_eval_bias.errors import BiasError
-from lm_eval_bias.stereosets import engines, lines, memory, seq2seq
-from lm_eval_bias.stereosets.blanks import PLACEHOLDERS
-from lm_eval_bias.stereosets.memory import Memory
+from lm_eval_bias.tasks.stereoset.own_sets import engines, jsonl, seq2seq_translation, translation_cache
+from lm_eval_bias.tasks.stereoset.own_sets.blanks import PLACEHOLDERS
+from lm_eval_bias.tasks.stereoset.own_sets.translation_cache import Memory
 from tests import tiny
 
 
@@ -166,11 +166,11 @@ class Fake:
 def test_blank_is_protected_by_what_comes_back(tmp_path, does, used, translation):
     engine = Fake(does)
     kept = Memory(tmp_path, "fake")
-    memory.translate(["A BLANK, b.", "plain"], engine, kept)
+    translation_cache.translate(["A BLANK, b.", "plain"], engine, kept)
     assert kept["A BLANK, b."] == translation
     tried = len(PLACEHOLDERS) if used is None else PLACEHOLDERS.index(used) + 1
     assert len(engine.asked) == tried + 1
-    record = json.loads((tmp_path / memory.FILE).read_text().splitlines()[1])
+    record = json.loads((tmp_path / translation_cache.FILE).read_text().splitlines()[1])
     assert (record["source"], record["placeholder"]) == ("A BLANK, b.", used)
     assert kept.placeholders(["A BLANK, b.", "plain"]) == {used or "none": 1}
 
@@ -186,12 +186,12 @@ def test_what_was_translated_is_not_asked_again(tmp_path):
 
     first.does = dies
     with pytest.raises(BiasError, match="enough"):
-        memory.translate(texts, first, Memory(tmp_path, "fake"))
-    path = tmp_path / memory.FILE
+        translation_cache.translate(texts, first, Memory(tmp_path, "fake"))
+    path = tmp_path / translation_cache.FILE
     assert len(path.read_text().splitlines()) == 8
     path.write_bytes(path.read_bytes()[:-5])  # the end of a torn line
     second = Fake(str.upper)
-    memory.translate(texts, second, Memory(tmp_path, "fake"))
+    translation_cache.translate(texts, second, Memory(tmp_path, "fake"))
     assert second.asked == ["text 7", "text 8", "text 9"]
     assert dict(Memory(tmp_path, "fake")) == {text: text.upper() for text in texts}
     with pytest.raises(BiasError, match=r"of another engine or revision \(fake; now: other\)"):
@@ -201,7 +201,7 @@ def test_what_was_translated_is_not_asked_again(tmp_path):
 @pytest.mark.parametrize("line", ["{", "[]", '{"source": "a", "translation": 1, "engine": "fake"}', '{"source": "a"}'])
 def test_a_damaged_memory_is_named(tmp_path, line):
     good = json.dumps({"source": "a", "translation": "b", "engine": "fake", "placeholder": None})
-    (tmp_path / memory.FILE).write_text(f"{good}\n{line}\n{good}\n")
+    (tmp_path / translation_cache.FILE).write_text(f"{good}\n{line}\n{good}\n")
     with pytest.raises(BiasError, match=r"translated\.jsonl line 2: damaged"):
         Memory(tmp_path)
 
@@ -213,7 +213,7 @@ def nllb(tmp_path_factory):
 
 def test_language_tokens(nllb):
     german, italian = (
-        seq2seq.Checkpoint(f"{nllb},source=eng_Latn,target={code}", ("en", "xx"), 8)
+        seq2seq_translation.Checkpoint(f"{nllb},source=eng_Latn,target={code}", ("en", "xx"), 8)
         for code in ("deu_Latn", "ita_Latn")
     )
     texts = ["The gardener was BLANK.", "A neighbour", "flowers"]
@@ -231,10 +231,10 @@ def test_language_tokens(nllb):
     assert found[0, 1] == forced
     assert " ".join(tokenizer.decode(found[0], skip_special_tokens=True).split()) == answers[0]
     assert italian.identity == f"hf:{Path(nllb).name} at {italian.revision}, source=eng_Latn, target=ita_Latn"
-    other = seq2seq.Checkpoint(f"{nllb},source=deu_Latn,target=ita_Latn", ("en", "it"), 8)
+    other = seq2seq_translation.Checkpoint(f"{nllb},source=deu_Latn,target=ita_Latn", ("en", "it"), 8)
     other.translate(texts, "BLANK")
     assert other._loaded[1].convert_ids_to_tokens(other._loaded[1]("a")["input_ids"])[0] == "deu_Latn"
-    beams = seq2seq.Checkpoint(f"{nllb},source=eng_Latn,target=ita_Latn,beams=3", ("en", "it"), 8)
+    beams = seq2seq_translation.Checkpoint(f"{nllb},source=eng_Latn,target=ita_Latn,beams=3", ("en", "it"), 8)
     assert all(beams.translate(texts, "BLANK"))
     assert beams.about()["decoding"] == "beam search, 3 beams"
 
@@ -243,11 +243,11 @@ def test_an_interrupted_model_says_what_it_would_have_said(nllb, tmp_path):
     texts = ["A neighbour waved.", "flowers and", "two words", "The gardener", "A BLANK."]
 
     def engine():
-        return seq2seq.Checkpoint(f"{nllb},source=eng_Latn,target=ita_Latn", ("en", "it"), 2)
+        return seq2seq_translation.Checkpoint(f"{nllb},source=eng_Latn,target=ita_Latn", ("en", "it"), 2)
 
     (tmp_path / "whole").mkdir()
-    memory.translate(texts, engine(), Memory(tmp_path / "whole", "x"))
-    whole = (tmp_path / "whole" / memory.FILE).read_text()
+    translation_cache.translate(texts, engine(), Memory(tmp_path / "whole", "x"))
+    whole = (tmp_path / "whole" / translation_cache.FILE).read_text()
     dying = engine()
     real, calls = engine().translate, []
 
@@ -259,12 +259,12 @@ def test_an_interrupted_model_says_what_it_would_have_said(nllb, tmp_path):
 
     dying.translate = interrupted
     with pytest.raises(KeyboardInterrupt):
-        memory.translate(texts, dying, Memory(tmp_path, "x"))
-    done = (tmp_path / memory.FILE).read_text()
+        translation_cache.translate(texts, dying, Memory(tmp_path, "x"))
+    done = (tmp_path / translation_cache.FILE).read_text()
     assert whole.startswith(done)
     assert 0 < len(done) < len(whole)
-    memory.translate(texts, engine(), Memory(tmp_path, "x"))
-    assert (tmp_path / memory.FILE).read_text() == whole
+    translation_cache.translate(texts, engine(), Memory(tmp_path, "x"))
+    assert (tmp_path / translation_cache.FILE).read_text() == whole
 
 
 @pytest.mark.parametrize(
@@ -284,7 +284,7 @@ def test_what_a_checkpoint_is_not_told(nllb, options, languages, said):
 
 
 def test_a_text_that_is_too_long_for_a_checkpoint(nllb):
-    made = seq2seq.Checkpoint(f"{nllb},source=eng_Latn,target=ita_Latn", ("en", "it"), 8)
+    made = seq2seq_translation.Checkpoint(f"{nllb},source=eng_Latn,target=ita_Latn", ("en", "it"), 8)
     with pytest.raises(BiasError, match=r"'aaaaa.*has more tokens than the model's 80"):
         made.translate(["a", "a" * 100], "BLANK")
 
@@ -292,11 +292,11 @@ def test_a_text_that_is_too_long_for_a_checkpoint(nllb):
 def test_t5_is_told_in_words(tmp_path):
     t5 = tiny.t5(tmp_path)
     with pytest.raises(BiasError, match="add prefix=translate English to German:"):
-        seq2seq.Checkpoint(t5, ("en", "it"), 8).translate(["a"], "BLANK")
+        seq2seq_translation.Checkpoint(t5, ("en", "it"), 8).translate(["a"], "BLANK")
     with pytest.raises(BiasError, match="no language codes: leave out source and target"):
-        seq2seq.Checkpoint(f"{t5},target=it,prefix=x", ("en", "it"), 8).translate(["a"], "BLANK")
+        seq2seq_translation.Checkpoint(f"{t5},target=it,prefix=x", ("en", "it"), 8).translate(["a"], "BLANK")
     for prefix in ("", "translate English to German: "):
-        made = seq2seq.Checkpoint(f"{t5},prefix={prefix}", ("en", "it"), 8)
+        made = seq2seq_translation.Checkpoint(f"{t5},prefix={prefix}", ("en", "it"), 8)
         model, tokenizer, asked, before = made._load()
         spy = mock.Mock(side_effect=tokenizer, batch_decode=tokenizer.batch_decode)
         made._loaded = (model, spy, asked, before)
@@ -325,7 +325,7 @@ def test_every_way_to_name_a_language(tmp_path, special, options, expected):
     )  # fmt: skip
     if expected[0]:
         tokenizer.src_lang = None  # as tokenizers of several languages have it
-    made = seq2seq.Checkpoint(str(tmp_path) + options, ("en", "it"), 8)
+    made = seq2seq_translation.Checkpoint(str(tmp_path) + options, ("en", "it"), 8)
     if isinstance(expected, str):
         tokenizer = transformers.PreTrainedTokenizerFast(tokenizer_object=tokenizer.backend_tokenizer)
         with pytest.raises(BiasError) as caught:
@@ -339,15 +339,15 @@ def test_every_way_to_name_a_language(tmp_path, special, options, expected):
 
 
 def test_another_model_in_the_same_folder_is_another_identity(nllb, tmp_path):
-    first = seq2seq.Checkpoint(nllb, ("en", "it"), 8).identity
+    first = seq2seq_translation.Checkpoint(nllb, ("en", "it"), 8).identity
     (tmp_path / "config.json").write_text("{}")
-    assert seq2seq.Checkpoint(str(tmp_path), ("en", "it"), 8).identity != first
+    assert seq2seq_translation.Checkpoint(str(tmp_path), ("en", "it"), 8).identity != first
 
 
 def test_what_is_kept_is_on_the_disk(tmp_path, monkeypatch):
     sizes = []
     monkeypatch.setattr("os.fsync", lambda handle: sizes.append(os.fstat(handle).st_size))
     for number in range(3):
-        lines.append(tmp_path / "l.jsonl", [{"source": "a" * number}])
+        jsonl.append(tmp_path / "l.jsonl", [{"source": "a" * number}])
         assert sizes[-1] == (tmp_path / "l.jsonl").stat().st_size
     assert len(sizes) == 3

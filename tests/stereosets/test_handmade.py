@@ -6,9 +6,9 @@ import json
 
 import pytest
 
-from lm_eval_bias.cli import main
-from lm_eval_bias.stereosets import parts, sets
-from lm_eval_bias.stereosets.sets import DataSet
+from lm_eval_bias.cli.main import main
+from lm_eval_bias.tasks.stereoset.own_sets import parts, sets
+from lm_eval_bias.tasks.stereoset.own_sets.sets import DataSet
 from tests.stereosets.test_review import edited, item
 
 ITEMS = [

@@ -8,8 +8,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from lm_eval_bias.errors import BiasError
-from lm_eval_bias.stereosets import checks, parts, review, sheets
-from lm_eval_bias.stereosets.review import Decision
+from lm_eval_bias.tasks.stereoset.own_sets import csv_io, parts, review, set_checks
+from lm_eval_bias.tasks.stereoset.own_sets.review import Decision
 
 LABELS = ("stereotype", "anti-stereotype", "unrelated")
 
@@ -29,8 +29,8 @@ def check_of(items):
     def check(name, texts):
         own = items[name]
         if len(texts) < len(parts.of(own)):
-            return [checks.Finding("lacking", "item", "no translation yet")]
-        return checks.check_item(parts.with_texts(own, texts), None, "de")
+            return [set_checks.Finding("lacking", "item", "no translation yet")]
+        return set_checks.check_item(parts.with_texts(own, texts), None, "de")
 
     return check
 
@@ -63,9 +63,9 @@ TEXT = st.text(st.characters(exclude_categories=["Cs", "Cc"]), min_size=1, max_s
 
 @given(st.lists(TEXT, min_size=1, max_size=4))
 def test_any_text_survives_a_sheet_and_none_is_a_formula(texts):
-    content = sheets.as_csv([texts]).decode("utf-8-sig")
+    content = csv_io.as_csv([texts]).decode("utf-8-sig")
     row = next(csv.reader(io.StringIO(content, newline="")))
-    assert [sheets.plain(cell) for cell in row] == texts
+    assert [csv_io.plain(cell) for cell in row] == texts
     assert not [cell for cell in row if cell[:1] in ("=", "+", "-", "@", "\t", "\r")]
 
 

@@ -9,9 +9,9 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from lm_eval_bias.custom_metrics.stereoset import BIAS_TYPES
-from lm_eval_bias.data import stereoset
 from lm_eval_bias.errors import BiasError
-from lm_eval_bias.stereosets import sets
+from lm_eval_bias.tasks.stereoset import released_sets
+from lm_eval_bias.tasks.stereoset.own_sets import sets
 from tests.stereosets.made import DUTCH, ENGLISH, LABELS, item
 
 WORDS = st.text(st.characters(exclude_categories=["Cs"]), max_size=12)
@@ -19,7 +19,7 @@ WORDS = st.text(st.characters(exclude_categories=["Cs"]), max_size=12)
 
 @st.composite
 def items(draw):
-    test = draw(st.sampled_from(stereoset.TESTS))
+    test = draw(st.sampled_from(released_sets.TESTS))
     candidates = [
         {"id": draw(WORDS), "label": draw(st.sampled_from(LABELS)), "sentence": draw(WORDS), "word": None}
         for _ in range(3)
@@ -74,7 +74,7 @@ def test_stereosets_own_file(tmp_path):
 
 def test_the_words_of_stereosets_own_file(mirror):
     wrong = 0
-    for one in stereoset.read("en", "intra"):
+    for one in released_sets.read("en", "intra"):
         for candidate in one["candidates"]:
             found = sets.word_of(one["context"], candidate["sentence"])
             wrong += found.casefold() != candidate["word"].casefold()

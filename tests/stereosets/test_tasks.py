@@ -7,11 +7,11 @@ import pytest
 import yaml
 
 from lm_eval_bias import catalog
-from lm_eval_bias.cli import main
-from lm_eval_bias.data import stereoset
+from lm_eval_bias.cli.main import main
 from lm_eval_bias.errors import BiasError
-from lm_eval_bias.runs import harness
-from lm_eval_bias.stereosets import sets, tasks
+from lm_eval_bias.runs import harness_results
+from lm_eval_bias.tasks.stereoset import released_sets
+from lm_eval_bias.tasks.stereoset.own_sets import set_tasks, sets
 from tests.fuzz.kit import command, refused
 from tests.stereosets.made import DUTCH, ENGLISH
 
@@ -27,7 +27,7 @@ def dutch(tmp_path):
 
 @pytest.fixture
 def folder(dutch, tmp_path):
-    tasks.write(tmp_path / "tasks", dutch, sets.read(dutch))
+    set_tasks.write(tmp_path / "tasks", dutch, sets.read(dutch))
     return tmp_path / "tasks"
 
 
@@ -89,7 +89,7 @@ def test_a_run_and_all_that_reads_it(folder, dutch, tmp_path, monkeypatch):
     rescored = json.loads(command("rescore", str(out), "--json").out)
     by_task = {entry["task"]: entry["scores"] for entry in rescored}
     assert by_task["stereoset_nl"]["ss"]["value"] == told["results"]["stereoset_nl"]["ss,none"]
-    again = shlex.split(harness.read(path_of(out), told).command)
+    again = shlex.split(harness_results.read(path_of(out), told).command)
     assert again[again.index("--include_path") + 1] == str(folder)
     page = command("report", str(out), "--format", "md")
     assert page.status == 0
@@ -123,7 +123,7 @@ def test_the_stock_harness_runs_them(folder):
 
 
 def test_another_set_of_a_published_language(tiny_mirror, tmp_path):
-    german = [{**one, "id": f"new-{one['id']}"} for one in stereoset.read("de", "inter")]
+    german = [{**one, "id": f"new-{one['id']}"} for one in released_sets.read("de", "inter")]
     path = tmp_path / "de.json"
     sets.write(path, sets.DataSet("de", german, {"engine": "other"}))
     given = json.dumps({"dataset": str(path)})
@@ -135,7 +135,7 @@ def test_another_set_of_a_published_language(tiny_mirror, tmp_path):
     assert told["dataset"]["sha256"] == sets.digest(path)
     assert "data" not in told
     assert run("stereoset_de_inter", out=tmp_path / "published").status == 0
-    again = shlex.split(harness.read(path_of(tmp_path / "run"), results(tmp_path / "run")).command)
+    again = shlex.split(harness_results.read(path_of(tmp_path / "run"), results(tmp_path / "run")).command)
     assert again[again.index("--metadata") + 1] == given
     said = command("compare", str(tmp_path / "published"), str(tmp_path / "run"))
     assert f"data sets: the published one and {sets.digest(path)[:12]}" in said.err + said.out
@@ -143,7 +143,7 @@ def test_another_set_of_a_published_language(tiny_mirror, tmp_path):
 
 def test_the_published_set_isnt_needed_then(tiny_mirror, tmp_path, monkeypatch):
     path = tmp_path / "de.json"
-    sets.write(path, sets.DataSet("de", stereoset.read("de", "inter"), {}))
+    sets.write(path, sets.DataSet("de", released_sets.read("de", "inter"), {}))
     monkeypatch.setenv("LM_EVAL_BIAS_DATA", str(tmp_path))
     for name in ("stereoset_de_inter", "stereoset_de_inter_variants"):
         assert run(name, "--metadata", json.dumps({"dataset": str(path)}), out=tmp_path / name).status == 0
@@ -159,7 +159,7 @@ def test_a_set_is_refused_before_a_model_is_loaded(tiny_mirror, dutch, tmp_path)
     assert "cannot be read" in line("stereoset_de", str(tmp_path / "none.json"))
     assert "must be the path of a data set" in line("stereoset_de", 7)
     one = tmp_path / "one.json"
-    sets.write(one, sets.DataSet("de", stereoset.read("de", "intra"), {}))
+    sets.write(one, sets.DataSet("de", released_sets.read("de", "intra"), {}))
     assert "no items between sentences: run the task of the other test, stereoset_de_intra" in line(
         "stereoset_de", str(one)
     )
@@ -190,7 +190,7 @@ def test_flags_and_options_are_held_against_them_as_well(folder, tmp_path):
 
 def test_folders_with_tasks_of_others(tmp_path, dutch):
     place = tmp_path / "mixed"
-    tasks.write(place, dutch, sets.read(dutch))
+    set_tasks.write(place, dutch, sets.read(dutch))
     (place / "theirs.yaml").write_text("task: theirs\ndataset_path: x\nmetadata: {version: 1}\n")
     (place / "latin.yaml").write_bytes(b"\xff\xfe")
     catalog.include([place])
@@ -204,7 +204,7 @@ def test_folders_with_tasks_of_others(tmp_path, dutch):
 def test_tasks_of_one_test(tmp_path):
     path = tmp_path / "one.json"
     sets.write(path, sets.DataSet("nl", DUTCH[2:], {}))
-    written = tasks.write(tmp_path / "tasks", path, sets.read(path))
+    written = set_tasks.write(tmp_path / "tasks", path, sets.read(path))
     assert [p.name for p in written] == ["stereoset_nl_intra.yaml"]
 
 
@@ -213,13 +213,13 @@ def test_odd_names(tmp_path):
     place.mkdir()
     path = place / "nl.json"
     sets.write(path, sets.DataSet("nl", DUTCH, {}))
-    for target in tasks.write(place, path, sets.read(path)):
+    for target in set_tasks.write(place, path, sets.read(path)):
         told = yaml.load(target.read_text(), catalog.Loader)
         assert told["metadata"]["fixed"]["dataset"]["file"] == str(path)
 
 
 def test_validate_a_translation(tiny_mirror, tmp_path):
-    items = [one for test in stereoset.TESTS for one in stereoset.read("de", test)]
+    items = [one for test in released_sets.TESTS for one in released_sets.read("de", test)]
     path = tmp_path / "nl.json"
     sets.write(path, sets.DataSet("nl", items, {}))
     found = command("validate", "stereoset", str(path), "--json")
@@ -228,7 +228,7 @@ def test_validate_a_translation(tiny_mirror, tmp_path):
     assert told["source"] == "the published English set"
     codes = {entry["code"] for entry in told["counts"]}
     assert {"missing", "glued"} <= codes
-    english = sum(len(stereoset.read("en", test)) for test in stereoset.TESTS)
+    english = sum(len(released_sets.read("en", test)) for test in released_sets.TESTS)
     missing = next(entry for entry in told["counts"] if entry["code"] == "missing")
     assert missing["items"] == english - len(items)
     whole = [row for row in told["coverage"] if row["bias_type"] == "all"]
@@ -274,7 +274,7 @@ def test_validate_refuses(tiny_mirror, dutch, tmp_path):
     ):
         assert said in refused(tmp_path, "validate", "stereoset", *arguments)
     path = tmp_path / "de.json"
-    sets.write(path, sets.DataSet("de", stereoset.read("de", "inter"), {}))
+    sets.write(path, sets.DataSet("de", released_sets.read("de", "inter"), {}))
     assert "--metadata" in refused(tmp_path, "validate", "stereoset", str(path), "--tasks", str(tmp_path / "t"))
     assert "has no item of the same id" in refused(tmp_path, "validate", "stereoset", str(dutch), "--source", str(path))
     assert main(["validate", "stereoset", str(dutch)]) == 0

@@ -12,9 +12,9 @@ from dataclasses import replace
 
 import pytest
 
-from lm_eval_bias.cli import main
-from lm_eval_bias.data import stereoset
-from lm_eval_bias.stereosets import corrections, memory, parts, sets
+from lm_eval_bias.cli.main import main
+from lm_eval_bias.tasks.stereoset import released_sets
+from lm_eval_bias.tasks.stereoset.own_sets import corrections, parts, sets, translation_cache
 from tests import tiny
 from tests.e2e.forked import die_at
 
@@ -67,7 +67,7 @@ def save(folder, rows):
 
 
 def english():
-    return [item for test in stereoset.TESTS for item in stereoset.read("en", test)]
+    return [item for test in released_sets.TESTS for item in released_sets.read("en", test)]
 
 
 def by_hand(item, number):
@@ -167,10 +167,10 @@ def test_a_model_a_person_and_the_tasks(tmp_path, tiny_mirror, capsys):
     assert "For a person: " in first
     ready = len(sets.read(out / "stereoset_it.json").items) if (out / "stereoset_it.json").exists() else 0
     assert len(sheet(out)) + ready >= len(english())
-    asked = (out / memory.FILE).read_bytes()
+    asked = (out / translation_cache.FILE).read_bytes()
     correct_all(out)
     assert say("--to", "it", "--engine", model, "-o", out) in (0, 1)
-    assert (out / memory.FILE).read_bytes() == asked
+    assert (out / translation_cache.FILE).read_bytes() == asked
     rows = sheet(out)
     for row in rows.values():  # what English itself has: BLANK twice, BLANK glued to letters
         row["accept"] = "x"
@@ -197,7 +197,7 @@ def test_what_needs_a_person_and_what_they_say(tmp_path, tiny_mirror, engine, ca
     there = {item["id"] for item in sets.read(out / "stereoset_it.json").items}
     assert there.isdisjoint(rows)
     assert there | set(rows) == {item["id"] for item in english()}
-    kept = [json.loads(line) for line in (out / memory.FILE).read_text().splitlines()]
+    kept = [json.loads(line) for line in (out / translation_cache.FILE).read_text().splitlines()]
     assert {r["placeholder"] for r in kept if "BLANK" in r["source"]} <= {"XYZ", None}
     assert len({r["source"] for r in kept}) == len(kept)
 
@@ -314,10 +314,10 @@ def test_a_program_that_fails_midway_keeps_what_was_done(tmp_path, tiny_mirror, 
     (tmp_path / "engine.py.mood").write_text("works")
     out = tmp_path / "it"
     assert say("--to", "it", "--engine", engine, "-o", out, "--limit", "3", "--batch", "4") in (0, 1)
-    done = (out / memory.FILE).read_text()
+    done = (out / translation_cache.FILE).read_text()
     (tmp_path / "engine.py.mood").write_text("fails")
     assert "ended with status 9" in refused(capsys, "--to", "it", "--engine", engine, "-o", out)
-    assert (out / memory.FILE).read_text() == done
+    assert (out / translation_cache.FILE).read_text() == done
     assert say("--to", "it", "--engine", engine, "-o", out, "--limit", "3") in (0, 1)
 
 
@@ -336,7 +336,7 @@ def killed(at, number, arguments):
     return -os.WTERMSIG(status) if os.WIFSIGNALED(status) else os.WEXITSTATUS(status)
 
 
-WRITING = ["os:fsync", "os:replace", "lm_eval_bias.stereosets.lines:append"]
+WRITING = ["os:fsync", "os:replace", "lm_eval_bias.tasks.stereoset.own_sets.jsonl:append"]
 MOMENTS = [*WRITING, "subprocess:Popen"]
 
 
@@ -368,7 +368,7 @@ def test_killed_at_any_moment_and_continued(tmp_path, tiny_mirror, engine):
         assert found.keys() == expected.keys()
         for name, text in expected.items():
             assert found[name] == text, name
-        kept = [json.loads(line)["source"] for line in (out / memory.FILE).read_text().splitlines()]
+        kept = [json.loads(line)["source"] for line in (out / translation_cache.FILE).read_text().splitlines()]
         assert len(kept) == len(set(kept))
     assert deaths >= 8
 

@@ -7,7 +7,7 @@ import pickle
 
 import pytest
 
-from lm_eval_bias.custom_metrics._score import Estimate, Score
+from lm_eval_bias.custom_metrics.score import Estimate, Score
 from lm_eval_bias.harness.task import Aggregation, Notes, Scored
 
 

@@ -9,7 +9,7 @@ import numpy
 import pandas
 import pytest
 
-from lm_eval_bias.data.frames import read_frame
+from lm_eval_bias.data.pickled_frames import read_frame
 from lm_eval_bias.errors import BiasError
 from tests.conftest import tiny_frame
 

@@ -5,12 +5,11 @@ from collections import Counter
 
 import pytest
 
-from lm_eval_bias import benchmarks
+from lm_eval_bias import registry
 from lm_eval_bias.custom_metrics.gg_bbq import scores
-from lm_eval_bias.data import gg_bbq
 from lm_eval_bias.errors import BiasError
-from lm_eval_bias.harness.filters import NO_ANSWER, parse_choice
-from lm_eval_bias.tasks.gg_bbq import hooks
+from lm_eval_bias.tasks.gg_bbq import hooks, released_items
+from lm_eval_bias.tasks.gg_bbq.filters import NO_ANSWER, parse_choice
 
 
 @pytest.mark.parametrize(
@@ -18,7 +17,7 @@ from lm_eval_bias.tasks.gg_bbq import hooks
     [("group_terms", 484, 21, 208, 276), ("names", 5450, 21, 1250, 4200)],
 )
 def test_released_files(mirror, subset, size, templates, biased, counter):
-    items = gg_bbq.items(subset)
+    items = released_items.items(subset)
     contexts = Counter(i["context_type"] for i in items)
     assert contexts == {"ambiguous": size, "disambiguated": size}
     assert len({i["template"] for i in items}) == templates
@@ -30,19 +29,19 @@ def test_released_files(mirror, subset, size, templates, biased, counter):
 
 def test_template_of_both_halves_of_an_item_is_the_same(mirror):
     by_item = {}
-    for item in gg_bbq.items("group_terms"):
+    for item in released_items.items("group_terms"):
         by_item.setdefault(item["item"], set()).add(item["template"])
     assert all(len(found) == 1 for found in by_item.values())
 
 
 def test_any_beginning_is_spread_over_templates(mirror):
-    first = gg_bbq.items("group_terms")[:84]
+    first = released_items.items("group_terms")[:84]
     assert Counter(i["template"] for i in first) == dict.fromkeys({i["template"] for i in first}, 4)
     assert len({i["template"] for i in first}) == 21
 
 
 def test_tiny_files(tiny_mirror):
-    items = gg_bbq.items("group_terms")
+    items = released_items.items("group_terms")
     assert len(items) == 16
     assert {i["template"] for i in items} == {"group_terms-1", "group_terms-2"}
     one = items[0]
@@ -53,21 +52,21 @@ def test_tiny_files(tiny_mirror):
 
 def test_biased_answer():
     groups = ["M", "F", "unknown"]
-    assert gg_bbq.biased_choice(groups, {"F"}, "negative") == 1
-    assert gg_bbq.biased_choice(groups, {"F"}, "non_negative") == 0
-    assert gg_bbq.biased_choice(["unknown", "F", "non_binary"], {"non_binary"}, "negative") == 2
+    assert released_items.biased_choice(groups, {"F"}, "negative") == 1
+    assert released_items.biased_choice(groups, {"F"}, "non_negative") == 0
+    assert released_items.biased_choice(["unknown", "F", "non_binary"], {"non_binary"}, "negative") == 2
     with pytest.raises(BiasError, match="do not hold one person"):
-        gg_bbq.biased_choice(groups, {"non_binary"}, "negative")
+        released_items.biased_choice(groups, {"non_binary"}, "negative")
 
 
 def test_unknown_groups_are_refused():
-    assert gg_bbq.stereotyped_groups('["transgender women", "trans"]') == {"non_binary"}
+    assert released_items.stereotyped_groups('["transgender women", "trans"]') == {"non_binary"}
     with pytest.raises(BiasError, match="neither F, M"):
-        gg_bbq.stereotyped_groups('["elderly"]')
+        released_items.stereotyped_groups('["elderly"]')
 
 
 def test_item_without_template_is_refused(tiny_mirror):
-    templates = gg_bbq.Templates([])
+    templates = released_items.Templates([])
     with pytest.raises(BiasError, match="0 templates fit"):
         templates.find("Ein Text.", "Wer?")
 
@@ -183,7 +182,7 @@ def test_prompts_task_takes_no_wording(tiny_mirror):
 
 
 def test_breakdown_is_on_or_off():
-    assert benchmarks.get("gg_bbq").detailed({"by_value": True})
-    assert not benchmarks.get("gg_bbq").detailed({})
+    assert registry.get("gg_bbq").detailed({"by_value": True})
+    assert not registry.get("gg_bbq").detailed({})
     with pytest.raises(BiasError, match="by_value='yes': must be true or false"):
-        benchmarks.get("gg_bbq").detailed({"by_value": "yes"})
+        registry.get("gg_bbq").detailed({"by_value": "yes"})

@@ -4,7 +4,7 @@ import json
 
 import pytest
 
-from lm_eval_bias.cli import main
+from lm_eval_bias.cli.main import main
 from lm_eval_bias.errors import BiasError
 from lm_eval_bias.tasks.occugender import hooks, inputs
 

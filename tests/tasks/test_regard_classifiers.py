@@ -7,10 +7,18 @@ import signal
 import numpy as np
 import pytest
 
-from lm_eval_bias.cli import main
+from lm_eval_bias.cli.main import main
 from lm_eval_bias.custom_metrics.regard import REGARDS
 from lm_eval_bias.errors import BiasError
-from lm_eval_bias.regard import classifier, corpus, heads, hub, light, sbert, training
+from lm_eval_bias.tasks.regard.classifiers import (
+    classifier,
+    head_training,
+    heads,
+    hub_classifier,
+    light_classifier,
+    regard_corpus,
+    sbert_classifier,
+)
 from tests import tiny
 from tests.conftest import ROOT
 from tests.e2e import forked
@@ -60,40 +68,40 @@ def saved(tmp_path, arrays):
 
 def test_corpus_is_balanced_split_and_without_overlap(tiny_mirror):
     for language in ("de", "en"):
-        rows = corpus.load(language)
+        rows = regard_corpus.load(language)
         everything = [*rows.dev, *rows.test]
         women = sum(row.text.startswith(("Die Frau", "The woman")) for row in everything)
         assert abs(2 * women - len(everything)) <= 2 + (language == "en")
         assert not any(row.text.startswith(("Die Person", "The person", "XYZ")) for row in everything)
-        known = {corpus.neutral(row.text, language) for row in rows.dev}
-        assert not known & {corpus.neutral(row.text, language) for row in rows.test}
-        assert corpus.load(language) == rows
-    assert len(corpus.load("en").left_out) == 1
-    for row in corpus.load("de").dev:
+        known = {regard_corpus.neutral(row.text, language) for row in rows.dev}
+        assert not known & {regard_corpus.neutral(row.text, language) for row in rows.test}
+        assert regard_corpus.load(language) == rows
+    assert len(regard_corpus.load("en").left_out) == 1
+    for row in regard_corpus.load("de").dev:
         if row.gender != "N":
             assert row.text.startswith("Die Frau" if row.gender == "F" else "Der Mann")
 
 
 def test_released_corpus_gives_the_authors_split(mirror):
-    rows = corpus.load("de")
+    rows = regard_corpus.load("de")
     assert (len(rows.dev), len(rows.test), len(rows.left_out)) == (925, 231, 1)
-    assert corpus.counts(rows.dev) == {"negative": 253, "neutral": 369, "positive": 303}
+    assert regard_corpus.counts(rows.dev) == {"negative": 253, "neutral": 369, "positive": 303}
     if VECTORS.is_file():
         with np.load(VECTORS, allow_pickle=False) as file:
             assert [row.number for row in rows.dev] == file["dev_idx"].tolist()
-            assert corpus.labels(rows.dev).tolist() == file["dev_Y"].tolist()
+            assert regard_corpus.labels(rows.dev).tolist() == file["dev_Y"].tolist()
             rest = [row.number for row in rows.test]
             assert [i for i in file["test_idx"].tolist() if i in set(rest)] == rest
 
 
 def test_second_test_set_has_the_papers_362_sentences(mirror):
-    rows = corpus.gerpt2_test()
+    rows = regard_corpus.gerpt2_test()
     assert len(rows) == 362
-    assert corpus.counts(rows) == {"negative": 120, "neutral": 131, "positive": 111}
+    assert regard_corpus.counts(rows) == {"negative": 120, "neutral": 131, "positive": 111}
 
 
 def test_second_test_set_takes_the_majority(tiny_mirror):
-    rows = corpus.gerpt2_test()
+    rows = regard_corpus.gerpt2_test()
     assert {row.label for row in rows} == {0, 1, 2}
     by_text = {row.text: row.label for row in rows}
     assert by_text["Die Person galt als gemein."] == 0  # one of five annotators called it neutral
@@ -107,25 +115,25 @@ def test_second_test_set_takes_the_majority(tiny_mirror):
 def test_light_learns_and_does_not_see_the_subject(language, tiny_mirror):
     found = classifier.load("light", language)
     assert "weak" in found.identity.warning
-    rows = corpus.load(language).dev
+    rows = regard_corpus.load(language).dev
     p = found.probabilities([row.text for row in rows])
     assert p.shape == (len(rows), 3)
     assert p.sum(axis=1) == pytest.approx(1, abs=1e-12)
-    assert (p.argmax(axis=1) == corpus.labels(rows)).mean() > 0.9
-    woman = corpus.with_subject(corpus.neutral(rows[0].text, language), language, "female")
-    man = corpus.with_subject(corpus.neutral(rows[0].text, language), language, "male")
+    assert (p.argmax(axis=1) == regard_corpus.labels(rows)).mean() > 0.9
+    woman = regard_corpus.with_subject(regard_corpus.neutral(rows[0].text, language), language, "female")
+    man = regard_corpus.with_subject(regard_corpus.neutral(rows[0].text, language), language, "male")
     assert woman != man
     assert (found.probabilities([woman]) == found.probabilities([man])).all()
 
 
 def test_light_on_the_released_corpus(mirror):
-    card = light.evaluate("de")
+    card = light_classifier.evaluate("de")
     assert card["test"]["n"] == 231
     assert card["test"]["accuracy"] > 0.642  # what plain character TF-IDF with logistic regression reaches
     assert card["second_test"]["n"] == 362
     assert card["bias_check"]["passed"]
-    assert f"{card['test']['accuracy']:.2f}" in light.MEASURED["de"]
-    assert f"{light.evaluate('en')['test']['accuracy']:.2f}" in light.MEASURED["en"]
+    assert f"{card['test']['accuracy']:.2f}" in light_classifier.MEASURED["de"]
+    assert f"{light_classifier.evaluate('en')['test']['accuracy']:.2f}" in light_classifier.MEASURED["en"]
 
 
 # --- hub
@@ -139,14 +147,14 @@ def test_light_on_the_released_corpus(mirror):
     ],
 )
 def test_hub_columns(labels, columns):
-    assert hub.columns(labels, "x") == columns
+    assert hub_classifier.columns(labels, "x") == columns
 
 
 @pytest.mark.parametrize("labels", [{0: "LABEL_0", 1: "LABEL_1", 2: "LABEL_2"}, {0: "negative", 1: "positive"},
                                     {0: "negative", 1: "neutral", 2: "positive", 3: "mixed"}])  # fmt: skip
 def test_hub_refuses_other_classes(labels):
     with pytest.raises(BiasError, match=r"its classes are .*needed are negative, neutral, positive"):
-        hub.columns(labels, "x")
+        hub_classifier.columns(labels, "x")
 
 
 def test_hub_classifier_against_plain_transformers(tmp_path):
@@ -285,10 +293,10 @@ def encoder(tmp_path):
 
 def test_sbert_trains_its_head_once_and_keeps_it(tiny_mirror, encoder, monkeypatch):
     first = classifier.load(f"sbert:{encoder}", "de")
-    texts = [row.text for row in corpus.load("de").test]
+    texts = [row.text for row in regard_corpus.load("de").test]
     p = first.probabilities(texts)
     classifier.load.cache_clear()
-    monkeypatch.setattr(training, "train", None)
+    monkeypatch.setattr(head_training, "train", None)
     again = classifier.load(f"sbert:{encoder}", "de")
     assert (again.probabilities(texts) == p).all()
     assert again.identity == first.identity
@@ -302,7 +310,7 @@ def test_another_encoder_at_the_same_place_gets_another_head(tiny_mirror, encode
 
     place = tmp_path / "place"
     shutil.copytree(encoder, place)
-    texts = [row.text for row in corpus.load("de").test]
+    texts = [row.text for row in regard_corpus.load("de").test]
     first = classifier.load(f"sbert:{place}", "de").probabilities(texts)
     assert main(["train-regard", "--encoder", str(place), "--seeds", "1", "-o", str(tmp_path / "made")]) in (0, 1)
     weights = place / "model.safetensors"
@@ -310,7 +318,7 @@ def test_another_encoder_at_the_same_place_gets_another_head(tiny_mirror, encode
     tensors = {name: torch.randn(t.shape, generator=generator) for name, t in load_file(weights).items()}
     save_file(tensors, weights, metadata={"format": "pt"})
     classifier.load.cache_clear()
-    sbert.encoder.cache_clear()
+    sbert_classifier.encoder.cache_clear()
     again = classifier.load(f"sbert:{place}", "de").probabilities(texts)
     assert np.abs(again - first).max() > 0.01
     with pytest.raises(BiasError, match="trained on the vectors of another encoder"):
@@ -326,17 +334,17 @@ def test_train_regard_command(tiny_mirror, encoder, tmp_path, capsys):
     assert (out / "README.md").read_text() in printed.out
     assert ("must not compare women and men" in printed.err) == (status == 1)
     assert card["bias_check"]["n"] == 2 * sum(
-        r.gender == "N" for r in [*corpus.load("de").dev, *corpus.load("de").test]
+        r.gender == "N" for r in [*regard_corpus.load("de").dev, *regard_corpus.load("de").test]
     )
-    assert card["second_test"]["n"] == len(corpus.gerpt2_test())
+    assert card["second_test"]["n"] == len(regard_corpus.gerpt2_test())
     assert {path.name for path in out.iterdir()} == {"head.json", "head.safetensors", "card.json", "README.md"}
     assert classifier.load(f"head:{out}", "de").probabilities(["Die Frau galt als klug."]).shape == (1, 3)
 
 
 @pytest.mark.parametrize("recipe", ["paper", "mixup"])
 def test_training_is_reproducible_and_learns(recipe, tmp_path):
-    data = training.from_file(saved(tmp_path, toy()))
-    first, again = (training.train_on(data, seeds=1, recipe=recipe) for _ in range(2))
+    data = head_training.from_file(saved(tmp_path, toy()))
+    first, again = (head_training.train_on(data, seeds=1, recipe=recipe) for _ in range(2))
     assert first.card == again.card
     assert first.card["test"]["accuracy"] > 0.9
     assert first.passed
@@ -353,26 +361,29 @@ def test_failed_bias_check_is_status_1(tmp_path, capsys):
     assert "Bias check FAILED" in printed.out
     assert "the bias check failed" in printed.err
     # the head says so itself, wherever it is used
-    trained = training.train_on(training.from_file(path), seeds=1, recipe="mixup")
+    trained = head_training.train_on(head_training.from_file(path), seeds=1, recipe="mixup")
     assert "Bias check FAILED" in trained.head.info["warning"]
-    assert "warning" not in training.train_on(training.from_file(saved(tmp_path, toy())), 1, recipe="mixup").head.info
+    assert (
+        "warning"
+        not in head_training.train_on(head_training.from_file(saved(tmp_path, toy())), 1, recipe="mixup").head.info
+    )
     arrays = {name: array for name, array in toy().items() if name not in ("woman_X", "man_X", "pair_dev")}
-    unchecked = training.train_on(training.from_file(saved(tmp_path, arrays)), 1, recipe="mixup")
+    unchecked = head_training.train_on(head_training.from_file(saved(tmp_path, arrays)), 1, recipe="mixup")
     assert "Bias check not made" in unchecked.head.info["warning"]
 
 
 def test_bias_check_by_hand():
-    found = training.bias_check(np.array([0] * 30 + [2] * 10), np.array([0] * 10 + [2] * 30))
+    found = head_training.bias_check(np.array([0] * 30 + [2] * 10), np.array([0] * 10 + [2] * 30))
     assert found["chi2"] == pytest.approx(80 * (30 * 30 - 10 * 10) ** 2 / (40 * 40 * 40 * 40))
     assert not found["passed"]
     assert found["changed"] == 0.5
-    assert not training.bias_check(np.array([1, 1]), np.array([1, 1]))["passed"]
+    assert not head_training.bias_check(np.array([1, 1]), np.array([1, 1]))["passed"]
 
 
 def test_test_rows_that_are_development_rows_are_left_out(tmp_path):
     arrays = toy()
     arrays["test_X"][0] = arrays["dev_X"][7]
-    data = training.from_file(saved(tmp_path, arrays))
+    data = head_training.from_file(saved(tmp_path, arrays))
     assert data.left_out == 1
     assert len(data.test_y) == 23
 
@@ -399,7 +410,7 @@ def test_vectors_that_do_not_fit(change, message, tmp_path):
     arrays = {**toy(), **change}
     path = saved(tmp_path, {name: array for name, array in arrays.items() if array is not None})
     with pytest.raises(BiasError, match=message):
-        training.from_file(path)
+        head_training.from_file(path)
 
 
 def test_vectors_file_that_is_none(tmp_path, capsys):
@@ -419,11 +430,11 @@ def test_published_vectors_give_the_published_accuracy(tmp_path):
     """The paper prints 0.78 ± 0.02; a head on the authors' vectors reaches 0.776 ± 0.011 (specification)."""
     if not VECTORS.is_file():
         pytest.skip("the authors' vectors are not here")
-    data = training.from_file(VECTORS)
+    data = head_training.from_file(VECTORS)
     assert data.left_out == 1
-    paper = training.train_on(data, seeds=5).card
+    paper = head_training.train_on(data, seeds=5).card
     assert paper["test_of_folds"]["accuracy"]["mean"] == pytest.approx(0.776, abs=0.02)
-    better = training.train_on(data, seeds=1, recipe="mixup").card
+    better = head_training.train_on(data, seeds=1, recipe="mixup").card
     assert round(better["test"]["accuracy"], 2) >= 0.78
     assert better["out_of_fold_accuracy"]["mean"] > paper["out_of_fold_accuracy"]["mean"]
 
@@ -431,7 +442,7 @@ def test_published_vectors_give_the_published_accuracy(tmp_path):
 def test_without_gpu_memory_the_cpu_takes_over(monkeypatch):
     import torch
 
-    from lm_eval_bias.regard.devices import on_best_device
+    from lm_eval_bias.tasks.regard.classifiers.devices import on_best_device
 
     places, tried = [], []
 

@@ -6,22 +6,22 @@ import pytest
 import yaml
 
 from lm_eval_bias.paths import tasks_path
-from lm_eval_bias.regard import keywords, texts
+from lm_eval_bias.tasks.regard import keywords, regard_texts
 from tests.conftest import ROOT
 
 LABELLED = ROOT.parent / "shared" / "published" / "regard_gerpt2_labelled.jsonl"
 AUTHORS = {"caregiving": "caregiver", "sexualization": "sexualization", "perpetration": "perpetrator"}
 
 
-@pytest.mark.parametrize("language", texts.LANGUAGES)
+@pytest.mark.parametrize("language", regard_texts.LANGUAGES)
 def test_twenty_prompts_balanced_from_the_first(language):
-    prompts = texts.prompts(language)
+    prompts = regard_texts.prompts(language)
     assert len({p["prompt"] for p in prompts}) == len(prompts) == 20
     assert [p["gender"] for p in prompts] == ["female", "male"] * 10
     assert [p["set"] for p in prompts[:4]] == ["occupation"] * 2 + ["respect"] * 2
     for p in prompts:
-        assert texts.context_sets(p["prompt"], language) == [p["set"]]
-        assert texts.gender_of(p["prompt"], language) == p["gender"]
+        assert regard_texts.context_sets(p["prompt"], language) == [p["set"]]
+        assert regard_texts.gender_of(p["prompt"], language) == p["gender"]
 
 
 @pytest.mark.parametrize(
@@ -42,30 +42,38 @@ def test_twenty_prompts_balanced_from_the_first(language):
 )  # fmt: skip
 def test_first_sentence(prompt, continuation, expected):
     language = "en" if prompt.startswith("The") else "de"
-    sentence, problem = texts.first_sentence(prompt, continuation, language)
+    sentence, problem = regard_texts.first_sentence(prompt, continuation, language)
     assert sentence == expected
     assert bool(problem) == (expected in ("The man worked as", "The man worked as ... 42!"))
 
 
 def test_space_that_a_tokenizer_lost():
-    assert not texts.keeps_spaces(["Lehrerin", ", die schlief"])
-    assert texts.keeps_spaces(["bald", " Lehrerin", " Ärztin"])
-    assert not texts.keeps_spaces(["Lehrerin", "Ärztin", "\nKöchin", "\n", " ..."])  # one odd text decides nothing
-    assert texts.first_sentence("Die Frau arbeitete als", "Lehrerin.", "de", spaced=False)[0] == (
+    assert not regard_texts.keeps_spaces(["Lehrerin", ", die schlief"])
+    assert regard_texts.keeps_spaces(["bald", " Lehrerin", " Ärztin"])
+    assert not regard_texts.keeps_spaces(
+        ["Lehrerin", "Ärztin", "\nKöchin", "\n", " ..."]
+    )  # one odd text decides nothing
+    assert regard_texts.first_sentence("Die Frau arbeitete als", "Lehrerin.", "de", spaced=False)[0] == (
         "Die Frau arbeitete als Lehrerin."
     )
     assert (
-        texts.first_sentence("Die Frau arbeitete als", ", ja.", "de", spaced=False)[0] == "Die Frau arbeitete als, ja."
+        regard_texts.first_sentence("Die Frau arbeitete als", ", ja.", "de", spaced=False)[0]
+        == "Die Frau arbeitete als, ja."
     )
-    assert texts.first_sentence("Die Frau galt als", '"klug".', "de", spaced=False)[0] == 'Die Frau galt als "klug".'
+    assert (
+        regard_texts.first_sentence("Die Frau galt als", '"klug".', "de", spaced=False)[0]
+        == 'Die Frau galt als "klug".'
+    )
     # where other continuations come with their space, this one goes on with the prompt's word
-    assert texts.first_sentence("Die Frau war als", "bald da.", "de", spaced=True)[0] == "Die Frau war alsbald da."
+    assert (
+        regard_texts.first_sentence("Die Frau war als", "bald da.", "de", spaced=True)[0] == "Die Frau war alsbald da."
+    )
 
 
 def test_language_by_subjects():
-    assert texts.language_of(["Die Frau galt als klug.", "Der Mann schlief.", "Hund."]) == "de"
-    assert texts.language_of(["The woman slept."]) == "en"
-    assert texts.language_of(["Hund.", "Katze.", "Die Frau."]) is None
+    assert regard_texts.language_of(["Die Frau galt als klug.", "Der Mann schlief.", "Hund."]) == "de"
+    assert regard_texts.language_of(["The woman slept."]) == "en"
+    assert regard_texts.language_of(["Hund.", "Katze.", "Die Frau."]) is None
 
 
 def test_published_texts_belong_to_the_authors_context_sets():
@@ -74,7 +82,7 @@ def test_published_texts_belong_to_the_authors_context_sets():
     for line in LABELLED.read_text(encoding="utf-8").splitlines():
         row = json.loads(line)
         expected = [name for name in ("occupation", "respect") if row[name]]
-        assert texts.context_sets(row["text"], "de") == expected, row["text"]
+        assert regard_texts.context_sets(row["text"], "de") == expected, row["text"]
 
 
 @pytest.mark.parametrize(
@@ -103,7 +111,7 @@ def test_keywords_and_their_exceptions(language, text, facets):
     assert [facet for facet, found in keywords.words(text, language).items() if found] == facets
 
 
-@pytest.mark.parametrize("language", texts.LANGUAGES)
+@pytest.mark.parametrize("language", regard_texts.LANGUAGES)
 def test_keyword_files_are_sound(language):
     path = tasks_path() / "regard" / "data" / f"keywords_{language}.yaml"
     content = yaml.safe_load(path.read_text(encoding="utf-8"))["facets"]

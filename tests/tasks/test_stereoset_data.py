@@ -6,14 +6,14 @@ from collections import Counter
 
 import pytest
 
-from lm_eval_bias.data import sources, stereoset
+from lm_eval_bias.data import sources
 from lm_eval_bias.errors import BiasError
-from lm_eval_bias.tasks.stereoset import hooks
+from lm_eval_bias.tasks.stereoset import hooks, released_sets
 
 
-@pytest.mark.parametrize("language", stereoset.LANGUAGES)
+@pytest.mark.parametrize("language", released_sets.LANGUAGES)
 def test_released_sizes(mirror, language):
-    intra, inter = stereoset.read(language, "intra"), stereoset.read(language, "inter")
+    intra, inter = released_sets.read(language, "intra"), released_sets.read(language, "inter")
     assert len(inter) == 2123
     assert len(intra) == (2103 if language == "de" else 2106)
     types = Counter(item["bias_type"] for item in inter)
@@ -28,20 +28,20 @@ def test_released_sizes(mirror, language):
 
 
 def test_one_term_in_all_languages(mirror):
-    terms = [{item["term"] for item in stereoset.read(language, "inter")} for language in stereoset.LANGUAGES]
+    terms = [{item["term"] for item in released_sets.read(language, "inter")} for language in released_sets.LANGUAGES]
     assert all(found == terms[0] for found in terms)
-    german = stereoset.read("de", "inter")
+    german = released_sets.read("de", "inter")
     assert len({item["target"] for item in german}) != 79  # the translated targets merge and split
 
 
 def test_stored_sentences_are_kept(mirror):
     different = total = 0
-    for item in stereoset.read("en", "intra"):
+    for item in released_sets.read("en", "intra"):
         for candidate in item["candidates"]:
             total += 1
             different += item["context"].replace("BLANK", candidate["word"]) != candidate["sentence"]
     assert different / total > 0.3
-    contexts = [item["context"] for item in stereoset.read("de", "intra")]
+    contexts = [item["context"] for item in released_sets.read("de", "intra")]
     assert sum("BLANKST" in context for context in contexts) > 1
     assert sum(context.count("BLANK") == 2 for context in contexts) == 2
 
@@ -55,32 +55,32 @@ def test_any_beginning_is_spread(mirror):
 
 
 def test_converted_once_and_again_when_damaged(tiny_mirror, monkeypatch):
-    first = stereoset.read("fr", "intra")
+    first = released_sets.read("fr", "intra")
     folder = sources.cache_dir() / "converted"
     (kept,) = folder.iterdir()
-    monkeypatch.setattr(stereoset, "read_frame", lambda *_: pytest.fail("read the pickle again"))
-    assert stereoset.read("fr", "intra") == first
+    monkeypatch.setattr(released_sets, "read_frame", lambda *_: pytest.fail("read the pickle again"))
+    assert released_sets.read("fr", "intra") == first
     assert "\u00a0" in "".join(item["context"] for item in first)
     monkeypatch.undo()
 
 
 def test_a_damaged_conversion_is_made_again(tiny_mirror):
-    first = stereoset.read("fr", "intra")
+    first = released_sets.read("fr", "intra")
     (kept,) = (sources.cache_dir() / "converted").iterdir()
     good = kept.read_bytes()
     kept.write_bytes(good[: len(good) // 2])
-    assert stereoset.read("fr", "intra") == first
+    assert released_sets.read("fr", "intra") == first
     assert kept.read_bytes() == good
     assert [path.name for path in kept.parent.iterdir()] == [kept.name]
 
 
 def test_a_conversion_of_other_data_is_not_taken(tiny_mirror):
-    first = stereoset.read("fr", "intra")
+    first = released_sets.read("fr", "intra")
     (kept,) = (sources.cache_dir() / "converted").iterdir()
-    stereoset.read("de", "intra")
+    released_sets.read("de", "intra")
     (other,) = set(kept.parent.iterdir()) - {kept}
     os.replace(other, kept)
-    assert stereoset.read("fr", "intra") == first
+    assert released_sets.read("fr", "intra") == first
 
 
 @pytest.mark.skipif(os.geteuid() == 0, reason="root writes anywhere")
@@ -88,20 +88,20 @@ def test_a_cache_that_cannot_be_written_is_no_obstacle(tiny_mirror, tmp_path, mo
     folder = tmp_path / "closed"
     folder.mkdir(mode=0o500)
     monkeypatch.setenv("LM_EVAL_BIAS_CACHE", str(folder))
-    assert stereoset.read("fr", "intra")
+    assert released_sets.read("fr", "intra")
 
 
 def test_a_cache_path_that_is_a_file_is_no_obstacle(tiny_mirror, tmp_path, monkeypatch):
     (tmp_path / "file").write_text("")
     monkeypatch.setenv("LM_EVAL_BIAS_CACHE", str(tmp_path / "file"))
-    assert stereoset.read("fr", "intra")
+    assert released_sets.read("fr", "intra")
 
 
 def test_unknown_names(tiny_mirror):
     with pytest.raises(BiasError, match="no language 'it'"):
-        stereoset.read("it", "intra")
+        released_sets.read("it", "intra")
     with pytest.raises(BiasError, match="no test 'outer'"):
-        stereoset.read("en", "outer")
+        released_sets.read("en", "outer")
 
 
 def damaged(change):
@@ -128,10 +128,10 @@ def damaged(change):
     ],
 )
 def test_items_that_cannot_be_scored_are_refused(tiny_mirror, change, problem):
-    items = stereoset.read("de", "intra")
-    stereoset.check_items(items, "mine")
+    items = released_sets.read("de", "intra")
+    released_sets.check_items(items, "mine")
     with pytest.raises(BiasError, match=f"mine, .*{problem}|{problem}"):
-        stereoset.check_items(damaged(change)(items), "mine")
+        released_sets.check_items(damaged(change)(items), "mine")
 
 
 def test_questions_carry_what_each_family_needs(tiny_mirror):

@@ -7,7 +7,7 @@ import yaml
 from lm_eval.tasks import TaskManager
 from lm_eval.tasks._yaml_loader import load_yaml
 
-from lm_eval_bias import benchmarks, catalog
+from lm_eval_bias import catalog, registry
 from lm_eval_bias.paths import tasks_path
 from tests.conftest import ROOT
 
@@ -20,7 +20,7 @@ def test_file_loads_with_its_functions(path):
     config = load_yaml(path, resolve_func=True)
     assert path.stem == config.get("group", config.get("task"))
     metadata = config["metadata"]
-    assert metadata["benchmark"] in benchmarks.BENCHMARKS
+    assert metadata["benchmark"] in registry.BENCHMARKS
     assert metadata["version"] == 1.0
     if "group" in config:
         assert all((path.parent / f"{member}.yaml").is_file() for member in config["task"])

@@ -1,0 +1,108 @@
+"""Shares and contingency tables of two groups: intervals, chi-square, permutation, Cramér's V, Holm."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from functools import lru_cache
+
+import numpy as np
+from numpy.typing import NDArray
+
+from lm_eval_bias.custom_metrics.bootstrap import DRAWS, SEED
+
+PERMUTATIONS = 9999
+Table = tuple[tuple[int, ...], ...]
+
+
+def wilson(hits: int, total: int) -> tuple[float, float]:
+    """The 95% Wilson interval of a share.
+
+    >>> [round(end, 4) for end in wilson(0, 10)]
+    [0.0, 0.2775]
+    """
+    from scipy import stats
+
+    found = stats.binomtest(hits, total).proportion_ci(method="wilson")
+    return float(found.low), float(found.high)
+
+
+def newcombe(hits: tuple[int, int], totals: tuple[int, int]) -> tuple[float, float]:
+    """The 95% interval of the difference of two shares (Newcombe 1998, method 10).
+
+    >>> [round(end, 3) for end in newcombe((56, 48), (70, 80))]
+    [0.052, 0.334]
+    """
+    (p, q), ((p_low, p_high), (q_low, q_high)) = (
+        (hits[0] / totals[0], hits[1] / totals[1]),
+        (wilson(hits[0], totals[0]), wilson(hits[1], totals[1])),
+    )
+    return p - q - math.hypot(p - p_low, q_high - q), p - q + math.hypot(p_high - p, q - q_low)
+
+
+def used(table: Table) -> NDArray[np.int64]:
+    """The table without classes that no text has."""
+    array = np.array(table)
+    return array[:, array.sum(axis=0) > 0]
+
+
+@lru_cache(maxsize=64)
+def chi_square(table: Table) -> tuple[float, float, int, float]:
+    """Pearson's chi-square of a table with two rows: statistic, p, degrees of freedom, smallest expected count.
+
+    Classes that no text has are left out (they would divide by zero) and lower the degrees of freedom; no continuity
+    correction. By ``scipy.stats.chi2_contingency``.
+
+    >>> [round(float(x), 3) for x in chi_square(((217, 535, 248), (253, 562, 185)))]
+    [12.588, 0.002, 2.0, 216.5]
+    """
+    from scipy import stats
+
+    found = stats.chi2_contingency(used(table), correction=False)
+    return float(found.statistic), float(found.pvalue), int(found.dof), float(found.expected_freq.min())
+
+
+@lru_cache(maxsize=64)
+def permutation_p(table: Table) -> float:
+    """P of the chi-square when genders are dealt out at random to the same texts, 9,999 draws, fixed seed."""
+    from scipy import stats
+
+    method = stats.MonteCarloMethod(n_resamples=PERMUTATIONS, rng=np.random.default_rng(SEED))
+    return float(stats.chi2_contingency(used(table), correction=False, method=method).pvalue)
+
+
+def _phi_square(tables: NDArray[np.int64]) -> NDArray[np.float64]:
+    """Chi-square over N of tables, shape (..., 2, 3); classes that a table lacks count 0."""
+    n = tables.sum(axis=(-2, -1), keepdims=True)
+    expected = tables.sum(axis=-1, keepdims=True) * tables.sum(axis=-2, keepdims=True) / n
+    terms = np.divide((tables - expected) ** 2, expected, out=np.zeros_like(expected), where=expected > 0)
+    phi: NDArray[np.float64] = terms.sum(axis=(-2, -1)) / n[..., 0, 0]
+    return phi
+
+
+@lru_cache(maxsize=64)
+def v_interval(table: Table) -> tuple[float, tuple[float, float]]:
+    """Bootstrap standard error and 95% interval of Cramér's V."""
+    array = np.array(table)
+    chi2, p, _, _ = chi_square(table)
+    rng = np.random.default_rng(SEED)
+    resampled = np.stack([rng.multinomial(row.sum(), row / row.sum(), size=DRAWS) for row in array], axis=1)
+    draws = np.sqrt(_phi_square(resampled))
+    high = float(np.quantile(draws, 0.975))
+    low = 0.0 if p > 0.05 else max(0.0, 2 * math.sqrt(chi2 / array.sum()) - high)
+    return float(draws.std(ddof=1)), (low, min(high, 1.0))
+
+
+def holm(p_values: Sequence[float]) -> list[float]:
+    """Holm's (1979) adjusted p-values; ``nan`` stays ``nan`` and counts as no test.
+
+    >>> [round(p, 3) for p in holm([0.01, 0.04, 0.03, math.nan])]
+    [0.03, 0.06, 0.06, nan]
+    """
+    order = sorted((i for i, p in enumerate(p_values) if not math.isnan(p)), key=lambda i: p_values[i])
+    adjusted = [math.nan] * len(p_values)
+    highest = 0.0
+    for rank, i in enumerate(order):
+        highest = max(highest, min(1.0, (len(order) - rank) * p_values[i]))
+        adjusted[i] = highest
+    return adjusted

@@ -1,0 +1,200 @@
+"""Standard errors for items made by crossing two factors (occupations x templates)."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+from lm_eval_bias.custom_metrics.score import Estimate, Record, undefined
+
+Grid = NDArray[np.float64]
+NO_VALUE = "all its words have probability 0, or the model gave nan"
+
+
+@dataclass(frozen=True)
+class Components:
+    """Variance components of a crossed two-way random-effects layout without replication.
+
+    Attributes:
+        rows: Variance between rows (occupations), at least 0.
+        columns: Variance between columns (templates), at least 0.
+        interaction: Residual variance, interaction and noise together.
+    """
+
+    rows: float
+    columns: float
+    interaction: float
+
+    @property
+    def total(self) -> float:
+        """Sum of the three components."""
+        return self.rows + self.columns + self.interaction
+
+
+def grid(records: Sequence[Record], value: Callable[[Record], float]) -> tuple[Grid, list[str], list[str]] | str:
+    """Lay records out as an items x templates matrix.
+
+    The rows and columns are sorted, so that the result does not depend on the order of the records.
+
+    Args:
+        records: Records with ``item`` and ``template``.
+        value: The cell's value.
+
+    Returns:
+        The matrix of shape (items, templates) with its row and column names, or, where the records are no full
+        Cartesian product with each cell once, the reason as text.
+    """
+    items = sorted({str(r["item"]) for r in records})
+    templates = sorted({str(r["template"]) for r in records})
+    row = {name: i for i, name in enumerate(items)}
+    column = {name: i for i, name in enumerate(templates)}
+    cells = np.full((len(items), len(templates)), np.nan)
+    filled = np.zeros(cells.shape, dtype=int)
+    for record in records:
+        at = row[str(record["item"])], column[str(record["template"])]
+        cells[at] = value(record)
+        filled[at] += 1
+    if (filled > 1).any():
+        return f"{int((filled > 1).sum())} (item, template) pairs occur more than once"
+    if (filled == 0).any():
+        return (
+            f"the items x templates product is incomplete: {len(records)} of {filled.size} "
+            f"({len(items)} items x {len(templates)} templates)"
+        )
+    return cells, items, templates
+
+
+def components(cells: Grid) -> Components:
+    """Method-of-moments (ANOVA) variance components, negative ones set to 0.
+
+    Source: Searle, Casella & McCulloch (1992), Variance Components, section 4.4.
+
+    Args:
+        cells: Values of shape (rows, columns), each at least 2.
+
+    >>> components(np.array([[0.0, 0.0], [1.0, 1.0]]))
+    Components(rows=0.5, columns=0.0, interaction=0.0)
+    """
+    n_rows, n_columns = cells.shape
+    mean = cells.mean()
+    row_effect = cells.mean(axis=1) - mean
+    column_effect = cells.mean(axis=0) - mean
+    residual = cells - mean - row_effect[:, None] - column_effect[None, :]
+    ms_rows = n_columns * float(row_effect @ row_effect) / (n_rows - 1)
+    ms_columns = n_rows * float(column_effect @ column_effect) / (n_columns - 1)
+    ms_residual = float((residual**2).sum()) / ((n_rows - 1) * (n_columns - 1))
+    return Components(
+        rows=max(0.0, (ms_rows - ms_residual) / n_columns),
+        columns=max(0.0, (ms_columns - ms_residual) / n_rows),
+        interaction=ms_residual,
+    )
+
+
+def crossed_stderr(cells: Grid) -> tuple[float, float]:
+    """Standard error of the grand mean with both factors random, and its degrees of freedom (Satterthwaite).
+
+    ``sqrt(var_rows / R + var_columns / C + var_interaction / (R C))``: a plain standard error over the R x C cells
+    treats them as independent and is too small. Both ``nan`` with fewer than two rows or columns.
+
+    Source: Searle, Casella & McCulloch (1992); the same argument for language material in Clark (1973), The
+    language-as-fixed-effect fallacy.
+    """
+    n_rows, n_columns = cells.shape
+    if n_rows < 2 or n_columns < 2:
+        return math.nan, math.nan
+    part = components(cells)
+    variance = part.rows / n_rows + part.columns / n_columns + part.interaction / (n_rows * n_columns)
+    # in mean squares: MS_rows + MS_columns - MS_residual, over R C; a factor whose component is 0 drops out
+    terms = [
+        (n_columns * part.rows + part.interaction, n_rows - 1) if part.rows > 0 else None,
+        (n_rows * part.columns + part.interaction, n_columns - 1) if part.columns > 0 else None,
+    ]
+    kept = [term for term in terms if term]
+    if len(kept) != 1:
+        kept.append((part.interaction, (n_rows - 1) * (n_columns - 1)))
+    spread = sum((square / (n_rows * n_columns)) ** 2 / dof for square, dof in kept)
+    return math.sqrt(variance), variance**2 / spread if spread > 0 else math.inf
+
+
+def crossed_mean(records: Sequence[Record], value: Callable[[Record], float], what: str) -> Estimate:
+    """Mean over templates, then over items, with the crossed standard error.
+
+    With an incomplete product (a run with ``--limit``) the mean of the item means stands, its standard error is
+    ``nan``. A ``nan`` cell makes the mean ``nan``: nothing is left out silently.
+
+    Args:
+        records: Records with ``item`` and ``template``.
+        value: The cell's value.
+        what: What the records are, for the reason of a ``nan``.
+    """
+    if not records:
+        return undefined(f"no {what} prompts")
+    n = len(records)
+    laid = grid(records, value)
+    if isinstance(laid, str):
+        if "more than once" in laid:
+            return undefined(laid, n)
+        by_item: dict[str, list[float]] = {}
+        for record in records:
+            by_item.setdefault(str(record["item"]), []).append(value(record))
+        mean = math.fsum(math.fsum(v) / len(v) for v in by_item.values()) / len(by_item)
+        return Estimate(
+            mean, math.nan, n, laid if not math.isnan(mean) else f"a {what} prompt has no value ({NO_VALUE})"
+        )
+    cells = laid[0]
+    mean = float(cells.mean())
+    if math.isnan(mean):
+        bad = int(np.isnan(cells).sum())
+        return undefined(f"{bad} of {n} {what} prompts have no value ({NO_VALUE})", n)
+    stderr, dof = crossed_stderr(cells)
+    reason = "" if not math.isnan(stderr) else f"standard error needs 2 items and 2 templates, has {cells.shape}"
+    return Estimate(mean, stderr, n, reason, dof)
+
+
+def _without_each_row(cells: Grid) -> tuple[NDArray[np.float64], NDArray[np.float64], NDArray[np.float64]]:
+    """The variance components (rows, columns, interaction) of the matrix without its k-th row, for every k.
+
+    Leaving out row k takes ``e_kj / (R - 1)`` off each column effect and ``E_k R / (R - 1)`` off the residual sum of
+    squares, where ``e`` are the residuals and ``E_k`` their sum of squares in row k; so all rows take one pass.
+    """
+    n_rows, n_columns = cells.shape
+    row = cells.mean(axis=1) - cells.mean()
+    column = cells.mean(axis=0) - cells.mean()
+    residual = cells - cells.mean() - row[:, None] - column[None, :]
+    own = (residual**2).sum(axis=1)
+    left = n_rows - 1
+    ss_rows = n_columns * ((row**2).sum() - row**2 * n_rows / left)
+    ss_columns = left * ((column - residual / left) ** 2).sum(axis=1)
+    ss_residual = np.maximum(own.sum() - own * n_rows / left, 0.0)
+    ms_residual = ss_residual / ((left - 1) * (n_columns - 1))
+    rows = np.maximum(ss_rows / (left - 1) - ms_residual, 0.0) / n_columns
+    columns = np.maximum(ss_columns / (n_columns - 1) - ms_residual, 0.0) / left
+    return rows, columns, ms_residual
+
+
+def jackknife_of_share(cells: Grid, part: str) -> float:
+    """Standard error of a component's share of the variance by the delete-one jackknife over rows plus over columns.
+
+    Deterministic; slightly conservative, since the interaction is counted in both parts. ``nan`` with fewer than
+    three rows or columns, or without variance.
+
+    Args:
+        cells: Values of shape (rows, columns).
+        part: ``rows``, ``columns`` or ``interaction``.
+    """
+    if min(cells.shape) < 3:
+        return math.nan
+    variance = 0.0
+    for table, names in ((cells, ("rows", "columns")), (cells.T, ("columns", "rows"))):
+        found = np.stack(_without_each_row(table))
+        total = found.sum(axis=0)
+        if not (total > 0).all():
+            return math.nan
+        left_out = found[(*names, "interaction").index(part)] / total
+        size = len(left_out)
+        variance += (size - 1) / size * float(((left_out - left_out.mean()) ** 2).sum())
+    return math.sqrt(variance)

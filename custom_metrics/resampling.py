@@ -1,0 +1,339 @@
+"""Scores in a form that can be recomputed for thousands of resamples at once, and differences of two models' scores.
+
+A score is either a function of sums over clusters (:class:`Clusters`) or of an items x templates matrix
+(:class:`Cells`). Two models' scores on the same items share the clusters, so that what makes an item hard for both
+cancels out of their difference.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from functools import lru_cache
+
+import numpy as np
+from numpy.typing import NDArray
+
+from lm_eval_bias.custom_metrics.bootstrap import AT_A_TIME, SEED
+from lm_eval_bias.custom_metrics.crossed import components, crossed_stderr
+from lm_eval_bias.custom_metrics.score import t_factor
+
+Array = NDArray[np.float64]
+DRAWS = 10_000
+POWER = 0.8
+_CHUNK = 1_000  # draws at a time where each needs a table of its own
+_FEW = 100  # the same, where that table is items x templates: so many stay in the processor's cache
+_TOLERANCE = 1e-9  # resamples as far out as the data count as further out despite rounding
+
+
+@dataclass(frozen=True)
+class Clusters:
+    """A score as a function of sums over clusters.
+
+    Attributes:
+        names: The clusters, sorted, length G.
+        sizes: Items per cluster, shape (G,).
+        totals: What is summed, shape (G, K).
+        of: From weights of shape (draws, G) and totals of shape (G, K) or (draws, G, K) to scores of shape (draws,).
+    """
+
+    names: list[str]
+    sizes: Array
+    totals: Array
+    of: Callable[[Array, Array], Array]
+
+    @property
+    def value(self) -> float:
+        """The score itself."""
+        return float(self.of(np.ones((1, len(self.names))), self.totals)[0])
+
+
+@dataclass(frozen=True)
+class Cells:
+    """A score as the mean of an items x templates matrix, both of which vary.
+
+    A score that is no mean stands here linearised: its value plus each cell's influence on it.
+
+    Attributes:
+        items: Row names, length R.
+        templates: Column names, length C.
+        cells: Shape (R, C).
+    """
+
+    items: list[str]
+    templates: list[str]
+    cells: Array
+
+    @property
+    def value(self) -> float:
+        """The score itself."""
+        return float(self.cells.mean())
+
+
+Form = Clusters | Cells
+
+
+@dataclass(frozen=True)
+class Spread:
+    """What resampling says about a statistic.
+
+    Attributes:
+        stderr: Standard error.
+        dof: Its degrees of freedom.
+    """
+
+    stderr: float
+    dof: float
+
+
+@dataclass(frozen=True)
+class Difference:
+    """The difference of one score between two models, in the score's unit.
+
+    Attributes:
+        value: First minus second.
+        stderr: Its standard error; ``nan`` where it cannot be computed.
+        dof: Degrees of freedom.
+        p: Two-sided p-value of no difference.
+        test: How ``p`` came about.
+        sum_value: First plus second.
+        sum_stderr: Standard error of that: which of two signed scores is larger in size shows in sum and difference.
+        reason: Why something is ``nan``.
+    """
+
+    value: float
+    stderr: float
+    dof: float
+    p: float
+    test: str
+    sum_value: float
+    sum_stderr: float
+    reason: str = ""
+
+    @property
+    def interval(self) -> tuple[float, float] | None:
+        """The 95% interval of the difference."""
+        if math.isnan(self.value) or math.isnan(self.stderr):
+            return None
+        margin = t_factor(self.dof) * self.stderr
+        return self.value - margin, self.value + margin
+
+    @property
+    def detectable(self) -> float:
+        """The smallest true difference that a two-sided test at 5% finds with a probability of 80%."""
+        return (t_factor(self.dof) + t_factor(self.dof, 2 * POWER - 1)) * self.stderr
+
+
+def sums(weights: Array, totals: Array) -> Array:
+    """Weighted sums over clusters, shape (draws, K), of totals that are the same for all draws or not."""
+    if totals.ndim == 2:
+        return weights @ totals
+    found: Array = np.matmul(weights[:, None, :], totals)[:, 0, :]
+    return found
+
+
+def share_of(weights: Array, totals: Array) -> Array:
+    """Second column over the first."""
+    total = sums(weights, totals)
+    with np.errstate(divide="ignore", invalid="ignore"):
+        found: Array = total[:, 1] / total[:, 0]
+    return found
+
+
+def tabulate(
+    clusters: Sequence[str], columns: Sequence[Sequence[float]], of: Callable[[Array, Array], Array]
+) -> Clusters:
+    """Sums of columns over clusters.
+
+    Args:
+        clusters: Cluster of each item, length n.
+        columns: What is summed, K sequences of length n.
+        of: See :class:`Clusters`.
+    """
+    names, place = np.unique(np.array([str(c) for c in clusters], dtype=object).astype(str), return_inverse=True)
+    sizes = np.bincount(place, minlength=len(names)).astype(np.float64)
+    summed = [np.bincount(place, np.asarray(column, float), len(names)).astype(np.float64) for column in columns]
+    return Clusters(names.tolist(), sizes, np.stack(summed, axis=1), of)
+
+
+@lru_cache(maxsize=16)
+def _cluster_weights(count: int, draws: int, seed: int) -> Array:
+    rng = np.random.default_rng(seed)
+    return rng.multinomial(count, np.full(count, 1.0 / count), size=draws).astype(float)
+
+
+@lru_cache(maxsize=4)
+def _signs(count: int, draws: int, seed: int) -> NDArray[np.bool_]:
+    return np.random.default_rng([seed, count]).random((draws, count)) < 0.5
+
+
+def _effective(sizes: Array) -> float:
+    return float(sizes.sum() ** 2 / (sizes**2).sum())
+
+
+def _spread(drawn: Array, sizes: Array) -> Spread:
+    """From bootstrap draws of clusters; the bootstrap's variance is too small by the factor (G - 1) / G."""
+    finite = drawn[np.isfinite(drawn)]
+    if len(finite) < 0.9 * len(drawn):
+        return Spread(math.nan, math.nan)
+    few = len(sizes) / (len(sizes) - 1)
+    return Spread(float(finite.std(ddof=1)) * math.sqrt(few), max(_effective(sizes) - 1, 1.0))
+
+
+def _p(drawn: Array, observed: float) -> float:
+    drawn = drawn[np.isfinite(drawn)]
+    further = int((np.abs(drawn) >= abs(observed) * (1 - _TOLERANCE) - 1e-15).sum())
+    return (1 + further) / (1 + len(drawn))
+
+
+def _clustered(a: Clusters, b: Clusters, draws: int, seed: int) -> Difference:
+    count = len(a.names)
+    value, total = a.value - b.value, a.value + b.value
+    if count < 2:
+        return Difference(value, math.nan, math.nan, math.nan, "", total, math.nan, "one cluster only")
+    weights = _cluster_weights(count, draws, seed)
+    first, second = a.of(weights, a.totals), b.of(weights, b.totals)
+    spread, spread_sum = _spread(first - second, a.sizes), _spread(first + second, a.sizes)
+    signs = _signs(count, draws, seed)
+    ones = np.ones((1, count))
+    swapped = np.empty(draws)
+    for start in range(0, draws, _CHUNK):
+        keep = signs[start : start + _CHUNK, :, None]
+        one, other = np.where(keep, a.totals, b.totals), np.where(keep, b.totals, a.totals)
+        swapped[start : start + _CHUNK] = a.of(ones, one) - b.of(ones, other)
+    p = _p(swapped, value)
+    reason = "" if not math.isnan(spread.stderr) else "too many resamples have no value: too few items in some clusters"
+    return Difference(
+        value, spread.stderr, spread.dof, p, "models swapped by cluster", total, spread_sum.stderr, reason
+    )
+
+
+def _flipped_t(cells: Array, draws: int, seed: int) -> Array:
+    """Studentised means of sign-flipped data: whole rows, whole columns, and single cells for what is left.
+
+    Flipping rows or columns alone would keep the other's effects as they are, so each part of the two-way decomposition
+    is flipped by itself (a wild bootstrap with two-way clusters).
+    """
+    n_rows, n_columns = cells.shape
+    mean = cells.mean()
+    row = cells.mean(axis=1) - mean
+    column = cells.mean(axis=0) - mean
+    rest = cells - mean - row[:, None] - column[None, :]
+    part = components(cells)
+    # the estimated effects carry the interaction's noise, which is flipped on its own: shrink them to their variance
+    row = row * _shrink(part.rows, row, n_rows)
+    column = column * _shrink(part.columns, column, n_columns)
+    rest = rest * math.sqrt(n_rows * n_columns / ((n_rows - 1) * (n_columns - 1)))
+    rng = np.random.default_rng(seed)
+    found = np.empty(draws)
+    at_once = max(1, min(_FEW, AT_A_TIME // cells.size))
+    for start in range(0, draws, at_once):
+        size = min(at_once, draws - start)
+        s, t, u = (_flips(rng, size, *shape) for shape in ((n_rows, 1), (1, n_columns), (n_rows, n_columns)))
+        found[start : start + size] = _studentised(s[:, :, 0] * row, t[:, 0, :] * column, u * rest)
+    return found
+
+
+def _flips(rng: np.random.Generator, *shape: int) -> NDArray[np.int8]:
+    return rng.integers(0, 2, shape, dtype=np.int8) * np.int8(2) - np.int8(1)
+
+
+def _shrink(variance: float, effects: Array, count: int) -> float:
+    own = float((effects**2).sum()) / (count - 1)
+    return math.sqrt(variance / own * count / (count - 1)) if own > 0 else 0.0
+
+
+def _studentised(row: Array, column: Array, rest: Array) -> Array:
+    """Mean over the crossed standard error of the matrices ``row_i + column_j + rest_ij``.
+
+    From their sums alone: the matrices themselves would be several passes over the largest array.
+
+    Args:
+        row: Row effects, shape (draws, R).
+        column: Column effects, shape (draws, C).
+        rest: What is left, shape (draws, R, C).
+    """
+    _, n_rows, n_columns = rest.shape
+    of_rows, of_columns = rest.sum(axis=2), rest.sum(axis=1)
+    every_row, every_column = row.sum(axis=1), column.sum(axis=1)
+    squares = (
+        n_columns * (row**2).sum(axis=1)
+        + n_rows * (column**2).sum(axis=1)
+        + np.einsum("dij,dij->d", rest, rest)
+        + 2 * (every_row * every_column + (row * of_rows).sum(axis=1) + (column * of_columns).sum(axis=1))
+    )
+    row_means = row + (every_column[:, None] + of_rows) / n_columns
+    column_means = column + (every_row[:, None] + of_columns) / n_rows
+    mean = row_means.mean(axis=1)
+    ss_rows = n_columns * ((row_means - mean[:, None]) ** 2).sum(axis=1)
+    ss_columns = n_rows * ((column_means - mean[:, None]) ** 2).sum(axis=1)
+    ss_rest = np.maximum(squares - n_rows * n_columns * mean**2 - ss_rows - ss_columns, 0.0)
+    ms_rows, ms_columns = ss_rows / (n_rows - 1), ss_columns / (n_columns - 1)
+    ms_rest = ss_rest / ((n_rows - 1) * (n_columns - 1))
+    variance = (np.maximum(ms_rows - ms_rest, 0) + np.maximum(ms_columns - ms_rest, 0) + ms_rest) / (n_rows * n_columns)
+    with np.errstate(divide="ignore", invalid="ignore"):
+        found: Array = mean / np.sqrt(variance)
+    return found
+
+
+def _crossed(a: Cells, b: Cells, draws: int, seed: int) -> Difference:
+    value, total = a.value - b.value, a.value + b.value
+    if min(a.cells.shape) < 2:
+        reason = f"needs 2 items and 2 templates, has {a.cells.shape}"
+        return Difference(value, math.nan, math.nan, math.nan, "", total, math.nan, reason)
+    cells = a.cells - b.cells
+    stderr, dof = crossed_stderr(cells)
+    sum_stderr = crossed_stderr(a.cells + b.cells)[0]
+    if stderr == 0:
+        return Difference(value, 0.0, dof, 1.0 if value == 0 else math.nan, "", total, sum_stderr)
+    p = _p(_flipped_t(cells, draws, seed), value / stderr)
+    return Difference(value, stderr, dof, p, "signs flipped by item, template and cell", total, sum_stderr)
+
+
+def paired(a: Form, b: Form, draws: int = DRAWS, seed: int = SEED) -> Difference:
+    """The difference of a score between two models on the same items.
+
+    Standard error: bootstrap of whole clusters, the same for both models; for means over items x templates the crossed
+    standard error. The interval takes Student's t
+    with as many degrees of freedom as there are clusters of equal worth, less one.
+    P-value: the models are swapped in whole clusters (exact where they are exchangeable); for means over items x
+    templates the signs of item effects, template effects and what is left of single cells are flipped, and studentised
+    means compared.
+
+    Args:
+        a: The first model's score.
+        b: The second's.
+        draws: Resamples.
+        seed: Of the random numbers.
+
+    Raises:
+        ValueError: They are not on the same clusters.
+    """
+    if isinstance(a, Clusters) and isinstance(b, Clusters):
+        if a.names != b.names:
+            raise ValueError("not the same clusters")
+        return _clustered(a, b, draws, seed)
+    if isinstance(a, Cells) and isinstance(b, Cells):
+        if (a.items, a.templates) != (b.items, b.templates):
+            raise ValueError("not the same items and templates")
+        return _crossed(a, b, draws, seed)
+    raise ValueError("not the same layout")
+
+
+def unpaired(first: tuple[float, float, float], second: tuple[float, float, float]) -> Difference:
+    """The difference of two scores that share nothing: value, standard error and degrees of freedom of each.
+
+    Source: Welch (1947); Student's t.
+    """
+    from scipy import special
+
+    (a, se_a, dof_a), (b, se_b, dof_b) = first, second
+    stderr = math.hypot(se_a, se_b)
+    if math.isnan(stderr) or stderr == 0:
+        reason = "no standard error" if math.isnan(stderr) else ""
+        return Difference(a - b, stderr, math.inf, math.nan, "", a + b, stderr, reason)
+    dof = stderr**4 / (se_a**4 / dof_a + se_b**4 / dof_b) if se_a**4 / dof_a + se_b**4 / dof_b > 0 else math.inf
+    t = abs(a - b) / stderr
+    p = 2 * float(special.ndtr(-t) if math.isinf(dof) else special.stdtr(dof, -t))
+    return Difference(a - b, stderr, dof, p, "Welch's t, unpaired", a + b, stderr)

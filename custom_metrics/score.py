@@ -1,0 +1,132 @@
+"""What a score is: its meaning, range, neutral value and direction as data, beside the function that computes it."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, replace
+from typing import Any
+
+Record = dict[str, Any]
+
+
+@dataclass(frozen=True)
+class Estimate:
+    """A score's value with its uncertainty.
+
+    Attributes:
+        value: The score, ``nan`` where it cannot be computed.
+        stderr: Its standard error in the same unit, ``nan`` where it cannot be computed.
+        n: Number of records that entered it.
+        reason: Why ``value`` or ``stderr`` is ``nan``, or what to beware of; empty if neither applies.
+        dof: Degrees of freedom of ``stderr``: how many independent pieces of evidence it rests on.
+        interval: The 95% interval where it is not ``value ± margin()`` (Wilson, bootstrap); else ``None``.
+    """
+
+    value: float
+    stderr: float
+    n: int
+    reason: str = ""
+    dof: float = math.inf
+    interval: tuple[float, float] | None = None
+
+    def margin(self, level: float = 0.95) -> float:
+        """Half the width of the interval ``value ± margin`` at that level (Student's t); ``nan`` without ``stderr``.
+
+        >>> round(Estimate(0.0, 1.0, 9).margin(), 2), round(Estimate(0.0, 1.0, 9, dof=5).margin(), 2)
+        (1.96, 2.57)
+        """
+        return t_factor(self.dof, level) * self.stderr
+
+    def scaled(self, factor: float) -> Estimate:
+        """The same estimate in another unit (``value``, ``stderr`` and ``interval`` times ``factor``)."""
+        ends = None if self.interval is None else sorted(end * factor for end in self.interval)
+        interval = None if ends is None else (ends[0], ends[1])
+        return replace(self, value=self.value * factor, stderr=self.stderr * abs(factor), interval=interval)
+
+    def ends(self) -> tuple[float, float] | None:
+        """The 95% interval, whatever it rests on; ``None`` where there is none.
+
+        >>> Estimate(0.5, math.nan, 1).ends(), Estimate(0.5, 0.1, 9, interval=(0.4, 0.7)).ends()
+        (None, (0.4, 0.7))
+        """
+        if self.interval is not None or math.isnan(self.value) or math.isnan(self.stderr):
+            return self.interval
+        return self.value - self.margin(), self.value + self.margin()
+
+
+def t_factor(dof: float, level: float = 0.95) -> float:
+    """How many standard errors the interval of that level reaches to either side; normal for infinite ``dof``."""
+    from scipy import special
+
+    tail = (1 + level) / 2
+    return float(special.ndtri(tail) if math.isinf(dof) else special.stdtrit(max(dof, 1.0), tail))
+
+
+def finite(value: float | None) -> float | None:
+    """The number, or ``None`` where it is none, as JSON wants it.
+
+    >>> finite(0.5), finite(math.nan)
+    (0.5, None)
+    """
+    return value if value is not None and math.isfinite(value) else None
+
+
+def undefined(reason: str, n: int = 0) -> Estimate:
+    """An estimate that cannot be computed.
+
+    >>> undefined("no items").value
+    nan
+    """
+    return Estimate(math.nan, math.nan, n, reason)
+
+
+@dataclass(frozen=True)
+class Score:
+    """A named score of a benchmark.
+
+    Attributes:
+        name: Name in the harness's table and in result files.
+        summary: What it measures, in one line.
+        low: Smallest possible value, ``-inf`` if unbounded.
+        high: Largest possible value, ``inf`` if unbounded.
+        neutral: The value that means "no bias" (or the best value of an accuracy); ``None`` where none exists.
+        direction: What values on either side of ``neutral`` mean.
+        unit: ``percent`` (0..100), ``proportion`` (0..1), ``difference`` (-1..1), ``correlation`` or ``percent (SE)``.
+        source: Paper and equation or table.
+        compute: Records to :class:`Estimate`.
+        sample: A record's own contribution for the sample log, ``None`` where it has none.
+        higher_is_better: ``True`` or ``False`` only where that is true over the whole range.
+        has_stderr: ``False`` for scores that are themselves measures of uncertainty or spread.
+        table: Records to a form that can be resampled (:mod:`lm_eval_bias.custom_metrics.resampling`), or why there is
+            none, as text; ``None`` where the score has no such form and can't be compared between runs.
+        headline: ``False`` for a cell of a breakdown, which reads like another score and is left out of listings.
+    """
+
+    name: str
+    summary: str
+    low: float
+    high: float
+    neutral: float | None
+    direction: str
+    unit: str
+    source: str
+    compute: Callable[[Sequence[Record]], Estimate]
+    sample: Callable[[Record], float | None]
+    higher_is_better: bool | None = None
+    has_stderr: bool = True
+    headline: bool = True
+    table: Callable[[Sequence[Record]], Any] | None = None
+
+    def describe(self) -> dict[str, Any]:
+        """The score's range, neutral value and direction as plain data (what reports and ``--json`` carry)."""
+        return {
+            "name": self.name,
+            "summary": self.summary,
+            "range": [finite(self.low), finite(self.high)],
+            "neutral": self.neutral,
+            "direction": self.direction,
+            "unit": self.unit,
+            "source": self.source,
+            "higher_is_better": self.higher_is_better,
+        }

@@ -1,0 +1,237 @@
+"""What is compared with what: runs, instructions within a run, or languages within a run."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from functools import cached_property
+from typing import Any
+
+from lm_eval_bias import registry
+from lm_eval_bias.custom_metrics.score import Record
+from lm_eval_bias.errors import BiasError, did_you_mean
+from lm_eval_bias.runs import sample_logs
+from lm_eval_bias.runs.run_data import Run, TaskRun
+
+BY = ("run", "instruction", "language")
+
+
+@dataclass
+class Side:
+    """One task of one run, as one side of a comparison.
+
+    Attributes:
+        label: What it is called in the comparison: a run's name, an instruction or a language.
+        run: The run.
+        task: Its task.
+    """
+
+    label: str
+    run: Run
+    task: TaskRun
+
+    @property
+    def benchmark(self) -> registry.Benchmark:
+        """The task's benchmark."""
+        return registry.get(self.task.benchmark)
+
+    @cached_property
+    def records(self) -> dict[tuple[str, ...], Record]:
+        """The saved answers' records by item.
+
+        Raises:
+            BiasError: No sample log, one that can't be read, or an item that stands there twice.
+        """
+        if self.task.samples is None:
+            raise BiasError(f"{self.run.path}: {self.task.task} has no sample log: run with --log_samples")
+        found: dict[tuple[str, ...], Record] = {}
+        for part, doc, answers in self._saved():
+            try:
+                key, record = self.benchmark.key(doc), self.benchmark.record(doc, answers)
+            except sample_logs.DAMAGE as error:
+                raise sample_logs.damaged(part, error, f"document {len(found)}") from error
+            if key in found:
+                raise BiasError(f"{self.task.samples}: item {', '.join(key)} stands there twice")
+            found[key] = record
+        return found
+
+    @property
+    def docs(self) -> list[dict[str, Any]]:
+        """Documents, from which a benchmark tells which scores there are where records can't be had."""
+        return [sample.doc for sample in self._saved()]
+
+    def _saved(self) -> Iterator[sample_logs.Sample]:
+        """The documents and answers of the log's first filter, one by one."""
+        first = None
+        for sample in sample_logs.samples(self.task.samples) if self.task.samples else ():
+            first = first or sample.part
+            if sample.part == first:
+                yield sample
+
+
+@dataclass
+class Pair:
+    """Two sides: ``other`` is compared with ``base``, which several pairs may share."""
+
+    what: str
+    base: Side
+    other: Side
+
+    @cached_property
+    def shared(self) -> list[tuple[str, ...]]:
+        """The items that both sides have, in the base's order."""
+        return [key for key in self.base.records if key in self.other.records]
+
+    @cached_property
+    def records(self) -> tuple[list[Record], list[Record]]:
+        """Both sides' records of these items."""
+        return [self.base.records[key] for key in self.shared], [self.other.records[key] for key in self.shared]
+
+    def forget(self) -> None:
+        """Let go of what was read of the other side, so that comparing many runs holds two at a time."""
+        for owner in (self, self.other):
+            for name in ("shared", "records"):
+                vars(owner).pop(name, None)
+
+
+def _level(task: TaskRun, by: str) -> tuple[str, str] | None:
+    """The group that a task belongs to and its level in it; ``None`` if it has none."""
+    if by == "language":
+        stem = re.sub(rf"_{re.escape(task.language)}(?=_|$)", "_*", task.task, count=1)
+        return (stem, task.language) if stem != task.task else None
+    if task.benchmark != "occugender":
+        return None
+    fixed = task.metadata.get("fixed") or {}
+    instruction = fixed.get("instruction", task.metadata.get("instruction"))
+    templates = fixed.get("first_templates", task.metadata.get("first_templates"))
+    level = "none" if instruction in (None, "none") else str(instruction)
+    return f"occugender {task.metadata.get('kind', '')}, {templates or 'all'} templates".strip(), level
+
+
+def _base(levels: Sequence[str], wanted: str | None, default: str, what: str) -> str:
+    if wanted is not None and wanted not in levels:
+        raise BiasError(f"--base {wanted}: no such {what} among {', '.join(levels)}.{did_you_mean(wanted, levels)}")
+    return wanted or (default if default in levels else levels[0])
+
+
+def _between_runs(runs: Sequence[Run], base: str | None) -> list[Pair]:
+    if len(runs) < 2:
+        raise BiasError(
+            f"one run only ({runs[0].name}): name two or more, or compare within it: --by instruction, --by language"
+        )
+    first = _base([run.name for run in runs], base, runs[0].name, "run")
+    reference = next(run for run in runs if run.name == first)
+    bases = {task: Side(first, reference, reference.tasks[task]) for task in reference.tasks}
+    pairs = [
+        Pair(task, bases[task], Side(run.name, run, run.tasks[task]))
+        for run in runs
+        if run is not reference
+        for task in bases
+        if task in run.tasks
+    ]
+    if not pairs:
+        have = "; ".join(f"{run.name}: {', '.join(run.tasks)}" for run in runs)
+        raise BiasError(f"the runs have no task in common ({have})")
+    return pairs
+
+
+def _within_runs(runs: Sequence[Run], by: str, base: str | None) -> list[Pair]:
+    pairs = []
+    for run in runs:
+        groups: dict[str, dict[str, TaskRun]] = {}
+        for task in run.tasks.values():
+            found = _level(task, by)
+            if found is not None:
+                groups.setdefault(found[0], {})[found[1]] = task
+        for group, levels in groups.items():
+            if len(levels) < 2:
+                continue
+            first = _base(list(levels), base, "none" if by == "instruction" else "en", by)
+            prefix = f"{run.name}: " if len(runs) > 1 else ""
+            reference = Side(f"{by} {first}", run, levels[first])
+            pairs += [
+                Pair(prefix + group, reference, Side(f"{by} {level}", run, levels[level]))
+                for level in levels
+                if level != first
+            ]
+    if not pairs:
+        raise BiasError(f"--by {by}: no task that was run in two or more {by}s ({_example(by)})")
+    return pairs
+
+
+def _example(by: str) -> str:
+    return "--tasks occugender_debias has all" if by == "instruction" else "--tasks stereoset has five"
+
+
+def pairs(runs: Sequence[Run], by: str = "run", base: str | None = None) -> list[Pair]:
+    """Every comparison that some runs allow, each with the base.
+
+    Args:
+        runs: The runs.
+        by: ``run``, ``instruction`` or ``language``.
+        base: What the others are compared with: a run's name, an instruction or a language; by default the first run,
+            no instruction, English.
+
+    Raises:
+        BiasError: There is nothing to compare, or no such base.
+    """
+    return _between_runs(runs, base) if by == "run" else _within_runs(runs, by, base)
+
+
+def _data_set(task: TaskRun) -> str:
+    used = task.metadata.get("dataset_used")
+    return str(used.get("sha256"))[:12] if isinstance(used, dict) else "the published one"
+
+
+def why_not_paired(pair: Pair, by: str) -> str:
+    """Why two sides can't be compared item by item; empty if they can."""
+    one, other = pair.base, pair.other
+    if one.task.version != other.task.version:
+        return f"task versions {one.task.version} and {other.task.version}"
+    seeds = [side.run.provenance.get("seeds") for side in (one, other)]
+    if seeds[0] != seeds[1]:
+        return f"seeds {seeds[0]} and {seeds[1]}"
+    if by != "language" and _data_set(one.task) != _data_set(other.task):
+        return f"data sets: {_data_set(one.task)} and {_data_set(other.task)}"
+    for option in (*one.benchmark.options, "classifier_used"):
+        if option in (by, "dataset"):
+            continue
+        values = [side.task.metadata.get(option) for side in (one, other)]
+        if option == "classifier_used":
+            values = [value.get("name") if isinstance(value, dict) else value for value in values]
+        if values[0] != values[1]:
+            return f"{option} {values[0]!r} and {values[1]!r}"
+    shared = len(pair.shared)
+    counts = len(one.records), len(other.records)
+    if by == "language" and shared >= 0.9 * max(counts):  # translations miss single items
+        return ""
+    if shared != counts[0] or shared != counts[1]:
+        return f"other items: {counts[0]:,} and {counts[1]:,}, {shared:,} of them the same"
+    return ""
+
+
+MATTERS = (
+    "dtype",
+    "chat_template",
+    "system_instruction",
+    "gen_kwargs",
+    "lm-eval-bias",
+    "lm_eval",
+    "transformers",
+    "torch",
+)
+
+
+def beside_the_model(pair: Pair) -> str:
+    """In what else two runs differ that moves scores; empty if in nothing that is known."""
+    parts = []
+    for key in MATTERS:
+        one, other = (side.run.provenance.get(key) for side in (pair.base, pair.other))
+        if one != other:
+            parts.append(f"{key.replace('_', ' ')} ({_short(one)}, {_short(other)})")
+    return "the runs differ in " + ", ".join(parts) if parts else ""
+
+
+def _short(value: Any) -> str:
+    return "none" if value is None else str(value)[:24]

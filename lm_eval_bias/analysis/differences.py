@@ -1,0 +1,190 @@
+"""Differences of scores between two sides, corrected for how many were looked at, and what each says."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+
+from lm_eval_bias.analysis.comparisons import Pair, beside_the_model, why_not_paired
+from lm_eval_bias.custom_metrics import resampling
+from lm_eval_bias.custom_metrics.bootstrap import SEED
+from lm_eval_bias.custom_metrics.contingency import holm
+from lm_eval_bias.custom_metrics.resampling import Difference
+from lm_eval_bias.custom_metrics.score import Score, t_factor
+from lm_eval_bias.errors import BiasError, did_you_mean
+
+CORRECTIONS = ("holm", "bh", "none")
+LEVEL = 0.05
+
+
+@dataclass(frozen=True)
+class Finding:
+    """One score of one comparison.
+
+    Attributes:
+        what: What was compared: a task, or a group of tasks.
+        base: Label of the base.
+        other: Label of what is compared with it.
+        score: The score.
+        base_value: The base's.
+        other_value: The other's.
+        difference: Other minus base.
+        adjusted: ``difference.p`` corrected for all tests of the comparison.
+        paired: Whether both sides answered the same items.
+        items: Number of items that both sides share; of the base where they are not paired.
+        note: What to beware of.
+    """
+
+    what: str
+    base: str
+    other: str
+    score: Score
+    base_value: float
+    other_value: float
+    difference: Difference
+    adjusted: float
+    paired: bool
+    items: int
+    note: str = ""
+
+    @property
+    def told(self) -> bool:
+        """Whether a difference can be told."""
+        return self.adjusted <= LEVEL
+
+    @property
+    def verdict(self) -> str:
+        """What it says, in words."""
+        d = self.difference
+        if math.isnan(self.adjusted):
+            return d.reason or self.note or "cannot be tested"
+        if not self.told:
+            return "no difference can be told"
+        high, low = (self.other, self.base) if d.value > 0 else (self.base, self.other)
+        if self.score.higher_is_better is not None:
+            return f"{high if self.score.higher_is_better else low} is better"
+        neutral = self.score.neutral
+        if neutral is None:
+            return f"{high} is higher"
+        total = d.sum_value - 2 * neutral
+        if math.isnan(d.sum_stderr) or abs(total) <= t_factor(d.dof) * d.sum_stderr:
+            return f"{high} is higher; which is further from neutral can't be told"
+        return f"{high if total > 0 else low} is further from neutral"
+
+
+def adjust(p_values: Sequence[float], correction: str) -> list[float]:
+    """P-values corrected for their number; ``nan`` stays ``nan`` and counts as no test.
+
+    Args:
+        p_values: The tests.
+        correction: ``holm`` (any false finding in 5% of families), ``bh`` (5% of the findings false, Benjamini and
+            Hochberg 1995) or ``none``.
+    """
+    if correction == "holm":
+        return holm(p_values)
+    found = list(p_values)
+    places = [i for i, p in enumerate(p_values) if not math.isnan(p)]
+    if correction == "bh" and places:
+        from scipy import stats
+
+        for i, p in zip(places, stats.false_discovery_control([p_values[i] for i in places]), strict=True):
+            found[i] = float(p)
+    return found
+
+
+def _known(pair: Pair, paired: bool) -> dict[str, Score]:
+    """The scores that there are, by name."""
+    docs = pair.records[0] if paired else pair.base.docs or pair.other.docs
+    return {score.name: score for score in pair.base.benchmark.scores(docs, detailed=True)}
+
+
+def _chosen(pair: Pair, scores: dict[str, Score], wanted: Sequence[str] | None, everything: bool) -> list[Score]:
+    if everything:
+        return [score for score in scores.values() if score.table is not None]
+    if wanted is None:
+        return [scores[name] for name in pair.base.benchmark.main if name in scores]
+    return [scores[name] for name in wanted if name in scores]
+
+
+def _unpaired(pair: Pair, score: Score) -> Difference:
+    one, other = pair.base.task.scores.get(score.name), pair.other.task.scores.get(score.name)
+    if one is None or other is None:
+        nan = math.nan
+        return Difference(nan, nan, nan, nan, "", nan, nan, f"{score.name} is not in both result files")
+    return resampling.unpaired((other.value, other.stderr, other.dof), (one.value, one.stderr, one.dof))
+
+
+def _paired(pair: Pair, score: Score, draws: int, seed: int) -> tuple[float, float, Difference]:
+    if score.table is None:
+        raise BiasError(f"{score.name} has no form that can be resampled; choose another score")
+    base, other = (score.table(records) for records in pair.records)
+    nan = math.nan
+    if isinstance(base, str) or isinstance(other, str):
+        why = next(f"{s.label}: {t}" for s, t in ((pair.base, base), (pair.other, other)) if isinstance(t, str))
+        values = [nan if isinstance(form, str) else form.value for form in (base, other)]
+        return values[0], values[1], Difference(nan, nan, nan, nan, "", nan, nan, why)
+    try:
+        found = resampling.paired(other, base, draws, seed)
+    except ValueError as error:
+        found = Difference(nan, nan, nan, nan, "", nan, nan, str(error))
+    return base.value, other.value, found
+
+
+def find(
+    pairs: Sequence[Pair],
+    by: str = "run",
+    scores: Sequence[str] | None = None,
+    everything: bool = False,
+    unpaired: bool = False,
+    correction: str = "holm",
+    draws: int = resampling.DRAWS,
+    seed: int = SEED,
+) -> list[Finding]:
+    """Compare all pairs.
+
+    Args:
+        pairs: What with what.
+        by: How the pairs were made.
+        scores: Names of scores; by default each benchmark's main ones.
+        everything: All scores, breakdowns included.
+        unpaired: Compare sides that don't share items, seeds or versions as independent ones.
+        correction: See :func:`adjust`.
+        draws: Resamples.
+        seed: Of the random numbers.
+
+    Raises:
+        BiasError: Sides that can't be paired, unless ``unpaired`` is set; an unknown score; nothing to compare.
+    """
+    found: list[Finding] = []
+    known: set[str] = set()
+    for pair in pairs:
+        why = why_not_paired(pair, by) if pair.base.task.samples and pair.other.task.samples else "no sample logs"
+        if why and not unpaired:
+            raise BiasError(
+                f"{pair.what}: {pair.base.label} and {pair.other.label} can't be compared item by item: {why}; "
+                "--unpaired compares them as independent runs"
+            )
+        there = _known(pair, not why)
+        known.update(name for name, score in there.items() if score.table is not None)
+        for score in _chosen(pair, there, scores, everything):
+            if why:
+                difference = _unpaired(pair, score)
+                one, other = (s.task.scores.get(score.name) for s in (pair.base, pair.other))
+                values = (one.value if one else math.nan, other.value if other else math.nan)
+                items, note = pair.base.task.documents, f"unpaired: {why}"
+            else:
+                *both, difference = _paired(pair, score, draws, seed)
+                values = (both[0], both[1])
+                items = len(pair.shared)
+                left = max(len(pair.base.records), len(pair.other.records)) - items
+                note = f"{left:,} items without a partner left out" if left else ""
+            note = "; ".join(filter(None, (note, beside_the_model(pair))))
+            labels = pair.what, pair.base.label, pair.other.label
+            found.append(Finding(*labels, score, *values, difference, math.nan, not why, items, note))
+        pair.forget()
+    if not found:
+        hint = did_you_mean(scores[0], sorted(known)) if scores else ""
+        raise BiasError(f"no score to compare{f' named {chr(44).join(scores)}' if scores else ''}.{hint}")
+    adjusted = adjust([f.difference.p for f in found], correction)
+    return [replace(f, adjusted=p) for f, p in zip(found, adjusted, strict=True)]

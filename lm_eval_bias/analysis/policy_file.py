@@ -1,0 +1,191 @@
+"""Policies: YAML held against a JSON Schema, with the line of what is wrong."""
+
+from __future__ import annotations
+
+import json
+import math
+import re
+from collections.abc import Sequence
+from dataclasses import dataclass
+from functools import cache
+from importlib import resources
+from pathlib import Path
+from typing import Any
+
+import yaml
+
+from lm_eval_bias import safe_yaml
+from lm_eval_bias.errors import BiasError, did_you_mean
+from lm_eval_bias.files import read_text
+
+ON = ("interval", "point", "evidence")
+_NUMBER = re.compile(r"[-+]?(\d+(\.\d*)?|\.\d+)([eE][-+]?\d+)?$")
+
+
+class _Loader(yaml.SafeLoader):
+    """Safe YAML whose plain words are text: in YAML 1.1, ``on`` is true, ``010`` eight and ``1:30`` ninety."""
+
+
+_Loader.yaml_implicit_resolvers = {}
+for _tag, _form, _first in (
+    ("float", _NUMBER, "-+.0123456789"),
+    ("bool", re.compile(r"(true|false)$"), "tf"),
+    ("null", re.compile(r"(null|~|)$"), ["n", "~", ""]),
+):
+    _Loader.add_implicit_resolver(f"tag:yaml.org,2002:{_tag}", _form, list(_first))
+
+
+@dataclass(frozen=True)
+class Bound:
+    """One bound.
+
+    Attributes:
+        task: Name, group or pattern.
+        score: Name or pattern.
+        low: Least value that is allowed, ``-inf`` if any.
+        high: Largest value that is allowed, ``inf`` if any.
+        distance: Largest distance from the score's neutral value, ``inf`` if any.
+        on: ``interval``, ``point`` or ``evidence``.
+        why: What the bound is for.
+        place: Where it stands, for messages.
+    """
+
+    task: str
+    score: str
+    low: float = -math.inf
+    high: float = math.inf
+    distance: float = math.inf
+    on: str = ON[0]
+    why: str = ""
+    place: str = ""
+
+
+@dataclass(frozen=True)
+class Policy:
+    """Bounds, and what a run has to be like.
+
+    Attributes:
+        bounds: At least one.
+        share: Least share of a task's items, 0 for any.
+        dtypes: Of the weights; empty for any.
+        allow_warnings: Whether scores may come with warnings.
+    """
+
+    bounds: tuple[Bound, ...]
+    share: float = 0.0
+    dtypes: tuple[str, ...] = ()
+    allow_warnings: bool = True
+
+
+def _resource(name: str) -> str:
+    return resources.files("lm_eval_bias.analysis").joinpath(name).read_text(encoding="utf-8")
+
+
+@cache
+def _validator() -> Any:
+    import jsonschema
+
+    schema = json.loads(
+        resources.files("lm_eval_bias.analysis").joinpath("policy_schema.json").read_text(encoding="utf-8")
+    )
+    return jsonschema.Draft202012Validator(schema)
+
+
+def _refuse_doubled(node: Any, path: str) -> None:
+    """Refuse a key that stands in a mapping twice: YAML would quietly take the last."""
+    if isinstance(node, yaml.MappingNode):
+        keys: set[str] = set()
+        for key, value in node.value:
+            if key.value in keys:
+                raise BiasError(f"{path} line {key.start_mark.line + 1}: {key.value!r} stands there twice")
+            keys.add(key.value)
+            _refuse_doubled(value, path)
+    elif isinstance(node, yaml.SequenceNode):
+        for value in node.value:
+            _refuse_doubled(value, path)
+
+
+def _line(node: Any, where: Sequence[Any]) -> int:
+    """The line on which a part of a document stands, as far as the path to it can be followed."""
+    for step in where:
+        if isinstance(node, yaml.MappingNode):
+            found = next((value for key, value in node.value if key.value == str(step)), None)
+        else:
+            found = node.value[step] if isinstance(node, yaml.SequenceNode) and isinstance(step, int) else None
+        if found is None:
+            break
+        node = found
+    return int(node.start_mark.line) + 1
+
+
+def _said(error: Any) -> str:
+    """A violation of the schema in words."""
+    if error.validator == "anyOf" and error.parent is None and isinstance(error.instance, dict):
+        return "a bound needs min, max or max_distance_from_neutral"
+    if error.validator == "additionalProperties":
+        known = list(error.schema["properties"])
+        unknown = [str(key) for key in error.instance if key not in known]
+        return f"unknown key {unknown[0]!r}.{did_you_mean(unknown[0], known)} Known: {', '.join(known)}"
+    return str(error.message)[:200]
+
+
+def _parsed(path: Path) -> tuple[Any, Any]:
+    try:
+        text = read_text(path, largest=safe_yaml.LARGEST)
+    except OSError as error:
+        raise BiasError(f"{path} cannot be read: {error.strerror}") from error
+    except UnicodeDecodeError as error:
+        raise BiasError(f"{path}: byte {error.start} is not UTF-8") from error
+    content, node = safe_yaml.parse(text, str(path), _Loader)
+    if node is None:
+        raise BiasError(f"{path}: empty: a policy needs bounds ('lm-eval-bias check --example' prints one)")
+    _refuse_doubled(node, str(path))
+    return content, node
+
+
+def read(path: Path) -> Policy:
+    """The policy of a file.
+
+    Raises:
+        BiasError: It can't be read, isn't a policy, or holds a bound that nothing can meet; with the line.
+    """
+    content, node = _parsed(path)
+    # a misspelt key before what is missing because of it
+    errors = sorted(
+        _validator().iter_errors(content),
+        key=lambda error: (list(map(str, error.absolute_path)), error.validator != "additionalProperties"),
+    )
+    if errors:
+        where = list(errors[0].absolute_path)
+        at = "/".join(map(str, where))
+        raise BiasError(f"{path} line {_line(node, where)}{f' ({at})' if at else ''}: {_said(errors[0])}")
+    bounds = []
+    for number, given in enumerate(content["bounds"]):
+        place = f"{path} line {_line(node, ['bounds', number])}"
+        low, high = given.get("min", -math.inf), given.get("max", math.inf)
+        if low > high:
+            raise BiasError(f"{place}: min {low:g} is above max {high:g}")
+        bounds.append(
+            Bound(
+                task=given["task"],
+                score=given["score"],
+                low=low,
+                high=high,
+                distance=given.get("max_distance_from_neutral", math.inf),
+                on=given.get("on", ON[0]),
+                why=given.get("why", ""),
+                place=place,
+            )
+        )
+    dtype = content.get("dtype", [])
+    return Policy(
+        bounds=tuple(bounds),
+        share=1.0 if content.get("require_full") else float(content.get("min_documents_share", 0.0)),
+        dtypes=(dtype,) if isinstance(dtype, str) else tuple(dtype),
+        allow_warnings=content.get("allow_warnings", True),
+    )
+
+
+def example() -> str:
+    """The text of a policy to start from."""
+    return _resource("policy_example.yaml")

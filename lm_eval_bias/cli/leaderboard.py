@@ -1,0 +1,64 @@
+"""``lm-eval-bias leaderboard``: all runs of a folder beside the published models."""
+
+from __future__ import annotations
+
+import argparse
+from collections.abc import Callable, Sequence
+
+from lm_eval_bias.analysis import board_building
+from lm_eval_bias.cli import output
+from lm_eval_bias.errors import Parser
+from lm_eval_bias.report import board_data, board_documents, board_page
+from lm_eval_bias.runs import run_discovery
+
+_FORMATS: dict[str, Callable[..., str]] = {
+    "html": board_page.as_html,
+    "md": board_documents.as_markdown,
+    "csv": board_data.as_csv,
+    "json": board_data.as_json,
+    "latex": board_documents.as_latex,
+}
+
+
+def _parser() -> argparse.ArgumentParser:
+    parser = Parser(
+        prog="lm-eval-bias leaderboard",
+        description="All runs beside the models that the papers published: one table a task, with intervals of rank.",
+    )
+    parser.add_argument(
+        "paths",
+        nargs="+",
+        metavar="RUNS_DIR",
+        help="folders with run files or the harness's result files, at any depth",
+    )
+    parser.add_argument("-o", "--output", metavar="FILE", help="where to (default: standard output)")
+    parser.add_argument(
+        "--format", choices=list(_FORMATS), help="default: what the output's name ends in, else md; html is sortable"
+    )
+    parser.add_argument(
+        "--task",
+        action="append",
+        default=[],
+        metavar="TASK",
+        help="only this task or group, also one with published scores alone; can be repeated, or several with commas",
+    )
+    return parser
+
+
+def main(argv: Sequence[str] | None = None) -> int:
+    """Read the runs, name what can't be read, print or write the boards.
+
+    Raises:
+        BiasError: No run at all, an unknown task, or a file that can't be written.
+    """
+    args = _parser().parse_args(argv)
+    form = output.format_of(args.format, args.output, without="md")
+    names = [name.strip() for given in args.task for name in given.split(",") if name.strip()]
+    runs, problems = run_discovery.read(args.paths)
+    boards = board_building.boards(runs, names)
+    problems += board_building.foreign(runs)
+    output.name_problems(problems)
+    made = _FORMATS[form](boards, runs, problems)
+    said = f"{args.output}: {len(boards)} task{'s' * (len(boards) != 1)}, {len(runs)} run{'s' * (len(runs) != 1)}"
+    output.deliver(made, args.output, said)
+    return 0

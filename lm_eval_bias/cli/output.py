@@ -1,0 +1,64 @@
+"""What the commands about runs have in common: the format by a file's ending, what was passed over, and writing."""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Sequence
+from pathlib import Path
+
+from lm_eval_bias.errors import BiasError
+from lm_eval_bias.files import expanded, write_whole
+from lm_eval_bias.runs.run_data import Problem
+
+ENDINGS = {".html": "html", ".htm": "html", ".md": "md", ".json": "json", ".csv": "csv", ".tex": "latex"}
+
+
+def format_of(named: str | None, output: str | None, without: str) -> str:
+    """The format that was named, else the one of the output's ending, else (``without`` any output) another.
+
+    Raises:
+        BiasError: An ending that stands for no format.
+
+    >>> format_of(None, "board.TEX", "md"), format_of("csv", "board.tex", "md"), format_of(None, None, "md")
+    ('latex', 'csv', 'md')
+    """
+    if named is not None:
+        return named
+    if output is None:
+        return without
+    ending = Path(output).suffix.lower()
+    if ending not in ENDINGS:
+        raise BiasError(
+            f"-o {output}: the ending says no format: no format goes with {ending or 'no ending'}; "
+            "name it with --format"
+        )
+    return ENDINGS[ending]
+
+
+def name_problems(problems: Sequence[Problem]) -> None:
+    """Say on standard error what had to be passed over."""
+    from lm_eval_bias.report import printable_runs
+
+    for problem in problems:
+        print(f"lm-eval-bias: passed over: {printable_runs.one_line(problem)}", file=sys.stderr)
+
+
+def deliver(made: str, output: str | None, said: str) -> None:
+    """Print text, or write it whole to a file and say so.
+
+    Args:
+        made: The text.
+        output: The file; ``None`` is standard output.
+        said: What is printed where a file was written.
+
+    Raises:
+        BiasError: The file cannot be written.
+    """
+    if output is None:
+        sys.stdout.write(made)
+        return
+    try:
+        write_whole(expanded(output), made.encode("utf-8", "backslashreplace"))
+    except OSError as error:
+        raise BiasError(f"{output} cannot be written: {error.strerror}") from error
+    print(said)

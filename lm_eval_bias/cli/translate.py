@@ -1,0 +1,106 @@
+"""``lm-eval-bias translate stereoset``: a new language for StereoSet, by an engine and a person."""
+
+from __future__ import annotations
+
+import argparse
+from collections.abc import Sequence
+from pathlib import Path
+
+from lm_eval_bias.errors import BiasError, Parser
+from lm_eval_bias.files import expanded
+from lm_eval_bias.tasks.stereoset.own_sets.translating import OPEN_TEXTS, SHEET, Outcome
+
+_EPILOG = """engines:
+  {engines}
+
+exit status: 0 complete, 1 items are left that need a person, 2 bad usage or input
+
+example:
+  lm-eval-bias translate stereoset --to it -o it/ \\
+      --engine hf:facebook/nllb-200-distilled-600M,source=eng_Latn,target=ita_Latn
+  # fill in it/review.csv, then the same command again: it takes up the corrections, and asks for nothing twice
+  lm-eval-bias run --include_path it/ --tasks stereoset_it --model hf --model_args pretrained=...
+"""
+
+
+def _parser() -> argparse.ArgumentParser:
+    from lm_eval_bias.tasks.stereoset.own_sets.engines import KINDS
+
+    parser = Parser(
+        prog="lm-eval-bias translate",
+        description="Translate StereoSet into another language, check every item, and list what needs a person.",
+        epilog=_EPILOG.format(engines="\n  ".join(KINDS.values())),
+        formatter_class=argparse.RawDescriptionHelpFormatter,
+    )
+    parser.add_argument("benchmark", metavar="stereoset", help="what to translate: stereoset")
+    parser.add_argument("--to", required=True, metavar="LANG", help="the language's code: it, nl, pt-BR, ...")
+    parser.add_argument("--engine", required=True, metavar="ENGINE", help="what translates: see below")
+    parser.add_argument("-o", "--output", required=True, metavar="DIR", help="the translation's folder")
+    parser.add_argument(
+        "--from", dest="source", default="en", metavar="FILE|LANG", help="another source (default: the published en)"
+    )
+    parser.add_argument("--language", metavar="LANG", help="of a FILE that doesn't say it, as StereoSet's dev.json: en")
+    parser.add_argument("--tests", default="intra,inter", metavar="TESTS", help="intra, inter or both (default)")
+    parser.add_argument("--limit", type=int, metavar="N", help="so many items only, spread over all groups, for a try")
+    parser.add_argument("--batch", type=int, metavar="N", help="texts at once (hf: 16, command: 256)")
+    parser.add_argument(
+        "--timeout", type=float, default=600.0, metavar="S", help="seconds that a command has for a batch (600)"
+    )
+    parser.add_argument(
+        "--retranslate", action="store_true", help="ask another engine for all texts; corrections are kept"
+    )
+    return parser
+
+
+def main(argv: Sequence[str]) -> int:
+    """Translate, merge what a person wrote, and write what is ready; returns the exit status.
+
+    Raises:
+        BiasError: Bad usage or input.
+    """
+    args = _parser().parse_args(list(argv))
+    from lm_eval_bias.tasks.stereoset.own_sets import delivery, engines, set_card, sets, translating
+    from lm_eval_bias.tasks.stereoset.released_sets import TESTS
+
+    if args.benchmark != "stereoset":
+        raise BiasError(f"translate {args.benchmark}: stereoset is all that can be translated")
+    language = sets.check_language(args.to, "--to")
+    wanted = [name.strip() for name in args.tests.split(",")]
+    if unknown := [name for name in wanted if name not in TESTS]:
+        raise BiasError(f"--tests {unknown[0]}: must be intra, inter or intra,inter")
+    if args.limit is not None and args.limit < 1:
+        raise BiasError(f"--limit {args.limit}: must be 1 or more")
+    source = translating.source_of(args.source, args.language)
+    if source.language == language:
+        raise BiasError(f"--to {language}: is the source's own language")
+    items = translating.chosen(source, wanted, args.limit)
+    engine = engines.make(args.engine, (source.language, language), args.batch, args.timeout)
+    folder = expanded(args.output)
+    with translating.at_work(folder):
+        outcome = translating.run(folder, source, items, language, engine, args.retranslate)
+        made, how = delivery.deliver(folder, outcome, engine)
+    print(set_card.report(outcome, made))
+    print(_next(outcome, folder, how, engine.human))
+    return 1 if any(state.open for state in outcome.states.values()) else 0
+
+
+def _next(outcome: Outcome, folder: Path, how: str, human: bool) -> str:
+    """What to do now."""
+    lines = []
+    if outcome.unknown:
+        lines.append(f"{outcome.unknown:,} rows of the table translate no text of the source: look for changed texts.")
+    if outcome.stale:
+        lines.append(f"{len(outcome.stale):,} items were accepted with other texts than the present ones: look again.")
+    open_ = [name for name, state in outcome.states.items() if state.open]
+    if human and any(f.code == "lacking" for name in open_ for f in outcome.states[name].findings):
+        lines.append(f"Texts without translation: {folder / OPEN_TEXTS}, a table to fill in.")
+    if open_:
+        lines.append(
+            f"For a person: {folder / SHEET}: write better texts into the columns 'correct ...', or x into 'accept'; "
+            "then give the same command again."
+        )
+    elif (folder / SHEET).exists():
+        lines.append(f"Worth a look: {folder / SHEET} has notes about items that are in the data set.")
+    if how:
+        lines.append(f"Run it: {how}")
+    return "\n".join(["", *lines])

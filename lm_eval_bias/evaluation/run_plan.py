@@ -1,0 +1,152 @@
+"""A suite before its run: which of its tasks fit the model, which items are taken, how many requests that makes."""
+
+from __future__ import annotations
+
+import copy
+import math
+from collections import Counter
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Any
+
+from lm_eval_bias import catalog, registry
+from lm_eval_bias.errors import BiasError
+from lm_eval_bias.evaluation import preflight
+from lm_eval_bias.evaluation.suites import Suite, load
+
+if TYPE_CHECKING:
+    from lm_eval.config.evaluate_config import EvaluatorConfig
+
+# what kinds of requests are called, for people
+SAID = {
+    "loglikelihood": "log-likelihoods",
+    "generate_until": "generated texts",
+    "cloze": "blanks",
+    "next_sentence": "next sentences",
+    "sentence_likelihoods": "sentence likelihoods",
+}
+
+
+@dataclass(frozen=True)
+class Chosen:
+    """A suite as it fits a model.
+
+    Attributes:
+        suite: The suite.
+        left_out: Tasks that the model can't answer, and why not.
+    """
+
+    suite: Suite
+    left_out: Mapping[str, str] = field(default_factory=dict)
+
+
+def apply(config: EvaluatorConfig, name: str) -> Chosen:
+    """Name the tasks of a suite in a configuration, without those that the model can't answer.
+
+    Raises:
+        BiasError: No such suite, flags that would change its items, or a model that fits none of its tasks.
+    """
+    suite = load(name)
+    for flag, given in (
+        ("--tasks", bool(preflight.split_tasks(config.tasks or []))),
+        ("--limit", config.limit is not None),
+        ("--samples", bool(config.samples)),
+    ):
+        if given:
+            raise BiasError(f"{flag} with --suite {name}: a suite says which items are run: leave out one of the two")
+    preflight.check_model(config)
+    reasons: dict[tuple[str, tuple[str, ...]], str] = {}
+    left_out = {}
+    for task in suite.parts:
+        entry = catalog.entries()[task]
+        kind = (entry.benchmark, entry.asks)
+        if kind not in reasons:
+            alone = copy.copy(config)
+            alone.tasks = [task]
+            reasons[kind] = str(preflight.misfit(alone) or "")
+        if reasons[kind]:
+            left_out[task] = reasons[kind]
+    config.tasks = [task for task in suite.parts if task not in left_out]
+    if not config.tasks:
+        why = next(iter(left_out.values()))
+        raise BiasError(f"--suite {name}: --model {config.model} can answer none of its tasks ({why})")
+    return Chosen(suite, left_out)
+
+
+def choose_items(config: EvaluatorConfig, chosen: Chosen, tasks: Mapping[str, Any]) -> None:
+    """Put the suite's items into the configuration, as ``--samples`` would, and its name into the tasks' metadata.
+
+    Args:
+        config: Of the run.
+        chosen: The suite.
+        tasks: The built tasks by name.
+    """
+    samples = {}
+    for name, task in tasks.items():
+        found = chosen.suite.choose(name, task.eval_docs)
+        if found is not None:
+            samples[name] = found
+        task.config.metadata["suite"] = chosen.suite.label(name, task.eval_docs, sorted(chosen.left_out))
+    config.samples = samples or None
+
+
+def _size(documents: int, limit: float | None) -> int:
+    """How many documents the harness takes under ``--limit``."""
+    if limit is None:
+        return documents
+    return min(documents, math.ceil(documents * limit) if limit < 1 else int(limit))
+
+
+def requests(task: Any, indices: Sequence[int] | None, limit: float | None = None) -> tuple[int, Counter[str]]:
+    """Number of documents and of requests by kind that a run of a task makes.
+
+    Args:
+        task: A task of ours.
+        indices: Its documents, ``None`` for all.
+        limit: The harness's ``--limit``.
+    """
+    docs = task.eval_docs if indices is None else [task.eval_docs[i] for i in indices]
+    docs = docs[: _size(len(docs), limit)]
+    counts: Counter[str] = Counter()
+    for doc in docs:
+        asked = registry.get(task.config.metadata["benchmark"]).questions(doc)
+        if asked:
+            counts.update(question.kind for question in asked)
+        elif task.OUTPUT_TYPE == "multiple_choice":
+            counts["loglikelihood"] += len(task.doc_to_choice(doc))
+        else:
+            counts[task.OUTPUT_TYPE] += 1
+    return len(docs), Counter({kind: count * task.config.repeats for kind, count in counts.items()})
+
+
+def said(counts: Mapping[str, int]) -> str:
+    """Numbers of requests for people.
+
+    >>> said({"loglikelihood": 1200, "cloze": 30})
+    '1,200 log-likelihoods, 30 blanks'
+    """
+    return ", ".join(f"{count:,} {SAID.get(kind, kind)}" for kind, count in counts.items())
+
+
+def table(config: EvaluatorConfig, tasks: Mapping[str, Any], chosen: Chosen | None) -> str:
+    """What is going to be run: tasks, items and requests by kind, and what is not."""
+    from tabulate import tabulate
+
+    rows = []
+    total: Counter[str] = Counter()
+    for name, task in tasks.items():
+        documents, counts = requests(task, (config.samples or {}).get(name), config.limit)
+        total.update(counts)
+        rows.append([name, f"{documents:,}", f"{len(task.eval_docs):,}", said(counts)])
+    lines = []
+    if chosen is not None:
+        suite = chosen.suite
+        lines += [f"Suite {suite.name} (version {suite.version}): {suite.purpose}.", f"Not in it: {suite.leaves_out}."]
+    reasons: dict[str, list[str]] = {}
+    for task, why in (chosen.left_out if chosen else {}).items():
+        reasons.setdefault(why, []).append(task)
+    lines += [f"Left out, since this model or these flags don't fit: {', '.join(t)} ({w})" for w, t in reasons.items()]
+    align = ("left", "right", "right", "left")
+    lines.append(tabulate(rows, headers=["Task", "Items", "of", "Requests"], tablefmt="simple", colalign=align))
+    lines.append(f"In all {sum(total.values()):,} requests: {said(total)}.")
+    return "\n".join(lines)

@@ -1,0 +1,193 @@
+"""From the time of a few requests to that of a run."""
+
+from __future__ import annotations
+
+import dataclasses
+import time
+from collections.abc import Sequence
+from typing import Any
+
+from lm_eval_bias.scoring import token_likelihoods
+from lm_eval_bias.scoring.questions import KINDS
+from lm_eval_bias.scoring.sampled_texts import GENERATED
+
+_WRITE = "generate_until"
+SECONDS = 10.0  # for all kinds of requests together, where the model is fast enough
+_BLOCK = 4  # documents that lie side by side begin alike, which some models make use of
+_MOST = 256  # documents of a group: more say nothing more
+_SHORT = 9  # tokens of a text that is generated to see how long one takes
+
+
+@dataclasses.dataclass
+class Document:
+    """The requests of one document.
+
+    Attributes:
+        instances: Of the harness.
+        work: What the time of a request grows with: bytes of its texts.
+    """
+
+    instances: list[Any]
+    work: int
+
+
+@dataclasses.dataclass
+class Group:
+    """Documents whose requests take the same time, byte for byte."""
+
+    benchmark: str
+    kind: str
+    documents: list[Document]
+
+    @property
+    def work(self) -> int:
+        """Of all documents."""
+        return sum(document.work for document in self.documents)
+
+
+def grouped(instances: Sequence[Any]) -> list[Group]:
+    """Requests by document, documents by benchmark, kind and number of requests; in one order on every rank."""
+    documents: dict[tuple[str, int], list[Any]] = {}
+    for instance in instances:
+        documents.setdefault((instance.task_name, instance.doc_id), []).append(instance)
+    found: dict[tuple[str, str, int], Group] = {}
+    for own in documents.values():
+        kind = own[0].request_type
+        # a rank that has no such question of its own asks one of another's, alone
+        number = 0 if kind in KINDS else len(own)
+        benchmark = str(own[0].doc.get("benchmark"))
+        group = found.setdefault((benchmark, kind, number), Group(benchmark, kind, []))
+        group.documents.append(Document(own, sum(map(_bytes, own))))
+    return [found[key] for key in sorted(found)]
+
+
+def _bytes(instance: Any) -> int:
+    return sum(len(part.encode()) for part in instance.args if isinstance(part, str)) or 1
+
+
+def spread(documents: Sequence[Document], number: int) -> list[Document]:
+    """Some documents, in blocks as they lie in the data, of lengths that stand for all: the median, or quantiles.
+
+    >>> [d.work for d in spread([Document([], n) for n in (9, 9, 9, 9, 5, 5, 5, 5, 1, 1, 1, 1)], 3)]
+    [5, 5, 5]
+    """
+    if number >= len(documents):
+        return list(documents)
+    blocks = [documents[i : i + _BLOCK] for i in range(0, len(documents), _BLOCK)]
+    blocks.sort(key=lambda block: sum(document.work for document in block) / len(block))
+    count = min(len(blocks), -(-number // _BLOCK))
+    chosen = [blocks[int((i + 0.5) * len(blocks) / count)] for i in range(count)]
+    return [document for block in chosen for document in block][:number]
+
+
+def _seconds(model: Any, kind: str, requests: list[Any]) -> float:
+    """How long the slowest rank takes."""
+    start = time.perf_counter()
+    getattr(model, kind)(requests)
+    return token_likelihoods.everywhere(model, int(1e6 * (time.perf_counter() - start)) + 1) / 1e6
+
+
+def _can_go_on(model: Any) -> bool:
+    """Whether all processes know what each decides: not where several pretend to be one (tensor parallelism)."""
+    import torch
+
+    together = torch.distributed.is_available() and torch.distributed.is_initialized()
+    return model.world_size > 1 or not together or torch.distributed.get_world_size() == 1
+
+
+def _scored(model: Any, group: Group, budget: float) -> tuple[float, int]:
+    """Seconds for all requests of a group that are scored, and how many were timed.
+
+    The longest document goes first: what a first request costs is no part of the estimate, and a model that can't hold
+    it says so now. Then more and more at a time, since many together take less than one by one, until the budget is
+    used up; the last time counts.
+    """
+    sample = [max(group.documents, key=lambda document: document.work)]
+    # numbers and seconds are the same on every rank: all have to go on, or none
+    most = token_likelihoods.everywhere(model, min(_MOST, len(group.documents)))
+    number, timed, left = 1, 0, budget
+    while True:
+        requests = [instance for document in sample for instance in document.instances]
+        timed += len(requests)
+        took = _seconds(model, group.kind, requests)
+        left -= took
+        # a first request is slow: what it took doesn't say that a few together would take too long
+        affordable = max(int(number * left / took), _BLOCK if number == 1 and left > 0 else 0)
+        if number >= most or affordable <= number or not _can_go_on(model):
+            return took * group.work / sum(document.work for document in sample), timed
+        number = min(most, affordable, 8 * number)
+        sample = spread(group.documents, number)
+
+
+def _shortened(instance: Any, length: int) -> Any:
+    """A request for a text of so many tokens, the likeliest ones: no random numbers are used up."""
+    context, options = instance.args
+    short = {"until": options.get("until", []), "do_sample": False, "max_gen_toks": length}
+    return dataclasses.replace(instance, arguments=(context, short), resps=[], filtered_resps={})
+
+
+def _longest_text(model: Any, instance: Any) -> int:
+    options = instance.args[1]
+    return int(options.get("max_gen_toks") or options.get("max_new_tokens") or getattr(model, "max_gen_toks", 256))
+
+
+def _generated(model: Any, group: Group, budget: float) -> tuple[float, int]:
+    """Seconds for all texts of a group if each becomes as long as it may, and how many requests were timed."""
+    instances = [instance for document in group.documents for instance in document.instances]
+    copies = [instance for instance in instances for _ in range(instance.repeats or 1)]
+    batch = int(model.batch_size) if str(getattr(model, "batch_size", "")).isdigit() else 1
+    first = _seconds(model, _WRITE, [_shortened(instances[0], _SHORT)])
+    most = token_likelihoods.everywhere(model, min(batch, len(copies)))
+    number = min(most, max(1, int(budget / 2 / first))) if _can_go_on(model) else 1
+    sample = (copies * number)[:: max(1, len(copies) // number)][:number]
+    one, short = (_seconds(model, _WRITE, [_shortened(i, length) for i in sample]) for length in (1, _SHORT))
+    longest = max(_longest_text(model, instance) for instance in instances)
+    each = one + max(0.0, short - one) / (_SHORT - 1) * (longest - 1)
+    return each * len(copies) / number, 1 + 2 * number
+
+
+def clock(seconds: float) -> str:
+    """A duration for people, to two digits at most.
+
+    >>> clock(0.4), clock(47.2), clock(95), clock(1234), clock(8000), clock(400_000)
+    ('a second', '47 s', '2 min', '21 min', '2 h 13 min', '111 h')
+    """
+    if seconds < 1.5:
+        return "a second"
+    if seconds < 90:
+        return f"{seconds:.0f} s"
+    minutes = round(seconds / 60)
+    if minutes < 60:
+        return f"{minutes} min"
+    return f"{minutes // 60} h {minutes % 60} min" if minutes < 600 else f"{round(minutes / 60)} h"
+
+
+def estimate(model: Any, instances: Sequence[Any]) -> str:
+    """What is to be said about the time that requests will take, measured on a few of them.
+
+    Args:
+        model: The loaded model.
+        instances: All requests of the run on this rank.
+    """
+    groups = grouped(instances)
+    start = time.perf_counter()
+    parts = []
+    total, timed, at_most = 0.0, 0, False
+    for group in groups:
+        measure = _generated if group.kind == GENERATED else _scored
+        seconds, requests = measure(model, group, SECONDS / len(groups))
+        open_end = group.kind == GENERATED
+        parts.append((group.benchmark, open_end, seconds))
+        total, timed, at_most = total + seconds, timed + requests, at_most or open_end
+    by_benchmark: dict[tuple[str, bool], float] = {}
+    for benchmark, open_end, seconds in parts:
+        by_benchmark[benchmark, open_end] = by_benchmark.get((benchmark, open_end), 0.0) + seconds
+    said = ", ".join(
+        f"{benchmark}{' from texts at most' if open_end else ''} {clock(seconds)}"
+        for (benchmark, open_end), seconds in by_benchmark.items()
+    )
+    most = "at most (texts may end early) " if at_most else "about "
+    return (
+        f"Expected time: {most}{clock(total)} ({said}); measured on {timed:,} requests in "
+        f"{clock(time.perf_counter() - start)}. Answers that --use_cache holds already take none."
+    )

@@ -1,0 +1,112 @@
+"""``doctor``: which versions are there, whether they are supported, what is linked, where data comes from."""
+
+from __future__ import annotations
+
+import importlib.metadata
+import platform
+import sys
+from dataclasses import dataclass
+
+from lm_eval_bias import __version__, catalog
+from lm_eval_bias.data import sources
+from lm_eval_bias.data.download import offline
+from lm_eval_bias.errors import BiasError
+from lm_eval_bias.harness import linking, registration
+
+# lowest supported and highest tested release
+SUPPORTED = {"lm_eval": ("0.4.12", "0.4.13"), "torch": ("2.2", "2.13.0"), "transformers": ("4.56", "5.23.0")}
+
+
+@dataclass(frozen=True)
+class Finding:
+    """One line of the report.
+
+    Attributes:
+        status: ``ok``, ``note`` (works, worth knowing) or ``problem``.
+        text: What was found and, for a problem, what to do.
+    """
+
+    status: str
+    text: str
+
+
+def _version(package: str, lowest: str, tested: str) -> Finding:
+    from packaging.version import Version
+
+    try:
+        found = importlib.metadata.version(package)
+    except importlib.metadata.PackageNotFoundError:
+        return Finding("problem", f"{package} is not installed: pip install lm-eval-bias")
+    public = Version(Version(found).public)
+    if public < Version(lowest):
+        return Finding("problem", f"{package} {found} is older than {lowest}: pip install -U {package}")
+    if public > Version(tested):
+        return Finding("note", f"{package} {found} is newer than {tested}, the newest release tested here")
+    return Finding("ok", f"{package} {found}")
+
+
+def harness() -> Finding:
+    """Whether the installed harness is a release that is supported."""
+    return _version("lm_eval", *SUPPORTED["lm_eval"])
+
+
+def _link() -> Finding:
+    try:
+        found = linking.state()
+        if linking.unnecessary():
+            left = "; 'lm-eval-bias unlink' removes what an earlier link wrote" if found.linked else ""
+            return Finding(
+                "ok",
+                f"link not needed: plain 'lm_eval --tasks occugender' works, this harness reads entry points{left}",
+            )
+    except BiasError as error:
+        return Finding("problem", str(error))
+    if found.problem:
+        return Finding("problem", f"link: {found.problem}")
+    if found.linked:
+        return Finding(
+            "ok", f"linked: plain 'lm_eval --tasks occugender' works ({len(found.stubs)} stubs in {found.folder})"
+        )
+    return Finding("ok", "not linked: use 'lm-eval-bias run', or --include_path, or run 'lm-eval-bias link' once")
+
+
+def _data() -> list[Finding]:
+    try:
+        local = sources.mirror()
+    except BiasError as error:
+        return [Finding("problem", str(error))]
+    files = list(sources.manifest().files.values())
+    if local is not None:
+        broken = []
+        for source in files:
+            try:
+                wrong = source.check(local / source.repository / source.path)
+            except OSError:
+                wrong = "missing"
+            if wrong:
+                broken.append(f"{source.name} ({wrong})")
+        if broken:
+            return [Finding("problem", f"data: mirror {local} lacks or changes {', '.join(broken)}")]
+        return [Finding("ok", f"data: local mirror {local}, all {len(files)} files verified (LM_EVAL_BIAS_DATA)")]
+    cached = [s for s in files if sources.cached_path(s).is_file() and not s.check(sources.cached_path(s))]
+    where = f"{len(cached)} of {len(files)} files verified in {sources.cache_dir()}"
+    if len(cached) == len(files):
+        return [Finding("ok", f"data: {where}")]
+    if offline():
+        return [Finding("note", f"data: {where}; HF_HUB_OFFLINE forbids fetching the rest")]
+    return [Finding("ok", f"data: {where}; the rest is downloaded on first use ('lm-eval-bias fetch' does it now)")]
+
+
+def examine() -> list[Finding]:
+    """All findings."""
+    python = platform.python_version()
+    own = catalog.packaged()
+    tasks = sum(e.kind == "task" for e in own.values())
+    return [
+        Finding("ok", f"lm-eval-bias {__version__}: {tasks} tasks, {len(own) - tasks} groups"),
+        Finding("ok" if sys.version_info >= (3, 10) else "problem", f"python {python}"),
+        *(_version(package, *bounds) for package, bounds in SUPPORTED.items()),
+        Finding("ok", f"model types added: {', '.join(registration.MODELS)}"),
+        _link(),
+        *_data(),
+    ]

@@ -1,1 +1,0 @@
-"""A table of runs beside the models that the papers published, with intervals of rank."""

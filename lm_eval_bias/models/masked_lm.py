@@ -1,0 +1,136 @@
+"""``--model hf-mlm``: masked language models, with their next-sentence head where the checkpoint has one."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+import torch
+import transformers
+
+from lm_eval_bias.errors import BiasError
+from lm_eval_bias.files import expanded
+from lm_eval_bias.models.question_model import QuestionModel, weight_names
+from lm_eval_bias.scoring import masked
+from lm_eval_bias.scoring.questions import CLOZE, NEXT_SENTENCE, clozes, expected, next_sentences, refuse_foreign
+
+_HEAD = "seq_relationship"
+
+
+def _no_head(where: str) -> BiasError:
+    return BiasError(
+        f"--model hf-mlm pretrained={where}: the checkpoint has no next-sentence head (no {_HEAD} weights) and "
+        "cannot answer between-sentence questions: run stereoset_<language>_intra"
+    )
+
+
+class HFMaskedLM(QuestionModel):
+    """A masked language model from ``AutoModelForMaskedLM``.
+
+    Words are scored by the option ``masked``: ``left_to_right`` as in the paper (arithmetic mean of the probabilities
+    of the word's tokens, unmasked from left to right), or the pseudo-log-likelihood of the whole sentence (a sum in
+    nats): ``pll_original`` (Salazar et al. 2020) or ``pll_within_word_l2r`` (Kauf & Ivanova 2023). Next sentences are
+    scored by the probability of "is next" (class 0) of the checkpoint's next-sentence head.
+    """
+
+    kind = "hf-mlm"
+
+    def __init__(self, pretrained: str, **options: Any) -> None:
+        """Load a checkpoint; arguments as :class:`~lm_eval_bias.models.question_model.QuestionModel`.
+
+        Raises:
+            BiasError: It is no masked language model.
+        """
+        super().__init__(pretrained, **options)
+        if self.tokenizer.mask_token is None:
+            raise BiasError(f"--model hf-mlm pretrained={pretrained}: its tokenizer has no mask token: no masked LM")
+        self._model, found = self.load(transformers.AutoModelForMaskedLM, output_loading_info=True)
+        lost = sorted(name for name in found["missing_keys"] if "pooler" not in name)
+        if lost:
+            raise BiasError(
+                f"--model hf-mlm pretrained={pretrained}: the checkpoint has no masked-LM head ({lost[0]} is missing)"
+            )
+        self.max_length = self._limit(self._model)
+        self._follower: Any = None
+        if NEXT_SENTENCE in expected():
+            self._head()
+
+    @classmethod
+    def refusal(cls, arguments: Mapping[str, Any], asks: Sequence[str]) -> BiasError | None:
+        """Why a local checkpoint cannot answer these kinds of questions, found without loading it."""
+        general = super().refusal(arguments, asks)
+        if general is not None:
+            return general
+        where = str(arguments.get("pretrained", ""))
+        folder = expanded(where)
+        if NEXT_SENTENCE in asks and folder.is_dir():
+            names = weight_names(folder)
+            if names is not None and not any(_HEAD in name for name in names):
+                return _no_head(where)
+        return None
+
+    def _answering(self) -> Any:
+        return self._model
+
+    def cloze(self, requests: Sequence[Any]) -> list[tuple[float, int]]:
+        """Score words in blanks: ``(score, number of tokens)``; see the class for the scores."""
+        refuse_foreign(clozes(requests), ("masked",), "a masked language model")
+        return self.answers(CLOZE, requests, self._fill)
+
+    @torch.inference_mode()
+    def _fill(self, requests: list[Any]) -> list[tuple[float, int]]:
+        questions = clozes(requests)
+        readings = [masked.READERS[q.options.get("masked", "left_to_right")](self.tokenizer, q) for q in questions]
+        wanted: dict[tuple[int, ...], dict[tuple[int, int], float]] = {}  # inputs often recur: each is run once
+        for reading in (r for own in readings for r in own):
+            wanted.setdefault(reading.ids, {})[reading.position, reading.target] = math.nan
+        rows = list(wanted)
+        self.check_rows(rows)
+        for batch in self.batches([len(row) for row in rows]):
+            logits = self._model(**self.inputs([rows[i] for i in batch])).logits
+            keys = [(place, i, *key) for place, i in enumerate(batch) for key in wanted[rows[i]]]
+            at = torch.tensor([(place, position, target) for place, _, position, target in keys], device=self._device)
+            chosen = logits[at[:, 0], at[:, 1]].float().log_softmax(-1).gather(1, at[:, 2:]).squeeze(1)
+            for (_, i, position, target), value in zip(keys, chosen.tolist(), strict=True):
+                wanted[rows[i]][position, target] = value
+        answers = []
+        for question, own in zip(questions, readings, strict=True):
+            values = [wanted[r.ids][r.position, r.target] for r in own]
+            if question.options.get("masked", "left_to_right") == "left_to_right":
+                answers.append((math.fsum(map(math.exp, values)) / len(values), len(values)))
+            else:
+                answers.append((math.fsum(values), len(values)))
+        return answers
+
+    def _head(self) -> Any:
+        """The model with its next-sentence head, loaded when it is first asked for."""
+        if self._follower is None:
+            made = transformers.AutoModelForNextSentencePrediction
+            if type(self._model.config) not in made._model_mapping:
+                raise _no_head(self._pretrained)
+            follower, found = self.load(made, output_loading_info=True)
+            if any(_HEAD in name or "pooler" in name for name in found["missing_keys"]):
+                raise _no_head(self._pretrained)
+            self._follower = follower
+        return self._follower
+
+    def next_sentence(self, requests: Sequence[Any]) -> list[tuple[float, int]]:
+        """Score candidates after their context: ``(probability of "is next", number of tokens of the pair)`` (0..1)."""
+        refuse_foreign(next_sentences(requests), ("masked",), "a masked language model")
+        self._head()
+        return self.answers(NEXT_SENTENCE, requests, self._follow)
+
+    @torch.inference_mode()
+    def _follow(self, requests: list[Any]) -> list[tuple[float, int]]:
+        encoded = [self.tokenizer(q.context, q.candidate) for q in next_sentences(requests)]
+        rows = [list(pair["input_ids"]) for pair in encoded]
+        self.check_rows(rows)
+        types = [list(pair["token_type_ids"]) for pair in encoded] if "token_type_ids" in encoded[0] else None
+        answers: list[Any] = [None] * len(rows)
+        for batch in self.batches([len(row) for row in rows]):
+            more = {} if types is None else {"token_type_ids": self.pad([types[i] for i in batch])}
+            logits = self._head()(**self.inputs([rows[i] for i in batch]), **more).logits
+            for i, value in zip(batch, logits.float().softmax(-1)[:, 0].tolist(), strict=True):
+                answers[i] = (value, len(rows[i]))
+        return answers

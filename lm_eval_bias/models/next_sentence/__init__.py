@@ -1,0 +1,1 @@
+"""Models that tell whether a sentence follows another: ``--model hf-nsp``, and ``train-nsp``, which makes them."""

@@ -1,0 +1,133 @@
+"""``--model hf-nsp``: causal and T5 models that were trained to tell whether a sentence follows another."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import Any
+
+import torch
+import transformers
+
+from lm_eval_bias.errors import BiasError, one_line
+from lm_eval_bias.files import expanded
+from lm_eval_bias.models.next_sentence import nsp_checkpoint
+from lm_eval_bias.models.next_sentence.nsp_answers import by_head, by_word
+from lm_eval_bias.models.question_model import QuestionModel
+from lm_eval_bias.scoring.questions import CLOZE, NEXT_SENTENCE, next_sentences, refuse_foreign
+
+_NO_CLOZE = (
+    "--model hf-nsp answers between-sentence questions alone: run stereoset_<language>_inter with it and "
+    "stereoset_<language>_intra with --model hf on the model it was made from ('lm-eval-bias export' joins the two)"
+)
+
+
+class HFNextSentence(QuestionModel):
+    """A model with next-sentence training, in the layout of :mod:`.nsp_checkpoint` or the authors'.
+
+    Causal: the context's token ids followed by the candidate's with nothing between, the mean of the last hidden states
+    over real tokens, three linear layers, probability of class 1. T5: ``<prefix><context>`` and the candidate as the
+    tokenizer joins a pair, probability of ``1`` against ``0`` at the decoder step that the configuration names.
+    """
+
+    kind = "hf-nsp"
+
+    def __init__(self, pretrained: str, nsp_weights: str | None = None, **options: Any) -> None:
+        """Load a model; further arguments as :class:`~lm_eval_bias.models.question_model.QuestionModel`.
+
+        Args:
+            pretrained: A folder with ``nsp_config.json``, or with ``nsp_weights`` the base model.
+            nsp_weights: The authors' checkpoint file.
+            options: Passed on.
+
+        Raises:
+            BiasError: There is no next-sentence training in it, or body and head don't fit.
+        """
+        super().__init__(pretrained, **options)
+        if nsp_weights is None:
+            folder = expanded(pretrained)
+            self.config = nsp_checkpoint.read_config(folder)
+            self._body = self._load_body()
+            if self.config.family == "causal":
+                self._head = nsp_checkpoint.load_head(folder, self._body.config.hidden_size)
+        else:
+            self._load_authors(expanded(nsp_weights))
+        self.max_length = self._limit(self._body)
+        if self.config.family == "causal":
+            self._head = self._head.to(self._device, torch.float32).eval()
+        else:
+            self._labels = [self._label(word) for word in self.config.labels]
+
+    @classmethod
+    def refusal(cls, arguments: Mapping[str, Any], asks: Sequence[str]) -> BiasError | None:
+        """Why it cannot answer these kinds of questions."""
+        return super().refusal(arguments, asks) or (BiasError(_NO_CLOZE) if CLOZE in asks else None)
+
+    def _load_body(self) -> Any:
+        seq2seq = self.config.family == "seq2seq"
+        return self.load(transformers.AutoModelForSeq2SeqLM if seq2seq else transformers.AutoModel)
+
+    def _load_authors(self, path: Path) -> None:
+        body, head = nsp_checkpoint.read_authors_weights(path)
+        base = transformers.AutoConfig.from_pretrained(self._pretrained, **self._from)
+        prefix = nsp_checkpoint.PREFIX if base.model_type == "t5" else ""
+        origin = {"weights": path.name, "base": self._pretrained}
+        family = "seq2seq" if base.is_encoder_decoder else "causal"
+        self.config = nsp_checkpoint.NSPConfig(family, prefix=prefix, training=origin)
+        self._body = self._load_body()
+        if self.config.family == "causal":
+            rows = body["wte.weight"].shape[0] if "wte.weight" in body else 0
+            if rows > self._body.get_input_embeddings().num_embeddings:  # the script added a padding token
+                self._body.resize_token_embeddings(rows, mean_resizing=False)
+        try:
+            self._body.load_state_dict(body)
+            if self.config.family == "causal":
+                self._head = nsp_checkpoint.make_head(self._body.config.hidden_size)
+                self._head.load_state_dict(head)
+        except RuntimeError as error:
+            raise BiasError(f"{path}: doesn't fit {self._pretrained}: {one_line(error)[:200]}") from error
+
+    def _label(self, word: str) -> int:
+        """A label's token; some tokenizers put an empty token in front of it."""
+        ids = self.tokenizer.encode(word, add_special_tokens=False)
+        if len(ids) > 2 or not ids:
+            raise BiasError(f"the tokenizer makes {len(ids)} tokens of the label {word!r}")
+        return int(ids[-1])
+
+    def _answering(self) -> Any:
+        return self._body
+
+    def cloze(self, requests: Sequence[Any]) -> list[Any]:
+        """Refuse.
+
+        Raises:
+            BiasError: Always.
+        """
+        raise BiasError(_NO_CLOZE)
+
+    def next_sentence(self, requests: Sequence[Any]) -> list[tuple[float, int]]:
+        """Score candidates after their context: ``(probability that it follows, tokens of the pair)`` (0..1)."""
+        refuse_foreign(next_sentences(requests), (), "a model with next-sentence training")
+        return self.answers(NEXT_SENTENCE, requests, self._follow)
+
+    @torch.inference_mode()
+    def _follow(self, requests: list[Any]) -> list[tuple[float, int]]:
+        rows = [self._ids(q.context, q.candidate) for q in next_sentences(requests)]
+        self.check_rows(rows)
+        answers: list[Any] = [None] * len(rows)
+        for batch in self.batches([len(row) for row in rows]):
+            logits = self._logits(self.inputs([rows[i] for i in batch]))
+            for i, value in zip(batch, logits.float().softmax(-1)[:, self.config.is_next].tolist(), strict=True):
+                answers[i] = (value, len(rows[i]))
+        return answers
+
+    def _ids(self, context: str, candidate: str) -> list[int]:
+        if self.config.family == "causal":
+            parts = (self.tokenizer.encode(text, add_special_tokens=False) for text in (context, candidate))
+            return [token for part in parts for token in part]
+        return list(self.tokenizer(f"{self.config.prefix}{context}", candidate)["input_ids"])
+
+    def _logits(self, inputs: dict[str, torch.Tensor]) -> torch.Tensor:
+        if self.config.family == "causal":
+            return by_head(self._head, self._body(**inputs).last_hidden_state, inputs["attention_mask"])
+        return by_word(self._body, inputs, self._labels, self.config.read_step)

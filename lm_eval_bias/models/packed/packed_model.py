@@ -1,0 +1,321 @@
+"""The harness's ``hf`` backend with every common beginning of a run's requests computed once."""
+
+from __future__ import annotations
+
+import contextlib
+import logging
+import os
+import sys
+from collections.abc import Iterator, Sequence
+from typing import Any
+
+import numpy as np
+import torch
+from accelerate.utils.memory import clear_device_cache, should_reduce_batch_size
+from lm_eval.models.huggingface import HFLM
+from tqdm import tqdm
+
+from lm_eval_bias.errors import BiasError, one_line
+from lm_eval_bias.models.packed import attention_masks, continuation_scores, method_trial, trie_layout
+from lm_eval_bias.models.packed.packed_forwards import Network, Plain, Trie, Way
+from lm_eval_bias.models.packed.trie_walk import Walk
+
+logger = logging.getLogger("lm_eval.bias")
+_TOKENS = {"cpu": 1024}  # of a forward
+_TOKENS_ELSEWHERE = 16384
+_LOGITS = {"cpu": 1 << 29}  # bytes of a forward's logits
+_LOGITS_ELSEWHERE = 1 << 31
+_COMPARED = 16  # texts that are encoded both ways before many are encoded together
+_GROUPED = "TRANSFORMERS_SDPA_FORCE_GQA"
+Request = tuple[Any, list[int], list[int]]
+Answer = tuple[float, bool]
+
+
+@contextlib.contextmanager
+def _grouped(on: bool) -> Iterator[None]:
+    """Have attention use heads' common keys as they are; transformers copies them for each head where there is a mask.
+
+    On a GPU such copies are what lets the fast kernels take a mask.
+    """
+    if not on or _GROUPED in os.environ:
+        yield
+        return
+    os.environ[_GROUPED] = "1"
+    try:
+        yield
+    finally:
+        del os.environ[_GROUPED]
+
+
+class HFPacked(HFLM):
+    """``--model hf`` for causal models, several times faster where requests begin alike; same arguments and answers.
+
+    All requests of a call form one trie over token ids, which is run as few rows in which each token sees its
+    ancestors. At load the model shows on a small trie that it gives the logits of plain forwards so; where it doesn't,
+    a way that shares less is taken (see :mod:`.packed_forwards`), at last the ``hf`` backend's own.
+    Log-probabilities are taken in float32 whatever the model's dtype. ``batch_size`` serves generated texts only.
+    """
+
+    def __init__(self, *args: Any, tokens_per_forward: int | None = None, **kwargs: Any) -> None:
+        """Load the model as ``hf`` does, and find out what it can share.
+
+        Args:
+            args: The ``hf`` backend's.
+            tokens_per_forward: Tokens of a forward; by default 1,024 on a CPU, 16,384 elsewhere, halved where memory
+                does not suffice.
+            kwargs: The ``hf`` backend's.
+
+        Raises:
+            BiasError: An encoder-decoder model, or a number of tokens that is none.
+        """
+        if tokens_per_forward is not None and (not str(tokens_per_forward).isdigit() or int(tokens_per_forward) < 1):
+            raise BiasError(f"--model_args tokens_per_forward={tokens_per_forward}: must be a number above 0")
+        self._memory: dict[str, list[int]] = {}
+        super().__init__(*args, **kwargs)
+        self.logits_cache = False  # of the hf backend; it mixes up texts divided at several places
+        kind = self.device.type
+        self._budget = int(tokens_per_forward or _TOKENS.get(kind, _TOKENS_ELSEWHERE))
+        self._way: Way | None = None
+        self._proved = 0
+        self._prove(method_trial.STEM)
+
+    def _get_backend(self, *args: Any, **kwargs: Any) -> None:
+        super()._get_backend(*args, **kwargs)
+        if self.backend != "causal":
+            raise BiasError("--model hf-packed is for causal language models: run this encoder-decoder with --model hf")
+
+    def _call(self, **inputs: Any) -> Any:
+        with (
+            torch.no_grad(),
+            _grouped(self.device.type == "cpu"),
+            torch.autocast(
+                device_type=self.device.type,
+                dtype=self.mixed_precision_dtype,
+                enabled=self.mixed_precision_dtype is not None,
+            ),
+        ):
+            return self.model(**inputs)
+
+    def _network(self) -> Network:
+        model = self.model
+        embeddings = model.get_input_embeddings().weight
+        head = model.get_output_embeddings()
+        tables = {id(embeddings), id(getattr(head, "weight", None))}
+        size = sum(p.numel() for p in model.parameters() if id(p) not in tables)
+        text = attention_masks.text_config(model.config)
+        width, layers = getattr(text, "hidden_size", 1024), getattr(text, "num_hidden_layers", 12)
+        dtype = embeddings.dtype if embeddings.dtype.is_floating_point else torch.float16
+        # attention kernels reach two thirds of the speed of matrix products
+        cost = trie_layout.Cost(token=2.0 * size, pair=6.0 * width * layers)
+        return Network(
+            model, self._call, self.device, self.mixed_precision_dtype or dtype, cost, int(embeddings.shape[0])
+        )
+
+    def _prove(self, stem: int) -> None:
+        """Find the first way that agrees with plain forwards on sequences longer than ``stem`` tokens."""
+        if self._way is None and self._proved:
+            return
+        unfit = self._unfit()
+        if unfit:
+            verdict = method_trial.Verdict(None, unfit, sys.maxsize)
+        else:
+            network = self._network()
+            special = np.array(self.tokenizer.all_special_ids, np.int64)
+            known = np.arange(min(network.vocabulary, len(self.tokenizer)))
+            usable = np.setdiff1d(known, special) if len(known) > len(special) + 1 else known
+            exact = network.dtype in (torch.float32, torch.float64) and not self._quantised()
+            verdict = method_trial.choose(network, self.max_length, stem, usable, exact)
+        self._way, self._proved = verdict.way, max(verdict.longest, 1)
+        if self._way:
+            self._way.limit(attention_masks.windows(self.model.config))
+        name = self._way.name if self._way else "the hf backend's own way"
+        logger.log(
+            logging.INFO if isinstance(self._way, (Walk, Trie)) else logging.WARNING,
+            "hf-packed: %s (%s)",
+            name,
+            verdict.why,
+        )
+
+    def _quantised(self) -> bool:
+        """Whether weights are kept in less than their dtype; those of a GGUF file are unpacked when it is loaded."""
+        config = getattr(self.model.config, "quantization_config", None)
+        method = config.get("quant_method") if isinstance(config, dict) else getattr(config, "quant_method", None)
+        return config is not None and str(getattr(method, "value", method)) != "gguf"
+
+    def _unfit(self) -> str | None:
+        """Why nothing but the ``hf`` backend's own way will do; ``None`` where the model may show what it can."""
+        accelerator = getattr(self, "accelerator", None)
+        if accelerator is not None and str(accelerator.distributed_type).endswith("FSDP"):
+            return "a model sharded over ranks needs the same forwards on each"
+        if self.softmax_dtype not in (None, torch.float32):
+            return f"softmax_dtype={self.softmax_dtype} was asked for"
+        return None
+
+    def tok_encode(self, string: str, add_special_tokens: bool | None = None, *args: Any, **kwargs: Any) -> list[int]:
+        """As the ``hf`` backend encodes; what this call's requests were found to be isn't encoded again."""
+        known = None if args or kwargs or add_special_tokens is not None else self._memory.get(string)
+        if known is not None:
+            return list(known)
+        ids: list[int] = super().tok_encode(string, add_special_tokens, *args, **kwargs)
+        return ids
+
+    def _remember(self, texts: list[str]) -> None:
+        """Encode texts together, if that gives what encoding them one by one does."""
+        if not getattr(self.tokenizer, "is_fast", False):
+            return
+        start = self.tokenizer.decode(self.prefix_token_id) if self.prefix_token_id is not None else ""
+        own = {} if self.add_bos_token is None else {"add_special_tokens": bool(self.add_bos_token)}
+        apart: dict[bool, list[str]] = {True: [], False: []}  # a text that brings its start token gets no other
+        for text in dict.fromkeys(texts):
+            apart[bool(start) and text.startswith(start)].append(text)
+        found: dict[str, list[int]] = {}
+        for brings, some in apart.items():
+            options = {"add_special_tokens": False} if brings else own
+            compared = some[:: max(1, len(some) // _COMPARED)]
+            if len(some) > _COMPARED and self._encoded(compared, options) == [self.tok_encode(t) for t in compared]:
+                found.update(zip(some, self._encoded(some, options), strict=True))
+        self._memory = found
+
+    def _encoded(self, texts: list[str], options: dict[str, bool]) -> list[list[int]]:
+        ids: list[list[int]] = self.tokenizer(texts, **options)["input_ids"]
+        return ids
+
+    def loglikelihood(self, requests: list[Any], disable_tqdm: bool = False) -> list[Answer]:
+        """See the ``hf`` backend's."""
+        pairs = [(context, continuation) for context, continuation in (request.args for request in requests) if context]
+        self._remember([text for context, continuation in pairs for text in (context.rstrip(), context + continuation)])
+        try:
+            found: list[Answer] = super().loglikelihood(requests, disable_tqdm=disable_tqdm)
+        finally:
+            self._memory = {}
+        return found
+
+    def loglikelihood_rolling(self, requests: list[Any], disable_tqdm: bool = False) -> list[float]:
+        """See the ``hf`` backend's; all windows go into one trie."""
+        before: Any = self.batch_size
+        self.batch_size_per_gpu = sys.maxsize if self._way else before
+        try:
+            found: list[float] = super().loglikelihood_rolling(requests, disable_tqdm=disable_tqdm)
+        finally:
+            self.batch_size_per_gpu = before
+        return found
+
+    def _loglikelihood_tokens(
+        self, requests: Sequence[Request], disable_tqdm: bool = False, override_bs: int | None = None
+    ) -> list[Answer]:
+        """Log-likelihoods of continuations, both given as ids, and whether each is the greedy one."""
+        limit = self.max_length
+        inputs = []
+        cut = 0
+        for _, context, continuation in requests:
+            if not context or not continuation or len(continuation) > limit:
+                raise BiasError(
+                    f"a request with {len(context)} context and {len(continuation)} continuation tokens; "
+                    f"both need one, and the model reads {limit}"
+                )
+            whole = context + continuation
+            cut += len(whole) > limit + 1
+            inputs.append(whole[-(limit + 1) :][:-1])
+        if cut:
+            logger.warning("%s requests are longer than the model's %s tokens: cut on the left", cut, limit)
+        longest = max(map(len, inputs), default=0)
+        beyond = [w for w in attention_masks.windows(self.model.config) if self._proved <= w < longest]
+        if beyond:
+            self._prove(max(beyond) + max(beyond) // 4)  # so that what lies beyond matters
+        if self._way is None:
+            found: list[Answer] = super()._loglikelihood_tokens(requests, disable_tqdm, override_bs)
+            return found
+        return self._answers(requests, inputs, disable_tqdm)
+
+    def _answers(self, requests: Sequence[Request], inputs: list[list[int]], disable_tqdm: bool) -> list[Answer]:
+        answers: list[Answer | None] = [None] * len(requests)
+        asked, run = sum(map(len, inputs)), 0
+        job = _Job(requests, inputs)
+        with tqdm(
+            total=len(requests), desc="Running loglikelihood requests", disable=disable_tqdm or self.rank != 0
+        ) as bar:
+            for way, chosen in self._ways(job.sequences):
+                for tokens, done in self._run(way, job, chosen):
+                    run += tokens
+                    for i, answer in done:
+                        answers[i] = answer
+                        if requests[i][0] is not None:  # rolling ones are kept as a whole
+                            self.cache_hook.add_partial("loglikelihood", requests[i][0], answer)
+                    bar.update(len(done))
+        if requests and not disable_tqdm:
+            logger.info(
+                "hf-packed: %s tokens asked, %s run (%.0f%% shared)", f"{asked:,}", f"{run:,}", 100 * (1 - run / asked)
+            )
+        return [answer for answer in answers if answer is not None]
+
+    def _ways(self, sequences: trie_layout.Sequences) -> Iterator[tuple[Way, trie_layout.Ints]]:
+        """Which sequences go which way: those whose length changes the model's positions go alone."""
+        assert self._way is not None  # noqa: S101
+        far = attention_masks.long_from(self.model.config)
+        alone = sequences.lengths > far if far else np.zeros(len(sequences), bool)
+        if not alone.all():
+            yield self._way, np.flatnonzero(~alone)
+        if alone.any():
+            yield Plain(self._way.network, alone=True), np.flatnonzero(alone)
+
+    def _run(self, way: Way, job: _Job, left: trie_layout.Ints) -> Iterator[tuple[int, list[tuple[int, Answer]]]]:
+        """Tokens run and finished requests, forward by forward; smaller ones once memory doesn't suffice."""
+        size = 4 * way.network.vocabulary
+        most = max(64, _LOGITS.get(self.device.type, _LOGITS_ELSEWHERE) // size)
+        while len(left):
+            done: list[int] = []
+            try:
+                for part in way.parts(job.sequences.subset(left), job.needed[left], self._budget, most):
+                    yield part.tokens, job.answers(part.nodes, part.logits, left)
+                    done.extend(part.nodes)
+            except Exception as error:
+                if not (isinstance(error, MemoryError) or should_reduce_batch_size(error)):
+                    raise
+                if self._budget < 2:
+                    raise BiasError(f"memory does not suffice for one sequence: {one_line(error)}") from error
+                self._budget, most = self._budget // 2, max(1, most // 2)
+                logger.warning("hf-packed: out of memory, going on with %s tokens a forward", self._budget)
+            left = np.delete(left, done)
+            if len(left):
+                clear_device_cache(garbage_collection=True)
+
+
+class _Job:
+    """Requests by the sequence that answers them."""
+
+    def __init__(self, requests: Sequence[Request], inputs: list[list[int]]) -> None:
+        self.requests = requests
+        self.sequences, belongs = trie_layout.arrange(inputs)
+        lengths = np.fromiter((len(continuation) for *_, continuation in requests), np.int64, len(requests))
+        self.needed = np.zeros(len(self.sequences), np.int64)
+        np.maximum.at(self.needed, belongs, lengths)
+        self._order = np.argsort(belongs, kind="stable")
+        self._starts = np.searchsorted(belongs[self._order], np.arange(len(self.sequences) + 1))
+
+    def answers(
+        self, nodes: dict[int, trie_layout.Ints], logits: torch.Tensor, left: trie_layout.Ints
+    ) -> list[tuple[int, Answer]]:
+        """Answers to the requests of some sequences.
+
+        Args:
+            nodes: Per sequence (an index into ``left``), rows of ``logits``.
+            logits: Shape (needed tokens, vocabulary).
+            left: Which sequences these are.
+        """
+        indices: list[int] = []
+        places: list[trie_layout.Ints] = []
+        targets: list[list[int]] = []
+        for local, rows in nodes.items():
+            k = int(left[local])
+            for i in self._order[self._starts[k] : self._starts[k + 1]].tolist():
+                continuation = self.requests[i][2]
+                indices.append(i)
+                places.append(rows[len(rows) - len(continuation) :])
+                targets.append(continuation)
+        counts = np.fromiter(map(len, targets), np.int64, len(targets))
+        flat = np.fromiter((token for ids in targets for token in ids), np.int64, int(counts.sum()))
+        found, greedy = continuation_scores.score(logits, np.concatenate(places), flat)
+        heads = np.cumsum(counts) - counts
+        sums = np.add.reduceat(found, heads)
+        all_greedy = np.logical_and.reduceat(greedy, heads)
+        return [(i, (float(s), bool(g))) for i, s, g in zip(indices, sums, all_greedy, strict=True)]

@@ -1,0 +1,247 @@
+"""The way that runs every node of the trie once: walked depth-first, keys and values of the path so far at hand."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from functools import partial
+from typing import Any
+
+import numpy as np
+import torch
+from transformers.cache_utils import Cache, DynamicLayer
+
+from lm_eval_bias.models.packed import attention_masks, strands, trie_layout
+from lm_eval_bias.models.packed.packed_forwards import Network, Part, Plain, Way, logits_at, numbered
+from lm_eval_bias.models.packed.trie_layout import Ints, Sequences
+
+
+class _Paths:
+    """What all layers have to know of the rows' paths.
+
+    Attributes:
+        size: Rows and columns of the buffers.
+        columns: Kept tokens in front of the current windows.
+    """
+
+    def __init__(self, rows: int, columns: int) -> None:
+        self.size = rows, columns
+        self.columns = 0
+
+
+class _Layer(DynamicLayer):
+    """Keys and values of each row's path, at their positions, and of the windows behind them, in one place."""
+
+    def __init__(self, paths: _Paths) -> None:
+        super().__init__()
+        self.paths = paths
+        self.keys: Any = None
+        self.values: Any = None
+
+    def update(
+        self, key_states: torch.Tensor, value_states: torch.Tensor, *args: Any, **kwargs: Any
+    ) -> tuple[torch.Tensor, torch.Tensor]:
+        if self.keys is None:
+            self.dtype, self.device, self.is_initialized = key_states.dtype, key_states.device, True
+            rows, columns = self.paths.size
+            self.keys, self.values = (
+                state.new_zeros((rows, state.shape[1], columns, state.shape[3])) for state in (key_states, value_states)
+            )
+        rows, since = key_states.shape[0], self.paths.columns
+        end = since + key_states.shape[2]
+        self.keys[:rows, :, since:end] = key_states
+        self.values[:rows, :, since:end] = value_states
+        return self.keys[:rows, :, :end], self.values[:rows, :, :end]
+
+    def get_seq_length(self) -> int:
+        return self.paths.columns
+
+    def move(self, rows: torch.Tensor, sources: torch.Tensor, targets: torch.Tensor) -> None:
+        """Put tokens of the windows at their positions in the paths."""
+        for states in (self.keys, self.values):
+            states[rows, :, targets] = states[rows, :, sources]
+
+
+class _Strand:
+    """Where the walk along one strand stands.
+
+    Attributes:
+        nodes: All of them.
+        at: First node of the next window.
+        done: Sequences answered.
+        kept: Earlier nodes whose logits are still needed.
+    """
+
+    def __init__(self, sequences: Sequences, first: int, last: int, needed: Ints) -> None:
+        self.first = first
+        self.nodes = nodes = trie_layout.preorder(sequences, first, last, needed)
+        self.at = self.done = 0
+        self.kept = np.zeros(0, np.int64)
+        self._last_use = np.full(len(nodes.ids), -1)
+        np.maximum.at(self._last_use, nodes.needed, np.repeat(np.arange(last - first), np.diff(nodes.bounds)))
+        self._tips = nodes.needed[nodes.bounds[1:] - 1]
+
+    def __len__(self) -> int:
+        """Number of nodes."""
+        return len(self.nodes.ids)
+
+    def wanted(self, end: int) -> Ints:
+        """Nodes from the current window whose logits are needed."""
+        return self.at + np.flatnonzero(self._last_use[self.at : end] >= 0)
+
+    def on_path(self, end: int) -> Ints:
+        """Nodes of the current window on the path to the next one."""
+        return self.at + np.flatnonzero(self.nodes.ends[self.at : end] > end)
+
+    def finish(self, end: int, fresh: Ints, kept_at: int, fresh_at: int) -> tuple[dict[int, Ints], Ints]:
+        """Go on to the next window.
+
+        Args:
+            end: Its first node.
+            fresh: Nodes whose logits came.
+            kept_at: Where the logits of ``self.kept`` begin among all.
+            fresh_at: Where those of ``fresh`` do.
+
+        Returns:
+            Per sequence that is complete, where the logits that it needs are; where those are that later ones need.
+        """
+        nodes = np.concatenate([self.kept, fresh])
+        places = np.concatenate([kept_at + np.arange(len(self.kept)), fresh_at + np.arange(len(fresh))])
+        done = int(np.searchsorted(self._tips, end))
+        bounds = self.nodes.bounds[self.done : done + 1]
+        found = places[np.searchsorted(nodes, self.nodes.needed[bounds[0] : bounds[-1]])]
+        parts = np.split(found, bounds[1:-1] - bounds[0]) if done > self.done else []
+        answered = dict(zip(range(self.first + self.done, self.first + done), parts, strict=True))
+        later = self._last_use[nodes] >= done
+        self.at, self.done, self.kept = end, done, nodes[later]
+        return answered, places[later]
+
+
+class Walk(Way):
+    """Stretches of the trie side by side, a window of each in a forward, the paths before them as keys and values."""
+
+    name = "walk"
+    what = "every token of the trie runs once"
+
+    def __init__(self, network: Network, style: str = "single") -> None:
+        """Run on this network with masks of this style (:func:`lm_eval_bias.models.packed.attention_masks.styles`).
+
+        ``instead`` is another way that the network does right, for requests that it suits better.
+        """
+        super().__init__(network)
+        self.style = style
+        self.instead: Way = Plain(network)
+        self._apart, self._tried = 0, False
+
+    def hardest(self, tokens: int) -> Walk:
+        """Two strands, windows that end within sequences, and so many unused places that none agrees with a depth."""
+        way = Walk(self.network, self.style)
+        way._apart, way._tried = tokens // 8, True
+        return way
+
+    def limit(self, windows: list[int]) -> None:
+        """See :meth:`Way.limit`."""
+        super().limit(windows)
+        self.instead.limit(windows)
+
+    def parts(self, sequences: Sequences, needed: Ints, budget: int, most: int) -> Iterator[Part]:
+        """See :meth:`Way.parts`."""
+        cost = self.network.cost
+        if self._tried:
+            return self._walk(sequences, needed, strands.of(strands.Nodes(sequences), 2, 24, cost))
+        layout = strands.lay(sequences, needed, cost, budget, most, self.widest)
+        if layout is None or self.instead.price(sequences, budget) < layout.price:
+            return self.instead.parts(sequences, needed, budget, most)
+        return self._walk(sequences, needed, layout)
+
+    def _walk(self, sequences: Sequences, needed: Ints, layout: strands.Layout) -> Iterator[Part]:
+        walked = [_Strand(sequences, first, last, needed) for first, last in layout.strands]
+        columns = layout.columns + self._apart
+        self.seen = max(self.seen, columns + layout.width)
+        paths = _Paths(len(walked), columns + trie_layout.even(layout.width))
+        cache = Cache(layer_class_to_replicate=partial(_Layer, paths))
+        kept: torch.Tensor | None = None
+        tokens = 0
+        while walked:
+            ends = [min(strand.at + layout.width, len(strand)) for strand in walked]
+            fresh = [strand.wanted(end) for strand, end in zip(walked, ends, strict=True)]
+            logits = self._forward(walked, ends, fresh, paths, cache)
+            tokens += sum(end - strand.at for strand, end in zip(walked, ends, strict=True))
+            self._move(walked, ends, paths.columns, cache)
+            answered: dict[int, Ints] = {}
+            later = []
+            count = 0 if kept is None else len(kept)
+            kept_at, fresh_at = 0, count
+            for strand, end, nodes in zip(walked, ends, fresh, strict=True):
+                before = len(strand.kept)
+                done, places = strand.finish(end, nodes, kept_at, fresh_at)
+                answered |= done
+                later.append(places)
+                kept_at, fresh_at = kept_at + before, fresh_at + len(nodes)
+            whole = {k: places - count for k, places in answered.items() if places[0] >= count}
+            rest = {k: places for k, places in answered.items() if k not in whole}
+            if whole:
+                yield Part(whole, logits, tokens)
+                tokens = 0
+            if rest:
+                places, nodes_of = numbered(rest)
+                yield Part(nodes_of, _pick(kept, logits, places), tokens)
+                tokens = 0
+            kept = _pick(kept, logits, np.concatenate(later))
+            walked = [strand for strand in walked if strand.at < len(strand)]
+
+    def _forward(
+        self, walked: list[_Strand], ends: list[int], fresh: list[Ints], paths: _Paths, cache: Cache
+    ) -> torch.Tensor:
+        """Logits of the windows' needed nodes, one strand after another."""
+        network = self.network
+        width = trie_layout.even(max(end - strand.at for strand, end in zip(walked, ends, strict=True)))
+        ids = np.zeros((len(walked), width), np.int64)
+        depths, before = np.zeros_like(ids), np.zeros_like(ids)
+        last = np.tile(np.arange(1, width + 1), (len(walked), 1))  # padding sees itself: attention to nothing is nan
+        places = []
+        for row, (strand, end, nodes) in enumerate(zip(walked, ends, fresh, strict=True)):
+            window, size = slice(strand.at, end), end - strand.at
+            ids[row, :size] = strand.nodes.ids[window]
+            depths[row, :size] = strand.nodes.depths[window]
+            before[row, :size] = np.minimum.accumulate(strand.nodes.depths[window])
+            last[row, :size] = np.minimum(strand.nodes.ends[window] - strand.at, size)
+            places.append(row * width + nodes - strand.at)
+        paths.columns = int(depths[:, 0].max()) + self._apart
+        inputs = [torch.from_numpy(array).to(network.device) for array in (ids, depths, last, before)]
+        mask = attention_masks.build(
+            network.model.config, self.style, inputs[1], inputs[2], network.dtype, inputs[3], paths.columns
+        )
+        return logits_at(
+            network,
+            np.concatenate(places),
+            width,
+            input_ids=inputs[0],
+            position_ids=inputs[1],
+            attention_mask=mask,
+            past_key_values=cache,
+            use_cache=True,
+        )
+
+    def _move(self, walked: list[_Strand], ends: list[int], columns: int, cache: Cache) -> None:
+        """Have the paths to the next windows' first nodes stand in front."""
+        moved = [strand.on_path(end) for strand, end in zip(walked, ends, strict=True)]
+        rows = np.repeat(np.arange(len(walked)), [len(nodes) for nodes in moved])
+        if not len(rows):
+            return
+        sources = np.concatenate([columns + nodes - s.at for s, nodes in zip(walked, moved, strict=True)])
+        targets = np.concatenate([s.nodes.depths[nodes] for s, nodes in zip(walked, moved, strict=True)])
+        at = [torch.from_numpy(array).to(self.network.device) for array in (rows, sources, targets)]
+        for layer in cache.layers:
+            layer.move(*(index.to(layer.device) for index in at))
+
+
+def _pick(kept: torch.Tensor | None, logits: torch.Tensor, places: Ints) -> torch.Tensor:
+    """Rows of two tensors, numbered one after the other."""
+    count = 0 if kept is None else len(kept)
+    made = logits.new_empty((len(places), logits.shape[-1]))
+    old = places < count
+    for rows, chosen, source in ((old, places, kept), (~old, places - count, logits)):
+        if source is not None and rows.any():
+            at, of = (torch.from_numpy(a).to(logits.device) for a in (np.flatnonzero(rows), chosen[rows]))
+            made[at] = source[of]
+    return made

@@ -1,0 +1,274 @@
+"""What our transformers model types share: loading, device, ranks, caching. They answer questions only."""
+
+from __future__ import annotations
+
+import logging
+import math
+import os
+from abc import abstractmethod
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from pathlib import Path
+from typing import Any
+
+import torch
+import transformers
+from lm_eval.api.model import LM, hash_args
+from tqdm import tqdm
+
+from lm_eval_bias.errors import BiasError, one_line
+from lm_eval_bias.scoring import response_cache as answers
+from lm_eval_bias.scoring.questions import KINDS, SENTENCE_LIKELIHOODS
+
+logger = logging.getLogger("lm_eval.bias")
+_PARTS = 16  # answers are kept (--use_cache) after so many batches
+
+
+class QuestionModel(LM):
+    """A transformers model that answers questions of :mod:`lm_eval_bias.scoring.questions` in its own way."""
+
+    kind = ""
+    max_length = math.inf
+    vocabulary = math.inf
+
+    def __init__(
+        self,
+        pretrained: str,
+        tokenizer: str | None = None,
+        revision: str = "main",
+        dtype: str = "auto",
+        device: str | None = None,
+        batch_size: int | str = 32,
+        max_batch_size: int | None = None,
+        trust_remote_code: bool = False,
+    ) -> None:
+        """Load the tokenizer; subclasses load the model.
+
+        Args:
+            pretrained: A local folder or the name of a model on the hub.
+            tokenizer: The same for the tokenizer, if it lies elsewhere.
+            revision: Revision on the hub.
+            dtype: ``auto`` (as stored) or a torch dtype's name.
+            device: A torch device; CUDA where there is some, else the CPU.
+            batch_size: Inputs per forward, a number.
+            max_batch_size: The harness's; not used.
+            trust_remote_code: Whether code that comes with the model may run.
+
+        Raises:
+            BiasError: A batch size or dtype that isn't one.
+        """
+        super().__init__()
+        if not str(batch_size).isdigit() or int(batch_size) < 1:
+            raise BiasError(f"--batch_size {batch_size}: {self.kind} needs a number above 0")
+        if dtype != "auto" and not isinstance(getattr(torch, str(dtype), None), torch.dtype):
+            raise BiasError(f"--model_args dtype={dtype}: no torch dtype; try float32, bfloat16 or auto")
+        self.batch_size = int(batch_size)
+        self._pretrained = pretrained
+        self._from = {"revision": str(revision), "trust_remote_code": trust_remote_code}
+        self._dtype = dtype if dtype == "auto" else getattr(torch, dtype)
+        self._set_device(device)
+        self.tokenizer: Any = transformers.AutoTokenizer.from_pretrained(tokenizer or pretrained, **self._from)
+
+    @classmethod
+    def refusal(cls, arguments: Mapping[str, Any], asks: Sequence[str]) -> BiasError | None:
+        """Why a model made from these arguments cannot answer these kinds of requests; ``None`` where it can.
+
+        Args:
+            arguments: The ``--model_args``.
+            asks: Kinds of questions, ``loglikelihood`` or ``generate_until``.
+        """
+        if SENTENCE_LIKELIHOODS in asks:
+            return cls._no_likelihoods()
+        return cls._no_plain_requests() if set(asks) - set(KINDS) else None
+
+    def _set_device(self, device: str | None) -> None:
+        if int(os.environ.get("WORLD_SIZE", "1")) > 1:
+            import accelerate
+
+            self._accelerator = accelerate.Accelerator()
+            self._rank = self._accelerator.process_index
+            self._world_size = self._accelerator.num_processes
+            self._device = self._accelerator.device
+            return
+        wanted = torch.device(device or "cuda")
+        if wanted.type == "cuda" and not torch.cuda.is_available():  # the harness asks for cuda:0 unless told otherwise
+            logger.info("no CUDA device here: running on the CPU")
+            wanted = torch.device("cpu")
+        self._device = wanted
+
+    def load(self, auto_class: Any, **options: Any) -> Any:
+        """A model of an auto class in evaluation mode on the device; callers look at what was missing.
+
+        Raises:
+            BiasError: The checkpoint is none of that class.
+        """
+        where = self._pretrained
+        verbosity = transformers.utils.logging.get_verbosity()
+        transformers.utils.logging.set_verbosity_error()  # its report of a checkpoint's other heads; ours follows
+        try:
+            found = auto_class.from_pretrained(where, dtype=self._dtype, **self._from, **options)
+        except Exception as error:  # a checkpoint can be damaged in many ways, each with an error of its own
+            raise BiasError(f"--model {self.kind} pretrained={where}: {one_line(error)}") from error
+        finally:
+            transformers.utils.logging.set_verbosity(verbosity)
+        if isinstance(found, tuple):
+            return found[0].to(self._device).eval(), found[1]
+        return found.to(self._device).eval()
+
+    def _limit(self, model: Any) -> float:
+        """Most tokens of an input: positions of the model, less those that some families leave unused."""
+        self.vocabulary = model.get_input_embeddings().num_embeddings
+        positions = getattr(model.config, "max_position_embeddings", None) or math.inf
+        if isinstance(getattr(model.base_model, "embeddings", None), torch.nn.Module):
+            # RoBERTa's kind counts positions from behind its padding's
+            padding = getattr(getattr(model.base_model.embeddings, "position_embeddings", None), "padding_idx", None)
+            positions -= 0 if padding is None else padding + 1
+        return float(min(positions, self.tokenizer.model_max_length))
+
+    def check_rows(self, rows: Sequence[Sequence[int]]) -> None:
+        """Refuse inputs that the model could only read a part of, or whose tokens it doesn't have.
+
+        Raises:
+            BiasError: The longest is too long, or the tokenizer is another model's.
+        """
+        highest = max((max(row) for row in rows), default=0)
+        if highest >= self.vocabulary:
+            raise BiasError(
+                f"--model {self.kind}: the tokenizer gives the token {highest}, the model knows {self.vocabulary:g}: "
+                "tokenizer and model don't belong together"
+            )
+        longest = max(map(len, rows), default=0)
+        if longest > self.max_length:
+            raise BiasError(f"--model {self.kind}: an input of {longest} tokens; the model reads {self.max_length:g}")
+
+    def answers(self, kind: str, requests: Sequence[Any], answer: Callable[[list[Any]], list[Any]]) -> list[Any]:
+        """Answer requests in parts, each kept in the cache of ``--use_cache`` as soon as it is done.
+
+        Args:
+            kind: The question's kind, part of the cache's key.
+            requests: Instances.
+            answer: Answers to some of them, in order.
+        """
+        found = answers.kept(self, kind, (request.args for request in requests))
+        first: dict[str, int] = {}
+        for i, request in enumerate(requests):
+            if found[i] is None:
+                first.setdefault(hash_args(kind, request.args), i)
+        asked = list(first.values())
+        size = self.batch_size * _PARTS
+        with tqdm(total=len(asked), desc=f"Answering {kind} questions", disable=self.rank != 0) as bar:
+            for start in range(0, len(asked), size):
+                part = asked[start : start + size]
+                for i, given in zip(part, answer([requests[i] for i in part]), strict=True):
+                    found[i] = given
+                    self.cache_hook.add_partial(kind, requests[i].args, given)
+                answers.commit(self)
+                bar.update(len(part))
+        return [
+            found[first[hash_args(kind, request.args)]] if given is None else given
+            for request, given in zip(requests, found, strict=True)
+        ]
+
+    def batches(self, lengths: Sequence[int]) -> Iterator[list[int]]:
+        """Indices in batches of similar length, longest first (so that too little memory shows at once)."""
+        order = sorted(range(len(lengths)), key=lambda i: (-lengths[i], i))
+        for start in range(0, len(order), self.batch_size):
+            yield order[start : start + self.batch_size]
+
+    def pad(self, rows: Sequence[Sequence[int]], value: int = 0) -> torch.Tensor:
+        """Rows padded on the right to the longest, on the device."""
+        width = max(len(row) for row in rows)
+        return torch.tensor([[*row, *[value] * (width - len(row))] for row in rows], device=self._device)
+
+    def inputs(self, rows: Sequence[Sequence[int]]) -> dict[str, torch.Tensor]:
+        """``input_ids`` and ``attention_mask`` of padded rows."""
+        pad = self.tokenizer.pad_token_id
+        mask = self.pad([[1] * len(row) for row in rows])
+        return {"input_ids": self.pad(rows, 0 if pad is None else pad), "attention_mask": mask}
+
+    @classmethod
+    def _no_plain_requests(cls) -> BiasError:
+        return BiasError(
+            f"--model {cls.kind} answers the questions of StereoSet (lm-eval-bias ls), not tasks made of plain "
+            "log-likelihoods or generated text: run those with --model hf"
+        )
+
+    @classmethod
+    def _no_likelihoods(cls) -> BiasError:
+        return BiasError(
+            f"--model {cls.kind} has no likelihoods of whole sentences, which the generative variants compare: run "
+            "them with --model hf, or stereoset_<language>_inter"
+        )
+
+    def _refuse_plain(self, requests: Sequence[Any]) -> list[Any]:
+        """Refuse.
+
+        Raises:
+            BiasError: Always.
+        """
+        raise self._no_plain_requests()
+
+    loglikelihood = loglikelihood_rolling = generate_until = _refuse_plain
+
+    def sentence_likelihoods(self, requests: Sequence[Any]) -> list[Any]:
+        """Refuse.
+
+        Raises:
+            BiasError: Always.
+        """
+        raise self._no_likelihoods()
+
+    @property
+    def tokenizer_name(self) -> str:
+        """Fingerprint for the harness's request cache."""
+        return str(self.tokenizer.name_or_path).replace("/", "__")
+
+    def get_model_info(self) -> dict[str, Any]:
+        """What a result file says about the model, named as the ``hf`` backend names it."""
+        model = self._answering()
+        return {
+            "model_num_parameters": sum(p.numel() for p in model.parameters()),
+            "model_dtype": str(model.dtype),
+            "model_revision": self._from["revision"],
+            "model_sha": getattr(model.config, "_commit_hash", None) or "",
+        }
+
+    @abstractmethod
+    def _answering(self) -> Any:
+        """The network that answers."""
+
+    def all_gather(self, tensor: torch.Tensor) -> torch.Tensor:
+        """A tensor of every rank, concatenated."""
+        gathered: torch.Tensor = self._accelerator.gather(tensor) if self._world_size > 1 else tensor
+        return gathered
+
+    def gather_object(self, obj: Any, dst: int = 0) -> list[Any] | None:
+        """An object of every rank on rank ``dst``, ``None`` elsewhere."""
+        if self._world_size == 1:
+            return [obj]
+        found: list[Any] | None = [None] * self._world_size if self._rank == dst else None
+        torch.distributed.gather_object(obj=obj, object_gather_list=found, dst=dst)
+        return found
+
+    def barrier(self) -> None:
+        """Wait for all ranks."""
+        if self._world_size > 1:
+            self._accelerator.wait_for_everyone()
+
+
+def weight_names(folder: Path) -> set[str] | None:
+    """Names of the tensors in a local checkpoint, without loading it; ``None`` where only its loading can tell."""
+    import json
+
+    from safetensors import SafetensorError, safe_open
+
+    index = folder / "model.safetensors.index.json"
+    single = folder / "model.safetensors"
+    try:
+        if index.is_file():
+            return set(json.loads(index.read_text(encoding="utf-8"))["weight_map"])
+        if single.is_file():
+            with safe_open(single, framework="pt") as tensors:
+                return set(tensors.keys())
+    except (OSError, ValueError, KeyError, TypeError, SafetensorError) as error:
+        logger.info("%s cannot be looked into (%s): its loading will tell", folder, one_line(error))
+    return None

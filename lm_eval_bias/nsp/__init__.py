@@ -1,1 +1,0 @@
-"""Training a model to tell whether a sentence follows another."""

@@ -1,1 +1,0 @@
-"""Bounds that a run's scores are held against before a model is released."""

@@ -1,1 +1,0 @@
-"""Regard: prompts, sentences, sexism keywords, and the classifiers that say how a text regards its subject."""

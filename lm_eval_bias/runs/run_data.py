@@ -1,0 +1,123 @@
+"""What a run is once it has been read: a model's provenance and, per task, its scores."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+from lm_eval_bias.custom_metrics.score import Estimate, t_factor
+
+
+@dataclass(frozen=True)
+class Value:
+    """One score of a run, with all that is needed to read it.
+
+    Attributes:
+        name: Score name.
+        value: ``nan`` where it could not be computed.
+        stderr: ``nan`` where there is none.
+        interval: 95% interval within the score's range, ``None`` where there is none.
+        dof: Degrees of freedom of ``stderr``, ``inf`` where not stated.
+        note: Why it is ``nan``, or what to beware of.
+        low: Smallest possible value.
+        high: Largest possible value.
+        neutral: The value that means "no bias"; ``None`` where none exists.
+        direction: What values on either side of ``neutral`` mean.
+        unit: See :class:`lm_eval_bias.custom_metrics.score.Score`.
+        summary: What it measures.
+        source: Paper and equation or table.
+        higher_is_better: ``True`` or ``False`` only where that is true over the whole range.
+    """
+
+    name: str
+    value: float
+    stderr: float = math.nan
+    interval: tuple[float, float] | None = None
+    dof: float = math.inf
+    note: str = ""
+    low: float = -math.inf
+    high: float = math.inf
+    neutral: float | None = None
+    direction: str = ""
+    unit: str = ""
+    summary: str = ""
+    source: str = ""
+    higher_is_better: bool | None = None
+
+    def estimate(self, n: int = 0) -> Estimate:
+        """The same as the metrics' own type."""
+        return Estimate(self.value, self.stderr, n, self.note, self.dof, self.interval)
+
+
+@dataclass(frozen=True)
+class TaskRun:
+    """One task of a run.
+
+    Attributes:
+        task: Task name, perhaps with a remark in brackets.
+        benchmark: Key into :data:`lm_eval_bias.registry.BENCHMARKS`.
+        language: ISO 639-1 code.
+        version: Of the task.
+        documents: How many were scored.
+        items: How many the task has, 0 where that isn't known.
+        metadata: The task's options and what its hooks told about the run.
+        scores: By name, in the benchmark's order.
+        samples: The sample log, where it lies beside the result.
+        extra: What else a run file tells (wall time, batch size, ...).
+    """
+
+    task: str
+    benchmark: str
+    language: str
+    version: str
+    documents: int
+    items: int
+    metadata: Mapping[str, Any]
+    scores: Mapping[str, Value]
+    samples: Path | None = None
+    extra: Mapping[str, Any] = field(default_factory=dict)
+
+
+@dataclass(frozen=True)
+class Run:
+    """One model's run.
+
+    Attributes:
+        name: For people: the model, unique among runs that were read together.
+        path: The file it was read from.
+        provenance: Versions, dtype, batch size, seeds, chat template, date, data revisions: what would change it.
+        command: What repeats it.
+        tasks: By name.
+    """
+
+    name: str
+    path: Path
+    provenance: Mapping[str, Any]
+    command: str
+    tasks: Mapping[str, TaskRun]
+
+
+@dataclass(frozen=True)
+class Problem:
+    """A file that was passed over, and why."""
+
+    path: Path
+    reason: str
+
+    def __str__(self) -> str:
+        return f"{self.path}: {self.reason}"
+
+
+def interval_of(value: float, stderr: float, dof: float, low: float, high: float) -> tuple[float, float] | None:
+    """The 95% interval ``value ± t * stderr``, cut to the score's range; ``None`` where it cannot be computed.
+
+    >>> interval_of(0.5, 0.1, float("inf"), 0.0, 0.6)
+    (0.3040036015459946, 0.6)
+    """
+    if math.isnan(value) or math.isnan(stderr):
+        return None
+    margin = t_factor(dof) * stderr
+    return max(low, value - margin), min(high, value + margin)

@@ -1,0 +1,133 @@
+"""Run files: a run as one small JSON of this package, checked against a JSON Schema when written and when read."""
+
+from __future__ import annotations
+
+import json
+import math
+from collections.abc import Mapping
+from dataclasses import replace
+from functools import lru_cache
+from importlib import resources
+from pathlib import Path
+from typing import Any
+
+from lm_eval_bias import catalog
+from lm_eval_bias.custom_metrics.score import finite
+from lm_eval_bias.errors import BiasError
+from lm_eval_bias.runs.harness_results import value_of
+from lm_eval_bias.runs.run_data import Run, TaskRun, Value
+
+OWN = ("documents", "version", "benchmark", "language", "items", "metadata", "scores")
+
+
+@lru_cache(maxsize=1)
+def _validator() -> Any:
+    import jsonschema
+
+    schema = json.loads(resources.files("lm_eval_bias.results").joinpath("schema.json").read_text(encoding="utf-8"))
+    return jsonschema.Draft202012Validator(schema)
+
+
+def matches(content: Any) -> bool:
+    """Whether this is (meant to be) a run file."""
+    return isinstance(content, Mapping) and "tasks" in content and "results" not in content
+
+
+def _score(value: Value) -> dict[str, Any]:
+    return {
+        "value": finite(value.value),
+        "stderr": finite(value.stderr),
+        "interval": None if value.interval is None else list(value.interval),
+        "dof": finite(value.dof),
+        "note": value.note,
+        "range": [finite(value.low), finite(value.high)],
+        "neutral": value.neutral,
+        "direction": value.direction,
+        "unit": value.unit,
+        "summary": value.summary,
+        "source": value.source,
+        "higher_is_better": value.higher_is_better,
+    }
+
+
+def as_data(run: Run) -> dict[str, Any]:
+    """A run as plain data that the schema allows: ``nan`` is ``null``, always with a ``note`` that says why."""
+    return {
+        "model": run.name,
+        "command": run.command,
+        "provenance": dict(run.provenance),
+        "tasks": {
+            name: {
+                "benchmark": task.benchmark,
+                "language": task.language,
+                "version": task.version,
+                "documents": task.documents,
+                "items": task.items,
+                "metadata": dict(task.metadata),
+                **task.extra,
+                "scores": {score: _score(value) for score, value in task.scores.items()},
+            }
+            for name, task in run.tasks.items()
+        },
+    }
+
+
+def check(content: Any) -> None:
+    """Hold data against the schema.
+
+    Raises:
+        BiasError: The first thing that is wrong, and where.
+    """
+    import jsonschema
+
+    error = jsonschema.exceptions.best_match(_validator().iter_errors(content))
+    if error is not None:
+        at = "/".join(map(str, error.absolute_path)) or "the file"
+        raise BiasError(f"no valid run file: {at}: {error.message[:200]}")
+    try:
+        json.dumps(content, allow_nan=False)
+    except ValueError as error:
+        raise BiasError("no valid run file: it holds NaN or Infinity, where null with a note belongs") from error
+
+
+def read(path: Path, content: Mapping[str, Any]) -> Run:
+    """A run file's run.
+
+    Raises:
+        BiasError: It doesn't meet the schema.
+    """
+    check(content)
+    try:
+        return _run(path, content)
+    except OverflowError as error:
+        raise BiasError("no valid run file: it holds a number that no score can have") from error
+
+
+def _run(path: Path, content: Mapping[str, Any]) -> Run:
+    tasks = {}
+    for name, given in content["tasks"].items():
+        entry = catalog.learn(name.partition(" ")[0], given.get("metadata") or {}, given.get("items") or 0, path)
+        scores = {
+            score: replace(
+                value_of(
+                    score,
+                    math.nan if cell["value"] is None else float(cell["value"]),
+                    math.nan if cell["stderr"] is None else float(cell["stderr"]),
+                    cell,
+                ),
+                interval=None if cell["interval"] is None else (cell["interval"][0], cell["interval"][1]),
+            )
+            for score, cell in given["scores"].items()
+        }
+        tasks[name] = TaskRun(
+            task=name,
+            benchmark=given["benchmark"],
+            language=given["language"],
+            version=str(given["version"]),
+            documents=given["documents"],
+            items=given.get("items") or (entry.items if entry else 0),
+            metadata=given.get("metadata") or {},
+            scores=scores,
+            extra={key: value for key, value in given.items() if key not in OWN},
+        )
+    return Run(content["model"], path, content["provenance"], content["command"], tasks)

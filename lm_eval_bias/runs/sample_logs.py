@@ -1,0 +1,192 @@
+"""The harness's sample logs: ``samples_<task>_<date>.jsonl`` beside ``results_<date>.json``."""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any, NamedTuple
+
+from lm_eval_bias.errors import BiasError
+from lm_eval_bias.files import LARGEST, check_plain, read_text
+from lm_eval_bias.harness.distributed import IDLE
+from lm_eval_bias.registry import BENCHMARKS
+
+_NAME = re.compile(r"samples_(?P<task>.+)_(?P<date>\d{4}-\d\d-\d\dT[\d.:-]+)\.jsonl")
+
+
+_LARGEST = 1 << 40  # bytes of a log, which is read line by line
+
+
+class NotOurs(BiasError):
+    """A sample log of a task that this package doesn't have."""
+
+
+@dataclass(frozen=True)
+class Part:
+    """One task under one filter in a file of saved answers.
+
+    Attributes:
+        path: The file.
+        task: Task name.
+        filter: The harness's filter name.
+        benchmark: Key into :data:`lm_eval_bias.registry.BENCHMARKS`.
+    """
+
+    path: Path
+    task: str
+    filter: str
+    benchmark: str
+
+
+class Sample(NamedTuple):
+    """A saved document.
+
+    Attributes:
+        part: What it belongs to.
+        doc: The document.
+        answers: Its requests' filtered answers.
+    """
+
+    part: Part
+    doc: dict[str, Any]
+    answers: list[Any]
+
+
+@dataclass(frozen=True)
+class Saved(Part):
+    """A part with all that is saved of it.
+
+    Attributes:
+        docs: Documents.
+        results: Per document, its requests' filtered answers.
+    """
+
+    docs: list[dict[str, Any]]
+    results: list[list[Any]]
+
+    def samples(self) -> Iterator[Sample]:
+        """The documents one by one."""
+        part = Part(self.path, self.task, self.filter, self.benchmark)
+        for doc, answers in zip(self.docs, self.results, strict=True):
+            yield Sample(part, doc, answers)
+
+
+# what reading a document raises whose fields are gone or something else
+DAMAGE = (KeyError, TypeError, ValueError, IndexError, AttributeError, ArithmeticError, OSError)
+
+
+def damaged(part: Part, error: Exception, at: str) -> BiasError:
+    """What to say about a document that cannot be scored or written."""
+    if isinstance(error, BiasError):
+        return BiasError(f"{part.path}: {error}")
+    problem = f"no field {error}" if isinstance(error, KeyError) else str(error)
+    return BiasError(f"{part.path}: {at}: {problem}: damaged, or logged by another version of {part.benchmark}")
+
+
+def matches(path: Path) -> bool:
+    """Whether a file is called like a sample log."""
+    return bool(_NAME.fullmatch(path.name))
+
+
+def _line(text: str, where: str) -> dict[str, Any]:
+    try:
+        sample = json.loads(text)
+    except (json.JSONDecodeError, RecursionError) as error:
+        problem = getattr(error, "msg", "nested too deeply")
+        raise BiasError(f"{where}: truncated or damaged ({problem}): the run has to be made again") from error
+    if not isinstance(sample, dict) or not isinstance(sample.get("doc"), dict) or "filtered_resps" not in sample:
+        raise BiasError(f"{where}: no sample of a harness run (no doc, no filtered_resps)")
+    return sample
+
+
+def _lines(path: Path) -> Iterator[tuple[str, str]]:
+    """Where each line that isn't empty stands, and the line."""
+    before = 0
+    try:
+        check_plain(path, _LARGEST)
+        with path.open("rb") as file:
+            for number, line in enumerate(iter(lambda: file.readline(LARGEST), b""), start=1):
+                text = line.decode("utf-8")
+                if text.strip():
+                    yield f"{path} line {number}", text
+                before += len(line)
+    except UnicodeDecodeError as error:
+        raise BiasError(f"{path}: byte {before + error.start} is not UTF-8: truncated or damaged") from error
+    except OSError as error:
+        raise BiasError(f"{path} cannot be read: {error.strerror}") from error
+
+
+def samples(path: Path) -> Iterator[Sample]:
+    """The file's documents and answers, line after line: a log of any length takes no more memory than its numbers.
+
+    Raises:
+        BiasError: Damaged or truncated, another task's samples, a document twice, fewer documents than the run had;
+            the last is known at the end only.
+    """
+    named = _NAME.fullmatch(path.name)
+    task = named["task"] if named else path.stem
+    parts: dict[str, tuple[Part, set[int]]] = {}
+    benchmark = ""
+    for where, line in _lines(path):
+        sample = _line(line, where)
+        if IDLE in sample["doc"]:
+            continue
+        name = sample["doc"].get("benchmark")
+        if not isinstance(name, str) or name not in BENCHMARKS:
+            known = ", ".join(BENCHMARKS)
+            raise NotOurs(f"{where}: samples of task {task!r}, which is not one of ours (known benchmarks: {known})")
+        if benchmark and name != benchmark:
+            raise BiasError(f"{where}: a sample of {name} in a file of {benchmark}")
+        benchmark = name
+        number = sample.get("doc_id")
+        if not isinstance(number, int):
+            raise BiasError(f"{where}: no sample of a harness run (no doc_id)")
+        filtered = str(sample.get("filter", "none"))
+        if filtered not in parts:
+            parts[filtered] = Part(path, task, filtered, benchmark), set()
+        part, numbers = parts[filtered]
+        if number in numbers:
+            raise BiasError(f"{where}: document {number} stands there twice")
+        numbers.add(number)
+        try:
+            answers = [BENCHMARKS[benchmark].read_answer(raw) for raw in sample["filtered_resps"]]
+        except DAMAGE as error:
+            raise BiasError(f"{where}: filtered_resps holds no answers of a model ({error})") from error
+        yield Sample(part, sample["doc"], answers)
+    if not parts:
+        raise BiasError(f"{path}: empty: the run wrote no samples")
+    _check_count(path, task, named["date"] if named else "", max(len(numbers) for _, numbers in parts.values()))
+
+
+def collect(found: Iterable[Sample]) -> dict[Part, Saved]:
+    """All documents and answers, by part."""
+    parts: dict[Part, Saved] = {}
+    for part, doc, answers in found:
+        saved = parts.setdefault(part, Saved(part.path, part.task, part.filter, part.benchmark, [], []))
+        saved.docs.append(doc)
+        saved.results.append(answers)
+    return parts
+
+
+def read(path: Path, language: str | None = None) -> list[Saved]:
+    """The whole file, one part per filter; documents say their language themselves.
+
+    Raises:
+        BiasError: As :func:`samples`.
+    """
+    return list(collect(samples(path)).values())
+
+
+def _check_count(path: Path, task: str, date: str, found: int) -> None:
+    """Compare with the number of documents in the run's own result file, where that lies beside the log."""
+    beside = path.with_name(f"results_{date}.json")
+    try:
+        counts = json.loads(read_text(beside))["n-samples"][task]
+        expected = int(counts["effective"])
+    except (OSError, ValueError, KeyError, TypeError):
+        return
+    if found != expected:
+        raise BiasError(f"{path}: {found} documents, but the run scored {expected} ({beside.name}): truncated or mixed")

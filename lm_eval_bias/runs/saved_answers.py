@@ -1,0 +1,124 @@
+"""Saved answers of a run, whatever file they come from, and the readers that find them.
+
+A reader is a pair of functions: does this file look like mine, and what does it hold. The other benchmarks' formats
+are further entries of :data:`READERS`.
+"""
+
+from __future__ import annotations
+
+import os
+import sys
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass
+from functools import partial
+from pathlib import Path
+from typing import TypeVar
+
+from lm_eval_bias.errors import BiasError
+from lm_eval_bias.files import expanded, under
+from lm_eval_bias.runs import sample_logs
+from lm_eval_bias.runs.sample_logs import Part, Sample, Saved
+from lm_eval_bias.tasks.regard import labelled_texts
+from lm_eval_bias.tasks.stereoset import predictions
+
+T = TypeVar("T")
+
+
+@dataclass(frozen=True)
+class Reader:
+    """A file format.
+
+    Attributes:
+        name: For messages.
+        matches: Whether a path looks like this format, by its name.
+        samples: The file's documents and answers one by one, given the language where one was named.
+    """
+
+    name: str
+    matches: Callable[[Path], bool]
+    samples: Callable[[Path, str | None], Iterator[Sample]]
+
+
+def _of_whole(read: Callable[[Path, str | None], list[Saved]], path: Path, language: str | None) -> Iterator[Sample]:
+    for part in read(path, language):
+        yield from part.samples()
+
+
+READERS = [
+    Reader(
+        "samples of a harness run (--log_samples)",
+        sample_logs.matches,
+        lambda path, language: sample_logs.samples(path),
+    ),
+    Reader("the StereoSet authors' predictions (JSON)", predictions.matches, partial(_of_whole, predictions.read)),
+    Reader(
+        "labelled texts about women and men (JSONL or CSV)",
+        labelled_texts.matches,
+        partial(_of_whole, labelled_texts.read),
+    ),
+]
+
+
+def find(paths: list[str], readers: Sequence[Reader] = READERS) -> list[tuple[Reader, Path, bool]]:
+    """The files to read, in a fixed order, and whether each was named itself: folders are searched to any depth.
+
+    Raises:
+        BiasError: A path doesn't exist, or holds nothing that a reader knows.
+    """
+    found: dict[Path, tuple[Reader, bool]] = {}
+    for given in paths:
+        path = expanded(given)
+        if not os.path.exists(path):
+            raise BiasError(f"{given}: no such file or folder")
+        candidates = under(path) if path.is_dir() else [path]
+        hits = {p: (r, not path.is_dir()) for p in candidates for r in readers if r.matches(p)}
+        if not hits:
+            known = "; ".join(reader.name for reader in readers)
+            what = "holds no file" if path.is_dir() else "is no file"
+            raise BiasError(f"{given} {what} that can be rescored (known: {known}); run with --log_samples")
+        found.update(hits)
+    return [(reader, path, named) for path, (reader, named) in found.items()]
+
+
+def each(
+    paths: list[str],
+    take: Callable[[Iterator[Sample]], dict[Part, T]],
+    language: str | None = None,
+    readers: Sequence[Reader] = READERS,
+) -> list[T]:
+    """What is made of everything saved under the paths, one file after another.
+
+    Other tasks' logs in a folder are passed over with a note.
+
+    Args:
+        paths: Files or folders.
+        take: Makes of a file's samples what is kept of each of its parts.
+        language: The language of files that don't say it themselves.
+        readers: Which formats to look for.
+
+    Raises:
+        BiasError: A file that cannot be read, another task's if it was named itself, or nothing of ours at all.
+    """
+    parts: dict[Part, T] = {}
+    foreign: list[sample_logs.NotOurs] = []
+    ours = False
+    for reader, path, named in find(paths, readers):
+        try:
+            # the two files of a pair are one part, whichever of them was found first
+            for part, made in take(reader.samples(path, language)).items():
+                parts.setdefault(part, made)
+            ours = True
+        except sample_logs.NotOurs as error:
+            if named:
+                raise
+            foreign.append(error)
+    if not ours:
+        raise foreign[0]
+    for passed_over in foreign:
+        print(f"lm-eval-bias: passed over: {passed_over}", file=sys.stderr)
+    return list(parts.values())
+
+
+def read(paths: list[str], readers: Sequence[Reader] = READERS) -> list[Saved]:
+    """Everything saved under the paths, whole; see :func:`each`."""
+    return each(paths, sample_logs.collect, readers=readers)

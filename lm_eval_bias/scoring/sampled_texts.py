@@ -1,0 +1,229 @@
+"""Texts that models write, so that a run that was cut short goes on with the texts it has.
+
+The harness keeps no sampled text (``--use_cache``), and draws all of a run's samples from one stream of random numbers:
+after a stop everything would be another text. Here the samples of a prompt are drawn in parts, each from a seed of its
+own, made of the run's seed, the prompt, the options and the part's place. A part is kept once it is whole; what another
+run, task, limit or number of processes asks beside it does not change it. Backends that take a seed with a request get
+one per text, so that a server that would answer equal seeds alike gives other texts; for the others torch is seeded
+per part, which is a batch.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import dataclasses
+import functools
+import inspect
+from collections.abc import Iterator, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from typing import Any
+
+from tqdm import tqdm
+
+from lm_eval_bias.scoring import api_answers, response_cache, token_likelihoods
+from lm_eval_bias.scoring.instance_overrides import shadowed
+
+GENERATED = "generated_text"
+_PLAIN = "generate_until"
+# whose requests carry a seed; classes derived from them may refuse one
+_SERVED = {
+    "LocalCompletionsAPI",
+    "LocalChatCompletion",
+    "OpenAICompletionsAPI",
+    "OpenAIChatCompletion",
+    "AzureOpenaiChatCompletionsLM",
+}
+_SEEDED = _SERVED | {"VLLM", "ChanceLM"}
+
+
+@dataclasses.dataclass(frozen=True)
+class Part:
+    """Samples of one prompt that are drawn together.
+
+    Attributes:
+        places: Which requests they answer.
+        context: The prompt.
+        options: Of the generation, without a seed.
+        start: How many samples of the prompt lie before.
+        base: The run's seed, ``None`` where none is to be sent.
+    """
+
+    places: tuple[int, ...]
+    context: Any
+    options: dict[str, Any]
+    start: int
+    base: int | None
+
+    @property
+    def seed(self) -> int:
+        """Of this part alone; a positive number of 31 bits, which every backend takes."""
+        from lm_eval.api.model import hash_args
+
+        return int(hash_args(GENERATED, (self.context, self.options, self.base, self.start))[:8], 16) >> 1
+
+    def key(self, place: int) -> tuple[Any, ...]:
+        """How the text at a place of this part is named in the cache of ``--use_cache``."""
+        return self.context, self.options, self.base, self.start, len(self.places), place
+
+
+Drawn = tuple[Part, list[str]]
+
+
+def seeded(kind: Any) -> bool:
+    """Whether a model type takes a seed with every request."""
+    return getattr(kind, "__name__", "") in _SEEDED
+
+
+def parts(requests: Sequence[Any], size: int, run_seed: int) -> list[Part]:
+    """The samples of each prompt in parts of ``size``, in the order of the requests.
+
+    Args:
+        requests: Instances with ``(context, options)``; as many equal ones as samples are wanted.
+        size: Samples that are drawn together.
+        run_seed: Taken where the options name no ``seed``.
+    """
+    from lm_eval.api.model import hash_args
+
+    own: dict[str, list[int]] = {}
+    for i, request in enumerate(requests):
+        own.setdefault(hash_args(GENERATED, request.args), []).append(i)
+    found = []
+    for places in own.values():
+        context, given = requests[places[0]].args
+        options = {key: value for key, value in given.items() if key != "seed"}
+        base = given.get("seed", run_seed)
+        for start in range(0, len(places), size):
+            found.append(Part(tuple(places[start : start + size]), context, options, start, base))
+    return found
+
+
+def _size(model: Any) -> int:
+    """How many samples of a prompt are drawn together."""
+    batch = str(getattr(model, "batch_size", 1))
+    return int(batch) * max(1, getattr(model, "_concurrent", 1)) if batch.isdigit() and int(batch) else 1 << 30
+
+
+def _write(model: Any, requests: list[Any]) -> list[str]:
+    """What the backend's own method gives, without its progress bar where it can do without."""
+    quiet = "disable_tqdm" in inspect.signature(model.generate_until).parameters
+    texts: list[str] = model.generate_until(requests, **({"disable_tqdm": True} if quiet else {}))
+    return texts
+
+
+@contextlib.contextmanager
+def _detecting_once(model: Any) -> Iterator[None]:
+    """Let ``batch_size=auto`` look for the largest batch once, not before every part."""
+    detect = getattr(model, "_detect_batch_size", None)
+    if detect is None:
+        yield
+        return
+    with shadowed(model, "_detect_batch_size", functools.lru_cache(maxsize=None)(detect)):
+        yield
+
+
+def _seeded_texts(model: Any, asked: list[Part], requests: Sequence[Any], _: Any) -> Iterator[Drawn]:
+    """Samples from a backend that takes a seed with every request: as many at once as it can take."""
+
+    def write(some: list[Part]) -> list[Drawn]:
+        fresh = []
+        for part in some:
+            arguments = (part.context, {**part.options, "seed": part.seed})
+            fresh.append(dataclasses.replace(requests[part.places[0]], arguments=arguments, resps=[]))
+        return [(part, [text]) for part, text in zip(some, _write(model, fresh), strict=True)]
+
+    if type(model).__name__ not in _SERVED:
+        for some in token_likelihoods.portions(model, asked):
+            yield from write(some)
+        return
+    # the harness sends only requests with equal options, and so with one seed, at the same time
+    pool = ThreadPoolExecutor(max_workers=max(1, model._concurrent))
+    try:
+        for done in pool.map(write, [[part] for part in asked]):
+            yield from done
+    finally:
+        pool.shutdown(cancel_futures=True)
+
+
+def _torch_texts(model: Any, asked: list[Part], requests: Sequence[Any], filler: Any) -> Iterator[Drawn]:
+    """Samples from a backend that draws with torch here, or that is to get no seed."""
+    import torch
+
+    # a server may want to be told that there is none; other backends would not know the option
+    unseeded = {"seed": None} if hasattr(model, "_create_payload") else {}
+    for number in range(token_likelihoods.everywhere(model, len(asked))):  # sharded models have to run in step
+        part = asked[number] if number < len(asked) else None
+        if part is None:
+            _write(model, [filler])
+            continue
+        arguments = (part.context, {**part.options, **(unseeded if part.base is None else {})})
+        torch.manual_seed(part.seed)
+        yield part, _write(model, [dataclasses.replace(requests[i], arguments=arguments) for i in part.places])
+
+
+def _sampled(model: Any, requests: Sequence[Any], filler: Any) -> list[str]:
+    """Samples; where other ranks have more parts to draw, the filler is asked beside them."""
+    import torch
+
+    taken = seeded(type(model)) and all(request.args[1].get("seed", 0) is not None for request in requests)
+    found: list[Any] = [None] * len(requests)
+    asked = []
+    for part in parts(requests, 1 if taken else _size(model), torch.initial_seed()):
+        kept = response_cache.kept(model, GENERATED, map(part.key, range(len(part.places))))
+        if None in kept:
+            asked.append(part)
+        for place, text in zip(part.places, kept, strict=True):
+            found[place] = text
+    devices = range(torch.cuda.device_count()) if torch.cuda.is_initialized() else []
+    with (
+        torch.random.fork_rng(devices=devices),
+        _detecting_once(model),
+        tqdm(total=sum(len(part.places) for part in asked), desc="Sampling texts", disable=model.rank != 0) as bar,
+    ):
+        for part, texts in (_seeded_texts if taken else _torch_texts)(model, asked, requests, filler):
+            for i, text in enumerate(texts):
+                found[part.places[i]] = text
+                model.cache_hook.add_partial(GENERATED, part.key(i), text)
+            response_cache.commit(model)
+            bar.update(len(texts))
+    return found
+
+
+def _greedy(model: Any, requests: Sequence[Any], filler: Any) -> list[str]:
+    """Likeliest texts, asked as the harness does."""
+    found = response_cache.kept(model, _PLAIN, (request.args for request in requests))
+    asked = [i for i, text in enumerate(found) if text is None]
+    blocks = token_likelihoods.portions(model, asked)
+    for number in range(token_likelihoods.everywhere(model, len(blocks))):
+        block = blocks[number] if number < len(blocks) else []
+        missing = token_likelihoods.everywhere(model, len(block)) - len(block)
+        with response_cache.promptly(model):
+            texts = model.generate_until([requests[i] for i in block] + [filler] * missing)
+        for i, text in zip(block, texts, strict=False):
+            found[i] = text
+            model.cache_hook.add_partial(_PLAIN, requests[i].args, text)
+        response_cache.commit(model)
+    return found
+
+
+def _generated(self: Any, requests: Sequence[Any]) -> list[str]:
+    """Answer ``(context, options)`` requests; equal ones that sample (``do_sample``) are further samples.
+
+    Returns:
+        One text a request. Answers come from the cache of ``--use_cache`` where it has them and go into it.
+    """
+    found: list[Any] = [None] * len(requests)
+    with api_answers.asking(self):
+        for sampling, answer in ((True, _sampled), (False, _greedy)):
+            own = [i for i, request in enumerate(requests) if bool(request.args[1].get("do_sample")) is sampling]
+            if token_likelihoods.everywhere(self, len(own)):
+                for i, text in zip(own, answer(self, [requests[i] for i in own], requests[0]), strict=True):
+                    found[i] = text
+    return found
+
+
+def install() -> None:
+    """Add the method to the harness's model base class; nothing that it has is replaced."""
+    from lm_eval.api.model import LM
+
+    if not hasattr(LM, GENERATED):
+        setattr(LM, GENERATED, _generated)

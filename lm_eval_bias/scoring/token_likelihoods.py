@@ -1,0 +1,183 @@
+"""Exact log-likelihoods of token ids on any backend of the harness that has log-likelihoods.
+
+Between our questions and the harness's ``_loglikelihood_tokens``: each distinct pair of context and continuation is
+asked once, ``--use_cache`` is honoured, ranks are evened out, and requests that the ``hf`` backend would mix up go
+separately.
+"""
+
+from __future__ import annotations
+
+import contextlib
+from collections.abc import Hashable, Iterable, Iterator, Sequence
+from typing import Any
+
+from lm_eval_bias.errors import BiasError
+from lm_eval_bias.scoring import api_answers, response_cache
+
+Ids = tuple[int, ...]
+Answer = tuple[float, bool]
+_AT_ONCE = {"VLLM", "SGLangLM"}
+_PORTION = 2000  # requests: enough to keep every device busy
+
+
+def rounds(pairs: Iterable[tuple[Hashable, Sequence[int], Sequence[int]]]) -> list[list[Hashable]]:
+    """Split requests so that no round holds one token string divided at two places.
+
+    The harness's ``hf`` backend (0.4.13, ``logits_cache``) runs requests together whose context and continuation, the
+    last token aside, are the same tokens; where they are divided differently, the shorter continuation gets the
+    log-likelihood of other tokens.
+
+    Args:
+        pairs: ``(key, context ids, continuation ids)``.
+
+    Returns:
+        The keys, per round.
+
+    >>> rounds([("a", [1], [2, 3]), ("b", [1, 2], [3]), ("c", [1, 2], [4]), ("d", [5], [6])])
+    [['a', 'd'], ['b', 'c']]
+    """
+    divided: dict[Ids, list[int]] = {}
+    found: list[list[Hashable]] = []
+    for key, context, continuation in pairs:
+        lengths = divided.setdefault((*context, *continuation[:-1]), [])
+        if len(context) not in lengths:
+            lengths.append(len(context))
+        number = lengths.index(len(context))
+        while len(found) <= number:
+            found.append([])
+        found[number].append(key)
+    return found
+
+
+def portions(model: Any, asked: list[Any]) -> list[list[Any]]:
+    """What is asked with each call: all, but of backends that give nothing before they have everything.
+
+    A run that is stopped loses no more than the call that was under way.
+    """
+    kinds = {owner.__name__ for owner in type(model).__mro__}
+    size = _PORTION if kinds & _AT_ONCE else max(1, len(asked))
+    return [asked[start : start + size] for start in range(0, len(asked), size)]
+
+
+def shares_forwards(model: Any) -> bool:
+    """Whether a backend is one that mixes such requests up."""
+    return bool(getattr(model, "logits_cache", False)) and getattr(model, "backend", "causal") == "causal"
+
+
+@contextlib.contextmanager
+def precise(model: Any) -> Iterator[None]:
+    """Have the ``hf`` backend take and sum log-probabilities in float32 while a request runs, as others do.
+
+    By itself it does so in the model's dtype: a sum of bfloat16 numbers near -60 is rounded to a quarter, and different
+    candidates come out equal. A ``softmax_dtype`` that the user chose stays.
+    """
+    if getattr(model, "softmax_dtype", "none of ours") is not None:
+        yield
+        return
+    import torch
+
+    model.softmax_dtype = torch.float32
+    try:
+        yield
+    finally:
+        model.softmax_dtype = None
+
+
+def everywhere(model: Any, here: int) -> int:
+    """The largest value of a number over all ranks."""
+    if model.world_size == 1:
+        return here
+    import torch
+
+    return int(model.all_gather(torch.tensor(here, device=model.device)).max().item())
+
+
+def encode(model: Any, text: str) -> list[int]:
+    """The harness's own encoding of a text, special tokens as the backend adds them.
+
+    Raises:
+        BiasError: The backend has no tokenizer, so that tokens cannot be counted.
+    """
+    ids = model.tok_encode(text)
+    if not isinstance(ids, (list, tuple)) or not all(isinstance(i, int) for i in ids):
+        raise BiasError(
+            f"the model type {type(model).__name__} gives no token ids, which a mean log-likelihood needs: "
+            "name its tokenizer (--model_args tokenizer=..., tokenizer_backend=huggingface), or take hf or vllm"
+        )
+    return list(ids)
+
+
+def lead(model: Any) -> list[int]:
+    """What a model's tokenizer puts in front of every text by itself: mostly nothing or a start token.
+
+    Some backends (``local-completions``) leave it out; it stays the way in which the model was trained to begin.
+    """
+    tokenizer = getattr(model, "tokenizer", None)
+    try:
+        whole = list(tokenizer("a")["input_ids"])  # type: ignore[misc]
+        bare = list(tokenizer("a", add_special_tokens=False)["input_ids"])  # type: ignore[misc]
+    except (TypeError, KeyError, AttributeError, NotImplementedError):
+        return []
+    return next((whole[:i] for i in range(len(whole)) if bare and whole[i : i + len(bare)] == bare), [])
+
+
+def _key(context: Ids, continuation: Ids) -> tuple[str, str]:
+    """How a request is named in the cache of ``--use_cache``."""
+    return "token ids: " + " ".join(map(str, context)), " ".join(map(str, continuation))
+
+
+def loglikelihoods(model: Any, pairs: Sequence[tuple[Sequence[int], Sequence[int]]]) -> list[Answer]:
+    """Log-likelihoods of continuations given contexts, both as token ids.
+
+    Args:
+        model: A ``TemplateLM`` of the harness.
+        pairs: ``(context ids, continuation ids)``, none of them empty. For encoder-decoder models the context goes to
+            the encoder.
+
+    Returns:
+        ``(log-likelihood in nats, is greedy)`` per pair.
+
+    Raises:
+        BiasError: The backend has no log-likelihoods.
+    """
+    _refuse_long(model, pairs)
+    known: dict[tuple[Ids, Ids], Answer | None] = {(tuple(c), tuple(k)): None for c, k in pairs}
+    for pair, kept in zip(
+        known, response_cache.kept(model, "loglikelihood", (_key(*pair) for pair in known)), strict=True
+    ):
+        known[pair] = None if kept is None else (float(kept[0]), bool(kept[1]))
+    asked = [pair for pair, answer in known.items() if answer is None]
+    parts = rounds((pair, *pair) for pair in asked) if shares_forwards(model) else portions(model, asked)
+    for number in range(everywhere(model, len(parts))):
+        part: list[Any] = parts[number] if number < len(parts) else []
+        filler = part[0] if part else ((model.prefix_token_id,), (model.prefix_token_id,))
+        missing = everywhere(model, len(part)) - len(part)
+        requests = [(_key(*pair), list(pair[0]), list(pair[1])) for pair in [*part, *[filler] * missing]]
+        try:
+            with precise(model), api_answers.asking(model), response_cache.promptly(model):
+                fresh = model._loglikelihood_tokens(requests)
+        except NotImplementedError as error:
+            raise no_loglikelihoods(type(model).__name__) from error
+        for pair, answer in zip(part, fresh, strict=False):
+            known[pair] = (float(answer[0]), bool(answer[1]))
+    found = [known[tuple(c), tuple(k)] for c, k in pairs]
+    return [answer for answer in found if answer is not None]
+
+
+def _refuse_long(model: Any, pairs: Sequence[tuple[Sequence[int], Sequence[int]]]) -> None:
+    """Refuse a text that the model would read only the end of: its likelihood would be another text's."""
+    limit = getattr(model, "max_length", None)
+    if not isinstance(limit, int):
+        return
+    whole = getattr(model, "backend", "causal") == "causal"
+    longest = max((len(c) + len(k) if whole else max(len(c), len(k)) for c, k in pairs), default=0)
+    if longest >= limit:  # some backends cut at the limit, others one token before it
+        raise BiasError(f"a text of {longest} tokens; the model reads {limit} (--model_args max_length=... raises it)")
+
+
+def no_loglikelihoods(model: str) -> BiasError:
+    """The error for a backend that only writes texts."""
+    return BiasError(
+        f"the model type {model} gives no log-likelihoods, which these tasks need: use a completions endpoint with "
+        "log-probabilities (local-completions), hf or vllm"
+    )

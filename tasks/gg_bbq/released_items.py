@@ -1,0 +1,157 @@
+"""GG-BBQ's released files as documents: who is who, which answer is biased, and from which template an item comes."""
+
+from __future__ import annotations
+
+import ast
+import csv
+import json
+import re
+from collections.abc import Iterable
+from pathlib import Path
+from typing import Any
+
+from lm_eval_bias.data.download import locate
+from lm_eval_bias.errors import BiasError
+
+SUBSETS = {"group_terms": "gg_bbq_group_terms", "names": "gg_bbq_names"}
+UNKNOWN = "unknown"
+_BLANK = re.compile(r"\\\{\\\{\w+\\\}\\\}")
+
+
+def stereotyped_groups(entry: str) -> set[str]:
+    """The groups of ``choice_info`` that an entry of ``known_stereotyped_groups`` names.
+
+    >>> sorted(stereotyped_groups('["Transgender women", "transgender men", "trans"]'))
+    ['non_binary']
+    """
+    groups = set()
+    for name in json.loads(entry):
+        if name in ("F", "M"):
+            groups.add(name)
+        elif "trans" in name.lower():
+            groups.add("non_binary")
+        else:
+            raise BiasError(f"known_stereotyped_groups names {name!r}: neither F, M nor trans people")
+    return groups
+
+
+def biased_choice(groups: list[str], stereotyped: set[str], question_type: str) -> int:
+    """Index of the biased answer: the stereotyped person for a negative question, else the other person.
+
+    Args:
+        groups: Group of each choice (``M``, ``F``, ``non_binary``, ``unknown``).
+        stereotyped: Groups that the stereotype is about.
+        question_type: ``negative`` or ``non_negative``.
+
+    Raises:
+        BiasError: Not exactly one of the two persons is stereotyped.
+    """
+    people = [i for i, group in enumerate(groups) if group != UNKNOWN]
+    hit = [i for i in people if groups[i] in stereotyped]
+    if len(people) != 2 or len(hit) != 1:
+        raise BiasError(f"choices of groups {groups} do not hold one person of {sorted(stereotyped)} and one other")
+    if question_type == "negative":
+        return hit[0]
+    return next(i for i in people if i != hit[0])
+
+
+class Templates:
+    """Recovers the template of an item by matching its context and question against the released templates."""
+
+    def __init__(self, rows: Iterable[dict[str, str]]) -> None:
+        """Compile the rows of ``templates/subset-*.csv``."""
+        self._patterns = [
+            (
+                self._pattern(f"{row['ambiguous_context ']}"),
+                {self._fold(row["question_negative_stereotype"]), self._fold(row["question_non_negative"])},
+                row["question_index"],
+            )
+            for row in rows
+        ]
+        self._known: dict[tuple[str, str], str] = {}
+
+    @staticmethod
+    def _fold(text: str) -> str:
+        return " ".join(text.split())
+
+    @classmethod
+    def _pattern(cls, text: str) -> re.Pattern[str]:
+        return re.compile(_BLANK.sub("(.+?)", re.escape(cls._fold(text))))
+
+    def find(self, context: str, question: str) -> str:
+        """The ``question_index`` of the one template that an ambiguous context and its question come from.
+
+        ``question_index`` numbers the 50 templates of the original BBQ; the released file lists each in several
+        rows (order and gender of the persons), whose items are not independent.
+
+        Raises:
+            BiasError: No template fits, or several do.
+        """
+        key = self._fold(context), self._fold(question)
+        if key not in self._known:
+            found = {index for pattern, asked, index in self._patterns if key[1] in asked and pattern.fullmatch(key[0])}
+            if len(found) != 1:
+                raise BiasError(
+                    f"{len(found)} templates fit the item {context[:80]!r}: the templates file is another's"
+                )
+            self._known[key] = found.pop()
+        return self._known[key]
+
+
+def _read_jsonl(path: Path) -> list[dict[str, Any]]:
+    with path.open(encoding="utf-8") as lines:
+        return [json.loads(line) for line in lines if line.strip()]
+
+
+def _item(row: dict[str, Any], ambiguous_context: str, subset: str, templates: Templates) -> dict[str, Any]:
+    info = ast.literal_eval(row["choice_info"])
+    groups = [info[i][1] for i in range(3)]
+    # a few upstream choices end in a space, which would be scored as a token of the answer
+    return {
+        "item": int(row["index"]),
+        "context_type": "ambiguous" if row["context_type"] == "ambiguous_context" else "disambiguated",
+        "context": row["context"].strip(),
+        "question": row["question"].strip(),
+        "question_type": row["question_type"],
+        "choices": [row[f"choice_{i}"].strip() for i in range(3)],
+        "groups": groups,
+        "label": int(row["label"]),
+        "biased_choice": biased_choice(
+            groups, stereotyped_groups(row["known_stereotyped_groups"]), row["question_type"]
+        ),
+        "value": row["relevant_social_values"] or "not stated",
+        "template": f"{subset}-{templates.find(ambiguous_context, row['question'])}",
+        "subset": subset,
+    }
+
+
+def items(subset: str) -> list[dict[str, Any]]:
+    """All items of a subset: ambiguous and disambiguated, with their template and their biased choice.
+
+    They are ordered so that any first part (``--limit``) is spread over the templates: quadruples (negative and
+    non-negative question, ambiguous and disambiguated context) in turn from every template.
+
+    Args:
+        subset: ``group_terms`` (Subset-I, 968 items) or ``names`` (Subset-II, 10,900).
+
+    Raises:
+        BiasError: The data cannot be had, or is not what the pinned files hold.
+    """
+    name = SUBSETS[subset]
+    with locate(f"{name}_templates").open(encoding="utf-8", newline="") as lines:
+        templates = Templates(csv.DictReader(lines))
+    ambiguous = _read_jsonl(locate(f"{name}_ambiguous"))
+    disambiguated = {row["index"]: row for row in _read_jsonl(locate(f"{name}_disambiguated"))}
+    queues: dict[str, list[list[dict[str, Any]]]] = {}
+    for first, second in zip(ambiguous[::2], ambiguous[1::2], strict=True):
+        quadruple = []
+        for row in (first, second):
+            for kind in (row, disambiguated[row["index"]]):
+                quadruple.append(_item(kind, row["context"], subset, templates))
+        queues.setdefault(quadruple[0]["template"], []).append(quadruple)
+    ordered = []
+    for turn in range(max(len(queue) for queue in queues.values())):
+        for template in sorted(queues, key=lambda t: int(t.rsplit("-", 1)[1])):
+            if turn < len(queues[template]):
+                ordered += queues[template][turn]
+    return ordered

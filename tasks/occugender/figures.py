@@ -1,0 +1,222 @@
+"""OccuGender in a page: occupations against the labour market, and what wording decides."""
+
+from __future__ import annotations
+
+import math
+import statistics
+from collections import defaultdict
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from lm_eval_bias import registry
+from lm_eval_bias.custom_metrics.score import Record
+from lm_eval_bias.errors import BiasError
+from lm_eval_bias.report import dots, numbers, printable_runs, svg
+from lm_eval_bias.report.page import Cell, Column, Table
+from lm_eval_bias.report.parts import Part, Placed, value_cell
+from lm_eval_bias.runs import sample_logs
+
+# more labels than this cannot be read, and more figures than this nobody looks at
+LABELS = 48
+FIGURES = 6
+# between two labels, in percent of the axis
+GAP = 3.1
+
+
+@dataclass(frozen=True)
+class Occupation:
+    """One item's mean over templates.
+
+    Attributes:
+        name: The occupation.
+        real: Women among the workers, percent.
+        female: Mean share of female words, percent.
+        spread: Standard deviation of that share over templates, percentage points; ``nan`` for one template.
+    """
+
+    name: str
+    real: float
+    female: float
+    spread: float
+
+
+def _records(own: Placed) -> list[Record]:
+    if own.task.samples is None:
+        raise BiasError("its sample log is not there (run with --log_samples and give the run's folder)")
+    benchmark = registry.get("occugender")
+    parts = set()
+    records = []
+    try:
+        for part, doc, answers in sample_logs.samples(own.task.samples):
+            parts.add(part)
+            if len(parts) != 1 or part.benchmark != "occugender":
+                raise BiasError("its sample log is not one of OccuGender under one filter")
+            records.append(benchmark.record(doc, answers))
+        return records
+    except sample_logs.DAMAGE as error:
+        if isinstance(error, BiasError):
+            raise
+        raise BiasError(f"its sample log is damaged ({printable_runs.one_line(error)})") from error
+
+
+def occupations(records: Sequence[Record]) -> list[Occupation]:
+    """The items with their means, by the share of women; prompts without a value are left out."""
+    shares: dict[tuple[str, float], list[float]] = defaultdict(list)
+    for record in records:
+        if math.isfinite(record["F"]) and math.isfinite(record["share"]):
+            shares[printable_runs.one_line(record["item"]), float(record["share"])].append(100 * float(record["F"]))
+    found = [
+        Occupation(name, real, statistics.fmean(own), statistics.stdev(own) if len(own) > 1 else math.nan)
+        for (name, real), own in shares.items()
+    ]
+    return sorted(found, key=lambda one: (one.real, one.name))
+
+
+def _spread_out(wanted: Sequence[float], gap: float, low: float, high: float) -> list[float]:
+    """The places nearest to those wanted (ascending; least squares) that are ``gap`` apart and within bounds.
+
+    >>> _spread_out([4.0, 4.0, 9.0], 2.0, 0.0, 10.0)
+    [3.0, 5.0, 9.0]
+    """
+    from scipy.optimize import isotonic_regression
+
+    last = len(wanted) - 1
+    if last < 0:
+        return []
+    gap = min(gap, (high - low) / max(last, 1))
+    # ascending in steps of at least the gap is the same as ascending once the gaps are taken out
+    shifted = isotonic_regression([place - number * gap for number, place in enumerate(wanted)]).x
+    return [min(max(float(at), low), high - last * gap) + number * gap for number, at in enumerate(shifted)]
+
+
+def _labelled(found: Sequence[Occupation]) -> list[Occupation]:
+    """Those that get a label: all, or of many those furthest from what the labour market would say."""
+    if len(found) <= LABELS:
+        return list(found)
+    chosen = sorted(found, key=lambda one: -abs(one.female - one.real))[:LABELS]
+    return [one for one in found if one in chosen]
+
+
+def _label(axis: Any, column: Sequence[Occupation], left: bool) -> None:
+    """Names in a column beside the axis, each joined to its point."""
+    ordered = sorted(column, key=lambda one: (one.female, one.name))
+    places = _spread_out([one.female for one in ordered], GAP, 0.0, 100.0)
+    at = -4.0 if left else 104.0
+    for one, place in zip(ordered, places, strict=True):
+        axis.plot([one.real, at], [one.female, place], color=svg.COLOUR["line"], linewidth=0.6, clip_on=False, zorder=1)
+        axis.text(at + (-0.8 if left else 0.8), place, svg.short(one.name, 26), ha="right" if left else "left",
+                  va="center", fontsize=8)  # fmt: skip
+
+
+def scatter(own: Placed, found: Sequence[Occupation]) -> svg.Figure:
+    """Share of female words against share of women, every occupation named."""
+    labelled = _labelled(found)
+    half = len(labelled) // 2
+    with svg.drawing():
+        figure = svg.canvas(6.0)
+        axis = figure.subplots()
+        axis.set_xlim(0, 100)
+        axis.set_ylim(-1, 101)
+        axis.plot([0, 100], [0, 100], color=svg.COLOUR["muted"], linewidth=1, linestyle=(0, (4, 2)))
+        _label(axis, labelled[:half], left=True)
+        _label(axis, labelled[half:], left=False)
+        for one in found:
+            dots.mark(axis, one.real, one.female, own.series, zorder=3)
+        axis.set_yticks([])
+        axis.spines["left"].set_visible(False)
+        inner = axis.secondary_yaxis(0.5)
+        inner.set_ylim(-1, 101)
+        inner.tick_params(labelsize=8)
+        axis.text(50, 102.5, "female words, percent", ha="center", fontsize=8)
+        axis.set_xlabel("women among the workers, percent (dashed: as the labour market)", fontsize=8)
+        axis.margins(0)
+        ends = sorted(found, key=lambda one: one.female)
+        said = (
+            f"{len(found)} occupations. Least female words: {ends[0].name} {ends[0].female:.0f}% (women among the "
+            f"workers {ends[0].real:.0f}%); most: {ends[-1].name} {ends[-1].female:.0f}% ({ends[-1].real:.0f}%). "
+            "The table has all of them."
+        )
+        left_out = "" if len(labelled) == len(found) else f" Named are the {LABELS} furthest from the dashed line."
+        caption = f"{own.label}: share of female words among gender words, mean over templates.{left_out}"
+        return svg.inline(
+            figure, f"{own.ident}-occupations", f"Occupations against labour share: {own.label}", said, caption
+        )
+
+
+def _table(own: Placed, found: Sequence[Occupation]) -> Table:
+    columns = [
+        Column("Occupation"),
+        Column("Women among the workers, %", True),
+        Column("Female words, %", True),
+        Column("SD over templates, points", True),
+    ]
+    rows = [
+        [
+            Cell(one.name),
+            Cell(f"{one.real:.1f}", one.real),
+            Cell(f"{one.female:.1f}", one.female),
+            Cell(numbers.number(one.spread, "percent"), one.spread),
+        ]
+        for one in found
+    ]
+    return Table(f"Occupations of {own.label}", columns, rows)
+
+
+def against_labour(tasks: Sequence[Placed]) -> Part:
+    """Occupations against the labour market, from the sample logs; what can't be shown is said."""
+    text: list[str] = []
+    left_out: list[str] = []
+    figures: list[svg.Figure] = []
+    tables: list[Table] = []
+    for own in tasks:
+        if len(figures) == FIGURES:
+            left_out.append(own.label)
+            continue
+        try:
+            found = occupations(_records(own))
+            if len(found) < 2:
+                raise BiasError("its sample log has fewer than two occupations")
+        except BiasError as error:
+            text.append(f"{own.label}: not shown, {printable_runs.one_line(error)}.")
+            continue
+        figures.append(scatter(own, found))
+        tables.append(_table(own, found))
+    if left_out:
+        text.append(f"Not shown, since this page has {FIGURES} such figures already: {', '.join(left_out)}.")
+    return Part("Occupations against labour share", text, figures, [], tables)
+
+
+def wording(tasks: Sequence[Placed]) -> Part:
+    """How much of the answers wording decides, next to what sampling error there is."""
+    names = ["variance_items", "variance_templates", "variance_interaction"]
+    shown = [own for own in tasks if any(name in own.task.scores for name in names)]
+    if not shown:
+        return Part("Prompt spread and sampling error", ["The files hold no variance components."])
+    rows = [dots.Row(own.label, [own.task.scores.get(name) for name in names], own.series) for own in shown]
+    figure = dots.plot(
+        "occugender-variance",
+        "What decides the share of female words: occupation, wording or both together",
+        "Shares of the variance over all prompts; the three of a row sum to 1. The larger the templates' share, the "
+        "more the wording decides.",
+        ["occupations", "templates", "interaction"],
+        rows,
+    )
+    columns = [Column("Task"), *(Column(name, True) for name in names), Column("stereotype_gap", True)]
+    table = Table(
+        "Prompt spread (shares of variance) next to the sampling error of the stereotype gap (95% in brackets)",
+        columns,
+        [
+            [
+                Cell(own.label),
+                *(value_cell(own.task.scores.get(name)) for name in (*names, "stereotype_gap")),
+            ]
+            for own in shown
+        ],
+    )
+    return Part("Prompt spread and sampling error", [], [figure], [table])
+
+
+def parts(tasks: Sequence[Placed]) -> list[Part]:
+    """All breakdowns of OccuGender."""
+    return [against_labour(tasks), wording(tasks)]

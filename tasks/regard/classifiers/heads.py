@@ -1,0 +1,260 @@
+"""Classification heads on sentence vectors: small networks, kept as safetensors beside a description in JSON."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from lm_eval_bias.custom_metrics.regard import REGARDS
+from lm_eval_bias.errors import BiasError
+from lm_eval_bias.files import read_bytes, read_text, write_whole
+from lm_eval_bias.tasks.regard.classifiers.classifier import Identity
+
+if TYPE_CHECKING:
+    from lm_eval_bias.tasks.regard.classifiers.sbert_classifier import Encoder
+
+FORMAT = "lm-eval-bias regard head"
+VERSION = 1
+CONFIG, WEIGHTS = "head.json", "head.safetensors"
+_OWN = ("format", "version", "labels", "members", "layers", "activations", "unit", "sha256")
+_ACTIVATIONS: dict[str, Callable[[Any], Any]] = {
+    "none": lambda x: x,
+    "tanh": np.tanh,
+    "relu": lambda x: np.maximum(x, 0.0),
+}
+Layer = tuple[NDArray[np.float32], NDArray[np.float32]]
+
+
+@dataclass(frozen=True)
+class Head:
+    """An ensemble of small networks whose probabilities are averaged.
+
+    Attributes:
+        members: Per network its layers as (weight of shape (out, in), bias).
+        activations: What follows each layer but the last: ``none``, ``tanh`` or ``relu``.
+        unit: Whether vectors are first scaled to length 1.
+        info: What else its description holds (encoder, data, evaluation, warning).
+    """
+
+    members: list[list[Layer]]
+    activations: list[str]
+    unit: bool = False
+    info: dict[str, Any] = field(default_factory=dict)
+
+    def probabilities(self, vectors: NDArray[Any]) -> NDArray[np.float64]:
+        """Mean over the members of the softmax, shape (number of vectors, 3)."""
+        x = np.asarray(vectors, dtype=np.float64)
+        if self.unit:
+            x = x / np.maximum(np.linalg.norm(x, axis=1, keepdims=True), 1e-12)
+        total = np.zeros((len(x), len(REGARDS)))
+        for layers in self.members:
+            h = x
+            for number, (weight, bias) in enumerate(layers):
+                h = h @ weight.T.astype(np.float64) + bias.astype(np.float64)
+                if number < len(layers) - 1:
+                    h = _ACTIVATIONS[self.activations[number]](h)
+            h = np.exp(h - h.max(axis=1, keepdims=True))
+            total += h / h.sum(axis=1, keepdims=True)
+        mean: NDArray[np.float64] = total / len(self.members)
+        return mean
+
+    @property
+    def dimension(self) -> int:
+        """Length of the vectors that it takes."""
+        return int(self.members[0][0][0].shape[1])
+
+
+def save(folder: Path, head: Head) -> None:
+    """Write weights and description; what was there before stays if the folder cannot be written.
+
+    Raises:
+        BiasError: It cannot be written.
+    """
+    from safetensors.numpy import save as to_bytes
+
+    tensors = {}
+    for m, layers in enumerate(head.members):
+        for n, (weight, bias) in enumerate(layers):
+            tensors[f"member{m}.layer{n}.weight"] = np.ascontiguousarray(weight, dtype=np.float32)
+            tensors[f"member{m}.layer{n}.bias"] = np.ascontiguousarray(bias, dtype=np.float32)
+    weights = to_bytes(tensors)
+    config = {
+        "format": FORMAT,
+        "version": VERSION,
+        "labels": list(REGARDS),
+        "members": len(head.members),
+        "layers": len(head.members[0]),
+        "activations": head.activations,
+        "unit": head.unit,
+        "sha256": hashlib.sha256(weights).hexdigest(),
+        **{key: value for key, value in head.info.items() if key not in _OWN},
+    }
+    text = json.dumps(config, indent=2, ensure_ascii=False, allow_nan=False) + "\n"
+    try:
+        folder.mkdir(parents=True, exist_ok=True)
+        write_whole(folder / WEIGHTS, weights)
+        write_whole(folder / CONFIG, text.encode(errors="backslashreplace"))  # which JSON reads as it writes
+    except OSError as error:
+        raise BiasError(f"{folder} cannot be written: {error.strerror}") from error
+
+
+def _problem(config: Any) -> str:
+    """What is wrong with a description; empty if nothing."""
+    if not isinstance(config, dict) or config.get("format") != FORMAT:
+        return f"is no {FORMAT!r}"
+    if config.get("version") != VERSION:
+        return f"has version {config.get('version')!r}, this package reads {VERSION}"
+    if config.get("labels") != list(REGARDS):
+        return f"has the classes {config.get('labels')}, needed are {', '.join(REGARDS)}"
+    members, layers, between = (config.get(key) for key in ("members", "layers", "activations"))
+    if not (isinstance(members, int) and members > 0 and isinstance(layers, int) and layers > 0):
+        return "says no number of members and layers"
+    names = [str(name) for name in between] if isinstance(between, list) else []
+    if not isinstance(between, list) or not set(names) <= set(_ACTIVATIONS) or len(names) != layers - 1:
+        return f"needs {layers - 1} activations out of {', '.join(_ACTIVATIONS)}"
+    return "" if _is_probe(config.get("probe")) else "has a probe that is no two beginnings of vectors"
+
+
+def _is_probe(told: Any) -> bool:
+    try:
+        found = np.asarray(told or [[]], dtype=np.float64)
+        return found.ndim == 2 and bool(np.isfinite(found).all())
+    except (ValueError, TypeError, OverflowError):
+        return False
+
+
+def _layers(tensors: Mapping[str, NDArray[np.float32]], config: Mapping[str, Any]) -> list[list[Layer]]:
+    """The networks.
+
+    Raises:
+        ValueError: A tensor is missing, too many, no number or of a shape that doesn't fit its neighbours.
+    """
+    found: list[list[Layer]] = []
+    for m in range(config["members"]):
+        layers: list[Layer] = []
+        for n in range(config["layers"]):
+            names = [f"member{m}.layer{n}.{part}" for part in ("weight", "bias")]
+            if missing := [name for name in names if name not in tensors]:
+                raise ValueError(f"{missing[0]} is missing")
+            weight, bias = (tensors[name] for name in names)
+            fits = weight.ndim == 2 and bias.shape == weight.shape[:1]
+            if not fits or (layers and weight.shape[1] != layers[-1][0].shape[0]):
+                raise ValueError(f"{names[0]} has shape {weight.shape}, its bias {bias.shape}")
+            if not (np.isfinite(weight).all() and np.isfinite(bias).all()):
+                raise ValueError(f"{names[0]} holds values that are no numbers")
+            layers.append((weight, bias))
+        if layers[-1][0].shape[0] != len(REGARDS) or layers[0][0].shape[1] != _dimension(found, layers):
+            raise ValueError(f"member {m} doesn't give {len(REGARDS)} classes from vectors of one length")
+        found.append(layers)
+    if len(tensors) != 2 * config["members"] * config["layers"]:
+        raise ValueError(f"{len(tensors)} tensors for {config['members']} members of {config['layers']} layers")
+    return found
+
+
+def _dimension(found: Sequence[list[Layer]], layers: list[Layer]) -> int:
+    return int((found[0] if found else layers)[0][0].shape[1])
+
+
+def read(folder: Path) -> Head:
+    """A saved head.
+
+    Raises:
+        BiasError: Missing, damaged, of another format, or with other classes.
+    """
+    from safetensors import SafetensorError
+    from safetensors.numpy import load as from_bytes
+
+    try:
+        config = json.loads(read_text(folder / CONFIG))
+        json.dumps(config, allow_nan=False)
+        raw = read_bytes(folder / WEIGHTS)
+    except OSError as error:
+        raise BiasError(f"regard head {folder}: {error.filename}: {error.strerror}") from error
+    except (ValueError, RecursionError) as error:
+        raise BiasError(f"regard head {folder / CONFIG}: damaged, no JSON ({error})") from error
+    if problem := _problem(config):
+        raise BiasError(f"regard head {folder / CONFIG}: {problem}")
+    if hashlib.sha256(raw).hexdigest() != config.get("sha256"):
+        raise BiasError(
+            f"regard head {folder / WEIGHTS}: not the file that {CONFIG} describes (SHA-256): train it again"
+        )
+    try:
+        members = _layers(from_bytes(raw), config)
+    except (SafetensorError, ValueError, KeyError, TypeError) as error:
+        raise BiasError(f"regard head {folder / WEIGHTS}: damaged ({error}): train it again") from error
+    info = {key: value for key, value in config.items() if key not in _OWN}
+    return Head(members, list(config["activations"]), bool(config.get("unit")), {**info, "sha256": config["sha256"]})
+
+
+_PROBE = ("Die Person galt als freundlich.", "The person was known for stealing.")
+
+
+def probe(encode: Callable[[Sequence[str]], NDArray[np.float32]]) -> list[list[float]]:
+    """The beginnings of two sentences' vectors, by which an encoder can be told from another of the same name."""
+    return [[round(float(x), 4) for x in row[:16]] for row in encode(list(_PROBE))]
+
+
+def _alike(told: Any, own: Any) -> bool:
+    found = np.asarray(told, dtype=np.float64)
+    return found.shape == np.shape(own) and np.allclose(found, own, atol=0.02, rtol=0.02)
+
+
+class HeadClassifier:
+    """A head on its encoder's sentence vectors."""
+
+    def __init__(self, name: str, head: Head, encoder: Encoder) -> None:
+        """Join them.
+
+        Raises:
+            BiasError: The encoder's vectors have another length than the head takes.
+        """
+        if encoder.dimension != head.dimension:
+            raise BiasError(
+                f"classifier {name}: its head takes vectors of length {head.dimension}, encoder {encoder.name} gives "
+                f"{encoder.dimension}"
+            )
+        told = head.info.get("probe")
+        if told is not None and not _alike(told, probe(encoder.encode)):
+            raise BiasError(
+                f"classifier {name}: its head was trained on the vectors of another encoder than the one that now lies "
+                f"at {encoder.name}: train it again"
+            )
+        self._head, self._encoder = head, encoder
+        digest = str(head.info.get("sha256", ""))[:12]
+        self.identity = Identity(
+            name,
+            f"head {digest} on {encoder.name}"
+            + (f" at {encoder.revision}" if encoder.revision else "")
+            + (f", {head.info['data']}" if "data" in head.info else ""),
+            REGARDS,
+            str(head.info.get("warning", "")),
+        )
+
+    def probabilities(self, texts: Sequence[str]) -> NDArray[np.float64]:
+        """Probabilities of negative, neutral and positive, shape (number of texts, 3)."""
+        return self._head.probabilities(self._encoder.encode_fast(texts))
+
+
+def load(folder: Path) -> HeadClassifier:
+    """A saved head with its encoder.
+
+    Raises:
+        BiasError: The head is missing or damaged, names no encoder, or the encoder cannot be had.
+    """
+    from lm_eval_bias.tasks.regard.classifiers import sbert_classifier
+
+    head = read(folder)
+    named = head.info.get("encoder")
+    if not isinstance(named, str) or not named:
+        raise BiasError(
+            f'regard head {folder}: was trained on precomputed vectors and names no encoder: set "encoder" in {CONFIG} '
+            "to the sentence-transformers model that made them"
+        )
+    return HeadClassifier(f"head:{folder}", head, sbert_classifier.encoder(named))

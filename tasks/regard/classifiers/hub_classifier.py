@@ -1,0 +1,120 @@
+"""Any text-classification checkpoint with the classes of regard."""
+
+from __future__ import annotations
+
+import os
+import re
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from lm_eval_bias.errors import BiasError, one_line
+from lm_eval_bias.tasks.regard.classifiers.classifier import LABELS, REGARDS, Identity
+from lm_eval_bias.tasks.regard.classifiers.devices import on_best_device
+
+BATCH = 64
+
+
+def columns(labels: Mapping[int, str], name: str) -> list[int]:
+    """Which output of a model is negative, neutral, positive and (if it has one) other.
+
+    Args:
+        labels: The checkpoint's ``id2label``.
+        name: For the message.
+
+    Raises:
+        BiasError: The classes are others.
+
+    >>> columns({0: "Neutral", 1: "POSITIVE", 2: "negative"}, "x")
+    [2, 0, 1]
+    """
+    places = {re.sub(r"\W", "", str(label)).lower(): int(index) for index, label in labels.items()}
+    if not set(REGARDS) <= set(places) or set(places) - set(LABELS):
+        raise BiasError(
+            f"classifier hub:{name}: its classes are {', '.join(map(str, labels.values()))}; needed are "
+            f"{', '.join(REGARDS)} and perhaps other: name a regard classifier, or set id2label in its config.json"
+        )
+    return [places[label] for label in LABELS if label in places]
+
+
+class HubClassifier:
+    """A checkpoint of ``AutoModelForSequenceClassification`` (softmax over its classes)."""
+
+    def __init__(self, name: str, model: Any, tokenizer: Any) -> None:
+        """Wrap a loaded model and its tokenizer; ``name`` is what it was loaded as."""
+        self._model, self._tokenizer = model, tokenizer
+        self._columns = columns(model.config.id2label, name)
+        # two positions less than the table has: some families count from the padding's number
+        positions = getattr(model.config, "max_position_embeddings", None) or 514
+        self._longest = min(int(min(tokenizer.model_max_length, 10**6)), positions - 2)
+        if tokenizer.pad_token is None:
+            tokenizer.pad_token = tokenizer.eos_token
+        if model.config.pad_token_id is None:
+            model.config.pad_token_id = tokenizer.pad_token_id
+        revision = getattr(model.config, "_commit_hash", None)
+        self.identity = Identity(
+            f"hub:{name}",
+            f"{type(model).__name__} of {name}" + (f" at {revision}" if revision else ""),
+            LABELS[: len(self._columns)],
+        )
+
+    def probabilities(self, texts: Sequence[str]) -> NDArray[np.float64]:
+        """Softmax of the logits in float64, shape (number of texts, 3 or 4)."""
+        return on_best_device(self._model, lambda device: self.on(device, texts))
+
+    def on(self, device: str, texts: Sequence[str]) -> NDArray[np.float64]:
+        """:meth:`probabilities` on the device where the model is."""
+        import torch
+        from tqdm import tqdm
+
+        model = self._model.eval()
+        order = sorted(range(len(texts)), key=lambda i: -len(texts[i]))
+        found = np.empty((len(texts), len(self._columns)))
+        few = len(texts) < BATCH
+        with torch.inference_mode(), tqdm(total=len(texts), desc="Classifying regard", disable=few) as bar:
+            for start in range(0, len(order), BATCH):
+                chosen = order[start : start + BATCH]
+                encoded = self._tokenizer(
+                    [texts[i] for i in chosen],
+                    padding=True,
+                    truncation=True,
+                    max_length=self._longest,
+                    return_tensors="pt",
+                ).to(device)
+                logits = model(**encoded).logits.double()
+                found[chosen] = torch.softmax(logits, dim=-1)[:, self._columns].cpu().numpy()
+                bar.update(len(chosen))
+        return found
+
+
+def load(name: str) -> HubClassifier:
+    """A checkpoint from a hub or a folder; only safetensors are read.
+
+    Args:
+        name: Its name or folder, with ``@<revision>`` where another than the newest one is wanted.
+
+    Raises:
+        BiasError: It cannot be had, or has other classes.
+    """
+    import transformers
+    from safetensors import SafetensorError
+
+    where, _, revision = (name, "", "") if os.path.isdir(name) else name.partition("@")
+    try:
+        tokenizer = transformers.AutoTokenizer.from_pretrained(where, revision=revision or "main")
+        model, loaded = transformers.AutoModelForSequenceClassification.from_pretrained(
+            where, revision=revision or "main", use_safetensors=True, output_loading_info=True
+        )
+        if loaded["missing_keys"]:
+            lacking = sorted(map(str, loaded["missing_keys"]))[0]
+            raise BiasError(f"classifier hub:{name}: its weights lack {lacking}: no trained classifier")
+        made = HubClassifier(name, model, tokenizer)
+        # what can't label shows now, not after the texts were generated; the GPU is the evaluated model's
+        made.on("cpu", ["Test."])
+    except BiasError:
+        raise
+    except (OSError, ValueError, KeyError, ImportError, RuntimeError, IndexError, SafetensorError) as error:
+        raise BiasError(f"classifier hub:{name} cannot be loaded: {one_line(error)[:300]}") from error
+    return made

@@ -1,0 +1,183 @@
+"""Regard and sexism facets as figures, after Figs. 1 and 2 of Kraft et al. (2022)."""
+
+from __future__ import annotations
+
+import io
+import math
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import Any
+
+from lm_eval_bias.custom_metrics.regard import FACETS, GENDERS, OTHER, PEOPLE, REGARDS, SETS
+from lm_eval_bias.custom_metrics.score import Estimate
+from lm_eval_bias.errors import BiasError
+from lm_eval_bias.files import expanded, write_whole
+from lm_eval_bias.runs.rescoring import Rescored
+
+# told apart by lightness (dark, light, middle, white) and hatch, so that they survive grey and colour-blind eyes
+STYLE = {
+    "negative": {"facecolor": "#8c3b00", "hatch": "", "label_colour": "white"},
+    "neutral": {"facecolor": "#e8e8e8", "hatch": "..", "label_colour": "black"},
+    "positive": {"facecolor": "#6aaed6", "hatch": "//", "label_colour": "black"},
+    "other": {"facecolor": "#ffffff", "hatch": "xx", "label_colour": "black"},
+}
+PEOPLE_STYLE: dict[str, dict[str, Any]] = {
+    "female": {"facecolor": "#4b2e83", "hatch": ""},
+    "male": {"facecolor": "#f0b429", "hatch": "//"},
+}
+SMALL = 0.05
+DPI = 200
+
+
+def _values(result: Rescored) -> dict[str, Estimate]:
+    return {score.name: estimate for score, estimate in result.scores}
+
+
+def _p(value: float) -> str:
+    return "p < 0.001" if value < 0.001 else f"p = {value:.3f}"
+
+
+def _where(name: str) -> str:
+    return "All contexts" if name == "all" else f"{name.title()} contexts"
+
+
+def _test(values: Mapping[str, Estimate], name: str) -> str:
+    chi2 = values[f"{name}/chi2"]
+    if math.isnan(chi2.value):
+        return "no test"
+    return f"χ² = {chi2.value:.2f}, {_p(values[f'{name}/p_holm'].value)} (Holm)\nN = {chi2.n:,}"
+
+
+def _footer(figure: Any, result: Rescored, text: str) -> None:
+    import textwrap
+
+    used = result.told["classifier_used"]
+    warning = f" WARNING: {used['warning']}." if used["warning"] else ""
+    said = f"{text} Regard by classifier {used['name']}.{warning}"
+    figure.text(0.01, 0.005, "\n".join(textwrap.wrap(said, 150)), fontsize=7, va="bottom")
+
+
+def _figure(rows: int, height: float) -> tuple[Any, Any]:
+    from matplotlib.backends.backend_agg import FigureCanvasAgg
+    from matplotlib.figure import Figure
+    from matplotlib.layout_engine import ConstrainedLayoutEngine
+
+    figure = Figure(figsize=(9, height), layout=ConstrainedLayoutEngine(rect=(0, 0.07, 1, 0.93)))
+    FigureCanvasAgg(figure)
+    return figure, figure.subplots(rows, 3, sharey=True, squeeze=False)
+
+
+def regard_bars(result: Rescored) -> Any:
+    """Stacked bars: regard of texts about women and men, per context set, each segment with its percentage."""
+    from matplotlib.patches import Patch
+
+    values = _values(result)
+    figure, axes = _figure(1, 4.2)
+    regards = [name for name in (*REGARDS, OTHER) if f"all/female/{name}" in values]
+    for axis, name in zip(axes[0], SETS, strict=True):
+        for place, gender in enumerate(GENDERS):
+            bottom = 0.0
+            for regard in regards:
+                share = values[f"{name}/{gender}/{regard}"].value
+                if math.isnan(share):
+                    axis.text(place, 50, "no texts", ha="center", va="center", rotation=90)
+                    break
+                style = STYLE[regard]
+                axis.bar(place, 100 * share, bottom=bottom, width=0.7, facecolor=style["facecolor"],
+                         hatch=style["hatch"], edgecolor="black", linewidth=0.8)  # fmt: skip
+                if share >= SMALL:
+                    box = {"facecolor": style["facecolor"], "edgecolor": "none", "pad": 1.0}
+                    axis.text(place, bottom + 50 * share, f"{100 * share:.0f}", ha="center", va="center",
+                              color=style["label_colour"], fontsize=9, bbox=box)  # fmt: skip
+                bottom += 100 * share
+        counts = [values[f"{name}/{gender}/{REGARDS[0]}"].n for gender in GENDERS]
+        axis.set_xticks(
+            range(2), [f"{PEOPLE[gender]}\n({count:,})" for gender, count in zip(GENDERS, counts, strict=True)]
+        )
+        axis.set_xlim(-0.6, 1.6)
+        axis.set_ylim(0, 100)
+        axis.set_title(f"{_where(name)}\n{_test(values, name)}", fontsize=9)
+        axis.spines[["top", "right"]].set_visible(False)
+    axes[0][0].set_ylabel("percent of texts")
+    handles = [
+        Patch(facecolor=STYLE[name]["facecolor"], hatch=STYLE[name]["hatch"], edgecolor="black") for name in regards
+    ]
+    figure.legend(handles[::-1], regards[::-1], loc="outside right upper", frameon=False, title="regard")
+    _footer(figure, result, f"{result.part.task}. Regard alone misleads: read it with the sexism keywords.")
+    return figure
+
+
+def facet_bars(result: Rescored) -> Any:
+    """Bars with 95% intervals: share of texts with a facet's keywords, per context set and per regard."""
+    from matplotlib.patches import Patch
+
+    values = _values(result)
+    figure, axes = _figure(2, 6.4)
+    top = 0.0
+    panels = [[("" if name == "all" else f"/{name}", _where(name)) for name in SETS]]
+    panels.append([(f"/{regard}", f"{regard.title()} texts") for regard in REGARDS])
+    for row, cells in zip(axes, panels, strict=True):
+        for axis, (suffix, title) in zip(row, cells, strict=True):
+            for shift, gender in ((-0.2, "female"), (0.2, "male")):
+                for place, facet in enumerate(FACETS):
+                    found = values[f"{facet}/{gender}{suffix}"]
+                    if math.isnan(found.value) or found.interval is None:
+                        axis.text(place + shift, 0.5, "no texts", ha="center", va="bottom", rotation=90, fontsize=7)
+                        continue
+                    low, high = (100 * end for end in found.interval)
+                    share = 100 * found.value
+                    style = PEOPLE_STYLE[gender]
+                    axis.bar(place + shift, share, width=0.38, edgecolor="black", linewidth=0.6, **style)
+                    around = [[max(share - low, 0)], [max(high - share, 0)]]
+                    axis.errorbar(place + shift, share, yerr=around, color="black", capsize=2, linewidth=0.9)
+                    top = max(top, high)
+            axis.set_xticks(range(len(FACETS)), FACETS, fontsize=8)
+            axis.set_title(title, fontsize=9)
+            axis.spines[["top", "right"]].set_visible(False)
+        row[0].set_ylabel("percent of texts\nwith a keyword")
+    axes[0][0].set_ylim(0, max(5.0, 1.08 * top))
+    handles = [Patch(edgecolor="black", linewidth=0.6, **style) for style in PEOPLE_STYLE.values()]
+    names = [PEOPLE[gender] for gender in PEOPLE_STYLE]
+    figure.legend(handles, names, loc="outside right upper", frameon=False, title="texts about")
+    said = "Raw keyword matches (Kraft et al. 2022, Tab. 4) with 95% Wilson intervals."
+    _footer(figure, result, f"{result.part.task}. {said}")
+    return figure
+
+
+def _save(figure: Any, path: Path) -> None:
+    import matplotlib
+
+    with matplotlib.rc_context({"svg.hashsalt": "lm-eval-bias", "svg.fonttype": "none"}):
+        out = io.BytesIO()
+        kind = path.suffix[1:]
+        figure.savefig(out, format=kind, dpi=DPI, metadata={"Date": None} if kind == "svg" else None)
+    write_whole(path, out.getvalue())
+
+
+def write(results: Sequence[Rescored], folder: str) -> list[Path]:
+    """Both figures of every regard result, as PNG and SVG.
+
+    Args:
+        results: Rescored results; other benchmarks' are passed over.
+        folder: Where to put ``<task>_regard.*`` and ``<task>_facets.*``; made if it isn't there.
+
+    Raises:
+        BiasError: Nothing to plot, or the folder cannot be written.
+    """
+    own = [result for result in results if result.part.benchmark == "regard"]
+    if not own:
+        raise BiasError("nothing to plot there: figures are for regard_de, regard_en and labelled texts")
+    target = expanded(folder)
+    written = []
+    try:
+        target.mkdir(parents=True, exist_ok=True)
+        for number, result in enumerate(own, start=1):
+            name = result.part.task + (f"_{number}" if len(own) > 1 else "")
+            for what, draw in (("regard", regard_bars), ("facets", facet_bars)):
+                figure = draw(result)
+                for kind in ("png", "svg"):
+                    written.append(target / f"{name}_{what}.{kind}")
+                    _save(figure, written[-1])
+    except OSError as error:
+        raise BiasError(f"{folder} cannot be written: {error.strerror}") from error
+    return written

@@ -1,0 +1,1 @@
+"""StereoSet in languages of one's own: translation and its review, checks, and tasks over the result."""

@@ -1,0 +1,176 @@
+"""``hf:``: any encoder-decoder checkpoint that translates, through transformers, without sampling."""
+
+from __future__ import annotations
+
+import os
+import re
+from collections.abc import Collection, Sequence, Set
+from typing import Any
+
+from lm_eval_bias.errors import BiasError, did_you_mean, one_line
+from lm_eval_bias.files import expanded
+from lm_eval_bias.tasks.stereoset.own_sets.engines import digest_of
+
+_OPTIONS = ("source", "target", "prefix", "beams", "device", "dtype", "revision")
+_NEED_PREFIX = ("t5", "mt5", "umt5", "longt5")
+_LONGEST = 256  # tokens of a translation
+
+
+class Checkpoint:
+    """An encoder-decoder model: NLLB, M2M100, mBART-50, MarianMT, MADLAD, T5 and their like.
+
+    How the languages are told follows from the tokenizer: as language tokens of source and target (NLLB, M2M100,
+    mBART), or as a token before the text (``>>deu<<`` of MarianMT for several languages, ``<2de>`` of MADLAD).
+    """
+
+    human = False
+
+    def __init__(self, given: str, languages: tuple[str, str], batch: int) -> None:
+        """Read the options; the model is loaded when the first text needs it.
+
+        Raises:
+            BiasError: An unknown option, or a checkpoint that cannot be had.
+        """
+        name, *rest = given.split(",")
+        options = {}
+        for part in rest:
+            key, equals, value = part.partition("=")
+            if not equals or key not in _OPTIONS:
+                raise BiasError(
+                    f"--engine hf:{given}: unknown option {part!r}.{did_you_mean(key, _OPTIONS)} "
+                    f"Known: {', '.join(_OPTIONS)}, each with =VALUE"
+                )
+            options[key] = value
+        self._beams = options.get("beams", "1")
+        if not self._beams.isdigit() or not 1 <= int(self._beams) <= 100:
+            raise BiasError(f"--engine hf:{given}: beams={self._beams}: must be a number from 1 to 100")
+        self._name, self._given, self._options, self._languages, self.batch = name, given, options, languages, batch
+        self._loaded: tuple[Any, Any, dict[str, Any], str] | None = None
+        if os.path.isdir(folder := expanded(name)):
+            self._where, self.revision = str(folder), f"files {digest_of(folder)}"
+            self._name = folder.resolve().name  # the same model wherever it lies
+        else:
+            self._where, self.revision = name, self._commit()
+        kept = {key: value for key, value in options.items() if key not in ("device", "revision")}
+        self.identity = f"hf:{self._name} at {self.revision}" + "".join(f", {k}={v}" for k, v in sorted(kept.items()))
+
+    def _error(self, why: object) -> BiasError:
+        return BiasError(f"--engine hf:{self._given}: {why}")
+
+    def _commit(self) -> str:
+        import transformers
+
+        try:
+            config = transformers.AutoConfig.from_pretrained(
+                self._where, revision=self._options.get("revision", "main")
+            )
+        except Exception as error:  # a checkpoint can be damaged in many ways, each with an error of its own
+            raise self._error(f"cannot be loaded: {one_line(error)[:300]}") from error
+        return str(getattr(config, "_commit_hash", None) or self._options.get("revision", "main"))
+
+    def unknown(self, texts: Set[str]) -> int:
+        """None: no person made them."""
+        return 0
+
+    def about(self) -> dict[str, Any]:
+        """The checkpoint and how it was asked."""
+        from importlib.metadata import version
+
+        return {
+            "engine": "hf",
+            "model": self._name,
+            "revision": self.revision,
+            "options": self._options,
+            "decoding": "greedy" if self._beams == "1" else f"beam search, {self._beams} beams",
+            "transformers": version("transformers"),
+            "torch": version("torch"),
+        }
+
+    def _load(self) -> tuple[Any, Any, dict[str, Any], str]:
+        import torch
+        import transformers
+
+        dtype = getattr(torch, self._options.get("dtype", "float32"), None)
+        if not isinstance(dtype, torch.dtype):
+            raise self._error(f"dtype={self._options['dtype']}: no torch dtype; try float32 or bfloat16")
+        verbosity = transformers.utils.logging.get_verbosity()
+        transformers.utils.logging.set_verbosity_error()
+        try:
+            device = torch.device(self._options.get("device") or ("cuda" if torch.cuda.is_available() else "cpu"))
+            revision = self._options.get("revision", "main")
+            tokenizer = transformers.AutoTokenizer.from_pretrained(self._where, revision=revision)
+            model = transformers.AutoModelForSeq2SeqLM.from_pretrained(self._where, revision=revision, dtype=dtype)
+            model = model.to(device).eval()
+        except Exception as error:  # a checkpoint can be damaged in many ways, each with an error of its own
+            raise self._error(f"cannot be loaded: {one_line(error)[:300]}") from error
+        finally:
+            transformers.utils.logging.set_verbosity(verbosity)
+        asked, prefix = self._speak(tokenizer)
+        if not prefix and "prefix" not in self._options and model.config.model_type in _NEED_PREFIX:
+            raise self._error(
+                "this kind of model is told what to do in words: add prefix=translate English to German: "
+                "(or what it was trained with; prefix= for nothing)"
+            )
+        return model, tokenizer, asked, prefix
+
+    def _speak(self, tokenizer: Any) -> tuple[dict[str, Any], str]:
+        """What tells the model its languages: arguments of its generation, and what stands before each text."""
+        prefix = self._options.get("prefix", "")
+        if hasattr(tokenizer, "src_lang"):
+            source, target = (self._token(tokenizer, side) for side in ("source", "target"))
+            tokenizer.src_lang = source.strip("_") if source.startswith("__") else source
+            return {"forced_bos_token_id": tokenizer.convert_tokens_to_ids(target)}, prefix
+        several = {token for token in tokenizer.get_vocab() if re.fullmatch(r">>\w+<<|<2\w+>", token)}
+        target = self._options.get("target", self._languages[1])
+        found = several & {f">>{target}<<", f"<2{target}>"}
+        if "source" in self._options or ("target" in self._options and not several):
+            raise self._error("its tokenizer has no language codes: leave out source and target")
+        if several and not found and not prefix:
+            raise self._error(f"translates into several languages, none is {target!r}: add target={_some(several)}")
+        return {}, prefix or "".join(f"{token} " for token in found)
+
+    def _token(self, tokenizer: Any, side: str) -> str:
+        """The token of a language: its code as it is, ``__de__``, or the only one like ``de_DE``."""
+        codes = {*map(str, tokenizer.all_special_tokens), *tokenizer.get_added_vocab()}
+        code = self._options.get(side, self._languages[side == "target"])
+        found = [token for token in (code, f"__{code}__") if token in codes]
+        found = found or [token for token in codes if re.fullmatch(rf"{re.escape(code)}_[A-Z]{{2}}", token)]
+        if len(found) == 1:
+            return found[0]
+        near = {token for token in codes if token.strip("_")[:2] == code[:2]}
+        raise self._error(f"no language {code!r} in its tokenizer: add {side}={_some(near or codes)}")
+
+    def translate(self, texts: Sequence[str], keep: str) -> list[str | None]:
+        """Greedy or beam search.
+
+        Raises:
+            BiasError: The model cannot be loaded, or cannot take a text.
+        """
+        import torch
+
+        if self._loaded is None:
+            self._loaded = self._load()
+        model, tokenizer, asked, prefix = self._loaded
+        positions = getattr(model.config, "max_position_embeddings", None) or 1 << 20
+        try:
+            encoded = tokenizer([prefix + text for text in texts], padding=True, return_tensors="pt")
+            if encoded["input_ids"].shape[1] > positions:
+                longest = max(texts, key=len)
+                raise self._error(f"{longest[:60]!r}… has more tokens than the model's {positions:,}")
+            inputs = {key: encoded[key].to(model.device) for key in ("input_ids", "attention_mask")}
+            with torch.inference_mode():
+                found = model.generate(
+                    **inputs, **asked, do_sample=False, num_beams=int(self._beams),
+                    max_new_tokens=min(_LONGEST, positions - 2),
+                )  # fmt: skip
+            decoded = tokenizer.batch_decode(found, skip_special_tokens=True, clean_up_tokenization_spaces=False)
+        except (RuntimeError, ValueError, IndexError, KeyError) as error:
+            if isinstance(error, BiasError):
+                raise
+            raise self._error(f"{one_line(error)[:300]}; what was translated before is kept") from error
+        return [" ".join(text.split()) for text in decoded]
+
+
+def _some(tokens: Collection[str]) -> str:
+    codes = sorted(token.strip("<>_").removeprefix("2") for token in tokens)
+    return "|".join(codes[:12]) + ("|…" if len(codes) > 12 else "")

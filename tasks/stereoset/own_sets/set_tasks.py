@@ -1,0 +1,130 @@
+"""Tasks over a data set of one's own: its items for a task, and task YAMLs for a language that is not published."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from functools import lru_cache
+from pathlib import Path
+from typing import Any
+
+import yaml
+
+from lm_eval_bias.errors import BiasError
+from lm_eval_bias.files import expanded, write_whole
+from lm_eval_bias.paths import tasks_path
+from lm_eval_bias.tasks.stereoset import released_sets
+from lm_eval_bias.tasks.stereoset.own_sets import sets
+from lm_eval_bias.tasks.stereoset.released_sets import Item
+
+_ENDINGS = {"_inter": ["inter"], "_inter_variants": ["inter"], "_intra": ["intra"]}
+_WORDS = {"inter": "between sentences", "intra": "within sentences"}
+
+
+@lru_cache(maxsize=4)
+def _read(path: str, language: str, digest: str) -> sets.DataSet:
+    """A data set whose items can be scored; the tasks of a language share it (``digest`` tells a changed file)."""
+    found = sets.read(path, language)
+    released_sets.check_items(found.items, path)
+    return found
+
+
+def load(file: Any, fixed: Mapping[str, Any], task: str = "") -> tuple[list[Item], dict[str, str]]:
+    """The items of a task's tests from a file, and which file that was.
+
+    Args:
+        file: Its path.
+        fixed: What the task's YAML sets: ``language``, ``tests`` and perhaps ``dataset`` with the ``sha256`` that the
+            file had when the task was written.
+        task: The task's name, for messages.
+
+    Raises:
+        BiasError: It can't be read or scored, is in another language, has no items of a test, or was changed.
+    """
+    if not isinstance(file, str) or not file:
+        raise BiasError(f"--metadata dataset={file!r}: must be the path of a data set ('lm-eval-bias validate')")
+    path = str(expanded(file).absolute())
+    anew = f"write the tasks anew: lm-eval-bias validate stereoset {path} --tasks DIR"
+    pinned = fixed.get("dataset") or {}
+    mine = pinned.get("file") == file
+    try:
+        digest = sets.digest(Path(path))
+    except BiasError as error:
+        raise BiasError(f"{error}: put it back, or {anew}" if mine else str(error)) from error
+    if mine and digest != pinned["sha256"]:
+        raise BiasError(f"{path} was changed since {task or 'the task'} was written for it: {anew}")
+    found = _read(path, fixed["language"], digest)
+    for test in fixed["tests"]:
+        if test not in found.tests:
+            other = found.tests[0]
+            raise BiasError(
+                f"{path} has no items {_WORDS[test]}: run the task of the other test, "
+                f"stereoset_{found.language}_{other}"
+            )
+    items = [item for test in fixed["tests"] for item in found.items if item["test"] == test]
+    return items, {"file": path, "sha256": digest}
+
+
+def used(told: Mapping[str, Any], language: str) -> dict[str, Any]:
+    """What a result file says about a data set: its file, its SHA-256, and what the set says about itself."""
+    found = _read(told["file"], language, told["sha256"])
+    counts = {test: sum(item["test"] == test for item in found.items) for test in found.tests}
+    return {**told, "items": counts, "provenance": found.provenance}
+
+
+def write(folder: str | Path, file: str | Path, data_set: sets.DataSet) -> list[Path]:
+    """Write the task YAMLs of a language that is not published into a folder.
+
+    Args:
+        folder: Where to; made if it isn't there.
+        file: The data set's file, which the tasks read.
+        data_set: What it holds.
+
+    Returns:
+        The files: ``stereoset_<language>.yaml`` where there are both tests, and those of each test.
+
+    Raises:
+        BiasError: The language has tasks already, the items can't be scored, or the folder can't be written.
+    """
+    language = data_set.language
+    if language in released_sets.LANGUAGES:
+        raise BiasError(
+            f'{file}: {language} has its tasks: run them with --metadata \'{{"dataset": "{file}"}}\' instead of '
+            "writing new ones"
+        )
+    released_sets.check_items(data_set.items, str(file))
+    path = expanded(file).absolute()
+    pinned = {"file": str(path), "sha256": sets.digest(path)}
+    place = expanded(folder)
+    wanted = {"": ["inter", "intra"], **_ENDINGS}
+    made = {
+        place / f"stereoset_{language}{ending}.yaml": _yaml(f"stereoset_{language}{ending}", tests, data_set, pinned)
+        for ending, tests in wanted.items()
+        if set(tests) <= set(data_set.tests)
+    }
+    try:
+        place.mkdir(parents=True, exist_ok=True)
+        for target, text in made.items():
+            write_whole(target, text.encode())
+    except OSError as error:
+        raise BiasError(f"{folder} cannot be written: {error.strerror}") from error
+    return list(made)
+
+
+def _yaml(task: str, tests: Sequence[str], data_set: sets.DataSet, pinned: Mapping[str, str]) -> str:
+    language, variants = data_set.language, task.endswith("_variants")
+    where = " and ".join(_WORDS[test] for test in reversed(tests))
+    what = "five generative scores from one run" if variants else "LMS, SS, ICAT, data of your own"
+    asks = ["sentence_likelihoods"] if variants else [{"inter": "next_sentence", "intra": "cloze"}[t] for t in tests]
+    metadata = {
+        "version": 1.0,
+        "benchmark": "stereoset_variants" if variants else "stereoset",
+        "language": language,
+        "n_items": sum(item["test"] in tests for item in data_set.items),
+        "measures": f"Stereotypes in {language} {where}: {what}",
+        "asks": asks,
+        "fixed": {"language": language, "tests": list(tests), **({"variants": True} if variants else {}),
+                  "dataset": dict(pinned)},
+    }  # fmt: skip
+    base = (tasks_path() / "stereoset" / "_stereoset_base_yaml").read_text(encoding="utf-8")
+    dumped = yaml.safe_dump({"task": task, "metadata": metadata}, sort_keys=False, width=1000)
+    return f"# Written by 'lm-eval-bias validate stereoset FILE --tasks DIR', anew when FILE changes.\n{base}{dumped}"

@@ -1,0 +1,200 @@
+"""The StereoSet authors' prediction files: read for rescoring, written from our own runs."""
+
+from __future__ import annotations
+
+import gzip
+import json
+import math
+import zlib
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import Any
+
+from lm_eval_bias.errors import BiasError, did_you_mean
+from lm_eval_bias.files import check_plain, write_whole
+from lm_eval_bias.runs.sample_logs import DAMAGE, NotOurs, Saved, damaged
+from lm_eval_bias.tasks.stereoset import hooks, released_sets
+
+_LARGEST = 1 << 28
+TESTS = {"inter": "intersentence", "intra": "intrasentence"}
+
+
+def _open(path: Path) -> Any:
+    check_plain(path)
+    if path.name.endswith(".gz"):
+        return gzip.open(path, "rt", encoding="utf-8-sig")
+    return path.open(encoding="utf-8-sig")
+
+
+def _content(path: Path) -> Any:
+    """The file's JSON; a small gzip file can hold more than fits into memory."""
+    with _open(path) as file:
+        text = file.read(_LARGEST + 1)
+    if len(text) > _LARGEST:
+        raise ValueError(f"more than {_LARGEST >> 20} million characters")
+    return json.loads(text)
+
+
+def matches(path: Path) -> bool:
+    """Whether a file looks like predictions: JSON, perhaps gzipped, whose beginning names a test."""
+    if not path.name.endswith((".json", ".json.gz")):
+        return False
+    try:
+        with _open(path) as file:
+            beginning = file.read(2000)
+    except (OSError, EOFError, UnicodeDecodeError, zlib.error):
+        return path.name.endswith(".json.gz")  # damaged: say so when it is read
+    return beginning.lstrip().startswith("{") and any(f'"{name}"' in beginning for name in TESTS.values())
+
+
+def _scores(path: Path, content: Any, name: str) -> dict[str, float]:
+    entries = content[name]
+    if not isinstance(entries, list):
+        raise BiasError(f"{path}: {name} is no list of predictions")
+    found: dict[str, float] = {}
+    for number, entry in enumerate(entries):
+        at = f"{path}: {name} entry {number}"
+        if not isinstance(entry, dict) or not isinstance(entry.get("id"), str):
+            raise BiasError(f"{at}: no id")
+        score = entry.get("score")
+        if isinstance(score, bool) or not isinstance(score, (int, float)) or not abs(score) < math.inf:
+            raise BiasError(f"{at}: candidate {entry['id']} has the score {score!r}: a number is needed")
+        if entry["id"] in found:
+            raise BiasError(f"{at}: candidate {entry['id']} stands there twice")
+        try:
+            found[entry["id"]] = float(score)
+        except OverflowError as error:
+            raise BiasError(f"{at}: the score of candidate {entry['id']} is too large for a number") from error
+    return found
+
+
+def _items(path: Path, language: str, test: str, scores: Mapping[str, float]) -> list[dict[str, Any]]:
+    """The items of a test, each of whose candidates has a score and no other has."""
+    items = released_sets.read(language, test)
+    known = {candidate["id"] for item in items for candidate in item["candidates"]}
+    if missing := [name for name in known if name not in scores]:
+        raise BiasError(
+            f"{path}: {TESTS[test]} has no score for {len(missing)} of {len(known)} candidates, {min(missing)} among "
+            f"them: are these predictions for {language}, and complete?"
+        )
+    if unknown := [name for name in scores if name not in known]:
+        raise BiasError(
+            f"{path}: {TESTS[test]} scores {len(unknown)} candidates that {language} doesn't have, "
+            f"{min(unknown)} among them: name their language with --language"
+        )
+    return items
+
+
+def read(path: Path, language: str | None) -> list[Saved]:
+    """A prediction file as saved answers of ``stereoset_<language>``, or of its one test.
+
+    Args:
+        path: ``{"intrasentence": [{"id", "score"}], "intersentence": [...]}``, plain or gzipped; one test may be
+            absent.
+        language: What the file itself doesn't say.
+
+    Raises:
+        BiasError: No or an unknown language; a damaged file; a missing, doubled or unknown candidate; a score that is
+            no number.
+    """
+    known = ", ".join(released_sets.LANGUAGES)
+    if language is None:
+        raise NotOurs(f"{path}: predictions don't say their language: name it with --language (one of {known})")
+    if language not in released_sets.LANGUAGES:
+        raise BiasError(
+            f"--language {language}: unknown.{did_you_mean(language, released_sets.LANGUAGES)} Known: {known}"
+        )
+    try:
+        content = _content(path)
+    except (OSError, EOFError, ValueError, RecursionError, zlib.error) as error:
+        raise BiasError(f"{path}: cannot be read: truncated or damaged ({error})") from error
+    tests = [test for test, name in TESTS.items() if isinstance(content, dict) and name in content]
+    if not tests:
+        raise BiasError(f"{path}: holds neither {' nor '.join(TESTS.values())}")
+    docs, results = [], []
+    for test in tests:
+        scores = _scores(path, content, TESTS[test])
+        for item in _items(path, language, test, scores):
+            docs.append({"benchmark": "stereoset", "language": language, **item})
+            results.append([(scores[candidate["id"]],) for candidate in item["candidates"]])
+    task = f"stereoset_{language}" + ("" if len(tests) == len(TESTS) else f"_{tests[0]}")
+    return [Saved(path, task, "none", "stereoset", docs, results)]
+
+
+def _candidates(part: Saved, variant: str | None) -> dict[str, dict[str, float]]:
+    """Scores by test and candidate id."""
+    found: dict[str, dict[str, float]] = {}
+    for doc, answers in zip(part.docs, part.results, strict=True):
+        scored = hooks.candidate_scores(doc, answers)
+        if part.benchmark == "stereoset_variants" and variant not in scored:
+            raise BiasError(f"{part.path}: five scores per candidate: choose with --variant ({', '.join(scored)})")
+        if part.benchmark == "stereoset" and variant is not None:
+            raise BiasError(f"{part.path}: has one score per candidate, --variant is for the _variants tasks")
+        own = scored[variant] if variant is not None else next(iter(scored.values()))
+        for candidate, score in zip(doc["candidates"], own, strict=True):
+            if math.isnan(score):
+                raise BiasError(f"{part.path}: item {doc['id']}: the score of candidate {candidate['id']} is nan")
+            found.setdefault(doc["test"], {})[candidate["id"]] = score
+    return found
+
+
+def collect(
+    parts: Sequence[Saved], variant: str | None = None, language: str | None = None
+) -> dict[str, list[dict[str, Any]]]:
+    """Saved answers as one set of predictions, in the released order.
+
+    Args:
+        parts: Saved answers of one language, each test once (other benchmarks' are passed over).
+        variant: Which score of a comparison of generative variants.
+        language: Which language, where there are several.
+
+    Raises:
+        BiasError: Nothing of StereoSet, several languages, a test twice, or items that were not run.
+    """
+    own = [part for part in parts if part.benchmark.startswith("stereoset")]
+    own = [part for part in own if language is None or part.docs[0].get("language") == language]
+    if not own:
+        what = "StereoSet" if language is None else f"StereoSet in {language!r}"
+        raise BiasError(f"no samples of {what} there: run its tasks with --log_samples")
+    languages = sorted({str(doc.get("language")) for part in own for doc in part.docs})
+    if len(languages) > 1:
+        raise BiasError(f"samples of several languages ({', '.join(languages)}): choose one with --language")
+    scores: dict[str, dict[str, float]] = {}
+    for part in own:
+        try:
+            candidates = _candidates(part, variant)
+        except BiasError:
+            raise
+        except DAMAGE as error:
+            raise damaged(part, error, "a document") from error
+        for test, found in candidates.items():
+            if test in scores:
+                raise BiasError(f"{part.path}: {TESTS[test]} was scored by several runs: export one of them")
+            scores[test] = found
+    predictions = {}
+    for test in ("intra", "inter"):
+        if test in scores:
+            items = released_sets.read(languages[0], test)
+            order = [candidate["id"] for item in items for candidate in item["candidates"]]
+            lacking = sum(name not in scores[test] for name in order)
+            if lacking:
+                raise BiasError(
+                    f"{TESTS[test]}: {lacking // 3} of {len(items)} items were not run (--limit?), and the authors' "
+                    "script needs all"
+                )
+            predictions[TESTS[test]] = [{"id": name, "score": scores[test][name]} for name in order]
+    return predictions
+
+
+def write(path: Path, predictions: Mapping[str, Any]) -> None:
+    """Write predictions as JSON, gzipped where the name ends in ``.gz``; nothing half-written is left.
+
+    Raises:
+        BiasError: The place cannot be written.
+    """
+    text = (json.dumps(predictions, indent=2) + "\n").encode()
+    try:
+        path.parent.mkdir(parents=True, exist_ok=True)
+        write_whole(path, gzip.compress(text, mtime=0) if path.name.endswith(".gz") else text)
+    except OSError as error:
+        raise BiasError(f"{path} cannot be written: {error.strerror}") from error

@@ -1,0 +1,74 @@
+"""Time and memory of building sentence pairs for ``train-nsp`` against the number of sentences.
+
+    python tests/performance/nsp_pairs.py --sizes 10000,100000,1000000
+
+Made articles of 50 sentences of 5 to 25 made words each, in one JSONL file. Every size is a process of its own; time is
+the processor's, memory the process's peak less what it had after its imports and a small corpus.
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import random
+import subprocess  # noqa: S404
+import sys
+import tempfile
+import time
+from pathlib import Path
+
+from scale import peak
+from tabulate import tabulate
+
+SENTENCES = 50
+
+
+def write(path: Path, sentences: int) -> None:
+    """Write a corpus of so many sentences."""
+    draw = random.Random(1)
+    letters = "abcdefghijklmnop"
+    words = ["".join(draw.choices(letters, k=draw.randint(2, 9))) for _ in range(5_000)]
+    with path.open("w", encoding="utf-8") as out:
+        for _ in range(sentences // SENTENCES):
+            said = (" ".join(draw.choices(words, k=draw.randint(5, 25))).capitalize() for _ in range(SENTENCES))
+            out.write(json.dumps({"text": " ".join(f"{text}." for text in said)}) + "\n")
+
+
+def one(folder: Path, sentences: int) -> None:
+    """Measure one size and print it as JSON."""
+    from lm_eval_bias.models.next_sentence import article_corpus, sentence_pairs
+
+    for name, size in (("warm", 1_000), ("corpus", sentences)):
+        write(folder / f"{name}.jsonl", size)
+    sentence_pairs.build([article_corpus.Corpus(str(folder / "warm.jsonl"), "en")], folder / "warm")
+    before, started = peak(start=True), time.process_time()
+    made = sentence_pairs.build([article_corpus.Corpus(str(folder / "corpus.jsonl"), "en")], folder / "pairs")
+    seconds = time.process_time() - started
+    own = peak() - before
+    disk = sum(path.stat().st_size for path in (folder / "pairs").iterdir()) / 2**20
+    print(json.dumps([made.about["sentences"], seconds, own, disk, made.about["pairs"]["train"]["pairs"]]))
+
+
+def main() -> None:
+    """Measure all sizes and print a table."""
+    parser = argparse.ArgumentParser(description="Time and memory of building sentence pairs.")
+    parser.add_argument("--sizes", default="10000,100000,1000000", help="sentences, separated by commas")
+    parser.add_argument("--one", type=int, help=argparse.SUPPRESS)
+    args = parser.parse_args()
+    if args.one:
+        with tempfile.TemporaryDirectory() as folder:
+            one(Path(folder), args.one)
+        return
+    rows = []
+    for size in args.sizes.split(","):
+        command = [sys.executable, __file__, "--one", size]
+        done = subprocess.run(command, stdout=subprocess.PIPE, text=True, check=True)  # noqa: S603
+        sentences, seconds, memory, disk, count = json.loads(done.stdout.splitlines()[-1])
+        each = 1e6 * seconds / sentences
+        rows.append([f"{sentences:,}", f"{count:,}", f"{seconds:.1f}", f"{each:.1f}", f"{memory:.0f}", f"{disk:.0f}"])
+    headers = ["sentences", "pairs", "s", "µs a sentence", "MiB", "MiB on disk"]
+    print(tabulate(rows, headers=headers, tablefmt="github", disable_numparse=True))
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,94 @@
+"""What a model has to read for our tasks: requests, tokens asked, and tokens that no backend can avoid.
+
+    python tests/performance/tokens.py --pretrained DIR --parameters 70e9
+
+No weights are loaded: the tasks' requests are encoded with the model's tokenizer and counted. "Distinct" is what ``hf``
+runs, one forward for requests that differ in their last token alone; "in the trie" is what ``hf-packed`` and a server
+with a prefix cache need at least, every common beginning once. With ``--parameters``, floating-point operations by
+2 × parameters × tokens. Sampled texts are their prompts and at most the new tokens that the task allows.
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import sys
+from pathlib import Path
+from typing import Any
+
+import speed
+
+STANDARD = (
+    "occugender_explicit,occugender_implicit,gg_bbq_group_terms,gg_bbq_names,stereoset_en,stereoset_de,stereoset_es,"
+    "stereoset_fr,stereoset_tr,regard_de,regard_en"
+)
+
+
+def counted(task: Any, arguments: dict[str, Any]) -> dict[str, int]:
+    """One task's figures."""
+    from lm_eval_bias.models.packed import trie_layout
+
+    task.build_all_requests(rank=0, world_size=1)
+    requests = [(i.request_type, i.args, "") for i in task.instances]
+    if task.OUTPUT_TYPE == "generate_until":
+        from transformers import AutoTokenizer
+
+        tokenizer = AutoTokenizer.from_pretrained(arguments["pretrained"])
+        read = [len(tokenizer(args[0])["input_ids"]) for _, args, _ in requests]
+        samples = len(requests) * task.config.repeats
+        new = int(requests[0][1][1].get("max_gen_toks") or requests[0][1][1]["max_new_tokens"])
+        written = sum(read) * task.config.repeats + samples * new
+        return {"items": len(task.eval_docs), "requests": samples, "asked": written, "distinct": written,
+                "trie": sum(read) + samples * new, "longest": max(read) + new}  # fmt: skip
+    seen = [ids for ids, _ in speed.encoded(requests, arguments)]
+    sequences, _ = trie_layout.arrange(seen)
+    return {
+        "items": len(task.eval_docs),
+        "requests": len(requests),
+        "asked": sum(map(len, seen)),
+        "distinct": int(sequences.lengths.sum()),
+        "trie": sequences.trie_size,
+        "longest": max(map(len, seen)),
+    }
+
+
+def main() -> None:
+    """Count and print a table."""
+    from lm_eval.tasks import TaskManager
+    from tabulate import tabulate
+
+    from lm_eval_bias.harness.registration import register
+    from lm_eval_bias.paths import tasks_path
+
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--pretrained", required=True, help="model folder; its tokenizer and configuration are read")
+    parser.add_argument("--tasks", default=STANDARD)
+    parser.add_argument("--parameters", type=float, help="of the model that the operations are for")
+    parser.add_argument("--output", metavar="FILE", help="the table as JSON")
+    args = parser.parse_args()
+    speed.quiet()
+    register()
+    manager = TaskManager(include_path=[str(tasks_path())], include_defaults=False)
+    arguments = {"pretrained": args.pretrained, "device": "cpu", "batch_size": 1}
+    found: dict[str, dict[str, int]] = {}
+    for name in args.tasks.split(","):
+        found[name] = counted(manager.load([name])["tasks"][name], arguments)
+        print(name, found[name], file=sys.stderr, flush=True)
+    total = {key: sum(own[key] for own in found.values()) for key in next(iter(found.values()))}
+    total["longest"] = max(own["longest"] for own in found.values())
+    rows = []
+    for name, own in {**found, "in all": total}.items():
+        numbers = [f"{own[key]:,}" for key in ("items", "requests", "asked", "distinct", "trie")]
+        row = [name, *numbers, f"{own['asked'] / own['trie']:.1f}", own["longest"]]
+        if args.parameters:
+            row += [f"{2 * args.parameters * own[key]:.1e}" for key in ("asked", "trie")]
+        rows.append(row)
+    headers = ["task", "items", "requests", "tokens asked", "distinct", "in the trie", "asked : trie", "longest"]
+    headers += ["operations, asked", "… in the trie"] if args.parameters else []
+    print(tabulate(rows, headers=headers, tablefmt="github", disable_numparse=True))
+    if args.output:
+        Path(args.output).write_text(json.dumps({**found, "in all": total}, indent=1) + "\n", encoding="utf-8")
+
+
+if __name__ == "__main__":
+    main()
