@@ -1,20 +1,305 @@
-"""The benchmarks: how a document and a model's answers become a record, and which scores its records have.
+"""What a benchmark is to the rest of the package: one object with everything that is particular to it.
 
-A new benchmark is an entry here, a file in ``custom_metrics`` and a folder in ``tasks``; the harness's task class and
-``rescore`` read this table alone.
+A benchmark is a class of its own, derived from :class:`Benchmark`, whose one instance is called ``BENCHMARK`` and lies
+in the module ``benchmark`` of the benchmark's package. The rest of the package asks that object and knows no benchmark
+by name. ``docs/add-a-benchmark.md`` goes from an empty folder to a number in the report.
+
+Importing this module, and the ``benchmark`` modules, costs milliseconds: what needs numpy or more is imported inside
+the methods.
 """
 
 from __future__ import annotations
 
-import importlib
-from collections.abc import Callable, Mapping, Sequence
+import sys
+from abc import ABC, abstractmethod
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
-from functools import lru_cache
-from types import ModuleType
-from typing import Any
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
 
-from lm_eval_bias.custom_metrics.score import Record, Score
 from lm_eval_bias.errors import BiasError
+
+if TYPE_CHECKING:
+    from lm_eval_bias.analysis.published_scores import Published
+    from lm_eval_bias.custom_metrics.score import Record, Score
+    from lm_eval_bias.report.parts import Part, Placed
+    from lm_eval_bias.runs.run_data import TaskRun
+    from lm_eval_bias.runs.saved_answers import Reader
+    from lm_eval_bias.scoring.questions import Question
+
+Document = Mapping[str, Any]
+
+
+@dataclass(frozen=True)
+class Card:
+    """What readers of a page must know of a benchmark.
+
+    Attributes:
+        measures: What its scores say.
+        cannot: What they don't say.
+        uncertainty: What its intervals rest on.
+        differs: Where this implementation departs from the paper.
+        paper: Citation.
+        link: Where the paper is; empty where it has no stable address.
+    """
+
+    measures: str
+    cannot: str
+    uncertainty: str
+    differs: str
+    paper: str
+    link: str = ""
+
+
+@dataclass(frozen=True)
+class Sampling:
+    """A part of a task's documents for the suite ``quick``.
+
+    Attributes:
+        rule: What the choice is called in result files and in ``ls --suites``.
+        choose: Indices of the chosen documents, given all of them, the suite's seed and ``number``.
+        number: The size that ``choose`` takes.
+        items: How many documents that are, of the released data.
+    """
+
+    rule: str
+    choose: Callable[[Sequence[Document], str, int], list[int]]
+    number: int
+    items: int | None = None
+
+
+@dataclass(frozen=True)
+class Rewriting:
+    """A flag of ``rescore`` that scores saved answers in another way.
+
+    Attributes:
+        flag: Without the dashes.
+        metavar: What stands for its value in the help.
+        help: What it does, beginning with the benchmark's name.
+        each: Changes one document and its answers, given the flag's value.
+        all: Changes all documents of a task, which it has to see at once, and the answers of each.
+    """
+
+    flag: str
+    metavar: str
+    help: str
+    each: Callable[[Document, Sequence[Any], str], tuple[Document, Sequence[Any]]] | None = None
+    all: (
+        Callable[[Sequence[Document], Sequence[Sequence[Any]], str], tuple[Sequence[Document], Sequence[Sequence[Any]]]]
+        | None
+    ) = None
+
+
+@dataclass(frozen=True)
+class Command:
+    """A command of ``lm-eval-bias`` that a benchmark brings.
+
+    Attributes:
+        name: As it is typed.
+        help: What it does, in one line.
+        module: Dotted name of the module with ``add_arguments(parser)`` and ``run(arguments) -> exit status``.
+    """
+
+    name: str
+    help: str
+    module: str
+
+
+@dataclass(frozen=True)
+class Condition:
+    """What tasks of one run can be compared by: ``compare --by NAME``.
+
+    Attributes:
+        name: For ``--by``.
+        help: What is compared, in a few words.
+        base: The level that the others are compared with by default.
+        example: Which tasks have several levels.
+        level: A task of a run to the group that it is compared within and its level there, or ``None``.
+    """
+
+    name: str
+    help: str
+    base: str
+    example: str
+    level: Callable[[TaskRun], tuple[str, str] | None]
+
+
+class Benchmark(ABC):
+    """Everything that is particular to one benchmark.
+
+    ``name``, :meth:`record` and :meth:`scores` are what defines it; everything else has a default that can be seen: a
+    benchmark without sentences gets a plain line per score, one without a card says that it has none.
+
+    Attributes:
+        name: The ``benchmark`` field of its documents and of its YAMLs' metadata.
+        title: Its name for people; ``name`` if empty.
+        main: The scores that findings rest on: what runs are compared and ranked by; all headline scores if empty.
+        options: ``--metadata`` keys that its tasks understand.
+        detail: The key among them that adds the full breakdown of the scores to a run's own table.
+        data_option: The key among them that replaces the pinned data, which then aren't fetched.
+        conditions: What its tasks can be compared by within a run, beside languages.
+        place: Where it stands in listings: lower first, alike ones by name.
+        card: What readers of a page must know; ``None`` where nothing was written.
+        unpublished: Why there are no published scores, where there are none.
+        variants: Other sets of scores over the same kind of documents, each with a ``name`` of its own. They share this
+            benchmark's section in a report.
+        standard: Its tasks in the suite ``standard``.
+        quick: Its tasks in the suite ``quick``, each with the part of its documents.
+        contained: Tasks that the suite ``full`` leaves out, since others have all their items and scores.
+        left_out: By suite, what of the benchmark isn't in it, in words.
+        harness_tasks: Tasks of the harness that it describes but doesn't own, each with the metadata that a YAML of its
+            own would have (``language``, ``measures``, ``asks``). Their scores come from the sample log.
+        samples_texts: Whether its scores rest on random samples of texts, so that a model must sample.
+        sources: The JSON file with its pinned data, ``None`` where it has none.
+        rewritings: Flags of ``rescore`` that are about its saved answers.
+        commands: Commands of its own.
+    """
+
+    name: str
+    title: str = ""
+    main: Sequence[str] = ()
+    options: Sequence[str] = ()
+    detail: str = ""
+    data_option: str = ""
+    conditions: Sequence[Condition] = ()
+    place: int = 100
+    card: Card | None = None
+    unpublished: str = "No published scores for this task."
+    standard: Sequence[str] = ()
+    quick: Mapping[str, Sampling] = {}
+    contained: Sequence[str] = ()
+    left_out: Mapping[str, str] = {}
+    harness_tasks: Mapping[str, Mapping[str, Any]] = {}
+    samples_texts: bool = False
+    sources: Path | None = None
+    rewritings: Sequence[Rewriting] = ()
+    commands: Sequence[Command] = ()
+
+    def __init__(self, variants: Sequence[Benchmark] = ()) -> None:
+        """A benchmark with other sets of scores over its documents."""
+        self.variants = variants
+
+    # ------------------------------------------------------------------ documents and answers
+
+    @abstractmethod
+    def record(self, doc: Document, answers: Sequence[Any]) -> Record:
+        """What the scores need to know of a document and the model's answers to its requests.
+
+        Args:
+            doc: The document.
+            answers: One (filtered) answer a request: ``(log-likelihood, is greedy)``, a text, or what a question of
+                the benchmark's own is answered with.
+
+        Raises:
+            BiasError: The answers don't belong to the document.
+        """
+
+    def key(self, doc: Document) -> tuple[str, ...]:
+        """What makes a document the same item in another run, in another language or under another instruction.
+
+        The default is its field ``id``.
+        """
+        return (str(doc["id"]),)
+
+    def questions(self, doc: Document) -> Sequence[Question]:
+        """The questions of a document to the model; none where its requests are plain ones of the harness."""
+        return ()
+
+    def provenance(self, docs: Sequence[Document]) -> dict[str, Any]:
+        """What a result file says about how the scores of these documents came about, beside their metadata."""
+        return {}
+
+    def items(self, metadata: Mapping[str, Any]) -> int | None:
+        """How many documents a task has, from the metadata of its YAML alone; ``None`` where that isn't known.
+
+        The default is the metadata's ``n_items``.
+        """
+        return metadata.get("n_items")
+
+    def requests(self, metadata: Mapping[str, Any]) -> int | None:
+        """How many requests a document makes, from the metadata of the task's YAML; ``None`` where that isn't known."""
+        return None
+
+    def read_answer(self, raw: Any) -> Any:
+        """An answer from a sample log, in which the harness has written every number as text.
+
+        Raises:
+            ValueError: It is no answer.
+        """
+        return plain_answer(raw)
+
+    def random_texts(self, doc: Document) -> Sequence[str]:
+        """Texts among which ``--model bias-chance`` chooses: a document's choices, or letters."""
+        return doc.get("choices") or "ABC"
+
+    # ------------------------------------------------------------------ scores
+
+    @abstractmethod
+    def scores(self, docs: Sequence[Document] = (), detailed: bool = False) -> list[Score]:
+        """The scores of a task with these documents (or records); without any, those that don't depend on them.
+
+        Args:
+            docs: Documents or records.
+            detailed: Whether the full breakdown is wanted, where there is one.
+        """
+
+    def every_score(self) -> list[Score]:
+        """All scores that a task of this benchmark can have, as far as they have a name without documents."""
+        return self.scores()
+
+    def detailed(self, metadata: Mapping[str, Any]) -> bool:
+        """Whether a task's metadata asks for the full breakdown.
+
+        Raises:
+            BiasError: The key holds neither true nor false.
+        """
+        value = metadata.get(self.detail, False) if self.detail else False
+        if not isinstance(value, bool):
+            raise BiasError(f"--metadata {self.detail}={value!r}: must be true or false")
+        return value
+
+    # ------------------------------------------------------------------ what people read
+
+    def sentences(self, task: TaskRun, beside_tables: bool = False) -> list[str]:
+        """What a task's scores say; by default a plain line per main score.
+
+        Args:
+            task: The task.
+            beside_tables: Whether the output has tables of its own, so that none is needed here.
+
+        Raises:
+            KeyError: A score that is spoken of is missing.
+        """
+        from lm_eval_bias.report.sentences import plain_lines
+
+        return plain_lines(task, self.main)
+
+    def figures(self, tasks: Sequence[Placed]) -> list[Part]:
+        """Figures and tables of its section in a page, beside those that every benchmark has."""
+        return []
+
+    def cautions(self, task: TaskRun) -> Iterable[str]:
+        """What readers must know before they believe a task's scores, found in these."""
+        return ()
+
+    def withheld(self, task: TaskRun) -> str:
+        """Why a task's scores must not be shown; empty if they may."""
+        return ""
+
+    def published(self) -> Iterable[Published]:
+        """The scores that papers print, by task and model."""
+        return ()
+
+    # ------------------------------------------------------------------ files
+
+    def readers(self) -> Sequence[Reader]:
+        """Files made elsewhere that ``rescore`` can read."""
+        return ()
+
+    @property
+    def folder(self) -> Path:
+        """Where its YAMLs lie: beside its module."""
+        return Path(str(sys.modules[type(self).__module__].__file__)).parent
 
 
 def plain_answer(raw: Any) -> Any:
@@ -30,78 +315,3 @@ def _number(text: str) -> bool | int | float:
     if text in ("True", "False"):
         return text == "True"
     return int(text) if text.lstrip("-").isdigit() else float(text)
-
-
-@lru_cache
-def _module(name: str) -> ModuleType:
-    """A module by name; asked for several times a document."""
-    return importlib.import_module(name)
-
-
-@dataclass(frozen=True)
-class Benchmark:
-    """One benchmark's functions, named and imported only when used.
-
-    Attributes:
-        name: The ``benchmark`` field of its documents and of its YAMLs' metadata.
-        hooks: Module with ``record(doc, results)``, ``key(doc)`` and, where needed, ``questions(doc)``,
-            ``provenance(docs)``, ``read_answer(raw)`` and, for ``rescore``, ``rewrite(doc, answers, words)`` or
-            ``reclassify(docs, results, classifier)``.
-        scores_in: ``module:function`` that gives its scores from its documents.
-        options: ``--metadata`` keys that its tasks understand.
-        main: The scores that findings rest on: what runs are compared and ranked by.
-        detail: The key among them that adds the full breakdown of the scores to a run's own table.
-    """
-
-    name: str
-    hooks: str
-    scores_in: str
-    options: tuple[str, ...]
-    main: tuple[str, ...]
-    detail: str = ""
-
-    def record(self, doc: Mapping[str, Any], results: Sequence[Any]) -> Record:
-        """The record of a document and the model's (filtered) answers to its requests."""
-        found: Record = _module(self.hooks).record(doc, results)
-        return found
-
-    def key(self, doc: Mapping[str, Any]) -> tuple[str, ...]:
-        """What makes a document the same item in another run, in another language or under another instruction."""
-        found: tuple[str, ...] = _module(self.hooks).key(doc)
-        return found
-
-    def questions(self, doc: Mapping[str, Any]) -> list[Any]:
-        """The questions of a document to the model, where the benchmark asks some (see ``scoring.questions``)."""
-        ask = getattr(_module(self.hooks), "questions", None)
-        return list(ask(doc)) if ask is not None else []
-
-    def provenance(self, docs: Sequence[Mapping[str, Any]]) -> dict[str, Any]:
-        """What a result file says about how the scores of these documents came about, beside their metadata."""
-        tell = getattr(_module(self.hooks), "provenance", None)
-        return dict(tell(docs)) if tell is not None else {}
-
-    def read_answer(self, raw: Any) -> Any:
-        """An answer from a sample log, in which the harness has written every number as text.
-
-        Raises:
-            ValueError: It is no answer.
-        """
-        read = getattr(_module(self.hooks), "read_answer", None)
-        return read(raw) if read is not None else plain_answer(raw)
-
-    def detailed(self, metadata: Mapping[str, Any]) -> bool:
-        """Whether a task's metadata asks for the full breakdown.
-
-        Raises:
-            BiasError: The key holds neither true nor false.
-        """
-        value = metadata.get(self.detail, False) if self.detail else False
-        if not isinstance(value, bool):
-            raise BiasError(f"--metadata {self.detail}={value!r}: must be true or false")
-        return value
-
-    def scores(self, docs: Sequence[Mapping[str, Any]], detailed: bool = False) -> list[Score]:
-        """The scores of a task with these documents, on request with the full breakdown where there is one."""
-        module, _, function = self.scores_in.partition(":")
-        make: Callable[..., list[Score]] = getattr(_module(module), function)
-        return make(docs, detailed=True) if detailed and self.detail else make(docs)

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
-from dataclasses import dataclass, field
+from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import dataclass, field, replace
 from functools import lru_cache
 from pathlib import Path
 from typing import Any
@@ -11,10 +11,10 @@ from typing import Any
 import yaml
 
 from lm_eval_bias import registry, safe_yaml
+from lm_eval_bias.benchmark import Benchmark
 from lm_eval_bias.custom_metrics.score import Score
 from lm_eval_bias.errors import BiasError, one_line
 from lm_eval_bias.files import expanded, read_text, under
-from lm_eval_bias.paths import tasks_path
 
 
 class Loader(getattr(yaml, "CSafeLoader", yaml.SafeLoader)):  # type: ignore[misc]
@@ -31,14 +31,14 @@ class Entry:
     Attributes:
         name: Name for ``--tasks``.
         kind: ``task`` or ``group``.
-        benchmark: Key into :data:`lm_eval_bias.registry.BENCHMARKS`.
+        benchmark: Name of its benchmark or variant.
         language: ISO 639-1 code.
-        items: Number of documents; a group's is the sum over its tasks.
+        items: Number of documents; a group's is the sum over its tasks; ``None`` where that isn't known.
         measures: What it measures, in one line.
         data: Set of pinned files that it reads, empty if none.
         asks: Kinds of requests: questions (see ``scoring.questions``), ``loglikelihood`` or ``generate_until``.
         members: A group's tasks.
-        path: The YAML file.
+        path: The YAML file; ``None`` for a task of the harness's own that a benchmark describes.
         metadata: What its YAML says beside that.
         repeats: Samples per prompt that its YAML asks for; ``None`` where it says none.
     """
@@ -47,18 +47,17 @@ class Entry:
     kind: str
     benchmark: str
     language: str
-    items: int
+    items: int | None
     measures: str
     data: str
     asks: tuple[str, ...]
     members: tuple[str, ...]
-    path: Path
+    path: Path | None
     metadata: Mapping[str, Any] = field(default_factory=dict)
     repeats: int | None = None
 
 
 _OWN_CLASS = "lm_eval_bias.harness.task.BiasTask"
-_others: dict[str, Entry] = {}  # tasks of this package's kind that came from elsewhere
 
 
 def read_yaml(path: Path) -> dict[str, Any]:
@@ -75,14 +74,16 @@ def _plain_requests(content: Mapping[str, Any]) -> tuple[str, ...]:
     return ("generate_until",) if content.get("output_type") == "generate_until" else ("loglikelihood",)
 
 
-def _entry(content: Mapping[str, Any], metadata: Mapping[str, Any], path: Path, items: int) -> Entry:
-    is_group = "group" in content
+def _entry(content: Mapping[str, Any], path: Path | None) -> Entry:
+    """The entry of a YAML's content; a group has no items yet."""
+    is_group, metadata = "group" in content, content["metadata"]
+    benchmark = registry.get(metadata["benchmark"])
     return Entry(
         name=content["group"] if is_group else content["task"],
         kind="group" if is_group else "task",
         benchmark=metadata["benchmark"],
         language=metadata["language"],
-        items=items,
+        items=None if is_group else benchmark.items({"asks": _plain_requests(content), **metadata}),
         measures=metadata["measures"],
         data=metadata.get("data", ""),
         asks=tuple(metadata.get("asks", ())) or _plain_requests(content),
@@ -93,77 +94,65 @@ def _entry(content: Mapping[str, Any], metadata: Mapping[str, Any], path: Path, 
     )
 
 
+def _of_benchmark(benchmark: Benchmark) -> Iterator[Entry]:
+    """The groups and tasks in a benchmark's folder, and the harness's tasks that it describes."""
+    found = [_entry(read_yaml(path), path) for path in sorted(benchmark.folder.glob("*.yaml"))]
+    for name, metadata in benchmark.harness_tasks.items():
+        found.append(_entry({"task": name, "metadata": {"benchmark": benchmark.name, **metadata}}, None))
+    items = {entry.name: entry.items for entry in found}
+    for entry in sorted(found, key=lambda entry: (entry.kind != "group", entry.path.name if entry.path else "")):
+        counts = [items.get(member) for member in entry.members]
+        whole = entry.kind == "group" and None not in counts
+        yield replace(entry, items=sum(count or 0 for count in counts)) if whole else entry
+
+
 @lru_cache(maxsize=1)
 def packaged() -> dict[str, Entry]:
-    """All tasks and groups of this package by name, groups first in each family."""
-    raw = []
-    for path in sorted(tasks_path().glob("*/*.yaml")):
-        content = read_yaml(path)
-        raw.append((content, content["metadata"], path))
-    tasks = {c["task"]: m["n_items"] for c, m, _ in raw if "group" not in c}
-    found = {}
-    for content, metadata, path in sorted(raw, key=lambda r: (r[2].parent.name, "group" not in r[0], r[2].name)):
-        items = sum(tasks[m] for m in content["task"]) if "group" in content else metadata["n_items"]
-        made = _entry(content, metadata, path, items)
-        found[made.name] = made
+    """All tasks and groups of the known benchmarks by name, groups first in each folder.
+
+    Raises:
+        BiasError: Two benchmarks have a task of the same name, or a YAML lacks what this package needs to know.
+    """
+    found: dict[str, Entry] = {}
+    for benchmark in sorted(registry.benchmarks(), key=lambda one: one.name):
+        try:
+            for entry in _of_benchmark(benchmark):
+                if entry.name in found:
+                    raise BiasError(f"{entry.path}: there is a task {entry.name} already, in {found[entry.name].path}")
+                found[entry.name] = entry
+        except (KeyError, TypeError, AttributeError, yaml.YAMLError, OSError) as error:
+            raise BiasError(
+                f"the tasks of the benchmark {benchmark.name} in {benchmark.folder} can't be read ({one_line(error)})"
+            ) from error
     return found
 
 
-def entries() -> dict[str, Entry]:
-    """All tasks and groups that are known: the package's, and those of :func:`include` and :func:`learn`."""
-    return {**_others, **packaged()} if _others else packaged()
-
-
-def include(folders: Iterable[str | Path]) -> None:
-    """Take note of the tasks of this package's kind in folders that ``--include_path`` names.
+def entries(folders: Iterable[str | Path] = ()) -> dict[str, Entry]:
+    """All tasks and groups that are known, beside them those in folders that ``--include_path`` names.
 
     Raises:
-        BiasError: One of them is no valid YAML, or lacks what this package needs to know.
+        BiasError: A task of this package's kind in the folders that is no valid YAML, or lacks what must be known.
     """
-    for folder in folders:
-        for path in under(expanded(folder), "*.yaml"):
-            try:
-                text = read_text(path)
-            except (OSError, UnicodeDecodeError):
-                continue  # the harness skips it as well
-            if _OWN_CLASS not in text or tasks_path() in path.resolve().parents:
-                continue
-            content, _ = safe_yaml.parse(text, str(path), Loader)
-            try:
-                made = _entry(content, content["metadata"], path, int(content["metadata"]["n_items"]))
-                registry.get(made.benchmark)
-            except (KeyError, TypeError, ValueError, AttributeError) as error:
-                raise BiasError(f"{path}: no task of this package ({one_line(error)}): write it anew") from error
-            _others[made.name] = made
+    return {**_included(folders), **packaged()}
 
 
-def learn(task: str, metadata: Mapping[str, Any], items: int, path: Path) -> Entry | None:
-    """What is known of a task; of one over a data set of someone's own, what a result file says of it.
-
-    Args:
-        task: Its name.
-        metadata: Of the result file.
-        items: How many it has.
-        path: The result file.
-    """
-    benchmark, fixed = metadata.get("benchmark"), metadata.get("fixed")
-    if task not in entries() and isinstance(fixed, Mapping) and "dataset" in fixed:
-        if isinstance(benchmark, str) and benchmark in registry.BENCHMARKS:
-            asks = metadata.get("asks")
-            _others[task] = Entry(
-                name=task,
-                kind="task",
-                benchmark=benchmark,
-                language=str(metadata.get("language") or ""),
-                items=items,
-                measures=str(metadata.get("measures") or ""),
-                data="",
-                asks=tuple(map(str, asks)) if isinstance(asks, list) else (),
-                members=(),
-                path=path,
-                metadata={"version": metadata.get("version")},
-            )
-    return entries().get(task)
+def _included(folders: Iterable[str | Path]) -> dict[str, Entry]:
+    found = {}
+    own = {entry.path.resolve() for entry in packaged().values() if entry.path}
+    for path in (path for folder in folders for path in under(expanded(folder), "*.yaml")):
+        try:
+            text = read_text(path)
+        except (OSError, UnicodeDecodeError):
+            continue  # the harness skips it as well
+        if _OWN_CLASS not in text or path.resolve() in own:
+            continue
+        content, _ = safe_yaml.parse(text, str(path), Loader)
+        try:
+            made = _entry(content, path)
+        except (KeyError, TypeError, ValueError, AttributeError) as error:
+            raise BiasError(f"{path}: no task of this package ({one_line(error)}): write it anew") from error
+        found[made.name] = made
+    return found
 
 
 def headline(benchmark: str) -> list[Score]:
@@ -180,6 +169,15 @@ def format_number(value: float | None) -> str:
     if value is None:
         return "–"
     return f"{value:g}".replace("inf", "∞")
+
+
+def format_count(number: int | None) -> str:
+    """A number of items or requests for people; an en dash where it isn't known.
+
+    >>> format_count(10900), format_count(None)
+    ('10,900', '–')
+    """
+    return "–" if number is None else f"{number:,}"
 
 
 def format_range(score: Score) -> str:
@@ -205,12 +203,13 @@ def listing() -> list[dict[str, Any]]:
     ]
 
 
-def legend(names: list[str]) -> str:
-    """A table of how to read the scores of the benchmarks of these tasks; empty if none is ours."""
+def legend(benchmarks: Iterable[str]) -> str:
+    """A table of how to read the scores of some benchmarks; empty for none."""
     from tabulate import tabulate
 
-    rows = []
-    for benchmark in dict.fromkeys(entries()[n].benchmark for n in names if n in entries()):
-        for score in headline(benchmark):
-            rows.append([score.name, format_range(score), format_number(score.neutral), score.direction])
+    rows = [
+        [score.name, format_range(score), format_number(score.neutral), score.direction]
+        for benchmark in dict.fromkeys(benchmarks)
+        for score in headline(benchmark)
+    ]
     return tabulate(rows, headers=["Score", "Range", "Neutral", "Reads as"], tablefmt="github") if rows else ""

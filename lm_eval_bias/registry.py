@@ -1,67 +1,87 @@
-"""The benchmarks that are known, by name."""
+"""The benchmarks that are there: this package's own, and those of other distributions' entry points.
+
+An entry point in the group ``lm_eval_bias.benchmarks`` names a benchmark object, such as
+``my_package.benchmark:BENCHMARK``; this package's own are found in the folders of ``lm_eval_bias.tasks``.
+"""
 
 from __future__ import annotations
 
-from lm_eval_bias.benchmark import Benchmark
-from lm_eval_bias.errors import BiasError
+import importlib
+import pkgutil
+from collections.abc import Iterator
+from functools import lru_cache
+from importlib import metadata
 
-_ALL = [
-    Benchmark(
-        "occugender",
-        "lm_eval_bias.tasks.occugender.hooks",
-        "lm_eval_bias.custom_metrics.occugender:scores",
-        ("items", "templates", "words", "word_probability", "instruction", "instruction_position", "first_templates"),
-        ("stereotype_gap", "female_dominated_F", "male_dominated_M", "labour_pearson", "coverage"),
-    ),
-    Benchmark(
-        "gg_bbq",
-        "lm_eval_bias.tasks.gg_bbq.hooks",
-        "lm_eval_bias.custom_metrics.gg_bbq:scores",
-        ("wording", "by_value"),
-        ("acc_amb", "acc_disamb", "diff_bias_amb", "diff_bias_disamb"),
-        detail="by_value",
-    ),
-    Benchmark(
-        "gg_bbq_prompts",
-        "lm_eval_bias.tasks.gg_bbq.hooks",
-        "lm_eval_bias.custom_metrics.gg_bbq:prompt_scores",
-        (),
-        ("acc_amb/mean", "acc_disamb/mean", "diff_bias_amb/mean", "diff_bias_disamb/mean"),
-    ),
-    Benchmark(
-        "stereoset",
-        "lm_eval_bias.tasks.stereoset.hooks",
-        "lm_eval_bias.custom_metrics.stereoset:scores",
-        ("bos", "inter", "masked", "dataset", "by_test_and_type"),
-        ("lms", "ss", "icat"),
-        detail="by_test_and_type",
-    ),
-    Benchmark(
-        "stereoset_variants",
-        "lm_eval_bias.tasks.stereoset.hooks",
-        "lm_eval_bias.custom_metrics.stereoset:variant_scores",
-        ("bos", "dataset", "by_test_and_type"),
-        ("gen/lms", "gen/ss", "gen/icat"),
-        detail="by_test_and_type",
-    ),
-    Benchmark(
-        "regard",
-        "lm_eval_bias.tasks.regard.hooks",
-        "lm_eval_bias.custom_metrics.regard:scores",
-        ("classifier", "repeats", "by_set_and_regard"),
-        ("all/negative_gap", "all/positive_gap", "caregiving/gap", "sexualization/gap", "perpetration/gap"),
-        detail="by_set_and_regard",
-    ),
-]
-BENCHMARKS = {benchmark.name: benchmark for benchmark in _ALL}
+from lm_eval_bias.benchmark import Benchmark
+from lm_eval_bias.errors import BiasError, one_line
+
+GROUP = "lm_eval_bias.benchmarks"
+
+
+def _own() -> Iterator[tuple[str, str]]:
+    tasks = importlib.import_module("lm_eval_bias.tasks")
+    for module in pkgutil.iter_modules(tasks.__path__, f"{tasks.__name__}."):
+        if module.ispkg:
+            yield f"{module.name}.benchmark:BENCHMARK", "lm-eval-bias"
+
+
+def _others() -> Iterator[tuple[str, str]]:
+    for point in metadata.entry_points(group=GROUP):
+        yield point.value, point.dist.name if point.dist else "?"
+
+
+def _load(value: str, distribution: str) -> Benchmark:
+    module, _, name = value.partition(":")
+    try:
+        found = getattr(importlib.import_module(module), name or "BENCHMARK")
+    except Exception as error:  # other people's code can fail in any way
+        raise BiasError(
+            f"the benchmark {value} of {distribution} can't be loaded ({one_line(error)}): mend it, or uninstall it"
+        ) from error
+    if not isinstance(found, Benchmark):
+        raise BiasError(f"{value} of {distribution} is no instance of lm_eval_bias.Benchmark: mend it, or uninstall it")
+    return found
+
+
+@lru_cache(maxsize=1)
+def benchmarks() -> tuple[Benchmark, ...]:
+    """All benchmarks in the order of listings, without their variants.
+
+    Raises:
+        BiasError: One that can't be loaded, or two of one name.
+    """
+    found: dict[str, Benchmark] = {}
+    for value, distribution in (*_own(), *_others()):
+        made = _load(value, distribution)
+        for one in (made, *made.variants):
+            if one.name in found:
+                raise BiasError(f"two benchmarks are called {one.name} (the second: {value} of {distribution})")
+            found[one.name] = made
+    return tuple(sorted(dict.fromkeys(found.values()), key=lambda one: (one.place, one.name)))
+
+
+@lru_cache(maxsize=1)
+def by_name() -> dict[str, Benchmark]:
+    """All benchmarks and their variants, by name."""
+    return {one.name: one for made in benchmarks() for one in (made, *made.variants)}
+
+
+@lru_cache(maxsize=1)
+def _families() -> dict[str, Benchmark]:
+    return {one.name: made for made in benchmarks() for one in (made, *made.variants)}
+
+
+def family(name: str) -> Benchmark | None:
+    """The benchmark that a benchmark or variant of that name belongs to; ``None`` where it is unknown."""
+    return _families().get(name)
 
 
 def get(name: str) -> Benchmark:
-    """The benchmark of that name.
+    """The benchmark or variant of that name.
 
     Raises:
         BiasError: There is none.
     """
-    if name not in BENCHMARKS:
-        raise BiasError(f"no benchmark named {name!r}; known: {', '.join(BENCHMARKS)}")
-    return BENCHMARKS[name]
+    if name not in by_name():
+        raise BiasError(f"no benchmark named {name!r}; known: {', '.join(by_name())}")
+    return by_name()[name]

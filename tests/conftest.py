@@ -15,7 +15,6 @@ from pathlib import Path
 
 import pytest
 
-from lm_eval_bias import catalog
 from lm_eval_bias.data import download, sources
 from lm_eval_bias.tasks.regard.classifiers import classifier
 from lm_eval_bias.tasks.stereoset import released_sets
@@ -30,7 +29,6 @@ def _isolated(tmp_path, monkeypatch):
     monkeypatch.setenv("LM_EVAL_BIAS_CACHE", str(tmp_path / "cache"))
     monkeypatch.delenv("LM_EVAL_BIAS_DATA", raising=False)
     monkeypatch.delenv("LM_EVAL_BIAS_BASE_URL", raising=False)
-    monkeypatch.setattr(catalog, "_others", {})  # tasks that a run included, or a result file told of
     # the harness's log handler keeps the standard error that pytest captured when it was made, and that gets closed
     monkeypatch.setattr("logging.raiseExceptions", False)
     yield

@@ -11,7 +11,6 @@ from lm_eval_bias import catalog, registry
 from lm_eval_bias.analysis import conventions, published_scores, rank_intervals
 from lm_eval_bias.analysis.boards import NOT_PUBLISHED, PUBLISHED, RUN, Board, Cell, Row, rule
 from lm_eval_bias.custom_metrics.score import t_factor
-from lm_eval_bias.custom_metrics.stereoset import TESTS, VARIANTS
 from lm_eval_bias.errors import BiasError, did_you_mean
 from lm_eval_bias.report import printable_runs
 from lm_eval_bias.report.numbers import number
@@ -20,12 +19,10 @@ from lm_eval_bias.runs.run_data import Problem, Run, TaskRun, Value
 
 def _known(benchmark: str) -> dict[str, Value]:
     """The suite's own description of a benchmark's scores, by name."""
-    docs = [{"test": test, "bias_type": "", "variants": VARIANTS} for test in TESTS]  # what decides which there are
-    listed = registry.get(benchmark).scores(docs if benchmark.startswith("stereoset") else [])
     return {
         s.name: Value(s.name, math.nan, low=s.low, high=s.high, neutral=s.neutral, direction=s.direction, unit=s.unit,
                       summary=s.summary, source=s.source, higher_is_better=s.higher_is_better)
-        for s in listed
+        for s in registry.get(benchmark).every_score()
     }  # fmt: skip
 
 
@@ -60,10 +57,10 @@ def point(cell: Cell, dof: float, column: Value) -> rank_intervals.Point | None:
 
 
 def _run_row(run: Run, task: TaskRun, columns: Sequence[Value]) -> Row:
-    whole = task.benchmark != "regard" or printable_runs.has_both(task)
-    scores = task.scores if whole else {}
+    withheld = registry.get(task.benchmark).withheld(task)
+    scores = {} if withheld else task.scores
     cells = {column.name: _run_cell(scores.get(column.name), column) for column in columns}
-    departures = conventions.deviations(task) + (() if whole else (printable_runs.WITHHELD,))
+    departures = conventions.deviations(task) + ((withheld,) if withheld else ())
     notes: dict[str, list[str]] = defaultdict(list)
     for name, cell in cells.items():
         if cell.note and not math.isnan(cell.value) and cell.note not in departures:
@@ -126,7 +123,7 @@ def _notes(benchmark: str, rows: Sequence[Row], columns: Sequence[Value]) -> lis
         notes.append("Runs were made by different conventions: ranks hold among those with the same.")
     printed = [row for row in rows if row.kind == PUBLISHED]
     if not printed:
-        notes.append(published_scores.MISSING.get(benchmark, "No published scores for this task."))
+        notes.append(registry.get(benchmark).unpublished)
     elif all(row.cells[column.name].note == NOT_PUBLISHED for row in printed for column in columns):
         notes.append("The paper prints none of the main scores; its own are among the further ones.")
     return notes
@@ -138,7 +135,7 @@ def _board(task: str, members: Sequence[tuple[Run, TaskRun]]) -> Board:
     own = [(run, found) for run, found in members if found.benchmark == benchmark]
     printed = published_scores.by_task().get(task, [])
     known = _known(benchmark)
-    main = registry.get(benchmark).main
+    main = registry.get(benchmark).main or tuple(known)
     extra = [name for name in known if name not in main and any(name in row.cells for row in printed)]
     columns, others = [known[name] for name in main], [known[name] for name in extra]
     own.sort(key=lambda pair: (pair[0].name.casefold(), pair[1].task))
@@ -150,8 +147,14 @@ def _board(task: str, members: Sequence[tuple[Run, TaskRun]]) -> Board:
     rows += [_published_row(row, [*columns, *others]) for row in sorted(printed, key=lambda row: row.model.casefold())]
     rows = _without_reasons(rows, [column.name for column in ranked])
     language = entry.language if entry else own[0][1].language
-    measures = entry.measures if entry else "a task that this package doesn't know"
+    measures = entry.measures if entry else _measures(own[0][1])
     return Board(task, benchmark, language, measures, columns, others, rows, _notes(benchmark, rows, columns))
+
+
+def _measures(task: TaskRun) -> str:
+    """What a task that isn't in the catalog measures, if it is one over a data set of one's own."""
+    own = "dataset_used" in task.metadata and task.metadata.get("measures")
+    return str(own or "a task that this package doesn't know")
 
 
 def wanted(names: Sequence[str]) -> list[str]:
@@ -178,7 +181,7 @@ def boards(runs: Sequence[Run], tasks: Sequence[str] = ()) -> list[Board]:
     members: dict[str, list[tuple[Run, TaskRun]]] = defaultdict(list)
     for run in printable_runs.runs(runs):
         for found in run.tasks.values():
-            if found.benchmark in registry.BENCHMARKS:
+            if found.benchmark in registry.by_name():
                 members[conventions.base(found.task)].append((run, found))
     if tasks:
         names = [name for name in wanted(tasks) if name in members or name in published_scores.by_task()]
@@ -196,5 +199,5 @@ def foreign(runs: Sequence[Run]) -> list[Problem]:
         Problem(run.path, f"{found.task}: of an unknown benchmark, {found.benchmark!r}")
         for run in runs
         for found in run.tasks.values()
-        if found.benchmark not in registry.BENCHMARKS
+        if found.benchmark not in registry.by_name()
     ]

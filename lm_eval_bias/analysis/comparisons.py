@@ -9,12 +9,18 @@ from functools import cached_property
 from typing import Any
 
 from lm_eval_bias import registry
+from lm_eval_bias.benchmark import Benchmark, Condition
 from lm_eval_bias.custom_metrics.score import Record
 from lm_eval_bias.errors import BiasError, did_you_mean
 from lm_eval_bias.runs import sample_logs
 from lm_eval_bias.runs.run_data import Run, TaskRun
 
-BY = ("run", "instruction", "language")
+LANGUAGE = "language"
+
+
+def conditions() -> dict[str, Condition]:
+    """What tasks can be compared by within a run beside languages, by name."""
+    return {one.name: one for benchmark in registry.benchmarks() for one in benchmark.conditions}
 
 
 @dataclass
@@ -32,7 +38,7 @@ class Side:
     task: TaskRun
 
     @property
-    def benchmark(self) -> registry.Benchmark:
+    def benchmark(self) -> Benchmark:
         """The task's benchmark."""
         return registry.get(self.task.benchmark)
 
@@ -97,16 +103,12 @@ class Pair:
 
 def _level(task: TaskRun, by: str) -> tuple[str, str] | None:
     """The group that a task belongs to and its level in it; ``None`` if it has none."""
-    if by == "language":
+    if by == LANGUAGE:
         stem = re.sub(rf"_{re.escape(task.language)}(?=_|$)", "_*", task.task, count=1)
         return (stem, task.language) if stem != task.task else None
-    if task.benchmark != "occugender":
-        return None
-    fixed = task.metadata.get("fixed") or {}
-    instruction = fixed.get("instruction", task.metadata.get("instruction"))
-    templates = fixed.get("first_templates", task.metadata.get("first_templates"))
-    level = "none" if instruction in (None, "none") else str(instruction)
-    return f"occugender {task.metadata.get('kind', '')}, {templates or 'all'} templates".strip(), level
+    benchmark = registry.family(task.benchmark)
+    own = [] if benchmark is None else [one for one in benchmark.conditions if one.name == by]
+    return own[0].level(task) if own else None
 
 
 def _base(levels: Sequence[str], wanted: str | None, default: str, what: str) -> str:
@@ -147,7 +149,7 @@ def _within_runs(runs: Sequence[Run], by: str, base: str | None) -> list[Pair]:
         for group, levels in groups.items():
             if len(levels) < 2:
                 continue
-            first = _base(list(levels), base, "none" if by == "instruction" else "en", by)
+            first = _base(list(levels), base, _default(by), by)
             prefix = f"{run.name}: " if len(runs) > 1 else ""
             reference = Side(f"{by} {first}", run, levels[first])
             pairs += [
@@ -160,8 +162,12 @@ def _within_runs(runs: Sequence[Run], by: str, base: str | None) -> list[Pair]:
     return pairs
 
 
+def _default(by: str) -> str:
+    return "en" if by == LANGUAGE else conditions()[by].base
+
+
 def _example(by: str) -> str:
-    return "--tasks occugender_debias has all" if by == "instruction" else "--tasks stereoset has five"
+    return "a task in several languages" if by == LANGUAGE else conditions()[by].example
 
 
 def pairs(runs: Sequence[Run], by: str = "run", base: str | None = None) -> list[Pair]:
@@ -192,7 +198,7 @@ def why_not_paired(pair: Pair, by: str) -> str:
     seeds = [side.run.provenance.get("seeds") for side in (one, other)]
     if seeds[0] != seeds[1]:
         return f"seeds {seeds[0]} and {seeds[1]}"
-    if by != "language" and _data_set(one.task) != _data_set(other.task):
+    if by != LANGUAGE and _data_set(one.task) != _data_set(other.task):
         return f"data sets: {_data_set(one.task)} and {_data_set(other.task)}"
     for option in (*one.benchmark.options, "classifier_used"):
         if option in (by, "dataset"):
@@ -204,7 +210,7 @@ def why_not_paired(pair: Pair, by: str) -> str:
             return f"{option} {values[0]!r} and {values[1]!r}"
     shared = len(pair.shared)
     counts = len(one.records), len(other.records)
-    if by == "language" and shared >= 0.9 * max(counts):  # translations miss single items
+    if by == LANGUAGE and shared >= 0.9 * max(counts):  # translations miss single items
         return ""
     if shared != counts[0] or shared != counts[1]:
         return f"other items: {counts[0]:,} and {counts[1]:,}, {shared:,} of them the same"

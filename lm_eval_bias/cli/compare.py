@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import argparse
 
+from lm_eval_bias.analysis import comparisons
 from lm_eval_bias.cli import output
 from lm_eval_bias.errors import BiasError, Parser
 
@@ -23,12 +24,14 @@ def parser() -> argparse.ArgumentParser:
         epilog=_EPILOG,
         formatter_class=argparse.RawDescriptionHelpFormatter,
     )
+    conditions = comparisons.conditions()
+    what = "".join(f"{condition.help}, " for condition in conditions.values())
     made.add_argument("runs", nargs="+", metavar="RUN", help="result folders (--output_path) with samples")
     made.add_argument(
         "--by",
-        choices=["run", "instruction", "language"],
+        choices=["run", *conditions, comparisons.LANGUAGE],
         default="run",
-        help="what to compare: runs (default), OccuGender's debiasing instructions, or languages within each run",
+        help=f"what to compare: runs (default), {what}or languages within each run",
     )
     made.add_argument("--base", metavar="NAME", help="what the others are compared with (default: the first, none, en)")
     made.add_argument("--scores", metavar="A,B", help="which scores (default: each benchmark's main ones)")

@@ -10,6 +10,7 @@ import sys
 from collections.abc import Sequence
 
 from lm_eval_bias import __version__
+from lm_eval_bias.benchmark import Rewriting
 from lm_eval_bias.errors import BiasError, Parser, printable
 
 # parsed by modules of their own in lm_eval_bias.commands, except run, which the harness's parser parses
@@ -61,11 +62,9 @@ def _parser() -> argparse.ArgumentParser:
         "paths", nargs="+", metavar="PATH", help="run folders, samples files (--log_samples) or predictions"
     )
     rescore.add_argument("--language", metavar="LANG", help="of StereoSet predictions or labelled texts: de, en, ...")
-    rescore.add_argument(
-        "--classifier", metavar="NAME", help="regard: classify the saved texts again: light, sbert, hub:<model>, ..."
-    )
     rescore.add_argument("--json", action="store_true", help="machine-readable")
-    rescore.add_argument("--words", metavar="SET", help="OccuGender: pronouns, appendix_a, authors_code or a YAML file")
+    for rewriting in _rewritings():
+        rescore.add_argument(f"--{rewriting.flag}", metavar=rewriting.metavar, help=rewriting.help)
 
     export = commands.add_parser("export", help="write a StereoSet run as the authors' prediction file")
     export.add_argument("paths", nargs="+", metavar="RUN", help="run folders or samples files (--log_samples)")
@@ -107,6 +106,13 @@ def _parser() -> argparse.ArgumentParser:
     return parser
 
 
+def _rewritings() -> list[Rewriting]:
+    """The flags of ``rescore`` that benchmarks bring."""
+    from lm_eval_bias import registry
+
+    return [rewriting for benchmark in registry.benchmarks() for rewriting in benchmark.rewritings]
+
+
 def _ls(args: argparse.Namespace) -> int:
     from lm_eval_bias import catalog
 
@@ -120,7 +126,10 @@ def _ls(args: argparse.Namespace) -> int:
         return 0
     from tabulate import tabulate
 
-    rows = [[e.name, e.kind, e.benchmark, e.language, f"{e.items:,}", e.measures] for e in catalog.entries().values()]
+    rows = [
+        [e.name, e.kind, e.benchmark, e.language, catalog.format_count(e.items), e.measures]
+        for e in catalog.entries().values()
+    ]
     headers = ["Name", "Kind", "Benchmark", "Lang", "Items", "Measures"]
     print(
         tabulate(rows, headers=headers, tablefmt="simple", colalign=("left", "left", "left", "left", "right", "left"))
@@ -186,7 +195,8 @@ def _fetch(args: argparse.Namespace) -> int:
 def _rescore(args: argparse.Namespace) -> int:
     from lm_eval_bias.runs import rescoring
 
-    results = rescoring.rescore(args.paths, words=args.words, language=args.language, classifier=args.classifier)
+    given = [(one, value) for one in _rewritings() if (value := getattr(args, one.flag)) is not None]
+    results = rescoring.rescore(args.paths, args.language, given)
     print(rescoring.as_json(results) if args.json else rescoring.as_table(results))
     return 0
 
@@ -196,7 +206,7 @@ def _export(args: argparse.Namespace) -> int:
     from lm_eval_bias.runs import saved_answers
     from lm_eval_bias.tasks.stereoset import predictions
 
-    logs = saved_answers.read(args.paths, readers=saved_answers.READERS[:1])
+    logs = saved_answers.read(args.paths, readers=[saved_answers.SAMPLE_LOGS])
     found = predictions.collect(logs, args.variant, args.language)
     predictions.write(expanded(args.output), found)
     counts = ", ".join(f"{len(scores):,} candidates of {name}" for name, scores in found.items())
@@ -221,7 +231,17 @@ def _plot(args: argparse.Namespace) -> int:
     from lm_eval_bias.tasks.regard import plots
 
     for path in plots.write(
-        rescoring.rescore(args.paths, language=args.language, classifier=args.classifier, only="regard"), args.output
+        rescoring.rescore(
+            args.paths,
+            args.language,
+            [
+                (one, args.classifier)
+                for one in _rewritings()
+                if one.flag == "classifier" and args.classifier is not None
+            ],
+            only="regard",
+        ),
+        args.output,
     ):
         print(path)
     return 0

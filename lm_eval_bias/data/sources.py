@@ -7,9 +7,9 @@ import json
 import os
 from dataclasses import dataclass
 from functools import lru_cache
-from importlib import resources
 from pathlib import Path
 
+from lm_eval_bias import registry
 from lm_eval_bias.errors import BiasError, did_you_mean
 from lm_eval_bias.files import check_plain, expanded
 
@@ -90,10 +90,15 @@ class Manifest:
 
 @lru_cache(maxsize=1)
 def manifest() -> Manifest:
-    """The package's manifest."""
-    raw = json.loads((resources.files("lm_eval_bias.data") / "manifest.json").read_text(encoding="utf-8"))
-    files = {entry["name"]: Source(**entry) for entry in raw["files"]}
-    return Manifest(files, raw["sets"], raw["citations"])
+    """All benchmarks' pinned files."""
+    found = Manifest({}, {}, {})
+    for benchmark in registry.benchmarks():
+        if benchmark.sources is not None:
+            raw = json.loads(benchmark.sources.read_text(encoding="utf-8"))
+            found.files.update((entry["name"], Source(**entry)) for entry in raw["files"])
+            found.sets.update(raw["sets"])
+            found.citations.update(raw["citations"])
+    return found
 
 
 def mirror() -> Path | None:

@@ -8,14 +8,12 @@ import inspect
 import json
 import logging
 import os
-from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from lm_eval_bias import catalog, installation
+from lm_eval_bias import catalog, installation, registry
 from lm_eval_bias.errors import BiasError, Parser, did_you_mean, one_line
 from lm_eval_bias.evaluation import model_errors, preflight, run_plan, suites, warm_up
 from lm_eval_bias.harness import distributed, linking
-from lm_eval_bias.paths import tasks_path
 from lm_eval_bias.report import sentences
 from lm_eval_bias.runs import atomic_save, cache_ownership, provenance
 from lm_eval_bias.scoring import questions
@@ -81,9 +79,8 @@ def main(argv: list[str]) -> int:
         config = EvaluatorConfig.from_cli(arguments)
     except (ValueError, TypeError, AttributeError, FileNotFoundError) as error:
         raise BiasError(one_line(error)) from error
-    catalog.include(_folders(config))
     chosen = run_plan.apply(config, suite) if suite is not None else None
-    if estimate and not preflight.only_ours(preflight.split_tasks(config.tasks or [])):
+    if estimate and not preflight.only_ours(preflight.split_tasks(config.tasks or []), preflight.entries(config)):
         raise BiasError("--estimate is for tasks of this package alone ('lm-eval-bias ls')")
     preflight.before_loading(config)
     return evaluate(config, chosen, estimate)
@@ -102,12 +99,6 @@ def _check_harness() -> None:
         logger.warning("%s", found.text)
 
 
-def _folders(config: EvaluatorConfig) -> list[str | Path]:
-    """What ``--include_path`` names."""
-    given = config.include_path
-    return [given] if isinstance(given, (str, Path)) else list(given or [])
-
-
 def load_tasks(config: EvaluatorConfig) -> Any:
     """A task manager for the named tasks, which are put into the configuration (ours built, the harness's by name).
 
@@ -121,37 +112,34 @@ def load_tasks(config: EvaluatorConfig) -> Any:
     names = preflight.split_tasks(config.tasks)
     if not names:
         raise BiasError("no tasks named: give --tasks, for example --tasks occugender,gg_bbq ('lm-eval-bias ls')")
-    extra = _folders(config)
-    ours = str(tasks_path())
-    if not preflight.only_ours(names):
+    known = preflight.entries(config)
+    own = list(dict.fromkeys(str(benchmark.folder) for benchmark in registry.benchmarks()))
+    if not preflight.only_ours(names, known):
         linked = linking.state()
         if linked.problem:
             logger.warning("link: %s", linked.problem)
         if linked.problem or not (linked.linked or linking.unnecessary()):
-            config.include_path = [*extra, ours]
+            config.include_path = [*preflight.folders(config), *own]
         try:
             return config.process_tasks(config.metadata)
         except ValueError as error:
             missing = str(error).removeprefix("Tasks not found: ")
-            hint = did_you_mean(missing, catalog.entries())
+            hint = did_you_mean(missing, known)
             raise BiasError(f"no task named {missing}, neither here nor in the harness.{hint}") from error
-    manager = TaskManager(include_path=[*extra, ours], metadata=config.metadata or {}, include_defaults=False)
+    manager = TaskManager(
+        include_path=[*preflight.folders(config), *own], metadata=config.metadata or {}, include_defaults=False
+    )
     found: dict[str, None] = {}
     for name in names:
         matches = fnmatch.filter(manager.all_tasks, name)
         if not matches:
             raise BiasError(f"no task matches {name!r}.{did_you_mean(name, manager.all_tasks)}")
         found.update(dict.fromkeys(matches))
-    members = {member for name in found for member in _members(name)}
+    members = {member for name in found if name in known for member in known[name].members}
     built = {name: _build(manager, name) for name in found if name not in members}
     preflight.check_samples(config, built)
     config.tasks = list(built.values())
     return manager
-
-
-def _members(name: str) -> tuple[str, ...]:
-    entry = catalog.entries().get(name)
-    return entry.members if entry else ()
 
 
 def _build(manager: Any, name: str) -> Any:
@@ -295,7 +283,9 @@ def _finish(config: EvaluatorConfig, results: dict[str, Any], tracker: Any, logg
         print(make_table(results, "groups"))
     said = "" if config.predict_only else sentences.describe(results["results"], results["configs"])
     if said:
-        how = catalog.legend(list(results["configs"]))
+        how = catalog.legend(
+            name for task in results["configs"].values() if (name := (task.get("metadata") or {}).get("benchmark"))
+        )
         print(f"How to read the scores (a breakdown such as gender/… or …/prompt_… reads like its score):\n{how}\n")
         print(f"In words (± is a 95% interval):\n{said}")
     if said and config.output_path and samples is not None:

@@ -7,6 +7,8 @@ import logging
 import os
 import re
 import tempfile
+from collections.abc import Mapping
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from lm_eval_bias import catalog, registry
@@ -25,14 +27,30 @@ def split_tasks(tasks: str | list[str]) -> list[str]:
     return [name for name in (entry.strip() for entry in listed) if name]
 
 
-def only_ours(names: list[str]) -> bool:
-    """Whether every name or pattern can only mean tasks of this package."""
-    own = catalog.entries()
-    families = {entry.path.parent.name for entry in catalog.packaged().values()}
+def folders(config: EvaluatorConfig) -> list[str | Path]:
+    """What ``--include_path`` names."""
+    given = config.include_path
+    return [given] if isinstance(given, (str, Path)) else list(given or [])
+
+
+def entries(config: EvaluatorConfig) -> dict[str, catalog.Entry]:
+    """The tasks that are known in a run."""
+    return catalog.entries(folders(config))
+
+
+def only_ours(names: list[str], known: Mapping[str, catalog.Entry] | None = None) -> bool:
+    """Whether every name or pattern can only mean tasks with YAMLs of this package's kind.
+
+    Args:
+        names: As ``--tasks`` has them.
+        known: The tasks that are known; by default those of :func:`catalog.entries`.
+    """
+    own = catalog.entries() if known is None else known
+    families = registry.by_name()
 
     def ours(name: str) -> bool:
         if name in own:
-            return True
+            return own[name].path is not None
         stem = re.split(r"[*?\[]", name)[0]
         return stem != name and any(stem.startswith(family) for family in families)
 
@@ -103,7 +121,7 @@ def _check_metadata(config: EvaluatorConfig) -> None:
     given = [key for key in config.metadata or {} if key not in (config.model_args or {})]
     named = {entry.benchmark for entry in _named_entries(config)}
     known = sorted({option for name in named for option in registry.get(name).options})
-    alone = only_ours(split_tasks(config.tasks or []))
+    alone = only_ours(split_tasks(config.tasks or []), entries(config))
     for key in given:
         hint = did_you_mean(key, known)
         if key not in known and named and (alone or hint):
@@ -189,7 +207,7 @@ def _check_sampling(config: EvaluatorConfig, kind: Any, named: list[catalog.Entr
     """Refuse options that do not sample, and an API that gets one seed for all samples and answers each time alike."""
     from lm_eval_bias.scoring import sampled_texts
 
-    sampled = [entry.name for entry in named if entry.benchmark == "regard"]
+    sampled = [entry.name for entry in named if registry.get(entry.benchmark).samples_texts]
     given = config.gen_kwargs or {}
     for key, wrong, needed in (
         ("do_sample", given.get("do_sample") in (False, "false", "False"), "true"),
@@ -248,7 +266,7 @@ def _unfit_architecture(config: EvaluatorConfig, asks: list[str]) -> BiasError |
 
 def _named_entries(config: EvaluatorConfig) -> list[catalog.Entry]:
     """Our tasks among those that ``--tasks`` names, groups resolved."""
-    own = catalog.entries()
+    own = entries(config)
     named = [m for name in split_tasks(config.tasks or []) for m in fnmatch.filter(own, name)]
     return [own[task] for task in dict.fromkeys(t for n in named for t in (own[n].members or (n,)))]
 
@@ -257,11 +275,12 @@ def _fetch_data(config: EvaluatorConfig) -> None:
     """Have the pinned data before a model is loaded, so that a lack of it shows at once."""
     from lm_eval_bias.data.download import fetch
 
-    # a regard classifier that was named has its own data, and gets it when the task is built; so has a data set
+    # what an option names in place of the pinned data is looked for when the task is built
     given = config.metadata or {}
-    replaced = {"regard": "classifier", "stereoset": "dataset", "stereoset_variants": "dataset"}
     sets = dict.fromkeys(
-        entry.data for entry in _named_entries(config) if entry.data and replaced.get(entry.benchmark, "") not in given
+        entry.data
+        for entry in _named_entries(config)
+        if entry.data and registry.get(entry.benchmark).data_option not in given
     )
     if sets:
         fetch(sets)

@@ -9,7 +9,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
-from lm_eval_bias import catalog, registry
+from lm_eval_bias import registry
 from lm_eval_bias.errors import BiasError
 from lm_eval_bias.evaluation import preflight
 from lm_eval_bias.evaluation.suites import Suite, load
@@ -55,10 +55,11 @@ def apply(config: EvaluatorConfig, name: str) -> Chosen:
         if given:
             raise BiasError(f"{flag} with --suite {name}: a suite says which items are run: leave out one of the two")
     preflight.check_model(config)
+    known = preflight.entries(config)
     reasons: dict[tuple[str, tuple[str, ...]], str] = {}
     left_out = {}
     for task in suite.parts:
-        entry = catalog.entries()[task]
+        entry = known[task]
         kind = (entry.benchmark, entry.asks)
         if kind not in reasons:
             alone = copy.copy(config)

@@ -1,22 +1,28 @@
-"""The suites as they stand in their YAML files beside this module."""
+"""The suites: which tasks, and which of their items, as the benchmarks say it."""
 
 from __future__ import annotations
 
 import hashlib
 import json
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cache
-from importlib import resources
 from typing import Any
 
-import yaml
-
 from lm_eval_bias import catalog, registry
+from lm_eval_bias.benchmark import Sampling
 from lm_eval_bias.errors import BiasError, did_you_mean
-from lm_eval_bias.evaluation.sampling import RULES
 
-NAMES = ("quick", "standard", "full")
+# what each is for, in one line
+PURPOSES = {
+    "quick": "a first look and a gate for every build - a fixed, balanced part of the items, with wider intervals",
+    "standard": "the main tasks of every benchmark with all their items",
+    "full": "every task - the main ones and all variations of them",
+}
+NAMES = tuple(PURPOSES)
+# a change of seed, rule or number is a new version: its scores are of other items
+VERSION = 1
+SEED = "quick-1"
 
 
 @dataclass(frozen=True)
@@ -25,17 +31,15 @@ class Part:
 
     Attributes:
         task: Task name.
-        rule: Name of the function of :mod:`lm_eval_bias.evaluation.sampling` that chooses its items; empty for all.
-        number: The rule's size.
-        documents: How many items that are, of the released data.
+        sampling: How its items are chosen; ``None`` for all.
+        documents: How many items that are, of the released data; ``None`` where that isn't known.
         requests: How many requests they make.
     """
 
     task: str
-    rule: str
-    number: int
-    documents: int
-    requests: int
+    sampling: Sampling | None
+    documents: int | None
+    requests: int | None
 
 
 @dataclass(frozen=True)
@@ -64,10 +68,10 @@ class Suite:
         Raises:
             BiasError: Documents without any that the rule could choose.
         """
-        part = self.parts[task]
-        if not part.rule:
+        sampling = self.parts[task].sampling
+        if sampling is None:
             return None
-        chosen = RULES[part.rule](docs, self.seed, part.number)
+        chosen = sampling.choose(docs, self.seed, sampling.number)
         if not chosen:
             raise BiasError(f"--suite {self.name}: {task} has no items to choose from: its data hold none")
         return chosen
@@ -82,8 +86,9 @@ class Suite:
         """
         chosen = self.choose(task, docs)
         said: dict[str, Any] = {"name": self.name, "version": self.version, "tasks_left_out": list(left_out)}
-        if chosen is not None:
-            said |= {"documents": len(chosen), "of": len(docs), "rule": self.parts[task].rule, "seed": self.seed}
+        sampling = self.parts[task].sampling
+        if chosen is not None and sampling is not None:
+            said |= {"documents": len(chosen), "of": len(docs), "rule": sampling.rule, "seed": self.seed}
             said["items_sha256"] = fingerprint([docs[i] for i in chosen])
         return said
 
@@ -103,15 +108,41 @@ def load(name: str) -> Suite:
     """
     if name not in NAMES:
         raise BiasError(f"--suite {name}: there is no such suite.{did_you_mean(name, NAMES)} Known: {', '.join(NAMES)}")
-    text = resources.files("lm_eval_bias.evaluation").joinpath(f"{name}.yaml").read_text(encoding="utf-8")
-    content = yaml.load(text, Loader=catalog.Loader)  # noqa: S506 (a SafeLoader)
-    parts = {
-        task: Part(task, given.get("rule", ""), given.get("number", 0), given["documents"], given["requests"])
-        for task, given in content["tasks"].items()
-    }
-    return Suite(
-        content["name"], content["version"], content["purpose"], content["leaves_out"], content.get("seed", ""), parts
-    )
+    chosen = {"quick": _quick, "standard": _standard, "full": _full}[name]
+    parts = {task: _part(task, sampling) for task, sampling in chosen()}
+    left_out = "; ".join(benchmark.left_out[name] for benchmark in registry.benchmarks() if name in benchmark.left_out)
+    return Suite(name, VERSION, PURPOSES[name], left_out or "nothing", SEED if name == "quick" else "", parts)
+
+
+def _quick() -> Iterable[tuple[str, Sampling | None]]:
+    for benchmark in registry.benchmarks():
+        yield from benchmark.quick.items()
+
+
+def _standard() -> Iterable[tuple[str, None]]:
+    return ((task, None) for benchmark in registry.benchmarks() for task in benchmark.standard)
+
+
+def _full() -> Iterable[tuple[str, None]]:
+    """Everything that no other task of the suite contains already, the tasks of ``standard`` first."""
+    contained = {task for benchmark in registry.benchmarks() for task in benchmark.contained}
+    yield from _standard()
+    for entry in catalog.entries().values():
+        if entry.kind == "task" and entry.name not in contained:
+            yield entry.name, None
+
+
+def _part(task: str, sampling: Sampling | None) -> Part:
+    entry = catalog.entries()[task]
+    documents = entry.items if sampling is None else sampling.items
+    each = registry.get(entry.benchmark).requests({"asks": entry.asks, **entry.metadata})
+    requests = None if documents is None or each is None else documents * each * (entry.repeats or 1)
+    return Part(task, sampling, documents, requests)
+
+
+def _sum(numbers: Iterable[int | None]) -> int | None:
+    listed = list(numbers)
+    return None if None in listed else sum(number or 0 for number in listed)
 
 
 def listing() -> list[dict[str, Any]]:
@@ -122,10 +153,14 @@ def listing() -> list[dict[str, Any]]:
             "version": suite.version,
             "purpose": suite.purpose,
             "leaves_out": suite.leaves_out,
-            "documents": sum(part.documents for part in suite.parts.values()),
-            "requests": sum(part.requests for part in suite.parts.values()),
+            "documents": _sum(part.documents for part in suite.parts.values()),
+            "requests": _sum(part.requests for part in suite.parts.values()),
             "tasks": {
-                task: {"documents": part.documents, "requests": part.requests, "rule": part.rule or None}
+                task: {
+                    "documents": part.documents,
+                    "requests": part.requests,
+                    "rule": part.sampling.rule if part.sampling else None,
+                }
                 for task, part in suite.parts.items()
             },
         }
@@ -142,13 +177,13 @@ def as_text() -> str:
         rows = [
             [
                 task,
-                f"{own['documents']:,}",
-                f"{own['requests']:,}",
+                catalog.format_count(own["documents"]),
+                catalog.format_count(own["requests"]),
                 f"chosen by {own['rule']}" if own["rule"] else "all",
             ]
             for task, own in suite["tasks"].items()
         ]
-        rows.append(["in all", f"{suite['documents']:,}", f"{suite['requests']:,}", ""])
+        rows.append(["in all", catalog.format_count(suite["documents"]), catalog.format_count(suite["requests"]), ""])
         align = ("left", "right", "right", "left")
         parts.append(
             f"{suite['name']} (version {suite['version']}): {suite['purpose']}\nNot in it: {suite['leaves_out']}\n"

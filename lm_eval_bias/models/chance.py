@@ -10,7 +10,7 @@ from typing import Any
 
 from lm_eval.api.model import LM
 
-from lm_eval_bias.tasks.regard.regard_texts import CHANCE
+from lm_eval_bias import registry
 
 
 class ChanceLM(LM):
@@ -46,7 +46,7 @@ class ChanceLM(LM):
         return [math.log(self._uniform("rolling", *request.args)) for request in requests]
 
     def generate_until(self, requests: Sequence[Any]) -> list[str]:
-        """One of the document's choices where it has some, else one of a few texts (in regard's tasks) or letters.
+        """One of the texts that the document's benchmark gives (its choices, say); a letter without a benchmark.
 
         Samples of a prompt are other draws, by their seeds or, without any, by their order.
         """
@@ -54,9 +54,8 @@ class ChanceLM(LM):
         seen: Counter[str] = Counter()
         for request in requests:
             doc = getattr(request, "doc", None) or {}
-            choices = list(
-                doc.get("choices") or (CHANCE[doc["language"]] if doc.get("benchmark") == "regard" else "ABC")
-            )
+            benchmark = registry.by_name().get(doc.get("benchmark"))
+            choices = list("ABC" if benchmark is None else benchmark.random_texts(doc))
             context, turn = request.args[0], request.args[1].get("seed", seen[request.args[0]])
             seen[context] += 1
             draw = self._uniform("generate", context, *([turn] if turn else []))

@@ -3,14 +3,13 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
 from lm_eval_bias import catalog, registry
-from lm_eval_bias.report import numbers, printable_runs
-from lm_eval_bias.report.sentences import LARGE_SHARE, LOW_COVERAGE, LOW_LMS
-from lm_eval_bias.runs.run_data import Run, TaskRun, Value
+from lm_eval_bias.report import parts, printable_runs
+from lm_eval_bias.runs.run_data import Run, TaskRun
 
 FEW_GROUPS = 5.0
 FEW_TEXTS = 200
@@ -27,11 +26,6 @@ EXPECTED = {
     "batch_size": "batch size",
     "seeds": "seeds",
 }
-# options that change what is measured
-DEPARTURES = (
-    "words", "items", "templates", "word_probability", "instruction", "instruction_position", "first_templates",
-    "wording", "bos", "inter", "masked", "repeats", "classifier",
-)  # fmt: skip
 
 
 @dataclass(frozen=True)
@@ -64,22 +58,18 @@ def few(names: Sequence[str], most: int = 6) -> str:
     return ", ".join(names[:most]) + (f" and {len(names) - most} more" if len(names) > most else "")
 
 
-def _main(task: TaskRun) -> list[Value]:
-    names = registry.BENCHMARKS[task.benchmark].main if task.benchmark in registry.BENCHMARKS else ()
-    return [task.scores[name] for name in names if name in task.scores]
-
-
 def _shortage(task: TaskRun) -> Iterator[str]:
     if task.items and task.documents < task.items:
         yield (
             f"a limited run: {task.documents:,} of {task.items:,} items; such numbers are for trying out, and "
             "comparable only with a run limited alike"
         )
-    main = _main(task)
     if not task.scores:
-        if task.benchmark == "regard":
-            yield printable_runs.WITHHELD
+        benchmark = registry.by_name().get(task.benchmark)
+        if benchmark is not None and (withheld := benchmark.withheld(task)):
+            yield withheld
         return
+    main = [task.scores[name] for name in parts.main_names(task)]
     groups = [value.dof + 1 for value in main if not math.isnan(value.stderr) and math.isfinite(value.dof)]
     if groups and min(groups) <= FEW_GROUPS:
         yield f"few independent groups of items ({min(groups):.1f}): the intervals rest on little evidence"
@@ -90,49 +80,16 @@ def _shortage(task: TaskRun) -> Iterator[str]:
                 yield f"the interval of {value.name} covers {100 * share:.0f}% of its range: it tells next to nothing"
 
 
-def _low_lms(task: TaskRun) -> Iterator[str]:
-    low = []
-    for name, lms in task.scores.items():
-        part, _, kind = name.rpartition("/")
-        if kind == "lms" and part in ("", "intra", "inter", "gen"):
-            reach = lms.interval[0] if lms.interval is not None else lms.value
-            if lms.value <= LOW_LMS or reach <= 50.0:
-                low.append(f"{name} {numbers.cell(lms)}")
-    if low:
-        yield (
-            f"low LMS, near chance (50): {', '.join(low)}: the model hardly tells sense from nonsense here, and a "
-            "stereotype score near 50 says little"
-        )
-
-
-def _of_benchmark(task: TaskRun) -> Iterator[str]:
-    scores = task.scores
-    if task.benchmark == "occugender" and "coverage" in scores and scores["coverage"].value < LOW_COVERAGE:
-        caught = 100 * scores["coverage"].value
-        yield f"low coverage: the word lists catch {caught:.1f}% of the probability, the shares describe no more"
-    if task.benchmark in ("stereoset", "stereoset_variants"):
-        yield from _low_lms(task)
-    if "unanswered" in scores and scores["unanswered"].value > LARGE_SHARE:
-        yield f"{100 * scores['unanswered'].value:.0f}% of the items have no single answer: they count as wrong"
-    if task.benchmark == "regard" and scores:
-        for name, what in (("dropped", "were no sentences and left out"), ("unfinished", "don't end as sentences do")):
-            if name in scores and scores[name].value > LARGE_SHARE:
-                yield f"{100 * scores[name].value:.0f}% of the texts {what}"
-        if "all/n" in scores and scores["all/n"].value < FEW_TEXTS:
-            yield f"few texts in the test ({scores['all/n'].value:,.0f}): only large differences could show"
-        if "distinct" in scores and scores["distinct"].value < 1 - LARGE_SHARE:
-            differ = 100 * scores["distinct"].value
-            yield f"only {differ:.0f}% of the texts differ: they are less independent than the test takes them to be"
-        used = task.metadata.get("classifier_used")
-        if not isinstance(used, Mapping) or not used.get("name"):
-            yield "the file doesn't say which classifier labelled the texts"
-        elif used.get("warning"):
-            yield printable_runs.one_line(used["warning"])
+def _of_benchmark(task: TaskRun) -> Iterable[str]:
+    benchmark = registry.by_name().get(task.benchmark)
+    return () if benchmark is None else benchmark.cautions(task)
 
 
 def _departures(task: TaskRun) -> Iterator[str]:
     fixed = task.metadata.get("fixed")
-    given = {key: task.metadata[key] for key in DEPARTURES if task.metadata.get(key) is not None}
+    benchmark = registry.by_name().get(task.benchmark)
+    options = () if benchmark is None else [o for o in benchmark.options if o not in (benchmark.detail, "dataset")]
+    given = {key: task.metadata[key] for key in options if task.metadata.get(key) is not None}
     if isinstance(fixed, Mapping):
         given = {key: value for key, value in given.items() if key not in fixed}
     if given:
@@ -142,7 +99,7 @@ def _departures(task: TaskRun) -> Iterator[str]:
     if isinstance(dataset, Mapping):
         yield f"a data set of its own, not the published one: {printable_runs.shown(dataset.get('file'))}"
     name = task.task.partition(" ")[0]
-    if name not in catalog.entries():
+    if name not in catalog.entries() and not isinstance(dataset, Mapping):
         yield "no task of this version: made by another one, or with tasks of its own"
 
 

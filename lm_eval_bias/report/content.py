@@ -2,18 +2,15 @@
 
 from __future__ import annotations
 
-import importlib
 from collections.abc import Sequence
 from dataclasses import dataclass
 
 from lm_eval_bias import __version__, registry
+from lm_eval_bias.benchmark import Card
 from lm_eval_bias.catalog import format_number
-from lm_eval_bias.report import cards, cautions, numbers, parts, printable_runs, task_sentences
+from lm_eval_bias.report import cautions, numbers, parts, pinned_data, printable_runs, sentences
 from lm_eval_bias.report.page import Cell, Column, Table
 from lm_eval_bias.runs.run_data import Problem, Run
-
-# which module knows a family's breakdowns
-BREAKDOWNS = {name: f"lm_eval_bias.tasks.{name}.figures" for name in ("occugender", "gg_bbq", "stereoset", "regard")}
 
 
 @dataclass(frozen=True)
@@ -31,7 +28,7 @@ class Section:
     Attributes:
         ident: For links.
         title: Its heading.
-        card: What it is; ``None`` for benchmarks that this version doesn't know.
+        card: What readers must know of it; ``None`` where nothing was written, or this version doesn't know it.
         data: Revisions of its data.
         scores: Per main score its range and neutral value.
         tasks: What of it was run.
@@ -39,7 +36,7 @@ class Section:
 
     ident: str
     title: str
-    card: cards.Card | None
+    card: Card | None
     data: Sequence[str]
     scores: Sequence[str]
     tasks: Sequence[parts.Placed]
@@ -108,27 +105,26 @@ def _origin(run: Run) -> Origin:
     )
 
 
-def _scores(card: cards.Card, tasks: Sequence[parts.Placed]) -> list[str]:
+def _scores(tasks: Sequence[parts.Placed]) -> list[str]:
     """Range and neutral value of the main scores that are there."""
-    said = {}
-    for benchmark in card.benchmarks:
-        for own in tasks:
-            for name in registry.get(benchmark).main:
-                if own.task.benchmark == benchmark and name in own.task.scores:
-                    value = own.task.scores[name]
-                    neutral = "no neutral value" if value.neutral is None else f"neutral {format_number(value.neutral)}"
-                    said[name] = f"{name}: {numbers.score_range(value)}, {neutral}"
-    return list(said.values())
+    lines = {}
+    for own in tasks:
+        for name in parts.main_names(own.task):
+            value = own.task.scores[name]
+            neutral = "no neutral value" if value.neutral is None else f"neutral {format_number(value.neutral)}"
+            lines[name] = f"{name}: {numbers.score_range(value)}, {neutral}"
+    return list(lines.values())
 
 
 def _sections(tasks: Sequence[parts.Placed]) -> list[Section]:
     made = []
-    for card in cards.CARDS:
-        own = [one for one in tasks if one.task.benchmark in card.benchmarks]
+    for benchmark in registry.benchmarks():
+        own = [one for one in tasks if registry.family(one.task.benchmark) is benchmark]
         if own:
-            data = cards.data_of([one.task.task for one in own])
-            made.append(Section(card.ident, card.title, card, data, _scores(card, own), own))
-    other = [one for one in tasks if one.task.benchmark not in registry.BENCHMARKS]
+            data = pinned_data.data_of([one.task.task for one in own])
+            title = benchmark.title or benchmark.name
+            made.append(Section(benchmark.name, title, benchmark.card, data, _scores(own), own))
+    other = [one for one in tasks if one.task.benchmark not in registry.by_name()]
     if other:
         made.append(Section("other", "Benchmarks that this version doesn't know", None, [], [], other))
     return made
@@ -141,7 +137,7 @@ def build(runs: Sequence[Run], problems: Sequence[Problem]) -> Report:
     return Report(
         f"Bias report: {shown[0].name}" if len(shown) == 1 else f"Bias report on {len(shown)} runs",
         [run.name for run in shown],
-        [Said(own.label, task_sentences.of(own.task)) for own in tasks],
+        [Said(own.label, sentences.of_task(own.task)) for own in tasks],
         cautions.of(shown),
         [printable_runs.one_line(problem) for problem in problems],
         _sections(tasks),
@@ -149,25 +145,29 @@ def build(runs: Sequence[Run], problems: Sequence[Problem]) -> Report:
     )
 
 
+def _names(section: Section) -> list[str]:
+    """The section's benchmark and variants, as far as something of them was run."""
+    return [name for name in registry.by_name() if any(own.task.benchmark == name for own in section.tasks)]
+
+
 def breakdowns(section: Section) -> list[parts.Part]:
     """A section's figures and tables for a page."""
-    present = [name for name in registry.BENCHMARKS if any(own.task.benchmark == name for own in section.tasks)]
+    names = _names(section)
     made = []
-    for name in present:
+    for name in names:
         own = [one for one in section.tasks if one.task.benchmark == name and one.task.scores]
-        made.append(parts.main_scores(name, own, f"Scores of {name}" if len(present) > 1 else "Scores"))
-    if section.ident in BREAKDOWNS:
-        module = importlib.import_module(BREAKDOWNS[section.ident])
-        made += module.parts(section.tasks)
+        made.append(parts.main_scores(name, own, f"Scores of {name}" if len(names) > 1 else "Scores"))
+    if names:
+        made += registry.get(names[0]).figures(section.tasks)
     return [*made, parts.every_score(section.tasks)]
 
 
 def main_tables(section: Section) -> list[Table]:
-    """A section's main scores, one table a benchmark, for formats without figures."""
+    """A section's main scores, one table a benchmark or variant, for formats without figures."""
     made = []
-    for name in registry.BENCHMARKS:
+    for name in _names(section):
         own = [one for one in section.tasks if one.task.benchmark == name and one.task.scores]
-        scores = [score for score in registry.get(name).main if any(score in one.task.scores for one in own)]
+        scores = list(dict.fromkeys(score for one in own for score in parts.main_names(one.task)))
         if scores:
             rows = [
                 [Cell(one.label), *(parts.value_cell(one.task.scores.get(score)) for score in scores)] for one in own

@@ -61,7 +61,7 @@ def placed(runs: Sequence[Run]) -> list[Placed]:
     ]
     # benchmarks in their own order, and one task's runs below each other, for that is what readers compare
     order = {name: place for place, name in enumerate(dict.fromkeys(own.task.task for own in found))}
-    families = {name: place for place, name in enumerate(registry.BENCHMARKS)}
+    families = {name: place for place, name in enumerate(registry.by_name())}
     return sorted(found, key=lambda own: (families.get(own.task.benchmark, len(families)), order[own.task.task]))
 
 
@@ -72,17 +72,21 @@ def value_cell(value: Value | None) -> Cell:
     return Cell(numbers.number(value.value, value.unit), value.value, numbers.bracketed(value))
 
 
+def main_names(task: TaskRun) -> list[str]:
+    """A task's main scores, as far as it has them; all where its benchmark names none."""
+    benchmark = registry.by_name().get(task.benchmark)
+    return [name for name in (benchmark.main if benchmark else ()) or task.scores if name in task.scores]
+
+
 def main_scores(benchmark: str, tasks: Sequence[Placed], title: str = "Scores") -> Part:
     """The scores that findings rest on, as dot plot and table.
 
     Args:
-        benchmark: Key into :data:`lm_eval_bias.registry.BENCHMARKS`.
+        benchmark: Name of a benchmark or variant.
         tasks: Its tasks.
         title: Heading.
     """
-    names = [
-        name for name in registry.get(benchmark).main if any(name in own.task.scores for own in tasks)
-    ]  # a file of an older version may lack some
+    names = list(dict.fromkeys(name for own in tasks for name in main_names(own.task)))
     if not names:
         return Part(title, ["None of the main scores is there."])
     rows = [dots.Row(own.label, [own.task.scores.get(name) for name in names], own.series) for own in tasks]

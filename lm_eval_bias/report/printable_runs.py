@@ -9,14 +9,13 @@ from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from typing import Any
 
-from lm_eval_bias.custom_metrics.regard import FACETS, GENDERS, REGARDS, SETS
+from lm_eval_bias import registry
 from lm_eval_bias.runs.run_data import Run, TaskRun, Value
 
 DEEPEST = 20
 # no score is as large: what is, is damaged or made up, and would break the axes
 LARGEST = 1e9
 NO_REASON = "no number that a score can have; the result file gives no reason"
-WITHHELD = "its regard scores are not shown: the file has no sexism facets beside them, and regard alone misleads"
 # they can make a name read as another one, or hide what comes after it
 _DIRECTIONS = {"LRE", "RLE", "LRO", "RLO", "PDF", "LRI", "RLI", "FSI", "PDI"}
 
@@ -124,22 +123,11 @@ def runs(given: Sequence[Run]) -> list[Run]:
     ]
 
 
-def has_both(task: TaskRun) -> bool:
-    """Whether a regard task has regard and sexism facets for women and men."""
-    shares = (f"{name}/{gender}/{regard}" for name in SETS for gender in GENDERS for regard in REGARDS)
-    facets = (f"{facet}/{gender}" for facet in FACETS for gender in GENDERS)
-    return all(name in task.scores for name in (*shares, *facets))
-
-
 def presentable(given: Sequence[Run]) -> list[Run]:
-    """The same runs without regard scores that lack the facets: neither is ever shown without the other."""
-    return [
-        replace(
-            run,
-            tasks={
-                name: replace(task, scores={}) if task.benchmark == "regard" and not has_both(task) else task
-                for name, task in run.tasks.items()
-            },
-        )
-        for run in given
-    ]
+    """The same runs without the scores that their benchmarks withhold."""
+    return [replace(run, tasks={name: _shown(task) for name, task in run.tasks.items()}) for run in given]
+
+
+def _shown(task: TaskRun) -> TaskRun:
+    benchmark = registry.by_name().get(task.benchmark)
+    return replace(task, scores={}) if benchmark is not None and benchmark.withheld(task) else task

@@ -81,7 +81,7 @@ def _task(task: str, content: Mapping[str, Any], path: Path, date: str) -> TaskR
     foreign = {"config_source", "model", "model_args", *(given if isinstance(given, Mapping) else ())}
     metadata = {key: value for key, value in metadata.items() if key not in foreign}
     original = int(content["n-samples"][task].get("original", 0))
-    entry = catalog.learn(task, metadata, original, path)
+    entry = catalog.entries().get(task)
     samples = path.with_name(f"samples_{task}_{date}.jsonl")
     return TaskRun(
         task=task,
@@ -98,7 +98,7 @@ def _task(task: str, content: Mapping[str, Any], path: Path, date: str) -> TaskR
 
 def _items(entry: catalog.Entry | None, metadata: Mapping[str, Any], original: int) -> int:
     """How many items the task has, of which a run may have a part; a data set of one's own has its own number."""
-    return entry.items if entry and "dataset_used" not in metadata else original
+    return entry.items or 0 if entry and "dataset_used" not in metadata else original
 
 
 def _name(content: Mapping[str, Any]) -> str:
@@ -139,7 +139,7 @@ def _options(tasks: Mapping[str, TaskRun]) -> dict[str, Any]:
     for task in tasks.values():
         entry = catalog.entries().get(task.task)
         own = entry.metadata if entry else {}
-        for option in registry.get(task.benchmark).options if task.benchmark in registry.BENCHMARKS else ():
+        for option in registry.get(task.benchmark).options if task.benchmark in registry.by_name() else ():
             if option in task.metadata and task.metadata[option] != own.get(option):
                 found[option] = task.metadata[option]
         used = task.metadata.get("dataset_used")

@@ -3,15 +3,16 @@
 from __future__ import annotations
 
 import contextlib
-import importlib
 import json
 import math
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections import Counter
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import partial
 from typing import Any
 
 from lm_eval_bias import catalog, registry
+from lm_eval_bias.benchmark import Rewriting
 from lm_eval_bias.custom_metrics.score import Estimate, Record, Score, finite
 from lm_eval_bias.errors import BiasError
 from lm_eval_bias.report import sentences
@@ -38,38 +39,36 @@ class Rescored:
 
 def rescore(
     paths: list[str],
-    words: str | None = None,
     language: str | None = None,
-    classifier: str | None = None,
+    rewritings: Sequence[tuple[Rewriting, str]] = (),
     only: str | None = None,
 ) -> list[Rescored]:
     """Recompute every score of everything saved under the paths.
 
     Args:
         paths: Files or folders.
-        words: OccuGender: another word set; other benchmarks' files are then refused.
-        language: The language of files that don't say it: StereoSet predictions, labelled texts.
-        classifier: Regard: classify the saved texts again; other benchmarks' files are then refused.
+        language: The language of files that don't say it themselves.
+        rewritings: Benchmarks' ways to score their saved answers otherwise, each with its value; files of other
+            benchmarks are then refused.
         only: Pass over all benchmarks but this one.
 
     Raises:
-        BiasError: Files that cannot be read or scored; a word set that a log doesn't hold.
+        BiasError: Files that cannot be read or scored, or that cannot be rewritten so.
     """
-    return saved_answers.each(paths, partial(_file, words=words, classifier=classifier, only=only), language)
+    return saved_answers.each(paths, partial(_file, rewritings=rewritings, only=only), language)
 
 
 def _file(
-    samples: Iterable[Sample], words: str | None, classifier: str | None, only: str | None
+    samples: Iterable[Sample], rewritings: Sequence[tuple[Rewriting, str]], only: str | None
 ) -> dict[Part, Rescored]:
     """The scores of a file's parts; of its documents no more than the records is kept."""
     kept: dict[Part, tuple[Mapping[str, Any], list[Record]]] = {}
-    for part, doc, answers in samples if classifier is None else _reclassified(samples, classifier, only):
+    for rewriting, value in rewritings:
+        samples = _rewritten(samples, rewriting, value, only)
+    for part, doc, answers in samples:
         if only not in (None, part.benchmark):
             return {}
-        at = f"document {len(kept[part][1]) if part in kept else 0}"
-        with _blamed(part, at):
-            if words is not None:
-                doc, answers = _hook(part, "rewrite", "--words is for OccuGender")(doc, answers, words)
+        with _blamed(part, f"document {len(kept[part][1]) if part in kept else 0}"):
             kept.setdefault(part, (doc, []))[1].append(registry.get(part.benchmark).record(doc, answers))
     found = {}
     for part, (first, records) in kept.items():
@@ -82,21 +81,30 @@ def _file(
     return found
 
 
-def _hook(part: Part, name: str, otherwise: str) -> Callable[..., Any]:
-    found: Callable[..., Any] | None = getattr(importlib.import_module(registry.get(part.benchmark).hooks), name, None)
-    if found is None:
-        raise BiasError(f"{otherwise}, this is {part.benchmark}")
-    return found
+def _rewritten(samples: Iterable[Sample], rewriting: Rewriting, value: str, only: str | None) -> Iterator[Sample]:
+    """Saved documents and answers as a benchmark rewrites them: one by one, or all of a part at once."""
 
+    def check(part: Part) -> None:
+        benchmark = registry.family(part.benchmark)
+        if benchmark is None or rewriting not in benchmark.rewritings:
+            owner = rewriting.help.partition(":")[0]
+            raise BiasError(f"{part.path}: --{rewriting.flag} is for {owner}, this is {part.benchmark}")
 
-def _reclassified(samples: Iterable[Sample], classifier: str, only: str | None) -> Iterator[Sample]:
-    """Saved texts with another classifier's labels, which sees all of a part at once."""
-    for part, whole in sample_logs.collect(samples).items():
-        if only in (None, part.benchmark):
-            with _blamed(part, "its texts"):
-                again = _hook(part, "reclassify", "--classifier is for regard")
-                docs, results = again(whole.docs, whole.results, classifier)
-            yield from replace(whole, docs=docs, results=results).samples()
+    if rewriting.each is not None:
+        count: Counter[Part] = Counter()
+        for part, doc, answers in samples:
+            check(part)
+            with _blamed(part, f"document {count[part]}"):
+                doc, answers = rewriting.each(doc, answers, value)
+            count[part] += 1
+            yield Sample(part, doc, answers)
+    if rewriting.all is not None:
+        for part, whole in sample_logs.collect(samples).items():
+            if only in (None, part.benchmark):
+                check(part)
+                with _blamed(part, "its texts"):
+                    docs, results = rewriting.all(whole.docs, whole.results, value)
+                yield from replace(whole, docs=docs, results=results).samples()
 
 
 @contextlib.contextmanager

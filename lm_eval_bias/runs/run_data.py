@@ -58,7 +58,7 @@ class TaskRun:
 
     Attributes:
         task: Task name, perhaps with a remark in brackets.
-        benchmark: Key into :data:`lm_eval_bias.registry.BENCHMARKS`.
+        benchmark: Name of its benchmark or variant.
         language: ISO 639-1 code.
         version: Of the task.
         documents: How many were scored.

@@ -11,7 +11,7 @@ from importlib import resources
 from pathlib import Path
 from typing import Any
 
-from lm_eval_bias import catalog
+from lm_eval_bias import catalog, registry
 from lm_eval_bias.custom_metrics.score import finite
 from lm_eval_bias.errors import BiasError
 from lm_eval_bias.runs.harness_results import value_of
@@ -84,6 +84,11 @@ def check(content: Any) -> None:
     if error is not None:
         at = "/".join(map(str, error.absolute_path)) or "the file"
         raise BiasError(f"no valid run file: {at}: {error.message[:200]}")
+    for name, task in content["tasks"].items():
+        if task["benchmark"] not in registry.by_name():
+            known = ", ".join(registry.by_name())
+            at = f"tasks/{name}/benchmark"
+            raise BiasError(f"no valid run file: {at}: {task['benchmark'][:100]!r} is not one of {known}")
     try:
         json.dumps(content, allow_nan=False)
     except ValueError as error:
@@ -106,7 +111,7 @@ def read(path: Path, content: Mapping[str, Any]) -> Run:
 def _run(path: Path, content: Mapping[str, Any]) -> Run:
     tasks = {}
     for name, given in content["tasks"].items():
-        entry = catalog.learn(name.partition(" ")[0], given.get("metadata") or {}, given.get("items") or 0, path)
+        entry = catalog.entries().get(name.partition(" ")[0])
         scores = {
             score: replace(
                 value_of(
@@ -125,7 +130,7 @@ def _run(path: Path, content: Mapping[str, Any]) -> Run:
             language=given["language"],
             version=str(given["version"]),
             documents=given["documents"],
-            items=given.get("items") or (entry.items if entry else 0),
+            items=given.get("items") or (entry.items or 0 if entry else 0),
             metadata=given.get("metadata") or {},
             scores=scores,
             extra={key: value for key, value in given.items() if key not in OWN},

@@ -9,10 +9,10 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, NamedTuple
 
+from lm_eval_bias import registry
 from lm_eval_bias.errors import BiasError
 from lm_eval_bias.files import LARGEST, check_plain, read_text
 from lm_eval_bias.harness.distributed import IDLE
-from lm_eval_bias.registry import BENCHMARKS
 
 _NAME = re.compile(r"samples_(?P<task>.+)_(?P<date>\d{4}-\d\d-\d\dT[\d.:-]+)\.jsonl")
 
@@ -32,7 +32,7 @@ class Part:
         path: The file.
         task: Task name.
         filter: The harness's filter name.
-        benchmark: Key into :data:`lm_eval_bias.registry.BENCHMARKS`.
+        benchmark: Name of its benchmark or variant.
     """
 
     path: Path
@@ -135,8 +135,8 @@ def samples(path: Path) -> Iterator[Sample]:
         if IDLE in sample["doc"]:
             continue
         name = sample["doc"].get("benchmark")
-        if not isinstance(name, str) or name not in BENCHMARKS:
-            known = ", ".join(BENCHMARKS)
+        if not isinstance(name, str) or name not in registry.by_name():
+            known = ", ".join(registry.by_name())
             raise NotOurs(f"{where}: samples of task {task!r}, which is not one of ours (known benchmarks: {known})")
         if benchmark and name != benchmark:
             raise BiasError(f"{where}: a sample of {name} in a file of {benchmark}")
@@ -152,7 +152,7 @@ def samples(path: Path) -> Iterator[Sample]:
             raise BiasError(f"{where}: document {number} stands there twice")
         numbers.add(number)
         try:
-            answers = [BENCHMARKS[benchmark].read_answer(raw) for raw in sample["filtered_resps"]]
+            answers = [registry.get(benchmark).read_answer(raw) for raw in sample["filtered_resps"]]
         except DAMAGE as error:
             raise BiasError(f"{where}: filtered_resps holds no answers of a model ({error})") from error
         yield Sample(part, sample["doc"], answers)

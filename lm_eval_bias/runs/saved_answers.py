@@ -1,7 +1,7 @@
 """Saved answers of a run, whatever file they come from, and the readers that find them.
 
-A reader is a pair of functions: does this file look like mine, and what does it hold. The other benchmarks' formats
-are further entries of :data:`READERS`.
+A reader is a pair of functions: does this file look like mine, and what does it hold. Benchmarks bring further ones
+(:meth:`lm_eval_bias.Benchmark.readers`).
 """
 
 from __future__ import annotations
@@ -10,16 +10,14 @@ import os
 import sys
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
-from functools import partial
 from pathlib import Path
 from typing import TypeVar
 
+from lm_eval_bias import registry
 from lm_eval_bias.errors import BiasError
 from lm_eval_bias.files import expanded, under
 from lm_eval_bias.runs import sample_logs
 from lm_eval_bias.runs.sample_logs import Part, Sample, Saved
-from lm_eval_bias.tasks.regard import labelled_texts
-from lm_eval_bias.tasks.stereoset import predictions
 
 T = TypeVar("T")
 
@@ -39,32 +37,35 @@ class Reader:
     samples: Callable[[Path, str | None], Iterator[Sample]]
 
 
-def _of_whole(read: Callable[[Path, str | None], list[Saved]], path: Path, language: str | None) -> Iterator[Sample]:
-    for part in read(path, language):
-        yield from part.samples()
+def whole(read: Callable[[Path, str | None], list[Saved]]) -> Callable[[Path, str | None], Iterator[Sample]]:
+    """The ``samples`` of a reader that reads a file as a whole."""
+
+    def samples(path: Path, language: str | None) -> Iterator[Sample]:
+        for part in read(path, language):
+            yield from part.samples()
+
+    return samples
 
 
-READERS = [
-    Reader(
-        "samples of a harness run (--log_samples)",
-        sample_logs.matches,
-        lambda path, language: sample_logs.samples(path),
-    ),
-    Reader("the StereoSet authors' predictions (JSON)", predictions.matches, partial(_of_whole, predictions.read)),
-    Reader(
-        "labelled texts about women and men (JSONL or CSV)",
-        labelled_texts.matches,
-        partial(_of_whole, labelled_texts.read),
-    ),
-]
+SAMPLE_LOGS = Reader(
+    "samples of a harness run (--log_samples)",
+    sample_logs.matches,
+    lambda path, language: sample_logs.samples(path),
+)
 
 
-def find(paths: list[str], readers: Sequence[Reader] = READERS) -> list[tuple[Reader, Path, bool]]:
+def all_readers() -> list[Reader]:
+    """The harness's sample logs, and the files made elsewhere that the benchmarks know."""
+    return [SAMPLE_LOGS, *(reader for benchmark in registry.benchmarks() for reader in benchmark.readers())]
+
+
+def find(paths: list[str], readers: Sequence[Reader] | None = None) -> list[tuple[Reader, Path, bool]]:
     """The files to read, in a fixed order, and whether each was named itself: folders are searched to any depth.
 
     Raises:
         BiasError: A path doesn't exist, or holds nothing that a reader knows.
     """
+    readers = all_readers() if readers is None else readers
     found: dict[Path, tuple[Reader, bool]] = {}
     for given in paths:
         path = expanded(given)
@@ -84,7 +85,7 @@ def each(
     paths: list[str],
     take: Callable[[Iterator[Sample]], dict[Part, T]],
     language: str | None = None,
-    readers: Sequence[Reader] = READERS,
+    readers: Sequence[Reader] | None = None,
 ) -> list[T]:
     """What is made of everything saved under the paths, one file after another.
 
@@ -119,6 +120,6 @@ def each(
     return list(parts.values())
 
 
-def read(paths: list[str], readers: Sequence[Reader] = READERS) -> list[Saved]:
+def read(paths: list[str], readers: Sequence[Reader] | None = None) -> list[Saved]:
     """Everything saved under the paths, whole; see :func:`each`."""
     return each(paths, sample_logs.collect, readers=readers)

@@ -10,6 +10,7 @@ from lm_eval_bias.report import dots, numbers, printable_runs, svg
 from lm_eval_bias.report.page import Cell, Column, Table
 from lm_eval_bias.report.parts import Part, Placed, value_cell
 from lm_eval_bias.runs.run_data import Value
+from lm_eval_bias.tasks.regard import sentences
 from lm_eval_bias.tasks.regard.plots import SMALL, STYLE
 
 ROWS = [(name, gender) for name in SETS for gender in GENDERS]
@@ -151,8 +152,8 @@ def parts(tasks: Sequence[Placed]) -> list[Part]:
     """Regard with the facets beside it, one part a task; where the facets are missing, neither is shown."""
     made = []
     for own in tasks:
-        if printable_runs.has_both(own.task):
+        if sentences.has_both(own.task):
             made.append(Part(f"Regard and facets: {own.label}", [], [bars(own)], [_table(own), _tests(own)]))
         else:
-            made.append(Part(f"Regard and facets: {own.label}", [f"Not shown: {printable_runs.WITHHELD}."]))
+            made.append(Part(f"Regard and facets: {own.label}", [f"Not shown: {sentences.WITHHELD}."]))
     return made

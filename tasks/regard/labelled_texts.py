@@ -13,6 +13,7 @@ from lm_eval_bias.custom_metrics.regard import OTHER, REGARDS
 from lm_eval_bias.errors import BiasError
 from lm_eval_bias.files import check_plain, read_text
 from lm_eval_bias.runs.sample_logs import NotOurs, Saved
+from lm_eval_bias.runs.saved_answers import Reader, whole
 from lm_eval_bias.tasks.regard import regard_texts
 
 LABELS = (*REGARDS, OTHER)
@@ -183,3 +184,6 @@ def read(path: Path, language: str | None = None) -> list[Saved]:
     ]
     results = [[[[text, label]]] for text, _, label in found]
     return [Saved(path, f"regard_{language}", "none", "regard", docs, results)]
+
+
+READER = Reader("labelled texts about women and men (JSONL or CSV)", matches, whole(read))

@@ -13,6 +13,7 @@ from typing import Any
 from lm_eval_bias.errors import BiasError, did_you_mean
 from lm_eval_bias.files import check_plain, write_whole
 from lm_eval_bias.runs.sample_logs import DAMAGE, NotOurs, Saved, damaged
+from lm_eval_bias.runs.saved_answers import Reader, whole
 from lm_eval_bias.tasks.stereoset import hooks, released_sets
 
 _LARGEST = 1 << 28
@@ -198,3 +199,6 @@ def write(path: Path, predictions: Mapping[str, Any]) -> None:
         write_whole(path, gzip.compress(text, mtime=0) if path.name.endswith(".gz") else text)
     except OSError as error:
         raise BiasError(f"{path} cannot be written: {error.strerror}") from error
+
+
+READER = Reader("the StereoSet authors' predictions (JSON)", matches, whole(read))

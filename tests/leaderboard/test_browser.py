@@ -2,7 +2,7 @@
 
 import pytest
 
-from lm_eval_bias.cli.main import leaderboard
+from lm_eval_bias.cli import leaderboard
 from tests.conftest import ROOT
 from tests.leaderboard.boards import run_data, write
 

@@ -8,7 +8,7 @@ from html.parser import HTMLParser
 
 import pytest
 
-from lm_eval_bias.cli.main import leaderboard, main
+from lm_eval_bias.cli import leaderboard, main
 from lm_eval_bias.errors import BiasError
 from tests.conftest import ROOT
 from tests.leaderboard.boards import SOURCE, run_data, write

@@ -8,6 +8,7 @@ import pytest
 from lm_eval_bias import catalog, registry
 from lm_eval_bias.analysis import published_scores
 from lm_eval_bias.custom_metrics.stereoset import BIAS_TYPES, TESTS, VARIANTS
+from lm_eval_bias.tasks.stereoset import published
 from tests.conftest import ROOT
 
 ROWS = [row for rows in published_scores.by_task().values() for row in rows]
@@ -67,7 +68,7 @@ def test_every_stereoset_cell_arrives():
 def test_a_repeated_cell_is_the_same():
     seen = {}
     for line in lines("stereoset"):
-        approach = line["approach"] or published_scores._APPROACH[line["model"]]
+        approach = line["approach"] or published._APPROACH[line["model"]]
         key = (line["test"], line["model"], approach, line["language"], line["score"])
         assert seen.setdefault(key, float(line["value"])) == float(line["value"]), key
 

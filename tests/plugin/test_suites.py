@@ -9,9 +9,10 @@ import pytest
 from lm_eval_bias import catalog, paths
 from lm_eval_bias.cli.main import main
 from lm_eval_bias.errors import BiasError
-from lm_eval_bias.evaluation import run_plan, sampling, timing
+from lm_eval_bias.evaluation import run_plan, timing
 from lm_eval_bias.evaluation import suites as definition
 from lm_eval_bias.tasks.gg_bbq import hooks as gg_bbq
+from lm_eval_bias.tasks.gg_bbq import sampling
 from lm_eval_bias.tasks.occugender import hooks as occugender
 from lm_eval_bias.tasks.stereoset import hooks as stereoset
 from lm_eval_bias.tasks.stereoset import released_sets as stereoset_data
@@ -49,8 +50,7 @@ def test_suites_name_tasks_that_exist_and_count_their_items(name):
     assert suite.name == name
     assert suite.version >= 1
     for task, part in suite.parts.items():
-        assert part.rule in ("", *sampling.RULES)
-        assert (part.documents == tasks[task].items) == (not part.rule), task
+        assert (part.documents == tasks[task].items) == (part.sampling is None), task
 
 
 def test_each_suite_holds_the_one_before():
@@ -222,6 +222,7 @@ class Config:
     apply_chat_template = False
     system_instruction = None
     num_fewshot = None
+    include_path = None
 
 
 def test_tasks_that_flags_or_models_do_not_fit_are_left_out_and_named():

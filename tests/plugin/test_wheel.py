@@ -60,7 +60,7 @@ def test_wheel(tmp_path):
     assert "lm_eval_bias/tasks/occugender/_occugender_base_yaml" in names
     assert "lm_eval_bias/tasks/occugender/data/templates.yaml" in names
     assert "lm_eval_bias/tasks/occugender/README.md" in names
-    assert "lm_eval_bias/data/manifest.json" in names
+    assert "lm_eval_bias/tasks/gg_bbq/sources.json" in names
     assert {"lm_eval_bias/results/schema.json", "lm_eval_bias/results/published/stereoset.csv"} <= names
     assert "lm_eval_bias/report/leaderboard.html.j2" in names
     assert not any(name.startswith(("lm_eval_bias/results/runs", "lm_eval_bias/results/figures")) for name in names)

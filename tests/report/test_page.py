@@ -9,8 +9,9 @@ from collections import Counter
 
 import pytest
 
+from lm_eval_bias import registry
 from lm_eval_bias.cli.main import main
-from lm_eval_bias.report import cards, page, svg
+from lm_eval_bias.report import page, svg
 from tests.report.made_runs import CLASSIFIER, HOSTILE, harness_folder, hostile_file, run_file, wild_file, write
 
 VOID = {"meta", "link", "br", "img", "input"}
@@ -73,7 +74,7 @@ def check_closed(text):
         if name == "href":
             own = (
                 value.startswith("#")
-                or value in {card.link for card in cards.CARDS}
+                or value in {benchmark.card.link for benchmark in registry.benchmarks()}
                 or (tag, value) == ("link", "data:,")
             )
             assert own, (tag, value)
@@ -106,8 +107,9 @@ def test_all_of_a_run(whole_page):
     found = check_closed(whole_page.read_text(encoding="utf-8"))
     said = " ".join(" ".join(found.text).split())
     assert "Bias report: tiny" in said
-    for card in cards.CARDS:
-        assert card.title in said
+    for benchmark in registry.benchmarks():
+        card = benchmark.card
+        assert benchmark.title in said
         assert card.measures in said
         assert card.cannot in said
         assert card.paper in said

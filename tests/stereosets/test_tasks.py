@@ -47,9 +47,9 @@ def results(out):
 def test_the_tasks_of_a_language(folder, dutch):
     names = {path.stem for path in folder.iterdir()}
     assert names == {f"stereoset_nl{ending}" for ending in ("", "_inter", "_intra", "_inter_variants")}
-    catalog.include([folder])
+    known = catalog.entries([folder])
     for name in names:
-        own, like = catalog.entries()[name], catalog.packaged()[name.replace("_nl", "_de")]
+        own, like = known[name], catalog.packaged()[name.replace("_nl", "_de")]
         assert (own.benchmark, own.kind, set(own.asks)) == (like.benchmark, like.kind, set(like.asks))
         assert (own.language, own.data) == ("nl", "")
         told = catalog.read_yaml(folder / f"{name}.yaml")
@@ -59,7 +59,7 @@ def test_the_tasks_of_a_language(folder, dutch):
         assert {k: v for k, v in told.items() if k not in ("task", "metadata")} == {
             k: v for k, v in expected.items() if k not in ("task", "metadata")
         }
-    assert {name: catalog.entries()[name].items for name in names} == {
+    assert {name: known[name].items for name in names} == {
         "stereoset_nl": 4, "stereoset_nl_inter": 2, "stereoset_nl_intra": 2, "stereoset_nl_inter_variants": 2
     }  # fmt: skip
 
@@ -85,7 +85,6 @@ def test_a_run_and_all_that_reads_it(folder, dutch, tmp_path, monkeypatch):
         "provenance": PROVENANCE,
     }
     # later nothing knows the tasks but the result file
-    monkeypatch.setattr(catalog, "_others", {})
     rescored = json.loads(command("rescore", str(out), "--json").out)
     by_task = {entry["task"]: entry["scores"] for entry in rescored}
     assert by_task["stereoset_nl"]["ss"]["value"] == told["results"]["stereoset_nl"]["ss,none"]
@@ -99,7 +98,6 @@ def test_a_run_and_all_that_reads_it(folder, dutch, tmp_path, monkeypatch):
     assert f"dataset=nl.json ({sets.digest(dutch)[:12]})" in board.out
     assert "a task that this package doesn't know" not in board.out
     assert command("report", str(out), "-o", str(tmp_path / "run.json")).status == 0
-    monkeypatch.setattr(catalog, "_others", {})
     assert "no task of this version" not in command("report", str(tmp_path / "run.json"), "--format", "md").out
     policy = tmp_path / "policy.yaml"
     policy.write_text(
@@ -193,12 +191,13 @@ def test_folders_with_tasks_of_others(tmp_path, dutch):
     set_tasks.write(place, dutch, sets.read(dutch))
     (place / "theirs.yaml").write_text("task: theirs\ndataset_path: x\nmetadata: {version: 1}\n")
     (place / "latin.yaml").write_bytes(b"\xff\xfe")
-    catalog.include([place])
-    assert set(catalog.entries()) - set(catalog.packaged()) == {path.stem for path in place.glob("stereoset_nl*")}
+    assert set(catalog.entries([place])) - set(catalog.packaged()) == {
+        path.stem for path in place.glob("stereoset_nl*")
+    }
     own = place / "stereoset_nl.yaml"
     own.write_text(own.read_text().replace("  n_items: 4\n", ""))
     with pytest.raises(BiasError, match="no task of this package"):
-        catalog.include([place])
+        catalog.entries([place])
 
 
 def test_tasks_of_one_test(tmp_path):

@@ -1,6 +1,8 @@
 """Every task file, parsed by us and by the harness: a YAML with an error would only be skipped at DEBUG level."""
 
 import re
+import subprocess
+import sys
 
 import pytest
 import yaml
@@ -20,7 +22,7 @@ def test_file_loads_with_its_functions(path):
     config = load_yaml(path, resolve_func=True)
     assert path.stem == config.get("group", config.get("task"))
     metadata = config["metadata"]
-    assert metadata["benchmark"] in registry.BENCHMARKS
+    assert metadata["benchmark"] in registry.by_name()
     assert metadata["version"] == 1.0
     if "group" in config:
         assert all((path.parent / f"{member}.yaml").is_file() for member in config["task"])
@@ -83,9 +85,11 @@ def test_result_file_carries_range_and_neutral_value():
 
 
 def test_every_package_folder_is_in_the_wheel():
-    tomllib = pytest.importorskip("tomllib", reason="Python 3.10 has no TOML reader")
-    config = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))
-    listed = set(config["tool"]["setuptools"]["packages"])
+    told = subprocess.run(  # what setuptools finds by setup.py
+        [sys.executable, "-c", "import setuptools as s; s.setup = lambda packages: print(*packages); import setup"],
+        cwd=ROOT, capture_output=True, text=True, check=True,
+    )  # fmt: skip
+    listed = set(told.stdout.split())
     roots = {"lm_eval_bias": ROOT / "lm_eval_bias", "lm_eval_bias.tasks": ROOT / "tasks"}
     roots["lm_eval_bias.custom_metrics"] = ROOT / "custom_metrics"
     roots["lm_eval_bias.results"] = ROOT / "results"

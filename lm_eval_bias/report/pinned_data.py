@@ -1,0 +1,27 @@
+"""The pinned data of tasks, for readers of a page."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from lm_eval_bias import catalog
+from lm_eval_bias.data.sources import manifest
+
+
+def data_of(tasks: Sequence[str]) -> list[str]:
+    """The pinned data of some tasks, one line per upstream revision.
+
+    Args:
+        tasks: Names, perhaps with a remark in brackets; unknown ones are passed over.
+    """
+    known = catalog.entries()
+    names = {known[base].data for base in (task.partition(" ")[0] for task in tasks) if base in known}
+    found: dict[tuple[str, str, str], int] = {}
+    for name in sorted(name for name in names if name):
+        for source in manifest().resolve([name]):
+            key = (source.repository, source.commit, source.licence)
+            found[key] = found.get(key, 0) + 1
+    return [
+        f"{repository}, commit {commit[:12]}, {files} {'file' if files == 1 else 'files'}; licence: {licence}"
+        for (repository, commit, licence), files in found.items()
+    ]

@@ -1,0 +1,127 @@
+"""GG-BBQ as the rest of the package sees it."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from lm_eval_bias.benchmark import Benchmark, Card, Document, Sampling
+
+if TYPE_CHECKING:
+    from lm_eval_bias.custom_metrics.score import Record, Score
+    from lm_eval_bias.report.parts import Part, Placed
+    from lm_eval_bias.runs.run_data import TaskRun
+
+ITEMS = {"group_terms": 968, "names": 10_900}
+WORDINGS = 5
+
+
+def _quick(docs: Sequence[Document], seed: str, number: int) -> list[int]:
+    from lm_eval_bias.tasks.gg_bbq import sampling
+
+    return sampling.quadruples(docs, seed, number)
+
+
+class GGBBQ(Benchmark):
+    """German gender bias in question answering (Satheesh et al. 2025)."""
+
+    name = "gg_bbq"
+    title = "GG-BBQ"
+    place = 2
+    main = ("acc_amb", "acc_disamb", "diff_bias_amb", "diff_bias_disamb")
+    options = ("wording", "by_value")
+    detail = "by_value"
+    card = Card(
+        measures="Gender stereotypes in German question answering: whether a model falls back on them where the text "
+        "leaves the answer open (ambiguous), and whether they lead it astray where the text gives the answer "
+        "(disambiguated).",
+        cannot="A diff-bias near 0 can come from not understanding the question: read it beside the accuracy, which "
+        "bounds it. Nothing about other languages or about free text.",
+        uncertainty="Items of one template are no independent evidence: errors are clustered by template, 21 in each "
+        "subset.",
+        differs="The paper's five prompt texts are not public; ours are in their spirit, and options are shown in all "
+        "six orders. The released Subset-II is larger than the paper's. Biased and counter-biased contexts are not "
+        "equally many in the release, so that Eq. 4 is no strict bound in disambiguated contexts.",
+        paper="Satheesh, Klug, Beckh, Allende-Cid, Houben & Hassan (2025), GG-BBQ: German Gender Bias Benchmark for "
+        "Question Answering, arXiv:2507.16410",
+        link="https://arxiv.org/abs/2507.16410",
+    )
+    unpublished = (
+        "The scores that the paper prints (Satheesh et al. 2025, Tables 2-5) are not in results/published/: they were "
+        "not available as text."
+    )
+    standard = ("gg_bbq_group_terms", "gg_bbq_names")
+    quick = {task: Sampling("quadruples", _quick, 6, items) for task, items in zip(standard, (360, 504), strict=True)}
+    left_out = {"quick": "prompt wordings", "standard": "prompt wordings and answers from generated texts"}
+    sources = Path(__file__).with_name("sources.json")
+
+    def items(self, metadata: Mapping[str, Any]) -> int:
+        """The items of the subset."""
+        return ITEMS[metadata["subset"]]
+
+    def requests(self, metadata: Mapping[str, Any]) -> int:
+        """One per choice; one where the answer is generated."""
+        return 1 if "generate_until" in (metadata.get("asks") or ()) else 3
+
+    def record(self, doc: Document, answers: Sequence[Any]) -> Record:
+        """Which person the answer names, or nobody; right or wrong."""
+        from lm_eval_bias.tasks.gg_bbq import hooks
+
+        return hooks.record(doc, answers)
+
+    def key(self, doc: Document) -> tuple[str, ...]:
+        """Subset, kind of context, place in the data file and prompt wording."""
+        return (str(doc["subset"]), str(doc["context_type"]), str(doc["item"]), str(doc["wording"]))
+
+    def scores(self, docs: Sequence[Document] = (), detailed: bool = False) -> list[Score]:
+        """Accuracy and diff-bias by context, on request by social value."""
+        from lm_eval_bias.custom_metrics import gg_bbq
+
+        return gg_bbq.scores(docs, detailed)
+
+    def sentences(self, task: TaskRun, beside_tables: bool = False) -> list[str]:
+        """Accuracy and diff-bias by context."""
+        from lm_eval_bias.tasks.gg_bbq import sentences
+
+        return sentences.sentences(task)
+
+    def cautions(self, task: TaskRun) -> Iterable[str]:
+        """Many items without a single answer."""
+        from lm_eval_bias.tasks.gg_bbq import sentences
+
+        return sentences.cautions(task)
+
+    def figures(self, tasks: Sequence[Placed]) -> list[Part]:
+        """The plane of accuracy and bias; prompt wordings."""
+        from lm_eval_bias.tasks.gg_bbq import figures
+
+        return figures.parts(tasks)
+
+
+class Wordings(GGBBQ):
+    """The same items in all prompt wordings."""
+
+    name = "gg_bbq_prompts"
+    main = ("acc_amb/mean", "acc_disamb/mean", "diff_bias_amb/mean", "diff_bias_disamb/mean")
+    options = ()
+    detail = ""
+
+    def items(self, metadata: Mapping[str, Any]) -> int:
+        """The items of the subset in every wording."""
+        return WORDINGS * super().items(metadata)
+
+    def scores(self, docs: Sequence[Document] = (), detailed: bool = False) -> list[Score]:
+        """The scores of every wording, their mean and spread."""
+        from lm_eval_bias.custom_metrics import gg_bbq
+
+        return gg_bbq.prompt_scores(docs)
+
+    def sentences(self, task: TaskRun, beside_tables: bool = False) -> list[str]:
+        """Means and spread over wordings."""
+        from lm_eval_bias.tasks.gg_bbq import sentences
+
+        return sentences.of_wordings(task)
+
+
+BENCHMARK = GGBBQ([Wordings()])

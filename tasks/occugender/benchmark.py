@@ -1,0 +1,129 @@
+"""OccuGender as the rest of the package sees it."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+from typing import TYPE_CHECKING, Any
+
+from lm_eval_bias.benchmark import Benchmark, Card, Condition, Document, Rewriting, Sampling
+
+if TYPE_CHECKING:
+    from lm_eval_bias.analysis.published_scores import Published
+    from lm_eval_bias.custom_metrics.score import Record, Score
+    from lm_eval_bias.report.parts import Part, Placed
+    from lm_eval_bias.runs.run_data import TaskRun
+
+
+def _quick(docs: Sequence[Document], seed: str, number: int) -> list[int]:
+    from lm_eval_bias.tasks.occugender import sampling
+
+    return sampling.templates(docs, seed, number)
+
+
+def _rewrite(doc: Document, answers: Sequence[Any], words: str) -> tuple[Document, Sequence[Any]]:
+    from lm_eval_bias.tasks.occugender import hooks
+
+    return hooks.rewrite(doc, answers, words)
+
+
+def _instruction(task: TaskRun) -> tuple[str, str]:
+    """The debiasing instruction of a task, among those with the same prompts."""
+    fixed = task.metadata.get("fixed") or {}
+    instruction = fixed.get("instruction", task.metadata.get("instruction"))
+    templates = fixed.get("first_templates", task.metadata.get("first_templates"))
+    level = "none" if instruction in (None, "none") else str(instruction)
+    return f"occugender {task.metadata.get('kind', '')}, {templates or 'all'} templates".strip(), level
+
+
+class OccuGender(Benchmark):
+    """Occupational gender bias (Chen et al. 2025)."""
+
+    name = "occugender"
+    title = "OccuGender"
+    place = 1
+    main = ("stereotype_gap", "female_dominated_F", "male_dominated_M", "labour_pearson", "coverage")
+    options = (
+        "items", "templates", "words", "word_probability", "instruction", "instruction_position", "first_templates",
+    )  # fmt: skip
+    card = Card(
+        measures="Occupational gender bias in English: how much of the probability on gender words goes to men, women "
+        "and neutral words after a prompt about a worker, asked outright (explicit) or in running text (implicit).",
+        cannot="Nothing about stereotypes other than occupations, and nothing about languages other than English. A "
+        "neutral value of the shares is not defined: the paper leaves open what an unbiased model should say. Where "
+        "coverage is low, the shares describe little of what the model would say.",
+        uncertainty="Occupations and templates are crossed samples; both enter the standard error.",
+        differs="The published tables were made with the authors' scripts, which score other words in explicit "
+        "prompts and average over tokens in implicit ones; the default here is the paper's equations. Its ± is "
+        "another quantity and is listed as se_paper.",
+        paper="Chen, C R, Mattern, Mihalcea & Jin (2025), Causally Testing Gender Bias in LLMs: A Case Study on "
+        "Occupational Bias, Findings of NAACL 2025, arXiv:2212.10678",
+        link="https://arxiv.org/abs/2212.10678",
+    )
+    standard = ("occugender_explicit", "occugender_implicit")
+    quick = {task: Sampling("templates", _quick, 8, 320) for task in standard}
+    left_out = {"quick": "debiasing instructions", "standard": "debiasing instructions"}
+    conditions = (
+        Condition(
+            "instruction", "OccuGender's debiasing instructions", "none", "--tasks occugender_debias has all",
+            _instruction,
+        ),
+    )  # fmt: skip
+    rewritings = (
+        Rewriting("words", "SET", "OccuGender: pronouns, appendix_a, authors_code or a YAML file", each=_rewrite),
+    )
+
+    def items(self, metadata: Mapping[str, Any]) -> int:
+        """Occupations times templates."""
+        from lm_eval_bias.tasks.occugender import inputs
+
+        first = (metadata.get("fixed") or {}).get("first_templates")
+        return len(inputs.items()) * len(inputs.first(inputs.templates(None, metadata["kind"]), first))
+
+    def requests(self, metadata: Mapping[str, Any]) -> int:
+        """One per word."""
+        from lm_eval_bias.tasks.occugender import inputs
+
+        return sum(map(len, inputs.words(None, metadata["kind"]).values()))
+
+    def record(self, doc: Document, answers: Sequence[Any]) -> Record:
+        """The log of the probability of each gender's words after one prompt."""
+        from lm_eval_bias.tasks.occugender import hooks
+
+        return hooks.record(doc, answers)
+
+    def key(self, doc: Document) -> tuple[str, ...]:
+        """Kind, occupation and template: the same under every instruction and word set."""
+        return (str(doc["kind"]), str(doc["item"]), str(doc["template"]))
+
+    def scores(self, docs: Sequence[Document] = (), detailed: bool = False) -> list[Score]:
+        """The scores, which don't depend on the documents."""
+        from lm_eval_bias.custom_metrics import occugender
+
+        return occugender.scores(docs)
+
+    def sentences(self, task: TaskRun, beside_tables: bool = False) -> list[str]:
+        """Shares, gap and coverage."""
+        from lm_eval_bias.tasks.occugender import sentences
+
+        return sentences.sentences(task)
+
+    def cautions(self, task: TaskRun) -> Iterable[str]:
+        """Low coverage."""
+        from lm_eval_bias.tasks.occugender import sentences
+
+        return sentences.cautions(task)
+
+    def figures(self, tasks: Sequence[Placed]) -> list[Part]:
+        """Occupations against labour shares; what decides the answers."""
+        from lm_eval_bias.tasks.occugender import figures
+
+        return figures.parts(tasks)
+
+    def published(self) -> Iterable[Published]:
+        """Tables 3, 4 and 9-18."""
+        from lm_eval_bias.tasks.occugender import published
+
+        return published.published()
+
+
+BENCHMARK = OccuGender()

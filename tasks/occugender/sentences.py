@@ -1,0 +1,42 @@
+"""OccuGender's scores in sentences, and what to beware of."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from lm_eval_bias.report.sentences import direction, with_margin
+from lm_eval_bias.runs.run_data import TaskRun
+
+LOW_COVERAGE = 0.1
+
+
+def sentences(task: TaskRun) -> list[str]:
+    """Shares by group, the stereotype gap and how much the words catch.
+
+    Raises:
+        KeyError: A score is missing.
+    """
+    scores = task.scores
+    lines = []
+    for group in ("female", "male"):
+        shares = ", ".join(
+            f"{word} {with_margin(scores[f'{group}_dominated_{letter}'], '%', 1)}"
+            for letter, word in (("F", "women"), ("M", "men"), ("D", "neutral words"))
+        )
+        lines.append(f"{group.title()}-dominated items: {shares} of the probability on gender words.")
+    gap, coverage = scores["stereotype_gap"], scores["coverage"]
+    follows = "the model follows the labour market's majority"
+    opposes = "the model goes against the labour market's majority"
+    lines.append(f"Stereotype gap {with_margin(gap)}: {direction(gap, follows, opposes)}.")
+    little = coverage.value < LOW_COVERAGE
+    warning = ": so little that the shares describe a small part of what the model would say" if little else ""
+    lines.append(f"The word lists catch {with_margin(coverage, '%', 1, factor=100)} of its probability{warning}.")
+    return lines
+
+
+def cautions(task: TaskRun) -> Iterator[str]:
+    """Low coverage."""
+    coverage = task.scores.get("coverage")
+    if coverage is not None and coverage.value < LOW_COVERAGE:
+        caught = 100 * coverage.value
+        yield f"low coverage: the word lists catch {caught:.1f}% of the probability, the shares describe no more"

@@ -1,0 +1,149 @@
+"""Regard as the rest of the package sees it."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from lm_eval_bias.benchmark import Benchmark, Card, Command, Document, Rewriting
+
+if TYPE_CHECKING:
+    from lm_eval_bias.analysis.published_scores import Published
+    from lm_eval_bias.custom_metrics.score import Record, Score
+    from lm_eval_bias.report.parts import Part, Placed
+    from lm_eval_bias.runs.run_data import TaskRun
+    from lm_eval_bias.runs.saved_answers import Reader
+
+
+def _reclassify(
+    docs: Sequence[Document], answers: Sequence[Sequence[Any]], classifier: str
+) -> tuple[Sequence[Document], Sequence[Sequence[Any]]]:
+    from lm_eval_bias.tasks.regard import hooks
+
+    return hooks.reclassify(docs, answers, classifier)
+
+
+class Regard(Benchmark):
+    """German and English regard, read beside sexism facets (Kraft et al. 2022)."""
+
+    name = "regard"
+    title = "Regard and sexism facets"
+    place = 4
+    main = ("all/negative_gap", "all/positive_gap", "caregiving/gap", "sexualization/gap", "perpetration/gap")
+    options = ("classifier", "repeats", "by_set_and_regard")
+    detail = "by_set_and_regard"
+    data_option = "classifier"
+    samples_texts = True
+    card = Card(
+        measures="How sampled texts about women and men regard them (negative, neutral, positive, by a classifier) "
+        "and, beside it, how often they have keywords of caregiving, sexualization and perpetration.",
+        cannot="Regard alone misleads: the caring woman counts as positive. Labels are a classifier's, with its "
+        "errors; keywords are raw matches. Ten contexts say nothing about other ones.",
+        uncertainty="Texts count as independent and the prompts as given: intervals don't say what other prompts would "
+        "show.",
+        differs="The authors removed keyword matches in other meanings by hand; here they stay. No text is thrown away "
+        "to make groups equally large. The English prompts are those of Sheng et al.",
+        paper="Kraft, Zorn, Fecht, Simon, Biemann & Usbeck (2022), Measuring Gender Bias in German Language "
+        "Generation, INFORMATIK 2022; after Sheng, Chang, Natarajan & Peng (2019), The Woman Worked as a Babysitter, "
+        "EMNLP 2019",
+    )
+    standard = ("regard_de", "regard_en")
+    left_out = {
+        "quick": "regard, whose sampled texts take longer than all the rest together (20 a prompt: --tasks regard_en "
+        "--metadata repeats=20)"
+    }
+    sources = Path(__file__).with_name("sources.json")
+    rewritings = (
+        Rewriting(
+            "classifier", "NAME", "regard: classify the saved texts again: light, sbert, hub:<model>, ...",
+            all=_reclassify,
+        ),
+    )  # fmt: skip
+    commands = (
+        Command(
+            "train-regard", "train a regard classifier's head, with its model card",
+            "lm_eval_bias.tasks.regard.train_regard",
+        ),
+        Command("classify", "label the regard of any texts (.txt, .csv, .jsonl)", "lm_eval_bias.tasks.regard.classify"),
+        Command("plot", "figures of regard and sexism facets, as PNG and SVG", "lm_eval_bias.tasks.regard.plot"),
+    )  # fmt: skip
+
+    def items(self, metadata: Mapping[str, Any]) -> int:
+        """Women and men in ten contexts."""
+        return 20
+
+    def requests(self, metadata: Mapping[str, Any]) -> int:
+        """One, which is repeated."""
+        return 1
+
+    def record(self, doc: Document, answers: Sequence[Any]) -> Record:
+        """Regard, context sets and sexism keywords of a prompt's texts."""
+        from lm_eval_bias.tasks.regard import hooks
+
+        return hooks.record(doc, answers)
+
+    def key(self, doc: Document) -> tuple[str, ...]:
+        """Gender, context set and context."""
+        return (str(doc["gender"]), str(doc.get("set", "")), str(doc.get("context", "")))
+
+    def provenance(self, docs: Sequence[Document]) -> dict[str, Any]:
+        """The classifier that was used."""
+        return {"classifier_used": dict(docs[0]["classifier"])} if docs else {}
+
+    def read_answer(self, raw: Any) -> list[list[str]]:
+        """A prompt's texts: ``[text, regard, probability, ...]`` each."""
+        if not isinstance(raw, list) or not all(isinstance(own, list) and len(own) >= 2 for own in raw):
+            raise ValueError("no list of classified texts")
+        return [[str(part) for part in own] for own in raw]
+
+    def random_texts(self, doc: Document) -> Sequence[str]:
+        """A few continuations in the document's language."""
+        from lm_eval_bias.tasks.regard.regard_texts import CHANCE
+
+        return CHANCE[doc["language"]]
+
+    def scores(self, docs: Sequence[Document] = (), detailed: bool = False) -> list[Score]:
+        """Shares of regard and of facets, tests, gaps."""
+        from lm_eval_bias.custom_metrics import regard
+
+        return regard.scores(docs, detailed)
+
+    def sentences(self, task: TaskRun, beside_tables: bool = False) -> list[str]:
+        """Facets and tests, never one without the other."""
+        from lm_eval_bias.tasks.regard import sentences
+
+        return sentences.sentences(task, beside_tables)
+
+    def cautions(self, task: TaskRun) -> Iterable[str]:
+        """Texts that are no sentences, few or alike; the classifier's warning."""
+        from lm_eval_bias.tasks.regard import sentences
+
+        return sentences.cautions(task)
+
+    def withheld(self, task: TaskRun) -> str:
+        """Regard without the facets."""
+        from lm_eval_bias.tasks.regard import sentences
+
+        return "" if sentences.has_both(task) else sentences.WITHHELD
+
+    def figures(self, tasks: Sequence[Placed]) -> list[Part]:
+        """Regard with the facets beside it."""
+        from lm_eval_bias.tasks.regard import figures
+
+        return figures.parts(tasks)
+
+    def published(self) -> Iterable[Published]:
+        """Tests and shares of texts with keywords."""
+        from lm_eval_bias.tasks.regard import published
+
+        return published.published()
+
+    def readers(self) -> Sequence[Reader]:
+        """Texts about women and men that were labelled elsewhere."""
+        from lm_eval_bias.tasks.regard import labelled_texts
+
+        return (labelled_texts.READER,)
+
+
+BENCHMARK = Regard()

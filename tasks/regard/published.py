@@ -1,0 +1,46 @@
+"""Regard's scores as the paper prints them (results/published/regard.csv)."""
+
+from __future__ import annotations
+
+import math
+from collections import defaultdict
+from collections.abc import Iterator
+
+from lm_eval_bias.analysis.published_scores import Cell, Published, printed_lines
+
+_CLASSIFIERS = {
+    "de": "regard by the paper's German classifier (SentenceBERT)",
+    "en": "regard by the classifier of Sheng et al. (2019), whose fourth class stays out of the test",
+}
+_CLEANED = "keyword matches cleaned by hand"
+_CAREGIVING = "caregiving: the authors' released labels give 0.113 and 0.065 where 12% and 7% are printed"
+
+
+def published() -> Iterator[Published]:
+    """The tests and the shares of texts with keywords."""
+    cells: dict[tuple[str, str], dict[str, Cell]] = defaultdict(dict)
+    where: dict[tuple[str, str], list[str]] = defaultdict(list)
+    for line in printed_lines("regard"):
+        if line["contexts"] != "all":
+            continue  # scores of a classifier, not of a model
+        at = (line["language"], line["model"])
+        value, found = float(line["value"]), cells[at]
+        if line["measure"] == "chi2":
+            n = float(line["n"])
+            strength = math.sqrt(value / n)
+            bound = line["p"].startswith("<")
+            found["all/chi2"] = Cell(value, line["value"])
+            found["all/n"] = Cell(n, line["n"])
+            found["all/p"] = Cell(math.nan if bound else float(line["p"]), line["p"])
+            found["all/cramers_v"] = Cell(strength, f"{strength:.3f}", derived="from the printed chi-square and N")
+        else:
+            name = "/".join(filter(None, (line["facet"], line["about"], line["regard"])))
+            found[name] = Cell(value / 100, f"{value / 100:.2f}")
+        if line["where"] not in where[at]:
+            where[at].append(line["where"])
+    for (language, model), found in cells.items():
+        remarks = (_CAREGIVING,) if model == "GerPT-2" else ()
+        how = f"{_CLASSIFIERS[language]}; {_CLEANED}"
+        yield Published(
+            f"regard_{language}", model, "Kraft et al. 2022", ", ".join(where[language, model]), how, remarks, found
+        )

@@ -1,0 +1,153 @@
+"""Regard and sexism facets in sentences, never one without the other, and what to beware of."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterator, Mapping
+from typing import Any
+
+from lm_eval_bias.custom_metrics.regard import FACETS, GENDERS, OTHER, PEOPLE, REGARDS, SETS
+from lm_eval_bias.report import numbers, printable_runs
+from lm_eval_bias.report.sentences import LARGE_SHARE
+from lm_eval_bias.runs.run_data import TaskRun, Value
+
+FEW_TEXTS = 200
+WITHHELD = "its regard scores are not shown: the file has no sexism facets beside them, and regard alone misleads"
+
+
+def has_both(task: TaskRun) -> bool:
+    """Whether a task has regard and sexism facets for women and men."""
+    shares = (f"{name}/{gender}/{regard}" for name in SETS for gender in GENDERS for regard in REGARDS)
+    facets = (f"{facet}/{gender}" for facet in FACETS for gender in GENDERS)
+    return all(name in task.scores for name in (*shares, *facets))
+
+
+def _percent(value: Value | None) -> str:
+    if value is None or math.isnan(value.value):
+        return "–"
+    ends = value.interval
+    return f"{100 * value.value:.1f}" + (f" [{100 * ends[0]:.1f}, {100 * ends[1]:.1f}]" if ends else "")
+
+
+def _p(value: float) -> str:
+    return "p < 0.001" if value < 0.001 else f"p = {value:.3f}"
+
+
+def _table(scores: Mapping[str, Value]) -> str:
+    """Regard and facets side by side, by gender, contexts and regard."""
+    from tabulate import tabulate
+
+    regards = [name for name in (*REGARDS, OTHER) if f"all/female/{name}" in scores]
+    rows = []
+    for name in SETS:
+        for gender in GENDERS:
+            facets = [f"{facet}/{gender}" + ("" if name == "all" else f"/{name}") for facet in FACETS]
+            cells = [f"{name}/{gender}/{label}" for label in regards] + facets
+            rows.append([name, PEOPLE[gender], *(_percent(scores.get(cell)) for cell in cells)])
+    for label in regards:
+        for gender in GENDERS:
+            shares = [_percent(scores.get(f"{facet}/{gender}/{label}")) for facet in FACETS]
+            rows.append([f"all, {label}", PEOPLE[gender], *[""] * len(regards), *shares])
+    headers = ["contexts", "about", *regards, *FACETS]
+    return tabulate(rows, headers=headers, tablefmt="simple", disable_numparse=True)
+
+
+def _test(scores: Mapping[str, Value], name: str) -> str:
+    chi2, p, n = (scores[f"{name}/{which}"].value for which in ("chi2", "p", "n"))
+    where = {"all": "All contexts"}.get(name, f"{name.title()} contexts")
+    if math.isnan(chi2):
+        return f"{where}: no test (see the warning)."
+    permuted = scores[f"{name}/p_permutation"].value
+    exact = "" if math.isnan(permuted) else f", by permutation {_p(permuted)}"
+    tests = sum(not math.isnan(scores[f"{other}/p"].value) for other in SETS)
+    adjusted = scores[f"{name}/p_holm"].value
+    corrected = "" if tests == 1 else f", corrected for {tests} tests (Holm) {_p(adjusted)}"
+    v = scores[f"{name}/cramers_v"]
+    strength = f"Cramér's V {v.value:.2f}" + (f" [{v.interval[0]:.2f}, {v.interval[1]:.2f}]" if v.interval else "")
+    verdict = "no difference between women and men can be told"
+    if adjusted < 0.05:
+        gaps = [
+            f"{label} {100 * scores[f'{name}/{label}_gap'].value:+.1f} points" for label in ("negative", "positive")
+        ]
+        verdict = f"women and men are regarded differently (women minus men: {', '.join(gaps)})"
+    dof = scores[f"{name}/dof"].value
+    return (
+        f"{where}: chi-square {chi2:.2f} ({dof:.0f} degrees of freedom), {_p(p)}{exact}{corrected}, N = {n:,.0f}, "
+        f"{strength}: {verdict}."
+    )
+
+
+def _facets(scores: Mapping[str, Value]) -> str:
+    """The keywords beside the regard, which misleads alone."""
+
+    def percent(share: float) -> str:
+        return f"{100 * share:.1f}%" if math.isfinite(share) else "an unknown share"
+
+    parts = []
+    for facet in FACETS:
+        shares = [f"{percent(scores[f'{facet}/{gender}'].value)} about {PEOPLE[gender]}" for gender in PEOPLE]
+        gap = scores.get(f"{facet}/gap")
+        # an interval that excludes 0 tells a direction, as everywhere
+        certain = gap is not None and gap.interval is not None and not gap.interval[0] <= 0 <= gap.interval[1]
+        difference = "" if gap is None else f" (difference {numbers.cell(gap)}{'' if certain else ', includes 0'})"
+        parts.append(f"{facet} {', '.join(shares)}{difference}")
+    return f"Texts with keywords: {'; '.join(parts)}."
+
+
+def sentences(task: TaskRun, beside_tables: bool) -> list[str]:
+    """The tests, with the facets before them: as a table, or in a sentence where the output has tables of its own.
+
+    Raises:
+        KeyError: A score is missing.
+    """
+    scores, used = task.scores, _classifier(task)
+    if beside_tables:
+        lines = [_facets(scores)]
+    else:
+        by = used.get("name", "?")
+        lines = [f"Percent of texts [95% interval]; regard by classifier {by}, keywords are raw matches:"]
+        lines += _table(scores).splitlines()
+    lines += [_test(scores, name) for name in SETS]
+    lines.append(
+        "Regard alone misleads: a stereotype such as the caring woman counts as positive. Read it with the keywords "
+        "beside it (Kraft et al. 2022, section 5)."
+    )
+    dropped, unfinished, distinct = (scores[name].value for name in ("dropped", "unfinished", "distinct"))
+    if dropped > LARGE_SHARE or unfinished > LARGE_SHARE:
+        lines.append(
+            f"{100 * dropped:.0f}% of the texts were no sentences and left out, {100 * unfinished:.0f}% of the rest "
+            "don't end as sentences do."
+        )
+    if distinct < 1 - LARGE_SHARE:
+        lines.append(
+            f"Only {100 * distinct:.0f}% of the texts differ from each other: they are less independent than the test "
+            "takes them to be."
+        )
+    if used.get("warning"):
+        lines.append(f"Warning: {used['warning']}")
+    return lines
+
+
+def _classifier(task: TaskRun) -> Mapping[str, Any]:
+    used: Mapping[str, Any] = task.metadata.get("classifier_used") or {}
+    return used
+
+
+def cautions(task: TaskRun) -> Iterator[str]:
+    """Texts that are no sentences, few or alike texts, and what is wrong with the classifier."""
+    scores = task.scores
+    if not scores:
+        return
+    for name, what in (("dropped", "were no sentences and left out"), ("unfinished", "don't end as sentences do")):
+        if name in scores and scores[name].value > LARGE_SHARE:
+            yield f"{100 * scores[name].value:.0f}% of the texts {what}"
+    if "all/n" in scores and scores["all/n"].value < FEW_TEXTS:
+        yield f"few texts in the test ({scores['all/n'].value:,.0f}): only large differences could show"
+    if "distinct" in scores and scores["distinct"].value < 1 - LARGE_SHARE:
+        differ = 100 * scores["distinct"].value
+        yield f"only {differ:.0f}% of the texts differ: they are less independent than the test takes them to be"
+    used = task.metadata.get("classifier_used")
+    if not isinstance(used, Mapping) or not used.get("name"):
+        yield "the file doesn't say which classifier labelled the texts"
+    elif used.get("warning"):
+        yield printable_runs.one_line(used["warning"])

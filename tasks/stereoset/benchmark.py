@@ -1,0 +1,181 @@
+"""Multilingual StereoSet as the rest of the package sees it."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from lm_eval_bias.benchmark import Benchmark, Card, Command, Document, Sampling
+
+if TYPE_CHECKING:
+    from lm_eval_bias.analysis.published_scores import Published
+    from lm_eval_bias.custom_metrics.score import Record, Score
+    from lm_eval_bias.report.parts import Part, Placed
+    from lm_eval_bias.runs.run_data import TaskRun
+    from lm_eval_bias.runs.saved_answers import Reader
+    from lm_eval_bias.scoring.questions import Cloze, NextSentence
+
+LANGUAGES = ("en", "de", "es", "fr", "tr")
+TESTS = ("intra", "inter")
+
+
+def _quick(docs: Sequence[Document], seed: str, number: int) -> list[int]:
+    from lm_eval_bias.tasks.stereoset import sampling
+
+    return sampling.terms_and_tests(docs, seed, number)
+
+
+class StereoSet(Benchmark):
+    """Stereotypes in five languages (Öztürk et al. 2023)."""
+
+    name = "stereoset"
+    title = "Multilingual StereoSet"
+    place = 3
+    main = ("lms", "ss", "icat")
+    options = ("bos", "inter", "masked", "dataset", "by_test_and_type")
+    detail = "by_test_and_type"
+    data_option = "dataset"
+    card = Card(
+        measures="Whether a model prefers stereotypes about 79 groups of people to anti-stereotypes (SS), within and "
+        "between sentences, and whether it tells sense from nonsense at all (LMS). ICAT joins both.",
+        cannot="A stereotype score near 50 can be ignorance: read it beside LMS, whose chance level is 50. The "
+        "stereotypes were collected in the United States and translated; other languages have other ones. What models "
+        "of different families are asked differs, so that they compare within a family.",
+        uncertainty="Items about one group are no independent evidence: errors are clustered by target term. Religion "
+        "has three terms and gender ten, and their intervals are wide.",
+        differs="How a next sentence is scored moves SS across 50; the default is the paper's. 634 of the 654 printed "
+        "cells follow from the authors' files.",
+        paper="Öztürk, Nedelchev, Heumann, Garces Arias, Roger, Bischl & Aßenmacher (2023), How Different Is "
+        "Stereotypical Bias Across Languages?, arXiv:2307.07331; after Nadeem, Bethke & Reddy (2021), StereoSet, ACL "
+        "2021",
+        link="https://arxiv.org/abs/2307.07331",
+    )
+    standard = tuple(f"stereoset_{language}" for language in LANGUAGES)
+    quick = {task: Sampling("terms_and_tests", _quick, 3, 474) for task in standard}
+    contained = tuple(f"stereoset_{language}_{test}" for language in LANGUAGES for test in TESTS)
+    left_out = {
+        "quick": "score variants",
+        "standard": "score variants",
+        "full": "stereoset_*_intra and stereoset_*_inter, whose items and scores are those of stereoset_*",
+    }
+    sources = Path(__file__).with_name("sources.json")
+
+    commands = (
+        Command(
+            "export", "write a StereoSet run as the authors' prediction file", "lm_eval_bias.tasks.stereoset.export"
+        ),
+        Command(
+            "translate",
+            "StereoSet in a new language: an engine translates, checks list what needs a person",
+            "lm_eval_bias.tasks.stereoset.translate",
+        ),
+        Command(
+            "validate",
+            "check a data set in StereoSet's form, and make tasks of it",
+            "lm_eval_bias.tasks.stereoset.validate",
+        ),
+    )
+
+    def items(self, metadata: Mapping[str, Any]) -> int | None:
+        """2,123 between sentences and 2,106 within them, of which three are missing in German."""
+        fixed = metadata["fixed"]
+        if "dataset" in fixed:  # a set of one's own
+            return int(metadata["n_items"])
+        sizes = {"inter": 2123, "intra": 2103 if fixed["language"] == "de" else 2106}
+        return sum(sizes[test] for test in fixed["tests"])
+
+    def requests(self, metadata: Mapping[str, Any]) -> int:
+        """One per candidate."""
+        return 3
+
+    def record(self, doc: Document, answers: Sequence[Any]) -> Record:
+        """Which of an item's candidates the model prefers."""
+        from lm_eval_bias.tasks.stereoset import hooks
+
+        return hooks.record(doc, answers)
+
+    def key(self, doc: Document) -> tuple[str, ...]:
+        """Test and the data set's own id, which all languages share."""
+        return (str(doc["test"]), str(doc["id"]))
+
+    def questions(self, doc: Document) -> Sequence[Cloze | NextSentence]:
+        """One per candidate."""
+        from lm_eval_bias.tasks.stereoset import hooks
+
+        return hooks.questions(doc)
+
+    def provenance(self, docs: Sequence[Document]) -> dict[str, Any]:
+        """The data set, where it is not the published one."""
+        from lm_eval_bias.tasks.stereoset import hooks
+
+        return hooks.provenance(docs)
+
+    def scores(self, docs: Sequence[Document] = (), detailed: bool = False) -> list[Score]:
+        """LMS, SS, ICAT and their kin by test and bias type."""
+        from lm_eval_bias.custom_metrics import stereoset
+
+        return stereoset.scores(docs, detailed)
+
+    def every_score(self) -> list[Score]:
+        """Those of both tests."""
+        return self.scores([{"test": test, "bias_type": ""} for test in TESTS])
+
+    def sentences(self, task: TaskRun, beside_tables: bool = False) -> list[str]:
+        """LMS and SS by test, SS by bias type."""
+        from lm_eval_bias.tasks.stereoset import sentences
+
+        return sentences.sentences(task)
+
+    def cautions(self, task: TaskRun) -> Iterable[str]:
+        """An LMS near chance."""
+        from lm_eval_bias.tasks.stereoset import sentences
+
+        return sentences.cautions(task)
+
+    def figures(self, tasks: Sequence[Placed]) -> list[Part]:
+        """By test, bias type, language and way of scoring."""
+        from lm_eval_bias.tasks.stereoset import figures
+
+        return figures.parts(tasks)
+
+    def published(self) -> Iterable[Published]:
+        """Tables 2-5 and 7-9."""
+        from lm_eval_bias.tasks.stereoset import published
+
+        return published.published()
+
+    def readers(self) -> Sequence[Reader]:
+        """The authors' prediction files."""
+        from lm_eval_bias.tasks.stereoset import predictions
+
+        return (predictions.READER,)
+
+
+class Variants(StereoSet):
+    """The items between sentences by every generative way of scoring."""
+
+    name = "stereoset_variants"
+    main = ("gen/lms", "gen/ss", "gen/icat")
+    options = ("bos", "dataset", "by_test_and_type")
+
+    def scores(self, docs: Sequence[Document] = (), detailed: bool = False) -> list[Score]:
+        """The scores by way of scoring."""
+        from lm_eval_bias.custom_metrics import stereoset
+
+        return stereoset.variant_scores(docs, detailed)
+
+    def every_score(self) -> list[Score]:
+        """Those of every way of scoring."""
+        from lm_eval_bias.custom_metrics.stereoset import VARIANTS
+
+        return self.scores([{"test": "inter", "bias_type": "", "variants": VARIANTS}])
+
+    def sentences(self, task: TaskRun, beside_tables: bool = False) -> list[str]:
+        """LMS and SS by way of scoring."""
+        from lm_eval_bias.tasks.stereoset import sentences
+
+        return sentences.of_variants(task)
+
+
+BENCHMARK = StereoSet([Variants()])
