@@ -14,3 +14,7 @@ if not _path.isdir(_path.join(_here, "tasks")) and _path.isfile(
     _path.join(_path.dirname(_here), "tasks", "__init__.py")
 ):
     __path__.append(_path.dirname(_here))
+
+from lm_eval_bias.benchmark import Benchmark  # noqa: E402 (needs the path)
+
+__all__ = ["Benchmark", "__version__"]

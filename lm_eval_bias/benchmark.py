@@ -149,6 +149,8 @@ class Benchmark(ABC):
         left_out: By suite, what of the benchmark isn't in it, in words.
         harness_tasks: Tasks of the harness that it describes but doesn't own, each with the metadata that a YAML of its
             own would have (``language``, ``measures``, ``asks``). Their scores come from the sample log.
+        question_kinds: Kinds of questions of its own: the request type, and the function that answers such requests of
+            the harness (their ``args`` are :attr:`PlainQuestion.arguments`) with a model's documented methods.
         samples_texts: Whether its scores rest on random samples of texts, so that a model must sample.
         sources: The JSON file with its pinned data, ``None`` where it has none.
         rewritings: Flags of ``rescore`` that are about its saved answers.
@@ -170,6 +172,7 @@ class Benchmark(ABC):
     contained: Sequence[str] = ()
     left_out: Mapping[str, str] = {}
     harness_tasks: Mapping[str, Mapping[str, Any]] = {}
+    question_kinds: Mapping[str, Callable[[Any, Sequence[Any]], list[Any]]] = {}
     samples_texts: bool = False
     sources: Path | None = None
     rewritings: Sequence[Rewriting] = ()

@@ -48,7 +48,8 @@ def _parser() -> argparse.ArgumentParser:
     ls.add_argument("--json", action="store_true", help="machine-readable, with each score's range and neutral value")
     ls.add_argument("--suites", action="store_true", help="the suites of run --suite, with tasks, items and requests")
 
-    commands.add_parser("path", help="print the task folder, for lm_eval --include_path")
+    path = commands.add_parser("path", help="print the task folder, for lm_eval --include_path")
+    path.add_argument("benchmark", nargs="?", metavar="BENCHMARK", help="one benchmark's own folder, also of another's")
     commands.add_parser("link", help="let plain 'lm_eval --tasks occugender' find the tasks")
     commands.add_parser("unlink", help="remove exactly what link wrote")
     doctor = commands.add_parser("doctor", help="check versions, link and data")
@@ -145,9 +146,10 @@ def _ls(args: argparse.Namespace) -> int:
 
 
 def _path(args: argparse.Namespace) -> int:
+    from lm_eval_bias import registry
     from lm_eval_bias.paths import tasks_path
 
-    print(tasks_path())
+    print(tasks_path() if args.benchmark is None else registry.get(args.benchmark).folder)
     return 0
 
 

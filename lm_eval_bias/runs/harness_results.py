@@ -12,7 +12,9 @@ from pathlib import Path
 from typing import Any
 
 from lm_eval_bias import catalog, registry
+from lm_eval_bias.custom_metrics.score import Estimate, Score, finite, undefined
 from lm_eval_bias.errors import BiasError
+from lm_eval_bias.runs import sample_logs
 from lm_eval_bias.runs.run_data import Run, TaskRun, Value, interval_of
 
 SEEDS = ("random_seed", "numpy_seed", "torch_seed", "fewshot_seed")
@@ -70,28 +72,51 @@ def _scores(results: Mapping[str, Any], config: Mapping[str, Any], task: str) ->
     return found
 
 
+def _from_samples(benchmark: str, samples: Path) -> dict[str, Value]:
+    """The scores of a task of the harness's own that a benchmark describes: the harness computes other ones."""
+    described = registry.get(benchmark)
+    if not samples.is_file():
+        missing = undefined("no sample log: run with --log_samples")
+        estimates = [(score, missing) for score in described.scores()]
+    else:
+        records = [described.record(doc, answers) for _, doc, answers in sample_logs.samples(samples)]
+        estimates = [(score, score.compute(records)) for score in described.scores(records)]
+    return {score.name: _estimated(score, estimate) for score, estimate in estimates}
+
+
+def _estimated(score: Score, estimate: Estimate) -> Value:
+    ends = None if estimate.interval is None else list(estimate.interval)
+    listed = {**score.describe(), "dof": finite(estimate.dof), "interval": ends, "note": estimate.reason}
+    return value_of(score.name, estimate.value, estimate.stderr, listed)
+
+
 def _task(task: str, content: Mapping[str, Any], path: Path, date: str) -> TaskRun | None:
     """One task of a results file; ``None`` for groups and for tasks that aren't ours."""
     config = content["configs"].get(task)
     metadata = (config or {}).get("metadata") or {}
-    if config is None or metadata.get("benchmark") is None:
+    entry = catalog.entries().get(task)
+    described = entry is not None and entry.path is None
+    if config is None or (metadata.get("benchmark") is None and not described):
         return None
     # the harness mixes the model's arguments into it
     given = content["config"].get("model_args")
     foreign = {"config_source", "model", "model_args", *(given if isinstance(given, Mapping) else ())}
     metadata = {key: value for key, value in metadata.items() if key not in foreign}
     original = int(content["n-samples"][task].get("original", 0))
-    entry = catalog.entries().get(task)
     samples = path.with_name(f"samples_{task}_{date}.jsonl")
     return TaskRun(
         task=task,
-        benchmark=str(metadata["benchmark"]),
-        language=str(metadata.get("language") or ""),
+        benchmark=entry.benchmark if entry is not None and described else str(metadata["benchmark"]),
+        language=str(entry.language if entry is not None and described else metadata.get("language") or ""),
         version=str(content.get("versions", {}).get(task, "")),
         documents=int(content["n-samples"][task]["effective"]),
         items=_items(entry, metadata, original),
         metadata=metadata,
-        scores=_scores(content["results"][task], config, task),
+        scores=(
+            _from_samples(entry.benchmark, samples)
+            if entry is not None and described
+            else _scores(content["results"][task], config, task)
+        ),
         samples=samples if samples.is_file() else None,
     )
 

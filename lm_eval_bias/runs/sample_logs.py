@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, NamedTuple
 
-from lm_eval_bias import registry
+from lm_eval_bias import catalog, registry
 from lm_eval_bias.errors import BiasError
 from lm_eval_bias.files import LARGEST, check_plain, read_text
 from lm_eval_bias.harness.distributed import IDLE
@@ -129,12 +129,14 @@ def samples(path: Path) -> Iterator[Sample]:
     named = _NAME.fullmatch(path.name)
     task = named["task"] if named else path.stem
     parts: dict[str, tuple[Part, set[int]]] = {}
+    entry = catalog.entries().get(task)
+    described = entry.benchmark if entry is not None and entry.path is None else None  # a task of the harness's own
     benchmark = ""
     for where, line in _lines(path):
         sample = _line(line, where)
         if IDLE in sample["doc"]:
             continue
-        name = sample["doc"].get("benchmark")
+        name = sample["doc"].get("benchmark") or described
         if not isinstance(name, str) or name not in registry.by_name():
             known = ", ".join(registry.by_name())
             raise NotOurs(f"{where}: samples of task {task!r}, which is not one of ours (known benchmarks: {known})")

@@ -16,10 +16,11 @@ within one question's candidates.
 from __future__ import annotations
 
 import contextlib
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import Any
+from typing import Any, NamedTuple, Protocol
 
+from lm_eval_bias import registry
 from lm_eval_bias.errors import BiasError
 
 CLOZE = "cloze"
@@ -41,6 +42,33 @@ _FOR = {
 }
 Answer = tuple[float, ...]
 _expected: tuple[str, ...] = ()
+
+
+class Question(Protocol):
+    """What a document asks a model.
+
+    Attributes:
+        kind: The request type: the name of a method of the model.
+        arguments: What a harness instance of it carries.
+    """
+
+    @property
+    def kind(self) -> str: ...  # noqa: D102
+
+    @property
+    def arguments(self) -> tuple[Any, ...]: ...  # noqa: D102
+
+
+class PlainQuestion(NamedTuple):
+    """A question of a benchmark's own kind (:attr:`lm_eval_bias.Benchmark.question_kinds`).
+
+    Attributes:
+        kind: Its kind.
+        arguments: What the benchmark's answering function finds in a request's ``args``.
+    """
+
+    kind: str
+    arguments: tuple[Any, ...]
 
 
 @dataclass(frozen=True)
@@ -166,8 +194,15 @@ def _generative(kind: str) -> Any:
     return method
 
 
+def _of_benchmark(answer: Callable[[Any, Sequence[Any]], list[Any]]) -> Any:
+    def method(self: Any, requests: Sequence[Any]) -> list[Any]:
+        return answer(self, requests)
+
+    return method
+
+
 def install() -> None:
-    """Give the harness's model base classes a method per question; nothing that they have is replaced."""
+    """Give the harness's model base classes a method per kind of question; nothing that they have is replaced."""
     from lm_eval.api.model import LM, TemplateLM
 
     needs = "it needs a backend with log-likelihoods and a tokenizer (hf, vllm, local-completions), or hf-mlm or hf-nsp"
@@ -175,3 +210,7 @@ def install() -> None:
         if not hasattr(LM, kind):
             setattr(LM, kind, _refuse(kind, needs))
             setattr(TemplateLM, kind, _generative(kind))
+    for benchmark in registry.benchmarks():
+        for kind, answer in benchmark.question_kinds.items():
+            if not hasattr(LM, kind):
+                setattr(LM, kind, _of_benchmark(answer))

@@ -1,0 +1,1 @@
+"""Age stereotypes in English."""

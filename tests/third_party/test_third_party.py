@@ -1,0 +1,180 @@
+"""A benchmark from another distribution is known to every command and comes through the built-in ones' door."""
+
+import importlib.metadata
+import json
+import os
+import subprocess
+import sys
+import venv
+from pathlib import Path
+
+import pytest
+
+from lm_eval_bias import Benchmark, catalog, registry
+from lm_eval_bias.cli.main import main
+from lm_eval_bias.data import sources
+from tests.conftest import ROOT
+
+HERE = Path(__file__).parent
+PLAIN = """
+task: plain_age_pairs
+dataset_path: json
+dataset_kwargs: {data_files: {test: FILE}}
+test_split: test
+output_type: multiple_choice
+doc_to_text: "{{context}}"
+doc_to_choice: choices
+doc_to_target: 0
+target_delimiter: " "
+metadata: {version: 2.0}
+"""
+
+
+def forget():
+    for cached in (registry.benchmarks, registry.by_name, registry._families, catalog.packaged, sources.manifest):
+        cached.cache_clear()
+
+
+@pytest.fixture
+def installed(monkeypatch):
+    """The distribution as if it were installed: its entry point, and its package on the path."""
+    real = importlib.metadata.entry_points
+    point = importlib.metadata.EntryPoint("age_stereotypes", "age_stereotypes.benchmark:BENCHMARK", registry.GROUP)
+
+    def points(**wanted):
+        return [*real(**wanted), point] if wanted.get("group") == registry.GROUP else real(**wanted)
+
+    monkeypatch.syspath_prepend(str(HERE))
+    monkeypatch.setattr(importlib.metadata, "entry_points", points)
+    forget()
+    yield
+    forget()
+    for name in [name for name in sys.modules if name.partition(".")[0] == "age_stereotypes"]:
+        del sys.modules[name]
+
+
+def said(capsys, *arguments, status=0):
+    capsys.readouterr()
+    assert main([*map(str, arguments)]) == status
+    return capsys.readouterr().out
+
+
+@pytest.fixture
+def runs(installed, tmp_path, capsys):
+    """Two runs of its tasks by the random model."""
+    for seed in (1, 2):
+        arguments = ["--model", "bias-chance", "--model_args", f"seed={seed}", "--seed", "0,1,2,3", "--log_samples"]
+        out = said(capsys, "run", "--tasks", "age_pairs,age_ratings", *arguments, "--output_path", tmp_path / str(seed))
+        assert "old_share" in out
+        assert "age_pairs:\n  old_share" in out  # a plain line, since it has no sentences of its own
+        assert "neutral 50; above 50 towards stereotypes about the old" in out
+    return tmp_path / "1", tmp_path / "2"
+
+
+def test_built_in_ones_come_the_same_way():
+    folders = {path.parent.name for path in (ROOT / "tasks").glob("*/benchmark.py")}
+    assert {benchmark.name for benchmark in registry.benchmarks()} == folders
+    assert all(isinstance(benchmark, Benchmark) for benchmark in registry.benchmarks())
+
+
+def test_listed(installed, capsys):
+    out = said(capsys, "ls")
+    assert "age_pairs" in out
+    assert "Scores of age_stereotypes" in out
+    assert "Scores of age_ratings" in out
+    entry = next(entry for entry in json.loads(said(capsys, "ls", "--json")) if entry["name"] == "age_pairs")
+    assert (entry["items"], entry["benchmark"], entry["scores"][0]["neutral"]) == (24, "age_stereotypes", 50.0)
+    suites = {suite["name"]: suite["tasks"] for suite in json.loads(said(capsys, "ls", "--suites", "--json"))}
+    assert suites["quick"]["age_pairs"] == {"documents": 8, "requests": None, "rule": "every_third"}
+    assert "age_pairs" in suites["standard"]
+    assert {"age_pairs", "age_ratings", "plain_age_pairs"} <= set(suites["full"])
+
+
+def test_every_command_knows_it(runs, tmp_path, capsys):
+    one, two = runs
+    rescored = {entry["task"]: entry for entry in json.loads(said(capsys, "rescore", one, "--json"))}
+    results = json.loads(next(one.rglob("results_*.json")).read_text())["results"]
+    for task in ("age_pairs", "age_ratings"):
+        assert rescored[task]["scores"]["old_share"]["value"] == results[task]["old_share,none"]
+        assert rescored[task]["scores"]["old_share"]["dof"] == 5
+    assert "age_pairs" in said(capsys, "compare", one, two)
+    said(capsys, "report", one, "-o", tmp_path / "page.html")
+    page = (tmp_path / "page.html").read_text()
+    assert "Age stereotypes" in page
+    assert "This benchmark has no card" in page
+    assert 'id="age_stereotypes-scores' in page
+    for form in ("md", "latex", "csv", "json"):
+        assert "age_pairs" in said(capsys, "report", one, "--format", form).replace("\\", "")
+    board = said(capsys, "leaderboard", one, two, "--format", "md").replace("\\", "")
+    assert "## age_pairs" in board
+    assert "No published scores for this task." in board
+    policy = tmp_path / "policy.yaml"
+    policy.write_text("bounds: [{task: age_pairs, score: old_share, max: 99.9, on: point}]\n")
+    assert "old_share" in said(capsys, "check", one, "--policy", policy)
+    policy.write_text("bounds: [{task: age_pairs, score: olt_share, max: 90}]\n")
+    said(capsys, "check", one, "--policy", policy, status=2)
+
+
+def test_a_task_of_the_harness_that_it_describes(installed, tmp_path, capsys):
+    documents = importlib.import_module("age_stereotypes.documents")
+    rows = documents.dataset("none")["test"]
+    for row in rows:
+        del row["benchmark"]
+    (tmp_path / "rows.json").write_text("\n".join(map(json.dumps, rows)))
+    (tmp_path / "plain_age_pairs.yaml").write_text(PLAIN.replace("FILE", str(tmp_path / "rows.json")))
+    arguments = ["--model", "bias-chance", "--include_path", tmp_path, "--output_path", tmp_path / "out"]
+    said(capsys, "run", "--tasks", "plain_age_pairs", *arguments, "--log_samples")
+    (found,) = json.loads(said(capsys, "rescore", tmp_path / "out", "--json"))
+    assert (found["task"], found["benchmark"], found["documents"]) == ("plain_age_pairs", "age_stereotypes", 24)
+    value = found["scores"]["old_share"]["value"]
+    report = json.loads(said(capsys, "report", tmp_path / "out", "--format", "json"))
+    assert report["tasks"]["plain_age_pairs"]["scores"]["old_share"]["value"] == value
+    next((tmp_path / "out").rglob("samples_*.jsonl")).unlink()
+    report = json.loads(said(capsys, "report", tmp_path / "out", "--format", "json"))
+    score = report["tasks"]["plain_age_pairs"]["scores"]["old_share"]
+    assert (score["value"], score["note"]) == (None, "no sample log: run with --log_samples")
+
+
+def test_one_that_cannot_be_loaded_is_named(installed, monkeypatch, capsys):
+    import age_stereotypes.benchmark
+
+    monkeypatch.setattr(age_stereotypes.benchmark, "BENCHMARK", "none")
+    forget()
+    said(capsys, "ls", status=2)
+    capsys.readouterr()
+    assert main(["ls"]) == 2
+    assert "is no instance of lm_eval_bias.Benchmark: mend it, or uninstall it" in capsys.readouterr().err
+
+
+@pytest.mark.slow
+def test_installed_into_an_environment_of_its_own(tmp_path):
+    venv.create(tmp_path / "env", with_pip=False)
+    python = tmp_path / "env" / "bin" / "python"
+    site = next((tmp_path / "env" / "lib").glob("python*/site-packages"))
+    dependencies = next(path for path in sys.path if path.endswith("site-packages"))
+    (site / "dependencies.pth").write_text(f"{ROOT}\n{dependencies}\n")
+    pip = [sys.executable, "-m", "pip", "install", "-q", "--no-deps", "--no-build-isolation"]
+    subprocess.run([*pip, "--target", str(site), str(HERE)], check=True, cwd=tmp_path)
+    environment = {**os.environ, "HF_HUB_OFFLINE": "1"}
+
+    def run(*arguments):
+        command = [str(python), "-m", *map(str, arguments)]
+        done = subprocess.run(command, cwd=tmp_path, capture_output=True, text=True, env=environment)
+        assert done.returncode == 0, done.stderr[-2000:]
+        return done.stdout
+
+    folder = run("lm_eval_bias", "path", "age_stereotypes").strip()
+    assert folder == str(site / "age_stereotypes")
+    asked = ["--tasks", "age_pairs", "--output_path", "out", "--log_samples"]
+    run("lm_eval_bias", "run", "--model", "bias-chance", *asked)
+    page = run("lm_eval_bias", "report", "out", "--format", "md")
+    assert "Age stereotypes" in page
+    # and by the harness's own command
+    code = (
+        "import sys; from lm_eval_bias.harness.registration import register; register(); "
+        f"sys.argv = ['lm_eval', 'run', '--include_path', {folder!r}, '--model', 'bias-chance', "
+        "'--tasks', 'age_pairs']; "
+        "from lm_eval.__main__ import cli_evaluate; cli_evaluate()"
+    )
+    (tmp_path / "by_lm_eval.py").write_text(code)
+    assert "old_share" in run("by_lm_eval")
