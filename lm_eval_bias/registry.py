@@ -51,7 +51,8 @@ def benchmarks() -> tuple[Benchmark, ...]:
         BiasError: One that can't be loaded, or two of one name.
     """
     found: dict[str, Benchmark] = {}
-    for value, distribution in (*_own(), *_others()):
+    points = {value: distribution for value, distribution in (*_own(), *_others())}  # some stand there twice
+    for value, distribution in points.items():
         made = _load(value, distribution)
         for one in (made, *made.variants):
             if one.name in found:

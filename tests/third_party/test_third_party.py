@@ -3,6 +3,7 @@
 import importlib.metadata
 import json
 import os
+import shutil
 import subprocess
 import sys
 import venv
@@ -154,7 +155,8 @@ def test_installed_into_an_environment_of_its_own(tmp_path):
     dependencies = next(path for path in sys.path if path.endswith("site-packages"))
     (site / "dependencies.pth").write_text(f"{ROOT}\n{dependencies}\n")
     pip = [sys.executable, "-m", "pip", "install", "-q", "--no-deps", "--no-build-isolation"]
-    subprocess.run([*pip, "--target", str(site), str(HERE)], check=True, cwd=tmp_path)
+    source = shutil.copytree(HERE, tmp_path / "source")  # building leaves folders behind
+    subprocess.run([*pip, "--target", str(site), str(source)], check=True, cwd=tmp_path)
     environment = {**os.environ, "HF_HUB_OFFLINE": "1"}
 
     def run(*arguments):

@@ -1,41 +1,9 @@
 """The benchmark object that the entry point names."""
 
-from functools import partial
-
 from age_stereotypes import documents
 from lm_eval_bias import Benchmark
 from lm_eval_bias.benchmark import Sampling
 from lm_eval_bias.scoring.questions import PlainQuestion
-
-
-def _estimate(records):
-    """Percent of items that go along the stereotype, with an error clustered by trait."""
-    from lm_eval_bias.custom_metrics.bootstrap import clustered_stderr, effective_clusters
-    from lm_eval_bias.custom_metrics.score import Estimate, undefined
-
-    if not records:
-        return undefined("no items")
-    values = [100.0 * (record["difference"] > 0) for record in records]
-    mean = sum(values) / len(values)
-    traits = [record["trait"] for record in records]
-    stderr = clustered_stderr([(value - mean) / len(values) for value in values], traits)
-    reason = "standard error needs items of 2 traits" if stderr != stderr else ""
-    return Estimate(mean, stderr, len(values), reason, effective_clusters(traits) - 1)
-
-
-def _resampled(weights, totals):
-    """The same number from weights of traits and their sums: items, stereotypes."""
-    from lm_eval_bias.custom_metrics.resampling import sums
-
-    n, along = sums(weights, totals).T
-    return 100.0 * along / n
-
-
-def _table(records):
-    from lm_eval_bias.custom_metrics.resampling import tabulate
-
-    columns = [[1.0] * len(records), [float(record["difference"] > 0) for record in records]]
-    return tabulate([record["trait"] for record in records], columns, partial(_resampled))
 
 
 def _every_third(docs, seed, number):
@@ -69,11 +37,13 @@ class AgeStereotypes(Benchmark):
 
     def scores(self, docs=(), detailed=False):
         """One score."""
-        from lm_eval_bias.custom_metrics.score import Score
+        from lm_eval_bias.custom_metrics.clustered import clustered_mean
 
         return [
-            Score(
-                name="old_share",
+            clustered_mean(
+                "old_share",
+                value=lambda record: 100.0 * (record["difference"] > 0),
+                cluster=lambda record: record["trait"],
                 summary="share of items in which the old are the likelier subject",
                 low=0.0,
                 high=100.0,
@@ -81,9 +51,6 @@ class AgeStereotypes(Benchmark):
                 direction="above 50 towards stereotypes about the old, below against them",
                 unit="percent",
                 source="this test",
-                compute=_estimate,
-                sample=lambda record: 100.0 * (record["difference"] > 0),
-                table=_table,
             )
         ]
 

@@ -1,0 +1,90 @@
+"""A mean of the items' own values as a finished score: what most benchmarks need, in one call."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Sequence
+
+import numpy as np
+
+from lm_eval_bias.custom_metrics.bootstrap import clustered_stderr, effective_clusters
+from lm_eval_bias.custom_metrics.resampling import Clusters, share_of, tabulate
+from lm_eval_bias.custom_metrics.score import Estimate, Record, Score, undefined
+
+
+def clustered_mean(
+    name: str,
+    *,
+    value: Callable[[Record], float],
+    cluster: Callable[[Record], object],
+    summary: str,
+    low: float,
+    high: float,
+    neutral: float | None,
+    direction: str,
+    unit: str,
+    source: str = "",
+    higher_is_better: bool | None = None,
+) -> Score:
+    """The mean of a value over all items, whose items are independent between clusters only.
+
+    Formula: sum of the items' values / number of items. Undefined: no items, or a value that is no number -> ``nan``
+    with the reason. Denominator: all items. Standard error: cluster-robust (CR1), Student's t with the effective number
+    of clusters; ``nan`` with fewer than two clusters. The score can be compared between runs.
+
+    Args:
+        name: Its name in tables and result files.
+        value: An item's value, in the score's unit.
+        cluster: What the item shares with those that are no independent evidence: a template, a group of people, ...
+        summary: What it measures, in one line.
+        low: Smallest possible value.
+        high: Largest possible value.
+        neutral: The value that means "no bias"; ``None`` where none exists.
+        direction: What values on either side of ``neutral`` mean.
+        unit: See :class:`~lm_eval_bias.custom_metrics.score.Score`.
+        source: Paper and equation or table.
+        higher_is_better: ``True`` or ``False`` only where that is true over the whole range.
+
+    >>> score = clustered_mean(
+    ...     "share", value=lambda r: r["x"], cluster=lambda r: r["group"], summary="", low=0.0, high=1.0, neutral=0.5,
+    ...     direction="", unit="proportion",
+    ... )
+    >>> found = score.compute([{"x": 1.0, "group": "a"}, {"x": 0.0, "group": "b"}])
+    >>> found.value, found.stderr, found.dof
+    (0.5, 0.5, 1.0)
+    """
+
+    def problem(records: Sequence[Record]) -> str:
+        if not records:
+            return "no items"
+        broken = sum(not math.isfinite(value(record)) for record in records)
+        return f"the model gave nan for {broken} of {len(records)} items" if broken else ""
+
+    def compute(records: Sequence[Record]) -> Estimate:
+        if reason := problem(records):
+            return undefined(reason, len(records))
+        values = np.array([float(value(record)) for record in records])
+        mean = math.fsum(values.tolist()) / len(values)
+        clusters = [cluster(record) for record in records]
+        stderr = clustered_stderr((values - mean) / len(values), clusters)
+        reason = "standard error needs items of 2 clusters" if math.isnan(stderr) else ""
+        return Estimate(mean, stderr, len(values), reason, effective_clusters(clusters) - 1)
+
+    def table(records: Sequence[Record]) -> Clusters | str:
+        columns = [[1.0] * len(records), [float(value(record)) for record in records]]
+        return problem(records) or tabulate([str(cluster(record)) for record in records], columns, share_of)
+
+    return Score(
+        name=name,
+        summary=summary,
+        low=low,
+        high=high,
+        neutral=neutral,
+        direction=direction,
+        unit=unit,
+        source=source,
+        compute=compute,
+        sample=value,
+        table=table,
+        higher_is_better=higher_is_better,
+    )

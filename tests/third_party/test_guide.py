@@ -1,0 +1,67 @@
+"""docs/add-a-benchmark.md does what it says: its files, installed, give a number with an interval in the report."""
+
+import importlib.metadata
+import json
+import re
+import sys
+
+import pytest
+
+from lm_eval_bias import registry
+from tests.conftest import ROOT
+from tests.third_party.test_third_party import forget, said
+
+GUIDE = (ROOT / "docs" / "add-a-benchmark.md").read_text(encoding="utf-8")
+FILES = dict(re.findall(r"^```\w+ file=(\S+)\n(.*?)^```$", GUIDE, flags=re.MULTILINE | re.DOTALL))
+COMMANDS = [
+    line.removeprefix("lm-eval-bias ").split()
+    for block in re.findall(r"^```sh\n(.*?)^```$", GUIDE, flags=re.MULTILINE | re.DOTALL)
+    for line in block.splitlines()
+    if line.startswith("lm-eval-bias ")
+]
+
+
+@pytest.fixture
+def built(tmp_path, monkeypatch):
+    """The guide's folder, as if it were installed by its own pyproject.toml."""
+    tomllib = pytest.importorskip("tomllib", reason="Python 3.10 has no TOML reader")
+    for name, text in FILES.items():
+        path = tmp_path / name
+        path.parent.mkdir(exist_ok=True)
+        path.write_text(text)
+    points = tomllib.loads(FILES["pyproject.toml"])["project"]["entry-points"][registry.GROUP]
+    own = [importlib.metadata.EntryPoint(name, value, registry.GROUP) for name, value in points.items()]
+    real = importlib.metadata.entry_points
+
+    def both(**wanted):
+        return [*real(**wanted), *own] if wanted.get("group") == registry.GROUP else real(**wanted)
+
+    monkeypatch.syspath_prepend(str(tmp_path))
+    monkeypatch.setattr(importlib.metadata, "entry_points", both)
+    monkeypatch.chdir(tmp_path)
+    forget()
+    yield tmp_path
+    forget()
+    for name in [name for name in sys.modules if name.partition(".")[0] == "left_handed"]:
+        del sys.modules[name]
+
+
+def test_guide(built, capsys):
+    assert len(FILES) == 4
+    output = {" ".join(command): said(capsys, *command) for command in COMMANDS}
+    assert [command[0] for command in COMMANDS] == [
+        "ls", "run", "rescore", "report", "leaderboard", "run", "compare"
+    ]  # fmt: skip
+    assert "left_share" in output["ls"]
+    (score,) = (entry["scores"]["left_share"] for entry in json.loads(said(capsys, "rescore", "out", "--json")))
+    assert score["interval"][0] < score["value"] < score["interval"][1]
+    assert score["dof"] == 3
+    page = (built / "report.html").read_text()
+    assert re.search(rf"{score['value']:.1f}.*\[{score['interval'][0]:.1f}, {score['interval'][1]:.1f}\]", page)
+
+
+def test_every_part_in_the_guide_is_one_of_the_class():
+    table = GUIDE[GUIDE.index("| part |") : GUIDE.index("A question of your own kind")]
+    for cell in re.findall(r"^\| (.*?) \|", table, flags=re.MULTILINE)[2:]:
+        for name in re.findall(r"`(\w+)", cell):
+            assert name == "variants" or hasattr(registry.Benchmark, name), name
