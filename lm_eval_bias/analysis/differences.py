@@ -103,7 +103,8 @@ def _chosen(pair: Pair, scores: dict[str, Score], wanted: Sequence[str] | None, 
     if everything:
         return [score for score in scores.values() if score.table is not None]
     if wanted is None:
-        return [scores[name] for name in pair.base.benchmark.main if name in scores]
+        main = pair.base.benchmark.main or [name for name, score in scores.items() if score.table is not None]
+        return [scores[name] for name in main if name in scores]
     return [scores[name] for name in wanted if name in scores]
 
 

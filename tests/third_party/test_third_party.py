@@ -12,8 +12,10 @@ from pathlib import Path
 import pytest
 
 from lm_eval_bias import Benchmark, catalog, registry
+from lm_eval_bias.analysis import published_scores
 from lm_eval_bias.cli.main import main
 from lm_eval_bias.data import sources
+from lm_eval_bias.evaluation import suites
 from tests.conftest import ROOT
 
 HERE = Path(__file__).parent
@@ -32,7 +34,8 @@ metadata: {version: 2.0}
 
 
 def forget():
-    for cached in (registry.benchmarks, registry.by_name, registry._families, catalog.packaged, sources.manifest):
+    known = (registry.benchmarks, registry.by_name, registry._families, catalog.packaged, sources.manifest)
+    for cached in (*known, suites.load, published_scores.by_task):
         cached.cache_clear()
 
 
