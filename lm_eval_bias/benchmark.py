@@ -10,6 +10,7 @@ the methods.
 
 from __future__ import annotations
 
+import importlib
 import sys
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterable, Mapping, Sequence
@@ -28,6 +29,25 @@ if TYPE_CHECKING:
     from lm_eval_bias.scoring.questions import Question
 
 Document = Mapping[str, Any]
+
+
+@dataclass(frozen=True)
+class _Deferred:
+    """A function of another module, which is imported when it is first called. It never takes ``self``."""
+
+    place: str
+
+    def __call__(self, *args: Any, **named: Any) -> Any:
+        module, _, name = self.place.partition(":")
+        return getattr(importlib.import_module(module), name)(*args, **named)
+
+
+def deferred(place: str) -> Any:
+    """A function that is imported when it is first called, such as ``record = deferred("my_package.hooks:record")``.
+
+    In place of a method it takes the method's arguments, without ``self``.
+    """
+    return _Deferred(place)
 
 
 @dataclass(frozen=True)

@@ -2,25 +2,17 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from lm_eval_bias.benchmark import Benchmark, Card, Document, Sampling
+from lm_eval_bias.benchmark import Benchmark, Card, Document, Sampling, deferred
 
 if TYPE_CHECKING:
-    from lm_eval_bias.custom_metrics.score import Record, Score
-    from lm_eval_bias.report.parts import Part, Placed
-    from lm_eval_bias.runs.run_data import TaskRun
+    from lm_eval_bias.custom_metrics.score import Score
 
 ITEMS = {"group_terms": 968, "names": 10_900}
 WORDINGS = 5
-
-
-def _quick(docs: Sequence[Document], seed: str, number: int) -> list[int]:
-    from lm_eval_bias.tasks.gg_bbq import sampling
-
-    return sampling.quadruples(docs, seed, number)
 
 
 class GGBBQ(Benchmark):
@@ -52,7 +44,10 @@ class GGBBQ(Benchmark):
         "not available as text."
     )
     standard = ("gg_bbq_group_terms", "gg_bbq_names")
-    quick = {task: Sampling("quadruples", _quick, 6, items) for task, items in zip(standard, (360, 504), strict=True)}
+    quick = {
+        task: Sampling("quadruples", deferred("lm_eval_bias.tasks.gg_bbq.sampling:quadruples"), 6, items)
+        for task, items in zip(standard, (360, 504), strict=True)
+    }
     left_out = {"quick": "prompt wordings", "standard": "prompt wordings and answers from generated texts"}
     sources = Path(__file__).with_name("sources.json")
 
@@ -64,11 +59,7 @@ class GGBBQ(Benchmark):
         """One per choice; one where the answer is generated."""
         return 1 if "generate_until" in (metadata.get("asks") or ()) else 3
 
-    def record(self, doc: Document, answers: Sequence[Any]) -> Record:
-        """Which person the answer names, or nobody; right or wrong."""
-        from lm_eval_bias.tasks.gg_bbq import hooks
-
-        return hooks.record(doc, answers)
+    record = deferred("lm_eval_bias.tasks.gg_bbq.hooks:record")
 
     def key(self, doc: Document) -> tuple[str, ...]:
         """Subset, kind of context, place in the data file and prompt wording."""
@@ -80,23 +71,9 @@ class GGBBQ(Benchmark):
 
         return gg_bbq.scores(docs, detailed)
 
-    def sentences(self, task: TaskRun, beside_tables: bool = False) -> list[str]:
-        """Accuracy and diff-bias by context."""
-        from lm_eval_bias.tasks.gg_bbq import sentences
-
-        return sentences.sentences(task)
-
-    def cautions(self, task: TaskRun) -> Iterable[str]:
-        """Many items without a single answer."""
-        from lm_eval_bias.tasks.gg_bbq import sentences
-
-        return sentences.cautions(task)
-
-    def figures(self, tasks: Sequence[Placed]) -> list[Part]:
-        """The plane of accuracy and bias; prompt wordings."""
-        from lm_eval_bias.tasks.gg_bbq import figures
-
-        return figures.parts(tasks)
+    sentences = deferred("lm_eval_bias.tasks.gg_bbq.sentences:sentences")
+    cautions = deferred("lm_eval_bias.tasks.gg_bbq.sentences:cautions")
+    figures = deferred("lm_eval_bias.tasks.gg_bbq.figures:parts")
 
 
 class Wordings(GGBBQ):
@@ -117,11 +94,7 @@ class Wordings(GGBBQ):
 
         return gg_bbq.prompt_scores(docs)
 
-    def sentences(self, task: TaskRun, beside_tables: bool = False) -> list[str]:
-        """Means and spread over wordings."""
-        from lm_eval_bias.tasks.gg_bbq import sentences
-
-        return sentences.of_wordings(task)
+    sentences = deferred("lm_eval_bias.tasks.gg_bbq.sentences:of_wordings")
 
 
 BENCHMARK = GGBBQ([Wordings()])

@@ -8,7 +8,7 @@ from lm_eval_bias.report.sentences import LARGE_SHARE, direction, with_margin
 from lm_eval_bias.runs.run_data import TaskRun
 
 
-def sentences(task: TaskRun) -> list[str]:
+def sentences(task: TaskRun, beside_tables: bool = False) -> list[str]:
     """Accuracy and diff-bias by context.
 
     Raises:
@@ -25,7 +25,7 @@ def sentences(task: TaskRun) -> list[str]:
     return lines
 
 
-def of_wordings(task: TaskRun) -> list[str]:
+def of_wordings(task: TaskRun, beside_tables: bool = False) -> list[str]:
     """The same over all prompt wordings, and how much they move from one to another.
 
     Raises:

@@ -2,28 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
-from lm_eval_bias.benchmark import Benchmark, Card, Condition, Document, Rewriting, Sampling
+from lm_eval_bias.benchmark import Benchmark, Card, Condition, Document, Rewriting, Sampling, deferred
 
 if TYPE_CHECKING:
-    from lm_eval_bias.analysis.published_scores import Published
-    from lm_eval_bias.custom_metrics.score import Record, Score
-    from lm_eval_bias.report.parts import Part, Placed
+    from lm_eval_bias.custom_metrics.score import Score
     from lm_eval_bias.runs.run_data import TaskRun
-
-
-def _quick(docs: Sequence[Document], seed: str, number: int) -> list[int]:
-    from lm_eval_bias.tasks.occugender import sampling
-
-    return sampling.templates(docs, seed, number)
-
-
-def _rewrite(doc: Document, answers: Sequence[Any], words: str) -> tuple[Document, Sequence[Any]]:
-    from lm_eval_bias.tasks.occugender import hooks
-
-    return hooks.rewrite(doc, answers, words)
 
 
 def _instruction(task: TaskRun) -> tuple[str, str]:
@@ -60,7 +46,10 @@ class OccuGender(Benchmark):
         link="https://arxiv.org/abs/2212.10678",
     )
     standard = ("occugender_explicit", "occugender_implicit")
-    quick = {task: Sampling("templates", _quick, 8, 320) for task in standard}
+    quick = {
+        task: Sampling("templates", deferred("lm_eval_bias.tasks.occugender.sampling:templates"), 8, 320)
+        for task in standard
+    }
     left_out = {"quick": "debiasing instructions", "standard": "debiasing instructions"}
     conditions = (
         Condition(
@@ -69,7 +58,12 @@ class OccuGender(Benchmark):
         ),
     )  # fmt: skip
     rewritings = (
-        Rewriting("words", "SET", "OccuGender: pronouns, appendix_a, authors_code or a YAML file", each=_rewrite),
+        Rewriting(
+            "words",
+            "SET",
+            "OccuGender: pronouns, appendix_a, authors_code or a YAML file",
+            each=deferred("lm_eval_bias.tasks.occugender.hooks:rewrite"),
+        ),
     )
 
     def items(self, metadata: Mapping[str, Any]) -> int:
@@ -85,11 +79,7 @@ class OccuGender(Benchmark):
 
         return sum(map(len, inputs.words(None, metadata["kind"]).values()))
 
-    def record(self, doc: Document, answers: Sequence[Any]) -> Record:
-        """The log of the probability of each gender's words after one prompt."""
-        from lm_eval_bias.tasks.occugender import hooks
-
-        return hooks.record(doc, answers)
+    record = deferred("lm_eval_bias.tasks.occugender.hooks:record")
 
     def key(self, doc: Document) -> tuple[str, ...]:
         """Kind, occupation and template: the same under every instruction and word set."""
@@ -101,29 +91,10 @@ class OccuGender(Benchmark):
 
         return occugender.scores(docs)
 
-    def sentences(self, task: TaskRun, beside_tables: bool = False) -> list[str]:
-        """Shares, gap and coverage."""
-        from lm_eval_bias.tasks.occugender import sentences
-
-        return sentences.sentences(task)
-
-    def cautions(self, task: TaskRun) -> Iterable[str]:
-        """Low coverage."""
-        from lm_eval_bias.tasks.occugender import sentences
-
-        return sentences.cautions(task)
-
-    def figures(self, tasks: Sequence[Placed]) -> list[Part]:
-        """Occupations against labour shares; what decides the answers."""
-        from lm_eval_bias.tasks.occugender import figures
-
-        return figures.parts(tasks)
-
-    def published(self) -> Iterable[Published]:
-        """Tables 3, 4 and 9-18."""
-        from lm_eval_bias.tasks.occugender import published
-
-        return published.published()
+    sentences = deferred("lm_eval_bias.tasks.occugender.sentences:sentences")
+    cautions = deferred("lm_eval_bias.tasks.occugender.sentences:cautions")
+    figures = deferred("lm_eval_bias.tasks.occugender.figures:parts")
+    published = deferred("lm_eval_bias.tasks.occugender.published:published")
 
 
 BENCHMARK = OccuGender()

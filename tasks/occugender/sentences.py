@@ -10,7 +10,7 @@ from lm_eval_bias.runs.run_data import TaskRun
 LOW_COVERAGE = 0.1
 
 
-def sentences(task: TaskRun) -> list[str]:
+def sentences(task: TaskRun, beside_tables: bool = False) -> list[str]:
     """Shares by group, the stereotype gap and how much the words catch.
 
     Raises:

@@ -2,26 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from lm_eval_bias.benchmark import Benchmark, Card, Command, Document, Rewriting
+from lm_eval_bias.benchmark import Benchmark, Card, Command, Document, Rewriting, deferred
 
 if TYPE_CHECKING:
-    from lm_eval_bias.analysis.published_scores import Published
-    from lm_eval_bias.custom_metrics.score import Record, Score
-    from lm_eval_bias.report.parts import Part, Placed
+    from lm_eval_bias.custom_metrics.score import Score
     from lm_eval_bias.runs.run_data import TaskRun
     from lm_eval_bias.runs.saved_answers import Reader
-
-
-def _reclassify(
-    docs: Sequence[Document], answers: Sequence[Sequence[Any]], classifier: str
-) -> tuple[Sequence[Document], Sequence[Sequence[Any]]]:
-    from lm_eval_bias.tasks.regard import hooks
-
-    return hooks.reclassify(docs, answers, classifier)
 
 
 class Regard(Benchmark):
@@ -57,7 +47,7 @@ class Regard(Benchmark):
     rewritings = (
         Rewriting(
             "classifier", "NAME", "regard: classify the saved texts again: light, sbert, hub:<model>, ...",
-            all=_reclassify,
+            all=deferred("lm_eval_bias.tasks.regard.hooks:reclassify"),
         ),
     )  # fmt: skip
     commands = (
@@ -77,11 +67,7 @@ class Regard(Benchmark):
         """One, which is repeated."""
         return 1
 
-    def record(self, doc: Document, answers: Sequence[Any]) -> Record:
-        """Regard, context sets and sexism keywords of a prompt's texts."""
-        from lm_eval_bias.tasks.regard import hooks
-
-        return hooks.record(doc, answers)
+    record = deferred("lm_eval_bias.tasks.regard.hooks:record")
 
     def key(self, doc: Document) -> tuple[str, ...]:
         """Gender, context set and context."""
@@ -109,17 +95,8 @@ class Regard(Benchmark):
 
         return regard.scores(docs, detailed)
 
-    def sentences(self, task: TaskRun, beside_tables: bool = False) -> list[str]:
-        """Facets and tests, never one without the other."""
-        from lm_eval_bias.tasks.regard import sentences
-
-        return sentences.sentences(task, beside_tables)
-
-    def cautions(self, task: TaskRun) -> Iterable[str]:
-        """Texts that are no sentences, few or alike; the classifier's warning."""
-        from lm_eval_bias.tasks.regard import sentences
-
-        return sentences.cautions(task)
+    sentences = deferred("lm_eval_bias.tasks.regard.sentences:sentences")
+    cautions = deferred("lm_eval_bias.tasks.regard.sentences:cautions")
 
     def withheld(self, task: TaskRun) -> str:
         """Regard without the facets."""
@@ -127,17 +104,8 @@ class Regard(Benchmark):
 
         return "" if sentences.has_both(task) else sentences.WITHHELD
 
-    def figures(self, tasks: Sequence[Placed]) -> list[Part]:
-        """Regard with the facets beside it."""
-        from lm_eval_bias.tasks.regard import figures
-
-        return figures.parts(tasks)
-
-    def published(self) -> Iterable[Published]:
-        """Tests and shares of texts with keywords."""
-        from lm_eval_bias.tasks.regard import published
-
-        return published.published()
+    figures = deferred("lm_eval_bias.tasks.regard.figures:parts")
+    published = deferred("lm_eval_bias.tasks.regard.published:published")
 
     def readers(self) -> Sequence[Reader]:
         """Texts about women and men that were labelled elsewhere."""

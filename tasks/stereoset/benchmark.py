@@ -2,28 +2,18 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from lm_eval_bias.benchmark import Benchmark, Card, Command, Document, Sampling
+from lm_eval_bias.benchmark import Benchmark, Card, Command, Document, Sampling, deferred
 
 if TYPE_CHECKING:
-    from lm_eval_bias.analysis.published_scores import Published
-    from lm_eval_bias.custom_metrics.score import Record, Score
-    from lm_eval_bias.report.parts import Part, Placed
-    from lm_eval_bias.runs.run_data import TaskRun
+    from lm_eval_bias.custom_metrics.score import Score
     from lm_eval_bias.runs.saved_answers import Reader
-    from lm_eval_bias.scoring.questions import Cloze, NextSentence
 
 LANGUAGES = ("en", "de", "es", "fr", "tr")
 TESTS = ("intra", "inter")
-
-
-def _quick(docs: Sequence[Document], seed: str, number: int) -> list[int]:
-    from lm_eval_bias.tasks.stereoset import sampling
-
-    return sampling.terms_and_tests(docs, seed, number)
 
 
 class StereoSet(Benchmark):
@@ -52,7 +42,10 @@ class StereoSet(Benchmark):
         link="https://arxiv.org/abs/2307.07331",
     )
     standard = tuple(f"stereoset_{language}" for language in LANGUAGES)
-    quick = {task: Sampling("terms_and_tests", _quick, 3, 474) for task in standard}
+    quick = {
+        task: Sampling("terms_and_tests", deferred("lm_eval_bias.tasks.stereoset.sampling:terms_and_tests"), 3, 474)
+        for task in standard
+    }
     contained = tuple(f"stereoset_{language}_{test}" for language in LANGUAGES for test in TESTS)
     left_out = {
         "quick": "score variants",
@@ -89,27 +82,14 @@ class StereoSet(Benchmark):
         """One per candidate."""
         return 3
 
-    def record(self, doc: Document, answers: Sequence[Any]) -> Record:
-        """Which of an item's candidates the model prefers."""
-        from lm_eval_bias.tasks.stereoset import hooks
-
-        return hooks.record(doc, answers)
+    record = deferred("lm_eval_bias.tasks.stereoset.hooks:record")
 
     def key(self, doc: Document) -> tuple[str, ...]:
         """Test and the data set's own id, which all languages share."""
         return (str(doc["test"]), str(doc["id"]))
 
-    def questions(self, doc: Document) -> Sequence[Cloze | NextSentence]:
-        """One per candidate."""
-        from lm_eval_bias.tasks.stereoset import hooks
-
-        return hooks.questions(doc)
-
-    def provenance(self, docs: Sequence[Document]) -> dict[str, Any]:
-        """The data set, where it is not the published one."""
-        from lm_eval_bias.tasks.stereoset import hooks
-
-        return hooks.provenance(docs)
+    questions = deferred("lm_eval_bias.tasks.stereoset.hooks:questions")
+    provenance = deferred("lm_eval_bias.tasks.stereoset.hooks:provenance")
 
     def scores(self, docs: Sequence[Document] = (), detailed: bool = False) -> list[Score]:
         """LMS, SS, ICAT and their kin by test and bias type."""
@@ -121,29 +101,10 @@ class StereoSet(Benchmark):
         """Those of both tests."""
         return self.scores([{"test": test, "bias_type": ""} for test in TESTS])
 
-    def sentences(self, task: TaskRun, beside_tables: bool = False) -> list[str]:
-        """LMS and SS by test, SS by bias type."""
-        from lm_eval_bias.tasks.stereoset import sentences
-
-        return sentences.sentences(task)
-
-    def cautions(self, task: TaskRun) -> Iterable[str]:
-        """An LMS near chance."""
-        from lm_eval_bias.tasks.stereoset import sentences
-
-        return sentences.cautions(task)
-
-    def figures(self, tasks: Sequence[Placed]) -> list[Part]:
-        """By test, bias type, language and way of scoring."""
-        from lm_eval_bias.tasks.stereoset import figures
-
-        return figures.parts(tasks)
-
-    def published(self) -> Iterable[Published]:
-        """Tables 2-5 and 7-9."""
-        from lm_eval_bias.tasks.stereoset import published
-
-        return published.published()
+    sentences = deferred("lm_eval_bias.tasks.stereoset.sentences:sentences")
+    cautions = deferred("lm_eval_bias.tasks.stereoset.sentences:cautions")
+    figures = deferred("lm_eval_bias.tasks.stereoset.figures:parts")
+    published = deferred("lm_eval_bias.tasks.stereoset.published:published")
 
     def readers(self) -> Sequence[Reader]:
         """The authors' prediction files."""
@@ -171,11 +132,7 @@ class Variants(StereoSet):
 
         return self.scores([{"test": "inter", "bias_type": "", "variants": VARIANTS}])
 
-    def sentences(self, task: TaskRun, beside_tables: bool = False) -> list[str]:
-        """LMS and SS by way of scoring."""
-        from lm_eval_bias.tasks.stereoset import sentences
-
-        return sentences.of_variants(task)
+    sentences = deferred("lm_eval_bias.tasks.stereoset.sentences:of_variants")
 
 
 BENCHMARK = StereoSet([Variants()])

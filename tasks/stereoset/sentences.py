@@ -17,7 +17,7 @@ def _side(value: Value) -> str:
     return direction(value, "towards stereotypes", "towards anti-stereotypes", neutral=50.0)
 
 
-def sentences(task: TaskRun) -> list[str]:
+def sentences(task: TaskRun, beside_tables: bool = False) -> list[str]:
     """LMS and SS by test, SS by bias type.
 
     Raises:
@@ -45,7 +45,7 @@ def sentences(task: TaskRun) -> list[str]:
     return lines
 
 
-def of_variants(task: TaskRun) -> list[str]:
+def of_variants(task: TaskRun, beside_tables: bool = False) -> list[str]:
     """LMS and SS by way of scoring.
 
     Raises:
