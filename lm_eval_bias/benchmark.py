@@ -43,9 +43,12 @@ class _Deferred:
 
 
 def deferred(place: str) -> Any:
-    """A function that is imported when it is first called, such as ``record = deferred("my_package.hooks:record")``.
+    """A function that is imported when it is first called.
 
-    In place of a method it takes the method's arguments, without ``self``.
+    In place of a method it takes the method's arguments, without ``self``: ``record = deferred("mine.hooks:record")``.
+
+    Args:
+        place: ``module:function``.
     """
     return _Deferred(place)
 
