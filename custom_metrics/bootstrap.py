@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 from collections import Counter
 from collections.abc import Iterator, Sequence
+from functools import lru_cache
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -48,17 +49,33 @@ def clustered_stderr(influence: ArrayLike, clusters: Sequence[object]) -> float:
     return math.sqrt(count / (count - 1) * math.fsum((sums**2).tolist()))
 
 
-def effective_clusters(clusters: Sequence[object]) -> float:
-    """Number of equally large clusters that are worth as much: ``(sum n_g)^2 / sum n_g^2``.
+def effective_size(sizes: ArrayLike) -> float:
+    """Number of equally large clusters that are worth as much as clusters of these sizes: ``(sum n_g)^2 / sum n_g^2``.
 
     With few or unequal clusters the interval has to be wider than the normal one; ``effective - 1`` degrees of freedom
     are the usual correction (Carter, Schnepel & Steigerwald 2017, in its simplest form).
 
-    >>> effective_clusters(["a", "a", "b", "b"]), effective_clusters(["a", "a", "a", "b"])
+    >>> effective_size([2, 2]), effective_size([3, 1])
     (2.0, 1.6)
     """
-    counts = Counter(map(str, clusters))
-    return sum(counts.values()) ** 2 / sum(n * n for n in counts.values())
+    counts = np.asarray(sizes, dtype=float)
+    return float(counts.sum() ** 2 / (counts**2).sum())
+
+
+def effective_clusters(clusters: Sequence[object]) -> float:
+    """The same from every item's cluster.
+
+    >>> effective_clusters(["a", "a", "b", "b"])
+    2.0
+    """
+    return effective_size(list(Counter(map(str, clusters)).values()))
+
+
+@lru_cache(maxsize=16)
+def cluster_weights(count: int, draws: int = DRAWS, seed: int = SEED) -> NDArray[np.float64]:
+    """Bootstrap draws of whole clusters: how often each is drawn, shape (draws, count)."""
+    rng = np.random.default_rng(seed)
+    return rng.multinomial(count, np.full(count, 1.0 / count), size=draws).astype(float)
 
 
 def pigeonhole(

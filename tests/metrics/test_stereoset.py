@@ -10,6 +10,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from lm_eval_bias.custom_metrics import bootstrap
 from lm_eval_bias.custom_metrics import stereoset as m
 from lm_eval_bias.tasks.stereoset import hooks, predictions
 from tests.conftest import ROOT
@@ -158,9 +159,9 @@ def test_standard_errors_are_what_the_estimates_spread_by():
 
 def test_bootstrap_is_seeded():
     records = simulated(1, terms=10)
-    m._weights.cache_clear()
+    bootstrap.cluster_weights.cache_clear()
     first = m.icat(records).stderr
-    m._weights.cache_clear()
+    bootstrap.cluster_weights.cache_clear()
     np.random.seed(5)  # noqa: NPY002 (a global seed must not matter)
     assert m.icat(records).stderr == first
 
