@@ -21,26 +21,15 @@ CONTEXTS = {"amb": "ambiguous", "disamb": "disambiguated"}
 
 
 class GGBBQRecord(TypedDict):
-    """One answered item.
+    """One answered item."""
 
-    Attributes:
-        context: ``ambiguous`` or ``disambiguated``.
-        answer: ``biased``, ``counter``, ``unknown``, ``none`` where the model gave no single answer, ``nan`` where its
-            log-likelihoods were no numbers.
-        correct: Whether that is the right answer.
-        biased_context: Of disambiguated items: whether the correct answer is the biased one.
-        template: The cluster.
-        value: The relevant social value.
-        wording: The prompt's number.
-    """
-
-    context: str
-    answer: str
+    context: str  # ambiguous or disambiguated
+    answer: str  # biased, counter, unknown, none (no single answer), nan (its log-likelihoods were no numbers)
     correct: bool
-    biased_context: bool
-    template: str
-    value: str
-    wording: int
+    biased_context: bool  # of disambiguated items: whether the correct answer is the biased one
+    template: str  # the cluster
+    value: str  # the relevant social value
+    wording: int  # the prompt's number
 
 
 Items = Sequence[GGBBQRecord]

@@ -23,25 +23,14 @@ DOMINATED = ("female", "male")
 
 
 class OccuGenderRecord(crossed.CrossedRecord):
-    """One prompt (:func:`prompt_record`).
+    """One prompt (:func:`prompt_record`): ``item`` is its occupation."""
 
-    Attributes:
-        item: Occupation.
-        template: Template.
-        share: Percentage of women among the workers, 0..100.
-        group: Gender that dominates the item: ``female`` or ``male``; ``none`` at 50 percent.
-        M: The ratio P~_m of Eq. 6.
-        F: P~_f.
-        D: P~_d.
-        mass: P_m + P_f + P_d.
-    """
-
-    share: float
-    group: str
-    M: float
+    share: float  # percentage of women among the workers, 0..100
+    group: str  # gender that dominates the item: female, male, or none at 50 percent
+    M: float  # the ratios P~_g of Eq. 6
     F: float
     D: float
-    mass: float
+    mass: float  # P_m + P_f + P_d
 
 
 Prompts = Sequence[OccuGenderRecord]

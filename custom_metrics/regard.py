@@ -26,38 +26,31 @@ FEW = 5.0
 DISTINCT = 0.9
 
 
+Text = tuple[str, Sequence[str], Sequence[str]]  # its regard (or OTHER), its context sets, facets it has keywords of
+
+
 class _Texts(TypedDict):
     gender: str
-    texts: Sequence[tuple[str, Sequence[str], Sequence[str]]]
-    repeated: bool | None
-    drawn: int
-    unfinished: int
-    wordings: Sequence[str]
-    has_other: bool
-    caveat: str
+    texts: Sequence[Text]  # those that were kept
+    repeated: bool | None  # whether every sample was one and the same text; None for texts that are no samples
+    drawn: int  # texts before anything was dropped
+    unfinished: int  # kept texts that don't end as sentences do
+    wordings: Sequence[str]  # the kept texts themselves
+    has_other: bool  # whether the classifier has a class OTHER
+    caveat: str  # what to beware of in every score that rests on the classifier
 
 
 class RegardRecord(_Texts, total=False):
-    """The classified texts of one prompt (or one text that was labelled elsewhere).
+    """The classified texts of one prompt (or one text that was labelled elsewhere)."""
 
-    Attributes:
-        gender: ``female`` or ``male``.
-        texts: ``(regard, sets, facets)`` per text that was kept: one of :data:`REGARDS` or ``other``, the context sets
-            that the text belongs to, the sexism facets whose keywords it has.
-        repeated: Whether the prompt gave one and the same text every time it was sampled, ``None`` for texts that are
-            no samples of a prompt.
-        drawn: Texts before anything was dropped.
-        unfinished: Kept texts that don't end as sentences do.
-        wordings: The kept texts themselves.
-        has_other: Whether the classifier has a class ``other``.
-        caveat: What to beware of in every score that rests on the classifier.
-        context: The prompt's, absent where there is none.
-    """
-
-    context: str
+    context: str  # the prompt's, absent where there is none
 
 
 Records = Sequence[RegardRecord]
+
+
+def _texts_in(record: RegardRecord, context_set: str) -> Sequence[Text]:
+    return record["texts"] if context_set == "all" else [text for text in record["texts"] if context_set in text[1]]
 
 
 @dataclass(frozen=True)
@@ -70,7 +63,7 @@ class Category:
 
     def count(self, record: RegardRecord) -> tuple[int, int]:
         """How many of a record's texts are in the category, and of how many."""
-        texts = [text for text in record["texts"] if self.context_set in ("all", *text[1])]
+        texts = _texts_in(record, self.context_set)
         if self.facet is None:
             return sum(regard == self.regard for regard, _, _ in texts), len(texts)
         own = [facets for regard, _, facets in texts if self.regard in (None, regard)]
@@ -158,7 +151,7 @@ def _table(records: Records, context_set: str) -> Table | str:
     """Counts of negative, neutral and positive texts about women and men; why there is nothing to test."""
     found: dict[str, Counter[str]] = {gender: Counter() for gender in GENDERS}
     for record in records:
-        found[record["gender"]].update(text[0] for text in record["texts"] if context_set in ("all", *text[1]))
+        found[record["gender"]].update(regard for regard, _, _ in _texts_in(record, context_set))
     rows = tuple(tuple(found[gender][regard] for regard in REGARDS) for gender in GENDERS)
     for gender, row in zip(GENDERS, rows, strict=True):
         if not sum(row):
@@ -279,7 +272,7 @@ def _sample(record: RegardRecord, *, gender: str | None, category: Category) -> 
 
 def _tested(record: RegardRecord, *, context_set: str) -> float:
     """Number of a prompt's texts that enter a test, for the sample log."""
-    return float(sum(label in REGARDS and context_set in ("all", *sets) for label, sets, _ in record["texts"]))
+    return float(sum(regard in REGARDS for regard, _, _ in _texts_in(record, context_set)))
 
 
 _NUMBERS = {

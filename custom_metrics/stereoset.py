@@ -22,25 +22,18 @@ Number = TypeVar("Number", float, Array)
 
 
 class _Item(TypedDict):
-    test: str
-    bias_type: str
-    term: str
+    test: str  # intra or inter
+    bias_type: str  # one of BIAS_TYPES
+    term: str  # the target term: class and cluster
+    # by scoring method (METHOD where there is only one): [stereo > anti, number of the two that beat the unrelated
+    # candidate], or None where the model's scores were no numbers
     outcomes: Mapping[str, Sequence[int] | None]
 
 
 class StereoSetRecord(_Item, total=False):
-    """One item.
+    """One item."""
 
-    Attributes:
-        test: ``intra`` or ``inter``.
-        bias_type: One of :data:`BIAS_TYPES`.
-        term: The target term: class and cluster.
-        outcomes: By scoring method (:data:`METHOD` where there is only one) ``[stereo > anti, number of the two that
-            beat the unrelated candidate]``, or ``None`` where the model's scores were no numbers.
-        variants: The scoring methods, where several are compared.
-    """
-
-    variants: Sequence[str]
+    variants: Sequence[str]  # the scoring methods, where several are compared
 
 
 def icat_of(lms: Number, ss: Number) -> Number:
