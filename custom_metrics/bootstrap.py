@@ -15,23 +15,11 @@ DRAWS = 2000
 AT_A_TIME = 1 << 20  # numbers of a resample's table: what is larger goes in parts
 
 
-def cluster_sums(influence: ArrayLike, clusters: Sequence[object]) -> NDArray[np.float64]:
-    """Sum of ``influence`` per cluster, clusters sorted by name.
-
-    Summed exactly (``math.fsum``), so that the result does not depend on the order of the items.
-    """
-    values = np.asarray(influence, dtype=float)
-    groups: dict[str, list[float]] = {}
-    for value, cluster in zip(values.tolist(), clusters, strict=True):
-        groups.setdefault(str(cluster), []).append(value)
-    return np.array([math.fsum(groups[name]) for name in sorted(groups)])
-
-
 def clustered_stderr(influence: ArrayLike, clusters: Sequence[object]) -> float:
     """Cluster-robust (CR1) standard error of an estimator from its per-item influence values.
 
     ``sqrt(G / (G - 1) * sum_g (sum_{i in g} u_i)^2)``. For a mean, ``u_i = (x_i - mean) / n``. ``nan`` with fewer than
-    two clusters.
+    two clusters. Sums are exact (``math.fsum``), so that the result does not depend on the order of the items.
 
     Source: Cameron & Miller (2015), A practitioner's guide to cluster-robust inference, section II.
 
@@ -42,11 +30,11 @@ def clustered_stderr(influence: ArrayLike, clusters: Sequence[object]) -> float:
     >>> clustered_stderr([-0.5, 0.5], ["a", "b"])
     1.0
     """
-    sums = cluster_sums(influence, clusters)
-    count = len(sums)
-    if count < 2:
-        return math.nan
-    return math.sqrt(count / (count - 1) * math.fsum((sums**2).tolist()))
+    groups: dict[str, list[float]] = {}
+    for value, cluster in zip(np.asarray(influence, dtype=float).tolist(), clusters, strict=True):
+        groups.setdefault(str(cluster), []).append(value)
+    sums, count = list(map(math.fsum, groups.values())), len(groups)
+    return math.sqrt(count / (count - 1) * math.fsum(total * total for total in sums)) if count > 1 else math.nan
 
 
 def effective_size(sizes: ArrayLike) -> float:

@@ -45,18 +45,21 @@ class Components:
         return self.rows + self.columns + self.interaction
 
 
-def grid(records: Sequence[R], value: Callable[[R], float | None]) -> Cells | str:
+def grid(records: Sequence[R], value: Callable[[R], float | None], absent: str = "no prompts") -> Cells | str:
     """Lay records out as an items x templates matrix.
 
     The rows and columns are sorted, so that the result does not depend on the order of the records.
 
     Args:
-        records: Not empty.
+        records: The prompts.
         value: The cell's value.
+        absent: What to say where there are none.
 
     Returns:
         The matrix, or, where the records are no full Cartesian product with each cell once, the reason as text.
     """
+    if not records:
+        return absent
     items = sorted({str(r["item"]) for r in records})
     templates = sorted({str(r["template"]) for r in records})
     row = {name: i for i, name in enumerate(items)}
@@ -144,20 +147,18 @@ def crossed_mean(records: Sequence[R], value: Callable[[R], float], what: str) -
         value: The cell's value.
         what: What the records are, for the reason of a ``nan``.
     """
-    if not records:
-        return undefined(f"no {what} prompts")
     n = len(records)
-    laid = grid(records, value)
-    if isinstance(laid, str):
-        if "more than once" in laid:
-            return undefined(laid, n)
+    matrix = grid(records, value, f"no {what} prompts")
+    if isinstance(matrix, str):
+        if not records or "more than once" in matrix:
+            return undefined(matrix, n)
         by_item: dict[str, list[float]] = {}
         for record in records:
             by_item.setdefault(str(record["item"]), []).append(value(record))
         mean = math.fsum(math.fsum(v) / len(v) for v in by_item.values()) / len(by_item)
-        reason = f"a {what} prompt has no value ({NO_VALUE})" if math.isnan(mean) else laid
+        reason = f"a {what} prompt has no value ({NO_VALUE})" if math.isnan(mean) else matrix
         return Estimate(mean, math.nan, n, reason)
-    cells = laid.cells
+    cells = matrix.cells
     mean = float(cells.mean())
     if math.isnan(mean):
         bad = int(np.isnan(cells).sum())
@@ -200,11 +201,11 @@ def jackknife_of_share(cells: Array, part: str) -> float:
         return math.nan
     variance = 0.0
     for table, names in ((cells, ("rows", "columns")), (cells.T, ("columns", "rows"))):
-        found = np.stack(_without_each_row(table))
-        total = found.sum(axis=0)
+        parts = np.stack(_without_each_row(table))
+        total = parts.sum(axis=0)
         if not (total > 0).all():
             return math.nan
-        left_out = found[(*names, "interaction").index(part)] / total
+        left_out = parts[(*names, "interaction").index(part)] / total
         size = len(left_out)
         variance += (size - 1) / size * float(((left_out - left_out.mean()) ** 2).sum())
     return math.sqrt(variance)

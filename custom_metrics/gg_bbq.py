@@ -50,8 +50,8 @@ class _Linear:
         return Estimate(self.value, stderr, len(self.clusters), reason, effective_clusters(self.clusters) - 1)
 
 
-def _estimate(found: _Linear | str) -> Estimate:
-    return undefined(found) if isinstance(found, str) else found.estimate()
+def _estimate(estimator: _Linear | str) -> Estimate:
+    return undefined(estimator) if isinstance(estimator, str) else estimator.estimate()
 
 
 def _clusters(records: Items) -> list[str]:
@@ -316,12 +316,12 @@ def scores(records: Sequence[Record] = (), detailed: bool = False) -> list[Score
 
 def _spread(records: Items, *, score: Score[GGBBQRecord], kind: str) -> Estimate:
     wordings = sorted({int(r["wording"]) for r in records})
-    found = [score.compute([r for r in records if int(r["wording"]) == w]) for w in wordings]
-    values = np.array([e.value for e in found])
+    estimates = [score.compute([r for r in records if int(r["wording"]) == w]) for w in wordings]
+    values = np.array([e.value for e in estimates])
     if len(values) < 2:
         return undefined(f"needs 2 prompt wordings, has {len(values)}", len(records))
     if np.isnan(values).any():
-        return undefined(next(e.reason for e in found if math.isnan(e.value)), len(records))
+        return undefined(next(e.reason for e in estimates if math.isnan(e.value)), len(records))
     if kind == "mean":
         # all wordings ask the same items, so the templates stay the clusters of the pooled influence
         pooled = score.compute(records)
@@ -332,10 +332,10 @@ def _spread(records: Items, *, score: Score[GGBBQRecord], kind: str) -> Estimate
 
 def _mean_table(records: Items, *, score: Score[GGBBQRecord]) -> Design | str:
     """The mean over wordings: that of all records, where every wording asked the same items."""
-    asked: dict[int, Counter[tuple[str, str]]] = {}
+    items: dict[int, Counter[tuple[str, str]]] = {}
     for r in records:
-        asked.setdefault(r["wording"], Counter())[r["template"], r["context"]] += 1
-    counts = list(asked.values())
+        items.setdefault(r["wording"], Counter())[r["template"], r["context"]] += 1
+    counts = list(items.values())
     if any(count != counts[0] for count in counts):
         return "the wordings were not asked the same items"
     return score.table(records) if score.table else "no form"
@@ -348,7 +348,7 @@ def prompt_scores(records: Sequence[Record] = ()) -> list[Score[GGBBQRecord]]:
         records: Records or documents of the data set; only their ``wording`` is read.
     """
     wordings = sorted({int(r["wording"]) for r in records})
-    found = []
+    listed = []
     for base in [_named(kind, context) for kind in ("acc", "diff_bias") for context in CONTEXTS]:
         mean = replace(
             base,
@@ -367,9 +367,9 @@ def prompt_scores(records: Sequence[Record] = ()) -> list[Score[GGBBQRecord]]:
             has_stderr=False,
             table=None,
         )
-        found += [_where(base, f"{base.name}/prompt_{wording}", "wording", wording) for wording in wordings]
-        found.append(mean)
-        found += [
+        listed += [_where(base, f"{base.name}/prompt_{wording}", "wording", wording) for wording in wordings]
+        listed.append(mean)
+        listed += [
             replace(
                 spread,
                 name=f"{base.name}/{kind}",
@@ -378,4 +378,4 @@ def prompt_scores(records: Sequence[Record] = ()) -> list[Score[GGBBQRecord]]:
             )
             for kind, title in (("sd", "standard deviation"), ("range", "largest minus smallest"))
         ]
-    return [*found, _UNANSWERED]
+    return [*listed, _UNANSWERED]

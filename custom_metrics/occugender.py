@@ -76,8 +76,8 @@ def prompt_record(
         female: Log of P_f, nats.
         diverse: Log of P_d, nats.
 
-    >>> made = prompt_record("vet", "t", 89.8, "female", male=math.log(0.3), female=math.log(0.1), diverse=-math.inf)
-    >>> round(made["M"], 12), round(made["F"], 12), round(made["mass"], 12)
+    >>> vet = prompt_record("vet", "t", 89.8, "female", male=math.log(0.3), female=math.log(0.1), diverse=-math.inf)
+    >>> round(vet["M"], 12), round(vet["F"], 12), round(vet["mass"], 12)
     (0.75, 0.25, 0.4)
     """
     logs = np.array([male, female, diverse], dtype=float)
@@ -120,10 +120,10 @@ def se_paper(records: Prompts, *, gender: Letter, dominated_by: str) -> Estimate
     templates by the number of occupations.
     """
     chosen = [r for r in records if r["group"] == dominated_by]
-    laid = crossed.grid(chosen, lambda r: r[gender]) if chosen else f"no {dominated_by}-dominated prompts"
-    if isinstance(laid, str):
-        return undefined(laid, len(chosen))
-    cells = laid.cells
+    matrix = crossed.grid(chosen, lambda r: r[gender], f"no {dominated_by}-dominated prompts")
+    if isinstance(matrix, str):
+        return undefined(matrix, len(chosen))
+    cells = matrix.cells
     if cells.shape[1] < 2:
         return undefined("one template only", len(chosen))
     value = float(np.std(cells.mean(axis=0), ddof=1)) / math.sqrt(cells.shape[0])
@@ -156,10 +156,6 @@ def stereotype_gap(records: Prompts) -> Estimate:
     return crossed.crossed_mean([r for r in records if r["group"] in DOMINATED], _gap, "gender-dominated")
 
 
-def _female_shares(records: Prompts) -> Cells | str:
-    return crossed.grid(records, lambda r: r["F"]) if records else "no prompts"
-
-
 def _labour_shares(records: Prompts, items: Sequence[str]) -> Array:
     shares = {str(r["item"]): float(r["share"]) for r in records}
     return np.array([shares[item] for item in items])
@@ -186,10 +182,10 @@ def labour_correlation(records: Prompts, *, kind: str) -> Estimate:
         kind: ``pearson`` or ``spearman``.
     """
     n = len(records)
-    laid = _female_shares(records)
-    if isinstance(laid, str):
-        return undefined(laid, n)
-    cells, shares = laid.cells, _labour_shares(records, laid.items)
+    matrix = crossed.grid(records, itemgetter("F"))
+    if isinstance(matrix, str):
+        return undefined(matrix, n)
+    cells, shares = matrix.cells, _labour_shares(records, matrix.items)
     if len(shares) < 3:
         return undefined(f"a correlation needs 3 items, has {len(shares)}", n)
     if np.isnan(cells).any():
@@ -227,18 +223,18 @@ def variance_share(records: Prompts, *, part: str) -> Estimate:
         part: ``rows`` (items), ``columns`` (templates) or ``interaction``.
     """
     n = len(records)
-    laid = _female_shares(records)
-    if isinstance(laid, str):
-        return undefined(laid, n)
-    cells = laid.cells
+    matrix = crossed.grid(records, itemgetter("F"))
+    if isinstance(matrix, str):
+        return undefined(matrix, n)
+    cells = matrix.cells
     if min(cells.shape) < 2:
         return undefined(f"needs 2 items and 2 templates, has {cells.shape}", n)
     if np.isnan(cells).any():
         return undefined(f"a prompt has no value ({crossed.NO_VALUE})", n)
-    found = crossed.components(cells)
-    if found.total <= 0:
+    components = crossed.components(cells)
+    if components.total <= 0:
         return undefined("no variance between prompts", n)
-    value = float(getattr(found, part)) / found.total
+    value = float(getattr(components, part)) / components.total
     stderr = crossed.jackknife_of_share(cells, part)
     reason = "" if not math.isnan(stderr) else "standard error needs 3 items and 3 templates"
     if stderr == 0:  # at the end of the range in every resample: that is no certainty
@@ -248,11 +244,10 @@ def variance_share(records: Prompts, *, part: str) -> Estimate:
 
 def _cells(records: Prompts, *, value: Callable[[OccuGenderRecord], float | None]) -> Cells | str:
     """A mean over the prompts that have a value."""
-    chosen = [r for r in records if value(r) is not None]
-    laid = crossed.grid(chosen, value) if chosen else "no such prompts"
-    if isinstance(laid, str):
-        return laid
-    return f"a prompt has no value ({crossed.NO_VALUE})" if np.isnan(laid.cells).any() else laid
+    matrix = crossed.grid([r for r in records if value(r) is not None], value, "no such prompts")
+    if not isinstance(matrix, str) and np.isnan(matrix.cells).any():
+        return f"a prompt has no value ({crossed.NO_VALUE})"
+    return matrix
 
 
 def _correlation_cells(records: Prompts) -> Cells | str:

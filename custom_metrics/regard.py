@@ -103,10 +103,12 @@ def _distinct(records: Records) -> float:
 
 def _cautions(records: Records) -> str:
     """What to beware of in a test: texts that repeat each other, and the classifier's caveat."""
-    found = [_caveat(records)]
+    cautions = [_caveat(records)]
     if (different := _distinct(records)) < DISTINCT:
-        found.insert(0, f"only {100 * different:.0f}% of the texts differ, so they are less independent than assumed")
-    return "; ".join(filter(None, found))
+        cautions.insert(
+            0, f"only {100 * different:.0f}% of the texts differ, so they are less independent than assumed"
+        )
+    return "; ".join(filter(None, cautions))
 
 
 def share(records: Records, *, gender: str, category: Category) -> Estimate:
@@ -149,10 +151,10 @@ def gap(records: Records, *, category: Category) -> Estimate:
 
 def _table(records: Records, context_set: str) -> Table | str:
     """Counts of negative, neutral and positive texts about women and men; why there is nothing to test."""
-    found: dict[str, Counter[str]] = {gender: Counter() for gender in GENDERS}
+    counts: dict[str, Counter[str]] = {gender: Counter() for gender in GENDERS}
     for record in records:
-        found[record["gender"]].update(regard for regard, _, _ in _texts_in(record, context_set))
-    rows = tuple(tuple(found[gender][regard] for regard in REGARDS) for gender in GENDERS)
+        counts[record["gender"]].update(regard for regard, _, _ in _texts_in(record, context_set))
+    rows = tuple(tuple(counts[gender][regard] for regard in REGARDS) for gender in GENDERS)
     for gender, row in zip(GENDERS, rows, strict=True):
         if not sum(row):
             return _missing(records, gender, "negative, neutral or positive texts", context_set)
@@ -383,18 +385,18 @@ def scores(records: Sequence[Record] = (), detailed: bool = False) -> list[Score
         detailed: Whether to add the facets per context set and regard together.
     """
     regards = (*REGARDS, OTHER) if any(r.get("has_other") for r in records) else REGARDS
-    found = []
+    listed = []
     for name in SETS:
-        found += [_number(name, which) for which in _NUMBERS]
-        found += [_share(gender, name, regard) for gender in GENDERS for regard in regards]
-        found += [_gap(f"{name}/{regard}_gap", Category(name, regard)) for regard in ("negative", "positive")]
+        listed += [_number(name, which) for which in _NUMBERS]
+        listed += [_share(gender, name, regard) for gender in GENDERS for regard in regards]
+        listed += [_gap(f"{name}/{regard}_gap", Category(name, regard)) for regard in ("negative", "positive")]
     cells: list[tuple[str, str | None]] = [(name, None) for name in SETS] + [("all", regard) for regard in regards]
     cells += [(name, regard) for name in SETS[1:] for regard in regards] if detailed else []
     for facet in FACETS:
-        found += [_share(gender, name, regard, facet) for gender in GENDERS for name, regard in cells]
-        found.append(_gap(f"{facet}/gap", Category(facet=facet)))
+        listed += [_share(gender, name, regard, facet) for gender in GENDERS for name, regard in cells]
+        listed.append(_gap(f"{facet}/gap", Category(facet=facet)))
     return [
-        *found,
+        *listed,
         _quality("dropped", "share of texts that are no sentences and were left out", 0.0),
         _quality("unfinished", "share of kept texts that don't end as sentences do", 0.0),
         _quality("distinct", "share of different texts among those kept", 1.0),

@@ -118,13 +118,13 @@ def flipped_t(cells: Array, draws: int, seed: int) -> Array:
     column = column * _shrink(part.columns, column, n_columns)
     rest = rest * math.sqrt(n_rows * n_columns / ((n_rows - 1) * (n_columns - 1)))
     rng = np.random.default_rng(seed)
-    found = np.empty(draws)
+    drawn = np.empty(draws)
     at_once = max(1, min(_FEW, AT_A_TIME // cells.size))
     for start in range(0, draws, at_once):
         size = min(at_once, draws - start)
         s, t, u = (_flips(rng, size, *shape) for shape in ((n_rows, 1), (1, n_columns), (n_rows, n_columns)))
-        found[start : start + size] = studentised(s[:, :, 0] * row, t[:, 0, :] * column, u * rest)
-    return found
+        drawn[start : start + size] = studentised(s[:, :, 0] * row, t[:, 0, :] * column, u * rest)
+    return drawn
 
 
 def _flips(rng: np.random.Generator, *shape: int) -> NDArray[np.int8]:

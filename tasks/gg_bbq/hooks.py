@@ -26,16 +26,16 @@ def _orders(items: Sequence[GGBBQItem]) -> dict[int, list[int]]:
     same place gets no bias score from it.
     """
     turn: Counter[tuple[str, bool]] = Counter()
-    found = {}
+    orders = {}
     for item in items:
         if item["context_type"] != "disambiguated" or item["question_type"] != "negative":
             continue
         stratum = item["template"], item["label"] == item["biased_choice"]
         if stratum not in turn:
             turn[stratum] = len(turn)  # strata start at different places
-        found[item["item"]] = found[item["item"] + 1] = _ORDERS[turn[stratum] % len(_ORDERS)]
+        orders[item["item"]] = orders[item["item"] + 1] = _ORDERS[turn[stratum] % len(_ORDERS)]
         turn[stratum] += 1
-    return found
+    return orders
 
 
 def _chosen(wording: Any, fixed: Mapping[str, Any]) -> list[int]:

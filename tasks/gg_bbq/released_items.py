@@ -95,10 +95,10 @@ class Templates:
             BiasError: No template fits, or several do.
         """
         folded = _fold(context)
-        found = {index for pattern, index in self._contexts[_fold(question)] if pattern.fullmatch(folded)}
-        if len(found) != 1:
-            raise BiasError(f"{len(found)} templates fit the item {context[:80]!r}: the templates file is another's")
-        return found.pop()
+        indices = {index for pattern, index in self._contexts[_fold(question)] if pattern.fullmatch(folded)}
+        if len(indices) != 1:
+            raise BiasError(f"{len(indices)} templates fit the item {context[:80]!r}: the templates file is another's")
+        return indices.pop()
 
 
 def _fold(text: str) -> str:

@@ -82,15 +82,15 @@ def documents(
     """
     probability = _choice("word_probability", word_probability, PROBABILITIES)
     position = _choice("instruction_position", instruction_position, POSITIONS)
-    given = {"instruction": instruction, "first_templates": first_templates}
+    options = {"instruction": instruction, "first_templates": first_templates}
     for name, value in (fixed or {}).items():
-        if given[name] is not None:
-            raise BiasError(f"--metadata {name}={given[name]!r}: this task is made for {name}={value}")
-        given[name] = value
-    text = inputs.instruction(given["instruction"])
+        if options[name] is not None:
+            raise BiasError(f"--metadata {name}={options[name]!r}: this task is made for {name}={value}")
+        options[name] = value
+    text = inputs.instruction(options["instruction"])
     rows = inputs.items(items)
     genders = _genders(words, kind)
-    used = inputs.first(inputs.templates(templates, kind), given["first_templates"])
+    used = inputs.first(inputs.templates(templates, kind), options["first_templates"])
     female, other = [r for r in rows if r.group == "female"], [r for r in rows if r.group != "female"]
     ordered = [row for pair in zip_longest(female, other) for row in pair if row is not None]
     return [

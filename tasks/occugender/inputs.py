@@ -75,17 +75,17 @@ def items(path: str | None = None) -> list[Item]:
             raise BiasError(f"items file {name}: no column {' and no column '.join(missing)}; it has {columns}")
         if len(set(columns)) < len(columns):
             raise BiasError(f"items file {name}: a column stands there twice: {columns}")
-        found = [_item(row, f"items file {name} line {reader.line_num}") for row in reader]
+        listed = [_item(row, f"items file {name} line {reader.line_num}") for row in reader]
     except csv.Error as error:
         raise BiasError(f"items file {name} line {reader.line_num}: no valid CSV ({error})") from error
-    if not found:
+    if not listed:
         raise BiasError(f"items file {name}: holds no items")
-    often = Counter(item.name for item in found)
-    if doubled := next((item.name for item in found if often[item.name] > 1), None):
+    often = Counter(item.name for item in listed)
+    if doubled := next((item.name for item in listed if often[item.name] > 1), None):
         raise BiasError(f"items file {name}: {doubled!r} stands there twice")
-    if all(item.female_share <= 1 for item in found):
+    if all(item.female_share <= 1 for item in listed):
         raise BiasError(f"items file {name}: all values of female_share are at most 1: give percent (0..100)")
-    return found
+    return listed
 
 
 def _item(row: Mapping[str, Any], where: str) -> Item:
@@ -185,7 +185,7 @@ def words(choice: str | None, kind: str) -> dict[str, list[str]]:
 
 
 def _checked(content: Mapping[str, Any], name: str, kind: str) -> dict[str, list[str]]:
-    found: dict[str, list[str]] = {}
+    by_gender: dict[str, list[str]] = {}
     owner: dict[str, str] = {}
     for gender in GENDERS.values():
         listed = content.get(gender)
@@ -196,11 +196,11 @@ def _checked(content: Mapping[str, Any], name: str, kind: str) -> dict[str, list
             if not isinstance(word, str) or not word.strip() or word != word.strip():
                 raise BiasError(f'{name}: {word!r} under {gender!r} is no word (quote words such as "no" and "1")')
             cased += [word[0].upper() + word[1:], word[0].lower() + word[1:]]
-        found[gender] = list(dict.fromkeys(cased))
-        for word in found[gender]:
+        by_gender[gender] = list(dict.fromkeys(cased))
+        for word in by_gender[gender]:
             if owner.setdefault(word, gender) != gender:
                 raise BiasError(f"{name}: {word!r} stands under {owner[word]!r} and under {gender!r}")
-    return found
+    return by_gender
 
 
 def instruction(number: int | str | None) -> str:
