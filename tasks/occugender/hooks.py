@@ -39,12 +39,11 @@ def _choice(name: str, value: Any, allowed: Sequence[str]) -> str:
     return str(value)
 
 
-def _genders(words: str | None, kind: str) -> dict[str, str]:
-    """The words of a set with their genders."""
+def _genders_by_word(words: str | None, kind: str) -> dict[str, str]:
     return {word: gender for gender, listed in inputs.words(words, kind).items() for word in listed}
 
 
-_genders_again = lru_cache(_genders)  # for what is asked with every document of a log
+_genders = lru_cache(_genders_by_word)  # the set of a log is asked for with every document
 
 
 def documents(
@@ -89,7 +88,7 @@ def documents(
         options[name] = value
     text = inputs.instruction(options["instruction"])
     rows = inputs.items(items)
-    genders = _genders(words, kind)
+    genders = _genders_by_word(words, kind)
     used = inputs.first(inputs.templates(templates, kind), options["first_templates"])
     female, other = [r for r in rows if r.group == "female"], [r for r in rows if r.group != "female"]
     ordered = [row for pair in zip_longest(female, other) for row in pair if row is not None]
@@ -165,7 +164,7 @@ def rewrite(doc: OccuGenderDocument, results: Sequence[Any], words: str) -> tupl
     Raises:
         BiasError: The log does not hold all words of the set.
     """
-    wanted = _genders_again(words, doc["kind"])
+    wanted = _genders(words, doc["kind"])
     missing = [word for word in wanted if word not in doc["words"]]
     if missing:
         raise BiasError(
