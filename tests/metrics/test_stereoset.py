@@ -10,7 +10,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from lm_eval_bias.custom_metrics import bootstrap
+from lm_eval_bias.custom_metrics import bootstrap, generative_scores
 from lm_eval_bias.custom_metrics import stereoset as m
 from lm_eval_bias.tasks.stereoset import hooks, predictions
 from tests.conftest import ROOT
@@ -179,7 +179,7 @@ def test_breakdowns():
 
 def test_variants_formulas():
     parts = [-6.0, 3, -4.0, 2, -10.0, 2]  # means: context -2, candidate after it -2, alone -5, both -2
-    found = m.next_sentence_scores(parts)
+    found = generative_scores.next_sentence_scores(parts)
     assert found["gen"] == pytest.approx(math.exp(-2), abs=1e-12)
     assert found["gen_full"] == pytest.approx(math.exp(-10 / 5), abs=1e-12)
     assert found["gen_orig"] == pytest.approx(math.exp(-5) / math.exp(-2), abs=1e-12)
