@@ -280,6 +280,7 @@ def _where(score: Score[GGBBQRecord], name: str, field: str, wanted: object) -> 
     return score.within(name, f"{score.summary}; {field} {wanted}", {field: wanted})
 
 
+_BROKEN_DOWN = [_named(kind, context) for kind in ("acc", "diff_bias") for context in CONTEXTS]
 _UNANSWERED: Score[GGBBQRecord] = Score(
     name="unanswered",
     summary="share of items without a single answer (ties, unparsed texts)",
@@ -305,11 +306,10 @@ def scores(records: Sequence[Record] = (), detailed: bool = False) -> list[Score
     """
     main = [_named(kind, context) for kind in _KINDS for context in CONTEXTS]
     values = sorted({str(r["value"]) for r in records}) if detailed else []
-    broken_down = [_named(kind, context) for kind in ("acc", "diff_bias") for context in CONTEXTS]
     cells = [
         _where(score, f"value/{value_slug(value)}/{score.name}", "value", value)
         for value in values
-        for score in broken_down
+        for score in _BROKEN_DOWN
     ]
     return [*main, _UNANSWERED, *cells]
 
@@ -349,7 +349,7 @@ def prompt_scores(records: Sequence[Record] = ()) -> list[Score[GGBBQRecord]]:
     """
     wordings = sorted({int(r["wording"]) for r in records})
     listed = []
-    for base in [_named(kind, context) for kind in ("acc", "diff_bias") for context in CONTEXTS]:
+    for base in _BROKEN_DOWN:
         mean = replace(
             base,
             name=f"{base.name}/mean",
