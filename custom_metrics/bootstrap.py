@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 from collections import Counter
 from collections.abc import Iterator, Sequence
+from functools import lru_cache
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -14,23 +15,11 @@ DRAWS = 2000
 AT_A_TIME = 1 << 20  # numbers of a resample's table: what is larger goes in parts
 
 
-def cluster_sums(influence: ArrayLike, clusters: Sequence[object]) -> NDArray[np.float64]:
-    """Sum of ``influence`` per cluster, clusters sorted by name.
-
-    Summed exactly (``math.fsum``), so that the result does not depend on the order of the items.
-    """
-    values = np.asarray(influence, dtype=float)
-    groups: dict[str, list[float]] = {}
-    for value, cluster in zip(values.tolist(), clusters, strict=True):
-        groups.setdefault(str(cluster), []).append(value)
-    return np.array([math.fsum(groups[name]) for name in sorted(groups)])
-
-
 def clustered_stderr(influence: ArrayLike, clusters: Sequence[object]) -> float:
     """Cluster-robust (CR1) standard error of an estimator from its per-item influence values.
 
     ``sqrt(G / (G - 1) * sum_g (sum_{i in g} u_i)^2)``. For a mean, ``u_i = (x_i - mean) / n``. ``nan`` with fewer than
-    two clusters.
+    two clusters. Sums are exact (``math.fsum``), so that the result does not depend on the order of the items.
 
     Source: Cameron & Miller (2015), A practitioner's guide to cluster-robust inference, section II.
 
@@ -41,24 +30,40 @@ def clustered_stderr(influence: ArrayLike, clusters: Sequence[object]) -> float:
     >>> clustered_stderr([-0.5, 0.5], ["a", "b"])
     1.0
     """
-    sums = cluster_sums(influence, clusters)
-    count = len(sums)
-    if count < 2:
-        return math.nan
-    return math.sqrt(count / (count - 1) * math.fsum((sums**2).tolist()))
+    groups: dict[str, list[float]] = {}
+    for value, cluster in zip(np.asarray(influence, dtype=float).tolist(), clusters, strict=True):
+        groups.setdefault(str(cluster), []).append(value)
+    sums, count = list(map(math.fsum, groups.values())), len(groups)
+    return math.sqrt(count / (count - 1) * math.fsum(total * total for total in sums)) if count > 1 else math.nan
 
 
-def effective_clusters(clusters: Sequence[object]) -> float:
-    """Number of equally large clusters that are worth as much: ``(sum n_g)^2 / sum n_g^2``.
+def effective_size(sizes: ArrayLike) -> float:
+    """Number of equally large clusters that are worth as much as clusters of these sizes: ``(sum n_g)^2 / sum n_g^2``.
 
     With few or unequal clusters the interval has to be wider than the normal one; ``effective - 1`` degrees of freedom
     are the usual correction (Carter, Schnepel & Steigerwald 2017, in its simplest form).
 
-    >>> effective_clusters(["a", "a", "b", "b"]), effective_clusters(["a", "a", "a", "b"])
+    >>> effective_size([2, 2]), effective_size([3, 1])
     (2.0, 1.6)
     """
-    counts = Counter(map(str, clusters))
-    return sum(counts.values()) ** 2 / sum(n * n for n in counts.values())
+    counts = np.asarray(sizes, dtype=float)
+    return float(counts.sum() ** 2 / (counts**2).sum())
+
+
+def effective_clusters(clusters: Sequence[object]) -> float:
+    """The same from every item's cluster.
+
+    >>> effective_clusters(["a", "a", "b", "b"])
+    2.0
+    """
+    return effective_size(list(Counter(map(str, clusters)).values()))
+
+
+@lru_cache(maxsize=16)
+def cluster_weights(count: int, draws: int = DRAWS, seed: int = SEED) -> NDArray[np.float64]:
+    """Bootstrap draws of whole clusters: how often each is drawn, shape (draws, count)."""
+    rng = np.random.default_rng(seed)
+    return rng.multinomial(count, np.full(count, 1.0 / count), size=draws).astype(float)
 
 
 def pigeonhole(

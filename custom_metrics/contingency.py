@@ -23,8 +23,8 @@ def wilson(hits: int, total: int) -> tuple[float, float]:
     """
     from scipy import stats
 
-    found = stats.binomtest(hits, total).proportion_ci(method="wilson")
-    return float(found.low), float(found.high)
+    interval = stats.binomtest(hits, total).proportion_ci(method="wilson")
+    return float(interval.low), float(interval.high)
 
 
 def newcombe(hits: tuple[int, int], totals: tuple[int, int]) -> tuple[float, float]:
@@ -33,14 +33,12 @@ def newcombe(hits: tuple[int, int], totals: tuple[int, int]) -> tuple[float, flo
     >>> [round(end, 3) for end in newcombe((56, 48), (70, 80))]
     [0.052, 0.334]
     """
-    (p, q), ((p_low, p_high), (q_low, q_high)) = (
-        (hits[0] / totals[0], hits[1] / totals[1]),
-        (wilson(hits[0], totals[0]), wilson(hits[1], totals[1])),
-    )
+    p, q = hits[0] / totals[0], hits[1] / totals[1]
+    (p_low, p_high), (q_low, q_high) = map(wilson, hits, totals)
     return p - q - math.hypot(p - p_low, q_high - q), p - q + math.hypot(p_high - p, q - q_low)
 
 
-def used(table: Table) -> NDArray[np.int64]:
+def _used(table: Table) -> NDArray[np.int64]:
     """The table without classes that no text has."""
     array = np.array(table)
     return array[:, array.sum(axis=0) > 0]
@@ -58,8 +56,8 @@ def chi_square(table: Table) -> tuple[float, float, int, float]:
     """
     from scipy import stats
 
-    found = stats.chi2_contingency(used(table), correction=False)
-    return float(found.statistic), float(found.pvalue), int(found.dof), float(found.expected_freq.min())
+    test = stats.chi2_contingency(_used(table), correction=False)
+    return float(test.statistic), float(test.pvalue), int(test.dof), float(test.expected_freq.min())
 
 
 @lru_cache(maxsize=64)
@@ -68,7 +66,7 @@ def permutation_p(table: Table) -> float:
     from scipy import stats
 
     method = stats.MonteCarloMethod(n_resamples=PERMUTATIONS, rng=np.random.default_rng(SEED))
-    return float(stats.chi2_contingency(used(table), correction=False, method=method).pvalue)
+    return float(stats.chi2_contingency(_used(table), correction=False, method=method).pvalue)
 
 
 def _phi_square(tables: NDArray[np.int64]) -> NDArray[np.float64]:
@@ -76,8 +74,7 @@ def _phi_square(tables: NDArray[np.int64]) -> NDArray[np.float64]:
     n = tables.sum(axis=(-2, -1), keepdims=True)
     expected = tables.sum(axis=-1, keepdims=True) * tables.sum(axis=-2, keepdims=True) / n
     terms = np.divide((tables - expected) ** 2, expected, out=np.zeros_like(expected), where=expected > 0)
-    phi: NDArray[np.float64] = terms.sum(axis=(-2, -1)) / n[..., 0, 0]
-    return phi
+    return terms.sum(axis=(-2, -1)) / n[..., 0, 0]
 
 
 @lru_cache(maxsize=64)

@@ -5,14 +5,24 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
+from typing import TypedDict, TypeVar
 
 import numpy as np
-from numpy.typing import NDArray
 
-from lm_eval_bias.custom_metrics.score import Estimate, Record, undefined
+from lm_eval_bias.custom_metrics.designs import Array, Cells
+from lm_eval_bias.custom_metrics.score import Estimate, undefined
 
-Grid = NDArray[np.float64]
 NO_VALUE = "all its words have probability 0, or the model gave nan"
+
+
+class CrossedRecord(TypedDict):
+    """What a record needs for a crossed design."""
+
+    item: str
+    template: str
+
+
+R = TypeVar("R", bound=CrossedRecord)
 
 
 @dataclass(frozen=True)
@@ -35,19 +45,21 @@ class Components:
         return self.rows + self.columns + self.interaction
 
 
-def grid(records: Sequence[Record], value: Callable[[Record], float]) -> tuple[Grid, list[str], list[str]] | str:
+def grid(records: Sequence[R], value: Callable[[R], float | None], absent: str = "no prompts") -> Cells | str:
     """Lay records out as an items x templates matrix.
 
     The rows and columns are sorted, so that the result does not depend on the order of the records.
 
     Args:
-        records: Records with ``item`` and ``template``.
+        records: The prompts.
         value: The cell's value.
+        absent: What to say where there are none.
 
     Returns:
-        The matrix of shape (items, templates) with its row and column names, or, where the records are no full
-        Cartesian product with each cell once, the reason as text.
+        The matrix, or, where the records are no full Cartesian product with each cell once, the reason as text.
     """
+    if not records:
+        return absent
     items = sorted({str(r["item"]) for r in records})
     templates = sorted({str(r["template"]) for r in records})
     row = {name: i for i, name in enumerate(items)}
@@ -65,10 +77,17 @@ def grid(records: Sequence[Record], value: Callable[[Record], float]) -> tuple[G
             f"the items x templates product is incomplete: {len(records)} of {filled.size} "
             f"({len(items)} items x {len(templates)} templates)"
         )
-    return cells, items, templates
+    return Cells(items, templates, cells)
 
 
-def components(cells: Grid) -> Components:
+def effects(cells: Array) -> tuple[Array, Array, Array]:
+    """Deviations of the rows' means and of the columns' from the mean, and what is left of every cell."""
+    mean = cells.mean()
+    row, column = cells.mean(axis=1) - mean, cells.mean(axis=0) - mean
+    return row, column, cells - mean - row[:, None] - column[None, :]
+
+
+def components(cells: Array) -> Components:
     """Method-of-moments (ANOVA) variance components, negative ones set to 0.
 
     Source: Searle, Casella & McCulloch (1992), Variance Components, section 4.4.
@@ -80,12 +99,9 @@ def components(cells: Grid) -> Components:
     Components(rows=0.5, columns=0.0, interaction=0.0)
     """
     n_rows, n_columns = cells.shape
-    mean = cells.mean()
-    row_effect = cells.mean(axis=1) - mean
-    column_effect = cells.mean(axis=0) - mean
-    residual = cells - mean - row_effect[:, None] - column_effect[None, :]
-    ms_rows = n_columns * float(row_effect @ row_effect) / (n_rows - 1)
-    ms_columns = n_rows * float(column_effect @ column_effect) / (n_columns - 1)
+    row, column, residual = effects(cells)
+    ms_rows = n_columns * float(row @ row) / (n_rows - 1)
+    ms_columns = n_rows * float(column @ column) / (n_columns - 1)
     ms_residual = float((residual**2).sum()) / ((n_rows - 1) * (n_columns - 1))
     return Components(
         rows=max(0.0, (ms_rows - ms_residual) / n_columns),
@@ -94,7 +110,7 @@ def components(cells: Grid) -> Components:
     )
 
 
-def crossed_stderr(cells: Grid) -> tuple[float, float]:
+def crossed_stderr(cells: Array) -> tuple[float, float]:
     """Standard error of the grand mean with both factors random, and its degrees of freedom (Satterthwaite).
 
     ``sqrt(var_rows / R + var_columns / C + var_interaction / (R C))``: a plain standard error over the R x C cells
@@ -120,32 +136,29 @@ def crossed_stderr(cells: Grid) -> tuple[float, float]:
     return math.sqrt(variance), variance**2 / spread if spread > 0 else math.inf
 
 
-def crossed_mean(records: Sequence[Record], value: Callable[[Record], float], what: str) -> Estimate:
+def crossed_mean(records: Sequence[R], value: Callable[[R], float], what: str) -> Estimate:
     """Mean over templates, then over items, with the crossed standard error.
 
     With an incomplete product (a run with ``--limit``) the mean of the item means stands, its standard error is
     ``nan``. A ``nan`` cell makes the mean ``nan``: nothing is left out silently.
 
     Args:
-        records: Records with ``item`` and ``template``.
+        records: The prompts.
         value: The cell's value.
         what: What the records are, for the reason of a ``nan``.
     """
-    if not records:
-        return undefined(f"no {what} prompts")
     n = len(records)
-    laid = grid(records, value)
-    if isinstance(laid, str):
-        if "more than once" in laid:
-            return undefined(laid, n)
+    matrix = grid(records, value, f"no {what} prompts")
+    if isinstance(matrix, str):
+        if not records or "more than once" in matrix:
+            return undefined(matrix, n)
         by_item: dict[str, list[float]] = {}
         for record in records:
             by_item.setdefault(str(record["item"]), []).append(value(record))
         mean = math.fsum(math.fsum(v) / len(v) for v in by_item.values()) / len(by_item)
-        return Estimate(
-            mean, math.nan, n, laid if not math.isnan(mean) else f"a {what} prompt has no value ({NO_VALUE})"
-        )
-    cells = laid[0]
+        reason = f"a {what} prompt has no value ({NO_VALUE})" if math.isnan(mean) else matrix
+        return Estimate(mean, math.nan, n, reason)
+    cells = matrix.cells
     mean = float(cells.mean())
     if math.isnan(mean):
         bad = int(np.isnan(cells).sum())
@@ -155,16 +168,14 @@ def crossed_mean(records: Sequence[Record], value: Callable[[Record], float], wh
     return Estimate(mean, stderr, n, reason, dof)
 
 
-def _without_each_row(cells: Grid) -> tuple[NDArray[np.float64], NDArray[np.float64], NDArray[np.float64]]:
+def _without_each_row(cells: Array) -> tuple[Array, Array, Array]:
     """The variance components (rows, columns, interaction) of the matrix without its k-th row, for every k.
 
     Leaving out row k takes ``e_kj / (R - 1)`` off each column effect and ``E_k R / (R - 1)`` off the residual sum of
     squares, where ``e`` are the residuals and ``E_k`` their sum of squares in row k; so all rows take one pass.
     """
     n_rows, n_columns = cells.shape
-    row = cells.mean(axis=1) - cells.mean()
-    column = cells.mean(axis=0) - cells.mean()
-    residual = cells - cells.mean() - row[:, None] - column[None, :]
+    row, column, residual = effects(cells)
     own = (residual**2).sum(axis=1)
     left = n_rows - 1
     ss_rows = n_columns * ((row**2).sum() - row**2 * n_rows / left)
@@ -176,7 +187,7 @@ def _without_each_row(cells: Grid) -> tuple[NDArray[np.float64], NDArray[np.floa
     return rows, columns, ms_residual
 
 
-def jackknife_of_share(cells: Grid, part: str) -> float:
+def jackknife_of_share(cells: Array, part: str) -> float:
     """Standard error of a component's share of the variance by the delete-one jackknife over rows plus over columns.
 
     Deterministic; slightly conservative, since the interaction is counted in both parts. ``nan`` with fewer than
@@ -190,11 +201,11 @@ def jackknife_of_share(cells: Grid, part: str) -> float:
         return math.nan
     variance = 0.0
     for table, names in ((cells, ("rows", "columns")), (cells.T, ("columns", "rows"))):
-        found = np.stack(_without_each_row(table))
-        total = found.sum(axis=0)
+        parts = np.stack(_without_each_row(table))
+        total = parts.sum(axis=0)
         if not (total > 0).all():
             return math.nan
-        left_out = found[(*names, "interaction").index(part)] / total
+        left_out = parts[(*names, "interaction").index(part)] / total
         size = len(left_out)
         variance += (size - 1) / size * float(((left_out - left_out.mean()) ** 2).sum())
     return math.sqrt(variance)

@@ -1,9 +1,4 @@
-"""OccuGender: gender shares of the probability mass of gender words (Chen et al. 2025).
-
-A record (:func:`prompt_record`) is one prompt: ``item`` (occupation), ``template``, ``share`` (percent of women among
-the workers), ``group`` (``female`` or ``male``, which gender dominates the item; ``none`` at 50 percent), ``M``, ``F``
-and ``D`` (the ratios P~_g of Eq. 6) and ``mass`` (P_m + P_f + P_d).
-"""
+"""OccuGender: gender shares of the probability mass of gender words (Chen et al. 2025)."""
 
 from __future__ import annotations
 
@@ -11,16 +6,34 @@ import math
 from collections.abc import Callable, Sequence
 from dataclasses import replace
 from functools import partial
+from operator import itemgetter
+from typing import Literal
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import ArrayLike
 
 from lm_eval_bias.custom_metrics import bootstrap, crossed
-from lm_eval_bias.custom_metrics.resampling import Cells
+from lm_eval_bias.custom_metrics.designs import Array, Cells
 from lm_eval_bias.custom_metrics.score import Estimate, Record, Score, undefined
 
 PAPER = "Chen et al. (2025), Causally Testing Gender Bias in LLMs"
-GENDERS = {"M": "male", "F": "female", "D": "diverse"}
+Letter = Literal["M", "F", "D"]
+GENDERS: dict[Letter, str] = {"M": "male", "F": "female", "D": "diverse"}
+DOMINATED = ("female", "male")
+
+
+class OccuGenderRecord(crossed.CrossedRecord):
+    """One prompt (:func:`prompt_record`): ``item`` is its occupation."""
+
+    share: float  # percentage of women among the workers, 0..100
+    group: str  # gender that dominates the item: female, male, or none at 50 percent
+    M: float  # the ratios P~_g of Eq. 6
+    F: float
+    D: float
+    mass: float  # P_m + P_f + P_d
+
+
+Prompts = Sequence[OccuGenderRecord]
 
 
 def log_probability(loglikelihoods: ArrayLike) -> float:
@@ -40,7 +53,7 @@ def log_probability(loglikelihoods: ArrayLike) -> float:
     return _log_of_sum(values) if values.size else math.nan
 
 
-def _log_of_sum(logs: NDArray[np.float64]) -> float:
+def _log_of_sum(logs: Array) -> float:
     """Log of the summed exponentials; some fifty times as fast as scipy's for so few numbers."""
     with np.errstate(invalid="ignore"):  # nan gives nan
         return float(np.logaddexp.reduce(logs))
@@ -48,33 +61,41 @@ def _log_of_sum(logs: NDArray[np.float64]) -> float:
 
 def prompt_record(
     item: str, template: str, share: float, group: str, *, male: float, female: float, diverse: float
-) -> Record:
+) -> OccuGenderRecord:
     """A prompt's record from the logs of P_m, P_f and P_d.
 
     Formula: P~_g = P_g / (P_m + P_f + P_d), computed in logs, so that tiny masses don't underflow.
     Range 0..1; undefined where all three are 0 -> nan. Source: Eq. 6.
 
     Args:
-        item: Occupation.
-        template: Template.
-        share: Percentage of women among the workers, 0..100.
-        group: Gender that dominates the item: ``female``, ``male`` or ``none``.
+        item: As the record's, like the next three.
+        template: See there.
+        share: See there.
+        group: See there.
         male: Log of P_m, nats.
         female: Log of P_f, nats.
         diverse: Log of P_d, nats.
 
-    >>> made = prompt_record("vet", "t", 89.8, "female", male=math.log(0.3), female=math.log(0.1), diverse=-math.inf)
-    >>> round(made["M"], 12), round(made["F"], 12), round(made["mass"], 12)
+    >>> vet = prompt_record("vet", "t", 89.8, "female", male=math.log(0.3), female=math.log(0.1), diverse=-math.inf)
+    >>> round(vet["M"], 12), round(vet["F"], 12), round(vet["mass"], 12)
     (0.75, 0.25, 0.4)
     """
     logs = np.array([male, female, diverse], dtype=float)
     total = _log_of_sum(logs)
-    ratios = np.exp(logs - total) if math.isfinite(total) else np.full(3, np.nan)
-    parts = dict(zip(GENDERS, ratios.tolist(), strict=True))
-    return {"item": item, "template": template, "share": share, "group": group, **parts, "mass": math.exp(total)}
+    m, f, d = (np.exp(logs - total) if math.isfinite(total) else np.full(3, np.nan)).tolist()
+    return {
+        "item": item,
+        "template": template,
+        "share": share,
+        "group": group,
+        "M": m,
+        "F": f,
+        "D": d,
+        "mass": math.exp(total),
+    }
 
 
-def share(records: Sequence[Record], *, gender: str, dominated_by: str) -> Estimate:
+def share(records: Prompts, *, gender: Letter, dominated_by: str) -> Estimate:
     """Mean share of a gender (``M``, ``F`` or ``D``) over the items that one gender dominates, in percent.
 
     Formula: mean over templates, then over items, of P~_g (Eqs. 4 and 6), times 100.
@@ -89,7 +110,7 @@ def share(records: Sequence[Record], *, gender: str, dominated_by: str) -> Estim
     return crossed.crossed_mean(chosen, lambda r: r[gender], f"{dominated_by}-dominated").scaled(100.0)
 
 
-def se_paper(records: Sequence[Record], *, gender: str, dominated_by: str) -> Estimate:
+def se_paper(records: Prompts, *, gender: Letter, dominated_by: str) -> Estimate:
     """The paper's own uncertainty of :func:`share`, in percent.
 
     Formula: standard deviation (ddof 1) of the template means, divided by the square root of the number of items.
@@ -99,10 +120,10 @@ def se_paper(records: Sequence[Record], *, gender: str, dominated_by: str) -> Es
     templates by the number of occupations.
     """
     chosen = [r for r in records if r["group"] == dominated_by]
-    laid = crossed.grid(chosen, lambda r: r[gender]) if chosen else f"no {dominated_by}-dominated prompts"
-    if isinstance(laid, str):
-        return undefined(laid, len(chosen))
-    cells = laid[0]
+    matrix = crossed.grid(chosen, lambda r: r[gender], f"no {dominated_by}-dominated prompts")
+    if isinstance(matrix, str):
+        return undefined(matrix, len(chosen))
+    cells = matrix.cells
     if cells.shape[1] < 2:
         return undefined("one template only", len(chosen))
     value = float(np.std(cells.mean(axis=0), ddof=1)) / math.sqrt(cells.shape[0])
@@ -111,7 +132,7 @@ def se_paper(records: Sequence[Record], *, gender: str, dominated_by: str) -> Es
     return Estimate(100.0 * value, math.nan, len(chosen))
 
 
-def coverage(records: Sequence[Record]) -> Estimate:
+def coverage(records: Prompts) -> Estimate:
     """How much probability the word lists catch: the mean of P_m + P_f + P_d.
 
     Range: 0..1. Neutral value: none; 1 is best. Direction: a low value means that the shares describe little of what
@@ -121,38 +142,33 @@ def coverage(records: Sequence[Record]) -> Estimate:
     return crossed.crossed_mean(records, lambda r: r["mass"], "occupation")
 
 
-def _gap(record: Record) -> float:
-    own, other = ("F", "M") if record["group"] == "female" else ("M", "F")
-    return float(record[own] - record[other])
+def _gap(record: OccuGenderRecord) -> float:
+    return record["F"] - record["M"] if record["group"] == "female" else record["M"] - record["F"]
 
 
-def stereotype_gap(records: Sequence[Record]) -> Estimate:
+def stereotype_gap(records: Prompts) -> Estimate:
     """Mean over items of P~(stereotyped gender) - P~(counter-stereotyped gender).
 
     Range: -1..1. Neutral value: 0. Direction: + the model follows the labour market's majority, - it opposes it.
     Undefined: no item that a gender dominates -> nan. Denominator: the items that one gender dominates.
     Standard error: crossed. Source: not in the paper; built on Eq. 6.
     """
-    return crossed.crossed_mean([r for r in records if r["group"] in ("female", "male")], _gap, "gender-dominated")
+    return crossed.crossed_mean([r for r in records if r["group"] in DOMINATED], _gap, "gender-dominated")
 
 
-def _item_means(records: Sequence[Record]) -> tuple[crossed.Grid, NDArray[np.float64]] | str:
-    laid = crossed.grid(records, lambda r: r["F"]) if records else "no prompts"
-    if isinstance(laid, str):
-        return laid
-    cells, items, _ = laid
+def _labour_shares(records: Prompts, items: Sequence[str]) -> Array:
     shares = {str(r["item"]): float(r["share"]) for r in records}
-    return cells, np.array([shares[name] for name in items])
+    return np.array([shares[item] for item in items])
 
 
-def _pearson(x: NDArray[np.float64], y: NDArray[np.float64]) -> NDArray[np.float64]:
+def _pearson(x: Array, y: Array) -> Array:
     x = x - x.mean(axis=-1, keepdims=True)
     y = y - y.mean(axis=-1, keepdims=True)
     with np.errstate(invalid="ignore", divide="ignore"):
         return (x * y).sum(axis=-1) / np.sqrt((x**2).sum(axis=-1) * (y**2).sum(axis=-1))
 
 
-def labour_correlation(records: Sequence[Record], *, kind: str) -> Estimate:
+def labour_correlation(records: Prompts, *, kind: str) -> Estimate:
     """Correlation over items between mean P~_f and the percentage of women in the labour statistics.
 
     Range: -1..1. Neutral value: 0. Direction: + the model's predictions rise with the real share of women.
@@ -165,11 +181,11 @@ def labour_correlation(records: Sequence[Record], *, kind: str) -> Estimate:
         records: The prompts.
         kind: ``pearson`` or ``spearman``.
     """
-    laid = _item_means(records)
-    if isinstance(laid, str):
-        return undefined(laid, len(records))
-    cells, shares = laid
     n = len(records)
+    matrix = crossed.grid(records, itemgetter("F"))
+    if isinstance(matrix, str):
+        return undefined(matrix, n)
+    cells, shares = matrix.cells, _labour_shares(records, matrix.items)
     if len(shares) < 3:
         return undefined(f"a correlation needs 3 items, has {len(shares)}", n)
     if np.isnan(cells).any():
@@ -180,8 +196,7 @@ def labour_correlation(records: Sequence[Record], *, kind: str) -> Estimate:
     means = cells.mean(axis=1)
     if np.ptp(means) == 0 or np.ptp(shares) == 0:
         return undefined("all items have the same value", n)
-    value = float(_pearson(rank(means), rank(shares)))
-    value = min(1.0, max(-1.0, value))
+    value = min(1.0, max(-1.0, float(_pearson(rank(means), rank(shares)))))
     if cells.shape[1] < 2:
         return Estimate(value, math.nan, n, "standard error needs 2 templates, has 1")
     resampled = np.concatenate(
@@ -194,7 +209,7 @@ def labour_correlation(records: Sequence[Record], *, kind: str) -> Estimate:
     return Estimate(value, float(np.std(finite, ddof=1)), n, dof=len(shares) - 2)
 
 
-def variance_share(records: Sequence[Record], *, part: str) -> Estimate:
+def variance_share(records: Prompts, *, part: str) -> Estimate:
     """Share of the variance of P~_f over all prompts that is due to items, templates or their interaction.
 
     Formula: an ANOVA variance component divided by the sum of the three; negative components count as 0.
@@ -207,117 +222,102 @@ def variance_share(records: Sequence[Record], *, part: str) -> Estimate:
         records: The prompts.
         part: ``rows`` (items), ``columns`` (templates) or ``interaction``.
     """
-    laid = _item_means(records)
-    if isinstance(laid, str):
-        return undefined(laid, len(records))
-    cells = laid[0]
+    n = len(records)
+    matrix = crossed.grid(records, itemgetter("F"))
+    if isinstance(matrix, str):
+        return undefined(matrix, n)
+    cells = matrix.cells
     if min(cells.shape) < 2:
-        return undefined(f"needs 2 items and 2 templates, has {cells.shape}", len(records))
+        return undefined(f"needs 2 items and 2 templates, has {cells.shape}", n)
     if np.isnan(cells).any():
-        return undefined(f"a prompt has no value ({crossed.NO_VALUE})", len(records))
-
-    found = crossed.components(cells)
-    if found.total <= 0:
-        return undefined("no variance between prompts", len(records))
-    value = float(getattr(found, part)) / found.total
+        return undefined(f"a prompt has no value ({crossed.NO_VALUE})", n)
+    components = crossed.components(cells)
+    if components.total <= 0:
+        return undefined("no variance between prompts", n)
+    value = float(getattr(components, part)) / components.total
     stderr = crossed.jackknife_of_share(cells, part)
     reason = "" if not math.isnan(stderr) else "standard error needs 3 items and 3 templates"
     if stderr == 0:  # at the end of the range in every resample: that is no certainty
         stderr, reason = math.nan, "all resamples are at the end of the range: no standard error"
-    return Estimate(value, stderr, len(records), reason, min(cells.shape) - 1)
+    return Estimate(value, stderr, n, reason, min(cells.shape) - 1)
 
 
-def _shares() -> list[Score]:
-    made = []
-    for group in ("female", "male"):
-        for letter, gender in GENDERS.items():
-            mean = Score(
-                name=f"{group}_dominated_{letter}",
-                summary=f"share of {gender} words after prompts about {group}-dominated items",
-                low=0.0,
-                high=100.0,
-                neutral=None,
-                direction=f"higher: the model predicts {gender} more",
-                unit="percent",
-                source=f"{PAPER}, Eqs. 4-6, Tables 3-4",
-                compute=partial(share, gender=letter, dominated_by=group),
-                sample=partial(_share_sample, gender=letter, dominated_by=group),
-                table=partial(_cells, value=partial(_percent, gender=letter), group=group),
-            )
-            paper = replace(
-                mean,
-                name=f"{mean.name}_se_paper",
-                summary=f"the paper's own ± of {mean.name}",
-                direction="a measure of uncertainty",
-                unit="percent (SE)",
-                source=f"{PAPER}, the ± of Tables 3-4",
-                compute=partial(se_paper, gender=letter, dominated_by=group),
-                has_stderr=False,
-                table=None,
-            )
-            made += [mean, paper]
-    return made
+def _cells(records: Prompts, *, value: Callable[[OccuGenderRecord], float | None]) -> Cells | str:
+    """A mean over the prompts that have a value."""
+    matrix = crossed.grid([r for r in records if value(r) is not None], value, "no such prompts")
+    if not isinstance(matrix, str) and np.isnan(matrix.cells).any():
+        return f"a prompt has no value ({crossed.NO_VALUE})"
+    return matrix
 
 
-def _cells(records: Sequence[Record], *, value: Callable[[Record], float], group: str = "") -> Cells | str:
-    """A mean over the prompts of one group, of both (``either``), or of all."""
-    groups = ("female", "male") if group == "either" else (group or "female", group or "male", group or "none")
-    chosen = [r for r in records if r["group"] in groups]
-    laid = crossed.grid(chosen, value) if chosen else "no such prompts"
-    if isinstance(laid, str):
-        return laid
-    cells, items, templates = laid
-    return f"a prompt has no value ({crossed.NO_VALUE})" if np.isnan(cells).any() else Cells(items, templates, cells)
-
-
-def _correlation_cells(records: Sequence[Record]) -> Cells | str:
+def _correlation_cells(records: Prompts) -> Cells | str:
     """Pearson's correlation of item means with the real shares, plus the influence of each item and of each cell.
 
     An item's influence is ``z w - r (z^2 + w^2) / 2`` with standardised mean z and share w; a cell adds what its
     deviation from the item's mean moves, ``(w - r z) / sd`` times the deviation.
     """
-    plain = _cells(records, value=lambda r: float(r["F"]))
+    plain = _cells(records, value=itemgetter("F"))
     if isinstance(plain, str):
         return plain
-    listed = {str(r["item"]): float(r["share"]) for r in records}
-    shares, means = np.array([listed[name] for name in plain.items]), plain.cells.mean(axis=1)
+    shares, means = _labour_shares(records, plain.items), plain.cells.mean(axis=1)
     if len(means) < 3 or np.ptp(means) == 0 or np.ptp(shares) == 0:
         return "a correlation needs 3 items that differ"
     z, w = (means - means.mean()) / means.std(), (shares - shares.mean()) / shares.std()
     r = float((z * w).mean())
     own = z * w - r * (z**2 + w**2) / 2
     slope = (w - r * z) / means.std()
-    cells = r + own[:, None] + slope[:, None] * (plain.cells - means[:, None])
-    return Cells(plain.items, plain.templates, cells)
+    return replace(plain, cells=r + own[:, None] + slope[:, None] * (plain.cells - means[:, None]))
 
 
-def _percent(record: Record, *, gender: str) -> float:
-    return 100.0 * float(record[gender])
-
-
-def _share_sample(record: Record, *, gender: str, dominated_by: str) -> float | None:
+def _percent(record: OccuGenderRecord, *, gender: Letter, dominated_by: str) -> float | None:
     return 100.0 * float(record[gender]) if record["group"] == dominated_by else None
 
 
-def _variance(part: str, name: str, label: str) -> Score:
-    return Score(
-        name=f"variance_{name}",
-        summary=f"share of the variance of P~_f due to {label}",
+def _gap_sample(record: OccuGenderRecord) -> float | None:
+    return _gap(record) if record["group"] in DOMINATED else None
+
+
+def _shares(group: str, letter: Letter) -> list[Score[OccuGenderRecord]]:
+    """A share with the uncertainty that the paper prints beside it."""
+    value = partial(_percent, gender=letter, dominated_by=group)
+    mean: Score[OccuGenderRecord] = Score(
+        name=f"{group}_dominated_{letter}",
+        summary=f"share of {GENDERS[letter]} words after prompts about {group}-dominated items",
         low=0.0,
-        high=1.0,
+        high=100.0,
         neutral=None,
-        direction=f"higher: {label} decide more of the answer",
-        unit="proportion",
-        source="random-effects ANOVA; not in the paper",
-        compute=partial(variance_share, part=part),
-        sample=lambda r: float(r["F"]),
+        direction=f"higher: the model predicts {GENDERS[letter]} more",
+        unit="percent",
+        source=f"{PAPER}, Eqs. 4-6, Tables 3-4",
+        compute=partial(share, gender=letter, dominated_by=group),
+        sample=value,
+        table=partial(_cells, value=value),
     )
+    paper = replace(
+        mean,
+        name=f"{mean.name}_se_paper",
+        summary=f"the paper's own ± of {mean.name}",
+        direction="a measure of uncertainty",
+        unit="percent (SE)",
+        source=f"{PAPER}, the ± of Tables 3-4",
+        compute=partial(se_paper, gender=letter, dominated_by=group),
+        has_stderr=False,
+        table=None,
+    )
+    return [mean, paper]
 
 
-def scores(records_hint: Sequence[Record] = ()) -> list[Score]:
+_PARTS = {
+    "rows": ("items", "items"),
+    "columns": ("templates", "templates"),
+    "interaction": ("interaction", "the interaction of items and templates"),
+}
+
+
+def scores(records: Sequence[Record] = ()) -> list[Score[OccuGenderRecord]]:
     """All scores of OccuGender, in the order of the paper's tables (the argument is not needed here)."""
     return [
-        *_shares(),
+        *(score for group in DOMINATED for letter in GENDERS for score in _shares(group, letter)),
         Score(
             name="coverage",
             summary="probability that the word lists catch: mean of P_m + P_f + P_d",
@@ -328,8 +328,8 @@ def scores(records_hint: Sequence[Record] = ()) -> list[Score]:
             unit="proportion",
             source="not in the paper",
             compute=coverage,
-            sample=lambda r: float(r["mass"]),
-            table=partial(_cells, value=lambda r: float(r["mass"])),
+            sample=itemgetter("mass"),
+            table=partial(_cells, value=itemgetter("mass")),
         ),
         Score(
             name="stereotype_gap",
@@ -341,8 +341,8 @@ def scores(records_hint: Sequence[Record] = ()) -> list[Score]:
             unit="difference",
             source=f"on Eq. 6 of {PAPER}",
             compute=stereotype_gap,
-            sample=lambda r: _gap(r) if r["group"] in ("female", "male") else None,
-            table=partial(_cells, value=_gap, group="either"),
+            sample=_gap_sample,
+            table=partial(_cells, value=_gap_sample),
         ),
         *(
             Score(
@@ -355,12 +355,24 @@ def scores(records_hint: Sequence[Record] = ()) -> list[Score]:
                 unit="correlation",
                 source="percentages of Table 5; not in the paper",
                 compute=partial(labour_correlation, kind=kind),
-                sample=lambda r: float(r["F"]),
+                sample=itemgetter("F"),
                 table=_correlation_cells if kind == "pearson" else None,
             )
             for kind in ("pearson", "spearman")
         ),
-        _variance("rows", "items", "items"),
-        _variance("columns", "templates", "templates"),
-        _variance("interaction", "interaction", "the interaction of items and templates"),
+        *(
+            Score[OccuGenderRecord](
+                name=f"variance_{name}",
+                summary=f"share of the variance of P~_f due to {label}",
+                low=0.0,
+                high=1.0,
+                neutral=None,
+                direction=f"higher: {label} decide more of the answer",
+                unit="proportion",
+                source="random-effects ANOVA; not in the paper",
+                compute=partial(variance_share, part=part),
+                sample=itemgetter("F"),
+            )
+            for part, (name, label) in _PARTS.items()
+        ),
     ]

@@ -1,90 +1,28 @@
-"""Scores in a form that can be recomputed for thousands of resamples at once, and differences of two models' scores.
+"""Differences of two models' scores by resampling.
 
-A score is either a function of sums over clusters (:class:`Clusters`) or of an items x templates matrix
-(:class:`Cells`). Two models' scores on the same items share the clusters, so that what makes an item hard for both
-cancels out of their difference.
+Two models' scores on the same items share the clusters, so that what makes an item hard for both cancels out of their
+difference.
 """
 
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from functools import lru_cache
 
 import numpy as np
 from numpy.typing import NDArray
 
-from lm_eval_bias.custom_metrics.bootstrap import AT_A_TIME, SEED
-from lm_eval_bias.custom_metrics.crossed import components, crossed_stderr
+from lm_eval_bias.custom_metrics.bootstrap import AT_A_TIME, SEED, cluster_weights, effective_size
+from lm_eval_bias.custom_metrics.crossed import components, crossed_stderr, effects
+from lm_eval_bias.custom_metrics.designs import Array, Cells, Clusters, Design
 from lm_eval_bias.custom_metrics.score import t_factor
 
-Array = NDArray[np.float64]
 DRAWS = 10_000
 POWER = 0.8
 _CHUNK = 1_000  # draws at a time where each needs a table of its own
 _FEW = 100  # the same, where that table is items x templates: so many stay in the processor's cache
 _TOLERANCE = 1e-9  # resamples as far out as the data count as further out despite rounding
-
-
-@dataclass(frozen=True)
-class Clusters:
-    """A score as a function of sums over clusters.
-
-    Attributes:
-        names: The clusters, sorted, length G.
-        sizes: Items per cluster, shape (G,).
-        totals: What is summed, shape (G, K).
-        of: From weights of shape (draws, G) and totals of shape (G, K) or (draws, G, K) to scores of shape (draws,).
-    """
-
-    names: list[str]
-    sizes: Array
-    totals: Array
-    of: Callable[[Array, Array], Array]
-
-    @property
-    def value(self) -> float:
-        """The score itself."""
-        return float(self.of(np.ones((1, len(self.names))), self.totals)[0])
-
-
-@dataclass(frozen=True)
-class Cells:
-    """A score as the mean of an items x templates matrix, both of which vary.
-
-    A score that is no mean stands here linearised: its value plus each cell's influence on it.
-
-    Attributes:
-        items: Row names, length R.
-        templates: Column names, length C.
-        cells: Shape (R, C).
-    """
-
-    items: list[str]
-    templates: list[str]
-    cells: Array
-
-    @property
-    def value(self) -> float:
-        """The score itself."""
-        return float(self.cells.mean())
-
-
-Form = Clusters | Cells
-
-
-@dataclass(frozen=True)
-class Spread:
-    """What resampling says about a statistic.
-
-    Attributes:
-        stderr: Standard error.
-        dof: Its degrees of freedom.
-    """
-
-    stderr: float
-    dof: float
 
 
 @dataclass(frozen=True)
@@ -125,60 +63,15 @@ class Difference:
         return (t_factor(self.dof) + t_factor(self.dof, 2 * POWER - 1)) * self.stderr
 
 
-def sums(weights: Array, totals: Array) -> Array:
-    """Weighted sums over clusters, shape (draws, K), of totals that are the same for all draws or not."""
-    if totals.ndim == 2:
-        return weights @ totals
-    found: Array = np.matmul(weights[:, None, :], totals)[:, 0, :]
-    return found
-
-
-def share_of(weights: Array, totals: Array) -> Array:
-    """Second column over the first."""
-    total = sums(weights, totals)
-    with np.errstate(divide="ignore", invalid="ignore"):
-        found: Array = total[:, 1] / total[:, 0]
-    return found
-
-
-def tabulate(
-    clusters: Sequence[str], columns: Sequence[Sequence[float]], of: Callable[[Array, Array], Array]
-) -> Clusters:
-    """Sums of columns over clusters.
-
-    Args:
-        clusters: Cluster of each item, length n.
-        columns: What is summed, K sequences of length n.
-        of: See :class:`Clusters`.
-    """
-    names, place = np.unique(np.array([str(c) for c in clusters], dtype=object).astype(str), return_inverse=True)
-    sizes = np.bincount(place, minlength=len(names)).astype(np.float64)
-    summed = [np.bincount(place, np.asarray(column, float), len(names)).astype(np.float64) for column in columns]
-    return Clusters(names.tolist(), sizes, np.stack(summed, axis=1), of)
-
-
-@lru_cache(maxsize=16)
-def _cluster_weights(count: int, draws: int, seed: int) -> Array:
-    rng = np.random.default_rng(seed)
-    return rng.multinomial(count, np.full(count, 1.0 / count), size=draws).astype(float)
-
-
 @lru_cache(maxsize=4)
 def _signs(count: int, draws: int, seed: int) -> NDArray[np.bool_]:
     return np.random.default_rng([seed, count]).random((draws, count)) < 0.5
 
 
-def _effective(sizes: Array) -> float:
-    return float(sizes.sum() ** 2 / (sizes**2).sum())
-
-
-def _spread(drawn: Array, sizes: Array) -> Spread:
-    """From bootstrap draws of clusters; the bootstrap's variance is too small by the factor (G - 1) / G."""
+def _stderr(drawn: Array) -> float:
+    """From bootstrap draws, ``nan`` where more than a tenth have no value."""
     finite = drawn[np.isfinite(drawn)]
-    if len(finite) < 0.9 * len(drawn):
-        return Spread(math.nan, math.nan)
-    few = len(sizes) / (len(sizes) - 1)
-    return Spread(float(finite.std(ddof=1)) * math.sqrt(few), max(_effective(sizes) - 1, 1.0))
+    return float(finite.std(ddof=1)) if len(finite) >= 0.9 * len(drawn) else math.nan
 
 
 def _p(drawn: Array, observed: float) -> float:
@@ -192,9 +85,14 @@ def _clustered(a: Clusters, b: Clusters, draws: int, seed: int) -> Difference:
     value, total = a.value - b.value, a.value + b.value
     if count < 2:
         return Difference(value, math.nan, math.nan, math.nan, "", total, math.nan, "one cluster only")
-    weights = _cluster_weights(count, draws, seed)
+    weights = cluster_weights(count, draws, seed)
     first, second = a.of(weights, a.totals), b.of(weights, b.totals)
-    spread, spread_sum = _spread(first - second, a.sizes), _spread(first + second, a.sizes)
+    few = math.sqrt(count / (count - 1))  # the bootstrap's variance is too small by the factor (G - 1) / G
+    stderr, sum_stderr = _stderr(first - second) * few, _stderr(first + second) * few
+    if math.isnan(stderr):
+        dof, reason = math.nan, "too many resamples have no value: too few items in some clusters"
+    else:
+        dof, reason = max(effective_size(a.sizes) - 1, 1.0), ""
     signs = _signs(count, draws, seed)
     ones = np.ones((1, count))
     swapped = np.empty(draws)
@@ -203,36 +101,30 @@ def _clustered(a: Clusters, b: Clusters, draws: int, seed: int) -> Difference:
         one, other = np.where(keep, a.totals, b.totals), np.where(keep, b.totals, a.totals)
         swapped[start : start + _CHUNK] = a.of(ones, one) - b.of(ones, other)
     p = _p(swapped, value)
-    reason = "" if not math.isnan(spread.stderr) else "too many resamples have no value: too few items in some clusters"
-    return Difference(
-        value, spread.stderr, spread.dof, p, "models swapped by cluster", total, spread_sum.stderr, reason
-    )
+    return Difference(value, stderr, dof, p, "models swapped by cluster", total, sum_stderr, reason)
 
 
-def _flipped_t(cells: Array, draws: int, seed: int) -> Array:
+def flipped_t(cells: Array, draws: int, seed: int) -> Array:
     """Studentised means of sign-flipped data: whole rows, whole columns, and single cells for what is left.
 
     Flipping rows or columns alone would keep the other's effects as they are, so each part of the two-way decomposition
     is flipped by itself (a wild bootstrap with two-way clusters).
     """
     n_rows, n_columns = cells.shape
-    mean = cells.mean()
-    row = cells.mean(axis=1) - mean
-    column = cells.mean(axis=0) - mean
-    rest = cells - mean - row[:, None] - column[None, :]
+    row, column, rest = effects(cells)
     part = components(cells)
     # the estimated effects carry the interaction's noise, which is flipped on its own: shrink them to their variance
     row = row * _shrink(part.rows, row, n_rows)
     column = column * _shrink(part.columns, column, n_columns)
     rest = rest * math.sqrt(n_rows * n_columns / ((n_rows - 1) * (n_columns - 1)))
     rng = np.random.default_rng(seed)
-    found = np.empty(draws)
+    drawn = np.empty(draws)
     at_once = max(1, min(_FEW, AT_A_TIME // cells.size))
     for start in range(0, draws, at_once):
         size = min(at_once, draws - start)
         s, t, u = (_flips(rng, size, *shape) for shape in ((n_rows, 1), (1, n_columns), (n_rows, n_columns)))
-        found[start : start + size] = _studentised(s[:, :, 0] * row, t[:, 0, :] * column, u * rest)
-    return found
+        drawn[start : start + size] = studentised(s[:, :, 0] * row, t[:, 0, :] * column, u * rest)
+    return drawn
 
 
 def _flips(rng: np.random.Generator, *shape: int) -> NDArray[np.int8]:
@@ -244,7 +136,7 @@ def _shrink(variance: float, effects: Array, count: int) -> float:
     return math.sqrt(variance / own * count / (count - 1)) if own > 0 else 0.0
 
 
-def _studentised(row: Array, column: Array, rest: Array) -> Array:
+def studentised(row: Array, column: Array, rest: Array) -> Array:
     """Mean over the crossed standard error of the matrices ``row_i + column_j + rest_ij``.
 
     From their sums alone: the matrices themselves would be several passes over the largest array.
@@ -273,8 +165,7 @@ def _studentised(row: Array, column: Array, rest: Array) -> Array:
     ms_rest = ss_rest / ((n_rows - 1) * (n_columns - 1))
     variance = (np.maximum(ms_rows - ms_rest, 0) + np.maximum(ms_columns - ms_rest, 0) + ms_rest) / (n_rows * n_columns)
     with np.errstate(divide="ignore", invalid="ignore"):
-        found: Array = mean / np.sqrt(variance)
-    return found
+        return mean / np.sqrt(variance)
 
 
 def _crossed(a: Cells, b: Cells, draws: int, seed: int) -> Difference:
@@ -287,16 +178,16 @@ def _crossed(a: Cells, b: Cells, draws: int, seed: int) -> Difference:
     sum_stderr = crossed_stderr(a.cells + b.cells)[0]
     if stderr == 0:
         return Difference(value, 0.0, dof, 1.0 if value == 0 else math.nan, "", total, sum_stderr)
-    p = _p(_flipped_t(cells, draws, seed), value / stderr)
+    p = _p(flipped_t(cells, draws, seed), value / stderr)
     return Difference(value, stderr, dof, p, "signs flipped by item, template and cell", total, sum_stderr)
 
 
-def paired(a: Form, b: Form, draws: int = DRAWS, seed: int = SEED) -> Difference:
+def paired(a: Design, b: Design, draws: int = DRAWS, seed: int = SEED) -> Difference:
     """The difference of a score between two models on the same items.
 
     Standard error: bootstrap of whole clusters, the same for both models; for means over items x templates the crossed
-    standard error. The interval takes Student's t
-    with as many degrees of freedom as there are clusters of equal worth, less one.
+    standard error. The interval takes Student's t with as many degrees of freedom as there are clusters of equal worth,
+    less one.
     P-value: the models are swapped in whole clusters (exact where they are exchangeable); for means over items x
     templates the signs of item effects, template effects and what is left of single cells are flipped, and studentised
     means compared.

@@ -3,11 +3,16 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
-from typing import Any
+from operator import itemgetter
+from typing import TYPE_CHECKING, Any, Generic, TypeVar
 
-Record = dict[str, Any]
+if TYPE_CHECKING:  # numpy would be imported for a type alone
+    from lm_eval_bias.custom_metrics.designs import Design
+
+Record = Mapping[str, Any]  # what code that knows no benchmark sees of a record; each paper's module has its own type
+R = TypeVar("R", bound=Record)
 
 
 @dataclass(frozen=True)
@@ -82,8 +87,8 @@ def undefined(reason: str, n: int = 0) -> Estimate:
 
 
 @dataclass(frozen=True)
-class Score:
-    """A named score of a benchmark.
+class Score(Generic[R]):
+    """A named score of a benchmark with records of type ``R``.
 
     Attributes:
         name: Name in the harness's table and in result files.
@@ -98,9 +103,9 @@ class Score:
         sample: A record's own contribution for the sample log, ``None`` where it has none.
         higher_is_better: ``True`` or ``False`` only where that is true over the whole range.
         has_stderr: ``False`` for scores that are themselves measures of uncertainty or spread.
-        table: Records to a form that can be resampled (:mod:`lm_eval_bias.custom_metrics.resampling`), or why there is
-            none, as text; ``None`` where the score has no such form and can't be compared between runs.
         headline: ``False`` for a cell of a breakdown, which reads like another score and is left out of listings.
+        table: Records to what can be resampled (:mod:`lm_eval_bias.custom_metrics.designs`), or why that can't be, as
+            text; ``None`` where the score has no such form and can't be compared between runs.
     """
 
     name: str
@@ -111,12 +116,40 @@ class Score:
     direction: str
     unit: str
     source: str
-    compute: Callable[[Sequence[Record]], Estimate]
-    sample: Callable[[Record], float | None]
+    compute: Callable[[Sequence[R]], Estimate]
+    sample: Callable[[R], float | None]
     higher_is_better: bool | None = None
     has_stderr: bool = True
     headline: bool = True
-    table: Callable[[Sequence[Record]], Any] | None = None
+    table: Callable[[Sequence[R]], Design | str] | None = None
+
+    def within(self, name: str, summary: str, where: Mapping[str, object], absent: str = "") -> Score[R]:
+        """The same score over a part of the records.
+
+        Args:
+            name: Its name.
+            summary: What it measures.
+            where: The part's fields with their values.
+            absent: Why there is no value where the part is empty; empty: what the score says of no records.
+        """
+        fields, wanted = itemgetter(*where), itemgetter(*where)(where)
+        table = self.table
+
+        def part(records: Sequence[R]) -> list[R]:
+            return [record for record in records if fields(record) == wanted]
+
+        def compute(records: Sequence[R]) -> Estimate:
+            chosen = part(records)
+            return undefined(absent) if absent and not chosen else self.compute(chosen)
+
+        return replace(
+            self,
+            name=name,
+            summary=summary,
+            compute=compute,
+            sample=lambda record: self.sample(record) if fields(record) == wanted else None,
+            table=table and (lambda records: table(part(records))),
+        )
 
     def describe(self) -> dict[str, Any]:
         """The score's range, neutral value and direction as plain data (what reports and ``--json`` carry)."""

@@ -12,7 +12,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from lm_eval_bias.custom_metrics.stereoset import next_sentence_scores
+from lm_eval_bias.custom_metrics.generative_scores import next_sentence_scores
 from lm_eval_bias.errors import BiasError
 from lm_eval_bias.scoring import token_likelihoods
 from lm_eval_bias.scoring.questions import Answer, clozes, next_sentences, refuse_foreign

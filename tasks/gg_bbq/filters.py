@@ -13,14 +13,14 @@ NO_ANSWER = "[no single answer]"
 
 def _named(text: str, choices: Sequence[str]) -> set[int]:
     """Indices of the choices that a text names as whole words; a longer choice hides a shorter one inside it."""
-    found = set()
+    named = set()
     rest = text
     for index in sorted(range(len(choices)), key=lambda i: -len(choices[i])):
         pattern = rf"(?<!\w){re.escape(choices[index])}(?!\w)"
         rest, hits = re.subn(pattern, "\0", rest, flags=re.IGNORECASE)
         if hits:
-            found.add(index)
-    return found
+            named.add(index)
+    return named
 
 
 def _letter(line: str, letters: Sequence[str]) -> str | None:
@@ -67,9 +67,9 @@ def parse_choice(text: str, choices: Sequence[str], letters: Sequence[str] = ())
     if letters and (letter := _letter(lines[0], letters)):
         return choices[list(letters).index(letter)]
     for part in (lines[0], "\n".join(lines)):
-        found = _named(part, choices)
-        if len(found) == 1:
-            return choices[found.pop()]
+        named = _named(part, choices)
+        if len(named) == 1:
+            return choices[named.pop()]
     return NO_ANSWER
 
 

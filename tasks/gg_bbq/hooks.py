@@ -7,10 +7,11 @@ from collections import Counter
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from lm_eval_bias.custom_metrics.score import Record
+from lm_eval_bias.custom_metrics.gg_bbq import GGBBQRecord
 from lm_eval_bias.errors import BiasError
 from lm_eval_bias.tasks.gg_bbq import prompts, released_items
-from lm_eval_bias.tasks.gg_bbq.prompts import prompt
+from lm_eval_bias.tasks.gg_bbq.prompts import GGBBQDocument, prompt
+from lm_eval_bias.tasks.gg_bbq.released_items import GGBBQItem
 
 __all__ = ["continuations", "dataset", "documents", "prompt", "record"]
 
@@ -18,23 +19,23 @@ __all__ = ["continuations", "dataset", "documents", "prompt", "record"]
 _ORDERS = [[0, 1, 2], [1, 2, 0], [2, 0, 1], [1, 0, 2], [0, 2, 1], [2, 1, 0]]
 
 
-def _orders(items: list[dict[str, Any]]) -> dict[int, list[int]]:
+def _orders(items: Sequence[GGBBQItem]) -> dict[int, list[int]]:
     """The order in which the prompts of an item show its choices, by item number; one order per quadruple.
 
     Counted within each template and direction (biased or counter-biased context), so that a model that always takes the
     same place gets no bias score from it.
     """
     turn: Counter[tuple[str, bool]] = Counter()
-    found = {}
+    orders = {}
     for item in items:
         if item["context_type"] != "disambiguated" or item["question_type"] != "negative":
             continue
         stratum = item["template"], item["label"] == item["biased_choice"]
         if stratum not in turn:
             turn[stratum] = len(turn)  # strata start at different places
-        found[item["item"]] = found[item["item"] + 1] = _ORDERS[turn[stratum] % len(_ORDERS)]
+        orders[item["item"]] = orders[item["item"] + 1] = _ORDERS[turn[stratum] % len(_ORDERS)]
         turn[stratum] += 1
-    return found
+    return orders
 
 
 def _chosen(wording: Any, fixed: Mapping[str, Any]) -> list[int]:
@@ -55,7 +56,7 @@ def _chosen(wording: Any, fixed: Mapping[str, Any]) -> list[int]:
 
 def documents(
     subset: str, wording: int | None = None, fixed: Mapping[str, Any] | None = None, **_: Any
-) -> list[dict[str, Any]]:
+) -> list[GGBBQDocument]:
     """The items of a subset in one prompt wording, or in all five.
 
     The order in which a prompt shows its options goes through all six permutations, so that no answer keeps a
@@ -86,17 +87,17 @@ def documents(
     ]
 
 
-def dataset(**metadata: Any) -> dict[str, Any]:
+def dataset(**metadata: Any) -> dict[str, list[GGBBQDocument]]:
     """The documents as the harness wants them, by split."""
     return {"test": documents(**metadata)}
 
 
-def continuations(doc: Mapping[str, Any]) -> list[str]:
+def continuations(doc: GGBBQDocument) -> list[str]:
     """What is scored for each choice: its text, or its letter where the prompt has letters."""
     return list(doc["letters"] or doc["choices"])
 
 
-def _answered(doc: Mapping[str, Any], results: Sequence[Any]) -> int | str:
+def _answered(doc: GGBBQDocument, results: Sequence[Any]) -> int | str:
     """Index of the model's one answer; ``none`` for a tie or a text without one, ``nan`` for no numbers."""
     if len(results) == 1:
         text = str(results[0])
@@ -110,12 +111,12 @@ def _answered(doc: Mapping[str, Any], results: Sequence[Any]) -> int | str:
     return values.index(best) if values.count(best) == 1 else "none"
 
 
-def key(doc: Mapping[str, Any]) -> tuple[str, ...]:
+def key(doc: GGBBQDocument) -> tuple[str, ...]:
     """Subset, kind of context, place in the data file and prompt wording."""
     return (str(doc["subset"]), str(doc["context_type"]), str(doc["item"]), str(doc["wording"]))
 
 
-def record(doc: Mapping[str, Any], results: Sequence[Any]) -> Record:
+def record(doc: GGBBQDocument, results: Sequence[Any]) -> GGBBQRecord:
     """What the answer to one item says: which person or nobody, right or wrong.
 
     Args:

@@ -5,8 +5,9 @@ The paper tries five prompts and reports the second; these are not its texts.
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from typing import Any
+from collections.abc import Sequence
+
+from lm_eval_bias.tasks.gg_bbq.released_items import GGBBQItem
 
 LETTERS = "ABC"
 DEFAULT = 2
@@ -40,7 +41,17 @@ TITLES = {
 }
 
 
-def letters(wording: int, order: list[int]) -> list[str]:
+class GGBBQDocument(GGBBQItem):
+    """An item in a prompt wording."""
+
+    benchmark: str
+    answer: str  # the right choice's text
+    wording: int
+    order: list[int]  # choices in the order in which the prompt shows them
+    letters: list[str]  # see letters()
+
+
+def letters(wording: int, order: Sequence[int]) -> list[str]:
     """The letter that each choice has in the prompt; empty for wordings without letters.
 
     Args:
@@ -53,7 +64,7 @@ def letters(wording: int, order: list[int]) -> list[str]:
     return [LETTERS[order.index(i)] for i in range(len(order))] if wording == 4 else []
 
 
-def prompt(doc: Mapping[str, Any]) -> str:
+def prompt(doc: GGBBQDocument) -> str:
     """The prompt of a document in its wording, its options in the document's order."""
     shown = [doc["choices"][i] for i in doc["order"]]
     return WORDINGS[doc["wording"]].format(

@@ -6,9 +6,11 @@ import ast
 import csv
 import json
 import re
-from collections.abc import Iterable
+from collections import defaultdict
+from collections.abc import Iterable, Mapping
+from itertools import zip_longest
 from pathlib import Path
-from typing import Any
+from typing import Any, TypedDict
 
 from lm_eval_bias.data.download import locate
 from lm_eval_bias.errors import BiasError
@@ -16,6 +18,23 @@ from lm_eval_bias.errors import BiasError
 SUBSETS = {"group_terms": "gg_bbq_group_terms", "names": "gg_bbq_names"}
 UNKNOWN = "unknown"
 _BLANK = re.compile(r"\\\{\\\{\w+\\\}\\\}")
+
+
+class GGBBQItem(TypedDict):
+    """One released item."""
+
+    item: int
+    context_type: str  # ambiguous or disambiguated
+    context: str
+    question: str
+    question_type: str  # negative or non_negative
+    choices: list[str]
+    groups: list[str]  # whom each choice names: M, F, non_binary or unknown
+    label: int  # index of the right choice
+    biased_choice: int
+    value: str  # the relevant social value
+    template: str
+    subset: str
 
 
 def stereotyped_groups(entry: str) -> set[str]:
@@ -58,25 +77,13 @@ def biased_choice(groups: list[str], stereotyped: set[str], question_type: str) 
 class Templates:
     """Recovers the template of an item by matching its context and question against the released templates."""
 
-    def __init__(self, rows: Iterable[dict[str, str]]) -> None:
+    def __init__(self, rows: Iterable[Mapping[str, str]]) -> None:
         """Compile the rows of ``templates/subset-*.csv``."""
-        self._patterns = [
-            (
-                self._pattern(f"{row['ambiguous_context ']}"),
-                {self._fold(row["question_negative_stereotype"]), self._fold(row["question_non_negative"])},
-                row["question_index"],
-            )
-            for row in rows
-        ]
-        self._known: dict[tuple[str, str], str] = {}
-
-    @staticmethod
-    def _fold(text: str) -> str:
-        return " ".join(text.split())
-
-    @classmethod
-    def _pattern(cls, text: str) -> re.Pattern[str]:
-        return re.compile(_BLANK.sub("(.+?)", re.escape(cls._fold(text))))
+        self._contexts: dict[str, list[tuple[re.Pattern[str], str]]] = defaultdict(list)  # by question
+        for row in rows:
+            pattern = re.compile(_BLANK.sub("(.+?)", re.escape(_fold(row["ambiguous_context "]))))
+            for question in {_fold(row["question_negative_stereotype"]), _fold(row["question_non_negative"])}:
+                self._contexts[question].append((pattern, row["question_index"]))
 
     def find(self, context: str, question: str) -> str:
         """The ``question_index`` of the one template that an ambiguous context and its question come from.
@@ -87,15 +94,15 @@ class Templates:
         Raises:
             BiasError: No template fits, or several do.
         """
-        key = self._fold(context), self._fold(question)
-        if key not in self._known:
-            found = {index for pattern, asked, index in self._patterns if key[1] in asked and pattern.fullmatch(key[0])}
-            if len(found) != 1:
-                raise BiasError(
-                    f"{len(found)} templates fit the item {context[:80]!r}: the templates file is another's"
-                )
-            self._known[key] = found.pop()
-        return self._known[key]
+        folded = _fold(context)
+        indices = {index for pattern, index in self._contexts[_fold(question)] if pattern.fullmatch(folded)}
+        if len(indices) != 1:
+            raise BiasError(f"{len(indices)} templates fit the item {context[:80]!r}: the templates file is another's")
+        return indices.pop()
+
+
+def _fold(text: str) -> str:
+    return " ".join(text.split())
 
 
 def _read_jsonl(path: Path) -> list[dict[str, Any]]:
@@ -103,9 +110,10 @@ def _read_jsonl(path: Path) -> list[dict[str, Any]]:
         return [json.loads(line) for line in lines if line.strip()]
 
 
-def _item(row: dict[str, Any], ambiguous_context: str, subset: str, templates: Templates) -> dict[str, Any]:
+def _item(row: dict[str, Any], ambiguous_context: str, subset: str, templates: Templates) -> GGBBQItem:
     info = ast.literal_eval(row["choice_info"])
     groups = [info[i][1] for i in range(3)]
+    stereotyped = stereotyped_groups(row["known_stereotyped_groups"])
     # a few upstream choices end in a space, which would be scored as a token of the answer
     return {
         "item": int(row["index"]),
@@ -116,16 +124,14 @@ def _item(row: dict[str, Any], ambiguous_context: str, subset: str, templates: T
         "choices": [row[f"choice_{i}"].strip() for i in range(3)],
         "groups": groups,
         "label": int(row["label"]),
-        "biased_choice": biased_choice(
-            groups, stereotyped_groups(row["known_stereotyped_groups"]), row["question_type"]
-        ),
+        "biased_choice": biased_choice(groups, stereotyped, row["question_type"]),
         "value": row["relevant_social_values"] or "not stated",
         "template": f"{subset}-{templates.find(ambiguous_context, row['question'])}",
         "subset": subset,
     }
 
 
-def items(subset: str) -> list[dict[str, Any]]:
+def items(subset: str) -> list[GGBBQItem]:
     """All items of a subset: ambiguous and disambiguated, with their template and their biased choice.
 
     They are ordered so that any first part (``--limit``) is spread over the templates: quadruples (negative and
@@ -142,16 +148,13 @@ def items(subset: str) -> list[dict[str, Any]]:
         templates = Templates(csv.DictReader(lines))
     ambiguous = _read_jsonl(locate(f"{name}_ambiguous"))
     disambiguated = {row["index"]: row for row in _read_jsonl(locate(f"{name}_disambiguated"))}
-    queues: dict[str, list[list[dict[str, Any]]]] = {}
-    for first, second in zip(ambiguous[::2], ambiguous[1::2], strict=True):
-        quadruple = []
-        for row in (first, second):
-            for kind in (row, disambiguated[row["index"]]):
-                quadruple.append(_item(kind, row["context"], subset, templates))
-        queues.setdefault(quadruple[0]["template"], []).append(quadruple)
-    ordered = []
-    for turn in range(max(len(queue) for queue in queues.values())):
-        for template in sorted(queues, key=lambda t: int(t.rsplit("-", 1)[1])):
-            if turn < len(queues[template]):
-                ordered += queues[template][turn]
-    return ordered
+    queues: dict[str, list[list[GGBBQItem]]] = defaultdict(list)
+    for pair in zip(ambiguous[::2], ambiguous[1::2], strict=True):
+        quadruple = [
+            _item(row, released["context"], subset, templates)
+            for released in pair
+            for row in (released, disambiguated[released["index"]])
+        ]
+        queues[quadruple[0]["template"]].append(quadruple)
+    in_order = [queues[name] for name in sorted(queues, key=lambda name: int(name.rsplit("-", 1)[1]))]
+    return [item for turn in zip_longest(*in_order, fillvalue=()) for quadruple in turn for item in quadruple]

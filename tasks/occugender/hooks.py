@@ -5,10 +5,9 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from functools import lru_cache
 from itertools import zip_longest
-from typing import Any
+from typing import Any, TypedDict
 
 from lm_eval_bias.custom_metrics import occugender
-from lm_eval_bias.custom_metrics.score import Record
 from lm_eval_bias.errors import BiasError
 from lm_eval_bias.tasks.occugender import inputs
 
@@ -16,10 +15,35 @@ PROBABILITIES = ("product", "geometric_mean")
 POSITIONS = ("before", "question")
 
 
+class OccuGenderDocument(TypedDict):
+    """One prompt."""
+
+    benchmark: str
+    kind: str  # explicit or implicit
+    item: str
+    female_share: float  # percent
+    group: str  # the gender that dominates the item: female, male or none
+    template: str
+    question: str
+    sentence: str  # how the answer to an implicit prompt begins
+    instruction: str  # empty for none
+    instruction_position: str
+    words: list[str]
+    genders: list[str]  # of each word
+    word_probability: str
+
+
 def _choice(name: str, value: Any, allowed: Sequence[str]) -> str:
     if value not in allowed:
         raise BiasError(f"--metadata {name}={value!r}: must be one of {', '.join(allowed)}")
     return str(value)
+
+
+def _genders_by_word(words: str | None, kind: str) -> dict[str, str]:
+    return {word: gender for gender, listed in inputs.words(words, kind).items() for word in listed}
+
+
+_genders = lru_cache(_genders_by_word)  # the set of a log is asked for with every document
 
 
 def documents(
@@ -33,7 +57,7 @@ def documents(
     first_templates: int | None = None,
     fixed: Mapping[str, Any] | None = None,
     **_: Any,
-) -> list[dict[str, Any]]:
+) -> list[OccuGenderDocument]:
     """All prompts: the full Cartesian product of items and templates, template by template.
 
     Template-major order with female- and male-dominated items in turn, so that ``--limit`` with a multiple of the
@@ -57,47 +81,44 @@ def documents(
     """
     probability = _choice("word_probability", word_probability, PROBABILITIES)
     position = _choice("instruction_position", instruction_position, POSITIONS)
-    given = {"instruction": instruction, "first_templates": first_templates}
+    options = {"instruction": instruction, "first_templates": first_templates}
     for name, value in (fixed or {}).items():
-        if given[name] is not None:
-            raise BiasError(f"--metadata {name}={given[name]!r}: this task is made for {name}={value}")
-        given[name] = value
-    text = inputs.instruction(given["instruction"])
+        if options[name] is not None:
+            raise BiasError(f"--metadata {name}={options[name]!r}: this task is made for {name}={value}")
+        options[name] = value
+    text = inputs.instruction(options["instruction"])
     rows = inputs.items(items)
-    gender_words = inputs.words(words, kind)
-    flat = [(word, gender) for gender, listed in gender_words.items() for word in listed]
+    genders = _genders_by_word(words, kind)
+    used = inputs.first(inputs.templates(templates, kind), options["first_templates"])
     female, other = [r for r in rows if r.group == "female"], [r for r in rows if r.group != "female"]
     ordered = [row for pair in zip_longest(female, other) for row in pair if row is not None]
-    made = []
-    used = inputs.first(inputs.templates(templates, kind), given["first_templates"])
-    for number, template in enumerate(used, start=1):
-        for row in ordered:
-            made.append(
-                {
-                    "benchmark": "occugender",
-                    "kind": kind,
-                    "item": row.name,
-                    "female_share": row.female_share,
-                    "group": row.group,
-                    "template": f"{kind}-{number:02d}",
-                    "question": inputs.fill(template["question"], row.name),
-                    "sentence": inputs.fill(template.get("sentence", ""), row.name),
-                    "instruction": text,
-                    "instruction_position": position,
-                    "words": [word for word, _ in flat],
-                    "genders": [gender for _, gender in flat],
-                    "word_probability": probability,
-                }
-            )
-    return made
+    return [
+        {
+            "benchmark": "occugender",
+            "kind": kind,
+            "item": row.name,
+            "female_share": row.female_share,
+            "group": row.group,
+            "template": f"{kind}-{number:02d}",
+            "question": inputs.fill(template["question"], row.name),
+            "sentence": inputs.fill(template.get("sentence", ""), row.name),
+            "instruction": text,
+            "instruction_position": position,
+            "words": list(genders),
+            "genders": list(genders.values()),
+            "word_probability": probability,
+        }
+        for number, template in enumerate(used, start=1)
+        for row in ordered
+    ]
 
 
-def dataset(**metadata: Any) -> dict[str, Any]:
+def dataset(**metadata: Any) -> dict[str, list[OccuGenderDocument]]:
     """The documents as the harness wants them, by split."""
     return {"test": documents(**metadata)}
 
 
-def prompt(doc: Mapping[str, Any]) -> str:
+def prompt(doc: OccuGenderDocument) -> str:
     r"""``Q: <question>\nA:``, with the debiasing instruction if there is one.
 
     >>> prompt({"question": "Picture a vet.", "instruction": "", "instruction_position": "before"})
@@ -110,12 +131,12 @@ def prompt(doc: Mapping[str, Any]) -> str:
     return f"{doc['instruction']}\nQ: {doc['question']}\nA:"
 
 
-def key(doc: Mapping[str, Any]) -> tuple[str, ...]:
+def key(doc: OccuGenderDocument) -> tuple[str, ...]:
     """Kind, occupation and template: the same under every instruction and word set."""
     return (str(doc["kind"]), str(doc["item"]), str(doc["template"]))
 
 
-def record(doc: Mapping[str, Any], results: Sequence[Any]) -> Record:
+def record(doc: OccuGenderDocument, results: Sequence[Any]) -> occugender.OccuGenderRecord:
     """The log of P_m, P_f and P_d of one prompt (Eq. 5).
 
     Args:
@@ -137,19 +158,13 @@ def record(doc: Mapping[str, Any], results: Sequence[Any]) -> Record:
     return occugender.prompt_record(doc["item"], doc["template"], float(doc["female_share"]), doc["group"], **logs)
 
 
-@lru_cache
-def _genders(words: str, kind: str) -> dict[str, str]:
-    """The words of a set with their genders; it is asked for with every document of a log."""
-    return {word: gender for gender, listed in inputs.words(words, kind).items() for word in listed}
-
-
-def rewrite(doc: Mapping[str, Any], results: Sequence[Any], words: str) -> tuple[dict[str, Any], list[Any]]:
+def rewrite(doc: OccuGenderDocument, results: Sequence[Any], words: str) -> tuple[OccuGenderDocument, list[Any]]:
     """A logged document and its answers, reduced to another word set.
 
     Raises:
         BiasError: The log does not hold all words of the set.
     """
-    wanted = _genders(words, str(doc["kind"]))
+    wanted = _genders(words, doc["kind"])
     missing = [word for word in wanted if word not in doc["words"]]
     if missing:
         raise BiasError(
@@ -157,5 +172,5 @@ def rewrite(doc: Mapping[str, Any], results: Sequence[Any], words: str) -> tuple
             f'prompts: run the model again with --metadata \'{{"words": "{words}"}}\''
         )
     kept = [(word, answer) for word, answer in zip(doc["words"], results, strict=True) if word in wanted]
-    changed = {**doc, "words": [word for word, _ in kept], "genders": [wanted[word] for word, _ in kept]}
-    return changed, [answer for _, answer in kept]
+    names, answers = [word for word, _ in kept], [answer for _, answer in kept]
+    return {**doc, "words": names, "genders": [wanted[word] for word in names]}, answers

@@ -37,14 +37,15 @@ class Item:
 
 
 def _text(path: str | None, own: str, what: str) -> tuple[str, str]:
-    """Content and name of a user's file, or of the package's own."""
+    """Content of a user's file, or of the package's own, and what to call it in an error."""
     if path is not None and not isinstance(path, str):
         raise BiasError(f"--metadata {what}={path!r}: must be the path of a file")
     if path is None:
-        return (resources.files("lm_eval_bias.tasks.occugender") / "data" / own).read_text(encoding="utf-8"), own
+        packaged = resources.files("lm_eval_bias.tasks.occugender") / "data" / own
+        return packaged.read_text(encoding="utf-8"), f"{what} file {own}"
     try:
         largest = LARGEST_TABLE if what == "items" else safe_yaml.LARGEST
-        return read_text(expanded(path), "utf-8-sig", largest), path
+        return read_text(expanded(path), "utf-8-sig", largest), f"{what} file {path}"
     except UnicodeDecodeError as error:
         raise BiasError(f"{what} file {path}: byte {error.start} is not UTF-8: save it as UTF-8") from error
     except (OSError, ValueError) as error:
@@ -53,11 +54,11 @@ def _text(path: str | None, own: str, what: str) -> tuple[str, str]:
 
 
 def _yaml(path: str | None, own: str, what: str) -> tuple[dict[str, Any], str]:
-    text, name = _text(path, own, what)
-    content, _ = safe_yaml.parse(text, f"{what} file {name}")
+    text, where = _text(path, own, what)
+    content, _ = safe_yaml.parse(text, where)
     if not isinstance(content, dict):
-        raise BiasError(f"{what} file {name}: must be a mapping, is {type(content).__name__}")
-    return content, name
+        raise BiasError(f"{where}: must be a mapping, is {type(content).__name__}")
+    return content, where
 
 
 def items(path: str | None = None) -> list[Item]:
@@ -66,26 +67,26 @@ def items(path: str | None = None) -> list[Item]:
     Raises:
         BiasError: A missing column, an empty or doubled item, a share that is no percentage.
     """
-    text, name = _text(path, "occupations.csv", "items")
+    text, where = _text(path, "occupations.csv", "items")
     reader = csv.DictReader(io.StringIO(text, newline=""), strict=True)
     try:
         columns = list(reader.fieldnames or [])
         missing = [column for column in ("item", "female_share") if column not in columns]
         if missing:
-            raise BiasError(f"items file {name}: no column {' and no column '.join(missing)}; it has {columns}")
+            raise BiasError(f"{where}: no column {' and no column '.join(missing)}; it has {columns}")
         if len(set(columns)) < len(columns):
-            raise BiasError(f"items file {name}: a column stands there twice: {columns}")
-        found = [_item(row, f"items file {name} line {reader.line_num}") for row in reader]
+            raise BiasError(f"{where}: a column stands there twice: {columns}")
+        listed = [_item(row, f"{where} line {reader.line_num}") for row in reader]
     except csv.Error as error:
-        raise BiasError(f"items file {name} line {reader.line_num}: no valid CSV ({error})") from error
-    if not found:
-        raise BiasError(f"items file {name}: holds no items")
-    often = Counter(item.name for item in found)
-    if doubled := next((item.name for item in found if often[item.name] > 1), None):
-        raise BiasError(f"items file {name}: {doubled!r} stands there twice")
-    if all(item.female_share <= 1 for item in found):
-        raise BiasError(f"items file {name}: all values of female_share are at most 1: give percent (0..100)")
-    return found
+        raise BiasError(f"{where} line {reader.line_num}: no valid CSV ({error})") from error
+    if not listed:
+        raise BiasError(f"{where}: holds no items")
+    often = Counter(item.name for item in listed)
+    if doubled := next((item.name for item in listed if often[item.name] > 1), None):
+        raise BiasError(f"{where}: {doubled!r} stands there twice")
+    if all(item.female_share <= 1 for item in listed):
+        raise BiasError(f"{where}: all values of female_share are at most 1: give percent (0..100)")
+    return listed
 
 
 def _item(row: Mapping[str, Any], where: str) -> Item:
@@ -109,13 +110,13 @@ def templates(path: str | None, kind: str) -> list[dict[str, str]]:
     Raises:
         BiasError: No templates of the kind, an empty one, one without placeholder, or one that stands there twice.
     """
-    content, name = _yaml(path, "templates.yaml", "templates")
+    content, file = _yaml(path, "templates.yaml", "templates")
     listed = content.get(kind)
     if not isinstance(listed, list) or not listed:
-        raise BiasError(f"templates file {name}: no list of templates under {kind!r}")
+        raise BiasError(f"{file}: no list of templates under {kind!r}")
     fields = ("question", "sentence") if kind == "implicit" else ("question",)
     for number, template in enumerate(listed, start=1):
-        where = f"templates file {name}: {kind} template {number}"
+        where = f"{file}: {kind} template {number}"
         if not isinstance(template, dict):
             raise BiasError(f"{where}: must be a mapping with {' and '.join(fields)}")
         for field in fields:
@@ -175,7 +176,6 @@ def words(choice: str | None, kind: str) -> dict[str, list[str]]:
         content, name = own["sets"][choice], f"word set {choice}"
     elif Path(choice).suffix.lower() in (".yaml", ".yml") or os.path.isfile(expanded(choice)):
         content, name = _yaml(choice, "", "words")
-        name = f"words file {name}"
     else:
         hint, known = did_you_mean(choice, own["sets"]), ", ".join(own["sets"])
         raise BiasError(f"no word set named {choice!r}.{hint} Known: {known}, or a YAML file")
@@ -185,7 +185,7 @@ def words(choice: str | None, kind: str) -> dict[str, list[str]]:
 
 
 def _checked(content: Mapping[str, Any], name: str, kind: str) -> dict[str, list[str]]:
-    found: dict[str, list[str]] = {}
+    by_gender: dict[str, list[str]] = {}
     owner: dict[str, str] = {}
     for gender in GENDERS.values():
         listed = content.get(gender)
@@ -196,11 +196,11 @@ def _checked(content: Mapping[str, Any], name: str, kind: str) -> dict[str, list
             if not isinstance(word, str) or not word.strip() or word != word.strip():
                 raise BiasError(f'{name}: {word!r} under {gender!r} is no word (quote words such as "no" and "1")')
             cased += [word[0].upper() + word[1:], word[0].lower() + word[1:]]
-        found[gender] = list(dict.fromkeys(cased))
-        for word in found[gender]:
+        by_gender[gender] = list(dict.fromkeys(cased))
+        for word in by_gender[gender]:
             if owner.setdefault(word, gender) != gender:
                 raise BiasError(f"{name}: {word!r} stands under {owner[word]!r} and under {gender!r}")
-    return found
+    return by_gender
 
 
 def instruction(number: int | str | None) -> str:

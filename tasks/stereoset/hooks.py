@@ -6,8 +6,9 @@ import math
 from collections.abc import Mapping, Sequence
 from typing import Any
 
+from lm_eval_bias.custom_metrics.generative_scores import next_sentence_scores
 from lm_eval_bias.custom_metrics.score import Record
-from lm_eval_bias.custom_metrics.stereoset import METHOD, VARIANTS, next_sentence_scores
+from lm_eval_bias.custom_metrics.stereoset import METHOD, VARIANTS
 from lm_eval_bias.errors import BiasError
 from lm_eval_bias.scoring.questions import NEXT_SENTENCE, SENTENCE_LIKELIHOODS, Cloze, NextSentence, choose
 from lm_eval_bias.tasks.stereoset import released_sets

@@ -11,7 +11,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from lm_eval_bias import registry
-from lm_eval_bias.custom_metrics import crossed, resampling
+from lm_eval_bias.custom_metrics import crossed, designs, resampling
 from lm_eval_bias.custom_metrics.bootstrap import clustered_stderr
 
 RNG = np.random.default_rng(3)
@@ -96,8 +96,8 @@ def test_no_records_give_a_reason(name):
             assert isinstance(score.table([]), str)
 
 
-def _clusters(values: np.ndarray, names: list[str]) -> resampling.Clusters:
-    return resampling.tabulate(names, [np.ones(len(values)), values], resampling.share_of)
+def _clusters(values: np.ndarray, names: list[str]) -> designs.Clusters:
+    return designs.tabulate(names, [np.ones(len(values)), values], designs.share_of)
 
 
 def test_bootstrap_agrees_with_the_cluster_robust_formula():
@@ -123,7 +123,7 @@ def test_swapping_is_the_exact_test_on_few_clusters():
 def test_crossed_difference_is_that_of_the_differences():
     items, templates = [f"i{k}" for k in range(8)], [f"t{k}" for k in range(6)]
     a, b = RNG.random((8, 6)), RNG.random((8, 6))
-    found = resampling.paired(resampling.Cells(items, templates, a), resampling.Cells(items, templates, b), draws=2_000)
+    found = resampling.paired(designs.Cells(items, templates, a), designs.Cells(items, templates, b), draws=2_000)
     stderr, dof = crossed.crossed_stderr(a - b)
     assert (found.stderr, found.dof) == (stderr, dof)
     assert found.value == pytest.approx((a - b).mean(), abs=1e-12)
@@ -133,19 +133,19 @@ def test_crossed_difference_is_that_of_the_differences():
 def test_studentised_means_are_mean_over_crossed_stderr():
     row, column, rest = RNG.normal(0.2, 1, (5, 7)), RNG.normal(0, 1, (5, 4)), RNG.normal(0, 1, (5, 7, 4))
     tables = row[:, :, None] + column[:, None, :] + rest
-    found = resampling._studentised(row, column, rest)
+    found = resampling.studentised(row, column, rest)
     for table, t in zip(tables, found, strict=True):
         assert t == pytest.approx(table.mean() / crossed.crossed_stderr(table)[0], rel=1e-9)
 
 
 def test_a_large_table_goes_in_parts(monkeypatch):
     cells = RNG.normal(0.1, 1, (20, 10))
-    whole = resampling._flipped_t(cells, 2_000, 1)
+    whole = resampling.flipped_t(cells, 2_000, 1)
     shapes = []
-    plain = resampling._studentised
-    monkeypatch.setattr(resampling, "_studentised", lambda *sums: (shapes.append(sums[2].shape), plain(*sums))[1])
+    plain = resampling.studentised
+    monkeypatch.setattr(resampling, "studentised", lambda *sums: (shapes.append(sums[2].shape), plain(*sums))[1])
     monkeypatch.setattr(resampling, "AT_A_TIME", 1_000)
-    parts = resampling._flipped_t(cells, 2_000, 1)
+    parts = resampling.flipped_t(cells, 2_000, 1)
     assert set(shapes) == {(5, 20, 10)}
     assert np.quantile(parts, [0.1, 0.5, 0.9]) == pytest.approx(np.quantile(whole, [0.1, 0.5, 0.9]), abs=0.2)
 

@@ -10,6 +10,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from lm_eval_bias.custom_metrics import bootstrap, generative_scores
 from lm_eval_bias.custom_metrics import stereoset as m
 from lm_eval_bias.tasks.stereoset import hooks, predictions
 from tests.conftest import ROOT
@@ -158,9 +159,9 @@ def test_standard_errors_are_what_the_estimates_spread_by():
 
 def test_bootstrap_is_seeded():
     records = simulated(1, terms=10)
-    m._weights.cache_clear()
+    bootstrap.cluster_weights.cache_clear()
     first = m.icat(records).stderr
-    m._weights.cache_clear()
+    bootstrap.cluster_weights.cache_clear()
     np.random.seed(5)  # noqa: NPY002 (a global seed must not matter)
     assert m.icat(records).stderr == first
 
@@ -178,7 +179,7 @@ def test_breakdowns():
 
 def test_variants_formulas():
     parts = [-6.0, 3, -4.0, 2, -10.0, 2]  # means: context -2, candidate after it -2, alone -5, both -2
-    found = m.next_sentence_scores(parts)
+    found = generative_scores.next_sentence_scores(parts)
     assert found["gen"] == pytest.approx(math.exp(-2), abs=1e-12)
     assert found["gen_full"] == pytest.approx(math.exp(-10 / 5), abs=1e-12)
     assert found["gen_orig"] == pytest.approx(math.exp(-5) / math.exp(-2), abs=1e-12)

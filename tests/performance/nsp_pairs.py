@@ -2,7 +2,7 @@
 
     python tests/performance/nsp_pairs.py --sizes 10000,100000,1000000
 
-Made articles of 50 sentences of 5 to 25 made words each, in one JSONL file. Every size is a process of its own; time is
+Articles of 50 sentences of 5 to 25 random words each, in one JSONL file. Every size is a process of its own; time is
 the processor's, memory the process's peak less what it had after its imports and a small corpus.
 """
 
@@ -11,13 +11,11 @@ from __future__ import annotations
 import argparse
 import json
 import random
-import subprocess  # noqa: S404
-import sys
 import tempfile
 import time
 from pathlib import Path
 
-from scale import peak
+from measuring import alone, peak
 from tabulate import tabulate
 
 SENTENCES = 50
@@ -61,8 +59,9 @@ def main() -> None:
         return
     rows = []
     for size in args.sizes.split(","):
-        command = [sys.executable, __file__, "--one", size]
-        done = subprocess.run(command, stdout=subprocess.PIPE, text=True, check=True)  # noqa: S603
+        done = alone(__file__, size)
+        if done.returncode:
+            raise SystemExit(done.stderr)
         sentences, seconds, memory, disk, count = json.loads(done.stdout.splitlines()[-1])
         each = 1e6 * seconds / sentences
         rows.append([f"{sentences:,}", f"{count:,}", f"{seconds:.1f}", f"{each:.1f}", f"{memory:.0f}", f"{disk:.0f}"])

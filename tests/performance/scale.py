@@ -2,12 +2,12 @@
 
     python tests/performance/scale.py --sizes 1000,10000,100000,1000000 --output scale.json
 
-Items are made (``made.py``): the real tasks' documents and one chance run's log lines, repeated with keys of their own
-in a temporary folder. Every stage at every size is a process of its own. Time is the processor's, so that other work on
-the machine doesn't count; memory is the process's peak while it works, less what it had after its imports and, for
-``tasks`` and ``metrics``, after its documents or records were made. No model is run: ``bias-chance`` answers. A size
-whose time or memory would exceed the limits, were it to grow linearly, is left out and said so. What ``--output`` holds
-already isn't measured again.
+Items are synthetic (``synthetic_items.py``): the real tasks' documents and one chance run's log lines, repeated with
+keys of their own in a temporary folder. Every stage at every size is a process of its own. Time is the processor's, so
+that other work on the machine doesn't count; memory is the process's peak while it works, less what it had after its
+imports and, for ``tasks`` and ``metrics``, after its documents or records were made. No model is run: ``bias-chance``
+answers. A size whose time or memory would exceed the limits, were it to grow linearly, is left out and said so. What
+``--output`` holds already isn't measured again.
 """
 
 from __future__ import annotations
@@ -17,8 +17,6 @@ import contextlib
 import io
 import json
 import logging
-import os
-import resource
 import shutil
 import subprocess  # noqa: S404
 import sys
@@ -29,7 +27,8 @@ from functools import partial
 from pathlib import Path
 from typing import Any
 
-from made import DATE, TASKS, documents, prototypes, records, write_logs, write_results
+from measuring import alone, peak
+from synthetic_items import DATE, TASKS, documents, prototypes, records, write_logs, write_results
 
 STAGES = ("tasks", "metrics", "read", "rescore", "compare", "report", "leaderboard")
 Parts = dict[str, float]
@@ -65,17 +64,6 @@ class Clock:
                 return function(*args, **kwargs)
 
         setattr(owner, method, timed)
-
-
-def peak(start: bool = False) -> float:
-    """The process's peak memory, MiB; on Linux since the last ``start``."""
-    status = Path("/proc/self/status")
-    if not status.is_file():
-        return resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1024
-    if start:
-        Path("/proc/self/clear_refs").write_text("5")  # the kernel's way to begin anew
-    (line,) = (line for line in status.read_text().splitlines() if line.startswith("VmHWM"))
-    return int(line.split()[1]) / 1024
 
 
 # --- stages: each gives seconds by part ----------------------------------------------------------------------------
@@ -234,15 +222,8 @@ def measured(
 ) -> dict[str, Any] | str:
     """One stage in a process of its own; why there is nothing, as text."""
 
-    def limited() -> None:
-        resource.setrlimit(resource.RLIMIT_DATA, (int(memory * 2**30),) * 2)
-
-    command = [sys.executable, __file__, "--one", stage, benchmark, str(count), str(folder)]
-    environment = {**os.environ, "TQDM_DISABLE": "1"}
     try:
-        done = subprocess.run(  # noqa: S603
-            command, capture_output=True, text=True, timeout=seconds, preexec_fn=limited, env=environment
-        )
+        done = alone(__file__, stage, benchmark, count, folder, seconds=seconds, memory=memory)
     except subprocess.TimeoutExpired:
         return f"more than {seconds:.0f} s"
     if done.returncode:

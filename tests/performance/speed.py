@@ -17,7 +17,6 @@ import logging
 import math
 import multiprocessing
 import os
-import platform
 import random
 import resource
 import statistics
@@ -30,6 +29,7 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
+from measuring import processor
 
 BATCH_SIZES = ("1", "8", "32", "64", "auto")
 CALM = 0.6  # a measurement counts where the matrix product before and after reached this share of the best
@@ -359,12 +359,7 @@ def machine() -> str:
 
     if torch.cuda.is_available():
         return torch.cuda.get_device_name()
-    model = platform.processor() or platform.machine()
-    info = Path("/proc/cpuinfo")
-    if info.is_file():
-        names = [line.split(":")[1].strip() for line in info.read_text().splitlines() if line.startswith("model name")]
-        model = names[0] if names else model
-    return f"{model}, {os.cpu_count()} cores, {torch.get_num_threads()} threads, no GPU"
+    return f"{processor()}, {os.cpu_count()} cores, {torch.get_num_threads()} threads, no GPU"
 
 
 def run(options: argparse.Namespace) -> dict[str, Any]:

@@ -17,6 +17,8 @@ import subprocess
 import sys
 import time
 
+from measuring import processor
+
 RUNNER = """
 import os, sys, time
 side, stop_at, tasks, model, model_args = sys.argv[1:]
@@ -72,15 +74,6 @@ def measure(side, stop_at, tasks, model, model_args=""):
     if not lines:
         raise SystemExit(f"{side} {model} {tasks} made no request:\n{done.stderr[-3000:]}")
     return float(lines[-1].split()[1])
-
-
-def processor():
-    try:
-        with open("/proc/cpuinfo") as lines:
-            names = [line.split(":", 1)[1].strip() for line in lines if line.startswith("model name")]
-    except OSError:
-        names = []
-    return names[0] if names else platform.processor() or platform.machine()
 
 
 def main():

@@ -30,7 +30,7 @@ OWN = 5  # a run's own intervals are asked for in every fifth round: some take a
 
 
 @dataclass
-class Made:
+class Round:
     """One round's data.
 
     Attributes:
@@ -46,7 +46,7 @@ class Made:
     given: dict[str, float] = field(default_factory=dict)
 
 
-def occugender(rng: Rng, shift: float, templates: int = 25) -> Made:
+def occugender(rng: Rng, shift: float, templates: int = 25) -> Round:
     """40 occupations x 25 templates, each with effects on the gap between own and other gender."""
     items = 40
     female = np.arange(items) < items // 2
@@ -72,7 +72,7 @@ def occugender(rng: Rng, shift: float, templates: int = 25) -> Made:
     spread = math.hypot(0.10, 0.06)
     correlations = [30 * gap / math.sqrt(30**2 + 10**2) / math.hypot(gap, spread) for gap in gaps_meant]
     truth = {"stereotype_gap": gaps_meant, "labour_pearson": (correlations[0], correlations[1])}
-    return Made((made[0], made[1]), truth, {"stereotype_gap": (gaps[0] - gaps[1]).ravel()})
+    return Round((made[0], made[1]), truth, {"stereotype_gap": (gaps[0] - gaps[1]).ravel()})
 
 
 def _binary(mean: float, spread: float) -> float:
@@ -80,7 +80,7 @@ def _binary(mean: float, spread: float) -> float:
     return float(special.ndtr(mean / math.sqrt(1 + spread**2)))
 
 
-def stereoset(rng: Rng, shift: float, terms: np.ndarray, labels: np.ndarray) -> Made:
+def stereoset(rng: Rng, shift: float, terms: np.ndarray, labels: np.ndarray) -> Round:
     """StereoSet en's items in their target terms; preferences from a probit model with effects of term and item."""
     count = int(terms.max()) + 1
     shared_term, shared_item = 0.25 * rng.standard_normal(count), 0.5 * rng.standard_normal(len(terms))
@@ -107,10 +107,10 @@ def stereoset(rng: Rng, shift: float, terms: np.ndarray, labels: np.ndarray) -> 
         "lms": (lms, lms),
         "icat": (lms * min(ss[0], 100 - ss[0]) / 50, lms * min(ss[1], 100 - ss[1]) / 50),
     }
-    return Made((made[0], made[1]), truth, {"ss": 100.0 * (wins[0].astype(float) - wins[1])})
+    return Round((made[0], made[1]), truth, {"ss": 100.0 * (wins[0].astype(float) - wins[1])})
 
 
-def gg_bbq(rng: Rng, shift: float, docs: list[dict[str, Any]]) -> Made:
+def gg_bbq(rng: Rng, shift: float, docs: list[dict[str, Any]]) -> Round:
     """Subset-I's items in their templates: three answers to ambiguous contexts, right or wrong in the others."""
     names = sorted({d["template"] for d in docs})
     at = np.array([names.index(d["template"]) for d in docs])
@@ -135,10 +135,10 @@ def gg_bbq(rng: Rng, shift: float, docs: list[dict[str, Any]]) -> Made:
     spread = math.sqrt(0.3**2 + 0.25**2 + 0.4**2)
     acc = [_binary(0.2 + s, spread) for s in (shift, 0.0)]
     truth = {"acc_amb": (acc[0], acc[1]), "acc_disamb": (acc[0], acc[1]), "diff_bias_amb": (0.0, 0.0)}
-    return Made((made[0], made[1]), truth, {"acc_amb": signed[0] - signed[1]})
+    return Round((made[0], made[1]), truth, {"acc_amb": signed[0] - signed[1]})
 
 
-def regard(rng: Rng, shift: float) -> Made:
+def regard(rng: Rng, shift: float) -> Round:
     """10 contexts x 2 genders x 100 texts; how often a text is positive varies by context, gender and model."""
     contexts, texts = 10, 100
     shared = 0.5 * rng.standard_normal(contexts)
@@ -165,7 +165,7 @@ def regard(rng: Rng, shift: float) -> Made:
     spread = math.sqrt(0.5**2 + 0.2**2 + 0.15**2)
     gap = _binary(shift, spread) - _binary(0.0, spread)
     name = "all/positive_gap"
-    return Made((made[0], made[1]), {name: (gap, 0.0)}, {name: (rates[0] - rates[1]).ravel()}, {name: given[0]})
+    return Round((made[0], made[1]), {name: (gap, 0.0)}, {name: (rates[0] - rates[1]).ravel()}, {name: given[0]})
 
 
 def _plain(values: np.ndarray) -> tuple[float, float]:
@@ -180,7 +180,7 @@ def _scores(benchmark: str) -> dict[str, Any]:
 
 
 def one_round(
-    seed: int, benchmark: str, make: Callable[[Rng, float], Made], shift: float
+    seed: int, benchmark: str, make: Callable[[Rng, float], Round], shift: float
 ) -> dict[str, dict[str, bool]]:
     """Which intervals covered in one round and which tests rejected, by score."""
     from lm_eval_bias.custom_metrics import resampling
@@ -206,11 +206,11 @@ def one_round(
     return found
 
 
-def _structures() -> dict[str, Callable[[Rng, float], Made]]:
+def _structures() -> dict[str, Callable[[Rng, float], Round]]:
     """The makers with the real items, where the data can be had."""
     from lm_eval_bias.errors import BiasError
 
-    makers: dict[str, Callable[[Rng, float], Made]] = {
+    makers: dict[str, Callable[[Rng, float], Round]] = {
         "occugender": occugender,
         "occugender, 5 templates": partial(occugender, templates=5),
         "regard": regard,

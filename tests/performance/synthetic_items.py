@@ -1,4 +1,4 @@
-"""Made items for ``scale.py``: documents, records, sample logs and result files in any number.
+"""Synthetic items for ``scale.py``: documents, records, sample logs and result files in any number.
 
 The real tasks' documents and the log lines of one small run of the chance model, repeated with keys of their own: more
 occupations, more quadruples, more ids. Groups, templates and target terms stay as many as they are.

@@ -1,0 +1,94 @@
+"""Scores in a form that can be recomputed for thousands of resamples at once.
+
+A score is either a function of sums over clusters (:class:`Clusters`) or the mean of an items x templates matrix
+(:class:`Cells`).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+Array = NDArray[np.float64]
+
+
+@dataclass(frozen=True)
+class Clusters:
+    """A score as a function of sums over clusters.
+
+    Attributes:
+        names: The clusters, sorted, length G.
+        sizes: Items per cluster, shape (G,).
+        totals: What is summed, shape (G, K).
+        of: From weights of shape (draws, G) and totals of shape (G, K) or (draws, G, K) to scores of shape (draws,).
+    """
+
+    names: list[str]
+    sizes: Array
+    totals: Array
+    of: Callable[[Array, Array], Array]
+
+    @property
+    def value(self) -> float:
+        """The score itself."""
+        return float(self.of(np.ones((1, len(self.names))), self.totals)[0])
+
+
+@dataclass(frozen=True)
+class Cells:
+    """A score as the mean of an items x templates matrix, both of which vary.
+
+    A score that is no mean stands here linearised: its value plus each cell's influence on it.
+
+    Attributes:
+        items: Row names, length R.
+        templates: Column names, length C.
+        cells: Shape (R, C).
+    """
+
+    items: list[str]
+    templates: list[str]
+    cells: Array
+
+    @property
+    def value(self) -> float:
+        """The score itself."""
+        return float(self.cells.mean())
+
+
+Design = Clusters | Cells
+
+
+def sums(weights: Array, totals: Array) -> Array:
+    """Weighted sums over clusters, shape (draws, K), of totals that are the same for all draws or not."""
+    if totals.ndim == 2:
+        return weights @ totals
+    return np.matmul(weights[:, None, :], totals)[:, 0, :]
+
+
+def share_of(weights: Array, totals: Array) -> Array:
+    """Second column over the first."""
+    total = sums(weights, totals)
+    with np.errstate(divide="ignore", invalid="ignore"):
+        return total[:, 1] / total[:, 0]
+
+
+def tabulate(
+    clusters: Sequence[object], columns: Sequence[Sequence[float]], of: Callable[[Array, Array], Array]
+) -> Clusters:
+    """Sums of columns over clusters.
+
+    Args:
+        clusters: Cluster of each item, length n.
+        columns: What is summed, K sequences of length n.
+        of: See :class:`Clusters`.
+    """
+    labels = list(map(str, clusters))
+    names = sorted(set(labels))
+    numbers = {name: number for number, name in enumerate(names)}
+    place = np.array([numbers[label] for label in labels])
+    sizes = np.bincount(place).astype(np.float64)
+    return Clusters(names, sizes, np.stack([np.bincount(place, column) for column in columns], axis=1), of)
