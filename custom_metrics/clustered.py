@@ -8,7 +8,7 @@ from collections.abc import Callable, Sequence
 import numpy as np
 
 from lm_eval_bias.custom_metrics.bootstrap import clustered_stderr, effective_clusters
-from lm_eval_bias.custom_metrics.resampling import Clusters, share_of, tabulate
+from lm_eval_bias.custom_metrics.designs import Clusters, share_of, tabulate
 from lm_eval_bias.custom_metrics.score import Estimate, Record, Score, undefined
 
 
