@@ -4,11 +4,9 @@ from __future__ import annotations
 
 import argparse
 from collections.abc import Sequence
-from pathlib import Path
 
 from lm_eval_bias.errors import BiasError, Parser
 from lm_eval_bias.files import expanded
-from lm_eval_bias.tasks.stereoset.own_sets.translating import OPEN_TEXTS, SHEET, Outcome
 
 _EPILOG = """engines:
   {engines}
@@ -24,7 +22,7 @@ example:
 
 
 def _parser() -> argparse.ArgumentParser:
-    from lm_eval_bias.tasks.stereoset.own_sets.engines import KINDS
+    from lm_eval_bias.tasks.stereoset.own_sets.translation_engines import KINDS
 
     parser = Parser(
         prog="lm-eval-bias translate",
@@ -59,48 +57,32 @@ def main(argv: Sequence[str]) -> int:
         BiasError: Bad usage or input.
     """
     args = _parser().parse_args(list(argv))
-    from lm_eval_bias.tasks.stereoset.own_sets import delivery, engines, set_card, sets, translating
-    from lm_eval_bias.tasks.stereoset.released_sets import TESTS
+    from lm_eval_bias.tasks.stereoset.own_sets import (
+        set_card,
+        set_files,
+        translation_engines,
+        translation_output,
+        translation_run,
+    )
+    from lm_eval_bias.tasks.stereoset.stereoset_items import TESTS
 
     if args.benchmark != "stereoset":
         raise BiasError(f"translate {args.benchmark}: stereoset is all that can be translated")
-    language = sets.check_language(args.to, "--to")
-    wanted = [name.strip() for name in args.tests.split(",")]
-    if unknown := [name for name in wanted if name not in TESTS]:
+    language = set_files.check_language(args.to, "--to")
+    tests = [name.strip() for name in args.tests.split(",")]
+    if unknown := [name for name in tests if name not in TESTS]:
         raise BiasError(f"--tests {unknown[0]}: must be intra, inter or intra,inter")
     if args.limit is not None and args.limit < 1:
         raise BiasError(f"--limit {args.limit}: must be 1 or more")
-    source = translating.source_of(args.source, args.language)
+    source = translation_run.source_of(args.source, args.language)
     if source.language == language:
         raise BiasError(f"--to {language}: is the source's own language")
-    items = translating.chosen(source, wanted, args.limit)
-    engine = engines.make(args.engine, (source.language, language), args.batch, args.timeout)
+    items = translation_run.chosen(source, tests, args.limit)
+    engine = translation_engines.make(args.engine, (source.language, language), args.batch, args.timeout)
     folder = expanded(args.output)
-    with translating.at_work(folder):
-        outcome = translating.run(folder, source, items, language, engine, args.retranslate)
-        made, how = delivery.deliver(folder, outcome, engine)
-    print(set_card.report(outcome, made))
-    print(_next(outcome, folder, how, engine.human))
+    with translation_run.locked(folder):
+        outcome = translation_run.run(folder, source, items, language, engine, args.retranslate)
+        provenance, command = translation_output.write(folder, outcome, engine)
+    print(set_card.report(outcome, provenance))
+    print(set_card.next_steps(outcome, folder, command))
     return 1 if any(state.open for state in outcome.states.values()) else 0
-
-
-def _next(outcome: Outcome, folder: Path, how: str, human: bool) -> str:
-    """What to do now."""
-    lines = []
-    if outcome.unknown:
-        lines.append(f"{outcome.unknown:,} rows of the table translate no text of the source: look for changed texts.")
-    if outcome.stale:
-        lines.append(f"{len(outcome.stale):,} items were accepted with other texts than the present ones: look again.")
-    open_ = [name for name, state in outcome.states.items() if state.open]
-    if human and any(f.code == "lacking" for name in open_ for f in outcome.states[name].findings):
-        lines.append(f"Texts without translation: {folder / OPEN_TEXTS}, a table to fill in.")
-    if open_:
-        lines.append(
-            f"For a person: {folder / SHEET}: write better texts into the columns 'correct ...', or x into 'accept'; "
-            "then give the same command again."
-        )
-    elif (folder / SHEET).exists():
-        lines.append(f"Worth a look: {folder / SHEET} has notes about items that are in the data set.")
-    if how:
-        lines.append(f"Run it: {how}")
-    return "\n".join(["", *lines])

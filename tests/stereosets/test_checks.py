@@ -6,7 +6,7 @@ from random import Random
 
 import pytest
 
-from lm_eval_bias.tasks.stereoset import released_sets
+from lm_eval_bias.tasks.stereoset import released_sets, stereoset_items
 from lm_eval_bias.tasks.stereoset.own_sets import set_checks, set_texts
 from tests.conftest import find_mirror
 from tests.stereosets import made
@@ -231,16 +231,16 @@ def test_memory_knows_texts_that_moved():
         for one, other in zip(ENGLISH[:1], DUTCH[:1], strict=True)
         for english, dutch in zip(one["candidates"], other["candidates"], strict=True)
     }
-    assert found(DUTCH[0], ENGLISH[0], memory=memory) == set()
+    assert found(DUTCH[0], ENGLISH[0], translations=memory) == set()
     own = copy.deepcopy(DUTCH[0])
     one, other, _ = own["candidates"]
     one["sentence"], other["sentence"] = other["sentence"], one["sentence"]
     assert found(own, ENGLISH[0]) == set()  # nothing but the memory can know
-    assert problems(own, ENGLISH[0], memory=memory) == {"swapped"}
+    assert problems(own, ENGLISH[0], translations=memory) == {"swapped"}
     own["candidates"][0]["sentence"] = "Hij was erg moe."  # corrected by a person
-    assert ("swapped", "stereotype", "problem") not in found(own, ENGLISH[0], memory=memory)
+    assert ("swapped", "stereotype", "problem") not in found(own, ENGLISH[0], translations=memory)
     same = dict.fromkeys(memory, "Hij was moe.")  # an engine that gives one text for all makes them equal, not swapped
-    assert problems(DUTCH[0], ENGLISH[0], memory=same) == set()
+    assert problems(DUTCH[0], ENGLISH[0], translations=same) == set()
 
 
 def test_a_set_names_missing_doubled_and_foreign_items():
@@ -289,7 +289,7 @@ def published():
 def missed(published, language, number, with_source):
     """Kinds of damage that weren't found in so many items without findings, with one item each."""
     lost = {}
-    for test in released_sets.TESTS:
+    for test in stereoset_items.TESTS:
         source = {i["id"]: i for i in published["en", test]} if with_source else {}
         draw = Random(f"{language} {test}")  # noqa: S311
         items = draw.sample(published[language, test], len(published[language, test]))
@@ -328,7 +328,7 @@ def test_damage_is_found(published, language, with_source):
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("language", list(released_sets.LANGUAGES))
+@pytest.mark.parametrize("language", list(stereoset_items.LANGUAGES))
 def test_damage_to_many_items_is_found(published, language):
     if language != "en":
         assert missed(published, language, 500, with_source=True) == {}
@@ -357,7 +357,7 @@ NOTES = {
 )
 def test_the_published_sets(published, language):
     counts = {set_checks.PROBLEM: {}, set_checks.NOTE: {}}
-    for test in released_sets.TESTS:
+    for test in stereoset_items.TESTS:
         source = published["en", test] if language != "en" else None
         for name, own in set_checks.check_set(published[language, test], source, language).items():
             for code, level in {(f.code, f.level) for f in own}:

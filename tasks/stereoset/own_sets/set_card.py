@@ -5,13 +5,14 @@ from __future__ import annotations
 import json
 from collections import Counter
 from collections.abc import Mapping
+from pathlib import Path
 from typing import Any
 
-from lm_eval_bias.tasks.stereoset.own_sets.set_checks import CODES, PROBLEM
-from lm_eval_bias.tasks.stereoset.own_sets.translating import Outcome, counts
+from lm_eval_bias.tasks.stereoset.own_sets.check_findings import CODES, PROBLEM
+from lm_eval_bias.tasks.stereoset.own_sets.translation_run import OPEN_TEXTS, SHEET, Outcome
+from lm_eval_bias.tasks.stereoset.stereoset_items import TEST_NAMES
 
 MARK = "<!-- Written by lm-eval-bias translate, and written anew when the translation changes. -->"
-_TESTS = {"intra": "within sentences", "inter": "between sentences"}
 
 
 def coverage_table(coverage: Mapping[str, Mapping[str, list[int]]], form: str) -> str:
@@ -20,47 +21,42 @@ def coverage_table(coverage: Mapping[str, Mapping[str, list[int]]], form: str) -
 
     rows = []
     for test, types in coverage.items():
-        rows += [[_TESTS[test], bias_type, *_shares(own)] for bias_type, own in types.items()]
-        rows.append([_TESTS[test], "all", *_shares([sum(pair) for pair in zip(*types.values(), strict=True)])])
+        total = [sum(counts) for counts in zip(*types.values(), strict=True)]
+        for bias_type, (ready, every) in {**types, "all": total}.items():
+            rows.append([TEST_NAMES[test], bias_type, f"{ready:,}", f"{every:,}", f"{100 * ready / every:.1f}"])
     headers = ["Test", "Bias type", "Items", "of", "%"]
     sides = ["left", "left", "right", "right", "right"]
     return str(tabulate(rows, headers=headers, tablefmt=form, disable_numparse=True, colalign=sides))
 
 
-def _shares(pair: list[int]) -> list[str]:
-    return [f"{pair[0]:,}", f"{pair[1]:,}", f"{100 * pair[0] / pair[1]:.1f}"]
-
-
-def reasons(outcome: Outcome) -> str:
+def reasons(outcome: Outcome) -> list[str]:
     """How many items have which finding, commonest first; those that were accepted aside."""
-    found: Counter[tuple[bool, str]] = Counter()
+    counts: Counter[tuple[bool, str]] = Counter()
     for state in outcome.states.values():
         if not state.accepted:
-            found.update({(f.level != PROBLEM, f.code) for f in state.findings})
-    lines = [
+            counts.update({(finding.level != PROBLEM, finding.code) for finding in state.findings})
+    return [
         f"  {number:6,}  {code}{' (note)' if note else ''}: {CODES.get(code, 'no translation yet')}"
-        for (note, code), number in sorted(found.items(), key=lambda pair: (pair[0][0], -pair[1], pair[0][1]))
+        for (note, code), number in sorted(counts.items(), key=lambda entry: (entry[0][0], -entry[1], entry[0][1]))
     ]
-    return "\n".join(lines)
 
 
-def markdown(made: Mapping[str, Any], language: str, digest: str, tasks: str) -> str:
+def markdown(provenance: Mapping[str, Any], language: str, digest: str, tasks: str) -> str:
     """A data card.
 
     Args:
-        made: The data set's provenance.
+        provenance: The data set's.
         language: Its code.
         digest: SHA-256 of its file.
         tasks: How to run them.
     """
-    number = made["items"]
-    source = made["source"]
-    engine = json.dumps(made["engine"], ensure_ascii=False, indent=2)
+    number, source = provenance["items"], provenance["source"]
+    engine = json.dumps(provenance["engine"], ensure_ascii=False, indent=2)
     return f"""{MARK}
 
 # StereoSet in {language}
 
-Translated from {source["name"]} with `lm-eval-bias translate stereoset` on {made["date"]}; checked item by item.
+Translated from {source["name"]} with `lm-eval-bias translate stereoset` on {provenance["date"]}; checked item by item.
 
 | how | items |
 |---|---:|
@@ -69,7 +65,7 @@ Translated from {source["name"]} with `lm-eval-bias translate stereoset` on {mad
 | accepted by a person as they are | {number["accepted"]:,} |
 | left out: a person has to look at them | {number["left out"]:,} |
 
-{coverage_table(made["coverage"], "github")}
+{coverage_table(provenance["coverage"], "github")}
 
     {tasks}
 
@@ -102,17 +98,45 @@ StereoSet keeps its licence.
 """
 
 
-def report(outcome: Outcome, made: Mapping[str, Any]) -> str:
+def report(outcome: Outcome, provenance: Mapping[str, Any]) -> str:
     """What is printed: how many items are there, what needs a person."""
-    number = counts(outcome)
-    ready = sum(number.values()) - number["left out"]
+    number = outcome.counts
+    ready = len(outcome.items) - number["left out"]
     lines = [
         f"{outcome.source.name} in {outcome.language}: {ready:,} of {len(outcome.items):,} items are ready "
         f"({number['translated']:,} translated, {number['corrected']:,} corrected, {number['accepted']:,} accepted as "
         f"they are), {number['left out']:,} need a person",
         "",
-        coverage_table(made["coverage"], "simple"),
+        coverage_table(provenance["coverage"], "simple"),
     ]
-    if found := reasons(outcome):
-        lines += ["", "Items by what was found:", found]
+    if findings := reasons(outcome):
+        lines += ["", "Items by what was found:", *findings]
+    return "\n".join(lines)
+
+
+def next_steps(outcome: Outcome, folder: Path, command: str) -> str:
+    """What to do now.
+
+    Args:
+        outcome: What the folder holds.
+        folder: The translation's folder.
+        command: How to run the data set; empty where no item is ready.
+    """
+    lines = [""]
+    if outcome.unknown:
+        lines.append(f"{outcome.unknown:,} rows of the table translate no text of the source: look for changed texts.")
+    if outcome.stale:
+        lines.append(f"{len(outcome.stale):,} items were accepted with other texts than the present ones: look again.")
+    open_states = [state for state in outcome.states.values() if state.open]
+    if any(finding.code == "lacking" for state in open_states for finding in state.findings):
+        lines.append(f"Texts without translation: {folder / OPEN_TEXTS}, a table to fill in.")
+    if open_states:
+        lines.append(
+            f"For a person: {folder / SHEET}: write better texts into the columns 'correct ...', or x into 'accept'; "
+            "then give the same command again."
+        )
+    elif (folder / SHEET).exists():
+        lines.append(f"Worth a look: {folder / SHEET} has notes about items that are in the data set.")
+    if command:
+        lines.append(f"Run it: {command}")
     return "\n".join(lines)
