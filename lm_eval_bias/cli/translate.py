@@ -58,7 +58,6 @@ def main(argv: Sequence[str]) -> int:
     """
     args = _parser().parse_args(list(argv))
     from lm_eval_bias.tasks.stereoset.own_sets import (
-        set_card,
         set_files,
         translation_engines,
         translation_output,
@@ -83,6 +82,5 @@ def main(argv: Sequence[str]) -> int:
     with translation_run.locked(folder):
         outcome = translation_run.run(folder, source, items, language, engine, args.retranslate)
         provenance, command = translation_output.write(folder, outcome, engine)
-    print(set_card.report(outcome, provenance))
-    print(set_card.next_steps(outcome, folder, command))
-    return 1 if any(state.open for state in outcome.states.values()) else 0
+    print(translation_output.report(outcome, provenance, folder, command))
+    return 1 if outcome.counts["left out"] else 0

@@ -7,9 +7,12 @@ endings and spelling alone: it is sure where it speaks, and silent about most wo
 
 from __future__ import annotations
 
+import csv
 import re
 import unicodedata
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator
+from functools import cache
+from pathlib import Path
 
 from lm_eval_bias.scoring.questions import BLANK
 from lm_eval_bias.tasks.stereoset.own_sets import set_texts
@@ -19,41 +22,20 @@ from lm_eval_bias.tasks.stereoset.stereoset_items import Item
 Fit = Callable[[str], "bool | None"]
 
 
-def _by_word(**words: str) -> dict[str, str]:
-    """Genders by word, from words by genders."""
-    return {word: genders.strip("_") for genders, listed in words.items() for word in listed.split()}
-
-
-# genders that an article, or a word like one, goes with in the singular, directly before a noun
-_ARTICLES = {
-    "de": _by_word(
-        m="einen keinen meinen seinen ihren diesen jeden",
-        f="eine keine meine seine ihre diese jede zur",
-        mn="ein kein mein sein ihr dem einem keinem zum im am vom beim",
-        n="das dieses jedes ins ans",
-    ),
-    "es": _by_word(m="un el del al este ese aquel ningún algún", f="una la esta esa aquella ninguna alguna"),
-    "fr": _by_word(m="un le du au ce cet aucun", f="une la cette aucune ma ta sa"),
-}
-# endings and (with =) words that tell a noun's gender; the longest fitting ending counts
-_NOUNS = {
-    "de": _by_word(
-        m="ling ismus ist eur =mann =vater =bruder =sohn =junge =könig =arzt =koch =anwalt =herr =freund",
-        f="ung heit keit schaft tät ion erin =frau =mutter =schwester =tochter =dame =königin =freundin =ärztin",
-        n="chen lein tum ment =mädchen =kind =baby",
-    ),
-    "es": _by_word(
-        m="o aje or =hombre =padre =rey =día =mapa =planeta =sofá",
-        f="a ción sión dad tad tud =mujer =madre =mano =foto =moto =radio =flor",
-        _="ista ema ama oma ía",
-    ),
-    "fr": _by_word(
-        m="ment isme eau =homme =père =frère =garçon =fils =roi =mari",
-        f="tion sion ette esse euse trice ière =femme =mère =soeur =sœur =fille =reine =dame",
-    ),
-}
 _ELIDED = {"le", "la", "de", "je", "me", "te", "se", "ne", "que", "jusque", "lorsque", "puisque", "parce que"}
 _BACK, _FRONT = frozenset("aıou"), frozenset("eiöü")
+
+
+@cache
+def genders(language: str, kind: str) -> dict[str, str]:
+    """The genders that an ``article``, or a word like one, goes with in the singular, directly before a noun.
+
+    Of kind ``noun``: the gender that an ending tells, or, with ``=`` before it, the noun itself; empty where the ending
+    tells none.
+    """
+    table = csv.DictReader(Path(__file__).with_name("agreement_words.csv").read_text("utf-8").splitlines())
+    rows = [row for row in table if (row["language"], row["kind"]) == (language, kind)]
+    return {word: row["genders"] for row in rows for word in row["words"].split()}
 
 
 def check(item: Item, language: str) -> Iterator[Finding]:
@@ -80,14 +62,14 @@ def _before(text: str, language: str) -> tuple[str, Fit] | None:
         return None
     article = last.group(1).casefold()
     name = f"{article!r} before the blank"
-    genders = _ARTICLES.get(language, {}).get(article, "")
+    fitting = genders(language, "article").get(article, "")
     if language == "en" and article in ("a", "an"):
         return name, lambda word: _english(article, word)
     if language == "fr" and article in _ELIDED and not re.search(r"\d\s*$", text):
-        return name, lambda word: _french(word, genders)
+        return name, lambda word: _french(word, fitting)
     if language == "de" and text.strip() in ("Der", "Dieser", "Jeder"):  # elsewhere these can be of a feminine, too
-        genders = "m"
-    return (name, lambda word: _of_gender(word, genders, language)) if genders else None
+        fitting = "m"
+    return (name, lambda word: _of_gender(word, fitting, language)) if fitting else None
 
 
 def _english(article: str, word: str) -> bool | None:
@@ -97,28 +79,29 @@ def _english(article: str, word: str) -> bool | None:
     return (word[0].lower() in "aeio") == (article == "an")
 
 
-def _french(word: str, genders: str) -> bool | None:
+def _french(word: str, fitting: str) -> bool | None:
     """Whether a word may stand behind ``le``, ``de``, ``que``: before a vowel they lose theirs (h can be either)."""
     spelling = set_texts.plain(word)
     if spelling.startswith(tuple("aeiouy")):
         return None if spelling.startswith(("oui", "onz", "y")) else False
-    return None if spelling.startswith("h") else (_of_gender(word, genders, "fr") if genders else True)
+    return None if spelling.startswith("h") else (_of_gender(word, fitting, "fr") if fitting else True)
 
 
-def _of_gender(word: str, genders: str, language: str) -> bool | None:
+def _of_gender(word: str, fitting: str, language: str) -> bool | None:
     """Whether a noun is of one of these genders, as far as it shows."""
-    own = gender(word, _NOUNS[language])
+    own = gender(word, language)
     if not own or (language == "de" and not word[0].isupper()):  # no noun: its ending would be what has to agree
         return None
-    return own in genders
+    return own in fitting
 
 
-def gender(word: str, nouns: Mapping[str, str]) -> str:
+def gender(word: str, language: str) -> str:
     """A noun's gender by its own entry or its longest known ending; empty where neither tells.
 
-    >>> [gender(word, _NOUNS["de"]) for word in ("Zeitung", "Frau", "Physikerin", "Tisch")]
+    >>> [gender(word, "de") for word in ("Zeitung", "Frau", "Physikerin", "Tisch")]
     ['f', 'f', 'f', '']
     """
+    nouns = genders(language, "noun")
     last = (word.casefold().split() or [""])[-1]
     if f"={last}" in nouns:
         return nouns[f"={last}"]

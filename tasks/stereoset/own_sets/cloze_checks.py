@@ -45,14 +45,10 @@ def check(item: Item) -> Iterator[Finding]:
 def _misfit(
     item: Item, candidate: Candidate, expected: tuple[str, ...], present: tuple[str, ...], at: int | None
 ) -> Finding | None:
-    """What is wrong with a sentence other than some words outside its blank.
+    """What is wrong with a candidate's sentence other than some words outside its blank.
 
-    Args:
-        item: The item.
-        candidate: Its candidate.
-        expected: The words of the context with the candidate's word in the blank.
-        present: The words of the sentence.
-        at: Where the candidate's word stands in it, if it does.
+    ``expected`` are the words of the context with the candidate's word in the blank, ``present`` those of the sentence;
+    the candidate's word stands ``at`` that place in it, if it does.
     """
     context, label, word, sentence = item["context"], candidate["label"], candidate["word"] or "", candidate["sentence"]
     others = [c for c in item["candidates"] if c is not candidate and words(c["word"] or "")]

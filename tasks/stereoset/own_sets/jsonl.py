@@ -17,12 +17,8 @@ def read(path: Path, needed: Sequence[str]) -> list[dict[str, Any]]:
 
     A last line without its line end was torn by a kill: it is cut off, so that the next one doesn't continue it.
 
-    Args:
-        path: The file.
-        needed: Fields that every record has, texts.
-
     Raises:
-        BiasError: A line that is damaged otherwise, with its number.
+        BiasError: A line that is damaged otherwise (each needs texts in the ``needed`` fields), with its number.
     """
     try:
         raw = read_bytes(path)
@@ -47,11 +43,7 @@ def read(path: Path, needed: Sequence[str]) -> list[dict[str, Any]]:
 
 
 def append(path: Path, records: Sequence[Mapping[str, Any]]) -> None:
-    """Add records in one piece, on the disk before it returns.
-
-    Raises:
-        BiasError: The file cannot be written.
-    """
+    """Add records in one piece, on the disk before it returns; a :class:`BiasError` if they cannot be written."""
     content = "".join(json.dumps(record, ensure_ascii=False) + "\n" for record in records).encode("utf-8", "replace")
     with writing(path), path.open("ab") as file:
         file.write(content)

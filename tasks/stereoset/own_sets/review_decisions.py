@@ -23,36 +23,22 @@ Pending = tuple[Edit, list[Finding]]  # an edit that can't be merged yet, and wh
 
 @dataclass
 class Decision:
-    """What was decided about an item.
+    """What was decided about an item."""
 
-    Attributes:
-        corrected: Texts by a person.
-        replaced: What stood there before.
-        accepted: The :func:`.version` that was accepted in spite of findings, or nothing.
-        comment: The last comment.
-    """
-
-    corrected: Texts = field(default_factory=dict)
-    replaced: Texts = field(default_factory=dict)
-    accepted: str = ""
-    comment: str = ""
+    corrected: Texts = field(default_factory=dict)  # by a person
+    replaced: Texts = field(default_factory=dict)  # what stood there before
+    accepted: str = ""  # the version of the texts that was accepted in spite of findings
+    comment: str = ""  # the last one
 
 
 @dataclass(frozen=True)
 class State:
-    """An item after all decisions.
+    """An item after all decisions."""
 
-    Attributes:
-        texts: Its texts; some may lack.
-        findings: What is to be said about them.
-        accepted: A person took exactly these texts as they are.
-        open: It needs a person before it can be used.
-    """
-
-    texts: Texts
+    texts: Texts  # some may lack
     findings: list[Finding]
-    accepted: bool
-    open: bool
+    accepted: bool  # a person took exactly these texts as they are
+    open: bool  # it needs a person before it can be used
 
     @property
     def listed(self) -> bool:
@@ -62,32 +48,19 @@ class State:
 
 @dataclass(frozen=True)
 class Merged:
-    """What came of a sheet.
+    """What came of a sheet, by item."""
 
-    Attributes:
-        decisions: New ones, by item.
-        pending: What can't be merged yet, by item.
-        stale: Items whose acceptance was for other texts than the present ones.
-    """
-
-    decisions: dict[str, Decision] = field(default_factory=dict)
-    pending: dict[str, Pending] = field(default_factory=dict)
-    stale: list[str] = field(default_factory=list)
+    decisions: dict[str, Decision] = field(default_factory=dict)  # new ones
+    pending: dict[str, Pending] = field(default_factory=dict)  # what can't be merged yet
+    stale: list[str] = field(default_factory=list)  # what was accepted with other texts than the present ones
 
 
 @dataclass
 class Review:
-    """Items under review.
-
-    Attributes:
-        items: By id.
-        texts: Those of the items that are reviewed now, before any decision.
-        decisions: By item.
-        check: Finds what is to be said about an item's texts.
-    """
+    """Items under review, by id."""
 
     items: Mapping[str, Item]
-    texts: Mapping[str, Texts]
+    texts: Mapping[str, Texts]  # of the items that are reviewed now, before any decision
     decisions: dict[str, Decision]
     check: Check
 
@@ -136,28 +109,19 @@ class Review:
         self.decisions |= merged.decisions
         return merged
 
+    def states(self) -> dict[str, State]:
+        """The items that are reviewed now."""
+        return {name: self.state(name) for name in self.texts}
+
     def write(
         self,
         sheet: Path,
+        states: Mapping[str, State],
         sources: Mapping[str, Item],
         pending: Mapping[str, Pending],
         rows: Sequence[Mapping[str, str]] = (),
-    ) -> dict[str, State]:
-        """Write a sheet with the items that need a person, then those with notes.
-
-        Args:
-            sheet: The file.
-            sources: What the items were translated from, by id.
-            pending: See :class:`Merged`.
-            rows: Of other items, which stay at its end.
-
-        Returns:
-            The items' states.
-
-        Raises:
-            BiasError: It cannot be written.
-        """
-        states = {name: self.state(name) for name in self.texts}
+    ) -> None:
+        """Write a sheet with the items that need a person, then those with notes, then ``rows`` of other items."""
         listed = [name for name, state in states.items() if state.listed or name in pending]
         own_rows = []
         for name in sorted(listed, key=lambda name: not states[name].open):
@@ -165,7 +129,6 @@ class Review:
             row = review_sheet.row_of(self.items[name], sources.get(name), states[name].texts, findings, edit)
             own_rows.append(row)
         review_sheet.write(sheet, [*own_rows, *rows])
-        return states
 
 
 def _usable(item: Item, texts: Texts) -> bool:
@@ -185,11 +148,7 @@ def reviewed(corrected: Iterable[str], accepted: Mapping[str, str]) -> dict[str,
 
 
 def read(folder: Path) -> dict[str, Decision]:
-    """The last decision about each item of a translation's folder.
-
-    Raises:
-        BiasError: The file is damaged.
-    """
+    """The last decision about each item of a translation's folder; a :class:`BiasError` if the file is damaged."""
     decisions = {}
     for record in jsonl.read(folder / FILE, ("id", "accepted", "comment")):
         corrected, replaced = (record.get(name) for name in ("corrected", "replaced"))
@@ -204,10 +163,6 @@ def _are_texts(value: Any) -> TypeGuard[Texts]:
 
 
 def add(folder: Path, decisions: Mapping[str, Decision]) -> None:
-    """Keep new decisions.
-
-    Raises:
-        BiasError: The file cannot be written.
-    """
+    """Keep new decisions; a :class:`BiasError` if they cannot be written."""
     if decisions:
         jsonl.append(folder / FILE, [{"id": name, **asdict(decision)} for name, decision in decisions.items()])

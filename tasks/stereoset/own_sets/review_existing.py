@@ -41,9 +41,6 @@ def take_in(
         file: The data set's file; ``None`` for a published one.
         output: The corrected data set's file.
 
-    Returns:
-        The corrected data set.
-
     Raises:
         BiasError: A sheet that can't be understood, or corrections without a place for them.
     """
@@ -58,17 +55,28 @@ def take_in(
         item = item_texts.with_texts(items[name], texts)
         return set_checks.check_item(item, sources.get(name), data_set.language, None, typical)
 
-    texts = {name: item_texts.of(item) for name, item in items.items()}
-    before = {name: Decision(accepted=version) for name, version in accepted(data_set).items()}
-    review = Review(items, texts, before, check)
+    versions = accepted(data_set)
+    before = {name: Decision(accepted=version) for name, version in versions.items()}
+    review = Review(items, {name: item_texts.of(item) for name, item in items.items()}, before, check)
     merged = review.merge(edits.values())
     if merged.decisions and output is None:
         raise BiasError(f"{sheet} decides about {len(merged.decisions):,} items: say with -o where to write the result")
-    corrected = _corrected(data_set, merged.decisions)
+    states = review.states()
+    corrected = set(_reviewed(data_set).get("corrected", ()))
+    for name, decision in merged.decisions.items():
+        if decision.corrected:
+            corrected.add(name)
+        if decision.accepted == review_sheet.version(states[name].texts):
+            versions[name] = decision.accepted
+    result = DataSet(
+        data_set.language,
+        [item_texts.with_texts(item, states[item["id"]].texts) for item in data_set.items],
+        {**data_set.provenance, REVIEWED: reviewed(corrected, versions)},
+    )
     if output is not None:
-        set_files.write(output, corrected)
-    review.write(sheet, sources, merged.pending)
-    return corrected
+        set_files.write(output, result)
+    review.write(sheet, states, sources, merged.pending)
+    return result
 
 
 def _refuse_unclear(data_set: DataSet) -> None:
@@ -89,20 +97,3 @@ def _check_output(output: Path | None, file: Path | None) -> None:
         raise BiasError(f"-o {output}: must end in .json")
     if output.exists() and not (file is not None and file.exists() and output.samefile(file)):
         raise BiasError(f"-o {output}: exists already: go on from it (it may be both the data set and -o)")
-
-
-def _corrected(data_set: DataSet, decisions: Mapping[str, Decision]) -> DataSet:
-    items = []
-    corrected, versions = set(_reviewed(data_set).get("corrected", ())), accepted(data_set)
-    for item in data_set.items:
-        decision = decisions.get(item["id"])
-        if decision is not None:
-            texts = item_texts.completed(item, item_texts.of(item), decision.corrected)
-            item = item_texts.with_texts(item, texts)
-            if decision.corrected:
-                corrected.add(item["id"])
-            if decision.accepted == review_sheet.version(item_texts.of(item)):
-                versions[item["id"]] = decision.accepted
-        items.append(item)
-    provenance = {**data_set.provenance, REVIEWED: reviewed(corrected, versions)}
-    return DataSet(data_set.language, items, provenance)

@@ -35,20 +35,12 @@ def version(texts: Mapping[str, str]) -> str:
 
 @dataclass(frozen=True)
 class Edit:
-    """What a person did in a row.
+    """What a person did in a row."""
 
-    Attributes:
-        where: File and row, for messages.
-        row: The row's cells by column.
-        corrected: Better texts.
-        accept: Whether the item is to be taken in spite of the reasons.
-        comment: Anything.
-    """
-
-    where: str
-    row: dict[str, str]
-    corrected: Texts
-    accept: bool
+    where: str  # file and row, for messages
+    row: dict[str, str]  # cells by column
+    corrected: Texts  # better ones
+    accept: bool  # the item is to be taken in spite of the reasons
     comment: str
 
     def shows(self, texts: Mapping[str, str]) -> bool:
@@ -94,11 +86,7 @@ def read(path: Path) -> dict[str, Edit]:
 
 
 def read_about(path: Path, items: Collection[str], whole: str) -> dict[str, Edit]:
-    """The rows of a sheet about items with these ids, which are the ``whole``'s.
-
-    Raises:
-        BiasError: It can't be understood, or has a row of another item.
-    """
+    """The rows of a sheet, which are all about items of the ``whole`` (``data set``), else a :class:`BiasError`."""
     edits = read(path)
     for name, edit in edits.items():
         if name not in items:
@@ -124,11 +112,7 @@ def _edit(row: dict[str, str], where: str) -> Edit:
 
 
 def write(path: Path, rows: Sequence[Mapping[str, str]]) -> None:
-    """Write a sheet, if it isn't there as it is; none where no row is left.
-
-    Raises:
-        BiasError: It cannot be written.
-    """
+    """Write a sheet, if it isn't there as it is; none where no row is left."""
     content = csv_io.as_csv([COLUMNS, *([row.get(column, "") for column in COLUMNS] for row in rows)])
     with writing(path):
         if not rows:

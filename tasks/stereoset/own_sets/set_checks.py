@@ -68,13 +68,7 @@ def check_item(
 def check_set(
     items: Sequence[Item], source: Sequence[Item] | None = None, language: str = ""
 ) -> dict[str, list[Finding]]:
-    """The findings about each item of a set that has any, by id.
-
-    Args:
-        items: The set, or its part of one test.
-        source: What it was translated from, of the same tests.
-        language: Its language.
-    """
+    """The findings about each item of a set (or of its part of one test) that has any, by id."""
     sources = {item["id"]: item for item in source or ()}
     findings: dict[str, list[Finding]] = {}
     typical = typical_length(items, sources, language)

@@ -63,11 +63,7 @@ def digest(path: Path) -> str:
 
 
 def check_language(language: Any, where: str) -> str:
-    """The language code, if it is one.
-
-    Raises:
-        BiasError: It is none.
-    """
+    """The language code, if it is one, else a :class:`BiasError`."""
     if not isinstance(language, str) or not _LANGUAGE.fullmatch(language):
         raise BiasError(f"{where}: {language!r} is no language code, such as it, nl or pt-BR")
     return language
@@ -168,11 +164,7 @@ def _item_of(entry: Any, test: str, where: str) -> Item:
 
 
 def _checked(item: Item, where: str) -> Item:
-    """The item, if its parts are of the known kinds.
-
-    Raises:
-        BiasError: They are not.
-    """
+    """The item, if its parts are of the known kinds, else a :class:`BiasError`."""
     if not item["id"].strip():
         raise BiasError(f"{where}: an empty id")
     check_known(item["bias_type"], BIAS_TYPES, "bias type", where)

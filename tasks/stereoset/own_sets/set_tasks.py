@@ -70,12 +70,7 @@ def used(file: Mapping[str, str], language: str) -> dict[str, Any]:
 
 
 def write(folder: str | Path, file: str | Path, data_set: DataSet) -> list[Path]:
-    """Write the task YAMLs of a language that is not published into a folder.
-
-    Args:
-        folder: Where to; made if it isn't there.
-        file: The data set's file, which the tasks read.
-        data_set: What it holds.
+    """Write the task YAMLs of a language that is not published into a folder, which is made if it isn't there.
 
     Returns:
         The files: ``stereoset_<language>.yaml`` where there are both tests, and those of each test.

@@ -18,19 +18,12 @@ from lm_eval_bias.tasks.stereoset.stereoset_items import LANGUAGES, Item, count_
 
 @dataclass(frozen=True)
 class Validation:
-    """A data set and what was found about it.
-
-    Attributes:
-        data_set: The data set.
-        source: The items that it was translated from; ``None`` for a hand-made one.
-        source_name: What to call them.
-        findings: By item id.
-    """
+    """A data set and what was found about it."""
 
     data_set: DataSet
-    source: list[Item] | None
-    source_name: str
-    findings: dict[str, list[Finding]]
+    source: list[Item] | None  # what it was translated from, if it was
+    source_name: str  # what to call that
+    findings: dict[str, list[Finding]]  # by item
 
     @property
     def problems(self) -> int:

@@ -45,12 +45,8 @@ class TranslationCache(Mapping[str, str]):
     def __init__(self, folder: Path, engine: str | None = None) -> None:
         """Read what is there.
 
-        Args:
-            folder: Where the file lies, or will.
-            engine: The identity that all translations have to have; any without one.
-
         Raises:
-            BiasError: The file is damaged, or of another engine.
+            BiasError: The file is damaged, or of another engine than the one of this identity.
         """
         self._path, self.engine = folder / FILE, engine
         self._translations: dict[str, Translation] = {}
@@ -84,12 +80,7 @@ class TranslationCache(Mapping[str, str]):
 
 
 def open_cache(folder: Path, engine: str, anew: bool) -> TranslationCache:
-    """The translations of an engine.
-
-    Args:
-        folder: Where the file lies, or will.
-        engine: The engine's identity.
-        anew: Ask for all texts again, if translations of other engines are there: their file is renamed, not lost.
+    """The translations of the engine of this identity; ``anew`` renames a file with those of others, so none is lost.
 
     Raises:
         BiasError: The file is damaged, of another engine or cannot be renamed.

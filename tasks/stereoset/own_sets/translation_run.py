@@ -34,31 +34,16 @@ SHEET, OPEN_TEXTS = "review.csv", "untranslated.csv"
 
 @dataclass(frozen=True)
 class Source:
-    """What is translated.
+    """What is translated."""
 
-    Attributes:
-        name: For people.
-        language: Its language.
-        items: All items, in their order.
-        files: SHA-256 by file.
-    """
-
-    name: str
+    name: str  # for people
     language: str
-    items: list[Item]
-    files: dict[str, str]
+    items: list[Item]  # all, in their order
+    files: dict[str, str]  # SHA-256 by file
 
 
 def source_of(name: str, language: str | None = None) -> Source:
-    """A published language, or a file in StereoSet's form.
-
-    Args:
-        name: The language's code, or the file.
-        language: Of a file that doesn't say it.
-
-    Raises:
-        BiasError: It cannot be had.
-    """
+    """A published language, or a file in StereoSet's form, of this language where it doesn't say its own."""
     if name in LANGUAGES:
         pinned = manifest().resolve([f"stereoset_{name}_{test}" for test in TESTS])
         files = {f"{file.repository}@{file.commit}/{file.path}": file.sha256 for file in pinned}
@@ -70,11 +55,7 @@ def source_of(name: str, language: str | None = None) -> Source:
 
 
 def chosen(source: Source, tests: Sequence[str], limit: int | None) -> list[Item]:
-    """The source's items of some tests; as many as the limit says, in turn from every group.
-
-    Raises:
-        BiasError: There are none.
-    """
+    """The source's items of some tests (else a :class:`BiasError`); as many as the limit says, from every group."""
     items = [item for item in source.items if item["test"] in tests]
     if limit is not None:
         names = {item["id"] for item in spread(items)[:limit]}
@@ -86,27 +67,16 @@ def chosen(source: Source, tests: Sequence[str], limit: int | None) -> list[Item
 
 @dataclass(frozen=True)
 class Outcome:
-    """What a translation's folder holds after a run.
-
-    Attributes:
-        source: What was translated.
-        language: Into what.
-        items: The chosen items of the source.
-        states: By item.
-        decisions: What people decided, by item.
-        stale: Items whose acceptance was for other texts than the present ones.
-        unknown: How many translations of a table are of texts that the source doesn't have.
-        placeholders: How BLANK was protected, and how often.
-    """
+    """What a translation's folder holds after a run."""
 
     source: Source
-    language: str
-    items: list[Item]
-    states: dict[str, State]
-    decisions: dict[str, Decision]
-    stale: list[str]
-    unknown: int
-    placeholders: dict[str, int]
+    language: str  # of the translation
+    items: list[Item]  # the chosen ones of the source
+    states: dict[str, State]  # by item
+    decisions: dict[str, Decision]  # of people, by item
+    stale: list[str]  # items whose acceptance was for other texts than the present ones
+    unknown: int  # translations in a table of texts that the source doesn't have
+    placeholders: dict[str, int]  # how BLANK was protected, and how often
 
     @property
     def translations(self) -> list[Item]:
@@ -176,7 +146,8 @@ def run(folder: Path, source: Source, items: list[Item], language: str, engine: 
     merged = review.merge(edit for name, edit in edits.items() if name in texts)
     review_decisions.add(folder, merged.decisions)
     others = [edit.row for name, edit in edits.items() if name not in texts]
-    states = review.write(sheet, known, merged.pending, others)
+    states = review.states()
+    review.write(sheet, states, known, merged.pending, others)
     unknown = 0
     if isinstance(engine, Table):
         _write_open(folder / OPEN_TEXTS, [text for text in requested if text not in cache])
