@@ -9,7 +9,7 @@ from pathlib import Path
 
 from lm_eval_bias.errors import BiasError, Parser
 from lm_eval_bias.files import expanded
-from lm_eval_bias.tasks.stereoset.own_sets import review_existing, set_tasks, set_validation
+from lm_eval_bias.tasks.stereoset.own_sets import review_existing, set_tasks, set_examination
 from lm_eval_bias.tasks.stereoset.stereoset_items import LANGUAGES
 
 SHOWN = 20
@@ -58,16 +58,16 @@ def main(argv: Sequence[str]) -> int:
         BiasError: Bad usage or input.
     """
     args = parser().parse_args(list(argv))
-    data_set = set_validation.data_set_of(args.set, args.language)
-    validation = set_validation.validate(data_set, args.source)
+    data_set = set_examination.data_set_of(args.set, args.language)
+    examination = set_examination.examine(data_set, args.source)
     published = args.set in LANGUAGES
     file = None if published else expanded(args.set)
     if args.review is not None:
         output = None if args.output is None else expanded(args.output)
-        reviewed = review_existing.take_in(data_set, validation.source, expanded(args.review), file, output)
+        reviewed = review_existing.take_in(data_set, examination.source, expanded(args.review), file, output)
         if output is not None:
             data_set, file = reviewed, output
-            validation = set_validation.validate(data_set, args.source)
+            examination = set_examination.examine(data_set, args.source)
     elif args.output is not None:
         raise BiasError("-o is for the data set that --review corrects")
     tasks: list[Path] = []
@@ -76,11 +76,11 @@ def main(argv: Sequence[str]) -> int:
             raise BiasError(f"--tasks: {args.set} is published and has its tasks: 'lm-eval-bias ls'")
         tasks = set_tasks.write(args.tasks, file or args.set, data_set)
     if args.json:
-        print(json.dumps(validation.as_data(tasks), indent=2, ensure_ascii=False))
+        print(json.dumps(examination.as_data(tasks), indent=2, ensure_ascii=False))
     else:
-        print(validation.text(args.set, None if args.all else SHOWN))
+        print(examination.text(args.set, None if args.all else SHOWN))
         if tasks:
             names = ",".join(path.stem for path in tasks)
             print(f"tasks: lm-eval-bias run --include_path {args.tasks} --tasks {tasks[0].stem} ... ({names})")
-        print(validation.verdict())
-    return 1 if validation.problems else 0
+        print(examination.verdict())
+    return 1 if examination.problems else 0

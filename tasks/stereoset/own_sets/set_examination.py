@@ -17,7 +17,7 @@ from lm_eval_bias.tasks.stereoset.stereoset_items import LANGUAGES, Item, count_
 
 
 @dataclass(frozen=True)
-class Validation:
+class Examination:
     """A data set and what was found about it."""
 
     data_set: DataSet
@@ -118,7 +118,7 @@ def data_set_of(name: str, language: str | None) -> DataSet:
     return set_files.read(name, language)
 
 
-def validate(data_set: DataSet, source: str | None = None) -> Validation:
+def examine(data_set: DataSet, source: str | None = None) -> Examination:
     """Check a data set against its source.
 
     Args:
@@ -132,7 +132,7 @@ def validate(data_set: DataSet, source: str | None = None) -> Validation:
     findings = set_checks.check_set(data_set.items, items, data_set.language)
     for accepted in review_existing.accepted(data_set):
         findings.pop(accepted, None)
-    return Validation(data_set, items, name, findings)
+    return Examination(data_set, items, name, findings)
 
 
 def _source(data_set: DataSet, name: str | None) -> tuple[list[Item] | None, str]:
