@@ -9,7 +9,7 @@ from pathlib import Path
 
 from lm_eval_bias.errors import BiasError, Parser
 from lm_eval_bias.files import expanded
-from lm_eval_bias.tasks.stereoset.own_sets import review_existing, set_tasks, set_examination
+from lm_eval_bias.tasks.stereoset.own_sets import review_existing, set_examination, set_tasks
 from lm_eval_bias.tasks.stereoset.stereoset_items import LANGUAGES
 
 SHOWN = 20
