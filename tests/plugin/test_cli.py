@@ -101,10 +101,10 @@ def test_bad_usage_exits_with_2_and_one_line(arguments, says, capsys, tiny_mirro
 def test_the_line_is_one_of_its_own_behind_an_unfinished_progress_bar(capsys, monkeypatch):
     from tqdm import tqdm
 
-    def fail(args):
+    def fail(arguments):
         raise BiasError("no way", tqdm(range(6), disable=False))
 
-    monkeypatch.setitem(cli._COMMANDS, "path", fail)
+    monkeypatch.setattr("lm_eval_bias.cli.path.run", fail)
     assert main(["path"]) == 2
     assert capsys.readouterr().err.splitlines()[-1].startswith("lm-eval-bias: error: ('no way'")
 
@@ -113,6 +113,28 @@ def test_unknown_command_exits_with_2(capsys):
     with pytest.raises(SystemExit) as error:
         main(["rum"])
     assert error.value.code == 2
+
+
+def test_every_command_has_help_and_arguments_of_its_own(capsys):
+    commands = {*cli._COMMANDS, *(own.name for own in cli._benchmark_commands())} - {"run"}
+    for command in commands:
+        with pytest.raises(SystemExit) as error:
+            main([command, "--help"])
+        assert (error.value.code, capsys.readouterr().out.split("[", 1)[0]) == (0, f"usage: lm-eval-bias {command} ")
+
+
+@pytest.mark.parametrize(
+    ("arguments", "refused"),
+    [
+        (["compare", "a", "b", "--all-scores"], "unrecognized arguments: --all-scores"),
+        (["translate", "stereoset", "--to", "it", "--engine", "file:x.csv", "-o", "x", "--batch", "4"], "--batch 4"),
+    ],
+)
+def test_a_flag_has_one_spelling(arguments, refused, capsys):
+    with pytest.raises(SystemExit) as error:
+        main(arguments)
+    assert error.value.code == 2
+    assert refused in capsys.readouterr().err.strip().splitlines()[-1]
 
 
 def test_folder_without_a_model_is_one_line(tmp_path, capsys):

@@ -3,10 +3,9 @@
 from __future__ import annotations
 
 import argparse
-from collections.abc import Sequence
 from pathlib import Path
 
-from lm_eval_bias.errors import BiasError, Parser
+from lm_eval_bias.errors import BiasError
 from lm_eval_bias.files import expanded
 from lm_eval_bias.tasks.stereoset.own_sets.translating import OPEN_TEXTS, SHEET, Outcome
 
@@ -23,15 +22,12 @@ example:
 """
 
 
-def _parser() -> argparse.ArgumentParser:
+def add_arguments(parser: argparse.ArgumentParser) -> None:
+    """What the command understands."""
     from lm_eval_bias.tasks.stereoset.own_sets.engines import KINDS
 
-    parser = Parser(
-        prog="lm-eval-bias translate",
-        description="Translate StereoSet into another language, check every item, and list what needs a person.",
-        epilog=_EPILOG.format(engines="\n  ".join(KINDS.values())),
-        formatter_class=argparse.RawDescriptionHelpFormatter,
-    )
+    parser.description = "Translate StereoSet into another language, check every item, and list what needs a person."
+    parser.epilog = _EPILOG.format(engines="\n  ".join(KINDS.values()))
     parser.add_argument("benchmark", metavar="stereoset", help="what to translate: stereoset")
     parser.add_argument("--to", required=True, metavar="LANG", help="the language's code: it, nl, pt-BR, ...")
     parser.add_argument("--engine", required=True, metavar="ENGINE", help="what translates: see below")
@@ -42,49 +38,48 @@ def _parser() -> argparse.ArgumentParser:
     parser.add_argument("--language", metavar="LANG", help="of a FILE that doesn't say it, as StereoSet's dev.json: en")
     parser.add_argument("--tests", default="intra,inter", metavar="TESTS", help="intra, inter or both (default)")
     parser.add_argument("--limit", type=int, metavar="N", help="so many items only, spread over all groups, for a try")
-    parser.add_argument("--batch", type=int, metavar="N", help="texts at once (hf: 16, command: 256)")
+    parser.add_argument("--batch_size", type=int, metavar="N", help="texts at once (hf: 16, command: 256)")
     parser.add_argument(
         "--timeout", type=float, default=600.0, metavar="S", help="seconds that a command has for a batch (600)"
     )
     parser.add_argument(
         "--retranslate", action="store_true", help="ask another engine for all texts; corrections are kept"
     )
-    return parser
 
 
-def main(argv: Sequence[str]) -> int:
-    """Translate, merge what a person wrote, and write what is ready; returns the exit status.
+def run(arguments: argparse.Namespace) -> int:
+    """Translate, merge what a person wrote, and write what is ready; status 1 where items are left for a person.
 
     Raises:
         BiasError: Bad usage or input.
     """
-    args = _parser().parse_args(list(argv))
     from lm_eval_bias.tasks.stereoset.own_sets import delivery, engines, set_card, sets, translating
     from lm_eval_bias.tasks.stereoset.released_sets import TESTS
 
-    if args.benchmark != "stereoset":
-        raise BiasError(f"translate {args.benchmark}: stereoset is all that can be translated")
-    language = sets.check_language(args.to, "--to")
-    wanted = [name.strip() for name in args.tests.split(",")]
-    if unknown := [name for name in wanted if name not in TESTS]:
+    if arguments.benchmark != "stereoset":
+        raise BiasError(f"translate {arguments.benchmark}: stereoset is all that can be translated")
+    language = sets.check_language(arguments.to, "--to")
+    tests = [name.strip() for name in arguments.tests.split(",")]
+    if unknown := [name for name in tests if name not in TESTS]:
         raise BiasError(f"--tests {unknown[0]}: must be intra, inter or intra,inter")
-    if args.limit is not None and args.limit < 1:
-        raise BiasError(f"--limit {args.limit}: must be 1 or more")
-    source = translating.source_of(args.source, args.language)
+    if arguments.limit is not None and arguments.limit < 1:
+        raise BiasError(f"--limit {arguments.limit}: must be 1 or more")
+    source = translating.source_of(arguments.source, arguments.language)
     if source.language == language:
         raise BiasError(f"--to {language}: is the source's own language")
-    items = translating.chosen(source, wanted, args.limit)
-    engine = engines.make(args.engine, (source.language, language), args.batch, args.timeout)
-    folder = expanded(args.output)
+    items = translating.chosen(source, tests, arguments.limit)
+    languages = (source.language, language)
+    engine = engines.make(arguments.engine, languages, arguments.batch_size, arguments.timeout)
+    folder = expanded(arguments.output)
     with translating.at_work(folder):
-        outcome = translating.run(folder, source, items, language, engine, args.retranslate)
-        made, how = delivery.deliver(folder, outcome, engine)
-    print(set_card.report(outcome, made))
-    print(_next(outcome, folder, how, engine.human))
+        outcome = translating.run(folder, source, items, language, engine, arguments.retranslate)
+        delivered, run_command = delivery.deliver(folder, outcome, engine)
+    print(set_card.report(outcome, delivered))
+    print(_next_steps(outcome, folder, run_command, engine.human))
     return 1 if any(state.open for state in outcome.states.values()) else 0
 
 
-def _next(outcome: Outcome, folder: Path, how: str, human: bool) -> str:
+def _next_steps(outcome: Outcome, folder: Path, run_command: str, human: bool) -> str:
     """What to do now."""
     lines = []
     if outcome.unknown:
@@ -101,6 +96,6 @@ def _next(outcome: Outcome, folder: Path, how: str, human: bool) -> str:
         )
     elif (folder / SHEET).exists():
         lines.append(f"Worth a look: {folder / SHEET} has notes about items that are in the data set.")
-    if how:
-        lines.append(f"Run it: {how}")
+    if run_command:
+        lines.append(f"Run it: {run_command}")
     return "\n".join(["", *lines])
