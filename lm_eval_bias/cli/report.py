@@ -7,7 +7,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import replace
 
 from lm_eval_bias.cli import output
-from lm_eval_bias.errors import BiasError
+from lm_eval_bias.errors import BiasError, require_extra
 from lm_eval_bias.runs.run_data import Problem, Run
 
 FORMATS = ("html", "md", "json", "csv", "latex")
@@ -49,6 +49,8 @@ def run(arguments: argparse.Namespace) -> int:
     chosen = output.format_of(arguments.format, arguments.output, without="html")
     if chosen == "html" and arguments.output is None:
         raise BiasError("an HTML report needs a file: add -o report.html, or --format md|json|csv|latex to print one")
+    if chosen == "html":
+        require_extra("report")
     from lm_eval_bias.report import printable_runs
     from lm_eval_bias.runs import run_discovery
 

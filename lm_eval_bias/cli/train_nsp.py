@@ -9,9 +9,10 @@ import logging
 import os
 import re
 import sys
+from collections.abc import Mapping
 from typing import Any
 
-from lm_eval_bias.errors import BiasError
+from lm_eval_bias.errors import BiasError, require_extra
 from lm_eval_bias.files import expanded
 
 _LANGUAGES = ("en", "de", "es", "fr", "tr")  # whose sentences are known to be told apart well
@@ -26,6 +27,33 @@ examples:
   accelerate launch --num_processes 4 -m lm_eval_bias train-nsp --model ... --corpus ... -o ...
   lm-eval-bias run --tasks stereoset_en_inter --model hf-nsp --model_args pretrained=gpt2-nsp
 """
+# type, default, what stands for the value in the help, help
+_Number = tuple[type[int] | type[float], float | None, str, str]
+_DATA: dict[str, _Number] = {
+    "--held_out": (
+        float,
+        0.05,
+        "SHARE",
+        "share of the articles held out to stop by, and as many again to test (default 0.05)",
+    ),
+    "--max_pairs": (int, None, "N", "pairs to train on, at most"),
+    "--max_held_out": (int, 2000, "N", "pairs to stop by and to test, at most (default 2000 each)"),
+}
+_TRAINING: dict[str, _Number] = {
+    "--epochs": (float, 1.0, "N", "how often pairs are seen, at most (default 1)"),
+    "--max_steps": (int, -1, "N", "updates, at most"),
+    "--batch_size": (int, None, "N", "pairs at a time on each device"),
+    "--accumulate": (int, None, "N", "batches before an update"),
+    "--body_rate": (float, None, "RATE", "learning rate of the body"),
+    "--head_rate": (float, 1e-3, "RATE", "of a head (default 1e-3)"),
+    "--cycles": (int, 1, "N", "of the schedule, restarts and all (default 1)"),
+    "--train_layers": (int, None, "N", "train the last N layers of a causal body alone (0: its head alone)"),
+    "--max_length": (int, 256, "N", "tokens of a pair, at most (default 256)"),
+    "--evaluate_every": (int, None, "N", "updates between looks at the held-out pairs (default: a twentieth of all)"),
+    "--patience": (int, 3, "N", "looks without gain after which training stops (default 3)"),
+    "--gain": (float, 0.002, "SHARE", "what counts as gain in held-out accuracy (default 0.002)"),
+    "--seed": (int, 0, "N", "of pairs, order and head (default 0)"),
+}
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
@@ -56,60 +84,10 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     data.add_argument("--split", default="train", help="split of a named data set (default train)")
     data.add_argument("--corpus_revision", metavar="REV", help="commit or tag of a named data set")
     data.add_argument("--column", default="text", metavar="NAME", help="column of the text (default text)")
-    data.add_argument(
-        "--held_out",
-        type=float,
-        default=0.05,
-        metavar="SHARE",
-        help="share of the articles held out to stop by, and as many again to test (default 0.05)",
-    )
-    data.add_argument("--max_pairs", type=int, metavar="N", help="pairs to train on, at most")
-    data.add_argument(
-        "--max_held_out",
-        type=int,
-        default=2000,
-        metavar="N",
-        help="pairs to stop by and to test, at most (default 2000 each)",
-    )
+    _add_numbers(data, _DATA)
 
     training = parser.add_argument_group("training")
-    training.add_argument(
-        "--epochs", type=float, default=1.0, metavar="N", help="how often pairs are seen, at most (default 1)"
-    )
-    training.add_argument("--max_steps", type=int, default=-1, metavar="N", help="updates, at most")
-    training.add_argument("--batch_size", type=int, metavar="N", help="pairs at a time on each device")
-    training.add_argument("--accumulate", type=int, metavar="N", help="batches before an update")
-    training.add_argument("--body_rate", type=float, metavar="RATE", help="learning rate of the body")
-    training.add_argument("--head_rate", type=float, default=1e-3, metavar="RATE", help="of a head (default 1e-3)")
-    training.add_argument(
-        "--cycles", type=int, default=1, metavar="N", help="of the schedule, restarts and all (default 1)"
-    )
-    training.add_argument(
-        "--train_layers",
-        type=int,
-        metavar="N",
-        help="train the last N layers of a causal body alone (0: its head alone)",
-    )
-    training.add_argument(
-        "--max_length", type=int, default=256, metavar="N", help="tokens of a pair, at most (default 256)"
-    )
-    training.add_argument(
-        "--evaluate_every",
-        type=int,
-        metavar="N",
-        help="updates between looks at the held-out pairs (default: a twentieth of all)",
-    )
-    training.add_argument(
-        "--patience", type=int, default=3, metavar="N", help="looks without gain after which training stops (default 3)"
-    )
-    training.add_argument(
-        "--gain",
-        type=float,
-        default=0.002,
-        metavar="SHARE",
-        help="what counts as gain in held-out accuracy (default 0.002)",
-    )
-    training.add_argument("--seed", type=int, default=0, metavar="N", help="of pairs, order and head (default 0)")
+    _add_numbers(training, _TRAINING)
     training.add_argument(
         "--trainer",
         default="",
@@ -122,6 +100,11 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         help="train no further: test and save the best that a stopped training has reached",
     )
     parser.add_argument("--json", action="store_true", help="print what the model card says as JSON")
+
+
+def _add_numbers(group: argparse._ArgumentGroup, numbers: Mapping[str, _Number]) -> None:
+    for flag, (kind, default, metavar, purpose) in numbers.items():
+        group.add_argument(flag, type=kind, default=default, metavar=metavar, help=purpose)
 
 
 def _trainer_arguments(text: str) -> dict[str, Any]:
@@ -188,6 +171,9 @@ def run(arguments: argparse.Namespace) -> int:
         BiasError: Bad usage, or a model or corpus that can't be had.
     """
     _check(arguments)
+    require_extra("train")
+    if arguments.gguf_file:
+        require_extra("gguf")
     trainer = _trainer_arguments(arguments.trainer)
     os.environ.setdefault("TOKENIZERS_PARALLELISM", "false")
     from lm_eval_bias.harness import distributed

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import argparse
 
+from lm_eval_bias.errors import require_extra
+
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     """What the command understands."""
@@ -18,6 +20,7 @@ def run(arguments: argparse.Namespace) -> int:
     from lm_eval_bias.runs import rescoring
     from lm_eval_bias.tasks.regard import plots
 
+    require_extra("report")
     results = rescoring.rescore(
         arguments.paths, language=arguments.language, classifier=arguments.classifier, only="regard"
     )

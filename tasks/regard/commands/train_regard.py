@@ -6,7 +6,7 @@ import argparse
 import os
 import sys
 
-from lm_eval_bias.errors import BiasError
+from lm_eval_bias.errors import BiasError, require_extra
 from lm_eval_bias.files import expanded
 from lm_eval_bias.tasks.regard.regard_texts import LANGUAGES
 
@@ -44,6 +44,7 @@ def run(arguments: argparse.Namespace) -> int:
         raise BiasError(f"--seeds {arguments.seeds}: must be 1 or more")
     if output is not None and os.path.exists(expanded(output)) and not os.path.isdir(expanded(output)):
         raise BiasError(f"--output {output}: is a file; a folder is needed")
+    require_extra("regard")
     return _evaluate_light(arguments) if arguments.light else _train_head(arguments)
 
 

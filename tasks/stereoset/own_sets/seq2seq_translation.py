@@ -7,7 +7,7 @@ import re
 from collections.abc import Collection, Sequence, Set
 from typing import Any
 
-from lm_eval_bias.errors import BiasError, did_you_mean, one_line
+from lm_eval_bias.errors import EXTRAS, BiasError, did_you_mean, how_to_install, one_line
 from lm_eval_bias.files import expanded
 from lm_eval_bias.tasks.stereoset.own_sets.engines import digest_of
 
@@ -102,7 +102,9 @@ class Checkpoint:
             model = transformers.AutoModelForSeq2SeqLM.from_pretrained(self._where, revision=revision, dtype=dtype)
             model = model.to(device).eval()
         except Exception as error:  # a checkpoint can be damaged in many ways, each with an error of its own
-            raise self._error(f"cannot be loaded: {one_line(error)[:300]}") from error
+            wanted = any(package in str(error).lower() for package in EXTRAS["translate"])
+            hint = f"; {how_to_install('translate')}" if wanted else ""
+            raise self._error(f"cannot be loaded: {one_line(error)[:300]}{hint}") from error
         finally:
             transformers.utils.logging.set_verbosity(verbosity)
         asked, prefix = self._speak(tokenizer)
