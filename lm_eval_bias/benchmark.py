@@ -39,6 +39,21 @@ def _module(name: str) -> ModuleType:
 
 
 @dataclass(frozen=True)
+class Command:
+    """A command of the command line that serves one benchmark.
+
+    Attributes:
+        name: As it is typed.
+        help: What it does, in one line.
+        module: The module with its ``add_arguments(parser)`` and ``run(arguments)``, imported when it is called.
+    """
+
+    name: str
+    help: str
+    module: str
+
+
+@dataclass(frozen=True)
 class Benchmark:
     """One benchmark's functions, named and imported only when used.
 

@@ -167,7 +167,7 @@ def correct_all(folder):
 def test_a_model_a_person_and_the_tasks(tmp_path, tiny_mirror, capsys):
     model = f"hf:{tiny.nllb(tmp_path / 'nllb')},source=eng_Latn,target=ita_Latn"
     out = tmp_path / "it"
-    assert say("--to", "it", "--engine", model, "-o", out, "--batch", "64") == 1
+    assert say("--to", "it", "--engine", model, "-o", out, "--batch_size", "64") == 1
     first = capsys.readouterr().out
     assert "For a person: " in first
     ready = len(set_files.read(out / "stereoset_it.json").items) if (out / "stereoset_it.json").exists() else 0
@@ -293,7 +293,7 @@ def test_another_source(tmp_path, tiny_mirror, engine, capsys):
         (["--to", "I t"], "is no language code"),
         (["--tests", "between"], "must be intra, inter or intra,inter"),
         (["--limit", "0"], "must be 1 or more"),
-        (["--batch", "0"], "must be 1 or more"),
+        (["--batch_size", "0"], "must be 1 or more"),
         (["--timeout", "nan"], "must be a number of seconds above 0"),
         (["--from", "nowhere.json"], "nowhere.json: cannot be read"),
         (["-o", ""], "an empty path"),
@@ -318,7 +318,7 @@ def test_a_program_that_fails_midway_keeps_what_was_done(tmp_path, tiny_mirror, 
     script.write_text("import sys\nif 'fails' in open(sys.argv[0] + '.mood').read(): sys.exit(9)\n" + ENGINE)
     (tmp_path / "engine.py.mood").write_text("works")
     out = tmp_path / "it"
-    assert say("--to", "it", "--engine", engine, "-o", out, "--limit", "3", "--batch", "4") in (0, 1)
+    assert say("--to", "it", "--engine", engine, "-o", out, "--limit", "3", "--batch_size", "4") in (0, 1)
     done = (out / translation_cache.FILE).read_text()
     (tmp_path / "engine.py.mood").write_text("fails")
     assert "ended with status 9" in refused(capsys, "--to", "it", "--engine", engine, "-o", out)
@@ -346,7 +346,7 @@ MOMENTS = [*WRITING, "subprocess:Popen"]
 
 
 def test_killed_at_any_moment_and_continued(tmp_path, tiny_mirror, engine):
-    arguments = ("--to", "it", "--engine", engine, "--batch", "4", "-o")
+    arguments = ("--to", "it", "--engine", engine, "--batch_size", "4", "-o")
     whole = tmp_path / "whole" / "it"
     assert say(*arguments, whole) == 1
     correct_all(whole)

@@ -10,7 +10,7 @@ import re
 from collections.abc import Collection, Iterator, Sequence
 from typing import Any
 
-from lm_eval_bias.errors import BiasError, did_you_mean, one_line
+from lm_eval_bias.errors import EXTRAS, BiasError, did_you_mean, how_to_install, one_line
 from lm_eval_bias.files import expanded
 from lm_eval_bias.runs.provenance import files
 
@@ -62,12 +62,14 @@ class Checkpoint:
         return BiasError(f"--engine hf:{self._given}: {why}")
 
     @contextlib.contextmanager
-    def _loading(self) -> Iterator[str]:
-        """Say in one line what is wrong with a checkpoint, whose revision is given."""
+    def _loading(self, packages: Sequence[str] = ()) -> Iterator[str]:
+        """Say in one line what is wrong with a checkpoint, whose revision is given, or which package it needs."""
         try:
             yield self._options.get("revision", "main")
         except Exception as error:  # a checkpoint can be damaged in many ways, each with an error of its own
-            raise self._error(f"cannot be loaded: {one_line(error)[:300]}") from error
+            wanted = any(package in str(error).lower() for package in packages)
+            hint = f"; {how_to_install('translate')}" if wanted else ""
+            raise self._error(f"cannot be loaded: {one_line(error)[:300]}{hint}") from error
 
     def _commit(self) -> str:
         import transformers
@@ -100,7 +102,7 @@ class Checkpoint:
         verbosity = transformers.utils.logging.get_verbosity()
         transformers.utils.logging.set_verbosity_error()
         try:
-            with self._loading() as revision:
+            with self._loading(EXTRAS["translate"]) as revision:
                 device = torch.device(self._options.get("device") or ("cuda" if torch.cuda.is_available() else "cpu"))
                 tokenizer = transformers.AutoTokenizer.from_pretrained(self._where, revision=revision)
                 model = transformers.AutoModelForSeq2SeqLM.from_pretrained(self._where, revision=revision, dtype=dtype)

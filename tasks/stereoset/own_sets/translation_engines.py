@@ -102,7 +102,7 @@ def make(given: str, languages: tuple[str, str], batch: int | None = None, timeo
     if not rest.strip():
         raise BiasError(f"--engine {given}: nothing behind the colon: {KINDS[kind]}")
     if batch is not None and batch < 1:
-        raise BiasError(f"--batch {batch}: must be 1 or more")
+        raise BiasError(f"--batch_size {batch}: must be 1 or more")
     if not 0 < timeout <= threading.TIMEOUT_MAX:
         raise BiasError(f"--timeout {timeout:g}: must be a number of seconds above 0")
     if kind == "file":

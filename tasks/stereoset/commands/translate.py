@@ -3,9 +3,8 @@
 from __future__ import annotations
 
 import argparse
-from collections.abc import Sequence
 
-from lm_eval_bias.errors import BiasError, Parser
+from lm_eval_bias.errors import BiasError
 from lm_eval_bias.files import expanded
 
 _EPILOG = """engines:
@@ -21,15 +20,12 @@ example:
 """
 
 
-def _parser() -> argparse.ArgumentParser:
+def add_arguments(parser: argparse.ArgumentParser) -> None:
+    """What the command understands."""
     from lm_eval_bias.tasks.stereoset.own_sets.translation_engines import KINDS
 
-    parser = Parser(
-        prog="lm-eval-bias translate",
-        description="Translate StereoSet into another language, check every item, and list what needs a person.",
-        epilog=_EPILOG.format(engines="\n  ".join(KINDS.values())),
-        formatter_class=argparse.RawDescriptionHelpFormatter,
-    )
+    parser.description = "Translate StereoSet into another language, check every item, and list what needs a person."
+    parser.epilog = _EPILOG.format(engines="\n  ".join(KINDS.values()))
     parser.add_argument("benchmark", metavar="stereoset", help="what to translate: stereoset")
     parser.add_argument("--to", required=True, metavar="LANG", help="the language's code: it, nl, pt-BR, ...")
     parser.add_argument("--engine", required=True, metavar="ENGINE", help="what translates: see below")
@@ -40,23 +36,21 @@ def _parser() -> argparse.ArgumentParser:
     parser.add_argument("--language", metavar="LANG", help="of a FILE that doesn't say it, as StereoSet's dev.json: en")
     parser.add_argument("--tests", default="intra,inter", metavar="TESTS", help="intra, inter or both (default)")
     parser.add_argument("--limit", type=int, metavar="N", help="so many items only, spread over all groups, for a try")
-    parser.add_argument("--batch", type=int, metavar="N", help="texts at once (hf: 16, command: 256)")
+    parser.add_argument("--batch_size", type=int, metavar="N", help="texts at once (hf: 16, command: 256)")
     parser.add_argument(
         "--timeout", type=float, default=600.0, metavar="S", help="seconds that a command has for a batch (600)"
     )
     parser.add_argument(
         "--retranslate", action="store_true", help="ask another engine for all texts; corrections are kept"
     )
-    return parser
 
 
-def main(argv: Sequence[str]) -> int:
-    """Translate, merge what a person wrote, and write what is ready; returns the exit status.
+def run(arguments: argparse.Namespace) -> int:
+    """Translate, merge what a person wrote, and write what is ready; status 1 where items are left for a person.
 
     Raises:
         BiasError: Bad usage or input.
     """
-    args = _parser().parse_args(list(argv))
     from lm_eval_bias.tasks.stereoset.own_sets import (
         set_files,
         translation_engines,
@@ -65,22 +59,23 @@ def main(argv: Sequence[str]) -> int:
     )
     from lm_eval_bias.tasks.stereoset.stereoset_items import TESTS
 
-    if args.benchmark != "stereoset":
-        raise BiasError(f"translate {args.benchmark}: stereoset is all that can be translated")
-    language = set_files.check_language(args.to, "--to")
-    tests = [name.strip() for name in args.tests.split(",")]
+    if arguments.benchmark != "stereoset":
+        raise BiasError(f"translate {arguments.benchmark}: stereoset is all that can be translated")
+    language = set_files.check_language(arguments.to, "--to")
+    tests = [name.strip() for name in arguments.tests.split(",")]
     if unknown := [name for name in tests if name not in TESTS]:
         raise BiasError(f"--tests {unknown[0]}: must be intra, inter or intra,inter")
-    if args.limit is not None and args.limit < 1:
-        raise BiasError(f"--limit {args.limit}: must be 1 or more")
-    source = translation_run.source_of(args.source, args.language)
+    if arguments.limit is not None and arguments.limit < 1:
+        raise BiasError(f"--limit {arguments.limit}: must be 1 or more")
+    source = translation_run.source_of(arguments.source, arguments.language)
     if source.language == language:
         raise BiasError(f"--to {language}: is the source's own language")
-    items = translation_run.chosen(source, tests, args.limit)
-    engine = translation_engines.make(args.engine, (source.language, language), args.batch, args.timeout)
-    folder = expanded(args.output)
+    items = translation_run.chosen(source, tests, arguments.limit)
+    languages = (source.language, language)
+    engine = translation_engines.make(arguments.engine, languages, arguments.batch_size, arguments.timeout)
+    folder = expanded(arguments.output)
     with translation_run.locked(folder):
-        outcome = translation_run.run(folder, source, items, language, engine, args.retranslate)
-        provenance, command = translation_output.write(folder, outcome, engine)
-    print(translation_output.report(outcome, provenance, folder, command))
+        outcome = translation_run.run(folder, source, items, language, engine, arguments.retranslate)
+        provenance, run_command = translation_output.write(folder, outcome, engine)
+    print(translation_output.report(outcome, provenance, folder, run_command))
     return 1 if outcome.counts["left out"] else 0
