@@ -7,7 +7,7 @@ from hypothesis import strategies as st
 
 from lm_eval_bias.tasks.stereoset.own_sets import set_files
 from tests.fuzz.kit import damaged, fuzz, judged, mutated
-from tests.stereosets.made import DUTCH
+from tests.stereosets.example_items import DUTCH
 from tests.stereosets.test_sets import table
 
 

@@ -9,8 +9,8 @@ import pytest
 from lm_eval_bias.tasks.stereoset import released_sets, stereoset_items
 from lm_eval_bias.tasks.stereoset.own_sets import set_checks, set_texts
 from tests.conftest import find_mirror
-from tests.stereosets import made
-from tests.stereosets.made import DUTCH, ENGLISH, item
+from tests.stereosets import example_items
+from tests.stereosets.example_items import DUTCH, ENGLISH, item
 
 
 def found(own, source=None, language="nl", **more):
@@ -296,9 +296,9 @@ def missed(published, language, number, with_source):
         every = (i for i in items if not set_checks.check_item(i, source.get(i["id"]), language))
         good = list(islice(every, number))
         assert len(good) == number
-        for kind in [*made.DAMAGE[test], *(made.WITH_SOURCE if with_source else ())]:
+        for kind in [*example_items.DAMAGE[test], *(example_items.WITH_SOURCE if with_source else ())]:
             for own in good:
-                bad, original = made.damaged(own, kind, draw), source.get(own["id"])
+                bad, original = example_items.damaged(own, kind, draw), source.get(own["id"])
                 memory = translations(own, original) if kind == "moved texts" else None
                 levels = {(f.code, f.level) for f in set_checks.check_item(bad, original, language, memory)}
                 told = {level for _, level in levels} == {"note"} and ("open", "note") in levels

@@ -12,7 +12,7 @@ from lm_eval_bias.custom_metrics.stereoset import BIAS_TYPES
 from lm_eval_bias.errors import BiasError
 from lm_eval_bias.tasks.stereoset import released_sets, stereoset_items
 from lm_eval_bias.tasks.stereoset.own_sets import item_texts, set_files
-from tests.stereosets.made import DUTCH, ENGLISH, LABELS, item
+from tests.stereosets.example_items import DUTCH, ENGLISH, LABELS, item
 
 WORDS = st.text(st.characters(exclude_categories=["Cs"]), max_size=12)
 

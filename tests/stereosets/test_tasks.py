@@ -13,7 +13,7 @@ from lm_eval_bias.runs import harness_results
 from lm_eval_bias.tasks.stereoset import released_sets, stereoset_items
 from lm_eval_bias.tasks.stereoset.own_sets import set_files, set_tasks
 from tests.fuzz.kit import command, refused
-from tests.stereosets.made import DUTCH, ENGLISH
+from tests.stereosets.example_items import DUTCH, ENGLISH
 
 PROVENANCE = {"engine": "two people", "date": "2023-05-01"}
 
