@@ -17,11 +17,9 @@ from typing import Literal
 
 from lm_eval_bias.scoring.questions import BLANK
 from lm_eval_bias.tasks.stereoset.own_sets import agreement_checks, cloze_checks
-from lm_eval_bias.tasks.stereoset.own_sets.check_findings import CODES, NOTE, PROBLEM, Finding
+from lm_eval_bias.tasks.stereoset.own_sets.check_findings import NOTE, PROBLEM, Finding
 from lm_eval_bias.tasks.stereoset.own_sets.set_texts import abbreviated, any_ends, final, plain, sure_ends, words
 from lm_eval_bias.tasks.stereoset.stereoset_items import LABELS, Item
-
-__all__ = ["CODES", "NOTE", "PROBLEM", "Finding", "check_item", "check_set"]
 
 # letters beside it, but for scripts that put no spaces between words
 _LETTER = "[^\\W_\u0e00-\u0eff\u1000-\u109f\u1780-\u17ff\u3040-\u30ff\u3400-\u9fff\uf900-\ufaff]"
