@@ -6,7 +6,7 @@ import json
 import pytest
 
 from lm_eval_bias.cli.main import main
-from lm_eval_bias.tasks.stereoset import predictions, released_sets, stereoset_items
+from lm_eval_bias.tasks.stereoset import released_sets, stereoset_items
 from tests import servers, tiny
 
 
@@ -108,7 +108,7 @@ def saved(tmp_path, tiny_mirror):
     """Predictions for the small English data, to damage."""
     content = {
         name: [{"id": c["id"], "score": 0.5} for item in released_sets.read("en", test) for c in item["candidates"]]
-        for test, name in predictions.TESTS.items()
+        for test, name in stereoset_items.TEST_KEYS.items()
     }
     path = tmp_path / "p.json"
 
