@@ -8,6 +8,14 @@ from collections.abc import Iterable
 from typing import NoReturn
 
 _LONGEST = 2_000
+# what the extras of pyproject.toml bring that is imported here or by transformers, under the names of the imports
+EXTRAS = {
+    "regard": ("sklearn", "sentence_transformers", "sentencex", "openpyxl"),
+    "report": ("matplotlib",),
+    "train": ("sentencex",),
+    "translate": ("sentencepiece", "sacremoses"),
+    "gguf": ("gguf",),
+}
 
 
 class BiasError(ValueError):
@@ -22,6 +30,35 @@ def did_you_mean(name: str, known: Iterable[str]) -> str:
     """
     close = difflib.get_close_matches(name, list(known), n=3)
     return f" Did you mean {', '.join(close)}?" if close else ""
+
+
+def require_extra(extra: str) -> None:
+    """Refuse to start what needs the packages of an extra.
+
+    Raises:
+        BiasError: One of :data:`EXTRAS` is not installed; says how to install it.
+    """
+    for package in EXTRAS[extra]:
+        if not _installed(package):
+            raise BiasError(f"{package} is not installed: {how_to_install(extra)}")
+
+
+def _installed(package: str) -> bool:
+    from importlib.util import find_spec
+
+    try:
+        return find_spec(package) is not None
+    except ModuleNotFoundError:  # something keeps it from being imported
+        return False
+
+
+def how_to_install(extra: str) -> str:
+    """The command that installs an extra.
+
+    >>> how_to_install("report")
+    'pip install "lm-eval-bias[report]"'
+    """
+    return f'pip install "lm-eval-bias[{extra}]"'
 
 
 def printable(message: object) -> str:

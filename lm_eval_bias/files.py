@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+import contextlib
 import errno
 import os
 import stat
 import tempfile
+from collections.abc import Iterator
 from pathlib import Path
 
 from lm_eval_bias.errors import BiasError
@@ -63,6 +65,19 @@ def read_bytes(path: Path, largest: int = LARGEST) -> bytes:
     """
     check_plain(path, largest)
     return path.read_bytes()
+
+
+@contextlib.contextmanager
+def writing(place: object) -> Iterator[None]:
+    """Say in one line that a place cannot be written.
+
+    Raises:
+        BiasError: For any OSError within.
+    """
+    try:
+        yield
+    except OSError as error:
+        raise BiasError(f"{place} cannot be written: {error.strerror}") from error
 
 
 def write_whole(path: Path, content: bytes) -> None:

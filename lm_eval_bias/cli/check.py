@@ -9,7 +9,7 @@ import sys
 from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
-from lm_eval_bias.errors import BiasError, Parser
+from lm_eval_bias.errors import BiasError
 from lm_eval_bias.files import expanded
 
 if TYPE_CHECKING:
@@ -25,22 +25,17 @@ example:
 """
 
 
-def parser() -> argparse.ArgumentParser:
-    """The parser of the command's arguments."""
-    made = Parser(
-        prog="lm-eval-bias check",
-        description="Hold the scores of runs against the bounds of a policy, and say which are violated.",
-        epilog=_EPILOG,
-        formatter_class=argparse.RawDescriptionHelpFormatter,
-    )
-    made.add_argument("runs", nargs="*", metavar="RUN", help="run folders, results_*.json or run files")
-    made.add_argument("--policy", metavar="FILE", help="the bounds, a YAML file")
-    made.add_argument("--json", action="store_true", help="machine-readable")
-    made.add_argument("--example", action="store_true", help="print a policy to start from")
-    return made
+def add_arguments(parser: argparse.ArgumentParser) -> None:
+    """What the command understands."""
+    parser.description = "Hold the scores of runs against the bounds of a policy, and say which are violated."
+    parser.epilog = _EPILOG
+    parser.add_argument("runs", nargs="*", metavar="RUN", help="run folders, results_*.json or run files")
+    parser.add_argument("--policy", metavar="FILE", help="the bounds, a YAML file")
+    parser.add_argument("--json", action="store_true", help="machine-readable")
+    parser.add_argument("--example", action="store_true", help="print a policy to start from")
 
 
-def main(argv: Sequence[str]) -> int:
+def run(arguments: argparse.Namespace) -> int:
     """Check runs; returns the exit status.
 
     Raises:
@@ -49,22 +44,21 @@ def main(argv: Sequence[str]) -> int:
     from lm_eval_bias.analysis import policy_file, policy_targets, policy_verdict
     from lm_eval_bias.runs.run_discovery import read as read_runs
 
-    args = parser().parse_args(list(argv))
-    if args.example:
+    if arguments.example:
         print(policy_file.example(), end="")
         return 0
-    if not args.runs or not args.policy:
+    if not arguments.runs or not arguments.policy:
         raise BiasError("check needs RUN and --policy FILE ('lm-eval-bias check --example' prints a policy)")
-    policy = policy_file.read(expanded(args.policy))
-    runs, problems = read_runs(args.runs)
+    policy = policy_file.read(expanded(arguments.policy))
+    runs, problems = read_runs(arguments.runs)
     policy_targets.refuse_unknown(policy, runs)
-    found = [(run, policy_verdict.check(run, policy)) for run in runs]
+    checked = [(run, policy_verdict.check(run, policy)) for run in runs]
     # a run that can't be read is one that nothing is known about: it must not make the others' pass look like its own
-    holds = all(finding.holds for _, findings in found for finding in findings) and not problems
-    if args.json:
+    holds = all(finding.holds for _, findings in checked for finding in findings) and not problems
+    if arguments.json:
         data = {
             "holds": holds,
-            "policy": args.policy,
+            "policy": arguments.policy,
             "runs": [
                 {
                     "run": run.name,
@@ -72,13 +66,13 @@ def main(argv: Sequence[str]) -> int:
                     "holds": all(finding.holds for finding in findings),
                     "findings": [policy_verdict.as_data(finding) for finding in findings],
                 }
-                for run, findings in found
+                for run, findings in checked
             ],
             "unreadable": [{"path": str(problem.path), "reason": problem.reason} for problem in problems],
         }
         print(json.dumps(data, indent=2, ensure_ascii=False))
     else:
-        print("\n\n".join(_text(run, findings) for run, findings in found))
+        print("\n\n".join(_text(run, findings) for run, findings in checked))
     for problem in problems:
         print(f"violated: {problem}", file=sys.stderr)
     return 0 if holds else 1

@@ -4,9 +4,8 @@ from __future__ import annotations
 
 import argparse
 
-from lm_eval_bias.analysis import comparisons
 from lm_eval_bias.cli import output
-from lm_eval_bias.errors import BiasError, Parser
+from lm_eval_bias.errors import BiasError
 
 _MOST_DRAWS = 1_000_000
 _EPILOG = """examples:
@@ -16,43 +15,43 @@ _EPILOG = """examples:
 """
 
 
-def parser() -> argparse.ArgumentParser:
-    """The command's own parser."""
-    made = Parser(
-        prog="lm-eval-bias compare",
-        description="Paired differences of scores, with clustered intervals and permutation p-values.",
-        epilog=_EPILOG,
-        formatter_class=argparse.RawDescriptionHelpFormatter,
-    )
-    conditions = comparisons.conditions()
-    what = "".join(f"{condition.help}, " for condition in conditions.values())
-    made.add_argument("runs", nargs="+", metavar="RUN", help="result folders (--output_path) with samples")
-    made.add_argument(
+def add_arguments(parser: argparse.ArgumentParser) -> None:
+    """What the command understands."""
+    from lm_eval_bias.analysis.comparisons import LANGUAGE, conditions
+    from lm_eval_bias.analysis.differences import CORRECTIONS
+    from lm_eval_bias.report.comparison_tables import FORMATS
+
+    what = "".join(f"{condition.help}, " for condition in conditions().values())
+    parser.description = "Paired differences of scores, with clustered intervals and permutation p-values."
+    parser.epilog = _EPILOG
+    parser.add_argument("runs", nargs="+", metavar="RUN", help="result folders (--output_path) with samples")
+    parser.add_argument(
         "--by",
-        choices=["run", *conditions, comparisons.LANGUAGE],
+        choices=["run", *conditions(), LANGUAGE],
         default="run",
         help=f"what to compare: runs (default), {what}or languages within each run",
     )
-    made.add_argument("--base", metavar="NAME", help="what the others are compared with (default: the first, none, en)")
-    made.add_argument("--scores", metavar="A,B", help="which scores (default: each benchmark's main ones)")
-    made.add_argument("--all-scores", action="store_true", help="all scores, breakdowns included")
-    made.add_argument(
+    parser.add_argument(
+        "--base", metavar="NAME", help="what the others are compared with (default: the first, none, en)"
+    )
+    parser.add_argument("--scores", metavar="A,B", help="which scores (default: each benchmark's main ones)")
+    parser.add_argument("--all_scores", action="store_true", help="all scores, breakdowns included")
+    parser.add_argument(
         "--unpaired", action="store_true", help="compare as independent what shares no items, seeds or versions"
     )
-    made.add_argument(
+    parser.add_argument(
         "--correction",
-        choices=["holm", "bh", "none"],
+        choices=CORRECTIONS,
         default="holm",
         help="for the number of tests: Holm (default), Benjamini-Hochberg, none",
     )
-    made.add_argument("--draws", type=int, default=10_000, metavar="N", help="resamples (default 10,000)")
-    made.add_argument("--seed", type=int, default=None, metavar="N", help="of the resamples (fixed by default)")
-    made.add_argument("--format", choices=["text", "md", "latex", "csv", "json"], default="text")
-    made.add_argument("-o", "--output", metavar="FILE", help="write there instead of to standard output")
-    return made
+    parser.add_argument("--draws", type=int, default=10_000, metavar="N", help="resamples (default 10,000)")
+    parser.add_argument("--seed", type=int, default=None, metavar="N", help="of the resamples (fixed by default)")
+    parser.add_argument("--format", choices=FORMATS, default="text")
+    parser.add_argument("-o", "--output", metavar="FILE", help="write there instead of to standard output")
 
 
-def main(argv: list[str]) -> int:
+def run(arguments: argparse.Namespace) -> int:
     """Compare; returns the exit status.
 
     Raises:
@@ -63,27 +62,26 @@ def main(argv: list[str]) -> int:
     from lm_eval_bias.report import comparison_tables
     from lm_eval_bias.runs.run_discovery import read
 
-    args = parser().parse_args(argv)
-    if args.draws < 100:
-        raise BiasError(f"--draws {args.draws}: fewer than 100 say nothing")
-    if args.draws > _MOST_DRAWS:
-        raise BiasError(f"--draws {args.draws}: more than {_MOST_DRAWS:,} take much memory and say no more")
-    if args.seed is not None and args.seed < 0:
-        raise BiasError(f"--seed {args.seed}: must be 0 or more")
-    if args.scores and args.all_scores:
-        raise BiasError("--scores and --all-scores: give one of them")
-    runs, problems = read(args.runs)
+    if arguments.draws < 100:
+        raise BiasError(f"--draws {arguments.draws}: fewer than 100 say nothing")
+    if arguments.draws > _MOST_DRAWS:
+        raise BiasError(f"--draws {arguments.draws}: more than {_MOST_DRAWS:,} take much memory and say no more")
+    if arguments.seed is not None and arguments.seed < 0:
+        raise BiasError(f"--seed {arguments.seed}: must be 0 or more")
+    if arguments.scores and arguments.all_scores:
+        raise BiasError("--scores and --all_scores: give one of them")
+    runs, problems = read(arguments.runs)
     output.name_problems(problems)
     found = differences.find(
-        comparisons.pairs(runs, args.by, args.base),
-        by=args.by,
-        scores=args.scores.split(",") if args.scores else None,
-        everything=args.all_scores,
-        unpaired=args.unpaired,
-        correction=args.correction,
-        draws=args.draws,
-        seed=SEED if args.seed is None else args.seed,
+        comparisons.pairs(runs, arguments.by, arguments.base),
+        by=arguments.by,
+        scores=arguments.scores.split(",") if arguments.scores else None,
+        everything=arguments.all_scores,
+        unpaired=arguments.unpaired,
+        correction=arguments.correction,
+        draws=arguments.draws,
+        seed=SEED if arguments.seed is None else arguments.seed,
     )
-    text = comparison_tables.render(found, args.correction, args.format)
-    output.deliver(text, args.output, f"{args.output}: {len(found)} comparisons")
+    text = comparison_tables.render(found, arguments.correction, arguments.format)
+    output.deliver(text, arguments.output, f"{arguments.output}: {len(found)} comparisons")
     return 0

@@ -3,11 +3,10 @@
 from __future__ import annotations
 
 import argparse
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 
 from lm_eval_bias.analysis import board_building
 from lm_eval_bias.cli import output
-from lm_eval_bias.errors import Parser
 from lm_eval_bias.report import board_data, board_documents, board_page
 from lm_eval_bias.runs import run_discovery
 
@@ -20,10 +19,10 @@ _FORMATS: dict[str, Callable[..., str]] = {
 }
 
 
-def _parser() -> argparse.ArgumentParser:
-    parser = Parser(
-        prog="lm-eval-bias leaderboard",
-        description="All runs beside the models that the papers published: one table a task, with intervals of rank.",
+def add_arguments(parser: argparse.ArgumentParser) -> None:
+    """What the command understands."""
+    parser.description = (
+        "All runs beside the models that the papers published: one table a task, with intervals of rank."
     )
     parser.add_argument(
         "paths",
@@ -33,7 +32,7 @@ def _parser() -> argparse.ArgumentParser:
     )
     parser.add_argument("-o", "--output", metavar="FILE", help="where to (default: standard output)")
     parser.add_argument(
-        "--format", choices=list(_FORMATS), help="default: what the output's name ends in, else md; html is sortable"
+        "--format", choices=_FORMATS, help="default: what the output's name ends in, else md; html is sortable"
     )
     parser.add_argument(
         "--task",
@@ -42,23 +41,20 @@ def _parser() -> argparse.ArgumentParser:
         metavar="TASK",
         help="only this task or group, also one with published scores alone; can be repeated, or several with commas",
     )
-    return parser
 
 
-def main(argv: Sequence[str] | None = None) -> int:
+def run(arguments: argparse.Namespace) -> int:
     """Read the runs, name what can't be read, print or write the boards.
 
     Raises:
         BiasError: No run at all, an unknown task, or a file that can't be written.
     """
-    args = _parser().parse_args(argv)
-    form = output.format_of(args.format, args.output, without="md")
-    names = [name.strip() for given in args.task for name in given.split(",") if name.strip()]
-    runs, problems = run_discovery.read(args.paths)
+    chosen = output.format_of(arguments.format, arguments.output, without="md")
+    names = [name.strip() for given in arguments.task for name in given.split(",") if name.strip()]
+    runs, problems = run_discovery.read(arguments.paths)
     boards = board_building.boards(runs, names)
     problems += board_building.foreign(runs)
     output.name_problems(problems)
-    made = _FORMATS[form](boards, runs, problems)
-    said = f"{args.output}: {len(boards)} task{'s' * (len(boards) != 1)}, {len(runs)} run{'s' * (len(runs) != 1)}"
-    output.deliver(made, args.output, said)
+    counts = f"{len(boards)} task{'s' * (len(boards) != 1)}, {len(runs)} run{'s' * (len(runs) != 1)}"
+    output.deliver(_FORMATS[chosen](boards, runs, problems), arguments.output, f"{arguments.output}: {counts}")
     return 0

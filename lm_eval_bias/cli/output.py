@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from pathlib import Path
 
 from lm_eval_bias.errors import BiasError
-from lm_eval_bias.files import expanded, write_whole
+from lm_eval_bias.files import expanded, write_whole, writing
 from lm_eval_bias.runs.run_data import Problem
 
 ENDINGS = {".html": "html", ".htm": "html", ".md": "md", ".json": "json", ".csv": "csv", ".tex": "latex"}
@@ -43,22 +43,20 @@ def name_problems(problems: Sequence[Problem]) -> None:
         print(f"lm-eval-bias: passed over: {printable_runs.one_line(problem)}", file=sys.stderr)
 
 
-def deliver(made: str, output: str | None, said: str) -> None:
+def deliver(text: str, output: str | None, summary: str) -> None:
     """Print text, or write it whole to a file and say so.
 
     Args:
-        made: The text.
+        text: The text.
         output: The file; ``None`` is standard output.
-        said: What is printed where a file was written.
+        summary: What is printed where a file was written.
 
     Raises:
         BiasError: The file cannot be written.
     """
     if output is None:
-        sys.stdout.write(made)
+        sys.stdout.write(text)
         return
-    try:
-        write_whole(expanded(output), made.encode("utf-8", "backslashreplace"))
-    except OSError as error:
-        raise BiasError(f"{output} cannot be written: {error.strerror}") from error
-    print(said)
+    with writing(output):
+        write_whole(expanded(output), text.encode("utf-8", "backslashreplace"))
+    print(summary)

@@ -7,24 +7,21 @@ from collections.abc import Callable, Sequence
 from dataclasses import replace
 
 from lm_eval_bias.cli import output
-from lm_eval_bias.errors import BiasError, Parser
+from lm_eval_bias.errors import BiasError, require_extra
 from lm_eval_bias.runs.run_data import Problem, Run
 
 FORMATS = ("html", "md", "json", "csv", "latex")
 
 
-def _parser() -> argparse.ArgumentParser:
-    parser = Parser(
-        prog="lm-eval-bias report",
-        description="A report on runs: one HTML file that needs no network, or tables for papers and programs.",
-    )
+def add_arguments(parser: argparse.ArgumentParser) -> None:
+    """What the command understands."""
+    parser.description = "A report on runs: one HTML file that needs no network, or tables for papers and programs."
     parser.add_argument(
         "paths", nargs="+", metavar="RUN", help="result folders (with --log_samples for all figures) or run files"
     )
     parser.add_argument("-o", "--output", metavar="FILE", help="where to; html needs it, the others print without")
     parser.add_argument("--format", choices=FORMATS, help="default: by FILE's ending, else html")
     parser.add_argument("--name", metavar="NAME", help="the model's name, as it shall stand there; for one run")
-    return parser
 
 
 def _writer(chosen: str) -> Callable[[Sequence[Run], Sequence[Problem]], str]:
@@ -43,25 +40,25 @@ def _writer(chosen: str) -> Callable[[Sequence[Run], Sequence[Problem]], str]:
     }[chosen]
 
 
-def main(argv: list[str]) -> int:
+def run(arguments: argparse.Namespace) -> int:
     """Write the report; returns the exit status.
 
     Raises:
         BiasError: Bad usage, no run at all, or a file that cannot be written.
     """
-    args = _parser().parse_args(argv)
-    chosen = output.format_of(args.format, args.output, without="html")
-    if chosen == "html" and args.output is None:
+    chosen = output.format_of(arguments.format, arguments.output, without="html")
+    if chosen == "html" and arguments.output is None:
         raise BiasError("an HTML report needs a file: add -o report.html, or --format md|json|csv|latex to print one")
+    if chosen == "html":
+        require_extra("report")
     from lm_eval_bias.report import printable_runs
     from lm_eval_bias.runs import run_discovery
 
-    runs, problems = run_discovery.read(args.paths)
-    if args.name is not None:
+    runs, problems = run_discovery.read(arguments.paths)
+    if arguments.name is not None:
         if len(runs) != 1:
             raise BiasError(f"--name is for one run, here are {len(runs)}: {', '.join(run.name for run in runs)}")
-        runs = [replace(runs[0], name=args.name)]
+        runs = [replace(runs[0], name=arguments.name)]
     output.name_problems(problems)
-    made = _writer(chosen)(printable_runs.runs(runs), problems)
-    output.deliver(made, args.output, args.output)
+    output.deliver(_writer(chosen)(printable_runs.runs(runs), problems), arguments.output, arguments.output)
     return 0

@@ -3,17 +3,19 @@
 from __future__ import annotations
 
 import argparse
+import dataclasses
 import json
 import logging
 import os
 import re
 import sys
-from collections.abc import Sequence
+from collections.abc import Mapping
 from typing import Any
 
-from lm_eval_bias.errors import BiasError, Parser
+from lm_eval_bias.errors import BiasError, require_extra
 from lm_eval_bias.files import expanded
 
+_LANGUAGES = ("en", "de", "es", "fr", "tr")  # whose sentences are known to be told apart well
 _EPILOG = """defaults are of Öztürk et al. (2023), section 5.2: 4 pairs at a time, 16 batches an update, learning
 rate 5e-6 and 1e-3 for the head (causal); 8, 8 and 1e-4 (T5, mT5); cosine schedule with restarts, 1% warm-up, gradients
 clipped at 1.0. The same command goes on where it was stopped.
@@ -25,23 +27,48 @@ examples:
   accelerate launch --num_processes 4 -m lm_eval_bias train-nsp --model ... --corpus ... -o ...
   lm-eval-bias run --tasks stereoset_en_inter --model hf-nsp --model_args pretrained=gpt2-nsp
 """
+# type, default, what stands for the value in the help, help
+_Number = tuple[type[int] | type[float], float | None, str, str]
+_DATA: dict[str, _Number] = {
+    "--held_out": (
+        float,
+        0.05,
+        "SHARE",
+        "share of the articles held out to stop by, and as many again to test (default 0.05)",
+    ),
+    "--max_pairs": (int, None, "N", "pairs to train on, at most"),
+    "--max_held_out": (int, 2000, "N", "pairs to stop by and to test, at most (default 2000 each)"),
+}
+_TRAINING: dict[str, _Number] = {
+    "--epochs": (float, 1.0, "N", "how often pairs are seen, at most (default 1)"),
+    "--max_steps": (int, -1, "N", "updates, at most"),
+    "--batch_size": (int, None, "N", "pairs at a time on each device"),
+    "--accumulate": (int, None, "N", "batches before an update"),
+    "--body_rate": (float, None, "RATE", "learning rate of the body"),
+    "--head_rate": (float, 1e-3, "RATE", "of a head (default 1e-3)"),
+    "--cycles": (int, 1, "N", "of the schedule, restarts and all (default 1)"),
+    "--train_layers": (int, None, "N", "train the last N layers of a causal body alone (0: its head alone)"),
+    "--max_length": (int, 256, "N", "tokens of a pair, at most (default 256)"),
+    "--evaluate_every": (int, None, "N", "updates between looks at the held-out pairs (default: a twentieth of all)"),
+    "--patience": (int, 3, "N", "looks without gain after which training stops (default 3)"),
+    "--gain": (float, 0.002, "SHARE", "what counts as gain in held-out accuracy (default 0.002)"),
+    "--seed": (int, 0, "N", "of pairs, order and head (default 0)"),
+}
 
 
-def parser() -> argparse.ArgumentParser:
-    """The parser of the command's arguments."""
-    made = Parser(
-        prog="lm-eval-bias train-nsp",
-        description="Train a causal model with a head of three layers, or a T5 model, to tell whether a sentence "
-        "follows another, for StereoSet's test between sentences.",
-        epilog=_EPILOG,
-        formatter_class=argparse.RawDescriptionHelpFormatter,
+def add_arguments(parser: argparse.ArgumentParser) -> None:
+    """What the command understands."""
+    parser.description = (
+        "Train a causal model with a head of three layers, or a T5 model, to tell whether a sentence follows another, "
+        "for StereoSet's test between sentences."
     )
-    made.add_argument("--model", required=True, metavar="NAME", help="causal or T5 model: a folder or a hub's name")
-    made.add_argument("--revision", metavar="REV", help="of the model on the hub")
-    made.add_argument("--gguf_file", metavar="FILE", help="the file in the model's folder, where it is one")
-    made.add_argument("-o", "--output", required=True, metavar="DIR", help="where the model goes; must not exist")
+    parser.epilog = _EPILOG
+    parser.add_argument("--model", required=True, metavar="NAME", help="causal or T5 model: a folder or a hub's name")
+    parser.add_argument("--revision", metavar="REV", help="of the model on the hub")
+    parser.add_argument("--gguf_file", metavar="FILE", help="the file in the model's folder, where it is one")
+    parser.add_argument("-o", "--output", required=True, metavar="DIR", help="where the model goes; must not exist")
 
-    data = made.add_argument_group("data")
+    data = parser.add_argument_group("data")
     data.add_argument(
         "--corpus",
         required=True,
@@ -57,160 +84,123 @@ def parser() -> argparse.ArgumentParser:
     data.add_argument("--split", default="train", help="split of a named data set (default train)")
     data.add_argument("--corpus_revision", metavar="REV", help="commit or tag of a named data set")
     data.add_argument("--column", default="text", metavar="NAME", help="column of the text (default text)")
-    data.add_argument(
-        "--held_out",
-        type=float,
-        default=0.05,
-        metavar="SHARE",
-        help="share of the articles held out to stop by, and as many again to test (default 0.05)",
-    )
-    data.add_argument("--max_pairs", type=int, metavar="N", help="pairs to train on, at most")
-    data.add_argument(
-        "--max_held_out",
-        type=int,
-        default=2000,
-        metavar="N",
-        help="pairs to stop by and to test, at most (default 2000 each)",
-    )
+    _add_numbers(data, _DATA)
 
-    how = made.add_argument_group("training")
-    how.add_argument(
-        "--epochs", type=float, default=1.0, metavar="N", help="how often pairs are seen, at most (default 1)"
-    )
-    how.add_argument("--max_steps", type=int, default=-1, metavar="N", help="updates, at most")
-    how.add_argument("--batch_size", type=int, metavar="N", help="pairs at a time on each device")
-    how.add_argument("--accumulate", type=int, metavar="N", help="batches before an update")
-    how.add_argument("--body_rate", type=float, metavar="RATE", help="learning rate of the body")
-    how.add_argument("--head_rate", type=float, default=1e-3, metavar="RATE", help="of a head (default 1e-3)")
-    how.add_argument("--cycles", type=int, default=1, metavar="N", help="of the schedule, restarts and all (default 1)")
-    how.add_argument(
-        "--train_layers",
-        type=int,
-        metavar="N",
-        help="train the last N layers of a causal body alone (0: its head alone)",
-    )
-    how.add_argument("--max_length", type=int, default=256, metavar="N", help="tokens of a pair, at most (default 256)")
-    how.add_argument(
-        "--evaluate_every",
-        type=int,
-        metavar="N",
-        help="updates between looks at the held-out pairs (default: a twentieth of all)",
-    )
-    how.add_argument(
-        "--patience", type=int, default=3, metavar="N", help="looks without gain after which training stops (default 3)"
-    )
-    how.add_argument(
-        "--gain",
-        type=float,
-        default=0.002,
-        metavar="SHARE",
-        help="what counts as gain in held-out accuracy (default 0.002)",
-    )
-    how.add_argument("--seed", type=int, default=0, metavar="N", help="of pairs, order and head (default 0)")
-    how.add_argument(
+    training = parser.add_argument_group("training")
+    _add_numbers(training, _TRAINING)
+    training.add_argument(
         "--trainer",
         default="",
         metavar="KEY=VALUE,...",
         help="more of transformers.TrainingArguments: bf16=true, report_to=wandb, use_cpu=true, ...",
     )
-    made.add_argument(
+    parser.add_argument(
         "--finish",
         action="store_true",
         help="train no further: test and save the best that a stopped training has reached",
     )
-    made.add_argument("--json", action="store_true", help="print what the model card says as JSON")
-    return made
+    parser.add_argument("--json", action="store_true", help="print what the model card says as JSON")
 
 
-def _more(text: str) -> dict[str, Any]:
+def _add_numbers(group: argparse._ArgumentGroup, numbers: Mapping[str, _Number]) -> None:
+    for flag, (kind, default, metavar, purpose) in numbers.items():
+        group.add_argument(flag, type=kind, default=default, metavar=metavar, help=purpose)
+
+
+def _trainer_arguments(text: str) -> dict[str, Any]:
     """``KEY=VALUE,...`` with values as JSON has them, else as text.
 
-    >>> _more("bf16=true,report_to=wandb,warmup_steps=10")
+    >>> _trainer_arguments("bf16=true,report_to=wandb,warmup_steps=10")
     {'bf16': True, 'report_to': 'wandb', 'warmup_steps': 10}
     """
-    found: dict[str, Any] = {}
+    parsed: dict[str, Any] = {}
     for part in filter(None, text.split(",")):
         key, equals, value = part.partition("=")
         if not equals:
             raise BiasError(f"--trainer {part}: must be KEY=VALUE")
         try:
-            found[key.strip()] = json.loads(value)
+            parsed[key.strip()] = json.loads(value)
         except ValueError:
-            found[key.strip()] = value
-    return found
+            parsed[key.strip()] = value
+    return parsed
 
 
-def _check(args: argparse.Namespace) -> None:
-    from lm_eval_bias.tasks.stereoset.released_sets import LANGUAGES
-
+def _check(arguments: argparse.Namespace) -> None:
     for name, least in (
         ("max_pairs", 2), ("max_held_out", 2), ("batch_size", 1), ("accumulate", 1), ("cycles", 1), ("max_length", 8),
         ("evaluate_every", 1), ("patience", 1),
     ):  # fmt: skip
-        value = getattr(args, name)
+        value = getattr(arguments, name)
         if value is not None and value < least:
             raise BiasError(f"--{name} {value}: must be {least} or more")
-    if not 0 < args.held_out < 0.5:
-        raise BiasError(f"--held_out {args.held_out:g}: must be between 0 and 0.5")
-    if args.max_steps == -1 and not args.epochs > 0:
-        raise BiasError(f"--epochs {args.epochs:g}: must be above 0")
-    if args.max_steps != -1 and args.max_steps < 1:
-        raise BiasError(f"--max_steps {args.max_steps}: must be 1 or more")
+    if not 0 < arguments.held_out < 0.5:
+        raise BiasError(f"--held_out {arguments.held_out:g}: must be between 0 and 0.5")
+    if arguments.max_steps == -1 and not arguments.epochs > 0:
+        raise BiasError(f"--epochs {arguments.epochs:g}: must be above 0")
+    if arguments.max_steps != -1 and arguments.max_steps < 1:
+        raise BiasError(f"--max_steps {arguments.max_steps}: must be 1 or more")
     for name in ("body_rate", "head_rate"):
-        value = getattr(args, name)
+        value = getattr(arguments, name)
         if value is not None and not 0 < value < 1:
             raise BiasError(f"--{name} {value:g}: must be between 0 and 1")
-    if not 0 <= args.gain < 1:
-        raise BiasError(f"--gain {args.gain:g}: must be from 0 to 1")
-    if not 0 <= args.seed < 2**32:
-        raise BiasError(f"--seed {args.seed}: must be from 0 to {2**32 - 1}")
-    for language in args.language:
+    if not 0 <= arguments.gain < 1:
+        raise BiasError(f"--gain {arguments.gain:g}: must be from 0 to 1")
+    if not 0 <= arguments.seed < 2**32:
+        raise BiasError(f"--seed {arguments.seed}: must be from 0 to {2**32 - 1}")
+    for language in arguments.language:
         if not re.fullmatch("[a-z]{2,3}", language):
             raise BiasError(f"--language {language}: must be a code such as en, de, es, fr, tr")
-        if language not in LANGUAGES:
+        if language not in _LANGUAGES:
             print(
-                f"lm-eval-bias: warning: --language {language}: not one of {', '.join(LANGUAGES)}: its sentences are "
+                f"lm-eval-bias: warning: --language {language}: not one of {', '.join(_LANGUAGES)}: its sentences are "
                 "told apart by general rules if sentencex has none of its own",
                 file=sys.stderr,
             )
     for flag in ("language", "config"):
-        given = getattr(args, flag) or [None]
-        if len(given) not in (1, len(args.corpus)):
+        given = getattr(arguments, flag) or [None]
+        if len(given) not in (1, len(arguments.corpus)):
             raise BiasError(f"--{flag} {given[-1]}: name one for all, or one for each --corpus")
-    path = expanded(args.output)
-    if path.exists():
-        raise BiasError(f"--output {args.output} exists: name another folder")
+    if expanded(arguments.output).exists():
+        raise BiasError(f"--output {arguments.output} exists: name another folder")
 
 
-def main(argv: Sequence[str]) -> int:
-    """Train; returns the exit status.
+def run(arguments: argparse.Namespace) -> int:
+    """Train, and print the model card.
 
     Raises:
         BiasError: Bad usage, or a model or corpus that can't be had.
     """
-    args = parser().parse_args(list(argv))
-    _check(args)
-    more = _more(args.trainer)
+    _check(arguments)
+    require_extra("train")
+    if arguments.gguf_file:
+        require_extra("gguf")
+    trainer = _trainer_arguments(arguments.trainer)
     os.environ.setdefault("TOKENIZERS_PARALLELISM", "false")
     from lm_eval_bias.harness import distributed
     from lm_eval_bias.models.next_sentence import article_corpus, nsp_card, nsp_training
 
     logging.getLogger("transformers").setLevel(logging.ERROR)
-    languages = args.language * (len(args.corpus) if len(args.language) == 1 else 1)
-    configs = (args.config or [None]) * (len(args.corpus) if len(args.config or [None]) == 1 else 1)
+    # one for all corpora, or one for each
+    languages, configs = (
+        own * (len(arguments.corpus) if len(own) == 1 else 1)
+        for own in (arguments.language, arguments.config or [None])
+    )
     corpora = [
-        article_corpus.Corpus(source, language, args.column, args.split, config, args.corpus_revision)
-        for source, language, config in zip(args.corpus, languages, configs, strict=True)
+        article_corpus.Corpus(source, language, arguments.column, arguments.split, config, arguments.corpus_revision)
+        for source, language, config in zip(arguments.corpus, languages, configs, strict=True)
     ]
-    settings = nsp_training.Settings(
-        args.model, args.seed, args.epochs, args.max_steps, args.batch_size, args.accumulate, args.body_rate,
-        args.head_rate, args.cycles, args.max_length, args.train_layers, args.evaluate_every, args.patience, args.gain,
-        args.revision, args.gguf_file, more,
-    )  # fmt: skip
-    told = nsp_training.train(
-        corpora, settings, expanded(args.output), args.held_out, args.max_pairs, args.max_held_out, args.finish
+    given = {**vars(arguments), "longest": arguments.max_length, "layers": arguments.train_layers, "trainer": trainer}
+    settings = nsp_training.Settings(**{own.name: given[own.name] for own in dataclasses.fields(nsp_training.Settings)})
+    card = nsp_training.train(
+        corpora,
+        settings,
+        expanded(arguments.output),
+        arguments.held_out,
+        arguments.max_pairs,
+        arguments.max_held_out,
+        arguments.finish,
     )
     if distributed.first():
-        print(json.dumps(told, indent=2, ensure_ascii=False) if args.json else nsp_card.markdown(told))
-        print(f"Saved in {args.output}; use it with --model hf-nsp --model_args pretrained={args.output}")
+        print(json.dumps(card, indent=2, ensure_ascii=False) if arguments.json else nsp_card.markdown(card))
+        print(f"Saved in {arguments.output}; use it with --model hf-nsp --model_args pretrained={arguments.output}")
     return 0

@@ -12,7 +12,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from lm_eval_bias import catalog, registry
-from lm_eval_bias.errors import BiasError, did_you_mean
+from lm_eval_bias.errors import BiasError, did_you_mean, require_extra
 from lm_eval_bias.files import expanded
 
 if TYPE_CHECKING:
@@ -138,6 +138,8 @@ def check_model(config: EvaluatorConfig) -> None:
     if config.model not in model_registry:
         hint = did_you_mean(config.model, model_registry)
         raise BiasError(f"no model type named {config.model!r}.{hint} 'lm-eval-bias doctor' lists ours")
+    if config.model_args.get("gguf_file"):
+        require_extra("gguf")
     pretrained = str(config.model_args.get("pretrained", ""))
     looks_like_path = pretrained.startswith((".", "/", "~")) or pretrained.count("/") != 1
     exists = bool(pretrained) and os.path.exists(expanded(pretrained))

@@ -50,14 +50,14 @@ class Regard(Benchmark):
             all=deferred("lm_eval_bias.tasks.regard.hooks:reclassify"),
         ),
     )  # fmt: skip
-    commands = (
-        Command(
-            "train-regard", "train a regard classifier's head, with its model card",
-            "lm_eval_bias.tasks.regard.train_regard",
-        ),
-        Command("classify", "label the regard of any texts (.txt, .csv, .jsonl)", "lm_eval_bias.tasks.regard.classify"),
-        Command("plot", "figures of regard and sexism facets, as PNG and SVG", "lm_eval_bias.tasks.regard.plot"),
-    )  # fmt: skip
+    commands = tuple(
+        Command(name, text, f"lm_eval_bias.tasks.regard.commands.{name.replace('-', '_')}")
+        for name, text in (
+            ("train-regard", "train a regard classifier's head, with its model card"),
+            ("classify", "label the regard of any texts (.txt, .csv, .jsonl)"),
+            ("plot", "figures of regard and sexism facets, as PNG and SVG"),
+        )
+    )
 
     def items(self, metadata: Mapping[str, Any]) -> int:
         """Women and men in ten contexts."""

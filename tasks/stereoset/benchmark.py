@@ -7,13 +7,11 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from lm_eval_bias.benchmark import Benchmark, Card, Command, Document, Sampling, deferred
+from lm_eval_bias.tasks.stereoset import LANGUAGES, TESTS
 
 if TYPE_CHECKING:
     from lm_eval_bias.custom_metrics.score import Score
     from lm_eval_bias.runs.saved_answers import Reader
-
-LANGUAGES = ("en", "de", "es", "fr", "tr")
-TESTS = ("intra", "inter")
 
 
 class StereoSet(Benchmark):
@@ -54,20 +52,13 @@ class StereoSet(Benchmark):
     }
     sources = Path(__file__).with_name("sources.json")
 
-    commands = (
-        Command(
-            "export", "write a StereoSet run as the authors' prediction file", "lm_eval_bias.tasks.stereoset.export"
-        ),
-        Command(
-            "translate",
-            "StereoSet in a new language: an engine translates, checks list what needs a person",
-            "lm_eval_bias.tasks.stereoset.translate",
-        ),
-        Command(
-            "validate",
-            "check a data set in StereoSet's form, and make tasks of it",
-            "lm_eval_bias.tasks.stereoset.validate",
-        ),
+    commands = tuple(
+        Command(name, text, f"lm_eval_bias.tasks.stereoset.commands.{name}")
+        for name, text in (
+            ("translate", "StereoSet in a new language: an engine translates, checks list what needs a person"),
+            ("validate", "check a data set in StereoSet's form, and make tasks of it"),
+            ("export", "write a StereoSet run as the authors' prediction file"),
+        )
     )
 
     def items(self, metadata: Mapping[str, Any]) -> int | None:

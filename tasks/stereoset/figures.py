@@ -8,8 +8,7 @@ from lm_eval_bias.custom_metrics.stereoset import BIAS_TYPES, VARIANTS
 from lm_eval_bias.report import dots
 from lm_eval_bias.report.page import Cell, Column, Table
 from lm_eval_bias.report.parts import Part, Placed, value_cell
-
-LANGUAGES = {"en": "English", "de": "German", "es": "Spanish", "fr": "French", "tr": "Turkish"}
+from lm_eval_bias.tasks.stereoset.stereoset_items import LANGUAGES
 
 
 def _breakdown(

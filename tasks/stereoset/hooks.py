@@ -12,12 +12,13 @@ from lm_eval_bias.custom_metrics.stereoset import METHOD, VARIANTS
 from lm_eval_bias.errors import BiasError
 from lm_eval_bias.scoring.questions import NEXT_SENTENCE, SENTENCE_LIKELIHOODS, Cloze, NextSentence, choose
 from lm_eval_bias.tasks.stereoset import released_sets
-from lm_eval_bias.tasks.stereoset.own_sets import set_tasks as own_sets
+from lm_eval_bias.tasks.stereoset.own_sets import set_tasks
+from lm_eval_bias.tasks.stereoset.stereoset_items import LABELS, Document, spread
 
 __all__ = ["dataset", "documents", "provenance", "questions", "record", "sentences", "stereotype"]
 
 
-def documents(fixed: Mapping[str, Any], **metadata: Any) -> list[dict[str, Any]]:
+def documents(fixed: Mapping[str, Any], **metadata: Any) -> list[Document]:
     """The items of a language's tests, in turn from every target term and test.
 
     Args:
@@ -37,52 +38,48 @@ def documents(fixed: Mapping[str, Any], **metadata: Any) -> list[dict[str, Any]]
     extra: dict[str, Any] = {"variants": list(VARIANTS)} if compare else {}
     file = metadata["dataset"] if "dataset" in metadata else (fixed.get("dataset") or {}).get("file")
     if file is None:
-        found = [item for test in fixed["tests"] for item in released_sets.read(language, test)]
+        items = released_sets.read_all(language, fixed["tests"])
     else:
-        found, extra["dataset"] = own_sets.load(file, fixed)
+        items, extra["dataset"] = set_tasks.load(file, fixed)
+    benchmark = "stereoset_variants" if compare else "stereoset"
     return [
-        {
-            "benchmark": "stereoset_variants" if compare else "stereoset",
-            "language": language,
-            **item,
-            "options": options,
-            **extra,
-        }
-        for item in released_sets.spread(found)
+        # mypy knows no TypedDict of unpacked ones
+        {"benchmark": benchmark, "language": language, **item, "options": options, **extra}  # type: ignore[typeddict-item]
+        for item in spread(items)
     ]
 
 
-def dataset(**metadata: Any) -> dict[str, Any]:
+def dataset(**metadata: Any) -> dict[str, list[Document]]:
     """The documents as the harness wants them, by split."""
     return {"test": documents(**metadata)}
 
 
-def provenance(docs: Sequence[Mapping[str, Any]]) -> dict[str, Any]:
+def provenance(docs: Sequence[Document]) -> dict[str, Any]:
     """What a result file has to say about a data set that is not the published one."""
-    told = docs[0].get("dataset") if docs else None
-    return {"dataset_used": own_sets.used(told, docs[0]["language"])} if told else {}
+    file = docs[0].get("dataset") if docs else None
+    return {"dataset_used": set_tasks.used(file, docs[0]["language"])} if file else {}
 
 
-def sentences(doc: Mapping[str, Any]) -> list[str]:
+def sentences(doc: Document) -> list[str]:
     """The candidates' sentences."""
     return [candidate["sentence"] for candidate in doc["candidates"]]
 
 
-def stereotype(doc: Mapping[str, Any]) -> int:
+def stereotype(doc: Document) -> int:
     """Index of the stereotypical candidate (for the log: it is not the right answer to anything)."""
     return [candidate["label"] for candidate in doc["candidates"]].index("stereotype")
 
 
-def questions(doc: Mapping[str, Any]) -> list[Cloze | NextSentence]:
+def questions(doc: Document) -> list[Cloze | NextSentence]:
     """One question per candidate."""
     own = dict(doc["options"])
     if doc["test"] == "intra":
-        return [Cloze(doc["context"], c["word"], c["sentence"], own) for c in doc["candidates"]]
+        return [Cloze(doc["context"], c["word"] or "", c["sentence"], own) for c in doc["candidates"]]
     kind = SENTENCE_LIKELIHOODS if doc["benchmark"] == "stereoset_variants" else NEXT_SENTENCE
     return [NextSentence(doc["context"], c["sentence"], own, kind) for c in doc["candidates"]]
 
 
-def candidate_scores(doc: Mapping[str, Any], results: Sequence[Any]) -> dict[str, list[float]]:
+def candidate_scores(doc: Document, results: Sequence[Any]) -> dict[str, list[float]]:
     """The candidates' scores by scoring method (``score``, or every generative variant).
 
     Args:
@@ -100,20 +97,20 @@ def candidate_scores(doc: Mapping[str, Any], results: Sequence[Any]) -> dict[str
     return {METHOD: [float(answer[0]) for answer in results]}
 
 
-def _outcome(doc: Mapping[str, Any], scores: Sequence[float]) -> list[int] | None:
+def _outcome(doc: Document, scores: Sequence[float]) -> list[int] | None:
     if any(math.isnan(score) for score in scores):
         return None
     by_label = {c["label"]: score for c, score in zip(doc["candidates"], scores, strict=True)}
-    stereo, anti, unrelated = (by_label[label] for label in released_sets.LABELS)
+    stereo, anti, unrelated = (by_label[label] for label in LABELS)
     return [int(stereo > anti), int(stereo > unrelated) + int(anti > unrelated)]
 
 
-def key(doc: Mapping[str, Any]) -> tuple[str, ...]:
+def key(doc: Document) -> tuple[str, ...]:
     """Test and the data set's own id, which all languages share."""
     return (str(doc["test"]), str(doc["id"]))
 
 
-def record(doc: Mapping[str, Any], results: Sequence[Any]) -> Record:
+def record(doc: Document, results: Sequence[Any]) -> Record:
     """What the scores of one item's candidates say: which of them the model prefers.
 
     Args:

@@ -8,19 +8,19 @@ import math
 import zlib
 from collections.abc import Mapping, Sequence
 from pathlib import Path
-from typing import Any
+from typing import IO, Any, cast
 
 from lm_eval_bias.errors import BiasError, did_you_mean
-from lm_eval_bias.files import check_plain, write_whole
+from lm_eval_bias.files import check_plain, write_whole, writing
 from lm_eval_bias.runs.sample_logs import DAMAGE, NotOurs, Saved, damaged
 from lm_eval_bias.runs.saved_answers import Reader, whole
 from lm_eval_bias.tasks.stereoset import hooks, released_sets
+from lm_eval_bias.tasks.stereoset.stereoset_items import LANGUAGES, TEST_KEYS, Document, Item
 
 _LARGEST = 1 << 28
-TESTS = {"inter": "intersentence", "intra": "intrasentence"}
 
 
-def _open(path: Path) -> Any:
+def _open(path: Path) -> IO[str]:
     check_plain(path)
     if path.name.endswith(".gz"):
         return gzip.open(path, "rt", encoding="utf-8-sig")
@@ -45,7 +45,7 @@ def matches(path: Path) -> bool:
             beginning = file.read(2000)
     except (OSError, EOFError, UnicodeDecodeError, zlib.error):
         return path.name.endswith(".json.gz")  # damaged: say so when it is read
-    return beginning.lstrip().startswith("{") and any(f'"{name}"' in beginning for name in TESTS.values())
+    return beginning.lstrip().startswith("{") and any(f'"{name}"' in beginning for name in TEST_KEYS.values())
 
 
 def _scores(path: Path, content: Any, name: str) -> dict[str, float]:
@@ -69,18 +69,18 @@ def _scores(path: Path, content: Any, name: str) -> dict[str, float]:
     return found
 
 
-def _items(path: Path, language: str, test: str, scores: Mapping[str, float]) -> list[dict[str, Any]]:
+def _items(path: Path, language: str, test: str, scores: Mapping[str, float]) -> list[Item]:
     """The items of a test, each of whose candidates has a score and no other has."""
     items = released_sets.read(language, test)
     known = {candidate["id"] for item in items for candidate in item["candidates"]}
     if missing := [name for name in known if name not in scores]:
         raise BiasError(
-            f"{path}: {TESTS[test]} has no score for {len(missing)} of {len(known)} candidates, {min(missing)} among "
-            f"them: are these predictions for {language}, and complete?"
+            f"{path}: {TEST_KEYS[test]} has no score for {len(missing)} of {len(known)} candidates, {min(missing)} "
+            f"among them: are these predictions for {language}, and complete?"
         )
     if unknown := [name for name in scores if name not in known]:
         raise BiasError(
-            f"{path}: {TESTS[test]} scores {len(unknown)} candidates that {language} doesn't have, "
+            f"{path}: {TEST_KEYS[test]} scores {len(unknown)} candidates that {language} doesn't have, "
             f"{min(unknown)} among them: name their language with --language"
         )
     return items
@@ -98,27 +98,25 @@ def read(path: Path, language: str | None) -> list[Saved]:
         BiasError: No or an unknown language; a damaged file; a missing, doubled or unknown candidate; a score that is
             no number.
     """
-    known = ", ".join(released_sets.LANGUAGES)
+    known = ", ".join(LANGUAGES)
     if language is None:
         raise NotOurs(f"{path}: predictions don't say their language: name it with --language (one of {known})")
-    if language not in released_sets.LANGUAGES:
-        raise BiasError(
-            f"--language {language}: unknown.{did_you_mean(language, released_sets.LANGUAGES)} Known: {known}"
-        )
+    if language not in LANGUAGES:
+        raise BiasError(f"--language {language}: unknown.{did_you_mean(language, LANGUAGES)} Known: {known}")
     try:
         content = _content(path)
     except (OSError, EOFError, ValueError, RecursionError, zlib.error) as error:
         raise BiasError(f"{path}: cannot be read: truncated or damaged ({error})") from error
-    tests = [test for test, name in TESTS.items() if isinstance(content, dict) and name in content]
+    tests = [test for test, name in TEST_KEYS.items() if isinstance(content, dict) and name in content]
     if not tests:
-        raise BiasError(f"{path}: holds neither {' nor '.join(TESTS.values())}")
+        raise BiasError(f"{path}: holds neither {' nor '.join(TEST_KEYS.values())}")
     docs, results = [], []
     for test in tests:
-        scores = _scores(path, content, TESTS[test])
+        scores = _scores(path, content, TEST_KEYS[test])
         for item in _items(path, language, test, scores):
             docs.append({"benchmark": "stereoset", "language": language, **item})
             results.append([(scores[candidate["id"]],) for candidate in item["candidates"]])
-    task = f"stereoset_{language}" + ("" if len(tests) == len(TESTS) else f"_{tests[0]}")
+    task = f"stereoset_{language}" + ("" if len(tests) == len(TEST_KEYS) else f"_{tests[0]}")
     return [Saved(path, task, "none", "stereoset", docs, results)]
 
 
@@ -126,7 +124,7 @@ def _candidates(part: Saved, variant: str | None) -> dict[str, dict[str, float]]
     """Scores by test and candidate id."""
     found: dict[str, dict[str, float]] = {}
     for doc, answers in zip(part.docs, part.results, strict=True):
-        scored = hooks.candidate_scores(doc, answers)
+        scored = hooks.candidate_scores(cast(Document, doc), answers)
         if part.benchmark == "stereoset_variants" and variant not in scored:
             raise BiasError(f"{part.path}: five scores per candidate: choose with --variant ({', '.join(scored)})")
         if part.benchmark == "stereoset" and variant is not None:
@@ -170,7 +168,7 @@ def collect(
             raise damaged(part, error, "a document") from error
         for test, found in candidates.items():
             if test in scores:
-                raise BiasError(f"{part.path}: {TESTS[test]} was scored by several runs: export one of them")
+                raise BiasError(f"{part.path}: {TEST_KEYS[test]} was scored by several runs: export one of them")
             scores[test] = found
     predictions = {}
     for test in ("intra", "inter"):
@@ -180,10 +178,10 @@ def collect(
             lacking = sum(name not in scores[test] for name in order)
             if lacking:
                 raise BiasError(
-                    f"{TESTS[test]}: {lacking // 3} of {len(items)} items were not run (--limit?), and the authors' "
-                    "script needs all"
+                    f"{TEST_KEYS[test]}: {lacking // 3} of {len(items)} items were not run (--limit?), and the "
+                    "authors' script needs all"
                 )
-            predictions[TESTS[test]] = [{"id": name, "score": scores[test][name]} for name in order]
+            predictions[TEST_KEYS[test]] = [{"id": name, "score": scores[test][name]} for name in order]
     return predictions
 
 
@@ -194,11 +192,9 @@ def write(path: Path, predictions: Mapping[str, Any]) -> None:
         BiasError: The place cannot be written.
     """
     text = (json.dumps(predictions, indent=2) + "\n").encode()
-    try:
+    with writing(path):
         path.parent.mkdir(parents=True, exist_ok=True)
         write_whole(path, gzip.compress(text, mtime=0) if path.name.endswith(".gz") else text)
-    except OSError as error:
-        raise BiasError(f"{path} cannot be written: {error.strerror}") from error
 
 
 READER = Reader("the StereoSet authors' predictions (JSON)", matches, whole(read))

@@ -26,5 +26,5 @@ printf '%s/METADATA,,\n%s/INSTALLER,,\n%s/RECORD,,\n' "$info" "$info" "$info" > 
 
 # what is there stays as it is: vLLM was built for these versions
 "${pip[@]}" freeze --exclude vllm | grep '==' > "$folder/constraints.txt"
-"${pip[@]}" install -c "$folder/constraints.txt" "$root[gguf,api]"
+"${pip[@]}" install -c "$folder/constraints.txt" "$root[all]"
 echo "$folder: vLLM $version for CPUs, with $("$folder/bin/lm-eval-bias" --version)"

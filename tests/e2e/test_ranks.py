@@ -26,7 +26,7 @@ from lm_eval_bias.paths import tasks_path
 from lm_eval_bias.runs import sample_logs
 from lm_eval_bias.tasks.regard import regard_texts
 from lm_eval_bias.tasks.regard.classifiers import classifier
-from lm_eval_bias.tasks.stereoset import released_sets
+from lm_eval_bias.tasks.stereoset import released_sets, stereoset_items
 from tests import tiny
 
 
@@ -51,7 +51,7 @@ def test_every_rank_has_every_kind_in_the_same_order(tiny_mirror, world_size, mo
 
 @pytest.mark.parametrize("world_size", [2, 4, 8])
 def test_ranks_get_as_much_of_both_tests(mirror, world_size):
-    items = released_sets.spread([item for test in released_sets.TESTS for item in released_sets.read("en", test)])
+    items = stereoset_items.spread([item for test in stereoset_items.TESTS for item in released_sets.read("en", test)])
     for rank in range(world_size):
         tests = [item["test"] for item in items[rank::world_size]]
         assert 0.45 < tests.count("inter") / len(tests) < 0.55

@@ -6,7 +6,7 @@ import json
 import pytest
 
 from lm_eval_bias.cli.main import main
-from lm_eval_bias.tasks.stereoset import predictions, released_sets
+from lm_eval_bias.tasks.stereoset import released_sets, stereoset_items
 from tests import servers, tiny
 
 
@@ -108,7 +108,7 @@ def saved(tmp_path, tiny_mirror):
     """Predictions for the small English data, to damage."""
     content = {
         name: [{"id": c["id"], "score": 0.5} for item in released_sets.read("en", test) for c in item["candidates"]]
-        for test, name in predictions.TESTS.items()
+        for test, name in stereoset_items.TEST_KEYS.items()
     }
     path = tmp_path / "p.json"
 
@@ -219,7 +219,7 @@ def test_a_text_longer_than_the_model_is_refused(checkpoints, tiny_mirror, capsy
         lambda language, test: [
             {"id": "1", "test": "intra", "bias_type": "race", "target": "t", "term": "t", "context": long[0][0],
              "candidates": [{"id": w, "label": label, "word": w, "sentence": long[0][0].replace("BLANK", w)}
-                            for w, label in zip("abc", released_sets.LABELS, strict=True)]}
+                            for w, label in zip("abc", stereoset_items.LABELS, strict=True)]}
         ],
     )  # fmt: skip
     for model in ("hf", "hf-mlm"):

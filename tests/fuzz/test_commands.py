@@ -162,7 +162,7 @@ FLAGS = {
     "plot": ["-o", "--language", "--classifier"],
     "classify": ["--classifier", "--language", "--column", "-o"],
     "train-regard": ["--language", "--embeddings", "--seeds", "--recipe", "-o", "--light"],
-    "compare": ["--by", "--base", "--scores", "--all-scores", "--correction", "--draws", "--seed", "--format", "-o"],
+    "compare": ["--by", "--base", "--scores", "--all_scores", "--correction", "--draws", "--seed", "--format", "-o"],
     "report": ["-o", "--format", "--name"],
     "leaderboard": ["-o", "--format", "--task"],
     "check": ["--policy", "--json"],

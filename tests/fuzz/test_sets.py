@@ -5,15 +5,15 @@ import json
 import pytest
 from hypothesis import strategies as st
 
-from lm_eval_bias.tasks.stereoset.own_sets import sets
+from lm_eval_bias.tasks.stereoset.own_sets import set_files
 from tests.fuzz.kit import damaged, fuzz, judged, mutated
-from tests.stereosets.made import DUTCH
+from tests.stereosets.example_items import DUTCH
 from tests.stereosets.test_sets import table
 
 
 @pytest.fixture
 def dutch(tmp_path):
-    sets.write(tmp_path / "nl.json", sets.DataSet("nl", DUTCH, {"engine": "none"}))
+    set_files.write(tmp_path / "nl.json", set_files.DataSet("nl", DUTCH, {"engine": "none"}))
     return tmp_path
 
 

@@ -4,7 +4,14 @@ import json
 
 from hypothesis import strategies as st
 
-from lm_eval_bias.tasks.stereoset.own_sets import corrections, csv_io, engines, parts, review, translation_cache
+from lm_eval_bias.tasks.stereoset.own_sets import (
+    csv_io,
+    item_texts,
+    review_decisions,
+    review_sheet,
+    translation_cache,
+    translation_engines,
+)
 from tests.fuzz.kit import damaged, fuzz, mutated, taken
 from tests.stereosets.test_review import item, sheet
 
@@ -22,16 +29,16 @@ def written(tmp_path):
 def test_damaged_sheets(tmp_path, content):
     path = tmp_path / "damaged.csv"
     path.write_bytes(content.draw(damaged(written(tmp_path))))
-    edits = taken(review.read, path)
+    edits = taken(review_sheet.read, path)
     for edit in (edits or {}).values():
         assert edit.row["id"]
-        assert set(edit.corrected) <= set(parts.NAMES)
+        assert set(edit.corrected) <= set(item_texts.NAMES)
 
 
 @fuzz(60, content=damaged(csv_io.as_csv([["text", "translation"], ["a, b", "c"], ['"d"', "=e"]])))
 def test_damaged_tables(tmp_path, content):
     (tmp_path / "t.csv").write_bytes(content)
-    table = taken(engines.make, f"file:{tmp_path / 't.csv'}", ("en", "it"))
+    table = taken(translation_engines.make, f"file:{tmp_path / 't.csv'}", ("en", "it"))
     if table is not None:
         assert all(answer is None or answer for answer in table.translate(["a, b", '"d"'], "BLANK"))
 
@@ -40,7 +47,7 @@ def test_damaged_tables(tmp_path, content):
 def test_damaged_memories(tmp_path, content):
     path = tmp_path / translation_cache.FILE
     path.write_bytes(content)
-    kept = taken(translation_cache.Memory, tmp_path)
+    kept = taken(translation_cache.TranslationCache, tmp_path)
     if kept is not None:
         assert len(kept) <= 3
         assert kept.placeholders([*kept, "BLANK"]) == kept.placeholders([*kept])
@@ -49,7 +56,7 @@ def test_damaged_memories(tmp_path, content):
 @fuzz(120, record=mutated(RECORD))
 def test_changed_translations(tmp_path, record):
     (tmp_path / translation_cache.FILE).write_text(json.dumps(record) + "\n")
-    kept = taken(translation_cache.Memory, tmp_path)
+    kept = taken(translation_cache.TranslationCache, tmp_path)
     if kept is not None:
         text, translation = next(iter(kept.items()))
         assert (text + translation).encode()
@@ -58,6 +65,6 @@ def test_changed_translations(tmp_path, record):
 
 @fuzz(120, record=mutated(DECISION))
 def test_changed_decisions(tmp_path, record):
-    (tmp_path / corrections.FILE).write_text(json.dumps(record) + "\n")
-    for decision in (taken(corrections.read, tmp_path) or {}).values():
+    (tmp_path / review_decisions.FILE).write_text(json.dumps(record) + "\n")
+    for decision in (taken(review_decisions.read, tmp_path) or {}).values():
         assert all(text.encode() is not None for text in decision.corrected.values())

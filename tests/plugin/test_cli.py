@@ -1,6 +1,7 @@
 """The command line as a user sees it."""
 
 import json
+import re
 import subprocess
 import sys
 
@@ -9,8 +10,9 @@ import pytest
 from lm_eval_bias import __version__, catalog, installation
 from lm_eval_bias.cli import main as cli
 from lm_eval_bias.cli.main import main
-from lm_eval_bias.errors import BiasError
+from lm_eval_bias.errors import EXTRAS, BiasError
 from lm_eval_bias.paths import tasks_path
+from tests.conftest import ROOT
 
 
 def python(code, **kwargs):
@@ -101,10 +103,10 @@ def test_bad_usage_exits_with_2_and_one_line(arguments, says, capsys, tiny_mirro
 def test_the_line_is_one_of_its_own_behind_an_unfinished_progress_bar(capsys, monkeypatch):
     from tqdm import tqdm
 
-    def fail(args):
+    def fail(arguments):
         raise BiasError("no way", tqdm(range(6), disable=False))
 
-    monkeypatch.setitem(cli._COMMANDS, "path", fail)
+    monkeypatch.setattr("lm_eval_bias.cli.path.run", fail)
     assert main(["path"]) == 2
     assert capsys.readouterr().err.splitlines()[-1].startswith("lm-eval-bias: error: ('no way'")
 
@@ -113,6 +115,62 @@ def test_unknown_command_exits_with_2(capsys):
     with pytest.raises(SystemExit) as error:
         main(["rum"])
     assert error.value.code == 2
+
+
+def test_every_command_has_help_and_arguments_of_its_own(capsys):
+    commands = {*cli._COMMANDS, *(own.name for own in cli._benchmark_commands())} - {"run"}
+    for command in commands:
+        with pytest.raises(SystemExit) as error:
+            main([command, "--help"])
+        assert (error.value.code, capsys.readouterr().out.split("[", 1)[0]) == (0, f"usage: lm-eval-bias {command} ")
+
+
+@pytest.mark.parametrize(
+    ("arguments", "refused"),
+    [
+        (["compare", "a", "b", "--all-scores"], "unrecognized arguments: --all-scores"),
+        (["translate", "stereoset", "--to", "it", "--engine", "file:x.csv", "-o", "x", "--batch", "4"], "--batch 4"),
+    ],
+)
+def test_a_flag_has_one_spelling(arguments, refused, capsys):
+    with pytest.raises(SystemExit) as error:
+        main(arguments)
+    assert error.value.code == 2
+    assert refused in capsys.readouterr().err.strip().splitlines()[-1]
+
+
+def test_extras_bring_what_they_are_asked_for():
+    tomllib = pytest.importorskip("tomllib")
+    extras = tomllib.loads((ROOT / "pyproject.toml").read_text())["project"]["optional-dependencies"]
+    for extra, packages in EXTRAS.items():
+        names = [re.match(r"[\w-]+", requirement).group() for requirement in extras[extra]]
+        assert sorted(packages) == sorted("sklearn" if n == "scikit-learn" else n.replace("-", "_") for n in names)
+        assert extra in extras["all"][0]
+
+
+@pytest.mark.parametrize(
+    ("package", "extra", "arguments"),
+    [
+        ("matplotlib", "report", ["report", "RUN", "-o", "x.html"]),
+        ("matplotlib", "report", ["plot", "RUN"]),
+        ("sentencex", "regard", ["run", "--tasks", "regard_de", "--model", "bias-chance"]),
+        ("openpyxl", "regard", ["classify", "texts.txt", "--language", "de"]),
+        ("sklearn", "regard", ["train-regard", "--light"]),
+        ("sentencex", "train", ["train-nsp", "--model", "x", "--corpus", "x", "--language", "en", "-o", "nsp"]),
+        (
+            "gguf",
+            "gguf",
+            ["run", "--tasks", "occugender", "--model", "hf", "--model_args", "pretrained=x,gguf_file=y"],
+        ),
+    ],
+)
+def test_a_missing_extra_is_named(package, extra, arguments, capsys, monkeypatch, tmp_path, tiny_mirror):
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "texts.txt").write_text("Die Frau lacht.\n")
+    monkeypatch.setitem(sys.modules, package, None)
+    assert main(arguments) == 2
+    wanted = f'lm-eval-bias: error: {package} is not installed: pip install "lm-eval-bias[{extra}]"'
+    assert capsys.readouterr().err.strip().splitlines()[-1] == wanted
 
 
 def test_folder_without_a_model_is_one_line(tmp_path, capsys):

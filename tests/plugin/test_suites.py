@@ -15,7 +15,7 @@ from lm_eval_bias.tasks.gg_bbq import hooks as gg_bbq
 from lm_eval_bias.tasks.gg_bbq import sampling
 from lm_eval_bias.tasks.occugender import hooks as occugender
 from lm_eval_bias.tasks.stereoset import hooks as stereoset
-from lm_eval_bias.tasks.stereoset import released_sets as stereoset_data
+from lm_eval_bias.tasks.stereoset import stereoset_items
 
 # The items of quick, version 1. A change here is a change of what every quick run was measured on: a new version.
 GOLDEN = {
@@ -60,8 +60,8 @@ def test_each_suite_holds_the_one_before():
 
 def test_full_leaves_out_nothing_but_parts_of_tasks_that_it_has():
     tasks = {n for n, e in catalog.entries().items() if e.kind == "task"}
-    languages = stereoset_data.LANGUAGES
-    halves = {f"stereoset_{language}_{test}" for language in languages for test in stereoset_data.TESTS}
+    languages = stereoset_items.LANGUAGES
+    halves = {f"stereoset_{language}_{test}" for language in languages for test in stereoset_items.TESTS}
     assert tasks - set(definition.load("full").parts) == halves
 
 
@@ -116,7 +116,7 @@ def test_quick_gives_no_bias_to_a_model_that_takes_one_place(subset, exact, mirr
     assert sum(len(own) // 2 >= 3 for own in strata.values()) == exact
 
 
-@pytest.mark.parametrize("language", stereoset_data.LANGUAGES)
+@pytest.mark.parametrize("language", stereoset_items.LANGUAGES)
 def test_quick_takes_as_many_items_of_every_term_and_test_and_the_same_in_every_language(language, mirror):
     docs = chosen(f"stereoset_{language}")
     cells = Counter((doc["term"], doc["test"]) for doc in docs)
@@ -229,7 +229,7 @@ def test_tasks_that_flags_or_models_do_not_fit_are_left_out_and_named():
     config = Config()
     config.apply_chat_template = True
     found = run_plan.apply(config, "quick")
-    assert set(found.left_out) == {f"stereoset_{language}" for language in stereoset_data.LANGUAGES}
+    assert set(found.left_out) == {f"stereoset_{language}" for language in stereoset_items.LANGUAGES}
     assert "scores plain sentences" in found.left_out["stereoset_en"]
     assert config.tasks == [task for task in definition.load("quick").parts if not task.startswith("stereoset")]
     config = Config()

@@ -1,5 +1,6 @@
 """The built wheel and the editable install, in clean environments outside the checkout."""
 
+import importlib.metadata
 import json
 import os
 import subprocess
@@ -7,6 +8,7 @@ import sys
 import venv
 
 import pytest
+from packaging.requirements import Requirement
 
 from lm_eval_bias import catalog
 from tests.conftest import ROOT
@@ -14,24 +16,65 @@ from tests.conftest import ROOT
 pytestmark = pytest.mark.slow
 
 
-def run(*command, cwd, **env):
-    done = subprocess.run(
-        list(map(str, command)), capture_output=True, text=True, cwd=cwd, timeout=900, env={**os.environ, **env}
+def called(*command, cwd):
+    environment = {**os.environ, "PYTHONPATH": ""}
+    return subprocess.run(
+        list(map(str, command)), capture_output=True, text=True, cwd=cwd, timeout=900, env=environment
     )
+
+
+def run(*command, cwd):
+    done = called(*command, cwd=cwd)
     assert done.returncode == 0, done.stdout[-1500:] + done.stderr[-3000:]
     return done.stdout
 
 
-def environment(folder):
-    """A new environment that sees the dependencies of this one, but not its install of the package."""
+def new_environment(folder):
     venv.create(folder, with_pip=True, system_site_packages=False)
     python = folder / "bin" / "python"
-    site = run(python, "-c", "import site; print(site.getsitepackages()[0])", cwd=folder).strip()
+    return python, run(python, "-c", "import site; print(site.getsitepackages()[0])", cwd=folder).strip()
+
+
+def environment(folder):
+    """A new environment that sees the dependencies of this one, but not its install of the package."""
+    python, site = new_environment(folder)
     here = next(p for p in sys.path if p.endswith("site-packages"))
     # .pth entries come after the environment's own packages
     (folder / "deps.txt").write_text(here)
     with open(os.path.join(site, "dependencies.pth"), "w") as out:
         out.write(here + "\n")
+    return python
+
+
+def required(requirements):
+    """The distributions that these requirements bring, as far as they are installed here."""
+    brought, seen, left = {}, set(), [(text, "") for text in requirements]
+    while left:
+        text, extra = left.pop()
+        wanted = Requirement(text)
+        if wanted.marker is not None and not wanted.marker.evaluate({"extra": extra}):
+            continue
+        for of in {"", *wanted.extras}:
+            if (wanted.name, of) not in seen:
+                seen.add((wanted.name, of))
+                try:
+                    brought[wanted.name] = importlib.metadata.distribution(wanted.name)
+                except importlib.metadata.PackageNotFoundError:
+                    continue
+                left += [(own, of) for own in brought[wanted.name].requires or ()]
+    return brought
+
+
+def bare_environment(folder, wheel):
+    """A new environment with the wheel and what it requires without any extra: links to what is installed here."""
+    python, site = new_environment(folder)
+    run(python, "-m", "pip", "install", "-q", "--no-deps", wheel, cwd=folder)
+    (own,) = importlib.metadata.distributions(name="lm_eval_bias", path=[site])
+    for distribution in required(own.requires).values():
+        for top in {path.parts[0] for path in distribution.files} - {"..", "__pycache__"}:
+            target = os.path.join(site, top)
+            if not os.path.lexists(target):
+                os.symlink(distribution.locate_file(top), target)
     return python
 
 
@@ -45,9 +88,15 @@ def check(python, cwd):
     return run(python, "-c", "import lm_eval_bias as m; print(m.__file__)", cwd=cwd)
 
 
-def test_wheel(tmp_path):
-    run(sys.executable, "-m", "pip", "wheel", "-q", "--no-deps", "-w", tmp_path / "dist", ROOT, cwd=tmp_path)
-    (wheel,) = (tmp_path / "dist").glob("*.whl")
+@pytest.fixture(scope="module")
+def wheel(tmp_path_factory):
+    folder = tmp_path_factory.mktemp("wheel")
+    run(sys.executable, "-m", "pip", "wheel", "-q", "--no-deps", "-w", folder, ROOT, cwd=folder)
+    (path,) = folder.glob("*.whl")
+    return path
+
+
+def test_wheel(tmp_path, wheel):
     python = environment(tmp_path / "env")
     run(python, "-m", "pip", "install", "-q", "--no-deps", wheel, cwd=tmp_path)
     where = check(python, tmp_path)
@@ -76,3 +125,26 @@ def test_editable(tmp_path):
     run(python, "-m", "pip", "install", "-q", "setuptools>=77", "wheel", cwd=tmp_path)
     run(python, "-m", "pip", "install", "-q", "--no-deps", "--no-build-isolation", "-e", ROOT, cwd=tmp_path)
     assert check(python, tmp_path).strip() == str(ROOT / "lm_eval_bias" / "__init__.py")
+
+
+def test_without_extras(tmp_path, wheel):
+    python = bare_environment(tmp_path / "env", wheel)
+    for package in ("matplotlib", "sentence_transformers", "sentencex", "openpyxl", "gguf"):
+        found = run(python, "-c", f"import importlib.util as u; print(u.find_spec({package!r}))", cwd=tmp_path)
+        assert found.strip() == "None"
+    check(python, tmp_path)
+    out = tmp_path / "out"
+    for command in ("leaderboard", "report"):
+        run(python, "-m", "lm_eval_bias", command, out, "-o", tmp_path / f"{command}.md", cwd=tmp_path)
+    model = ("--model", "bias-chance")
+    for line, extra in (
+        (["report", out, "-o", tmp_path / "page.html"], "report"),
+        (["plot", out], "report"),
+        (["run", "--tasks", "regard_de", *model, "--metadata", "classifier=light"], "regard"),
+        (["train-regard", "--light"], "regard"),
+        (["train-nsp", "--model", "gpt2", "--corpus", out, "--language", "en", "-o", tmp_path / "nsp"], "train"),
+        (["run", "--tasks", "occugender", "--model", "hf", "--model_args", "pretrained=.,gguf_file=x.gguf"], "gguf"),
+    ):
+        done = called(python, "-m", "lm_eval_bias", *line, cwd=tmp_path)
+        assert done.returncode == 2, done.stderr
+        assert done.stderr.splitlines()[-1].endswith(f' is not installed: pip install "lm-eval-bias[{extra}]"')

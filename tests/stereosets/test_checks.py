@@ -6,11 +6,11 @@ from random import Random
 
 import pytest
 
-from lm_eval_bias.tasks.stereoset import released_sets
+from lm_eval_bias.tasks.stereoset import released_sets, stereoset_items
 from lm_eval_bias.tasks.stereoset.own_sets import set_checks, set_texts
 from tests.conftest import find_mirror
-from tests.stereosets import made
-from tests.stereosets.made import DUTCH, ENGLISH, item
+from tests.stereosets import example_items
+from tests.stereosets.example_items import DUTCH, ENGLISH, item
 
 
 def found(own, source=None, language="nl", **more):
@@ -231,16 +231,16 @@ def test_memory_knows_texts_that_moved():
         for one, other in zip(ENGLISH[:1], DUTCH[:1], strict=True)
         for english, dutch in zip(one["candidates"], other["candidates"], strict=True)
     }
-    assert found(DUTCH[0], ENGLISH[0], memory=memory) == set()
+    assert found(DUTCH[0], ENGLISH[0], translations=memory) == set()
     own = copy.deepcopy(DUTCH[0])
     one, other, _ = own["candidates"]
     one["sentence"], other["sentence"] = other["sentence"], one["sentence"]
     assert found(own, ENGLISH[0]) == set()  # nothing but the memory can know
-    assert problems(own, ENGLISH[0], memory=memory) == {"swapped"}
+    assert problems(own, ENGLISH[0], translations=memory) == {"swapped"}
     own["candidates"][0]["sentence"] = "Hij was erg moe."  # corrected by a person
-    assert ("swapped", "stereotype", "problem") not in found(own, ENGLISH[0], memory=memory)
+    assert ("swapped", "stereotype", "problem") not in found(own, ENGLISH[0], translations=memory)
     same = dict.fromkeys(memory, "Hij was moe.")  # an engine that gives one text for all makes them equal, not swapped
-    assert problems(DUTCH[0], ENGLISH[0], memory=same) == set()
+    assert problems(DUTCH[0], ENGLISH[0], translations=same) == set()
 
 
 def test_a_set_names_missing_doubled_and_foreign_items():
@@ -289,16 +289,16 @@ def published():
 def missed(published, language, number, with_source):
     """Kinds of damage that weren't found in so many items without findings, with one item each."""
     lost = {}
-    for test in released_sets.TESTS:
+    for test in stereoset_items.TESTS:
         source = {i["id"]: i for i in published["en", test]} if with_source else {}
         draw = Random(f"{language} {test}")  # noqa: S311
         items = draw.sample(published[language, test], len(published[language, test]))
         every = (i for i in items if not set_checks.check_item(i, source.get(i["id"]), language))
         good = list(islice(every, number))
         assert len(good) == number
-        for kind in [*made.DAMAGE[test], *(made.WITH_SOURCE if with_source else ())]:
+        for kind in [*example_items.DAMAGE[test], *(example_items.WITH_SOURCE if with_source else ())]:
             for own in good:
-                bad, original = made.damaged(own, kind, draw), source.get(own["id"])
+                bad, original = example_items.damaged(own, kind, draw), source.get(own["id"])
                 memory = translations(own, original) if kind == "moved texts" else None
                 levels = {(f.code, f.level) for f in set_checks.check_item(bad, original, language, memory)}
                 told = {level for _, level in levels} == {"note"} and ("open", "note") in levels
@@ -328,7 +328,7 @@ def test_damage_is_found(published, language, with_source):
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("language", list(released_sets.LANGUAGES))
+@pytest.mark.parametrize("language", list(stereoset_items.LANGUAGES))
 def test_damage_to_many_items_is_found(published, language):
     if language != "en":
         assert missed(published, language, 500, with_source=True) == {}
@@ -357,7 +357,7 @@ NOTES = {
 )
 def test_the_published_sets(published, language):
     counts = {set_checks.PROBLEM: {}, set_checks.NOTE: {}}
-    for test in released_sets.TESTS:
+    for test in stereoset_items.TESTS:
         source = published["en", test] if language != "en" else None
         for name, own in set_checks.check_set(published[language, test], source, language).items():
             for code, level in {(f.code, f.level) for f in own}:

@@ -11,16 +11,15 @@ import transformers
 from tokenizers import Tokenizer, models
 
 from lm_eval_bias.errors import BiasError
-from lm_eval_bias.tasks.stereoset.own_sets import engines, jsonl, seq2seq_translation, translation_cache
-from lm_eval_bias.tasks.stereoset.own_sets.blanks import PLACEHOLDERS
-from lm_eval_bias.tasks.stereoset.own_sets.translation_cache import Memory
+from lm_eval_bias.tasks.stereoset.own_sets import jsonl, seq2seq_translation, translation_cache, translation_engines
+from lm_eval_bias.tasks.stereoset.own_sets.translation_cache import PLACEHOLDERS, TranslationCache
 from tests import tiny
 
 
 def program(tmp_path, code, kind="command", **more):
     path = tmp_path / "program.py"
     path.write_text(f"import json, os, sys, time\nlines = [line.rstrip('\\n') for line in sys.stdin]\n{code}\n")
-    return engines.make(f"{kind}:{sys.executable} -S {path}", ("en", "it"), **more)
+    return translation_engines.make(f"{kind}:{sys.executable} -S {path}", ("en", "it"), **more)
 
 
 def test_a_program_answers_line_by_line(tmp_path):
@@ -98,7 +97,7 @@ def test_a_program_that_hangs_is_ended_with_what_it_started(tmp_path):
 )
 def test_engines_that_are_none(given, said):
     with pytest.raises(BiasError) as caught:
-        engines.make(given, ("en", "it")).translate(["a"], "BLANK")
+        translation_engines.make(given, ("en", "it")).translate(["a"], "BLANK")
     assert said in str(caught.value)
 
 
@@ -112,7 +111,7 @@ def test_tables_of_every_spreadsheet_program(tmp_path, delimiter, encoding, end)
     path = tmp_path / ("t.tsv" if delimiter == "\t" else "t.csv")
     rows = [delimiter.join(f'"{cell}"' for cell in row) for row in TABLE]
     path.write_bytes((end.join(rows) + end).encode(encoding))
-    made = engines.make(f"file:{path}", ("en", "it"))
+    made = translation_engines.make(f"file:{path}", ("en", "it"))
     assert made.translate(["a, b", "open", "other"], "BLANK") == ["à; b", None, None]
     assert made.unknown({"a, b", "open"}) == 1
 
@@ -130,7 +129,7 @@ def test_tables_of_every_spreadsheet_program(tmp_path, delimiter, encoding, end)
 def test_tables_that_cannot_be_understood(tmp_path, content, said):
     (tmp_path / "t.csv").write_bytes(content)
     with pytest.raises(BiasError) as caught:
-        engines.make(f"file:{tmp_path / 't.csv'}", ("en", "it"))
+        translation_engines.make(f"file:{tmp_path / 't.csv'}", ("en", "it"))
     assert said in str(caught.value)
 
 
@@ -165,7 +164,7 @@ class Fake:
 )
 def test_blank_is_protected_by_what_comes_back(tmp_path, does, used, translation):
     engine = Fake(does)
-    kept = Memory(tmp_path, "fake")
+    kept = TranslationCache(tmp_path, "fake")
     translation_cache.translate(["A BLANK, b.", "plain"], engine, kept)
     assert kept["A BLANK, b."] == translation
     tried = len(PLACEHOLDERS) if used is None else PLACEHOLDERS.index(used) + 1
@@ -186,16 +185,16 @@ def test_what_was_translated_is_not_asked_again(tmp_path):
 
     first.does = dies
     with pytest.raises(BiasError, match="enough"):
-        translation_cache.translate(texts, first, Memory(tmp_path, "fake"))
+        translation_cache.translate(texts, first, TranslationCache(tmp_path, "fake"))
     path = tmp_path / translation_cache.FILE
     assert len(path.read_text().splitlines()) == 8
     path.write_bytes(path.read_bytes()[:-5])  # the end of a torn line
     second = Fake(str.upper)
-    translation_cache.translate(texts, second, Memory(tmp_path, "fake"))
+    translation_cache.translate(texts, second, TranslationCache(tmp_path, "fake"))
     assert second.asked == ["text 7", "text 8", "text 9"]
-    assert dict(Memory(tmp_path, "fake")) == {text: text.upper() for text in texts}
+    assert dict(TranslationCache(tmp_path, "fake")) == {text: text.upper() for text in texts}
     with pytest.raises(BiasError, match=r"of another engine or revision \(fake; now: other\)"):
-        Memory(tmp_path, "other")
+        TranslationCache(tmp_path, "other")
 
 
 @pytest.mark.parametrize("line", ["{", "[]", '{"source": "a", "translation": 1, "engine": "fake"}', '{"source": "a"}'])
@@ -203,7 +202,7 @@ def test_a_damaged_memory_is_named(tmp_path, line):
     good = json.dumps({"source": "a", "translation": "b", "engine": "fake", "placeholder": None})
     (tmp_path / translation_cache.FILE).write_text(f"{good}\n{line}\n{good}\n")
     with pytest.raises(BiasError, match=r"translated\.jsonl line 2: damaged"):
-        Memory(tmp_path)
+        TranslationCache(tmp_path)
 
 
 @pytest.fixture(scope="module")
@@ -246,7 +245,7 @@ def test_an_interrupted_model_says_what_it_would_have_said(nllb, tmp_path):
         return seq2seq_translation.Checkpoint(f"{nllb},source=eng_Latn,target=ita_Latn", ("en", "it"), 2)
 
     (tmp_path / "whole").mkdir()
-    translation_cache.translate(texts, engine(), Memory(tmp_path / "whole", "x"))
+    translation_cache.translate(texts, engine(), TranslationCache(tmp_path / "whole", "x"))
     whole = (tmp_path / "whole" / translation_cache.FILE).read_text()
     dying = engine()
     real, calls = engine().translate, []
@@ -259,11 +258,11 @@ def test_an_interrupted_model_says_what_it_would_have_said(nllb, tmp_path):
 
     dying.translate = interrupted
     with pytest.raises(KeyboardInterrupt):
-        translation_cache.translate(texts, dying, Memory(tmp_path, "x"))
+        translation_cache.translate(texts, dying, TranslationCache(tmp_path, "x"))
     done = (tmp_path / translation_cache.FILE).read_text()
     assert whole.startswith(done)
     assert 0 < len(done) < len(whole)
-    translation_cache.translate(texts, engine(), Memory(tmp_path, "x"))
+    translation_cache.translate(texts, engine(), TranslationCache(tmp_path, "x"))
     assert (tmp_path / translation_cache.FILE).read_text() == whole
 
 
@@ -279,7 +278,7 @@ def test_an_interrupted_model_says_what_it_would_have_said(nllb, tmp_path):
 )
 def test_what_a_checkpoint_is_not_told(nllb, options, languages, said):
     with pytest.raises(BiasError) as caught:
-        engines.make(f"hf:{nllb}" + (f",{options}" if options else ""), languages).translate(["a"], "BLANK")
+        translation_engines.make(f"hf:{nllb}" + (f",{options}" if options else ""), languages).translate(["a"], "BLANK")
     assert said in str(caught.value)
 
 
@@ -329,10 +328,10 @@ def test_every_way_to_name_a_language(tmp_path, special, options, expected):
     if isinstance(expected, str):
         tokenizer = transformers.PreTrainedTokenizerFast(tokenizer_object=tokenizer.backend_tokenizer)
         with pytest.raises(BiasError) as caught:
-            made._speak(tokenizer)
+            made._languages_for(tokenizer)
         assert expected in str(caught.value)
         return
-    asked, prefix = made._speak(tokenizer)
+    asked, prefix = made._languages_for(tokenizer)
     token, before = expected
     assert prefix == before
     assert asked == ({} if token is None else {"forced_bos_token_id": tokenizer.convert_tokens_to_ids(token)})

@@ -7,8 +7,8 @@ import json
 import pytest
 
 from lm_eval_bias.cli.main import main
-from lm_eval_bias.tasks.stereoset.own_sets import parts, sets
-from lm_eval_bias.tasks.stereoset.own_sets.sets import DataSet
+from lm_eval_bias.tasks.stereoset.own_sets import item_texts, set_files
+from lm_eval_bias.tasks.stereoset.own_sets.set_files import DataSet
 from tests.stereosets.test_review import edited, item
 
 ITEMS = [
@@ -22,7 +22,7 @@ ITEMS = [
 @pytest.fixture
 def given(tmp_path):
     path = tmp_path / "set.json"
-    sets.write(path, DataSet("de", ITEMS, {"made by": "hand"}))
+    set_files.write(path, DataSet("de", ITEMS, {"made by": "hand"}))
     return path
 
 
@@ -55,13 +55,13 @@ def test_a_set_of_ones_own_is_corrected_through_a_sheet(tmp_path, given, capsys)
     assert sheet.read_bytes() == filled
     assert validate(given, "--review", sheet, "-o", better) == 1
     assert given.read_bytes() == before
-    made = sets.read(better)
+    made = set_files.read(better)
     assert made.provenance["made by"] == "hand"
     assert made.provenance["reviewed"]["corrected"] == ["empty"]
     assert list(made.provenance["reviewed"]["accepted"]) == ["twin"]
-    texts = {own["id"]: parts.of(own) for own in made.items}
+    texts = {own["id"]: item_texts.of(own) for own in made.items}
     assert texts["empty"]["unrelated"] == "Brot ist rund."
-    assert texts["lost"] == parts.of(ITEMS[3])
+    assert texts["lost"] == item_texts.of(ITEMS[3])
     assert list(rows(sheet)) == ["lost"]
     assert "exists already" in refused(capsys, given, "--review", sheet, "-o", better)
 
@@ -71,12 +71,13 @@ def test_a_set_of_ones_own_is_corrected_through_a_sheet(tmp_path, given, capsys)
     assert validate(better, "--review", sheet, "-o", better, "--json") == 0
     assert json.loads(capsys.readouterr().out)["findings"] == []
     assert not sheet.exists()
-    made = sets.read(better)
-    assert {own["id"]: parts.of(own) for own in made.items}["lost"]["unrelated"] == "Der Hund ist rund."
+    made = set_files.read(better)
+    assert {own["id"]: item_texts.of(own) for own in made.items}["lost"]["unrelated"] == "Der Hund ist rund."
     changed = [
-        parts.with_texts(own, {**parts.of(own), "target": "Wolf"}) if own["id"] == "twin" else own for own in made.items
+        item_texts.with_texts(own, {**item_texts.of(own), "target": "Wolf"}) if own["id"] == "twin" else own
+        for own in made.items
     ]
-    sets.write(better, DataSet("de", changed, made.provenance))
+    set_files.write(better, DataSet("de", changed, made.provenance))
     assert validate(better) == 1
 
 
@@ -98,11 +99,11 @@ def test_refused_in_one_line(tmp_path, given, capsys, monkeypatch, more, said):
 
 def test_a_sheet_needs_ids_and_labels(tmp_path, capsys):
     path = tmp_path / "set.json"
-    sets.write(path, DataSet("de", [ITEMS[0], ITEMS[0]], {}))
+    set_files.write(path, DataSet("de", [ITEMS[0], ITEMS[0]], {}))
     assert "item good stands there twice" in refused(capsys, path, "--review", tmp_path / "s.csv")
     odd = item(name="odd")
     odd["candidates"][0]["label"] = "unrelated"
-    sets.write(path, DataSet("de", [odd], {}))
+    set_files.write(path, DataSet("de", [odd], {}))
     assert "item odd: --review needs each of the labels" in refused(capsys, path, "--review", tmp_path / "s.csv")
 
 

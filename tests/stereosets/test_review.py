@@ -8,8 +8,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from lm_eval_bias.errors import BiasError
-from lm_eval_bias.tasks.stereoset.own_sets import csv_io, parts, review, set_checks
-from lm_eval_bias.tasks.stereoset.own_sets.review import Decision
+from lm_eval_bias.tasks.stereoset.own_sets import csv_io, item_texts, review_sheet, set_checks
+from lm_eval_bias.tasks.stereoset.own_sets.review_decisions import Decision, Review
 
 LABELS = ("stereotype", "anti-stereotype", "unrelated")
 
@@ -28,20 +28,25 @@ def item(test="intra", words=("lieb", "grob", "rund"), context="Der Hund ist BLA
 def check_of(items):
     def check(name, texts):
         own = items[name]
-        if len(texts) < len(parts.of(own)):
+        if len(texts) < len(item_texts.of(own)):
             return [set_checks.Finding("lacking", "item", "no translation yet")]
-        return set_checks.check_item(parts.with_texts(own, texts), None, "de")
+        return set_checks.check_item(item_texts.with_texts(own, texts), None, "de")
 
     return check
 
 
 def sheet(path, items, found=None, decided=None, pending=None):
-    found = found or {name: parts.of(own) for name, own in items.items()}
+    found = found or {name: item_texts.of(own) for name, own in items.items()}
     rows = []
     for name, own in items.items():
-        state = review.state_of(own, found[name], (decided or {}).get(name, Decision()), check_of(items))
-        rows.append(review.row_of(own, None, state, (pending or {}).get(name)))
-    review.write(path, rows)
+        state = state_of(own, found[name], (decided or {}).get(name, Decision()), check_of(items))
+        edit, findings = (pending or {}).get(name, (None, state.findings))
+        rows.append(review_sheet.row_of(own, None, state.texts, findings, edit))
+    review_sheet.write(path, rows)
+
+
+def state_of(own, found, decision, check):
+    return Review({own["id"]: own}, {own["id"]: found}, {own["id"]: decision}, check).state(own["id"])
 
 
 def cells(path):
@@ -73,16 +78,16 @@ def test_a_sheet_is_read_as_it_was_written(tmp_path):
     items = {"i1": item(words=("=lieb", "grob;", '"rund"')), "i2": item("inter", ("Ja.", "@Nein.", "-"), "Wer?", "i2")}
     sheet(tmp_path / "r.csv", items)
     assert (tmp_path / "r.csv").read_bytes().startswith(b"\xef\xbb\xbfid,test,bias type,term,reasons,accept,comment,")
-    found = review.read(tmp_path / "r.csv")
+    found = review_sheet.read(tmp_path / "r.csv")
     for name, own in items.items():
-        assert {part: found[name].row[part] for part in parts.of(own)} == parts.of(own)
+        assert {part: found[name].row[part] for part in item_texts.of(own)} == item_texts.of(own)
         assert (found[name].corrected, found[name].accept, found[name].comment) == ({}, False, "")
     before = (tmp_path / "r.csv").stat().st_mtime_ns
     sheet(tmp_path / "r.csv", items)
     assert (tmp_path / "r.csv").stat().st_mtime_ns == before
-    review.write(tmp_path / "r.csv", [])
+    review_sheet.write(tmp_path / "r.csv", [])
     assert not (tmp_path / "r.csv").exists()
-    assert review.read(tmp_path / "r.csv") == {}
+    assert review_sheet.read(tmp_path / "r.csv") == {}
 
 
 def as_program(path, delimiter=",", encoding="utf-8-sig", end="\r\n", order=None, head=""):
@@ -121,7 +126,7 @@ def test_sheets_of_every_spreadsheet_program(tmp_path, how):
         path.write_bytes(path.read_bytes().replace(b"id,", b" ID ,", 1))
         how = {}
     as_program(path, **how)
-    found = review.read(path)
+    found = review_sheet.read(path)
     assert found["i1"].corrected == {"context": "Die Katze; sie ist BLANK.", "unrelated word": "=ründ"}
     assert found["i1"].comment == "ü"
     assert (found["i2"].corrected, found["i2"].accept) == ({}, True)
@@ -146,7 +151,7 @@ def test_sheets_of_every_spreadsheet_program(tmp_path, how):
 def test_sheets_that_cannot_be_understood(tmp_path, content, said):
     (tmp_path / "r.csv").write_bytes(content)
     with pytest.raises(BiasError) as caught:
-        review.read(tmp_path / "r.csv")
+        review_sheet.read(tmp_path / "r.csv")
     assert said in str(caught.value)
 
 
@@ -154,12 +159,12 @@ def test_a_text_that_was_changed_in_its_own_column_is_not_lost(tmp_path):
     sheet(tmp_path / "r.csv", {"i1": item()})
     edited(tmp_path / "r.csv", 0, context="Der Wolf ist BLANK.")
     with pytest.raises(BiasError, match=r"row 2 \(item i1\): its present texts were changed: put better texts"):
-        review.read(tmp_path / "r.csv")
+        review_sheet.read(tmp_path / "r.csv")
 
 
 def merged(path, items, decided=None, found=None):
-    found = found or {name: parts.of(own) for name, own in items.items()}
-    return review.merge(items, found, decided or {}, review.read(path).values(), check_of(items))
+    found = found or {name: item_texts.of(own) for name, own in items.items()}
+    return Review(items, found, dict(decided or {}), check_of(items)).merge(review_sheet.read(path).values())
 
 
 EQUAL = {"i1": item(words=("lieb", "lieb", "rund"))}
@@ -173,7 +178,7 @@ def test_a_correction_is_merged_and_what_follows_from_it(tmp_path):
     corrected = {"anti-stereotype word": "grob"}
     assert made.decisions == {"i1": Decision(corrected, {"anti-stereotype word": "lieb"}, "", "twice")}
     assert (made.pending, made.stale) == ({}, [])
-    texts = review.state_of(EQUAL["i1"], parts.of(EQUAL["i1"]), made.decisions["i1"], check_of(EQUAL)).texts
+    texts = state_of(EQUAL["i1"], item_texts.of(EQUAL["i1"]), made.decisions["i1"], check_of(EQUAL)).texts
     assert texts["anti-stereotype"] == "Der Hund ist grob."
     # the same sheet again, as after a kill between keeping the correction and writing the sheet
     assert merged(tmp_path / "r.csv", EQUAL, made.decisions).decisions == {}
@@ -183,7 +188,7 @@ def test_a_sentence_by_a_person_says_its_word(tmp_path):
     sheet(tmp_path / "r.csv", EQUAL)
     edited(tmp_path / "r.csv", 0, **{"correct anti-stereotype": "Der Hund ist sehr grob."})
     decision = merged(tmp_path / "r.csv", EQUAL).decisions["i1"]
-    texts = review.state_of(EQUAL["i1"], parts.of(EQUAL["i1"]), decision, check_of(EQUAL)).texts
+    texts = state_of(EQUAL["i1"], item_texts.of(EQUAL["i1"]), decision, check_of(EQUAL)).texts
     assert (texts["anti-stereotype"], texts["anti-stereotype word"]) == ("Der Hund ist sehr grob.", "sehr grob")
 
 
@@ -199,7 +204,7 @@ def test_a_correction_that_fails_a_check_stays_with_its_reasons(tmp_path):
     assert (row["correct anti-stereotype word"], row["comment"], row["accept"]) == ("RUND", "so?", "")
     edited(path, 0, accept="x")
     made = merged(path, EQUAL)
-    state = review.state_of(EQUAL["i1"], parts.of(EQUAL["i1"]), made.decisions["i1"], check_of(EQUAL))
+    state = state_of(EQUAL["i1"], item_texts.of(EQUAL["i1"]), made.decisions["i1"], check_of(EQUAL))
     assert state.accepted
     assert not state.open
     assert state.texts["anti-stereotype"] == "Der Hund ist RUND."
@@ -210,9 +215,9 @@ def test_what_was_accepted_is_what_was_seen(tmp_path):
     sheet(path, EQUAL)
     edited(path, 0, accept="x")
     made = merged(path, EQUAL)
-    assert made.decisions["i1"].accepted == review.version(parts.of(EQUAL["i1"]))
-    later = parts.of(item(words=("nett", "nett", "rund")))
-    state = review.state_of(EQUAL["i1"], later, made.decisions["i1"], check_of(EQUAL))
+    assert made.decisions["i1"].accepted == review_sheet.version(item_texts.of(EQUAL["i1"]))
+    later = item_texts.of(item(words=("nett", "nett", "rund")))
+    state = state_of(EQUAL["i1"], later, made.decisions["i1"], check_of(EQUAL))
     assert state.open
     # a sheet that shows earlier texts accepts nothing
     made = merged(path, EQUAL, found={"i1": later})
@@ -229,13 +234,13 @@ def test_nothing_is_accepted_before_it_is_there(tmp_path):
     edited(tmp_path / "r.csv", 0, accept="x", comment="later")
     made = merged(tmp_path / "r.csv", items, found=found)
     assert made.decisions == {}
-    assert made.pending["i1"].edit.comment == "later"
+    assert made.pending["i1"][0].comment == "later"
     better = {"correct context": "Der Hund ist BLANK."} | {
         f"correct {label} word": word for label, word in zip(LABELS, ("lieb", "grob", "rund"), strict=True)
     }
     edited(tmp_path / "r.csv", 0, accept="", **better)
     decision = merged(tmp_path / "r.csv", items, found=found).decisions["i1"]
-    assert review.state_of(items["i1"], found["i1"], decision, check_of(items)).texts == parts.of(items["i1"])
+    assert state_of(items["i1"], found["i1"], decision, check_of(items)).texts == item_texts.of(items["i1"])
 
 
 def test_a_correction_of_a_text_that_an_item_does_not_have(tmp_path):
@@ -255,12 +260,12 @@ def test_words_lose_what_their_source_does_not_have():
         "Hard": "Duro",
         "very.": "Molto.",
     }
-    found = parts.translated(source, said, "it", as_they_are=False)
+    found = item_texts.translated(source, said, "it", as_they_are=False)
     assert [found[f"{label} word"] for label in LABELS] == ["gentile", "Duro", "molto."]
     assert found["target"] == "cane"
-    german = parts.translated(source, said, "de", as_they_are=False)
+    german = item_texts.translated(source, said, "de", as_they_are=False)
     assert german["stereotype word"] == "Gentile"
-    assert parts.translated(source, said, "it", as_they_are=True)["stereotype word"] == "Gentile."
+    assert item_texts.translated(source, said, "it", as_they_are=True)["stereotype word"] == "Gentile."
 
 
 def test_what_no_task_can_use_is_not_accepted(tmp_path):

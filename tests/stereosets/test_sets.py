@@ -10,16 +10,16 @@ from hypothesis import strategies as st
 
 from lm_eval_bias.custom_metrics.stereoset import BIAS_TYPES
 from lm_eval_bias.errors import BiasError
-from lm_eval_bias.tasks.stereoset import released_sets
-from lm_eval_bias.tasks.stereoset.own_sets import sets
-from tests.stereosets.made import DUTCH, ENGLISH, LABELS, item
+from lm_eval_bias.tasks.stereoset import released_sets, stereoset_items
+from lm_eval_bias.tasks.stereoset.own_sets import item_texts, set_files
+from tests.stereosets.example_items import DUTCH, ENGLISH, LABELS, item
 
 WORDS = st.text(st.characters(exclude_categories=["Cs"]), max_size=12)
 
 
 @st.composite
 def items(draw):
-    test = draw(st.sampled_from(released_sets.TESTS))
+    test = draw(st.sampled_from(stereoset_items.TESTS))
     candidates = [
         {"id": draw(WORDS), "label": draw(st.sampled_from(LABELS)), "sentence": draw(WORDS), "word": None}
         for _ in range(3)
@@ -40,10 +40,10 @@ PROVENANCE = st.dictionaries(
 @given(st.lists(items(), min_size=1, max_size=4), PROVENANCE)
 def test_what_is_written_is_read_again(tmp_path_factory, every, provenance):
     path = tmp_path_factory.getbasetemp() / "set.json"
-    written = sets.DataSet("pt-BR", every, provenance)
-    sets.write(path, written)
-    assert sets.read(path) == written
-    assert sets.read(path, "pt-BR") == written
+    written = set_files.DataSet("pt-BR", every, provenance)
+    set_files.write(path, written)
+    assert set_files.read(path) == written
+    assert set_files.read(path, "pt-BR") == written
 
 
 def dev(every):
@@ -67,16 +67,16 @@ def dev(every):
 def test_stereosets_own_file(tmp_path):
     path = tmp_path / "dev.json"
     path.write_text(json.dumps(dev(ENGLISH)))
-    assert sets.read(path, "en") == sets.DataSet("en", ENGLISH, {})
+    assert set_files.read(path, "en") == set_files.DataSet("en", ENGLISH, {})
     with pytest.raises(BiasError, match="doesn't say its language: name it with --language"):
-        sets.read(path)
+        set_files.read(path)
 
 
 def test_the_words_of_stereosets_own_file(mirror):
     wrong = 0
     for one in released_sets.read("en", "intra"):
         for candidate in one["candidates"]:
-            found = sets.word_of(one["context"], candidate["sentence"])
+            found = item_texts.word_of(one["context"], candidate["sentence"])
             wrong += found.casefold() != candidate["word"].casefold()
     assert wrong == 12  # of 6,318: four contexts whose blank touches letters or has them behind its full stop
 
@@ -110,15 +110,15 @@ def table(every, delimiter=",", newline="\r\n", drop=(), **more):
 def test_a_table(tmp_path, made):
     path = tmp_path / "set.csv"
     path.write_bytes(made.encode())
-    found = sets.read(path)
-    assert found == sets.DataSet("nl", DUTCH, {})
+    found = set_files.read(path)
+    assert found == set_files.DataSet("nl", DUTCH, {})
     assert [c["word"] for c in found.items[0]["candidates"]] == [None] * 3
 
 
 def refusal(path, content, language=None):
     path.write_bytes(content if isinstance(content, bytes) else content.encode())
     with pytest.raises(BiasError) as caught:
-        sets.read(path, language)
+        set_files.read(path, language)
     line = str(caught.value)
     assert "\n" not in line
     assert str(path) in line
@@ -193,15 +193,15 @@ def test_broken_tables(tmp_path, content, said):
 def test_files_that_are_none(tmp_path):
     for path in (tmp_path, tmp_path / "none.json"):
         with pytest.raises(BiasError, match="cannot be read"):
-            sets.read(path)
+            set_files.read(path)
     with pytest.raises(BiasError, match="empty path"):
-        sets.read("")
+        set_files.read("")
 
 
 def test_another_language_than_the_file_says(tmp_path):
-    sets.write(tmp_path / "set.json", sets.DataSet("nl", DUTCH, {}))
+    set_files.write(tmp_path / "set.json", set_files.DataSet("nl", DUTCH, {}))
     with pytest.raises(BiasError, match="is in language 'nl', not 'de'"):
-        sets.read(tmp_path / "set.json", "de")
+        set_files.read(tmp_path / "set.json", "de")
 
 
 def test_writing_leaves_what_was_there(tmp_path):
@@ -209,14 +209,14 @@ def test_writing_leaves_what_was_there(tmp_path):
     path.write_text("before")
     for provenance in ({"when": object()}, {"share": float("nan")}, {"who": "\ud800"}):
         with pytest.raises(BiasError, match="no plain data"):
-            sets.write(path, sets.DataSet("nl", DUTCH, provenance))
+            set_files.write(path, set_files.DataSet("nl", DUTCH, provenance))
     with pytest.raises(BiasError, match="cannot be written"):
-        sets.write(tmp_path / "no folder" / "set.json", sets.DataSet("nl", DUTCH, {}))
+        set_files.write(tmp_path / "no folder" / "set.json", set_files.DataSet("nl", DUTCH, {}))
     assert [p.read_text() for p in tmp_path.iterdir()] == ["before"]
 
 
 def test_items_of_a_test_stand_together():
-    mixed = sets.DataSet("nl", [DUTCH[2], DUTCH[0], DUTCH[3], DUTCH[1]], {})
+    mixed = set_files.DataSet("nl", [DUTCH[2], DUTCH[0], DUTCH[3], DUTCH[1]], {})
     assert [one["id"] for one in mixed.items] == ["e1", "e2", "a1", "a2"]
     assert [one["test"] for one in mixed.items] == ["inter", "inter", "intra", "intra"]
-    assert sets.DataSet("nl", [item("intra", "x", "BLANK.", ["a", "b", "c"])], {}).tests == ["intra"]
+    assert set_files.DataSet("nl", [item("intra", "x", "BLANK.", ["a", "b", "c"])], {}).tests == ["intra"]

@@ -10,10 +10,10 @@ from lm_eval_bias import catalog
 from lm_eval_bias.cli.main import main
 from lm_eval_bias.errors import BiasError
 from lm_eval_bias.runs import harness_results
-from lm_eval_bias.tasks.stereoset import released_sets
-from lm_eval_bias.tasks.stereoset.own_sets import set_tasks, sets
+from lm_eval_bias.tasks.stereoset import released_sets, stereoset_items
+from lm_eval_bias.tasks.stereoset.own_sets import set_files, set_tasks
 from tests.fuzz.kit import command, refused
-from tests.stereosets.made import DUTCH, ENGLISH
+from tests.stereosets.example_items import DUTCH, ENGLISH
 
 PROVENANCE = {"engine": "two people", "date": "2023-05-01"}
 
@@ -21,13 +21,13 @@ PROVENANCE = {"engine": "two people", "date": "2023-05-01"}
 @pytest.fixture
 def dutch(tmp_path):
     path = tmp_path / "nl.json"
-    sets.write(path, sets.DataSet("nl", DUTCH, PROVENANCE))
+    set_files.write(path, set_files.DataSet("nl", DUTCH, PROVENANCE))
     return path
 
 
 @pytest.fixture
 def folder(dutch, tmp_path):
-    set_tasks.write(tmp_path / "tasks", dutch, sets.read(dutch))
+    set_tasks.write(tmp_path / "tasks", dutch, set_files.read(dutch))
     return tmp_path / "tasks"
 
 
@@ -53,7 +53,7 @@ def test_the_tasks_of_a_language(folder, dutch):
         assert (own.benchmark, own.kind, set(own.asks)) == (like.benchmark, like.kind, set(like.asks))
         assert (own.language, own.data) == ("nl", "")
         told = catalog.read_yaml(folder / f"{name}.yaml")
-        assert told["metadata"]["fixed"]["dataset"] == {"file": str(dutch), "sha256": sets.digest(dutch)}
+        assert told["metadata"]["fixed"]["dataset"] == {"file": str(dutch), "sha256": set_files.digest(dutch)}
         expected = catalog.read_yaml(like.path)
         assert told["metadata"]["fixed"]["tests"] == expected["metadata"]["fixed"]["tests"]
         assert {k: v for k, v in told.items() if k not in ("task", "metadata")} == {
@@ -80,7 +80,7 @@ def test_a_run_and_all_that_reads_it(folder, dutch, tmp_path, monkeypatch):
     own = told["provenance"]["tasks"]["stereoset_nl"]["dataset"]
     assert own == {
         "file": str(dutch),
-        "sha256": sets.digest(dutch),
+        "sha256": set_files.digest(dutch),
         "items": {"inter": 2, "intra": 2},
         "provenance": PROVENANCE,
     }
@@ -95,7 +95,7 @@ def test_a_run_and_all_that_reads_it(folder, dutch, tmp_path, monkeypatch):
     assert "a data set of its own, not the published one" in page.out
     assert "no task of this version" not in page.out
     board = command("leaderboard", str(out), "--format", "md")
-    assert f"dataset=nl.json ({sets.digest(dutch)[:12]})" in board.out
+    assert f"dataset=nl.json ({set_files.digest(dutch)[:12]})" in board.out
     assert "a task that this package doesn't know" not in board.out
     assert command("report", str(out), "-o", str(tmp_path / "run.json")).status == 0
     assert "no task of this version" not in command("report", str(tmp_path / "run.json"), "--format", "md").out
@@ -123,25 +123,25 @@ def test_the_stock_harness_runs_them(folder):
 def test_another_set_of_a_published_language(tiny_mirror, tmp_path):
     german = [{**one, "id": f"new-{one['id']}"} for one in released_sets.read("de", "inter")]
     path = tmp_path / "de.json"
-    sets.write(path, sets.DataSet("de", german, {"engine": "other"}))
+    set_files.write(path, set_files.DataSet("de", german, {"engine": "other"}))
     given = json.dumps({"dataset": str(path)})
     done = run("stereoset_de_inter,stereoset_de_inter_variants", "--metadata", given, out=tmp_path / "run")
     assert done.status == 0, done.err
     logs = next((tmp_path / "run").rglob("samples_stereoset_de_inter_2*.jsonl")).read_text().splitlines()
     assert {json.loads(line)["doc"]["id"] for line in logs} == {one["id"] for one in german}
     told = results(tmp_path / "run")["provenance"]["tasks"]["stereoset_de_inter"]
-    assert told["dataset"]["sha256"] == sets.digest(path)
+    assert told["dataset"]["sha256"] == set_files.digest(path)
     assert "data" not in told
     assert run("stereoset_de_inter", out=tmp_path / "published").status == 0
     again = shlex.split(harness_results.read(path_of(tmp_path / "run"), results(tmp_path / "run")).command)
     assert again[again.index("--metadata") + 1] == given
     said = command("compare", str(tmp_path / "published"), str(tmp_path / "run"))
-    assert f"data sets: the published one and {sets.digest(path)[:12]}" in said.err + said.out
+    assert f"data sets: the published one and {set_files.digest(path)[:12]}" in said.err + said.out
 
 
 def test_the_published_set_isnt_needed_then(tiny_mirror, tmp_path, monkeypatch):
     path = tmp_path / "de.json"
-    sets.write(path, sets.DataSet("de", released_sets.read("de", "inter"), {}))
+    set_files.write(path, set_files.DataSet("de", released_sets.read("de", "inter"), {}))
     monkeypatch.setenv("LM_EVAL_BIAS_DATA", str(tmp_path))
     for name in ("stereoset_de_inter", "stereoset_de_inter_variants"):
         assert run(name, "--metadata", json.dumps({"dataset": str(path)}), out=tmp_path / name).status == 0
@@ -157,12 +157,12 @@ def test_a_set_is_refused_before_a_model_is_loaded(tiny_mirror, dutch, tmp_path)
     assert "cannot be read" in line("stereoset_de", str(tmp_path / "none.json"))
     assert "must be the path of a data set" in line("stereoset_de", 7)
     one = tmp_path / "one.json"
-    sets.write(one, sets.DataSet("de", released_sets.read("de", "intra"), {}))
+    set_files.write(one, set_files.DataSet("de", released_sets.read("de", "intra"), {}))
     assert "no items between sentences: run the task of the other test, stereoset_de_intra" in line(
         "stereoset_de", str(one)
     )
     broken = [{**ENGLISH[2], "context": "No blank."}]
-    sets.write(one, sets.DataSet("en", broken, {}))
+    set_files.write(one, set_files.DataSet("en", broken, {}))
     assert "item a1: the context holds no BLANK" in line("stereoset_en_intra", str(one))
     assert "--metadata key 'datasets' is unknown" in refused(
         tmp_path, "run", "--tasks", "stereoset_de", "--model", "bias-chance", "--metadata", '{"datasets": "x"}'
@@ -188,7 +188,7 @@ def test_flags_and_options_are_held_against_them_as_well(folder, tmp_path):
 
 def test_folders_with_tasks_of_others(tmp_path, dutch):
     place = tmp_path / "mixed"
-    set_tasks.write(place, dutch, sets.read(dutch))
+    set_tasks.write(place, dutch, set_files.read(dutch))
     (place / "theirs.yaml").write_text("task: theirs\ndataset_path: x\nmetadata: {version: 1}\n")
     (place / "latin.yaml").write_bytes(b"\xff\xfe")
     assert set(catalog.entries([place])) - set(catalog.packaged()) == {
@@ -202,8 +202,8 @@ def test_folders_with_tasks_of_others(tmp_path, dutch):
 
 def test_tasks_of_one_test(tmp_path):
     path = tmp_path / "one.json"
-    sets.write(path, sets.DataSet("nl", DUTCH[2:], {}))
-    written = set_tasks.write(tmp_path / "tasks", path, sets.read(path))
+    set_files.write(path, set_files.DataSet("nl", DUTCH[2:], {}))
+    written = set_tasks.write(tmp_path / "tasks", path, set_files.read(path))
     assert [p.name for p in written] == ["stereoset_nl_intra.yaml"]
 
 
@@ -211,23 +211,23 @@ def test_odd_names(tmp_path):
     place = tmp_path / 'a: b\'s "c" ünï 🐈 #{}'
     place.mkdir()
     path = place / "nl.json"
-    sets.write(path, sets.DataSet("nl", DUTCH, {}))
-    for target in set_tasks.write(place, path, sets.read(path)):
+    set_files.write(path, set_files.DataSet("nl", DUTCH, {}))
+    for target in set_tasks.write(place, path, set_files.read(path)):
         told = yaml.load(target.read_text(), catalog.Loader)
         assert told["metadata"]["fixed"]["dataset"]["file"] == str(path)
 
 
 def test_validate_a_translation(tiny_mirror, tmp_path):
-    items = [one for test in released_sets.TESTS for one in released_sets.read("de", test)]
+    items = [one for test in stereoset_items.TESTS for one in released_sets.read("de", test)]
     path = tmp_path / "nl.json"
-    sets.write(path, sets.DataSet("nl", items, {}))
+    set_files.write(path, set_files.DataSet("nl", items, {}))
     found = command("validate", "stereoset", str(path), "--json")
     assert found.status == 1
     told = json.loads(found.out)
     assert told["source"] == "the published English set"
     codes = {entry["code"] for entry in told["counts"]}
     assert {"missing", "glued"} <= codes
-    english = sum(len(released_sets.read("en", test)) for test in released_sets.TESTS)
+    english = sum(len(released_sets.read("en", test)) for test in stereoset_items.TESTS)
     missing = next(entry for entry in told["counts"] if entry["code"] == "missing")
     assert missing["items"] == english - len(items)
     whole = [row for row in told["coverage"] if row["bias_type"] == "all"]
@@ -249,9 +249,9 @@ def test_validate_a_set_of_ones_own(tiny_mirror, dutch, tmp_path):
     assert "source: none" in found.out
     assert len(list((tmp_path / "made").iterdir())) == 4
     english = tmp_path / "en.json"
-    sets.write(english, sets.DataSet("en", ENGLISH, {}))
+    set_files.write(english, set_files.DataSet("en", ENGLISH, {}))
     assert command("validate", "stereoset", str(dutch), "--source", str(english)).status == 0
-    sets.write(dutch, sets.DataSet("nl", DUTCH[1:], {}))
+    set_files.write(dutch, set_files.DataSet("nl", DUTCH[1:], {}))
     assert command("validate", "stereoset", str(dutch), "--source", str(english)).status == 1
 
 
@@ -259,7 +259,7 @@ def test_long_lists_are_cut(tiny_mirror, tmp_path):
     items = [{**ENGLISH[0], "id": str(n), "context": "BLANK.", "candidates": [
         {**c, "id": f"{n}{c['id']}"} for c in ENGLISH[0]["candidates"]]} for n in range(30)]  # fmt: skip
     path = tmp_path / "many.json"
-    sets.write(path, sets.DataSet("en", items, {}))
+    set_files.write(path, set_files.DataSet("en", items, {}))
     assert "... and 10 more (--all)" in command("validate", "stereoset", str(path)).out
     assert "more (--all)" not in command("validate", "stereoset", str(path), "--all").out
 
@@ -273,7 +273,7 @@ def test_validate_refuses(tiny_mirror, dutch, tmp_path):
     ):
         assert said in refused(tmp_path, "validate", "stereoset", *arguments)
     path = tmp_path / "de.json"
-    sets.write(path, sets.DataSet("de", released_sets.read("de", "inter"), {}))
+    set_files.write(path, set_files.DataSet("de", released_sets.read("de", "inter"), {}))
     assert "--metadata" in refused(tmp_path, "validate", "stereoset", str(path), "--tasks", str(tmp_path / "t"))
     assert "has no item of the same id" in refused(tmp_path, "validate", "stereoset", str(dutch), "--source", str(path))
     assert main(["validate", "stereoset", str(dutch)]) == 0

@@ -13,8 +13,8 @@ from dataclasses import replace
 import pytest
 
 from lm_eval_bias.cli.main import main
-from lm_eval_bias.tasks.stereoset import released_sets
-from lm_eval_bias.tasks.stereoset.own_sets import corrections, parts, sets, translation_cache
+from lm_eval_bias.tasks.stereoset import released_sets, stereoset_items
+from lm_eval_bias.tasks.stereoset.own_sets import item_texts, review_decisions, set_files, translation_cache
 from tests import tiny
 from tests.e2e.forked import die_at
 
@@ -67,7 +67,7 @@ def save(folder, rows):
 
 
 def english():
-    return [item for test in released_sets.TESTS for item in released_sets.read("en", test)]
+    return [item for test in stereoset_items.TESTS for item in released_sets.read("en", test)]
 
 
 def by_hand(item, number):
@@ -103,7 +103,11 @@ def test_a_table_with_every_text_is_a_complete_set(tmp_path, tiny_mirror, capsys
     texts = {}
     for number, item in enumerate(items):
         texts |= dict(
-            zip(parts.asked(item).values(), (by_hand(item, number)[p] for p in parts.asked(item)), strict=True)
+            zip(
+                item_texts.requested(item).values(),
+                (by_hand(item, number)[p] for p in item_texts.requested(item)),
+                strict=True,
+            )
         )
     table = tmp_path / "table.csv"
     rows = list(texts.items())
@@ -122,10 +126,11 @@ def test_a_table_with_every_text_is_a_complete_set(tmp_path, tiny_mirror, capsys
     assert "0 need a person" in capsys.readouterr().out
     assert not (out / "untranslated.csv").exists()
     assert not (out / "review.csv").exists()
-    found = sets.read(out / "stereoset_it.json")
+    found = set_files.read(out / "stereoset_it.json")
     expected = [
-        parts.with_texts(
-            item, parts.completed(item, {part: texts[text] for part, text in parts.asked(item).items()}, {})
+        item_texts.with_texts(
+            item,
+            item_texts.completed(item, {part: texts[text] for part, text in item_texts.requested(item).items()}, {}),
         )
         for item in items
     ]
@@ -145,7 +150,7 @@ def run_chance(tmp_path, out, capsys):
     assert "|stereoset_it" in said.replace(" ", "")
     samples = next((tmp_path / "run").rglob("samples_stereoset_it_*.jsonl")).read_text().splitlines()
     assert {json.loads(line)["doc"]["language"] for line in samples} == {"it"}
-    assert len(samples) == len(sets.read(out / "stereoset_it.json").items)
+    assert len(samples) == len(set_files.read(out / "stereoset_it.json").items)
 
 
 def correct_all(folder):
@@ -162,10 +167,10 @@ def correct_all(folder):
 def test_a_model_a_person_and_the_tasks(tmp_path, tiny_mirror, capsys):
     model = f"hf:{tiny.nllb(tmp_path / 'nllb')},source=eng_Latn,target=ita_Latn"
     out = tmp_path / "it"
-    assert say("--to", "it", "--engine", model, "-o", out, "--batch", "64") == 1
+    assert say("--to", "it", "--engine", model, "-o", out, "--batch_size", "64") == 1
     first = capsys.readouterr().out
     assert "For a person: " in first
-    ready = len(sets.read(out / "stereoset_it.json").items) if (out / "stereoset_it.json").exists() else 0
+    ready = len(set_files.read(out / "stereoset_it.json").items) if (out / "stereoset_it.json").exists() else 0
     assert len(sheet(out)) + ready >= len(english())
     asked = (out / translation_cache.FILE).read_bytes()
     correct_all(out)
@@ -177,12 +182,12 @@ def test_a_model_a_person_and_the_tasks(tmp_path, tiny_mirror, capsys):
     if rows:
         save(out, rows)
     assert say("--to", "it", "--engine", model, "-o", out) == 0
-    found = sets.read(out / "stereoset_it.json")
+    found = set_files.read(out / "stereoset_it.json")
     assert len(found.items) == len(english())
     assert found.provenance["engine"]["revision"].startswith("files ")
     assert "tests" not in found.provenance["engine"]["model"]
     card = (out / "README.md").read_text()
-    assert sets.digest(out / "stereoset_it.json") in card
+    assert set_files.digest(out / "stereoset_it.json") in card
     assert "Der BLANK" in card
     run_chance(tmp_path, out, capsys)
 
@@ -194,7 +199,7 @@ def test_what_needs_a_person_and_what_they_say(tmp_path, tiny_mirror, engine, ca
     rows = sheet(out)
     assert "intra2" in rows
     assert "the same" in rows["intra2"]["reasons"]
-    there = {item["id"] for item in sets.read(out / "stereoset_it.json").items}
+    there = {item["id"] for item in set_files.read(out / "stereoset_it.json").items}
     assert there.isdisjoint(rows)
     assert there | set(rows) == {item["id"] for item in english()}
     kept = [json.loads(line) for line in (out / translation_cache.FILE).read_text().splitlines()]
@@ -212,13 +217,13 @@ def test_what_needs_a_person_and_what_they_say(tmp_path, tiny_mirror, engine, ca
     save(out, rows)
     assert say(*arguments) == 1
     assert "intra2" not in sheet(out)
-    found = {item["id"]: item for item in sets.read(out / "stereoset_it.json").items}
+    found = {item["id"]: item for item in set_files.read(out / "stereoset_it.json").items}
     words = [c["word"] for c in found["intra2"]["candidates"] if c["label"] == "anti-stereotype"]
     assert words == ["incurante"]
-    decisions = corrections.read(out)
+    decisions = review_decisions.read(out)
     assert decisions["intra2"].corrected == {"anti-stereotype word": "incurante"}
     assert decisions["intra2"].comment == "hm"
-    assert sets.read(out / "stereoset_it.json").provenance["items"]["corrected"] == 1
+    assert set_files.read(out / "stereoset_it.json").provenance["items"]["corrected"] == 1
 
     # as it is: it enters, and is said to
     rest = sheet(out)
@@ -226,14 +231,14 @@ def test_what_needs_a_person_and_what_they_say(tmp_path, tiny_mirror, engine, ca
         row["accept"] = "x"
     save(out, rest)
     assert say(*arguments) == 0
-    assert sets.read(out / "stereoset_it.json").provenance["items"]["accepted"] == len(rest)
+    assert set_files.read(out / "stereoset_it.json").provenance["items"]["accepted"] == len(rest)
     assert (out / "README.md").read_text().startswith("<!-- Written by lm-eval-bias translate")
     (out / "README.md").write_text("mine\n")
     # nothing new: the same file, and so the same hash, as on another day
-    there = sets.read(out / "stereoset_it.json")
-    sets.write(out / "stereoset_it.json", replace(there, provenance={**there.provenance, "date": "2020-02-02"}))
+    there = set_files.read(out / "stereoset_it.json")
+    set_files.write(out / "stereoset_it.json", replace(there, provenance={**there.provenance, "date": "2020-02-02"}))
     assert say(*arguments) == 0
-    assert sets.read(out / "stereoset_it.json").provenance["date"] == "2020-02-02"
+    assert set_files.read(out / "stereoset_it.json").provenance["date"] == "2020-02-02"
     before = files(out)
     assert say(*arguments) == 0
     assert files(out) == before
@@ -244,7 +249,7 @@ def test_what_needs_a_person_and_what_they_say(tmp_path, tiny_mirror, engine, ca
     assert files(out) == before
     assert say(*arguments[:3], other, "-o", out, "--retranslate") == 0
     assert (out / "translated-1.jsonl").exists()
-    assert corrections.read(out) == corrections.read(out) | decisions
+    assert review_decisions.read(out) == review_decisions.read(out) | decisions
 
 
 def test_rows_of_items_that_a_run_is_not_about_stay(tmp_path, tiny_mirror, engine):
@@ -261,7 +266,7 @@ def test_rows_of_items_that_a_run_is_not_about_stay(tmp_path, tiny_mirror, engin
 
 
 def test_another_source(tmp_path, tiny_mirror, engine, capsys):
-    sets.write(tmp_path / "mine.json", sets.DataSet("en", english(), {}))
+    set_files.write(tmp_path / "mine.json", set_files.DataSet("en", english(), {}))
     content = json.loads((tmp_path / "mine.json").read_text())
     del content["language"]
     (tmp_path / "dev.json").write_text(json.dumps(content))
@@ -269,12 +274,12 @@ def test_another_source(tmp_path, tiny_mirror, engine, capsys):
     assert "--language" in refused(capsys, *arguments, tmp_path / "a", "--from", tmp_path / "dev.json")
     assert say(*arguments, tmp_path / "a", "--from", tmp_path / "dev.json", "--language", "en") == 1
     assert say(*arguments, tmp_path / "b") == 1
-    one, other = (sets.read(tmp_path / name / "stereoset_it.json") for name in "ab")
+    one, other = (set_files.read(tmp_path / name / "stereoset_it.json") for name in "ab")
     assert one.items == other.items
     assert one.provenance["source"] == {
         "name": "dev.json",
         "language": "en",
-        "sha256": {"dev.json": sets.digest(tmp_path / "dev.json")},
+        "sha256": {"dev.json": set_files.digest(tmp_path / "dev.json")},
     }
     # from a language into itself
     assert "own language" in refused(capsys, "--to", "it", *arguments[2:], tmp_path / "c", "--from",
@@ -288,7 +293,7 @@ def test_another_source(tmp_path, tiny_mirror, engine, capsys):
         (["--to", "I t"], "is no language code"),
         (["--tests", "between"], "must be intra, inter or intra,inter"),
         (["--limit", "0"], "must be 1 or more"),
-        (["--batch", "0"], "must be 1 or more"),
+        (["--batch_size", "0"], "must be 1 or more"),
         (["--timeout", "nan"], "must be a number of seconds above 0"),
         (["--from", "nowhere.json"], "nowhere.json: cannot be read"),
         (["-o", ""], "an empty path"),
@@ -313,7 +318,7 @@ def test_a_program_that_fails_midway_keeps_what_was_done(tmp_path, tiny_mirror, 
     script.write_text("import sys\nif 'fails' in open(sys.argv[0] + '.mood').read(): sys.exit(9)\n" + ENGINE)
     (tmp_path / "engine.py.mood").write_text("works")
     out = tmp_path / "it"
-    assert say("--to", "it", "--engine", engine, "-o", out, "--limit", "3", "--batch", "4") in (0, 1)
+    assert say("--to", "it", "--engine", engine, "-o", out, "--limit", "3", "--batch_size", "4") in (0, 1)
     done = (out / translation_cache.FILE).read_text()
     (tmp_path / "engine.py.mood").write_text("fails")
     assert "ended with status 9" in refused(capsys, "--to", "it", "--engine", engine, "-o", out)
@@ -341,7 +346,7 @@ MOMENTS = [*WRITING, "subprocess:Popen"]
 
 
 def test_killed_at_any_moment_and_continued(tmp_path, tiny_mirror, engine):
-    arguments = ("--to", "it", "--engine", engine, "--batch", "4", "-o")
+    arguments = ("--to", "it", "--engine", engine, "--batch_size", "4", "-o")
     whole = tmp_path / "whole" / "it"
     assert say(*arguments, whole) == 1
     correct_all(whole)
@@ -378,6 +383,6 @@ def test_all_of_stereoset(tmp_path, mirror, engine):
     out = tmp_path / "it"
     assert say("--to", "it", "--engine", engine, "-o", out) == 1
     items = english()
-    rows, there = sheet(out), {item["id"] for item in sets.read(out / "stereoset_it.json").items}
+    rows, there = sheet(out), {item["id"] for item in set_files.read(out / "stereoset_it.json").items}
     assert there | set(rows) == {item["id"] for item in items}
     assert len(there) > 3_000

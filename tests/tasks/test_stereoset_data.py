@@ -8,10 +8,10 @@ import pytest
 
 from lm_eval_bias.data import sources
 from lm_eval_bias.errors import BiasError
-from lm_eval_bias.tasks.stereoset import hooks, released_sets
+from lm_eval_bias.tasks.stereoset import hooks, released_sets, stereoset_items
 
 
-@pytest.mark.parametrize("language", released_sets.LANGUAGES)
+@pytest.mark.parametrize("language", stereoset_items.LANGUAGES)
 def test_released_sizes(mirror, language):
     intra, inter = released_sets.read(language, "intra"), released_sets.read(language, "inter")
     assert len(inter) == 2123
@@ -28,7 +28,7 @@ def test_released_sizes(mirror, language):
 
 
 def test_one_term_in_all_languages(mirror):
-    terms = [{item["term"] for item in released_sets.read(language, "inter")} for language in released_sets.LANGUAGES]
+    terms = [{item["term"] for item in released_sets.read(language, "inter")} for language in stereoset_items.LANGUAGES]
     assert all(found == terms[0] for found in terms)
     german = released_sets.read("de", "inter")
     assert len({item["target"] for item in german}) != 79  # the translated targets merge and split
@@ -129,9 +129,9 @@ def damaged(change):
 )
 def test_items_that_cannot_be_scored_are_refused(tiny_mirror, change, problem):
     items = released_sets.read("de", "intra")
-    released_sets.check_items(items, "mine")
+    stereoset_items.check_items(items, "mine")
     with pytest.raises(BiasError, match=f"mine, .*{problem}|{problem}"):
-        released_sets.check_items(damaged(change)(items), "mine")
+        stereoset_items.check_items(damaged(change)(items), "mine")
 
 
 def test_questions_carry_what_each_family_needs(tiny_mirror):

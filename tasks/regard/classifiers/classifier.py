@@ -13,7 +13,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from lm_eval_bias.custom_metrics.regard import OTHER, REGARDS
-from lm_eval_bias.errors import BiasError, did_you_mean
+from lm_eval_bias.errors import BiasError, did_you_mean, require_extra
 from lm_eval_bias.files import expanded
 
 logger = logging.getLogger("lm_eval.bias")
@@ -84,6 +84,7 @@ def load(name: str, language: str) -> Classifier:
     Raises:
         BiasError: No such classifier, or it cannot be had; says what to do.
     """
+    require_extra("regard")
     kind, _, rest = name.partition(":")
     if kind == "light" and not rest:
         from lm_eval_bias.tasks.regard.classifiers import light_classifier
@@ -115,6 +116,7 @@ def choose(name: str | None, language: str) -> Classifier:
     Raises:
         BiasError: What was named cannot be had; or neither the default nor ``light`` can.
     """
+    require_extra("regard")
     if name is not None:
         return load(name, language)
     default = DEFAULT[language]

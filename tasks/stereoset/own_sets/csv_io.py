@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import csv
 import io
+import itertools
 import re
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
 
 from lm_eval_bias.errors import BiasError
@@ -43,25 +44,26 @@ def _decoded(path: Path, raw: bytes) -> str:
         ) from error
 
 
-def _parsed(text: str, delimiter: str, path: Path, most: int | None = None) -> list[tuple[int, list[str]]]:
-    reader = csv.reader(io.StringIO(text, newline=""), delimiter=delimiter, strict=True)
-    found: list[tuple[int, list[str]]] = []
+def _parsed(text: str, delimiter: str, path: Path) -> Iterator[tuple[int, list[str]]]:
+    number = 0
     try:
-        for number, row in enumerate(reader, start=1):
-            found.append((number, row))
-            if number == most:
-                break
+        for number, row in enumerate(csv.reader(io.StringIO(text, newline=""), delimiter=delimiter, strict=True), 1):
+            yield number, row
     except csv.Error as error:
-        raise BiasError(f"{path} row {len(found) + 1}: no CSV ({error})") from error
-    return found
+        raise BiasError(f"{path} row {number + 1}: no CSV ({error})") from error
 
 
-def rows(path: Path, fits: Callable[[Sequence[str]], bool] | None = None) -> tuple[list[tuple[int, list[str]]], bytes]:
+def two_cells(row: Sequence[str]) -> bool:
+    """Whether a row has two filled cells."""
+    return sum(bool(cell.strip()) for cell in row) == 2
+
+
+def rows(path: Path, fits: Callable[[Sequence[str]], bool] = two_cells) -> tuple[list[tuple[int, list[str]]], bytes]:
     """A table's rows with their numbers, and its bytes.
 
     Args:
         path: The file: UTF-8 or UTF-16; comma, semicolon or tab between cells, whichever makes most rows fit.
-        fits: Whether a row is one of such a table; two filled cells without it.
+        fits: Whether a row is one of such a table.
 
     Raises:
         BiasError: The file cannot be read, or is no table.
@@ -71,19 +73,18 @@ def rows(path: Path, fits: Callable[[Sequence[str]], bool] | None = None) -> tup
     except OSError as error:
         raise BiasError(f"{path} cannot be read: {error.strerror}") from error
     text = _decoded(path, raw)
-    fits = fits or (lambda row: sum(bool(cell.strip()) for cell in row) == 2)
 
     def fitting(delimiter: str) -> int:
         try:
-            return sum(fits(row) for _, row in _parsed(text, delimiter, path, _LOOK))
+            return sum(fits(row) for _, row in itertools.islice(_parsed(text, delimiter, path), _LOOK))
         except BiasError:
             return 0
 
     order = "\t,;" if path.suffix.lower() == ".tsv" else _DELIMITERS
-    found = _parsed(text, max(order, key=fitting), path)
-    if found and re.fullmatch(r"sep=.?", "".join(found[0][1]).strip()):  # a line for spreadsheet programs
-        found = found[1:]
-    return found, raw
+    table = list(_parsed(text, max(order, key=fitting), path))
+    if table and re.fullmatch(r"sep=.?", "".join(table[0][1]).strip()):  # a line for spreadsheet programs
+        table = table[1:]
+    return table, raw
 
 
 def as_csv(table: Sequence[Sequence[str]]) -> bytes:

@@ -4,12 +4,12 @@ from __future__ import annotations
 
 import json
 import os
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
 from lm_eval_bias.errors import BiasError
-from lm_eval_bias.files import read_bytes
+from lm_eval_bias.files import read_bytes, writing
 
 
 def read(path: Path, needed: Sequence[str]) -> list[dict[str, Any]]:
@@ -17,12 +17,8 @@ def read(path: Path, needed: Sequence[str]) -> list[dict[str, Any]]:
 
     A last line without its line end was torn by a kill: it is cut off, so that the next one doesn't continue it.
 
-    Args:
-        path: The file.
-        needed: Fields that every record has, texts.
-
     Raises:
-        BiasError: A line that is damaged otherwise, with its number.
+        BiasError: A line that is damaged otherwise (each needs texts in the ``needed`` fields), with its number.
     """
     try:
         raw = read_bytes(path)
@@ -33,7 +29,7 @@ def read(path: Path, needed: Sequence[str]) -> list[dict[str, Any]]:
         return []
     except OSError as error:
         raise BiasError(f"{path} cannot be read: {error.strerror}") from error
-    found = []
+    records = []
     for number, line in enumerate(raw[:whole].splitlines(), start=1):
         try:
             record = json.loads(line)
@@ -42,21 +38,14 @@ def read(path: Path, needed: Sequence[str]) -> list[dict[str, Any]]:
             raise BiasError(f"{path} line {number}: damaged: no JSON; remove the line") from error
         if not isinstance(record, dict) or not all(isinstance(record.get(name), str) for name in needed):
             raise BiasError(f"{path} line {number}: damaged: {', '.join(needed)} are needed, as texts; remove the line")
-        found.append(record)
-    return found
+        records.append(record)
+    return records
 
 
-def append(path: Path, records: Sequence[dict[str, Any]]) -> None:
-    """Add records in one piece, on the disk before it returns.
-
-    Raises:
-        BiasError: The file cannot be written.
-    """
+def append(path: Path, records: Sequence[Mapping[str, Any]]) -> None:
+    """Add records in one piece, on the disk before it returns; a :class:`BiasError` if they cannot be written."""
     content = "".join(json.dumps(record, ensure_ascii=False) + "\n" for record in records).encode("utf-8", "replace")
-    try:
-        with path.open("ab") as file:
-            file.write(content)
-            file.flush()
-            os.fsync(file.fileno())
-    except OSError as error:
-        raise BiasError(f"{path} cannot be written: {error.strerror}") from error
+    with writing(path), path.open("ab") as file:
+        file.write(content)
+        file.flush()
+        os.fsync(file.fileno())

@@ -2,31 +2,35 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from pathlib import Path
+from typing import Any
 
 from lm_eval_bias.errors import BiasError
-from lm_eval_bias.tasks.stereoset.own_sets import parts, review, set_checks, sets
-from lm_eval_bias.tasks.stereoset.own_sets.parts import Parts
-from lm_eval_bias.tasks.stereoset.own_sets.review import Decision
-from lm_eval_bias.tasks.stereoset.own_sets.set_checks import Finding
-from lm_eval_bias.tasks.stereoset.own_sets.sets import DataSet
-from lm_eval_bias.tasks.stereoset.released_sets import LABELS, Item
-
-REVIEWED = "reviewed"  # in a data set's provenance: what people corrected, and what they accepted as it is
+from lm_eval_bias.tasks.stereoset.own_sets import item_texts, review_sheet, set_checks, set_files
+from lm_eval_bias.tasks.stereoset.own_sets.check_findings import Finding
+from lm_eval_bias.tasks.stereoset.own_sets.item_texts import Texts
+from lm_eval_bias.tasks.stereoset.own_sets.review_decisions import REVIEWED, Decision, Review, reviewed
+from lm_eval_bias.tasks.stereoset.own_sets.set_files import DataSet
+from lm_eval_bias.tasks.stereoset.stereoset_items import LABELS, Item
 
 
-def accepted(data_set: DataSet) -> set[str]:
-    """The items that a person accepted as they are, and that still are so."""
-    said = data_set.provenance.get(REVIEWED)
-    versions = said.get("accepted") if isinstance(said, dict) else None
+def accepted(data_set: DataSet) -> dict[str, str]:
+    """The items that a person accepted as they are, and that still are so, with the versions of their texts."""
+    versions = _reviewed(data_set).get("accepted")
     if not isinstance(versions, dict):
-        return set()
-    return {item["id"] for item in data_set.items if versions.get(item["id"]) == review.version(parts.of(item))}
+        return {}
+    own = [(item["id"], review_sheet.version(item_texts.of(item))) for item in data_set.items if item["id"] in versions]
+    return {name: version for name, version in own if versions[name] == version}
+
+
+def _reviewed(data_set: DataSet) -> Mapping[str, Any]:
+    recorded = data_set.provenance.get(REVIEWED)
+    return recorded if isinstance(recorded, dict) else {}
 
 
 def take_in(
-    data_set: DataSet, source: Sequence[Item] | None, sheet: Path, given: Path | None, output: Path | None
+    data_set: DataSet, source: Sequence[Item] | None, sheet: Path, file: Path | None, output: Path | None
 ) -> DataSet:
     """Merge a sheet's corrections into a data set, and write the sheet anew with what is still open.
 
@@ -34,48 +38,45 @@ def take_in(
         data_set: The data set.
         source: What it was translated from; ``None`` for a hand-made one.
         sheet: The review sheet; written where there is none.
-        given: The data set's file; ``None`` for a published one.
+        file: The data set's file; ``None`` for a published one.
         output: The corrected data set's file.
-
-    Returns:
-        The corrected data set.
 
     Raises:
         BiasError: A sheet that can't be understood, or corrections without a place for them.
     """
-    items = {item["id"]: item for item in data_set.items}
     _refuse_unclear(data_set)
-    _check_output(output, given)
-    edits = review.read(sheet)
-    for name, edit in edits.items():
-        if name not in items:
-            raise BiasError(f"{edit.where}: no item {name!r} in the data set: mend the id, or delete the row")
-    originals = {item["id"]: item for item in source or ()}
-    typical = set_checks.typical_length(data_set.items, originals, data_set.language)
+    _check_output(output, file)
+    items = {item["id"]: item for item in data_set.items}
+    edits = review_sheet.read_about(sheet, items, "data set")
+    sources = {item["id"]: item for item in source or ()}
+    typical = set_checks.typical_length(data_set.items, sources, data_set.language)
 
-    def check(name: str, texts: Parts) -> list[Finding]:
-        made = parts.with_texts(items[name], texts)
-        return set_checks.check_item(made, originals.get(name), data_set.language, None, typical)
+    def check(name: str, texts: Texts) -> list[Finding]:
+        item = item_texts.with_texts(items[name], texts)
+        return set_checks.check_item(item, sources.get(name), data_set.language, None, typical)
 
-    found = {name: parts.of(item) for name, item in items.items()}
-    decided = {name: Decision(accepted=review.version(found[name])) for name in accepted(data_set)}
-    merged = review.merge(items, found, decided, edits.values(), check)
+    versions = accepted(data_set)
+    before = {name: Decision(accepted=version) for name, version in versions.items()}
+    review = Review(items, {name: item_texts.of(item) for name, item in items.items()}, before, check)
+    merged = review.merge(edits.values())
     if merged.decisions and output is None:
         raise BiasError(f"{sheet} decides about {len(merged.decisions):,} items: say with -o where to write the result")
-    made = _corrected(data_set, merged.decisions)
-    if output is not None:
-        sets.write(output, made)
-    decided |= merged.decisions
-    states = {
-        name: review.state_of(item, found[name], decided.get(name, Decision()), check) for name, item in items.items()
-    }
-    listed = [name for name, state in states.items() if review.listed(state) or name in merged.pending]
-    listed.sort(key=lambda name: not states[name].open)
-    review.write(
-        sheet,
-        [review.row_of(items[name], originals.get(name), states[name], merged.pending.get(name)) for name in listed],
+    states = review.states()
+    corrected = set(_reviewed(data_set).get("corrected", ()))
+    for name, decision in merged.decisions.items():
+        if decision.corrected:
+            corrected.add(name)
+        if decision.accepted == review_sheet.version(states[name].texts):
+            versions[name] = decision.accepted
+    result = DataSet(
+        data_set.language,
+        [item_texts.with_texts(item, states[item["id"]].texts) for item in data_set.items],
+        {**data_set.provenance, REVIEWED: reviewed(corrected, versions)},
     )
-    return made
+    if output is not None:
+        set_files.write(output, result)
+    review.write(sheet, states, sources, merged.pending)
+    return result
 
 
 def _refuse_unclear(data_set: DataSet) -> None:
@@ -89,29 +90,10 @@ def _refuse_unclear(data_set: DataSet) -> None:
             raise BiasError(f"item {item['id']}: --review needs each of the labels {', '.join(LABELS)} once")
 
 
-def _check_output(output: Path | None, given: Path | None) -> None:
+def _check_output(output: Path | None, file: Path | None) -> None:
     if output is None:
         return
     if output.suffix.lower() != ".json":
         raise BiasError(f"-o {output}: must end in .json")
-    if output.exists() and not (given is not None and given.exists() and output.samefile(given)):
+    if output.exists() and not (file is not None and file.exists() and output.samefile(file)):
         raise BiasError(f"-o {output}: exists already: go on from it (it may be both the data set and -o)")
-
-
-def _corrected(data_set: DataSet, decisions: dict[str, Decision]) -> DataSet:
-    made = []
-    before = data_set.provenance.get(REVIEWED)
-    before = before if isinstance(before, dict) else {}
-    corrected = set(before.get("corrected", ()))
-    versions = {name: review.version(parts.of(i)) for i in data_set.items if (name := i["id"]) in accepted(data_set)}
-    for item in data_set.items:
-        decision = decisions.get(item["id"])
-        if decision is not None:
-            item = parts.with_texts(item, parts.completed(item, parts.of(item), decision.corrected))
-            if decision.corrected:
-                corrected.add(item["id"])
-            if decision.accepted == review.version(parts.of(item)):
-                versions[item["id"]] = decision.accepted
-        made.append(item)
-    reviewed = {"corrected": sorted(corrected), "accepted": dict(sorted(versions.items()))}
-    return DataSet(data_set.language, made, {**data_set.provenance, REVIEWED: reviewed})

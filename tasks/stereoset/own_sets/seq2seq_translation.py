@@ -2,14 +2,17 @@
 
 from __future__ import annotations
 
+import contextlib
+import hashlib
+import json
 import os
 import re
-from collections.abc import Collection, Sequence, Set
+from collections.abc import Collection, Iterator, Sequence
 from typing import Any
 
-from lm_eval_bias.errors import BiasError, did_you_mean, one_line
+from lm_eval_bias.errors import EXTRAS, BiasError, did_you_mean, how_to_install, one_line
 from lm_eval_bias.files import expanded
-from lm_eval_bias.tasks.stereoset.own_sets.engines import digest_of
+from lm_eval_bias.runs.provenance import files
 
 _OPTIONS = ("source", "target", "prefix", "beams", "device", "dtype", "revision")
 _NEED_PREFIX = ("t5", "mt5", "umt5", "longt5")
@@ -47,7 +50,8 @@ class Checkpoint:
         self._name, self._given, self._options, self._languages, self.batch = name, given, options, languages, batch
         self._loaded: tuple[Any, Any, dict[str, Any], str] | None = None
         if os.path.isdir(folder := expanded(name)):
-            self._where, self.revision = str(folder), f"files {digest_of(folder)}"
+            digest = hashlib.sha256(json.dumps(files(folder), sort_keys=True).encode()).hexdigest()
+            self._where, self.revision = str(folder), f"files {digest[:16]}"
             self._name = folder.resolve().name  # the same model wherever it lies
         else:
             self._where, self.revision = name, self._commit()
@@ -57,20 +61,22 @@ class Checkpoint:
     def _error(self, why: object) -> BiasError:
         return BiasError(f"--engine hf:{self._given}: {why}")
 
+    @contextlib.contextmanager
+    def _loading(self, packages: Sequence[str] = ()) -> Iterator[str]:
+        """Say in one line what is wrong with a checkpoint, whose revision is given, or which package it needs."""
+        try:
+            yield self._options.get("revision", "main")
+        except Exception as error:  # a checkpoint can be damaged in many ways, each with an error of its own
+            wanted = any(package in str(error).lower() for package in packages)
+            hint = f"; {how_to_install('translate')}" if wanted else ""
+            raise self._error(f"cannot be loaded: {one_line(error)[:300]}{hint}") from error
+
     def _commit(self) -> str:
         import transformers
 
-        try:
-            config = transformers.AutoConfig.from_pretrained(
-                self._where, revision=self._options.get("revision", "main")
-            )
-        except Exception as error:  # a checkpoint can be damaged in many ways, each with an error of its own
-            raise self._error(f"cannot be loaded: {one_line(error)[:300]}") from error
-        return str(getattr(config, "_commit_hash", None) or self._options.get("revision", "main"))
-
-    def unknown(self, texts: Set[str]) -> int:
-        """None: no person made them."""
-        return 0
+        with self._loading() as revision:
+            config = transformers.AutoConfig.from_pretrained(self._where, revision=revision)
+        return str(getattr(config, "_commit_hash", None) or revision)
 
     def about(self) -> dict[str, Any]:
         """The checkpoint and how it was asked."""
@@ -96,24 +102,22 @@ class Checkpoint:
         verbosity = transformers.utils.logging.get_verbosity()
         transformers.utils.logging.set_verbosity_error()
         try:
-            device = torch.device(self._options.get("device") or ("cuda" if torch.cuda.is_available() else "cpu"))
-            revision = self._options.get("revision", "main")
-            tokenizer = transformers.AutoTokenizer.from_pretrained(self._where, revision=revision)
-            model = transformers.AutoModelForSeq2SeqLM.from_pretrained(self._where, revision=revision, dtype=dtype)
-            model = model.to(device).eval()
-        except Exception as error:  # a checkpoint can be damaged in many ways, each with an error of its own
-            raise self._error(f"cannot be loaded: {one_line(error)[:300]}") from error
+            with self._loading(EXTRAS["translate"]) as revision:
+                device = torch.device(self._options.get("device") or ("cuda" if torch.cuda.is_available() else "cpu"))
+                tokenizer = transformers.AutoTokenizer.from_pretrained(self._where, revision=revision)
+                model = transformers.AutoModelForSeq2SeqLM.from_pretrained(self._where, revision=revision, dtype=dtype)
+                model = model.to(device).eval()
         finally:
             transformers.utils.logging.set_verbosity(verbosity)
-        asked, prefix = self._speak(tokenizer)
+        arguments, prefix = self._languages_for(tokenizer)
         if not prefix and "prefix" not in self._options and model.config.model_type in _NEED_PREFIX:
             raise self._error(
                 "this kind of model is told what to do in words: add prefix=translate English to German: "
                 "(or what it was trained with; prefix= for nothing)"
             )
-        return model, tokenizer, asked, prefix
+        return model, tokenizer, arguments, prefix
 
-    def _speak(self, tokenizer: Any) -> tuple[dict[str, Any], str]:
+    def _languages_for(self, tokenizer: Any) -> tuple[dict[str, Any], str]:
         """What tells the model its languages: arguments of its generation, and what stands before each text."""
         prefix = self._options.get("prefix", "")
         if hasattr(tokenizer, "src_lang"):
@@ -122,21 +126,21 @@ class Checkpoint:
             return {"forced_bos_token_id": tokenizer.convert_tokens_to_ids(target)}, prefix
         several = {token for token in tokenizer.get_vocab() if re.fullmatch(r">>\w+<<|<2\w+>", token)}
         target = self._options.get("target", self._languages[1])
-        found = several & {f">>{target}<<", f"<2{target}>"}
+        named = several & {f">>{target}<<", f"<2{target}>"}
         if "source" in self._options or ("target" in self._options and not several):
             raise self._error("its tokenizer has no language codes: leave out source and target")
-        if several and not found and not prefix:
+        if several and not named and not prefix:
             raise self._error(f"translates into several languages, none is {target!r}: add target={_some(several)}")
-        return {}, prefix or "".join(f"{token} " for token in found)
+        return {}, prefix or "".join(f"{token} " for token in named)
 
     def _token(self, tokenizer: Any, side: str) -> str:
         """The token of a language: its code as it is, ``__de__``, or the only one like ``de_DE``."""
         codes = {*map(str, tokenizer.all_special_tokens), *tokenizer.get_added_vocab()}
         code = self._options.get(side, self._languages[side == "target"])
-        found = [token for token in (code, f"__{code}__") if token in codes]
-        found = found or [token for token in codes if re.fullmatch(rf"{re.escape(code)}_[A-Z]{{2}}", token)]
-        if len(found) == 1:
-            return found[0]
+        tokens = [token for token in (code, f"__{code}__") if token in codes]
+        tokens = tokens or [token for token in codes if re.fullmatch(rf"{re.escape(code)}_[A-Z]{{2}}", token)]
+        if len(tokens) == 1:
+            return tokens[0]
         near = {token for token in codes if token.strip("_")[:2] == code[:2]}
         raise self._error(f"no language {code!r} in its tokenizer: add {side}={_some(near or codes)}")
 
@@ -150,7 +154,7 @@ class Checkpoint:
 
         if self._loaded is None:
             self._loaded = self._load()
-        model, tokenizer, asked, prefix = self._loaded
+        model, tokenizer, arguments, prefix = self._loaded
         positions = getattr(model.config, "max_position_embeddings", None) or 1 << 20
         try:
             encoded = tokenizer([prefix + text for text in texts], padding=True, return_tensors="pt")
@@ -159,11 +163,11 @@ class Checkpoint:
                 raise self._error(f"{longest[:60]!r}… has more tokens than the model's {positions:,}")
             inputs = {key: encoded[key].to(model.device) for key in ("input_ids", "attention_mask")}
             with torch.inference_mode():
-                found = model.generate(
-                    **inputs, **asked, do_sample=False, num_beams=int(self._beams),
+                generated = model.generate(
+                    **inputs, **arguments, do_sample=False, num_beams=int(self._beams),
                     max_new_tokens=min(_LONGEST, positions - 2),
                 )  # fmt: skip
-            decoded = tokenizer.batch_decode(found, skip_special_tokens=True, clean_up_tokenization_spaces=False)
+            decoded = tokenizer.batch_decode(generated, skip_special_tokens=True, clean_up_tokenization_spaces=False)
         except (RuntimeError, ValueError, IndexError, KeyError) as error:
             if isinstance(error, BiasError):
                 raise

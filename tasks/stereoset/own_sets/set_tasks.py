@@ -10,32 +10,30 @@ from typing import Any
 import yaml
 
 from lm_eval_bias.errors import BiasError
-from lm_eval_bias.files import expanded, write_whole
+from lm_eval_bias.files import expanded, write_whole, writing
 from lm_eval_bias.paths import tasks_path
-from lm_eval_bias.tasks.stereoset import released_sets
-from lm_eval_bias.tasks.stereoset.own_sets import sets
-from lm_eval_bias.tasks.stereoset.released_sets import Item
+from lm_eval_bias.tasks.stereoset.own_sets import set_files
+from lm_eval_bias.tasks.stereoset.own_sets.set_files import DataSet
+from lm_eval_bias.tasks.stereoset.stereoset_items import LANGUAGES, TEST_NAMES, Item, check_items, count_items
 
-_ENDINGS = {"_inter": ["inter"], "_inter_variants": ["inter"], "_intra": ["intra"]}
-_WORDS = {"inter": "between sentences", "intra": "within sentences"}
+_TESTS_BY_ENDING = {"": ["inter", "intra"], "_inter": ["inter"], "_inter_variants": ["inter"], "_intra": ["intra"]}
 
 
 @lru_cache(maxsize=4)
-def _read(path: str, language: str, digest: str) -> sets.DataSet:
+def _read(path: str, language: str, digest: str) -> DataSet:
     """A data set whose items can be scored; the tasks of a language share it (``digest`` tells a changed file)."""
-    found = sets.read(path, language)
-    released_sets.check_items(found.items, path)
-    return found
+    data_set = set_files.read(path, language)
+    check_items(data_set.items, path)
+    return data_set
 
 
-def load(file: Any, fixed: Mapping[str, Any], task: str = "") -> tuple[list[Item], dict[str, str]]:
+def load(file: Any, fixed: Mapping[str, Any]) -> tuple[list[Item], dict[str, str]]:
     """The items of a task's tests from a file, and which file that was.
 
     Args:
         file: Its path.
         fixed: What the task's YAML sets: ``language``, ``tests`` and perhaps ``dataset`` with the ``sha256`` that the
             file had when the task was written.
-        task: The task's name, for messages.
 
     Raises:
         BiasError: It can't be read or scored, is in another language, has no items of a test, or was changed.
@@ -45,39 +43,34 @@ def load(file: Any, fixed: Mapping[str, Any], task: str = "") -> tuple[list[Item
     path = str(expanded(file).absolute())
     anew = f"write the tasks anew: lm-eval-bias validate stereoset {path} --tasks DIR"
     pinned = fixed.get("dataset") or {}
-    mine = pinned.get("file") == file
+    is_pinned = pinned.get("file") == file
     try:
-        digest = sets.digest(Path(path))
+        digest = set_files.digest(Path(path))
     except BiasError as error:
-        raise BiasError(f"{error}: put it back, or {anew}" if mine else str(error)) from error
-    if mine and digest != pinned["sha256"]:
-        raise BiasError(f"{path} was changed since {task or 'the task'} was written for it: {anew}")
-    found = _read(path, fixed["language"], digest)
+        raise BiasError(f"{error}: put it back, or {anew}" if is_pinned else str(error)) from error
+    if is_pinned and digest != pinned["sha256"]:
+        raise BiasError(f"{path} was changed since the task was written for it: {anew}")
+    data_set = _read(path, fixed["language"], digest)
     for test in fixed["tests"]:
-        if test not in found.tests:
-            other = found.tests[0]
+        if test not in data_set.tests:
             raise BiasError(
-                f"{path} has no items {_WORDS[test]}: run the task of the other test, "
-                f"stereoset_{found.language}_{other}"
+                f"{path} has no items {TEST_NAMES[test]}: run the task of the other test, "
+                f"stereoset_{data_set.language}_{data_set.tests[0]}"
             )
-    items = [item for test in fixed["tests"] for item in found.items if item["test"] == test]
+    items = [item for test in fixed["tests"] for item in data_set.items if item["test"] == test]
     return items, {"file": path, "sha256": digest}
 
 
-def used(told: Mapping[str, Any], language: str) -> dict[str, Any]:
+def used(file: Mapping[str, str], language: str) -> dict[str, Any]:
     """What a result file says about a data set: its file, its SHA-256, and what the set says about itself."""
-    found = _read(told["file"], language, told["sha256"])
-    counts = {test: sum(item["test"] == test for item in found.items) for test in found.tests}
-    return {**told, "items": counts, "provenance": found.provenance}
+    data_set = _read(file["file"], language, file["sha256"])
+    counts = count_items(data_set.items)
+    items = {test: counts[test, "all"] for test in data_set.tests}
+    return {**file, "items": items, "provenance": data_set.provenance}
 
 
-def write(folder: str | Path, file: str | Path, data_set: sets.DataSet) -> list[Path]:
-    """Write the task YAMLs of a language that is not published into a folder.
-
-    Args:
-        folder: Where to; made if it isn't there.
-        file: The data set's file, which the tasks read.
-        data_set: What it holds.
+def write(folder: str | Path, file: str | Path, data_set: DataSet) -> list[Path]:
+    """Write the task YAMLs of a language that is not published into a folder, which is made if it isn't there.
 
     Returns:
         The files: ``stereoset_<language>.yaml`` where there are both tests, and those of each test.
@@ -85,34 +78,28 @@ def write(folder: str | Path, file: str | Path, data_set: sets.DataSet) -> list[
     Raises:
         BiasError: The language has tasks already, the items can't be scored, or the folder can't be written.
     """
-    language = data_set.language
-    if language in released_sets.LANGUAGES:
+    if data_set.language in LANGUAGES:
         raise BiasError(
-            f'{file}: {language} has its tasks: run them with --metadata \'{{"dataset": "{file}"}}\' instead of '
-            "writing new ones"
+            f"{file}: {data_set.language} has its tasks: run them with "
+            f'--metadata \'{{"dataset": "{file}"}}\' instead of writing new ones'
         )
-    released_sets.check_items(data_set.items, str(file))
+    check_items(data_set.items, str(file))
     path = expanded(file).absolute()
-    pinned = {"file": str(path), "sha256": sets.digest(path)}
-    place = expanded(folder)
-    wanted = {"": ["inter", "intra"], **_ENDINGS}
-    made = {
-        place / f"stereoset_{language}{ending}.yaml": _yaml(f"stereoset_{language}{ending}", tests, data_set, pinned)
-        for ending, tests in wanted.items()
-        if set(tests) <= set(data_set.tests)
-    }
-    try:
-        place.mkdir(parents=True, exist_ok=True)
-        for target, text in made.items():
-            write_whole(target, text.encode())
-    except OSError as error:
-        raise BiasError(f"{folder} cannot be written: {error.strerror}") from error
-    return list(made)
+    pinned = {"file": str(path), "sha256": set_files.digest(path)}
+    written = []
+    with writing(folder):
+        expanded(folder).mkdir(parents=True, exist_ok=True)
+        for ending, tests in _TESTS_BY_ENDING.items():
+            if set(tests) <= set(data_set.tests):
+                task = f"stereoset_{data_set.language}{ending}"
+                written.append(expanded(folder) / f"{task}.yaml")
+                write_whole(written[-1], _yaml(task, tests, data_set, pinned).encode())
+    return written
 
 
-def _yaml(task: str, tests: Sequence[str], data_set: sets.DataSet, pinned: Mapping[str, str]) -> str:
+def _yaml(task: str, tests: Sequence[str], data_set: DataSet, pinned: Mapping[str, str]) -> str:
     language, variants = data_set.language, task.endswith("_variants")
-    where = " and ".join(_WORDS[test] for test in reversed(tests))
+    where = " and ".join(TEST_NAMES[test] for test in reversed(tests))
     what = "five generative scores from one run" if variants else "LMS, SS, ICAT, data of your own"
     asks = ["sentence_likelihoods"] if variants else [{"inter": "next_sentence", "intra": "cloze"}[t] for t in tests]
     metadata = {

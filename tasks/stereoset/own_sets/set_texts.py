@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import difflib
+import os
 import re
 import unicodedata
 from functools import lru_cache
@@ -15,6 +16,7 @@ _WORD = re.compile(r"[^\W_]+")
 # where one sentence ends and another begins: a capitalised word of one to three letters is rather Mr. or U.S.
 _SURE_END = re.compile(r"(?<![^\W_])(?:[^\W\dA-Z_][^\W_]*|[^\W_]{4,})[.!?…]+[\"'”»]*\s+[\"'“„«¿¡]*[^\W\d_]")
 _BLANK_MARK = re.compile(rf"(?<={BLANK})[.!?]+(?=\s+[a-z])")  # "a BLANK! book"
+_SHORT = frozenset("mr mrs ms dr st mt jr sr sra prof hr fr nr no vs etc".split())
 _ANY_END = re.compile(r"[.!?…。！？؟।]+[\"'”»]*(?:\s+\S|(?<=[。！？])\S)")
 
 
@@ -26,9 +28,6 @@ def final(text: str) -> str:
     """
     found = _END.search(text.rstrip())
     return found.group(1) if found else ""
-
-
-_SHORT = frozenset("mr mrs ms dr st mt jr sr sra prof hr fr nr no vs etc".split())
 
 
 def abbreviated(text: str) -> bool:
@@ -86,14 +85,14 @@ def related(one: str, other: str) -> bool:
     one, other = plain(one), plain(other)
     if one == other:
         return True
-    common = len(next((one[:i] for i in range(min(len(one), len(other)), 0, -1) if one[:i] == other[:i]), ""))
+    common = len(os.path.commonprefix([one, other]))
     return common >= 3 and common >= 0.6 * min(len(one), len(other))
 
 
-def place(word: tuple[str, ...], sentence: tuple[str, ...]) -> int | None:
+def position(word: tuple[str, ...], sentence: tuple[str, ...]) -> int | None:
     """Where words stand in a sentence, one behind another; ``None`` if they don't."""
-    ends = range(len(sentence) - len(word) + 1)
-    return next((i for i in ends if sentence[i : i + len(word)] == word), None) if word else None
+    starts = range(len(sentence) - len(word) + 1) if word else ()
+    return next((i for i in starts if sentence[i : i + len(word)] == word), None)
 
 
 def changes(expected: tuple[str, ...], found: tuple[str, ...]) -> tuple[int, int]:
@@ -106,8 +105,6 @@ def changes(expected: tuple[str, ...], found: tuple[str, ...]) -> tuple[int, int
     for kind, i, j, k, m in difflib.SequenceMatcher(None, expected, found, autojunk=False).get_opcodes():
         if kind != "equal":
             differing += max(j - i, m - k)
-        if kind == "delete" and j == len(expected):
-            lost = j - i
-        if kind == "insert" and j == len(expected):
-            lost = k - m
+        if kind in ("delete", "insert") and j == len(expected):
+            lost = (j - i) - (m - k)
     return differing, lost

@@ -7,22 +7,23 @@ import hashlib
 import io
 import json
 import re
-import string
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, NoReturn
 
 from lm_eval_bias.custom_metrics.stereoset import BIAS_TYPES
 from lm_eval_bias.errors import BiasError, one_line
-from lm_eval_bias.files import expanded, read_bytes, write_whole
+from lm_eval_bias.files import expanded, read_bytes, write_whole, writing
 from lm_eval_bias.scoring.questions import BLANK
-from lm_eval_bias.tasks.stereoset.released_sets import LABELS, TESTS, Item, from_frame
+from lm_eval_bias.tasks.stereoset import released_sets
+from lm_eval_bias.tasks.stereoset.own_sets.item_texts import word_of
+from lm_eval_bias.tasks.stereoset.stereoset_items import LABELS, TEST_KEYS, TESTS, Candidate, Item, check_known
 
 VERSION = "1.0"
-KEYS = {"inter": "intersentence", "intra": "intrasentence"}  # of the tests in a file
 _LARGEST = 1 << 27  # bytes: the five published languages together are 40 million
 _LANGUAGE = re.compile(r"[a-z]{2,3}(-[A-Za-z0-9]{2,8})*")
+_DELIMITERS = ",;\t"
 
 
 @dataclass(frozen=True)
@@ -49,24 +50,20 @@ class DataSet:
         return [test for test in TESTS if any(item["test"] == test for item in self.items)]
 
 
-def digest(path: Path) -> str:
-    """SHA-256 of a data set's file.
-
-    Raises:
-        BiasError: It cannot be read.
-    """
+def _content(path: str | Path) -> bytes:
     try:
-        return hashlib.sha256(read_bytes(expanded(path), _LARGEST)).hexdigest()
+        return read_bytes(expanded(path), _LARGEST)
     except OSError as error:
         raise BiasError(f"{path}: cannot be read ({error.strerror})") from error
 
 
-def check_language(language: str, where: str) -> str:
-    """The language code, if it is one.
+def digest(path: Path) -> str:
+    """SHA-256 of a data set's file; a file that cannot be read is a :class:`BiasError`."""
+    return hashlib.sha256(_content(path)).hexdigest()
 
-    Raises:
-        BiasError: It is none.
-    """
+
+def check_language(language: Any, where: str) -> str:
+    """The language code, if it is one, else a :class:`BiasError`."""
     if not isinstance(language, str) or not _LANGUAGE.fullmatch(language):
         raise BiasError(f"{where}: {language!r} is no language code, such as it, nl or pt-BR")
     return language
@@ -85,16 +82,14 @@ def read(path: str | Path, language: str | None = None) -> DataSet:
         BiasError: It cannot be read, isn't in that form, or doesn't say its language; names the file and item.
     """
     try:
-        text = read_bytes(expanded(path), _LARGEST).decode("utf-8-sig")
-    except OSError as error:
-        raise BiasError(f"{path}: cannot be read ({error.strerror})") from error
+        text = _content(path).decode("utf-8-sig")
     except UnicodeDecodeError as error:
         raise BiasError(f"{path}: is no UTF-8 text (byte {error.start}): save it as UTF-8") from error
-    table = Path(path).suffix.lower() in (".csv", ".tsv")
-    said, items, provenance = _table(text, str(path)) if table else _layout(text, str(path))
-    if said is not None and language is not None and said != language:
-        raise BiasError(f"{path}: is in language {said!r}, not {language!r}")
-    chosen = said if said is not None else language
+    is_table = Path(path).suffix.lower() in (".csv", ".tsv")
+    own_language, items, provenance = _from_table(text, str(path)) if is_table else _from_json(text, str(path))
+    if own_language is not None and language is not None and own_language != language:
+        raise BiasError(f"{path}: is in language {own_language!r}, not {language!r}")
+    chosen = language if own_language is None else own_language
     if chosen is None:
         raise BiasError(f"{path}: doesn't say its language: name it with --language")
     if not items:
@@ -102,33 +97,32 @@ def read(path: str | Path, language: str | None = None) -> DataSet:
     return DataSet(check_language(chosen, str(path)), items, provenance)
 
 
-def _layout(text: str, where: str) -> tuple[str | None, list[Item], dict[str, Any]]:
+def _from_json(text: str, where: str) -> tuple[str | None, list[Item], dict[str, Any]]:
     """Language (if it says one), items and provenance of StereoSet's JSON layout."""
     try:
-        content = json.loads(text, parse_constant=_no_number)
-        text_of = json.dumps(content, ensure_ascii=False, allow_nan=False)
-        text_of.encode()
+        content = json.loads(text, parse_constant=_refuse_constant)
+        json.dumps(content, ensure_ascii=False, allow_nan=False).encode()
     except RecursionError as error:
         raise BiasError(f"{where}: no valid JSON (nested too deeply)") from error
     except ValueError as error:  # half a character, and numbers too large for JSON, among them
         raise BiasError(f"{where}: no valid JSON ({one_line(error)})") from error
     data = content.get("data") if isinstance(content, dict) else None
-    if not isinstance(data, dict) or not any(key in data for key in KEYS.values()):
+    if not isinstance(data, dict) or not any(key in data for key in TEST_KEYS.values()):
         raise BiasError(f'{where}: not in StereoSet\'s form: {{"data": {{"intrasentence": [...], ...}}}} is needed')
     provenance = content.get("provenance", {})
     if not isinstance(provenance, dict):
         raise BiasError(f"{where}: 'provenance' is no object")
     items = []
-    for test, key in KEYS.items():
+    for test, key in TEST_KEYS.items():
         entries = data.get(key, [])
         if not isinstance(entries, list):
             raise BiasError(f"{where}: {key} is no list of items")
-        items += [_item(entry, test, f"{where}: {key} item {number}") for number, entry in enumerate(entries, 1)]
+        items += [_item_of(entry, test, f"{where}: {key} item {number}") for number, entry in enumerate(entries, 1)]
     language = content.get("language")
     return (None if language is None else check_language(language, where)), items, provenance
 
 
-def _no_number(name: str) -> NoReturn:
+def _refuse_constant(name: str) -> NoReturn:
     raise ValueError(f"{name} is no number of JSON")
 
 
@@ -140,16 +134,15 @@ def _text(entry: Mapping[str, Any], key: str, where: str) -> str:
     return str(entry[key])
 
 
-def _item(entry: Any, test: str, where: str) -> Item:
+def _item_of(entry: Any, test: str, where: str) -> Item:
     if not isinstance(entry, dict):
         raise BiasError(f"{where}: no object")
-    name = _text(entry, "id", where)
-    where = f"{where} ({name})"
+    where = f"{where} ({_text(entry, 'id', where)})"
     sentences = entry.get("sentences")
     if not isinstance(sentences, list) or not all(isinstance(sentence, dict) for sentence in sentences):
         raise BiasError(f"{where}: 'sentences' is no list of candidates")
     context, target = _text(entry, "context", where), _text(entry, "target", where)
-    candidates = []
+    candidates: list[Candidate] = []
     for number, sentence in enumerate(sentences, 1):
         at = f"{where}, candidate {number}"
         text = _text(sentence, "sentence", at)
@@ -158,117 +151,70 @@ def _item(entry: Any, test: str, where: str) -> Item:
             word = _text(sentence, "word", at) if "word" in sentence else word_of(context, text)
         label = _text(sentence, "gold_label", at)
         candidates.append({"id": _text(sentence, "id", at), "label": label, "sentence": text, "word": word})
-    return _checked(
-        {
-            "id": name,
-            "test": test,
-            "bias_type": _text(entry, "bias_type", where),
-            "target": target,
-            "term": _text(entry, "term", where) if "term" in entry else target,
-            "context": context,
-            "candidates": candidates,
-        },
-        where,
-    )
+    item: Item = {
+        "id": entry["id"],
+        "test": test,
+        "bias_type": _text(entry, "bias_type", where),
+        "target": target,
+        "term": _text(entry, "term", where) if "term" in entry else target,
+        "context": context,
+        "candidates": candidates,
+    }
+    return _checked(item, where)
 
 
 def _checked(item: Item, where: str) -> Item:
-    """The item, if its parts are of the known kinds.
-
-    Raises:
-        BiasError: They are not.
-    """
+    """The item, if its parts are of the known kinds, else a :class:`BiasError`."""
     if not item["id"].strip():
         raise BiasError(f"{where}: an empty id")
-    if item["bias_type"] not in BIAS_TYPES:
-        raise BiasError(f"{where}: unknown bias type {item['bias_type']!r}: must be one of {', '.join(BIAS_TYPES)}")
+    check_known(item["bias_type"], BIAS_TYPES, "bias type", where)
     if len(item["candidates"]) != len(LABELS):
         raise BiasError(f"{where}: {len(item['candidates'])} candidates: {len(LABELS)} are needed")
     for candidate in item["candidates"]:
-        if candidate["label"] not in LABELS:
-            raise BiasError(f"{where}: unknown label {candidate['label']!r}: must be one of {', '.join(LABELS)}")
+        check_known(candidate["label"], LABELS, "label", where)
     return item
 
 
-def word_of(context: str, sentence: str) -> str:
-    """What fills the blank of a context in a sentence; empty where that can't be told.
-
-    >>> word_of("A BLANK dog.", "a big black dog."), word_of("He is BLANK.", "He was tall!"), word_of("BLANK", "x")
-    ('big black', 'tall', 'x')
-    """
-    if context.count(BLANK) == 1:
-        before, after = context.split(BLANK)
-        fits = sentence.casefold().startswith(before.casefold()) and sentence.casefold().endswith(after.casefold())
-        if fits and len(before) + len(after) < len(sentence):
-            return sentence[len(before) : len(sentence) - len(after)].strip()
-    # as StereoSet's own code does it: the word at the same place
-    places = [i for i, word in enumerate(context.split()) if BLANK in word]
-    words = sentence.split()
-    if not places or len(words) != len(context.split()):
-        return ""
-    return words[places[0]].strip(string.punctuation)
-
-
-_DELIMITERS = ",;\t"
-
-
-def _table(text: str, where: str) -> tuple[str | None, list[Item], dict[str, Any]]:
+def _from_table(text: str, where: str) -> tuple[str | None, list[Item], dict[str, Any]]:
     """Language (if it has such a column) and items of a table."""
-    first = text.partition("\n")[0]
-    delimiter = max(_DELIMITERS, key=first.count)
+    delimiter = max(_DELIMITERS, key=text.partition("\n")[0].count)
     reader = csv.reader(io.StringIO(text, newline=""), delimiter=delimiter, strict=True)
     try:
-        rows = [(reader.line_num, row) for row in reader if any(cell.strip() for cell in row)]
+        lines = [(reader.line_num, cells) for cells in reader if any(cell.strip() for cell in cells)]
     except csv.Error as error:
         raise BiasError(f"{where} line {reader.line_num}: no valid table ({error})") from error
-    if not rows:
+    if not lines:
         raise BiasError(f"{where}: is empty")
-    header = [name.strip() for name in rows[0][1]]
-    twice = next((name for name in header if name and header.count(name) > 1), None)
-    if twice:
+    header = [name.strip() for name in lines[0][1]]
+    if twice := next((name for name in header if name and header.count(name) > 1), None):
         raise BiasError(f"{where}: the column {twice!r} stands there twice")
     if "\0" in text:
         raise BiasError(f"{where}: no valid table (a zero byte)")
-    for line, row in rows[1:]:
-        if len(row) != len(header):
-            raise BiasError(f"{where} line {line}: {len(row)} cells, but the head has {len(header)}")
-    named = [(line, dict(zip(header, row, strict=True))) for line, row in rows[1:]]
-    languages = sorted({row["language"].strip() for _, row in named if "language" in row})
+    for line, cells in lines[1:]:
+        if len(cells) != len(header):
+            raise BiasError(f"{where} line {line}: {len(cells)} cells, but the head has {len(header)}")
+    rows = [(f"{where} line {line}", dict(zip(header, cells, strict=True))) for line, cells in lines[1:]]
+    languages = sorted({row["language"].strip() for _, row in rows if "language" in row})
     if len(languages) > 1:
         raise BiasError(f"{where}: several languages ({', '.join(languages)}): keep each in a file of its own")
-    by_test: dict[str, list[tuple[int, dict[str, str]]]] = {test: [] for test in TESTS}
-    for line, cells in named:
-        by_test[_test_of(cells, f"{where} line {line}")].append((line, cells))
+    term = next((name for name in ("term", "target_original") if name in header), "target")
+    tested = [(_test_of(row, at), at, row) for at, row in rows]
     items = []
-    for test, own in by_test.items():
-        columns = {name: [row[name] for _, row in own] for name in header}
-        if test == "intra":
-            for i in ("1", "2", "3"):
-                columns.setdefault(f"c{i}_word", _words(columns, f"c{i}_sentence"))
-        found = from_frame(columns, _term_column(header), test, where) if own else []
-        items += [
-            _checked(item, f"{where} line {line} ({item['id']})") for item, (line, _) in zip(found, own, strict=True)
-        ]
+    for test, at, row in sorted(tested, key=lambda entry: TESTS.index(entry[0])):
+        for i in (1, 2, 3) if test == "intra" else ():
+            row.setdefault(f"c{i}_word", word_of(row.get("context", ""), row.get(f"c{i}_sentence", "")))
+        released_sets.check_columns(row, term, test, where)
+        items.append(_checked(released_sets.item_of(row, term, test), f"{at} ({row['id']})"))
     return (languages[0] if languages else None), items, {}
-
-
-def _term_column(header: Sequence[str]) -> str:
-    return next((name for name in ("term", "target_original") if name in header), "target")
-
-
-def _words(columns: Mapping[str, list[str]], sentence: str) -> list[str]:
-    pairs = zip(columns.get("context", []), columns.get(sentence, []), strict=False)
-    return [word_of(context, text) for context, text in pairs]
 
 
 def _test_of(row: Mapping[str, str], where: str) -> str:
     """The test that a row belongs to: as it says, else within sentences where it has a blank or words."""
-    said = row.get("test", "").strip()
-    if said:
-        for test, key in KEYS.items():
-            if said in (test, key):
-                return test
-        raise BiasError(f"{where}: unknown test {said!r}: must be one of {', '.join(TESTS)}")
+    named = row.get("test", "").strip()
+    if named:
+        test = next((test for test, key in TEST_KEYS.items() if named in (test, key)), named)
+        check_known(test, TESTS, "test", where)
+        return test
     words = any(row.get(f"c{i}_word", "").strip() for i in (1, 2, 3))
     return "intra" if words or BLANK in row.get("context", "") else "inter"
 
@@ -279,35 +225,34 @@ def write(path: str | Path, data_set: DataSet) -> None:
     Raises:
         BiasError: The place cannot be written, or the provenance is no plain data.
     """
-    data: dict[str, list[dict[str, Any]]] = {}
-    for test in data_set.tests:
-        data[KEYS[test]] = [
-            {
-                **{key: item[key] for key in ("id", "target", "term", "bias_type", "context")},
-                "sentences": [
-                    {
-                        "id": candidate["id"],
-                        "sentence": candidate["sentence"],
-                        **({"word": candidate["word"]} if test == "intra" else {}),
-                        "gold_label": candidate["label"],
-                    }
-                    for candidate in item["candidates"]
-                ],
-            }
-            for item in data_set.items
-            if item["test"] == test
-        ]
     content = {
         "version": VERSION,
         "language": data_set.language,
         "provenance": data_set.provenance,
-        "data": data,
+        "data": {
+            TEST_KEYS[test]: [_entry_of(item) for item in data_set.items if item["test"] == test]
+            for test in data_set.tests
+        },
     }
     try:
-        made = json.dumps(content, ensure_ascii=False, indent=1, allow_nan=False).encode() + b"\n"
+        text = json.dumps(content, ensure_ascii=False, indent=1, allow_nan=False).encode() + b"\n"
     except (TypeError, ValueError) as error:
         raise BiasError(f"{path}: the data set is no plain data ({one_line(error)})") from error
-    try:
-        write_whole(expanded(path), made)
-    except OSError as error:
-        raise BiasError(f"{path} cannot be written: {error.strerror}") from error
+    with writing(path):
+        write_whole(expanded(path), text)
+
+
+def _entry_of(item: Item) -> dict[str, Any]:
+    fields: Mapping[str, Any] = item
+    return {
+        **{key: fields[key] for key in ("id", "target", "term", "bias_type", "context")},
+        "sentences": [
+            {
+                "id": candidate["id"],
+                "sentence": candidate["sentence"],
+                **({"word": candidate["word"]} if item["test"] == "intra" else {}),
+                "gold_label": candidate["label"],
+            }
+            for candidate in item["candidates"]
+        ],
+    }

@@ -1,0 +1,34 @@
+"""``lm-eval-bias rescore``: every score again from saved samples, without a model."""
+
+from __future__ import annotations
+
+import argparse
+
+from lm_eval_bias import registry
+from lm_eval_bias.benchmark import Rewriting
+
+
+def add_arguments(parser: argparse.ArgumentParser) -> None:
+    """What the command understands."""
+    parser.add_argument(
+        "paths", nargs="+", metavar="PATH", help="run folders, samples files (--log_samples) or predictions"
+    )
+    parser.add_argument("--language", metavar="LANG", help="of files that don't say it themselves: de, en, ...")
+    parser.add_argument("--json", action="store_true", help="machine-readable")
+    for rewriting in _rewritings():
+        parser.add_argument(f"--{rewriting.flag}", metavar=rewriting.metavar, help=rewriting.help)
+
+
+def _rewritings() -> list[Rewriting]:
+    """The flags that benchmarks bring."""
+    return [rewriting for benchmark in registry.benchmarks() for rewriting in benchmark.rewritings]
+
+
+def run(arguments: argparse.Namespace) -> int:
+    """Print the scores."""
+    from lm_eval_bias.runs import rescoring
+
+    given = [(one, value) for one in _rewritings() if (value := getattr(arguments, one.flag)) is not None]
+    results = rescoring.rescore(arguments.paths, arguments.language, given)
+    print(rescoring.as_json(results) if arguments.json else rescoring.as_table(results))
+    return 0

@@ -1,0 +1,1 @@
+"""The commands of regard: classifiers are trained, texts labelled, figures drawn."""

@@ -1,0 +1,29 @@
+"""``lm-eval-bias plot``: figures of regard and sexism facets."""
+
+from __future__ import annotations
+
+import argparse
+
+from lm_eval_bias.errors import require_extra
+from lm_eval_bias.tasks.regard.benchmark import BENCHMARK
+
+
+def add_arguments(parser: argparse.ArgumentParser) -> None:
+    """What the command understands."""
+    parser.add_argument("paths", nargs="+", metavar="RESULTS", help="what rescore takes: run folders, labelled texts")
+    parser.add_argument("-o", "--output", metavar="DIR", default=".", help="folder for the figures (default: here)")
+    parser.add_argument("--language", metavar="LANG", help="of labelled texts: de or en")
+    parser.add_argument("--classifier", metavar="NAME", help="classify the texts again")
+
+
+def run(arguments: argparse.Namespace) -> int:
+    """Draw the figures, and print their paths."""
+    from lm_eval_bias.runs import rescoring
+    from lm_eval_bias.tasks.regard import plots
+
+    require_extra("report")
+    again = [] if arguments.classifier is None else [(BENCHMARK.rewritings[0], arguments.classifier)]
+    results = rescoring.rescore(arguments.paths, arguments.language, again, only="regard")
+    for path in plots.write(results, arguments.output):
+        print(path)
+    return 0

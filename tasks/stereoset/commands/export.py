@@ -1,0 +1,28 @@
+"""``lm-eval-bias export``: a StereoSet run as the authors' prediction file."""
+
+from __future__ import annotations
+
+import argparse
+
+from lm_eval_bias.files import expanded
+
+
+def add_arguments(parser: argparse.ArgumentParser) -> None:
+    """What the command understands."""
+    parser.add_argument("paths", nargs="+", metavar="RUN", help="run folders or samples files (--log_samples)")
+    parser.add_argument("-o", "--output", required=True, metavar="FILE", help="where to; gzipped if it ends in .gz")
+    parser.add_argument("--language", metavar="LANG", help="which language, where the run has several")
+    parser.add_argument("--variant", metavar="NAME", help="which score of a stereoset_<language>_inter_variants run")
+
+
+def run(arguments: argparse.Namespace) -> int:
+    """Write the file."""
+    from lm_eval_bias.runs import saved_answers
+    from lm_eval_bias.tasks.stereoset import predictions
+
+    logs = saved_answers.read(arguments.paths, readers=[saved_answers.SAMPLE_LOGS])
+    collected = predictions.collect(logs, arguments.variant, arguments.language)
+    predictions.write(expanded(arguments.output), collected)
+    counts = ", ".join(f"{len(scores):,} candidates of {name}" for name, scores in collected.items())
+    print(f"{arguments.output}: {counts}")
+    return 0

@@ -1,0 +1,83 @@
+"""``lm-eval-bias validate``: what is wrong with a data set in StereoSet's form, and tasks over it."""
+
+from __future__ import annotations
+
+import argparse
+import json
+from pathlib import Path
+
+from lm_eval_bias.errors import BiasError
+from lm_eval_bias.files import expanded
+
+_SHOWN = 20
+_EPILOG = """exit status: 0 no problems (notes don't count), 1 problems, 2 bad usage or input
+
+examples:
+  lm-eval-bias validate stereoset stereoset_it.json
+  lm-eval-bias validate stereoset stereoset_it.json --tasks TASKS
+  lm-eval-bias run --include_path TASKS --tasks stereoset_it --model hf --model_args pretrained=...
+  lm-eval-bias validate stereoset items.csv --language nl --source none
+  lm-eval-bias validate stereoset items.csv --language nl --review sheet.csv -o items.json
+"""
+
+
+def add_arguments(parser: argparse.ArgumentParser) -> None:
+    """What the command understands."""
+    parser.description = (
+        "Check the items of a data set in StereoSet's form: a translation against its source, or a set of your own."
+    )
+    parser.epilog = _EPILOG
+    parser.add_argument("benchmark", choices=["stereoset"], metavar="stereoset", help="the form of the data set")
+    parser.add_argument("set", metavar="FILE|LANG", help="a data set (.json, .csv, .tsv), or a published language")
+    parser.add_argument(
+        "--source",
+        metavar="FILE|none",
+        help="what it was translated from (default: the published English set where ids match)",
+    )
+    parser.add_argument("--language", metavar="LANG", help="of a file that doesn't say it: de, it, pt-BR, ...")
+    parser.add_argument("--json", action="store_true", help="machine-readable, with all findings")
+    parser.add_argument("--all", action="store_true", help=f"list all findings, not {_SHOWN} of each kind")
+    parser.add_argument("--tasks", metavar="DIR", help="write task YAMLs over FILE, for run --include_path DIR")
+    parser.add_argument(
+        "--review", metavar="SHEET.csv", help="write what needs a person as a sheet, and take in what they wrote there"
+    )
+    parser.add_argument("-o", "--output", metavar="FILE.json", help="with --review: the corrected data set")
+
+
+def run(arguments: argparse.Namespace) -> int:
+    """Check a data set; status 1 where items need a person.
+
+    Raises:
+        BiasError: Bad usage or input.
+    """
+    from lm_eval_bias.tasks.stereoset.own_sets import review_existing, set_tasks
+    from lm_eval_bias.tasks.stereoset.own_sets.set_examination import data_set_of, examine
+    from lm_eval_bias.tasks.stereoset.stereoset_items import LANGUAGES
+
+    published = arguments.set in LANGUAGES
+    data_set = data_set_of(arguments.set, arguments.language)
+    examination = examine(data_set, arguments.source)
+    file = None if published else expanded(arguments.set)
+    if arguments.review is not None:
+        output = None if arguments.output is None else expanded(arguments.output)
+        sheet = expanded(arguments.review)
+        reviewed = review_existing.take_in(data_set, examination.source, sheet, file, output)
+        if output is not None:
+            data_set, file = reviewed, output
+            examination = examine(data_set, arguments.source)
+    elif arguments.output is not None:
+        raise BiasError("-o is for the data set that --review corrects")
+    written: list[Path] = []
+    if arguments.tasks is not None:
+        if published:
+            raise BiasError(f"--tasks: {arguments.set} is published and has its tasks: 'lm-eval-bias ls'")
+        written = set_tasks.write(arguments.tasks, file or arguments.set, data_set)
+    if arguments.json:
+        print(json.dumps(examination.as_data(written), indent=2, ensure_ascii=False))
+    else:
+        print(examination.text(arguments.set, None if arguments.all else _SHOWN))
+        if written:
+            names = ",".join(path.stem for path in written)
+            print(f"tasks: lm-eval-bias run --include_path {arguments.tasks} --tasks {written[0].stem} ... ({names})")
+        print(examination.verdict())
+    return 1 if examination.problems else 0

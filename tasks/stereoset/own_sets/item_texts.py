@@ -1,0 +1,119 @@
+"""The texts of an item by name: what is translated, shown to a person and corrected."""
+
+from __future__ import annotations
+
+import string
+from collections.abc import Mapping
+
+from lm_eval_bias.scoring.questions import BLANK
+from lm_eval_bias.tasks.stereoset.stereoset_items import LABELS, Item
+
+Texts = dict[str, str]
+_WORD = "{} word"
+NAMES = ("target", "context", *(name for label in LABELS for name in (_WORD.format(label), label)))
+_NOUNS_ARE_CAPITAL = ("de", "lb", "nds")
+_FINAL = (".", "!", "?", "\u3002", "\uff01", "\uff1f", "\u0964")
+
+
+def of(item: Item) -> Texts:
+    """An item's target, context, candidates' sentences and, within sentences, their words.
+
+    >>> item = {"test": "intra", "target": "nurse", "context": "A BLANK nurse.",
+    ...         "candidates": [{"label": "unrelated", "word": "red", "sentence": "A red nurse."}]}
+    >>> of(item)
+    {'target': 'nurse', 'context': 'A BLANK nurse.', 'unrelated word': 'red', 'unrelated': 'A red nurse.'}
+    """
+    texts = {"target": item["target"], "context": item["context"]}
+    for candidate in item["candidates"]:
+        if item["test"] == "intra":
+            texts[_WORD.format(candidate["label"])] = candidate["word"] or ""
+        texts[candidate["label"]] = candidate["sentence"]
+    return texts
+
+
+def requested(item: Item) -> Texts:
+    """What an engine has to translate: within sentences not the candidates' sentences, which follow from the others.
+
+    The released translations were made in this way: all their sentences are the context with the word in its blank.
+    """
+    intra = item["test"] == "intra"
+    return {name: text for name, text in of(item).items() if not (intra and name in LABELS)}
+
+
+def translated(item: Item, translations: Mapping[str, str], language: str, as_they_are: bool) -> Texts:
+    """The translations of an item's texts that there are.
+
+    Args:
+        item: The source.
+        translations: By source text.
+        language: Of the translation.
+        as_they_are: A person made them. An engine's target and words, which it was given without a sentence, lose a
+            full stop and a capital letter that the source doesn't have (not the letter where nouns have one).
+    """
+    texts = {name: translations[text] for name, text in requested(item).items() if text in translations}
+    if as_they_are:
+        return texts
+    sources = of(item)
+    for name in ("target", *map(_WORD.format, LABELS)):
+        if name in texts:
+            texts[name] = _like_source(texts[name], sources[name], language)
+    return texts
+
+
+def _like_source(text: str, source: str, language: str) -> str:
+    if source[-1:] not in _FINAL and text[-1:] in _FINAL and len(text) > 1:
+        text = text[:-1].rstrip()
+    if source[:1].islower() and language.partition("-")[0] not in _NOUNS_ARE_CAPITAL and text[1:] == text[1:].lower():
+        text = text[:1].lower() + text[1:]
+    return text
+
+
+def completed(item: Item, texts: Mapping[str, str], corrected: Mapping[str, str]) -> Texts:
+    """Texts with a person's corrections, and what follows from them.
+
+    Within sentences a candidate's sentence is the context with the word in its blank, where there is no other or a
+    person wrote context or word but not the sentence; the word is what stands in the blank of a sentence that a person
+    wrote, unless they wrote the word too.
+    """
+    whole = {**texts, **corrected}
+    if item["test"] == "intra" and "context" in whole:
+        for label in LABELS:
+            word = _WORD.format(label)
+            if label in corrected:
+                if word not in corrected and (filling := word_of(whole["context"], corrected[label])):
+                    whole[word] = filling
+            elif word in whole and (label not in texts or word in corrected or "context" in corrected):
+                whole[label] = whole["context"].replace(BLANK, whole[word])
+    return whole
+
+
+def with_texts(item: Item, texts: Mapping[str, str]) -> Item:
+    """The item with other texts; its ids, labels, bias type and term stay."""
+    return {
+        **item,
+        "target": texts["target"],
+        "context": texts["context"],
+        "candidates": [
+            {**c, "sentence": texts[c["label"]], "word": texts.get(_WORD.format(c["label"]), c["word"])}
+            for c in item["candidates"]
+        ],
+    }
+
+
+def word_of(context: str, sentence: str) -> str:
+    """What fills the blank of a context in a sentence; empty where that can't be told.
+
+    >>> word_of("A BLANK dog.", "a big black dog."), word_of("He is BLANK.", "He was tall!"), word_of("BLANK", "x")
+    ('big black', 'tall', 'x')
+    """
+    if context.count(BLANK) == 1:
+        before, after = context.split(BLANK)
+        fits = sentence.casefold().startswith(before.casefold()) and sentence.casefold().endswith(after.casefold())
+        if fits and len(before) + len(after) < len(sentence):
+            return sentence[len(before) : len(sentence) - len(after)].strip()
+    # as StereoSet's own code does it: the word at the same place
+    places = [i for i, word in enumerate(context.split()) if BLANK in word]
+    words = sentence.split()
+    if not places or len(words) != len(context.split()):
+        return ""
+    return words[places[0]].strip(string.punctuation)

@@ -1,0 +1,122 @@
+"""What an item of StereoSet is: three candidates with their roles, about a target term."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Collection, Iterable, Sequence
+from typing import Any, TypedDict, TypeVar
+
+from lm_eval_bias.custom_metrics.stereoset import BIAS_TYPES
+from lm_eval_bias.errors import BiasError
+from lm_eval_bias.scoring.questions import BLANK
+from lm_eval_bias.tasks.stereoset import LANGUAGES as LANGUAGES
+from lm_eval_bias.tasks.stereoset import TESTS
+
+TEST_NAMES = {"inter": "between sentences", "intra": "within sentences"}
+LABELS = ("stereotype", "anti-stereotype", "unrelated")
+TEST_KEYS = {"inter": "intersentence", "intra": "intrasentence"}  # in StereoSet's files, and the authors' predictions
+
+
+class Candidate(TypedDict):
+    """One of an item's candidates; ``word`` fills the blank, and is ``None`` between sentences."""
+
+    id: str
+    label: str
+    sentence: str
+    word: str | None
+
+
+class Item(TypedDict):
+    """An item; ``term`` is the English target term, its class and cluster in every language."""
+
+    id: str
+    test: str
+    bias_type: str
+    target: str
+    term: str
+    context: str
+    candidates: list[Candidate]
+
+
+class LabelledItem(Item):
+    """An item with its benchmark and language."""
+
+    benchmark: str
+    language: str
+
+
+class Document(LabelledItem, total=False):
+    """An item as a task's document.
+
+    ``options`` are the ways of scoring, ``variants`` the generative scores that are compared, ``dataset`` is the file
+    of a data set that is not the published one.
+    """
+
+    options: dict[str, Any]
+    variants: list[str]
+    dataset: dict[str, str]
+
+
+AnyItem = TypeVar("AnyItem", bound=Item)
+
+
+def check_known(value: str, known: Collection[str], what: str, where: str) -> None:
+    """Refuse a value that isn't one of the known ones.
+
+    Raises:
+        BiasError: Names the value and the known ones.
+    """
+    if value not in known:
+        raise BiasError(f"{where}: unknown {what} {value!r}: must be one of {', '.join(known)}")
+
+
+def check_items(items: Sequence[Item], where: str) -> None:
+    """Refuse items that cannot be scored: doubled ids, other than the three labels, a missing blank or text.
+
+    Raises:
+        BiasError: The first thing that is wrong, with the item's id behind ``where``.
+    """
+    seen: set[str] = set()
+    for item in items:
+        at = f"{where}, item {item['id']}"
+        labels = [candidate["label"] for candidate in item["candidates"]]
+        for label in labels:
+            check_known(label, LABELS, "label", at)
+        if sorted(labels) != sorted(LABELS):
+            raise BiasError(f"{at}: labels {', '.join(labels)}: each of {', '.join(LABELS)} is needed once")
+        for name in (item["id"], *(candidate["id"] for candidate in item["candidates"])):
+            if name in seen:
+                raise BiasError(f"{at}: the id {name} stands there twice")
+            seen.add(name)
+        check_known(item["bias_type"], BIAS_TYPES, "bias type", at)
+        if item["test"] == "intra" and BLANK not in item["context"]:
+            raise BiasError(f"{at}: the context holds no {BLANK}")
+        texts = [item["context"], item["term"], *(candidate["sentence"] for candidate in item["candidates"])]
+        texts += [candidate["word"] or "" for candidate in item["candidates"] if item["test"] == "intra"]
+        if not all(isinstance(text, str) and text.strip() for text in texts):
+            raise BiasError(f"{at}: an empty context, target, word or sentence")
+
+
+def count_items(items: Iterable[Item]) -> Counter[tuple[str, str]]:
+    """How many items there are by test and bias type, ``all`` among them."""
+    return Counter((item["test"], bias_type) for item in items for bias_type in (item["bias_type"], "all"))
+
+
+def spread(items: Sequence[AnyItem]) -> list[AnyItem]:
+    """The items in turn from every target term and test, so that any beginning (``--limit``) is spread over the data.
+
+    >>> items = [{"term": t, "test": s, "id": t + s + str(i)} for t in "ab" for s in ("inter", "intra") for i in (1, 2)]
+    >>> [item["id"] for item in spread(items)]
+    ['ainter1', 'aintra1', 'bintra1', 'binter1', 'aintra2', 'ainter2', 'binter2', 'bintra2']
+    """
+    queues: dict[tuple[str, str], list[AnyItem]] = {}
+    for item in items:
+        queues.setdefault((item["term"], item["test"]), []).append(item)
+    terms = list(dict.fromkeys(term for term, _ in queues))
+    longest = max(map(len, queues.values()), default=0)
+    ordered = []
+    for number, (turn, term) in enumerate((turn, term) for turn in range(longest) for term in terms):
+        # which test comes first follows the Thue-Morse sequence: ranks that take every n-th item get as much of both
+        tests = TESTS if number.bit_count() % 2 == 0 else TESTS[::-1]
+        ordered += [queues[term, test][turn] for test in tests if turn < len(queues.get((term, test), ()))]
+    return ordered
