@@ -13,8 +13,7 @@ from lm_eval_bias.analysis.boards import NOT_PUBLISHED, PUBLISHED, RUN, Board, C
 from lm_eval_bias.custom_metrics.score import t_factor
 from lm_eval_bias.custom_metrics.stereoset import TESTS, VARIANTS
 from lm_eval_bias.errors import BiasError, did_you_mean
-from lm_eval_bias.report import printable_runs
-from lm_eval_bias.report.numbers import number
+from lm_eval_bias.runs import printable_runs
 from lm_eval_bias.runs.run_data import Problem, Run, TaskRun, Value
 
 
@@ -34,7 +33,7 @@ def _run_cell(found: Value | None, column: Value) -> Cell:
         return Cell(note="not in its file", unranked="not in its file")
     note = found.note
     value = found.value if math.isfinite(found.value) else math.nan
-    cell = Cell(value, number(value, column.unit), found.stderr, found.interval, note=note)
+    cell = Cell(value, stderr=found.stderr, interval=found.interval, note=note)
     if math.isnan(value):
         return replace(cell, unranked=note or "no value")
     alike = ("neutral", "higher_is_better", "unit", "low", "high")

@@ -7,7 +7,6 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
 from lm_eval_bias.analysis.rank_intervals import Rank
-from lm_eval_bias.report.numbers import NONE
 from lm_eval_bias.runs.run_data import Value
 
 RUN, PUBLISHED = "run", "published"
@@ -20,7 +19,7 @@ class Cell:
 
     Attributes:
         value: ``nan`` where there is none.
-        text: As shown, with as many digits as its unit deserves or its paper prints.
+        printed: With the digits that its paper prints; empty for a run's.
         stderr: ``nan`` where there is none.
         interval: 95%; ``None`` where there is none.
         plus_minus: An uncertainty that the paper prints, which is no standard error of the mean.
@@ -31,7 +30,7 @@ class Cell:
     """
 
     value: float = math.nan
-    text: str = NONE
+    printed: str = ""
     stderr: float = math.nan
     interval: tuple[float, float] | None = None
     plus_minus: float | None = None

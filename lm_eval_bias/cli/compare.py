@@ -57,7 +57,7 @@ def main(argv: list[str]) -> int:
     """
     from lm_eval_bias.analysis import comparisons, differences
     from lm_eval_bias.custom_metrics.bootstrap import SEED
-    from lm_eval_bias.report import comparison_tables
+    from lm_eval_bias.report import comparison_reports
     from lm_eval_bias.runs.run_discovery import read
 
     args = parser().parse_args(argv)
@@ -81,6 +81,6 @@ def main(argv: list[str]) -> int:
         draws=args.draws,
         seed=SEED if args.seed is None else args.seed,
     )
-    text = comparison_tables.render(found, args.correction, args.format)
+    text = comparison_reports.render(found, args.correction, args.format)
     output.deliver(text, args.output, f"{args.output}: {len(found)} comparisons")
     return 0

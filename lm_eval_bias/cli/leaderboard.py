@@ -3,21 +3,13 @@
 from __future__ import annotations
 
 import argparse
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 
 from lm_eval_bias.analysis import board_building
 from lm_eval_bias.cli import output
 from lm_eval_bias.errors import Parser
-from lm_eval_bias.report import board_data, board_documents, board_page
+from lm_eval_bias.report import board_reports
 from lm_eval_bias.runs import run_discovery
-
-_FORMATS: dict[str, Callable[..., str]] = {
-    "html": board_page.as_html,
-    "md": board_documents.as_markdown,
-    "csv": board_data.as_csv,
-    "json": board_data.as_json,
-    "latex": board_documents.as_latex,
-}
 
 
 def _parser() -> argparse.ArgumentParser:
@@ -33,7 +25,9 @@ def _parser() -> argparse.ArgumentParser:
     )
     parser.add_argument("-o", "--output", metavar="FILE", help="where to (default: standard output)")
     parser.add_argument(
-        "--format", choices=list(_FORMATS), help="default: what the output's name ends in, else md; html is sortable"
+        "--format",
+        choices=list(board_reports.WRITERS),
+        help="default: what the output's name ends in, else md; html is sortable",
     )
     parser.add_argument(
         "--task",
@@ -58,7 +52,7 @@ def main(argv: Sequence[str] | None = None) -> int:
     boards = board_building.boards(runs, names)
     problems += board_building.foreign(runs)
     output.name_problems(problems)
-    made = _FORMATS[form](boards, runs, problems)
+    made = board_reports.WRITERS[form](boards, runs, problems)
     said = f"{args.output}: {len(boards)} task{'s' * (len(boards) != 1)}, {len(runs)} run{'s' * (len(runs) != 1)}"
     output.deliver(made, args.output, said)
     return 0

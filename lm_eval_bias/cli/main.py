@@ -109,29 +109,17 @@ def _parser() -> argparse.ArgumentParser:
 
 def _ls(args: argparse.Namespace) -> int:
     from lm_eval_bias import catalog
+    from lm_eval_bias.report import listings
 
     if args.suites:
         from lm_eval_bias.evaluation import suites
 
-        print(suites.as_text() if not args.json else json.dumps(suites.listing(), indent=2))
+        print(listings.suites() if not args.json else json.dumps(suites.listing(), indent=2))
         return 0
     if args.json:
         print(json.dumps(catalog.listing(), indent=2, ensure_ascii=False))
         return 0
-    from tabulate import tabulate
-
-    rows = [[e.name, e.kind, e.benchmark, e.language, f"{e.items:,}", e.measures] for e in catalog.entries().values()]
-    headers = ["Name", "Kind", "Benchmark", "Lang", "Items", "Measures"]
-    print(
-        tabulate(rows, headers=headers, tablefmt="simple", colalign=("left", "left", "left", "left", "right", "left"))
-    )
-    for benchmark in dict.fromkeys(e.benchmark for e in catalog.entries().values()):
-        scores = [
-            [s.name, catalog.format_range(s), catalog.format_number(s.neutral), s.direction]
-            for s in catalog.headline(benchmark)
-        ]
-        print(f"\nScores of {benchmark}")
-        print(tabulate(scores, headers=["Score", "Range", "Neutral", "Reads as"], tablefmt="simple"))
+    print(listings.tasks())
     return 0
 
 
@@ -184,10 +172,11 @@ def _fetch(args: argparse.Namespace) -> int:
 
 
 def _rescore(args: argparse.Namespace) -> int:
+    from lm_eval_bias.report import rescored_tables
     from lm_eval_bias.runs import rescoring
 
     results = rescoring.rescore(args.paths, words=args.words, language=args.language, classifier=args.classifier)
-    print(rescoring.as_json(results) if args.json else rescoring.as_table(results))
+    print(rescored_tables.as_json(results) if args.json else rescored_tables.as_text(results), end="")
     return 0
 
 

@@ -3,12 +3,10 @@
 from __future__ import annotations
 
 import argparse
-from collections.abc import Callable, Sequence
 from dataclasses import replace
 
 from lm_eval_bias.cli import output
 from lm_eval_bias.errors import BiasError, Parser
-from lm_eval_bias.runs.run_data import Problem, Run
 
 FORMATS = ("html", "md", "json", "csv", "latex")
 
@@ -27,22 +25,6 @@ def _parser() -> argparse.ArgumentParser:
     return parser
 
 
-def _writer(chosen: str) -> Callable[[Sequence[Run], Sequence[Problem]], str]:
-    # imported only when needed: matplotlib takes a while
-    if chosen == "html":
-        from lm_eval_bias.report.report_page import as_html
-
-        return as_html
-    from lm_eval_bias.report import exports
-
-    return {
-        "md": exports.as_markdown,
-        "json": exports.as_json,
-        "csv": exports.as_csv,
-        "latex": exports.as_latex,
-    }[chosen]
-
-
 def main(argv: list[str]) -> int:
     """Write the report; returns the exit status.
 
@@ -53,8 +35,8 @@ def main(argv: list[str]) -> int:
     chosen = output.format_of(args.format, args.output, without="html")
     if chosen == "html" and args.output is None:
         raise BiasError("an HTML report needs a file: add -o report.html, or --format md|json|csv|latex to print one")
-    from lm_eval_bias.report import printable_runs
-    from lm_eval_bias.runs import run_discovery
+    from lm_eval_bias.report import run_reports
+    from lm_eval_bias.runs import printable_runs, run_discovery
 
     runs, problems = run_discovery.read(args.paths)
     if args.name is not None:
@@ -62,6 +44,6 @@ def main(argv: list[str]) -> int:
             raise BiasError(f"--name is for one run, here are {len(runs)}: {', '.join(run.name for run in runs)}")
         runs = [replace(runs[0], name=args.name)]
     output.name_problems(problems)
-    made = _writer(chosen)(printable_runs.runs(runs), problems)
+    made = run_reports.WRITERS[chosen](printable_runs.runs(runs), problems)
     output.deliver(made, args.output, args.output)
     return 0

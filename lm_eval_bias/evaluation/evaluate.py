@@ -16,7 +16,7 @@ from lm_eval_bias.errors import BiasError, Parser, did_you_mean, one_line
 from lm_eval_bias.evaluation import model_errors, preflight, run_plan, suites, warm_up
 from lm_eval_bias.harness import distributed, linking
 from lm_eval_bias.paths import tasks_path
-from lm_eval_bias.report import sentences
+from lm_eval_bias.report import listings, sentences
 from lm_eval_bias.runs import atomic_save, cache_ownership, provenance
 from lm_eval_bias.scoring import questions
 
@@ -295,7 +295,7 @@ def _finish(config: EvaluatorConfig, results: dict[str, Any], tracker: Any, logg
         print(make_table(results, "groups"))
     said = "" if config.predict_only else sentences.describe(results["results"], results["configs"])
     if said:
-        how = catalog.legend(list(results["configs"]))
+        how = listings.legend(list(results["configs"]))
         print(f"How to read the scores (a breakdown such as gender/… or …/prompt_… reads like its score):\n{how}\n")
         print(f"In words (± is a 95% interval):\n{said}")
     if said and config.output_path and samples is not None:

@@ -8,8 +8,9 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from lm_eval_bias import catalog, registry
-from lm_eval_bias.report import numbers, printable_runs
+from lm_eval_bias.report import numbers
 from lm_eval_bias.report.sentences import LARGE_SHARE, LOW_COVERAGE, LOW_LMS
+from lm_eval_bias.runs import printable_runs
 from lm_eval_bias.runs.run_data import Run, TaskRun, Value
 
 FEW_GROUPS = 5.0

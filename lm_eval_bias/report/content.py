@@ -7,9 +7,9 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from lm_eval_bias import __version__, registry
-from lm_eval_bias.catalog import format_number
-from lm_eval_bias.report import cards, cautions, numbers, parts, printable_runs, task_sentences
-from lm_eval_bias.report.page import Cell, Column, Table
+from lm_eval_bias.report import cards, cautions, numbers, parts, task_sentences
+from lm_eval_bias.report.tables import Cell, Column, Table
+from lm_eval_bias.runs import printable_runs
 from lm_eval_bias.runs.run_data import Problem, Run
 
 # which module knows a family's breakdowns
@@ -116,7 +116,7 @@ def _scores(card: cards.Card, tasks: Sequence[parts.Placed]) -> list[str]:
             for name in registry.get(benchmark).main:
                 if own.task.benchmark == benchmark and name in own.task.scores:
                     value = own.task.scores[name]
-                    neutral = "no neutral value" if value.neutral is None else f"neutral {format_number(value.neutral)}"
+                    neutral = "no neutral value" if value.neutral is None else f"neutral {numbers.bound(value.neutral)}"
                     said[name] = f"{name}: {numbers.score_range(value)}, {neutral}"
     return list(said.values())
 
@@ -135,7 +135,7 @@ def _sections(tasks: Sequence[parts.Placed]) -> list[Section]:
 
 
 def build(runs: Sequence[Run], problems: Sequence[Problem]) -> Report:
-    """The content of a report about some runs, made printable by :mod:`lm_eval_bias.report.printable_runs`."""
+    """The content of a report about some runs, made printable by :mod:`lm_eval_bias.runs.printable_runs`."""
     shown = printable_runs.presentable(runs)
     tasks = parts.placed(shown)
     return Report(

@@ -7,7 +7,6 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from lm_eval_bias.catalog import format_number
 from lm_eval_bias.report import numbers, svg
 from lm_eval_bias.runs.run_data import Value
 
@@ -76,10 +75,10 @@ def _panel(axis: Any, title: str, rows: Sequence[Row], column: int) -> None:
     axis.locator_params(axis="x", nbins=5)
     axis.grid(True, axis="x")
     neutral = values[0].neutral
-    said = f"range {format_number(values[0].low)} to {format_number(values[0].high)}"
+    said = f"range {numbers.score_range(values[0])}"
     if neutral is not None:
         axis.axvline(neutral, color=svg.COLOUR["ink"], linewidth=1.2, linestyle=(0, (4, 2)))
-        said += f", neutral {format_number(neutral)} (dashed)"
+        said += f", neutral {numbers.bound(neutral)} (dashed)"
     axis.set_xlabel(said, fontsize=8, color=svg.COLOUR["muted"])
     for place, row in enumerate(rows):
         value = row.values[column]

@@ -6,10 +6,9 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field
 
 from lm_eval_bias import registry
-from lm_eval_bias.catalog import format_number
 from lm_eval_bias.report import dots, numbers
-from lm_eval_bias.report.page import Cell, Column, Table
 from lm_eval_bias.report.svg import Figure
+from lm_eval_bias.report.tables import Cell, Column, Table
 from lm_eval_bias.runs.run_data import Run, TaskRun, Value
 
 
@@ -117,7 +116,7 @@ def main_scores(benchmark: str, tasks: Sequence[Placed], title: str = "Scores") 
 
 def _meaning(name: str, tasks: Sequence[Placed]) -> list[Cell]:
     value = next(own.task.scores[name] for own in tasks if name in own.task.scores)
-    neutral = Cell(format_number(value.neutral), value.neutral)
+    neutral = Cell(numbers.bound(value.neutral), value.neutral)
     return [Cell(name), Cell(value.summary), Cell(numbers.score_range(value)), neutral, Cell(value.direction)]
 
 
@@ -139,7 +138,7 @@ def every_score(tasks: Sequence[Placed]) -> Part:
             Cell(numbers.number(value.value, value.unit), value.value),
             Cell(numbers.interval(value), None if value.interval is None else value.interval[0]),
             Cell(numbers.score_range(value)),
-            Cell(format_number(value.neutral), value.neutral),
+            Cell(numbers.bound(value.neutral), value.neutral),
             Cell(value.summary),
         ]
         for own in tasks

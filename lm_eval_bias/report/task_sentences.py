@@ -6,7 +6,8 @@ import math
 
 from lm_eval_bias.custom_metrics.regard import FACETS, PEOPLE
 from lm_eval_bias.custom_metrics.score import t_factor
-from lm_eval_bias.report import numbers, printable_runs, sentences
+from lm_eval_bias.report import numbers, sentences
+from lm_eval_bias.runs import printable_runs
 from lm_eval_bias.runs.run_data import TaskRun
 
 

@@ -6,8 +6,8 @@ from collections.abc import Sequence
 
 from lm_eval_bias.custom_metrics.stereoset import BIAS_TYPES, VARIANTS
 from lm_eval_bias.report import dots
-from lm_eval_bias.report.page import Cell, Column, Table
 from lm_eval_bias.report.parts import Part, Placed, value_cell
+from lm_eval_bias.report.tables import Cell, Column, Table
 
 LANGUAGES = {"en": "English", "de": "German", "es": "Spanish", "fr": "French", "tr": "Turkish"}
 

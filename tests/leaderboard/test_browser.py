@@ -2,7 +2,7 @@
 
 import pytest
 
-from lm_eval_bias.cli.main import leaderboard
+from lm_eval_bias.cli.main import main
 from tests.conftest import ROOT
 from tests.leaderboard.boards import run_data, write
 
@@ -21,7 +21,7 @@ def page(tmp_path_factory):
     write(folder / "runs", "unranked", run_data("c-none", acc_amb={"value": None, "stderr": None, "interval": None,
                                                                    "note": "why"}))  # fmt: skip
     out = folder / "board.html"
-    assert leaderboard.main([str(folder / "runs"), str(ROOT / "results"), "-o", str(out)]) == 0
+    assert main(["leaderboard", str(folder / "runs"), str(ROOT / "results"), "-o", str(out)]) == 0
     return out.as_uri()
 
 
