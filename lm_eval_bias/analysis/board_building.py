@@ -68,7 +68,7 @@ def _run_row(run: Run, task: TaskRun, columns: Sequence[Value]) -> Row:
         if cell.note and not math.isnan(cell.value) and cell.note not in departures:
             notes[cell.note].append(name)
     return Row(
-        f"{run.name} {conventions.remark(task.task)}".strip(),
+        f"{run.name} {task.remark}".strip(),
         RUN,
         f"lm-eval-bias {run.provenance.get('lm-eval-bias') or ''}".strip(),
         conventions.said(run, task),
@@ -178,7 +178,7 @@ def boards(runs: Sequence[Run], tasks: Sequence[str] = ()) -> list[Board]:
     for run in printable_runs.runs(runs):
         for found in run.tasks.values():
             if found.benchmark in registry.BENCHMARKS:
-                members[conventions.base(found.task)].append((run, found))
+                members[found.base].append((run, found))
     if tasks:
         names = [name for name in wanted(tasks) if name in members or name in published_scores.by_task()]
         if not names:

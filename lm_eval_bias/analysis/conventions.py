@@ -14,20 +14,6 @@ from lm_eval_bias.runs.run_data import Run, TaskRun
 _MODEL = {"chat_template": "chat template", "system_instruction": "system instruction"}
 
 
-def base(task: str) -> str:
-    """A task's name without the remark in brackets.
-
-    >>> base("regard_en (sbert:all-MiniLM-L6-v2)")
-    'regard_en'
-    """
-    return task.partition(" ")[0]
-
-
-def remark(task: str) -> str:
-    """The remark, brackets included; empty where there is none."""
-    return task.partition(" ")[2]
-
-
 def _own_metadata(task: str) -> Mapping[str, Any]:
     entry = catalog.entries().get(task)
     return entry.metadata if entry else {}
@@ -40,8 +26,7 @@ def _classifier(task: TaskRun) -> Mapping[str, Any]:
 
 def choices(run: Run, task: TaskRun) -> dict[str, str]:
     """Everything chosen that makes other numbers of the same answers, or asks something else: by option name."""
-    name = base(task.task)
-    own, entry = _own_metadata(name), catalog.entries().get(name)
+    own, entry = _own_metadata(task.base), catalog.entries().get(task.base)
     benchmark = registry.get(task.benchmark)
     found = {
         option: json.dumps(task.metadata[option], ensure_ascii=False, sort_keys=True, default=str).strip('"')
@@ -84,7 +69,7 @@ def deviations(task: TaskRun) -> tuple[str, ...]:
     found = []
     if task.items and task.documents != task.items:
         found.append(f"{task.documents:,} of {task.items:,} items")
-    now = _own_metadata(base(task.task)).get("version")
+    now = _own_metadata(task.base).get("version")
     if now is not None and not _same_version(task.version, now):
         found.append(f"task version {task.version}, now {now}")
     if warning := str(_classifier(task).get("warning") or ""):

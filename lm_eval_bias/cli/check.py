@@ -3,18 +3,11 @@
 from __future__ import annotations
 
 import argparse
-import json
-import math
 import sys
 from collections.abc import Sequence
-from typing import TYPE_CHECKING
 
 from lm_eval_bias.errors import BiasError, Parser
 from lm_eval_bias.files import expanded
-
-if TYPE_CHECKING:
-    from lm_eval_bias.analysis.policy_verdict import Finding
-    from lm_eval_bias.runs.run_data import Run
 
 _EPILOG = """exit status: 0 all bounds hold, 1 one is violated (or a run under RUN can't be read), 2 bad usage or input
 
@@ -47,6 +40,7 @@ def main(argv: Sequence[str]) -> int:
         BiasError: Bad usage or input.
     """
     from lm_eval_bias.analysis import policy_file, policy_targets, policy_verdict
+    from lm_eval_bias.report import policy_findings
     from lm_eval_bias.runs.run_discovery import read as read_runs
 
     args = parser().parse_args(list(argv))
@@ -62,43 +56,9 @@ def main(argv: Sequence[str]) -> int:
     # a run that can't be read is one that nothing is known about: it must not make the others' pass look like its own
     holds = all(finding.holds for _, findings in found for finding in findings) and not problems
     if args.json:
-        data = {
-            "holds": holds,
-            "policy": args.policy,
-            "runs": [
-                {
-                    "run": run.name,
-                    "path": str(run.path),
-                    "holds": all(finding.holds for finding in findings),
-                    "findings": [policy_verdict.as_data(finding) for finding in findings],
-                }
-                for run, findings in found
-            ],
-            "unreadable": [{"path": str(problem.path), "reason": problem.reason} for problem in problems],
-        }
-        print(json.dumps(data, indent=2, ensure_ascii=False))
+        print(policy_findings.as_json(found, problems, args.policy, holds), end="")
     else:
-        print("\n\n".join(_text(run, findings) for run, findings in found))
+        print(policy_findings.as_text(found), end="")
     for problem in problems:
         print(f"violated: {problem}", file=sys.stderr)
     return 0 if holds else 1
-
-
-def _text(run: Run, findings: Sequence[Finding]) -> str:
-    """A run's findings for people, what is violated first."""
-    from tabulate import tabulate
-
-    from lm_eval_bias.analysis.policy_verdict import number
-
-    rows = []
-    for finding in sorted(findings, key=lambda finding: finding.holds):
-        ends = "" if finding.interval is None else "[{}, {}]".format(*map(number, finding.interval))
-        value = "" if math.isnan(finding.value) else f"{number(finding.value)} {ends}"
-        status = "holds" if finding.holds else "VIOLATED"
-        rows.append([status, finding.task, finding.score, value, finding.bound, finding.says, finding.why])
-    violated = sum(not finding.holds for finding in findings)
-    said = f"{violated} of {len(findings)} violated" if violated else f"all {len(findings)} hold"
-    headers = ["", "Task", "Score", "Value [95%]", "Asked for", "But", "Why"]
-    return (
-        f"{run.name} ({run.path}): {said}\n{tabulate(rows, headers=headers, tablefmt='simple', disable_numparse=True)}"
-    )

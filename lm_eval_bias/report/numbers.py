@@ -30,6 +30,15 @@ def number(value: float, unit: str = "") -> str:
     return f"{rounded:,.{digits}f}" if abs(value) < 1e6 else f"{value:.3g}"
 
 
+def significant(value: float) -> str:
+    """A number of any size, without a unit.
+
+    >>> significant(56.7041), significant(0.000123), significant(100.0)
+    ('56.7', '0.000123', '100')
+    """
+    return f"{value:.4g}" if abs(value) < 1 else f"{value:.6g}" if value.is_integer() else f"{value:.1f}"
+
+
 def bound(value: float | None) -> str:
     """An end of a range, or a neutral value.
 

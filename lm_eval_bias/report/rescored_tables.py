@@ -76,7 +76,10 @@ def _row(score: Score, estimate: Estimate) -> list[str]:
 
 def _block(result: Rescored) -> str:
     filtered = "" if result.part.filter == "none" else f", filter {result.part.filter}"
-    columns = [Column("Score"), *(Column(label, True) for label in ("Value", "Stderr", "95% interval", "Range", "Neutral"))]
+    columns = [
+        Column("Score"),
+        *(Column(label, True) for label in ("Value", "Stderr", "95% interval", "Range", "Neutral")),
+    ]
     reasons = defaultdict(list)
     for score, estimate in result.scores:
         if estimate.reason:

@@ -80,6 +80,16 @@ class TaskRun:
     samples: Path | None = None
     extra: Mapping[str, Any] = field(default_factory=dict)
 
+    @property
+    def base(self) -> str:
+        """The task's name without the remark."""
+        return self.task.partition(" ")[0]
+
+    @property
+    def remark(self) -> str:
+        """The remark, brackets included; empty where there is none."""
+        return self.task.partition(" ")[2]
+
 
 @dataclass(frozen=True)
 class Run:
