@@ -3,12 +3,11 @@
 from __future__ import annotations
 
 import math
-import re
 from collections.abc import Mapping, Sequence
 
 from lm_eval_bias.analysis.differences import LEVEL, Finding
 from lm_eval_bias.custom_metrics.score import finite
-from lm_eval_bias.report.escaping import markdown
+from lm_eval_bias.report.escaping import backslashed
 from lm_eval_bias.report.numbers import NONE, bound, p_value
 from lm_eval_bias.report.tables import Cell, Column, Table, csv_text, grid, json_text, markdown_table
 
@@ -82,11 +81,7 @@ def _table(findings: Sequence[Finding], correction: str) -> Table:
 def _drawn(table: Table, style: str) -> list[str]:
     """Caption and table."""
     if style == "md":
-        own = re.compile(r"([\\`*_\[\]<>|#])")  # in figures, which are ours
-        return [
-            f"**{markdown(table.caption)}**\n",
-            markdown_table(table, lambda text: own.sub(r"\\\1", text), "github"),
-        ]
+        return [f"**{backslashed(table.caption)}**\n", markdown_table(table, backslashed, backslashed, "github")]
     rows = [[cell.text for cell in row] for row in table.rows]
     if style == "latex":
         return ["% " + table.caption.replace("\n", " "), grid(table.columns, rows, "latex_booktabs")]
