@@ -115,9 +115,9 @@ def _with_ranks(rows: Sequence[Row], tasks: Sequence[TaskRun], column: Value) ->
             for place, rank in zip(members, found, strict=True):
                 ranks[place] = rank
     ranked = []
-    for row, rank in zip(rows, ranks, strict=True):
+    for row, outcome in zip(rows, ranks, strict=True):
         cell = row.cells[column.name]
-        cell = replace(cell, unranked=rank) if isinstance(rank, str) else replace(cell, rank=rank)
+        cell = replace(cell, unranked=outcome) if isinstance(outcome, str) else replace(cell, rank=outcome)
         ranked.append(replace(row, cells={**row.cells, column.name: cell}))
     return ranked
 

@@ -85,10 +85,7 @@ def _resource(name: str) -> str:
 def _validator() -> Any:
     import jsonschema
 
-    schema = json.loads(
-        resources.files("lm_eval_bias.analysis").joinpath("policy_schema.json").read_text(encoding="utf-8")
-    )
-    return jsonschema.Draft202012Validator(schema)
+    return jsonschema.Draft202012Validator(json.loads(_resource("policy_schema.json")))
 
 
 def _refuse_doubled(node: Any, path: str) -> None:

@@ -58,16 +58,12 @@ class Figure:
     """A figure as the page shows it.
 
     Attributes:
-        ident: Prefix of all ids in it, unique in the page.
         title: Its name, also for those who don't see it.
-        description: What it shows in words, with its numbers where they are few.
         caption: What stands below it.
         svg: The drawing.
     """
 
-    ident: str
     title: str
-    description: str
     caption: str
     svg: Markup
 
@@ -105,7 +101,15 @@ def short(text: str, length: int = 42) -> str:
 
 
 def inline(drawn: Any, ident: str, title: str, description: str, caption: str) -> Figure:
-    """A drawn figure (inside :func:`drawing`) for the page."""
+    """A drawn figure (inside :func:`drawing`) for the page.
+
+    Args:
+        drawn: matplotlib's figure.
+        ident: Prefix of all ids in it, unique in the page.
+        title: Its name, also for those who don't see it.
+        description: What it shows in words, with its numbers where they are few.
+        caption: What stands below it.
+    """
     out = io.BytesIO()
     drawn.savefig(out, format="svg", metadata={"Date": None, "Creator": None, "Format": None, "Type": None})
     root = ET.fromstring(out.getvalue())  # noqa: S314 (matplotlib has just written it)
@@ -120,7 +124,7 @@ def inline(drawn: Any, ident: str, title: str, description: str, caption: str) -
         told = ET.Element(tag, {"id": f"{ident}-{tag}"})
         told.text = text
         root.insert(0, told)
-    return Figure(ident, title, description, caption, Markup(ET.tostring(root, encoding="unicode")))  # noqa: S704
+    return Figure(title, caption, Markup(ET.tostring(root, encoding="unicode")))  # noqa: S704
 
 
 def _clean(root: ET.Element, ident: str) -> None:

@@ -45,20 +45,13 @@ def value_of(name: str, value: float, stderr: float, listed: Mapping[str, Any]) 
         low=low,
         high=high,
         neutral=None if neutral is None else float(neutral),
-        direction=str(listed.get("direction") or ""),
-        unit=str(listed.get("unit") or ""),
-        summary=str(listed.get("summary") or ""),
-        source=str(listed.get("source") or ""),
         higher_is_better=listed.get("higher_is_better"),
+        **{field: str(listed.get(field) or "") for field in ("direction", "unit", "summary", "source")},
     )
 
 
 def _scores(results: Mapping[str, Any], config: Mapping[str, Any], task: str) -> dict[str, Value]:
-    numbers = {}
-    for key, raw in results.items():
-        name, comma, _ = key.partition(",")
-        if comma:
-            numbers[name] = raw
+    numbers = {key.partition(",")[0]: raw for key, raw in results.items() if "," in key}
     found = {}
     for listed in config.get("metric_list") or []:
         name = listed.get("metric")
@@ -89,16 +82,12 @@ def _task(task: str, content: Mapping[str, Any], path: Path, date: str) -> TaskR
         language=str(metadata.get("language") or ""),
         version=str(content.get("versions", {}).get(task, "")),
         documents=int(content["n-samples"][task]["effective"]),
-        items=_items(entry, metadata, original),
+        # a run may have a part of the task's; a data set of one's own has its own number
+        items=entry.items if entry and "dataset_used" not in metadata else original,
         metadata=metadata,
         scores=_scores(content["results"][task], config, task),
         samples=samples if samples.is_file() else None,
     )
-
-
-def _items(entry: catalog.Entry | None, metadata: Mapping[str, Any], original: int) -> int:
-    """How many items the task has, of which a run may have a part; a data set of one's own has its own number."""
-    return entry.items if entry and "dataset_used" not in metadata else original
 
 
 def _name(content: Mapping[str, Any]) -> str:

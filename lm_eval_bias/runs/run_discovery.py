@@ -42,14 +42,13 @@ def _under(folder: Path) -> tuple[list[Run], list[Problem]]:
     seen = set()
     for path in under(folder, "*.json"):
         try:
-            found = _one(path)
+            run = _one(path)
+            if run is None:
+                continue
+            runs.append(run)
         except BiasError as error:
             problems.append(Problem(path, str(error)))
-            seen.add((path.parent, path.stem.removeprefix("results_")))
-            continue
-        if found is not None:
-            runs.append(found)
-            seen.add((path.parent, path.stem.removeprefix("results_")))
+        seen.add((path.parent, path.stem.removeprefix("results_")))
     for path in (p for p in under(folder, "samples_*.jsonl") if sample_logs.matches(p)):
         date = path.stem.rpartition("_")[2]
         if (path.parent, date) not in seen:
