@@ -91,7 +91,6 @@ def _published_cell(score: published_scores.Cell | None, ranked: bool) -> Cell:
         score.printed,
         plus_minus=score.plus_minus,
         note=score.derived,
-        derived=bool(score.derived),
         unranked=f"published {why}" if ranked else "",
     )
 

@@ -24,7 +24,6 @@ class Cell:
         interval: 95%; ``None`` where there is none.
         plus_minus: An uncertainty that the paper prints, which is no standard error of the mean.
         note: Why there is no value, what to beware of, or how it was derived.
-        derived: Whether a published score isn't printed itself but follows from what is.
         rank: Interval of rank among the runs with the same conventions.
         unranked: Why there is none.
     """
@@ -35,9 +34,13 @@ class Cell:
     interval: tuple[float, float] | None = None
     plus_minus: float | None = None
     note: str = ""
-    derived: bool = False
     rank: Rank | None = None
     unranked: str = ""
+
+    @property
+    def derived(self) -> bool:
+        """Whether a published score isn't printed itself but follows from what is."""
+        return bool(self.printed and self.note)
 
 
 @dataclass(frozen=True)

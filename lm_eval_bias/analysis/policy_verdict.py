@@ -114,15 +114,16 @@ def _requirements(run: Run, policy: Policy) -> Iterator[Finding]:
 
 
 def _warnings(run: Run, policy: Policy) -> Iterator[Finding]:
-    seen = set()
+    notes: dict[tuple[str, str], str] = {}
     for bound in policy.bounds:
         for task in policy_targets.tasks(run, bound):
-            warning = (task.metadata.get("classifier_used") or {}).get("warning")
-            pairs = [(value.name, value.note) for value in policy_targets.scores(task, bound) if value.note]
-            for score, note in [*([("classifier", str(warning))] if warning else []), *pairs]:
-                if (task.task, score) not in seen:
-                    seen.add((task.task, score))
-                    yield Finding(task.task, score, False, "no warning", note)
+            if warning := (task.metadata.get("classifier_used") or {}).get("warning"):
+                notes.setdefault((task.task, "classifier"), str(warning))
+            for value in policy_targets.scores(task, bound):
+                if value.note:
+                    notes.setdefault((task.task, value.name), value.note)
+    for (name, score), note in notes.items():
+        yield Finding(name, score, False, "no warning", note)
 
 
 def check(run: Run, policy: Policy) -> list[Finding]:

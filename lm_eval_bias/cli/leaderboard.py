@@ -26,7 +26,7 @@ def _parser() -> argparse.ArgumentParser:
     parser.add_argument("-o", "--output", metavar="FILE", help="where to (default: standard output)")
     parser.add_argument(
         "--format",
-        choices=list(board_reports.WRITERS),
+        choices=("html", "md", "csv", "json", "latex"),
         help="default: what the output's name ends in, else md; html is sortable",
     )
     parser.add_argument(
@@ -52,7 +52,7 @@ def main(argv: Sequence[str] | None = None) -> int:
     boards = board_building.boards(runs, names)
     problems += board_building.foreign(runs)
     output.name_problems(problems)
-    made = board_reports.WRITERS[form](boards, runs, problems)
+    made = board_reports.render(form, boards, runs, problems)
     said = f"{args.output}: {len(boards)} task{'s' * (len(boards) != 1)}, {len(runs)} run{'s' * (len(runs) != 1)}"
     output.deliver(made, args.output, said)
     return 0

@@ -44,6 +44,6 @@ def main(argv: list[str]) -> int:
             raise BiasError(f"--name is for one run, here are {len(runs)}: {', '.join(run.name for run in runs)}")
         runs = [replace(runs[0], name=args.name)]
     output.name_problems(problems)
-    made = run_reports.WRITERS[chosen](printable_runs.runs(runs), problems)
+    made = run_reports.render(chosen, printable_runs.runs(runs), problems)
     output.deliver(made, args.output, args.output)
     return 0

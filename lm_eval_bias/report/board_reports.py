@@ -15,35 +15,6 @@ _COLUMNS = ("task", "benchmark", "language", "kind", "model", "source", "convent
             "no_rank")  # fmt: skip
 
 
-def _document(template: str, boards: Sequence[Board], runs: Sequence[Run], problems: Sequence[Problem]) -> str:
-    return templates.render(
-        template,
-        title=captions.TITLE,
-        reading=captions.READING,
-        captions=captions,
-        boards=boards,
-        runs=printable_runs.runs(runs),
-        problems=[printable_runs.one_line(problem) for problem in problems],
-        # figures are our own: intervals keep their brackets, which would be escaped
-        figure=lambda text: text.replace("<", "&lt;"),
-    )
-
-
-def as_html(boards: Sequence[Board], runs: Sequence[Run], problems: Sequence[Problem]) -> str:
-    """One self-contained page with a sortable table per task."""
-    return _document("leaderboard.html.j2", boards, runs, problems)
-
-
-def as_markdown(boards: Sequence[Board], runs: Sequence[Run], problems: Sequence[Problem]) -> str:
-    """A document with a section per task."""
-    return _document("leaderboard.md.j2", boards, runs, problems)
-
-
-def as_latex(boards: Sequence[Board], runs: Sequence[Run], problems: Sequence[Problem]) -> str:
-    """One table environment a task, with its notes below; how to read them is in comments."""
-    return _document("leaderboard.tex.j2", boards, runs, problems)
-
-
 def _lines(boards: Sequence[Board]) -> Iterator[list[object]]:
     for board in boards:
         for row in board.rows:
@@ -55,11 +26,6 @@ def _lines(boards: Sequence[Board]) -> Iterator[list[object]]:
                     cell.plus_minus, cell.note,
                     *((cell.rank.low, cell.rank.high, cell.rank.of) if cell.rank else ("", "", "")), cell.unranked,
                 ]  # fmt: skip
-
-
-def as_csv(boards: Sequence[Board], runs: Sequence[Run], problems: Sequence[Problem]) -> str:
-    """One line per model and score; an empty field is what isn't known."""
-    return tables.csv_text(_COLUMNS, _lines(boards))
 
 
 def _cell_data(cell: Cell, column: Value) -> Mapping[str, object]:
@@ -110,14 +76,33 @@ def _board_data(board: Board) -> Mapping[str, object]:
     }
 
 
-def as_json(boards: Sequence[Board], runs: Sequence[Run], problems: Sequence[Problem]) -> str:
-    """Everything, for other programs."""
-    data = {
-        "reading": list(captions.READING),
-        "problems": [{"path": str(problem.path), "reason": problem.reason} for problem in problems],
-        "boards": [_board_data(board) for board in boards],
-    }
-    return tables.json_text(data, indent=1)
+def render(form: str, boards: Sequence[Board], runs: Sequence[Run], problems: Sequence[Problem]) -> str:
+    """The boards of some runs.
 
-
-WRITERS = {"html": as_html, "md": as_markdown, "csv": as_csv, "json": as_json, "latex": as_latex}
+    Args:
+        form: ``html``, one page with sortable tables; ``md``, a section per task; ``latex``, a table environment per
+            task; ``csv``, a line per model and score; or ``json``, everything.
+        boards: The boards.
+        runs: The runs.
+        problems: Files that were passed over.
+    """
+    if form == "csv":
+        return tables.csv_text(_COLUMNS, _lines(boards))
+    if form == "json":
+        data = {
+            "reading": list(captions.READING),
+            "problems": [{"path": str(problem.path), "reason": problem.reason} for problem in problems],
+            "boards": [_board_data(board) for board in boards],
+        }
+        return tables.json_text(data, indent=1)
+    return templates.render(
+        f"leaderboard.{templates.ENDINGS[form]}.j2",
+        title=captions.TITLE,
+        reading=captions.READING,
+        captions=captions,
+        boards=boards,
+        runs=printable_runs.runs(runs),
+        problems=[printable_runs.one_line(problem) for problem in problems],
+        # figures are our own: intervals keep their brackets, which would be escaped
+        figure=lambda text: text.replace("<", "&lt;"),
+    )

@@ -9,9 +9,9 @@ from lm_eval_bias.analysis.differences import LEVEL, Finding
 from lm_eval_bias.custom_metrics.score import finite
 from lm_eval_bias.report.escaping import backslashed
 from lm_eval_bias.report.numbers import NONE, bound, p_value
-from lm_eval_bias.report.tables import Cell, Column, Table, csv_text, grid, json_text, markdown_table
+from lm_eval_bias.report.tables import Column, csv_text, grid, json_text
 
-FORMATS = ("text", "md", "latex", "csv", "json")
+_STYLES = {"text": "simple", "md": "github", "latex": "latex_booktabs"}
 _CORRECTED = {"holm": "Holm", "bh": "Benjamini-Hochberg", "none": "not corrected"}
 
 
@@ -65,44 +65,32 @@ def _row(finding: Finding) -> list[str]:
     ]
 
 
-def _table(findings: Sequence[Finding], correction: str) -> Table:
-    """The scores of two sides."""
+def _drawn(findings: Sequence[Finding], correction: str, style: str) -> str:
+    """Two sides' scores under a title."""
     first = findings[0]
     how = "the same items" if first.paired else "independent"
-    numeric = (first.base, first.other, "Difference", "95% interval", "p", f"p ({_CORRECTED[correction]})",
-               "Detectable", "Neutral")  # fmt: skip
-    return Table(
-        f"{first.what}: {first.other} against {first.base} ({first.items:,} items, {how})",
-        [Column("Score"), *(Column(label, True) for label in numeric), Column("Finding")],
-        [[Cell(text) for text in _row(finding)] for finding in findings],
-    )
-
-
-def _drawn(table: Table, style: str) -> list[str]:
-    """Caption and table."""
+    title = f"{first.what}: {first.other} against {first.base} ({first.items:,} items, {how})"
+    numeric = [first.base, first.other, "Difference", "95% interval", "p", f"p ({_CORRECTED[correction]})",
+               "Detectable", "Neutral"]  # fmt: skip
+    rows = list(map(_row, findings))
     if style == "md":
-        return [f"**{backslashed(table.caption)}**\n", markdown_table(table, backslashed, backslashed, "github")]
-    rows = [[cell.text for cell in row] for row in table.rows]
-    if style == "latex":
-        return ["% " + table.caption.replace("\n", " "), grid(table.columns, rows, "latex_booktabs")]
-    return [table.caption, grid(table.columns, rows)]
+        numeric, rows = [*map(backslashed, numeric)], [[*map(backslashed, row)] for row in rows]
+        title = f"**{backslashed(title)}**\n"
+    elif style == "latex":
+        title = "% " + title.replace("\n", " ")
+    columns: list[Column | str] = ["Score", *(Column(label, True) for label in numeric), "Finding"]
+    return f"{title}\n{grid(columns, rows, _STYLES[style])}"
 
 
-def as_tables(findings: Sequence[Finding], correction: str, style: str) -> str:
-    """A table per comparison, in ``text`` and ``md`` with how to read it.
-
-    Args:
-        findings: The findings.
-        correction: How p-values were corrected.
-        style: ``text``, ``md`` or ``latex``.
-    """
+def _tables(findings: Sequence[Finding], correction: str, style: str) -> str:
+    """A table per comparison, in ``text`` and ``md`` with how to read it."""
     pairs: dict[tuple[str, str, str], list[Finding]] = {}
     for finding in findings:
         pairs.setdefault((finding.what, finding.base, finding.other), []).append(finding)
     lines = []
     for pair in pairs.values():
         notes = sorted({f"note: {finding.note}" for finding in pair if finding.note and style != "latex"})
-        lines += [*_drawn(_table(pair, correction), style), *notes, ""]
+        lines += [_drawn(pair, correction, style), *notes, ""]
     if style != "latex":
         lines.append(_legend(findings, correction))
     return "\n".join(lines).rstrip() + "\n"
@@ -120,8 +108,8 @@ def _legend(findings: Sequence[Finding], correction: str) -> str:
 
 
 def render(findings: Sequence[Finding], correction: str, style: str) -> str:
-    """Findings in one of :data:`FORMATS`; as CSV, a row each."""
-    if style not in ("csv", "json"):
-        return as_tables(findings, correction, style)
+    """Findings as ``text``, ``md``, ``latex``, ``csv`` (a row each) or ``json``."""
+    if style in _STYLES:
+        return _tables(findings, correction, style)
     data = [_data(finding, correction) for finding in findings]
     return json_text(data, indent=2) if style == "json" else csv_text(list(data[0]), [row.values() for row in data])

@@ -14,25 +14,6 @@ COLUMNS = (
 )  # fmt: skip
 
 
-def as_html(runs: Sequence[Run], problems: Sequence[Problem]) -> str:
-    """The page about some runs; the same runs always give the same text."""
-    report = content.build(runs, problems)
-    sections = [(section, content.breakdowns(section)) for section in report.sections]
-    return templates.render("report.html.j2", report=report, sections=sections)
-
-
-def as_markdown(runs: Sequence[Run], problems: Sequence[Problem]) -> str:
-    """The report in Markdown: sentences, warnings, tables of the main scores, provenance."""
-    report = content.build(runs, problems)
-    return templates.render("report.md.j2", report=report, main_tables=content.main_tables)
-
-
-def as_latex(runs: Sequence[Run], problems: Sequence[Problem]) -> str:
-    """The main scores as LaTeX tables (booktabs), to be included in a paper."""
-    report = content.build(runs, problems)
-    return templates.render("report.tex.j2", report=report, main_tables=content.main_tables)
-
-
 def _rows(runs: Sequence[Run]) -> Iterator[list[object]]:
     for run in printable_runs.presentable(runs):
         for task in run.tasks.values():
@@ -44,21 +25,33 @@ def _rows(runs: Sequence[Run]) -> Iterator[list[object]]:
                 ]  # fmt: skip
 
 
-def as_csv(runs: Sequence[Run], problems: Sequence[Problem]) -> str:
-    """One row per run, task and score; empty where there is no number."""
-    return tables.csv_text(COLUMNS, _rows(runs))
-
-
-def as_json(runs: Sequence[Run], problems: Sequence[Problem]) -> str:
-    """A run file of one run, a list of several; each meets the schema.
-
-    Raises:
-        BiasError: A run that the schema doesn't allow.
-    """
+def _json(runs: Sequence[Run]) -> str:
+    """A run file of one run, a list of several; each meets the schema."""
     data = [run_file.as_data(run) for run in runs]
     for one in data:
         run_file.check(one)
     return tables.json_text(data[0] if len(data) == 1 else data, indent=1)
 
 
-WRITERS = {"html": as_html, "md": as_markdown, "json": as_json, "csv": as_csv, "latex": as_latex}
+def render(form: str, runs: Sequence[Run], problems: Sequence[Problem]) -> str:
+    """The report about some runs; the same runs always give the same text.
+
+    Args:
+        form: ``html``; ``md``, sentences, warnings, tables of the main scores, provenance; ``latex``, the tables for a
+            paper; ``csv``, a row per run, task and score; or ``json``.
+        runs: The runs.
+        problems: Files that were passed over.
+
+    Raises:
+        BiasError: A run that can't be written as JSON, since the schema doesn't allow it.
+    """
+    if form == "json":
+        return _json(runs)
+    if form == "csv":
+        return tables.csv_text(COLUMNS, _rows(runs))
+    return templates.render(
+        f"report.{templates.ENDINGS[form]}.j2",
+        report=content.build(runs, problems),
+        main_tables=content.main_tables,
+        breakdowns=content.breakdowns,
+    )

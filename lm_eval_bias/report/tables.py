@@ -85,29 +85,16 @@ def _shown(column: Column, cell: Cell) -> str:
     return f"{cell.text} ({cell.note})" if cell.note and not column.numeric else cell.whole
 
 
-def markdown_table(
-    table: Table,
-    figure: Callable[[str], str] = markdown,
-    words: Callable[[str], str] = markdown,
-    style: str = "pipe",
-) -> Markup:
-    """A table in Markdown.
-
-    Args:
-        table: The table.
-        figure: How the text of numeric columns is escaped.
-        words: How all other text is.
-        style: One of tabulate's.
-    """
+def markdown_table(table: Table, figure: Callable[[str], str] = markdown) -> Markup:
+    """A table in Markdown; the text of its numeric columns is escaped by ``figure``."""
     rows = [
         [
-            figure(cell.whole) if column.numeric else words(_shown(column, cell))
+            figure(cell.whole) if column.numeric else markdown(_shown(column, cell))
             for column, cell in zip(table.columns, row, strict=True)
         ]
         for row in table.rows
     ]
-    columns = [Column(words(column.label), column.numeric) for column in table.columns]
-    return Markup(grid(columns, rows, style))
+    return Markup(grid([Column(markdown(column.label), column.numeric) for column in table.columns], rows, "pipe"))
 
 
 def latex_table(table: Table) -> Markup:

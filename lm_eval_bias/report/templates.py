@@ -19,6 +19,8 @@ import markupsafe
 from lm_eval_bias import __version__
 from lm_eval_bias.report import escaping, tables
 
+ENDINGS = {"html": "html", "md": "md", "latex": "tex"}  # of the templates, by format
+
 
 def _resource(name: str) -> str:
     return resources.files("lm_eval_bias.report").joinpath(name).read_text(encoding="utf-8")
