@@ -75,7 +75,7 @@ def _run_row(run: Run, task: TaskRun, columns: Sequence[Value]) -> Row:
         f"{run.name} {task.remark}".strip(),
         RUN,
         f"lm-eval-bias {run.provenance.get('lm-eval-bias') or ''}".strip(),
-        conventions.said(run, task),
+        conventions.describe(run, task),
         departures + tuple(f"{', '.join(names)}: {note}" for note, names in notes.items()),
         cells,
         conventions.key(run, task),
@@ -110,8 +110,8 @@ def _with_ranks(rows: Sequence[Row], tasks: Sequence[TaskRun], column: Value) ->
             groups[row.group][place] = point
     for members in groups.values():
         if len(members) > 1:
-            found = rank_intervals.intervals(list(members.values()), column.neutral, column.higher_is_better)
-            for place, rank in zip(members, found, strict=True):
+            intervals = rank_intervals.intervals(list(members.values()), column.neutral, column.higher_is_better)
+            for place, rank in zip(members, intervals, strict=True):
                 ranks[place] = rank
     ranked = []
     for row, outcome in zip(rows, ranks, strict=True):
@@ -136,17 +136,17 @@ def _notes(benchmark: str, rows: Sequence[Row], columns: Sequence[Value]) -> lis
 def _board(task: str, members: Sequence[tuple[Run, TaskRun]]) -> Board:
     entry = catalog.entries().get(task)
     benchmark = entry.benchmark if entry else members[0][1].benchmark
-    own = [(run, found) for run, found in members if found.benchmark == benchmark]
+    own = [(run, result) for run, result in members if result.benchmark == benchmark]
     printed = published_scores.by_task().get(task, [])
     known = _known(benchmark)
     main = registry.get(benchmark).main
     extra = [name for name in known if name not in main and any(name in row.cells for row in printed)]
     columns, others = [known[name] for name in main], [known[name] for name in extra]
     own.sort(key=lambda pair: (pair[0].name.casefold(), pair[1].task))
-    rows = [_run_row(run, found, [*columns, *others]) for run, found in own]
+    rows = [_run_row(run, result, [*columns, *others]) for run, result in own]
     ranked = [column for column in columns if rule(column)]
     for column in ranked:
-        rows = _with_ranks(rows, [found for _, found in own], column)
+        rows = _with_ranks(rows, [result for _, result in own], column)
     printed = sorted(printed, key=lambda row: row.model.casefold())
     rows += [_published_row(row, [*columns, *others], ranked) for row in printed]
     language = entry.language if entry else own[0][1].language
@@ -160,13 +160,13 @@ def wanted(names: Sequence[str]) -> list[str]:
     Raises:
         BiasError: A name that is none of ours.
     """
-    found: list[str] = []
+    tasks: list[str] = []
     for name in names:
         entry = catalog.entries().get(name)
         if entry is None:
             raise BiasError(f"--task {name}: no such task.{did_you_mean(name, catalog.entries())}")
-        found += entry.members or [name]
-    return list(dict.fromkeys(found))
+        tasks += entry.members or [name]
+    return list(dict.fromkeys(tasks))
 
 
 def boards(runs: Sequence[Run], tasks: Sequence[str] = ()) -> list[Board]:
@@ -177,9 +177,9 @@ def boards(runs: Sequence[Run], tasks: Sequence[str] = ()) -> list[Board]:
     """
     members: dict[str, list[tuple[Run, TaskRun]]] = defaultdict(list)
     for run in printable_runs.presentable(printable_runs.runs(runs)):
-        for found in run.tasks.values():
-            if found.benchmark in registry.BENCHMARKS:
-                members[found.base].append((run, found))
+        for task in run.tasks.values():
+            if task.benchmark in registry.BENCHMARKS:
+                members[task.base].append((run, task))
     if tasks:
         names = [name for name in wanted(tasks) if name in members or name in published_scores.by_task()]
         if not names:
@@ -193,8 +193,8 @@ def boards(runs: Sequence[Run], tasks: Sequence[str] = ()) -> list[Board]:
 def foreign(runs: Sequence[Run]) -> list[Problem]:
     """Tasks of benchmarks that this package doesn't know, which can't be listed."""
     return [
-        Problem(run.path, f"{found.task}: of an unknown benchmark, {found.benchmark!r}")
+        Problem(run.path, f"{task.task}: of an unknown benchmark, {task.benchmark!r}")
         for run in runs
-        for found in run.tasks.values()
-        if found.benchmark not in registry.BENCHMARKS
+        for task in run.tasks.values()
+        if task.benchmark not in registry.BENCHMARKS
     ]

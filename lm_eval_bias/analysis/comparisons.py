@@ -45,16 +45,16 @@ class Side:
         """
         if self.task.samples is None:
             raise BiasError(f"{self.run.path}: {self.task.task} has no sample log: run with --log_samples")
-        found: dict[tuple[str, ...], Record] = {}
+        records: dict[tuple[str, ...], Record] = {}
         for part, doc, answers in self._saved():
             try:
                 key, record = self.benchmark.key(doc), self.benchmark.record(doc, answers)
             except sample_logs.DAMAGE as error:
-                raise sample_logs.damaged(part, error, f"document {len(found)}") from error
-            if key in found:
+                raise sample_logs.damaged(part, error, f"document {len(records)}") from error
+            if key in records:
                 raise BiasError(f"{self.task.samples}: item {', '.join(key)} stands there twice")
-            found[key] = record
-        return found
+            records[key] = record
+        return records
 
     @property
     def docs(self) -> list[dict[str, Any]]:
@@ -141,9 +141,9 @@ def _within_runs(runs: Sequence[Run], by: str, base: str | None) -> list[Pair]:
     for run in runs:
         groups: dict[str, dict[str, TaskRun]] = {}
         for task in run.tasks.values():
-            found = _level(task, by)
-            if found is not None:
-                groups.setdefault(found[0], {})[found[1]] = task
+            level = _level(task, by)
+            if level is not None:
+                groups.setdefault(level[0], {})[level[1]] = task
         for group, levels in groups.items():
             if len(levels) < 2:
                 continue

@@ -83,14 +83,14 @@ def adjust(p_values: Sequence[float], correction: str) -> list[float]:
     """
     if correction == "holm":
         return holm(p_values)
-    found = list(p_values)
+    adjusted = list(p_values)
     places = [i for i, p in enumerate(p_values) if not math.isnan(p)]
     if correction == "bh" and places:
         from scipy import stats
 
         for i, p in zip(places, stats.false_discovery_control([p_values[i] for i in places]), strict=True):
-            found[i] = float(p)
-    return found
+            adjusted[i] = float(p)
+    return adjusted
 
 
 def _known(pair: Pair, paired: bool) -> dict[str, Score]:
@@ -162,7 +162,7 @@ def find(
     Raises:
         BiasError: Sides that can't be paired, unless ``unpaired`` is set; an unknown score; nothing to compare.
     """
-    found: list[Finding] = []
+    findings: list[Finding] = []
     known: set[str] = set()
     for pair in pairs:
         why = why_not_paired(pair, by) if pair.base.task.samples and pair.other.task.samples else "no sample logs"
@@ -183,10 +183,10 @@ def find(
         labels = pair.what, pair.base.label, pair.other.label
         for score in _chosen(pair, there, scores, everything):
             compared = _unpaired(pair, score) if why else _paired(pair, score, draws, seed)
-            found.append(Finding(*labels, score, *compared, math.nan, not why, items, note))
+            findings.append(Finding(*labels, score, *compared, math.nan, not why, items, note))
         pair.forget()
-    if not found:
+    if not findings:
         hint = did_you_mean(scores[0], sorted(known)) if scores else ""
         raise BiasError(f"no score to compare{f' named {chr(44).join(scores)}' if scores else ''}.{hint}")
-    adjusted = adjust([f.difference.p for f in found], correction)
-    return [replace(f, adjusted=p) for f, p in zip(found, adjusted, strict=True)]
+    adjusted = adjust([f.difference.p for f in findings], correction)
+    return [replace(f, adjusted=p) for f, p in zip(findings, adjusted, strict=True)]

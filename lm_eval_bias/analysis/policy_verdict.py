@@ -132,14 +132,14 @@ def check(run: Run, policy: Policy) -> list[Finding]:
     Raises:
         BiasError: A bound that can't be meant so, see :func:`allowed`.
     """
-    found = list(_requirements(run, policy))
+    findings = list(_requirements(run, policy))
     for bound in policy.bounds:
         for missing in policy_targets.unmeasured(run, bound):
             required = f"{bound.task}: {bound.score}"
-            found.append(Finding(missing, bound.score, False, required, "not measured", why=bound.why))
-        found += [
+            findings.append(Finding(missing, bound.score, False, required, "not measured", why=bound.why))
+        findings += [
             judge(bound, task.task, value)
             for task in policy_targets.tasks(run, bound)
             for value in policy_targets.scores(task, bound)
         ]
-    return found + (list(_warnings(run, policy)) if not policy.allow_warnings else [])
+    return findings + (list(_warnings(run, policy)) if not policy.allow_warnings else [])

@@ -114,7 +114,8 @@ def _ls(args: argparse.Namespace) -> int:
     if args.suites:
         from lm_eval_bias.evaluation import suites
 
-        print(listings.suites() if not args.json else json.dumps(suites.listing(), indent=2))
+        listed = suites.listing()
+        print(listings.suites(listed) if not args.json else json.dumps(listed, indent=2))
         return 0
     if args.json:
         print(json.dumps(catalog.listing(), indent=2, ensure_ascii=False))

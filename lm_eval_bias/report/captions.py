@@ -62,7 +62,7 @@ def meaning(column: Value) -> str:
 
 def unranked(board: Board) -> list[str]:
     """Why rows have no rank: each reason with the rows and scores that it is about."""
-    found: dict[str, dict[tuple[str, ...], list[str]]] = defaultdict(lambda: defaultdict(list))
+    labels: dict[str, dict[tuple[str, ...], list[str]]] = defaultdict(lambda: defaultdict(list))
     ranked = [column.name for column in board.columns if rule(column)]
     for row in board.rows:
         reasons: dict[str, list[str]] = defaultdict(list)
@@ -71,11 +71,11 @@ def unranked(board: Board) -> list[str]:
                 reasons[row.cells[name].unranked].append(name)
         for reason, names in reasons.items():
             label = "published models" if row.kind == PUBLISHED else row.model
-            if label not in found[reason][tuple(names)]:
-                found[reason][tuple(names)].append(label)
+            if label not in labels[reason][tuple(names)]:
+                labels[reason][tuple(names)].append(label)
     return [
         f"{', '.join(models)} ({'every score' if list(names) == ranked else ', '.join(names)}): {reason}"
-        for reason, cases in found.items()
+        for reason, cases in labels.items()
         for names, models in cases.items()
     ]
 

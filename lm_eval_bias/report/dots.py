@@ -75,11 +75,11 @@ def _panel(axis: Any, title: str, rows: Sequence[Row], column: int) -> None:
     axis.locator_params(axis="x", nbins=5)
     axis.grid(True, axis="x")
     neutral = values[0].neutral
-    said = f"range {numbers.score_range(values[0])}"
+    label = f"range {numbers.score_range(values[0])}"
     if neutral is not None:
         axis.axvline(neutral, color=svg.COLOUR["ink"], linewidth=1.2, linestyle=(0, (4, 2)))
-        said += f", neutral {numbers.bound(neutral)} (dashed)"
-    axis.set_xlabel(said, fontsize=8, color=svg.COLOUR["muted"])
+        label += f", neutral {numbers.bound(neutral)} (dashed)"
+    axis.set_xlabel(label, fontsize=8, color=svg.COLOUR["muted"])
     for place, row in enumerate(rows):
         value = row.values[column]
         if value is None or not plottable(value):
@@ -92,14 +92,14 @@ def _panel(axis: Any, title: str, rows: Sequence[Row], column: int) -> None:
 
 def describe(rows: Sequence[Row], titles: Sequence[str], most: int = 24) -> str:
     """The plotted numbers in words; of many the first ones, since a table has them all."""
-    said = [
+    points = [
         f"{title}, {row.label}: {numbers.cell(value)}"
         for row in rows
         for title, value in zip(titles, row.values, strict=True)
         if value is not None
     ]
-    more = f"; and {len(said) - most} more, see the table" if len(said) > most else ""
-    return f"Dots with 95% intervals in brackets. {'; '.join(said[:most])}{more}."
+    more = f"; and {len(points) - most} more, see the table" if len(points) > most else ""
+    return f"Dots with 95% intervals in brackets. {'; '.join(points[:most])}{more}."
 
 
 def plot(ident: str, title: str, caption: str, titles: Sequence[str], rows: Sequence[Row]) -> svg.Figure:

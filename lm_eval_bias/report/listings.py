@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
+from typing import Any
 
 from lm_eval_bias import catalog
-from lm_eval_bias.evaluation.suites import listing
 from lm_eval_bias.report.numbers import bound, score_range
 from lm_eval_bias.report.tables import Column, grid
 
@@ -39,10 +39,10 @@ def tasks() -> str:
     return "\n\n".join(blocks)
 
 
-def suites() -> str:
-    """All suites as tables."""
+def suites(listed: Iterable[Mapping[str, Any]]) -> str:
+    """Suites as tables, from what :func:`lm_eval_bias.evaluation.suites.listing` says of them."""
     blocks = []
-    for suite in listing():
+    for suite in listed:
         rows = [
             [
                 task,

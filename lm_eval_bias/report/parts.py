@@ -53,15 +53,15 @@ class Part:
 def placed(runs: Sequence[Run]) -> list[Placed]:
     """All tasks of all runs, labelled so that they can be told apart."""
     several = len(runs) > 1
-    found = [
+    tasks = [
         Placed(run, task, f"{run.name}: {name}" if several else name, series, f"r{series + 1}t{number}")
         for series, run in enumerate(runs)
         for number, (name, task) in enumerate(run.tasks.items(), start=1)
     ]
     # benchmarks in their own order, and one task's runs below each other, for that is what readers compare
-    order = {name: place for place, name in enumerate(dict.fromkeys(own.task.task for own in found))}
+    order = {name: place for place, name in enumerate(dict.fromkeys(own.task.task for own in tasks))}
     families = {name: place for place, name in enumerate(registry.BENCHMARKS)}
-    return sorted(found, key=lambda own: (families.get(own.task.benchmark, len(families)), order[own.task.task]))
+    return sorted(tasks, key=lambda own: (families.get(own.task.benchmark, len(families)), order[own.task.task]))
 
 
 def value_cell(value: Value | None) -> Cell:

@@ -85,9 +85,9 @@ def canvas(height: float, width: float = WIDTH) -> Any:
     from matplotlib.figure import Figure as Drawing
     from matplotlib.layout_engine import ConstrainedLayoutEngine
 
-    made = Drawing(figsize=(width, height), layout=ConstrainedLayoutEngine(h_pad=0.06, w_pad=0.06))
-    FigureCanvasAgg(made)
-    return made
+    figure = Drawing(figsize=(width, height), layout=ConstrainedLayoutEngine(h_pad=0.06, w_pad=0.06))
+    FigureCanvasAgg(figure)
+    return figure
 
 
 def short(text: str, length: int = 42) -> str:
@@ -121,9 +121,9 @@ def inline(drawn: Any, ident: str, title: str, description: str, caption: str) -
     named = f"{ident}-title {ident}-desc"
     root.attrib.update({"class": "figure", "viewBox": " ".join(size), "role": "img", "aria-labelledby": named})
     for tag, text in (("desc", description), ("title", title)):
-        told = ET.Element(tag, {"id": f"{ident}-{tag}"})
-        told.text = text
-        root.insert(0, told)
+        element = ET.Element(tag, {"id": f"{ident}-{tag}"})
+        element.text = text
+        root.insert(0, element)
     return Figure(title, caption, Markup(ET.tostring(root, encoding="unicode")))  # noqa: S704
 
 

@@ -33,15 +33,15 @@ def _hash(text: str) -> str:
 
 
 def _environment(**options: object) -> jinja2.Environment:
-    made = jinja2.Environment(  # noqa: S701 (each language has its own escaping, HTML's is asked for below)
+    environment = jinja2.Environment(  # noqa: S701 (each language has its own escaping, HTML's is asked for below)
         loader=jinja2.PackageLoader("lm_eval_bias.report", package_path="."),
         undefined=jinja2.StrictUndefined,
         trim_blocks=True,
         lstrip_blocks=True,
         **options,  # type: ignore[arg-type]
     )
-    made.globals["version"] = __version__
-    return made
+    environment.globals["version"] = __version__
+    return environment
 
 
 def _html() -> jinja2.Environment:
@@ -50,20 +50,20 @@ def _html() -> jinja2.Environment:
         f"default-src 'none'; style-src {_hash(css)}; script-src {_hash(script)}; img-src data:; "
         "base-uri 'none'; form-action 'none'"
     )
-    made = _environment(autoescape=True)
+    environment = _environment(autoescape=True)
     # ours, and hashed as they are: the only markup besides the figures that is not escaped
-    made.globals.update(css=markupsafe.Markup(css), script=markupsafe.Markup(script), policy=policy)  # noqa: S704
-    return made
+    environment.globals.update(css=markupsafe.Markup(css), script=markupsafe.Markup(script), policy=policy)  # noqa: S704
+    return environment
 
 
 def _markdown() -> jinja2.Environment:
-    made = _environment(finalize=escaping.markdown, keep_trailing_newline=True)
-    made.globals.update(table=tables.markdown_table, verbatim=escaping.markdown_code)
-    return made
+    environment = _environment(finalize=escaping.markdown, keep_trailing_newline=True)
+    environment.globals.update(table=tables.markdown_table, verbatim=escaping.markdown_code)
+    return environment
 
 
 def _latex() -> jinja2.Environment:
-    made = _environment(
+    environment = _environment(
         finalize=escaping.latex,
         keep_trailing_newline=True,
         variable_start_string="<<",
@@ -73,8 +73,8 @@ def _latex() -> jinja2.Environment:
         comment_start_string="<#",
         comment_end_string="#>",
     )
-    made.globals.update(table=tables.latex_table, verbatim=escaping.latex_comment)
-    return made
+    environment.globals.update(table=tables.latex_table, verbatim=escaping.latex_comment)
+    return environment
 
 
 @lru_cache(maxsize=1)

@@ -52,15 +52,15 @@ def value_of(name: str, value: float, stderr: float, listed: Mapping[str, Any]) 
 
 def _scores(results: Mapping[str, Any], config: Mapping[str, Any], task: str) -> dict[str, Value]:
     numbers = {key.partition(",")[0]: raw for key, raw in results.items() if "," in key}
-    found = {}
+    scores = {}
     for listed in config.get("metric_list") or []:
         name = listed.get("metric")
         if name not in numbers:
             continue
         if "range" not in listed:
             raise BiasError(f"{task}: its scores say no range: made by a version of this package that is too old")
-        found[name] = value_of(name, _float(numbers[name]), _float(numbers.get(f"{name}_stderr")), listed)
-    return found
+        scores[name] = value_of(name, _float(numbers[name]), _float(numbers.get(f"{name}_stderr")), listed)
+    return scores
 
 
 def _task(task: str, content: Mapping[str, Any], path: Path, date: str) -> TaskRun | None:
@@ -124,23 +124,23 @@ def _suite(tasks: Mapping[str, TaskRun]) -> str:
 
 def _options(tasks: Mapping[str, TaskRun]) -> dict[str, Any]:
     """What ``--metadata`` gave, as far as it is known from what the tasks say by themselves."""
-    found = {}
+    options = {}
     for task in tasks.values():
         entry = catalog.entries().get(task.task)
         own = entry.metadata if entry else {}
         for option in registry.get(task.benchmark).options if task.benchmark in registry.BENCHMARKS else ():
             if option in task.metadata and task.metadata[option] != own.get(option):
-                found[option] = task.metadata[option]
+                options[option] = task.metadata[option]
         used = task.metadata.get("dataset_used")
-        if "dataset" in found and isinstance(used, Mapping):
-            found["dataset"] = used.get("file")  # absolute
-    return found
+        if "dataset" in options and isinstance(used, Mapping):
+            options["dataset"] = used.get("file")  # absolute
+    return options
 
 
 def _folders(content: Mapping[str, Any], tasks: Mapping[str, TaskRun]) -> list[str]:
     """Where the tasks over data sets of one's own lay."""
     fixed = {name: task.metadata.get("fixed") for name, task in tasks.items()}
-    own = [name for name, told in fixed.items() if isinstance(told, Mapping) and "dataset" in told]
+    own = [name for name, options in fixed.items() if isinstance(options, Mapping) and "dataset" in options]
     sources = [content["configs"][name]["metadata"].get("config_source") for name in own]
     return sorted({str(Path(source).parent) for source in sources if isinstance(source, str)})
 
@@ -173,7 +173,7 @@ def _command(content: Mapping[str, Any], tasks: Mapping[str, TaskRun]) -> str:
     return shlex.join([*parts, "--log_samples", "--output_path", "OUT"])
 
 
-def _told(block: Mapping[str, Any]) -> dict[str, Any]:
+def _own_facts(block: Mapping[str, Any]) -> dict[str, Any]:
     """What a run of ``lm-eval-bias run`` says beyond the harness: machine, files of the model, data."""
     if not block:
         return {}
@@ -202,7 +202,7 @@ def _provenance(content: Mapping[str, Any], tasks: Mapping[str, TaskRun]) -> dic
     environment = str(content.get("pretty_env_info") or "")
     versions = dict(line.split(": ", 1) for line in environment.splitlines() if ": " in line)
     own = next((t.metadata.get("lm_eval_bias") for t in tasks.values() if t.metadata.get("lm_eval_bias")), None)
-    found = {
+    facts = {
         "date": datetime.datetime.fromtimestamp(date, datetime.timezone.utc).date().isoformat() if date else None,
         "lm-eval-bias": own,
         "lm_eval": content.get("lm_eval_version"),
@@ -221,9 +221,9 @@ def _provenance(content: Mapping[str, Any], tasks: Mapping[str, TaskRun]) -> dic
         "limit": config.get("limit"),
         "gen_kwargs": config.get("gen_kwargs") or None,
         "seeds": [config.get(name) for name in SEEDS],
-        **_told(content.get("provenance") or {}),
+        **_own_facts(content.get("provenance") or {}),
     }
-    return {key: value if key == "seeds" else _plain(value) for key, value in found.items()}
+    return {key: value if key == "seeds" else _plain(value) for key, value in facts.items()}
 
 
 def read(path: Path, content: Mapping[str, Any]) -> Run:
@@ -235,7 +235,7 @@ def read(path: Path, content: Mapping[str, Any]) -> Run:
     date = path.stem.removeprefix("results_")
     try:
         tasks = {task: _task(task, content, path, date) for task in content["results"]}
-        own = {task: found for task, found in tasks.items() if found is not None}
+        own = {task: result for task, result in tasks.items() if result is not None}
         if not own:
             raise BiasError(f"holds no task of ours (it has {', '.join(content['results']) or 'none at all'})")
         return Run(_name(content), path, _provenance(content, own), _command(content, own), own)

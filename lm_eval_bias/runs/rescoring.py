@@ -69,22 +69,23 @@ def _file(
             if words is not None:
                 doc, answers = _hook(part, "rewrite", "--words is for OccuGender")(doc, answers, words)
             kept.setdefault(part, (doc, []))[1].append(registry.get(part.benchmark).record(doc, answers))
-    found = {}
+    rescored = {}
     for part, (first, records) in kept.items():
         with _blamed(part, "its scores"):
             scores = registry.get(part.benchmark).scores(records, detailed=True)
             estimates = [(score, score.compute(records)) for score in scores]
             told = registry.get(part.benchmark).provenance([first])
             json.dumps(told, allow_nan=False)
-            found[part] = Rescored(part, len(records), estimates, told)
-    return found
+            rescored[part] = Rescored(part, len(records), estimates, told)
+    return rescored
 
 
 def _hook(part: Part, name: str, otherwise: str) -> Callable[..., Any]:
-    found: Callable[..., Any] | None = getattr(importlib.import_module(registry.get(part.benchmark).hooks), name, None)
-    if found is None:
+    hooks = importlib.import_module(registry.get(part.benchmark).hooks)
+    function: Callable[..., Any] | None = getattr(hooks, name, None)
+    if function is None:
         raise BiasError(f"{otherwise}, this is {part.benchmark}")
-    return found
+    return function
 
 
 def _reclassified(samples: Iterable[Sample], classifier: str, only: str | None) -> Iterator[Sample]:

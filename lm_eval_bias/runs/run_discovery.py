@@ -122,10 +122,10 @@ def read(paths: Sequence[str | Path]) -> tuple[list[Run], list[Problem]]:
         if not os.path.exists(path):
             raise BiasError(f"{given}: no such file or folder")
         if path.is_dir():
-            found, wrong = _under(path)
-            if not found and not wrong:
+            inside, wrong = _under(path)
+            if not inside and not wrong:
                 problems.append(Problem(path, "holds no run (no results_*.json, no run file)"))
-            runs += _merged(found)
+            runs += _merged(inside)
             problems += wrong
             continue
         try:
