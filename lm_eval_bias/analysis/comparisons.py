@@ -14,8 +14,6 @@ from lm_eval_bias.errors import BiasError, did_you_mean
 from lm_eval_bias.runs import sample_logs
 from lm_eval_bias.runs.run_data import Run, TaskRun
 
-BY = ("run", "instruction", "language")
-
 
 @dataclass
 class Side:
@@ -156,12 +154,9 @@ def _within_runs(runs: Sequence[Run], by: str, base: str | None) -> list[Pair]:
                 if level != first
             ]
     if not pairs:
-        raise BiasError(f"--by {by}: no task that was run in two or more {by}s ({_example(by)})")
+        example = "--tasks occugender_debias has all" if by == "instruction" else "--tasks stereoset has five"
+        raise BiasError(f"--by {by}: no task that was run in two or more {by}s ({example})")
     return pairs
-
-
-def _example(by: str) -> str:
-    return "--tasks occugender_debias has all" if by == "instruction" else "--tasks stereoset has five"
 
 
 def pairs(runs: Sequence[Run], by: str = "run", base: str | None = None) -> list[Pair]:
@@ -212,26 +207,16 @@ def why_not_paired(pair: Pair, by: str) -> str:
 
 
 MATTERS = (
-    "dtype",
-    "chat_template",
-    "system_instruction",
-    "gen_kwargs",
-    "lm-eval-bias",
-    "lm_eval",
-    "transformers",
-    "torch",
-)
+    "dtype", "chat_template", "system_instruction", "gen_kwargs", "lm-eval-bias", "lm_eval", "transformers", "torch",
+)  # fmt: skip
 
 
 def beside_the_model(pair: Pair) -> str:
     """In what else two runs differ that moves scores; empty if in nothing that is known."""
     parts = []
     for key in MATTERS:
-        one, other = (side.run.provenance.get(key) for side in (pair.base, pair.other))
-        if one != other:
-            parts.append(f"{key.replace('_', ' ')} ({_short(one)}, {_short(other)})")
+        values = [side.run.provenance.get(key) for side in (pair.base, pair.other)]
+        if values[0] != values[1]:
+            shown = ", ".join("none" if value is None else str(value)[:24] for value in values)
+            parts.append(f"{key.replace('_', ' ')} ({shown})")
     return "the runs differ in " + ", ".join(parts) if parts else ""
-
-
-def _short(value: Any) -> str:
-    return "none" if value is None else str(value)[:24]

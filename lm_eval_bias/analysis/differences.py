@@ -14,7 +14,6 @@ from lm_eval_bias.custom_metrics.resampling import Difference
 from lm_eval_bias.custom_metrics.score import Score, t_factor
 from lm_eval_bias.errors import BiasError, did_you_mean
 
-CORRECTIONS = ("holm", "bh", "none")
 LEVEL = 0.05
 
 

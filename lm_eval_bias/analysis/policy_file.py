@@ -88,7 +88,7 @@ def _validator() -> Any:
     return jsonschema.Draft202012Validator(json.loads(_resource("policy_schema.json")))
 
 
-def _refuse_doubled(node: Any, path: str) -> None:
+def _refuse_doubled(node: yaml.Node, path: str) -> None:
     """Refuse a key that stands in a mapping twice: YAML would quietly take the last."""
     if isinstance(node, yaml.MappingNode):
         keys: set[str] = set()
@@ -102,7 +102,7 @@ def _refuse_doubled(node: Any, path: str) -> None:
             _refuse_doubled(value, path)
 
 
-def _line(node: Any, where: Sequence[Any]) -> int:
+def _line(node: yaml.Node, where: Sequence[str | int]) -> int:
     """The line on which a part of a document stands, as far as the path to it can be followed."""
     for step in where:
         if isinstance(node, yaml.MappingNode):
@@ -126,7 +126,7 @@ def _violation(error: Any) -> str:
     return str(error.message)[:200]
 
 
-def _parsed(path: Path) -> tuple[Any, Any]:
+def _parsed(path: Path) -> tuple[Any, yaml.Node]:
     try:
         text = read_text(path, largest=safe_yaml.LARGEST)
     except OSError as error:

@@ -5,10 +5,13 @@ from __future__ import annotations
 import math
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from lm_eval_bias.report import numbers, svg
 from lm_eval_bias.runs.run_data import Value
+
+if TYPE_CHECKING:
+    from matplotlib.axes import Axes
 
 ACROSS = 3
 # an axis shows at least this share of a score's range, so that noise doesn't look like a landslide
@@ -54,14 +57,14 @@ def limits(values: Sequence[Value]) -> tuple[float, float]:
     return round(max(left, low - air), 12), round(min(right, high + air), 12)
 
 
-def mark(axis: Any, x: float, y: float, series: int, **more: Any) -> None:
+def mark(axis: Axes, x: float, y: float, series: int, **more: Any) -> None:
     """One point, told apart by colour and shape."""
     colour = svg.COLOUR[svg.SERIES[series % len(svg.SERIES)]]
     shape = svg.MARKERS[series % len(svg.MARKERS)]
     axis.plot([x], [y], linestyle="none", marker=shape, markersize=6, color=colour, markeredgewidth=0, **more)
 
 
-def _panel(axis: Any, title: str, rows: Sequence[Row], column: int) -> None:
+def _panel(axis: Axes, title: str, rows: Sequence[Row], column: int) -> None:
     values = [v for row in rows if (v := row.values[column]) is not None and plottable(v)]
     axis.set_title(svg.short(title, 46))
     axis.set_ylim(len(rows) - 0.4, -0.6)

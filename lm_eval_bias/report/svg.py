@@ -13,10 +13,13 @@ import warnings
 from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
-from typing import Any
+from typing import TYPE_CHECKING, Any
 from xml.etree import ElementTree as ET
 
 from markupsafe import Markup
+
+if TYPE_CHECKING:
+    from matplotlib.figure import Figure as Drawing
 
 SERIES = tuple(f"series-{number}" for number in range(1, 7))
 SEGMENTS = ("negative", "neutral", "positive", "other")
@@ -79,7 +82,7 @@ def drawing() -> Iterator[None]:
         yield
 
 
-def canvas(height: float, width: float = WIDTH) -> Any:
+def canvas(height: float, width: float = WIDTH) -> Drawing:
     """An empty figure of some inches, without pyplot's global state."""
     from matplotlib.backends.backend_agg import FigureCanvasAgg
     from matplotlib.figure import Figure as Drawing
@@ -100,7 +103,7 @@ def short(text: str, length: int = 42) -> str:
     return text if len(text) <= length else f"{text[:half]}…{text[-half:]}"
 
 
-def inline(drawn: Any, ident: str, title: str, description: str, caption: str) -> Figure:
+def inline(drawn: Drawing, ident: str, title: str, description: str, caption: str) -> Figure:
     """A drawn figure (inside :func:`drawing`) for the page.
 
     Args:

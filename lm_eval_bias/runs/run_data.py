@@ -8,7 +8,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
-from lm_eval_bias.custom_metrics.score import Estimate, t_factor
+from lm_eval_bias.custom_metrics.score import t_factor
 
 
 @dataclass(frozen=True)
@@ -46,10 +46,6 @@ class Value:
     summary: str = ""
     source: str = ""
     higher_is_better: bool | None = None
-
-    def estimate(self, n: int = 0) -> Estimate:
-        """The same as the metrics' own type."""
-        return Estimate(self.value, self.stderr, n, self.note, self.dof, self.interval)
 
 
 @dataclass(frozen=True)

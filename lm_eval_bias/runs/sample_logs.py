@@ -186,6 +186,4 @@ def _check_count(path: Path, task: str, date: str, count: int) -> None:
     except (OSError, ValueError, KeyError, TypeError):
         return
     if count != expected:
-        raise BiasError(
-            f"{path}: {count} documents, but the run scored {expected} ({beside.name}): truncated or mixed"
-        )
+        raise BiasError(f"{path}: {count} documents, but the run scored {expected} ({beside.name}): truncated or mixed")
