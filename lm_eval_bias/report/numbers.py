@@ -77,10 +77,10 @@ def cell(value: Value) -> str:
     return f"{number(value.value, value.unit)} {bracketed(value)}".rstrip()
 
 
-def few(names: Sequence[str], most: int = 6, separator: str = ", ") -> str:
+def few(names: Sequence[str], most: int = 6) -> str:
     """The first names, and how many more there are.
 
     >>> few(["a", "b", "c"], 2)
     'a, b and 1 more'
     """
-    return separator.join(names[:most]) + (f" and {len(names) - most} more" if len(names) > most else "")
+    return ", ".join(names[:most]) + (f" and {len(names) - most} more" if len(names) > most else "")
