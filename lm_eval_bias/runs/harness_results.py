@@ -6,16 +6,14 @@ import datetime
 import hashlib
 import json
 import math
-import shlex
 from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
-from lm_eval_bias import catalog, registry
+from lm_eval_bias import catalog
 from lm_eval_bias.errors import BiasError
+from lm_eval_bias.runs.repeat_command import SEEDS, command, model_arguments
 from lm_eval_bias.runs.run_data import Run, TaskRun, Value, interval_of
-
-SEEDS = ("random_seed", "numpy_seed", "torch_seed", "fewshot_seed")
 
 
 def matches(path: Path) -> bool:
@@ -101,7 +99,7 @@ def _name(content: Mapping[str, Any]) -> str:
     named = [str(given[key]) for key in ("pretrained", "model", "path", "engine") if given.get(key)]
     if not named:
         kind = str(config.get("model") or "model")
-        return f"{kind} ({_arguments(config)})" if _arguments(config) else kind
+        return f"{kind} ({model_arguments(config)})" if model_arguments(config) else kind
     adapters = [str(given[key]) for key in ("peft", "delta") if given.get(key)]
     short = [n.rstrip("/").rpartition("/")[2] if n.startswith(("/", ".", "~")) else n for n in [named[0], *adapters]]
     return " + ".join(short)
@@ -109,68 +107,6 @@ def _name(content: Mapping[str, Any]) -> str:
 
 def _plain(value: Any) -> Any:
     return value if isinstance(value, (str, int, float, bool)) or value is None else json.dumps(value)
-
-
-def _arguments(config: Mapping[str, Any]) -> str:
-    given = config.get("model_args") or {}
-    return ",".join(f"{key}={value}" for key, value in given.items()) if isinstance(given, Mapping) else str(given)
-
-
-def _suite(tasks: Mapping[str, TaskRun]) -> str:
-    """The suite that a run was made with; empty where it was none."""
-    names = {str((task.metadata.get("suite") or {}).get("name") or "") for task in tasks.values()}
-    return names.pop() if len(names) == 1 else ""
-
-
-def _options(tasks: Mapping[str, TaskRun]) -> dict[str, Any]:
-    """What ``--metadata`` gave, as far as it is known from what the tasks say by themselves."""
-    options = {}
-    for task in tasks.values():
-        entry = catalog.entries().get(task.task)
-        own = entry.metadata if entry else {}
-        for option in registry.get(task.benchmark).options if task.benchmark in registry.BENCHMARKS else ():
-            if option in task.metadata and task.metadata[option] != own.get(option):
-                options[option] = task.metadata[option]
-        used = task.metadata.get("dataset_used")
-        if "dataset" in options and isinstance(used, Mapping):
-            options["dataset"] = used.get("file")  # absolute
-    return options
-
-
-def _folders(content: Mapping[str, Any], tasks: Mapping[str, TaskRun]) -> list[str]:
-    """Where the tasks over data sets of one's own lay."""
-    fixed = {name: task.metadata.get("fixed") for name, task in tasks.items()}
-    own = [name for name, options in fixed.items() if isinstance(options, Mapping) and "dataset" in options]
-    sources = [content["configs"][name]["metadata"].get("config_source") for name in own]
-    return sorted({str(Path(source).parent) for source in sources if isinstance(source, str)})
-
-
-def _command(content: Mapping[str, Any], tasks: Mapping[str, TaskRun]) -> str:
-    """What repeats the run, as far as its result file tells."""
-    config = content["config"]
-    suite = _suite(tasks)
-    what = ["--suite", suite] if suite else ["--tasks", ",".join(tasks)]
-    parts = ["lm-eval-bias", "run", *what, "--model", str(config.get("model"))]
-    if arguments := _arguments(config):
-        parts += ["--model_args", arguments]
-    for folder in _folders(content, tasks):
-        parts += ["--include_path", folder]
-    if not suite and (options := _options(tasks)):
-        parts += ["--metadata", json.dumps(options, ensure_ascii=False)]
-    for flag in ("batch_size", "device", "limit"):
-        if config.get(flag) is not None:
-            parts += [f"--{flag}", str(config[flag])]
-    if config.get("gen_kwargs"):
-        given = config["gen_kwargs"]
-        parts += ["--gen_kwargs", given if isinstance(given, str) else json.dumps(given)]
-    if content.get("chat_template"):
-        parts.append("--apply_chat_template")
-    if content.get("system_instruction"):
-        parts += ["--system_instruction", str(content["system_instruction"])]
-    seeds = [config.get(name) for name in SEEDS]
-    if any(seed is not None for seed in seeds):
-        parts += ["--seed", ",".join(map(str, seeds))]
-    return shlex.join([*parts, "--log_samples", "--output_path", "OUT"])
 
 
 def _own_facts(block: Mapping[str, Any]) -> dict[str, Any]:
@@ -210,7 +146,7 @@ def _provenance(content: Mapping[str, Any], tasks: Mapping[str, TaskRun]) -> dic
         "torch": versions.get("PyTorch version"),
         "python": (versions.get("Python version") or "").partition(" ")[0] or None,
         "model": config.get("model"),
-        "model_args": _arguments(config),
+        "model_args": model_arguments(config),
         "model_revision": config.get("model_sha") or config.get("model_revision"),
         "parameters": config.get("model_num_parameters"),
         "dtype": str(config.get("model_dtype") or "").removeprefix("torch.") or None,
@@ -238,7 +174,7 @@ def read(path: Path, content: Mapping[str, Any]) -> Run:
         own = {task: result for task, result in tasks.items() if result is not None}
         if not own:
             raise BiasError(f"holds no task of ours (it has {', '.join(content['results']) or 'none at all'})")
-        return Run(_name(content), path, _provenance(content, own), _command(content, own), own)
+        return Run(_name(content), path, _provenance(content, own), command(content, own), own)
     except (KeyError, TypeError, AttributeError, ValueError, IndexError, OverflowError, OSError) as error:
         if isinstance(error, BiasError):
             raise
