@@ -160,31 +160,6 @@ def headline(benchmark: str) -> list[Score]:
     return [s for s in registry.get(benchmark).scores([]) if s.headline and not s.name.endswith("_se_paper")]
 
 
-def format_number(value: float | None) -> str:
-    """A bound or neutral value for people.
-
-    >>> format_number(100.0), format_number(None), format_number(float("-inf"))
-    ('100', '–', '-∞')
-    """
-    if value is None:
-        return "–"
-    return f"{value:g}".replace("inf", "∞")
-
-
-def format_count(number: int | None) -> str:
-    """A number of items or requests for people; an en dash where it isn't known.
-
-    >>> format_count(10900), format_count(None)
-    ('10,900', '–')
-    """
-    return "–" if number is None else f"{number:,}"
-
-
-def format_range(score: Score) -> str:
-    """A score's range for people: ``-1 … 1``."""
-    return f"{format_number(score.low)} … {format_number(score.high)}"
-
-
 def listing() -> list[dict[str, Any]]:
     """All entries as plain data, with each headline score's range, neutral value and direction."""
     return [
@@ -201,15 +176,3 @@ def listing() -> list[dict[str, Any]]:
         }
         for e in entries().values()
     ]
-
-
-def legend(benchmarks: Iterable[str]) -> str:
-    """A table of how to read the scores of some benchmarks; empty for none."""
-    from tabulate import tabulate
-
-    rows = [
-        [score.name, format_range(score), format_number(score.neutral), score.direction]
-        for benchmark in dict.fromkeys(benchmarks)
-        for score in headline(benchmark)
-    ]
-    return tabulate(rows, headers=["Score", "Range", "Neutral", "Reads as"], tablefmt="github") if rows else ""

@@ -10,11 +10,14 @@ from dataclasses import replace
 from lm_eval_bias import catalog, registry
 from lm_eval_bias.analysis import conventions, published_scores, rank_intervals
 from lm_eval_bias.analysis.boards import NOT_PUBLISHED, PUBLISHED, RUN, Board, Cell, Row, rule
+from lm_eval_bias.analysis.rank_intervals import Rank
 from lm_eval_bias.custom_metrics.score import t_factor
 from lm_eval_bias.errors import BiasError, did_you_mean
-from lm_eval_bias.report import printable_runs
-from lm_eval_bias.report.numbers import number
+from lm_eval_bias.runs import printable_runs
 from lm_eval_bias.runs.run_data import Problem, Run, TaskRun, Value
+
+ABSENT = "not in its file"
+ALONE = "no other run with the same conventions"
 
 
 def _known(benchmark: str) -> dict[str, Value]:
@@ -26,95 +29,93 @@ def _known(benchmark: str) -> dict[str, Value]:
     }  # fmt: skip
 
 
-def _run_cell(found: Value | None, column: Value) -> Cell:
-    if found is None:
-        return Cell(note="not in its file", unranked="not in its file")
-    note = found.note
-    value = found.value if math.isfinite(found.value) else math.nan
-    cell = Cell(value, number(value, column.unit), found.stderr, found.interval, note=note)
-    if math.isnan(value):
-        return replace(cell, unranked=note or "no value")
-    alike = ("neutral", "higher_is_better", "unit", "low", "high")
-    if any(getattr(found, name) != getattr(column, name) for name in alike) or not column.low <= value <= column.high:
-        return replace(cell, unranked="its file gives the score another range, unit or neutral value")
-    if point(cell, found.dof, column) is None:
-        return replace(cell, unranked=note if math.isnan(found.stderr) and note else "no usable standard error")
-    return cell
-
-
-def point(cell: Cell, dof: float, column: Value) -> rank_intervals.Point | None:
-    """What a cell is ranked by; ``None`` without a usable standard error.
+def _point(value: Value | None, column: Value) -> rank_intervals.Point | str:
+    """What a run is ranked by, or why it can't be.
 
     An interval that is wider than the standard error says (Wilson's, Newcombe's and bootstrap ones near the end of the
     range, where the error may even be 0) counts for more. An error of 0 would settle every comparison: it says that
     nothing varied between the items, not that nothing could have.
     """
-    dof = math.inf if math.isnan(dof) else max(dof, 1.0)
-    half = 0.0 if cell.interval is None else (cell.interval[1] - cell.interval[0]) / 2 / t_factor(dof)
-    error = max((e for e in (half, cell.stderr) if math.isfinite(e)), default=0.0)
+    if value is None:
+        return ABSENT
+    if not math.isfinite(value.value):
+        return value.note or "no value"
+    meaning = ("neutral", "higher_is_better", "unit", "low", "high")
+    differs = any(getattr(value, name) != getattr(column, name) for name in meaning)
+    if differs or not column.low <= value.value <= column.high:
+        return "its file gives the score another range, unit or neutral value"
+    dof = math.inf if math.isnan(value.dof) else max(value.dof, 1.0)
+    half = 0.0 if value.interval is None else (value.interval[1] - value.interval[0]) / 2 / t_factor(dof)
+    error = max((e for e in (half, value.stderr) if math.isfinite(e)), default=0.0)
     width = column.high - column.low
-    return rank_intervals.Point(cell.value, error, dof) if 1e-9 * width < error <= width else None
+    if 1e-9 * width < error <= width:
+        return rank_intervals.Point(value.value, error, dof)
+    return value.note if math.isnan(value.stderr) and value.note else "no usable standard error"
+
+
+def _run_cell(value: Value | None) -> Cell:
+    if value is None:
+        return Cell(note=ABSENT)
+    return Cell(value.value, stderr=value.stderr, interval=value.interval, note=value.note)
 
 
 def _run_row(run: Run, task: TaskRun, columns: Sequence[Value]) -> Row:
     withheld = registry.get(task.benchmark).withheld(task)
     scores = {} if withheld else task.scores
-    cells = {column.name: _run_cell(scores.get(column.name), column) for column in columns}
+    cells = {column.name: _run_cell(scores.get(column.name)) for column in columns}
     departures = conventions.deviations(task) + ((withheld,) if withheld else ())
     notes: dict[str, list[str]] = defaultdict(list)
     for name, cell in cells.items():
         if cell.note and not math.isnan(cell.value) and cell.note not in departures:
             notes[cell.note].append(name)
     return Row(
-        f"{run.name} {conventions.remark(task.task)}".strip(),
+        f"{run.name} {task.remark}".strip(),
         RUN,
         f"lm-eval-bias {run.provenance.get('lm-eval-bias') or ''}".strip(),
-        conventions.said(run, task),
+        conventions.describe(run, task),
         departures + tuple(f"{', '.join(names)}: {note}" for note, names in notes.items()),
         cells,
         conventions.key(run, task),
     )
 
 
-def _published_cell(found: published_scores.Cell | None) -> Cell:
-    if found is None:
-        return Cell(note=NOT_PUBLISHED, unranked=NOT_PUBLISHED)
-    without = "published without standard error"
-    no_error = without if found.plus_minus is None else "published with a ± that is no standard error"
-    cell = Cell(found.value, found.printed, plus_minus=found.plus_minus, note=found.derived, unranked=no_error)
-    return replace(cell, derived=bool(found.derived))
+def _published_cell(score: published_scores.Cell | None, ranked: bool) -> Cell:
+    if score is None:
+        return Cell(note=NOT_PUBLISHED, unranked=NOT_PUBLISHED if ranked else "")
+    why = "without standard error" if score.plus_minus is None else "with a ± that is no standard error"
+    return Cell(
+        score.value,
+        score.printed,
+        plus_minus=score.plus_minus,
+        note=score.derived,
+        unranked=f"published {why}" if ranked else "",
+    )
 
 
-def _published_row(row: published_scores.Published, columns: Sequence[Value]) -> Row:
-    cells = {column.name: _published_cell(row.cells.get(column.name)) for column in columns}
+def _published_row(row: published_scores.Published, columns: Sequence[Value], ranked: Sequence[Value]) -> Row:
+    cells = {column.name: _published_cell(row.cells.get(column.name), column in ranked) for column in columns}
     return Row(row.model, PUBLISHED, f"{row.paper}, {row.tables}", row.conventions, row.remarks, cells)
 
 
-def _ranked(rows: list[Row], column: Value, dofs: Sequence[float]) -> list[Row]:
-    """The rows of runs with this column's ranks, among those with the same conventions."""
-    groups: dict[tuple[str, ...], list[tuple[int, rank_intervals.Point]]] = defaultdict(list)
-    for i, row in enumerate(rows):
-        cell = row.cells[column.name]
-        found = None if cell.unranked else point(cell, dofs[i], column)
-        if found is not None:
-            groups[row.group].append((i, found))
-    made = list(rows)
+def _with_ranks(rows: Sequence[Row], tasks: Sequence[TaskRun], column: Value) -> list[Row]:
+    """The rows of runs with this column's ranks, among those with the same conventions, or why they have none."""
+    points = [_point(task.scores.get(column.name), column) for task in tasks]
+    ranks: list[Rank | str] = [point if isinstance(point, str) else ALONE for point in points]
+    groups: dict[tuple[str, ...], dict[int, rank_intervals.Point]] = defaultdict(dict)
+    for place, (row, point) in enumerate(zip(rows, points, strict=True)):
+        if not isinstance(point, str):
+            groups[row.group][place] = point
     for members in groups.values():
-        held = rank_intervals.intervals([found for _, found in members], column.neutral, column.higher_is_better)
-        for (i, _), rank in zip(members, held, strict=True):
-            cell = made[i].cells[column.name]
-            alone = "no other run with the same conventions"
-            cell = replace(cell, rank=rank) if len(members) > 1 else replace(cell, unranked=alone)
-            made[i] = replace(made[i], cells={**made[i].cells, column.name: cell})
-    return made
-
-
-def _without_reasons(rows: Sequence[Row], ranked: Sequence[str]) -> list[Row]:
-    """The rows without reasons for missing ranks in columns that rank nothing."""
-    return [
-        replace(row, cells={n: c if n in ranked else replace(c, unranked="") for n, c in row.cells.items()})
-        for row in rows
-    ]
+        if len(members) > 1:
+            intervals = rank_intervals.intervals(list(members.values()), column.neutral, column.higher_is_better)
+            for place, rank in zip(members, intervals, strict=True):
+                ranks[place] = rank
+    ranked = []
+    for row, outcome in zip(rows, ranks, strict=True):
+        cell = row.cells[column.name]
+        cell = replace(cell, unranked=outcome) if isinstance(outcome, str) else replace(cell, rank=outcome)
+        ranked.append(replace(row, cells={**row.cells, column.name: cell}))
+    return ranked
 
 
 def _notes(benchmark: str, rows: Sequence[Row], columns: Sequence[Value]) -> list[str]:
@@ -132,20 +133,19 @@ def _notes(benchmark: str, rows: Sequence[Row], columns: Sequence[Value]) -> lis
 def _board(task: str, members: Sequence[tuple[Run, TaskRun]]) -> Board:
     entry = catalog.entries().get(task)
     benchmark = entry.benchmark if entry else members[0][1].benchmark
-    own = [(run, found) for run, found in members if found.benchmark == benchmark]
+    own = [(run, result) for run, result in members if result.benchmark == benchmark]
     printed = published_scores.by_task().get(task, [])
     known = _known(benchmark)
     main = registry.get(benchmark).main or tuple(known)
     extra = [name for name in known if name not in main and any(name in row.cells for row in printed)]
     columns, others = [known[name] for name in main], [known[name] for name in extra]
     own.sort(key=lambda pair: (pair[0].name.casefold(), pair[1].task))
-    rows = [_run_row(run, found, [*columns, *others]) for run, found in own]
+    rows = [_run_row(run, result, [*columns, *others]) for run, result in own]
     ranked = [column for column in columns if rule(column)]
     for column in ranked:
-        scores = [found.scores.get(column.name) for _, found in own]
-        rows = _ranked(rows, column, [math.inf if score is None else score.dof for score in scores])
-    rows += [_published_row(row, [*columns, *others]) for row in sorted(printed, key=lambda row: row.model.casefold())]
-    rows = _without_reasons(rows, [column.name for column in ranked])
+        rows = _with_ranks(rows, [result for _, result in own], column)
+    printed = sorted(printed, key=lambda row: row.model.casefold())
+    rows += [_published_row(row, [*columns, *others], ranked) for row in printed]
     language = entry.language if entry else own[0][1].language
     measures = entry.measures if entry else _measures(own[0][1])
     return Board(task, benchmark, language, measures, columns, others, rows, _notes(benchmark, rows, columns))
@@ -163,13 +163,13 @@ def wanted(names: Sequence[str]) -> list[str]:
     Raises:
         BiasError: A name that is none of ours.
     """
-    found: list[str] = []
+    tasks: list[str] = []
     for name in names:
         entry = catalog.entries().get(name)
         if entry is None:
             raise BiasError(f"--task {name}: no such task.{did_you_mean(name, catalog.entries())}")
-        found += entry.members or [name]
-    return list(dict.fromkeys(found))
+        tasks += entry.members or [name]
+    return list(dict.fromkeys(tasks))
 
 
 def boards(runs: Sequence[Run], tasks: Sequence[str] = ()) -> list[Board]:
@@ -179,10 +179,10 @@ def boards(runs: Sequence[Run], tasks: Sequence[str] = ()) -> list[Board]:
         BiasError: Nothing is known of the tasks named.
     """
     members: dict[str, list[tuple[Run, TaskRun]]] = defaultdict(list)
-    for run in printable_runs.runs(runs):
-        for found in run.tasks.values():
-            if found.benchmark in registry.by_name():
-                members[conventions.base(found.task)].append((run, found))
+    for run in printable_runs.presentable(printable_runs.runs(runs)):
+        for task in run.tasks.values():
+            if task.benchmark in registry.by_name():
+                members[task.base].append((run, task))
     if tasks:
         names = [name for name in wanted(tasks) if name in members or name in published_scores.by_task()]
         if not names:
@@ -196,8 +196,8 @@ def boards(runs: Sequence[Run], tasks: Sequence[str] = ()) -> list[Board]:
 def foreign(runs: Sequence[Run]) -> list[Problem]:
     """Tasks of benchmarks that this package doesn't know, which can't be listed."""
     return [
-        Problem(run.path, f"{found.task}: of an unknown benchmark, {found.benchmark!r}")
+        Problem(run.path, f"{task.task}: of an unknown benchmark, {task.benchmark!r}")
         for run in runs
-        for found in run.tasks.values()
-        if found.benchmark not in registry.by_name()
+        for task in run.tasks.values()
+        if task.benchmark not in registry.by_name()
     ]

@@ -7,7 +7,6 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
 from lm_eval_bias.analysis.rank_intervals import Rank
-from lm_eval_bias.report.numbers import NONE
 from lm_eval_bias.runs.run_data import Value
 
 RUN, PUBLISHED = "run", "published"
@@ -20,25 +19,28 @@ class Cell:
 
     Attributes:
         value: ``nan`` where there is none.
-        text: As shown, with as many digits as its unit deserves or its paper prints.
+        printed: With the digits that its paper prints; empty for a run's.
         stderr: ``nan`` where there is none.
         interval: 95%; ``None`` where there is none.
         plus_minus: An uncertainty that the paper prints, which is no standard error of the mean.
         note: Why there is no value, what to beware of, or how it was derived.
-        derived: Whether a published score isn't printed itself but follows from what is.
         rank: Interval of rank among the runs with the same conventions.
         unranked: Why there is none.
     """
 
     value: float = math.nan
-    text: str = NONE
+    printed: str = ""
     stderr: float = math.nan
     interval: tuple[float, float] | None = None
     plus_minus: float | None = None
     note: str = ""
-    derived: bool = False
     rank: Rank | None = None
     unranked: str = ""
+
+    @property
+    def derived(self) -> bool:
+        """Whether a published score isn't printed itself but follows from what is."""
+        return bool(self.printed and self.note)
 
 
 @dataclass(frozen=True)

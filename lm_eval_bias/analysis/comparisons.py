@@ -51,16 +51,16 @@ class Side:
         """
         if self.task.samples is None:
             raise BiasError(f"{self.run.path}: {self.task.task} has no sample log: run with --log_samples")
-        found: dict[tuple[str, ...], Record] = {}
+        records: dict[tuple[str, ...], Record] = {}
         for part, doc, answers in self._saved():
             try:
                 key, record = self.benchmark.key(doc), self.benchmark.record(doc, answers)
             except sample_logs.DAMAGE as error:
-                raise sample_logs.damaged(part, error, f"document {len(found)}") from error
-            if key in found:
+                raise sample_logs.damaged(part, error, f"document {len(records)}") from error
+            if key in records:
                 raise BiasError(f"{self.task.samples}: item {', '.join(key)} stands there twice")
-            found[key] = record
-        return found
+            records[key] = record
+        return records
 
     @property
     def docs(self) -> list[dict[str, Any]]:
@@ -143,9 +143,9 @@ def _within_runs(runs: Sequence[Run], by: str, base: str | None) -> list[Pair]:
     for run in runs:
         groups: dict[str, dict[str, TaskRun]] = {}
         for task in run.tasks.values():
-            found = _level(task, by)
-            if found is not None:
-                groups.setdefault(found[0], {})[found[1]] = task
+            level = _level(task, by)
+            if level is not None:
+                groups.setdefault(level[0], {})[level[1]] = task
         for group, levels in groups.items():
             if len(levels) < 2:
                 continue
@@ -158,7 +158,8 @@ def _within_runs(runs: Sequence[Run], by: str, base: str | None) -> list[Pair]:
                 if level != first
             ]
     if not pairs:
-        raise BiasError(f"--by {by}: no task that was run in two or more {by}s ({_example(by)})")
+        example = "--tasks occugender_debias has all" if by == "instruction" else "--tasks stereoset has five"
+        raise BiasError(f"--by {by}: no task that was run in two or more {by}s ({example})")
     return pairs
 
 
@@ -218,26 +219,16 @@ def why_not_paired(pair: Pair, by: str) -> str:
 
 
 MATTERS = (
-    "dtype",
-    "chat_template",
-    "system_instruction",
-    "gen_kwargs",
-    "lm-eval-bias",
-    "lm_eval",
-    "transformers",
-    "torch",
-)
+    "dtype", "chat_template", "system_instruction", "gen_kwargs", "lm-eval-bias", "lm_eval", "transformers", "torch",
+)  # fmt: skip
 
 
 def beside_the_model(pair: Pair) -> str:
     """In what else two runs differ that moves scores; empty if in nothing that is known."""
     parts = []
     for key in MATTERS:
-        one, other = (side.run.provenance.get(key) for side in (pair.base, pair.other))
-        if one != other:
-            parts.append(f"{key.replace('_', ' ')} ({_short(one)}, {_short(other)})")
+        values = [side.run.provenance.get(key) for side in (pair.base, pair.other)]
+        if values[0] != values[1]:
+            shown = ", ".join("none" if value is None else str(value)[:24] for value in values)
+            parts.append(f"{key.replace('_', ' ')} ({shown})")
     return "the runs differ in " + ", ".join(parts) if parts else ""
-
-
-def _short(value: Any) -> str:
-    return "none" if value is None else str(value)[:24]

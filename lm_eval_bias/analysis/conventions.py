@@ -14,20 +14,6 @@ from lm_eval_bias.runs.run_data import Run, TaskRun
 _MODEL = {"chat_template": "chat template", "system_instruction": "system instruction"}
 
 
-def base(task: str) -> str:
-    """A task's name without the remark in brackets.
-
-    >>> base("regard_en (sbert:all-MiniLM-L6-v2)")
-    'regard_en'
-    """
-    return task.partition(" ")[0]
-
-
-def remark(task: str) -> str:
-    """The remark, brackets included; empty where there is none."""
-    return task.partition(" ")[2]
-
-
 def _own_metadata(task: str) -> Mapping[str, Any]:
     entry = catalog.entries().get(task)
     return entry.metadata if entry else {}
@@ -40,10 +26,9 @@ def _classifier(task: TaskRun) -> Mapping[str, Any]:
 
 def choices(run: Run, task: TaskRun) -> dict[str, str]:
     """Everything chosen that makes other numbers of the same answers, or asks something else: by option name."""
-    name = base(task.task)
-    own, entry = _own_metadata(name), catalog.entries().get(name)
+    own, entry = _own_metadata(task.base), catalog.entries().get(task.base)
     benchmark = registry.get(task.benchmark)
-    found = {
+    chosen = {
         option: json.dumps(task.metadata[option], ensure_ascii=False, sort_keys=True, default=str).strip('"')
         for option in benchmark.options
         if option not in (benchmark.detail, "classifier", "dataset")
@@ -51,14 +36,14 @@ def choices(run: Run, task: TaskRun) -> dict[str, str]:
         and task.metadata[option] != own.get(option)
     }
     if _classifier(task):
-        found["classifier"] = str(_classifier(task).get("name"))
+        chosen["classifier"] = str(_classifier(task).get("name"))
     dataset = task.metadata.get("dataset_used")
     if isinstance(dataset, Mapping):
-        found["dataset"] = f"{PurePath(str(dataset.get('file'))).name} ({str(dataset.get('sha256'))[:12]})"
+        chosen["dataset"] = f"{PurePath(str(dataset.get('file'))).name} ({str(dataset.get('sha256'))[:12]})"
     sampled = entry is not None and "generate_until" in entry.asks
     if sampled and run.provenance.get("gen_kwargs"):
-        found["gen_kwargs"] = str(run.provenance["gen_kwargs"])
-    return found
+        chosen["gen_kwargs"] = str(run.provenance["gen_kwargs"])
+    return chosen
 
 
 def key(run: Run, task: TaskRun) -> tuple[str, ...]:
@@ -67,7 +52,7 @@ def key(run: Run, task: TaskRun) -> tuple[str, ...]:
     return (task.benchmark, task.version, *(f"{name}={chosen[name]}" for name in sorted(chosen)))
 
 
-def said(run: Run, task: TaskRun) -> str:
+def describe(run: Run, task: TaskRun) -> str:
     """The conventions in words."""
     chosen = choices(run, task)
     parts = [f"{name}={value}" for name, value in chosen.items()] or ["the task's defaults"]
@@ -81,15 +66,15 @@ def said(run: Run, task: TaskRun) -> str:
 
 def deviations(task: TaskRun) -> tuple[str, ...]:
     """Where a run departs from the whole task as it is now, and what its classifier's labels are worth."""
-    found = []
+    departures = []
     if task.items and task.documents != task.items:
-        found.append(f"{task.documents:,} of {task.items:,} items")
-    now = _own_metadata(base(task.task)).get("version")
+        departures.append(f"{task.documents:,} of {task.items:,} items")
+    now = _own_metadata(task.base).get("version")
     if now is not None and not _same_version(task.version, now):
-        found.append(f"task version {task.version}, now {now}")
+        departures.append(f"task version {task.version}, now {now}")
     if warning := str(_classifier(task).get("warning") or ""):
-        found.append(warning)
-    return tuple(found)
+        departures.append(warning)
+    return tuple(departures)
 
 
 def _same_version(given: str, now: Any) -> bool:

@@ -14,7 +14,6 @@ from lm_eval_bias.custom_metrics.resampling import Difference
 from lm_eval_bias.custom_metrics.score import Score, t_factor
 from lm_eval_bias.errors import BiasError, did_you_mean
 
-CORRECTIONS = ("holm", "bh", "none")
 LEVEL = 0.05
 
 
@@ -83,14 +82,14 @@ def adjust(p_values: Sequence[float], correction: str) -> list[float]:
     """
     if correction == "holm":
         return holm(p_values)
-    found = list(p_values)
+    adjusted = list(p_values)
     places = [i for i, p in enumerate(p_values) if not math.isnan(p)]
     if correction == "bh" and places:
         from scipy import stats
 
         for i, p in zip(places, stats.false_discovery_control([p_values[i] for i in places]), strict=True):
-            found[i] = float(p)
-    return found
+            adjusted[i] = float(p)
+    return adjusted
 
 
 def _known(pair: Pair, paired: bool) -> dict[str, Score]:
@@ -108,28 +107,34 @@ def _chosen(pair: Pair, scores: dict[str, Score], wanted: Sequence[str] | None, 
     return [scores[name] for name in wanted if name in scores]
 
 
-def _unpaired(pair: Pair, score: Score) -> Difference:
-    one, other = pair.base.task.scores.get(score.name), pair.other.task.scores.get(score.name)
-    if one is None or other is None:
-        nan = math.nan
-        return Difference(nan, nan, nan, nan, "", nan, nan, f"{score.name} is not in both result files")
-    return resampling.unpaired((other.value, other.stderr, other.dof), (one.value, one.stderr, one.dof))
+def _untested(reason: str) -> Difference:
+    nan = math.nan
+    return Difference(nan, nan, nan, nan, "", nan, nan, reason)
+
+
+def _unpaired(pair: Pair, score: Score) -> tuple[float, float, Difference]:
+    """Values of base and other, and how they differ as independent ones."""
+    base, other = (side.task.scores.get(score.name) for side in (pair.base, pair.other))
+    if base is None or other is None:
+        values = [math.nan if value is None else value.value for value in (base, other)]
+        return values[0], values[1], _untested(f"{score.name} is not in both result files")
+    difference = resampling.unpaired((other.value, other.stderr, other.dof), (base.value, base.stderr, base.dof))
+    return base.value, other.value, difference
 
 
 def _paired(pair: Pair, score: Score, draws: int, seed: int) -> tuple[float, float, Difference]:
+    """Values of base and other over the items that both have, and how they differ."""
     if score.table is None:
         raise BiasError(f"{score.name} has no form that can be resampled; choose another score")
     base, other = (score.table(records) for records in pair.records)
-    nan = math.nan
     if isinstance(base, str) or isinstance(other, str):
         why = next(f"{s.label}: {t}" for s, t in ((pair.base, base), (pair.other, other)) if isinstance(t, str))
-        values = [nan if isinstance(form, str) else form.value for form in (base, other)]
-        return values[0], values[1], Difference(nan, nan, nan, nan, "", nan, nan, why)
+        values = [math.nan if isinstance(form, str) else form.value for form in (base, other)]
+        return values[0], values[1], _untested(why)
     try:
-        found = resampling.paired(other, base, draws, seed)
+        return base.value, other.value, resampling.paired(other, base, draws, seed)
     except ValueError as error:
-        found = Difference(nan, nan, nan, nan, "", nan, nan, str(error))
-    return base.value, other.value, found
+        return base.value, other.value, _untested(str(error))
 
 
 def find(
@@ -157,7 +162,7 @@ def find(
     Raises:
         BiasError: Sides that can't be paired, unless ``unpaired`` is set; an unknown score; nothing to compare.
     """
-    found: list[Finding] = []
+    findings: list[Finding] = []
     known: set[str] = set()
     for pair in pairs:
         why = why_not_paired(pair, by) if pair.base.task.samples and pair.other.task.samples else "no sample logs"
@@ -168,24 +173,20 @@ def find(
             )
         there = _known(pair, not why)
         known.update(name for name, score in there.items() if score.table is not None)
+        if why:
+            items, note = pair.base.task.documents, f"unpaired: {why}"
+        else:
+            items = len(pair.shared)
+            left = max(len(pair.base.records), len(pair.other.records)) - items
+            note = f"{left:,} items without a partner left out" if left else ""
+        note = "; ".join(filter(None, (note, beside_the_model(pair))))
+        labels = pair.what, pair.base.label, pair.other.label
         for score in _chosen(pair, there, scores, everything):
-            if why:
-                difference = _unpaired(pair, score)
-                one, other = (s.task.scores.get(score.name) for s in (pair.base, pair.other))
-                values = (one.value if one else math.nan, other.value if other else math.nan)
-                items, note = pair.base.task.documents, f"unpaired: {why}"
-            else:
-                *both, difference = _paired(pair, score, draws, seed)
-                values = (both[0], both[1])
-                items = len(pair.shared)
-                left = max(len(pair.base.records), len(pair.other.records)) - items
-                note = f"{left:,} items without a partner left out" if left else ""
-            note = "; ".join(filter(None, (note, beside_the_model(pair))))
-            labels = pair.what, pair.base.label, pair.other.label
-            found.append(Finding(*labels, score, *values, difference, math.nan, not why, items, note))
+            compared = _unpaired(pair, score) if why else _paired(pair, score, draws, seed)
+            findings.append(Finding(*labels, score, *compared, math.nan, not why, items, note))
         pair.forget()
-    if not found:
+    if not findings:
         hint = did_you_mean(scores[0], sorted(known)) if scores else ""
         raise BiasError(f"no score to compare{f' named {chr(44).join(scores)}' if scores else ''}.{hint}")
-    adjusted = adjust([f.difference.p for f in found], correction)
-    return [replace(f, adjusted=p) for f, p in zip(found, adjusted, strict=True)]
+    adjusted = adjust([f.difference.p for f in findings], correction)
+    return [replace(f, adjusted=p) for f, p in zip(findings, adjusted, strict=True)]

@@ -85,13 +85,10 @@ def _resource(name: str) -> str:
 def _validator() -> Any:
     import jsonschema
 
-    schema = json.loads(
-        resources.files("lm_eval_bias.analysis").joinpath("policy_schema.json").read_text(encoding="utf-8")
-    )
-    return jsonschema.Draft202012Validator(schema)
+    return jsonschema.Draft202012Validator(json.loads(_resource("policy_schema.json")))
 
 
-def _refuse_doubled(node: Any, path: str) -> None:
+def _refuse_doubled(node: yaml.Node, path: str) -> None:
     """Refuse a key that stands in a mapping twice: YAML would quietly take the last."""
     if isinstance(node, yaml.MappingNode):
         keys: set[str] = set()
@@ -105,20 +102,20 @@ def _refuse_doubled(node: Any, path: str) -> None:
             _refuse_doubled(value, path)
 
 
-def _line(node: Any, where: Sequence[Any]) -> int:
+def _line(node: yaml.Node, where: Sequence[str | int]) -> int:
     """The line on which a part of a document stands, as far as the path to it can be followed."""
     for step in where:
         if isinstance(node, yaml.MappingNode):
-            found = next((value for key, value in node.value if key.value == str(step)), None)
+            child = next((value for key, value in node.value if key.value == str(step)), None)
         else:
-            found = node.value[step] if isinstance(node, yaml.SequenceNode) and isinstance(step, int) else None
-        if found is None:
+            child = node.value[step] if isinstance(node, yaml.SequenceNode) and isinstance(step, int) else None
+        if child is None:
             break
-        node = found
+        node = child
     return int(node.start_mark.line) + 1
 
 
-def _said(error: Any) -> str:
+def _violation(error: Any) -> str:
     """A violation of the schema in words."""
     if error.validator == "anyOf" and error.parent is None and isinstance(error.instance, dict):
         return "a bound needs min, max or max_distance_from_neutral"
@@ -129,7 +126,7 @@ def _said(error: Any) -> str:
     return str(error.message)[:200]
 
 
-def _parsed(path: Path) -> tuple[Any, Any]:
+def _parsed(path: Path) -> tuple[Any, yaml.Node]:
     try:
         text = read_text(path, largest=safe_yaml.LARGEST)
     except OSError as error:
@@ -158,7 +155,7 @@ def read(path: Path) -> Policy:
     if errors:
         where = list(errors[0].absolute_path)
         at = "/".join(map(str, where))
-        raise BiasError(f"{path} line {_line(node, where)}{f' ({at})' if at else ''}: {_said(errors[0])}")
+        raise BiasError(f"{path} line {_line(node, where)}{f' ({at})' if at else ''}: {_violation(errors[0])}")
     bounds = []
     for number, given in enumerate(content["bounds"]):
         place = f"{path} line {_line(node, ['bounds', number])}"

@@ -11,17 +11,8 @@ from lm_eval_bias.errors import BiasError, did_you_mean
 from lm_eval_bias.runs.run_data import Run, TaskRun, Value
 
 
-def base(task: str) -> str:
-    """A task's name without the remark that a run file may add.
-
-    >>> base("occugender_explicit (bfloat16)")
-    'occugender_explicit'
-    """
-    return task.partition(" ")[0]
-
-
-def _fits(task: str, pattern: str) -> bool:
-    return fnmatch.fnmatchcase(task, pattern) or fnmatch.fnmatchcase(base(task), pattern)
+def _fits(task: TaskRun, pattern: str) -> bool:
+    return fnmatch.fnmatchcase(task.task, pattern) or fnmatch.fnmatchcase(task.base, pattern)
 
 
 def named(bound: Bound) -> tuple[str, ...]:
@@ -33,7 +24,7 @@ def named(bound: Bound) -> tuple[str, ...]:
 def tasks(run: Run, bound: Bound) -> Iterator[TaskRun]:
     """The tasks of a run that a bound is about."""
     for task in run.tasks.values():
-        if any(_fits(task.task, pattern) for pattern in named(bound)):
+        if any(_fits(task, pattern) for pattern in named(bound)):
             yield task
 
 
@@ -48,7 +39,7 @@ def unmeasured(run: Run, bound: Bound) -> list[str]:
     """What a bound names and a run doesn't have."""
     missing = []
     for pattern in named(bound):
-        there = [task for task in run.tasks.values() if _fits(task.task, pattern)]
+        there = [task for task in run.tasks.values() if _fits(task, pattern)]
         if not there:
             missing.append(pattern)
         elif not any(True for task in there for _ in scores(task, bound)):

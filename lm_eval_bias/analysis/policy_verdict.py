@@ -4,13 +4,11 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterator
-from dataclasses import dataclass
-from typing import Any
+from dataclasses import dataclass, replace
 
 from lm_eval_bias import catalog
 from lm_eval_bias.analysis import policy_targets
 from lm_eval_bias.analysis.policy_file import Bound, Policy
-from lm_eval_bias.custom_metrics.score import finite
 from lm_eval_bias.errors import BiasError
 from lm_eval_bias.runs.run_data import Run, TaskRun, Value
 
@@ -23,32 +21,25 @@ class Finding:
         task: Task name, a pattern that nothing fits, or empty for the run as a whole.
         score: Score name, or what is required.
         holds: Whether it is met.
-        says: What is the matter, in words; empty where it is met.
-        bound: What is asked for.
+        required: A bound with the ends that it allows the score, or in words what is asked for.
+        problem: What is the matter; empty where it is met, or missed by the ``excess``.
         value: The score, ``nan`` where there is none.
         interval: Its 95% interval.
         excess: By how much it is violated, in the score's unit; ``nan`` where that can't be told.
+        side: On which side, ``below`` or ``above``.
         why: What the bound is for.
     """
 
     task: str
     score: str
     holds: bool
-    says: str
-    bound: str
+    required: Bound | str
+    problem: str = ""
     value: float = math.nan
     interval: tuple[float, float] | None = None
     excess: float = math.nan
+    side: str = ""
     why: str = ""
-
-
-def number(value: float) -> str:
-    """A number for people.
-
-    >>> number(56.7041), number(0.000123), number(100.0)
-    ('56.7', '0.000123', '100')
-    """
-    return f"{value:.4g}" if abs(value) < 1 else f"{value:.6g}" if value.is_integer() else f"{value:.1f}"
 
 
 def allowed(bound: Bound, value: Value) -> tuple[float, float]:
@@ -63,49 +54,33 @@ def allowed(bound: Bound, value: Value) -> tuple[float, float]:
         if value.neutral is None:
             raise BiasError(f"{bound.place}: {value.name} has no neutral value: give min and max")
         low, high = max(low, value.neutral - bound.distance), min(high, value.neutral + bound.distance)
-    said = f"{bound.place}: {value.name} goes from {number(value.low)} to {number(value.high)}"
+    meaning = f"{bound.place}: {value.name} goes from {value.low:g} to {value.high:g}"
     if low <= value.low and high >= value.high:
-        raise BiasError(f"{said}: this bound could never be violated")
+        raise BiasError(f"{meaning}: this bound could never be violated")
     if low > high or low > value.high or high < value.low:
-        raise BiasError(f"{said}: this bound could never be met")
+        raise BiasError(f"{meaning}: this bound could never be met")
     return low, high
-
-
-_LONG = {"interval": "the whole interval", "point": "the value", "evidence": "a part of the interval"}
-
-
-def _asked(bound: Bound, low: float, high: float) -> str:
-    if math.isinf(low):
-        return f"{_LONG[bound.on]} at most {number(high)}"
-    if math.isinf(high):
-        return f"{_LONG[bound.on]} at least {number(low)}"
-    return f"{_LONG[bound.on]} within {number(low)} and {number(high)}"
 
 
 def judge(bound: Bound, task: str, value: Value) -> Finding:
     """One bound on one score."""
     low, high = allowed(bound, value)
-    asked = _asked(bound, low, high)
     ends = value.interval if value.interval and not any(map(math.isnan, value.interval)) else None
-
-    def found(holds: bool, says: str = "", excess: float = math.nan) -> Finding:
-        return Finding(task, value.name, holds, says, asked, value.value, ends, excess, bound.why)
-
+    required = replace(bound, low=low, high=high)
+    finding = Finding(task, value.name, False, required, value=value.value, interval=ends, why=bound.why)
     if math.isnan(value.value):
-        return found(False, f"no value ({value.note or 'no reason given'})")
-    if bound.on != "point" and ends is None:
-        return found(False, f"no interval ({value.note or 'no standard error'})")
-    if bound.on == "point" or ends is None:
+        return replace(finding, problem=f"no value ({value.note or 'no reason given'})")
+    if bound.on == "point":
         first = last = value.value
+    elif ends is None:
+        return replace(finding, problem=f"no interval ({value.note or 'no standard error'})")
     else:
         # evidence asks of the end that is nearest to what is allowed, interval of the farthest
         first, last = ends if bound.on == "interval" else ends[::-1]
-    excess = max(low - first, last - high)
-    if excess <= 0:
-        return found(True)
-    side = "below" if low - first >= last - high else "above"
-    what = {"interval": "reaches", "point": "is", "evidence": "lies, as a whole,"}[bound.on]
-    return found(False, f"{what} {number(excess)} {side}", excess)
+    below, above = low - first, last - high
+    if max(below, above) <= 0:
+        return replace(finding, holds=True)
+    return replace(finding, excess=max(below, above), side="below" if below >= above else "above")
 
 
 def share(task: TaskRun) -> float:
@@ -116,7 +91,7 @@ def share(task: TaskRun) -> float:
     if not task.items:
         return math.nan
     part = min(1.0, task.documents / task.items)
-    entry = catalog.entries().get(policy_targets.base(task.task))
+    entry = catalog.entries().get(task.base)
     usual = entry.repeats if entry and not entry.members else None
     repeats = task.metadata.get("repeats")
     return part * min(1.0, repeats / usual) if usual and isinstance(repeats, int) else part
@@ -127,28 +102,28 @@ def _requirements(run: Run, policy: Policy) -> Iterator[Finding]:
     if policy.dtypes:
         dtype = run.provenance.get("dtype")
         holds = dtype in policy.dtypes
-        says = "" if holds else f"it is {dtype}" if dtype else "the run doesn't tell"
-        yield Finding("", "dtype", holds, says, f"one of {', '.join(policy.dtypes)}")
+        problem = "" if holds else f"it is {dtype}" if dtype else "the run doesn't tell"
+        yield Finding("", "dtype", holds, f"one of {', '.join(policy.dtypes)}", problem)
     judged = {task.task: task for bound in policy.bounds for task in policy_targets.tasks(run, bound)}
     for name, task in judged.items() if policy.share else ():
         part = share(task)
         holds = part >= policy.share
-        says = f"{task.documents:,} of {task.items:,} items" if task.items else "the number of its items isn't known"
-        says += f", {part:.0%} of what a full run asks" if part != 1 and not math.isnan(part) else ""
-        yield Finding(name, "items", holds, "" if holds else says, f"at least {policy.share:.0%} of the items")
+        problem = f"{task.documents:,} of {task.items:,} items" if task.items else "the number of its items isn't known"
+        problem += f", {part:.0%} of what a full run asks" if part != 1 and not math.isnan(part) else ""
+        yield Finding(name, "items", holds, f"at least {policy.share:.0%} of the items", "" if holds else problem)
 
 
 def _warnings(run: Run, policy: Policy) -> Iterator[Finding]:
-    asked = "no warning"
-    seen = set()
+    notes: dict[tuple[str, str], str] = {}
     for bound in policy.bounds:
         for task in policy_targets.tasks(run, bound):
-            warning = (task.metadata.get("classifier_used") or {}).get("warning")
-            pairs = [(value.name, value.note) for value in policy_targets.scores(task, bound) if value.note]
-            for score, note in [*([("classifier", str(warning))] if warning else []), *pairs]:
-                if (task.task, score) not in seen:
-                    seen.add((task.task, score))
-                    yield Finding(task.task, score, False, note, asked)
+            if warning := (task.metadata.get("classifier_used") or {}).get("warning"):
+                notes.setdefault((task.task, "classifier"), str(warning))
+            for value in policy_targets.scores(task, bound):
+                if value.note:
+                    notes.setdefault((task.task, value.name), value.note)
+    for (name, score), note in notes.items():
+        yield Finding(name, score, False, "no warning", note)
 
 
 def check(run: Run, policy: Policy) -> list[Finding]:
@@ -157,29 +132,14 @@ def check(run: Run, policy: Policy) -> list[Finding]:
     Raises:
         BiasError: A bound that can't be meant so, see :func:`allowed`.
     """
-    found = list(_requirements(run, policy))
+    findings = list(_requirements(run, policy))
     for bound in policy.bounds:
         for missing in policy_targets.unmeasured(run, bound):
-            asked = f"{bound.task}: {bound.score}"
-            found.append(Finding(missing, bound.score, False, "not measured", asked, why=bound.why))
-        found += [
+            required = f"{bound.task}: {bound.score}"
+            findings.append(Finding(missing, bound.score, False, required, "not measured", why=bound.why))
+        findings += [
             judge(bound, task.task, value)
             for task in policy_targets.tasks(run, bound)
             for value in policy_targets.scores(task, bound)
         ]
-    return found + (list(_warnings(run, policy)) if not policy.allow_warnings else [])
-
-
-def as_data(finding: Finding) -> dict[str, Any]:
-    """A finding as plain data; ``null`` for what isn't there."""
-    return {
-        "task": finding.task or None,
-        "score": finding.score,
-        "holds": finding.holds,
-        "says": finding.says,
-        "bound": finding.bound,
-        "value": finite(finding.value),
-        "interval": None if finding.interval is None else list(finding.interval),
-        "excess": finite(finding.excess),
-        "why": finding.why,
-    }
+    return findings + (list(_warnings(run, policy)) if not policy.allow_warnings else [])

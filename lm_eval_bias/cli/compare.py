@@ -59,7 +59,7 @@ def run(arguments: argparse.Namespace) -> int:
     """
     from lm_eval_bias.analysis import comparisons, differences
     from lm_eval_bias.custom_metrics.bootstrap import SEED
-    from lm_eval_bias.report import comparison_tables
+    from lm_eval_bias.report import comparison_reports
     from lm_eval_bias.runs.run_discovery import read
 
     if arguments.draws < 100:
@@ -82,6 +82,6 @@ def run(arguments: argparse.Namespace) -> int:
         draws=arguments.draws,
         seed=SEED if arguments.seed is None else arguments.seed,
     )
-    text = comparison_tables.render(found, arguments.correction, arguments.format)
+    text = comparison_reports.render(found, arguments.correction, arguments.format)
     output.deliver(text, arguments.output, f"{arguments.output}: {len(found)} comparisons")
     return 0

@@ -3,20 +3,11 @@
 from __future__ import annotations
 
 import argparse
-from collections.abc import Callable
 
 from lm_eval_bias.analysis import board_building
 from lm_eval_bias.cli import output
-from lm_eval_bias.report import board_data, board_documents, board_page
+from lm_eval_bias.report import board_reports
 from lm_eval_bias.runs import run_discovery
-
-_FORMATS: dict[str, Callable[..., str]] = {
-    "html": board_page.as_html,
-    "md": board_documents.as_markdown,
-    "csv": board_data.as_csv,
-    "json": board_data.as_json,
-    "latex": board_documents.as_latex,
-}
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
@@ -32,7 +23,9 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     )
     parser.add_argument("-o", "--output", metavar="FILE", help="where to (default: standard output)")
     parser.add_argument(
-        "--format", choices=_FORMATS, help="default: what the output's name ends in, else md; html is sortable"
+        "--format",
+        choices=("html", "md", "csv", "json", "latex"),
+        help="default: what the output's name ends in, else md; html is sortable",
     )
     parser.add_argument(
         "--task",
@@ -55,6 +48,7 @@ def run(arguments: argparse.Namespace) -> int:
     boards = board_building.boards(runs, names)
     problems += board_building.foreign(runs)
     output.name_problems(problems)
-    counts = f"{len(boards)} task{'s' * (len(boards) != 1)}, {len(runs)} run{'s' * (len(runs) != 1)}"
-    output.deliver(_FORMATS[chosen](boards, runs, problems), arguments.output, f"{arguments.output}: {counts}")
+    made = board_reports.render(chosen, boards, runs, problems)
+    said = f"{arguments.output}: {len(boards)} task{'s' * (len(boards) != 1)}, {len(runs)} run{'s' * (len(runs) != 1)}"
+    output.deliver(made, arguments.output, said)
     return 0

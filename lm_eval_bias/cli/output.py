@@ -37,7 +37,7 @@ def format_of(named: str | None, output: str | None, without: str) -> str:
 
 def name_problems(problems: Sequence[Problem]) -> None:
     """Say on standard error what had to be passed over."""
-    from lm_eval_bias.report import printable_runs
+    from lm_eval_bias.runs import printable_runs
 
     for problem in problems:
         print(f"lm-eval-bias: passed over: {printable_runs.one_line(problem)}", file=sys.stderr)

@@ -3,12 +3,10 @@
 from __future__ import annotations
 
 import argparse
-from collections.abc import Callable, Sequence
 from dataclasses import replace
 
 from lm_eval_bias.cli import output
 from lm_eval_bias.errors import BiasError, require_extra
-from lm_eval_bias.runs.run_data import Problem, Run
 
 FORMATS = ("html", "md", "json", "csv", "latex")
 
@@ -24,22 +22,6 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--name", metavar="NAME", help="the model's name, as it shall stand there; for one run")
 
 
-def _writer(chosen: str) -> Callable[[Sequence[Run], Sequence[Problem]], str]:
-    # imported only when needed: matplotlib takes a while
-    if chosen == "html":
-        from lm_eval_bias.report.report_page import as_html
-
-        return as_html
-    from lm_eval_bias.report import exports
-
-    return {
-        "md": exports.as_markdown,
-        "json": exports.as_json,
-        "csv": exports.as_csv,
-        "latex": exports.as_latex,
-    }[chosen]
-
-
 def run(arguments: argparse.Namespace) -> int:
     """Write the report; returns the exit status.
 
@@ -51,8 +33,8 @@ def run(arguments: argparse.Namespace) -> int:
         raise BiasError("an HTML report needs a file: add -o report.html, or --format md|json|csv|latex to print one")
     if chosen == "html":
         require_extra("report")
-    from lm_eval_bias.report import printable_runs
-    from lm_eval_bias.runs import run_discovery
+    from lm_eval_bias.report import run_reports
+    from lm_eval_bias.runs import printable_runs, run_discovery
 
     runs, problems = run_discovery.read(arguments.paths)
     if arguments.name is not None:
@@ -60,5 +42,6 @@ def run(arguments: argparse.Namespace) -> int:
             raise BiasError(f"--name is for one run, here are {len(runs)}: {', '.join(run.name for run in runs)}")
         runs = [replace(runs[0], name=arguments.name)]
     output.name_problems(problems)
-    output.deliver(_writer(chosen)(printable_runs.runs(runs), problems), arguments.output, arguments.output)
+    made = run_reports.render(chosen, printable_runs.runs(runs), problems)
+    output.deliver(made, arguments.output, arguments.output)
     return 0

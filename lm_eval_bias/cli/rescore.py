@@ -26,9 +26,10 @@ def _rewritings() -> list[Rewriting]:
 
 def run(arguments: argparse.Namespace) -> int:
     """Print the scores."""
+    from lm_eval_bias.report import rescored_tables
     from lm_eval_bias.runs import rescoring
 
     given = [(one, value) for one in _rewritings() if (value := getattr(arguments, one.flag)) is not None]
     results = rescoring.rescore(arguments.paths, arguments.language, given)
-    print(rescoring.as_json(results) if arguments.json else rescoring.as_table(results))
+    print(rescored_tables.as_json(results) if arguments.json else rescored_tables.as_text(results), end="")
     return 0

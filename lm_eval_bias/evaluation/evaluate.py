@@ -10,11 +10,11 @@ import logging
 import os
 from typing import TYPE_CHECKING, Any
 
-from lm_eval_bias import catalog, installation, registry
+from lm_eval_bias import installation, registry
 from lm_eval_bias.errors import BiasError, Parser, did_you_mean, one_line
 from lm_eval_bias.evaluation import model_errors, preflight, run_plan, suites, warm_up
 from lm_eval_bias.harness import distributed, linking
-from lm_eval_bias.report import sentences
+from lm_eval_bias.report import listings, sentences
 from lm_eval_bias.runs import atomic_save, cache_ownership, provenance
 from lm_eval_bias.scoring import questions
 
@@ -283,9 +283,7 @@ def _finish(config: EvaluatorConfig, results: dict[str, Any], tracker: Any, logg
         print(make_table(results, "groups"))
     said = "" if config.predict_only else sentences.describe(results["results"], results["configs"])
     if said:
-        how = catalog.legend(
-            name for task in results["configs"].values() if (name := (task.get("metadata") or {}).get("benchmark"))
-        )
+        how = listings.legend(results["configs"].values())
         print(f"How to read the scores (a breakdown such as gender/… or …/prompt_… reads like its score):\n{how}\n")
         print(f"In words (± is a 95% interval):\n{said}")
     if said and config.output_path and samples is not None:

@@ -131,7 +131,7 @@ def said(counts: Mapping[str, int]) -> str:
 
 def table(config: EvaluatorConfig, tasks: Mapping[str, Any], chosen: Chosen | None) -> str:
     """What is going to be run: tasks, items and requests by kind, and what is not."""
-    from tabulate import tabulate
+    from lm_eval_bias.report.tables import Column, grid
 
     rows = []
     total: Counter[str] = Counter()
@@ -147,7 +147,6 @@ def table(config: EvaluatorConfig, tasks: Mapping[str, Any], chosen: Chosen | No
     for task, why in (chosen.left_out if chosen else {}).items():
         reasons.setdefault(why, []).append(task)
     lines += [f"Left out, since this model or these flags don't fit: {', '.join(t)} ({w})" for w, t in reasons.items()]
-    align = ("left", "right", "right", "left")
-    lines.append(tabulate(rows, headers=["Task", "Items", "of", "Requests"], tablefmt="simple", colalign=align))
+    lines.append(grid(["Task", Column("Items", True), Column("of", True), "Requests"], rows))
     lines.append(f"In all {sum(total.values()):,} requests: {said(total)}.")
     return "\n".join(lines)

@@ -166,27 +166,3 @@ def listing() -> list[dict[str, Any]]:
         }
         for suite in map(load, NAMES)
     ]
-
-
-def as_text() -> str:
-    """All suites as tables."""
-    from tabulate import tabulate
-
-    parts = []
-    for suite in listing():
-        rows = [
-            [
-                task,
-                catalog.format_count(own["documents"]),
-                catalog.format_count(own["requests"]),
-                f"chosen by {own['rule']}" if own["rule"] else "all",
-            ]
-            for task, own in suite["tasks"].items()
-        ]
-        rows.append(["in all", catalog.format_count(suite["documents"]), catalog.format_count(suite["requests"]), ""])
-        align = ("left", "right", "right", "left")
-        parts.append(
-            f"{suite['name']} (version {suite['version']}): {suite['purpose']}\nNot in it: {suite['leaves_out']}\n"
-            + tabulate(rows, headers=["Task", "Items", "Requests", "Which"], tablefmt="simple", colalign=align)
-        )
-    return "\n\n".join(parts)

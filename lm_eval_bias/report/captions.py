@@ -3,15 +3,15 @@
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 
-from lm_eval_bias import catalog
 from lm_eval_bias.analysis.boards import NOT_PUBLISHED, PUBLISHED, Board, Cell, Row, rule
-from lm_eval_bias.analysis.rank_intervals import LEVEL
-from lm_eval_bias.report import page
-from lm_eval_bias.report.numbers import NONE, number
-from lm_eval_bias.report.page import Column
-from lm_eval_bias.runs.run_data import Value
+from lm_eval_bias.analysis.rank_intervals import LEVEL, Rank
+from lm_eval_bias.report import tables as drawing
+from lm_eval_bias.report.numbers import NONE, bound, number, score_range
+from lm_eval_bias.report.tables import Column, Table
+from lm_eval_bias.runs import printable_runs
+from lm_eval_bias.runs.run_data import Run, Value
 
 TITLE = "Bias leaderboard"
 READING = (
@@ -29,17 +29,22 @@ READING = (
 )
 
 
+def text(cell: Cell, column: Value) -> str:
+    """The value with the paper's digits, or as many as its unit bears."""
+    return cell.printed or number(cell.value, column.unit)
+
+
+def anchor(board: Board) -> str:
+    """The id of a board's section in a page."""
+    return "task-" + "".join(c if c.isalnum() else "-" for c in board.task)
+
+
 def uncertainty(cell: Cell, column: Value) -> str:
     """The interval or the printed ±; empty where there is none."""
     if cell.interval is not None:
         low, high = (number(end, column.unit) for end in cell.interval)
         return f"[{low},\u00a0{high}]"
     return "" if cell.plus_minus is None else f"±\u00a0{number(cell.plus_minus, column.unit)}"
-
-
-def has_ranks(board: Board, column: Value) -> bool:
-    """Whether any row has a rank by this score."""
-    return any(row.cells[column.name].rank for row in board.rows)
 
 
 def made_by(board: Board) -> list[str]:
@@ -49,15 +54,15 @@ def made_by(board: Board) -> list[str]:
 
 def meaning(column: Value) -> str:
     """How to read a score."""
-    span = f"{catalog.format_number(column.low)} … {catalog.format_number(column.high)}"
-    neutral = f", neutral {catalog.format_number(column.neutral)}" if column.neutral is not None else ""
+    span = score_range(column, " … ")
+    neutral = f", neutral {bound(column.neutral)}" if column.neutral is not None else ""
     ranked = f"Ranked {rule(column)}." if rule(column) else "Not ranked: it has no neutral value."
     return f"{column.name}: {column.summary} ({span}{neutral}; {column.direction}). {ranked}"
 
 
 def unranked(board: Board) -> list[str]:
     """Why rows have no rank: each reason with the rows and scores that it is about."""
-    found: dict[str, dict[tuple[str, ...], list[str]]] = defaultdict(lambda: defaultdict(list))
+    labels: dict[str, dict[tuple[str, ...], list[str]]] = defaultdict(lambda: defaultdict(list))
     ranked = [column.name for column in board.columns if rule(column)]
     for row in board.rows:
         reasons: dict[str, list[str]] = defaultdict(list)
@@ -66,11 +71,11 @@ def unranked(board: Board) -> list[str]:
                 reasons[row.cells[name].unranked].append(name)
         for reason, names in reasons.items():
             label = "published models" if row.kind == PUBLISHED else row.model
-            if label not in found[reason][tuple(names)]:
-                found[reason][tuple(names)].append(label)
+            if label not in labels[reason][tuple(names)]:
+                labels[reason][tuple(names)].append(label)
     return [
         f"{', '.join(models)} ({'every score' if list(names) == ranked else ', '.join(names)}): {reason}"
-        for reason, cases in found.items()
+        for reason, cases in labels.items()
         for names, models in cases.items()
     ]
 
@@ -80,43 +85,68 @@ def remarks(board: Board) -> list[str]:
     return [f"{row.model}: {'; '.join(row.deviations)}" for row in board.rows if row.deviations]
 
 
-def _headings(board: Board, columns: Sequence[Value]) -> list[Column]:
-    found = [Column("Model")]
-    for column in columns:
-        found.append(Column(column.name, numeric=True))
-        if has_ranks(board, column):
-            found.append(Column(f"{column.name}: rank", numeric=True))
-    return [*found, Column("Made by", numeric=True)]
+def below(board: Board) -> list[str]:
+    """What stands below a board's tables."""
+    return [
+        *map(meaning, board.columns),
+        *board.notes,
+        *remarks(board),
+        *(f"No rank: {line}" for line in unranked(board)),
+    ]
 
 
-def _line(board: Board, row: Row, columns: Sequence[Value], number_made_by: int) -> list[page.Cell]:
-    found = [page.Cell(row.model, note=f"published: {row.source}" if row.kind == PUBLISHED else row.kind)]
+def _rank(rank: Rank | None) -> drawing.Cell:
+    if rank is None:
+        return drawing.Cell(NONE)
+    # sorted by its better end, then by its worse one
+    return drawing.Cell(f"{rank} of {rank.of}", rank.low + rank.high / (rank.of + 1))
+
+
+def _row(row: Row, columns: Sequence[Value], ranked: Collection[str]) -> list[drawing.Cell]:
+    cells = [drawing.Cell(row.model, note=f"published: {row.source}" if row.kind == PUBLISHED else row.kind)]
     for column in columns:
         cell = row.cells[column.name]
         beside = uncertainty(cell, column) or ("derived" if cell.derived else "")
-        found.append(page.Cell(cell.text, cell.value, beside))
-        if has_ranks(board, column):
-            rank = cell.rank  # sorted by its better end, then by its worse one
-            key = None if rank is None else rank.low + rank.high / (rank.of + 1)
-            found.append(page.Cell(NONE if rank is None else f"{rank} of {rank.of}", key))
-    return [*found, page.Cell(f"({number_made_by})", number_made_by)]
+        cells.append(drawing.Cell(text(cell, column), cell.value, beside))
+        if column.name in ranked:
+            cells.append(_rank(cell.rank))
+    return cells
 
 
-def table(board: Board, columns: Sequence[Value], caption: str) -> page.Table:
+def _table(board: Board, columns: Sequence[Value], caption: str) -> Table:
     """Some of a board's scores as a table, each row with the number of its conventions.
 
     Published models without any of the scores are left out; a run without any stays, so that it isn't overlooked.
     """
-    numbers = {said: i for i, said in enumerate(made_by(board), start=1)}
-    names = [column.name for column in columns]
-    chosen = [row for row in board.rows if row.kind != PUBLISHED or any(row.cells[n].text != NONE for n in names)]
-    rows = [_line(board, row, columns, numbers[row.conventions]) for row in chosen]
-    return page.Table(f"{board.task}: {caption}", _headings(board, columns), rows)
+    numbers = {conventions: i for i, conventions in enumerate(made_by(board), start=1)}
+    ranked = {column.name for column in columns if any(row.cells[column.name].rank for row in board.rows)}
+    headings = [Column("Model")]
+    for column in columns:
+        headings += [
+            Column(name, True) for name in (column.name, f"{column.name}: rank")[: 1 + (column.name in ranked)]
+        ]
+    rows = [
+        [*_row(row, columns, ranked), drawing.Cell(f"({numbers[row.conventions]})", numbers[row.conventions])]
+        for row in board.rows
+        if row.kind != PUBLISHED or any(text(row.cells[column.name], column) != NONE for column in columns)
+    ]
+    return Table(f"{board.task}: {caption}", [*headings, Column("Made by", True)], rows)
 
 
-def tables(board: Board) -> list[page.Table]:
+def tables(board: Board) -> list[Table]:
     """The board's main scores, and where there are some, the further ones that the papers print."""
-    found = [table(board, board.columns, "main scores with 95% intervals")]
+    drawn = [_table(board, board.columns, "main scores with 95% intervals")]
     if board.others:
-        found.append(table(board, board.others, "further scores that the papers print, with 95% intervals"))
-    return found
+        drawn.append(_table(board, board.others, "further scores that the papers print, with 95% intervals"))
+    return drawn
+
+
+def origins(runs: Sequence[Run]) -> Table:
+    """Where the runs come from."""
+    fields = ("date", "lm-eval-bias", "lm_eval", "torch", "dtype", "device")
+    rows = [
+        [drawing.Cell(run.name), drawing.Cell(printable_runs.one_line(run.path))]
+        + [drawing.Cell(printable_runs.shown(run.provenance.get(name))) for name in fields]
+        for run in runs
+    ]
+    return Table("Runs and what they were made with", [Column(name) for name in ("Model", "File", *fields)], rows)

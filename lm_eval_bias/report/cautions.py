@@ -8,7 +8,8 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from lm_eval_bias import catalog, registry
-from lm_eval_bias.report import parts, printable_runs
+from lm_eval_bias.report import numbers, parts
+from lm_eval_bias.runs import printable_runs
 from lm_eval_bias.runs.run_data import Run, TaskRun
 
 FEW_GROUPS = 5.0
@@ -45,17 +46,8 @@ class Caution:
     @property
     def where(self) -> str:
         """Places and scores for people."""
-        about = f"scores {few(self.scores)}" if len(self.scores) > 1 else "".join(self.scores)
-        return "; ".join(part for part in (few(self.places), about) if part)
-
-
-def few(names: Sequence[str], most: int = 6) -> str:
-    """The first names, and how many more there are.
-
-    >>> few(["a", "b", "c"], 2)
-    'a, b and 1 more'
-    """
-    return ", ".join(names[:most]) + (f" and {len(names) - most} more" if len(names) > most else "")
+        about = f"scores {numbers.few(self.scores)}" if len(self.scores) > 1 else "".join(self.scores)
+        return "; ".join(part for part in (numbers.few(self.places), about) if part)
 
 
 def _shortage(task: TaskRun) -> Iterator[str]:

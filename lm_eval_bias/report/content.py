@@ -7,9 +7,9 @@ from dataclasses import dataclass
 
 from lm_eval_bias import __version__, registry
 from lm_eval_bias.benchmark import Card
-from lm_eval_bias.catalog import format_number
-from lm_eval_bias.report import cautions, numbers, parts, pinned_data, printable_runs, sentences
-from lm_eval_bias.report.page import Cell, Column, Table
+from lm_eval_bias.report import cautions, numbers, parts, pinned_data, sentences
+from lm_eval_bias.report.tables import Cell, Column, Table
+from lm_eval_bias.runs import printable_runs
 from lm_eval_bias.runs.run_data import Problem, Run
 
 
@@ -111,7 +111,7 @@ def _scores(tasks: Sequence[parts.Placed]) -> list[str]:
     for own in tasks:
         for name in parts.main_names(own.task):
             value = own.task.scores[name]
-            neutral = "no neutral value" if value.neutral is None else f"neutral {format_number(value.neutral)}"
+            neutral = "no neutral value" if value.neutral is None else f"neutral {numbers.bound(value.neutral)}"
             lines[name] = f"{name}: {numbers.score_range(value)}, {neutral}"
     return list(lines.values())
 
@@ -131,7 +131,7 @@ def _sections(tasks: Sequence[parts.Placed]) -> list[Section]:
 
 
 def build(runs: Sequence[Run], problems: Sequence[Problem]) -> Report:
-    """The content of a report about some runs, made printable by :mod:`lm_eval_bias.report.printable_runs`."""
+    """The content of a report about some runs, made printable by :mod:`lm_eval_bias.runs.printable_runs`."""
     shown = printable_runs.presentable(runs)
     tasks = parts.placed(shown)
     return Report(

@@ -5,11 +5,13 @@ from __future__ import annotations
 import math
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
-from lm_eval_bias.catalog import format_number
 from lm_eval_bias.report import numbers, svg
 from lm_eval_bias.runs.run_data import Value
+
+if TYPE_CHECKING:
+    from matplotlib.axes import Axes
 
 ACROSS = 3
 # an axis shows at least this share of a score's range, so that noise doesn't look like a landslide
@@ -55,14 +57,14 @@ def limits(values: Sequence[Value]) -> tuple[float, float]:
     return round(max(left, low - air), 12), round(min(right, high + air), 12)
 
 
-def mark(axis: Any, x: float, y: float, series: int, **more: Any) -> None:
+def mark(axis: Axes, x: float, y: float, series: int, **more: Any) -> None:
     """One point, told apart by colour and shape."""
     colour = svg.COLOUR[svg.SERIES[series % len(svg.SERIES)]]
     shape = svg.MARKERS[series % len(svg.MARKERS)]
     axis.plot([x], [y], linestyle="none", marker=shape, markersize=6, color=colour, markeredgewidth=0, **more)
 
 
-def _panel(axis: Any, title: str, rows: Sequence[Row], column: int) -> None:
+def _panel(axis: Axes, title: str, rows: Sequence[Row], column: int) -> None:
     values = [v for row in rows if (v := row.values[column]) is not None and plottable(v)]
     axis.set_title(svg.short(title, 46))
     axis.set_ylim(len(rows) - 0.4, -0.6)
@@ -76,11 +78,11 @@ def _panel(axis: Any, title: str, rows: Sequence[Row], column: int) -> None:
     axis.locator_params(axis="x", nbins=5)
     axis.grid(True, axis="x")
     neutral = values[0].neutral
-    said = f"range {format_number(values[0].low)} to {format_number(values[0].high)}"
+    label = f"range {numbers.score_range(values[0])}"
     if neutral is not None:
         axis.axvline(neutral, color=svg.COLOUR["ink"], linewidth=1.2, linestyle=(0, (4, 2)))
-        said += f", neutral {format_number(neutral)} (dashed)"
-    axis.set_xlabel(said, fontsize=8, color=svg.COLOUR["muted"])
+        label += f", neutral {numbers.bound(neutral)} (dashed)"
+    axis.set_xlabel(label, fontsize=8, color=svg.COLOUR["muted"])
     for place, row in enumerate(rows):
         value = row.values[column]
         if value is None or not plottable(value):
@@ -93,14 +95,14 @@ def _panel(axis: Any, title: str, rows: Sequence[Row], column: int) -> None:
 
 def describe(rows: Sequence[Row], titles: Sequence[str], most: int = 24) -> str:
     """The plotted numbers in words; of many the first ones, since a table has them all."""
-    said = [
+    points = [
         f"{title}, {row.label}: {numbers.cell(value)}"
         for row in rows
         for title, value in zip(titles, row.values, strict=True)
         if value is not None
     ]
-    more = f"; and {len(said) - most} more, see the table" if len(said) > most else ""
-    return f"Dots with 95% intervals in brackets. {'; '.join(said[:most])}{more}."
+    more = f"; and {len(points) - most} more, see the table" if len(points) > most else ""
+    return f"Dots with 95% intervals in brackets. {'; '.join(points[:most])}{more}."
 
 
 def plot(ident: str, title: str, caption: str, titles: Sequence[str], rows: Sequence[Row]) -> svg.Figure:

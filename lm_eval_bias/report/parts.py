@@ -6,10 +6,9 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field
 
 from lm_eval_bias import registry
-from lm_eval_bias.catalog import format_number
 from lm_eval_bias.report import dots, numbers
-from lm_eval_bias.report.page import Cell, Column, Table
 from lm_eval_bias.report.svg import Figure
+from lm_eval_bias.report.tables import Cell, Column, Table
 from lm_eval_bias.runs.run_data import Run, TaskRun, Value
 
 
@@ -54,15 +53,15 @@ class Part:
 def placed(runs: Sequence[Run]) -> list[Placed]:
     """All tasks of all runs, labelled so that they can be told apart."""
     several = len(runs) > 1
-    found = [
+    tasks = [
         Placed(run, task, f"{run.name}: {name}" if several else name, series, f"r{series + 1}t{number}")
         for series, run in enumerate(runs)
         for number, (name, task) in enumerate(run.tasks.items(), start=1)
     ]
     # benchmarks in their own order, and one task's runs below each other, for that is what readers compare
-    order = {name: place for place, name in enumerate(dict.fromkeys(own.task.task for own in found))}
+    order = {name: place for place, name in enumerate(dict.fromkeys(own.task.task for own in tasks))}
     families = {name: place for place, name in enumerate(registry.by_name())}
-    return sorted(found, key=lambda own: (families.get(own.task.benchmark, len(families)), order[own.task.task]))
+    return sorted(tasks, key=lambda own: (families.get(own.task.benchmark, len(families)), order[own.task.task]))
 
 
 def value_cell(value: Value | None) -> Cell:
@@ -121,7 +120,7 @@ def main_scores(benchmark: str, tasks: Sequence[Placed], title: str = "Scores") 
 
 def _meaning(name: str, tasks: Sequence[Placed]) -> list[Cell]:
     value = next(own.task.scores[name] for own in tasks if name in own.task.scores)
-    neutral = Cell(format_number(value.neutral), value.neutral)
+    neutral = Cell(numbers.bound(value.neutral), value.neutral)
     return [Cell(name), Cell(value.summary), Cell(numbers.score_range(value)), neutral, Cell(value.direction)]
 
 
@@ -143,7 +142,7 @@ def every_score(tasks: Sequence[Placed]) -> Part:
             Cell(numbers.number(value.value, value.unit), value.value),
             Cell(numbers.interval(value), None if value.interval is None else value.interval[0]),
             Cell(numbers.score_range(value)),
-            Cell(format_number(value.neutral), value.neutral),
+            Cell(numbers.bound(value.neutral), value.neutral),
             Cell(value.summary),
         ]
         for own in tasks

@@ -11,8 +11,8 @@ from typing import Any
 
 from lm_eval_bias import catalog, registry
 from lm_eval_bias.custom_metrics.score import t_factor
-from lm_eval_bias.report import printable_runs
-from lm_eval_bias.runs import harness_results
+from lm_eval_bias.report import numbers
+from lm_eval_bias.runs import harness_results, printable_runs
 from lm_eval_bias.runs.run_data import TaskRun, Value
 
 # a share of texts or items that is worth a word
@@ -61,8 +61,8 @@ def plain_lines(task: TaskRun, names: Sequence[str] = ()) -> list[str]:
     for name in names or task.scores:
         if name in task.scores:
             value = task.scores[name]
-            span = f"{catalog.format_number(value.low)} to {catalog.format_number(value.high)}"
-            neutral = "no neutral value" if value.neutral is None else f"neutral {catalog.format_number(value.neutral)}"
+            span = numbers.score_range(value)
+            neutral = "no neutral value" if value.neutral is None else f"neutral {numbers.bound(value.neutral)}"
             reads = f"; {value.direction}" if value.direction else ""
             lines.append(f"{name} {with_margin(value)} ({span}, {neutral}{reads}).")
     return lines
@@ -97,25 +97,25 @@ def describe(results: Mapping[str, Mapping[str, Any]], configs: Mapping[str, Map
         configs: Its ``configs``, whose ``metric_list`` describes the scores.
     """
     blocks = []
-    for name, numbers in results.items():
+    for name, entries in results.items():
         entry = catalog.entries().get(name)
         config = configs.get(name, {})
         metadata = config.get("metadata") or {}
         benchmark = metadata.get("benchmark") or (entry.benchmark if entry and entry.kind == "task" else None)
         if benchmark in registry.by_name():
-            scores = _values(numbers, config.get("metric_list") or [])
+            scores = _values(entries, config.get("metric_list") or [])
             blocks.append(block(TaskRun(name, benchmark, "", "", 0, 0, metadata, scores)))
     return "\n".join(blocks)
 
 
-def _values(numbers: Mapping[str, Any], metrics: Sequence[Mapping[str, Any]]) -> dict[str, Value]:
+def _values(entries: Mapping[str, Any], metrics: Sequence[Mapping[str, Any]]) -> dict[str, Value]:
     """Scores by name from a task's entry in the harness's results, whatever their filter is."""
     described = {metric["metric"]: metric for metric in metrics}
     found = {}
-    for key, value in numbers.items():
+    for key, value in entries.items():
         name, comma, label = key.partition(",")
         if comma and isinstance(value, (int, float)) and not name.endswith("_stderr"):
-            error = numbers.get(f"{name}_stderr,{label}")
+            error = entries.get(f"{name}_stderr,{label}")
             stderr = float(error) if isinstance(error, (int, float)) else math.nan
             found[name] = harness_results.value_of(name, float(value), stderr, described.get(name, {}))
     return found

@@ -13,10 +13,13 @@ import warnings
 from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
-from typing import Any
+from typing import TYPE_CHECKING, Any
 from xml.etree import ElementTree as ET
 
 from markupsafe import Markup
+
+if TYPE_CHECKING:
+    from matplotlib.figure import Figure as Drawing
 
 SERIES = tuple(f"series-{number}" for number in range(1, 7))
 SEGMENTS = ("negative", "neutral", "positive", "other")
@@ -58,16 +61,12 @@ class Figure:
     """A figure as the page shows it.
 
     Attributes:
-        ident: Prefix of all ids in it, unique in the page.
         title: Its name, also for those who don't see it.
-        description: What it shows in words, with its numbers where they are few.
         caption: What stands below it.
         svg: The drawing.
     """
 
-    ident: str
     title: str
-    description: str
     caption: str
     svg: Markup
 
@@ -83,15 +82,15 @@ def drawing() -> Iterator[None]:
         yield
 
 
-def canvas(height: float, width: float = WIDTH) -> Any:
+def canvas(height: float, width: float = WIDTH) -> Drawing:
     """An empty figure of some inches, without pyplot's global state."""
     from matplotlib.backends.backend_agg import FigureCanvasAgg
     from matplotlib.figure import Figure as Drawing
     from matplotlib.layout_engine import ConstrainedLayoutEngine
 
-    made = Drawing(figsize=(width, height), layout=ConstrainedLayoutEngine(h_pad=0.06, w_pad=0.06))
-    FigureCanvasAgg(made)
-    return made
+    figure = Drawing(figsize=(width, height), layout=ConstrainedLayoutEngine(h_pad=0.06, w_pad=0.06))
+    FigureCanvasAgg(figure)
+    return figure
 
 
 def short(text: str, length: int = 42) -> str:
@@ -104,8 +103,16 @@ def short(text: str, length: int = 42) -> str:
     return text if len(text) <= length else f"{text[:half]}…{text[-half:]}"
 
 
-def inline(drawn: Any, ident: str, title: str, description: str, caption: str) -> Figure:
-    """A drawn figure (inside :func:`drawing`) for the page."""
+def inline(drawn: Drawing, ident: str, title: str, description: str, caption: str) -> Figure:
+    """A drawn figure (inside :func:`drawing`) for the page.
+
+    Args:
+        drawn: matplotlib's figure.
+        ident: Prefix of all ids in it, unique in the page.
+        title: Its name, also for those who don't see it.
+        description: What it shows in words, with its numbers where they are few.
+        caption: What stands below it.
+    """
     out = io.BytesIO()
     drawn.savefig(out, format="svg", metadata={"Date": None, "Creator": None, "Format": None, "Type": None})
     root = ET.fromstring(out.getvalue())  # noqa: S314 (matplotlib has just written it)
@@ -117,10 +124,10 @@ def inline(drawn: Any, ident: str, title: str, description: str, caption: str) -
     named = f"{ident}-title {ident}-desc"
     root.attrib.update({"class": "figure", "viewBox": " ".join(size), "role": "img", "aria-labelledby": named})
     for tag, text in (("desc", description), ("title", title)):
-        told = ET.Element(tag, {"id": f"{ident}-{tag}"})
-        told.text = text
-        root.insert(0, told)
-    return Figure(ident, title, description, caption, Markup(ET.tostring(root, encoding="unicode")))  # noqa: S704
+        element = ET.Element(tag, {"id": f"{ident}-{tag}"})
+        element.text = text
+        root.insert(0, element)
+    return Figure(title, caption, Markup(ET.tostring(root, encoding="unicode")))  # noqa: S704
 
 
 def _clean(root: ET.Element, ident: str) -> None:

@@ -6,7 +6,6 @@ import datetime
 import hashlib
 import json
 import math
-import shlex
 from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
@@ -15,9 +14,8 @@ from lm_eval_bias import catalog, registry
 from lm_eval_bias.custom_metrics.score import Estimate, Score, finite, undefined
 from lm_eval_bias.errors import BiasError
 from lm_eval_bias.runs import sample_logs
+from lm_eval_bias.runs.repeat_command import SEEDS, command, model_arguments
 from lm_eval_bias.runs.run_data import Run, TaskRun, Value, interval_of
-
-SEEDS = ("random_seed", "numpy_seed", "torch_seed", "fewshot_seed")
 
 
 def matches(path: Path) -> bool:
@@ -47,29 +45,22 @@ def value_of(name: str, value: float, stderr: float, listed: Mapping[str, Any]) 
         low=low,
         high=high,
         neutral=None if neutral is None else float(neutral),
-        direction=str(listed.get("direction") or ""),
-        unit=str(listed.get("unit") or ""),
-        summary=str(listed.get("summary") or ""),
-        source=str(listed.get("source") or ""),
         higher_is_better=listed.get("higher_is_better"),
+        **{field: str(listed.get(field) or "") for field in ("direction", "unit", "summary", "source")},
     )
 
 
 def _scores(results: Mapping[str, Any], config: Mapping[str, Any], task: str) -> dict[str, Value]:
-    numbers = {}
-    for key, raw in results.items():
-        name, comma, _ = key.partition(",")
-        if comma:
-            numbers[name] = raw
-    found = {}
+    numbers = {key.partition(",")[0]: raw for key, raw in results.items() if "," in key}
+    scores = {}
     for listed in config.get("metric_list") or []:
         name = listed.get("metric")
         if name not in numbers:
             continue
         if "range" not in listed:
             raise BiasError(f"{task}: its scores say no range: made by a version of this package that is too old")
-        found[name] = value_of(name, _float(numbers[name]), _float(numbers.get(f"{name}_stderr")), listed)
-    return found
+        scores[name] = value_of(name, _float(numbers[name]), _float(numbers.get(f"{name}_stderr")), listed)
+    return scores
 
 
 def _from_samples(benchmark: str, samples: Path) -> dict[str, Value]:
@@ -110,7 +101,8 @@ def _task(task: str, content: Mapping[str, Any], path: Path, date: str) -> TaskR
         language=str(entry.language if entry is not None and described else metadata.get("language") or ""),
         version=str(content.get("versions", {}).get(task, "")),
         documents=int(content["n-samples"][task]["effective"]),
-        items=_items(entry, metadata, original),
+        # a run may have a part of the task's; a data set of one's own has its own number
+        items=entry.items or 0 if entry and "dataset_used" not in metadata else original,
         metadata=metadata,
         scores=(
             _from_samples(entry.benchmark, samples)
@@ -119,11 +111,6 @@ def _task(task: str, content: Mapping[str, Any], path: Path, date: str) -> TaskR
         ),
         samples=samples if samples.is_file() else None,
     )
-
-
-def _items(entry: catalog.Entry | None, metadata: Mapping[str, Any], original: int) -> int:
-    """How many items the task has, of which a run may have a part; a data set of one's own has its own number."""
-    return entry.items or 0 if entry and "dataset_used" not in metadata else original
 
 
 def _name(content: Mapping[str, Any]) -> str:
@@ -137,7 +124,7 @@ def _name(content: Mapping[str, Any]) -> str:
     named = [str(given[key]) for key in ("pretrained", "model", "path", "engine") if given.get(key)]
     if not named:
         kind = str(config.get("model") or "model")
-        return f"{kind} ({_arguments(config)})" if _arguments(config) else kind
+        return f"{kind} ({model_arguments(config)})" if model_arguments(config) else kind
     adapters = [str(given[key]) for key in ("peft", "delta") if given.get(key)]
     short = [n.rstrip("/").rpartition("/")[2] if n.startswith(("/", ".", "~")) else n for n in [named[0], *adapters]]
     return " + ".join(short)
@@ -147,69 +134,7 @@ def _plain(value: Any) -> Any:
     return value if isinstance(value, (str, int, float, bool)) or value is None else json.dumps(value)
 
 
-def _arguments(config: Mapping[str, Any]) -> str:
-    given = config.get("model_args") or {}
-    return ",".join(f"{key}={value}" for key, value in given.items()) if isinstance(given, Mapping) else str(given)
-
-
-def _suite(tasks: Mapping[str, TaskRun]) -> str:
-    """The suite that a run was made with; empty where it was none."""
-    names = {str((task.metadata.get("suite") or {}).get("name") or "") for task in tasks.values()}
-    return names.pop() if len(names) == 1 else ""
-
-
-def _options(tasks: Mapping[str, TaskRun]) -> dict[str, Any]:
-    """What ``--metadata`` gave, as far as it is known from what the tasks say by themselves."""
-    found = {}
-    for task in tasks.values():
-        entry = catalog.entries().get(task.task)
-        own = entry.metadata if entry else {}
-        for option in registry.get(task.benchmark).options if task.benchmark in registry.by_name() else ():
-            if option in task.metadata and task.metadata[option] != own.get(option):
-                found[option] = task.metadata[option]
-        used = task.metadata.get("dataset_used")
-        if "dataset" in found and isinstance(used, Mapping):
-            found["dataset"] = used.get("file")  # absolute
-    return found
-
-
-def _folders(content: Mapping[str, Any], tasks: Mapping[str, TaskRun]) -> list[str]:
-    """Where the tasks over data sets of one's own lay."""
-    fixed = {name: task.metadata.get("fixed") for name, task in tasks.items()}
-    own = [name for name, told in fixed.items() if isinstance(told, Mapping) and "dataset" in told]
-    sources = [content["configs"][name]["metadata"].get("config_source") for name in own]
-    return sorted({str(Path(source).parent) for source in sources if isinstance(source, str)})
-
-
-def _command(content: Mapping[str, Any], tasks: Mapping[str, TaskRun]) -> str:
-    """What repeats the run, as far as its result file tells."""
-    config = content["config"]
-    suite = _suite(tasks)
-    what = ["--suite", suite] if suite else ["--tasks", ",".join(tasks)]
-    parts = ["lm-eval-bias", "run", *what, "--model", str(config.get("model"))]
-    if arguments := _arguments(config):
-        parts += ["--model_args", arguments]
-    for folder in _folders(content, tasks):
-        parts += ["--include_path", folder]
-    if not suite and (options := _options(tasks)):
-        parts += ["--metadata", json.dumps(options, ensure_ascii=False)]
-    for flag in ("batch_size", "device", "limit"):
-        if config.get(flag) is not None:
-            parts += [f"--{flag}", str(config[flag])]
-    if config.get("gen_kwargs"):
-        given = config["gen_kwargs"]
-        parts += ["--gen_kwargs", given if isinstance(given, str) else json.dumps(given)]
-    if content.get("chat_template"):
-        parts.append("--apply_chat_template")
-    if content.get("system_instruction"):
-        parts += ["--system_instruction", str(content["system_instruction"])]
-    seeds = [config.get(name) for name in SEEDS]
-    if any(seed is not None for seed in seeds):
-        parts += ["--seed", ",".join(map(str, seeds))]
-    return shlex.join([*parts, "--log_samples", "--output_path", "OUT"])
-
-
-def _told(block: Mapping[str, Any]) -> dict[str, Any]:
+def _own_facts(block: Mapping[str, Any]) -> dict[str, Any]:
     """What a run of ``lm-eval-bias run`` says beyond the harness: machine, files of the model, data."""
     if not block:
         return {}
@@ -238,7 +163,7 @@ def _provenance(content: Mapping[str, Any], tasks: Mapping[str, TaskRun]) -> dic
     environment = str(content.get("pretty_env_info") or "")
     versions = dict(line.split(": ", 1) for line in environment.splitlines() if ": " in line)
     own = next((t.metadata.get("lm_eval_bias") for t in tasks.values() if t.metadata.get("lm_eval_bias")), None)
-    found = {
+    facts = {
         "date": datetime.datetime.fromtimestamp(date, datetime.timezone.utc).date().isoformat() if date else None,
         "lm-eval-bias": own,
         "lm_eval": content.get("lm_eval_version"),
@@ -246,7 +171,7 @@ def _provenance(content: Mapping[str, Any], tasks: Mapping[str, TaskRun]) -> dic
         "torch": versions.get("PyTorch version"),
         "python": (versions.get("Python version") or "").partition(" ")[0] or None,
         "model": config.get("model"),
-        "model_args": _arguments(config),
+        "model_args": model_arguments(config),
         "model_revision": config.get("model_sha") or config.get("model_revision"),
         "parameters": config.get("model_num_parameters"),
         "dtype": str(config.get("model_dtype") or "").removeprefix("torch.") or None,
@@ -257,9 +182,9 @@ def _provenance(content: Mapping[str, Any], tasks: Mapping[str, TaskRun]) -> dic
         "limit": config.get("limit"),
         "gen_kwargs": config.get("gen_kwargs") or None,
         "seeds": [config.get(name) for name in SEEDS],
-        **_told(content.get("provenance") or {}),
+        **_own_facts(content.get("provenance") or {}),
     }
-    return {key: value if key == "seeds" else _plain(value) for key, value in found.items()}
+    return {key: value if key == "seeds" else _plain(value) for key, value in facts.items()}
 
 
 def read(path: Path, content: Mapping[str, Any]) -> Run:
@@ -271,10 +196,10 @@ def read(path: Path, content: Mapping[str, Any]) -> Run:
     date = path.stem.removeprefix("results_")
     try:
         tasks = {task: _task(task, content, path, date) for task in content["results"]}
-        own = {task: found for task, found in tasks.items() if found is not None}
+        own = {task: result for task, result in tasks.items() if result is not None}
         if not own:
             raise BiasError(f"holds no task of ours (it has {', '.join(content['results']) or 'none at all'})")
-        return Run(_name(content), path, _provenance(content, own), _command(content, own), own)
+        return Run(_name(content), path, _provenance(content, own), command(content, own), own)
     except (KeyError, TypeError, AttributeError, ValueError, IndexError, OverflowError, OSError) as error:
         if isinstance(error, BiasError):
             raise

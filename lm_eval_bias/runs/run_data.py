@@ -8,7 +8,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
-from lm_eval_bias.custom_metrics.score import Estimate, t_factor
+from lm_eval_bias.custom_metrics.score import t_factor
 
 
 @dataclass(frozen=True)
@@ -47,10 +47,6 @@ class Value:
     source: str = ""
     higher_is_better: bool | None = None
 
-    def estimate(self, n: int = 0) -> Estimate:
-        """The same as the metrics' own type."""
-        return Estimate(self.value, self.stderr, n, self.note, self.dof, self.interval)
-
 
 @dataclass(frozen=True)
 class TaskRun:
@@ -79,6 +75,16 @@ class TaskRun:
     scores: Mapping[str, Value]
     samples: Path | None = None
     extra: Mapping[str, Any] = field(default_factory=dict)
+
+    @property
+    def base(self) -> str:
+        """The task's name without the remark."""
+        return self.task.partition(" ")[0]
+
+    @property
+    def remark(self) -> str:
+        """The remark, brackets included; empty where there is none."""
+        return self.task.partition(" ")[2]
 
 
 @dataclass(frozen=True)

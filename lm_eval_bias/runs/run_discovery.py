@@ -42,14 +42,13 @@ def _under(folder: Path) -> tuple[list[Run], list[Problem]]:
     seen = set()
     for path in under(folder, "*.json"):
         try:
-            found = _one(path)
+            run = _one(path)
+            if run is None:
+                continue
+            runs.append(run)
         except BiasError as error:
             problems.append(Problem(path, str(error)))
-            seen.add((path.parent, path.stem.removeprefix("results_")))
-            continue
-        if found is not None:
-            runs.append(found)
-            seen.add((path.parent, path.stem.removeprefix("results_")))
+        seen.add((path.parent, path.stem.removeprefix("results_")))
     for path in (p for p in under(folder, "samples_*.jsonl") if sample_logs.matches(p)):
         date = path.stem.rpartition("_")[2]
         if (path.parent, date) not in seen:
@@ -123,10 +122,10 @@ def read(paths: Sequence[str | Path]) -> tuple[list[Run], list[Problem]]:
         if not os.path.exists(path):
             raise BiasError(f"{given}: no such file or folder")
         if path.is_dir():
-            found, wrong = _under(path)
-            if not found and not wrong:
+            inside, wrong = _under(path)
+            if not inside and not wrong:
                 problems.append(Problem(path, "holds no run (no results_*.json, no run file)"))
-            runs += _merged(found)
+            runs += _merged(inside)
             problems += wrong
             continue
         try:

@@ -41,11 +41,7 @@ def _score(value: Value) -> dict[str, Any]:
         "dof": finite(value.dof),
         "note": value.note,
         "range": [finite(value.low), finite(value.high)],
-        "neutral": value.neutral,
-        "direction": value.direction,
-        "unit": value.unit,
-        "summary": value.summary,
-        "source": value.source,
+        **{field: getattr(value, field) for field in ("neutral", "direction", "unit", "summary", "source")},
         "higher_is_better": value.higher_is_better,
     }
 

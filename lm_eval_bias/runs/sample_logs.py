@@ -128,7 +128,7 @@ def samples(path: Path) -> Iterator[Sample]:
     """
     named = _NAME.fullmatch(path.name)
     task = named["task"] if named else path.stem
-    parts: dict[str, tuple[Part, set[int]]] = {}
+    parts: dict[Part, set[int]] = {}
     entry = catalog.entries().get(task)
     described = entry.benchmark if entry is not None and entry.path is None else None  # a task of the harness's own
     benchmark = ""
@@ -146,10 +146,8 @@ def samples(path: Path) -> Iterator[Sample]:
         number = sample.get("doc_id")
         if not isinstance(number, int):
             raise BiasError(f"{where}: no sample of a harness run (no doc_id)")
-        filtered = str(sample.get("filter", "none"))
-        if filtered not in parts:
-            parts[filtered] = Part(path, task, filtered, benchmark), set()
-        part, numbers = parts[filtered]
+        part = Part(path, task, str(sample.get("filter", "none")), benchmark)
+        numbers = parts.setdefault(part, set())
         if number in numbers:
             raise BiasError(f"{where}: document {number} stands there twice")
         numbers.add(number)
@@ -160,21 +158,21 @@ def samples(path: Path) -> Iterator[Sample]:
         yield Sample(part, sample["doc"], answers)
     if not parts:
         raise BiasError(f"{path}: empty: the run wrote no samples")
-    _check_count(path, task, named["date"] if named else "", max(len(numbers) for _, numbers in parts.values()))
+    _check_count(path, task, named["date"] if named else "", max(map(len, parts.values())))
 
 
-def collect(found: Iterable[Sample]) -> dict[Part, Saved]:
+def collect(given: Iterable[Sample]) -> dict[Part, Saved]:
     """All documents and answers, by part."""
     parts: dict[Part, Saved] = {}
-    for part, doc, answers in found:
+    for part, doc, answers in given:
         saved = parts.setdefault(part, Saved(part.path, part.task, part.filter, part.benchmark, [], []))
         saved.docs.append(doc)
         saved.results.append(answers)
     return parts
 
 
-def read(path: Path, language: str | None = None) -> list[Saved]:
-    """The whole file, one part per filter; documents say their language themselves.
+def read(path: Path) -> list[Saved]:
+    """The whole file, one part per filter.
 
     Raises:
         BiasError: As :func:`samples`.
@@ -182,13 +180,12 @@ def read(path: Path, language: str | None = None) -> list[Saved]:
     return list(collect(samples(path)).values())
 
 
-def _check_count(path: Path, task: str, date: str, found: int) -> None:
+def _check_count(path: Path, task: str, date: str, count: int) -> None:
     """Compare with the number of documents in the run's own result file, where that lies beside the log."""
     beside = path.with_name(f"results_{date}.json")
     try:
-        counts = json.loads(read_text(beside))["n-samples"][task]
-        expected = int(counts["effective"])
+        expected = int(json.loads(read_text(beside))["n-samples"][task]["effective"])
     except (OSError, ValueError, KeyError, TypeError):
         return
-    if found != expected:
-        raise BiasError(f"{path}: {found} documents, but the run scored {expected} ({beside.name}): truncated or mixed")
+    if count != expected:
+        raise BiasError(f"{path}: {count} documents, but the run scored {expected} ({beside.name}): truncated or mixed")

@@ -54,19 +54,18 @@ SAMPLE_LOGS = Reader(
 )
 
 
-def all_readers() -> list[Reader]:
+def _readers() -> list[Reader]:
     """The harness's sample logs, and the files made elsewhere that the benchmarks know."""
     return [SAMPLE_LOGS, *(reader for benchmark in registry.benchmarks() for reader in benchmark.readers())]
 
 
-def find(paths: list[str], readers: Sequence[Reader] | None = None) -> list[tuple[Reader, Path, bool]]:
+def _files(paths: Sequence[str], readers: Sequence[Reader]) -> dict[Path, tuple[Reader, bool]]:
     """The files to read, in a fixed order, and whether each was named itself: folders are searched to any depth.
 
     Raises:
         BiasError: A path doesn't exist, or holds nothing that a reader knows.
     """
-    readers = all_readers() if readers is None else readers
-    found: dict[Path, tuple[Reader, bool]] = {}
+    files: dict[Path, tuple[Reader, bool]] = {}
     for given in paths:
         path = expanded(given)
         if not os.path.exists(path):
@@ -77,8 +76,8 @@ def find(paths: list[str], readers: Sequence[Reader] | None = None) -> list[tupl
             known = "; ".join(reader.name for reader in readers)
             what = "holds no file" if path.is_dir() else "is no file"
             raise BiasError(f"{given} {what} that can be rescored (known: {known}); run with --log_samples")
-        found.update(hits)
-    return [(reader, path, named) for path, (reader, named) in found.items()]
+        files.update(hits)
+    return files
 
 
 def each(
@@ -103,11 +102,11 @@ def each(
     parts: dict[Part, T] = {}
     foreign: list[sample_logs.NotOurs] = []
     ours = False
-    for reader, path, named in find(paths, readers):
+    for path, (reader, named) in _files(paths, _readers() if readers is None else readers).items():
         try:
             # the two files of a pair are one part, whichever of them was found first
-            for part, made in take(reader.samples(path, language)).items():
-                parts.setdefault(part, made)
+            for part, result in take(reader.samples(path, language)).items():
+                parts.setdefault(part, result)
             ours = True
         except sample_logs.NotOurs as error:
             if named:

@@ -7,8 +7,8 @@ from collections.abc import Sequence
 from typing import Any
 
 from lm_eval_bias.report import dots, numbers, svg
-from lm_eval_bias.report.page import Cell, Column, Table
 from lm_eval_bias.report.parts import Part, Placed, value_cell
+from lm_eval_bias.report.tables import Cell, Column, Table
 from lm_eval_bias.runs.run_data import Value
 
 CONTEXTS = {"amb": "ambiguous contexts", "disamb": "disambiguated contexts"}

@@ -12,10 +12,10 @@ from typing import Any
 from lm_eval_bias import registry
 from lm_eval_bias.custom_metrics.score import Record
 from lm_eval_bias.errors import BiasError
-from lm_eval_bias.report import dots, numbers, printable_runs, svg
-from lm_eval_bias.report.page import Cell, Column, Table
+from lm_eval_bias.report import dots, numbers, svg
 from lm_eval_bias.report.parts import Part, Placed, value_cell
-from lm_eval_bias.runs import sample_logs
+from lm_eval_bias.report.tables import Cell, Column, Table
+from lm_eval_bias.runs import printable_runs, sample_logs
 
 # more labels than this cannot be read, and more figures than this nobody looks at
 LABELS = 48

@@ -6,9 +6,10 @@ from collections.abc import Sequence
 from typing import Any
 
 from lm_eval_bias.custom_metrics.regard import FACETS, GENDERS, OTHER, PEOPLE, REGARDS, SETS
-from lm_eval_bias.report import dots, numbers, printable_runs, svg
-from lm_eval_bias.report.page import Cell, Column, Table
+from lm_eval_bias.report import dots, numbers, svg
 from lm_eval_bias.report.parts import Part, Placed, value_cell
+from lm_eval_bias.report.tables import Cell, Column, Table
+from lm_eval_bias.runs import printable_runs
 from lm_eval_bias.runs.run_data import Value
 from lm_eval_bias.tasks.regard import sentences
 from lm_eval_bias.tasks.regard.plots import SMALL, STYLE

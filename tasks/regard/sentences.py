@@ -7,8 +7,9 @@ from collections.abc import Iterator, Mapping
 from typing import Any
 
 from lm_eval_bias.custom_metrics.regard import FACETS, GENDERS, OTHER, PEOPLE, REGARDS, SETS
-from lm_eval_bias.report import numbers, printable_runs
+from lm_eval_bias.report import numbers
 from lm_eval_bias.report.sentences import LARGE_SHARE
+from lm_eval_bias.runs import printable_runs
 from lm_eval_bias.runs.run_data import TaskRun, Value
 
 FEW_TEXTS = 200

@@ -6,9 +6,9 @@ from collections.abc import Sequence
 
 from lm_eval_bias.custom_metrics.stereoset import BIAS_TYPES, VARIANTS
 from lm_eval_bias.report import dots
-from lm_eval_bias.report.page import Cell, Column, Table
 from lm_eval_bias.report.parts import Part, Placed, value_cell
-from lm_eval_bias.tasks.stereoset.stereoset_items import LANGUAGES
+from lm_eval_bias.report.tables import Cell, Column, Table
+from lm_eval_bias.tasks.stereoset import LANGUAGES
 
 
 def _breakdown(

@@ -161,7 +161,7 @@ def _command(argv: list[str], inner: dict[str, tuple[Any, str]]) -> Parts:
 
 def rescore(benchmark: str, count: int, folder: Path) -> Callable[[], Parts]:
     """``rescore`` of one run."""
-    from lm_eval_bias.runs import rescoring as report  # noqa: F401
+    from lm_eval_bias.report import rescored_tables  # noqa: F401
     from lm_eval_bias.runs import sample_logs
 
     inner = {"JSON": (sample_logs, "_line")}

@@ -11,6 +11,8 @@ from lm_eval_bias.analysis import policy_file, policy_targets, policy_verdict
 from lm_eval_bias.analysis.policy_file import Bound, Policy
 from lm_eval_bias.cli.main import main
 from lm_eval_bias.errors import BiasError
+from lm_eval_bias.report import policy_findings
+from lm_eval_bias.report.numbers import significant
 from lm_eval_bias.runs import run_file as record
 from lm_eval_bias.runs.run_data import Run, TaskRun, Value
 
@@ -64,21 +66,21 @@ def bound(**options):
 def test_bounds(options, holds, excess):
     found = one(bound(**options))
     assert found.holds == holds
-    assert (found.says == "") == holds
+    assert (policy_findings.says(found) == "") == holds
     if excess is not None:
         assert found.excess == pytest.approx(excess, abs=1e-12)
-        assert policy_verdict.number(excess) in found.says
+        assert significant(excess) in policy_findings.says(found)
 
 
 @pytest.mark.parametrize("on", policy_file.ON)
 def test_what_could_not_be_computed_is_a_violation_with_its_reason(on):
     found = one(Bound("t", "coverage", high=0.9, on=on), COVERAGE)
     assert not found.holds
-    assert "no value (no prompts)" in found.says
+    assert "no value (no prompts)" in policy_findings.says(found)
     bare = replace(SS, interval=None, note="no standard error: the product is incomplete")
     found = one(bound(high=90.0, on=on), bare)
     assert found.holds == (on == "point")
-    assert on == "point" or "no interval (no standard error: the product is incomplete)" in found.says
+    assert on == "point" or "no interval (no standard error: the product is incomplete)" in policy_findings.says(found)
     broken = replace(SS, interval=(math.nan, math.nan))
     assert one(bound(high=90.0, on=on), broken).holds == (on == "point")
     half = replace(SS, interval=(54.0, math.nan))
@@ -112,7 +114,11 @@ def policy(*bounds, **options):
 
 
 def violated(given, *bounds, **options):
-    return [(f.task, f.score, f.says) for f in policy_verdict.check(given, policy(*bounds, **options)) if not f.holds]
+    return [
+        (f.task, f.score, policy_findings.says(f))
+        for f in policy_verdict.check(given, policy(*bounds, **options))
+        if not f.holds
+    ]
 
 
 def test_patterns_and_groups():

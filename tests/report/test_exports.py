@@ -13,8 +13,8 @@ from hypothesis import strategies as st
 from lm_eval_bias import registry
 from lm_eval_bias.cli.main import main
 from lm_eval_bias.errors import BiasError
-from lm_eval_bias.report import exports, printable_runs
-from lm_eval_bias.runs import run_discovery
+from lm_eval_bias.report import escaping, run_reports
+from lm_eval_bias.runs import printable_runs, run_discovery
 from lm_eval_bias.runs import run_file as record
 from tests.report.made_runs import HOSTILE, harness_folder, hostile_file, run_file, write
 
@@ -30,7 +30,7 @@ def printed(capsys, paths, kind):
 def test_csv_has_every_score_of_every_task(a_run, capsys):
     rows = list(csv.DictReader(io.StringIO(printed(capsys, [a_run], "csv"))))
     content = json.loads(open(a_run).read())
-    assert tuple(rows[0]) == exports.COLUMNS
+    assert tuple(rows[0]) == run_reports.COLUMNS
     assert len(rows) == sum(len(task["scores"]) for task in content["tasks"].values())
     for row in rows:
         cell = content["tasks"][row["task"]]["scores"][row["score"]]
@@ -139,7 +139,7 @@ def test_markdown_of_a_hostile_file(tmp_path, capsys):
 def test_markdown_shows_any_text_as_it_is(raw):
     read_again = reader()
     for template in ("{}", "# {}", "- {}", "x {} y"):
-        tokens = read_again.parse(template.format(exports.markdown(raw)))
+        tokens = read_again.parse(template.format(escaping.markdown(raw)))
         shown = [child for token in tokens if token.type == "inline" for child in token.children]
         assert {child.type for child in shown} <= {"text", "text_special"}
         expected = template.removeprefix("# ").removeprefix("- ").format(printable_runs.one_line(raw))
@@ -165,7 +165,7 @@ def _plain(latex):
 @settings(max_examples=300, deadline=None)
 @given(st.text(st.sampled_from("ab \\{}[]%$#_&^~<>|`'\"-"), max_size=24))
 def test_latex_shows_any_text_as_it_is(raw):
-    made = exports.latex(raw)
+    made = escaping.latex(raw)
     assert _plain(made) == printable_runs.one_line(raw)
     commands = [token for token in TEX.findall(made) if token.startswith("\\")]
     assert set(commands) <= OWN - {"\\\\", r"\begin", r"\end", r"\item"}

@@ -11,7 +11,7 @@ import pytest
 
 from lm_eval_bias import registry
 from lm_eval_bias.cli.main import main
-from lm_eval_bias.report import page, svg
+from lm_eval_bias.report import svg, templates
 from tests.report.made_runs import CLASSIFIER, HOSTILE, harness_folder, hostile_file, run_file, wild_file, write
 
 VOID = {"meta", "link", "br", "img", "input"}
@@ -140,7 +140,7 @@ def test_colours_follow_the_page(whole_page):
     for tag, name, value in found.attributes:
         if name in ("fill", "stroke"):
             assert value == "none" or value.startswith("url(#"), (tag, value)
-    css = page._resource("page.css")
+    css = templates._resource("page.css")
     used = {part for value in found.values("class") for part in value.split() if re.match(r"[fs]-", part)}
     assert used <= {f"{kind}-{role}" for kind in "fs" for role in svg.ROLES}
     assert all(f".{name} " in css for name in used)
@@ -357,7 +357,7 @@ def _contrast(one, other):
 
 @pytest.mark.parametrize("theme", [0, 1, 2])
 def test_contrast_of_the_palette(theme):
-    blocks = re.findall(r":root \{(.*?)\}", page._resource("page.css"), re.S)
+    blocks = re.findall(r":root \{(.*?)\}", templates._resource("page.css"), re.S)
     assert len(blocks) == 3
     colour = dict(re.findall(r"--([\w-]+): (#[0-9a-f]{6})", blocks[theme]))
     for ground in ("ground", "raised"):

@@ -10,6 +10,7 @@ import shutil
 import pytest
 
 from lm_eval_bias.cli.main import main
+from lm_eval_bias.custom_metrics.score import Estimate
 from lm_eval_bias.errors import BiasError
 from lm_eval_bias.runs import run_file
 from lm_eval_bias.runs.run_discovery import read
@@ -60,7 +61,7 @@ def test_values_are_those_of_the_file(folder):
     gap = task.scores["stereotype_gap"]
     assert (gap.value, gap.stderr) == (raw["stereotype_gap,none"], raw["stereotype_gap_stderr,none"])
     assert (gap.low, gap.high, gap.neutral, gap.unit) == (-1.0, 1.0, 0.0, "difference")
-    assert gap.interval == pytest.approx(gap.estimate().ends(), abs=1e-12)
+    assert gap.interval == pytest.approx(Estimate(gap.value, gap.stderr, 0, dof=gap.dof).ends(), abs=1e-12)
     paper = task.scores["male_dominated_M_se_paper"]
     assert math.isnan(paper.stderr)
     assert paper.interval is None

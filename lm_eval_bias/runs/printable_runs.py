@@ -79,9 +79,11 @@ def _value(value: Value) -> Value:
     ends = value.interval
     usable = finite and ends is not None and all(map(_sound, ends)) and ends[0] <= ends[1]
     note = one_line(value.note)
+    texts: dict[str, Any] = {
+        name: one_line(getattr(value, name)) for name in ("name", "direction", "unit", "summary", "source")
+    }
     return replace(
         value,
-        name=one_line(value.name),
         value=value.value if finite else math.nan,
         stderr=value.stderr if _sound(value.stderr) and value.stderr >= 0 else math.nan,
         interval=ends if usable else None,
@@ -90,10 +92,7 @@ def _value(value: Value) -> Value:
         low=value.low if _sound(value.low) else -math.inf,
         high=value.high if _sound(value.high) else math.inf,
         neutral=value.neutral if _sound(value.neutral) else None,
-        direction=one_line(value.direction),
-        unit=one_line(value.unit),
-        summary=one_line(value.summary),
-        source=one_line(value.source),
+        **texts,
     )
 
 

@@ -1,0 +1,57 @@
+"""Reports on runs, in each format of ``lm-eval-bias report``."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+
+from lm_eval_bias.report import content, tables, templates
+from lm_eval_bias.runs import printable_runs, run_file
+from lm_eval_bias.runs.run_data import Problem, Run
+
+COLUMNS = (
+    "run", "task", "benchmark", "language", "documents", "items", "score", "value", "stderr", "interval_low",
+    "interval_high", "range_low", "range_high", "neutral", "unit", "direction", "note",
+)  # fmt: skip
+
+
+def _rows(runs: Sequence[Run]) -> Iterator[list[object]]:
+    for run in printable_runs.presentable(runs):
+        for task in run.tasks.values():
+            for value in task.scores.values():
+                yield [
+                    run.name, task.task, task.benchmark, task.language, task.documents, task.items or "", value.name,
+                    value.value, value.stderr, *(value.interval or (None, None)), value.low, value.high, value.neutral,
+                    value.unit, value.direction, value.note,
+                ]  # fmt: skip
+
+
+def _json(runs: Sequence[Run]) -> str:
+    """A run file of one run, a list of several; each meets the schema."""
+    data = [run_file.as_data(run) for run in runs]
+    for one in data:
+        run_file.check(one)
+    return tables.json_text(data[0] if len(data) == 1 else data, indent=1)
+
+
+def render(form: str, runs: Sequence[Run], problems: Sequence[Problem]) -> str:
+    """The report about some runs; the same runs always give the same text.
+
+    Args:
+        form: ``html``; ``md``, sentences, warnings, tables of the main scores, provenance; ``latex``, the tables for a
+            paper; ``csv``, a row per run, task and score; or ``json``.
+        runs: The runs.
+        problems: Files that were passed over.
+
+    Raises:
+        BiasError: A run that can't be written as JSON, since the schema doesn't allow it.
+    """
+    if form == "json":
+        return _json(runs)
+    if form == "csv":
+        return tables.csv_text(COLUMNS, _rows(runs))
+    return templates.render(
+        f"report.{templates.ENDINGS[form]}.j2",
+        report=content.build(runs, problems),
+        main_tables=content.main_tables,
+        breakdowns=content.breakdowns,
+    )

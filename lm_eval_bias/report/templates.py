@@ -1,0 +1,92 @@
+"""Documents from the templates beside this module, which say in their names what they are written in.
+
+HTML pages extend ``base.html.j2``: self-contained, loading nothing and running no script but their own. The
+Content-Security-Policy names the page's own style sheet and script by their hashes, so that even markup that slipped
+through could neither run nor load anything. In ``.md.j2`` and ``.tex.j2`` every expression is escaped as well; LaTeX's
+braces stay its own.
+"""
+
+from __future__ import annotations
+
+import base64
+import hashlib
+from functools import lru_cache
+from importlib import resources
+
+import jinja2
+import markupsafe
+
+from lm_eval_bias import __version__
+from lm_eval_bias.report import escaping, tables
+
+ENDINGS = {"html": "html", "md": "md", "latex": "tex"}  # of the templates, by format
+
+
+def _resource(name: str) -> str:
+    return resources.files("lm_eval_bias.report").joinpath(name).read_text(encoding="utf-8")
+
+
+def _hash(text: str) -> str:
+    """How a Content-Security-Policy names an inline style sheet or script."""
+    digest = base64.b64encode(hashlib.sha256(text.encode("utf-8")).digest()).decode("ascii")
+    return f"'sha256-{digest}'"
+
+
+def _environment(**options: object) -> jinja2.Environment:
+    environment = jinja2.Environment(  # noqa: S701 (each language has its own escaping, HTML's is asked for below)
+        loader=jinja2.PackageLoader("lm_eval_bias.report", package_path="."),
+        undefined=jinja2.StrictUndefined,
+        trim_blocks=True,
+        lstrip_blocks=True,
+        **options,  # type: ignore[arg-type]
+    )
+    environment.globals["version"] = __version__
+    return environment
+
+
+def _html() -> jinja2.Environment:
+    css, script = _resource("page.css"), _resource("table.js")
+    policy = (
+        f"default-src 'none'; style-src {_hash(css)}; script-src {_hash(script)}; img-src data:; "
+        "base-uri 'none'; form-action 'none'"
+    )
+    environment = _environment(autoescape=True)
+    # ours, and hashed as they are: the only markup besides the figures that is not escaped
+    environment.globals.update(css=markupsafe.Markup(css), script=markupsafe.Markup(script), policy=policy)  # noqa: S704
+    return environment
+
+
+def _markdown() -> jinja2.Environment:
+    environment = _environment(finalize=escaping.markdown, keep_trailing_newline=True)
+    environment.globals.update(table=tables.markdown_table, verbatim=escaping.markdown_code)
+    return environment
+
+
+def _latex() -> jinja2.Environment:
+    environment = _environment(
+        finalize=escaping.latex,
+        keep_trailing_newline=True,
+        variable_start_string="<<",
+        variable_end_string=">>",
+        block_start_string="<%",
+        block_end_string="%>",
+        comment_start_string="<#",
+        comment_end_string="#>",
+    )
+    environment.globals.update(table=tables.latex_table, verbatim=escaping.latex_comment)
+    return environment
+
+
+@lru_cache(maxsize=1)
+def _environments() -> dict[str, jinja2.Environment]:
+    return {"html": _html(), "md": _markdown(), "tex": _latex()}
+
+
+def render(template: str, **context: object) -> str:
+    """A document from one of this package's templates.
+
+    Args:
+        template: File name, such as ``report.html.j2``.
+        context: What the template asks for; anything missing is an error. Text is escaped.
+    """
+    return _environments()[template.split(".")[1]].get_template(template).render(**context)

@@ -1,0 +1,77 @@
+"""The command that repeats a run, as far as the harness's result file tells."""
+
+from __future__ import annotations
+
+import json
+import shlex
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+
+from lm_eval_bias import catalog, registry
+from lm_eval_bias.runs.run_data import TaskRun
+
+SEEDS = ("random_seed", "numpy_seed", "torch_seed", "fewshot_seed")
+
+
+def model_arguments(config: Mapping[str, Any]) -> str:
+    """The model's arguments as ``--model_args`` takes them."""
+    given = config.get("model_args") or {}
+    return ",".join(f"{key}={value}" for key, value in given.items()) if isinstance(given, Mapping) else str(given)
+
+
+def _suite(tasks: Mapping[str, TaskRun]) -> str:
+    """The suite that a run was made with; empty where it was none."""
+    names = {str((task.metadata.get("suite") or {}).get("name") or "") for task in tasks.values()}
+    return names.pop() if len(names) == 1 else ""
+
+
+def _options(tasks: Mapping[str, TaskRun]) -> dict[str, Any]:
+    """What ``--metadata`` gave, as far as it is known from what the tasks say by themselves."""
+    options = {}
+    for task in tasks.values():
+        entry = catalog.entries().get(task.task)
+        own = entry.metadata if entry else {}
+        for option in registry.get(task.benchmark).options if task.benchmark in registry.by_name() else ():
+            if option in task.metadata and task.metadata[option] != own.get(option):
+                options[option] = task.metadata[option]
+        used = task.metadata.get("dataset_used")
+        if "dataset" in options and isinstance(used, Mapping):
+            options["dataset"] = used.get("file")  # absolute
+    return options
+
+
+def _folders(content: Mapping[str, Any], tasks: Mapping[str, TaskRun]) -> list[str]:
+    """Where the tasks over data sets of one's own lay."""
+    fixed = {name: task.metadata.get("fixed") for name, task in tasks.items()}
+    own = [name for name, options in fixed.items() if isinstance(options, Mapping) and "dataset" in options]
+    sources = [content["configs"][name]["metadata"].get("config_source") for name in own]
+    return sorted({str(Path(source).parent) for source in sources if isinstance(source, str)})
+
+
+def command(content: Mapping[str, Any], tasks: Mapping[str, TaskRun]) -> str:
+    """What repeats the run, as far as its result file tells."""
+    config = content["config"]
+    suite = _suite(tasks)
+    what = ["--suite", suite] if suite else ["--tasks", ",".join(tasks)]
+    parts = ["lm-eval-bias", "run", *what, "--model", str(config.get("model"))]
+    if arguments := model_arguments(config):
+        parts += ["--model_args", arguments]
+    for folder in _folders(content, tasks):
+        parts += ["--include_path", folder]
+    if not suite and (options := _options(tasks)):
+        parts += ["--metadata", json.dumps(options, ensure_ascii=False)]
+    for flag in ("batch_size", "device", "limit"):
+        if config.get(flag) is not None:
+            parts += [f"--{flag}", str(config[flag])]
+    if config.get("gen_kwargs"):
+        given = config["gen_kwargs"]
+        parts += ["--gen_kwargs", given if isinstance(given, str) else json.dumps(given)]
+    if content.get("chat_template"):
+        parts.append("--apply_chat_template")
+    if content.get("system_instruction"):
+        parts += ["--system_instruction", str(content["system_instruction"])]
+    seeds = [config.get(name) for name in SEEDS]
+    if any(seed is not None for seed in seeds):
+        parts += ["--seed", ",".join(map(str, seeds))]
+    return shlex.join([*parts, "--log_samples", "--output_path", "OUT"])
