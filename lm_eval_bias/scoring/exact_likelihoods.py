@@ -9,19 +9,22 @@ pair.
 from __future__ import annotations
 
 import contextlib
-import functools
-from collections.abc import Iterator, Sequence
-from typing import Any
+from collections.abc import Sequence
+from typing import TYPE_CHECKING, Any
 
 from lm_eval_bias.errors import BiasError
 from lm_eval_bias.scoring import api_answers, response_cache, token_likelihoods
-from lm_eval_bias.scoring.instance_overrides import shadowed
+from lm_eval_bias.scoring.batch_encoding import encoded_once
+
+if TYPE_CHECKING:
+    from lm_eval.api.instance import Instance
+    from lm_eval.api.model import LM, TemplateLM
 
 EXACT = "exact_loglikelihood"
 WITH_LENGTH = "loglikelihood_with_length"
 
 
-def _encoded(model: Any, context: str, continuation: str) -> tuple[list[int], list[int]]:
+def _ids(model: TemplateLM, context: str, continuation: str) -> tuple[list[int], list[int]]:
     """A pair's token ids as the harness makes them."""
     if context:
         pair: tuple[list[int], list[int]] = model._encode_pair(context, continuation)
@@ -29,24 +32,7 @@ def _encoded(model: Any, context: str, continuation: str) -> tuple[list[int], li
     return [model.prefix_token_id], model.tok_encode(continuation, add_special_tokens=False)
 
 
-@contextlib.contextmanager
-def _encoding_once(model: Any, requests: Sequence[Any]) -> Iterator[list[tuple[list[int], list[int]]]]:
-    """The requests' token ids, which the model's ``loglikelihood`` then takes as well while the context lasts.
-
-    Encoding is most of the time before a small model's first forward pass. The requests of a document share their
-    context, which is encoded once too.
-    """
-    known: dict[tuple[str, str], tuple[list[int], list[int]]] = {}
-    with shadowed(model, "tok_encode", functools.lru_cache(maxsize=8)(model.tok_encode)):
-        for context, continuation in (request.args for request in requests):
-            if (context, continuation) not in known:
-                known[context, continuation] = _encoded(model, context, continuation)
-    encode_pair = model._encode_pair
-    with shadowed(model, "_encode_pair", lambda *pair: known[pair] if pair in known else encode_pair(*pair)):
-        yield [known[request.args] for request in requests]
-
-
-def _exact(self: Any, requests: Sequence[Any]) -> list[tuple[float, bool]]:
+def _exact(self: LM, requests: Sequence[Instance]) -> list[tuple[float, bool]]:
     """Answer ``(context, continuation)`` requests.
 
     Returns:
@@ -59,8 +45,8 @@ def _exact(self: Any, requests: Sequence[Any]) -> list[tuple[float, bool]]:
     with contextlib.ExitStack() as stack:
         stack.enter_context(api_answers.asking(self))
         if token_likelihoods.shares_forwards(self):
-            pairs = stack.enter_context(_encoding_once(self, [requests[i] for i in asked]))
-            parts = token_likelihoods.rounds((i, *pair) for i, pair in zip(asked, pairs, strict=True))
+            stack.enter_context(encoded_once(self, [requests[i].args for i in asked]))
+            parts = token_likelihoods.rounds((i, *_ids(self, *requests[i].args)) for i in asked)
         for number in range(token_likelihoods.everywhere(self, len(parts))):
             part = parts[number] if number < len(parts) else []
             missing = token_likelihoods.everywhere(self, len(part)) - len(part)
@@ -73,7 +59,7 @@ def _exact(self: Any, requests: Sequence[Any]) -> list[tuple[float, bool]]:
     return [(float(answer[0]), bool(answer[1])) for answer in found]
 
 
-def _with_length(self: Any, requests: Sequence[Any]) -> list[tuple[float, bool, int]]:
+def _with_length(self: TemplateLM, requests: Sequence[Instance]) -> list[tuple[float, bool, int]]:
     """Answer ``(context, continuation)`` requests.
 
     Returns:
@@ -85,7 +71,7 @@ def _with_length(self: Any, requests: Sequence[Any]) -> list[tuple[float, bool, 
     ]
 
 
-def _without_tokens(self: Any, requests: Sequence[Any]) -> list[Any]:
+def _without_tokens(self: LM, requests: Sequence[Instance]) -> list[tuple[float, bool, int]]:
     raise BiasError(
         f"the model type {type(self).__name__} does not tell how many tokens a word has, which "
         "word_probability=geometric_mean needs: use a backend with log-likelihoods and a tokenizer (hf, vllm)"
