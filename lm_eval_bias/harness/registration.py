@@ -34,7 +34,7 @@ def register() -> None:
     from lm_eval.api import registry
 
     from lm_eval_bias.evaluation import warm_up
-    from lm_eval_bias.scoring import exact_likelihoods, questions, sampled_texts
+    from lm_eval_bias.scoring import exact_likelihoods, generative_answers, sampled_texts
 
     for known, ours in (
         (registry.model_registry, MODELS),
@@ -50,5 +50,5 @@ def register() -> None:
         registry.higher_is_better_registry.register("bias_clustered", target=True)
     exact_likelihoods.install()
     sampled_texts.install()
-    questions.install()
+    generative_answers.install()
     warm_up.install()

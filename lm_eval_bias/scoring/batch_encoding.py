@@ -45,7 +45,7 @@ def encoded_once(model: TemplateLM, pairs: Sequence[tuple[str, str]]) -> Iterato
 
 def encoded_together(model: TemplateLM, texts: Sequence[str]) -> dict[str, list[int]]:
     """The ids of texts, if encoding them together gives what encoding them one by one does; empty where it doesn't."""
-    tokenizer = getattr(model, "tokenizer", None)
+    tokenizer: Any = getattr(model, "tokenizer", None)
     if not getattr(tokenizer, "is_fast", False):
         return {}
     start = tokenizer.decode(model.prefix_token_id) if model.prefix_token_id is not None else ""

@@ -10,7 +10,7 @@ from __future__ import annotations
 
 import contextlib
 from collections.abc import Sequence
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from lm_eval_bias.errors import BiasError
 from lm_eval_bias.scoring import api_answers, response_cache, token_likelihoods
@@ -41,15 +41,13 @@ def _exact(self: LM, requests: Sequence[Instance]) -> list[tuple[float, bool]]:
     """
     found = response_cache.kept(self, "loglikelihood", (request.args for request in requests))
     asked = [i for i, answer in enumerate(found) if answer is None]
-    parts: list[list[Any]] = token_likelihoods.portions(self, asked)
+    parts = token_likelihoods.portions(self, asked)
     with contextlib.ExitStack() as stack:
         stack.enter_context(api_answers.asking(self))
         if token_likelihoods.shares_forwards(self):
             stack.enter_context(encoded_once(self, [requests[i].args for i in asked]))
             parts = token_likelihoods.rounds((i, *_ids(self, *requests[i].args)) for i in asked)
-        for number in range(token_likelihoods.everywhere(self, len(parts))):
-            part = parts[number] if number < len(parts) else []
-            missing = token_likelihoods.everywhere(self, len(part)) - len(part)
+        for part, missing in token_likelihoods.in_step(self, parts):
             with token_likelihoods.precise(self), response_cache.promptly(self):
                 fresh = self.loglikelihood([requests[i] for i in part] + [requests[0]] * missing)
             for i, answer in zip(part, fresh[: len(part)], strict=True):

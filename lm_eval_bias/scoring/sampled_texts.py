@@ -193,9 +193,7 @@ def _greedy(model: Any, requests: Sequence[Any], filler: Any) -> list[str]:
     found = response_cache.kept(model, _PLAIN, (request.args for request in requests))
     asked = [i for i, text in enumerate(found) if text is None]
     blocks = token_likelihoods.portions(model, asked)
-    for number in range(token_likelihoods.everywhere(model, len(blocks))):
-        block = blocks[number] if number < len(blocks) else []
-        missing = token_likelihoods.everywhere(model, len(block)) - len(block)
+    for block, missing in token_likelihoods.in_step(model, blocks):
         with response_cache.promptly(model):
             texts = model.generate_until([requests[i] for i in block] + [filler] * missing)
         for i, text in zip(block, texts, strict=False):

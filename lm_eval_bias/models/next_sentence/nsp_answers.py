@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Any
 
 import torch
+from transformers import PreTrainedModel
 
 
 def by_head(head: torch.nn.Module, states: torch.Tensor, mask: torch.Tensor) -> torch.Tensor:
@@ -21,7 +21,7 @@ def by_head(head: torch.nn.Module, states: torch.Tensor, mask: torch.Tensor) -> 
     return logits
 
 
-def by_word(body: Any, inputs: dict[str, torch.Tensor], labels: Sequence[int], step: int) -> torch.Tensor:
+def by_word(body: PreTrainedModel, inputs: dict[str, torch.Tensor], labels: Sequence[int], step: int) -> torch.Tensor:
     """The logits of the two labels at a decoder step, after what the decoder says by itself, ``[pairs, 2]``.
 
     Args:
@@ -32,10 +32,10 @@ def by_word(body: Any, inputs: dict[str, torch.Tensor], labels: Sequence[int], s
     """
     mask = inputs["attention_mask"]
     encoded = body.get_encoder()(input_ids=inputs["input_ids"], attention_mask=mask)
-    said = torch.full((len(mask), 1), body.config.decoder_start_token_id, device=mask.device)
+    decoded = torch.full((len(mask), 1), body.config.decoder_start_token_id, device=mask.device)
     for number in range(1, step + 1):
-        logits = body(encoder_outputs=encoded, attention_mask=mask, decoder_input_ids=said).logits[:, -1]
+        logits = body(encoder_outputs=encoded, attention_mask=mask, decoder_input_ids=decoded).logits[:, -1]
         if number < step:
-            said = torch.cat([said, logits.argmax(-1, keepdim=True)], dim=1)
+            decoded = torch.cat([decoded, logits.argmax(-1, keepdim=True)], dim=1)
     chosen: torch.Tensor = logits[:, list(labels)]
     return chosen
