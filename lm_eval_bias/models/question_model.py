@@ -245,8 +245,7 @@ class QuestionModel(LM):
 
     def all_gather(self, tensor: torch.Tensor) -> torch.Tensor:
         """A tensor of every rank, concatenated."""
-        gathered: torch.Tensor = self._accelerator.gather(tensor) if self._world_size > 1 else tensor
-        return gathered
+        return self._accelerator.gather(tensor) if self._world_size > 1 else tensor
 
     def gather_object(self, obj: Any, dst: int = 0) -> list[Any] | None:
         """An object of every rank on rank ``dst``, ``None`` elsewhere."""

@@ -16,7 +16,7 @@ _COMPARED = 16  # texts that are encoded both ways before many are encoded toget
 
 @contextlib.contextmanager
 def encoded_once(model: TemplateLM, pairs: Sequence[tuple[str, str]]) -> Iterator[None]:
-    """While the context lasts, a model's ``tok_encode`` gives what texts were found to be before.
+    """While the context lasts, a model's ``tok_encode`` gives the ids that texts were found to have before.
 
     Encoding is most of the time before a small model's first forward pass, and requests often share their context.
 
@@ -53,12 +53,12 @@ def encoded_together(model: TemplateLM, texts: Sequence[str]) -> dict[str, list[
     usual = {} if bos is None else {"add_special_tokens": bool(bos)}
     with_start = [text for text in dict.fromkeys(texts) if start and text.startswith(start)]
     others = [text for text in dict.fromkeys(texts) if not (start and text.startswith(start))]
-    found: dict[str, list[int]] = {}
+    ids: dict[str, list[int]] = {}
     # a text that brings its start token gets no other
     for some, options in ((with_start, {"add_special_tokens": False}), (others, usual)):
         compared = some[:: max(1, len(some) // _COMPARED)]
         if len(some) > _COMPARED and (
             tokenizer(compared, **options)["input_ids"] == [model.tok_encode(text) for text in compared]
         ):
-            found.update(zip(some, tokenizer(some, **options)["input_ids"], strict=True))
-    return found
+            ids.update(zip(some, tokenizer(some, **options)["input_ids"], strict=True))
+    return ids

@@ -27,8 +27,7 @@ WITH_LENGTH = "loglikelihood_with_length"
 def _ids(model: TemplateLM, context: str, continuation: str) -> tuple[list[int], list[int]]:
     """A pair's token ids as the harness makes them."""
     if context:
-        pair: tuple[list[int], list[int]] = model._encode_pair(context, continuation)
-        return pair
+        return model._encode_pair(context, continuation)
     return [model.prefix_token_id], model.tok_encode(continuation, add_special_tokens=False)
 
 
@@ -39,22 +38,16 @@ def _exact(self: LM, requests: Sequence[Instance]) -> list[tuple[float, bool]]:
         One ``(log-likelihood in nats, is greedy)`` a request, as the backend's own ``loglikelihood`` gives it for that
         request alone. Answers come from the cache of ``--use_cache`` where it has them and go into it.
     """
-    found = response_cache.kept(self, "loglikelihood", (request.args for request in requests))
-    asked = [i for i, answer in enumerate(found) if answer is None]
+    answers = response_cache.kept(self, "loglikelihood", (request.args for request in requests))
+    asked = [i for i, answer in enumerate(answers) if answer is None]
     parts = token_likelihoods.portions(self, asked)
     with contextlib.ExitStack() as stack:
         stack.enter_context(api_answers.asking(self))
         if token_likelihoods.shares_forwards(self):
             stack.enter_context(encoded_once(self, [requests[i].args for i in asked]))
             parts = token_likelihoods.rounds((i, *_ids(self, *requests[i].args)) for i in asked)
-        for part, missing in token_likelihoods.in_step(self, parts):
-            with token_likelihoods.precise(self), response_cache.promptly(self):
-                fresh = self.loglikelihood([requests[i] for i in part] + [requests[0]] * missing)
-            for i, answer in zip(part, fresh[: len(part)], strict=True):
-                found[i] = answer
-                self.cache_hook.add_partial("loglikelihood", requests[i].args, answer)
-            response_cache.commit(self)
-    return [(float(answer[0]), bool(answer[1])) for answer in found]
+        token_likelihoods.ask_in_parts(self, "loglikelihood", requests, parts, requests[0], answers)
+    return [(float(answer[0]), bool(answer[1])) for answer in answers]
 
 
 def _with_length(self: TemplateLM, requests: Sequence[Instance]) -> list[tuple[float, bool, int]]:
@@ -63,9 +56,9 @@ def _with_length(self: TemplateLM, requests: Sequence[Instance]) -> list[tuple[f
     Returns:
         One ``(log-likelihood in nats, is greedy, number of continuation tokens)`` a request.
     """
-    found = getattr(self, EXACT)(requests)
+    answers = getattr(self, EXACT)(requests)
     return [
-        (*answer, len(self._encode_pair(*request.args)[1])) for answer, request in zip(found, requests, strict=True)
+        (*answer, len(self._encode_pair(*request.args)[1])) for answer, request in zip(answers, requests, strict=True)
     ]
 
 

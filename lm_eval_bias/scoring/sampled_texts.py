@@ -16,12 +16,16 @@ import functools
 import inspect
 from collections.abc import Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from tqdm import tqdm
 
 from lm_eval_bias.scoring import api_answers, response_cache, token_likelihoods
 from lm_eval_bias.scoring.instance_overrides import shadowed
+
+if TYPE_CHECKING:
+    from lm_eval.api.instance import Instance
+    from lm_eval.api.model import LM
 
 GENERATED = "generated_text"
 _PLAIN = "generate_until"
@@ -74,7 +78,7 @@ def seeded(kind: Any) -> bool:
     return getattr(kind, "__name__", "") in _SEEDED
 
 
-def parts(requests: Sequence[Any], size: int, run_seed: int) -> list[Part]:
+def parts(requests: Sequence[Instance], size: int, run_seed: int) -> list[Part]:
     """The samples of each prompt in parts of ``size``, in the order of the requests.
 
     Args:
@@ -97,17 +101,16 @@ def parts(requests: Sequence[Any], size: int, run_seed: int) -> list[Part]:
     return found
 
 
-def _size(model: Any) -> int:
+def _size(model: LM) -> int:
     """How many samples of a prompt are drawn together."""
     batch = str(getattr(model, "batch_size", 1))
     return int(batch) * max(1, getattr(model, "_concurrent", 1)) if batch.isdigit() and int(batch) else 1 << 30
 
 
-def _write(model: Any, requests: list[Any]) -> list[str]:
+def _write(model: Any, requests: list[Instance]) -> list[str]:
     """What the backend's own method gives, without its progress bar where it can do without."""
     quiet = "disable_tqdm" in inspect.signature(model.generate_until).parameters
-    texts: list[str] = model.generate_until(requests, **({"disable_tqdm": True} if quiet else {}))
-    return texts
+    return model.generate_until(requests, **({"disable_tqdm": True} if quiet else {}))
 
 
 @contextlib.contextmanager
@@ -121,7 +124,7 @@ def _detecting_once(model: Any) -> Iterator[None]:
         yield
 
 
-def _seeded_texts(model: Any, asked: list[Part], requests: Sequence[Any], _: Any) -> Iterator[Drawn]:
+def _seeded_texts(model: Any, asked: list[Part], requests: Sequence[Instance], _: Instance) -> Iterator[Drawn]:
     """Samples from a backend that takes a seed with every request: as many at once as it can take."""
 
     def write(some: list[Part]) -> list[Drawn]:
@@ -144,7 +147,7 @@ def _seeded_texts(model: Any, asked: list[Part], requests: Sequence[Any], _: Any
         pool.shutdown(cancel_futures=True)
 
 
-def _torch_texts(model: Any, asked: list[Part], requests: Sequence[Any], filler: Any) -> Iterator[Drawn]:
+def _torch_texts(model: Any, asked: list[Part], requests: Sequence[Instance], filler: Instance) -> Iterator[Drawn]:
     """Samples from a backend that draws with torch here, or that is to get no seed."""
     import torch
 
@@ -160,7 +163,7 @@ def _torch_texts(model: Any, asked: list[Part], requests: Sequence[Any], filler:
         yield part, _write(model, [dataclasses.replace(requests[i], arguments=arguments) for i in part.places])
 
 
-def _sampled(model: Any, requests: Sequence[Any], filler: Any) -> list[str]:
+def _sampled(model: LM, requests: Sequence[Instance], filler: Instance) -> list[str]:
     """Samples; where other ranks have more parts to draw, the filler is asked beside them."""
     import torch
 
@@ -188,35 +191,28 @@ def _sampled(model: Any, requests: Sequence[Any], filler: Any) -> list[str]:
     return found
 
 
-def _greedy(model: Any, requests: Sequence[Any], filler: Any) -> list[str]:
+def _greedy(model: LM, requests: Sequence[Instance], filler: Instance) -> list[str]:
     """Likeliest texts, asked as the harness does."""
-    found = response_cache.kept(model, _PLAIN, (request.args for request in requests))
-    asked = [i for i, text in enumerate(found) if text is None]
-    blocks = token_likelihoods.portions(model, asked)
-    for block, missing in token_likelihoods.in_step(model, blocks):
-        with response_cache.promptly(model):
-            texts = model.generate_until([requests[i] for i in block] + [filler] * missing)
-        for i, text in zip(block, texts, strict=False):
-            found[i] = text
-            model.cache_hook.add_partial(_PLAIN, requests[i].args, text)
-        response_cache.commit(model)
-    return found
+    texts = response_cache.kept(model, _PLAIN, (request.args for request in requests))
+    parts = token_likelihoods.portions(model, [i for i, text in enumerate(texts) if text is None])
+    token_likelihoods.ask_in_parts(model, _PLAIN, requests, parts, filler, texts)
+    return texts
 
 
-def _generated(self: Any, requests: Sequence[Any]) -> list[str]:
+def _generated(self: LM, requests: Sequence[Instance]) -> list[str]:
     """Answer ``(context, options)`` requests; equal ones that sample (``do_sample``) are further samples.
 
     Returns:
         One text a request. Answers come from the cache of ``--use_cache`` where it has them and go into it.
     """
-    found: list[Any] = [None] * len(requests)
+    texts: list[Any] = [None] * len(requests)
     with api_answers.asking(self):
         for sampling, answer in ((True, _sampled), (False, _greedy)):
             own = [i for i, request in enumerate(requests) if bool(request.args[1].get("do_sample")) is sampling]
             if token_likelihoods.everywhere(self, len(own)):
                 for i, text in zip(own, answer(self, [requests[i] for i in own], requests[0]), strict=True):
-                    found[i] = text
-    return found
+                    texts[i] = text
+    return texts
 
 
 def install() -> None:

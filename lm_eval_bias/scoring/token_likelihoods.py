@@ -15,6 +15,7 @@ from lm_eval_bias.errors import BiasError
 from lm_eval_bias.scoring import api_answers, response_cache
 
 if TYPE_CHECKING:
+    from lm_eval.api.instance import Instance
     from lm_eval.api.model import LM, TemplateLM
 
 T = TypeVar("T")
@@ -104,6 +105,33 @@ def in_step(model: LM, parts: Sequence[list[T]]) -> Iterator[tuple[list[T], int]
     for number in range(everywhere(model, len(parts))):
         part = parts[number] if number < len(parts) else []
         yield part, everywhere(model, len(part)) - len(part)
+
+
+def ask_in_parts(
+    model: LM,
+    method: str,
+    requests: Sequence[Instance],
+    parts: Sequence[list[int]],
+    filler: Instance,
+    answers: list[Any],
+) -> None:
+    """Have a model's method answer requests part by part, each kept for ``--use_cache`` when it is done.
+
+    Args:
+        model: A model of the harness.
+        method: The method, and what answers are kept as.
+        requests: The requests.
+        parts: Indices of those that have no answer.
+        filler: What is asked beside them where other ranks ask more.
+        answers: Where the answers go.
+    """
+    for part, missing in in_step(model, parts):
+        with precise(model), response_cache.promptly(model):
+            fresh = getattr(model, method)([requests[i] for i in part] + [filler] * missing)
+        for i, answer in zip(part, fresh[: len(part)], strict=True):
+            answers[i] = answer
+            model.cache_hook.add_partial(method, requests[i].args, answer)
+        response_cache.commit(model)
 
 
 def encode(model: TemplateLM, text: str) -> list[int]:

@@ -17,8 +17,7 @@ def by_head(head: torch.nn.Module, states: torch.Tensor, mask: torch.Tensor) -> 
         mask: 1 for real tokens, ``[pairs, tokens]``.
     """
     real = mask.unsqueeze(-1).float()
-    logits: torch.Tensor = head((states.float() * real).sum(1) / real.sum(1))
-    return logits
+    return head((states.float() * real).sum(1) / real.sum(1))
 
 
 def by_word(body: PreTrainedModel, inputs: dict[str, torch.Tensor], labels: Sequence[int], step: int) -> torch.Tensor:
@@ -37,5 +36,4 @@ def by_word(body: PreTrainedModel, inputs: dict[str, torch.Tensor], labels: Sequ
         logits = body(encoder_outputs=encoded, attention_mask=mask, decoder_input_ids=decoded).logits[:, -1]
         if number < step:
             decoded = torch.cat([decoded, logits.argmax(-1, keepdim=True)], dim=1)
-    chosen: torch.Tensor = logits[:, list(labels)]
-    return chosen
+    return logits[:, list(labels)]

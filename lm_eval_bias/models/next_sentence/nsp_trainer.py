@@ -26,13 +26,7 @@ class Examples(torch.utils.data.Dataset[Example]):
     """The pairs of one part as the network wants them."""
 
     def __init__(self, pairs: Pairs, part: str, classifier: PairClassifier) -> None:
-        """Encode, when they are asked for, the pairs of a part.
-
-        Args:
-            pairs: Pairs on disk.
-            part: One of :data:`lm_eval_bias.models.next_sentence.sentence_pairs.PARTS`.
-            classifier: What encodes them.
-        """
+        """Encode the pairs of a part when they are asked for."""
         self._pairs, self._rows, self._classifier = pairs, pairs.rows(part), classifier
 
     def __len__(self) -> int:
@@ -82,15 +76,7 @@ class PairTrainer(transformers.Trainer):
         head_rate: float,
         stopping: transformers.EarlyStoppingCallback,
     ) -> None:
-        """Train on the pairs of the part ``train``, look at those held out.
-
-        Args:
-            classifier: What is trained.
-            pairs: Pairs on disk.
-            arguments: Of the training; their learning rate is the body's.
-            head_rate: The head's.
-            stopping: Decides when accuracy has settled.
-        """
+        """Train on the pairs of the part ``train``; the arguments' learning rate is the body's."""
         self.classifier, self.pairs, self.head_rate = classifier, pairs, head_rate
         super().__init__(
             model=classifier.network,
@@ -106,8 +92,7 @@ class PairTrainer(transformers.Trainer):
             self.add_callback(_Bar)
 
     def _right(self, outcome: Any) -> NDArray[np.bool_]:
-        right: NDArray[np.bool_] = outcome.predictions.argmax(-1) == self.classifier.follows(outcome.label_ids)
-        return right
+        return np.equal(outcome.predictions.argmax(-1), self.classifier.follows(outcome.label_ids))
 
     def right(self, part: str) -> NDArray[np.bool_]:
         """Whether the network is right about each pair of a part, ``[pairs]``."""

@@ -78,13 +78,13 @@ class PairClassifier:
         Raises:
             BiasError: It can't be loaded, or is neither causal nor T5's kind.
         """
-        given = {"revision": revision or "main"} | ({"gguf_file": gguf_file} if gguf_file else {})
+        place = {"revision": revision or "main"} | ({"gguf_file": gguf_file} if gguf_file else {})
         try:
-            config = transformers.AutoConfig.from_pretrained(pretrained, **given)
+            config = transformers.AutoConfig.from_pretrained(pretrained, **place)
             self.family = "seq2seq" if config.is_encoder_decoder else "causal"
             kind = transformers.AutoModelForSeq2SeqLM if config.is_encoder_decoder else transformers.AutoModel
-            self.tokenizer = transformers.AutoTokenizer.from_pretrained(pretrained, **given)
-            self.body: PreTrainedModel = kind.from_pretrained(pretrained, dtype=torch.float32, **given)
+            self.tokenizer = transformers.AutoTokenizer.from_pretrained(pretrained, **place)
+            self.body: PreTrainedModel = kind.from_pretrained(pretrained, dtype=torch.float32, **place)
         except Exception as error:  # a checkpoint can be damaged in many ways, each with an error of its own
             raise BiasError(f"--model {pretrained}: {one_line(error)[:300]}") from error
         self.longest = min(longest, getattr(self.body.config, "max_position_embeddings", None) or longest)
@@ -145,8 +145,7 @@ class PairClassifier:
         """The logits of "doesn't follow" and "follows" from the network as training wraps it, ``[pairs, 2]``."""
         if self.family == "seq2seq":
             return by_word(self.body, inputs, self.words, self.config.read_step)
-        logits: torch.Tensor = network(**inputs)["logits"]
-        return logits
+        return network(**inputs)["logits"]
 
     def follows(self, labels: NDArray[np.int64]) -> NDArray[np.bool_]:
         """Whether the candidates follow, from a batch's labels."""

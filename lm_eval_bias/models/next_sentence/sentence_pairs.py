@@ -74,8 +74,7 @@ class Pairs:
 
     def rows(self, part: str) -> Ints:
         """Sentence numbers of context and candidate and whether it follows, ``[pairs, 3]``."""
-        rows: Ints = np.load(self.folder / f"{part}.npy", mmap_mode="r", allow_pickle=False)
-        return rows
+        return np.load(self.folder / f"{part}.npy", mmap_mode="r", allow_pickle=False)
 
     def articles(self, part: str) -> Ints:
         """The article of every pair's context, ``[pairs]``."""

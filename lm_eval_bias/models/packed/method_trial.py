@@ -58,11 +58,11 @@ def trial(limit: int, stem: int, usable: Ints) -> tuple[list[list[int]], list[in
     return [begin + draw(tail) for begin, tail in zip(stems, tails, strict=True)], tails
 
 
-def _deviations(found: torch.Tensor, wanted: torch.Tensor) -> torch.Tensor:
+def _deviations(logits: torch.Tensor, wanted: torch.Tensor) -> torch.Tensor:
     """Root mean square difference of each position's logits over their spread, shape (positions,)."""
-    found, wanted = found.cpu().double(), wanted.cpu().double()
+    logits, wanted = logits.cpu().double(), wanted.cpu().double()
     spread = wanted.std(-1).clamp_min(1e-12)
-    return ((found - wanted).pow(2).mean(-1).sqrt() / spread).nan_to_num(nan=math.inf)
+    return ((logits - wanted).pow(2).mean(-1).sqrt() / spread).nan_to_num(nan=math.inf)
 
 
 class Trial:
@@ -94,11 +94,11 @@ class Trial:
 
     def deviations(self, method: Method) -> list[torch.Tensor]:
         """How far a method's logits are from plain ones, in units of their spread, per sequence and position."""
-        found: dict[int, torch.Tensor] = {}
+        by_sequence: dict[int, torch.Tensor] = {}
         for output in method.trial_outputs(self.sequences, self.needed):
             for k, places in output.nodes.items():
-                found[k] = _deviations(output.logits[torch.from_numpy(places)], self.wanted[k])
-        return [found[k] for k in range(len(self.sequences))]
+                by_sequence[k] = _deviations(output.logits[torch.from_numpy(places)], self.wanted[k])
+        return [by_sequence[k] for k in range(len(self.sequences))]
 
     @cached_property
     def noise(self) -> list[torch.Tensor]:
@@ -106,15 +106,16 @@ class Trial:
         return self.deviations(Plain(self.network))
 
 
-def _agrees(found: list[torch.Tensor], noise: list[torch.Tensor] | None, effect: float) -> bool:
+def _agrees(deviations: list[torch.Tensor], noise: list[torch.Tensor] | None, effect: float) -> bool:
     """Whether deviations are nothing but rounding."""
-    largest = float(torch.cat(found).max())
+    largest = float(torch.cat(deviations).max())
     if noise is None:
         return largest <= min(EXACT, max(effect / 4, 1e-6))
     unavoidable = _size(torch.cat(noise)) + 1e-3
     return (
-        _size(torch.cat(found)) <= min(ROUGHLY * unavoidable, effect / 4)
-        and max(_size(one) / (_size(same) + unavoidable) for one, same in zip(found, noise, strict=True)) <= ROUGHLY_ONE
+        _size(torch.cat(deviations)) <= min(ROUGHLY * unavoidable, effect / 4)
+        and max(_size(one) / (_size(same) + unavoidable) for one, same in zip(deviations, noise, strict=True))
+        <= ROUGHLY_ONE
     )
 
 
@@ -150,12 +151,12 @@ def choose(network: Network, limit: int, stem: int, usable: Ints, exact: bool) -
             continue
         try:
             noise = None if exact else tried.noise
-            found = tried.deviations(method)
+            deviations = tried.deviations(method)
         except Exception as error:  # noqa: BLE001 (models refuse masks and caches in many ways: the next one then)
             failed.append(f"{method.name}: {one_line(error)[:150]}")
             continue
-        differs = f"differs from plain forwards by {_size(torch.cat(found)):.0e} of the logits' spread"
-        if not _agrees(found, noise, tried.effect):
+        differs = f"differs from plain forwards by {_size(torch.cat(deviations)):.0e} of the logits' spread"
+        if not _agrees(deviations, noise, tried.effect):
             failed.append(f"{method.name}: {differs}")
             continue
         if walk:

@@ -27,10 +27,8 @@ if TYPE_CHECKING:
     from lm_eval.api.instance import Instance
 
 logger = logging.getLogger("lm_eval.bias")
-_TOKENS = {"cpu": 1024}  # of a forward
-_TOKENS_ELSEWHERE = 16384
-_LOGITS = {"cpu": 1 << 29}  # bytes of a forward's logits
-_LOGITS_ELSEWHERE = 1 << 31
+_TOKENS_ON_CPU, _TOKENS_ELSEWHERE = 1024, 16384  # of a forward
+_LOGITS_ON_CPU, _LOGITS_ELSEWHERE = 1 << 29, 1 << 31  # bytes of a forward's logits
 _GROUPED = "TRANSFORMERS_SDPA_FORCE_GQA"
 Request = tuple[tuple[str, str] | None, list[int], list[int]]  # key in the cache, context, continuation
 Answer = tuple[float, bool]
@@ -77,8 +75,8 @@ class HFPacked(HFLM):
             raise BiasError(f"--model_args tokens_per_forward={tokens_per_forward}: must be a number above 0")
         super().__init__(*args, **kwargs)
         self.logits_cache = False  # of the hf backend; it mixes up texts divided at several places
-        kind = self.device.type
-        self._budget = int(tokens_per_forward or _TOKENS.get(kind, _TOKENS_ELSEWHERE))
+        self._on_cpu = self.device.type == "cpu"
+        self._budget = int(tokens_per_forward or (_TOKENS_ON_CPU if self._on_cpu else _TOKENS_ELSEWHERE))
         self._method: Method | None = None
         self._proved = 0
         self._prove(method_trial.STEM)
@@ -91,7 +89,7 @@ class HFPacked(HFLM):
     def _call(self, **inputs: Any) -> Any:
         with (
             torch.no_grad(),
-            _grouped(self.device.type == "cpu"),
+            _grouped(self._on_cpu),
             torch.autocast(
                 device_type=self.device.type,
                 dtype=self.mixed_precision_dtype,
@@ -154,18 +152,16 @@ class HFPacked(HFLM):
     def loglikelihood(self, requests: list[Instance], disable_tqdm: bool = False) -> list[Answer]:
         """See the ``hf`` backend's."""
         with encoded_once(self, [request.args for request in requests]):
-            answers: list[Answer] = super().loglikelihood(requests, disable_tqdm=disable_tqdm)
-        return answers
+            return super().loglikelihood(requests, disable_tqdm=disable_tqdm)
 
     def loglikelihood_rolling(self, requests: list[Instance], disable_tqdm: bool = False) -> list[float]:
         """See the ``hf`` backend's; all windows go into one trie."""
         before = self.batch_size
         self.batch_size_per_gpu = sys.maxsize if self._method else before
         try:
-            found: list[float] = super().loglikelihood_rolling(requests, disable_tqdm=disable_tqdm)
+            return super().loglikelihood_rolling(requests, disable_tqdm=disable_tqdm)
         finally:
             self.batch_size_per_gpu = before
-        return found
 
     def _loglikelihood_tokens(
         self, requests: Sequence[Request], disable_tqdm: bool = False, override_bs: int | None = None
@@ -190,8 +186,7 @@ class HFPacked(HFLM):
         if beyond:
             self._prove(max(beyond) + max(beyond) // 4)  # so that what lies beyond matters
         if self._method is None:
-            found: list[Answer] = super()._loglikelihood_tokens(requests, disable_tqdm, override_bs)
-            return found
+            return super()._loglikelihood_tokens(requests, disable_tqdm, override_bs)
         return self._answers(requests, inputs, disable_tqdm)
 
     def _answers(self, requests: Sequence[Request], inputs: list[list[int]], disable_tqdm: bool) -> list[Answer]:
@@ -229,7 +224,8 @@ class HFPacked(HFLM):
         self, method: Method, job: _SequenceRequests, left: Ints
     ) -> Iterator[tuple[int, list[tuple[int, Answer]]]]:
         """Tokens run and finished requests, forward by forward; smaller ones once memory doesn't suffice."""
-        most = max(64, _LOGITS.get(self.device.type, _LOGITS_ELSEWHERE) // (4 * method.network.vocabulary))
+        size = _LOGITS_ON_CPU if self._on_cpu else _LOGITS_ELSEWHERE
+        most = max(64, size // (4 * method.network.vocabulary))
         while len(left):
             done: list[int] = []
             try:
@@ -274,8 +270,8 @@ class _SequenceRequests:
                 targets.append(continuation)
         counts = np.fromiter(map(len, targets), np.int64, len(targets))
         flat = np.fromiter((token for ids in targets for token in ids), np.int64, int(counts.sum()))
-        found, greedy = continuation_scores.score(output.logits, np.concatenate(places), flat)
+        logprobs, greedy = continuation_scores.score(output.logits, np.concatenate(places), flat)
         heads = np.cumsum(counts) - counts
-        sums = np.add.reduceat(found, heads)
+        sums = np.add.reduceat(logprobs, heads)
         all_greedy = np.logical_and.reduceat(greedy, heads)
         return [(i, (float(s), bool(g))) for i, s, g in zip(indices, sums, all_greedy, strict=True)]

@@ -110,8 +110,8 @@ class _Strand:
         places = np.concatenate([kept_at + np.arange(len(self.kept)), fresh_at + np.arange(len(fresh))])
         done = int(np.searchsorted(self._tips, end))
         bounds = self.nodes.bounds[self.done : done + 1]
-        found = places[np.searchsorted(nodes, self.nodes.needed[bounds[0] : bounds[-1]])]
-        parts = np.split(found, bounds[1:-1] - bounds[0]) if done > self.done else []
+        wanted = places[np.searchsorted(nodes, self.nodes.needed[bounds[0] : bounds[-1]])]
+        parts = np.split(wanted, bounds[1:-1] - bounds[0]) if done > self.done else []
         answered = dict(zip(range(self.first + self.done, self.first + done), parts, strict=True))
         later = self._last_use[nodes] >= done
         self.at, self.done, self.kept = end, done, nodes[later]
