@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import dataclasses
 import hashlib
-import importlib.util
 import json
 from collections.abc import Mapping
 from functools import cache
@@ -17,10 +16,12 @@ from pathlib import Path
 from lm_eval_bias import catalog
 from lm_eval_bias.errors import BiasError
 from lm_eval_bias.files import write_whole
+from lm_eval_bias.harness import internals, versions
 from lm_eval_bias.paths import tasks_path
 
 FOLDER = "lm_eval_bias_linked"
 LEDGER = "ledger.json"
+_WITHOUT_ENTRY_POINTS = "0.4.13"  # the last release that doesn't look for tasks in other packages
 _HEADER = (
     "# Written by 'lm-eval-bias link'; 'lm-eval-bias unlink' removes it. If lm-eval-bias was moved or uninstalled,\n"
     "# the file below is gone and this task is not found: link again, or delete this folder.\n"
@@ -49,18 +50,6 @@ class State:
         return bool(self.stubs)
 
 
-def harness_tasks() -> Path:
-    """The installed harness's task folder.
-
-    Raises:
-        BiasError: The harness is not installed.
-    """
-    spec = importlib.util.find_spec("lm_eval")
-    if spec is None or not spec.submodule_search_locations:
-        raise BiasError("the harness is not installed: pip install lm-eval")
-    return Path(next(iter(spec.submodule_search_locations))) / "tasks"
-
-
 def stub_text(path: Path) -> str:
     """A stub that includes the YAML at ``path``."""
     return f"{_HEADER}include: {json.dumps(str(path))}\n"
@@ -83,17 +72,11 @@ def _changed(folder: Path, stubs: Mapping[str, str]) -> list[Path]:
 def unnecessary() -> bool:
     """Whether the harness finds the tasks by itself, from our entry point in the group ``lm_eval.tasks``.
 
-    Releases up to 0.4.13 don't read entry points at all; of others the index of tasks tells.
+    Releases up to 0.4.13 don't; others look there even where they are asked to leave out their own tasks.
     """
-    from lm_eval.api import registry
-
-    if not hasattr(registry, "load_plugins"):
-        return False
-    from lm_eval.tasks import TaskManager
-
-    here = tasks_path()
-    index = TaskManager().task_index
-    return all(name in index and here in Path(index[name].yaml_path or "").parents for name in catalog.packaged())
+    if versions.harness_is_at_most(_WITHOUT_ENTRY_POINTS):
+        return False  # known at once: to import its task manager takes seconds
+    return set(catalog.packaged()) <= set(internals.task_manager(include_defaults=False).all_tasks)
 
 
 def state() -> State:
@@ -103,7 +86,7 @@ def state() -> State:
 
 
 def _state() -> State:
-    folder = harness_tasks() / FOLDER
+    folder = internals.tasks_folder() / FOLDER
     try:
         ledger = json.loads((folder / LEDGER).read_text(encoding="utf-8"))
         stubs, target = tuple(sorted(ledger["stubs"])), str(ledger["target"])
@@ -136,7 +119,7 @@ def link() -> State:
     Raises:
         BiasError: The harness's task folder cannot be written, or stubs there were changed by hand.
     """
-    folder = harness_tasks() / FOLDER
+    folder = internals.tasks_folder() / FOLDER
     kept = _changed(folder, _ledger(folder) or {})
     if kept:
         raise BiasError(f"{kept[0]} was changed by hand ({len(kept)} such stubs): move it away, then link again")
@@ -166,7 +149,7 @@ def unlink() -> tuple[int, list[Path]]:
     Raises:
         BiasError: The ledger is damaged, or a file cannot be removed.
     """
-    folder = harness_tasks() / FOLDER
+    folder = internals.tasks_folder() / FOLDER
     stubs = _ledger(folder)
     if stubs is None:
         return 0, []

@@ -17,7 +17,6 @@ from lm_eval.api.task import ConfigurableTask
 from lm_eval_bias import __version__, registry
 from lm_eval_bias.custom_metrics.score import Estimate, Record, Score
 from lm_eval_bias.errors import BiasError
-from lm_eval_bias.evaluation import warm_up
 from lm_eval_bias.harness import distributed, registration
 from lm_eval_bias.scoring import exact_likelihoods, sampled_texts
 
@@ -148,14 +147,21 @@ class BiasTask(ConfigurableTask):
         """Build the task from its YAML's keys.
 
         Raises:
-            BiasError: The data cannot be had, or ``--metadata`` asks for something that isn't there.
+            BiasError: The data cannot be had, ``--metadata`` asks for something that isn't there, or the YAML asks for
+                metrics of its own.
         """
         registration.register()
         settings = {key: value for key, value in (config or {}).items() if key != "class"}
-        settings["metric_list"] = []
         given = settings.get("metadata") or {}
+        if settings.get("metric_list"):
+            raise BiasError(
+                f"{settings.get('task')}: its YAML has a metric_list, but its metrics are the scores of "
+                f"{given.get('benchmark')}: leave metric_list out"
+            )
+        settings["metric_list"] = []
         if "repeats" in given and "repeats" in registry.get(str(given.get("benchmark"))).options:
             settings["repeats"] = _repeats(given["repeats"])  # not of the other tasks of the run
+        self._only_predicts = False
         self._world_size = 1
         self._idle: dict[str, Any] | None = None
         self._places: dict[int, int] = {}
@@ -167,23 +173,34 @@ class BiasTask(ConfigurableTask):
         self._add_metrics()
 
     def _add_metrics(self) -> None:
-        listed = []
         notes = Notes(str(self.config.task), len(self.scores))
+        self._aggregations: dict[str, Callable[[Sequence[Any]], float]] = {}
+        self._directions: dict[str, bool | None] = {}
+        self.config.metric_list = []
         for score in self.scores:
             entry = {"metric": score.name, **{k: v for k, v in score.describe().items() if k != "name"}}
-            listed.append(entry)
-            for name, function in self._columns(score, Aggregation(score, notes, entry)):
-                self._metric_fn_list[name] = None
-                self._metric_fn_kwargs[name] = {}
-                self._aggregation_list[name] = function
-                self._higher_is_better[name] = score.higher_is_better if name == score.name else None
-        self.config.metric_list = listed
+            self.config.metric_list.append(entry)
+            aggregation = Aggregation(score, notes, entry)
+            self._aggregations[score.name] = aggregation.value
+            self._directions[score.name] = score.higher_is_better
+            if score.has_stderr:  # what the harness shows in its Stderr column
+                self._aggregations[f"{score.name}_stderr"] = aggregation.stderr
+                self._directions[f"{score.name}_stderr"] = None
 
-    @staticmethod
-    def _columns(score: Score, aggregation: Aggregation) -> list[tuple[str, Callable[[Sequence[Any]], float]]]:
-        """The metrics that a score is: its value, and what the harness shows in its Stderr column."""
-        value = (score.name, aggregation.value)
-        return [value, (f"{score.name}_stderr", aggregation.stderr)] if score.has_stderr else [value]
+    def override_metric(self, metric_name: str) -> None:
+        """The harness's, with which ``--predict_only`` takes the place of all metrics."""
+        super().override_metric(metric_name)
+        self._only_predicts = True
+
+    def aggregation(self) -> dict[str, Any]:
+        """Functions from all values of a metric to its number: a score's, and its standard error's."""
+        own: dict[str, Any] = super().aggregation() if self._only_predicts else self._aggregations
+        return own
+
+    def higher_is_better(self) -> dict[str, Any]:
+        """Which metrics have a better end; ``None`` for those that have none."""
+        own: dict[str, Any] = super().higher_is_better() if self._only_predicts else self._directions
+        return own
 
     def download(self, dataset_kwargs: dict[str, Any] | None = None, **kwargs: Any) -> None:
         """Build the documents from the YAML's ``custom_dataset`` and the metadata."""
@@ -221,7 +238,6 @@ class BiasTask(ConfigurableTask):
         else:
             super().build_all_requests(tokenizer_name=tokenizer_name, **kwargs)
         self._even_out_kinds(**shared, world_size=self._world_size)
-        warm_up.join(self)
 
     def _keep_busy(self, **kwargs: Any) -> None:
         """Give a rank without any document the requests of the first one, which are then of no document.
@@ -307,7 +323,7 @@ class BiasTask(ConfigurableTask):
 
     def process_results(self, doc: Mapping[str, Any], results: Sequence[Any]) -> dict[str, Any]:
         """One number per score for the log, each with the record that the aggregation needs."""
-        if "bypass" in self._metric_fn_list:  # --predict_only
+        if self._only_predicts:
             return {"bypass": 999}  # the harness's own placeholder
         record = None if distributed.IDLE in doc else self.benchmark.record(doc, results)
         place = self._places.get(id(doc), 0)

@@ -14,19 +14,12 @@ from collections.abc import Iterator, Sequence
 from typing import Any
 
 from lm_eval_bias.errors import BiasError
-from lm_eval_bias.scoring import api_answers, response_cache, token_likelihoods
-from lm_eval_bias.scoring.instance_overrides import shadowed
+from lm_eval_bias.harness import api_answers, internals, response_cache
+from lm_eval_bias.harness.internals import shadowed
+from lm_eval_bias.scoring import token_likelihoods
 
 EXACT = "exact_loglikelihood"
 WITH_LENGTH = "loglikelihood_with_length"
-
-
-def _encoded(model: Any, context: str, continuation: str) -> tuple[list[int], list[int]]:
-    """A pair's token ids as the harness makes them."""
-    if context:
-        pair: tuple[list[int], list[int]] = model._encode_pair(context, continuation)
-        return pair
-    return [model.prefix_token_id], model.tok_encode(continuation, add_special_tokens=False)
 
 
 @contextlib.contextmanager
@@ -40,9 +33,9 @@ def _encoding_once(model: Any, requests: Sequence[Any]) -> Iterator[list[tuple[l
     with shadowed(model, "tok_encode", functools.lru_cache(maxsize=8)(model.tok_encode)):
         for context, continuation in (request.args for request in requests):
             if (context, continuation) not in known:
-                known[context, continuation] = _encoded(model, context, continuation)
-    encode_pair = model._encode_pair
-    with shadowed(model, "_encode_pair", lambda *pair: known[pair] if pair in known else encode_pair(*pair)):
+                known[context, continuation] = internals.encode_pair(model, context, continuation)
+    encode_pair = getattr(model, internals.ENCODE_PAIR)
+    with shadowed(model, internals.ENCODE_PAIR, lambda *pair: known[pair] if pair in known else encode_pair(*pair)):
         yield [known[request.args] for request in requests]
 
 
@@ -81,7 +74,8 @@ def _with_length(self: Any, requests: Sequence[Any]) -> list[tuple[float, bool, 
     """
     found = getattr(self, EXACT)(requests)
     return [
-        (*answer, len(self._encode_pair(*request.args)[1])) for answer, request in zip(found, requests, strict=True)
+        (*answer, len(internals.encode_pair(self, *request.args)[1]))
+        for answer, request in zip(found, requests, strict=True)
     ]
 
 

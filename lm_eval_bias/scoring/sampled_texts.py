@@ -20,8 +20,9 @@ from typing import Any
 
 from tqdm import tqdm
 
-from lm_eval_bias.scoring import api_answers, response_cache, token_likelihoods
-from lm_eval_bias.scoring.instance_overrides import shadowed
+from lm_eval_bias.harness import api_answers, internals, response_cache
+from lm_eval_bias.harness.internals import shadowed
+from lm_eval_bias.scoring import token_likelihoods
 
 GENERATED = "generated_text"
 _PLAIN = "generate_until"
@@ -57,9 +58,7 @@ class Part:
     @property
     def seed(self) -> int:
         """Of this part alone; a positive number of 31 bits, which every backend takes."""
-        from lm_eval.api.model import hash_args
-
-        return int(hash_args(GENERATED, (self.context, self.options, self.base, self.start))[:8], 16) >> 1
+        return int(internals.request_key(GENERATED, (self.context, self.options, self.base, self.start))[:8], 16) >> 1
 
     def key(self, place: int) -> tuple[Any, ...]:
         """How the text at a place of this part is named in the cache of ``--use_cache``."""
@@ -82,11 +81,9 @@ def parts(requests: Sequence[Any], size: int, run_seed: int) -> list[Part]:
         size: Samples that are drawn together.
         run_seed: Taken where the options name no ``seed``.
     """
-    from lm_eval.api.model import hash_args
-
     own: dict[str, list[int]] = {}
     for i, request in enumerate(requests):
-        own.setdefault(hash_args(GENERATED, request.args), []).append(i)
+        own.setdefault(internals.request_key(GENERATED, request.args), []).append(i)
     found = []
     for places in own.values():
         context, given = requests[places[0]].args
@@ -100,7 +97,7 @@ def parts(requests: Sequence[Any], size: int, run_seed: int) -> list[Part]:
 def _size(model: Any) -> int:
     """How many samples of a prompt are drawn together."""
     batch = str(getattr(model, "batch_size", 1))
-    return int(batch) * max(1, getattr(model, "_concurrent", 1)) if batch.isdigit() and int(batch) else 1 << 30
+    return int(batch) * internals.concurrency(model) if batch.isdigit() and int(batch) else 1 << 30
 
 
 def _write(model: Any, requests: list[Any]) -> list[str]:
@@ -113,11 +110,11 @@ def _write(model: Any, requests: list[Any]) -> list[str]:
 @contextlib.contextmanager
 def _detecting_once(model: Any) -> Iterator[None]:
     """Let ``batch_size=auto`` look for the largest batch once, not before every part."""
-    detect = getattr(model, "_detect_batch_size", None)
+    detect = getattr(model, internals.DETECT_BATCH_SIZE, None)
     if detect is None:
         yield
         return
-    with shadowed(model, "_detect_batch_size", functools.lru_cache(maxsize=None)(detect)):
+    with shadowed(model, internals.DETECT_BATCH_SIZE, functools.lru_cache(maxsize=None)(detect)):
         yield
 
 
@@ -136,7 +133,7 @@ def _seeded_texts(model: Any, asked: list[Part], requests: Sequence[Any], _: Any
             yield from write(some)
         return
     # the harness sends only requests with equal options, and so with one seed, at the same time
-    pool = ThreadPoolExecutor(max_workers=max(1, model._concurrent))
+    pool = ThreadPoolExecutor(max_workers=internals.concurrency(model))
     try:
         for done in pool.map(write, [[part] for part in asked]):
             yield from done
@@ -149,7 +146,7 @@ def _torch_texts(model: Any, asked: list[Part], requests: Sequence[Any], filler:
     import torch
 
     # a server may want to be told that there is none; other backends would not know the option
-    unseeded = {"seed": None} if hasattr(model, "_create_payload") else {}
+    unseeded = {"seed": None} if internals.is_client(model) else {}
     for number in range(token_likelihoods.everywhere(model, len(asked))):  # sharded models have to run in step
         part = asked[number] if number < len(asked) else None
         if part is None:

@@ -12,7 +12,7 @@ from collections.abc import Hashable, Iterable, Iterator, Sequence
 from typing import Any
 
 from lm_eval_bias.errors import BiasError
-from lm_eval_bias.scoring import api_answers, response_cache
+from lm_eval_bias.harness import api_answers, internals, response_cache
 
 Ids = tuple[int, ...]
 Answer = tuple[float, bool]
@@ -155,7 +155,7 @@ def loglikelihoods(model: Any, pairs: Sequence[tuple[Sequence[int], Sequence[int
         requests = [(_key(*pair), list(pair[0]), list(pair[1])) for pair in [*part, *[filler] * missing]]
         try:
             with precise(model), api_answers.asking(model), response_cache.promptly(model):
-                fresh = model._loglikelihood_tokens(requests)
+                fresh = internals.loglikelihood_tokens(model, requests)
         except NotImplementedError as error:
             raise no_loglikelihoods(type(model).__name__) from error
         for pair, answer in zip(part, fresh, strict=False):

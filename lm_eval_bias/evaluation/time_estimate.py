@@ -1,12 +1,19 @@
-"""From the time of a few requests to that of a run."""
+"""How long a run will take: a few of its own requests are timed on the loaded model before the first is scored.
+
+That leaves the model as it was: nothing that is asked goes into the cache of ``--use_cache``, texts are generated
+without sampling, and random numbers go on where they were.
+"""
 
 from __future__ import annotations
 
+import contextlib
 import dataclasses
+import random
 import time
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from typing import Any
 
+from lm_eval_bias.harness import distributed, internals
 from lm_eval_bias.scoring import token_likelihoods
 from lm_eval_bias.scoring.questions import KINDS
 from lm_eval_bias.scoring.sampled_texts import GENERATED
@@ -16,6 +23,12 @@ SECONDS = 10.0  # for all kinds of requests together, where the model is fast en
 _BLOCK = 4  # documents that lie side by side begin alike, which some models make use of
 _MOST = 256  # documents of a group: more say nothing more
 _SHORT = 9  # tokens of a text that is generated to see how long one takes
+# model types that compute here; requests to others may cost money, or wait for others
+_LOCAL = {"HFLM", "VLLM", "SGLangLM", "QuestionModel", "ChanceLM", "MegatronLMEval", "NEMOLM"}
+
+
+class Stop(Exception):
+    """No error: ends a run after its estimate, where that was all that was asked for."""
 
 
 @dataclasses.dataclass
@@ -50,15 +63,15 @@ def grouped(instances: Sequence[Any]) -> list[Group]:
     documents: dict[tuple[str, int], list[Any]] = {}
     for instance in instances:
         documents.setdefault((instance.task_name, instance.doc_id), []).append(instance)
-    found: dict[tuple[str, str, int], Group] = {}
+    groups: dict[tuple[str, str, int], Group] = {}
     for own in documents.values():
         kind = own[0].request_type
         # a rank that has no such question of its own asks one of another's, alone
         number = 0 if kind in KINDS else len(own)
         benchmark = str(own[0].doc.get("benchmark"))
-        group = found.setdefault((benchmark, kind, number), Group(benchmark, kind, []))
+        group = groups.setdefault((benchmark, kind, number), Group(benchmark, kind, []))
         group.documents.append(Document(own, sum(map(_bytes, own))))
-    return [found[key] for key in sorted(found)]
+    return [groups[key] for key in sorted(groups)]
 
 
 def _bytes(instance: Any) -> int:
@@ -171,23 +184,73 @@ def estimate(model: Any, instances: Sequence[Any]) -> str:
     """
     groups = grouped(instances)
     start = time.perf_counter()
-    parts = []
-    total, timed, at_most = 0.0, 0, False
+    seconds: dict[tuple[str, bool], float] = {}
+    timed = 0
     for group in groups:
-        measure = _generated if group.kind == GENERATED else _scored
-        seconds, requests = measure(model, group, SECONDS / len(groups))
-        open_end = group.kind == GENERATED
-        parts.append((group.benchmark, open_end, seconds))
-        total, timed, at_most = total + seconds, timed + requests, at_most or open_end
-    by_benchmark: dict[tuple[str, bool], float] = {}
-    for benchmark, open_end, seconds in parts:
-        by_benchmark[benchmark, open_end] = by_benchmark.get((benchmark, open_end), 0.0) + seconds
-    said = ", ".join(
-        f"{benchmark}{' from texts at most' if open_end else ''} {clock(seconds)}"
-        for (benchmark, open_end), seconds in by_benchmark.items()
+        written = group.kind == GENERATED
+        took, requests = (_generated if written else _scored)(model, group, SECONDS / len(groups))
+        seconds[group.benchmark, written] = seconds.get((group.benchmark, written), 0.0) + took
+        timed += requests
+    parts = ", ".join(
+        f"{benchmark}{' from texts at most' if written else ''} {clock(took)}"
+        for (benchmark, written), took in seconds.items()
     )
-    most = "at most (texts may end early) " if at_most else "about "
+    most = "at most (texts may end early) " if any(written for _, written in seconds) else "about "
     return (
-        f"Expected time: {most}{clock(total)} ({said}); measured on {timed:,} requests in "
+        f"Expected time: {most}{clock(sum(seconds.values()))} ({parts}); measured on {timed:,} requests in "
         f"{clock(time.perf_counter() - start)}. Answers that --use_cache holds already take none."
     )
+
+
+def unmeasured(model: Any) -> str:
+    """Why a model is asked nothing before its run; empty where it is."""
+    if not _LOCAL & {owner.__name__ for owner in type(model).__mro__}:
+        return f"{type(model).__name__} may compute elsewhere, where requests can cost money"
+    accelerator = getattr(model, "accelerator", None)
+    if str(getattr(accelerator, "distributed_type", "")).endswith("FSDP"):
+        return "the model is sharded over ranks, which would have to run in step"
+    return ""
+
+
+@contextlib.contextmanager
+def unchanged(model: Any) -> Iterator[None]:
+    """Leave a model's cache and batch sizes and all random numbers as they were."""
+    import numpy as np
+    import torch
+
+    hook, sizes = model.cache_hook, dict(getattr(model, "batch_sizes", {}))
+    python, arrays = random.getstate(), np.random.get_state()
+    model.set_cache_hook(internals.no_cache())
+    devices = range(torch.cuda.device_count()) if torch.cuda.is_initialized() else []
+    try:
+        with torch.random.fork_rng(devices=devices):
+            yield
+    finally:
+        model.set_cache_hook(hook)
+        if hasattr(model, "batch_sizes"):
+            model.batch_sizes = sizes
+        random.setstate(python)
+        np.random.set_state(arrays)
+
+
+def announce(model: Any, instances: Sequence[Any], stop: bool = False) -> None:
+    """Say how long requests will take, or why that isn't measured.
+
+    Args:
+        model: The loaded model.
+        instances: All requests of the run on this rank.
+        stop: Whether that is all that is wanted.
+
+    Raises:
+        Stop: That was all.
+    """
+    reason = unmeasured(model)
+    if reason:
+        text = f"No estimate of the time: {reason}."
+    else:
+        with unchanged(model):
+            text = estimate(model, instances)
+    if distributed.first():
+        print(text, flush=True)
+    if stop:
+        raise Stop
