@@ -24,8 +24,10 @@ logger = logging.getLogger("lm_eval.bias")
 # what our tasks ask of a model; all requests of a run are built before the first of them is answered
 _REQUESTS = (exact_likelihoods.EXACT, exact_likelihoods.WITH_LENGTH, sampled_texts.GENERATED, *questions.KINDS)
 # what a backend does in its own way
-_BACKEND = ("loglikelihood", "loglikelihood_rolling", "generate_until", internals.LOGLIKELIHOOD_TOKENS)
-_BACKEND += ("tok_encode", "apply_chat_template", "chat_template")
+_BACKEND = (
+    *("loglikelihood", "loglikelihood_rolling", "generate_until", internals.LOGLIKELIHOOD_TOKENS),
+    *("tok_encode", "apply_chat_template", "chat_template"),
+)
 
 
 def tracker(config: EvaluatorConfig) -> Any:

@@ -26,8 +26,8 @@ def examine(package: str) -> tuple[str, str]:
     beyond = BEYOND.get(package)
     if beyond and public.release >= Version(beyond).release:
         return "problem", (
-            f"{package} {found} is not supported, {lowest} and what follows it below {beyond} are: "
-            f"pip install '{package}<{beyond}'"
+            f"{package} {found} is too new: lm-eval-bias works with {lowest} and later ones below {beyond}: "
+            f"pip install '{package}>={lowest},<{beyond}'"
         )
     if public > Version(tested):
         return "note", f"{package} {found} is newer than {tested}, the newest release tested here"

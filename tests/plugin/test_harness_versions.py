@@ -159,8 +159,11 @@ def test_a_newer_harness_is_warned_about_once(installed, monkeypatch):
     ("version", "says"),
     [
         ("0.4.11", "lm_eval 0.4.11 is older than 0.4.12: pip install -U lm_eval"),
-        ("0.5.0.dev1", "lm_eval 0.5.0.dev1 is not supported, 0.4.12 and what follows it below 0.5 are: pip install"),
-        ("0.5.1", "lm_eval 0.5.1 is not supported, 0.4.12"),
+        (
+            "0.5.0.dev1",
+            "lm_eval 0.5.0.dev1 is too new: lm-eval-bias works with 0.4.12 and later ones below 0.5: pip install",
+        ),
+        ("0.5.1", "lm_eval 0.5.1 is too new: lm-eval-bias works with 0.4.12"),
     ],
 )
 def test_a_harness_that_is_not_supported_is_refused_in_one_line(version, says, installed, capsys):
