@@ -8,7 +8,9 @@ from __future__ import annotations
 
 import importlib.metadata
 import logging
+from collections.abc import Callable
 from functools import cache
+from typing import Any
 
 from lm_eval_bias.harness import internals, versions
 
@@ -44,8 +46,6 @@ def register() -> None:
     Raises:
         BiasError: The installed harness is not supported.
     """
-    from lm_eval_bias.scoring import exact_likelihoods, questions, sampled_texts
-
     versions.require_harness()
     registries = internals.registries()
     for entry in declared():
@@ -54,6 +54,17 @@ def register() -> None:
             registries[entry.group].register(entry.name, target=entry.value)
         if entry.name == "bias_clustered_mean":
             internals.set_metric_defaults("bias_clustered", entry.value, higher_is_better=True)
-    exact_likelihoods.install()
-    sampled_texts.install()
-    questions.install()
+    for base, name, method in requests():
+        if name not in vars(base):
+            setattr(base, name, method)
+
+
+def requests() -> list[tuple[type, str, Callable[..., Any]]]:
+    """Our kinds of requests as methods: the base class of the harness's models that gets one, its name, the method."""
+    from lm_eval.api.model import LM, TemplateLM
+
+    from lm_eval_bias.scoring import exact_likelihoods, questions, sampled_texts
+
+    every = {**exact_likelihoods.METHODS, **sampled_texts.METHODS, **questions.METHODS}
+    with_tokens = {**exact_likelihoods.TOKEN_METHODS, **questions.TOKEN_METHODS}
+    return [(base, *own) for base, methods in ((LM, every), (TemplateLM, with_tokens)) for own in methods.items()]

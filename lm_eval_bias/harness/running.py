@@ -13,16 +13,13 @@ from collections.abc import Callable, Iterator
 from typing import TYPE_CHECKING, Any
 
 from lm_eval_bias.errors import BiasError, one_line
-from lm_eval_bias.harness import distributed, internals
+from lm_eval_bias.harness import distributed, internals, registration
 from lm_eval_bias.runs import atomic_save
-from lm_eval_bias.scoring import exact_likelihoods, questions, sampled_texts
 
 if TYPE_CHECKING:
     from lm_eval_bias.harness.internals import EvaluatorConfig
 
 logger = logging.getLogger("lm_eval.bias")
-# what our tasks ask of a model; all requests of a run are built before the first of them is answered
-_REQUESTS = (exact_likelihoods.EXACT, exact_likelihoods.WITH_LENGTH, sampled_texts.GENERATED, *questions.KINDS)
 # what a backend does in its own way
 _BACKEND = (
     *("loglikelihood", "loglikelihood_rolling", "generate_until", internals.LOGLIKELIHOOD_TOKENS),
@@ -119,8 +116,10 @@ def _answering(model: Any, config: EvaluatorConfig, before: Callable[[], None] |
             left.pop()()
         return method(requests)
 
+    # all requests of a run are built before the first of them is answered
+    ours = {name for _, name, _ in registration.requests()}
     with contextlib.ExitStack() as stack:
-        for names, wrapper in ((_BACKEND, explained), (_REQUESTS, prepared)):
+        for names, wrapper in ((_BACKEND, explained), (ours, prepared)):
             for name in names:
                 method = getattr(model, name, None)
                 if method is not None:

@@ -14,7 +14,7 @@ from collections.abc import Iterator, Sequence
 from typing import Any
 
 from lm_eval_bias.errors import BiasError
-from lm_eval_bias.harness import api_answers, internals, response_cache
+from lm_eval_bias.harness import api_answers, internals
 from lm_eval_bias.harness.internals import shadowed
 from lm_eval_bias.scoring import token_likelihoods
 
@@ -46,24 +46,22 @@ def _exact(self: Any, requests: Sequence[Any]) -> list[tuple[float, bool]]:
         One ``(log-likelihood in nats, is greedy)`` a request, as the backend's own ``loglikelihood`` gives it for that
         request alone. Answers come from the cache of ``--use_cache`` where it has them and go into it.
     """
-    found = response_cache.kept(self, "loglikelihood", (request.args for request in requests))
-    asked = [i for i, answer in enumerate(found) if answer is None]
-    parts: list[list[Any]] = token_likelihoods.portions(self, asked)
+
+    def ask(places: list[int | None]) -> list[Any]:
+        answers: list[Any] = self.loglikelihood([requests[i or 0] for i in places])
+        return answers
+
     with contextlib.ExitStack() as stack:
         stack.enter_context(api_answers.asking(self))
-        if token_likelihoods.shares_forwards(self):
+
+        def divide(asked: list[int]) -> list[list[Any]]:
             pairs = stack.enter_context(_encoding_once(self, [requests[i] for i in asked]))
-            parts = token_likelihoods.rounds((i, *pair) for i, pair in zip(asked, pairs, strict=True))
-        for number in range(token_likelihoods.everywhere(self, len(parts))):
-            part = parts[number] if number < len(parts) else []
-            missing = token_likelihoods.everywhere(self, len(part)) - len(part)
-            with token_likelihoods.precise(self), response_cache.promptly(self):
-                fresh = self.loglikelihood([requests[i] for i in part] + [requests[0]] * missing)
-            for i, answer in zip(part, fresh[: len(part)], strict=True):
-                found[i] = answer
-                self.cache_hook.add_partial("loglikelihood", requests[i].args, answer)
-            response_cache.commit(self)
-    return [(float(answer[0]), bool(answer[1])) for answer in found]
+            return token_likelihoods.rounds((i, *pair) for i, pair in zip(asked, pairs, strict=True))
+
+        apart = divide if token_likelihoods.shares_forwards(self) else None
+        keys = [request.args for request in requests]
+        answers = token_likelihoods.in_step(self, "loglikelihood", keys, ask, apart)
+    return [(float(answer[0]), bool(answer[1])) for answer in answers]
 
 
 def _with_length(self: Any, requests: Sequence[Any]) -> list[tuple[float, bool, int]]:
@@ -86,11 +84,6 @@ def _without_tokens(self: Any, requests: Sequence[Any]) -> list[Any]:
     )
 
 
-def install() -> None:
-    """Add the methods to the harness's model base classes; nothing that they have is replaced."""
-    from lm_eval.api.model import LM, TemplateLM
-
-    if not hasattr(LM, EXACT):
-        setattr(LM, EXACT, _exact)
-        setattr(LM, WITH_LENGTH, _without_tokens)
-        setattr(TemplateLM, WITH_LENGTH, _with_length)
+# what the harness's model base classes get: any, and those with log-likelihoods of tokens
+METHODS = {EXACT: _exact, WITH_LENGTH: _without_tokens}
+TOKEN_METHODS = {WITH_LENGTH: _with_length}

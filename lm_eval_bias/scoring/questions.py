@@ -7,7 +7,7 @@ Two questions, and one about the evidence behind the second:
 - ``sentence_likelihoods``: how likely are a context, a candidate after it, and the candidate alone?
 
 A question is a request type of the harness: a task makes instances from :class:`Cloze` and :class:`NextSentence`, and
-the harness calls the model's method of that name with them. :func:`install` gives every backend with log-likelihoods
+the harness calls the model's method of that name with them. Registration gives every backend with log-likelihoods
 the answers of generative models; another model type answers by defining the methods itself (``hf-mlm`` and ``hf-nsp``
 do). An answer is ``(score, number of tokens scored)``, a higher score meaning a better fit; scores are compared only
 within one question's candidates.
@@ -16,7 +16,7 @@ within one question's candidates.
 from __future__ import annotations
 
 import contextlib
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -147,31 +147,27 @@ def refuse_foreign(questions: Sequence[Cloze | NextSentence], understood: Sequen
                 )
 
 
-def _refuse(kind: str, needs: str) -> Any:
+def _refuse(kind: str) -> Callable[..., list[Answer]]:
     def method(self: Any, requests: Sequence[Any]) -> list[Answer]:
-        raise BiasError(f"the model type {type(self).__name__} cannot answer {kind!r} questions: {needs}")
+        raise BiasError(
+            f"the model type {type(self).__name__} cannot answer {kind!r} questions: it needs a backend with "
+            "log-likelihoods and a tokenizer (hf, vllm, local-completions), or hf-mlm or hf-nsp"
+        )
 
     return method
 
 
-def _generative(kind: str) -> Any:
+def _generative(kind: str) -> Callable[..., list[Answer]]:
     def method(self: Any, requests: Sequence[Any]) -> list[Answer]:
         from lm_eval_bias.scoring import causal, seq2seq
 
         family = seq2seq if getattr(self, "backend", "causal") == "seq2seq" else causal
-        found: list[Answer] = getattr(family, kind)(self, requests)
-        return found
+        answers: list[Answer] = getattr(family, kind)(self, requests)
+        return answers
 
-    method.__doc__ = f"Answer ``{kind}`` questions from the log-likelihoods of a generative model."
     return method
 
 
-def install() -> None:
-    """Give the harness's model base classes a method per question; nothing that they have is replaced."""
-    from lm_eval.api.model import LM, TemplateLM
-
-    needs = "it needs a backend with log-likelihoods and a tokenizer (hf, vllm, local-completions), or hf-mlm or hf-nsp"
-    for kind in KINDS:
-        if not hasattr(LM, kind):
-            setattr(LM, kind, _refuse(kind, needs))
-            setattr(TemplateLM, kind, _generative(kind))
+# what the harness's model base classes get: any, and those with log-likelihoods of tokens
+METHODS = {kind: _refuse(kind) for kind in KINDS}
+TOKEN_METHODS = {kind: _generative(kind) for kind in KINDS}

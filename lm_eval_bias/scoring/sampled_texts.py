@@ -187,19 +187,12 @@ def _sampled(model: Any, requests: Sequence[Any], filler: Any) -> list[str]:
 
 def _greedy(model: Any, requests: Sequence[Any], filler: Any) -> list[str]:
     """Likeliest texts, asked as the harness does."""
-    found = response_cache.kept(model, _PLAIN, (request.args for request in requests))
-    asked = [i for i, text in enumerate(found) if text is None]
-    blocks = token_likelihoods.portions(model, asked)
-    for number in range(token_likelihoods.everywhere(model, len(blocks))):
-        block = blocks[number] if number < len(blocks) else []
-        missing = token_likelihoods.everywhere(model, len(block)) - len(block)
-        with response_cache.promptly(model):
-            texts = model.generate_until([requests[i] for i in block] + [filler] * missing)
-        for i, text in zip(block, texts, strict=False):
-            found[i] = text
-            model.cache_hook.add_partial(_PLAIN, requests[i].args, text)
-        response_cache.commit(model)
-    return found
+
+    def write(places: list[int | None]) -> list[str]:
+        texts: list[str] = model.generate_until([filler if i is None else requests[i] for i in places])
+        return texts
+
+    return token_likelihoods.in_step(model, _PLAIN, [request.args for request in requests], write)
 
 
 def _generated(self: Any, requests: Sequence[Any]) -> list[str]:
@@ -218,9 +211,4 @@ def _generated(self: Any, requests: Sequence[Any]) -> list[str]:
     return found
 
 
-def install() -> None:
-    """Add the method to the harness's model base class; nothing that it has is replaced."""
-    from lm_eval.api.model import LM
-
-    if not hasattr(LM, GENERATED):
-        setattr(LM, GENERATED, _generated)
+METHODS = {GENERATED: _generated}  # for the harness's model base class

@@ -8,7 +8,7 @@ separately.
 from __future__ import annotations
 
 import contextlib
-from collections.abc import Hashable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Hashable, Iterable, Iterator, Sequence
 from typing import Any
 
 from lm_eval_bias.errors import BiasError
@@ -92,6 +92,37 @@ def everywhere(model: Any, here: int) -> int:
     return int(model.all_gather(torch.tensor(here, device=model.device)).max().item())
 
 
+def in_step(
+    model: Any,
+    kind: str,
+    keys: Sequence[Any],
+    ask: Callable[[list[int | None]], list[Any]],
+    divide: Callable[[list[int]], list[list[Any]]] | None = None,
+) -> list[Any]:
+    """Answers from the cache of ``--use_cache`` where it has them; the others are asked and go into it at once.
+
+    Args:
+        model: The model; ranks ask as often and as much as the one with most to ask.
+        kind: As which answers are kept.
+        keys: How each request is named in the cache.
+        ask: Gives the answers to the requests at some places; ``None`` stands for any request, to fill up.
+        divide: What is asked with each call, from the places that are asked; by default what suits the backend.
+    """
+    found = response_cache.kept(model, kind, keys)
+    asked = [i for i, answer in enumerate(found) if answer is None]
+    parts = divide(asked) if divide else portions(model, asked)
+    for number in range(everywhere(model, len(parts))):
+        part: list[Any] = parts[number] if number < len(parts) else []
+        missing = everywhere(model, len(part)) - len(part)
+        with precise(model), response_cache.promptly(model):
+            fresh = ask([*part, *[None] * missing])
+        for i, answer in zip(part, fresh, strict=False):
+            found[i] = answer
+            model.cache_hook.add_partial(kind, keys[i], answer)
+        response_cache.commit(model)
+    return found
+
+
 def encode(model: Any, text: str) -> list[int]:
     """The harness's own encoding of a text, special tokens as the backend adds them.
 
@@ -141,27 +172,25 @@ def loglikelihoods(model: Any, pairs: Sequence[tuple[Sequence[int], Sequence[int
         BiasError: The backend has no log-likelihoods.
     """
     _refuse_long(model, pairs)
-    known: dict[tuple[Ids, Ids], Answer | None] = {(tuple(c), tuple(k)): None for c, k in pairs}
-    for pair, kept in zip(
-        known, response_cache.kept(model, "loglikelihood", (_key(*pair) for pair in known)), strict=True
-    ):
-        known[pair] = None if kept is None else (float(kept[0]), bool(kept[1]))
-    asked = [pair for pair, answer in known.items() if answer is None]
-    parts = rounds((pair, *pair) for pair in asked) if shares_forwards(model) else portions(model, asked)
-    for number in range(everywhere(model, len(parts))):
-        part: list[Any] = parts[number] if number < len(parts) else []
-        filler = part[0] if part else ((model.prefix_token_id,), (model.prefix_token_id,))
-        missing = everywhere(model, len(part)) - len(part)
-        requests = [(_key(*pair), list(pair[0]), list(pair[1])) for pair in [*part, *[filler] * missing]]
-        try:
-            with precise(model), api_answers.asking(model), response_cache.promptly(model):
-                fresh = internals.loglikelihood_tokens(model, requests)
-        except NotImplementedError as error:
-            raise no_loglikelihoods(type(model).__name__) from error
-        for pair, answer in zip(part, fresh, strict=False):
-            known[pair] = (float(answer[0]), bool(answer[1]))
-    found = [known[tuple(c), tuple(k)] for c, k in pairs]
-    return [answer for answer in found if answer is not None]
+    distinct: dict[tuple[Ids, Ids], int] = {}
+    places = [distinct.setdefault((tuple(c), tuple(k)), len(distinct)) for c, k in pairs]
+    known = list(distinct)
+    filler = ((model.prefix_token_id,), (model.prefix_token_id,))
+
+    def ask(some: list[int | None]) -> list[Any]:
+        asked = [filler if i is None else known[i] for i in some]
+        return internals.loglikelihood_tokens(model, [(_key(*pair), list(pair[0]), list(pair[1])) for pair in asked])
+
+    def divide(asked: list[int]) -> list[list[Any]]:
+        return rounds((i, *known[i]) for i in asked)
+
+    try:
+        with api_answers.asking(model):
+            keys = [_key(*pair) for pair in known]
+            answers = in_step(model, "loglikelihood", keys, ask, divide if shares_forwards(model) else None)
+    except NotImplementedError as error:
+        raise no_loglikelihoods(type(model).__name__) from error
+    return [(float(answers[i][0]), bool(answers[i][1])) for i in places]
 
 
 def _refuse_long(model: Any, pairs: Sequence[tuple[Sequence[int], Sequence[int]]]) -> None:

@@ -152,7 +152,8 @@ def test_flags_and_configuration(tmp_path):
     read = (
         "model model_args tasks limit samples batch_size max_batch_size device use_cache cache_requests write_out "
         "check_integrity log_samples predict_only system_instruction apply_chat_template fewshot_as_multiturn "
-        "gen_kwargs num_fewshot include_path metadata seed show_config output_path hf_hub_log_args wandb_args wandb_config_args"
+        "gen_kwargs num_fewshot include_path metadata seed show_config output_path hf_hub_log_args "
+        "wandb_args wandb_config_args"
     )
     for name in read.split():
         holds(hasattr(config, name), f"a run's configuration has no {name}", f"{where}, .harness.running, .evaluation")
@@ -257,5 +258,5 @@ def test_every_request_of_ours_is_a_method_of_models():
     from lm_eval.api.model import LM
 
     registration.register()
-    for name in running._REQUESTS:
+    for _, name, _ in registration.requests():
         holds(callable(getattr(LM, name, None)), f"LM has no {name}", f"{DOOR}.registration")
