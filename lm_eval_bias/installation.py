@@ -37,7 +37,7 @@ def _link() -> Finding:
     try:
         found = linking.state()
         if linking.unnecessary():
-            left = "; 'lm-eval-bias unlink' removes what an earlier link wrote" if found.linked else ""
+            left = "; 'lm-eval-bias unlink' removes what an earlier link wrote" if found.stubs else ""
             return Finding(
                 "ok",
                 f"link not needed: plain 'lm_eval --tasks occugender' works, this harness reads entry points{left}",
@@ -46,7 +46,7 @@ def _link() -> Finding:
         return Finding("problem", str(error))
     if found.problem:
         return Finding("problem", f"link: {found.problem}")
-    if found.linked:
+    if found.stubs:
         return Finding(
             "ok", f"linked: plain 'lm_eval --tasks occugender' works ({len(found.stubs)} stubs in {found.folder})"
         )

@@ -14,7 +14,7 @@ from lm_eval_bias.evaluation import preflight, run_plan, time_estimate
 from lm_eval_bias.harness import distributed, internals, linking, running
 from lm_eval_bias.paths import tasks_path
 from lm_eval_bias.report import sentences
-from lm_eval_bias.runs import cache_ownership, provenance
+from lm_eval_bias.runs import atomic_save, cache_ownership, provenance
 from lm_eval_bias.scoring import questions
 
 if TYPE_CHECKING:
@@ -45,7 +45,7 @@ def load_tasks(config: EvaluatorConfig) -> Any:
         linked = linking.state()
         if linked.problem:
             logger.warning("link: %s", linked.problem)
-        if linked.problem or not (linked.linked or linking.unnecessary()):
+        if linked.problem or not (linked.stubs or linking.unnecessary()):
             config.include_path = folders
         try:
             return internals.find_tasks(config)
@@ -127,7 +127,13 @@ def _finish(config: EvaluatorConfig, results: dict[str, Any], tracker: Any, dash
     if config.show_config:
         print(running.as_json(results))
     running.send(dashboards, results, samples)
-    problem = running.save(tracker, results, samples)
+    problem = None
+    try:
+        with atomic_save.whole(tracker):
+            running.save(tracker, results, samples)
+    except BiasError as error:
+        problem = error  # the table first: it is all that is left of the run
+    running.upload(tracker)
     batch_sizes = ",".join(map(str, results["config"]["batch_sizes"]))
     print(
         f"{config.model} ({config.model_args}), gen_kwargs: ({config.gen_kwargs}), limit: {config.limit}, "
@@ -146,4 +152,4 @@ def _finish(config: EvaluatorConfig, results: dict[str, Any], tracker: Any, dash
         print(f"As a page: lm-eval-bias report {config.output_path} -o report.html")
     running.close(dashboards)
     if problem is not None:
-        raise problem  # now: the table is all that is left of the run
+        raise problem

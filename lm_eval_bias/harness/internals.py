@@ -11,6 +11,7 @@ from __future__ import annotations
 import argparse
 import contextlib
 import importlib.util
+import os
 from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -27,6 +28,7 @@ REGISTRIES = {
     "lm_eval.metrics": "metric_registry",
     "lm_eval.aggregations": "aggregation_registry",
 }
+ANSWERS = "unnamed"  # sqlitedict's name for its table
 # methods of its models that are shadowed on one instance while it is asked
 ENCODE_PAIR = "_encode_pair"  # of TemplateLM: the tokens of a context and its continuation
 LOGLIKELIHOOD_TOKENS = "_loglikelihood_tokens"  # of TemplateLM: answers to requests that are encoded already
@@ -93,6 +95,11 @@ def request_key(kind: str, arguments: Sequence[Any]) -> str:
     from lm_eval.api.model import hash_args
 
     return str(hash_args(kind, arguments))
+
+
+def cache_file(path: str) -> Path:
+    """The file of ``--use_cache`` that this process writes; its answers lie in the table :data:`ANSWERS`."""
+    return Path(f"{path}_rank{os.environ.get('RANK') or os.environ.get('LOCAL_RANK') or '0'}.db")
 
 
 def loglikelihood_tokens(model: Any, requests: list[tuple[Any, list[int], list[int]]]) -> list[Any]:

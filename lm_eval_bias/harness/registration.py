@@ -65,6 +65,10 @@ def requests() -> list[tuple[type, str, Callable[..., Any]]]:
 
     from lm_eval_bias.scoring import exact_likelihoods, questions, sampled_texts
 
-    every = {**exact_likelihoods.METHODS, **sampled_texts.METHODS, **questions.METHODS}
-    with_tokens = {**exact_likelihoods.TOKEN_METHODS, **questions.TOKEN_METHODS}
-    return [(base, *own) for base, methods in ((LM, every), (TemplateLM, with_tokens)) for own in methods.items()]
+    every: dict[str, Callable[..., Any]] = {**exact_likelihoods.METHODS, **sampled_texts.METHODS, **questions.METHODS}
+    with_tokens: dict[str, Callable[..., Any]] = {**exact_likelihoods.TOKEN_METHODS, **questions.TOKEN_METHODS}
+    return [
+        (base, name, method)
+        for base, methods in ((LM, every), (TemplateLM, with_tokens))
+        for name, method in methods.items()
+    ]

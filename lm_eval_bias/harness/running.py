@@ -14,7 +14,6 @@ from typing import TYPE_CHECKING, Any
 
 from lm_eval_bias.errors import BiasError, one_line
 from lm_eval_bias.harness import distributed, internals, registration
-from lm_eval_bias.runs import atomic_save
 
 if TYPE_CHECKING:
     from lm_eval_bias.harness.internals import EvaluatorConfig
@@ -130,18 +129,12 @@ def _answering(model: Any, config: EvaluatorConfig, before: Callable[[], None] |
 
 def arguments(config: EvaluatorConfig, function: Any, model: Any, manager: Any, tracker: Any) -> dict[str, Any]:
     """The arguments of ``simple_evaluate`` from the configuration, as the harness's own ``run`` passes them."""
-    seeds = config.seed or [None] * 4
+    seeded = ("random_seed", "numpy_random_seed", "torch_random_seed", "fewshot_random_seed")
+    caching = ("cache_requests", "rewrite_requests_cache", "delete_requests_cache")
     special = {
-        "model": model,
-        "task_manager": manager,
-        "evaluation_tracker": tracker,
-        "cache_requests": config.cache_requests.get("cache_requests", False),
-        "rewrite_requests_cache": config.cache_requests.get("rewrite_requests_cache", False),
-        "delete_requests_cache": config.cache_requests.get("delete_requests_cache", False),
-        "random_seed": seeds[0],
-        "numpy_random_seed": seeds[1],
-        "torch_random_seed": seeds[2],
-        "fewshot_random_seed": seeds[3],
+        **{"model": model, "task_manager": manager, "evaluation_tracker": tracker},
+        **{name: config.cache_requests.get(name, False) for name in caching},
+        **dict(zip(seeded, config.seed or [None] * 4, strict=True)),
     }
     wanted = inspect.signature(function).parameters
     plain = {name: getattr(config, name) for name in wanted if name not in special and hasattr(config, name)}
@@ -208,20 +201,18 @@ def close(opened: list[Any]) -> None:
         dashboard.finish() if hasattr(dashboard, "finish") else dashboard.run.finish()
 
 
-def save(tracker: Any, results: dict[str, Any], samples: dict[str, Any] | None) -> BiasError | None:
-    """Write and upload results as far as the flags ask for it; what went wrong with the files is returned."""
-    problem = None
-    try:
-        with atomic_save.whole(tracker):
-            tracker.save_results_aggregated(results=results, samples=samples)
-            if samples is not None:
-                for name in results["configs"]:
-                    tracker.save_results_samples(task_name=name, samples=samples[name])
-    except BiasError as error:
-        problem = error
+def save(tracker: Any, results: dict[str, Any], samples: dict[str, Any] | None) -> None:
+    """Write results, and samples where there are some, to the tracker's output path."""
+    tracker.save_results_aggregated(results=results, samples=samples)
+    if samples is not None:
+        for name in results["configs"]:
+            tracker.save_results_samples(task_name=name, samples=samples[name])
+
+
+def upload(tracker: Any) -> None:
+    """Describe results on the hub where the flags had them sent there."""
     if tracker.push_results_to_hub or tracker.push_samples_to_hub:
         tracker.recreate_metadata_card()
-    return problem
 
 
 def tables(results: dict[str, Any]) -> str:

@@ -47,10 +47,3 @@ def require_harness() -> str:
     if status == "problem":
         raise BiasError(text)
     return text if status == "note" else ""
-
-
-def harness_is_at_most(release: str) -> bool:
-    """Whether the installed harness is that release or one before it."""
-    from packaging.version import Version
-
-    return Version(Version(importlib.metadata.version("lm_eval")).public) <= Version(release)

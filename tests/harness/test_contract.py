@@ -4,11 +4,13 @@ A failure says what changed and which module has to follow.
 """
 
 import argparse
+import contextlib
 import hashlib
 import importlib
 import importlib.metadata
 import inspect
 import json
+import sqlite3
 
 import pytest
 
@@ -215,6 +217,7 @@ def harness_run(tmp_path):
     model.exact_loglikelihood = lambda requests: order.append(len(requests)) or answer(requests)
     tracker = EvaluationTracker(output_path=str(tmp_path))
     more = {"task_manager": manager, "evaluation_tracker": tracker, "limit": 2, "model_args": {"seed": 1}}
+    more["use_cache"] = str(tmp_path / "answers")
     return order, tracker, simple_evaluate(model=model, tasks=tasks, **more)
 
 
@@ -227,6 +230,15 @@ def test_all_requests_are_built_before_one_is_answered_by_the_method_of_its_kind
     for key in ("configs", "config", "samples", "date"):
         holds(key in results, f"results have no {key}", where)
     holds("batch_sizes" in results["config"], "results have no batch_sizes", where)
+
+
+def test_answers_lie_where_their_owner_is_written(harness_run, tmp_path):
+    where = f"{DOOR}.internals.cache_file, lm_eval_bias.runs.cache_ownership"
+    file = internals.cache_file(str(tmp_path / "answers"))
+    holds(file.is_file(), f"--use_cache doesn't write {file.name}", where)
+    with contextlib.closing(sqlite3.connect(file)) as database:
+        tables = {name for (name,) in database.execute("SELECT name FROM sqlite_master")}
+    holds(internals.ANSWERS in tables, f"its tables are {tables}", where)
 
 
 def test_a_built_model_gets_its_name_back(harness_run):

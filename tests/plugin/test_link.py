@@ -33,7 +33,7 @@ def test_harness_finds_linked_tasks(harness, capsys):
     assert len(task.eval_docs) == 1000
     stub = (harness / linking.FOLDER / "occugender.yaml").read_text()
     assert json.loads(stub.split("include: ")[1]).startswith("/")
-    assert linking.state().linked
+    assert linking.state().stubs
     assert not linking.state().problem
 
 
