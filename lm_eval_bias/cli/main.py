@@ -249,8 +249,8 @@ def main(argv: Sequence[str] | None = None) -> int:
         sys.stdout.reconfigure(errors="backslashreplace")  # names of files can be any bytes, as in error messages
     try:
         if arguments and arguments[0] in _SEPARATE:
-            place = "evaluation.evaluate" if arguments[0] == "run" else f"cli.{arguments[0].replace('-', '_')}"
-            return int(importlib.import_module(f"lm_eval_bias.{place}").main(arguments[1:]))
+            command = importlib.import_module(f"lm_eval_bias.cli.{arguments[0].replace('-', '_')}")
+            return int(command.main(arguments[1:]))
         args = _parser().parse_args(arguments)
         return _COMMANDS[args.command](args)
     except BiasError as error:

@@ -13,12 +13,13 @@ from typing import Any
 
 import torch
 import transformers
-from lm_eval.api.model import LM, hash_args
+from lm_eval.api.model import LM
 from safetensors import SafetensorError, safe_open
 from tqdm import tqdm
 
 from lm_eval_bias.errors import BiasError, one_line
-from lm_eval_bias.scoring import response_cache as answers
+from lm_eval_bias.harness import response_cache
+from lm_eval_bias.harness.internals import request_key
 from lm_eval_bias.scoring.questions import KINDS, SENTENCE_LIKELIHOODS
 
 logger = logging.getLogger("lm_eval.bias")
@@ -147,11 +148,11 @@ class QuestionModel(LM):
             requests: Instances.
             answer: Answers to some of them, in order.
         """
-        found = answers.kept(self, kind, (request.args for request in requests))
+        found = response_cache.kept(self, kind, (request.args for request in requests))
         first: dict[str, int] = {}
         for i, request in enumerate(requests):
             if found[i] is None:
-                first.setdefault(hash_args(kind, request.args), i)
+                first.setdefault(request_key(kind, request.args), i)
         asked = list(first.values())
         size = self.batch_size * _PARTS
         with tqdm(total=len(asked), desc=f"Answering {kind} questions", disable=self.rank != 0) as bar:
@@ -160,10 +161,10 @@ class QuestionModel(LM):
                 for i, given in zip(part, answer([requests[i] for i in part]), strict=True):
                     found[i] = given
                     self.cache_hook.add_partial(kind, requests[i].args, given)
-                answers.commit(self)
+                response_cache.commit(self)
                 bar.update(len(part))
         return [
-            found[first[hash_args(kind, request.args)]] if given is None else given
+            found[first[request_key(kind, request.args)]] if given is None else given
             for request, given in zip(requests, found, strict=True)
         ]
 

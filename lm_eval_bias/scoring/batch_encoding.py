@@ -6,7 +6,7 @@ import contextlib
 from collections.abc import Iterator, Sequence
 from typing import TYPE_CHECKING, Any
 
-from lm_eval_bias.scoring.instance_overrides import shadowed
+from lm_eval_bias.harness.internals import shadowed
 
 if TYPE_CHECKING:
     from lm_eval.api.model import TemplateLM

@@ -10,10 +10,11 @@ from __future__ import annotations
 
 import contextlib
 from collections.abc import Sequence
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from lm_eval_bias.errors import BiasError
-from lm_eval_bias.scoring import api_answers, response_cache, token_likelihoods
+from lm_eval_bias.harness import api_answers, internals
+from lm_eval_bias.scoring import token_likelihoods
 from lm_eval_bias.scoring.batch_encoding import encoded_once
 
 if TYPE_CHECKING:
@@ -24,13 +25,6 @@ EXACT = "exact_loglikelihood"
 WITH_LENGTH = "loglikelihood_with_length"
 
 
-def _ids(model: TemplateLM, context: str, continuation: str) -> tuple[list[int], list[int]]:
-    """A pair's token ids as the harness makes them."""
-    if context:
-        return model._encode_pair(context, continuation)
-    return [model.prefix_token_id], model.tok_encode(continuation, add_special_tokens=False)
-
-
 def _exact(self: LM, requests: Sequence[Instance]) -> list[tuple[float, bool]]:
     """Answer ``(context, continuation)`` requests.
 
@@ -38,15 +32,20 @@ def _exact(self: LM, requests: Sequence[Instance]) -> list[tuple[float, bool]]:
         One ``(log-likelihood in nats, is greedy)`` a request, as the backend's own ``loglikelihood`` gives it for that
         request alone. Answers come from the cache of ``--use_cache`` where it has them and go into it.
     """
-    answers = response_cache.kept(self, "loglikelihood", (request.args for request in requests))
-    asked = [i for i, answer in enumerate(answers) if answer is None]
-    parts = token_likelihoods.portions(self, asked)
+
+    def ask(places: list[int | None]) -> list[Any]:
+        return self.loglikelihood([requests[i or 0] for i in places])
+
     with contextlib.ExitStack() as stack:
         stack.enter_context(api_answers.asking(self))
-        if token_likelihoods.shares_forwards(self):
+
+        def divide(asked: list[int]) -> list[list[int]]:
             stack.enter_context(encoded_once(self, [requests[i].args for i in asked]))
-            parts = token_likelihoods.rounds((i, *_ids(self, *requests[i].args)) for i in asked)
-        token_likelihoods.ask_in_parts(self, "loglikelihood", requests, parts, requests[0], answers)
+            return token_likelihoods.rounds((i, *internals.encode_pair(self, *requests[i].args)) for i in asked)
+
+        apart = divide if token_likelihoods.shares_forwards(self) else None
+        keys = [request.args for request in requests]
+        answers = token_likelihoods.in_step(self, "loglikelihood", keys, ask, apart)
     return [(float(answer[0]), bool(answer[1])) for answer in answers]
 
 
@@ -58,7 +57,8 @@ def _with_length(self: TemplateLM, requests: Sequence[Instance]) -> list[tuple[f
     """
     answers = getattr(self, EXACT)(requests)
     return [
-        (*answer, len(self._encode_pair(*request.args)[1])) for answer, request in zip(answers, requests, strict=True)
+        (*answer, len(internals.encode_pair(self, *request.args)[1]))
+        for answer, request in zip(answers, requests, strict=True)
     ]
 
 
@@ -69,11 +69,6 @@ def _without_tokens(self: LM, requests: Sequence[Instance]) -> list[tuple[float,
     )
 
 
-def install() -> None:
-    """Add the methods to the harness's model base classes; nothing that they have is replaced."""
-    from lm_eval.api.model import LM, TemplateLM
-
-    if not hasattr(LM, EXACT):
-        setattr(LM, EXACT, _exact)
-        setattr(LM, WITH_LENGTH, _without_tokens)
-        setattr(TemplateLM, WITH_LENGTH, _with_length)
+# what the harness's model base classes get: any, and those with log-likelihoods of tokens
+METHODS = {EXACT: _exact, WITH_LENGTH: _without_tokens}
+TOKEN_METHODS = {WITH_LENGTH: _with_length}

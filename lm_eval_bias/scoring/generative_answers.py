@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from lm_eval_bias.errors import BiasError
 from lm_eval_bias.scoring.questions import KINDS, Answer
@@ -12,33 +12,27 @@ if TYPE_CHECKING:
     from lm_eval.api.instance import Instance
     from lm_eval.api.model import LM
 
-Method = Callable[[Any, Sequence[Any]], list[Answer]]
 
-
-def _refuse(kind: str, needs: str) -> Method:
+def _refuse(kind: str) -> Callable[..., list[Answer]]:
     def method(self: LM, requests: Sequence[Instance]) -> list[Answer]:
-        raise BiasError(f"the model type {type(self).__name__} cannot answer {kind!r} questions: {needs}")
+        raise BiasError(
+            f"the model type {type(self).__name__} cannot answer {kind!r} questions: it needs a backend with "
+            "log-likelihoods and a tokenizer (hf, vllm, local-completions), or hf-mlm or hf-nsp"
+        )
 
     return method
 
 
-def _generative(kind: str) -> Method:
+def _generative(kind: str) -> Callable[..., list[Answer]]:
     def method(self: LM, requests: Sequence[Instance]) -> list[Answer]:
         from lm_eval_bias.scoring import causal, seq2seq
 
         family = seq2seq if getattr(self, "backend", "causal") == "seq2seq" else causal
         return getattr(family, kind)(self, requests)
 
-    method.__doc__ = f"Answer ``{kind}`` questions from the log-likelihoods of a generative model."
     return method
 
 
-def install() -> None:
-    """Give the harness's model base classes a method per question; nothing that they have is replaced."""
-    from lm_eval.api.model import LM, TemplateLM
-
-    needs = "it needs a backend with log-likelihoods and a tokenizer (hf, vllm, local-completions), or hf-mlm or hf-nsp"
-    for kind in KINDS:
-        if not hasattr(LM, kind):
-            setattr(LM, kind, _refuse(kind, needs))
-            setattr(TemplateLM, kind, _generative(kind))
+# what the harness's model base classes get: any, and those with log-likelihoods of tokens
+METHODS = {kind: _refuse(kind) for kind in KINDS}
+TOKEN_METHODS = {kind: _generative(kind) for kind in KINDS}

@@ -7,10 +7,10 @@ Two questions, and one about the evidence behind the second:
 - ``sentence_likelihoods``: how likely are a context, a candidate after it, and the candidate alone?
 
 A question is a request type of the harness: a task makes instances from :class:`Cloze` and :class:`NextSentence`, and
-the harness calls the model's method of that name with them. :mod:`.generative_answers` gives every backend with
-log-likelihoods the answers of generative models; another model type answers by defining the methods itself (``hf-mlm``
-and ``hf-nsp`` do). An answer is ``(score, number of tokens scored)``, a higher score meaning a better fit; scores are
-compared only within one question's candidates.
+the harness calls the model's method of that name with them. Registration gives every backend with log-likelihoods
+the answers of generative models; another model type answers by defining the methods itself (``hf-mlm`` and ``hf-nsp``
+do). An answer is ``(score, number of tokens scored)``, a higher score meaning a better fit; scores are compared only
+within one question's candidates.
 """
 
 from __future__ import annotations

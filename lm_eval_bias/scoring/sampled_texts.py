@@ -20,8 +20,9 @@ from typing import TYPE_CHECKING, Any
 
 from tqdm import tqdm
 
-from lm_eval_bias.scoring import api_answers, response_cache, token_likelihoods
-from lm_eval_bias.scoring.instance_overrides import shadowed
+from lm_eval_bias.harness import api_answers, internals, response_cache
+from lm_eval_bias.harness.internals import shadowed
+from lm_eval_bias.scoring import token_likelihoods
 
 if TYPE_CHECKING:
     from lm_eval.api.instance import Instance
@@ -61,9 +62,7 @@ class Part:
     @property
     def seed(self) -> int:
         """Of this part alone; a positive number of 31 bits, which every backend takes."""
-        from lm_eval.api.model import hash_args
-
-        return int(hash_args(GENERATED, (self.context, self.options, self.base, self.start))[:8], 16) >> 1
+        return int(internals.request_key(GENERATED, (self.context, self.options, self.base, self.start))[:8], 16) >> 1
 
     def key(self, place: int) -> tuple[Any, ...]:
         """How the text at a place of this part is named in the cache of ``--use_cache``."""
@@ -86,11 +85,9 @@ def parts(requests: Sequence[Instance], size: int, run_seed: int) -> list[Part]:
         size: Samples that are drawn together.
         run_seed: Taken where the options name no ``seed``.
     """
-    from lm_eval.api.model import hash_args
-
     own: dict[str, list[int]] = {}
     for i, request in enumerate(requests):
-        own.setdefault(hash_args(GENERATED, request.args), []).append(i)
+        own.setdefault(internals.request_key(GENERATED, request.args), []).append(i)
     found = []
     for places in own.values():
         context, given = requests[places[0]].args
@@ -104,7 +101,7 @@ def parts(requests: Sequence[Instance], size: int, run_seed: int) -> list[Part]:
 def _size(model: LM) -> int:
     """How many samples of a prompt are drawn together."""
     batch = str(getattr(model, "batch_size", 1))
-    return int(batch) * max(1, getattr(model, "_concurrent", 1)) if batch.isdigit() and int(batch) else 1 << 30
+    return int(batch) * internals.concurrency(model) if batch.isdigit() and int(batch) else 1 << 30
 
 
 def _write(model: Any, requests: list[Instance]) -> list[str]:
@@ -116,11 +113,11 @@ def _write(model: Any, requests: list[Instance]) -> list[str]:
 @contextlib.contextmanager
 def _detecting_once(model: Any) -> Iterator[None]:
     """Let ``batch_size=auto`` look for the largest batch once, not before every part."""
-    detect = getattr(model, "_detect_batch_size", None)
+    detect = getattr(model, internals.DETECT_BATCH_SIZE, None)
     if detect is None:
         yield
         return
-    with shadowed(model, "_detect_batch_size", functools.lru_cache(maxsize=None)(detect)):
+    with shadowed(model, internals.DETECT_BATCH_SIZE, functools.lru_cache(maxsize=None)(detect)):
         yield
 
 
@@ -139,7 +136,7 @@ def _seeded_texts(model: Any, asked: list[Part], requests: Sequence[Instance], _
             yield from write(some)
         return
     # the harness sends only requests with equal options, and so with one seed, at the same time
-    pool = ThreadPoolExecutor(max_workers=max(1, model._concurrent))
+    pool = ThreadPoolExecutor(max_workers=internals.concurrency(model))
     try:
         for done in pool.map(write, [[part] for part in asked]):
             yield from done
@@ -152,7 +149,7 @@ def _torch_texts(model: Any, asked: list[Part], requests: Sequence[Instance], fi
     import torch
 
     # a server may want to be told that there is none; other backends would not know the option
-    unseeded = {"seed": None} if hasattr(model, "_create_payload") else {}
+    unseeded = {"seed": None} if internals.is_client(model) else {}
     for number in range(token_likelihoods.everywhere(model, len(asked))):  # sharded models have to run in step
         part = asked[number] if number < len(asked) else None
         if part is None:
@@ -193,10 +190,11 @@ def _sampled(model: LM, requests: Sequence[Instance], filler: Instance) -> list[
 
 def _greedy(model: LM, requests: Sequence[Instance], filler: Instance) -> list[str]:
     """Likeliest texts, asked as the harness does."""
-    texts = response_cache.kept(model, _PLAIN, (request.args for request in requests))
-    parts = token_likelihoods.portions(model, [i for i, text in enumerate(texts) if text is None])
-    token_likelihoods.ask_in_parts(model, _PLAIN, requests, parts, filler, texts)
-    return texts
+
+    def write(places: list[int | None]) -> list[str]:
+        return model.generate_until([filler if i is None else requests[i] for i in places])
+
+    return token_likelihoods.in_step(model, _PLAIN, [request.args for request in requests], write)
 
 
 def _generated(self: LM, requests: Sequence[Instance]) -> list[str]:
@@ -205,19 +203,14 @@ def _generated(self: LM, requests: Sequence[Instance]) -> list[str]:
     Returns:
         One text a request. Answers come from the cache of ``--use_cache`` where it has them and go into it.
     """
-    texts: list[Any] = [None] * len(requests)
+    found: list[Any] = [None] * len(requests)
     with api_answers.asking(self):
         for sampling, answer in ((True, _sampled), (False, _greedy)):
             own = [i for i, request in enumerate(requests) if bool(request.args[1].get("do_sample")) is sampling]
             if token_likelihoods.everywhere(self, len(own)):
                 for i, text in zip(own, answer(self, [requests[i] for i in own], requests[0]), strict=True):
-                    texts[i] = text
-    return texts
+                    found[i] = text
+    return found
 
 
-def install() -> None:
-    """Add the method to the harness's model base class; nothing that it has is replaced."""
-    from lm_eval.api.model import LM
-
-    if not hasattr(LM, GENERATED):
-        setattr(LM, GENERATED, _generated)
+METHODS = {GENERATED: _generated}  # for the harness's model base class

@@ -8,14 +8,13 @@ separately.
 from __future__ import annotations
 
 import contextlib
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from typing import TYPE_CHECKING, Any, TypeVar
 
 from lm_eval_bias.errors import BiasError
-from lm_eval_bias.scoring import api_answers, response_cache
+from lm_eval_bias.harness import api_answers, internals, response_cache
 
 if TYPE_CHECKING:
-    from lm_eval.api.instance import Instance
     from lm_eval.api.model import LM, TemplateLM
 
 T = TypeVar("T")
@@ -97,41 +96,35 @@ def everywhere(model: LM, here: int) -> int:
     return int(model.all_gather(torch.tensor(here, device=model.device)).max().item())
 
 
-def in_step(model: LM, parts: Sequence[list[T]]) -> Iterator[tuple[list[T], int]]:
-    """Parts of what is asked, each with the number of fillers that make it as large as every other rank's.
-
-    Sharded models have to run as many forwards on every rank: a rank with fewer parts gets empty ones.
-    """
-    for number in range(everywhere(model, len(parts))):
-        part = parts[number] if number < len(parts) else []
-        yield part, everywhere(model, len(part)) - len(part)
-
-
-def ask_in_parts(
+def in_step(
     model: LM,
-    method: str,
-    requests: Sequence[Instance],
-    parts: Sequence[list[int]],
-    filler: Instance,
-    answers: list[Any],
-) -> None:
-    """Have a model's method answer requests part by part, each kept for ``--use_cache`` when it is done.
+    kind: str,
+    keys: Sequence[Any],
+    ask: Callable[[list[int | None]], list[Any]],
+    divide: Callable[[list[int]], list[list[int]]] | None = None,
+) -> list[Any]:
+    """Answers from the cache of ``--use_cache`` where it has them; the others are asked and go into it at once.
 
     Args:
-        model: A model of the harness.
-        method: The method, and what answers are kept as.
-        requests: The requests.
-        parts: Indices of those that have no answer.
-        filler: What is asked beside them where other ranks ask more.
-        answers: Where the answers go.
+        model: The model; ranks ask as often and as much as the one with most to ask.
+        kind: As which answers are kept.
+        keys: How each request is named in the cache.
+        ask: Gives the answers to the requests at some places; ``None`` stands for any request, to fill up.
+        divide: What is asked with each call, from the places that are asked; by default what suits the backend.
     """
-    for part, missing in in_step(model, parts):
+    found = response_cache.kept(model, kind, keys)
+    asked = [i for i, answer in enumerate(found) if answer is None]
+    parts = divide(asked) if divide else portions(model, asked)
+    for number in range(everywhere(model, len(parts))):
+        part = parts[number] if number < len(parts) else []
+        missing = everywhere(model, len(part)) - len(part)
         with precise(model), response_cache.promptly(model):
-            fresh = getattr(model, method)([requests[i] for i in part] + [filler] * missing)
-        for i, answer in zip(part, fresh[: len(part)], strict=True):
-            answers[i] = answer
-            model.cache_hook.add_partial(method, requests[i].args, answer)
+            fresh = ask([*part, *[None] * missing])
+        for i, answer in zip(part, fresh, strict=False):
+            found[i] = answer
+            model.cache_hook.add_partial(kind, keys[i], answer)
         response_cache.commit(model)
+    return found
 
 
 def encode(model: TemplateLM, text: str) -> list[int]:
@@ -183,22 +176,25 @@ def loglikelihoods(model: TemplateLM, pairs: Sequence[tuple[Sequence[int], Seque
         BiasError: The backend has no log-likelihoods.
     """
     _refuse_long(model, pairs)
-    distinct = list(dict.fromkeys((tuple(c), tuple(k)) for c, k in pairs))
-    kept = response_cache.kept(model, "loglikelihood", (_key(*pair) for pair in distinct))
-    known = {pair: (float(own[0]), bool(own[1])) for pair, own in zip(distinct, kept, strict=True) if own is not None}
-    asked = [pair for pair in distinct if pair not in known]
-    parts = rounds((pair, *pair) for pair in asked) if shares_forwards(model) else portions(model, asked)
-    for part, missing in in_step(model, parts):
-        filler = part[0] if part else ((model.prefix_token_id,), (model.prefix_token_id,))
-        requests = [(_key(*pair), list(pair[0]), list(pair[1])) for pair in [*part, *[filler] * missing]]
-        try:
-            with precise(model), api_answers.asking(model), response_cache.promptly(model):
-                fresh = model._loglikelihood_tokens(requests)
-        except NotImplementedError as error:
-            raise no_loglikelihoods(type(model).__name__) from error
-        for pair, answer in zip(part, fresh, strict=False):
-            known[pair] = (float(answer[0]), bool(answer[1]))
-    return [known[tuple(c), tuple(k)] for c, k in pairs]
+    distinct: dict[tuple[Ids, Ids], int] = {}
+    places = [distinct.setdefault((tuple(c), tuple(k)), len(distinct)) for c, k in pairs]
+    known = list(distinct)
+    filler = ((model.prefix_token_id,), (model.prefix_token_id,))
+
+    def ask(some: list[int | None]) -> list[Any]:
+        asked = [filler if i is None else known[i] for i in some]
+        return internals.loglikelihood_tokens(model, [(_key(*pair), list(pair[0]), list(pair[1])) for pair in asked])
+
+    def divide(asked: list[int]) -> list[list[int]]:
+        return rounds((i, *known[i]) for i in asked)
+
+    try:
+        with api_answers.asking(model):
+            keys = [_key(*pair) for pair in known]
+            answers = in_step(model, "loglikelihood", keys, ask, divide if shares_forwards(model) else None)
+    except NotImplementedError as error:
+        raise no_loglikelihoods(type(model).__name__) from error
+    return [(float(answers[i][0]), bool(answers[i][1])) for i in places]
 
 
 def _refuse_long(model: TemplateLM, pairs: Sequence[tuple[Sequence[int], Sequence[int]]]) -> None:
