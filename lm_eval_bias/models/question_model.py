@@ -141,13 +141,7 @@ class QuestionModel(LM):
             raise BiasError(f"--model {self.kind}: an input of {longest} tokens; the model reads {self.max_length:g}")
 
     def answers(self, kind: str, requests: Sequence[Any], answer: Callable[[list[Any]], list[Any]]) -> list[Any]:
-        """Answer requests in parts, each kept in the cache of ``--use_cache`` as soon as it is done.
-
-        Args:
-            kind: The question's kind, part of the cache's key.
-            requests: Instances.
-            answer: Answers to some of them, in order.
-        """
+        """Answer requests in parts, each kept in the cache of ``--use_cache`` as soon as it is done."""
         found = response_cache.kept(self, kind, (request.args for request in requests))
         first: dict[str, int] = {}
         for i, request in enumerate(requests):
@@ -177,13 +171,7 @@ class QuestionModel(LM):
     def probabilities(
         self, rows: Sequence[Sequence[int]], logits: Callable[[list[int]], torch.Tensor], label: int
     ) -> list[tuple[float, int]]:
-        """The probability of a class and the number of tokens of each input.
-
-        Args:
-            rows: Inputs as token ids.
-            logits: The classes' logits for a batch of inputs, by their indices.
-            label: The class.
-        """
+        """The probability of a class and the number of tokens of each input, from the logits of batches of indices."""
         self.check_rows(rows)
         answers: dict[int, tuple[float, int]] = {}
         for batch in self.batches([len(row) for row in rows]):

@@ -45,10 +45,7 @@ class Text:
 def pieces(text: Text, start: int, bos: str) -> list[Pair]:
     """The pairs of context and continuation that together give a text's log-likelihood, token by token.
 
-    Args:
-        text: The text.
-        start: The start token to use where the tokenizer puts none.
-        bos: ``first`` or ``all``.
+    The start token is used where the tokenizer puts none.
 
     >>> pieces(Text([], [5, 6, 7]), 0, "first"), pieces(Text([], [5, 6, 7]), 0, "all")
     ([([0], [5]), ([5], [6, 7])], [([0], [5, 6, 7])])

@@ -29,16 +29,10 @@ class Reading:
 
 
 def reveal(tokenizer: PreTrainedTokenizerBase, context: str, word: str, mask: str) -> list[tuple[str, int]]:
-    """A word's tokens revealed one at a time from left to right, one mask at a time.
-
-    Args:
-        tokenizer: A Hugging Face tokenizer.
-        context: Text with :data:`BLANK` once or more; all of them are filled.
-        word: What fills it.
-        mask: The mask or sentinel token's text.
+    """A word's tokens revealed one at a time from left to right, one mask (or sentinel) at a time.
 
     Returns:
-        Per token ``(the text with the tokens before it and the mask in the blank's place, the token's id)``.
+        Per token ``(the text with the tokens before it and the mask in place of every blank, the token's id)``.
 
     Raises:
         BiasError: The word has no tokens.

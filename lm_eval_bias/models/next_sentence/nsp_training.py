@@ -56,12 +56,7 @@ def _claim(folder: Path, choices: Mapping[str, Any]) -> None:
 
 
 def accuracy(right: NDArray[Any], articles: NDArray[Any]) -> Accuracy:
-    """Share of pairs that were told right, with an interval that takes an article's pairs to hang together.
-
-    Args:
-        right: Whether each was, ``[pairs]``.
-        articles: The articles of the contexts, ``[pairs]``.
-    """
+    """Share of pairs that were told right, with an interval that takes pairs of an article to hang together."""
     mean = float(right.mean())
     clusters = articles.tolist()
     stderr = clustered_stderr((right - mean) / len(right), clusters)

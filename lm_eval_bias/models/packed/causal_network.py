@@ -39,16 +39,7 @@ class Network:
         return torch.from_numpy(array.astype(np.int64, copy=False)).to(self.device)
 
     def logits_at(self, places: Ints, ids: Ints, **inputs: Any) -> torch.Tensor:
-        """Run the model and project some places to the vocabulary.
-
-        Args:
-            places: Indices into the flattened ids.
-            ids: Token ids, shape (rows, width).
-            inputs: What the model gets besides.
-
-        Returns:
-            Shape (places, vocabulary).
-        """
+        """Run the model on rows of ids and project some places of them, flattened, to the vocabulary."""
         at, width = self.tensor(places), ids.shape[1]
         with gathered(self.model, at, width) as done:
             logits: torch.Tensor = self.call(input_ids=self.tensor(ids), **inputs).logits
@@ -61,13 +52,8 @@ class Network:
 def gathered(model: PreTrainedModel, places: torch.Tensor, width: int) -> Iterator[list[bool]]:
     """Have the output projection run at some places only; what follows it (soft-caps, scales) is untouched.
 
-    Args:
-        model: A model with output embeddings.
-        places: Indices into the flattened (rows, width) inputs.
-        width: Tokens per row; a model may put virtual ones in front.
-
-    Yields:
-        A list that is no longer empty once the projection ran so.
+    Places are indices into the flattened rows of ``width`` tokens; a model may put virtual ones in front. The list that
+    is given is no longer empty once the projection ran so.
     """
     done: list[bool] = []
 

@@ -39,13 +39,7 @@ class Verdict:
 
 
 def trial(limit: int, stem: int, usable: Ints) -> tuple[list[list[int]], list[int]]:
-    """Sequences with beginnings in common, and how many last tokens of each are compared.
-
-    Args:
-        limit: Most tokens of a sequence.
-        stem: Tokens that most of them share, fewer where the limit is tight.
-        usable: Token ids to draw from.
-    """
+    """Sequences with beginnings in common (fewer tokens than ``stem`` if need be), and how many last ones count."""
     rng = np.random.default_rng(20261122)
     tails = [min(tail, max(1, limit // 3)) for tail in _TAILS]
     stem = max(1, min(stem, limit - max(tails)))

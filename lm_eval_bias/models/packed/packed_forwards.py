@@ -57,11 +57,7 @@ def _padded(
 ) -> tuple[Ints, dict[int, Ints]]:
     """Rows padded on the right, and where sequences' needed tokens stand in them, flattened.
 
-    Args:
-        sequences: What to run.
-        needed: How many last tokens of each sequence need logits.
-        runs: Per row, the first and the last of some sequences that each begin the next one.
-        skipped: First tokens to leave out.
+    A row is the last sequence of a run ``(first, last)``, in which each begins the next one, from token ``skipped`` on.
     """
     lengths = sequences.lengths - skipped
     width = max(int(lengths[last]) for _, last in runs)
@@ -273,11 +269,6 @@ def groups_of(lengths: Sequence[int], shared: Sequence[int], needed: Sequence[in
     """Neighbours that save most with one common beginning, found by going on while the saving grows.
 
     No needed token is part of a common beginning, and every sequence goes on after it.
-
-    Args:
-        lengths: Tokens per sequence.
-        shared: Tokens in common with the sequence before.
-        needed: How many last tokens of each need logits.
 
     >>> groups_of([5, 5, 5, 4], [0, 4, 4, 1], [1, 1, 1, 1])
     [Group(first=0, last=3, common=4), Group(first=3, last=4, common=0)]

@@ -93,12 +93,6 @@ def arrange(inputs: Iterable[Sequence[int]]) -> tuple[Sequences, Ints]:
 
     Time and memory are linear in the number of tokens, sorting aside.
 
-    Args:
-        inputs: Token ids, none of them empty.
-
-    Returns:
-        The sequences and, per input, the index of its sequence.
-
     >>> found, of = arrange([[5, 7], [5, 6, 9], [5, 7], [5]])
     >>> [found.ids(k).tolist() for k in range(len(found))], found.shared.tolist(), of.tolist()
     ([[5], [5, 6, 9], [5, 7]], [0, 1, 1], [2, 1, 2, 0])
@@ -127,10 +121,7 @@ def cut(lengths: Sequence[int], shared: Sequence[int], width: int) -> list[Piece
     Dynamic programming over the cuts: one before sequence ``k`` costs its ``shared[k]`` tokens once more. The first
     cuts that still fit move forward only, so a sliding-window minimum does it in linear time.
 
-    Args:
-        lengths: Tokens per sequence.
-        shared: Tokens in common with the sequence before.
-        width: Most tokens of a piece; a longer sequence is a piece of its own.
+    A sequence that is longer than the width is a piece of its own.
 
     >>> cut([3, 4, 4], [0, 3, 1], 5)
     [Piece(first=0, last=2, size=4), Piece(first=2, last=3, size=4)]
@@ -166,12 +157,8 @@ def cut(lengths: Sequence[int], shared: Sequence[int], width: int) -> list[Piece
 def fill(sizes: Sequence[int], width: int) -> list[list[int]]:
     """Put pieces into rows of ``width`` tokens, largest first, each into the fullest row that still has room.
 
-    Args:
-        sizes: Tokens per piece; one above ``width`` gets a row of its own.
-        width: Tokens per row.
-
-    Returns:
-        Indices of pieces per row, in the order in which rows were opened.
+    A piece that is larger gets a row of its own. Rows are given as indices of pieces, in the order in which they were
+    opened.
 
     >>> fill([3, 7, 2, 5], 8)
     [[1], [3, 0], [2]]

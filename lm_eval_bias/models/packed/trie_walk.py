@@ -1,4 +1,4 @@
-"""The way that runs every node of the trie once: walked depth-first, keys and values of the path so far at hand."""
+"""The method that runs every node of the trie once: depth-first, keys and values of the path so far at hand."""
 
 from __future__ import annotations
 
@@ -95,16 +95,10 @@ class _Strand:
         return self.at + np.flatnonzero(self.nodes.ends[self.at : end] > end)
 
     def finish(self, end: int, fresh: Ints, kept_at: int, fresh_at: int) -> tuple[dict[int, Ints], Ints]:
-        """Go on to the next window.
+        """Go on to the window that begins at a node.
 
-        Args:
-            end: Its first node.
-            fresh: Nodes whose logits came.
-            kept_at: Where the logits of ``self.kept`` begin among all.
-            fresh_at: Where those of ``fresh`` do.
-
-        Returns:
-            Per sequence that is complete, where the logits that it needs are; where those are that later ones need.
+        The logits of ``self.kept`` begin at ``kept_at``, those of the fresh nodes at ``fresh_at``. Returned are, per
+        sequence that is complete, where the logits are that it needs, and where those are that later ones need.
         """
         nodes = np.concatenate([self.kept, fresh])
         places = np.concatenate([kept_at + np.arange(len(self.kept)), fresh_at + np.arange(len(fresh))])
@@ -127,7 +121,7 @@ class Walk(Method):
     def __init__(self, network: Network, style: str = "single") -> None:
         """Run on this network with masks of this style (:func:`lm_eval_bias.models.packed.attention_masks.styles`).
 
-        ``instead`` is another way that the network does right, for requests that it suits better.
+        ``instead`` is another method that the network does right, for requests that it suits better.
         """
         super().__init__(network)
         self.style = style
