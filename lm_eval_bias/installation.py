@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import importlib.metadata
 import platform
 import sys
 from dataclasses import dataclass
@@ -11,10 +10,7 @@ from lm_eval_bias import __version__, catalog
 from lm_eval_bias.data import sources
 from lm_eval_bias.data.download import offline
 from lm_eval_bias.errors import BiasError
-from lm_eval_bias.harness import linking, registration
-
-# lowest supported and highest tested release
-SUPPORTED = {"lm_eval": ("0.4.12", "0.4.13"), "torch": ("2.2", "2.13.0"), "transformers": ("4.56", "5.23.0")}
+from lm_eval_bias.harness import linking, registration, versions
 
 
 @dataclass(frozen=True)
@@ -30,31 +26,18 @@ class Finding:
     text: str
 
 
-def _version(package: str, lowest: str, tested: str) -> Finding:
-    from packaging.version import Version
-
-    try:
-        found = importlib.metadata.version(package)
-    except importlib.metadata.PackageNotFoundError:
-        return Finding("problem", f"{package} is not installed: pip install lm-eval-bias")
-    public = Version(Version(found).public)
-    if public < Version(lowest):
-        return Finding("problem", f"{package} {found} is older than {lowest}: pip install -U {package}")
-    if public > Version(tested):
-        return Finding("note", f"{package} {found} is newer than {tested}, the newest release tested here")
-    return Finding("ok", f"{package} {found}")
-
-
-def harness() -> Finding:
-    """Whether the installed harness is a release that is supported."""
-    return _version("lm_eval", *SUPPORTED["lm_eval"])
+def _models() -> Finding:
+    names = registration.model_types()
+    if not names:
+        return Finding("problem", "no model types added: the package is not installed: pip install -e . in its folder")
+    return Finding("ok", f"model types added: {', '.join(names)}")
 
 
 def _link() -> Finding:
     try:
         found = linking.state()
         if linking.unnecessary():
-            left = "; 'lm-eval-bias unlink' removes what an earlier link wrote" if found.linked else ""
+            left = "; 'lm-eval-bias unlink' removes what an earlier link wrote" if found.stubs else ""
             return Finding(
                 "ok",
                 f"link not needed: plain 'lm_eval --tasks occugender' works, this harness reads entry points{left}",
@@ -63,7 +46,7 @@ def _link() -> Finding:
         return Finding("problem", str(error))
     if found.problem:
         return Finding("problem", f"link: {found.problem}")
-    if found.linked:
+    if found.stubs:
         return Finding(
             "ok", f"linked: plain 'lm_eval --tasks occugender' works ({len(found.stubs)} stubs in {found.folder})"
         )
@@ -105,8 +88,8 @@ def examine() -> list[Finding]:
     return [
         Finding("ok", f"lm-eval-bias {__version__}: {tasks} tasks, {len(own) - tasks} groups"),
         Finding("ok" if sys.version_info >= (3, 10) else "problem", f"python {python}"),
-        *(_version(package, *bounds) for package, bounds in SUPPORTED.items()),
-        Finding("ok", f"model types added: {', '.join(registration.MODELS)}"),
+        *(Finding(*versions.examine(package)) for package in versions.SUPPORTED),
+        _models(),
         _link(),
         *_data(),
     ]

@@ -71,7 +71,7 @@ def _parser() -> argparse.ArgumentParser:
 def _module(command: str) -> str | None:
     """Where a command lies; ``None`` for what is none."""
     if command == "run":
-        return "lm_eval_bias.evaluation.evaluate"
+        return "lm_eval_bias.cli.run"
     if command in _COMMANDS:
         return f"lm_eval_bias.cli.{command.replace('-', '_')}"
     return next((own.module for own in _benchmark_commands() if own.name == command), None)

@@ -10,6 +10,7 @@ from __future__ import annotations
 
 import struct
 from collections.abc import Callable
+from dataclasses import dataclass
 from typing import Any
 
 from lm_eval_bias.data.restricted_pickle import Refused, StandIn, load
@@ -18,11 +19,11 @@ from lm_eval_bias.errors import BiasError, one_line
 _INTEGERS = {"i8": "q", "i4": "i", "u8": "Q", "u4": "I"}
 
 
-def _numbers(given: Any, what: str) -> tuple[int, ...]:
+def _numbers(value: Any, what: str) -> tuple[int, ...]:
     """Whole numbers that a file gives as such."""
-    if not isinstance(given, tuple) or not all(type(number) is int for number in given):
+    if not isinstance(value, tuple) or not all(type(number) is int for number in value):
         raise Refused(f"{what} that is none")
-    return given
+    return value
 
 
 class _Dtype(StandIn):
@@ -43,8 +44,8 @@ class _Array(StandIn):
         self.shape: tuple[int, ...] = ()
         self.values: list[Any] = []
 
-    def take(self, given: Any, dtype: Any, fortran: bool, content: Any) -> _Array:
-        shape = _numbers(given, "a shape")
+    def take(self, claimed: Any, dtype: Any, fortran: bool, content: Any) -> _Array:
+        shape = _numbers(claimed, "a shape")
         if len(shape) not in (1, 2) or min(shape) < 0 or not isinstance(dtype, _Dtype):
             raise Refused("an array that is none")
         count = shape[0] * shape[-1] if len(shape) == 2 else shape[0]
@@ -87,16 +88,17 @@ class _Index(StandIn):
         return len(range(*_numbers(tuple(self.content[key] for key in ("start", "stop", "step")), "a range")))
 
 
+@dataclass(eq=False)
 class _Block(StandIn):
-    def __init__(self, values: Any, placement: Any, ndim: int = 2) -> None:
-        self.values = values
-        self.placement = placement
+    values: Any
+    placement: Any
+    ndim: int = 2
 
 
+@dataclass(eq=False)
 class _Manager(StandIn):
-    def __init__(self, blocks: Any, axes: Any) -> None:
-        self.blocks = blocks
-        self.axes = axes
+    blocks: Any
+    axes: Any
 
 
 class _Frame(StandIn):
@@ -106,9 +108,10 @@ class _Frame(StandIn):
         self.manager = state["_mgr"]
 
     def columns(self) -> dict[str, list[Any]]:
+        """Values by the names of columns, in their order."""
         columns, rows = self.manager.axes
         names = columns.texts()
-        found: dict[str, list[Any]] = {}
+        values: dict[str, list[Any]] = {}
         for block in self.manager.blocks:
             places = block.placement
             numbers = places.values if isinstance(places, _Array) else range(*places.indices(len(names)))
@@ -116,10 +119,10 @@ class _Frame(StandIn):
             if len(numbers) != height or width != len(rows):
                 raise Refused(f"a block of {height} x {width} for {len(numbers)} x {len(rows)} places")
             for row, number in enumerate(numbers):
-                found[names[number]] = block.values.values[row * width : (row + 1) * width]
-        if len(found) != len(names):
-            raise Refused(f"{len(found)} columns for {len(names)} names")
-        return {name: found[name] for name in names}
+                values[names[number]] = block.values.values[row * width : (row + 1) * width]
+        if len(values) != len(names):
+            raise Refused(f"{len(values)} columns for {len(names)} names")
+        return {name: values[name] for name in names}
 
 
 def _new_array(*_: object) -> _Array:
@@ -169,10 +172,9 @@ def read_frame(content: bytes, where: str) -> dict[str, list[Any]]:
         BiasError: It is no such frame, or names anything that such a frame doesn't need; nothing of it was run.
     """
     try:
-        found = load(content, _NAMES)
-        if not isinstance(found, _Frame):
-            raise Refused(f"it holds a {type(found).__name__.strip('_')}, no table")
-        return found.columns()
+        frame = load(content, _NAMES)
+        if not isinstance(frame, _Frame):
+            raise Refused(f"it holds a {type(frame).__name__.strip('_')}, no table")
+        return frame.columns()
     except Exception as error:  # a hostile or damaged file can fail in any way; none of them may pass
-        problem = one_line(error)[:300]
-        raise BiasError(f"{where}: refused, not read: {problem}") from error
+        raise BiasError(f"{where}: refused, not read: {one_line(error)[:300]}") from error

@@ -57,19 +57,19 @@ class _Machine:
         if not self.marks:
             raise Refused("it takes what isn't there")
         start = self.marks.pop()
-        found = self.stack[start:]
+        items = self.stack[start:]
         del self.stack[start:]
-        return found
+        return items
 
     def some(self, number: int) -> list[Any]:
         return [self.pop() for _ in range(number)][::-1]
 
     def top(self, kind: type) -> Any:
-        found = self.pop()
-        if not isinstance(found, kind):
-            raise Refused(f"it treats a {type(found).__name__.strip('_')} as a {kind.__name__.strip('_')}")
-        self.stack.append(found)
-        return found
+        value = self.pop()
+        if not isinstance(value, kind):
+            raise Refused(f"it treats a {type(value).__name__.strip('_')} as a {kind.__name__.strip('_')}")
+        self.stack.append(value)
+        return value
 
     def name(self, module: Any, name: Any) -> None:
         if (module, name) not in self.names:
@@ -77,11 +77,11 @@ class _Machine:
         self.stack.append(_Name(self.names[module, name]))
 
     def make(self) -> None:
-        given = self.top(tuple)
+        arguments = self.top(tuple)
         self.pop()
         named = self.top(_Name)
         self.pop()
-        self.stack.append(named.make(*given))
+        self.stack.append(named.make(*arguments))
 
     def fill(self) -> None:
         state = self.pop()
@@ -94,10 +94,10 @@ class _Machine:
         into.update(zip(listed[::2], listed[1::2], strict=True))
 
     def recall(self, place: int) -> None:
-        found = self.memo.get(place)
-        if place not in self.memo or isinstance(found, (list, dict, tuple)):
+        value = self.memo.get(place)
+        if place not in self.memo or isinstance(value, (list, dict, tuple)):
             raise Refused("it takes one collection for two, or what it never kept")
-        self.stack.append(found)
+        self.stack.append(value)
 
     def step(self, name: str, arg: Any) -> None:
         if name in _VALUES:

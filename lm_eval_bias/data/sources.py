@@ -56,8 +56,8 @@ class Source:
         size = path.stat().st_size
         if size != self.size:
             return f"{'truncated' if size < self.size else 'too long'}: {size:,} bytes, pinned are {self.size:,}"
-        found = hashlib.sha256(path.read_bytes()).hexdigest()
-        return "" if found == self.sha256 else f"wrong SHA-256: {found[:12]}…, pinned is {self.sha256[:12]}…"
+        digest = hashlib.sha256(path.read_bytes()).hexdigest()
+        return "" if digest == self.sha256 else f"wrong SHA-256: {digest[:12]}…, pinned is {self.sha256[:12]}…"
 
 
 @dataclass(frozen=True)

@@ -16,7 +16,7 @@ from lm_eval_bias.errors import BiasError, did_you_mean, require_extra
 from lm_eval_bias.files import expanded
 
 if TYPE_CHECKING:
-    from lm_eval.config.evaluate_config import EvaluatorConfig
+    from lm_eval_bias.harness.internals import EvaluatorConfig
 
 logger = logging.getLogger("lm_eval.bias")
 
@@ -130,13 +130,12 @@ def _check_metadata(config: EvaluatorConfig) -> None:
 
 def check_model(config: EvaluatorConfig) -> None:
     """Refuse an unknown model type, and a model path that doesn't exist, before anything is loaded."""
-    from lm_eval.api.registry import model_registry
-
-    from lm_eval_bias.harness import registration
+    from lm_eval_bias.harness import internals, registration
 
     registration.register()
-    if config.model not in model_registry:
-        hint = did_you_mean(config.model, model_registry)
+    known = internals.model_types()
+    if config.model not in known:
+        hint = did_you_mean(config.model, known)
         raise BiasError(f"no model type named {config.model!r}.{hint} 'lm-eval-bias doctor' lists ours")
     if config.model_args.get("gguf_file"):
         require_extra("gguf")
@@ -151,13 +150,13 @@ def check_model(config: EvaluatorConfig) -> None:
 
 def _check_requests(config: EvaluatorConfig) -> None:
     """Refuse a model type that cannot answer what the tasks ask, and flags that have no place in plain sentences."""
-    from lm_eval.api.registry import get_model
+    from lm_eval_bias.harness.internals import model_class
 
     problem = misfit(config)
     if problem is not None:
         raise problem
     try:
-        kind: Any = get_model(config.model)
+        kind: Any = model_class(config.model)
     except (ImportError, ValueError, KeyError):
         return  # the harness says what is missing when it makes the model
     _check_sampling(config, kind, _named_entries(config))
@@ -172,8 +171,7 @@ def _asker(kind: Any) -> str:
 
 def misfit(config: EvaluatorConfig) -> BiasError | None:
     """Why the model type or the flags don't fit what the tasks ask; ``None`` where they do, or that isn't known."""
-    from lm_eval.api.registry import get_model
-
+    from lm_eval_bias.harness.internals import model_class
     from lm_eval_bias.scoring.questions import KINDS
     from lm_eval_bias.scoring.token_likelihoods import no_loglikelihoods
 
@@ -189,7 +187,7 @@ def misfit(config: EvaluatorConfig) -> BiasError | None:
         if plain and given:
             return BiasError(f"{flag}: {plain[0]} scores plain sentences: run it without")
     try:
-        kind: Any = get_model(config.model)
+        kind: Any = model_class(config.model)
     except (ImportError, ValueError, KeyError):
         return None
     own = getattr(kind, "refusal", None)
@@ -207,6 +205,7 @@ def _not_above(value: Any, bound: float) -> bool:
 
 def _check_sampling(config: EvaluatorConfig, kind: Any, named: list[catalog.Entry]) -> None:
     """Refuse options that do not sample, and an API that gets one seed for all samples and answers each time alike."""
+    from lm_eval_bias.harness import internals
     from lm_eval_bias.scoring import sampled_texts
 
     sampled = [entry.name for entry in named if registry.get(entry.benchmark).samples_texts]
@@ -221,7 +220,7 @@ def _check_sampling(config: EvaluatorConfig, kind: Any, named: list[catalog.Entr
     seed = given.get("seed")
     if sampled and seed is not None and (isinstance(seed, bool) or not isinstance(seed, int)):
         raise BiasError(f"--gen_kwargs seed={seed}: must be a whole number, or null for none")
-    if sampled and hasattr(kind, "_create_payload") and not sampled_texts.seeded(kind) and "seed" not in given:
+    if sampled and internals.is_client(kind) and not sampled_texts.seeded(kind) and "seed" not in given:
         raise BiasError(
             f"{sampled[0]} samples every prompt many times, but --model {config.model} sends one seed with all "
             "requests, to which a server gives one answer: add --gen_kwargs '{\"seed\": null}'"

@@ -15,7 +15,7 @@ from lm_eval_bias.evaluation import preflight
 from lm_eval_bias.evaluation.suites import Suite, load
 
 if TYPE_CHECKING:
-    from lm_eval.config.evaluate_config import EvaluatorConfig
+    from lm_eval_bias.harness.internals import EvaluatorConfig
 
 # what kinds of requests are called, for people
 SAID = {

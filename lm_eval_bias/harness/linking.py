@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import dataclasses
 import hashlib
-import importlib.util
+import importlib.metadata
 import json
 from collections.abc import Mapping
 from functools import cache
@@ -17,10 +17,12 @@ from pathlib import Path
 from lm_eval_bias import catalog
 from lm_eval_bias.errors import BiasError
 from lm_eval_bias.files import write_whole
+from lm_eval_bias.harness import internals
 from lm_eval_bias.paths import tasks_path
 
 FOLDER = "lm_eval_bias_linked"
 LEDGER = "ledger.json"
+_WITHOUT_ENTRY_POINTS = "0.4.13"  # the last release that doesn't look for tasks in other packages
 _HEADER = (
     "# Written by 'lm-eval-bias link'; 'lm-eval-bias unlink' removes it. If lm-eval-bias was moved or uninstalled,\n"
     "# the file below is gone and this task is not found: link again, or delete this folder.\n"
@@ -33,32 +35,13 @@ class State:
 
     Attributes:
         folder: Where the stubs lie.
-        stubs: Stub names of the ledger.
-        target: The tasks folder that they include.
+        stubs: Stub names of the ledger, empty where nothing was linked.
         problem: What is wrong with the link, empty if nothing.
     """
 
     folder: Path
-    stubs: tuple[str, ...]
-    target: str
-    problem: str
-
-    @property
-    def linked(self) -> bool:
-        """Whether stubs were written at all."""
-        return bool(self.stubs)
-
-
-def harness_tasks() -> Path:
-    """The installed harness's task folder.
-
-    Raises:
-        BiasError: The harness is not installed.
-    """
-    spec = importlib.util.find_spec("lm_eval")
-    if spec is None or not spec.submodule_search_locations:
-        raise BiasError("the harness is not installed: pip install lm-eval")
-    return Path(next(iter(spec.submodule_search_locations))) / "tasks"
+    stubs: tuple[str, ...] = ()
+    problem: str = ""
 
 
 def stub_text(path: Path) -> str:
@@ -83,51 +66,42 @@ def _changed(folder: Path, stubs: Mapping[str, str]) -> list[Path]:
 def unnecessary() -> bool:
     """Whether the harness finds the tasks by itself, from our entry point in the group ``lm_eval.tasks``.
 
-    Releases up to 0.4.13 don't read entry points at all; of others the index of tasks tells.
+    Releases up to 0.4.13 don't; others look there even where they are asked to leave out their own tasks.
     """
-    from lm_eval.api import registry
+    from packaging.version import Version
 
-    if not hasattr(registry, "load_plugins"):
-        return False
-    from lm_eval.tasks import TaskManager
-
-    here = tasks_path()
-    index = TaskManager().task_index
-    return all(name in index and here in Path(index[name].yaml_path or "").parents for name in catalog.packaged())
+    if Version(importlib.metadata.version("lm_eval")) <= Version(_WITHOUT_ENTRY_POINTS):
+        return False  # known at once: to import its task manager takes seconds
+    return set(catalog.packaged()) <= set(internals.task_manager(include_defaults=False).all_tasks)
 
 
 def state() -> State:
     """What is linked, and whether it still leads here; nothing about a link that is unnecessary is a problem."""
-    found = _state()
+    folder = internals.tasks_folder() / FOLDER
+    try:
+        target, stubs = _ledger(folder)
+        found = State(folder, tuple(sorted(stubs)), _problem(folder, target, stubs))
+    except BiasError:
+        found = State(folder, ("?",), f"{folder / LEDGER} is damaged: delete the folder, then link again")
     return dataclasses.replace(found, problem="") if found.problem and unnecessary() else found
 
 
-def _state() -> State:
-    folder = harness_tasks() / FOLDER
-    try:
-        ledger = json.loads((folder / LEDGER).read_text(encoding="utf-8"))
-        stubs, target = tuple(sorted(ledger["stubs"])), str(ledger["target"])
-        changed = _changed(folder, ledger["stubs"])
-    except FileNotFoundError:
+def _problem(folder: Path, target: str, stubs: Mapping[str, str]) -> str:
+    if not stubs:
         leftover = folder.is_dir() and any(folder.iterdir())
-        return State(folder, (), "", f"{folder} holds files but no {LEDGER}: delete the folder" if leftover else "")
-    except (ValueError, KeyError, TypeError, AttributeError, OSError):
-        return State(folder, ("?",), "", f"{folder / LEDGER} is damaged: delete the folder, then link again")
+        return f"{folder} holds files but no {LEDGER}: delete the folder" if leftover else ""
+    again = "run 'lm-eval-bias link' again"
     here = str(tasks_path())
-    problem = ""
     if not Path(target).is_dir():
-        problem = f"links to {target}, which is gone (package moved or removed): run 'lm-eval-bias link' again"
-    elif target != here:
-        problem = f"links to another copy of this package, {target}, not to {here}: run 'lm-eval-bias link' again"
-    elif set(stubs) != {f"{name}.yaml" for name in catalog.packaged()}:
-        problem = "links another version's tasks: run 'lm-eval-bias link' again"
-    elif changed:
-        problem = f"{changed[0]} was changed by hand: move it away, then run 'lm-eval-bias link' again"
-    else:
-        gone = [name for name in stubs if not (folder / name).is_file()]
-        if gone:
-            problem = f"{len(gone)} of {len(stubs)} stubs are gone: run 'lm-eval-bias link' again"
-    return State(folder, stubs, target, problem)
+        return f"links to {target}, which is gone (package moved or removed): {again}"
+    if target != here:
+        return f"links to another copy of this package, {target}, not to {here}: {again}"
+    if set(stubs) != {f"{name}.yaml" for name in catalog.packaged()}:
+        return f"links another version's tasks: {again}"
+    if changed := _changed(folder, stubs):
+        return f"{changed[0]} was changed by hand: move it away, then {again}"
+    gone = [name for name in stubs if not (folder / name).is_file()]
+    return f"{len(gone)} of {len(stubs)} stubs are gone: {again}" if gone else ""
 
 
 def link() -> State:
@@ -136,8 +110,8 @@ def link() -> State:
     Raises:
         BiasError: The harness's task folder cannot be written, or stubs there were changed by hand.
     """
-    folder = harness_tasks() / FOLDER
-    kept = _changed(folder, _ledger(folder) or {})
+    folder = internals.tasks_folder() / FOLDER
+    kept = _changed(folder, _ledger(folder)[1])
     if kept:
         raise BiasError(f"{kept[0]} was changed by hand ({len(kept)} such stubs): move it away, then link again")
     unlink()
@@ -166,9 +140,9 @@ def unlink() -> tuple[int, list[Path]]:
     Raises:
         BiasError: The ledger is damaged, or a file cannot be removed.
     """
-    folder = harness_tasks() / FOLDER
-    stubs = _ledger(folder)
-    if stubs is None:
+    folder = internals.tasks_folder() / FOLDER
+    stubs = _ledger(folder)[1]
+    if not (folder / LEDGER).is_file():
         return 0, []
     changed = _changed(folder, stubs)
     removed = 0
@@ -187,20 +161,21 @@ def unlink() -> tuple[int, list[Path]]:
     return removed, changed
 
 
-def _ledger(folder: Path) -> dict[str, str] | None:
-    """Stub names and digests that link wrote down; ``None`` if it wrote nothing.
+def _ledger(folder: Path) -> tuple[str, dict[str, str]]:
+    """What link wrote down: the tasks folder that the stubs include, and their digests by name; none if it didn't.
 
     Raises:
         BiasError: The ledger is damaged, or names files elsewhere.
     """
     path = folder / LEDGER
     if not path.is_file():
-        return None
+        return "", {}
     try:
-        stubs = dict(json.loads(path.read_text(encoding="utf-8"))["stubs"])
+        content = json.loads(path.read_text(encoding="utf-8"))
+        target, stubs = str(content["target"]), dict(content["stubs"])
         safe = all(Path(name).name == name for name in stubs)
-    except (ValueError, KeyError, TypeError):
+    except (ValueError, KeyError, TypeError, AttributeError, OSError):
         safe = False
     if not safe:
         raise BiasError(f"{path} is damaged: delete the folder {folder} by hand")
-    return stubs
+    return target, stubs

@@ -1,54 +1,90 @@
-"""All registration with the harness, by name and lazily: nothing here imports torch.
+"""Registration with the harness, by name and lazily: nothing here imports torch.
 
-Harness releases that read entry points find the same names there; registering twice is harmless.
+What is registered is declared once, as entry points in the groups that the harness's main branch reads by itself
+(pyproject.toml). Releases that don't read them get them from here, those of other packages too.
 """
 
 from __future__ import annotations
 
-MODELS = {
-    "bias-chance": "lm_eval_bias.models.chance:ChanceLM",
-    "hf-mlm": "lm_eval_bias.models.masked_lm:HFMaskedLM",
-    "hf-nsp": "lm_eval_bias.models.next_sentence.nsp_model:HFNextSentence",
-    "hf-packed": "lm_eval_bias.models.packed.packed_model:HFPacked",
-}
-FILTERS = {
-    "bias_answer_choice": "lm_eval_bias.tasks.gg_bbq.filters:AnswerChoiceFilter",
-    "bias_first_sentence": "lm_eval_bias.tasks.regard.filters:FirstSentenceFilter",
-    "bias_regard": "lm_eval_bias.tasks.regard.filters:RegardFilter",
-}
-METRICS = {"bias_clustered": "lm_eval_bias.harness.aggregations:clustered"}
-AGGREGATIONS = {
-    "bias_clustered_mean": "lm_eval_bias.harness.aggregations:clustered_mean",
-    "bias_clustered_mean_stderr": "lm_eval_bias.harness.aggregations:clustered_mean_stderr",
-}
+import importlib.metadata
+import logging
+from collections.abc import Callable, Sequence
+from functools import cache
+from typing import Any
+
+from lm_eval_bias import registry
+from lm_eval_bias.harness import internals, versions
+
+logger = logging.getLogger("lm_eval.bias")
+
+
+@cache
+def declared() -> tuple[importlib.metadata.EntryPoint, ...]:
+    """The entry points of all installed packages in the harness's groups for components."""
+    found = tuple(e for group in internals.REGISTRIES for e in importlib.metadata.entry_points(group=group))
+    if not any(map(_is_ours, found)):
+        logger.warning(
+            "lm-eval-bias is used without being installed: the harness can't know its model types and filters "
+            "(pip install -e . in its folder)"
+        )
+    return found
+
+
+def _is_ours(entry: importlib.metadata.EntryPoint) -> bool:
+    return entry.value.startswith("lm_eval_bias.")
+
+
+def model_types() -> list[str]:
+    """The names of this package's model types."""
+    return [entry.name for entry in declared() if entry.group == "lm_eval.models" and _is_ours(entry)]
 
 
 def register() -> None:
-    """Make our model types, filters, metrics and aggregations known to the harness, our requests to its models.
+    """Make declared model types, filters, metrics and aggregations known to the harness, our requests to its models.
 
-    Idempotent.
+    Idempotent; a name that the harness knows stays what it is.
+
+    Raises:
+        BiasError: The installed harness is not supported.
     """
-    import lm_eval.api.metrics
-    import lm_eval.filters
-    import lm_eval.models  # noqa: F401 (the harness fills its registries on import only while they are empty)
-    from lm_eval.api import registry
+    versions.require_harness()
+    registries = internals.registries()
+    for entry in declared():
+        if entry.name not in registries[entry.group]:
+            # as text: a module that registers its class as well is then no second claim to the name
+            registries[entry.group].register(entry.name, target=entry.value)
+        if entry.name == "bias_clustered_mean":
+            internals.set_metric_defaults("bias_clustered", entry.value, higher_is_better=True)
+    for base, name, method in requests():
+        if name not in vars(base):
+            setattr(base, name, method)
 
-    from lm_eval_bias.evaluation import warm_up
-    from lm_eval_bias.scoring import exact_likelihoods, questions, sampled_texts
 
-    for known, ours in (
-        (registry.model_registry, MODELS),
-        (registry.filter_registry, FILTERS),
-        (registry.metric_registry, METRICS),
-        (registry.aggregation_registry, AGGREGATIONS),
-    ):
-        for name, target in ours.items():
-            if name not in known:
-                known.register(name, target=target)
-    if "bias_clustered" not in registry.metric_agg_registry:
-        registry.metric_agg_registry.register("bias_clustered", target=AGGREGATIONS["bias_clustered_mean"])
-        registry.higher_is_better_registry.register("bias_clustered", target=True)
-    exact_likelihoods.install()
-    sampled_texts.install()
-    questions.install()
-    warm_up.install()
+def _answering(answer: Callable[[Any, Sequence[Any]], list[Any]]) -> Callable[..., Any]:
+    """A benchmark's function that answers questions of its own kind, as a method of models."""
+
+    def method(self: Any, requests: Sequence[Any]) -> list[Any]:
+        return answer(self, requests)
+
+    return method
+
+
+def requests() -> list[tuple[type, str, Callable[..., Any]]]:
+    """Our kinds of requests as methods: the base class of the harness's models that gets one, its name, the method."""
+    from lm_eval.api.model import LM, TemplateLM
+
+    from lm_eval_bias.scoring import exact_likelihoods, generative_answers, sampled_texts
+
+    every: dict[str, Callable[..., Any]] = {
+        **exact_likelihoods.METHODS,
+        **sampled_texts.METHODS,
+        **generative_answers.METHODS,
+    }
+    for benchmark in registry.benchmarks():
+        every.update({kind: _answering(answer) for kind, answer in benchmark.question_kinds.items()})
+    with_tokens: dict[str, Callable[..., Any]] = {**exact_likelihoods.TOKEN_METHODS, **generative_answers.TOKEN_METHODS}
+    return [
+        (base, name, method)
+        for base, methods in ((LM, every), (TemplateLM, with_tokens))
+        for name, method in methods.items()
+    ]

@@ -5,9 +5,6 @@ from __future__ import annotations
 import hashlib
 import inspect
 import json
-import logging
-import math
-import operator
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import Any
 
@@ -15,34 +12,10 @@ from lm_eval.api.instance import Instance
 from lm_eval.api.task import ConfigurableTask
 
 from lm_eval_bias import __version__, registry
-from lm_eval_bias.custom_metrics.score import Estimate, Record, Score
 from lm_eval_bias.errors import BiasError
-from lm_eval_bias.evaluation import warm_up
 from lm_eval_bias.harness import distributed, registration
+from lm_eval_bias.harness.score_aggregation import Aggregation, Notes, Scored
 from lm_eval_bias.scoring import exact_likelihoods, sampled_texts
-
-logger = logging.getLogger("lm_eval.bias")  # a child of the harness's, for its format
-
-
-class Scored(float):
-    """A document's own contribution to a score, which carries the whole record to the aggregation.
-
-    It is a plain number in sample logs; it survives pickling, so that the harness can gather it from several ranks,
-    and knows its document's place, since the harness puts one rank's documents behind another's.
-    """
-
-    __slots__ = ("record", "place")  # a run has one of these per document and score
-    record: Record
-    place: int
-
-    def __new__(cls, value: float, record: Record, place: int = 0) -> Scored:
-        """A float with a record."""
-        made = super().__new__(cls, value)
-        made.record, made.place = record, place
-        return made
-
-    def __reduce__(self) -> tuple[Any, ...]:
-        return Scored, (float(self), self.record, self.place)
 
 
 class Documents(list[dict[str, Any]]):
@@ -55,72 +28,6 @@ class Documents(list[dict[str, Any]]):
     def features(self) -> dict[str, None]:
         """The names of the documents' fields."""
         return dict.fromkeys(self[0] if self else ())
-
-
-class Notes:
-    """Collects why scores are ``nan`` and says it once a reason, when the task's last score is done."""
-
-    def __init__(self, task: str, expected: int) -> None:
-        """Notes of the task of that name, which has ``expected`` scores."""
-        self._task = task
-        self._expected = expected
-        self._seen = 0
-        self._by_reason: dict[tuple[str, str], list[str]] = {}
-
-    def add(self, score: Score, found: Estimate) -> None:
-        """Take note of one score's estimate."""
-        self._seen += 1
-        if found.reason:
-            missing_error = score.has_stderr and math.isnan(found.stderr)
-            what = "nan" if math.isnan(found.value) else "no standard error" if missing_error else "beware"
-            self._by_reason.setdefault((what, found.reason), []).append(score.name)
-        if self._seen == self._expected:
-            for (kind, reason), names in self._by_reason.items():
-                more = f" and {len(names) - 6} more" if len(names) > 6 else ""
-                logger.warning("%s: %s (%s): %s%s", self._task, kind, reason, ", ".join(names[:6]), more)
-            self._seen, self._by_reason = 0, {}
-
-
-class Aggregation:
-    """A score's value and standard error over all documents, as two functions for the harness."""
-
-    def __init__(self, score: Score, notes: Notes, listed: dict[str, Any]) -> None:
-        """Aggregate ``score``; leave its reasons in ``notes``, its degrees of freedom in the result file's entry."""
-        self._score = score
-        self._notes = notes
-        self._listed = listed
-        self._records: list[Record] = []
-        self._estimate: Estimate | None = None
-
-    def _compute(self, values: Sequence[Any]) -> Estimate:
-        scored = sorted((v for v in values if isinstance(v, Scored)), key=operator.attrgetter("place"))
-        records = [v.record for v in scored]
-        same = len(records) == len(self._records) and all(map(operator.is_, records, self._records))
-        if self._estimate is None or not same:
-            self._estimate, self._records = self._score.compute(records), records
-        return self._estimate
-
-    def value(self, values: Sequence[Any]) -> float:
-        """The score; why it or its standard error is ``nan`` goes to the log."""
-        found = self._compute(values)
-        self._notes.add(self._score, found)
-        self._listed["dof"] = found.dof if math.isfinite(found.dof) else None
-        if found.interval is not None:
-            self._listed["interval"] = list(found.interval)
-        if found.reason:
-            self._listed["note"] = found.reason
-        if not self._score.has_stderr:
-            self._forget()
-        return found.value
-
-    def stderr(self, values: Sequence[Any]) -> float:
-        """Its standard error; the harness asks for it after the value, and once."""
-        found = self._compute(values)
-        self._forget()
-        return found.stderr
-
-    def _forget(self) -> None:
-        self._estimate, self._records = None, []
 
 
 def _repeats(value: Any) -> int:
@@ -148,14 +55,21 @@ class BiasTask(ConfigurableTask):
         """Build the task from its YAML's keys.
 
         Raises:
-            BiasError: The data cannot be had, or ``--metadata`` asks for something that isn't there.
+            BiasError: The data cannot be had, ``--metadata`` asks for something that isn't there, or the YAML asks for
+                metrics of its own.
         """
         registration.register()
         settings = {key: value for key, value in (config or {}).items() if key != "class"}
-        settings["metric_list"] = []
         given = settings.get("metadata") or {}
+        if settings.get("metric_list"):
+            raise BiasError(
+                f"{settings.get('task')}: its YAML has a metric_list, but its metrics are the scores of "
+                f"{given.get('benchmark')}: leave metric_list out"
+            )
+        settings["metric_list"] = []
         if "repeats" in given and "repeats" in registry.get(str(given.get("benchmark"))).options:
             settings["repeats"] = _repeats(given["repeats"])  # not of the other tasks of the run
+        self._only_predicts = False
         self._world_size = 1
         self._idle: dict[str, Any] | None = None
         self._places: dict[int, int] = {}
@@ -167,23 +81,34 @@ class BiasTask(ConfigurableTask):
         self._add_metrics()
 
     def _add_metrics(self) -> None:
-        listed = []
         notes = Notes(str(self.config.task), len(self.scores))
+        self._aggregations: dict[str, Callable[[Sequence[Any]], float]] = {}
+        self._directions: dict[str, bool | None] = {}
+        self.config.metric_list = []
         for score in self.scores:
             entry = {"metric": score.name, **{k: v for k, v in score.describe().items() if k != "name"}}
-            listed.append(entry)
-            for name, function in self._columns(score, Aggregation(score, notes, entry)):
-                self._metric_fn_list[name] = None
-                self._metric_fn_kwargs[name] = {}
-                self._aggregation_list[name] = function
-                self._higher_is_better[name] = score.higher_is_better if name == score.name else None
-        self.config.metric_list = listed
+            self.config.metric_list.append(entry)
+            aggregation = Aggregation(score, notes, entry)
+            self._aggregations[score.name] = aggregation.value
+            self._directions[score.name] = score.higher_is_better
+            if score.has_stderr:  # what the harness shows in its Stderr column
+                self._aggregations[f"{score.name}_stderr"] = aggregation.stderr
+                self._directions[f"{score.name}_stderr"] = None
 
-    @staticmethod
-    def _columns(score: Score, aggregation: Aggregation) -> list[tuple[str, Callable[[Sequence[Any]], float]]]:
-        """The metrics that a score is: its value, and what the harness shows in its Stderr column."""
-        value = (score.name, aggregation.value)
-        return [value, (f"{score.name}_stderr", aggregation.stderr)] if score.has_stderr else [value]
+    def override_metric(self, metric_name: str) -> None:
+        """The harness's, with which ``--predict_only`` takes the place of all metrics."""
+        super().override_metric(metric_name)
+        self._only_predicts = True
+
+    def aggregation(self) -> dict[str, Any]:
+        """Functions from all values of a metric to its number: a score's, and its standard error's."""
+        own: dict[str, Any] = super().aggregation() if self._only_predicts else self._aggregations
+        return own
+
+    def higher_is_better(self) -> dict[str, Any]:
+        """Which metrics have a better end; ``None`` for those that have none."""
+        own: dict[str, Any] = super().higher_is_better() if self._only_predicts else self._directions
+        return own
 
     def download(self, dataset_kwargs: dict[str, Any] | None = None, **kwargs: Any) -> None:
         """Build the documents from the YAML's ``custom_dataset`` and the metadata."""
@@ -221,7 +146,6 @@ class BiasTask(ConfigurableTask):
         else:
             super().build_all_requests(tokenizer_name=tokenizer_name, **kwargs)
         self._even_out_kinds(**shared, world_size=self._world_size)
-        warm_up.join(self)
 
     def _keep_busy(self, **kwargs: Any) -> None:
         """Give a rank without any document the requests of the first one, which are then of no document.
@@ -307,7 +231,7 @@ class BiasTask(ConfigurableTask):
 
     def process_results(self, doc: Mapping[str, Any], results: Sequence[Any]) -> dict[str, Any]:
         """One number per score for the log, each with the record that the aggregation needs."""
-        if "bypass" in self._metric_fn_list:  # --predict_only
+        if self._only_predicts:
             return {"bypass": 999}  # the harness's own placeholder
         record = None if distributed.IDLE in doc else self.benchmark.record(doc, results)
         place = self._places.get(id(doc), 0)

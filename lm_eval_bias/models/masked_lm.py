@@ -45,16 +45,16 @@ class HFMaskedLM(QuestionModel):
         super().__init__(pretrained, **options)
         if self.tokenizer.mask_token is None:
             raise BiasError(f"--model hf-mlm pretrained={pretrained}: its tokenizer has no mask token: no masked LM")
-        self._model, found = self.load(transformers.AutoModelForMaskedLM, output_loading_info=True)
-        lost = sorted(name for name in found["missing_keys"] if "pooler" not in name)
+        self._model, missing = self.load(transformers.AutoModelForMaskedLM)
+        lost = [name for name in missing if "pooler" not in name]
         if lost:
             raise BiasError(
                 f"--model hf-mlm pretrained={pretrained}: the checkpoint has no masked-LM head ({lost[0]} is missing)"
             )
         self.max_length = self._limit(self._model)
-        self._follower: Any = None
+        self._with_head: transformers.PreTrainedModel | None = None
         if NEXT_SENTENCE in expected():
-            self._head()
+            self._next_sentence_model()
 
     @classmethod
     def refusal(cls, arguments: Mapping[str, Any], asks: Sequence[str]) -> BiasError | None:
@@ -70,7 +70,7 @@ class HFMaskedLM(QuestionModel):
                 return _no_head(where)
         return None
 
-    def _answering(self) -> Any:
+    def _answering(self) -> transformers.PreTrainedModel:
         return self._model
 
     def cloze(self, requests: Sequence[Any]) -> list[tuple[float, int]]:
@@ -103,34 +103,32 @@ class HFMaskedLM(QuestionModel):
                 answers.append((math.fsum(values), len(values)))
         return answers
 
-    def _head(self) -> Any:
+    def _next_sentence_model(self) -> transformers.PreTrainedModel:
         """The model with its next-sentence head, loaded when it is first asked for."""
-        if self._follower is None:
-            made = transformers.AutoModelForNextSentencePrediction
-            if type(self._model.config) not in made._model_mapping:
+        if self._with_head is None:
+            auto_class = transformers.AutoModelForNextSentencePrediction
+            if type(self._model.config) not in auto_class._model_mapping:
                 raise _no_head(self._pretrained)
-            follower, found = self.load(made, output_loading_info=True)
-            if any(_HEAD in name or "pooler" in name for name in found["missing_keys"]):
+            model, missing = self.load(auto_class)
+            if any(_HEAD in name or "pooler" in name for name in missing):
                 raise _no_head(self._pretrained)
-            self._follower = follower
-        return self._follower
+            self._with_head = model
+        return self._with_head
 
     def next_sentence(self, requests: Sequence[Any]) -> list[tuple[float, int]]:
         """Score candidates after their context: ``(probability of "is next", number of tokens of the pair)`` (0..1)."""
         refuse_foreign(next_sentences(requests), ("masked",), "a masked language model")
-        self._head()
+        self._next_sentence_model()
         return self.answers(NEXT_SENTENCE, requests, self._follow)
 
     @torch.inference_mode()
     def _follow(self, requests: list[Any]) -> list[tuple[float, int]]:
         encoded = [self.tokenizer(q.context, q.candidate) for q in next_sentences(requests)]
         rows = [list(pair["input_ids"]) for pair in encoded]
-        self.check_rows(rows)
         types = [list(pair["token_type_ids"]) for pair in encoded] if "token_type_ids" in encoded[0] else None
-        answers: list[Any] = [None] * len(rows)
-        for batch in self.batches([len(row) for row in rows]):
+
+        def logits(batch: list[int]) -> torch.Tensor:
             more = {} if types is None else {"token_type_ids": self.pad([types[i] for i in batch])}
-            logits = self._head()(**self.inputs([rows[i] for i in batch]), **more).logits
-            for i, value in zip(batch, logits.float().softmax(-1)[:, 0].tolist(), strict=True):
-                answers[i] = (value, len(rows[i]))
-        return answers
+            return self._next_sentence_model()(**self.inputs([rows[i] for i in batch]), **more).logits
+
+        return self.probabilities(rows, logits, 0)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import logging
 import math
 import os
@@ -12,11 +13,13 @@ from typing import Any
 
 import torch
 import transformers
-from lm_eval.api.model import LM, hash_args
+from lm_eval.api.model import LM
+from safetensors import SafetensorError, safe_open
 from tqdm import tqdm
 
 from lm_eval_bias.errors import BiasError, one_line
-from lm_eval_bias.scoring import response_cache as answers
+from lm_eval_bias.harness import response_cache
+from lm_eval_bias.harness.internals import request_key
 from lm_eval_bias.scoring.questions import KINDS, SENTENCE_LIKELIHOODS
 
 logger = logging.getLogger("lm_eval.bias")
@@ -89,14 +92,13 @@ class QuestionModel(LM):
             self._world_size = self._accelerator.num_processes
             self._device = self._accelerator.device
             return
-        wanted = torch.device(device or "cuda")
-        if wanted.type == "cuda" and not torch.cuda.is_available():  # the harness asks for cuda:0 unless told otherwise
+        self._device = torch.device(device or "cuda")
+        if self._device.type == "cuda" and not torch.cuda.is_available():  # the harness's default is cuda:0
             logger.info("no CUDA device here: running on the CPU")
-            wanted = torch.device("cpu")
-        self._device = wanted
+            self._device = torch.device("cpu")
 
-    def load(self, auto_class: Any, **options: Any) -> Any:
-        """A model of an auto class in evaluation mode on the device; callers look at what was missing.
+    def load(self, auto_class: Any) -> tuple[transformers.PreTrainedModel, list[str]]:
+        """A model of an auto class in evaluation mode on the device, and names of weights that the checkpoint lacks.
 
         Raises:
             BiasError: The checkpoint is none of that class.
@@ -105,16 +107,14 @@ class QuestionModel(LM):
         verbosity = transformers.utils.logging.get_verbosity()
         transformers.utils.logging.set_verbosity_error()  # its report of a checkpoint's other heads; ours follows
         try:
-            found = auto_class.from_pretrained(where, dtype=self._dtype, **self._from, **options)
+            model, info = auto_class.from_pretrained(where, dtype=self._dtype, output_loading_info=True, **self._from)
         except Exception as error:  # a checkpoint can be damaged in many ways, each with an error of its own
             raise BiasError(f"--model {self.kind} pretrained={where}: {one_line(error)}") from error
         finally:
             transformers.utils.logging.set_verbosity(verbosity)
-        if isinstance(found, tuple):
-            return found[0].to(self._device).eval(), found[1]
-        return found.to(self._device).eval()
+        return model.to(self._device).eval(), sorted(info["missing_keys"])
 
-    def _limit(self, model: Any) -> float:
+    def _limit(self, model: transformers.PreTrainedModel) -> float:
         """Most tokens of an input: positions of the model, less those that some families leave unused."""
         self.vocabulary = model.get_input_embeddings().num_embeddings
         positions = getattr(model.config, "max_position_embeddings", None) or math.inf
@@ -141,18 +141,12 @@ class QuestionModel(LM):
             raise BiasError(f"--model {self.kind}: an input of {longest} tokens; the model reads {self.max_length:g}")
 
     def answers(self, kind: str, requests: Sequence[Any], answer: Callable[[list[Any]], list[Any]]) -> list[Any]:
-        """Answer requests in parts, each kept in the cache of ``--use_cache`` as soon as it is done.
-
-        Args:
-            kind: The question's kind, part of the cache's key.
-            requests: Instances.
-            answer: Answers to some of them, in order.
-        """
-        found = answers.kept(self, kind, (request.args for request in requests))
+        """Answer requests in parts, each kept in the cache of ``--use_cache`` as soon as it is done."""
+        found = response_cache.kept(self, kind, (request.args for request in requests))
         first: dict[str, int] = {}
         for i, request in enumerate(requests):
             if found[i] is None:
-                first.setdefault(hash_args(kind, request.args), i)
+                first.setdefault(request_key(kind, request.args), i)
         asked = list(first.values())
         size = self.batch_size * _PARTS
         with tqdm(total=len(asked), desc=f"Answering {kind} questions", disable=self.rank != 0) as bar:
@@ -161,10 +155,10 @@ class QuestionModel(LM):
                 for i, given in zip(part, answer([requests[i] for i in part]), strict=True):
                     found[i] = given
                     self.cache_hook.add_partial(kind, requests[i].args, given)
-                answers.commit(self)
+                response_cache.commit(self)
                 bar.update(len(part))
         return [
-            found[first[hash_args(kind, request.args)]] if given is None else given
+            found[first[request_key(kind, request.args)]] if given is None else given
             for request, given in zip(requests, found, strict=True)
         ]
 
@@ -173,6 +167,17 @@ class QuestionModel(LM):
         order = sorted(range(len(lengths)), key=lambda i: (-lengths[i], i))
         for start in range(0, len(order), self.batch_size):
             yield order[start : start + self.batch_size]
+
+    def probabilities(
+        self, rows: Sequence[Sequence[int]], logits: Callable[[list[int]], torch.Tensor], label: int
+    ) -> list[tuple[float, int]]:
+        """The probability of a class and the number of tokens of each input, from the logits of batches of indices."""
+        self.check_rows(rows)
+        answers: dict[int, tuple[float, int]] = {}
+        for batch in self.batches([len(row) for row in rows]):
+            values = logits(batch).float().softmax(-1)[:, label].tolist()
+            answers.update((i, (value, len(rows[i]))) for i, value in zip(batch, values, strict=True))
+        return [answers[i] for i in range(len(rows))]
 
     def pad(self, rows: Sequence[Sequence[int]], value: int = 0) -> torch.Tensor:
         """Rows padded on the right to the longest, on the device."""
@@ -200,21 +205,12 @@ class QuestionModel(LM):
         )
 
     def _refuse_plain(self, requests: Sequence[Any]) -> list[Any]:
-        """Refuse.
-
-        Raises:
-            BiasError: Always.
-        """
         raise self._no_plain_requests()
 
     loglikelihood = loglikelihood_rolling = generate_until = _refuse_plain
 
     def sentence_likelihoods(self, requests: Sequence[Any]) -> list[Any]:
-        """Refuse.
-
-        Raises:
-            BiasError: Always.
-        """
+        """Refuse: the model has no likelihoods of sentences."""
         raise self._no_likelihoods()
 
     @property
@@ -233,21 +229,20 @@ class QuestionModel(LM):
         }
 
     @abstractmethod
-    def _answering(self) -> Any:
+    def _answering(self) -> transformers.PreTrainedModel:
         """The network that answers."""
 
     def all_gather(self, tensor: torch.Tensor) -> torch.Tensor:
         """A tensor of every rank, concatenated."""
-        gathered: torch.Tensor = self._accelerator.gather(tensor) if self._world_size > 1 else tensor
-        return gathered
+        return self._accelerator.gather(tensor) if self._world_size > 1 else tensor
 
     def gather_object(self, obj: Any, dst: int = 0) -> list[Any] | None:
         """An object of every rank on rank ``dst``, ``None`` elsewhere."""
         if self._world_size == 1:
             return [obj]
-        found: list[Any] | None = [None] * self._world_size if self._rank == dst else None
-        torch.distributed.gather_object(obj=obj, object_gather_list=found, dst=dst)
-        return found
+        objects: list[Any] | None = [None] * self._world_size if self._rank == dst else None
+        torch.distributed.gather_object(obj=obj, object_gather_list=objects, dst=dst)
+        return objects
 
     def barrier(self) -> None:
         """Wait for all ranks."""
@@ -257,12 +252,7 @@ class QuestionModel(LM):
 
 def weight_names(folder: Path) -> set[str] | None:
     """Names of the tensors in a local checkpoint, without loading it; ``None`` where only its loading can tell."""
-    import json
-
-    from safetensors import SafetensorError, safe_open
-
-    index = folder / "model.safetensors.index.json"
-    single = folder / "model.safetensors"
+    index, single = folder / "model.safetensors.index.json", folder / "model.safetensors"
     try:
         if index.is_file():
             return set(json.loads(index.read_text(encoding="utf-8"))["weight_map"])

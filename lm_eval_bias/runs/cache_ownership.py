@@ -7,11 +7,11 @@ import json
 import os
 import sqlite3
 from collections.abc import Mapping
-from pathlib import Path
 from typing import Any
 
 from lm_eval_bias.errors import BiasError, one_line
 from lm_eval_bias.files import expanded
+from lm_eval_bias.harness import internals
 
 # arguments of a model that say where and how fast it runs, not what it answers
 _SPEED = {
@@ -47,14 +47,13 @@ def claim(path: str, model: str, arguments: Mapping[str, Any]) -> None:
     Raises:
         BiasError: They are another model's, or the file cannot be used.
     """
-    rank = os.environ.get("RANK") or os.environ.get("LOCAL_RANK") or "0"
-    file = Path(f"{path}_rank{rank}.db")
+    file = internals.cache_file(path)
     own = identity(model, arguments)
     try:
         file.parent.mkdir(parents=True, exist_ok=True)
         with contextlib.closing(sqlite3.connect(file, timeout=30)) as database, database:
             tables = {name for (name,) in database.execute("SELECT name FROM sqlite_master")}
-            if "unnamed" in tables and "lm_eval_bias" not in tables:
+            if internals.ANSWERS in tables and "lm_eval_bias" not in tables:
                 return
             database.execute("CREATE TABLE IF NOT EXISTS lm_eval_bias (model TEXT)")
             found = database.execute("SELECT model FROM lm_eval_bias").fetchone()

@@ -10,17 +10,23 @@ from __future__ import annotations
 import math
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Any
+from typing import TYPE_CHECKING
 
 from lm_eval_bias.custom_metrics.generative_scores import next_sentence_scores
 from lm_eval_bias.errors import BiasError
 from lm_eval_bias.scoring import token_likelihoods
-from lm_eval_bias.scoring.questions import Answer, clozes, next_sentences, refuse_foreign
+from lm_eval_bias.scoring.questions import Answer, NextSentence, clozes, next_sentences, refuse_foreign
+
+if TYPE_CHECKING:
+    from lm_eval.api.instance import Instance
+    from lm_eval.api.model import TemplateLM
 
 Pair = tuple[list[int], list[int]]
 _ENDS = (".", "!", "?")
 _UNDERSTOOD = ("bos", "inter")
 _FAMILY = "a causal language model"
+# which of the context, the candidate after it, and the candidate alone a score compares
+_NEEDED = {"gen": (1,), "gen_full": (0, 1), "gen_orig": (0, 2), "gen_pmi": (1, 2), "gen_full_ratio": (0, 1, 2)}
 
 
 @dataclass(frozen=True)
@@ -37,15 +43,9 @@ class Text:
 
 
 def pieces(text: Text, start: int, bos: str) -> list[Pair]:
-    """The requests that together give a text's log-likelihood, token by token.
+    """The pairs of context and continuation that together give a text's log-likelihood, token by token.
 
-    Args:
-        text: The text.
-        start: The start token to use where the tokenizer puts none.
-        bos: ``first`` or ``all``.
-
-    Returns:
-        ``(context, continuation)`` pairs.
+    The start token is used where the tokenizer puts none.
 
     >>> pieces(Text([], [5, 6, 7]), 0, "first"), pieces(Text([], [5, 6, 7]), 0, "all")
     ([([0], [5]), ([5], [6, 7])], [([0], [5, 6, 7])])
@@ -58,7 +58,7 @@ def pieces(text: Text, start: int, bos: str) -> list[Pair]:
     return [([start], ids[:1])] + ([(ids[:1], ids[1:])] if len(ids) > 1 else [])
 
 
-def _encode(model: Any, text: str, front: list[int]) -> Text:
+def _encode(model: TemplateLM, text: str, front: list[int]) -> Text:
     """A text's tokens, given what the tokenizer puts in front of every text."""
     ids = token_likelihoods.encode(model, text)
     if front and ids[: len(front)] == front:
@@ -70,14 +70,14 @@ def _encode(model: Any, text: str, front: list[int]) -> Text:
     return Text(front, ids)
 
 
-def _sums(model: Any, texts: Sequence[list[Pair]]) -> list[tuple[float, int]]:
+def _sums(model: TemplateLM, texts: Sequence[list[Pair]]) -> list[tuple[float, int]]:
     """Log-likelihood and number of tokens per text, from its pieces."""
     flat = [pair for pairs in texts for pair in pairs]
     values = iter(token_likelihoods.loglikelihoods(model, flat))
     return [(math.fsum(next(values)[0] for _ in pairs), sum(len(pair[1]) for pair in pairs)) for pairs in texts]
 
 
-def cloze(model: Any, requests: Sequence[Any]) -> list[Answer]:
+def cloze(model: TemplateLM, requests: Sequence[Instance]) -> list[Answer]:
     """Score whole sentences: ``(exp of the mean log-likelihood of a token, number of tokens)`` (0..1)."""
     questions = clozes(requests)
     refuse_foreign(questions, _UNDERSTOOD, _FAMILY)
@@ -96,7 +96,7 @@ def closed(context: str) -> str:
 
 
 def _split(
-    model: Any, context: str, candidate: str, bos: str, front: list[int]
+    model: TemplateLM, context: str, candidate: str, bos: str, front: list[int]
 ) -> tuple[list[Pair], list[Pair], list[Pair]]:
     """Requests for the context, the candidate after it, and the candidate alone.
 
@@ -113,35 +113,34 @@ def _split(
     return pieces(Text(whole.front, before), start, bos), [(lead + before, after)], alone
 
 
-def sentence_likelihoods(model: Any, requests: Sequence[Any]) -> list[Answer]:
+def _likelihoods(model: TemplateLM, questions: Sequence[NextSentence], needed: Sequence[Sequence[int]]) -> list[Answer]:
+    """Log-likelihoods and numbers of tokens of what :func:`_split` gives; 0 where a question doesn't need it."""
+    refuse_foreign(questions, _UNDERSTOOD, _FAMILY)
+    front = token_likelihoods.lead(model)
+    texts: list[list[Pair]] = []
+    for q, own in zip(questions, needed, strict=True):
+        parts = _split(model, closed(q.context), q.candidate, q.options["bos"], front)
+        texts += [part if i in own else [] for i, part in enumerate(parts)]
+    sums = _sums(model, texts)
+    return [(*sums[i], *sums[i + 1], *sums[i + 2]) for i in range(0, len(sums), 3)]
+
+
+def sentence_likelihoods(model: TemplateLM, requests: Sequence[Instance]) -> list[Answer]:
     """The evidence behind every generative next-sentence score.
 
     Returns:
         Per request ``(context, its tokens, candidate after it, its tokens, candidate alone, its tokens)``: sums of
         log-likelihoods in nats, each with the number of tokens that it sums over.
     """
-    questions = next_sentences(requests)
-    refuse_foreign(questions, _UNDERSTOOD, _FAMILY)
-    front = token_likelihoods.lead(model)
-    texts = [part for q in questions for part in _split(model, closed(q.context), q.candidate, q.options["bos"], front)]
-    sums = _sums(model, texts)
-    return [(*sums[i], *sums[i + 1], *sums[i + 2]) for i in range(0, len(sums), 3)]
+    return _likelihoods(model, next_sentences(requests), [(0, 1, 2)] * len(requests))
 
 
-def next_sentence(model: Any, requests: Sequence[Any]) -> list[Answer]:
+def next_sentence(model: TemplateLM, requests: Sequence[Instance]) -> list[Answer]:
     """Score candidates after their context: ``(score, number of the candidate's tokens)``, by the option ``inter``."""
     questions = next_sentences(requests)
-    refuse_foreign(questions, _UNDERSTOOD, _FAMILY)
-    front = token_likelihoods.lead(model)
-    needed = {"gen": (1,), "gen_full": (0, 1), "gen_orig": (0, 2), "gen_pmi": (1, 2), "gen_full_ratio": (0, 1, 2)}
-    texts: list[list[Pair]] = []
-    for q in questions:
-        parts = _split(model, closed(q.context), q.candidate, q.options["bos"], front)
-        texts += [part if i in needed[q.options["inter"]] else [] for i, part in enumerate(parts)]
-    sums = _sums(model, texts)
+    evidence = _likelihoods(model, questions, [_NEEDED[q.options["inter"]] for q in questions])
     answers: list[Answer] = []
-    for number, q in enumerate(questions):
-        own = [value for pair in sums[3 * number : 3 * number + 3] for value in pair]
-        counted = own[5] if q.options["inter"] == "gen_orig" else own[3]
-        answers.append((next_sentence_scores(own)[q.options["inter"]], int(counted)))
+    for q, own in zip(questions, evidence, strict=True):
+        inter = q.options["inter"]
+        answers.append((next_sentence_scores(own)[inter], int(own[5] if inter == "gen_orig" else own[3])))
     return answers

@@ -9,94 +9,66 @@ pair.
 from __future__ import annotations
 
 import contextlib
-import functools
-from collections.abc import Iterator, Sequence
-from typing import Any
+from collections.abc import Sequence
+from typing import TYPE_CHECKING, Any
 
 from lm_eval_bias.errors import BiasError
-from lm_eval_bias.scoring import api_answers, response_cache, token_likelihoods
-from lm_eval_bias.scoring.instance_overrides import shadowed
+from lm_eval_bias.harness import api_answers, internals
+from lm_eval_bias.scoring import token_likelihoods
+from lm_eval_bias.scoring.batch_encoding import encoded_once
+
+if TYPE_CHECKING:
+    from lm_eval.api.instance import Instance
+    from lm_eval.api.model import LM, TemplateLM
 
 EXACT = "exact_loglikelihood"
 WITH_LENGTH = "loglikelihood_with_length"
 
 
-def _encoded(model: Any, context: str, continuation: str) -> tuple[list[int], list[int]]:
-    """A pair's token ids as the harness makes them."""
-    if context:
-        pair: tuple[list[int], list[int]] = model._encode_pair(context, continuation)
-        return pair
-    return [model.prefix_token_id], model.tok_encode(continuation, add_special_tokens=False)
-
-
-@contextlib.contextmanager
-def _encoding_once(model: Any, requests: Sequence[Any]) -> Iterator[list[tuple[list[int], list[int]]]]:
-    """The requests' token ids, which the model's ``loglikelihood`` then takes as well while the context lasts.
-
-    Encoding is most of the time before a small model's first forward pass. The requests of a document share their
-    context, which is encoded once too.
-    """
-    known: dict[tuple[str, str], tuple[list[int], list[int]]] = {}
-    with shadowed(model, "tok_encode", functools.lru_cache(maxsize=8)(model.tok_encode)):
-        for context, continuation in (request.args for request in requests):
-            if (context, continuation) not in known:
-                known[context, continuation] = _encoded(model, context, continuation)
-    encode_pair = model._encode_pair
-    with shadowed(model, "_encode_pair", lambda *pair: known[pair] if pair in known else encode_pair(*pair)):
-        yield [known[request.args] for request in requests]
-
-
-def _exact(self: Any, requests: Sequence[Any]) -> list[tuple[float, bool]]:
+def _exact(self: LM, requests: Sequence[Instance]) -> list[tuple[float, bool]]:
     """Answer ``(context, continuation)`` requests.
 
     Returns:
         One ``(log-likelihood in nats, is greedy)`` a request, as the backend's own ``loglikelihood`` gives it for that
         request alone. Answers come from the cache of ``--use_cache`` where it has them and go into it.
     """
-    found = response_cache.kept(self, "loglikelihood", (request.args for request in requests))
-    asked = [i for i, answer in enumerate(found) if answer is None]
-    parts: list[list[Any]] = token_likelihoods.portions(self, asked)
+
+    def ask(places: list[int | None]) -> list[Any]:
+        return self.loglikelihood([requests[i or 0] for i in places])
+
     with contextlib.ExitStack() as stack:
         stack.enter_context(api_answers.asking(self))
-        if token_likelihoods.shares_forwards(self):
-            pairs = stack.enter_context(_encoding_once(self, [requests[i] for i in asked]))
-            parts = token_likelihoods.rounds((i, *pair) for i, pair in zip(asked, pairs, strict=True))
-        for number in range(token_likelihoods.everywhere(self, len(parts))):
-            part = parts[number] if number < len(parts) else []
-            missing = token_likelihoods.everywhere(self, len(part)) - len(part)
-            with token_likelihoods.precise(self), response_cache.promptly(self):
-                fresh = self.loglikelihood([requests[i] for i in part] + [requests[0]] * missing)
-            for i, answer in zip(part, fresh[: len(part)], strict=True):
-                found[i] = answer
-                self.cache_hook.add_partial("loglikelihood", requests[i].args, answer)
-            response_cache.commit(self)
-    return [(float(answer[0]), bool(answer[1])) for answer in found]
+
+        def divide(asked: list[int]) -> list[list[int]]:
+            stack.enter_context(encoded_once(self, [requests[i].args for i in asked]))
+            return token_likelihoods.rounds((i, *internals.encode_pair(self, *requests[i].args)) for i in asked)
+
+        apart = divide if token_likelihoods.shares_forwards(self) else None
+        keys = [request.args for request in requests]
+        answers = token_likelihoods.in_step(self, "loglikelihood", keys, ask, apart)
+    return [(float(answer[0]), bool(answer[1])) for answer in answers]
 
 
-def _with_length(self: Any, requests: Sequence[Any]) -> list[tuple[float, bool, int]]:
+def _with_length(self: TemplateLM, requests: Sequence[Instance]) -> list[tuple[float, bool, int]]:
     """Answer ``(context, continuation)`` requests.
 
     Returns:
         One ``(log-likelihood in nats, is greedy, number of continuation tokens)`` a request.
     """
-    found = getattr(self, EXACT)(requests)
+    answers = getattr(self, EXACT)(requests)
     return [
-        (*answer, len(self._encode_pair(*request.args)[1])) for answer, request in zip(found, requests, strict=True)
+        (*answer, len(internals.encode_pair(self, *request.args)[1]))
+        for answer, request in zip(answers, requests, strict=True)
     ]
 
 
-def _without_tokens(self: Any, requests: Sequence[Any]) -> list[Any]:
+def _without_tokens(self: LM, requests: Sequence[Instance]) -> list[tuple[float, bool, int]]:
     raise BiasError(
         f"the model type {type(self).__name__} does not tell how many tokens a word has, which "
         "word_probability=geometric_mean needs: use a backend with log-likelihoods and a tokenizer (hf, vllm)"
     )
 
 
-def install() -> None:
-    """Add the methods to the harness's model base classes; nothing that they have is replaced."""
-    from lm_eval.api.model import LM, TemplateLM
-
-    if not hasattr(LM, EXACT):
-        setattr(LM, EXACT, _exact)
-        setattr(LM, WITH_LENGTH, _without_tokens)
-        setattr(TemplateLM, WITH_LENGTH, _with_length)
+# what the harness's model base classes get: any, and those with log-likelihoods of tokens
+METHODS = {EXACT: _exact, WITH_LENGTH: _without_tokens}
+TOKEN_METHODS = {WITH_LENGTH: _with_length}

@@ -4,10 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass
-from typing import Any
+from typing import TYPE_CHECKING
 
 from lm_eval_bias.errors import BiasError
 from lm_eval_bias.scoring.questions import BLANK, Cloze
+
+if TYPE_CHECKING:
+    from transformers import PreTrainedTokenizerBase
 
 
 @dataclass(frozen=True)
@@ -25,17 +28,11 @@ class Reading:
     target: int
 
 
-def reveal(tokenizer: Any, context: str, word: str, mask: str) -> list[tuple[str, int]]:
-    """A word's tokens revealed one at a time from left to right, one mask at a time.
-
-    Args:
-        tokenizer: A Hugging Face tokenizer.
-        context: Text with :data:`BLANK` once or more; all of them are filled.
-        word: What fills it.
-        mask: The mask or sentinel token's text.
+def reveal(tokenizer: PreTrainedTokenizerBase, context: str, word: str, mask: str) -> list[tuple[str, int]]:
+    """A word's tokens revealed one at a time from left to right, one mask (or sentinel) at a time.
 
     Returns:
-        Per token ``(the text with the tokens before it and the mask in the blank's place, the token's id)``.
+        Per token ``(the text with the tokens before it and the mask in place of every blank, the token's id)``.
 
     Raises:
         BiasError: The word has no tokens.
@@ -52,7 +49,7 @@ def reveal(tokenizer: Any, context: str, word: str, mask: str) -> list[tuple[str
     return steps
 
 
-def left_to_right(tokenizer: Any, question: Cloze) -> list[Reading]:
+def left_to_right(tokenizer: PreTrainedTokenizerBase, question: Cloze) -> list[Reading]:
     """The paper's readings of a word: its tokens unmasked from left to right, nothing of the word after the mask."""
     readings = []
     for text, target in reveal(tokenizer, question.context, question.word, tokenizer.mask_token):
@@ -63,18 +60,14 @@ def left_to_right(tokenizer: Any, question: Cloze) -> list[Reading]:
     return readings
 
 
-def _words(tokenizer: Any, sentence: str) -> tuple[list[int], list[int | None]]:
-    """A sentence's token ids and the number of the word that each belongs to (``None``: a special token)."""
-    encoded = tokenizer(sentence)
+def _pll(tokenizer: PreTrainedTokenizerBase, question: Cloze, hide: Callable[[int, int], bool]) -> list[Reading]:
+    """Every token of the sentence, masked, with those others of its word that are to be hidden with it."""
+    encoded = tokenizer(question.sentence)
     try:
-        words = list(encoded.word_ids())
+        words = list(encoded.word_ids())  # None: a special token
     except ValueError as error:
         raise BiasError("masked=pll_… needs a fast tokenizer, which knows the words that tokens belong to") from error
-    return list(encoded["input_ids"]), words
-
-
-def _pll(tokenizer: Any, question: Cloze, hide: Callable[[int, int], bool]) -> list[Reading]:
-    ids, words = _words(tokenizer, question.sentence)
+    ids = list(encoded["input_ids"])
     readings = []
     for position, word in enumerate(words):
         if word is None:
@@ -87,17 +80,17 @@ def _pll(tokenizer: Any, question: Cloze, hide: Callable[[int, int], bool]) -> l
     return readings
 
 
-def pll_original(tokenizer: Any, question: Cloze) -> list[Reading]:
+def pll_original(tokenizer: PreTrainedTokenizerBase, question: Cloze) -> list[Reading]:
     """One token of the whole sentence masked at a time (Salazar et al. 2020, Masked language model scoring)."""
     return _pll(tokenizer, question, lambda position, other: False)
 
 
-def pll_within_word_l2r(tokenizer: Any, question: Cloze) -> list[Reading]:
+def pll_within_word_l2r(tokenizer: PreTrainedTokenizerBase, question: Cloze) -> list[Reading]:
     """One token masked at a time together with the rest of its word (Kauf & Ivanova 2023, A better way to do PLL)."""
     return _pll(tokenizer, question, lambda position, other: other > position)
 
 
-READERS: dict[str, Callable[[Any, Cloze], list[Reading]]] = {
+READERS: dict[str, Callable[[PreTrainedTokenizerBase, Cloze], list[Reading]]] = {
     "left_to_right": left_to_right,
     "pll_original": pll_original,
     "pll_within_word_l2r": pll_within_word_l2r,

@@ -7,7 +7,7 @@ Two questions, and one about the evidence behind the second:
 - ``sentence_likelihoods``: how likely are a context, a candidate after it, and the candidate alone?
 
 A question is a request type of the harness: a task makes instances from :class:`Cloze` and :class:`NextSentence`, and
-the harness calls the model's method of that name with them. :func:`install` gives every backend with log-likelihoods
+the harness calls the model's method of that name with them. Registration gives every backend with log-likelihoods
 the answers of generative models; another model type answers by defining the methods itself (``hf-mlm`` and ``hf-nsp``
 do). An answer is ``(score, number of tokens scored)``, a higher score meaning a better fit; scores are compared only
 within one question's candidates.
@@ -16,11 +16,10 @@ within one question's candidates.
 from __future__ import annotations
 
 import contextlib
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any, NamedTuple, Protocol
 
-from lm_eval_bias import registry
 from lm_eval_bias.errors import BiasError
 
 CLOZE = "cloze"
@@ -173,44 +172,3 @@ def refuse_foreign(questions: Sequence[Cloze | NextSentence], understood: Sequen
                 raise BiasError(
                     f"--metadata {name}={value} is for {_FOR[name]} and means nothing to {model}: leave it out"
                 )
-
-
-def _refuse(kind: str, needs: str) -> Any:
-    def method(self: Any, requests: Sequence[Any]) -> list[Answer]:
-        raise BiasError(f"the model type {type(self).__name__} cannot answer {kind!r} questions: {needs}")
-
-    return method
-
-
-def _generative(kind: str) -> Any:
-    def method(self: Any, requests: Sequence[Any]) -> list[Answer]:
-        from lm_eval_bias.scoring import causal, seq2seq
-
-        family = seq2seq if getattr(self, "backend", "causal") == "seq2seq" else causal
-        found: list[Answer] = getattr(family, kind)(self, requests)
-        return found
-
-    method.__doc__ = f"Answer ``{kind}`` questions from the log-likelihoods of a generative model."
-    return method
-
-
-def _of_benchmark(answer: Callable[[Any, Sequence[Any]], list[Any]]) -> Any:
-    def method(self: Any, requests: Sequence[Any]) -> list[Any]:
-        return answer(self, requests)
-
-    return method
-
-
-def install() -> None:
-    """Give the harness's model base classes a method per kind of question; nothing that they have is replaced."""
-    from lm_eval.api.model import LM, TemplateLM
-
-    needs = "it needs a backend with log-likelihoods and a tokenizer (hf, vllm, local-completions), or hf-mlm or hf-nsp"
-    for kind in KINDS:
-        if not hasattr(LM, kind):
-            setattr(LM, kind, _refuse(kind, needs))
-            setattr(TemplateLM, kind, _generative(kind))
-    for benchmark in registry.benchmarks():
-        for kind, answer in benchmark.question_kinds.items():
-            if not hasattr(LM, kind):
-                setattr(LM, kind, _of_benchmark(answer))

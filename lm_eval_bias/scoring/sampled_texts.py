@@ -16,12 +16,17 @@ import functools
 import inspect
 from collections.abc import Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from tqdm import tqdm
 
-from lm_eval_bias.scoring import api_answers, response_cache, token_likelihoods
-from lm_eval_bias.scoring.instance_overrides import shadowed
+from lm_eval_bias.harness import api_answers, internals, response_cache
+from lm_eval_bias.harness.internals import shadowed
+from lm_eval_bias.scoring import token_likelihoods
+
+if TYPE_CHECKING:
+    from lm_eval.api.instance import Instance
+    from lm_eval.api.model import LM
 
 GENERATED = "generated_text"
 _PLAIN = "generate_until"
@@ -57,9 +62,7 @@ class Part:
     @property
     def seed(self) -> int:
         """Of this part alone; a positive number of 31 bits, which every backend takes."""
-        from lm_eval.api.model import hash_args
-
-        return int(hash_args(GENERATED, (self.context, self.options, self.base, self.start))[:8], 16) >> 1
+        return int(internals.request_key(GENERATED, (self.context, self.options, self.base, self.start))[:8], 16) >> 1
 
     def key(self, place: int) -> tuple[Any, ...]:
         """How the text at a place of this part is named in the cache of ``--use_cache``."""
@@ -74,7 +77,7 @@ def seeded(kind: Any) -> bool:
     return getattr(kind, "__name__", "") in _SEEDED
 
 
-def parts(requests: Sequence[Any], size: int, run_seed: int) -> list[Part]:
+def parts(requests: Sequence[Instance], size: int, run_seed: int) -> list[Part]:
     """The samples of each prompt in parts of ``size``, in the order of the requests.
 
     Args:
@@ -82,11 +85,9 @@ def parts(requests: Sequence[Any], size: int, run_seed: int) -> list[Part]:
         size: Samples that are drawn together.
         run_seed: Taken where the options name no ``seed``.
     """
-    from lm_eval.api.model import hash_args
-
     own: dict[str, list[int]] = {}
     for i, request in enumerate(requests):
-        own.setdefault(hash_args(GENERATED, request.args), []).append(i)
+        own.setdefault(internals.request_key(GENERATED, request.args), []).append(i)
     found = []
     for places in own.values():
         context, given = requests[places[0]].args
@@ -97,31 +98,30 @@ def parts(requests: Sequence[Any], size: int, run_seed: int) -> list[Part]:
     return found
 
 
-def _size(model: Any) -> int:
+def _size(model: LM) -> int:
     """How many samples of a prompt are drawn together."""
     batch = str(getattr(model, "batch_size", 1))
-    return int(batch) * max(1, getattr(model, "_concurrent", 1)) if batch.isdigit() and int(batch) else 1 << 30
+    return int(batch) * internals.concurrency(model) if batch.isdigit() and int(batch) else 1 << 30
 
 
-def _write(model: Any, requests: list[Any]) -> list[str]:
+def _write(model: Any, requests: list[Instance]) -> list[str]:
     """What the backend's own method gives, without its progress bar where it can do without."""
     quiet = "disable_tqdm" in inspect.signature(model.generate_until).parameters
-    texts: list[str] = model.generate_until(requests, **({"disable_tqdm": True} if quiet else {}))
-    return texts
+    return model.generate_until(requests, **({"disable_tqdm": True} if quiet else {}))
 
 
 @contextlib.contextmanager
 def _detecting_once(model: Any) -> Iterator[None]:
     """Let ``batch_size=auto`` look for the largest batch once, not before every part."""
-    detect = getattr(model, "_detect_batch_size", None)
+    detect = getattr(model, internals.DETECT_BATCH_SIZE, None)
     if detect is None:
         yield
         return
-    with shadowed(model, "_detect_batch_size", functools.lru_cache(maxsize=None)(detect)):
+    with shadowed(model, internals.DETECT_BATCH_SIZE, functools.lru_cache(maxsize=None)(detect)):
         yield
 
 
-def _seeded_texts(model: Any, asked: list[Part], requests: Sequence[Any], _: Any) -> Iterator[Drawn]:
+def _seeded_texts(model: Any, asked: list[Part], requests: Sequence[Instance], _: Instance) -> Iterator[Drawn]:
     """Samples from a backend that takes a seed with every request: as many at once as it can take."""
 
     def write(some: list[Part]) -> list[Drawn]:
@@ -136,7 +136,7 @@ def _seeded_texts(model: Any, asked: list[Part], requests: Sequence[Any], _: Any
             yield from write(some)
         return
     # the harness sends only requests with equal options, and so with one seed, at the same time
-    pool = ThreadPoolExecutor(max_workers=max(1, model._concurrent))
+    pool = ThreadPoolExecutor(max_workers=internals.concurrency(model))
     try:
         for done in pool.map(write, [[part] for part in asked]):
             yield from done
@@ -144,12 +144,12 @@ def _seeded_texts(model: Any, asked: list[Part], requests: Sequence[Any], _: Any
         pool.shutdown(cancel_futures=True)
 
 
-def _torch_texts(model: Any, asked: list[Part], requests: Sequence[Any], filler: Any) -> Iterator[Drawn]:
+def _torch_texts(model: Any, asked: list[Part], requests: Sequence[Instance], filler: Instance) -> Iterator[Drawn]:
     """Samples from a backend that draws with torch here, or that is to get no seed."""
     import torch
 
     # a server may want to be told that there is none; other backends would not know the option
-    unseeded = {"seed": None} if hasattr(model, "_create_payload") else {}
+    unseeded = {"seed": None} if internals.is_client(model) else {}
     for number in range(token_likelihoods.everywhere(model, len(asked))):  # sharded models have to run in step
         part = asked[number] if number < len(asked) else None
         if part is None:
@@ -160,7 +160,7 @@ def _torch_texts(model: Any, asked: list[Part], requests: Sequence[Any], filler:
         yield part, _write(model, [dataclasses.replace(requests[i], arguments=arguments) for i in part.places])
 
 
-def _sampled(model: Any, requests: Sequence[Any], filler: Any) -> list[str]:
+def _sampled(model: LM, requests: Sequence[Instance], filler: Instance) -> list[str]:
     """Samples; where other ranks have more parts to draw, the filler is asked beside them."""
     import torch
 
@@ -188,24 +188,16 @@ def _sampled(model: Any, requests: Sequence[Any], filler: Any) -> list[str]:
     return found
 
 
-def _greedy(model: Any, requests: Sequence[Any], filler: Any) -> list[str]:
+def _greedy(model: LM, requests: Sequence[Instance], filler: Instance) -> list[str]:
     """Likeliest texts, asked as the harness does."""
-    found = response_cache.kept(model, _PLAIN, (request.args for request in requests))
-    asked = [i for i, text in enumerate(found) if text is None]
-    blocks = token_likelihoods.portions(model, asked)
-    for number in range(token_likelihoods.everywhere(model, len(blocks))):
-        block = blocks[number] if number < len(blocks) else []
-        missing = token_likelihoods.everywhere(model, len(block)) - len(block)
-        with response_cache.promptly(model):
-            texts = model.generate_until([requests[i] for i in block] + [filler] * missing)
-        for i, text in zip(block, texts, strict=False):
-            found[i] = text
-            model.cache_hook.add_partial(_PLAIN, requests[i].args, text)
-        response_cache.commit(model)
-    return found
+
+    def write(places: list[int | None]) -> list[str]:
+        return model.generate_until([filler if i is None else requests[i] for i in places])
+
+    return token_likelihoods.in_step(model, _PLAIN, [request.args for request in requests], write)
 
 
-def _generated(self: Any, requests: Sequence[Any]) -> list[str]:
+def _generated(self: LM, requests: Sequence[Instance]) -> list[str]:
     """Answer ``(context, options)`` requests; equal ones that sample (``do_sample``) are further samples.
 
     Returns:
@@ -221,9 +213,4 @@ def _generated(self: Any, requests: Sequence[Any]) -> list[str]:
     return found
 
 
-def install() -> None:
-    """Add the method to the harness's model base class; nothing that it has is replaced."""
-    from lm_eval.api.model import LM
-
-    if not hasattr(LM, GENERATED):
-        setattr(LM, GENERATED, _generated)
+METHODS = {GENERATED: _generated}  # for the harness's model base class

@@ -4,18 +4,23 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
-from typing import Any
+from typing import TYPE_CHECKING
 
 from lm_eval_bias.errors import BiasError
 from lm_eval_bias.scoring import masked, token_likelihoods
 from lm_eval_bias.scoring.causal import closed
 from lm_eval_bias.scoring.questions import Answer, clozes, next_sentences, refuse_foreign
 
+if TYPE_CHECKING:
+    from lm_eval.api.instance import Instance
+    from lm_eval.api.model import TemplateLM
+    from transformers import PreTrainedTokenizerBase
+
 SENTINEL = "<extra_id_0>"
 _FAMILY = "an encoder-decoder model (whose inter is gen)"
 
 
-def sentinel_id(tokenizer: Any) -> int:
+def sentinel_id(tokenizer: PreTrainedTokenizerBase) -> int:
     """Id of the first sentinel.
 
     Raises:
@@ -30,7 +35,7 @@ def sentinel_id(tokenizer: Any) -> int:
     return int(ids[0])
 
 
-def _with_sentinel(tokenizer: Any, text: str, sentinel: int) -> list[int]:
+def _with_sentinel(tokenizer: PreTrainedTokenizerBase, text: str, sentinel: int) -> list[int]:
     """A text with the sentinel in it as token ids.
 
     Some tokenizers (mT5's) don't see the sentinel behind letters: there it is put between the parts, encoded apart.
@@ -45,7 +50,14 @@ def _with_sentinel(tokenizer: Any, text: str, sentinel: int) -> list[int]:
     return [*joined, tokenizer.eos_token_id]
 
 
-def cloze(model: Any, requests: Sequence[Any]) -> list[Answer]:
+def _behind_sentinel(model: TemplateLM, pairs: list[tuple[list[int], list[int]]]) -> list[float]:
+    """Log-likelihoods of what the decoder says after the sentinel; pairs of encoder and decoder ids, with sentinel."""
+    asked = [pair for ids, decoded in pairs for pair in ((ids, decoded[:1]), (ids, decoded))]
+    values = [value for value, _ in token_likelihoods.loglikelihoods(model, asked)]
+    return [whole - first for first, whole in zip(values[::2], values[1::2], strict=True)]
+
+
+def cloze(model: TemplateLM, requests: Sequence[Instance]) -> list[Answer]:
     """Score words behind the sentinel: ``(arithmetic mean of their tokens' probabilities, number of tokens)`` (0..1).
 
     The decoder is forced to ``<extra_id_0>``; the word's tokens are revealed one by one in front of the sentinel.
@@ -53,26 +65,21 @@ def cloze(model: Any, requests: Sequence[Any]) -> list[Answer]:
     questions = clozes(requests)
     refuse_foreign(questions, (), _FAMILY)
     sentinel = sentinel_id(model.tokenizer)
-    pairs: list[tuple[list[int], list[int]]] = []
-    lengths = []
-    for q in questions:
-        steps = masked.reveal(model.tokenizer, q.context, q.word, SENTINEL)
-        lengths.append(len(steps))
-        for text, target in steps:
-            ids = _with_sentinel(model.tokenizer, text, sentinel)
-            pairs += [(ids, [sentinel]), (ids, [sentinel, target])]
-    values = iter(token_likelihoods.loglikelihoods(model, pairs))
-    answers: list[Answer] = []
-    for count in lengths:
-        found = []
-        for _ in range(count):
-            behind, through = next(values)[0], next(values)[0]
-            found.append(math.exp(through - behind))
-        answers.append((math.fsum(found) / count, count))
-    return answers
+    words = [masked.reveal(model.tokenizer, q.context, q.word, SENTINEL) for q in questions]
+    values = iter(
+        _behind_sentinel(
+            model,
+            [
+                (_with_sentinel(model.tokenizer, text, sentinel), [sentinel, target])
+                for steps in words
+                for text, target in steps
+            ],
+        )
+    )
+    return [(math.fsum(math.exp(next(values)) for _ in steps) / len(steps), len(steps)) for steps in words]
 
 
-def next_sentence(model: Any, requests: Sequence[Any]) -> list[Answer]:
+def next_sentence(model: TemplateLM, requests: Sequence[Instance]) -> list[Answer]:
     """Score candidates behind the sentinel: ``(Eq. 4 over the candidate's tokens and </s>, their number)`` (0..1).
 
     Encoder ``<context> <extra_id_0>``, decoder ``<pad> <extra_id_0> <candidate> </s>``; the sentinel is not scored.
@@ -81,23 +88,18 @@ def next_sentence(model: Any, requests: Sequence[Any]) -> list[Answer]:
     refuse_foreign(questions, (), _FAMILY)
     sentinel = sentinel_id(model.tokenizer)
     pairs: list[tuple[list[int], list[int]]] = []
-    counts = []
     for q in questions:
         context = _with_sentinel(model.tokenizer, f"{closed(q.context)} {SENTINEL}", sentinel)
         candidate = model.tokenizer.encode(f"{SENTINEL} {q.candidate}")
         if candidate[0] != sentinel or candidate[-1] != model.tokenizer.eos_token_id:
             raise BiasError(f"the tokenizer puts {SENTINEL} and its end token elsewhere than T5's: {candidate[:3]}…")
-        pairs += [(context, [sentinel]), (context, candidate)]
-        counts.append(len(candidate) - 1)
-    values = iter(token_likelihoods.loglikelihoods(model, pairs))
-    answers: list[Answer] = []
-    for count in counts:
-        behind, through = next(values)[0], next(values)[0]
-        answers.append((math.exp((through - behind) / count), count))
-    return answers
+        pairs.append((context, candidate))
+    values = _behind_sentinel(model, pairs)
+    counts = [len(candidate) - 1 for _, candidate in pairs]
+    return [(math.exp(value / count), count) for value, count in zip(values, counts, strict=True)]
 
 
-def sentence_likelihoods(model: Any, requests: Sequence[Any]) -> list[Answer]:
+def sentence_likelihoods(model: TemplateLM, requests: Sequence[Instance]) -> list[Answer]:
     """Refuse: an encoder-decoder model has no likelihood of a context.
 
     Raises:

@@ -8,19 +8,23 @@ separately.
 from __future__ import annotations
 
 import contextlib
-from collections.abc import Hashable, Iterable, Iterator, Sequence
-from typing import Any
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from typing import TYPE_CHECKING, Any, TypeVar
 
 from lm_eval_bias.errors import BiasError
-from lm_eval_bias.scoring import api_answers, response_cache
+from lm_eval_bias.harness import api_answers, internals, response_cache
 
+if TYPE_CHECKING:
+    from lm_eval.api.model import LM, TemplateLM
+
+T = TypeVar("T")
 Ids = tuple[int, ...]
 Answer = tuple[float, bool]
 _AT_ONCE = {"VLLM", "SGLangLM"}
 _PORTION = 2000  # requests: enough to keep every device busy
 
 
-def rounds(pairs: Iterable[tuple[Hashable, Sequence[int], Sequence[int]]]) -> list[list[Hashable]]:
+def rounds(pairs: Iterable[tuple[T, Sequence[int], Sequence[int]]]) -> list[list[T]]:
     """Split requests so that no round holds one token string divided at two places.
 
     The harness's ``hf`` backend (0.4.13, ``logits_cache``) runs requests together whose context and continuation, the
@@ -37,19 +41,19 @@ def rounds(pairs: Iterable[tuple[Hashable, Sequence[int], Sequence[int]]]) -> li
     [['a', 'd'], ['b', 'c']]
     """
     divided: dict[Ids, list[int]] = {}
-    found: list[list[Hashable]] = []
+    keys: list[list[T]] = []
     for key, context, continuation in pairs:
         lengths = divided.setdefault((*context, *continuation[:-1]), [])
         if len(context) not in lengths:
             lengths.append(len(context))
         number = lengths.index(len(context))
-        while len(found) <= number:
-            found.append([])
-        found[number].append(key)
-    return found
+        if number == len(keys):
+            keys.append([])
+        keys[number].append(key)
+    return keys
 
 
-def portions(model: Any, asked: list[Any]) -> list[list[Any]]:
+def portions(model: LM, asked: list[T]) -> list[list[T]]:
     """What is asked with each call: all, but of backends that give nothing before they have everything.
 
     A run that is stopped loses no more than the call that was under way.
@@ -59,7 +63,7 @@ def portions(model: Any, asked: list[Any]) -> list[list[Any]]:
     return [asked[start : start + size] for start in range(0, len(asked), size)]
 
 
-def shares_forwards(model: Any) -> bool:
+def shares_forwards(model: LM) -> bool:
     """Whether a backend is one that mixes such requests up."""
     return bool(getattr(model, "logits_cache", False)) and getattr(model, "backend", "causal") == "causal"
 
@@ -83,7 +87,7 @@ def precise(model: Any) -> Iterator[None]:
         model.softmax_dtype = None
 
 
-def everywhere(model: Any, here: int) -> int:
+def everywhere(model: LM, here: int) -> int:
     """The largest value of a number over all ranks."""
     if model.world_size == 1:
         return here
@@ -92,7 +96,38 @@ def everywhere(model: Any, here: int) -> int:
     return int(model.all_gather(torch.tensor(here, device=model.device)).max().item())
 
 
-def encode(model: Any, text: str) -> list[int]:
+def in_step(
+    model: LM,
+    kind: str,
+    keys: Sequence[Any],
+    ask: Callable[[list[int | None]], list[Any]],
+    divide: Callable[[list[int]], list[list[int]]] | None = None,
+) -> list[Any]:
+    """Answers from the cache of ``--use_cache`` where it has them; the others are asked and go into it at once.
+
+    Args:
+        model: The model; ranks ask as often and as much as the one with most to ask.
+        kind: As which answers are kept.
+        keys: How each request is named in the cache.
+        ask: Gives the answers to the requests at some places; ``None`` stands for any request, to fill up.
+        divide: What is asked with each call, from the places that are asked; by default what suits the backend.
+    """
+    found = response_cache.kept(model, kind, keys)
+    asked = [i for i, answer in enumerate(found) if answer is None]
+    parts = divide(asked) if divide else portions(model, asked)
+    for number in range(everywhere(model, len(parts))):
+        part = parts[number] if number < len(parts) else []
+        missing = everywhere(model, len(part)) - len(part)
+        with precise(model), response_cache.promptly(model):
+            fresh = ask([*part, *[None] * missing])
+        for i, answer in zip(part, fresh, strict=False):
+            found[i] = answer
+            model.cache_hook.add_partial(kind, keys[i], answer)
+        response_cache.commit(model)
+    return found
+
+
+def encode(model: TemplateLM, text: str) -> list[int]:
     """The harness's own encoding of a text, special tokens as the backend adds them.
 
     Raises:
@@ -107,7 +142,7 @@ def encode(model: Any, text: str) -> list[int]:
     return list(ids)
 
 
-def lead(model: Any) -> list[int]:
+def lead(model: TemplateLM) -> list[int]:
     """What a model's tokenizer puts in front of every text by itself: mostly nothing or a start token.
 
     Some backends (``local-completions``) leave it out; it stays the way in which the model was trained to begin.
@@ -126,7 +161,7 @@ def _key(context: Ids, continuation: Ids) -> tuple[str, str]:
     return "token ids: " + " ".join(map(str, context)), " ".join(map(str, continuation))
 
 
-def loglikelihoods(model: Any, pairs: Sequence[tuple[Sequence[int], Sequence[int]]]) -> list[Answer]:
+def loglikelihoods(model: TemplateLM, pairs: Sequence[tuple[Sequence[int], Sequence[int]]]) -> list[Answer]:
     """Log-likelihoods of continuations given contexts, both as token ids.
 
     Args:
@@ -141,30 +176,28 @@ def loglikelihoods(model: Any, pairs: Sequence[tuple[Sequence[int], Sequence[int
         BiasError: The backend has no log-likelihoods.
     """
     _refuse_long(model, pairs)
-    known: dict[tuple[Ids, Ids], Answer | None] = {(tuple(c), tuple(k)): None for c, k in pairs}
-    for pair, kept in zip(
-        known, response_cache.kept(model, "loglikelihood", (_key(*pair) for pair in known)), strict=True
-    ):
-        known[pair] = None if kept is None else (float(kept[0]), bool(kept[1]))
-    asked = [pair for pair, answer in known.items() if answer is None]
-    parts = rounds((pair, *pair) for pair in asked) if shares_forwards(model) else portions(model, asked)
-    for number in range(everywhere(model, len(parts))):
-        part: list[Any] = parts[number] if number < len(parts) else []
-        filler = part[0] if part else ((model.prefix_token_id,), (model.prefix_token_id,))
-        missing = everywhere(model, len(part)) - len(part)
-        requests = [(_key(*pair), list(pair[0]), list(pair[1])) for pair in [*part, *[filler] * missing]]
-        try:
-            with precise(model), api_answers.asking(model), response_cache.promptly(model):
-                fresh = model._loglikelihood_tokens(requests)
-        except NotImplementedError as error:
-            raise no_loglikelihoods(type(model).__name__) from error
-        for pair, answer in zip(part, fresh, strict=False):
-            known[pair] = (float(answer[0]), bool(answer[1]))
-    found = [known[tuple(c), tuple(k)] for c, k in pairs]
-    return [answer for answer in found if answer is not None]
+    distinct: dict[tuple[Ids, Ids], int] = {}
+    places = [distinct.setdefault((tuple(c), tuple(k)), len(distinct)) for c, k in pairs]
+    known = list(distinct)
+    filler = ((model.prefix_token_id,), (model.prefix_token_id,))
+
+    def ask(some: list[int | None]) -> list[Any]:
+        asked = [filler if i is None else known[i] for i in some]
+        return internals.loglikelihood_tokens(model, [(_key(*pair), list(pair[0]), list(pair[1])) for pair in asked])
+
+    def divide(asked: list[int]) -> list[list[int]]:
+        return rounds((i, *known[i]) for i in asked)
+
+    try:
+        with api_answers.asking(model):
+            keys = [_key(*pair) for pair in known]
+            answers = in_step(model, "loglikelihood", keys, ask, divide if shares_forwards(model) else None)
+    except NotImplementedError as error:
+        raise no_loglikelihoods(type(model).__name__) from error
+    return [(float(answers[i][0]), bool(answers[i][1])) for i in places]
 
 
-def _refuse_long(model: Any, pairs: Sequence[tuple[Sequence[int], Sequence[int]]]) -> None:
+def _refuse_long(model: TemplateLM, pairs: Sequence[tuple[Sequence[int], Sequence[int]]]) -> None:
     """Refuse a text that the model would read only the end of: its likelihood would be another text's."""
     limit = getattr(model, "max_length", None)
     if not isinstance(limit, int):

@@ -17,10 +17,9 @@ from lm_eval.tasks import TaskManager
 
 from lm_eval_bias.cli.main import main
 from lm_eval_bias.errors import BiasError
-from lm_eval_bias.evaluation import evaluate as run
-from lm_eval_bias.evaluation import preflight
-from lm_eval_bias.harness import distributed
-from lm_eval_bias.harness.task import Aggregation, Notes, Scored
+from lm_eval_bias.evaluation import evaluate, preflight
+from lm_eval_bias.harness import distributed, running
+from lm_eval_bias.harness.score_aggregation import Aggregation, Notes, Scored
 from lm_eval_bias.models.next_sentence import nsp_checkpoint
 from lm_eval_bias.paths import tasks_path
 from lm_eval_bias.runs import sample_logs
@@ -77,7 +76,7 @@ def test_a_rank_without_documents_asks_something_and_says_nothing(tiny_mirror, n
     assert set(said.values()) == {None}
     sample = {"doc": busy.eval_docs[0], "filter": "none", "doc_id": 0, "filtered_resps": []}
     stand_in = {**sample, "doc": doc, "doc_id": doc_id}
-    assert run._in_order({name: [sample, stand_in]}) == {name: [sample]}
+    assert running.samples_in_order({name: [sample, stand_in]}) == {name: [sample]}
 
 
 def test_sample_logs_of_the_stock_harness_may_hold_an_idle_rank(tmp_path):
@@ -103,7 +102,7 @@ def test_documents_of_several_ranks_are_scored_in_their_own_order(tiny_mirror):
 
 def test_samples_are_logged_in_the_order_of_the_documents():
     own = [{"filter": name, "doc_id": n, "doc": {}} for name in ("b", "a") for n in (0, 2, 1)]
-    (found,) = run._in_order({"t": own}).values()
+    (found,) = running.samples_in_order({"t": own}).values()
     assert [(s["filter"], s["doc_id"]) for s in found] == [(name, n) for name in ("b", "a") for n in (0, 1, 2)]
 
 
@@ -209,7 +208,7 @@ def test_a_task_of_the_harness_with_fewer_items_than_processes_is_one_line(monke
 def test_only_the_first_process_says_what_is_run(tiny_mirror, monkeypatch, capsys, rank, said):
     monkeypatch.setenv("RANK", rank)
     config = SimpleNamespace(tasks=[built("gg_bbq_group_terms")], limit=2, samples=None, use_cache=None)
-    run._announced(config, None, estimate=True)
+    evaluate.announce(config, None, estimate=True)
     assert ("gg_bbq_group_terms" in capsys.readouterr().out) == said
 
 

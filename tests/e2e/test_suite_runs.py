@@ -15,7 +15,7 @@ from lm_eval.api.model import LM
 from lm_eval.tasks import TaskManager
 
 from lm_eval_bias.cli.main import main
-from lm_eval_bias.evaluation import run_plan, warm_up
+from lm_eval_bias.evaluation import run_plan, time_estimate
 from lm_eval_bias.evaluation.suites import Part, Suite
 from lm_eval_bias.paths import tasks_path
 from lm_eval_bias.runs.run_discovery import read
@@ -69,7 +69,7 @@ def cached(path):
 
 
 def test_a_run_with_an_estimate_is_the_run_without(small_suite, tiny_mirror, model, tmp_path, monkeypatch, capsys):
-    monkeypatch.setattr("lm_eval_bias.evaluation.timing.SECONDS", 2.0)
+    monkeypatch.setattr("lm_eval_bias.evaluation.time_estimate.SECONDS", 2.0)
     base = ["run", "--model", "hf", "--model_args", f"pretrained={model}", "--device", "cpu", "--batch_size", "8"]
     base += ["--log_samples", "--metadata", '{"repeats": 2, "classifier": "light"}', "--seed", "5"]
 
@@ -161,38 +161,26 @@ class HFLM(Elsewhere):
         return super().loglikelihood(requests)
 
 
-class Task:
-    def __init__(self):
-        from lm_eval.api.instance import Instance
+def timed(model, **options):
+    """Announce the time of some requests; they are as they were."""
+    from lm_eval.api.instance import Instance
 
-        self.config = type("Config", (), {"task": "t"})
-        doc = {"benchmark": "occugender"}
-        self.instances = [Instance("loglikelihood", doc, ("a", f" {n}"), 0, ("t", n, 1)) for n in range(30)]
-
-
-def warmed(model, **options):
-    task = Task()
-    before = list(task.instances)
-    warm = warm_up.WarmUp(**options)
-    with warm_up.planned(warm):
-        warm_up.join(task)
-        assert [instance.request_type for instance in task.instances[:2]] == [warm_up.KIND, "loglikelihood"]
-        try:
-            getattr(model, warm_up.KIND)([task.instances[0]])
-        finally:
-            assert task.instances == before
-            assert all(instance.resps == [] for instance in before)
-    return task
+    doc = {"benchmark": "occugender"}
+    instances = [Instance("loglikelihood", doc, ("a", f" {n}"), 0, ("t", n, 1)) for n in range(30)]
+    try:
+        time_estimate.announce(model, instances, **options)
+    finally:
+        assert all(instance.resps == [] for instance in instances)
 
 
 def test_models_elsewhere_are_asked_nothing(capsys):
     model = Elsewhere()
-    warmed(model)
+    timed(model)
     assert model.asked == 0
     assert "No estimate of the time: Elsewhere may compute elsewhere" in capsys.readouterr().out
 
 
-def test_warm_up_leaves_random_numbers_cache_and_batch_sizes_alone(capsys):
+def test_timing_leaves_random_numbers_cache_and_batch_sizes_alone(capsys):
     class Hook:
         kept = 0
 
@@ -202,7 +190,7 @@ def test_warm_up_leaves_random_numbers_cache_and_batch_sizes_alone(capsys):
     model, hook = HFLM(), Hook()
     model.set_cache_hook(hook)
     states = random.getstate(), numpy.random.get_state()[1].tolist(), torch.get_rng_state().tolist()
-    warmed(model)
+    timed(model)
     assert model.asked > 0
     assert (random.getstate(), numpy.random.get_state()[1].tolist(), torch.get_rng_state().tolist()) == states
     assert model.cache_hook is hook
@@ -211,15 +199,25 @@ def test_warm_up_leaves_random_numbers_cache_and_batch_sizes_alone(capsys):
     assert "Expected time: about" in capsys.readouterr().out
 
 
-def test_a_stopped_run_is_no_error_and_leaves_its_task_alone():
-    with pytest.raises(warm_up.Stop):
-        warmed(HFLM(), stop=True)
+def test_a_stopped_run_is_no_error_and_leaves_its_requests_alone():
+    with pytest.raises(time_estimate.Stop):
+        timed(HFLM(), stop=True)
 
 
-def test_a_run_without_suite_has_no_warm_up():
-    task = Task()
-    warm_up.join(task)
-    assert len(task.instances) == 30
+@pytest.mark.parametrize("suite", [True, False])
+def test_the_time_is_measured_before_the_first_request_of_a_suite_and_of_no_other_run(
+    suite, small_suite, tiny_mirror, monkeypatch
+):
+    from lm_eval_bias.models.chance import ChanceLM
+
+    order = []
+    answer = ChanceLM.loglikelihood
+    monkeypatch.setattr(ChanceLM, "loglikelihood", lambda *given: order.append("asked") or answer(*given))
+    monkeypatch.setattr(time_estimate, "announce", lambda model, requests, stop: order.append(len(requests)))
+    which = ["--suite", "quick"] if suite else ["--tasks", ",".join(TASKS), "--limit", "2"]
+    assert main(["run", "--model", "bias-chance", *which, "--metadata", '{"repeats": 2, "classifier": "light"}']) == 0
+    assert order[:1] == ([572] if suite else ["asked"])  # every text is one request with two samples
+    assert set(order[suite:]) == {"asked"}
 
 
 def test_policies_judge_a_run(tmp_path, capsys):

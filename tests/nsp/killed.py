@@ -12,12 +12,12 @@ import sys
 import transformers.models.gpt2.modeling_gpt2  # noqa: F401 (what a child would import)
 
 from lm_eval_bias.cli import main as cli
-from lm_eval_bias.models.next_sentence import nsp_training
+from lm_eval_bias.models.next_sentence import nsp_trainer
 from tests.e2e.forked import die_at
 
 
 def child(attempt):
-    get = nsp_training.Rows.__getitem__
+    get = nsp_trainer.Examples.__getitem__
 
     def noted(self, number):
         if len(self) == attempt["pairs"]:
@@ -25,7 +25,7 @@ def child(attempt):
                 file.write(f"{number}\n")
         return get(self, number)
 
-    nsp_training.Rows.__getitem__ = noted
+    nsp_trainer.Examples.__getitem__ = noted
     if "at" in attempt:
         die_at(*attempt["at"])
     with open(f"{attempt['log']}.out", "a") as said:

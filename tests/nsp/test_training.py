@@ -10,7 +10,13 @@ import pytest
 
 from lm_eval_bias.cli.main import main
 from lm_eval_bias.errors import BiasError
-from lm_eval_bias.models.next_sentence import article_corpus, nsp_checkpoint, nsp_training, sentence_pairs
+from lm_eval_bias.models.next_sentence import (
+    article_corpus,
+    nsp_checkpoint,
+    nsp_trainer,
+    nsp_training,
+    sentence_pairs,
+)
 from tests import tiny
 
 TOPICS = [("the", "man", "was"), ("a", "woman", "is"), ("nurse", "doctor", "who")]
@@ -77,7 +83,7 @@ def test_after_a_stop_no_example_is_repeated_or_skipped_and_the_model_is_the_sam
     import transformers
 
     seen = []
-    get = nsp_training.Rows.__getitem__
+    get = nsp_trainer.Examples.__getitem__
     stop = {"at": None}
 
     def noted(self, number):
@@ -87,7 +93,7 @@ def test_after_a_stop_no_example_is_repeated_or_skipped_and_the_model_is_the_sam
             seen.append(number)
         return get(self, number)
 
-    monkeypatch.setattr(nsp_training.Rows, "__getitem__", noted)
+    monkeypatch.setattr(nsp_trainer.Examples, "__getitem__", noted)
     # before transformers 5, an epoch that was resumed ends without its last update where that is a smaller one
     size = 150 if int(transformers.__version__.split(".")[0]) >= 5 else 160
     asked = quick(models[name], max_steps=-1, patience=99)
@@ -117,7 +123,7 @@ def test_a_stopped_training_can_be_finished_by_hand(models, texts, tmp_path, mon
     asked = quick(models["gpt2"], max_steps=12)
     with pytest.raises(BiasError, match="holds no checkpoint yet"):
         nsp_training.train([texts], asked, tmp_path / "out", 0.2, finish=True)
-    get = nsp_training.Rows.__getitem__
+    get = nsp_trainer.Examples.__getitem__
     seen = []
 
     def noted(self, number):
@@ -127,7 +133,7 @@ def test_a_stopped_training_can_be_finished_by_hand(models, texts, tmp_path, mon
         return get(self, number)
 
     with monkeypatch.context() as patched:
-        patched.setattr(nsp_training.Rows, "__getitem__", noted)
+        patched.setattr(nsp_trainer.Examples, "__getitem__", noted)
         with pytest.raises(KeyboardInterrupt):
             nsp_training.train([texts], asked, tmp_path / "out", 0.2)
     checkpoints = {path.name: weights(path) for path in (tmp_path / "out.work" / "checkpoints").iterdir()}
@@ -144,7 +150,7 @@ def test_a_stopped_training_can_be_finished_by_hand(models, texts, tmp_path, mon
 
 
 def test_other_settings_do_not_go_on_with_what_was_begun(models, texts, tmp_path, monkeypatch):
-    monkeypatch.setattr(nsp_training.Rows, "__getitem__", lambda self, number: 1 / 0)
+    monkeypatch.setattr(nsp_trainer.Examples, "__getitem__", lambda self, number: 1 / 0)
     with pytest.raises(ZeroDivisionError):
         nsp_training.train([texts], quick(models["gpt2"]), tmp_path / "out", 0.2)
     with pytest.raises(BiasError, match="begun in it with seed 0, now it is 1"):
@@ -184,13 +190,13 @@ def test_the_last_layers_alone(models, texts, tmp_path):
 def test_head_and_body_have_learning_rates_of_their_own(models, texts, tmp_path, monkeypatch):
     rates = []
 
-    class Watched(nsp_training.Told):
+    class Watched(nsp_trainer.EvaluationLine):
         def on_step_end(self, args, state, control, optimizer=None, **kwargs):
             rates.append(
                 [(group["lr"], group["weight_decay"], len(group["params"])) for group in optimizer.param_groups]
             )
 
-    monkeypatch.setattr(nsp_training, "Told", Watched)
+    monkeypatch.setattr(nsp_trainer, "EvaluationLine", Watched)
     nsp_training.train([texts], quick(models["gpt2"], max_steps=4, body_rate=2e-4, cycles=2), tmp_path / "out", 0.2)
     # one update of warm-up, then two half cosines over three updates
     shape = [1.0, 0.25, 0.75, 0.0]

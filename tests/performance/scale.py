@@ -75,7 +75,8 @@ def tasks(benchmark: str, count: int, folder: Path) -> Callable[[], Parts]:
     from lm_eval.loggers import EvaluationTracker
     from lm_eval.tasks import TaskManager
 
-    from lm_eval_bias.harness.task import Aggregation, Documents
+    from lm_eval_bias.harness.score_aggregation import Aggregation
+    from lm_eval_bias.harness.task import Documents
     from lm_eval_bias.models.chance import ChanceLM
     from lm_eval_bias.paths import tasks_path
 

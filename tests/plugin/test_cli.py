@@ -212,9 +212,9 @@ def test_every_argument_of_the_harness_is_passed_on():
     from lm_eval import simple_evaluate
     from lm_eval.config.evaluate_config import EvaluatorConfig
 
-    from lm_eval_bias.evaluation import evaluate
+    from lm_eval_bias.harness import running
 
-    given = evaluate._arguments(EvaluatorConfig(seed=[1, 2, 3, 4]), simple_evaluate, "manager", "tracker")
+    given = running.arguments(EvaluatorConfig(seed=[1, 2, 3, 4]), simple_evaluate, "model", "manager", "tracker")
     assert set(inspect.signature(simple_evaluate).parameters) - set(given) == {"bootstrap_iters"}
     assert (given["random_seed"], given["fewshot_random_seed"]) == (1, 4)
 

@@ -1,136 +1,132 @@
-"""Releases of the harness: too old, newer than tested, and those that read our entry points by themselves."""
+"""Releases of the harness: too old, too new, newer than tested, and those that read our entry points by themselves."""
 
 import importlib.metadata
+import json
 import re
+import subprocess
+import sys
+import venv
 from pathlib import Path
 
 import pytest
-from lm_eval import simple_evaluate
-from lm_eval.api import registry
-from lm_eval.config.evaluate_config import EvaluatorConfig
-from lm_eval.tasks import TaskManager
 from packaging.version import Version
 
 from lm_eval_bias import installation
+from lm_eval_bias.cli import run as command
 from lm_eval_bias.cli.main import main
 from lm_eval_bias.evaluation import evaluate
-from lm_eval_bias.harness import linking, registration
+from lm_eval_bias.harness import internals, linking, versions
 
 ROOT = Path(__file__).resolve().parents[2]
-REGISTRIES = {
-    "lm_eval.models": "model_registry",
-    "lm_eval.filters": "filter_registry",
-    "lm_eval.metrics": "metric_registry",
-    "lm_eval.aggregations": "aggregation_registry",
-}
+WHEELS = ROOT.parent / "shared" / "harness"
 
 
-def load_plugins(group, known):
-    """As the harness's main branch: names that are taken stay, others are loaded when they are asked for."""
-    new = [entry for entry in importlib.metadata.entry_points(group=group) if entry.name not in known]
-    for entry in new:
-        known.register(entry.name, target=entry)
-    return [entry.name for entry in new]
-
-
-class ReadsEntryPoints(TaskManager):
-    """A task manager that looks into the folders of the group ``lm_eval.tasks``, without the harness's own tasks."""
-
-    def __init__(self, verbosity=None, include_path=None, include_defaults=True, metadata=None):
-        entries = importlib.metadata.entry_points(group="lm_eval.tasks")
-        given = [include_path] if isinstance(include_path, str) else list(include_path or [])
-        folders = [str(entry.load()()) for entry in entries] + given
-        super().__init__(include_path=folders, include_defaults=False, metadata=metadata)
-
-
-@pytest.fixture
+@pytest.fixture(autouse=True)
 def stubs(tmp_path, monkeypatch):
     """A stand-in for the harness's task folder."""
     folder = tmp_path / "lm_eval" / "tasks"
     folder.mkdir(parents=True)
-    monkeypatch.setattr(linking, "harness_tasks", lambda: folder)
-    return folder / linking.FOLDER
+    monkeypatch.setattr(internals, "tasks_folder", lambda: folder)
+    forget = linking.unnecessary.cache_clear
+    forget()
+    yield folder / linking.FOLDER
+    forget()
 
 
 @pytest.fixture
-def reads_entry_points(stubs, monkeypatch):
-    """A harness that reads the five groups, and knows nothing of ours yet."""
-    registration.register()  # what the harness fills on import stays when this test is over
-    linking.unnecessary.cache_clear()
-    monkeypatch.setattr(registry, "load_plugins", load_plugins, raising=False)
-    monkeypatch.setattr("lm_eval.tasks.TaskManager", ReadsEntryPoints)
-    ours = {**registration.MODELS, **registration.FILTERS, **registration.METRICS, **registration.AGGREGATIONS}
-    for name in REGISTRIES.values():
-        known = getattr(registry, name)
-        monkeypatch.setattr(known, "_objs", {k: v for k, v in known._objs.items() if k not in ours})
-    yield
-    linking.unnecessary.cache_clear()
+def finds_the_tasks(monkeypatch):
+    """A harness that finds the tasks by itself."""
+    monkeypatch.setattr(linking, "unnecessary", lambda: True)
+    monkeypatch.setattr(internals, "find_tasks", lambda config: "manager")
 
 
-@pytest.mark.parametrize("first", ["ours", "harness"])
-def test_names_are_the_same_whoever_registers_first(reads_entry_points, first):
-    if first == "ours":
-        registration.register()
-    for group, name in REGISTRIES.items():
-        assert bool(load_plugins(group, getattr(registry, name))) == (first == "harness")
-    registration.register()
-    assert registry.get_model("hf-packed").__name__ == "HFPacked"
-    assert registry.get_filter("bias_regard").__name__ == "RegardFilter"
-    assert registry.get_aggregation("bias_clustered_mean")([(1.0, "a"), (0.0, "b")]) == 0.5
+def configuration():
+    from lm_eval.config.evaluate_config import EvaluatorConfig
+
+    return EvaluatorConfig(tasks=["occugender", "hellaswag"], metadata={})
 
 
-def test_the_harness_runs_our_tasks_and_models_by_itself(reads_entry_points):
-    load_plugins("lm_eval.models", registry.model_registry)
-    load_plugins("lm_eval.filters", registry.filter_registry)
-    found = simple_evaluate(
-        model="bias-chance",
-        model_args="seed=1",
-        tasks=["occugender_implicit"],
-        limit=3,
-        task_manager=ReadsEntryPoints(),
-    )
-    assert "stereotype_gap,none" in found["results"]["occugender_implicit"]
-
-
-def test_nothing_is_linked_where_the_harness_reads_entry_points(reads_entry_points, stubs, monkeypatch, capsys):
+def test_nothing_is_linked_where_the_harness_finds_the_tasks(finds_the_tasks, stubs, capsys):
     assert main(["link"]) == 0
     assert capsys.readouterr().out.startswith("Nothing to link")
     assert not stubs.exists()
     (said,) = [finding for finding in installation.examine() if "link" in finding.text and "plain" in finding.text]
     assert said.status == "ok"
     assert said.text.startswith("link not needed")
-    monkeypatch.setattr(EvaluatorConfig, "process_tasks", lambda self, metadata: "manager")
-    config = EvaluatorConfig(tasks=["occugender", "hellaswag"], metadata={})
+    config = configuration()
     assert evaluate.load_tasks(config) == "manager"
     assert not config.include_path  # once is enough
 
 
-def test_a_stale_link_is_no_problem_there(stubs, monkeypatch, capsys):
+def test_a_stale_link_is_no_problem_there(stubs, monkeypatch, request):
     main(["link"])
     (stubs / "occugender.yaml").unlink()
     assert "1 of" in linking.state().problem
-    monkeypatch.setattr(linking, "unnecessary", lambda: True)
+    request.getfixturevalue("finds_the_tasks")
     assert not linking.state().problem
     assert any("unlink' removes" in finding.text for finding in installation.examine())
-    config = EvaluatorConfig(tasks=["occugender", "hellaswag"], metadata={})
-    monkeypatch.setattr(EvaluatorConfig, "process_tasks", lambda self, metadata: "manager")
+    config = configuration()
     assert evaluate.load_tasks(config) == "manager"
     assert not config.include_path
 
 
-def test_releases_that_read_no_entry_points_need_the_link(stubs, monkeypatch):
-    monkeypatch.delattr(registry, "load_plugins", raising=False)
+def test_releases_that_read_no_entry_points_need_the_link(installed, monkeypatch):
+    installed("0.4.13")
+    assert not linking.unnecessary()
+    # newer ones are asked; of this release the answer is the same
     linking.unnecessary.cache_clear()
-    assert not linking.unnecessary()
+    installed("0.4.14")
+    if Version(importlib.metadata.distribution("lm_eval").version) <= Version("0.4.13"):
+        assert not linking.unnecessary()
 
 
-def test_entry_points_for_models_alone_leave_the_link_needed(reads_entry_points, monkeypatch):
-    class WithoutTasks(TaskManager):
-        def __init__(self):
-            super().__init__(include_defaults=False)
+@pytest.fixture
+def with_plugins(tmp_path):
+    """A Python whose harness reads entry points, and where this checkout is installed."""
+    wheels = sorted(WHEELS.glob("lm_eval-*plugins*.whl"))
+    if not wheels:
+        pytest.skip("no harness that reads entry points (../shared/harness)")
+    venv.create(tmp_path / "env", with_pip=False)
+    python = tmp_path / "env" / "bin" / "python"
+    (site,) = (tmp_path / "env" / "lib").glob("python*/site-packages")
+    install = [sys.executable, "-m", "pip", "install", "-q", "--no-deps", "--target", site, wheels[-1], ROOT]
+    subprocess.run(install, check=True, timeout=600, capture_output=True)
+    here = next(p for p in sys.path if p.endswith("site-packages"))
+    (site / "dependencies.pth").write_text(here + "\n")  # behind what was installed here
+    return python
 
-    monkeypatch.setattr("lm_eval.tasks.TaskManager", WithoutTasks)
-    assert not linking.unnecessary()
+
+@pytest.mark.slow
+def test_the_harness_runs_our_tasks_and_models_by_itself(with_plugins, tmp_path, mirror):
+    from tests import tiny
+
+    def run(*words):
+        done = subprocess.run(
+            [with_plugins, *map(str, words)],
+            capture_output=True,
+            text=True,
+            timeout=600,
+            cwd=tmp_path,
+            env={"PATH": "", "HOME": str(tmp_path), "HF_HUB_OFFLINE": "1", "LM_EVAL_BIAS_DATA": str(mirror)},
+        )
+        assert done.returncode == 0, done.stdout[-2000:] + done.stderr[-3000:]
+        return done.stdout
+
+    where = f"pretrained={tiny.gpt2(tmp_path / 'model', positions=400)}"
+    model = ["--model", "hf-packed", "--model_args", where, "--device", "cpu", "--limit", "2"]
+    tasks = ["--tasks", "occugender,gg_bbq,gg_bbq_group_terms_gen"]
+    run("-m", "lm_eval", "run", *tasks, *model, "--output_path", tmp_path / "theirs")
+    run("-m", "lm_eval_bias", "run", *tasks, *model, "--output_path", tmp_path / "ours")
+    found = []
+    for name in ("theirs", "ours"):
+        (path,) = (tmp_path / name).rglob("results_*.json")
+        found.append(json.loads(path.read_text())["results"])
+    assert {"occugender_implicit", "gg_bbq_names", "gg_bbq_group_terms_gen"} <= set(found[0])
+    assert repr(found[0]) == repr(found[1])  # nan is nan
+    assert run("-m", "lm_eval_bias", "link").startswith("Nothing to link")
+    report = json.loads(run("-m", "lm_eval_bias", "doctor", "--json"))
+    assert any(finding["text"].startswith("link not needed") for finding in report)
+    assert any(finding["status"] == "note" and "plugins is newer" in finding["text"] for finding in report)
 
 
 @pytest.fixture
@@ -146,27 +142,37 @@ def installed(monkeypatch):
 
 def test_a_newer_harness_is_warned_about_once(installed, monkeypatch):
     said = []
-    monkeypatch.setattr(evaluate.logger, "warning", lambda text, *more: said.append(text % more))
+    monkeypatch.setattr(command.logger, "warning", lambda text, *more: said.append(text % more))
     arguments = ["run", "--model", "bias-chance", "--tasks", "occugender_implicit", "--limit", "2"]
-    installed("0.5.0")
+    installed("0.4.99")
     assert main(arguments) == 0
     about = [text for text in said if "lm_eval" in text]
-    assert about == [
-        f"lm_eval 0.5.0 is newer than {installation.SUPPORTED['lm_eval'][1]}, the newest release tested here"
-    ]
-    assert installation.harness().status == "note"
+    assert about == [f"lm_eval 0.4.99 is newer than {versions.SUPPORTED['lm_eval'][1]}, the newest release tested here"]
+    assert versions.examine("lm_eval")[0] == "note"
     said.clear()
-    installed(installation.SUPPORTED["lm_eval"][1])
+    installed(versions.SUPPORTED["lm_eval"][1])
     assert main(arguments) == 0
     assert not [text for text in said if "lm_eval" in text]
 
 
-def test_an_old_harness_is_refused_in_one_line(installed, capsys):
-    installed("0.4.11")
+@pytest.mark.parametrize(
+    ("version", "says"),
+    [
+        ("0.4.11", "lm_eval 0.4.11 is older than 0.4.12: pip install -U lm_eval"),
+        (
+            "0.5.0.dev1",
+            "lm_eval 0.5.0.dev1 is too new: lm-eval-bias works with 0.4.12 and later ones below 0.5: pip install",
+        ),
+        ("0.5.1", "lm_eval 0.5.1 is too new: lm-eval-bias works with 0.4.12"),
+    ],
+)
+def test_a_harness_that_is_not_supported_is_refused_in_one_line(version, says, installed, capsys):
+    installed(version)
     assert main(["run", "--model", "bias-chance", "--tasks", "occugender_implicit"]) == 2
     err = capsys.readouterr().err
-    assert "lm_eval 0.4.11 is older than 0.4.12: pip install -U lm_eval" in err
+    assert says in err
     assert "Traceback" not in err
+    assert any(finding.status == "problem" and says in finding.text for finding in installation.examine())
 
 
 def pins(name):
@@ -180,11 +186,13 @@ def test_bounds_are_the_versions_that_were_tested():
     project = tomllib.loads((ROOT / "pyproject.toml").read_text())["project"]
     lowest = {}
     for requirement in project["dependencies"]:
-        package, _, bound = re.sub(r"\[.*?\]", "", requirement).partition(">=")
+        package, _, bounds = re.sub(r"\[.*?\]", "", requirement).partition(">=")
+        bound, _, beyond = bounds.partition(",<")
+        assert beyond == versions.BEYOND.get(package.replace("-", "_"), "")
         lowest[re.sub(r"[-_.]+", "-", package).lower()] = Version(bound)
     oldest, newest = pins("constraints-oldest.txt"), pins("constraints.txt")
     del lowest["torch"], oldest["torch"]  # see there
     assert {package: oldest[package] for package in lowest} == lowest
-    for package, (low, high) in installation.SUPPORTED.items():
+    for package, (low, high) in versions.SUPPORTED.items():
         assert Version(high) == newest[package.replace("_", "-")]
         assert package == "torch" or Version(low) == lowest[package.replace("_", "-")]

@@ -7,7 +7,7 @@ from lm_eval.tasks import TaskManager
 
 from lm_eval_bias import catalog, installation
 from lm_eval_bias.cli.main import main
-from lm_eval_bias.harness import linking
+from lm_eval_bias.harness import internals, linking
 
 
 @pytest.fixture
@@ -15,7 +15,7 @@ def harness(tmp_path, monkeypatch):
     folder = tmp_path / "lm_eval" / "tasks"
     folder.mkdir(parents=True)
     (folder / "other.yaml").write_text("task: other\n")
-    monkeypatch.setattr(linking, "harness_tasks", lambda: folder)
+    monkeypatch.setattr(internals, "tasks_folder", lambda: folder)
     return folder
 
 
@@ -33,7 +33,7 @@ def test_harness_finds_linked_tasks(harness, capsys):
     assert len(task.eval_docs) == 1000
     stub = (harness / linking.FOLDER / "occugender.yaml").read_text()
     assert json.loads(stub.split("include: ")[1]).startswith("/")
-    assert linking.state().linked
+    assert linking.state().stubs
     assert not linking.state().problem
 
 
@@ -110,13 +110,13 @@ def test_a_ledger_cannot_point_outside(harness, tmp_path):
 
 def test_unwritable_harness(tmp_path, monkeypatch, capsys):
     (tmp_path / "file").write_text("")
-    monkeypatch.setattr(linking, "harness_tasks", lambda: tmp_path / "file")
+    monkeypatch.setattr(internals, "tasks_folder", lambda: tmp_path / "file")
     assert main(["link"]) == 2
     assert "lm-eval-bias run" in capsys.readouterr().err
 
 
 def test_installed_harness_is_found():
-    assert (linking.harness_tasks() / "manager.py").is_file()
+    assert (internals.tasks_folder() / "manager.py").is_file()
 
 
 def test_run_with_harness_tasks_says_that_the_link_is_stale(harness, caplog, monkeypatch):

@@ -1,4 +1,4 @@
-"""Names registered with the harness, now and through entry points on its main branch."""
+"""Names registered with the harness: all that installed packages declare as entry points, each as it is declared."""
 
 import importlib
 import importlib.metadata
@@ -6,32 +6,33 @@ import importlib.metadata
 import pytest
 from lm_eval.api import registry
 
-from lm_eval_bias.harness import aggregations, registration
-
-GROUPS = {
-    "lm_eval.models": registration.MODELS,
-    "lm_eval.filters": registration.FILTERS,
-    "lm_eval.metrics": registration.METRICS,
-    "lm_eval.aggregations": registration.AGGREGATIONS,
-}
+from lm_eval_bias import installation
+from lm_eval_bias.harness import aggregations, internals, registration
+from tests.conftest import ROOT
 
 
-@pytest.mark.parametrize("group", GROUPS)
-def test_entry_points_are_what_is_registered(group):
-    declared = {
-        entry.name: entry.value
-        for entry in importlib.metadata.entry_points(group=group)
-        if entry.value.startswith("lm_eval_bias.")
-    }
-    assert declared == GROUPS[group]
-    for target in declared.values():
-        module, _, name = target.partition(":")
-        assert callable(getattr(importlib.import_module(module), name))
+def in_pyproject(group):
+    tomllib = pytest.importorskip("tomllib")
+    return tomllib.loads((ROOT / "pyproject.toml").read_text())["project"]["entry-points"][group]
+
+
+@pytest.mark.parametrize("group", internals.REGISTRIES)
+def test_what_is_declared_is_there_and_registered(group):
+    registration.register()
+    known = internals.registries()[group]
+    for name, target in in_pyproject(group).items():
+        module, _, attribute = target.partition(":")
+        own = getattr(importlib.import_module(module), attribute)
+        assert callable(own)
+        assert known.get(name) is own
 
 
 def test_tasks_entry_point():
+    (target,) = in_pyproject("lm_eval.tasks").values()
+    spec = importlib.util.find_spec(target)  # as the harness resolves it
+    assert "tasks" in spec.submodule_search_locations[0]
     (entry,) = importlib.metadata.entry_points(group="lm_eval.tasks", name="lm_eval_bias")
-    assert entry.load()().name == "tasks"
+    assert entry.value == target, "the package is installed as it was before: pip install -e . again"
 
 
 def test_registration_is_idempotent_and_resolves():
@@ -52,3 +53,53 @@ def test_nothing_of_the_harness_is_replaced():
     for cls, members in before.items():
         for name, member in members.items():
             assert vars(cls)[name] is member
+
+
+@pytest.fixture
+def installed(tmp_path, monkeypatch):
+    """Installs a distribution with these entry points, in place of all others if so asked."""
+    registration.register()  # what the harness fills on import stays when this test is over
+    for name in internals.REGISTRIES.values():
+        known = getattr(registry, name)
+        monkeypatch.setattr(known, "_objs", dict(known._objs))
+
+    def install(text, alone=False):
+        folder = tmp_path / "other-1.0.dist-info"
+        folder.mkdir()
+        (folder / "METADATA").write_text("Name: other\nVersion: 1.0\n")
+        (folder / "entry_points.txt").write_text(text)
+        (tmp_path / "other_filters.py").write_text(
+            "from lm_eval.api.filter import Filter\nfrom lm_eval.api.registry import register_filter\n"
+            "@register_filter('other_upper')\nclass Upper(Filter):\n    pass\n"
+        )
+        monkeypatch.syspath_prepend(tmp_path)
+        if alone:
+            distribution = importlib.metadata.PathDistribution(folder)
+            chosen = lambda group: distribution.entry_points.select(group=group)  # noqa: E731
+            monkeypatch.setattr(importlib.metadata, "entry_points", chosen)
+        registration.declared.cache_clear()
+
+    yield install
+    registration.declared.cache_clear()
+
+
+def test_components_of_other_packages_are_registered_known_names_stay(installed):
+    mine = registry.get_filter("bias_regard")
+    installed(
+        "[lm_eval.filters]\nother_upper = other_filters:Upper\nbias_regard = other_filters:Upper\n"
+        "[lm_eval.models]\nother-broken = no_such_module:Model\n"
+    )
+    registration.register()
+    assert registry.get_filter("other_upper").__module__ == "other_filters"
+    assert registry.get_filter("bias_regard") is mine
+    assert "other-broken" in internals.model_types()  # it breaks when it is asked for, and breaks nothing else
+    assert "other-broken" not in registration.model_types()
+
+
+def test_a_package_that_is_not_installed_says_so_once(installed, caplog):
+    installed("", alone=True)
+    registration.register()
+    registration.register()
+    assert caplog.text.count("used without being installed") == 1
+    assert "pip install -e ." in caplog.text
+    assert any(f.status == "problem" and "pip install -e ." in f.text for f in installation.examine())

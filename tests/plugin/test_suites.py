@@ -9,7 +9,7 @@ import pytest
 from lm_eval_bias import catalog, paths
 from lm_eval_bias.cli.main import main
 from lm_eval_bias.errors import BiasError
-from lm_eval_bias.evaluation import run_plan, timing
+from lm_eval_bias.evaluation import run_plan, time_estimate
 from lm_eval_bias.evaluation import suites as definition
 from lm_eval_bias.tasks.gg_bbq import hooks as gg_bbq
 from lm_eval_bias.tasks.gg_bbq import sampling
@@ -262,8 +262,8 @@ def test_limit_in_the_plan_counts_as_the_harness_does():
 
 
 def test_blocks_stay_together_and_stand_for_all_lengths():
-    docs = [timing.Document([], work) for work in range(40, 0, -1)]
-    found = timing.spread(docs, 8)
+    docs = [time_estimate.Document([], work) for work in range(40, 0, -1)]
+    found = time_estimate.spread(docs, 8)
     assert [d.work for d in found] == [12, 11, 10, 9, 32, 31, 30, 29]
-    assert timing.spread(docs, 40) == docs
+    assert time_estimate.spread(docs, 40) == docs
     assert sum(d.work for d in found) / 8 == pytest.approx(sum(d.work for d in docs) / 40)

@@ -23,6 +23,7 @@ from lm_eval_bias.models.packed import (
 from lm_eval_bias.models.packed.packed_model import HFPacked
 from lm_eval_bias.models.packed.trie_walk import Walk
 from lm_eval_bias.scoring import exact_likelihoods, token_likelihoods
+from lm_eval_bias.scoring.batch_encoding import encoded_together
 from tests import tiny
 from tests.scoring.test_packed_families import FAMILIES, build, requests
 
@@ -94,7 +95,7 @@ def test_texts_encoded_together_have_the_same_ids(where):
     ours._loglikelihood_tokens = lambda asked, **_: seen.extend(asked) or []
     ours.loglikelihood(instances(*many))
     assert [(c, k) for _, c, k in seen] == [tuple(plain._encode_pair(*pair)) for pair in many]
-    assert not ours._memory  # nothing kept for a model whose settings may change
+    assert ours.tok_encode.__func__ is HFPacked.tok_encode  # nothing kept for a model whose settings may change
 
 
 def test_a_tokenizer_that_encodes_otherwise_in_batches_is_not_trusted(gpt2, monkeypatch):
@@ -108,8 +109,7 @@ def test_a_tokenizer_that_encodes_otherwise_in_batches_is_not_trusted(gpt2, monk
         return found
 
     monkeypatch.setattr(ours.tokenizer.__class__, "__call__", odd)
-    ours._remember([f"The gardener number {i}" for i in range(60)])
-    assert not ours._memory
+    assert encoded_together(ours, [f"The gardener number {i}" for i in range(60)]) == {}
 
 
 def test_long_requests_are_cut_on_the_left_as_hf_cuts(where, caplog):
@@ -182,7 +182,7 @@ def test_encoder_decoders_are_refused(tmp_path):
 def test_answers_go_into_the_cache_as_they_come(gpt2, tmp_path):
     model = packed(gpt2, tokens_per_forward=40)
     cached = CachingLM(model, str(tmp_path / "cache.db"))
-    real, calls = model._way.network.call, []
+    real, calls = model._method.network.call, []
 
     def breaks(**inputs):
         calls.append(1)
@@ -190,12 +190,12 @@ def test_answers_go_into_the_cache_as_they_come(gpt2, tmp_path):
             raise KeyboardInterrupt
         return real(**inputs)
 
-    model._way.network.call = breaks
+    model._method.network.call = breaks
     with pytest.raises(KeyboardInterrupt):
         cached.loglikelihood(instances(*PAIRS))
     kept = len(cached.dbdict)
     assert 0 < kept < len(PAIRS)
-    model._way.network.call = real
+    model._method.network.call = real
     found = cached.loglikelihood(instances(*PAIRS))
     assert_same(found, hf(gpt2).loglikelihood(instances(*PAIRS)))
     cached.dbdict.close()
@@ -205,8 +205,8 @@ def test_answers_go_into_the_cache_as_they_come(gpt2, tmp_path):
 @pytest.mark.parametrize("way", [Walk, packed_forwards.Trie, packed_forwards.Cached, packed_forwards.Plain])
 def test_too_little_memory_halves_the_forwards(gpt2, caplog, error, way):
     model = packed(gpt2, tokens_per_forward=512)
-    model._way = way(model._network())
-    real = model._way.network.call
+    model._method = way(model._network())
+    real = model._method.network.call
     sizes = []
 
     def small(**inputs):
@@ -215,7 +215,7 @@ def test_too_little_memory_halves_the_forwards(gpt2, caplog, error, way):
         sizes.append(inputs["input_ids"].numel())
         return real(**inputs)
 
-    model._way.network.call = small
+    model._method.network.call = small
     with caplog.at_level(logging.WARNING, "lm_eval.bias"):
         found = model._loglikelihood_tokens(requests(40, 200, 20))
     assert_same(found, hf(gpt2)._loglikelihood_tokens(requests(40, 200, 20)))
@@ -229,7 +229,7 @@ def test_no_memory_at_all_is_one_line(gpt2):
     def never(**inputs):
         raise torch.OutOfMemoryError("CUDA out of memory.")
 
-    model._way.network.call = never
+    model._method.network.call = never
     with pytest.raises(BiasError, match="memory does not suffice for one sequence"):
         model._loglikelihood_tokens(requests(5, 200, 20))
 
@@ -240,7 +240,7 @@ def test_other_errors_are_not_hidden(gpt2):
     def broken(**inputs):
         raise RuntimeError("index out of range")
 
-    model._way.network.call = broken
+    model._method.network.call = broken
     with pytest.raises(RuntimeError, match="index out of range"):
         model._loglikelihood_tokens(requests(5, 200, 20))
 
@@ -254,7 +254,7 @@ def test_a_wrong_mask_is_noticed(gpt2, monkeypatch, caplog):
     monkeypatch.setattr(attention_masks, "build", everything)
     with caplog.at_level(logging.INFO, "lm_eval.bias"):
         model = packed(gpt2)
-    assert model._way.name == "cache"
+    assert model._method.name == "cache"
     assert "walk: differs from plain forwards by" in caplog.text
     assert "trie: differs from plain forwards by" in caplog.text
     assert_same(model.loglikelihood(instances(*PAIRS)), hf(gpt2).loglikelihood(instances(*PAIRS)))
@@ -262,12 +262,12 @@ def test_a_wrong_mask_is_noticed(gpt2, monkeypatch, caplog):
 
 @pytest.mark.parametrize("dtype", ["bfloat16", "float16"])
 def test_a_wrong_mask_is_noticed_in_low_precision(gpt2, monkeypatch, dtype):
-    assert packed(gpt2, dtype=dtype)._way.name == "walk"
+    assert packed(gpt2, dtype=dtype)._method.name == "walk"
     real = attention_masks.build
     monkeypatch.setattr(
         attention_masks, "build", lambda c, s, depths, ends, *more: real(c, s, depths, ends * 0 + 999, *more)
     )
-    assert packed(gpt2, dtype=dtype)._way.name == "cache"
+    assert packed(gpt2, dtype=dtype)._method.name == "cache"
 
 
 @pytest.fixture
@@ -278,7 +278,7 @@ def local(tokenizer, monkeypatch):
     monkeypatch.setitem(FAMILIES, "wide", (class_, more, "walk"))
     model = build("wide", tokenizer)
     ours = HFPacked(pretrained=model, tokenizer=tokenizer)
-    assert ours._way.name == "walk"  # right for what the window holds
+    assert ours._method.name == "walk"  # right for what the window holds
     return ours, HFLM(pretrained=model, tokenizer=tokenizer, logits_cache=False, batch_size=1)
 
 
@@ -287,7 +287,7 @@ def test_windows_beyond_the_first_trial_are_tried_when_they_matter(local):
     long = requests(10, 200, 900)
     assert max(len(context) for _, context, _ in long) > 600
     found = ours._loglikelihood_tokens(long)
-    assert ours._way.name == "cache"
+    assert ours._method.name == "cache"
     assert_same(found, plain._loglikelihood_tokens(long), 1e-3)
 
 
@@ -295,15 +295,15 @@ def test_rows_are_no_wider_than_a_window_that_was_not_tried(local, monkeypatch):
     ours, plain = local
     rng = np.random.default_rng(2)
     many = [(None, [7] * 20, rng.integers(1, 200, 6).tolist()) for _ in range(300)]
-    ours._way.network.cost = trie_layout.Cost(1.0, 0.0)  # the widest rows would be best
+    ours._method.network.cost = trie_layout.Cost(1.0, 0.0)  # the widest rows would be best
     wanted = plain._loglikelihood_tokens(many)
-    walk, trie = ours._way, ours._way.instead
+    walk, trie = ours._method, ours._method.instead
     walk.instead = packed_forwards.Plain(walk.network)  # which has no price
     monkeypatch.setattr(strands, "WIDTHS", (512, 580))
     for way in (walk, trie):
-        ours._way = way
+        ours._method = way
         assert_same(ours._loglikelihood_tokens(many), wanted)
-        assert ours._way is way
+        assert ours._method is way
         assert 500 < way.seen <= 600
 
 
@@ -329,7 +329,7 @@ def test_adapters(gpt2, tmp_path):
     lora = peft.get_peft_model(base, peft.LoraConfig(task_type="CAUSAL_LM", r=4, init_lora_weights=False))
     lora.save_pretrained(tmp_path / "lora")
     ours = packed(gpt2, peft=str(tmp_path / "lora"))
-    assert ours._way.name == "walk"
+    assert ours._method.name == "walk"
     found = ours.loglikelihood(instances(*PAIRS))
     assert_same(found, hf(gpt2, peft=str(tmp_path / "lora")).loglikelihood(instances(*PAIRS)))
     without = hf(gpt2).loglikelihood(instances(*PAIRS))
@@ -343,7 +343,7 @@ def test_prompt_tuning(gpt2, tmp_path):
     tuned = peft.get_peft_model(base, peft.PromptTuningConfig(task_type="CAUSAL_LM", num_virtual_tokens=6))
     tuned.save_pretrained(tmp_path / "prompt")
     ours = packed(gpt2, peft=str(tmp_path / "prompt"), max_length=80)
-    assert ours._way.name == "rows"
+    assert ours._method.name == "rows"
     wanted = hf(gpt2, peft=str(tmp_path / "prompt"), max_length=80).loglikelihood(instances(*PAIRS))
     assert_same(ours.loglikelihood(instances(*PAIRS)), wanted)
 
@@ -360,10 +360,10 @@ def test_quantised_weights(tokenizer):
 
 
 def test_a_model_that_does_nothing_right_is_left_to_hf(gpt2, monkeypatch, caplog):
-    monkeypatch.setattr(method_trial.Trial, "deviations", lambda self, way: [torch.full((3,), 9.0)])
+    monkeypatch.setattr(method_trial.Trial, "deviations", lambda self, method: [torch.full((3,), 9.0)])
     with caplog.at_level(logging.WARNING, "lm_eval.bias"):
         model = packed(gpt2, batch_size=4)
-    assert model._way is None
+    assert model._method is None
     assert "the hf backend's own way" in caplog.text
     assert_same(model.loglikelihood(instances(*PAIRS)), hf(gpt2).loglikelihood(instances(*PAIRS)))
     rolling = [Instance("loglikelihood_rolling", {}, ("The old gardener was very patient.",), 0)]
@@ -371,8 +371,8 @@ def test_a_model_that_does_nothing_right_is_left_to_hf(gpt2, monkeypatch, caplog
 
 
 def test_a_softmax_of_the_users_own_is_left_to_hf(gpt2):
-    assert packed(gpt2, softmax_dtype="float64")._way is None
-    assert packed(gpt2, softmax_dtype="float32")._way.name == "walk"
+    assert packed(gpt2, softmax_dtype="float64")._method is None
+    assert packed(gpt2, softmax_dtype="float32")._method.name == "walk"
 
 
 def test_what_was_shared_is_said(gpt2, caplog):

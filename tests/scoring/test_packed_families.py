@@ -110,7 +110,7 @@ def test_the_way_a_model_takes_and_its_numbers(tokenizer, name, monkeypatch):
     asked = requests()
     with torch.no_grad():
         wanted = plain._loglikelihood_tokens(asked, disable_tqdm=True)
-    way = packed._way
+    way = packed._method
     assert way.name == FAMILIES[name][2]
     tried = [way]
     if way.name == "walk":
@@ -119,7 +119,7 @@ def test_the_way_a_model_takes_and_its_numbers(tokenizer, name, monkeypatch):
         monkeypatch.setattr(strands, "WIDTHS", (16,))
         packed._budget = 64  # four strands, windows that cut through continuations
     for way in tried:
-        packed._way = way
+        packed._method = way
         found = packed._loglikelihood_tokens(asked, disable_tqdm=True)
         for (score, greedy), (wanted_score, wanted_greedy) in zip(found, wanted, strict=True):
             assert score == pytest.approx(wanted_score, abs=1e-4, rel=1e-5)

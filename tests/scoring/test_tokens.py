@@ -6,9 +6,9 @@ from lm_eval.api.model import CachingLM, TemplateLM
 
 from lm_eval_bias.errors import BiasError
 from lm_eval_bias.harness import registration
+from lm_eval_bias.harness import response_cache as answers
 from lm_eval_bias.models.chance import ChanceLM
 from lm_eval_bias.scoring import causal, exact_likelihoods, questions, token_likelihoods
-from lm_eval_bias.scoring import response_cache as answers
 from tests import tiny
 
 

@@ -8,7 +8,7 @@ import pickle
 import pytest
 
 from lm_eval_bias.custom_metrics.score import Estimate, Score
-from lm_eval_bias.harness.task import Aggregation, Notes, Scored
+from lm_eval_bias.harness.score_aggregation import Aggregation, Notes, Scored
 
 
 def test_a_scored_number_has_its_record_and_nothing_else():

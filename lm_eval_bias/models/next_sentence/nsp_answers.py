@@ -3,39 +3,27 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Any
 
 import torch
+from transformers import PreTrainedModel
 
 
 def by_head(head: torch.nn.Module, states: torch.Tensor, mask: torch.Tensor) -> torch.Tensor:
     """The two logits of a head, which reads the mean of the last hidden states over real tokens, ``[pairs, 2]``.
 
-    Args:
-        head: See :func:`lm_eval_bias.models.next_sentence.nsp_checkpoint.make_head`, in float32.
-        states: Last hidden states, ``[pairs, tokens, size]``.
-        mask: 1 for real tokens, ``[pairs, tokens]``.
+    The head is in float32; the mask, ``[pairs, tokens]``, is 1 for real tokens.
     """
     real = mask.unsqueeze(-1).float()
-    logits: torch.Tensor = head((states.float() * real).sum(1) / real.sum(1))
-    return logits
+    return head((states.float() * real).sum(1) / real.sum(1))
 
 
-def by_word(body: Any, inputs: dict[str, torch.Tensor], labels: Sequence[int], step: int) -> torch.Tensor:
-    """The logits of the two labels at a decoder step, after what the decoder says by itself, ``[pairs, 2]``.
-
-    Args:
-        body: A T5 model.
-        inputs: Of its encoder, ``input_ids`` and ``attention_mask``.
-        labels: The tokens of "doesn't follow" and "follows".
-        step: 1 or 2.
-    """
+def by_word(body: PreTrainedModel, inputs: dict[str, torch.Tensor], labels: Sequence[int], step: int) -> torch.Tensor:
+    """The logits of two tokens at a decoder step of a T5, after what the decoder says by itself, ``[pairs, 2]``."""
     mask = inputs["attention_mask"]
     encoded = body.get_encoder()(input_ids=inputs["input_ids"], attention_mask=mask)
-    said = torch.full((len(mask), 1), body.config.decoder_start_token_id, device=mask.device)
+    decoded = torch.full((len(mask), 1), body.config.decoder_start_token_id, device=mask.device)
     for number in range(1, step + 1):
-        logits = body(encoder_outputs=encoded, attention_mask=mask, decoder_input_ids=said).logits[:, -1]
+        logits = body(encoder_outputs=encoded, attention_mask=mask, decoder_input_ids=decoded).logits[:, -1]
         if number < step:
-            said = torch.cat([said, logits.argmax(-1, keepdim=True)], dim=1)
-    chosen: torch.Tensor = logits[:, list(labels)]
-    return chosen
+            decoded = torch.cat([decoded, logits.argmax(-1, keepdim=True)], dim=1)
+    return logits[:, list(labels)]

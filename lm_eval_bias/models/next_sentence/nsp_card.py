@@ -2,37 +2,72 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from typing import Any
+from typing import Any, TypedDict
+
+from lm_eval_bias.models.next_sentence.sentence_pairs import About
 
 
-def _percent(found: Mapping[str, Any]) -> str:
-    low, high = found["interval"]
+class Accuracy(TypedDict):
+    """Share of pairs that were told right (0..1, chance 0.5).
+
+    ``stderr`` is CR1, clustered by article, the 95% ``interval`` Student's t with the effective number of articles.
+    """
+
+    accuracy: float
+    stderr: float
+    interval: list[float]
+    pairs: int
+    articles: int
+
+
+class Look(TypedDict):
+    """What was measured on the held-out pairs after an update."""
+
+    update: int
+    accuracy: float
+    loss: float
+
+
+class TrainingRecord(TypedDict):
+    """What is told of a trained model: from what and how it was made, and how well it does."""
+
+    base: str
+    family: str
+    test: Accuracy
+    held_out: Accuracy
+    looks: list[Look]
+    updates: int
+    examples: int
+    best_update: int
+    stopped: str
+    data: About
+    settings: dict[str, Any]
+    versions: dict[str, str]
+
+
+def _percent(measured: Accuracy) -> str:
+    low, high = measured["interval"]
     return (
-        f"{100 * found['accuracy']:.1f}% [{100 * low:.1f}, {100 * high:.1f}] ({found['pairs']:,} pairs from "
-        f"{found['articles']:,} articles)"
+        f"{100 * measured['accuracy']:.1f}% [{100 * low:.1f}, {100 * high:.1f}] ({measured['pairs']:,} pairs from "
+        f"{measured['articles']:,} articles)"
     )
 
 
-def markdown(told: Mapping[str, Any]) -> str:
-    """The card: what it is, how well it does, what it was made from and how to use it.
-
-    Args:
-        told: As :func:`lm_eval_bias.models.next_sentence.nsp_training.train` returns it.
-    """
-    data, settings = told["data"], told["settings"]
+def markdown(record: TrainingRecord) -> str:
+    """The card: what it is, how well it does, what it was made from and how to use it."""
+    data, settings = record["data"], record["settings"]
     languages = list(dict.fromkeys(corpus["language"] for corpus in data["corpora"]))
     sources = ", ".join(
         f"`{c['source']}`" + (f" ({c['config']})" if c["config"] else "") + f", {c['language']}"
         for c in data["corpora"]
     )
-    head = f", head {settings['head_rate']:g}" if told["family"] == "causal" else ""
+    head = f", head {settings['head_rate']:g}" if record["family"] == "causal" else ""
     layers = "" if settings["layers"] is None else f", the last {settings['layers']} layers of the body"
-    rows = [f"| {look['update']:,} | {look['accuracy']:.4f} | {look['loss']:.4f} |" for look in told["looks"]]
+    rows = [f"| {look['update']:,} | {look['accuracy']:.4f} | {look['loss']:.4f} |" for look in record["looks"]]
     return "\n".join(
         [
             "---",
-            f"base_model: {told['base']}",
+            f"base_model: {record['base']}",
             "language:",
             *[f"- {language}" for language in languages],
             "tags:",
@@ -42,19 +77,19 @@ def markdown(told: Mapping[str, Any]) -> str:
             "",
             "# Next-sentence training",
             "",
-            f"Tells whether a sentence follows another. Made from {told['base']} ({told['family']}) by "
+            f"Tells whether a sentence follows another. Made from {record['base']} ({record['family']}) by "
             "`lm-eval-bias train-nsp`.",
             "",
-            f"- Accuracy on articles that were never looked at before: {_percent(told['test'])}; chance is 50%, half "
+            f"- Accuracy on articles that were never looked at before: {_percent(record['test'])}; chance is 50%, half "
             "of the pairs follow. 95% interval, an article's pairs taken together.",
-            f"- On the held-out articles by which training was stopped: {_percent(told['held_out'])}.",
+            f"- On the held-out articles by which training was stopped: {_percent(record['held_out'])}.",
             f"- Data: {sources}; {data['articles']:,} articles, {data['sentences']:,} sentences, "
             f"{data['pairs']['train']['pairs']:,} pairs to train on (a sentence and the one that follows it, or one of "
             f"another article); SHA-256 of the texts `{data['sha256'][:16]}…`; sentencex {data['sentencex']}.",
-            f"- Training: {told['updates']:,} updates, {told['examples']:,} pairs seen ({told['stopped']}; the weights "
-            f"are those of update {told['best_update']:,}); learning rate {settings['body_rate']:g}{head}{layers}; "
-            f"schedule {settings['schedule']}; seed {settings['seed']}.",
-            f"- Versions: {', '.join(f'{name} {version}' for name, version in told['versions'].items())}.",
+            f"- Training: {record['updates']:,} updates, {record['examples']:,} pairs seen ({record['stopped']}; the "
+            f"weights are those of update {record['best_update']:,}); learning rate {settings['body_rate']:g}{head}"
+            f"{layers}; schedule {settings['schedule']}; seed {settings['seed']}.",
+            f"- Versions: {', '.join(f'{name} {version}' for name, version in record['versions'].items())}.",
             "",
             "| update | held-out accuracy | loss |",
             "|---:|---:|---:|",

@@ -16,6 +16,7 @@ from pathlib import Path
 from typing import Any
 
 import torch
+from transformers import PreTrainedModel, PreTrainedTokenizerBase
 
 from lm_eval_bias.errors import BiasError, one_line
 
@@ -93,21 +94,13 @@ def read_config(folder: Path) -> NSPConfig:
 
 def save(
     folder: Path,
-    body: Any,
-    tokenizer: Any,
+    body: PreTrainedModel,
+    tokenizer: PreTrainedTokenizerBase,
     config: NSPConfig,
     head: torch.nn.Module | None = None,
     card: str | None = None,
 ) -> None:
-    """Write a model as such a folder; nothing half-written is left.
-
-    Args:
-        folder: Where to, must not exist.
-        body: The transformers model.
-        tokenizer: Its tokenizer.
-        config: How to ask it.
-        head: The head of a causal body.
-        card: Text of its ``README.md``.
+    """Write a model as such a folder, with the card as its ``README.md``; nothing half-written is left.
 
     Raises:
         BiasError: The folder exists.

@@ -63,9 +63,9 @@ class HFNextSentence(QuestionModel):
         """Why it cannot answer these kinds of questions."""
         return super().refusal(arguments, asks) or (BiasError(_NO_CLOZE) if CLOZE in asks else None)
 
-    def _load_body(self) -> Any:
+    def _load_body(self) -> transformers.PreTrainedModel:
         seq2seq = self.config.family == "seq2seq"
-        return self.load(transformers.AutoModelForSeq2SeqLM if seq2seq else transformers.AutoModel)
+        return self.load(transformers.AutoModelForSeq2SeqLM if seq2seq else transformers.AutoModel)[0]
 
     def _load_authors(self, path: Path) -> None:
         body, head = nsp_checkpoint.read_authors_weights(path)
@@ -94,15 +94,11 @@ class HFNextSentence(QuestionModel):
             raise BiasError(f"the tokenizer makes {len(ids)} tokens of the label {word!r}")
         return int(ids[-1])
 
-    def _answering(self) -> Any:
+    def _answering(self) -> transformers.PreTrainedModel:
         return self._body
 
     def cloze(self, requests: Sequence[Any]) -> list[Any]:
-        """Refuse.
-
-        Raises:
-            BiasError: Always.
-        """
+        """Refuse: the model was trained for whole sentences."""
         raise BiasError(_NO_CLOZE)
 
     def next_sentence(self, requests: Sequence[Any]) -> list[tuple[float, int]]:
@@ -113,13 +109,9 @@ class HFNextSentence(QuestionModel):
     @torch.inference_mode()
     def _follow(self, requests: list[Any]) -> list[tuple[float, int]]:
         rows = [self._ids(q.context, q.candidate) for q in next_sentences(requests)]
-        self.check_rows(rows)
-        answers: list[Any] = [None] * len(rows)
-        for batch in self.batches([len(row) for row in rows]):
-            logits = self._logits(self.inputs([rows[i] for i in batch]))
-            for i, value in zip(batch, logits.float().softmax(-1)[:, self.config.is_next].tolist(), strict=True):
-                answers[i] = (value, len(rows[i]))
-        return answers
+        return self.probabilities(
+            rows, lambda batch: self._logits(self.inputs([rows[i] for i in batch])), self.config.is_next
+        )
 
     def _ids(self, context: str, candidate: str) -> list[int]:
         if self.config.family == "causal":

@@ -20,13 +20,16 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import TYPE_CHECKING, NamedTuple, TypedDict
 
 import numpy as np
 from numpy.typing import NDArray
 
 from lm_eval_bias.errors import BiasError
 from lm_eval_bias.models.next_sentence.article_corpus import Corpus
+
+if TYPE_CHECKING:
+    import pyarrow
 
 PARTS = ("train", "held_out", "test")
 FEWEST_WORDS, LONGEST = 3, 600  # a sentence has so many words, and not more characters: what else there is are tables
@@ -42,28 +45,36 @@ class Pair(NamedTuple):
     follows: int
 
 
+class About(TypedDict):
+    """Where pairs come from and how many there are."""
+
+    corpora: list[dict[str, str | None]]
+    sha256: str
+    articles: int
+    sentences: int
+    repeated: int
+    seed: int
+    held_out: float
+    pairs: dict[str, dict[str, int]]
+    sentencex: str
+
+
 @dataclass(frozen=True)
 class Pairs:
-    """Pairs on disk.
-
-    Attributes:
-        folder: Where they lie.
-        about: Counts, seed, languages and the digest of the corpus.
-    """
+    """Pairs on disk, and what is known about them."""
 
     folder: Path
-    about: dict[str, Any]
+    about: About
 
     @cached_property
-    def _sentences(self) -> Any:
+    def _sentences(self) -> pyarrow.Table:
         import pyarrow
 
         return pyarrow.ipc.open_file(pyarrow.memory_map(str(self.folder / "sentences.arrow"))).read_all()
 
     def rows(self, part: str) -> Ints:
         """Sentence numbers of context and candidate and whether it follows, ``[pairs, 3]``."""
-        found: Ints = np.load(self.folder / f"{part}.npy", mmap_mode="r", allow_pickle=False)
-        return found
+        return np.load(self.folder / f"{part}.npy", mmap_mode="r", allow_pickle=False)
 
     def articles(self, part: str) -> Ints:
         """The article of every pair's context, ``[pairs]``."""
@@ -80,19 +91,12 @@ class Pairs:
 class _Sentences:
     """What is kept in memory of the sentences that were written."""
 
-    hashes: array[int]
-    articles: array[int]
-    places: array[int]
+    hashes: NDArray[np.uint64]
+    articles: Ints
+    places: Ints
     corpora: list[int]  # the first sentence of each
-    digest: Any
-    languages: list[str]
-    number: int = 0
-
-
-def _shape() -> Any:
-    import pyarrow
-
-    return pyarrow.schema([("text", pyarrow.large_string()), ("article", pyarrow.int32())])
+    sha256: str
+    number: int  # of articles
 
 
 def _segmented(text: str, language: str) -> Iterator[str]:
@@ -109,33 +113,42 @@ def _write(corpora: Sequence[Corpus], path: Path) -> _Sentences:
     import pyarrow
     from tqdm import tqdm
 
-    found = _Sentences(array("Q"), array("i"), array("i"), [], hashlib.sha256(), [])
+    hashes, articles, places = array("Q"), array("i"), array("i")
+    firsts: list[int] = []
+    number = 0
+    contents = hashlib.sha256()
     texts: list[str] = []
-    shape = _shape()
-    with pyarrow.OSFile(str(path), "wb") as out, pyarrow.ipc.new_file(out, shape) as writer:
+    schema = pyarrow.schema([("text", pyarrow.large_string()), ("article", pyarrow.int32())])
+    with pyarrow.OSFile(str(path), "wb") as out, pyarrow.ipc.new_file(out, schema) as writer:
 
         def flush() -> None:
-            articles = np.frombuffer(found.articles, np.int32)[len(found.articles) - len(texts) :]
-            writer.write_batch(pyarrow.record_batch([pyarrow.array(texts, shape[0].type), articles], schema=shape))
+            own = np.array(articles[len(articles) - len(texts) :], np.int32)
+            writer.write_batch(pyarrow.record_batch([pyarrow.array(texts, schema[0].type), own], schema=schema))
             texts.clear()
 
         for corpus in corpora:
-            found.corpora.append(len(found.hashes))
-            found.languages.append(corpus.language)
+            firsts.append(len(hashes))
             for article in tqdm(corpus, desc=f"Segmenting {corpus.language}", unit=" articles"):
-                found.digest.update(json.dumps(article).encode())
+                contents.update(json.dumps(article).encode())
                 for place, sentence in enumerate(_segmented(article.text, corpus.language)):
                     if len(sentence) <= LONGEST and sentence.count(" ") + 1 >= FEWEST_WORDS:
                         digest = hashlib.blake2b(sentence.encode(errors="replace"), digest_size=8).digest()
-                        found.hashes.append(int.from_bytes(digest, "little"))
-                        found.articles.append(found.number)
-                        found.places.append(place)
+                        hashes.append(int.from_bytes(digest, "little"))
+                        articles.append(number)
+                        places.append(place)
                         texts.append(sentence)
-                found.number += 1
+                number += 1
                 if len(texts) >= _AT_A_TIME:
                     flush()
         flush()
-    return found
+    return _Sentences(
+        np.frombuffer(hashes, np.uint64),
+        np.frombuffer(articles, np.int32),
+        np.frombuffer(places, np.int32),
+        firsts,
+        contents.hexdigest(),
+        number,
+    )
 
 
 def _draw(following: Ints, articles: Ints, random: np.random.Generator) -> Ints:
@@ -209,17 +222,16 @@ def build(
     folder.parent.mkdir(parents=True, exist_ok=True)
     temporary = Path(tempfile.mkdtemp(dir=folder.parent, prefix=f".{folder.name}."))
     try:
-        found = _write(corpora, temporary / "sentences.arrow")
-        articles = np.frombuffer(found.articles, np.int32)
-        places = np.frombuffer(found.places, np.int32)
-        hashes = np.frombuffer(found.hashes, np.uint64)
+        sentences = _write(corpora, temporary / "sentences.arrow")
+        hashes, articles, places = sentences.hashes, sentences.articles, sentences.places
         new = np.zeros(len(hashes), bool)
         new[np.unique(hashes, return_index=True)[1]] = True
         after = np.zeros(len(hashes), bool)
         after[1:] = (articles[1:] == articles[:-1]) & (places[1:] == places[:-1] + 1) & new[1:] & new[:-1]
         random = np.random.default_rng(seed)
         parts: dict[str, list[Ints]] = {part: [] for part in PARTS}
-        for corpus, low, high in zip(corpora, found.corpora, [*found.corpora[1:], len(hashes)], strict=True):
+        lasts = [*sentences.corpora[1:], len(hashes)]
+        for corpus, low, high in zip(corpora, sentences.corpora, lasts, strict=True):
             following = (np.flatnonzero(after[low:high]) + low).astype(np.int32)
             for part, own in _divide(following, articles, held_out, random, corpus.source).items():
                 parts[part].append(_draw(own, articles, random))
@@ -229,10 +241,10 @@ def build(
             pairs = _together(drawn, limit, random)
             np.save(temporary / f"{part}.npy", pairs)
             counts[part] = {"pairs": len(pairs), "follow": int(pairs[:, 2].sum())}
-        about = {
+        about: About = {
             "corpora": [{"source": c.source, "config": c.config, "language": c.language} for c in corpora],
-            "sha256": found.digest.hexdigest(),
-            "articles": found.number,
+            "sha256": sentences.sha256,
+            "articles": sentences.number,
             "sentences": len(hashes),
             "repeated": int((~new).sum()),
             "seed": seed,
@@ -251,12 +263,11 @@ def _together(drawn: Sequence[Ints], most: int | None, random: np.random.Generat
     """Pairs of all corpora in one order, at most so many, half of each kind to one."""
     kinds = [np.concatenate([pairs[pairs[:, 2] == kind] for pairs in drawn]) for kind in (1, 0)]
     kinds = [pairs[random.permutation(len(pairs))] for pairs in kinds]
-    size = min(sum(map(len, kinds)), most or sum(map(len, kinds)))
-    fewer = min(len(pairs) for pairs in kinds)
+    every, fewer = sum(map(len, kinds)), min(map(len, kinds))
+    size = min(every, most or every)
     kept = [pairs[: min(len(pairs), fewer + 1)] for pairs in kinds]
     both = np.concatenate([kept[0][: (size + 1) // 2], kept[1][: size // 2]])
-    found: Ints = both[random.permutation(len(both))]
-    return found
+    return both[random.permutation(len(both))]
 
 
 def load(folder: Path) -> Pairs:

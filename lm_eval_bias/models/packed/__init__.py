@@ -1,5 +1,5 @@
 """Log-likelihoods of many requests with each common beginning run once.
 
-``plan`` and ``strands`` lay the requests' trie out, ``forwards`` and ``walk`` are the ways to run it, ``proof`` finds
-out which of them a model does right.
+``trie_layout`` and ``strands`` lay the requests' trie out, ``packed_forwards`` and ``trie_walk`` are the methods to run
+it, ``method_trial`` finds out which of them a model does right.
 """

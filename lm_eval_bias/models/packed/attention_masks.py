@@ -4,36 +4,37 @@ from __future__ import annotations
 
 import re
 from collections.abc import Mapping
-from typing import Any, TypeAlias
+from typing import TypeAlias
 
 import torch
+from transformers import PretrainedConfig
 
 FULL, SLIDING, CHUNKED = "full_attention", "sliding_attention", "chunked_attention"
 Mask: TypeAlias = "torch.Tensor | dict[str, torch.Tensor]"
 _NAMED_AFTER_LENGTH = re.compile(r"window|chunk|local|block_size|block_length")
 
 
-def text_config(config: Any) -> Any:
+def text_config(config: PretrainedConfig) -> PretrainedConfig:
     """The part of a model's configuration that is about its text decoder."""
-    return config.get_text_config() if hasattr(config, "get_text_config") else config
+    return config.get_text_config()
 
 
-def windows(config: Any) -> list[int]:
+def windows(config: PretrainedConfig) -> list[int]:
     """Lengths at which a model may begin to see less than everything before, as far as its configuration tells.
 
     Any integer whose name speaks of a window, a chunk or local attention counts: a model must prove itself on sequences
     that are longer.
     """
-    values = text_config(config).to_dict()
-    found = {
-        int(value)
-        for name, value in values.items()
-        if isinstance(value, int) and not isinstance(value, bool) and value > 1 and _NAMED_AFTER_LENGTH.search(name)
-    }
-    return sorted(found)
+    return sorted(
+        {
+            value
+            for name, value in text_config(config).to_dict().items()
+            if type(value) is int and value > 1 and _NAMED_AFTER_LENGTH.search(name)
+        }
+    )
 
 
-def long_from(config: Any) -> int | None:
+def long_from(config: PretrainedConfig) -> int | None:
     """Length above which rotary positions depend on the input's length, so that sequences can't share a forward."""
     text = text_config(config)
     scaling = getattr(text, "rope_parameters", None) or getattr(text, "rope_scaling", None) or {}
@@ -48,13 +49,13 @@ def long_from(config: Any) -> int | None:
     return min((int(limit) for limit in limits if limit), default=None)
 
 
-def styles(config: Any) -> list[str]:
+def styles(config: PretrainedConfig) -> list[str]:
     """Ways to hand a mask over, the likelier first: ``by_type`` (a dict per kind of layer) or ``single``."""
     return ["by_type", "single"] if getattr(text_config(config), "layer_types", None) else ["single"]
 
 
 def build(
-    config: Any,
+    config: PretrainedConfig,
     style: str,
     depths: torch.Tensor,
     ends: torch.Tensor,
@@ -89,12 +90,9 @@ def build(
     window = getattr(text, "sliding_window", None)
     chunk = getattr(text, "attention_chunk_size", None)
     kinds = set(getattr(text, "layer_types", None) or ())
-    if style == "single":
-        one = SLIDING if window else CHUNKED if chunk else FULL
-        if kinds:
-            one = next(iter(kinds)) if len(kinds) == 1 else FULL
-        kinds = {one}
-    made = {}
+    if style == "single" and len(kinds) != 1:
+        kinds = {FULL if kinds else SLIDING if window else CHUNKED if chunk else FULL}
+    masks = {}
     for kind in sorted(kinds):
         some = seen
         if kind == SLIDING and window:
@@ -102,5 +100,5 @@ def build(
         elif kind == CHUNKED and chunk:
             some = seen & (depths[:, :, None] // chunk == places[:, None, :] // chunk)
         bias = torch.zeros(some.shape, dtype=dtype, device=depths.device)
-        made[kind] = bias.masked_fill_(~some, torch.finfo(dtype).min)[:, None]
-    return made if style == "by_type" else next(iter(made.values()))
+        masks[kind] = bias.masked_fill_(~some, torch.finfo(dtype).min)[:, None]
+    return masks if style == "by_type" else next(iter(masks.values()))

@@ -30,6 +30,6 @@ def score(logits: torch.Tensor, places: Ints, targets: Ints) -> tuple[npt.NDArra
         best.append(some.argmax(-1))
     at = torch.from_numpy(places).to(logits.device)
     wanted = torch.from_numpy(targets).to(logits.device)
-    found = logits[at, wanted].float() - torch.cat(norms)[at]
+    logprobs = logits[at, wanted].float() - torch.cat(norms)[at]
     greedy = torch.cat(best)[at] == wanted
-    return found.cpu().double().numpy(), greedy.cpu().numpy()
+    return logprobs.cpu().double().numpy(), greedy.cpu().numpy()

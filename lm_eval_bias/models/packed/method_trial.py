@@ -1,21 +1,21 @@
-"""Which way of sharing a model does right, found out on the model itself."""
+"""Which method of sharing a model does right, found out on the model itself."""
 
 from __future__ import annotations
 
-import logging
 import math
 from dataclasses import dataclass
+from functools import cached_property
 
 import numpy as np
 import torch
 
 from lm_eval_bias.errors import one_line
 from lm_eval_bias.models.packed import attention_masks, trie_layout
-from lm_eval_bias.models.packed.packed_forwards import Cached, Network, Plain, Trie, Way
+from lm_eval_bias.models.packed.causal_network import Network
+from lm_eval_bias.models.packed.packed_forwards import Cached, Method, Plain, Trie
 from lm_eval_bias.models.packed.trie_layout import Ints
 from lm_eval_bias.models.packed.trie_walk import Walk
 
-logger = logging.getLogger("lm_eval.bias")
 STEM = 64  # tokens that the trial sequences have in common
 _TAILS = (16, 12, 20, 8, 24)
 EXACT = 1e-4  # largest deviation that counts as agreement in float32
@@ -28,24 +28,18 @@ class Verdict:
     """What a trial found.
 
     Attributes:
-        way: The first way that agrees with plain forwards, ``None`` if none does.
+        method: The first method that agrees with plain forwards, ``None`` if none does.
         why: One line about it and those before it.
         longest: Tokens of the longest sequence tried.
     """
 
-    way: Way | None
+    method: Method | None
     why: str
     longest: int
 
 
 def trial(limit: int, stem: int, usable: Ints) -> tuple[list[list[int]], list[int]]:
-    """Sequences with beginnings in common, and how many last tokens of each are compared.
-
-    Args:
-        limit: Most tokens of a sequence.
-        stem: Tokens that most of them share, fewer where the limit is tight.
-        usable: Token ids to draw from.
-    """
+    """Sequences with beginnings in common (fewer tokens than ``stem`` if need be), and how many last ones count."""
     rng = np.random.default_rng(20261122)
     tails = [min(tail, max(1, limit // 3)) for tail in _TAILS]
     stem = max(1, min(stem, limit - max(tails)))
@@ -54,29 +48,26 @@ def trial(limit: int, stem: int, usable: Ints) -> tuple[list[list[int]], list[in
         return [int(i) for i in rng.choice(usable, n)]
 
     common = draw(stem)
-    made = [common + draw(tails[0]), common + draw(tails[1]), common[: (stem + 1) // 2] + draw(tails[2])]
-    return [*made, draw(tails[3]), draw(tails[4])], tails
+    stems = [common, common, common[: (stem + 1) // 2], [], []]
+    return [begin + draw(tail) for begin, tail in zip(stems, tails, strict=True)], tails
 
 
-def _deviations(found: torch.Tensor, wanted: torch.Tensor) -> torch.Tensor:
+def _deviations(logits: torch.Tensor, wanted: torch.Tensor) -> torch.Tensor:
     """Root mean square difference of each position's logits over their spread, shape (positions,)."""
-    found, wanted = found.cpu().double(), wanted.cpu().double()
+    logits, wanted = logits.cpu().double(), wanted.cpu().double()
     spread = wanted.std(-1).clamp_min(1e-12)
-    return ((found - wanted).pow(2).mean(-1).sqrt() / spread).nan_to_num(nan=math.inf)
+    return ((logits - wanted).pow(2).mean(-1).sqrt() / spread).nan_to_num(nan=math.inf)
 
 
 class Trial:
-    """Plain forwards of trial sequences, one at a time, and how far a way is from them."""
+    """Plain forwards of trial sequences, one at a time, and how far a method is from them.
+
+    Attributes:
+        longest: Tokens of the longest sequence.
+        effect: How much the tokens before matter: a method that mixes them up must show.
+    """
 
     def __init__(self, network: Network, limit: int, stem: int, usable: Ints) -> None:
-        """Run the sequences plainly.
-
-        Args:
-            network: The model.
-            limit: Most tokens that it reads.
-            stem: Tokens in common.
-            usable: Token ids to draw from.
-        """
         self.network = network
         inputs, tails = trial(limit, stem, usable)
         self.longest = max(map(len, inputs))
@@ -84,7 +75,6 @@ class Trial:
         self.needed = np.zeros(len(self.sequences), np.int64)
         np.maximum.at(self.needed, order, np.array(tails))
         self.wanted = [self._alone(self.sequences.ids(k), int(n)) for k, n in enumerate(self.needed)]
-        # how much the tokens before matter: a way that mixes them up must show
         k = int(order[0])
         other = self.sequences.ids(k).copy()
         before = len(other) - int(self.needed[k])
@@ -93,31 +83,33 @@ class Trial:
         self.effect = float(changed.max()) if before > 1 else 1.0
 
     def _alone(self, ids: np.ndarray, last: int) -> torch.Tensor:
-        inputs = torch.from_numpy(ids.astype(np.int64))[None].to(self.network.device)
-        logits: torch.Tensor = self.network.call(input_ids=inputs).logits
+        logits: torch.Tensor = self.network.call(input_ids=self.network.tensor(ids)[None]).logits
         return logits[0, -last:].float().cpu()
 
-    def deviations(self, way: Way) -> list[torch.Tensor]:
-        """How far a way's logits are from plain ones, in units of their spread, per sequence and position."""
-        found: dict[int, torch.Tensor] = {}
-        everything = 8 * int(self.sequences.lengths.sum())
-        hard = way.hardest(everything)
-        for part in hard.parts(self.sequences, self.needed, everything, 1 << 30):
-            for k, places in part.nodes.items():
-                found[k] = _deviations(part.logits[torch.from_numpy(places)], self.wanted[k])
-        way.seen = max(way.seen, hard.seen)
-        return [found[k] for k in range(len(self.sequences))]
+    def deviations(self, method: Method) -> list[torch.Tensor]:
+        """How far a method's logits are from plain ones, in units of their spread, per sequence and position."""
+        by_sequence: dict[int, torch.Tensor] = {}
+        for output in method.trial_outputs(self.sequences, self.needed):
+            for k, places in output.nodes.items():
+                by_sequence[k] = _deviations(output.logits[torch.from_numpy(places)], self.wanted[k])
+        return [by_sequence[k] for k in range(len(self.sequences))]
+
+    @cached_property
+    def noise(self) -> list[torch.Tensor]:
+        """What padding alone makes of the logits."""
+        return self.deviations(Plain(self.network))
 
 
-def _agrees(found: list[torch.Tensor], noise: list[torch.Tensor] | None, effect: float) -> bool:
+def _agrees(deviations: list[torch.Tensor], noise: list[torch.Tensor] | None, effect: float) -> bool:
     """Whether deviations are nothing but rounding."""
-    largest = float(torch.cat(found).max())
+    largest = float(torch.cat(deviations).max())
     if noise is None:
         return largest <= min(EXACT, max(effect / 4, 1e-6))
     unavoidable = _size(torch.cat(noise)) + 1e-3
     return (
-        _size(torch.cat(found)) <= min(ROUGHLY * unavoidable, effect / 4)
-        and max(_size(one) / (_size(same) + unavoidable) for one, same in zip(found, noise, strict=True)) <= ROUGHLY_ONE
+        _size(torch.cat(deviations)) <= min(ROUGHLY * unavoidable, effect / 4)
+        and max(_size(one) / (_size(same) + unavoidable) for one, same in zip(deviations, noise, strict=True))
+        <= ROUGHLY_ONE
     )
 
 
@@ -125,15 +117,14 @@ def _size(deviations: torch.Tensor) -> float:
     return float(deviations.pow(2).mean().sqrt())
 
 
-def ways(network: Network) -> list[Way]:
-    """All ways, the one that shares most first."""
+def methods(network: Network) -> list[Method]:
+    """All methods, the one that shares most first."""
     styles = attention_masks.styles(network.model.config)
-    shared = [way(network, style) for way in (Walk, Trie) for style in styles]
-    return [*shared, Cached(network), Plain(network)]
+    return [*(kind(network, style) for kind in (Walk, Trie) for style in styles), Cached(network), Plain(network)]
 
 
 def choose(network: Network, limit: int, stem: int, usable: Ints, exact: bool) -> Verdict:
-    """The first way that gives the logits of plain forwards, and for :class:`Walk` the second, as what it may turn to.
+    """The first method that gives the logits of plain forwards, and for :class:`Walk` the next, as its alternative.
 
     Args:
         network: The model.
@@ -147,29 +138,27 @@ def choose(network: Network, limit: int, stem: int, usable: Ints, exact: bool) -
     except Exception as error:  # noqa: BLE001 (a model that can't be asked so is left to the hf backend)
         return Verdict(None, f"plain forwards of trial sequences fail ({one_line(error)})", 0)
     failed: list[str] = []
-    noise = None
     walk: Walk | None = None
-    for way in ways(network):
-        if walk and isinstance(way, Walk):
+    verdict = None
+    for method in methods(network):
+        if walk and isinstance(method, Walk):
             continue
         try:
-            if noise is None and not exact:
-                noise = tried.deviations(Plain(network))
-            found = tried.deviations(way)
+            noise = None if exact else tried.noise
+            deviations = tried.deviations(method)
         except Exception as error:  # noqa: BLE001 (models refuse masks and caches in many ways: the next one then)
-            failed.append(f"{way.name}: {one_line(error)[:150]}")
+            failed.append(f"{method.name}: {one_line(error)[:150]}")
             continue
-        size = _size(torch.cat(found))
-        if not _agrees(found, noise, tried.effect):
-            failed.append(f"{way.name}: differs from plain forwards by {size:.0e} of the logits' spread")
+        differs = f"differs from plain forwards by {_size(torch.cat(deviations)):.0e} of the logits' spread"
+        if not _agrees(deviations, noise, tried.effect):
+            failed.append(f"{method.name}: {differs}")
             continue
         if walk:
-            walk.instead = way
+            walk.instead = method
             break
-        why = f"{way.what}; differs from plain forwards by {size:.0e} of the logits' spread"
-        why += "" if noise is None else f", padding by {_size(torch.cat(noise)):.0e}"
-        verdict = Verdict(way, "; ".join([why, *failed]), tried.longest)
-        if not isinstance(way, Walk):
-            return verdict
-        walk = way
-    return verdict if walk else Verdict(None, "; ".join(failed), tried.longest)
+        padding = "" if noise is None else f", padding by {_size(torch.cat(noise)):.0e}"
+        verdict = Verdict(method, "; ".join([f"{method.what}; {differs}{padding}", *failed]), tried.longest)
+        if not isinstance(method, Walk):
+            break
+        walk = method
+    return verdict or Verdict(None, "; ".join(failed), tried.longest)

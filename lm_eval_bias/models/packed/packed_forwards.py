@@ -1,4 +1,4 @@
-"""Ways to get a model's logits at the needed places of many token sequences, the most sharing one first.
+"""Methods to get a model's logits at the needed places of many token sequences.
 
 ``Trie``: all that fits in one forward, each token seeing its ancestors. ``Cached``: what several sequences begin with
 is run once, its keys and values serve all of them; right for attention models, also those that know no position ids.
@@ -8,44 +8,25 @@ is needed to the vocabulary.
 
 from __future__ import annotations
 
-import contextlib
 import math
 from abc import ABC, abstractmethod
-from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass, replace
-from typing import Any
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from typing import Any, NamedTuple
 
 import numpy as np
 import torch
 
 from lm_eval_bias.models.packed import attention_masks, trie_layout
-from lm_eval_bias.models.packed.trie_layout import Cost, Ints, Sequences
+from lm_eval_bias.models.packed.causal_network import Network, gathered
+from lm_eval_bias.models.packed.trie_layout import Cost, Ints, Row, Sequences
+
+NO_LIMIT = 1 << 30
 
 
 @dataclass
-class Network:
-    """A causal model and how to call it.
-
-    Attributes:
-        model: The transformers model, perhaps with an adapter.
-        call: Runs it without gradients on keyword arguments; returns what the model returns.
-        device: Of its inputs.
-        dtype: Of its activations.
-        cost: What its tokens cost.
-        vocabulary: Number of logits a position has.
-    """
-
-    model: Any
-    call: Callable[..., Any]
-    device: torch.device
-    dtype: torch.dtype
-    cost: Cost
-    vocabulary: int
-
-
-@dataclass
-class Part:
-    """What one forward did.
+class ForwardOutput:
+    """What one forward gave.
 
     Attributes:
         nodes: Per sequence, rows of ``logits``: its needed tokens in order.
@@ -58,67 +39,35 @@ class Part:
     tokens: int
 
 
-@contextlib.contextmanager
-def gathered(model: Any, places: torch.Tensor, width: int) -> Iterator[list[bool]]:
-    """Have the output projection run at some places only; what follows it (soft-caps, scales) is untouched.
-
-    Args:
-        model: A model with output embeddings.
-        places: Indices into the flattened (rows, width) inputs.
-        width: Tokens per row; a model may put virtual ones in front.
-
-    Yields:
-        A list that is no longer empty once the projection ran so.
-    """
-    done: list[bool] = []
-
-    def pick(module: Any, inputs: tuple[Any, ...]) -> tuple[Any, ...]:
-        hidden = inputs[0]
-        if hidden.dim() != 3 or hidden.shape[1] < width:
-            return inputs
-        done.append(True)
-        here = places.to(hidden.device)
-        if hidden.shape[1] > width:
-            here = here // width * hidden.shape[1] + here % width + (hidden.shape[1] - width)
-        return hidden.reshape(-1, hidden.shape[-1])[here][None], *inputs[1:]
-
-    head = model.get_output_embeddings()
-    if head is None:
-        yield done
-        return
-    handle = head.register_forward_pre_hook(pick)
-    try:
-        yield done
-    finally:
-        handle.remove()
-
-
-def logits_at(network: Network, places: Ints, width: int, **inputs: Any) -> torch.Tensor:
-    """Run a network and project some places to the vocabulary.
-
-    Args:
-        network: The network.
-        places: Indices into the flattened (rows, width) inputs.
-        width: Tokens per row.
-        inputs: Of the model.
-
-    Returns:
-        Shape (places, vocabulary).
-    """
-    at = torch.from_numpy(places).to(network.device)
-    with gathered(network.model, at, width) as done:
-        logits: torch.Tensor = network.call(**inputs).logits
-    if done:
-        return logits[0]
-    front = logits.shape[1] - width
-    return logits[:, front:].reshape(-1, logits.shape[-1])[at.to(logits.device)]
-
-
 def numbered(nodes: dict[int, Ints]) -> tuple[Ints, dict[int, Ints]]:
     """Places that several sequences need, once each, and where each sequence finds its own."""
     places, back = np.unique(np.concatenate(list(nodes.values())), return_inverse=True)
     ends = np.cumsum([len(part) for part in nodes.values()])
     return places, dict(zip(nodes, np.split(back, ends[:-1]), strict=True))
+
+
+def _forward(network: Network, ids: Ints, nodes: dict[int, Ints], tokens: int, **inputs: Any) -> ForwardOutput:
+    """Run rows of ids, and project what sequences need; ``nodes`` are places in the flattened rows."""
+    places, rows = numbered(nodes)
+    return ForwardOutput(rows, network.logits_at(places, ids, **inputs), tokens)
+
+
+def _padded(
+    sequences: Sequences, needed: Ints, runs: Sequence[tuple[int, int]], skipped: int = 0
+) -> tuple[Ints, dict[int, Ints]]:
+    """Rows padded on the right, and where sequences' needed tokens stand in them, flattened.
+
+    A row is the last sequence of a run ``(first, last)``, in which each begins the next one, from token ``skipped`` on.
+    """
+    lengths = sequences.lengths - skipped
+    width = max(int(lengths[last]) for _, last in runs)
+    ids = np.zeros((len(runs), width), np.int64)
+    nodes: dict[int, Ints] = {}
+    for row, (first, last) in enumerate(runs):
+        ids[row, : lengths[last]] = sequences.ids(last, skipped)
+        for k in range(first, last + 1):
+            nodes[k] = row * width + np.arange(lengths[k] - needed[k], lengths[k])
+    return ids, nodes
 
 
 def _batches(sizes: Sequence[int], needs: Sequence[int], budget: int, most: int) -> Iterator[list[int]]:
@@ -136,25 +85,23 @@ def _batches(sizes: Sequence[int], needs: Sequence[int], budget: int, most: int)
         yield batch
 
 
-class Way(ABC):
-    """One way of running sequences."""
+class Method(ABC):
+    """A method of running sequences: its name and what it does, for the log.
+
+    Attributes:
+        network: What is run.
+        widest: Most tokens that one attends over: a model's own window may count places in the row, which no mask can
+            mend.
+        seen: The most so far.
+    """
 
     name = ""
     what = ""
 
     def __init__(self, network: Network) -> None:
-        """Run on this network.
-
-        ``widest`` caps the tokens that one attends over: a model's own window may count places in the row, which no
-        mask can mend. ``seen`` is the most so far.
-        """
         self.network = network
         self.widest = trie_layout.WIDEST
         self.seen = 0
-
-    def hardest(self, tokens: int) -> Way:
-        """This way as it is most likely to go wrong: for trials of so many tokens."""
-        return self
 
     def limit(self, windows: list[int]) -> None:
         """Attend over no more than those of a model's windows that were not tried."""
@@ -165,8 +112,8 @@ class Way(ABC):
         return math.inf
 
     @abstractmethod
-    def parts(self, sequences: Sequences, needed: Ints, budget: int, most: int) -> Iterator[Part]:
-        """Run sequences, each in one part.
+    def outputs(self, sequences: Sequences, needed: Ints, budget: int, most: int) -> Iterator[ForwardOutput]:
+        """Run sequences, each in one forward.
 
         Args:
             sequences: What to run.
@@ -175,8 +122,17 @@ class Way(ABC):
             most: Needed tokens of a forward, as far as one row allows.
         """
 
+    def trial_outputs(self, sequences: Sequences, needed: Ints) -> Iterator[ForwardOutput]:
+        """Run sequences laid out as the method is most likely to go wrong."""
+        return self.outputs(sequences, needed, trial_size(sequences), NO_LIMIT)
 
-class Trie(Way):
+
+def trial_size(sequences: Sequences) -> int:
+    """Tokens of a forward that has room for trial sequences, however they are laid out."""
+    return 8 * int(sequences.lengths.sum())
+
+
+class Trie(Method):
     """Common beginnings once, several pieces of the trie in a row, several rows in a forward."""
 
     name = "trie"
@@ -187,64 +143,51 @@ class Trie(Way):
         super().__init__(network)
         self.style = style
 
-    def hardest(self, tokens: int) -> Trie:
-        """All in one row, where places and depths differ most."""
-        way = Trie(replace(self.network, cost=trie_layout.Cost(1.0, 0.0)), self.style)
-        way.widest = tokens
-        return way
-
     def price(self, sequences: Sequences, budget: int) -> float:
-        """See :meth:`Way.price`."""
+        """See :meth:`Method.price`."""
         return trie_layout.price(self._rows(sequences, budget), self.network.cost)
 
-    def _rows(self, sequences: Sequences, budget: int) -> list[trie_layout.Row]:
+    def _rows(self, sequences: Sequences, budget: int) -> list[Row]:
         return trie_layout.rows(sequences, self.network.cost, min(self.widest, budget))
 
-    def parts(self, sequences: Sequences, needed: Ints, budget: int, most: int) -> Iterator[Part]:
-        """See :meth:`Way.parts`."""
-        rows = self._rows(sequences, budget)
-        self.seen = max(self.seen, max((row.size for row in rows), default=0))
+    def outputs(self, sequences: Sequences, needed: Ints, budget: int, most: int) -> Iterator[ForwardOutput]:
+        """See :meth:`Method.outputs`."""
+        return self._run(sequences, needed, self._rows(sequences, budget), budget, most)
+
+    def trial_outputs(self, sequences: Sequences, needed: Ints) -> Iterator[ForwardOutput]:
+        """All in one row, where places and depths differ most."""
+        size = trial_size(sequences)
+        return self._run(sequences, needed, trie_layout.rows(sequences, Cost(1.0, 0.0), size), size, NO_LIMIT)
+
+    def _run(
+        self, sequences: Sequences, needed: Ints, rows: list[Row], budget: int, most: int
+    ) -> Iterator[ForwardOutput]:
+        self.seen = max([self.seen, *(row.size for row in rows)])
         needs = [sum(int(needed[first:last].sum()) for first, last, _ in row.pieces) for row in rows]
-        sizes = [trie_layout.even(row.size) for row in rows]
-        for batch in _batches(sizes, needs, budget, most):
-            yield self._part(sequences, [rows[i] for i in batch], needed)
-
-    def _part(self, sequences: Sequences, rows: list[trie_layout.Row], needed: Ints) -> Part:
         network = self.network
-        laid = trie_layout.lay(sequences, rows, needed)
-        places, nodes = numbered(laid.nodes)
-        ids, depths, ends = (torch.from_numpy(a).to(network.device) for a in (laid.ids, laid.depths, laid.ends))
-        mask = attention_masks.build(network.model.config, self.style, depths, ends, network.dtype)
-        logits = logits_at(
-            network,
-            places,
-            ids.shape[1],
-            input_ids=ids,
-            position_ids=depths,
-            attention_mask=mask,
-            use_cache=False,
-        )
-        return Part(nodes, logits, sum(row.size for row in rows))
+        for batch in _batches([trie_layout.even(row.size) for row in rows], needs, budget, most):
+            laid = trie_layout.lay(sequences, [rows[i] for i in batch], needed)
+            depths, ends = network.tensor(laid.depths), network.tensor(laid.ends)
+            mask = attention_masks.build(network.model.config, self.style, depths, ends, network.dtype)
+            tokens = sum(rows[i].size for i in batch)
+            yield _forward(
+                network, laid.ids, laid.nodes, tokens, position_ids=depths, attention_mask=mask, use_cache=False
+            )
 
 
-class Plain(Way):
+class Plain(Method):
     """Each sequence by itself, right-padded; one that another goes on from is read off the longer one."""
 
     name = "rows"
     what = "logits at the needed places only, nothing shared"
 
     def __init__(self, network: Network, alone: bool = False) -> None:
-        """Run on this network.
-
-        Args:
-            network: The network.
-            alone: Whether each sequence gets a forward of its own.
-        """
+        """Run on this network; ``alone`` gives each sequence a forward of its own."""
         super().__init__(network)
         self.alone = alone
 
-    def parts(self, sequences: Sequences, needed: Ints, budget: int, most: int) -> Iterator[Part]:
-        """See :meth:`Way.parts`."""
+    def outputs(self, sequences: Sequences, needed: Ints, budget: int, most: int) -> Iterator[ForwardOutput]:
+        """See :meth:`Method.outputs`."""
         lengths = sequences.lengths
         # the sequence after it begins with all of it
         inside = np.zeros(len(sequences), bool)
@@ -252,102 +195,85 @@ class Plain(Way):
             inside[:-1] = sequences.shared[1:] == lengths[:-1]
         last = np.flatnonzero(~inside)
         first = np.concatenate([[0], last[:-1] + 1]) if len(last) else last
-        order = np.lexsort((last, -lengths[last])).tolist()
-        sizes = [int(lengths[last[i]]) for i in order]
-        needs = [int(needed[first[i] : last[i] + 1].sum()) for i in order]
-        for batch in _batches(sizes, needs, 1 if self.alone else budget, most):
-            yield self._part(sequences, [(int(first[order[i]]), int(last[order[i]])) for i in batch], needed)
-
-    def _part(self, sequences: Sequences, chosen: list[tuple[int, int]], needed: Ints) -> Part:
-        lengths = sequences.lengths
-        width = max(int(lengths[last]) for _, last in chosen)
-        ids = np.zeros((len(chosen), width), np.int64)
-        nodes: dict[int, Ints] = {}
-        for row, (first, last) in enumerate(chosen):
-            ids[row, : lengths[last]] = sequences.ids(last)
-            for k in range(first, last + 1):
-                nodes[k] = row * width + np.arange(lengths[k] - needed[k], lengths[k])
-        places, nodes = numbered(nodes)
-        inputs = torch.from_numpy(ids).to(self.network.device)
-        logits = logits_at(self.network, places, width, input_ids=inputs, use_cache=False)
-        return Part(nodes, logits, sum(int(lengths[last]) for _, last in chosen))
+        order = np.lexsort((last, -lengths[last]))
+        runs = list(zip(first[order].tolist(), last[order].tolist(), strict=True))
+        needs = [int(needed[low : high + 1].sum()) for low, high in runs]
+        for batch in _batches(lengths[last[order]].tolist(), needs, 1 if self.alone else budget, most):
+            chosen = [runs[i] for i in batch]
+            ids, nodes = _padded(sequences, needed, chosen)
+            tokens = sum(int(lengths[high]) for _, high in chosen)
+            yield _forward(self.network, ids, nodes, tokens, use_cache=False)
 
 
-class Cached(Way):
+class Cached(Method):
     """What several sequences begin with runs once; its keys and values are handed to each of them."""
 
     name = "cache"
     what = "common beginnings run once, through the key-value cache"
 
-    def parts(self, sequences: Sequences, needed: Ints, budget: int, most: int) -> Iterator[Part]:
-        """See :meth:`Way.parts`."""
-        lengths = sequences.lengths
-        groups = groups_of(lengths.tolist(), sequences.shared.tolist(), needed.tolist())
-        order = sorted(range(len(groups)), key=lambda i: (-groups[i][2], i))
-        batch: list[tuple[int, int, int]] = []
-        for number, i in enumerate(order):
-            batch.append(groups[i])
-            following = groups[order[number + 1]] if number + 1 < len(order) else None
-            if following is None or following[2] != batch[0][2] or self._size(lengths, [*batch, following]) > budget:
-                yield from self._parts(sequences, batch, needed, budget, most)
+    def outputs(self, sequences: Sequences, needed: Ints, budget: int, most: int) -> Iterator[ForwardOutput]:
+        """See :meth:`Method.outputs`."""
+        groups = groups_of(sequences.lengths.tolist(), sequences.shared.tolist(), needed.tolist())
+        groups.sort(key=lambda group: -group.common)
+        batch: list[Group] = []
+        for group, following in zip(groups, [*groups[1:], None], strict=True):
+            batch.append(group)
+            if (
+                following is None
+                or following.common != group.common
+                or self._size(sequences.lengths, [*batch, following]) > budget
+            ):
+                run = self._shared if group.common else self._apart
+                yield from run(sequences, batch, needed, budget, most)
                 batch = []
 
     @staticmethod
-    def _size(lengths: Ints, batch: list[tuple[int, int, int]]) -> int:
-        members = sum(last - first for first, last, _ in batch)
-        return members * max(int(lengths[first:last].max()) for first, last, _ in batch)
+    def _size(lengths: Ints, batch: list[Group]) -> int:
+        members = sum(group.last - group.first for group in batch)
+        return members * max(int(lengths[group.first : group.last].max()) for group in batch)
 
-    def _parts(
-        self, sequences: Sequences, batch: list[tuple[int, int, int]], needed: Ints, budget: int, most: int
-    ) -> Iterator[Part]:
-        common = batch[0][2]
-        if not common:
-            chosen = np.concatenate([np.arange(first, last) for first, last, _ in batch])
-            alone = Plain(self.network)
-            for part in alone.parts(sequences.subset(chosen), needed[chosen], budget, most):
-                part.nodes = {int(chosen[k]): places for k, places in part.nodes.items()}
-                yield part
-            return
-        network = self.network
-        heads = torch.from_numpy(np.stack([sequences.ids(first)[:common] for first, *_ in batch]).astype(np.int64))
+    def _apart(
+        self, sequences: Sequences, batch: list[Group], needed: Ints, budget: int, most: int
+    ) -> Iterator[ForwardOutput]:
+        chosen = np.concatenate([np.arange(group.first, group.last) for group in batch])
+        for output in Plain(self.network).outputs(sequences.subset(chosen), needed[chosen], budget, most):
+            output.nodes = {int(chosen[k]): places for k, places in output.nodes.items()}
+            yield output
+
+    def _shared(
+        self, sequences: Sequences, batch: list[Group], needed: Ints, budget: int, most: int
+    ) -> Iterator[ForwardOutput]:
+        network, common = self.network, batch[0].common
+        heads = network.tensor(np.stack([sequences.ids(group.first)[:common] for group in batch]))
         with gathered(network.model, torch.zeros(1, dtype=torch.int64), common):
-            cache = network.call(input_ids=heads.to(network.device), use_cache=True).past_key_values
-        members = [(group, k) for group, (first, last, _) in enumerate(batch) for k in range(first, last)]
-        width = max(int(sequences.lengths[k]) for _, k in members) - common
-        ids = np.zeros((len(members), width), np.int64)
-        nodes: dict[int, Ints] = {}
-        for row, (_, k) in enumerate(members):
-            tail = sequences.ids(k, common)
-            ids[row, : len(tail)] = tail
-            nodes[k] = row * width + np.arange(len(tail) - int(needed[k]), len(tail))
-        cache.batch_select_indices(torch.tensor([group for group, _ in members], device=network.device))
-        places, nodes = numbered(nodes)
-        inputs = torch.from_numpy(ids).to(network.device)
-        everything = torch.ones((len(members), common + width), dtype=torch.int64, device=network.device)
-        logits = logits_at(
-            network, places, width, input_ids=inputs, attention_mask=everything, past_key_values=cache, use_cache=True
+            cache = network.call(input_ids=heads, use_cache=True).past_key_values
+        members = [k for group in batch for k in range(group.first, group.last)]
+        ids, nodes = _padded(sequences, needed, [(k, k) for k in members], common)
+        cache.batch_select_indices(
+            network.tensor(np.repeat(np.arange(len(batch)), [group.last - group.first for group in batch]))
         )
-        tails = sum(int(sequences.lengths[k]) - common for _, k in members)
-        yield Part(nodes, logits, tails + common * len(batch))
+        everything = torch.ones((len(members), common + ids.shape[1]), dtype=torch.int64, device=network.device)
+        tokens = int((sequences.lengths[members] - common).sum()) + common * len(batch)
+        yield _forward(network, ids, nodes, tokens, attention_mask=everything, past_key_values=cache, use_cache=True)
 
 
-def groups_of(lengths: Sequence[int], shared: Sequence[int], needed: Sequence[int]) -> list[tuple[int, int, int]]:
+class Group(NamedTuple):
+    """Neighbouring sequences: the first, one past the last, and how many first tokens they have in common."""
+
+    first: int
+    last: int
+    common: int
+
+
+def groups_of(lengths: Sequence[int], shared: Sequence[int], needed: Sequence[int]) -> list[Group]:
     """Neighbours that save most with one common beginning, found by going on while the saving grows.
 
     No needed token is part of a common beginning, and every sequence goes on after it.
 
-    Args:
-        lengths: Tokens per sequence.
-        shared: Tokens in common with the sequence before.
-        needed: How many last tokens of each need logits.
-
-    Returns:
-        ``(first sequence, one past the last, common tokens)`` per group, in order.
-
     >>> groups_of([5, 5, 5, 4], [0, 4, 4, 1], [1, 1, 1, 1])
-    [(0, 3, 4), (3, 4, 0)]
+    [Group(first=0, last=3, common=4), Group(first=3, last=4, common=0)]
     """
-    groups: list[tuple[int, int, int]] = []
+    groups: list[Group] = []
     first, common = 0, 0
     for k in range(len(lengths)):
         free = lengths[k] - needed[k]
@@ -358,8 +284,8 @@ def groups_of(lengths: Sequence[int], shared: Sequence[int], needed: Sequence[in
             if then * size > (common * (size - 1) if size > 1 else 0):
                 common = then
                 continue
-            groups.append((first, k, common if size > 1 else 0))
+            groups.append(Group(first, k, common if size > 1 else 0))
         first, common = k, 0
     if lengths:
-        groups.append((first, len(lengths), common if len(lengths) - first > 1 else 0))
+        groups.append(Group(first, len(lengths), common if len(lengths) - first > 1 else 0))
     return groups

@@ -7,7 +7,7 @@ import logging
 import os
 import sys
 from collections.abc import Iterator, Sequence
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import torch
@@ -17,17 +17,20 @@ from tqdm import tqdm
 
 from lm_eval_bias.errors import BiasError, one_line
 from lm_eval_bias.models.packed import attention_masks, continuation_scores, method_trial, trie_layout
-from lm_eval_bias.models.packed.packed_forwards import Network, Plain, Trie, Way
+from lm_eval_bias.models.packed.causal_network import Network
+from lm_eval_bias.models.packed.packed_forwards import ForwardOutput, Method, Plain, Trie
+from lm_eval_bias.models.packed.trie_layout import Ints
 from lm_eval_bias.models.packed.trie_walk import Walk
+from lm_eval_bias.scoring.batch_encoding import encoded_once
+
+if TYPE_CHECKING:
+    from lm_eval.api.instance import Instance
 
 logger = logging.getLogger("lm_eval.bias")
-_TOKENS = {"cpu": 1024}  # of a forward
-_TOKENS_ELSEWHERE = 16384
-_LOGITS = {"cpu": 1 << 29}  # bytes of a forward's logits
-_LOGITS_ELSEWHERE = 1 << 31
-_COMPARED = 16  # texts that are encoded both ways before many are encoded together
+_TOKENS_ON_CPU, _TOKENS_ELSEWHERE = 1024, 16384  # of a forward
+_LOGITS_ON_CPU, _LOGITS_ELSEWHERE = 1 << 29, 1 << 31  # bytes of a forward's logits
 _GROUPED = "TRANSFORMERS_SDPA_FORCE_GQA"
-Request = tuple[Any, list[int], list[int]]
+Request = tuple[tuple[str, str] | None, list[int], list[int]]  # key in the cache, context, continuation
 Answer = tuple[float, bool]
 
 
@@ -52,7 +55,7 @@ class HFPacked(HFLM):
 
     All requests of a call form one trie over token ids, which is run as few rows in which each token sees its
     ancestors. At load the model shows on a small trie that it gives the logits of plain forwards so; where it doesn't,
-    a way that shares less is taken (see :mod:`.packed_forwards`), at last the ``hf`` backend's own.
+    a method that shares less is taken (see :mod:`.packed_forwards`), at last the ``hf`` backend's own.
     Log-probabilities are taken in float32 whatever the model's dtype. ``batch_size`` serves generated texts only.
     """
 
@@ -70,12 +73,11 @@ class HFPacked(HFLM):
         """
         if tokens_per_forward is not None and (not str(tokens_per_forward).isdigit() or int(tokens_per_forward) < 1):
             raise BiasError(f"--model_args tokens_per_forward={tokens_per_forward}: must be a number above 0")
-        self._memory: dict[str, list[int]] = {}
         super().__init__(*args, **kwargs)
         self.logits_cache = False  # of the hf backend; it mixes up texts divided at several places
-        kind = self.device.type
-        self._budget = int(tokens_per_forward or _TOKENS.get(kind, _TOKENS_ELSEWHERE))
-        self._way: Way | None = None
+        self._on_cpu = self.device.type == "cpu"
+        self._budget = int(tokens_per_forward or (_TOKENS_ON_CPU if self._on_cpu else _TOKENS_ELSEWHERE))
+        self._method: Method | None = None
         self._proved = 0
         self._prove(method_trial.STEM)
 
@@ -87,7 +89,7 @@ class HFPacked(HFLM):
     def _call(self, **inputs: Any) -> Any:
         with (
             torch.no_grad(),
-            _grouped(self.device.type == "cpu"),
+            _grouped(self._on_cpu),
             torch.autocast(
                 device_type=self.device.type,
                 dtype=self.mixed_precision_dtype,
@@ -112,8 +114,8 @@ class HFPacked(HFLM):
         )
 
     def _prove(self, stem: int) -> None:
-        """Find the first way that agrees with plain forwards on sequences longer than ``stem`` tokens."""
-        if self._way is None and self._proved:
+        """Find the first method that agrees with plain forwards on sequences longer than ``stem`` tokens."""
+        if self._method is None and self._proved:
             return
         unfit = self._unfit()
         if unfit:
@@ -125,16 +127,12 @@ class HFPacked(HFLM):
             usable = np.setdiff1d(known, special) if len(known) > len(special) + 1 else known
             exact = network.dtype in (torch.float32, torch.float64) and not self._quantised()
             verdict = method_trial.choose(network, self.max_length, stem, usable, exact)
-        self._way, self._proved = verdict.way, max(verdict.longest, 1)
-        if self._way:
-            self._way.limit(attention_masks.windows(self.model.config))
-        name = self._way.name if self._way else "the hf backend's own way"
-        logger.log(
-            logging.INFO if isinstance(self._way, (Walk, Trie)) else logging.WARNING,
-            "hf-packed: %s (%s)",
-            name,
-            verdict.why,
-        )
+        self._method, self._proved = verdict.method, max(verdict.longest, 1)
+        if self._method:
+            self._method.limit(attention_masks.windows(self.model.config))
+        name = self._method.name if self._method else "the hf backend's own way"
+        level = logging.INFO if isinstance(self._method, (Walk, Trie)) else logging.WARNING
+        logger.log(level, "hf-packed: %s (%s)", name, verdict.why)
 
     def _quantised(self) -> bool:
         """Whether weights are kept in less than their dtype; those of a GGUF file are unpacked when it is loaded."""
@@ -151,54 +149,19 @@ class HFPacked(HFLM):
             return f"softmax_dtype={self.softmax_dtype} was asked for"
         return None
 
-    def tok_encode(self, string: str, add_special_tokens: bool | None = None, *args: Any, **kwargs: Any) -> list[int]:
-        """As the ``hf`` backend encodes; what this call's requests were found to be isn't encoded again."""
-        known = None if args or kwargs or add_special_tokens is not None else self._memory.get(string)
-        if known is not None:
-            return list(known)
-        ids: list[int] = super().tok_encode(string, add_special_tokens, *args, **kwargs)
-        return ids
-
-    def _remember(self, texts: list[str]) -> None:
-        """Encode texts together, if that gives what encoding them one by one does."""
-        if not getattr(self.tokenizer, "is_fast", False):
-            return
-        start = self.tokenizer.decode(self.prefix_token_id) if self.prefix_token_id is not None else ""
-        own = {} if self.add_bos_token is None else {"add_special_tokens": bool(self.add_bos_token)}
-        apart: dict[bool, list[str]] = {True: [], False: []}  # a text that brings its start token gets no other
-        for text in dict.fromkeys(texts):
-            apart[bool(start) and text.startswith(start)].append(text)
-        found: dict[str, list[int]] = {}
-        for brings, some in apart.items():
-            options = {"add_special_tokens": False} if brings else own
-            compared = some[:: max(1, len(some) // _COMPARED)]
-            if len(some) > _COMPARED and self._encoded(compared, options) == [self.tok_encode(t) for t in compared]:
-                found.update(zip(some, self._encoded(some, options), strict=True))
-        self._memory = found
-
-    def _encoded(self, texts: list[str], options: dict[str, bool]) -> list[list[int]]:
-        ids: list[list[int]] = self.tokenizer(texts, **options)["input_ids"]
-        return ids
-
-    def loglikelihood(self, requests: list[Any], disable_tqdm: bool = False) -> list[Answer]:
+    def loglikelihood(self, requests: list[Instance], disable_tqdm: bool = False) -> list[Answer]:
         """See the ``hf`` backend's."""
-        pairs = [(context, continuation) for context, continuation in (request.args for request in requests) if context]
-        self._remember([text for context, continuation in pairs for text in (context.rstrip(), context + continuation)])
-        try:
-            found: list[Answer] = super().loglikelihood(requests, disable_tqdm=disable_tqdm)
-        finally:
-            self._memory = {}
-        return found
+        with encoded_once(self, [request.args for request in requests]):
+            return super().loglikelihood(requests, disable_tqdm=disable_tqdm)
 
-    def loglikelihood_rolling(self, requests: list[Any], disable_tqdm: bool = False) -> list[float]:
+    def loglikelihood_rolling(self, requests: list[Instance], disable_tqdm: bool = False) -> list[float]:
         """See the ``hf`` backend's; all windows go into one trie."""
-        before: Any = self.batch_size
-        self.batch_size_per_gpu = sys.maxsize if self._way else before
+        before = self.batch_size
+        self.batch_size_per_gpu = sys.maxsize if self._method else before
         try:
-            found: list[float] = super().loglikelihood_rolling(requests, disable_tqdm=disable_tqdm)
+            return super().loglikelihood_rolling(requests, disable_tqdm=disable_tqdm)
         finally:
             self.batch_size_per_gpu = before
-        return found
 
     def _loglikelihood_tokens(
         self, requests: Sequence[Request], disable_tqdm: bool = False, override_bs: int | None = None
@@ -222,20 +185,19 @@ class HFPacked(HFLM):
         beyond = [w for w in attention_masks.windows(self.model.config) if self._proved <= w < longest]
         if beyond:
             self._prove(max(beyond) + max(beyond) // 4)  # so that what lies beyond matters
-        if self._way is None:
-            found: list[Answer] = super()._loglikelihood_tokens(requests, disable_tqdm, override_bs)
-            return found
+        if self._method is None:
+            return super()._loglikelihood_tokens(requests, disable_tqdm, override_bs)
         return self._answers(requests, inputs, disable_tqdm)
 
     def _answers(self, requests: Sequence[Request], inputs: list[list[int]], disable_tqdm: bool) -> list[Answer]:
         answers: list[Answer | None] = [None] * len(requests)
         asked, run = sum(map(len, inputs)), 0
-        job = _Job(requests, inputs)
+        job = _SequenceRequests(requests, inputs)
         with tqdm(
             total=len(requests), desc="Running loglikelihood requests", disable=disable_tqdm or self.rank != 0
         ) as bar:
-            for way, chosen in self._ways(job.sequences):
-                for tokens, done in self._run(way, job, chosen):
+            for method, chosen in self._methods(job.sequences):
+                for tokens, done in self._run(method, job, chosen):
                     run += tokens
                     for i, answer in done:
                         answers[i] = answer
@@ -248,26 +210,28 @@ class HFPacked(HFLM):
             )
         return [answer for answer in answers if answer is not None]
 
-    def _ways(self, sequences: trie_layout.Sequences) -> Iterator[tuple[Way, trie_layout.Ints]]:
-        """Which sequences go which way: those whose length changes the model's positions go alone."""
-        assert self._way is not None  # noqa: S101
+    def _methods(self, sequences: trie_layout.Sequences) -> Iterator[tuple[Method, Ints]]:
+        """Which method runs which sequences: those whose length changes the model's positions go alone."""
+        assert self._method is not None  # noqa: S101
         far = attention_masks.long_from(self.model.config)
         alone = sequences.lengths > far if far else np.zeros(len(sequences), bool)
         if not alone.all():
-            yield self._way, np.flatnonzero(~alone)
+            yield self._method, np.flatnonzero(~alone)
         if alone.any():
-            yield Plain(self._way.network, alone=True), np.flatnonzero(alone)
+            yield Plain(self._method.network, alone=True), np.flatnonzero(alone)
 
-    def _run(self, way: Way, job: _Job, left: trie_layout.Ints) -> Iterator[tuple[int, list[tuple[int, Answer]]]]:
+    def _run(
+        self, method: Method, job: _SequenceRequests, left: Ints
+    ) -> Iterator[tuple[int, list[tuple[int, Answer]]]]:
         """Tokens run and finished requests, forward by forward; smaller ones once memory doesn't suffice."""
-        size = 4 * way.network.vocabulary
-        most = max(64, _LOGITS.get(self.device.type, _LOGITS_ELSEWHERE) // size)
+        size = _LOGITS_ON_CPU if self._on_cpu else _LOGITS_ELSEWHERE
+        most = max(64, size // (4 * method.network.vocabulary))
         while len(left):
             done: list[int] = []
             try:
-                for part in way.parts(job.sequences.subset(left), job.needed[left], self._budget, most):
-                    yield part.tokens, job.answers(part.nodes, part.logits, left)
-                    done.extend(part.nodes)
+                for output in method.outputs(job.sequences.subset(left), job.needed[left], self._budget, most):
+                    yield output.tokens, job.answers(output, left)
+                    done.extend(output.nodes)
             except Exception as error:
                 if not (isinstance(error, MemoryError) or should_reduce_batch_size(error)):
                     raise
@@ -280,7 +244,7 @@ class HFPacked(HFLM):
                 clear_device_cache(garbage_collection=True)
 
 
-class _Job:
+class _SequenceRequests:
     """Requests by the sequence that answers them."""
 
     def __init__(self, requests: Sequence[Request], inputs: list[list[int]]) -> None:
@@ -292,20 +256,12 @@ class _Job:
         self._order = np.argsort(belongs, kind="stable")
         self._starts = np.searchsorted(belongs[self._order], np.arange(len(self.sequences) + 1))
 
-    def answers(
-        self, nodes: dict[int, trie_layout.Ints], logits: torch.Tensor, left: trie_layout.Ints
-    ) -> list[tuple[int, Answer]]:
-        """Answers to the requests of some sequences.
-
-        Args:
-            nodes: Per sequence (an index into ``left``), rows of ``logits``.
-            logits: Shape (needed tokens, vocabulary).
-            left: Which sequences these are.
-        """
+    def answers(self, output: ForwardOutput, left: Ints) -> list[tuple[int, Answer]]:
+        """Answers to the requests of a forward's sequences, which it numbers among those that are left."""
         indices: list[int] = []
-        places: list[trie_layout.Ints] = []
+        places: list[Ints] = []
         targets: list[list[int]] = []
-        for local, rows in nodes.items():
+        for local, rows in output.nodes.items():
             k = int(left[local])
             for i in self._order[self._starts[k] : self._starts[k + 1]].tolist():
                 continuation = self.requests[i][2]
@@ -314,8 +270,8 @@ class _Job:
                 targets.append(continuation)
         counts = np.fromiter(map(len, targets), np.int64, len(targets))
         flat = np.fromiter((token for ids in targets for token in ids), np.int64, int(counts.sum()))
-        found, greedy = continuation_scores.score(logits, np.concatenate(places), flat)
+        logprobs, greedy = continuation_scores.score(output.logits, np.concatenate(places), flat)
         heads = np.cumsum(counts) - counts
-        sums = np.add.reduceat(found, heads)
+        sums = np.add.reduceat(logprobs, heads)
         all_greedy = np.logical_and.reduceat(greedy, heads)
         return [(i, (float(s), bool(g))) for i, s, g in zip(indices, sums, all_greedy, strict=True)]

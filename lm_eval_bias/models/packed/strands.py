@@ -45,11 +45,6 @@ class Nodes:
     """
 
     def __init__(self, sequences: Sequences) -> None:
-        """Number the nodes.
-
-        Args:
-            sequences: What to run.
-        """
         fresh = sequences.lengths - sequences.shared
         self.sequences = sequences
         self.size = int(fresh.sum())
@@ -59,12 +54,7 @@ class Nodes:
 
 
 def cut(nodes: Nodes, count: int) -> Ints:
-    """First sequences of strands of about the same length, cut where few tokens have to be run again.
-
-    Args:
-        nodes: What to run.
-        count: How many strands, at most.
-    """
+    """First sequences of at most so many strands of about the same length, cut where few tokens are run again."""
     sequences, heads = nodes.sequences, nodes.heads
     part = nodes.size / count
     starts = [0]
@@ -77,14 +67,7 @@ def cut(nodes: Nodes, count: int) -> Ints:
 
 
 def of(nodes: Nodes, count: int, width: int, cost: Cost) -> Layout:
-    """So many strands, at most, with windows of this width.
-
-    Args:
-        nodes: What to run.
-        count: How many strands.
-        width: Nodes of a window.
-        cost: What tokens and attention cost.
-    """
+    """At most so many strands, with windows of so many nodes."""
     sequences, heads, size = nodes.sequences, nodes.heads, nodes.size
     firsts = cut(nodes, count)
     again = np.where(firsts > 0, sequences.shared[firsts], 0)
@@ -107,7 +90,7 @@ def lay(sequences: Sequences, needed: Ints, cost: Cost, budget: int, most: int, 
     Args:
         sequences: What to run.
         needed: How many last tokens of each need logits.
-        cost: What tokens and attention cost.
+        cost: Of tokens and attention.
         budget: Tokens of a forward.
         most: Needed tokens of a forward.
         widest: Most tokens that a window may have with the path before it.
@@ -116,15 +99,14 @@ def lay(sequences: Sequences, needed: Ints, cost: Cost, budget: int, most: int, 
     fresh = sequences.lengths - sequences.shared
     dense = min(1.0, 2 * float(np.minimum(needed, fresh + 1).sum()) / nodes.size)
     longest = int(needed.max())
-    found = None
+    layouts = []
     for width in sorted({min(width, budget) for width in WIDTHS}):
         layout = of(nodes, max(1, min(budget // width, nodes.size // width)), width, cost)
         rows = len(layout.strands)
-        fits = (
+        if (
             layout.columns + width <= widest
             and rows * (layout.columns + width) <= _KEPT * budget
             and rows * max(longest, width * dense) <= most
-        )
-        if fits and (found is None or layout.price < found.price):
-            found = layout
-    return found
+        ):
+            layouts.append(layout)
+    return min(layouts, key=lambda layout: layout.price, default=None)

@@ -11,6 +11,8 @@ import struct
 from collections import deque
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
+from functools import cached_property
+from typing import NamedTuple
 
 import numpy as np
 import numpy.typing as npt
@@ -29,21 +31,40 @@ class Sequences:
     Attributes:
         tokens: All ids, one sequence after another, shape (sum of lengths,).
         starts: Where each begins, and the end, shape (n + 1,).
-        shared: How many first tokens each has in common with the one before it, shape (n,).
     """
 
     tokens: npt.NDArray[np.int32]
     starts: Ints
-    shared: Ints
 
     def __len__(self) -> int:
         """Number of sequences."""
-        return len(self.shared)
+        return len(self.starts) - 1
 
-    @property
+    @cached_property
     def lengths(self) -> Ints:
         """Tokens of each, shape (n,)."""
         return np.diff(self.starts)
+
+    @cached_property
+    def shared(self) -> Ints:
+        """How many first tokens each has in common with the one before it, shape (n,)."""
+        starts, lengths, flat = self.starts, self.lengths, self.tokens
+        shared = np.zeros(len(lengths), np.int64)
+        common = np.minimum(lengths[1:], lengths[:-1])
+        ends = np.cumsum(common)
+        first = 0
+        while first < len(common):
+            done = ends[first - 1] if first else 0
+            last = max(first + 1, int(np.searchsorted(ends, done + _CHUNK, side="right")))
+            counts = common[first:last]
+            heads = np.cumsum(counts) - counts
+            inside = np.arange(int(counts.sum())) - np.repeat(heads, counts)
+            before = flat[np.repeat(starts[first:last], counts) + inside]
+            after = flat[np.repeat(starts[first + 1 : last + 1], counts) + inside]
+            differs = np.where(before == after, np.repeat(counts, counts), inside)
+            shared[first + 1 : last + 1] = np.minimum.reduceat(differs, heads)
+            first = last
+        return shared
 
     @property
     def trie_size(self) -> int:
@@ -59,22 +80,18 @@ class Sequences:
         if len(kept) == len(self):
             return self
         tokens = [self.ids(k) for k in kept.tolist()]
-        lengths = np.array([len(part) for part in tokens], np.int64)
-        starts = np.concatenate([np.zeros(1, np.int64), np.cumsum(lengths)])
-        flat = np.concatenate(tokens) if tokens else np.zeros(0, np.int32)
-        return Sequences(flat, starts, _shared(flat, starts))
+        return Sequences(np.concatenate(tokens) if tokens else np.zeros(0, np.int32), bounds(self.lengths[kept]))
+
+
+def bounds(lengths: Ints) -> Ints:
+    """Where parts that stand one after another begin, and the end."""
+    return np.concatenate([np.zeros(1, np.int64), np.cumsum(lengths)])
 
 
 def arrange(inputs: Iterable[Sequence[int]]) -> tuple[Sequences, Ints]:
     """The distinct ones among token sequences, sorted, and which of them each input is.
 
     Time and memory are linear in the number of tokens, sorting aside.
-
-    Args:
-        inputs: Token ids, none of them empty.
-
-    Returns:
-        The sequences and, per input, the index of its sequence.
 
     >>> found, of = arrange([[5, 7], [5, 6, 9], [5, 7], [5]])
     >>> [found.ids(k).tolist() for k in range(len(found))], found.shared.tolist(), of.tolist()
@@ -87,46 +104,27 @@ def arrange(inputs: Iterable[Sequence[int]]) -> tuple[Sequences, Ints]:
     belongs = np.fromiter((rank[key] for key in keys), np.int64, len(keys))
     lengths = np.fromiter((len(key) // 4 for key in distinct), np.int64, len(distinct))
     flat = np.frombuffer(b"".join(distinct), ">u4").astype(np.int32)
-    starts = np.concatenate([np.zeros(1, np.int64), np.cumsum(lengths)])
-    return Sequences(flat, starts, _shared(flat, starts)), belongs
+    return Sequences(flat, bounds(lengths)), belongs
 
 
-def _shared(flat: npt.NDArray[np.int32], starts: Ints) -> Ints:
-    lengths = np.diff(starts)
-    shared = np.zeros(len(lengths), np.int64)
-    common = np.minimum(lengths[1:], lengths[:-1])
-    ends = np.cumsum(common)
-    first = 0
-    while first < len(common):
-        done = ends[first - 1] if first else 0
-        last = max(first + 1, int(np.searchsorted(ends, done + _CHUNK, side="right")))
-        counts = common[first:last]
-        heads = np.cumsum(counts) - counts
-        inside = np.arange(int(counts.sum())) - np.repeat(heads, counts)
-        before = flat[np.repeat(starts[first:last], counts) + inside]
-        after = flat[np.repeat(starts[first + 1 : last + 1], counts) + inside]
-        differs = np.where(before == after, np.repeat(counts, counts), inside)
-        shared[first + 1 : last + 1] = np.minimum.reduceat(differs, heads)
-        first = last
-    return shared
+class Piece(NamedTuple):
+    """A run of neighbouring sequences: the first, one past the last, and their tokens."""
+
+    first: int
+    last: int
+    size: int
 
 
-def cut(lengths: Sequence[int], shared: Sequence[int], width: int) -> list[tuple[int, int, int]]:
+def cut(lengths: Sequence[int], shared: Sequence[int], width: int) -> list[Piece]:
     """Cut sorted sequences into pieces of at most ``width`` tokens so that the fewest tokens are run twice.
 
     Dynamic programming over the cuts: one before sequence ``k`` costs its ``shared[k]`` tokens once more. The first
     cuts that still fit move forward only, so a sliding-window minimum does it in linear time.
 
-    Args:
-        lengths: Tokens per sequence.
-        shared: Tokens in common with the sequence before.
-        width: Most tokens of a piece; a longer sequence is a piece of its own.
-
-    Returns:
-        ``(first sequence, one past the last, tokens)`` per piece, in order.
+    A sequence that is longer than the width is a piece of its own.
 
     >>> cut([3, 4, 4], [0, 3, 1], 5)
-    [(0, 2, 4), (2, 3, 4)]
+    [Piece(first=0, last=2, size=4), Piece(first=2, last=3, size=4)]
     """
     n = len(lengths)
     new = 0  # tokens that sequences 0..k add to the trie
@@ -150,7 +148,7 @@ def cut(lengths: Sequence[int], shared: Sequence[int], width: int) -> list[tuple
     total = new
     while end > 0:
         start = origin[end]
-        pieces.append((start, end, offset[start] + total))
+        pieces.append(Piece(start, end, offset[start] + total))
         total = shared[start] - offset[start]
         end = start
     return pieces[::-1]
@@ -159,12 +157,8 @@ def cut(lengths: Sequence[int], shared: Sequence[int], width: int) -> list[tuple
 def fill(sizes: Sequence[int], width: int) -> list[list[int]]:
     """Put pieces into rows of ``width`` tokens, largest first, each into the fullest row that still has room.
 
-    Args:
-        sizes: Tokens per piece; one above ``width`` gets a row of its own.
-        width: Tokens per row.
-
-    Returns:
-        Indices of pieces per row, in the order in which rows were opened.
+    A piece that is larger gets a row of its own. Rows are given as indices of pieces, in the order in which they were
+    opened.
 
     >>> fill([3, 7, 2, 5], 8)
     [[1], [3, 0], [2]]
@@ -200,15 +194,14 @@ class Cost:
 
 @dataclass(frozen=True)
 class Row:
-    """One row of a forward.
+    """One row of a forward: pieces of the trie, one after another."""
 
-    Attributes:
-        pieces: ``(first sequence, one past the last, tokens)``.
-        size: Tokens.
-    """
+    pieces: tuple[Piece, ...]
 
-    pieces: tuple[tuple[int, int, int], ...]
-    size: int
+    @cached_property
+    def size(self) -> int:
+        """Tokens."""
+        return sum(piece.size for piece in self.pieces)
 
 
 def rows(sequences: Sequences, cost: Cost, widest: int = WIDEST) -> list[Row]:
@@ -219,7 +212,7 @@ def rows(sequences: Sequences, cost: Cost, widest: int = WIDEST) -> list[Row]:
 
     Args:
         sequences: What to run.
-        cost: What tokens and attention cost.
+        cost: Of tokens and attention.
         widest: Most tokens of a row that holds more than one sequence.
     """
     if not len(sequences):
@@ -239,18 +232,15 @@ def rows(sequences: Sequences, cost: Cost, widest: int = WIDEST) -> list[Row]:
     return _rows(lengths, shared, best)
 
 
-def price(made: Sequence[Row], cost: Cost) -> float:
+def price(laid: Sequence[Row], cost: Cost) -> float:
     """Floating-point operations of rows, as estimated."""
-    return sum(even(row.size) * (cost.token + cost.pair * even(row.size)) for row in made)
+    return sum(even(row.size) * (cost.token + cost.pair * even(row.size)) for row in laid)
 
 
 def _rows(lengths: Sequence[int], shared: Sequence[int], width: int) -> list[Row]:
     pieces = cut(lengths, shared, width)
-    made = []
-    for inside in fill([size for *_, size in pieces], width):
-        chosen = tuple(pieces[i] for i in sorted(inside))
-        made.append(Row(chosen, sum(size for *_, size in chosen)))
-    return sorted(made, key=lambda row: -row.size)
+    filled = fill([piece.size for piece in pieces], width)
+    return sorted((Row(tuple(pieces[i] for i in sorted(row))) for row in filled), key=lambda row: -row.size)
 
 
 def even(width: int) -> int:
@@ -278,14 +268,7 @@ class Preorder:
 
 
 def preorder(sequences: Sequences, first: int, last: int, needed: Ints) -> Preorder:
-    """The nodes of sequences ``first`` to ``last - 1``.
-
-    Args:
-        sequences: All of them.
-        first: The first one.
-        last: One past the last.
-        needed: How many last tokens of each of all sequences are needed.
-    """
+    """The nodes of sequences ``first`` to ``last - 1``; ``needed`` last tokens of each of all sequences are."""
     starts = sequences.starts[first:last]
     lengths, shared = sequences.lengths[first:last], sequences.shared[first:last].copy()
     shared[0] = 0
@@ -296,24 +279,23 @@ def preorder(sequences: Sequences, first: int, last: int, needed: Ints) -> Preor
     depths = nodes - np.repeat(heads - shared, fresh)
     ids = sequences.tokens[np.repeat(starts, fresh) + depths]
     ends = np.full(len(nodes), len(nodes))
-    counts = needed[first:last]
-    bounds = np.concatenate([np.zeros(1, np.int64), np.cumsum(counts)])
-    found = np.zeros(int(bounds[-1]), np.int64)
+    needed_bounds = bounds(needed[first:last])
+    needed_nodes = np.zeros(int(needed_bounds[-1]), np.int64)
     path = np.zeros(int(lengths.max()), np.int64)
     before = 0
     for common, length, head, tip, low, high in zip(
-        shared.tolist(), lengths.tolist(), heads.tolist(), tips.tolist(), bounds[:-1].tolist(), bounds[1:].tolist(),
+        *(array.tolist() for array in (shared, lengths, heads, tips, needed_bounds[:-1], needed_bounds[1:])),
         strict=True,
-    ):  # fmt: skip
+    ):
         ends[path[common:before]] = head
         path[common:length] = nodes[head:tip]
-        found[low:high] = path[length - (high - low) : length]
+        needed_nodes[low:high] = path[length - (high - low) : length]
         before = length
-    return Preorder(ids, depths, ends, found, bounds)
+    return Preorder(ids, depths, ends, needed_nodes, needed_bounds)
 
 
 @dataclass
-class Laid:
+class RowArrays:
     """Rows as arrays.
 
     Attributes:
@@ -329,14 +311,8 @@ class Laid:
     nodes: dict[int, Ints]
 
 
-def lay(sequences: Sequences, chosen: Sequence[Row], needed: Ints) -> Laid:
-    """Write rows out.
-
-    Args:
-        sequences: All of them.
-        chosen: The rows of one forward.
-        needed: How many last tokens of each sequence are needed.
-    """
+def lay(sequences: Sequences, chosen: Sequence[Row], needed: Ints) -> RowArrays:
+    """The rows of one forward as arrays; ``needed`` last tokens of each sequence are."""
     width = even(max(row.size for row in chosen))
     ids = np.zeros((len(chosen), width), np.int64)
     depths = np.zeros_like(ids)
@@ -352,4 +328,4 @@ def lay(sequences: Sequences, chosen: Sequence[Row], needed: Ints) -> Laid:
             parts = np.split(number * width + at + piece.needed, piece.bounds[1:-1])
             nodes.update(zip(range(first, last), parts, strict=True))
             at += size
-    return Laid(ids, depths, ends, nodes)
+    return RowArrays(ids, depths, ends, nodes)

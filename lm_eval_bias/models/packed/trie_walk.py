@@ -1,8 +1,9 @@
-"""The way that runs every node of the trie once: walked depth-first, keys and values of the path so far at hand."""
+"""The method that runs every node of the trie once: depth-first, keys and values of the path so far at hand."""
 
 from __future__ import annotations
 
 from collections.abc import Iterator
+from dataclasses import dataclass
 from functools import partial
 from typing import Any
 
@@ -11,10 +12,12 @@ import torch
 from transformers.cache_utils import Cache, DynamicLayer
 
 from lm_eval_bias.models.packed import attention_masks, strands, trie_layout
-from lm_eval_bias.models.packed.packed_forwards import Network, Part, Plain, Way, logits_at, numbered
+from lm_eval_bias.models.packed.causal_network import Network
+from lm_eval_bias.models.packed.packed_forwards import ForwardOutput, Method, Plain, numbered, trial_size
 from lm_eval_bias.models.packed.trie_layout import Ints, Sequences
 
 
+@dataclass
 class _Paths:
     """What all layers have to know of the rows' paths.
 
@@ -23,9 +26,8 @@ class _Paths:
         columns: Kept tokens in front of the current windows.
     """
 
-    def __init__(self, rows: int, columns: int) -> None:
-        self.size = rows, columns
-        self.columns = 0
+    size: tuple[int, int]
+    columns: int = 0
 
 
 class _Layer(DynamicLayer):
@@ -93,30 +95,24 @@ class _Strand:
         return self.at + np.flatnonzero(self.nodes.ends[self.at : end] > end)
 
     def finish(self, end: int, fresh: Ints, kept_at: int, fresh_at: int) -> tuple[dict[int, Ints], Ints]:
-        """Go on to the next window.
+        """Go on to the window that begins at a node.
 
-        Args:
-            end: Its first node.
-            fresh: Nodes whose logits came.
-            kept_at: Where the logits of ``self.kept`` begin among all.
-            fresh_at: Where those of ``fresh`` do.
-
-        Returns:
-            Per sequence that is complete, where the logits that it needs are; where those are that later ones need.
+        The logits of ``self.kept`` begin at ``kept_at``, those of the fresh nodes at ``fresh_at``. Returned are, per
+        sequence that is complete, where the logits are that it needs, and where those are that later ones need.
         """
         nodes = np.concatenate([self.kept, fresh])
         places = np.concatenate([kept_at + np.arange(len(self.kept)), fresh_at + np.arange(len(fresh))])
         done = int(np.searchsorted(self._tips, end))
         bounds = self.nodes.bounds[self.done : done + 1]
-        found = places[np.searchsorted(nodes, self.nodes.needed[bounds[0] : bounds[-1]])]
-        parts = np.split(found, bounds[1:-1] - bounds[0]) if done > self.done else []
+        wanted = places[np.searchsorted(nodes, self.nodes.needed[bounds[0] : bounds[-1]])]
+        parts = np.split(wanted, bounds[1:-1] - bounds[0]) if done > self.done else []
         answered = dict(zip(range(self.first + self.done, self.first + done), parts, strict=True))
         later = self._last_use[nodes] >= done
         self.at, self.done, self.kept = end, done, nodes[later]
         return answered, places[later]
 
 
-class Walk(Way):
+class Walk(Method):
     """Stretches of the trie side by side, a window of each in a forward, the paths before them as keys and values."""
 
     name = "walk"
@@ -125,46 +121,45 @@ class Walk(Way):
     def __init__(self, network: Network, style: str = "single") -> None:
         """Run on this network with masks of this style (:func:`lm_eval_bias.models.packed.attention_masks.styles`).
 
-        ``instead`` is another way that the network does right, for requests that it suits better.
+        ``instead`` is another method that the network does right, for requests that it suits better.
         """
         super().__init__(network)
         self.style = style
-        self.instead: Way = Plain(network)
-        self._apart, self._tried = 0, False
-
-    def hardest(self, tokens: int) -> Walk:
-        """Two strands, windows that end within sequences, and so many unused places that none agrees with a depth."""
-        way = Walk(self.network, self.style)
-        way._apart, way._tried = tokens // 8, True
-        return way
+        self.instead: Method = Plain(network)
 
     def limit(self, windows: list[int]) -> None:
-        """See :meth:`Way.limit`."""
+        """See :meth:`Method.limit`."""
         super().limit(windows)
         self.instead.limit(windows)
 
-    def parts(self, sequences: Sequences, needed: Ints, budget: int, most: int) -> Iterator[Part]:
-        """See :meth:`Way.parts`."""
-        cost = self.network.cost
-        if self._tried:
-            return self._walk(sequences, needed, strands.of(strands.Nodes(sequences), 2, 24, cost))
-        layout = strands.lay(sequences, needed, cost, budget, most, self.widest)
+    def outputs(self, sequences: Sequences, needed: Ints, budget: int, most: int) -> Iterator[ForwardOutput]:
+        """See :meth:`Method.outputs`."""
+        layout = strands.lay(sequences, needed, self.network.cost, budget, most, self.widest)
         if layout is None or self.instead.price(sequences, budget) < layout.price:
-            return self.instead.parts(sequences, needed, budget, most)
+            return self.instead.outputs(sequences, needed, budget, most)
         return self._walk(sequences, needed, layout)
 
-    def _walk(self, sequences: Sequences, needed: Ints, layout: strands.Layout) -> Iterator[Part]:
+    def trial_outputs(self, sequences: Sequences, needed: Ints) -> Iterator[ForwardOutput]:
+        """Two strands, windows that end within sequences, and so many unused places that none agrees with a depth."""
+        layout = strands.of(strands.Nodes(sequences), 2, 24, self.network.cost)
+        return self._walk(sequences, needed, layout, apart=trial_size(sequences) // 8)
+
+    def _walk(
+        self, sequences: Sequences, needed: Ints, layout: strands.Layout, apart: int = 0
+    ) -> Iterator[ForwardOutput]:
+        """Walk along strands; ``apart`` places between the paths and the windows stay unused."""
         walked = [_Strand(sequences, first, last, needed) for first, last in layout.strands]
-        columns = layout.columns + self._apart
+        columns = layout.columns + apart
         self.seen = max(self.seen, columns + layout.width)
-        paths = _Paths(len(walked), columns + trie_layout.even(layout.width))
+        paths = _Paths((len(walked), columns + trie_layout.even(layout.width)))
         cache = Cache(layer_class_to_replicate=partial(_Layer, paths))
         kept: torch.Tensor | None = None
         tokens = 0
         while walked:
             ends = [min(strand.at + layout.width, len(strand)) for strand in walked]
             fresh = [strand.wanted(end) for strand, end in zip(walked, ends, strict=True)]
-            logits = self._forward(walked, ends, fresh, paths, cache)
+            paths.columns = apart + max(int(strand.nodes.depths[strand.at]) for strand in walked)
+            logits = self._forward(walked, ends, fresh, paths.columns, cache)
             tokens += sum(end - strand.at for strand, end in zip(walked, ends, strict=True))
             self._move(walked, ends, paths.columns, cache)
             answered: dict[int, Ints] = {}
@@ -180,17 +175,17 @@ class Walk(Way):
             whole = {k: places - count for k, places in answered.items() if places[0] >= count}
             rest = {k: places for k, places in answered.items() if k not in whole}
             if whole:
-                yield Part(whole, logits, tokens)
+                yield ForwardOutput(whole, logits, tokens)
                 tokens = 0
             if rest:
                 places, nodes_of = numbered(rest)
-                yield Part(nodes_of, _pick(kept, logits, places), tokens)
+                yield ForwardOutput(nodes_of, _pick(kept, logits, places), tokens)
                 tokens = 0
             kept = _pick(kept, logits, np.concatenate(later))
             walked = [strand for strand in walked if strand.at < len(strand)]
 
     def _forward(
-        self, walked: list[_Strand], ends: list[int], fresh: list[Ints], paths: _Paths, cache: Cache
+        self, walked: list[_Strand], ends: list[int], fresh: list[Ints], columns: int, cache: Cache
     ) -> torch.Tensor:
         """Logits of the windows' needed nodes, one strand after another."""
         network = self.network
@@ -206,17 +201,20 @@ class Walk(Way):
             before[row, :size] = np.minimum.accumulate(strand.nodes.depths[window])
             last[row, :size] = np.minimum(strand.nodes.ends[window] - strand.at, size)
             places.append(row * width + nodes - strand.at)
-        paths.columns = int(depths[:, 0].max()) + self._apart
-        inputs = [torch.from_numpy(array).to(network.device) for array in (ids, depths, last, before)]
+        positions = network.tensor(depths)
         mask = attention_masks.build(
-            network.model.config, self.style, inputs[1], inputs[2], network.dtype, inputs[3], paths.columns
+            network.model.config,
+            self.style,
+            positions,
+            network.tensor(last),
+            network.dtype,
+            network.tensor(before),
+            columns,
         )
-        return logits_at(
-            network,
+        return network.logits_at(
             np.concatenate(places),
-            width,
-            input_ids=inputs[0],
-            position_ids=inputs[1],
+            ids,
+            position_ids=positions,
             attention_mask=mask,
             past_key_values=cache,
             use_cache=True,
@@ -230,7 +228,7 @@ class Walk(Way):
             return
         sources = np.concatenate([columns + nodes - s.at for s, nodes in zip(walked, moved, strict=True)])
         targets = np.concatenate([s.nodes.depths[nodes] for s, nodes in zip(walked, moved, strict=True)])
-        at = [torch.from_numpy(array).to(self.network.device) for array in (rows, sources, targets)]
+        at = [self.network.tensor(array) for array in (rows, sources, targets)]
         for layer in cache.layers:
             layer.move(*(index.to(layer.device) for index in at))
 
@@ -238,10 +236,10 @@ class Walk(Way):
 def _pick(kept: torch.Tensor | None, logits: torch.Tensor, places: Ints) -> torch.Tensor:
     """Rows of two tensors, numbered one after the other."""
     count = 0 if kept is None else len(kept)
-    made = logits.new_empty((len(places), logits.shape[-1]))
+    picked = logits.new_empty((len(places), logits.shape[-1]))
     old = places < count
     for rows, chosen, source in ((old, places, kept), (~old, places - count, logits)):
         if source is not None and rows.any():
             at, of = (torch.from_numpy(a).to(logits.device) for a in (np.flatnonzero(rows), chosen[rows]))
-            made[at] = source[of]
-    return made
+            picked[at] = source[of]
+    return picked

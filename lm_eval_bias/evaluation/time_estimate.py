@@ -1,12 +1,19 @@
-"""From the time of a few requests to that of a run."""
+"""How long a run will take: a few of its own requests are timed on the loaded model before the first is scored.
+
+That leaves the model as it was: nothing that is asked goes into the cache of ``--use_cache``, texts are generated
+without sampling, and random numbers go on where they were.
+"""
 
 from __future__ import annotations
 
+import contextlib
 import dataclasses
+import random
 import time
-from collections.abc import Sequence
-from typing import Any
+from collections.abc import Iterator, Sequence
+from typing import Any, NamedTuple
 
+from lm_eval_bias.harness import distributed, internals
 from lm_eval_bias.scoring import token_likelihoods
 from lm_eval_bias.scoring.questions import KINDS
 from lm_eval_bias.scoring.sampled_texts import GENERATED
@@ -16,49 +23,37 @@ SECONDS = 10.0  # for all kinds of requests together, where the model is fast en
 _BLOCK = 4  # documents that lie side by side begin alike, which some models make use of
 _MOST = 256  # documents of a group: more say nothing more
 _SHORT = 9  # tokens of a text that is generated to see how long one takes
+# model types that compute here; requests to others may cost money, or wait for others
+_LOCAL = {"HFLM", "VLLM", "SGLangLM", "QuestionModel", "ChanceLM", "MegatronLMEval", "NEMOLM"}
 
 
-@dataclasses.dataclass
-class Document:
-    """The requests of one document.
+class Stop(Exception):
+    """No error: ends a run after its estimate, where that was all that was asked for."""
 
-    Attributes:
-        instances: Of the harness.
-        work: What the time of a request grows with: bytes of its texts.
-    """
+
+class Document(NamedTuple):
+    """The requests of one document, and what their time grows with: bytes of their texts."""
 
     instances: list[Any]
     work: int
 
 
-@dataclasses.dataclass
-class Group:
-    """Documents whose requests take the same time, byte for byte."""
-
-    benchmark: str
-    kind: str
-    documents: list[Document]
-
-    @property
-    def work(self) -> int:
-        """Of all documents."""
-        return sum(document.work for document in self.documents)
+Group = tuple[str, str, int]  # documents whose requests take the same time, byte for byte: benchmark, kind, number
 
 
-def grouped(instances: Sequence[Any]) -> list[Group]:
+def grouped(instances: Sequence[Any]) -> dict[Group, list[Document]]:
     """Requests by document, documents by benchmark, kind and number of requests; in one order on every rank."""
-    documents: dict[tuple[str, int], list[Any]] = {}
+    by_document: dict[tuple[str, int], list[Any]] = {}
     for instance in instances:
-        documents.setdefault((instance.task_name, instance.doc_id), []).append(instance)
-    found: dict[tuple[str, str, int], Group] = {}
-    for own in documents.values():
+        by_document.setdefault((instance.task_name, instance.doc_id), []).append(instance)
+    groups: dict[Group, list[Document]] = {}
+    for own in by_document.values():
         kind = own[0].request_type
         # a rank that has no such question of its own asks one of another's, alone
         number = 0 if kind in KINDS else len(own)
-        benchmark = str(own[0].doc.get("benchmark"))
-        group = found.setdefault((benchmark, kind, number), Group(benchmark, kind, []))
-        group.documents.append(Document(own, sum(map(_bytes, own))))
-    return [found[key] for key in sorted(found)]
+        group = groups.setdefault((str(own[0].doc.get("benchmark")), kind, number), [])
+        group.append(Document(own, sum(map(_bytes, own))))
+    return dict(sorted(groups.items()))
 
 
 def _bytes(instance: Any) -> int:
@@ -74,7 +69,7 @@ def spread(documents: Sequence[Document], number: int) -> list[Document]:
     if number >= len(documents):
         return list(documents)
     blocks = [documents[i : i + _BLOCK] for i in range(0, len(documents), _BLOCK)]
-    blocks.sort(key=lambda block: sum(document.work for document in block) / len(block))
+    blocks.sort(key=lambda block: _work(block) / len(block))
     count = min(len(blocks), -(-number // _BLOCK))
     chosen = [blocks[int((i + 0.5) * len(blocks) / count)] for i in range(count)]
     return [document for block in chosen for document in block][:number]
@@ -95,28 +90,32 @@ def _can_go_on(model: Any) -> bool:
     return model.world_size > 1 or not together or torch.distributed.get_world_size() == 1
 
 
-def _scored(model: Any, group: Group, budget: float) -> tuple[float, int]:
+def _work(documents: Sequence[Document]) -> int:
+    return sum(document.work for document in documents)
+
+
+def _scored(model: Any, kind: str, documents: list[Document], budget: float) -> tuple[float, int]:
     """Seconds for all requests of a group that are scored, and how many were timed.
 
     The longest document goes first: what a first request costs is no part of the estimate, and a model that can't hold
     it says so now. Then more and more at a time, since many together take less than one by one, until the budget is
     used up; the last time counts.
     """
-    sample = [max(group.documents, key=lambda document: document.work)]
+    sample = [max(documents, key=lambda document: document.work)]
     # numbers and seconds are the same on every rank: all have to go on, or none
-    most = token_likelihoods.everywhere(model, min(_MOST, len(group.documents)))
+    most = token_likelihoods.everywhere(model, min(_MOST, len(documents)))
     number, timed, left = 1, 0, budget
     while True:
         requests = [instance for document in sample for instance in document.instances]
         timed += len(requests)
-        took = _seconds(model, group.kind, requests)
+        took = _seconds(model, kind, requests)
         left -= took
         # a first request is slow: what it took doesn't say that a few together would take too long
         affordable = max(int(number * left / took), _BLOCK if number == 1 and left > 0 else 0)
         if number >= most or affordable <= number or not _can_go_on(model):
-            return took * group.work / sum(document.work for document in sample), timed
+            return took * _work(documents) / _work(sample), timed
         number = min(most, affordable, 8 * number)
-        sample = spread(group.documents, number)
+        sample = spread(documents, number)
 
 
 def _shortened(instance: Any, length: int) -> Any:
@@ -131,9 +130,9 @@ def _longest_text(model: Any, instance: Any) -> int:
     return int(options.get("max_gen_toks") or options.get("max_new_tokens") or getattr(model, "max_gen_toks", 256))
 
 
-def _generated(model: Any, group: Group, budget: float) -> tuple[float, int]:
+def _generated(model: Any, documents: list[Document], budget: float) -> tuple[float, int]:
     """Seconds for all texts of a group if each becomes as long as it may, and how many requests were timed."""
-    instances = [instance for document in group.documents for instance in document.instances]
+    instances = [instance for document in documents for instance in document.instances]
     copies = [instance for instance in instances for _ in range(instance.repeats or 1)]
     batch = int(model.batch_size) if str(getattr(model, "batch_size", "")).isdigit() else 1
     first = _seconds(model, _WRITE, [_shortened(instances[0], _SHORT)])
@@ -171,23 +170,74 @@ def estimate(model: Any, instances: Sequence[Any]) -> str:
     """
     groups = grouped(instances)
     start = time.perf_counter()
-    parts = []
-    total, timed, at_most = 0.0, 0, False
-    for group in groups:
-        measure = _generated if group.kind == GENERATED else _scored
-        seconds, requests = measure(model, group, SECONDS / len(groups))
-        open_end = group.kind == GENERATED
-        parts.append((group.benchmark, open_end, seconds))
-        total, timed, at_most = total + seconds, timed + requests, at_most or open_end
-    by_benchmark: dict[tuple[str, bool], float] = {}
-    for benchmark, open_end, seconds in parts:
-        by_benchmark[benchmark, open_end] = by_benchmark.get((benchmark, open_end), 0.0) + seconds
-    said = ", ".join(
-        f"{benchmark}{' from texts at most' if open_end else ''} {clock(seconds)}"
-        for (benchmark, open_end), seconds in by_benchmark.items()
+    seconds: dict[tuple[str, bool], float] = {}
+    timed = 0
+    for (benchmark, kind, _), documents in groups.items():
+        written = kind == GENERATED
+        budget = SECONDS / len(groups)
+        took, requests = _generated(model, documents, budget) if written else _scored(model, kind, documents, budget)
+        seconds[benchmark, written] = seconds.get((benchmark, written), 0.0) + took
+        timed += requests
+    parts = ", ".join(
+        f"{benchmark}{' from texts at most' if written else ''} {clock(took)}"
+        for (benchmark, written), took in seconds.items()
     )
-    most = "at most (texts may end early) " if at_most else "about "
+    most = "at most (texts may end early) " if any(written for _, written in seconds) else "about "
     return (
-        f"Expected time: {most}{clock(total)} ({said}); measured on {timed:,} requests in "
+        f"Expected time: {most}{clock(sum(seconds.values()))} ({parts}); measured on {timed:,} requests in "
         f"{clock(time.perf_counter() - start)}. Answers that --use_cache holds already take none."
     )
+
+
+def unmeasured(model: Any) -> str:
+    """Why a model is asked nothing before its run; empty where it is."""
+    if not _LOCAL & {owner.__name__ for owner in type(model).__mro__}:
+        return f"{type(model).__name__} may compute elsewhere, where requests can cost money"
+    accelerator = getattr(model, "accelerator", None)
+    if str(getattr(accelerator, "distributed_type", "")).endswith("FSDP"):
+        return "the model is sharded over ranks, which would have to run in step"
+    return ""
+
+
+@contextlib.contextmanager
+def unchanged(model: Any) -> Iterator[None]:
+    """Leave a model's cache and batch sizes and all random numbers as they were."""
+    import numpy as np
+    import torch
+
+    hook, sizes = model.cache_hook, dict(getattr(model, "batch_sizes", {}))
+    python, arrays = random.getstate(), np.random.get_state()
+    model.set_cache_hook(internals.no_cache())
+    devices = range(torch.cuda.device_count()) if torch.cuda.is_initialized() else []
+    try:
+        with torch.random.fork_rng(devices=devices):
+            yield
+    finally:
+        model.set_cache_hook(hook)
+        if hasattr(model, "batch_sizes"):
+            model.batch_sizes = sizes
+        random.setstate(python)
+        np.random.set_state(arrays)
+
+
+def announce(model: Any, instances: Sequence[Any], stop: bool = False) -> None:
+    """Say how long requests will take, or why that isn't measured.
+
+    Args:
+        model: The loaded model.
+        instances: All requests of the run on this rank.
+        stop: Whether that is all that is wanted.
+
+    Raises:
+        Stop: That was all.
+    """
+    reason = unmeasured(model)
+    if reason:
+        text = f"No estimate of the time: {reason}."
+    else:
+        with unchanged(model):
+            text = estimate(model, instances)
+    if distributed.first():
+        print(text, flush=True)
+    if stop:
+        raise Stop

@@ -15,8 +15,8 @@ import math
 from collections.abc import Callable, Iterator, Sequence
 from typing import Any
 
-from lm_eval_bias.scoring import response_cache as answers
-from lm_eval_bias.scoring.instance_overrides import shadowed
+from lm_eval_bias.harness import response_cache
+from lm_eval_bias.harness.internals import shadowed
 
 _CUT = -9999.0  # what servers write for minus infinity
 _ROUNDING = 1e-3  # nats by which a sum of probabilities may exceed 1
@@ -34,7 +34,7 @@ def asking(model: Any) -> Iterator[None]:
         try:
             yield
         finally:
-            answers.commit(model)
+            response_cache.commit(model)
 
 
 def _of_interest(record: logging.LogRecord) -> bool:

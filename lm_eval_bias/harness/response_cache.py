@@ -7,6 +7,8 @@ import time
 from collections.abc import Iterable, Iterator
 from typing import Any
 
+from lm_eval_bias.harness import internals
+
 _WAIT = 0.2  # seconds of answers that a kill may cost beside the batch in work
 
 
@@ -18,10 +20,8 @@ def kept(model: Any, kind: str, arguments: Iterable[Any]) -> list[Any]:
         kind: As which they are kept.
         arguments: Of each request.
     """
-    from lm_eval.api.model import hash_args
-
     cache = getattr(model.cache_hook, "dbdict", None)
-    return [None if cache is None else cache.get(hash_args(kind, own)) for own in arguments]
+    return [None if cache is None else cache.get(internals.request_key(kind, own)) for own in arguments]
 
 
 def commit(model: Any) -> None:

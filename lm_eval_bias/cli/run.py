@@ -1,0 +1,67 @@
+"""``lm-eval-bias run``: the harness's own ``run`` with our tasks, model types and suites."""
+
+from __future__ import annotations
+
+import argparse
+import logging
+import os
+
+from lm_eval_bias.errors import BiasError, Parser
+from lm_eval_bias.evaluation import evaluate, preflight, run_plan, suites
+from lm_eval_bias.harness import distributed, internals, versions
+
+logger = logging.getLogger("lm_eval.bias")
+
+
+def parser() -> argparse.ArgumentParser:
+    """The harness's parser of ``run`` with all its flags, under our name."""
+    run = internals.run_parser(Parser(prog="lm-eval-bias"))
+    run.usage = "lm-eval-bias run --model <model> --tasks <task>,<task> --model_args <arg=value> [options]"
+    run.description = (
+        "Evaluate a model on the bias tasks of this package ('lm-eval-bias ls') and, in the same run, on any task of "
+        "the harness. All flags but those of 'suites' are the harness's own."
+    )
+    run.epilog = (
+        "examples:\n  lm-eval-bias run --tasks occugender,gg_bbq --model hf --model_args pretrained=gpt2\n"
+        "  lm-eval-bias run --suite quick --model hf-packed --model_args pretrained=gpt2 --output_path OUT"
+    )
+    own = run.add_argument_group("suites", "of this package, in place of --tasks, --limit and --samples")
+    own.add_argument(
+        "--suite",
+        metavar="<name>",
+        help="; ".join(f"{name}: {suites.load(name).purpose}" for name in suites.NAMES)
+        + " ('lm-eval-bias ls --suites')",
+    )
+    own.add_argument(
+        "--estimate",
+        action="store_true",
+        help="Load the model, time a few requests, say how long the run would take, and stop (also with --tasks)",
+    )
+    return run
+
+
+def main(argv: list[str]) -> int:
+    """Run with these arguments; returns the exit status.
+
+    Raises:
+        BiasError: Bad usage or input.
+    """
+    untested = versions.require_harness()
+    run = parser()
+    if not argv:
+        run.print_help()
+        return 0
+    os.environ["TOKENIZERS_PARALLELISM"] = "false"
+    internals.set_up_logging(logging.INFO if distributed.first() else logging.WARNING)
+    if untested and distributed.first():
+        logger.warning("%s", untested)
+    with internals.refusals():
+        arguments = run.parse_args(argv)
+        # ours: the harness's configuration would not know them
+        suite, estimate = vars(arguments).pop("suite"), vars(arguments).pop("estimate")
+        config = internals.configuration(arguments)
+    chosen = run_plan.apply(config, suite) if suite is not None else None
+    if estimate and not preflight.only_ours(preflight.split_tasks(config.tasks or []), preflight.entries(config)):
+        raise BiasError("--estimate is for tasks of this package alone ('lm-eval-bias ls')")
+    preflight.before_loading(config)
+    return evaluate.evaluate(config, chosen, estimate)

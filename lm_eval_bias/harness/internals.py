@@ -1,0 +1,213 @@
+"""What this package uses of the harness beyond its documented interface, each use with its reason.
+
+Documented are (docs of lm-eval 0.4: ``model_guide``, ``API_guide``, ``new_task_guide``, ``python-api``): ``LM``,
+``TemplateLM``, ``HFLM``, ``Instance``, ``Filter``, ``ConfigurableTask``, ``TaskManager``, ``simple_evaluate``. What
+follows was seen in 0.4.12, 0.4.13 and the main branch of August 2026; ``tests/harness/test_contract.py`` holds each of
+it against the installed release.
+"""
+
+from __future__ import annotations
+
+import argparse
+import contextlib
+import importlib.util
+import os
+from collections.abc import Iterator, Mapping, Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from lm_eval_bias.errors import BiasError, one_line
+
+if TYPE_CHECKING:
+    from lm_eval.config.evaluate_config import EvaluatorConfig as EvaluatorConfig
+
+# where the components of the harness's entry-point groups are kept
+REGISTRIES = {
+    "lm_eval.models": "model_registry",
+    "lm_eval.filters": "filter_registry",
+    "lm_eval.metrics": "metric_registry",
+    "lm_eval.aggregations": "aggregation_registry",
+}
+ANSWERS = "unnamed"  # sqlitedict's name for its table
+# methods of its models that are shadowed on one instance while it is asked
+ENCODE_PAIR = "_encode_pair"  # of TemplateLM: the tokens of a context and its continuation
+LOGLIKELIHOOD_TOKENS = "_loglikelihood_tokens"  # of TemplateLM: answers to requests that are encoded already
+DETECT_BATCH_SIZE = "_detect_batch_size"  # of HFLM, called before every generation with batch_size=auto
+NO_DOCUMENTS = "did not find any docs"
+
+
+@contextlib.contextmanager
+def shadowed(instance: Any, name: str, value: Any) -> Iterator[None]:
+    """Let an instance have another attribute while the context lasts: its class and other instances stay as they are.
+
+    What was there before comes back.
+    """
+    before = dict(vars(instance))
+    setattr(instance, name, value)
+    try:
+        yield
+    finally:
+        if name in before:
+            setattr(instance, name, before[name])
+        else:
+            delattr(instance, name)
+
+
+def registries() -> dict[str, Any]:
+    """The registries by entry-point group; nothing documented registers a name without importing what it names."""
+    import lm_eval.api.metrics
+    import lm_eval.filters
+    import lm_eval.models  # noqa: F401 (the harness fills its registries on import only while they are empty)
+    from lm_eval.api import registry
+
+    return {group: getattr(registry, name) for group, name in REGISTRIES.items()}
+
+
+def set_metric_defaults(metric: str, aggregation: str, higher_is_better: bool) -> None:
+    """Give a metric its default aggregation (``module:function``) and direction, which entry points can't."""
+    from lm_eval.api import registry
+
+    if metric not in registry.metric_agg_registry:
+        registry.metric_agg_registry.register(metric, target=aggregation)
+        registry.higher_is_better_registry.register(metric, target=higher_is_better)
+
+
+def model_types() -> list[str]:
+    """The names of all model types that ``--model`` takes."""
+    return list(registries()["lm_eval.models"])
+
+
+def model_class(name: str) -> Any:
+    """The class of a model type.
+
+    Raises:
+        ImportError: What it needs isn't installed.
+        ValueError: There is none of that name.
+        KeyError: The same.
+    """
+    from lm_eval.api.registry import get_model
+
+    return get_model(name)
+
+
+def request_key(kind: str, arguments: Sequence[Any]) -> str:
+    """How the harness names an answer in the file of ``--use_cache``."""
+    from lm_eval.api.model import hash_args
+
+    return str(hash_args(kind, arguments))
+
+
+def cache_file(path: str) -> Path:
+    """The file of ``--use_cache`` that this process writes; its answers lie in the table :data:`ANSWERS`."""
+    return Path(f"{path}_rank{os.environ.get('RANK') or os.environ.get('LOCAL_RANK') or '0'}.db")
+
+
+def loglikelihood_tokens(model: Any, requests: list[tuple[Any, list[int], list[int]]]) -> list[Any]:
+    """Answers to requests that are token ids; the documented method takes texts alone.
+
+    Raises:
+        NotImplementedError: The backend has no log-likelihoods.
+    """
+    found: list[Any] = getattr(model, LOGLIKELIHOOD_TOKENS)(requests)
+    return found
+
+
+def encode_pair(model: Any, context: str, continuation: str) -> tuple[list[int], list[int]]:
+    """Token ids of a context and its continuation as the model's own ``loglikelihood`` divides them."""
+    if not context:
+        return [model.prefix_token_id], model.tok_encode(continuation, add_special_tokens=False)
+    pair: tuple[list[int], list[int]] = getattr(model, ENCODE_PAIR)(context, continuation)
+    return pair
+
+
+def concurrency(model: Any) -> int:
+    """How many requests a client of a server sends at the same time (``num_concurrent``)."""
+    return max(1, getattr(model, "_concurrent", 1))
+
+
+def is_client(model: Any) -> bool:
+    """Whether a model, or a class of models, is a client that sends requests to a server."""
+    return hasattr(model, "_create_payload")
+
+
+def tasks_folder() -> Path:
+    """The installed harness's task folder, where ``link`` writes.
+
+    Raises:
+        BiasError: The harness is not installed.
+    """
+    spec = importlib.util.find_spec("lm_eval")
+    if spec is None or not spec.submodule_search_locations:
+        raise BiasError("the harness is not installed: pip install lm-eval")
+    return Path(next(iter(spec.submodule_search_locations))) / "tasks"
+
+
+def task_manager(
+    include_path: Sequence[str | Path] = (), metadata: Mapping[str, Any] | None = None, include_defaults: bool = True
+) -> Any:
+    """The harness's index of tasks; without its defaults it reads the named folders alone, not thousands of YAMLs."""
+    from lm_eval.tasks import TaskManager
+
+    paths = [str(path) for path in include_path]
+    return TaskManager(include_path=paths, metadata=dict(metadata or {}), include_defaults=include_defaults)
+
+
+def set_up_logging(level: int) -> None:
+    """Let the harness's loggers, and ours below them, write to standard error."""
+    from lm_eval.utils import setup_logging
+
+    setup_logging(level)
+
+
+def run_parser(outer: argparse.ArgumentParser) -> argparse.ArgumentParser:
+    """The parser of the harness's ``run`` with all its flags, made of the same kind as the outer one."""
+    from lm_eval._cli.run import Run
+
+    commands = outer.add_subparsers(dest="command")
+    Run.create(commands)
+    parser: argparse.ArgumentParser = commands.choices["run"]
+    return parser
+
+
+@contextlib.contextmanager
+def refusals() -> Iterator[None]:
+    """What the harness says about flags and files of ``--config`` that it refuses, in one line.
+
+    Raises:
+        BiasError: It refuses them.
+    """
+    try:
+        yield
+    except (ValueError, TypeError, AttributeError, FileNotFoundError) as error:
+        raise BiasError(one_line(error)) from error
+
+
+def configuration(arguments: argparse.Namespace) -> EvaluatorConfig:
+    """A run's configuration from parsed flags and the file of ``--config``, as the harness's ``run`` makes it."""
+    from lm_eval.config.evaluate_config import EvaluatorConfig
+
+    return EvaluatorConfig.from_cli(arguments)
+
+
+def find_tasks(config: EvaluatorConfig) -> Any:
+    """A task manager for all tasks, the harness's too; puts the names that patterns match into the configuration.
+
+    Raises:
+        LookupError: A name (the error's text) that no task has.
+    """
+    try:
+        return config.process_tasks(config.metadata)
+    except ValueError as error:
+        raise LookupError(str(error).removeprefix("Tasks not found: ")) from error
+
+
+def no_cache() -> Any:
+    """What keeps no answer, in place of a model's cache hook."""
+    from lm_eval.api.model import CacheHook
+
+    return CacheHook(None)
+
+
+def name_model(results: dict[str, Any], tracker: Any, model: str) -> None:
+    """Write the model's type into results and tracker, where ``simple_evaluate`` puts another for a built model."""
+    results["config"]["model"] = tracker.general_config_tracker.model_source = model

@@ -1,0 +1,230 @@
+"""One evaluation by the harness: the model is built here, so that what goes wrong with it is known to be its own."""
+
+from __future__ import annotations
+
+import contextlib
+import functools
+import inspect
+import json
+import logging
+import os
+import random
+from collections.abc import Callable, Iterator
+from typing import TYPE_CHECKING, Any
+
+from lm_eval_bias.errors import BiasError, one_line
+from lm_eval_bias.harness import distributed, internals, registration
+
+if TYPE_CHECKING:
+    from lm_eval_bias.harness.internals import EvaluatorConfig
+
+logger = logging.getLogger("lm_eval.bias")
+# what a backend does in its own way
+_BACKEND = (
+    *("loglikelihood", "loglikelihood_rolling", "generate_until", internals.LOGLIKELIHOOD_TOKENS),
+    *("tok_encode", "apply_chat_template", "chat_template"),
+)
+
+
+def tracker(config: EvaluatorConfig) -> Any:
+    """What saves results, with the options that the configuration has for it."""
+    from lm_eval.loggers import EvaluationTracker
+
+    if config.output_path:
+        config.hf_hub_log_args["output_path"] = config.output_path
+    if os.environ.get("HF_TOKEN"):
+        config.hf_hub_log_args["token"] = os.environ["HF_TOKEN"]
+    return EvaluationTracker(**config.hf_hub_log_args)
+
+
+def dashboards(config: EvaluatorConfig) -> list[Any]:
+    """The services that a run's results are sent to."""
+    opened: list[Any] = []
+    if config.wandb_args:
+        from lm_eval.loggers import WandbLogger
+
+        opened.append(WandbLogger(config.wandb_args, config.wandb_config_args))
+    if getattr(config, "trackio_args", None):
+        from lm_eval.loggers import TrackioLogger
+
+        opened.append(TrackioLogger(config.trackio_args))
+    return opened
+
+
+def build_model(config: EvaluatorConfig) -> Any:
+    """The model, built as ``simple_evaluate`` builds it.
+
+    Raises:
+        BiasError: It can't be.
+    """
+    import numpy as np
+    import torch
+
+    for seed, value in zip((random.seed, np.random.seed, torch.manual_seed), config.seed or (), strict=False):
+        if value is not None:
+            seed(value)
+    logger.info("Initializing %s model, with arguments: %s", config.model, config.model_args)
+    shape = {name: getattr(config, name) for name in ("batch_size", "max_batch_size", "device")}
+    try:
+        return internals.model_class(config.model).create_from_arg_obj(config.model_args, shape)
+    except BiasError:
+        raise
+    except Exception as error:
+        raise BiasError(f"--model {config.model} --model_args {config.model_args}: {one_line(error)}") from error
+
+
+def _failure(error: Exception, config: EvaluatorConfig) -> BiasError:
+    """The line for an error of a backend while it was answering."""
+    logger.debug("where the model failed", exc_info=error)
+    given = config.model_args or {}
+    named = next((f" {key}={given[key]}" for key in ("base_url", "pretrained", "model") if key in given), "")
+    what = one_line(error)
+    if type(error) is not ValueError and type(error).__name__ not in what:
+        what = f"{type(error).__name__}: {what}"
+    kept = (
+        f"what was answered before is kept in {config.use_cache}: the same command goes on from there"
+        if config.use_cache
+        else "with --use_cache FILE a run keeps what was answered, and the same command goes on from there"
+    )
+    return BiasError(f"--model {config.model}{named}: {what.rstrip('.')} (nothing was saved; {kept})")
+
+
+@contextlib.contextmanager
+def _answering(model: Any, config: EvaluatorConfig, before: Callable[[], None] | None) -> Iterator[None]:
+    """While a run lasts: errors of the backend in one line, and something done before the first request.
+
+    Args:
+        model: The model.
+        config: Of the run.
+        before: Called once, when all requests of our tasks are built and none is answered.
+    """
+    left = [before] if before is not None else []
+
+    def explained(method: Callable[..., Any], *args: Any, **kwargs: Any) -> Any:
+        try:
+            return method(*args, **kwargs)
+        except BiasError:
+            raise
+        except Exception as error:
+            if isinstance(error, NotImplementedError) and method.__name__ == internals.LOGLIKELIHOOD_TOKENS:
+                raise  # scoring knows what that means
+            raise _failure(error, config) from error
+
+    def prepared(method: Callable[..., Any], requests: Any) -> Any:
+        while left:
+            left.pop()()
+        return method(requests)
+
+    # all requests of a run are built before the first of them is answered
+    ours = {name for _, name, _ in registration.requests()}
+    with contextlib.ExitStack() as stack:
+        for names, wrapper in ((_BACKEND, explained), (ours, prepared)):
+            for name in names:
+                method = getattr(model, name, None)
+                if method is not None:
+                    own = functools.wraps(method)(functools.partial(wrapper, method))
+                    stack.enter_context(internals.shadowed(model, name, own))
+        yield
+
+
+def arguments(config: EvaluatorConfig, function: Any, model: Any, manager: Any, tracker: Any) -> dict[str, Any]:
+    """The arguments of ``simple_evaluate`` from the configuration, as the harness's own ``run`` passes them."""
+    seeded = ("random_seed", "numpy_random_seed", "torch_random_seed", "fewshot_random_seed")
+    caching = ("cache_requests", "rewrite_requests_cache", "delete_requests_cache")
+    special = {
+        **{"model": model, "task_manager": manager, "evaluation_tracker": tracker},
+        **{name: config.cache_requests.get(name, False) for name in caching},
+        **dict(zip(seeded, config.seed or [None] * 4, strict=True)),
+    }
+    wanted = inspect.signature(function).parameters
+    plain = {name: getattr(config, name) for name in wanted if name not in special and hasattr(config, name)}
+    return {**plain, **{name: value for name, value in special.items() if name in wanted}}
+
+
+def evaluate(
+    config: EvaluatorConfig, model: Any, manager: Any, tracker: Any, before: Callable[[], None] | None = None
+) -> dict[str, Any] | None:
+    """The results of a run; ``None`` on all ranks but the first.
+
+    Args:
+        config: Of the run.
+        model: The built model.
+        manager: Of its tasks.
+        tracker: That saves its results.
+        before: What is to be done when all requests of our tasks are built and none is answered.
+
+    Raises:
+        BiasError: The model's backend failed, or a rank is left without documents.
+    """
+    from lm_eval import simple_evaluate
+
+    try:
+        with _answering(model, config, before):
+            results: dict[str, Any] | None = simple_evaluate(
+                **arguments(config, simple_evaluate, model, manager, tracker)
+            )
+    except ValueError as error:
+        if internals.NO_DOCUMENTS not in str(error):
+            raise
+        text = "a process got no item of one of the harness's tasks: use fewer processes or a larger --limit"
+        raise BiasError(text) from error
+    if results is not None:
+        internals.name_model(results, tracker, config.model)
+    return results
+
+
+def samples_in_order(samples: dict[str, list[dict[str, Any]]]) -> dict[str, list[dict[str, Any]]]:
+    """Samples in the order of the documents, which the harness puts rank behind rank, without idle ranks' stand-ins."""
+    ordered = {}
+    for task, own in samples.items():
+        filters = {name: i for i, name in enumerate(dict.fromkeys(sample["filter"] for sample in own))}
+        kept = (sample for sample in own if distributed.IDLE not in sample["doc"])
+        ordered[task] = sorted(kept, key=lambda sample: (filters[sample["filter"]], sample["doc_id"]))
+    return ordered
+
+
+def send(opened: list[Any], results: dict[str, Any], samples: dict[str, Any] | None) -> None:
+    """Send results to the dashboards; one that fails must not lose the run."""
+    for dashboard in opened:
+        try:
+            dashboard.post_init(results)
+            dashboard.log_eval_result()
+            if samples is not None:
+                dashboard.log_eval_samples(samples)
+        except Exception as error:  # noqa: BLE001 (services fail in ways of their own)
+            logger.warning("logging to %s failed: %s", type(dashboard).__name__, one_line(error))
+
+
+def close(opened: list[Any]) -> None:
+    """End what was sent to the dashboards."""
+    for dashboard in opened:
+        dashboard.finish() if hasattr(dashboard, "finish") else dashboard.run.finish()
+
+
+def save(tracker: Any, results: dict[str, Any], samples: dict[str, Any] | None) -> None:
+    """Write results, and samples where there are some, to the tracker's output path."""
+    tracker.save_results_aggregated(results=results, samples=samples)
+    if samples is not None:
+        for name in results["configs"]:
+            tracker.save_results_samples(task_name=name, samples=samples[name])
+
+
+def upload(tracker: Any) -> None:
+    """Describe results on the hub where the flags had them sent there."""
+    if tracker.push_results_to_hub or tracker.push_samples_to_hub:
+        tracker.recreate_metadata_card()
+
+
+def tables(results: dict[str, Any]) -> str:
+    """The harness's own tables of tasks and, where there are some, groups."""
+    from lm_eval.utils import make_table
+
+    of_tasks = str(make_table(results))
+    return f"{of_tasks}\n{make_table(results, 'groups')}" if "groups" in results else of_tasks
+
+
+def as_json(results: dict[str, Any]) -> str:
+    """Results as ``--show_config`` prints them."""
+    from lm_eval.utils import handle_non_serializable
+
+    return json.dumps(results, indent=2, default=handle_non_serializable, ensure_ascii=False)

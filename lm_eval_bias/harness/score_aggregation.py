@@ -1,0 +1,100 @@
+"""A score as the harness's metric: a value a document, and functions from all of them to value and standard error."""
+
+from __future__ import annotations
+
+import logging
+import math
+import operator
+from collections.abc import Sequence
+from typing import Any
+
+from lm_eval_bias.custom_metrics.score import Estimate, Record, Score
+
+logger = logging.getLogger("lm_eval.bias")  # a child of the harness's, for its format
+
+
+class Scored(float):
+    """A document's own contribution to a score, which carries the whole record to the aggregation.
+
+    It is a plain number in sample logs; it survives pickling, so that the harness can gather it from several ranks,
+    and knows its document's place, since the harness puts one rank's documents behind another's.
+    """
+
+    __slots__ = ("record", "place")  # a run has one of these per document and score
+    record: Record
+    place: int
+
+    def __new__(cls, value: float, record: Record, place: int = 0) -> Scored:
+        """A float with a record."""
+        made = super().__new__(cls, value)
+        made.record, made.place = record, place
+        return made
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        return Scored, (float(self), self.record, self.place)
+
+
+class Notes:
+    """Collects why scores are ``nan`` and says it once a reason, when the task's last score is done."""
+
+    def __init__(self, task: str, expected: int) -> None:
+        """Notes of the task of that name, which has ``expected`` scores."""
+        self._task = task
+        self._expected = expected
+        self._seen = 0
+        self._by_reason: dict[tuple[str, str], list[str]] = {}
+
+    def add(self, score: Score, found: Estimate) -> None:
+        """Take note of one score's estimate."""
+        self._seen += 1
+        if found.reason:
+            missing_error = score.has_stderr and math.isnan(found.stderr)
+            what = "nan" if math.isnan(found.value) else "no standard error" if missing_error else "beware"
+            self._by_reason.setdefault((what, found.reason), []).append(score.name)
+        if self._seen == self._expected:
+            for (kind, reason), names in self._by_reason.items():
+                more = f" and {len(names) - 6} more" if len(names) > 6 else ""
+                logger.warning("%s: %s (%s): %s%s", self._task, kind, reason, ", ".join(names[:6]), more)
+            self._seen, self._by_reason = 0, {}
+
+
+class Aggregation:
+    """A score's value and standard error over all documents, as two functions for the harness."""
+
+    def __init__(self, score: Score, notes: Notes, listed: dict[str, Any]) -> None:
+        """Aggregate ``score``; leave its reasons in ``notes``, its degrees of freedom in the result file's entry."""
+        self._score = score
+        self._notes = notes
+        self._listed = listed
+        self._records: list[Record] = []
+        self._estimate: Estimate | None = None
+
+    def _compute(self, values: Sequence[Any]) -> Estimate:
+        scored = sorted((v for v in values if isinstance(v, Scored)), key=operator.attrgetter("place"))
+        records = [v.record for v in scored]
+        same = len(records) == len(self._records) and all(map(operator.is_, records, self._records))
+        if self._estimate is None or not same:
+            self._estimate, self._records = self._score.compute(records), records
+        return self._estimate
+
+    def value(self, values: Sequence[Any]) -> float:
+        """The score; why it or its standard error is ``nan`` goes to the log."""
+        found = self._compute(values)
+        self._notes.add(self._score, found)
+        self._listed["dof"] = found.dof if math.isfinite(found.dof) else None
+        if found.interval is not None:
+            self._listed["interval"] = list(found.interval)
+        if found.reason:
+            self._listed["note"] = found.reason
+        if not self._score.has_stderr:
+            self._forget()
+        return found.value
+
+    def stderr(self, values: Sequence[Any]) -> float:
+        """Its standard error; the harness asks for it after the value, and once."""
+        found = self._compute(values)
+        self._forget()
+        return found.stderr
+
+    def _forget(self) -> None:
+        self._estimate, self._records = None, []

@@ -1,0 +1,274 @@
+"""What this package uses of the harness beyond its documented interface, held against the installed release.
+
+A failure says what changed and which module has to follow.
+"""
+
+import argparse
+import contextlib
+import hashlib
+import importlib
+import importlib.metadata
+import inspect
+import json
+import sqlite3
+
+import pytest
+
+from lm_eval_bias.harness import api_answers, internals, registration, running
+from lm_eval_bias.paths import tasks_path
+from lm_eval_bias.scoring import sampled_texts
+
+VERSION = importlib.metadata.version("lm_eval")
+DOOR = "lm_eval_bias.harness"
+
+
+def holds(condition, what, module):
+    """Fail with what changed in the harness and what depends on it."""
+    assert condition, f"lm_eval {VERSION} is not what lm_eval_bias was written for: {what} ({module} depends on it)"
+
+
+def takes(function, *names):
+    return set(names) <= set(inspect.signature(function).parameters)
+
+
+def test_registries_take_names_of_what_they_load_later():
+    from lm_eval.api import registry
+
+    where = f"{DOOR}.internals.registries, .registration"
+    for name in (*internals.REGISTRIES.values(), "metric_agg_registry", "higher_is_better_registry"):
+        holds(hasattr(registry, name), f"lm_eval.api.registry has no {name}", where)
+    own = registry.Registry("test")
+    own.register("later", target="json:dumps")
+    holds("later" in own and list(own) == ["later"], "a Registry doesn't know a name that was registered", where)
+    holds(own.get("later") is json.dumps, "a Registry doesn't load a target 'module:attribute'", where)
+    for group, known in internals.registries().items():
+        holds(len(known) > 3 or group == "lm_eval.filters", f"the registry of {group} isn't filled on import", where)
+    with pytest.raises(ValueError, match="no-such-model"):
+        internals.model_class("no-such-model")
+
+
+def test_answers_are_named_by_kind_and_arguments():
+    wanted = hashlib.sha256(json.dumps(["loglikelihood", "a", " b"]).encode()).hexdigest()
+    name = internals.request_key("loglikelihood", ("a", " b"))
+    holds(name == wanted, "hash_args names answers otherwise: old files of --use_cache are lost", f"{DOOR}.internals")
+
+
+def test_cache_hooks_keep_answers_in_a_dictionary_on_disk(tmp_path):
+    from lm_eval.api.instance import Instance
+    from lm_eval.api.model import LM, CachingLM
+
+    class Model(LM):
+        def loglikelihood(self, requests):
+            return [(-1.0, True)] * len(requests)
+
+        loglikelihood_rolling = generate_until = loglikelihood
+
+        def own_kind(self, requests):
+            return [2.0] * len(requests)
+
+    where = f"{DOOR}.response_cache, lm_eval_bias.scoring, .evaluation.time_estimate"
+    holds(internals.no_cache().dbdict is None, "CacheHook(None) keeps something", where)
+    model = Model()
+    cached = CachingLM(model, str(tmp_path / "cache.db"))
+    store = getattr(model.cache_hook, "dbdict", None)
+    holds(hasattr(store, "commit") and hasattr(store, "get"), "a cache hook has no dbdict with get and commit", where)
+    model.cache_hook.add_partial("loglikelihood", ("a", " b"), (-3.0, False))
+    store.commit()
+    holds(store.get(internals.request_key("loglikelihood", ("a", " b"))) == (-3.0, False), "add_partial differs", where)
+    request = [Instance("own_kind", {}, ("a",), 0)]
+    holds(cached.own_kind(request) == [2.0], "CachingLM doesn't pass other kinds of requests through", where)
+    holds(getattr(cached, "own_kind").__self__ is model, "CachingLM wraps other kinds of requests", where)  # noqa: B009
+
+
+def test_models_of_token_ids():
+    from lm_eval.api.instance import Instance
+    from lm_eval.api.model import TemplateLM
+
+    seen = []
+
+    class Model(TemplateLM):
+        eot_token_id = prefix_token_id = 0
+
+        def tok_encode(self, string, **kwargs):
+            return [ord(c) for c in string]
+
+        def _loglikelihood_tokens(self, requests, **kwargs):
+            seen.extend(requests)
+            return [(-1.0, True)] * len(requests)
+
+        loglikelihood_rolling = generate_until = None
+
+    where = f"{DOOR}.internals.encode_pair, .loglikelihood_tokens, lm_eval_bias.scoring"
+    model = Model.__new__(Model)
+    for name in (internals.ENCODE_PAIR, internals.LOGLIKELIHOOD_TOKENS):
+        holds(callable(getattr(TemplateLM, name, None)), f"TemplateLM has no {name}", where)
+    holds(internals.encode_pair(model, "ab", "c") == ([97, 98], [99]), "_encode_pair divides otherwise", where)
+    with internals.shadowed(model, internals.ENCODE_PAIR, lambda context, continuation: ([1], [2])):
+        model.loglikelihood([Instance("loglikelihood", {}, ("ab", "c"), 0)])
+    holds(seen == [(("ab", "c"), [1], [2])], "loglikelihood no longer asks _encode_pair, then the token ids", where)
+
+
+def test_the_hf_backend():
+    from lm_eval.models.huggingface import HFLM
+
+    source = inspect.getsource(HFLM)
+    for name, where in (
+        (internals.DETECT_BATCH_SIZE, "lm_eval_bias.scoring.sampled_texts"),
+        ("softmax_dtype", "lm_eval_bias.scoring.token_likelihoods"),
+        ("logits_cache", "lm_eval_bias.scoring.token_likelihoods, .models.packed.packed_model"),
+        ("batch_size_per_gpu", "lm_eval_bias.models.packed.packed_model"),
+        ("batch_sizes", "lm_eval_bias.evaluation.time_estimate"),
+        ("_get_backend", "lm_eval_bias.models.packed.packed_model"),
+        ("mixed_precision_dtype", "lm_eval_bias.models.packed.packed_model"),
+    ):
+        holds(f"self.{name}" in source, f"HFLM uses no {name}", where)
+    arguments = inspect.signature(HFLM._loglikelihood_tokens).parameters
+    holds(list(arguments)[1:4] == ["requests", "disable_tqdm", "override_bs"], "_loglikelihood_tokens takes "
+          f"{list(arguments)}", "lm_eval_bias.models.packed.packed_model")  # fmt: skip
+
+
+def test_clients_of_servers():
+    pytest.importorskip("tenacity", reason="needs lm-eval[api]")
+    from lm_eval.models import api_models, openai_completions
+
+    client = openai_completions.LocalCompletionsAPI
+    where = f"{DOOR}.api_answers"
+    for name, (module, _) in api_answers._CHECKS.items():
+        method = getattr(client, name, None)
+        found = getattr(method, "__module__", None)
+        holds(found == f"lm_eval.models.{module}", f"{name} is defined in {found}, not in {module}", where)
+    holds(takes(client.parse_logprobs, "outputs", "tokens", "ctxlens"), "parse_logprobs takes other arguments", where)
+    holds(takes(client.parse_generations, "outputs"), "parse_generations takes other arguments", where)
+    holds(takes(client.amodel_call, "messages"), "amodel_call takes other arguments", where)
+    where = f"{DOOR}.internals.is_client, lm_eval_bias.scoring.sampled_texts"
+    holds(internals.is_client(client), "clients have no _create_payload", where)
+    holds("self._concurrent" in inspect.getsource(api_models), "clients have no _concurrent", where)
+    for name in sampled_texts._SERVED:
+        holds(hasattr(openai_completions, name), f"no {name} in openai_completions", where)
+
+
+def test_flags_and_configuration(tmp_path):
+    where = f"{DOOR}.internals.run_parser, .configuration, lm_eval_bias.cli.run"
+    parser = internals.run_parser(argparse.ArgumentParser())
+    config = internals.configuration(parser.parse_args(["--model", "hf", "--tasks", "no_such_task", "--seed", "3"]))
+    read = (
+        "model model_args tasks limit samples batch_size max_batch_size device use_cache cache_requests write_out "
+        "check_integrity log_samples predict_only system_instruction apply_chat_template fewshot_as_multiturn "
+        "gen_kwargs num_fewshot include_path metadata seed show_config output_path hf_hub_log_args "
+        "wandb_args wandb_config_args"
+    )
+    for name in read.split():
+        holds(hasattr(config, name), f"a run's configuration has no {name}", f"{where}, .harness.running, .evaluation")
+    holds(config.seed == [3] * 4, "one --seed isn't four seeds", f"{DOOR}.running.arguments")
+    config.include_path = str(tmp_path)
+    with pytest.raises(LookupError) as caught:
+        internals.find_tasks(config)
+    holds(str(caught.value) == "no_such_task", "unknown tasks are told in other words", f"{DOOR}.internals.find_tasks")
+
+
+def test_task_managers_read_named_folders():
+    from lm_eval.api.group import Group
+
+    where = f"{DOOR}.internals.task_manager, lm_eval_bias.evaluation.evaluate"
+    manager = internals.task_manager([tasks_path()], {}, include_defaults=False)
+    holds("occugender" in manager.all_tasks and "hellaswag" not in manager.all_tasks, "all_tasks differs", where)
+    loaded = manager.load(["occugender"])
+    holds({"tasks", "groups"} <= set(loaded), "load gives no tasks and groups", where)
+    group = loaded["groups"]["occugender"]
+    holds(isinstance(group, Group) and len(list(group.get_all_tasks())) == 2, "get_all_tasks of a group", where)
+    holds(
+        (internals.tasks_folder() / "manager.py").is_file(), "the tasks don't lie in lm_eval/tasks", f"{DOOR}.linking"
+    )
+
+
+def test_tasks_have_hooks_for_metrics_and_requests():
+    from lm_eval.api.task import ConfigurableTask
+
+    where = f"{DOOR}.task"
+    for name in ("aggregation", "higher_is_better", "process_results", "override_metric", "download", "dump_config"):
+        holds(callable(getattr(ConfigurableTask, name, None)), f"ConfigurableTask has no {name}", where)
+    build = ("limit", "samples", "rank", "world_size", "cache_requests", "system_instruction", "apply_chat_template")
+    holds(takes(ConfigurableTask.build_all_requests, *build, "tokenizer_name"), "build_all_requests differs", where)
+    holds(takes(ConfigurableTask.doc_iterator, "rank", "limit", "world_size", "samples"), "doc_iterator differs", where)
+    manager = internals.task_manager([tasks_path()], {}, include_defaults=False)
+    task = manager.load(["occugender_implicit"])["tasks"]["occugender_implicit"]
+    task.build_all_requests(limit=2)
+    holds(task.instances is task._instances and task.instances, "a task's requests are not in _instances", where)
+    holds(task._filters and hasattr(task._filters[0], "apply"), "a task's filters are not in _filters", where)
+    with pytest.raises(ValueError, match=internals.NO_DOCUMENTS):
+        super(type(task), task).build_all_requests(limit=2, rank=5, world_size=6)
+
+
+@pytest.fixture
+def harness_run(tmp_path):
+    """A run by the harness with a model that was built before; what happened in which order, and the tracker."""
+    from lm_eval import simple_evaluate
+    from lm_eval.loggers import EvaluationTracker
+
+    registration.register()
+    order = []
+    model = internals.model_class("bias-chance").create_from_arg_obj({}, {"batch_size": 1})
+    manager = internals.task_manager([tasks_path()], {}, include_defaults=False)
+    tasks = list(manager.load(["occugender_implicit", "occugender_explicit"])["tasks"].values())
+    for task in tasks:
+        build = task.build_all_requests
+        task.build_all_requests = lambda build=build, **given: (order.append("built"), build(**given))
+    answer = model.exact_loglikelihood
+    model.exact_loglikelihood = lambda requests: order.append(len(requests)) or answer(requests)
+    tracker = EvaluationTracker(output_path=str(tmp_path))
+    more = {"task_manager": manager, "evaluation_tracker": tracker, "limit": 2, "model_args": {"seed": 1}}
+    more["use_cache"] = str(tmp_path / "answers")
+    return order, tracker, simple_evaluate(model=model, tasks=tasks, **more)
+
+
+def test_all_requests_are_built_before_one_is_answered_by_the_method_of_its_kind(harness_run):
+    order, tracker, results = harness_run
+    where = f"{DOOR}.running, lm_eval_bias.evaluation.time_estimate"
+    holds(order[:2] == ["built", "built"] and len(order) == 3, f"the order is {order}", where)
+    holds("stereotype_gap,none" in results["results"]["occugender_implicit"], "results are named otherwise", where)
+    holds("stereotype_gap_stderr,none" in results["results"]["occugender_implicit"], "no Stderr column of ours", where)
+    for key in ("configs", "config", "samples", "date"):
+        holds(key in results, f"results have no {key}", where)
+    holds("batch_sizes" in results["config"], "results have no batch_sizes", where)
+
+
+def test_answers_lie_where_their_owner_is_written(harness_run, tmp_path):
+    where = f"{DOOR}.internals.cache_file, lm_eval_bias.runs.cache_ownership"
+    file = internals.cache_file(str(tmp_path / "answers"))
+    holds(file.is_file(), f"--use_cache doesn't write {file.name}", where)
+    with contextlib.closing(sqlite3.connect(file)) as database:
+        tables = {name for (name,) in database.execute("SELECT name FROM sqlite_master")}
+    holds(internals.ANSWERS in tables, f"its tables are {tables}", where)
+
+
+def test_a_built_model_gets_its_name_back(harness_run):
+    _, tracker, results = harness_run
+    where = f"{DOOR}.internals.name_model"
+    holds(tracker.general_config_tracker.model_source == "CUSTOM", "a built model has another source", where)
+    internals.name_model(results, tracker, "bias-chance")
+    samples = results.pop("samples")
+    tracker.save_results_aggregated(results=results, samples=samples)
+    (path,) = [p for p in tasks_of(tracker) if p.name.startswith("results_")]
+    written = json.loads(path.read_text())
+    holds(written["model_source"] == written["config"]["model"] == "bias-chance", "the name isn't saved", where)
+    tracker.save_results_samples(task_name="occugender_implicit", samples=samples["occugender_implicit"])
+    holds(any(p.name.startswith("samples_occugender_implicit") for p in tasks_of(tracker)), "no samples file",
+          f"{DOOR}.running.save, lm_eval_bias.runs.atomic_save")  # fmt: skip
+    for name in ("push_results_to_hub", "push_samples_to_hub", "recreate_metadata_card", "output_path"):
+        holds(hasattr(tracker, name), f"a tracker has no {name}", f"{DOOR}.running.save")
+    holds("stereotype_gap" in running.tables(results), "make_table differs", f"{DOOR}.running.tables")
+    holds("configs" in json.loads(running.as_json(results)), "handle_non_serializable differs", f"{DOOR}.running")
+
+
+def tasks_of(tracker):
+    from pathlib import Path
+
+    return sorted(Path(tracker.output_path).rglob("*.json*"))
+
+
+def test_every_request_of_ours_is_a_method_of_models():
+    from lm_eval.api.model import LM
+
+    registration.register()
+    for _, name, _ in registration.requests():
+        holds(callable(getattr(LM, name, None)), f"LM has no {name}", f"{DOOR}.registration")

@@ -1,0 +1,46 @@
+"""The task class: its scores are its metrics, by the harness's own hooks."""
+
+import json
+
+import pytest
+
+from lm_eval_bias.errors import BiasError
+from lm_eval_bias.harness import internals
+from lm_eval_bias.paths import tasks_path
+
+
+def built(folder, **more):
+    (folder / "own.yaml").write_text(
+        f"include: {tasks_path() / 'occugender' / 'occugender_implicit.yaml'}\ntask: own_implicit\n"
+        + "".join(f"{key}: {json.dumps(value)}\n" for key, value in more.items())
+    )
+    return internals.task_manager([folder], {}, include_defaults=False).load(["own_implicit"])["tasks"]["own_implicit"]
+
+
+@pytest.mark.parametrize("listed", [[{"metric": "acc"}], [{"metric": "stereotype_gap"}]])
+def test_a_metric_list_of_ones_own_is_refused_in_one_line(listed, tmp_path):
+    with pytest.raises(BiasError) as caught:
+        built(tmp_path, metric_list=listed)
+    assert str(caught.value) == (
+        "own_implicit: its YAML has a metric_list, but its metrics are the scores of occugender: leave metric_list out"
+    )
+
+
+def test_an_empty_metric_list_asks_for_nothing(tmp_path):
+    assert "stereotype_gap" in built(tmp_path, metric_list=[]).aggregation()
+
+
+def test_every_score_has_an_aggregation_and_a_direction(tmp_path):
+    task = built(tmp_path)
+    names = {score.name for score in task.scores}
+    errors = {f"{score.name}_stderr" for score in task.scores if score.has_stderr}
+    assert set(task.aggregation()) == set(task.higher_is_better()) == names | errors
+    assert all(task.higher_is_better()[name] is None for name in errors)
+    assert [entry["metric"] for entry in task.config.metric_list] == [score.name for score in task.scores]
+
+
+def test_prediction_only_takes_the_place_of_all_metrics(tmp_path):
+    task = built(tmp_path)
+    task.override_metric("bypass")
+    assert set(task.aggregation()) == set(task.higher_is_better()) == {"bypass"}
+    assert task.process_results(task.eval_docs[0], []) == {"bypass": 999}
