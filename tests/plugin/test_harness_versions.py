@@ -114,6 +114,7 @@ def test_the_harness_runs_our_tasks_and_models_by_itself(with_plugins, tmp_path,
 
     where = f"pretrained={tiny.gpt2(tmp_path / 'model', positions=400)}"
     model = ["--model", "hf-packed", "--model_args", where, "--device", "cpu", "--limit", "2"]
+    model += ["--gen_kwargs", "max_gen_toks=4"]
     tasks = ["--tasks", "occugender,gg_bbq,gg_bbq_group_terms_gen"]
     run("-m", "lm_eval", "run", *tasks, *model, "--output_path", tmp_path / "theirs")
     run("-m", "lm_eval_bias", "run", *tasks, *model, "--output_path", tmp_path / "ours")
@@ -123,7 +124,6 @@ def test_the_harness_runs_our_tasks_and_models_by_itself(with_plugins, tmp_path,
         found.append(json.loads(path.read_text())["results"])
     assert {"occugender_implicit", "gg_bbq_names", "gg_bbq_group_terms_gen"} <= set(found[0])
     assert repr(found[0]) == repr(found[1])  # nan is nan
-    assert run("-m", "lm_eval_bias", "link").startswith("Nothing to link")
     report = json.loads(run("-m", "lm_eval_bias", "doctor", "--json"))
     assert any(finding["text"].startswith("link not needed") for finding in report)
     assert any(finding["status"] == "note" and "plugins is newer" in finding["text"] for finding in report)
