@@ -14,6 +14,7 @@ from lm_eval_bias.tasks.regard.classifiers import classifier
 from lm_eval_bias.tasks.regard.classifiers.classifier import Answer
 from lm_eval_bias.tasks.regard.classifiers.classifier_identity import LABELS, Identity, IdentityData
 
+
 class RegardDocument(TypedDict, total=False):
     """A prompt with the classifier that labels its texts; a text labelled elsewhere has no set, context and prompt."""
 
