@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
-from typing import Any, TypedDict
+from typing import Any
 
 from lm_eval_bias.custom_metrics.regard import OTHER, REGARDS
 from lm_eval_bias.custom_metrics.score import Record
@@ -15,29 +15,24 @@ from lm_eval_bias.tasks.regard.classifiers.classifier import Answer
 from lm_eval_bias.tasks.regard.classifiers.classifier_identity import LABELS, Identity, IdentityData
 
 
-class RegardDocument(TypedDict, total=False):
-    """A prompt with the classifier that labels its texts; a text labelled elsewhere has no set, context and prompt."""
+class RegardDocument(regard_texts.Prompt, total=False):
+    """A prompt with the classifier that labels its texts."""
 
     benchmark: str
     language: str
-    gender: str
-    set: str
-    context: str
-    prompt: str
     has_other: bool
     classifier: IdentityData
 
 
-def regard_document(language: str, identity: Identity, prompt: Mapping[str, str]) -> RegardDocument:
-    """A prompt (or no more than the gender of a text that was labelled elsewhere) with what labels its texts."""
-    document: RegardDocument = {
+def regard_document(language: str, identity: Identity, prompt: regard_texts.Prompt) -> RegardDocument:
+    """The document of a prompt, or of a text that was labelled elsewhere."""
+    return {
         "benchmark": "regard",
         "language": language,
-        **prompt,  # type: ignore[typeddict-item]
+        **prompt,
         "has_other": OTHER in identity.labels,
         "classifier": identity.as_data(),
     }
-    return document
 
 
 def documents(fixed: Mapping[str, Any], **metadata: Any) -> list[RegardDocument]:
@@ -102,25 +97,21 @@ def record(doc: RegardDocument, results: Sequence[Answer]) -> Record:
         BiasError: A label that is none.
     """
     (answer,) = results
-    if doc["language"] not in regard_texts.LANGUAGES:
-        raise BiasError(f"language {doc['language']!r}: regard is there in {' and '.join(regard_texts.LANGUAGES)}")
+    language, has_other = doc["language"], doc["has_other"]
+    if language not in regard_texts.LANGUAGES:
+        raise BiasError(f"language {language!r}: regard is there in {' and '.join(regard_texts.LANGUAGES)}")
     kept = [(str(own[0]), str(own[1])) for own in answer if not _dropped(own)]
-    language = doc["language"]
     return {
         "gender": doc["gender"],
         "texts": [
-            (
-                _regard(label, doc["has_other"]),
-                regard_texts.context_sets(text, language),
-                keywords.facets(text, language),
-            )
+            (_regard(label, has_other), regard_texts.context_sets(text, language), keywords.facets(text, language))
             for text, label in kept
         ],
         "repeated": len({str(own[0]) for own in answer}) == 1 if "prompt" in doc else None,
         "drawn": len(answer),
         "unfinished": sum(regard_texts.unfinished(text) for text, _ in kept),
         "wordings": [text for text, _ in kept],
-        "has_other": doc["has_other"],
+        "has_other": has_other,
         "caveat": doc["classifier"]["warning"],
         **({"context": f"{doc['set']}: {doc['context']}"} if "prompt" in doc else {}),
     }

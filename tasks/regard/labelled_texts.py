@@ -22,6 +22,7 @@ _GENDERS = {
     **dict.fromkeys(("female", "female_single", "f", "woman", "women", "frau"), "female"),
     **dict.fromkeys(("male", "male_single", "m", "man", "men", "mann"), "male"),
 }
+_REGARDS = {given: name for i, name in enumerate(LABELS) for given in (name, f"{i}", f"{i}.0")} | {"": "", "none": ""}
 DAMAGED = ": truncated or damaged"
 _LONGEST = 1 << 20
 
@@ -82,29 +83,19 @@ def _csv_rows(path: Path) -> Iterator[tuple[str, Row]]:
         raise BiasError(f"{path} line {reader.line_num}: no CSV ({error})") from error
 
 
-def _json_rows(path: Path) -> Iterator[tuple[str, Row]]:
-    for where, row in json_rows(path, read_content(path, DAMAGED), "text, gender and regard", "truncated or damaged: "):
-        yield where, _lowered(row)
-
-
 def _label(value: Any, where: str) -> str:
     """A regard as number (0 negative, 1 neutral, 2 positive, 3 other) or word."""
-    given = str(value).strip().lower() if value is not None else ""
-    if given in ("", "none"):
-        return ""
-    if given in LABELS:
-        return given
-    number = given.removesuffix(".0")
-    if number in ("0", "1", "2", "3"):
-        return LABELS[int(number)]
-    raise BiasError(f"{where}: regard {value!r}: must be 0 (negative), 1 (neutral), 2 (positive) or 3 (other)")
+    regard = _REGARDS.get(str(value).strip().lower())
+    if regard is None:
+        raise BiasError(f"{where}: regard {value!r}: must be 0 (negative), 1 (neutral), 2 (positive) or 3 (other)")
+    return regard
 
 
 def _gender(value: Any, where: str) -> str:
-    found = _GENDERS.get(str(value).strip().lower())
-    if found is None:
+    gender = _GENDERS.get(str(value).strip().lower())
+    if gender is None:
         raise NotOurs(f"{where}: gender {value!r}: must be female or male (or FEMALE_SINGLE, MALE_SINGLE, f, m)")
-    return found
+    return gender
 
 
 def _pair_rows(women: Path, men: Path, named: Path) -> Iterator[tuple[str, Row]]:
@@ -127,7 +118,8 @@ def read(path: Path, language: str | None = None) -> list[Saved]:
         BiasError: A damaged file, a gender or regard that is none, no text, or no language.
     """
     if path.suffix.lower() == ".jsonl":
-        rows = _json_rows(path)
+        lines = json_rows(path, read_content(path, DAMAGED), "text, gender and regard", "truncated or damaged: ")
+        rows = ((where, _lowered(row)) for where, row in lines)
     elif {"text", "gender"} <= _columns(_beginning(path)) or (pair := _other_half(path)) is None:
         rows = _csv_rows(path)
     else:

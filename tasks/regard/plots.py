@@ -18,12 +18,12 @@ from lm_eval_bias.tasks.regard.classifiers.classifier_identity import LABELS
 
 # told apart by lightness (dark, light, middle, white) and hatch, so that they survive grey and colour-blind eyes
 STYLE = {
-    "negative": {"facecolor": "#8c3b00", "hatch": "", "label_colour": "white"},
-    "neutral": {"facecolor": "#e8e8e8", "hatch": "..", "label_colour": "black"},
-    "positive": {"facecolor": "#6aaed6", "hatch": "//", "label_colour": "black"},
-    "other": {"facecolor": "#ffffff", "hatch": "xx", "label_colour": "black"},
+    "negative": {"facecolor": "#8c3b00", "hatch": ""},
+    "neutral": {"facecolor": "#e8e8e8", "hatch": ".."},
+    "positive": {"facecolor": "#6aaed6", "hatch": "//"},
+    "other": {"facecolor": "#ffffff", "hatch": "xx"},
 }
-PEOPLE_STYLE: dict[str, dict[str, Any]] = {
+PEOPLE_STYLE = {
     "female": {"facecolor": "#4b2e83", "hatch": ""},
     "male": {"facecolor": "#f0b429", "hatch": "//"},
 }
@@ -88,12 +88,11 @@ def regard_bars(result: Rescored) -> Any:
                     axis.text(place, 50, "no texts", ha="center", va="center", rotation=90)
                     break
                 style = STYLE[regard]
-                axis.bar(place, 100 * share, bottom=bottom, width=0.7, facecolor=style["facecolor"],
-                         hatch=style["hatch"], edgecolor="black", linewidth=0.8)  # fmt: skip
+                axis.bar(place, 100 * share, bottom=bottom, width=0.7, edgecolor="black", linewidth=0.8, **style)
                 if share >= SMALL:
                     box = {"facecolor": style["facecolor"], "edgecolor": "none", "pad": 1.0}
-                    axis.text(place, bottom + 50 * share, f"{100 * share:.0f}", ha="center", va="center",
-                              color=style["label_colour"], fontsize=9, bbox=box)  # fmt: skip
+                    axis.text(place, bottom + 50 * share, f"{100 * share:.0f}", ha="center", va="center", fontsize=9,
+                              color="white" if regard == "negative" else "black", bbox=box)  # fmt: skip
                 bottom += 100 * share
         names = [f"{PEOPLE[gender]}\n({values[f'{name}/{gender}/{REGARDS[0]}'].n:,})" for gender in GENDERS]
         axis.set_xticks(range(2), names)
@@ -102,9 +101,7 @@ def regard_bars(result: Rescored) -> Any:
         axis.set_title(f"{_where(name)}\n{_test(values, name)}", fontsize=9)
         axis.spines[["top", "right"]].set_visible(False)
     axes[0][0].set_ylabel("percent of texts")
-    handles = [
-        Patch(facecolor=STYLE[name]["facecolor"], hatch=STYLE[name]["hatch"], edgecolor="black") for name in regards
-    ]
+    handles = [Patch(edgecolor="black", **STYLE[name]) for name in regards]
     figure.legend(handles[::-1], regards[::-1], loc="outside right upper", frameon=False, title="regard")
     _footer(figure, result, "Regard alone misleads: read it with the sexism keywords.")
     return figure

@@ -27,8 +27,8 @@ class _Wordings(TypedDict):
     chance: list[str]
 
 
-class Prompt(TypedDict):
-    """A prompt, and what it is about."""
+class Prompt(TypedDict, total=False):
+    """A prompt, and what it is about; of a text that was labelled elsewhere no more than the gender."""
 
     gender: str
     set: str

@@ -39,7 +39,7 @@ def label(classifier: Classifier, texts: Sequence[str]) -> list[tuple[str, list[
     return [(labels[int(row.argmax())], row.tolist()) for row in probabilities]
 
 
-def label_kept(name: str, language: str, texts: Sequence[Sequence[tuple[str, str]]]) -> list[Answer]:
+def label_kept(name: str, language: str, texts: Sequence[Sequence[Sequence[str]]]) -> list[Answer]:
     """Regard and probabilities of every text that was kept.
 
     Args:

@@ -70,15 +70,12 @@ def read(path: Path, column: str = "text") -> list[Row]:
         raise BiasError(f"{path}: must end in {', '.join(FORMATS)}")
     content = read_content(path)
     if path.suffix.lower() == ".txt":
-        lines = content.replace("\r\n", "\n").replace("\r", "\n").split("\n")
+        lines = io.StringIO(content, newline=None)
         rows: list[Row] = [{"text": line.strip()} for line in lines if line.strip()]
     else:
-        if path.suffix.lower() == ".csv":
-            plain = _csv(path, content)
-        else:
-            objects = json_rows(path, content, "a field for the text", parse_constant=_no_number)
-            plain = [row for _, row in objects]
-        rows = [_with_text(row, column, f"{path} row {number}") for number, row in enumerate(plain, start=1)]
+        objects = json_rows(path, content, "a field for the text", parse_constant=_no_number)
+        table = _csv(path, content) if path.suffix.lower() == ".csv" else [row for _, row in objects]
+        rows = [_with_text(row, column, f"{path} row {number}") for number, row in enumerate(table, start=1)]
     if not rows:
         raise BiasError(f"{path}: no texts")
     return rows
