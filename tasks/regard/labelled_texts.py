@@ -119,14 +119,14 @@ def read(path: Path, language: str | None = None) -> list[Saved]:
     """
     if path.suffix.lower() == ".jsonl":
         lines = json_rows(path, read_content(path, DAMAGED), "text, gender and regard", "truncated or damaged: ")
-        rows = ((where, _lowered(row)) for where, row in lines)
+        rows = [(where, _lowered(row)) for where, row in lines]
     elif {"text", "gender"} <= _columns(_beginning(path)) or (pair := _other_half(path)) is None:
-        rows = _csv_rows(path)
+        rows = list(_csv_rows(path))
     else:
-        rows, path = _pair_rows(*pair, path), pair[0]
+        rows, path = list(_pair_rows(*pair, path)), pair[0]
     texts: list[tuple[str, str, str]] = []
     sources: dict[str, set[str]] = {"classifier": set(), "warning": set()}
-    for where, row in list(rows):
+    for where, row in rows:
         text = row.get("text")
         if not isinstance(text, str) or not text.strip():
             raise BiasError(f"{where}: no text")

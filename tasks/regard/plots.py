@@ -17,13 +17,14 @@ from lm_eval_bias.runs.rescoring import Rescored
 from lm_eval_bias.tasks.regard.classifiers.classifier_identity import LABELS
 
 # told apart by lightness (dark, light, middle, white) and hatch, so that they survive grey and colour-blind eyes
-STYLE = {
+Style = dict[str, Any]  # of a patch
+STYLE: dict[str, Style] = {
     "negative": {"facecolor": "#8c3b00", "hatch": ""},
     "neutral": {"facecolor": "#e8e8e8", "hatch": ".."},
     "positive": {"facecolor": "#6aaed6", "hatch": "//"},
     "other": {"facecolor": "#ffffff", "hatch": "xx"},
 }
-PEOPLE_STYLE = {
+PEOPLE_STYLE: dict[str, Style] = {
     "female": {"facecolor": "#4b2e83", "hatch": ""},
     "male": {"facecolor": "#f0b429", "hatch": "//"},
 }

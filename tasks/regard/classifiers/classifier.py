@@ -16,7 +16,6 @@ from lm_eval_bias.tasks.regard.classifiers.classifier_identity import Classifier
 
 logger = logging.getLogger("lm_eval.bias")
 Answer = list[list[str | float]]  # per text [text, regard, probability, ...], or [text, why it was dropped]
-KINDS = ("sbert", "hub", "light", "head")
 # the revision is the one that has the weights as safetensors
 DEFAULT = {"de": "sbert", "en": "hub:sasha/regardv3@8b12c2d43677897b036a8d5afc7046a4ec79d0fc"}
 
@@ -83,7 +82,7 @@ def load(name: str, language: str) -> Classifier:
         return hub_classifier.load(rest)
     if kind == "head" and rest or name and os.path.isdir(expanded(name)):
         return sbert_classifier.load_head(expanded(rest if kind == "head" and rest else name))
-    hint = did_you_mean(kind, KINDS)
+    hint = did_you_mean(kind, ("sbert", "hub", "light", "head"))
     raise BiasError(
         f"classifier {name!r}: unknown.{hint} Known: light, sbert, sbert:<encoder>, hub:<model>, "
         "hub:<model>@<revision>, head:<folder>"

@@ -12,8 +12,6 @@ from typing import Any
 import numpy as np
 
 from lm_eval_bias.custom_metrics.regard import REGARDS
-from lm_eval_bias.errors import BiasError
-from lm_eval_bias.files import write_whole
 from lm_eval_bias.tasks.regard.classifiers import classifier_card, cross_validation, heads, regard_corpus, training_data
 from lm_eval_bias.tasks.regard.classifiers.cross_validation import Recipe
 from lm_eval_bias.tasks.regard.classifiers.heads import Head, Layer
@@ -181,10 +179,5 @@ def save(folder: Path, trained: Trained) -> None:
     Raises:
         BiasError: It cannot be written.
     """
-    text = json.dumps(trained.card, indent=2, ensure_ascii=False, allow_nan=False) + "\n"
-    heads.save(folder, trained.head)
-    try:
-        write_whole(folder / "card.json", text.encode())
-        write_whole(folder / "README.md", classifier_card.markdown(trained.card).encode())
-    except OSError as error:
-        raise BiasError(f"{folder} cannot be written: {error.strerror}") from error
+    card = json.dumps(trained.card, indent=2, ensure_ascii=False, allow_nan=False) + "\n"
+    heads.save(folder, trained.head, {"card.json": card, "README.md": classifier_card.markdown(trained.card)})

@@ -66,8 +66,13 @@ class Head:
         return int(self.members[0][0][0].shape[1])
 
 
-def save(folder: Path, head: Head) -> None:
+def save(folder: Path, head: Head, more: Mapping[str, str] | None = None) -> None:
     """Write weights and description; what was there before stays if the folder cannot be written.
+
+    Args:
+        folder: Is made if it isn't there.
+        head: What to write.
+        more: Texts of further files, by name.
 
     Raises:
         BiasError: It cannot be written.
@@ -98,6 +103,8 @@ def save(folder: Path, head: Head) -> None:
         folder.mkdir(parents=True, exist_ok=True)
         write_whole(folder / WEIGHTS, weights)
         write_whole(folder / CONFIG, text.encode(errors="backslashreplace"))  # which JSON reads as it writes
+        for name, content in (more or {}).items():
+            write_whole(folder / name, content.encode())
     except OSError as error:
         raise BiasError(f"{folder} cannot be written: {error.strerror}") from error
 
