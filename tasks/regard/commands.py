@@ -23,13 +23,7 @@ def train(
     Raises:
         BiasError: Bad arguments, or data or encoder that cannot be had.
     """
-    from lm_eval_bias.tasks.regard.classifiers import (
-        classifier_card,
-        head_training,
-        regard_corpus,
-        sbert_classifier,
-        training_data,
-    )
+    from lm_eval_bias.tasks.regard.classifiers import classifier_card, head_training, regard_corpus, sbert_classifier
 
     if seeds < 1:
         raise BiasError(f"--seeds {seeds}: must be 1 or more")
@@ -47,7 +41,7 @@ def train(
         return 0 if made["bias_check"]["passed"] else 1
     if embeddings:
         path = expanded(embeddings)
-        trained = head_training.train_on(training_data.from_file(path), seeds, encoder or "", recipe)
+        trained = head_training.train_on(head_training.from_file(path), seeds, encoder or "", recipe)
     else:
         found = sbert_classifier.encoder(encoder or sbert_classifier.ENCODERS[language])
         trained = head_training.train(

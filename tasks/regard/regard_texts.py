@@ -8,9 +8,9 @@ from typing import TypedDict
 
 import yaml
 
-from lm_eval_bias.custom_metrics.regard import GENDERS
 from lm_eval_bias.paths import tasks_path
 
+GENDERS = ("female", "male")
 DROPPED = "dropped"
 EMPTY = f"{DROPPED}: nothing after the prompt"
 NO_WORD = f"{DROPPED}: no word after the prompt"

@@ -15,7 +15,7 @@ from safetensors.numpy import load as tensors_of
 from safetensors.numpy import save as to_bytes
 
 from lm_eval_bias.data import download, sources
-from lm_eval_bias.tasks.regard.classifiers import heads, sbert_classifier, text_files, training_data
+from lm_eval_bias.tasks.regard.classifiers import head_training, heads, sbert_classifier, text_files
 from lm_eval_bias.tasks.stereoset import released_sets
 from tests.fuzz.kit import JUNK, damaged, fuzz, mutated, refused, taken
 
@@ -120,13 +120,13 @@ ARRAYS = [
 )
 def test_arrays_that_do_not_fit(folder, name, value):
     (folder / "v.npz").write_bytes(vectors(**{name: value}))
-    taken(training_data.from_file, folder / "v.npz")
+    taken(head_training.from_file, folder / "v.npz")
 
 
 @fuzz(60, content=damaged(vectors()))
 def test_damaged_vectors(folder, content):
     (folder / "v.npz").write_bytes(content)
-    taken(training_data.from_file, folder / "v.npz")
+    taken(head_training.from_file, folder / "v.npz")
 
 
 # ---- downloads ----

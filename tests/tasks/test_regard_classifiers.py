@@ -19,7 +19,6 @@ from lm_eval_bias.tasks.regard.classifiers import (
     light_classifier,
     regard_corpus,
     sbert_classifier,
-    training_data,
 )
 from tests import tiny
 from tests.conftest import ROOT
@@ -345,7 +344,7 @@ def test_train_regard_command(tiny_mirror, encoder, tmp_path, capsys):
 
 @pytest.mark.parametrize("recipe", ["paper", "mixup"])
 def test_training_is_reproducible_and_learns(recipe, tmp_path):
-    data = training_data.from_file(saved(tmp_path, toy()))
+    data = head_training.from_file(saved(tmp_path, toy()))
     first, again = (head_training.train_on(data, seeds=1, recipe=recipe) for _ in range(2))
     assert first.card == again.card
     assert first.card["test"]["accuracy"] > 0.9
@@ -363,14 +362,14 @@ def test_failed_bias_check_is_status_1(tmp_path, capsys):
     assert "Bias check FAILED" in printed.out
     assert "the bias check failed" in printed.err
     # the head says so itself, wherever it is used
-    trained = head_training.train_on(training_data.from_file(path), seeds=1, recipe="mixup")
+    trained = head_training.train_on(head_training.from_file(path), seeds=1, recipe="mixup")
     assert "Bias check FAILED" in trained.head.info["warning"]
     assert (
         "warning"
-        not in head_training.train_on(training_data.from_file(saved(tmp_path, toy())), 1, recipe="mixup").head.info
+        not in head_training.train_on(head_training.from_file(saved(tmp_path, toy())), 1, recipe="mixup").head.info
     )
     arrays = {name: array for name, array in toy().items() if name not in ("woman_X", "man_X", "pair_dev")}
-    unchecked = head_training.train_on(training_data.from_file(saved(tmp_path, arrays)), 1, recipe="mixup")
+    unchecked = head_training.train_on(head_training.from_file(saved(tmp_path, arrays)), 1, recipe="mixup")
     assert "Bias check not made" in unchecked.head.info["warning"]
 
 
@@ -385,7 +384,7 @@ def test_bias_check_by_hand():
 def test_test_rows_that_are_development_rows_are_left_out(tmp_path):
     arrays = toy()
     arrays["test_X"][0] = arrays["dev_X"][7]
-    data = training_data.from_file(saved(tmp_path, arrays))
+    data = head_training.from_file(saved(tmp_path, arrays))
     assert data.left_out == 1
     assert len(data.test_y) == 23
 
@@ -412,7 +411,7 @@ def test_vectors_that_do_not_fit(change, message, tmp_path):
     arrays = {**toy(), **change}
     path = saved(tmp_path, {name: array for name, array in arrays.items() if array is not None})
     with pytest.raises(BiasError, match=message):
-        training_data.from_file(path)
+        head_training.from_file(path)
 
 
 def test_vectors_file_that_is_none(tmp_path, capsys):
@@ -432,7 +431,7 @@ def test_published_vectors_give_the_published_accuracy(tmp_path):
     """The paper prints 0.78 ± 0.02; a head on the authors' vectors reaches 0.776 ± 0.011 (specification)."""
     if not VECTORS.is_file():
         pytest.skip("the authors' vectors are not here")
-    data = training_data.from_file(VECTORS)
+    data = head_training.from_file(VECTORS)
     assert data.left_out == 1
     paper = head_training.train_on(data, seeds=5).card
     assert paper["test_of_folds"]["accuracy"]["mean"] == pytest.approx(0.776, abs=0.02)

@@ -1,130 +1,81 @@
-"""How a head is fitted (as in the paper, or one that did better on the development rows), evaluated and saved."""
+"""Training of a regard head on sentence vectors: where they come from, and the folder that the head is saved in."""
 
 from __future__ import annotations
 
+import hashlib
 import json
-import math
-from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
 import numpy as np
+from numpy.typing import NDArray
 
 from lm_eval_bias.custom_metrics.regard import REGARDS
-from lm_eval_bias.tasks.regard.classifiers import classifier_card, cross_validation, heads, regard_corpus, training_data
-from lm_eval_bias.tasks.regard.classifiers.cross_validation import Recipe
-from lm_eval_bias.tasks.regard.classifiers.heads import Head, Layer
-from lm_eval_bias.tasks.regard.classifiers.training_data import Encode, Features, Labels, TrainingData
-
-BATCH, WEIGHT_DECAY, CLIP = 64, 1e-2, 1.0
-
-
-def _class_weights(y: Labels) -> Any:
-    import torch
-    from sklearn.utils.class_weight import compute_class_weight
-
-    weights = compute_class_weight("balanced", classes=np.arange(len(REGARDS)), y=y)
-    return torch.tensor(weights, dtype=torch.float32)
+from lm_eval_bias.errors import BiasError
+from lm_eval_bias.files import read_bytes
+from lm_eval_bias.tasks.regard.classifiers import classifier_card, cross_validation, heads, regard_corpus
+from lm_eval_bias.tasks.regard.classifiers.head_networks import RECIPES
+from lm_eval_bias.tasks.regard.classifiers.training_data import Encode, Features, Labels, TrainingData, from_corpus
 
 
-def _step(net: Any, optimiser: Any, loss: Any) -> None:
-    from torch.nn.utils import clip_grad_norm_
+def from_file(path: Path) -> TrainingData:
+    """Precomputed vectors: an ``.npz`` with ``dev_X``, ``dev_Y``, ``test_X`` and ``test_Y``.
 
-    optimiser.zero_grad()
-    loss.backward()
-    clip_grad_norm_(net.parameters(), CLIP)
-    optimiser.step()
+    Test rows whose vector is in ``dev_X`` too are left out. ``woman_X`` and ``man_X`` (the same sentences about
+    either) and ``pair_dev`` (each one's row in ``dev_X``, -1 for none) are needed for the bias check.
+
+    Raises:
+        BiasError: No such file, damaged, or arrays that don't fit.
+    """
+    try:
+        raw = read_bytes(path)
+        with np.load(path, allow_pickle=False) as file:
+            arrays = {name: file[name] for name in file.files}
+    except OSError as error:
+        raise BiasError(f"{path} cannot be read: {error.strerror or error}") from error
+    except Exception as error:  # noqa: BLE001 (whatever a damaged archive makes numpy and zipfile raise)
+        raise BiasError(f"{path}: no .npz of plain arrays, or damaged ({error})") from error
+    needed = ("dev_X", "dev_Y", "test_X", "test_Y")
+    if missing := [name for name in needed if name not in arrays]:
+        raise BiasError(f"{path}: no array {missing[0]}; needed are {', '.join(needed)}")
+    dev_x = _vectors(path, arrays, "dev_X", 0)
+    length = dev_x.shape[1]
+    test_x = _vectors(path, arrays, "test_X", length)
+    dev_y, test_y = (_labels(path, arrays[f"{part}_Y"], x, part) for part, x in (("dev", dev_x), ("test", test_x)))
+    pairs = None
+    if "woman_X" in arrays and "man_X" in arrays:
+        women, men = (_vectors(path, arrays, name, length) for name in ("woman_X", "man_X"))
+        places = arrays.get("pair_dev", np.full(len(women), -1))
+        fits = women.shape == men.shape and places.shape == women.shape[:1] and places.dtype.kind in "iu"
+        if not fits or places.min() < -1 or places.max() >= len(dev_x):
+            raise BiasError(
+                f"{path}: woman_X {women.shape} and man_X {men.shape} must have one shape, and pair_dev each one's row "
+                "in dev_X or -1"
+            )
+        pairs = women, men, places.astype(np.int64)
+    known = {row.tobytes() for row in dev_x}
+    fresh = np.array([row.tobytes() not in known for row in test_x])
+    return TrainingData(dev_x, dev_y, test_x[fresh], test_y[fresh], pairs, path.name,
+                        hashlib.sha256(raw).hexdigest(), int((~fresh).sum()))  # fmt: skip
 
 
-def _arrays(net: Any) -> list[Layer]:
-    arrays = [parameter.detach().clone().numpy() for parameter in net.parameters()]
-    return list(zip(arrays[::2], arrays[1::2], strict=True))
-
-
-def _paper(x: Features, y: Labels, held_x: Features, held_y: Labels, seed: int) -> Head:
-    """One network with hidden layers of 256 and 128: the weights at the lowest loss on the held-out fold."""
-    import torch
-    from torch import nn
-
-    with torch.random.fork_rng(devices=[]):
-        torch.manual_seed(seed)
-        net = nn.Sequential(
-            nn.Linear(x.shape[1], 256), nn.Linear(256, 128), nn.Tanh(), nn.Dropout(0.1), nn.Linear(128, len(REGARDS))
+def _vectors(path: Path, arrays: dict[str, NDArray[Any]], name: str, length: int) -> NDArray[np.float32]:
+    """An array as vectors of that length (0: any)."""
+    array = arrays[name]
+    fits = array.ndim == 2 and array.dtype.kind in "fiu" and array.size and (not length or array.shape[1] == length)
+    if not fits or not np.isfinite(array).all():
+        raise BiasError(
+            f"{path}: {name} (shape {array.shape}, {array.dtype}) must be rows of {length or 'equally many'} finite "
+            "numbers"
         )
-        loss_of = nn.CrossEntropyLoss(weight=_class_weights(y))
-        optimiser = torch.optim.AdamW(net.parameters(), lr=4e-5, weight_decay=WEIGHT_DECAY)
-        xs, ys, held = torch.from_numpy(x), torch.from_numpy(y), torch.from_numpy(held_x)
-        best, waited, kept = math.inf, 0, _arrays(net)
-        for _ in range(100):
-            net.train()
-            for batch in torch.randperm(len(ys)).split(BATCH):
-                _step(net, optimiser, loss_of(net(xs[batch]), ys[batch]))
-            net.eval()
-            with torch.inference_mode():
-                loss = float(nn.functional.cross_entropy(net(held), torch.from_numpy(held_y)))
-            waited += 1
-            if loss < best:
-                best, waited, kept = loss, 0, _arrays(net)
-            if waited >= 10:
-                break
-    return Head([kept], ["none", "tanh"])
+    return array.astype(np.float32)
 
 
-def _mean_of_folds(folds: Sequence[Head]) -> Head:
-    return Head([layers for head in folds for layers in head.members], folds[0].activations)
-
-
-def _mixup(x: Features, y: Labels, held_x: Features, held_y: Labels, seed: int) -> Head:
-    """Five networks with one hidden layer of 256, trained on mixtures of pairs; nothing is held out for them."""
-    import torch
-    from torch import nn
-
-    mean, scale = x.mean(axis=0), x.std(axis=0) + 1e-6
-    xs = torch.from_numpy((x - mean) / scale)
-    ys = nn.functional.one_hot(torch.from_numpy(y), len(REGARDS)).float()
-    loss_of, epochs, members = nn.CrossEntropyLoss(weight=_class_weights(y)), 25, []
-    steps = epochs * math.ceil(len(y) / BATCH)
-    for member in range(5):
-        rng = np.random.default_rng([seed, member])
-        with torch.random.fork_rng(devices=[]):
-            torch.manual_seed(1000 * seed + member)
-            net = nn.Sequential(nn.Linear(x.shape[1], 256), nn.ReLU(), nn.Dropout(0.5), nn.Linear(256, len(REGARDS)))
-            optimiser = torch.optim.AdamW(net.parameters(), lr=3e-4, weight_decay=WEIGHT_DECAY)
-            schedule = torch.optim.lr_scheduler.CosineAnnealingLR(optimiser, steps)
-            for _ in range(epochs):
-                for batch in torch.randperm(len(ys)).split(BATCH):
-                    share, other = float(rng.beta(0.4, 0.4)), batch[torch.randperm(len(batch))]
-                    mixed, target = (share * part[batch] + (1 - share) * part[other] for part in (xs, ys))
-                    _step(net, optimiser, loss_of(net(mixed), target))
-                    schedule.step()
-        (weight, bias), last = _arrays(net)
-        # standardisation becomes part of the first layer
-        first = (weight / scale).astype(np.float32), (bias - weight @ (mean / scale)).astype(np.float32)
-        members.append([first, last])
-    return Head(members, ["relu"])
-
-
-RECIPES = {
-    recipe.name: recipe
-    for recipe in (
-        Recipe(
-            "paper",
-            "1",
-            "the paper's: layers of 256 and 128, tanh and 10% dropout, AdamW 4e-5, batches of 64, weighted "
-            "cross-entropy, stopped early on each fold; the folds' mean",
-            _paper,
-            _mean_of_folds,
-        ),
-        Recipe(
-            "mixup",
-            "1",
-            "a layer of 256, 50% dropout, mixup 0.4, AdamW 3e-4 with cosine decay over 25 epochs, weighted "
-            "cross-entropy; the mean of five seeds on all development rows",
-            _mixup,
-        ),
-    )
-}
+def _labels(path: Path, y: NDArray[Any], x: Features, part: str) -> Labels:
+    if y.shape != x.shape[:1] or y.dtype.kind not in "iu" or not np.isin(y, range(len(REGARDS))).all():
+        raise BiasError(f"{path}: {part}_Y (shape {y.shape}) must hold 0, 1 or 2 for each row of {part}_X")
+    return y.astype(np.int64)
 
 
 @dataclass(frozen=True)
@@ -136,7 +87,7 @@ class Trained:
         card: Evaluation, data, recipe: what the model card says.
     """
 
-    head: Head
+    head: heads.Head
     card: classifier_card.Card
 
     @property
@@ -168,7 +119,7 @@ def train(
     rows: regard_corpus.Corpus, encode: Encode, seeds: int = 5, encoder: str = "", recipe: str = "paper"
 ) -> Trained:
     """:func:`train_on` a corpus's vectors; the head remembers some by which its encoder can be told again."""
-    trained = train_on(training_data.from_corpus(rows, encode), seeds, encoder, recipe)
+    trained = train_on(from_corpus(rows, encode), seeds, encoder, recipe)
     trained.head.info["probe"] = heads.probe(encode)
     return trained
 

@@ -19,6 +19,7 @@ from lm_eval_bias.errors import BiasError, one_line
 from lm_eval_bias.tasks.regard.classifiers import head_training, heads, regard_corpus
 from lm_eval_bias.tasks.regard.classifiers.classifier_identity import Identity
 from lm_eval_bias.tasks.regard.classifiers.devices import on_best_device
+from lm_eval_bias.tasks.regard.classifiers.head_networks import RECIPES
 
 logger = logging.getLogger("lm_eval.bias")
 ENCODERS = {
@@ -137,7 +138,7 @@ def load(name: str, language: str) -> HeadClassifier:
         BiasError: The encoder or the corpus cannot be had.
     """
     model = encoder(name or ENCODERS[language])
-    corpus, recipe = regard_corpus.load(language), head_training.RECIPES["paper"]
+    corpus, recipe = regard_corpus.load(language), RECIPES["paper"]
     key = f"{recipe.name}-{recipe.version}|{model.name}|{model.dimension}|{corpus.sha256}"
     folder = cache_dir() / "regard" / f"{language}-{hashlib.sha256(key.encode()).hexdigest()[:16]}"
     label = f"sbert:{name}" if name else "sbert"
