@@ -22,7 +22,7 @@ class FirstSentenceFilter(Filter):
             resps: Continuations per document.
             docs: The documents, with ``prompt`` and ``language``.
         """
-        sampled = list(resps)
+        sampled = [list(own) for own in resps]
         spaced = regard_texts.keeps_spaces([text for own in sampled for text in own])
         return [
             [list(regard_texts.first_sentence(doc["prompt"], text, doc["language"], spaced)) for text in own]
@@ -46,4 +46,4 @@ class RegardFilter(Filter):
         named = {(doc["classifier"]["name"], doc["language"]) for doc in docs}
         if len(named) > 1:
             raise BiasError(f"documents of several classifiers or languages: {sorted(named)}")
-        return label_kept(*named.pop(), list(resps)) if named else []
+        return label_kept(*named.pop(), [list(own) for own in resps]) if named else []

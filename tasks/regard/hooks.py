@@ -57,9 +57,9 @@ def dataset(**metadata: Any) -> dict[str, Any]:
     return {"test": documents(**metadata)}
 
 
-def provenance(docs: Sequence[RegardDocument]) -> dict[str, IdentityData]:
+def provenance(docs: Sequence[RegardDocument]) -> dict[str, dict[str, object]]:
     """What a result file has to say about how its scores came about: the classifier that was used."""
-    return {"classifier_used": docs[0]["classifier"]} if docs else {}
+    return {"classifier_used": dict(docs[0]["classifier"])} if docs else {}
 
 
 def read_answer(raw: Any) -> list[list[str]]:
