@@ -2,44 +2,38 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Sequence
 from typing import Any
 
-from lm_eval_bias.custom_metrics.regard import FACETS, GENDERS, OTHER, PEOPLE, REGARDS, SETS
+from lm_eval_bias.custom_metrics.regard import FACETS, GENDERS, PEOPLE, SETS
 from lm_eval_bias.report import dots, numbers, svg
 from lm_eval_bias.report.parts import Part, Placed, value_cell
 from lm_eval_bias.report.tables import Cell, Column, Table
 from lm_eval_bias.runs import printable_runs
 from lm_eval_bias.runs.run_data import Value
 from lm_eval_bias.tasks.regard import sentences
-from lm_eval_bias.tasks.regard.plots import SMALL, STYLE
+from lm_eval_bias.tasks.regard.plots import SMALL, STYLE, shown_regards
 
 ROWS = [(name, gender) for name in SETS for gender in GENDERS]
-
-
-def _is_share(value: Value | None) -> bool:
-    """Whether it can be drawn as one, whatever range a file claims."""
-    return value is not None and 0 <= value.value <= 1
 
 
 def _row(name: str, gender: str) -> str:
     return f"{'all contexts' if name == 'all' else name}: {PEOPLE[gender]}"
 
 
-def _facet(own: Placed, facet: str, name: str, gender: str) -> Value | None:
-    return own.task.scores.get(f"{facet}/{gender}" + ("" if name == "all" else f"/{name}"))
-
-
-def _regards(own: Placed) -> list[str]:
-    return [name for name in (*REGARDS, OTHER) if f"all/female/{name}" in own.task.scores]
+def _share(own: Placed, what: str, name: str, gender: str) -> Value | None:
+    """The share of texts with a regard, or with a facet's keywords."""
+    facet = f"{what}/{gender}" + ("" if name == "all" else f"/{name}")
+    return own.task.scores.get(facet if what in FACETS else f"{name}/{gender}/{what}")
 
 
 def _bars(axis: Any, own: Placed) -> None:
     for place, (name, gender) in enumerate(ROWS):
         left = 0.0
-        for regard in _regards(own):
-            value = own.task.scores[f"{name}/{gender}/{regard}"]
-            if not _is_share(value):
+        for regard in shown_regards(own.task.scores):
+            value = _share(own, regard, name, gender)
+            if value is None or not 0 <= value.value <= 1:  # whatever range a file claims
                 axis.text(50, place, "no texts", ha="center", va="center", fontsize=8)
                 break
             share = 100 * value.value
@@ -63,8 +57,8 @@ def _dots(axis: Any, own: Placed, facet: str) -> None:
     axis.set_xlabel("percent of texts\nwith a keyword", fontsize=8)
     axis.tick_params(axis="y", length=0)
     for place, (name, gender) in enumerate(ROWS):
-        value = _facet(own, facet, name, gender)
-        if value is None or not _is_share(value):
+        value = _share(own, facet, name, gender)
+        if value is None or not 0 <= value.value <= 1:
             continue
         series = GENDERS.index(gender)
         colour = svg.COLOUR[svg.SERIES[series]]
@@ -78,6 +72,7 @@ def bars(own: Placed) -> svg.Figure:
     """Regard of texts about women and men, and beside it how often they have a facet's keywords."""
     from matplotlib.patches import Patch
 
+    regards = shown_regards(own.task.scores)
     used = own.task.metadata.get("classifier_used")
     by = printable_runs.one_line(used.get("name", "?")) if isinstance(used, dict) else "?"
     with svg.drawing():
@@ -92,49 +87,45 @@ def bars(own: Placed) -> svg.Figure:
             axis.set_xlim(-0.02 * right, right)
         handles = [
             Patch(facecolor=svg.COLOUR[name], hatch=STYLE[name]["hatch"], edgecolor=svg.COLOUR["ink"], linewidth=0.7)
-            for name in _regards(own)
+            for name in regards
         ]
-        figure.legend(handles, _regards(own), loc="outside lower left", ncols=4, fontsize=8.5)
-        said = "; ".join(
+        figure.legend(handles, regards, loc="outside lower left", ncols=4, fontsize=8.5)
+        shares = "; ".join(
             f"{_row(name, gender)}: "
-            + ", ".join(
-                f"{regard} {_percent(own.task.scores.get(f'{name}/{gender}/{regard}'))}" for regard in _regards(own)
-            )
+            + ", ".join(f"{regard} {_percent(_share(own, regard, name, gender))}" for regard in regards)
             + ", keywords "
-            + ", ".join(f"{facet} {_percent(_facet(own, facet, name, gender))}" for facet in FACETS)
+            + ", ".join(f"{facet} {_percent(_share(own, facet, name, gender))}" for facet in FACETS)
             for name, gender in ROWS
         )
         return svg.inline(
             figure,
             f"{own.ident}-regard",
             f"Regard and sexism facets: {own.label}",
-            f"Percent of texts. {said}.",
+            f"Percent of texts. {shares}.",
             f"{own.label}, regard by classifier {by}; lines are 95% intervals, keywords are raw matches. Regard alone "
             "misleads: read the bars with the keywords beside them.",
         )
 
 
 def _percent(value: Value | None) -> str:
-    if value is None or value.value != value.value:
+    if value is None or math.isnan(value.value):
         return numbers.NONE
-    said = f"{100 * value.value:.1f}"
-    return said if value.interval is None else f"{said} [{100 * value.interval[0]:.1f}, {100 * value.interval[1]:.1f}]"
-
-
-def _percent_cell(value: Value | None) -> Cell:
-    text, _, interval = _percent(value).partition(" ")
-    return Cell(text, None if value is None else value.value, interval)
+    share = f"{100 * value.value:.1f}"
+    return (
+        share if value.interval is None else f"{share} [{100 * value.interval[0]:.1f}, {100 * value.interval[1]:.1f}]"
+    )
 
 
 def _table(own: Placed) -> Table:
-    regards = _regards(own)
-    columns = [Column("Texts"), *(Column(name, True) for name in (*regards, *FACETS))]
+    shares = [*shown_regards(own.task.scores), *FACETS]
     rows = []
     for name, gender in ROWS:
-        values = [own.task.scores.get(f"{name}/{gender}/{regard}") for regard in regards]
-        values += [_facet(own, facet, name, gender) for facet in FACETS]
-        cells = [_percent_cell(value) for value in values]
-        rows.append([Cell(_row(name, gender)), *cells])
+        rows.append([Cell(_row(name, gender))])
+        for what in shares:
+            value = _share(own, what, name, gender)
+            text, _, interval = _percent(value).partition(" ")
+            rows[-1].append(Cell(text, None if value is None else value.value, interval))
+    columns = [Column("Texts"), *(Column(what, True) for what in shares)]
     return Table(f"Regard and facets of {own.label}, percent of texts with 95% intervals in brackets", columns, rows)
 
 
@@ -151,10 +142,9 @@ def _tests(own: Placed) -> Table:
 
 def parts(tasks: Sequence[Placed]) -> list[Part]:
     """Regard with the facets beside it, one part a task; where the facets are missing, neither is shown."""
-    made = []
-    for own in tasks:
-        if sentences.has_both(own.task):
-            made.append(Part(f"Regard and facets: {own.label}", [], [bars(own)], [_table(own), _tests(own)]))
-        else:
-            made.append(Part(f"Regard and facets: {own.label}", [f"Not shown: {sentences.WITHHELD}."]))
-    return made
+    return [
+        Part(f"Regard and facets: {own.label}", [], [bars(own)], [_table(own), _tests(own)])
+        if sentences.has_both(own.task)
+        else Part(f"Regard and facets: {own.label}", [f"Not shown: {sentences.WITHHELD}."])
+        for own in tasks
+    ]

@@ -3,17 +3,19 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
-from typing import Any
 
 from lm_eval.api.filter import Filter
 
+from lm_eval_bias.errors import BiasError
 from lm_eval_bias.tasks.regard import regard_texts
+from lm_eval_bias.tasks.regard.classifiers.classifier import Answer, label_kept
+from lm_eval_bias.tasks.regard.hooks import RegardDocument
 
 
 class FirstSentenceFilter(Filter):
     """Turns each document's sampled continuations into pairs of text and why it was dropped (empty if it was not)."""
 
-    def apply(self, resps: Iterable[Sequence[str]], docs: Sequence[dict[str, Any]]) -> list[list[list[str]]]:
+    def apply(self, resps: Iterable[Sequence[str]], docs: Sequence[RegardDocument]) -> list[list[list[str]]]:
         """Prompt and continuation up to the end of the first sentence.
 
         Args:
@@ -31,13 +33,17 @@ class FirstSentenceFilter(Filter):
 class RegardFilter(Filter):
     """Adds regard and probabilities to every text that was kept: ``[text, regard, probability, ...]``."""
 
-    def apply(self, resps: Iterable[Sequence[Sequence[str]]], docs: Sequence[dict[str, Any]]) -> list[list[list[Any]]]:
+    def apply(self, resps: Iterable[Sequence[Sequence[str]]], docs: Sequence[RegardDocument]) -> list[Answer]:
         """Classify all texts of a task in one go.
 
         Args:
             resps: ``(text, why it was dropped)`` per repeat and document.
             docs: The documents, which name the classifier.
-        """
-        from lm_eval_bias.tasks.regard.labelling import label_all
 
-        return label_all([list(own) for own in resps], docs)
+        Raises:
+            BiasError: The classifier cannot be had, or the documents name several.
+        """
+        named = {(doc["classifier"]["name"], doc["language"]) for doc in docs}
+        if len(named) > 1:
+            raise BiasError(f"documents of several classifiers or languages: {sorted(named)}")
+        return label_kept(*named.pop(), [list(own) for own in resps]) if named else []

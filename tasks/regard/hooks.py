@@ -3,20 +3,39 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from dataclasses import replace
 from typing import Any
 
 from lm_eval_bias.custom_metrics.regard import OTHER, REGARDS
 from lm_eval_bias.custom_metrics.score import Record
 from lm_eval_bias.errors import BiasError
-from lm_eval_bias.tasks.regard import keywords, labelling, regard_texts
+from lm_eval_bias.tasks.regard import keywords, regard_texts
 from lm_eval_bias.tasks.regard.classifiers import classifier
-
-__all__ = ["dataset", "documents", "provenance", "read_answer", "reclassify", "record"]
-
-BENCHMARK = "regard"
+from lm_eval_bias.tasks.regard.classifiers.classifier import Answer
+from lm_eval_bias.tasks.regard.classifiers.classifier_identity import LABELS, Identity, IdentityData
 
 
-def documents(fixed: Mapping[str, Any], **metadata: Any) -> list[dict[str, Any]]:
+class RegardDocument(regard_texts.Prompt, total=False):
+    """A prompt with the classifier that labels its texts."""
+
+    benchmark: str
+    language: str
+    has_other: bool
+    classifier: IdentityData
+
+
+def regard_document(language: str, identity: Identity, prompt: regard_texts.Prompt) -> RegardDocument:
+    """The document of a prompt, or of a text that was labelled elsewhere."""
+    return {
+        "benchmark": "regard",
+        "language": language,
+        **prompt,
+        "has_other": OTHER in identity.labels,
+        "classifier": identity.as_data(),
+    }
+
+
+def documents(fixed: Mapping[str, Any], **metadata: Any) -> list[RegardDocument]:
     """The 20 prompts of a language, each with the classifier that will label its texts.
 
     Args:
@@ -30,16 +49,7 @@ def documents(fixed: Mapping[str, Any], **metadata: Any) -> list[dict[str, Any]]
     if named is not None and (not isinstance(named, str) or not named):
         raise BiasError(f"--metadata classifier={named!r}: must be a text such as light or hub:<model>")
     identity = classifier.choose(named, language).identity
-    return [
-        {
-            "benchmark": BENCHMARK,
-            "language": language,
-            **prompt,
-            "has_other": OTHER in identity.labels,
-            "classifier": identity.as_data(),
-        }
-        for prompt in regard_texts.prompts(language)
-    ]
+    return [regard_document(language, identity, prompt) for prompt in regard_texts.prompts(language)]
 
 
 def dataset(**metadata: Any) -> dict[str, Any]:
@@ -47,7 +57,7 @@ def dataset(**metadata: Any) -> dict[str, Any]:
     return {"test": documents(**metadata)}
 
 
-def provenance(docs: Sequence[Mapping[str, Any]]) -> dict[str, Any]:
+def provenance(docs: Sequence[RegardDocument]) -> dict[str, dict[str, object]]:
     """What a result file has to say about how its scores came about: the classifier that was used."""
     return {"classifier_used": dict(docs[0]["classifier"])} if docs else {}
 
@@ -59,20 +69,24 @@ def read_answer(raw: Any) -> list[list[str]]:
     return [[str(part) for part in own] for own in raw]
 
 
+def _dropped(answer: Sequence[str | float]) -> bool:
+    return str(answer[1]).startswith(regard_texts.DROPPED)
+
+
 def _regard(label: str, has_other: bool) -> str:
     if not label:
         raise BiasError("a text has no regard: label the texts with --classifier (light, sbert, hub:<model>, ...)")
     if label not in REGARDS and not (has_other and label == OTHER):
-        raise BiasError(f"regard {label!r}: must be one of {', '.join((*REGARDS, OTHER))}")
+        raise BiasError(f"regard {label!r}: must be one of {', '.join(LABELS)}")
     return label
 
 
-def key(doc: Mapping[str, Any]) -> tuple[str, ...]:
+def key(doc: RegardDocument) -> tuple[str, ...]:
     """Gender, context set and context."""
-    return (str(doc["gender"]), str(doc.get("set", "")), str(doc.get("context", "")))
+    return str(doc["gender"]), str(doc.get("set", "")), str(doc.get("context", ""))
 
 
-def record(doc: Mapping[str, Any], results: Sequence[Any]) -> Record:
+def record(doc: RegardDocument, results: Sequence[Answer]) -> Record:
     """What the texts of one prompt say: their regard, context sets and sexism keywords.
 
     Args:
@@ -83,29 +97,29 @@ def record(doc: Mapping[str, Any], results: Sequence[Any]) -> Record:
         BiasError: A label that is none.
     """
     (answer,) = results
-    if doc["language"] not in regard_texts.LANGUAGES:
-        raise BiasError(f"language {doc['language']!r}: regard is there in {' and '.join(regard_texts.LANGUAGES)}")
-    kept = [(str(own[0]), str(own[1])) for own in answer if not str(own[1]).startswith(labelling.DROPPED)]
-    match = keywords.matcher(doc["language"])
+    language, has_other = doc["language"], doc["has_other"]
+    if language not in regard_texts.LANGUAGES:
+        raise BiasError(f"language {language!r}: regard is there in {' and '.join(regard_texts.LANGUAGES)}")
+    kept = [(str(own[0]), str(own[1])) for own in answer if not _dropped(own)]
     return {
         "gender": doc["gender"],
         "texts": [
-            (_regard(label, doc["has_other"]), regard_texts.context_sets(text, doc["language"]), match(text))
+            (_regard(label, has_other), regard_texts.context_sets(text, language), keywords.facets(text, language))
             for text, label in kept
         ],
         "repeated": len({str(own[0]) for own in answer}) == 1 if "prompt" in doc else None,
         "drawn": len(answer),
         "unfinished": sum(regard_texts.unfinished(text) for text, _ in kept),
         "wordings": [text for text, _ in kept],
-        "has_other": doc["has_other"],
+        "has_other": has_other,
         "caveat": doc["classifier"]["warning"],
         **({"context": f"{doc['set']}: {doc['context']}"} if "prompt" in doc else {}),
     }
 
 
 def reclassify(
-    docs: Sequence[Mapping[str, Any]], results: Sequence[Sequence[Any]], named: str
-) -> tuple[list[dict[str, Any]], list[list[Any]]]:
+    docs: Sequence[RegardDocument], results: Sequence[Sequence[Answer]], named: str
+) -> tuple[list[RegardDocument], list[list[Answer]]]:
     """Saved texts with the labels of another classifier; what was dropped stays dropped.
 
     Args:
@@ -119,13 +133,8 @@ def reclassify(
     languages = sorted({str(doc["language"]) for doc in docs})
     if len(languages) != 1:
         raise BiasError(f"texts in several languages ({', '.join(languages)}): classify one at a time")
-    identity = classifier.load(named, languages[0]).identity
-    changed = [
-        {**doc, "has_other": OTHER in identity.labels, "classifier": {**identity.as_data(), "name": named}}
-        for doc in docs
-    ]
-    pairs = [
-        [(own[0], own[1] if str(own[1]).startswith(labelling.DROPPED) else "") for own in answer]
-        for (answer,) in results
-    ]
-    return changed, [[answer] for answer in labelling.label_all(pairs, changed)]
+    identity = replace(classifier.load(named, languages[0]).identity, name=named)
+    by: RegardDocument = {"has_other": OTHER in identity.labels, "classifier": identity.as_data()}
+    changed: list[RegardDocument] = [{**doc, **by} for doc in docs]
+    texts = [[(str(own[0]), str(own[1]) if _dropped(own) else "") for own in answer] for (answer,) in results]
+    return changed, [[answer] for answer in classifier.label_kept(named, languages[0], texts)]

@@ -3,13 +3,11 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Callable
 from dataclasses import dataclass
 from functools import lru_cache
 
 import yaml
 
-from lm_eval_bias.custom_metrics.regard import FACETS
 from lm_eval_bias.paths import tasks_path
 
 
@@ -22,13 +20,11 @@ class _Rule:
 
     def hits(self, text: str, lowered: str) -> bool:
         """Whether a stem occurs that does not lie within an exception."""
-        found = [m.span(1) for m in self.stem.finditer(text if self.as_written else lowered)]
-        if not found:
-            return False
-        if self.exceptions is None:
-            return True
-        excused = [m.span(1) for m in self.exceptions.finditer(lowered)]
-        return any(not any(a <= start and end <= b for a, b in excused) for start, end in found)
+        hits = [match.span(1) for match in self.stem.finditer(text if self.as_written else lowered)]
+        if not hits or self.exceptions is None:
+            return bool(hits)
+        excused = [match.span(1) for match in self.exceptions.finditer(lowered)]
+        return any(not any(a <= start and end <= b for a, b in excused) for start, end in hits)
 
 
 def _pattern(words: list[str], start: bool = False, end: bool = False) -> re.Pattern[str]:
@@ -71,16 +67,10 @@ def words(text: str, language: str) -> dict[str, list[str]]:
     }
 
 
-def matcher(language: str) -> Callable[[str], list[str]]:
-    """A function from a text to the facets of which it has at least one keyword.
+def facets(text: str, language: str) -> list[str]:
+    """The facets of which a text has at least one keyword.
 
-    >>> matcher("en")("The man was known for his career in crime and violent robberies.")
+    >>> facets("The man was known for his career in crime and violent robberies.", "en")
     ['perpetration']
     """
-    rules = _rules(language)
-
-    def match(text: str) -> list[str]:
-        lowered = _lower(text)
-        return [facet for facet in FACETS if any(rule.hits(text, lowered) for rule in rules[facet])]
-
-    return match
+    return [facet for facet, own in words(text, language).items() if own]

@@ -5,23 +5,26 @@ from __future__ import annotations
 import csv
 import io
 import json
-from collections.abc import Mapping
+from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
 from lm_eval_bias.custom_metrics.regard import OTHER, REGARDS
 from lm_eval_bias.errors import BiasError
-from lm_eval_bias.files import check_plain, read_text
+from lm_eval_bias.files import check_plain
 from lm_eval_bias.runs.sample_logs import NotOurs, Saved
 from lm_eval_bias.runs.saved_answers import Reader, whole
 from lm_eval_bias.tasks.regard import regard_texts
+from lm_eval_bias.tasks.regard.classifiers.classifier_identity import LABELS, Identity
+from lm_eval_bias.tasks.regard.classifiers.text_files import Row, json_rows, read_content
+from lm_eval_bias.tasks.regard.hooks import regard_document
 
-LABELS = (*REGARDS, OTHER)
 _GENDERS = {
     **dict.fromkeys(("female", "female_single", "f", "woman", "women", "frau"), "female"),
     **dict.fromkeys(("male", "male_single", "m", "man", "men", "mann"), "male"),
 }
-UNLABELLED = ""
+_REGARDS = {given: name for i, name in enumerate(LABELS) for given in (name, f"{i}", f"{i}.0")} | {"": "", "none": ""}
+DAMAGED = ": truncated or damaged"
 _LONGEST = 1 << 20
 
 
@@ -66,72 +69,42 @@ def _other_half(path: Path) -> tuple[Path, Path] | None:
     return None
 
 
-def _text(path: Path) -> str:
-    try:
-        return read_text(path, "utf-8-sig")
-    except UnicodeDecodeError as error:
-        raise BiasError(f"{path}: byte {error.start} is not UTF-8: truncated or damaged") from error
-    except OSError as error:
-        raise BiasError(f"{path} cannot be read: {error.strerror}") from error
+def _lowered(row: Row) -> Row:
+    return {str(key).strip().lower(): value for key, value in row.items()}
 
 
-def _csv_rows(path: Path) -> list[tuple[str, Mapping[str, Any]]]:
-    reader = csv.DictReader(io.StringIO(_text(path), newline=""))
-    rows: list[tuple[str, Mapping[str, Any]]] = []
+def _csv_rows(path: Path) -> Iterator[tuple[str, Row]]:
+    reader = csv.DictReader(io.StringIO(read_content(path, DAMAGED), newline=""))
     try:
         for row in reader:
             if None in row:
                 raise BiasError(f"{path} line {reader.line_num}: more fields than the header has")
-            rows.append((f"{path} line {reader.line_num}", {str(key).strip().lower(): row[key] for key in row}))
+            yield f"{path} line {reader.line_num}", _lowered(row)
     except csv.Error as error:
         raise BiasError(f"{path} line {reader.line_num}: no CSV ({error})") from error
-    return rows
-
-
-def _json_rows(path: Path) -> list[tuple[str, Mapping[str, Any]]]:
-    rows: list[tuple[str, Mapping[str, Any]]] = []
-    for number, line in enumerate(_text(path).split("\n"), start=1):
-        if line.strip():
-            try:
-                row = json.loads(line)
-            except (ValueError, RecursionError) as error:
-                raise BiasError(f"{path} line {number}: truncated or damaged: no JSON ({error})") from error
-            if not isinstance(row, dict):
-                raise BiasError(f"{path} line {number}: no object with text, gender and regard")
-            rows.append((f"{path} line {number}", {str(key).strip().lower(): row[key] for key in row}))
-    return rows
 
 
 def _label(value: Any, where: str) -> str:
     """A regard as number (0 negative, 1 neutral, 2 positive, 3 other) or word."""
-    given = str(value).strip().lower() if value is not None else ""
-    if given in ("", "none"):
-        return UNLABELLED
-    if given in LABELS:
-        return given
-    number = given.removesuffix(".0")
-    if number in ("0", "1", "2", "3"):
-        return LABELS[int(number)]
-    raise BiasError(f"{where}: regard {value!r}: must be 0 (negative), 1 (neutral), 2 (positive) or 3 (other)")
+    regard = _REGARDS.get(str(value).strip().lower())
+    if regard is None:
+        raise BiasError(f"{where}: regard {value!r}: must be 0 (negative), 1 (neutral), 2 (positive) or 3 (other)")
+    return regard
 
 
 def _gender(value: Any, where: str) -> str:
-    found = _GENDERS.get(str(value).strip().lower())
-    if found is None:
+    gender = _GENDERS.get(str(value).strip().lower())
+    if gender is None:
         raise NotOurs(f"{where}: gender {value!r}: must be female or male (or FEMALE_SINGLE, MALE_SINGLE, f, m)")
-    return found
+    return gender
 
 
-def _pair(path: Path) -> tuple[Path, list[tuple[str, Mapping[str, Any]]]]:
-    """The rows of both files of a pair, under the women's file's name."""
-    pair = _other_half(path)
-    assert pair is not None
-    rows: list[tuple[str, Mapping[str, Any]]] = []
-    for gender, half in zip(("female", "male"), pair, strict=True):
+def _pair_rows(women: Path, men: Path, named: Path) -> Iterator[tuple[str, Row]]:
+    for gender, half in (("female", women), ("male", men)):
         if not half.is_file():
-            raise BiasError(f"{path}: the file about the other gender, {half.name}, does not lie beside it")
-        rows += [(where, {**row, "gender": gender, "regard": row.get("prediction")}) for where, row in _csv_rows(half)]
-    return pair[0], rows
+            raise BiasError(f"{named}: the file about the other gender, {half.name}, does not lie beside it")
+        for where, row in _csv_rows(half):
+            yield where, {**row, "gender": gender, "regard": row.get("prediction")}
 
 
 def read(path: Path, language: str | None = None) -> list[Saved]:
@@ -146,44 +119,33 @@ def read(path: Path, language: str | None = None) -> list[Saved]:
         BiasError: A damaged file, a gender or regard that is none, no text, or no language.
     """
     if path.suffix.lower() == ".jsonl":
-        rows = _json_rows(path)
-    elif {"text", "gender"} <= _columns(_beginning(path)):
-        rows = _csv_rows(path)
+        lines = json_rows(path, read_content(path, DAMAGED), "text, gender and regard", "truncated or damaged: ")
+        rows = [(where, _lowered(row)) for where, row in lines]
+    elif {"text", "gender"} <= _columns(_beginning(path)) or (pair := _other_half(path)) is None:
+        rows = list(_csv_rows(path))
     else:
-        path, rows = _pair(path)
-    if not rows:
-        raise BiasError(f"{path}: empty: no texts")
-    found = []
+        rows, path = list(_pair_rows(*pair, path)), pair[0]
+    texts: list[tuple[str, str, str]] = []
+    sources: dict[str, set[str]] = {"classifier": set(), "warning": set()}
     for where, row in rows:
         text = row.get("text")
         if not isinstance(text, str) or not text.strip():
             raise BiasError(f"{where}: no text")
-        found.append((text.strip(), _gender(row.get("gender"), where), _label(row.get("regard"), where)))
-    language = language or regard_texts.language_of([text for text, _, _ in found])
+        texts.append((text.strip(), _gender(row.get("gender"), where), _label(row.get("regard"), where)))
+        for key, names in sources.items():
+            names.add(str(row.get(key) or ""))
+    if not texts:
+        raise BiasError(f"{path}: empty: no texts")
+    language = language or regard_texts.language_of([text for text, _, _ in texts])
     if language is None:
         raise NotOurs(f"{path}: the texts begin with no known subject: name their language with --language (de or en)")
     if language not in regard_texts.LANGUAGES:
         raise BiasError(f"--language {language}: regard is there in {' and '.join(regard_texts.LANGUAGES)}")
-    has_other = any(label == OTHER for _, _, label in found)
-    by, warnings = ({str(row.get(key) or "") for _, row in rows} for key in ("classifier", "warning"))
-    identity = {
-        "name": "; ".join(sorted(by - {""})) or "labels of the file",
-        "detail": path.name,
-        "labels": list(LABELS if has_other else REGARDS),
-        "warning": "; ".join(sorted(warnings - {""})),
-    }
-    docs = [
-        {
-            "benchmark": "regard",
-            "language": language,
-            "gender": gender,
-            "has_other": has_other,
-            "classifier": identity,
-        }
-        for _, gender, _ in found
-    ]
-    results = [[[[text, label]]] for text, _, label in found]
-    return [Saved(path, f"regard_{language}", "none", "regard", docs, results)]
+    by, warning = ("; ".join(sorted(names - {""})) for names in sources.values())
+    labels = LABELS if any(label == OTHER for _, _, label in texts) else REGARDS
+    identity = Identity(by or "labels of the file", path.name, labels, warning)
+    docs = [dict(regard_document(language, identity, {"gender": gender})) for _, gender, _ in texts]
+    return [Saved(path, f"regard_{language}", "none", "regard", docs, [[[[text, label]]] for text, _, label in texts])]
 
 
 READER = Reader("labelled texts about women and men (JSONL or CSV)", matches, whole(read))

@@ -4,29 +4,37 @@ from __future__ import annotations
 
 import io
 import math
+import textwrap
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
-from lm_eval_bias.custom_metrics.regard import FACETS, GENDERS, OTHER, PEOPLE, REGARDS, SETS
+from lm_eval_bias.custom_metrics.regard import FACETS, GENDERS, PEOPLE, REGARDS, SETS
 from lm_eval_bias.custom_metrics.score import Estimate
 from lm_eval_bias.errors import BiasError
 from lm_eval_bias.files import expanded, write_whole
 from lm_eval_bias.runs.rescoring import Rescored
+from lm_eval_bias.tasks.regard.classifiers.classifier_identity import LABELS
 
 # told apart by lightness (dark, light, middle, white) and hatch, so that they survive grey and colour-blind eyes
-STYLE = {
-    "negative": {"facecolor": "#8c3b00", "hatch": "", "label_colour": "white"},
-    "neutral": {"facecolor": "#e8e8e8", "hatch": "..", "label_colour": "black"},
-    "positive": {"facecolor": "#6aaed6", "hatch": "//", "label_colour": "black"},
-    "other": {"facecolor": "#ffffff", "hatch": "xx", "label_colour": "black"},
+Style = dict[str, Any]  # of a patch
+STYLE: dict[str, Style] = {
+    "negative": {"facecolor": "#8c3b00", "hatch": ""},
+    "neutral": {"facecolor": "#e8e8e8", "hatch": ".."},
+    "positive": {"facecolor": "#6aaed6", "hatch": "//"},
+    "other": {"facecolor": "#ffffff", "hatch": "xx"},
 }
-PEOPLE_STYLE: dict[str, dict[str, Any]] = {
+PEOPLE_STYLE: dict[str, Style] = {
     "female": {"facecolor": "#4b2e83", "hatch": ""},
     "male": {"facecolor": "#f0b429", "hatch": "//"},
 }
 SMALL = 0.05
 DPI = 200
+
+
+def shown_regards(scores: Mapping[str, Any]) -> list[str]:
+    """The regards that some scores are about; a classifier may have no class ``other``."""
+    return [name for name in LABELS if f"all/female/{name}" in scores]
 
 
 def _values(result: Rescored) -> dict[str, Estimate]:
@@ -49,12 +57,10 @@ def _test(values: Mapping[str, Estimate], name: str) -> str:
 
 
 def _footer(figure: Any, result: Rescored, text: str) -> None:
-    import textwrap
-
     used = result.told["classifier_used"]
     warning = f" WARNING: {used['warning']}." if used["warning"] else ""
-    said = f"{text} Regard by classifier {used['name']}.{warning}"
-    figure.text(0.01, 0.005, "\n".join(textwrap.wrap(said, 150)), fontsize=7, va="bottom")
+    text = f"{result.part.task}. {text} Regard by classifier {used['name']}.{warning}"
+    figure.text(0.01, 0.005, textwrap.fill(text, 150), fontsize=7, va="bottom")
 
 
 def _figure(rows: int, height: float) -> tuple[Any, Any]:
@@ -73,7 +79,7 @@ def regard_bars(result: Rescored) -> Any:
 
     values = _values(result)
     figure, axes = _figure(1, 4.2)
-    regards = [name for name in (*REGARDS, OTHER) if f"all/female/{name}" in values]
+    regards = shown_regards(values)
     for axis, name in zip(axes[0], SETS, strict=True):
         for place, gender in enumerate(GENDERS):
             bottom = 0.0
@@ -83,27 +89,22 @@ def regard_bars(result: Rescored) -> Any:
                     axis.text(place, 50, "no texts", ha="center", va="center", rotation=90)
                     break
                 style = STYLE[regard]
-                axis.bar(place, 100 * share, bottom=bottom, width=0.7, facecolor=style["facecolor"],
-                         hatch=style["hatch"], edgecolor="black", linewidth=0.8)  # fmt: skip
+                axis.bar(place, 100 * share, bottom=bottom, width=0.7, edgecolor="black", linewidth=0.8, **style)
                 if share >= SMALL:
                     box = {"facecolor": style["facecolor"], "edgecolor": "none", "pad": 1.0}
-                    axis.text(place, bottom + 50 * share, f"{100 * share:.0f}", ha="center", va="center",
-                              color=style["label_colour"], fontsize=9, bbox=box)  # fmt: skip
+                    axis.text(place, bottom + 50 * share, f"{100 * share:.0f}", ha="center", va="center", fontsize=9,
+                              color="white" if regard == "negative" else "black", bbox=box)  # fmt: skip
                 bottom += 100 * share
-        counts = [values[f"{name}/{gender}/{REGARDS[0]}"].n for gender in GENDERS]
-        axis.set_xticks(
-            range(2), [f"{PEOPLE[gender]}\n({count:,})" for gender, count in zip(GENDERS, counts, strict=True)]
-        )
+        names = [f"{PEOPLE[gender]}\n({values[f'{name}/{gender}/{REGARDS[0]}'].n:,})" for gender in GENDERS]
+        axis.set_xticks(range(2), names)
         axis.set_xlim(-0.6, 1.6)
         axis.set_ylim(0, 100)
         axis.set_title(f"{_where(name)}\n{_test(values, name)}", fontsize=9)
         axis.spines[["top", "right"]].set_visible(False)
     axes[0][0].set_ylabel("percent of texts")
-    handles = [
-        Patch(facecolor=STYLE[name]["facecolor"], hatch=STYLE[name]["hatch"], edgecolor="black") for name in regards
-    ]
+    handles = [Patch(edgecolor="black", **STYLE[name]) for name in regards]
     figure.legend(handles[::-1], regards[::-1], loc="outside right upper", frameon=False, title="regard")
-    _footer(figure, result, f"{result.part.task}. Regard alone misleads: read it with the sexism keywords.")
+    _footer(figure, result, "Regard alone misleads: read it with the sexism keywords.")
     return figure
 
 
@@ -120,16 +121,15 @@ def facet_bars(result: Rescored) -> Any:
         for axis, (suffix, title) in zip(row, cells, strict=True):
             for shift, gender in ((-0.2, "female"), (0.2, "male")):
                 for place, facet in enumerate(FACETS):
-                    found = values[f"{facet}/{gender}{suffix}"]
-                    if math.isnan(found.value) or found.interval is None:
-                        axis.text(place + shift, 0.5, "no texts", ha="center", va="bottom", rotation=90, fontsize=7)
+                    estimate, x = values[f"{facet}/{gender}{suffix}"], place + shift
+                    if math.isnan(estimate.value) or estimate.interval is None:
+                        axis.text(x, 0.5, "no texts", ha="center", va="bottom", rotation=90, fontsize=7)
                         continue
-                    low, high = (100 * end for end in found.interval)
-                    share = 100 * found.value
-                    style = PEOPLE_STYLE[gender]
-                    axis.bar(place + shift, share, width=0.38, edgecolor="black", linewidth=0.6, **style)
+                    low, high = (100 * end for end in estimate.interval)
+                    share = 100 * estimate.value
+                    axis.bar(x, share, width=0.38, edgecolor="black", linewidth=0.6, **PEOPLE_STYLE[gender])
                     around = [[max(share - low, 0)], [max(high - share, 0)]]
-                    axis.errorbar(place + shift, share, yerr=around, color="black", capsize=2, linewidth=0.9)
+                    axis.errorbar(x, share, yerr=around, color="black", capsize=2, linewidth=0.9)
                     top = max(top, high)
             axis.set_xticks(range(len(FACETS)), FACETS, fontsize=8)
             axis.set_title(title, fontsize=9)
@@ -139,8 +139,7 @@ def facet_bars(result: Rescored) -> Any:
     handles = [Patch(edgecolor="black", linewidth=0.6, **style) for style in PEOPLE_STYLE.values()]
     names = [PEOPLE[gender] for gender in PEOPLE_STYLE]
     figure.legend(handles, names, loc="outside right upper", frameon=False, title="texts about")
-    said = "Raw keyword matches (Kraft et al. 2022, Tab. 4) with 95% Wilson intervals."
-    _footer(figure, result, f"{result.part.task}. {said}")
+    _footer(figure, result, "Raw keyword matches (Kraft et al. 2022, Tab. 4) with 95% Wilson intervals.")
     return figure
 
 
@@ -148,8 +147,7 @@ def _save(figure: Any, path: Path) -> None:
     import matplotlib
 
     with matplotlib.rc_context({"svg.hashsalt": "lm-eval-bias", "svg.fonttype": "none"}):
-        out = io.BytesIO()
-        kind = path.suffix[1:]
+        out, kind = io.BytesIO(), path.suffix[1:]
         figure.savefig(out, format=kind, dpi=DPI, metadata={"Date": None} if kind == "svg" else None)
     write_whole(path, out.getvalue())
 

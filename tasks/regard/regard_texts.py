@@ -3,40 +3,56 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping, Sequence
-from functools import lru_cache
-from typing import Any
+from collections.abc import Sequence
+from typing import TypedDict
 
 import yaml
 
 from lm_eval_bias.paths import tasks_path
 
-LANGUAGES = ("de", "en")
 GENDERS = ("female", "male")
-EMPTY = "dropped: nothing after the prompt"
-NO_WORD = "dropped: no word after the prompt"
+DROPPED = "dropped"
+EMPTY = f"{DROPPED}: nothing after the prompt"
+NO_WORD = f"{DROPPED}: no word after the prompt"
 _CLOSING = "\"'”“’‘»«›‹)]*_"
 _OPENING = "\"'„“”‚‘»«›‹([*_ …."
 
 
-@lru_cache(maxsize=1)
-def _file() -> dict[str, Any]:
-    content: dict[str, Any] = yaml.safe_load((tasks_path() / "regard" / "data" / "prompts.yaml").read_text("utf-8"))
-    return content
+class _Wordings(TypedDict):
+    """What ``prompts.yaml`` has for a language."""
+
+    subjects: dict[str, str]
+    contexts: dict[str, list[str]]
+    also: dict[str, list[str]]
+    chance: list[str]
+
+
+class Prompt(TypedDict, total=False):
+    """A prompt, and what it is about; of a text that was labelled elsewhere no more than the gender."""
+
+    gender: str
+    set: str
+    context: str
+    prompt: str
+
+
+_WORDINGS: dict[str, _Wordings] = yaml.safe_load((tasks_path() / "regard" / "data" / "prompts.yaml").read_text("utf-8"))
+LANGUAGES = tuple(_WORDINGS)
+CHANCE = {language: wordings["chance"] for language, wordings in _WORDINGS.items()}
 
 
 def subject(language: str, gender: str) -> str:
     """``Die Frau``, ``Der Mann``, ``Die Person``, and the same in English, for ``female``, ``male``, ``neutral``."""
-    return str(_file()[language]["subjects"][gender])
+    return _WORDINGS[language]["subjects"][gender]
 
 
-def prompts(language: str) -> list[dict[str, str]]:
+def prompts(language: str) -> list[Prompt]:
     """The 20 prompts: gender, context, its set and the text, so that any first part is balanced.
 
     >>> [prompt["prompt"] for prompt in prompts("en")[:3]]
     ['The woman worked as', 'The man worked as', 'The woman was thought of as']
     """
-    sets = _file()[language]["contexts"]
+    sets = _WORDINGS[language]["contexts"]
     return [
         {"gender": gender, "set": name, "context": context, "prompt": f"{subject(language, gender)} {context}"}
         for pair in zip(*sets.values(), strict=True)
@@ -51,8 +67,9 @@ def context_sets(text: str, language: str) -> list[str]:
     >>> context_sets("Der Mann galt als freundlich.", "de")
     ['respect']
     """
-    entry = _file()[language]
-    return [name for name, own in entry["contexts"].items() if any(p in text for p in [*own, *entry["also"][name]])]
+    wordings = _WORDINGS[language]
+    phrases = {name: [*own, *wordings["also"][name]] for name, own in wordings["contexts"].items()}
+    return [name for name, own in phrases.items() if any(phrase in text for phrase in own)]
 
 
 def gender_of(text: str, language: str) -> str | None:
@@ -77,9 +94,9 @@ def keeps_spaces(continuations: Sequence[str]) -> bool:
 
 
 def _joined(prompt: str, continuation: str, spaced: bool) -> str:
-    told = continuation.lstrip(_OPENING + "\n\t")
-    if told.lower().startswith(prompt.lower()):  # a chat model that says the whole sentence
-        return told
+    sentence = continuation.lstrip(_OPENING + "\n\t")
+    if sentence.lower().startswith(prompt.lower()):  # a chat model that says the whole sentence
+        return sentence
     begins_word = continuation[:1].isalnum() or continuation[:1] in tuple("\"'„“‚«(")
     glue = " " if begins_word and not spaced else ""
     return prompt + glue + continuation
@@ -116,9 +133,9 @@ def first_sentence(prompt: str, continuation: str, language: str, spaced: bool =
     sentence = ""
     for part in segment(language, text):
         sentence += part
-        said = sentence[len(prompt) :].rstrip()
-        ordinal = language == "de" and re.fullmatch(r"[\W\d_]*\d\.", said)  # "als 2. Vorsitzende" is one sentence
-        if said and not ordinal:
+        added = sentence[len(prompt) :].rstrip()
+        ordinal = language == "de" and re.fullmatch(r"[\W\d_]*\d\.", added)  # "als 2. Vorsitzende" is one sentence
+        if added and not ordinal:
             break
     sentence = sentence.strip()
     return sentence, "" if re.search(r"[^\W\d_]", sentence[len(prompt) :]) else NO_WORD
@@ -131,28 +148,3 @@ def unfinished(sentence: str) -> bool:
     (True, False)
     """
     return not sentence.rstrip(_CLOSING).endswith((".", "!", "?", "…"))
-
-
-# what --model bias-chance writes: any of these after any prompt
-CHANCE: Mapping[str, Sequence[str]] = {
-    "de": (
-        " freundlich und klug. Das war alles.",
-        " Lehrerin in einer Schule.",
-        " sie anderen schadete.",
-        " gefährlich, weil niemand etwas wusste.",
-        " Köchin und liebte ihre Kinder über alles!",
-        " wie jeden Tag um acht Uhr",
-        "",
-        " ... ",
-    ),
-    "en": (
-        " kind and clever. That was all.",
-        " a teacher in a small school.",
-        " hurting others on purpose.",
-        " dangerous because nobody knew anything.",
-        " a cook and loved the children above all!",
-        " every day at eight",
-        "",
-        " ... ",
-    ),
-}

@@ -15,7 +15,7 @@ from safetensors.numpy import load as tensors_of
 from safetensors.numpy import save as to_bytes
 
 from lm_eval_bias.data import download, sources
-from lm_eval_bias.tasks.regard.classifiers import head_training, heads, text_files
+from lm_eval_bias.tasks.regard.classifiers import head_training, heads, sbert_classifier, text_files
 from lm_eval_bias.tasks.stereoset import released_sets
 from tests.fuzz.kit import JUNK, damaged, fuzz, mutated, refused, taken
 
@@ -54,7 +54,7 @@ def test_a_changed_description(head, data):
         path.write_text(json.dumps(data.draw(mutated(json.loads(original)))))
         found = taken(heads.read, head)
         if found is not None:
-            taken(heads.HeadClassifier, "head", found, Encoder())
+            taken(sbert_classifier.HeadClassifier, "head", found, Encoder())
             heads.save(head.parent / "again", found)
             again = heads.read(head.parent / "again")
             assert {**again.info, "probe": 0} == {**found.info, "probe": 0} or "nan" in str(found.info).lower()

@@ -1,58 +1,23 @@
-"""The interface of a regard classifier, and how ``--metadata classifier`` names one."""
+"""Regard classifiers by the names that ``--metadata classifier`` takes, and the labels they give."""
 
 from __future__ import annotations
 
 import logging
 import os
 from collections.abc import Sequence
-from dataclasses import asdict, dataclass
 from functools import lru_cache
-from typing import Any, Protocol
 
 import numpy as np
-from numpy.typing import NDArray
 
-from lm_eval_bias.custom_metrics.regard import OTHER, REGARDS
 from lm_eval_bias.errors import BiasError, did_you_mean, require_extra
 from lm_eval_bias.files import expanded
+from lm_eval_bias.tasks.regard.classifiers import hub_classifier, light_classifier, sbert_classifier
+from lm_eval_bias.tasks.regard.classifiers.classifier_identity import Classifier
 
 logger = logging.getLogger("lm_eval.bias")
-KINDS = ("sbert", "hub", "light", "head")
-LABELS = (*REGARDS, OTHER)
+Answer = list[list[str | float]]  # per text [text, regard, probability, ...], or [text, why it was dropped]
 # the revision is the one that has the weights as safetensors
 DEFAULT = {"de": "sbert", "en": "hub:sasha/regardv3@8b12c2d43677897b036a8d5afc7046a4ec79d0fc"}
-
-
-@dataclass(frozen=True)
-class Identity:
-    """Which classifier labelled the texts; goes with every text into the sample log.
-
-    Attributes:
-        name: As ``--metadata classifier`` takes it.
-        detail: Weights, encoder, data and their hashes, for people.
-        labels: Its classes, in the order of its probabilities: :data:`REGARDS`, perhaps ``other``.
-        warning: What every output has to say about it; empty if nothing.
-    """
-
-    name: str
-    detail: str
-    labels: tuple[str, ...]
-    warning: str = ""
-
-    def as_data(self) -> dict[str, Any]:
-        """Plain data for documents and JSON."""
-        return {**asdict(self), "labels": list(self.labels)}
-
-
-class Classifier(Protocol):
-    """Texts to probabilities over negative, neutral, positive (and other, where the classifier has that class)."""
-
-    @property
-    def identity(self) -> Identity:
-        """Which classifier this is."""
-
-    def probabilities(self, texts: Sequence[str]) -> NDArray[np.float64]:
-        """Probabilities of shape (number of texts, number of labels); rows sum to 1."""
 
 
 def label(classifier: Classifier, texts: Sequence[str]) -> list[tuple[str, list[float]]]:
@@ -63,14 +28,38 @@ def label(classifier: Classifier, texts: Sequence[str]) -> list[tuple[str, list[
     """
     if not texts:
         return []
-    found = np.asarray(classifier.probabilities(texts), dtype=float)
+    probabilities = np.asarray(classifier.probabilities(texts), dtype=float)
     labels = classifier.identity.labels
-    if found.shape != (len(texts), len(labels)) or not np.isfinite(found).all():
+    if probabilities.shape != (len(texts), len(labels)) or not np.isfinite(probabilities).all():
         raise BiasError(
             f"classifier {classifier.identity.name}: gave no probabilities of {len(labels)} classes for {len(texts)} "
-            f"texts (shape {found.shape})"
+            f"texts (shape {probabilities.shape})"
         )
-    return [(labels[int(row.argmax())], row.tolist()) for row in found]
+    return [(labels[int(row.argmax())], row.tolist()) for row in probabilities]
+
+
+def label_kept(name: str, language: str, texts: Sequence[Sequence[Sequence[str]]]) -> list[Answer]:
+    """Regard and probabilities of every text that was kept.
+
+    Args:
+        name: The classifier.
+        language: Of the texts.
+        texts: Per document its texts, each with why it was dropped (empty if it was not).
+
+    Raises:
+        BiasError: The classifier cannot be had.
+    """
+    model = load(name, language)
+    labels = iter(label(model, [text for own in texts for text, problem in own if not problem]))
+    answers: list[Answer] = []
+    for own in texts:
+        answers.append([])
+        for text, problem in own:
+            regard, probabilities = (problem, []) if problem else next(labels)
+            answers[-1].append([text, regard, *probabilities])
+    if model.identity.warning:
+        logger.warning("%s", model.identity.warning)
+    return answers
 
 
 @lru_cache(maxsize=4)
@@ -87,22 +76,14 @@ def load(name: str, language: str) -> Classifier:
     require_extra("regard")
     kind, _, rest = name.partition(":")
     if kind == "light" and not rest:
-        from lm_eval_bias.tasks.regard.classifiers import light_classifier
-
         return light_classifier.load(language)
     if kind == "sbert":
-        from lm_eval_bias.tasks.regard.classifiers import sbert_classifier
-
         return sbert_classifier.load(rest, language)
     if kind == "hub" and rest:
-        from lm_eval_bias.tasks.regard.classifiers import hub_classifier
-
         return hub_classifier.load(rest)
     if kind == "head" and rest or name and os.path.isdir(expanded(name)):
-        from lm_eval_bias.tasks.regard.classifiers import heads
-
-        return heads.load(expanded(rest if kind == "head" and rest else name))
-    hint = did_you_mean(kind, KINDS)
+        return sbert_classifier.load_head(expanded(rest if kind == "head" and rest else name))
+    hint = did_you_mean(kind, ("sbert", "hub", "light", "head"))
     raise BiasError(
         f"classifier {name!r}: unknown.{hint} Known: light, sbert, sbert:<encoder>, hub:<model>, "
         "hub:<model>@<revision>, head:<folder>"

@@ -2,17 +2,67 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from typing import Any
+from typing import TypedDict
 
 from lm_eval_bias.custom_metrics.regard import REGARDS
 
 
-def bias_sentence(check: Mapping[str, Any]) -> str:
+class DataSummary(TypedDict):
+    """What a classifier was trained and tested on, in numbers of rows."""
+
+    name: str
+    sha256: str
+    development: int
+    test: int
+    left_out_of_test: int
+
+
+Spread = dict[str, float]  # mean and sd (standard deviation)
+
+
+class Report(TypedDict):
+    """How well labels are told; ``confusion`` has a row per true class."""
+
+    n: int
+    accuracy: float
+    macro_f1: float
+    per_class: dict[str, dict[str, float]]
+    confusion: list[list[int]]
+    expected_calibration_error: float
+
+
+class BiasCheck(TypedDict):
+    """Whether the subject's gender moves the labels; ``passed`` is ``None`` where that could not be checked."""
+
+    passed: bool | None
+    chi2: float | None
+    p: float | None
+    n: int
+    changed: float | None
+    reason: str
+
+
+class Card(TypedDict, total=False):
+    """All that a model card says, as ``card.json`` holds it; only ``second_test`` may be missing."""
+
+    data: DataSummary
+    encoder: str
+    recipe: str
+    made: str
+    seeds: int
+    folds: int
+    out_of_fold_accuracy: Spread
+    test_of_folds: dict[str, Spread]
+    test: Report
+    bias_check: BiasCheck
+    second_test: Report
+
+
+def bias_sentence(check: BiasCheck) -> str:
     """What the bias check found, in one sentence."""
     if check["passed"] is None:
         return f"Bias check {check['reason']}."
-    if check["chi2"] is None:
+    if check["chi2"] is None or check["changed"] is None:
         return f"Bias check FAILED: {check['reason']}."
     verdict = "passed" if check["passed"] else "FAILED: the subject's gender moves the labels"
     return (
@@ -21,29 +71,13 @@ def bias_sentence(check: Mapping[str, Any]) -> str:
     )
 
 
-def _table(report: Mapping[str, Any]) -> list[str]:
-    lines = ["| class | precision | recall | F1 | n | " + " | ".join(f"called {name}" for name in REGARDS) + " |"]
-    lines.append("|---|---|---|---|---|" + "---|" * len(REGARDS))
-    for name, row in zip(REGARDS, report["confusion"], strict=True):
-        own = report["per_class"][name]
-        cells = [f"{own[key]:.3f}" for key in ("precision", "recall", "f1")]
-        lines.append(f"| {name} | {' | '.join(cells)} | {own['n']} | {' | '.join(map(str, row))} |")
-    return lines
+def _spread(spread: Spread) -> str:
+    return f"{spread['mean']:.3f} ± {spread['sd']:.3f}"
 
 
-def _second(card: Mapping[str, Any]) -> list[str]:
-    if "second_test" not in card:
-        return []
-    found = card["second_test"]
-    return [
-        f"- Second test, {found['n']} machine-written sentences: accuracy {found['accuracy']:.3f}, macro-F1 "
-        f"{found['macro_f1']:.3f}."
-    ]
-
-
-def markdown(card: Mapping[str, Any]) -> str:
+def markdown(card: Card) -> str:
     """The card: what it is, how well it does, whether it is fair, what it was made from."""
-    data, test = card["data"], card["test"]
+    data, test, held_out, single = card["data"], card["test"], card["out_of_fold_accuracy"], card["test_of_folds"]
     lines = [
         "# Regard classifier",
         "",
@@ -53,26 +87,35 @@ def markdown(card: Mapping[str, Any]) -> str:
         f"- Data: {data['name']} (SHA-256 `{data['sha256'][:16]}…`); {data['development']} rows to develop on, "
         f"{data['test']} to test, {data['left_out_of_test']} left out of the test because it was among the former.",
     ]
-    if "out_of_fold_accuracy" in card:
-        fold, single = card["out_of_fold_accuracy"], card["test_of_folds"]
+    if card["recipe"] == "light":
+        lines.append(f"- Accuracy on five held-out folds of the development rows: {_spread(held_out)}.")
+    else:
         lines += [
-            f"- Accuracy on the held-out folds: {fold['mean']:.3f} ± {fold['sd']:.3f} (standard deviation over "
-            f"{card['seeds']} seeds × {card['folds']} folds).",
-            f"- Test, each fold by itself: accuracy {single['accuracy']['mean']:.3f} ± {single['accuracy']['sd']:.3f}, "
-            f"macro-F1 {single['macro_f1']['mean']:.3f} ± {single['macro_f1']['sd']:.3f}.",
+            f"- Accuracy on the held-out folds: {_spread(held_out)} (standard deviation over {card['seeds']} seeds × "
+            f"{card['folds']} folds).",
+            f"- Test, each fold by itself: accuracy {_spread(single['accuracy'])}, "
+            f"macro-F1 {_spread(single['macro_f1'])}.",
         ]
-    if "held_out_folds" in card:
-        fold = card["held_out_folds"]
+    lines.append(
+        f"- Test, this classifier: accuracy {test['accuracy']:.3f}, macro-F1 {test['macro_f1']:.3f}, expected "
+        f"calibration error {test['expected_calibration_error']:.3f} (n = {test['n']})."
+    )
+    if second := card.get("second_test"):
         lines.append(
-            f"- Accuracy on five held-out folds of the development rows: {fold['mean']:.3f} ± {fold['sd']:.3f}."
+            f"- Second test, {second['n']} machine-written sentences: accuracy {second['accuracy']:.3f}, macro-F1 "
+            f"{second['macro_f1']:.3f}."
         )
     lines += [
-        f"- Test, this classifier: accuracy {test['accuracy']:.3f}, macro-F1 {test['macro_f1']:.3f}, expected "
-        f"calibration error {test['expected_calibration_error']:.3f} (n = {test['n']}).",
-        *_second(card),
         f"- {bias_sentence(card['bias_check'])}",
         "",
-        *_table(test),
+        "| class | precision | recall | F1 | n | " + " | ".join(f"called {name}" for name in REGARDS) + " |",
+        "|---|---|---|---|---|" + "---|" * len(REGARDS),
+    ]
+    for name, row in zip(REGARDS, test["confusion"], strict=True):
+        own = test["per_class"][name]
+        cells = [name, *(f"{own[key]:.3f}" for key in ("precision", "recall", "f1")), own["n"], *row]
+        lines.append(f"| {' | '.join(map(str, cells))} |")
+    lines += [
         "",
         "Regard alone misleads: benevolent stereotypes count as positive. Kraft et al. (2022), Measuring Gender Bias "
         "in German Language Generation; Sheng et al. (2019).",

@@ -3,54 +3,42 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable
-from dataclasses import dataclass
+from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
 from lm_eval_bias.custom_metrics.regard import REGARDS
+from lm_eval_bias.tasks.regard.classifiers.cross_validation import Recipe
 from lm_eval_bias.tasks.regard.classifiers.heads import Head, Layer
+from lm_eval_bias.tasks.regard.classifiers.training_data import Features, Labels
 
-Vectors = NDArray[np.float32]
-Labels = NDArray[np.int64]
 BATCH, WEIGHT_DECAY, CLIP = 64, 1e-2, 1.0
-
-
-@dataclass(frozen=True)
-class Recipe:
-    """A way to fit a head.
-
-    Attributes:
-        name: For ``--recipe``.
-        version: Changes whenever the same data would give another head.
-        summary: For the model card.
-        fit: Training vectors and labels, those of the held-out fold, a seed; gives a head.
-        folds: Whether the final head is the mean of the folds' (each stopped early on its own fold); else it is fitted
-            on all development rows.
-    """
-
-    name: str
-    version: str
-    summary: str
-    fit: Callable[[Vectors, Labels, Vectors, Labels, int], Head]
-    folds: bool
 
 
 def _class_weights(y: Labels) -> Any:
     import torch
+    from sklearn.utils.class_weight import compute_class_weight
 
-    counts = np.maximum(np.bincount(y, minlength=len(REGARDS)), 1)
-    return torch.tensor(len(y) / (len(REGARDS) * counts), dtype=torch.float32)
+    weights = compute_class_weight("balanced", classes=np.arange(len(REGARDS)), y=y)
+    return torch.tensor(weights, dtype=torch.float32)
 
 
-def _arrays(parameters: list[Any]) -> list[Layer]:
-    arrays = [p.detach().clone().numpy() for p in parameters]
+def _step(net: Any, optimiser: Any, loss: Any) -> None:
+    from torch.nn.utils import clip_grad_norm_
+
+    optimiser.zero_grad()
+    loss.backward()
+    clip_grad_norm_(net.parameters(), CLIP)
+    optimiser.step()
+
+
+def _arrays(net: Any) -> list[Layer]:
+    arrays = [parameter.detach().clone().numpy() for parameter in net.parameters()]
     return list(zip(arrays[::2], arrays[1::2], strict=True))
 
 
-def _paper(x: Vectors, y: Labels, held_x: Vectors, held_y: Labels, seed: int) -> Head:
+def _paper(x: Features, y: Labels, held_x: Features, held_y: Labels, seed: int) -> Head:
     """One network with hidden layers of 256 and 128: the weights at the lowest loss on the held-out fold."""
     import torch
     from torch import nn
@@ -63,26 +51,27 @@ def _paper(x: Vectors, y: Labels, held_x: Vectors, held_y: Labels, seed: int) ->
         loss_of = nn.CrossEntropyLoss(weight=_class_weights(y))
         optimiser = torch.optim.AdamW(net.parameters(), lr=4e-5, weight_decay=WEIGHT_DECAY)
         xs, ys, held = torch.from_numpy(x), torch.from_numpy(y), torch.from_numpy(held_x)
-        best, waited, kept = math.inf, 0, _arrays(list(net.parameters()))
+        best, waited, kept = math.inf, 0, _arrays(net)
         for _ in range(100):
             net.train()
-            for chosen in torch.randperm(len(ys)).split(BATCH):
-                optimiser.zero_grad()
-                loss_of(net(xs[chosen]), ys[chosen]).backward()
-                nn.utils.clip_grad_norm_(net.parameters(), CLIP)
-                optimiser.step()
+            for batch in torch.randperm(len(ys)).split(BATCH):
+                _step(net, optimiser, loss_of(net(xs[batch]), ys[batch]))
             net.eval()
             with torch.inference_mode():
                 loss = float(nn.functional.cross_entropy(net(held), torch.from_numpy(held_y)))
             waited += 1
             if loss < best:
-                best, waited, kept = loss, 0, _arrays(list(net.parameters()))
+                best, waited, kept = loss, 0, _arrays(net)
             if waited >= 10:
                 break
     return Head([kept], ["none", "tanh"])
 
 
-def _mixup(x: Vectors, y: Labels, held_x: Vectors, held_y: Labels, seed: int) -> Head:
+def _mean_of_folds(folds: Sequence[Head]) -> Head:
+    return Head([layers for head in folds for layers in head.members], folds[0].activations)
+
+
+def _mixup(x: Features, y: Labels, held_x: Features, held_y: Labels, seed: int) -> Head:
     """Five networks with one hidden layer of 256, trained on mixtures of pairs; nothing is held out for them."""
     import torch
     from torch import nn
@@ -90,7 +79,7 @@ def _mixup(x: Vectors, y: Labels, held_x: Vectors, held_y: Labels, seed: int) ->
     mean, scale = x.mean(axis=0), x.std(axis=0) + 1e-6
     xs = torch.from_numpy((x - mean) / scale)
     ys = nn.functional.one_hot(torch.from_numpy(y), len(REGARDS)).float()
-    weights, epochs, members = _class_weights(y), 25, []
+    loss_of, epochs, members = nn.CrossEntropyLoss(weight=_class_weights(y)), 25, []
     steps = epochs * math.ceil(len(y) / BATCH)
     for member in range(5):
         rng = np.random.default_rng([seed, member])
@@ -100,16 +89,12 @@ def _mixup(x: Vectors, y: Labels, held_x: Vectors, held_y: Labels, seed: int) ->
             optimiser = torch.optim.AdamW(net.parameters(), lr=3e-4, weight_decay=WEIGHT_DECAY)
             schedule = torch.optim.lr_scheduler.CosineAnnealingLR(optimiser, steps)
             for _ in range(epochs):
-                for chosen in torch.randperm(len(ys)).split(BATCH):
-                    share, other = float(rng.beta(0.4, 0.4)), chosen[torch.randperm(len(chosen))]
-                    mixed, target = (share * part[chosen] + (1 - share) * part[other] for part in (xs, ys))
-                    optimiser.zero_grad()
-                    log_p = torch.log_softmax(net(mixed), dim=1)
-                    (-(target * log_p * weights).sum(dim=1).mean()).backward()
-                    nn.utils.clip_grad_norm_(net.parameters(), CLIP)
-                    optimiser.step()
+                for batch in torch.randperm(len(ys)).split(BATCH):
+                    share, other = float(rng.beta(0.4, 0.4)), batch[torch.randperm(len(batch))]
+                    mixed, target = (share * part[batch] + (1 - share) * part[other] for part in (xs, ys))
+                    _step(net, optimiser, loss_of(net(mixed), target))
                     schedule.step()
-        (weight, bias), last = _arrays(list(net.parameters()))
+        (weight, bias), last = _arrays(net)
         # standardisation becomes part of the first layer
         first = (weight / scale).astype(np.float32), (bias - weight @ (mean / scale)).astype(np.float32)
         members.append([first, last])
@@ -125,7 +110,7 @@ RECIPES = {
             "the paper's: layers of 256 and 128, tanh and 10% dropout, AdamW 4e-5, batches of 64, weighted "
             "cross-entropy, stopped early on each fold; the folds' mean",
             _paper,
-            folds=True,
+            _mean_of_folds,
         ),
         Recipe(
             "mixup",
@@ -133,7 +118,6 @@ RECIPES = {
             "a layer of 256, 50% dropout, mixup 0.4, AdamW 3e-4 with cosine decay over 25 epochs, weighted "
             "cross-entropy; the mean of five seeds on all development rows",
             _mixup,
-            folds=False,
         ),
     )
 }

@@ -10,8 +10,9 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from lm_eval_bias.custom_metrics.regard import REGARDS
 from lm_eval_bias.errors import BiasError, one_line
-from lm_eval_bias.tasks.regard.classifiers.classifier import LABELS, REGARDS, Identity
+from lm_eval_bias.tasks.regard.classifiers.classifier_identity import LABELS, Identity
 from lm_eval_bias.tasks.regard.classifiers.devices import on_best_device
 
 BATCH = 64
@@ -71,22 +72,22 @@ class HubClassifier:
 
         model = self._model.eval()
         order = sorted(range(len(texts)), key=lambda i: -len(texts[i]))
-        found = np.empty((len(texts), len(self._columns)))
-        few = len(texts) < BATCH
-        with torch.inference_mode(), tqdm(total=len(texts), desc="Classifying regard", disable=few) as bar:
+        probabilities = np.empty((len(texts), len(self._columns)))
+        show = tqdm(total=len(texts), desc="Classifying regard", disable=len(texts) < BATCH)
+        with torch.inference_mode(), show as bar:
             for start in range(0, len(order), BATCH):
-                chosen = order[start : start + BATCH]
+                batch = order[start : start + BATCH]
                 encoded = self._tokenizer(
-                    [texts[i] for i in chosen],
+                    [texts[i] for i in batch],
                     padding=True,
                     truncation=True,
                     max_length=self._longest,
                     return_tensors="pt",
                 ).to(device)
                 logits = model(**encoded).logits.double()
-                found[chosen] = torch.softmax(logits, dim=-1)[:, self._columns].cpu().numpy()
-                bar.update(len(chosen))
-        return found
+                probabilities[batch] = torch.softmax(logits, dim=-1)[:, self._columns].cpu().numpy()
+                bar.update(len(batch))
+        return probabilities
 
 
 def load(name: str) -> HubClassifier:
@@ -108,13 +109,13 @@ def load(name: str) -> HubClassifier:
             where, revision=revision or "main", use_safetensors=True, output_loading_info=True
         )
         if loaded["missing_keys"]:
-            lacking = sorted(map(str, loaded["missing_keys"]))[0]
+            lacking = min(map(str, loaded["missing_keys"]))
             raise BiasError(f"classifier hub:{name}: its weights lack {lacking}: no trained classifier")
-        made = HubClassifier(name, model, tokenizer)
+        classifier = HubClassifier(name, model, tokenizer)
         # what can't label shows now, not after the texts were generated; the GPU is the evaluated model's
-        made.on("cpu", ["Test."])
+        classifier.on("cpu", ["Test."])
     except BiasError:
         raise
     except (OSError, ValueError, KeyError, ImportError, RuntimeError, IndexError, SafetensorError) as error:
         raise BiasError(f"classifier hub:{name} cannot be loaded: {one_line(error)[:300]}") from error
-    return made
+    return classifier

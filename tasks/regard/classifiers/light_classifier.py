@@ -2,15 +2,17 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from typing import Any
+from collections.abc import Iterable
 
 import numpy as np
 from numpy.typing import NDArray
 
 from lm_eval_bias.custom_metrics.regard import REGARDS
-from lm_eval_bias.tasks.regard.classifiers import regard_corpus
-from lm_eval_bias.tasks.regard.classifiers.classifier import Identity
+from lm_eval_bias.tasks.regard.classifiers import cross_validation, regard_corpus
+from lm_eval_bias.tasks.regard.classifiers.classifier_card import Card
+from lm_eval_bias.tasks.regard.classifiers.classifier_identity import Identity
+from lm_eval_bias.tasks.regard.classifiers.cross_validation import Recipe
+from lm_eval_bias.tasks.regard.classifiers.training_data import Labels, from_corpus
 
 # accuracy on the test rows, and what it is to be compared with (measured: see the task's README)
 MEASURED = {
@@ -31,34 +33,32 @@ def warning(language: str) -> str:
     )
 
 
-def pipeline(seed: int = 0) -> Any:
-    """The untrained model: TF-IDF of character n-grams within words, L2-regularised logistic regression."""
-    from sklearn.feature_extraction.text import TfidfVectorizer
-    from sklearn.linear_model import LogisticRegression
-    from sklearn.pipeline import make_pipeline
-
-    return make_pipeline(
-        TfidfVectorizer(analyzer="char_wb", ngram_range=(3, 5)),
-        LogisticRegression(C=3.0, class_weight="balanced", max_iter=2000, random_state=seed),
-    )
-
-
 class LightClassifier:
-    """Character n-grams of the text about a neutral subject, so that the subject's gender cannot change the label."""
+    """TF-IDF of character n-grams within words of the text about a neutral subject, and logistic regression.
 
-    def __init__(self, language: str, rows: Sequence[regard_corpus.Row]) -> None:
-        """Train on these rows."""
+    The subject's gender cannot change the label.
+    """
+
+    def __init__(self, language: str, texts: Iterable[str], y: Labels) -> None:
+        """Train on texts."""
+        from sklearn.feature_extraction.text import TfidfVectorizer
+        from sklearn.linear_model import LogisticRegression
+        from sklearn.pipeline import make_pipeline
+
         self._language = language
-        self._model = pipeline().fit(self._features([row.text for row in rows]), regard_corpus.labels(rows))
-        self.identity = Identity("light", f"character TF-IDF, {len(rows)} sentences", REGARDS, warning(language))
+        self._model = make_pipeline(
+            TfidfVectorizer(analyzer="char_wb", ngram_range=(3, 5)),
+            LogisticRegression(C=3.0, class_weight="balanced", max_iter=2000, random_state=0),
+        ).fit(self._neutral(texts), y)
+        self.identity = Identity("light", f"character TF-IDF, {len(y)} sentences", REGARDS, warning(language))
 
-    def _features(self, texts: Sequence[str]) -> list[str]:
-        return [regard_corpus.neutral(text.strip(), self._language) for text in texts]
+    def _neutral(self, texts: Iterable[str]) -> list[str]:
+        return [regard_corpus.with_subject(text.strip(), self._language, "neutral") for text in texts]
 
-    def probabilities(self, texts: Sequence[str]) -> NDArray[np.float64]:
+    def probabilities(self, texts: Iterable[str]) -> NDArray[np.float64]:
         """Probabilities of negative, neutral and positive, shape (number of texts, 3)."""
-        found: NDArray[np.float64] = self._model.predict_proba(self._features(texts))
-        return found
+        probabilities: NDArray[np.float64] = self._model.predict_proba(self._neutral(texts))
+        return probabilities
 
 
 def load(language: str) -> LightClassifier:
@@ -67,40 +67,18 @@ def load(language: str) -> LightClassifier:
     Raises:
         BiasError: The corpus cannot be had.
     """
-    return LightClassifier(language, regard_corpus.load(language).dev)
+    rows = regard_corpus.load(language).dev
+    return LightClassifier(language, [row.text for row in rows], regard_corpus.labels(rows))
 
 
-def evaluate(language: str) -> dict[str, Any]:
+def evaluate(language: str) -> Card:
     """What the model card says: accuracy on folds and test rows, bias check."""
-    from sklearn.model_selection import StratifiedKFold
-
-    from lm_eval_bias.tasks.regard.classifiers import head_training
-
-    rows = regard_corpus.load(language, second=True)
-    y = regard_corpus.labels(rows.dev)
-    folds = StratifiedKFold(head_training.FOLDS, shuffle=True, random_state=0)
-    accuracies = []
-    for train_rows, held in folds.split(np.zeros(len(y)), y):
-        model = LightClassifier(language, [rows.dev[i] for i in train_rows])
-        guess = model.probabilities([rows.dev[i].text for i in held]).argmax(axis=1)
-        accuracies.append(float((guess == y[held]).mean()))
-    found = LightClassifier(language, rows.dev)
-    free = [regard_corpus.neutral(row.text, language) for row in (*rows.dev, *rows.test) if row.gender == "N"]
-    women, men = (
-        found.probabilities([regard_corpus.with_subject(text, language, gender) for text in free]).argmax(axis=1)
-        for gender in ("female", "male")
+    recipe = Recipe(
+        "light",
+        "1",
+        "n-grams of 3 to 5 characters within words, logistic regression with balanced classes, C = 3; the subject is "
+        "replaced by a neutral one",
+        lambda x, y, held_x, held_y, seed: LightClassifier(language, x, y),
     )
-    test = head_training.report(found.probabilities([row.text for row in rows.test]), regard_corpus.labels(rows.test))
-    return {
-        "data": {"name": rows.name, "sha256": rows.sha256, "development": len(y), "test": test["n"],
-                 "left_out_of_test": len(rows.left_out)},
-        "encoder": "character n-grams (TF-IDF)",
-        "recipe": "light",
-        "made": "n-grams of 3 to 5 characters within words, logistic regression with balanced classes, C = 3; the "
-        "subject is replaced by a neutral one",
-        "held_out_folds": head_training.spread(accuracies),
-        "test": test,
-        "bias_check": head_training.bias_check(women, men),
-        **({"second_test": head_training.report(found.probabilities([row.text for row in rows.second]),
-                                           regard_corpus.labels(rows.second))} if rows.second else {}),
-    }  # fmt: skip
+    data = from_corpus(regard_corpus.load(language, second=True), lambda texts: np.array(texts, dtype=object))
+    return cross_validation.evaluate(recipe, data, 1, "character n-grams (TF-IDF)")[1]

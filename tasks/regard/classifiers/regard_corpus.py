@@ -5,15 +5,14 @@ from __future__ import annotations
 import csv
 import hashlib
 import random
-from collections import Counter
 from collections.abc import Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 
 import numpy as np
 from numpy.typing import NDArray
 
-from lm_eval_bias.custom_metrics.regard import REGARDS
+from lm_eval_bias.custom_metrics.regard import GENDERS
 from lm_eval_bias.data.download import locate
 from lm_eval_bias.errors import BiasError
 from lm_eval_bias.tasks.regard.regard_texts import subject
@@ -28,7 +27,7 @@ class Row:
 
     Attributes:
         text: With a neutral subject ("Die Person", "The person") or the one that it was balanced to.
-        label: Index into :data:`REGARDS`.
+        label: Index into :data:`lm_eval_bias.custom_metrics.regard.REGARDS`.
         gender: ``F``, ``M`` or ``N`` (none): what the sentence itself tells about the gender of its subject.
         number: Its place in the released file.
     """
@@ -49,7 +48,7 @@ class Corpus:
         test: Rows to be looked at once; texts that are in ``dev`` too are left out.
         name: For people, with its size.
         sha256: Of the released bytes it was made from.
-        left_out: Test texts that ``dev`` has too.
+        left_out: Number of test rows that were left out because ``dev`` has their sentence too.
         second: A second, machine-written test set (German: 362 GerPT-2 sentences, labelled by five others).
     """
 
@@ -58,60 +57,45 @@ class Corpus:
     test: list[Row]
     name: str
     sha256: str
-    left_out: list[str] = field(default_factory=list)
+    left_out: int
     second: list[Row] = field(default_factory=list)
 
 
 def with_subject(text: str, language: str, gender: str) -> str:
-    """A sentence about the neutral subject, about a woman or a man instead.
+    """A sentence about a person, a woman or a man, about another subject (``female``, ``male``, ``neutral``) instead.
 
     >>> with_subject("Die Person galt als klug.", "de", "female")
     'Die Frau galt als klug.'
     """
-    neutral = subject(language, "neutral")
-    return subject(language, gender) + text[len(neutral) :] if text.startswith(neutral) else text
-
-
-def neutral(text: str, language: str) -> str:
-    """A sentence about a woman or a man, about the neutral subject instead.
-
-    >>> neutral("Der Mann galt als klug.", "de")
-    'Die Person galt als klug.'
-    """
-    for gender in ("female", "male"):
-        if text.startswith(subject(language, gender)):
-            return subject(language, "neutral") + text[len(subject(language, gender)) :]
-    return text
-
-
-def _number(cell: str, allowed: Sequence[str], where: str) -> int:
-    if cell not in allowed:
-        raise BiasError(f"{where}: label {cell!r}, known are {', '.join(allowed)}")
-    return int(float(cell))
+    subjects = (subject(language, known) for known in (*GENDERS, "neutral"))
+    own = next((known for known in subjects if text.startswith(known)), None)
+    return text if own is None else subject(language, gender) + text[len(own) :]
 
 
 def _german(path: Path) -> list[Row]:
     """The rows of ``combined_all.csv``: columns Text, Gender, Label (-1, 0, 1)."""
+    known = {"-1.0": 0, "0.0": 1, "1.0": 2}
     rows = []
     with path.open(encoding="utf-8", newline="") as file:
         for number, row in enumerate(csv.DictReader(file)):
-            label = _number(row["Label"], ("-1.0", "0.0", "1.0"), f"{path} row {number}")
-            rows.append(Row(row["Text"], label + 1, row["Gender"], number))
+            if row["Label"] not in known:
+                raise BiasError(f"{path} row {number}: label {row['Label']!r}, known are {', '.join(known)}")
+            rows.append(Row(row["Text"], known[row["Label"]], row["Gender"], number))
     return rows
 
 
-def balance(rows: Sequence[Row], language: str, seed: int = SPLIT_SEED) -> list[Row]:
+def balance(rows: Sequence[Row], language: str) -> list[Row]:
     """Every sentence about a woman or a man, each one half of them (counterfactual balancing, section 3.2).
 
     Sentences that tell a gender get its subject; of the others so many are drawn for each that both end at one half.
     """
-    told = Counter(row.gender for row in rows)
     free = [i for i, row in enumerate(rows) if row.gender == "N"]
-    random.Random(seed).shuffle(free)  # noqa: S311 (no secret)
-    women = min(max((len(rows) + 1) // 2 - told["F"], 0), len(free))
-    female = set(free[:women]) | {i for i, row in enumerate(rows) if row.gender == "F"}
+    told = {i for i, row in enumerate(rows) if row.gender == "F"}
+    random.Random(SPLIT_SEED).shuffle(free)  # noqa: S311 (no secret)
+    women = min(max((len(rows) + 1) // 2 - len(told), 0), len(free))
+    female = told.union(free[:women])
     return [
-        Row(with_subject(row.text, language, "female" if i in female else "male"), row.label, row.gender, row.number)
+        replace(row, text=with_subject(row.text, language, "female" if i in female else "male"))
         for i, row in enumerate(rows)
     ]
 
@@ -126,11 +110,10 @@ def split(rows: Sequence[Row]) -> tuple[list[Row], list[Row]]:
     return [rows[i] for i in dev], [rows[i] for i in test]
 
 
-def _without_overlap(dev: Sequence[Row], test: Sequence[Row], language: str) -> tuple[list[Row], list[str]]:
-    """Test rows whose sentence is not in ``dev``, about whatever subject; and the texts left out."""
-    known = {neutral(row.text, language).strip() for row in dev}
-    out = [row.text for row in test if neutral(row.text, language).strip() in known]
-    return [row for row in test if neutral(row.text, language).strip() not in known], out
+def _without(dev: Sequence[Row], test: Sequence[Row], language: str) -> list[Row]:
+    """Test rows whose sentence is not in ``dev``, about whatever subject."""
+    known, sentences = ([with_subject(row.text, language, "neutral").strip() for row in rows] for rows in (dev, test))
+    return [row for row, sentence in zip(test, sentences, strict=True) if sentence not in known]
 
 
 def _tsv(path: Path, start: int) -> list[Row]:
@@ -162,13 +145,13 @@ def gerpt2_test() -> list[Row]:
         book.close()
     if any([row[3] for row in sheet] != [row[3] for row in sheets[0]] for sheet in sheets):
         raise BiasError("regard_de_gerpt2: the five annotators' files don't hold the same sentences")
-    found = []
+    kept = []
     for number, rows in enumerate(zip(*sheets, strict=True)):
         given = [row[2] for row in rows]
         if rows[0][0] is not None and all(label in (-1, 0, 1) for label in given):
-            label = max((-1, 0, 1), key=lambda one: (given.count(one), -one))
-            found.append(Row(f"{subject('de', 'neutral')} {str(rows[0][3]).strip()}", label + 1, "N", number))
-    return found
+            label = max((-1, 0, 1), key=given.count)
+            kept.append(Row(f"{subject('de', 'neutral')} {str(rows[0][3]).strip()}", label + 1, "N", number))
+    return kept
 
 
 def load(language: str, second: bool = False) -> Corpus:
@@ -190,17 +173,12 @@ def load(language: str, second: bool = False) -> Corpus:
         parts = [_tsv(path, 1000 * i) for i, path in enumerate(paths)]
         dev, test = balance([*parts[0], *parts[1]], language), balance(parts[2], language)
         digest, name = hashlib.sha256(b"".join(path.read_bytes() for path in paths)), "Sheng et al. (2019)"
-    test, out = _without_overlap(dev, test, language)
+    kept = _without(dev, test, language)
     more = gerpt2_test() if second and language == "de" else []
-    return Corpus(language, dev, test, f"{name}, {len(dev)} sentences", digest.hexdigest(), out, more)
+    name = f"{name}, {len(dev)} sentences"
+    return Corpus(language, dev, kept, name, digest.hexdigest(), len(test) - len(kept), more)
 
 
 def labels(rows: Sequence[Row]) -> NDArray[np.int64]:
     """The rows' labels, shape (number of rows,)."""
     return np.array([row.label for row in rows], dtype=np.int64)
-
-
-def counts(rows: Sequence[Row]) -> dict[str, int]:
-    """Number of rows per regard."""
-    found = Counter(row.label for row in rows)
-    return {name: found[i] for i, name in enumerate(REGARDS)}

@@ -1,4 +1,4 @@
-"""Sentence vectors from sentence-transformers, and the head that is trained on them at first use."""
+"""Sentence vectors from sentence-transformers with a head on them: a saved one, or one trained at first use."""
 
 from __future__ import annotations
 
@@ -7,15 +7,19 @@ import logging
 import sys
 from collections.abc import Sequence
 from functools import lru_cache
+from pathlib import Path
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
+from lm_eval_bias.custom_metrics.regard import REGARDS
 from lm_eval_bias.data.sources import cache_dir
 from lm_eval_bias.errors import BiasError, one_line
-from lm_eval_bias.tasks.regard.classifiers import heads
+from lm_eval_bias.tasks.regard.classifiers import head_training, heads, regard_corpus
+from lm_eval_bias.tasks.regard.classifiers.classifier_identity import Identity
 from lm_eval_bias.tasks.regard.classifiers.devices import on_best_device
+from lm_eval_bias.tasks.regard.classifiers.head_networks import RECIPES
 
 logger = logging.getLogger("lm_eval.bias")
 ENCODERS = {
@@ -46,10 +50,8 @@ class Encoder:
                 the GPU that the evaluated model needs.
         """
         show = len(texts) > 200 and sys.stderr.isatty()
-        found = self._model.encode(
-            list(texts), batch_size=64, convert_to_numpy=True, show_progress_bar=show, device=device
-        )
-        return np.asarray(found, dtype=np.float32)
+        vectors = self._model.encode(list(texts), batch_size=64, show_progress_bar=show, device=device)
+        return np.asarray(vectors, dtype=np.float32)
 
     def encode_fast(self, texts: Sequence[str]) -> NDArray[np.float32]:
         """:meth:`encode` on the GPU if there is one with room."""
@@ -72,7 +74,60 @@ def encoder(name: str) -> Encoder:
         raise BiasError(f"sentence encoder {name} cannot be loaded: {one_line(error)[:300]}") from error
 
 
-def load(name: str, language: str) -> heads.HeadClassifier:
+class HeadClassifier:
+    """A head on its encoder's sentence vectors."""
+
+    def __init__(self, name: str, head: heads.Head, encoder: Encoder) -> None:
+        """Join them.
+
+        Raises:
+            BiasError: The encoder's vectors have another length than the head takes.
+        """
+        if encoder.dimension != head.dimension:
+            raise BiasError(
+                f"classifier {name}: its head takes vectors of length {head.dimension}, encoder {encoder.name} gives "
+                f"{encoder.dimension}"
+            )
+        if (expected := head.info.get("probe")) is not None:
+            probe = heads.probe(encoder.encode)
+            if np.shape(expected) != np.shape(probe) or not np.allclose(expected, probe, atol=0.02, rtol=0.02):
+                raise BiasError(
+                    f"classifier {name}: its head was trained on the vectors of another encoder than the one that now "
+                    f"lies at {encoder.name}: train it again"
+                )
+        self._head, self._encoder = head, encoder
+        digest = str(head.info.get("sha256", ""))[:12]
+        self.identity = Identity(
+            name,
+            f"head {digest} on {encoder.name}"
+            + (f" at {encoder.revision}" if encoder.revision else "")
+            + (f", {head.info['data']}" if "data" in head.info else ""),
+            REGARDS,
+            str(head.info.get("warning", "")),
+        )
+
+    def probabilities(self, texts: Sequence[str]) -> NDArray[np.float64]:
+        """Probabilities of negative, neutral and positive, shape (number of texts, 3)."""
+        return self._head.probabilities(self._encoder.encode_fast(texts))
+
+
+def load_head(folder: Path) -> HeadClassifier:
+    """A saved head with its encoder.
+
+    Raises:
+        BiasError: The head is missing or damaged, names no encoder, or the encoder cannot be had.
+    """
+    head = heads.read(folder)
+    named = head.info.get("encoder")
+    if not isinstance(named, str) or not named:
+        raise BiasError(
+            f'regard head {folder}: was trained on precomputed vectors and names no encoder: set "encoder" in '
+            f"{heads.CONFIG} to the sentence-transformers model that made them"
+        )
+    return HeadClassifier(f"head:{folder}", head, encoder(named))
+
+
+def load(name: str, language: str) -> HeadClassifier:
     """The head of the paper's kind on an encoder's vectors; trained at first use, then kept in the cache.
 
     Args:
@@ -82,21 +137,17 @@ def load(name: str, language: str) -> heads.HeadClassifier:
     Raises:
         BiasError: The encoder or the corpus cannot be had.
     """
-    from lm_eval_bias.tasks.regard.classifiers import head_networks, head_training, regard_corpus
-
-    found = encoder(name or ENCODERS[language])
-    rows, recipe = regard_corpus.load(language), head_networks.RECIPES["paper"]
-    key = hashlib.sha256(
-        f"{recipe.name}-{recipe.version}|{found.name}|{found.dimension}|{rows.sha256}".encode()
-    ).hexdigest()[:16]
-    folder = cache_dir() / "regard" / f"{language}-{key}"
+    model = encoder(name or ENCODERS[language])
+    corpus, recipe = regard_corpus.load(language), RECIPES["paper"]
+    key = f"{recipe.name}-{recipe.version}|{model.name}|{model.dimension}|{corpus.sha256}"
+    folder = cache_dir() / "regard" / f"{language}-{hashlib.sha256(key.encode()).hexdigest()[:16]}"
     label = f"sbert:{name}" if name else "sbert"
     try:
-        return heads.HeadClassifier(label, heads.read(folder), found)
+        return HeadClassifier(label, heads.read(folder), model)
     except BiasError:
-        logger.info("training the regard head on %s, once (kept in %s)", found.name, folder)
-    trained = head_training.train(rows, found.encode, seeds=1, encoder=found.name)
+        logger.info("training the regard head on %s, once (kept in %s)", model.name, folder)
+    trained = head_training.train(corpus, model.encode, seeds=1, encoder=model.name)
     head_training.save(folder, trained)
     if trained.passed is not True:
-        logger.warning("regard head on %s: %s", found.name, trained.head.info["warning"])
-    return heads.HeadClassifier(label, heads.read(folder), found)
+        logger.warning("regard head on %s: %s", model.name, trained.head.info["warning"])
+    return HeadClassifier(label, heads.read(folder), model)

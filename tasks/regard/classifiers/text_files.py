@@ -4,7 +4,9 @@ from __future__ import annotations
 
 import csv
 import io
+import itertools
 import json
+from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
 
@@ -12,11 +14,46 @@ from lm_eval_bias.errors import BiasError
 from lm_eval_bias.files import read_text
 from lm_eval_bias.tasks.regard import regard_texts
 from lm_eval_bias.tasks.regard.classifiers import classifier
+from lm_eval_bias.tasks.regard.classifiers.classifier_identity import LABELS, Identity
 
 FORMATS = (".txt", ".csv", ".jsonl")
+Row = dict[str, Any]
 
 
-def read(path: Path, column: str = "text") -> list[dict[str, Any]]:
+def read_content(path: Path, damage: str = "") -> str:
+    """A file's text; ``damage`` is what an error about its bytes adds.
+
+    Raises:
+        BiasError: It cannot be read, or is not UTF-8.
+    """
+    try:
+        return read_text(path, "utf-8-sig")
+    except UnicodeDecodeError as error:
+        raise BiasError(f"{path}: byte {error.start} is not UTF-8{damage}") from error
+    except OSError as error:
+        raise BiasError(f"{path} cannot be read: {error.strerror}") from error
+
+
+def json_rows(
+    path: Path, content: str, needed: str, damage: str = "", parse_constant: Callable[[str], Any] | None = None
+) -> Iterator[tuple[str, Row]]:
+    """Where each line of JSON stands that isn't empty, and its object.
+
+    Raises:
+        BiasError: A line is no JSON (with ``damage`` before that), or no object (with what is ``needed``).
+    """
+    for number, line in enumerate(content.split("\n"), start=1):
+        if line.strip():
+            try:
+                row = json.loads(line, parse_constant=parse_constant)
+            except (ValueError, RecursionError) as error:
+                raise BiasError(f"{path} line {number}: {damage}no JSON ({error})") from error
+            if not isinstance(row, dict):
+                raise BiasError(f"{path} line {number}: no object with {needed}")
+            yield f"{path} line {number}", row
+
+
+def read(path: Path, column: str = "text") -> list[Row]:
     """Rows with a text each.
 
     Args:
@@ -31,24 +68,20 @@ def read(path: Path, column: str = "text") -> list[dict[str, Any]]:
     """
     if path.suffix.lower() not in FORMATS:
         raise BiasError(f"{path}: must end in {', '.join(FORMATS)}")
-    try:
-        content = read_text(path, "utf-8-sig")
-    except UnicodeDecodeError as error:
-        raise BiasError(f"{path}: byte {error.start} is not UTF-8") from error
-    except OSError as error:
-        raise BiasError(f"{path} cannot be read: {error.strerror}") from error
+    content = read_content(path)
     if path.suffix.lower() == ".txt":
-        lines = content.replace("\r\n", "\n").replace("\r", "\n").split("\n")
-        rows: list[dict[str, Any]] = [{"text": line.strip()} for line in lines if line.strip()]
+        lines = io.StringIO(content, newline=None)
+        rows: list[Row] = [{"text": line.strip()} for line in lines if line.strip()]
     else:
-        plain = _csv(path, content) if path.suffix.lower() == ".csv" else _jsonl(path, content)
-        rows = [_with_text(row, column, f"{path} row {number}") for number, row in enumerate(plain, start=1)]
+        objects = json_rows(path, content, "a field for the text", parse_constant=_no_number)
+        table = _csv(path, content) if path.suffix.lower() == ".csv" else [row for _, row in objects]
+        rows = [_with_text(row, column, f"{path} row {number}") for number, row in enumerate(table, start=1)]
     if not rows:
         raise BiasError(f"{path}: no texts")
     return rows
 
 
-def _csv(path: Path, content: str) -> list[dict[str, Any]]:
+def _csv(path: Path, content: str) -> list[Row]:
     try:
         reader = csv.DictReader(io.StringIO(content, newline=""))
         rows = list(reader)
@@ -59,29 +92,14 @@ def _csv(path: Path, content: str) -> list[dict[str, Any]]:
         raise BiasError(f"{path}: two columns have the same name")
     if any(None in row for row in rows):
         raise BiasError(f"{path}: a row has more fields than the header")
-    return [dict(row) for row in rows]
+    return rows
 
 
 def _no_number(text: str) -> float:
     raise ValueError(f"{text} is no JSON number")
 
 
-def _jsonl(path: Path, content: str) -> list[dict[str, Any]]:
-    rows = []
-    for number, line in enumerate(content.split("\n"), start=1):
-        if not line.strip():
-            continue
-        try:
-            row = json.loads(line, parse_constant=_no_number)
-        except (ValueError, RecursionError) as error:
-            raise BiasError(f"{path} line {number}: no JSON ({error})") from error
-        if not isinstance(row, dict):
-            raise BiasError(f"{path} line {number}: no object with a field for the text")
-        rows.append(row)
-    return rows
-
-
-def _with_text(row: dict[str, Any], column: str, where: str) -> dict[str, Any]:
+def _with_text(row: Row, column: str, where: str) -> Row:
     key = next((key for key in row if str(key).strip().lower() == column.lower()), None)
     if key is None:
         raise BiasError(f"{where}: no column {column!r} (there are {', '.join(map(str, row))}): name it with --column")
@@ -92,7 +110,7 @@ def _with_text(row: dict[str, Any], column: str, where: str) -> dict[str, Any]:
         json.dumps(row, ensure_ascii=False).encode()
     except UnicodeEncodeError as error:
         raise BiasError(f"{where}: holds what is no valid text ({error.reason})") from error
-    kept: dict[str, Any] = {}
+    kept: Row = {}
     for name, value in row.items():
         own = f"{name}_before" if _taken(name) else name
         while own != name and (own in row or own in kept):
@@ -107,9 +125,7 @@ def _taken(name: str) -> bool:
     return str(name).lower() in ("text", "regard", "label", "classifier", "warning") or str(name).startswith("p_")
 
 
-def label(
-    rows: list[dict[str, Any]], named: str | None, language: str | None
-) -> tuple[list[dict[str, Any]], classifier.Identity]:
+def label(rows: list[Row], named: str | None, language: str | None) -> tuple[list[Row], Identity]:
     """The rows with ``regard`` (0 negative, 1 neutral, 2 positive, 3 other), ``label`` and probabilities.
 
     Args:
@@ -120,42 +136,38 @@ def label(
     Raises:
         BiasError: No language, or no such classifier.
     """
+    texts = [row["text"] for row in rows]
     if named is not None and named.startswith(("hub:", "head:")):
         language = language or regard_texts.LANGUAGES[0]  # such a classifier has its own
-    language = language or regard_texts.language_of([row["text"] for row in rows])
+    language = language or regard_texts.language_of(texts)
     if language is None:
         raise BiasError("the texts begin with no known subject: name their language with --language (de or en)")
-    found = classifier.choose(named, language)
-    labels = found.identity.labels
-    done = []
-    for row, (name, probabilities) in zip(rows, classifier.label(found, [row["text"] for row in rows]), strict=True):
-        shares = {f"p_{key}": p for key, p in zip(labels, probabilities, strict=True)}
-        by = {"classifier": found.identity.name}
-        if found.identity.warning:
-            by["warning"] = found.identity.warning
-        done.append({**row, "regard": classifier.LABELS.index(name), "label": name, **shares, **by})
-    return done, found.identity
+    model = classifier.choose(named, language)
+    identity = model.identity
+    source = {"classifier": identity.name, **({"warning": identity.warning} if identity.warning else {})}
+    labelled = []
+    for row, (name, probabilities) in zip(rows, classifier.label(model, texts), strict=True):
+        shares = {f"p_{key}": p for key, p in zip(identity.labels, probabilities, strict=True)}
+        labelled.append({**row, "regard": LABELS.index(name), "label": name, **shares, **source})
+    return labelled, identity
 
 
-def _columns(rows: list[dict[str, Any]]) -> dict[str, str]:
+def _columns(rows: list[Row]) -> dict[str, str]:
     """All rows' columns with names that differ in more than case and spaces, as :func:`read` needs them in a CSV.
 
     >>> _columns([{"text": "a", "Note": 1}, {"text": "b", "note ": 2}])
     {'text': 'text', 'Note': 'Note', 'note ': 'note  (2)'}
     """
-    found: dict[str, str] = {}
+    columns: dict[str, str] = {}
     used: set[str] = set()
     for key in dict.fromkeys(key for row in rows for key in row):
-        name, number = str(key), 1
-        while name.strip().lower() in used:
-            number += 1
-            name = f"{key} ({number})"
-        used.add(name.strip().lower())
-        found[key] = name
-    return found
+        names = (key if number == 1 else f"{key} ({number})" for number in itertools.count(1))
+        columns[key] = next(name for name in names if name.strip().lower() not in used)
+        used.add(columns[key].strip().lower())
+    return columns
 
 
-def as_text(rows: list[dict[str, Any]], kind: str) -> str:
+def as_text(rows: list[Row], kind: str) -> str:
     """Rows as JSONL, or as CSV for the ending ``.csv``."""
     if kind == ".csv":
         out = io.StringIO(newline="")
