@@ -4,18 +4,11 @@ from __future__ import annotations
 
 import argparse
 import difflib
+import re
 from collections.abc import Iterable
 from typing import NoReturn
 
 _LONGEST = 2_000
-# what the extras of pyproject.toml bring that is imported here or by transformers, under the names of the imports
-EXTRAS = {
-    "regard": ("sklearn", "sentence_transformers", "sentencex", "openpyxl"),
-    "report": ("matplotlib",),
-    "train": ("sentencex",),
-    "translate": ("sentencepiece", "sacremoses"),
-    "gguf": ("gguf",),
-}
 
 
 class BiasError(ValueError):
@@ -32,13 +25,30 @@ def did_you_mean(name: str, known: Iterable[str]) -> str:
     return f" Did you mean {', '.join(close)}?" if close else ""
 
 
+def extras() -> dict[str, list[str]]:
+    """What the extras of this package bring, under the names of the imports; empty where it isn't installed."""
+    from importlib import metadata
+
+    brought: dict[str, list[str]] = {}
+    try:
+        requirements = metadata.requires("lm-eval-bias") or []
+    except metadata.PackageNotFoundError:
+        return {}
+    for requirement in requirements:
+        found = re.fullmatch(r"([\w-]+)(\[.*\])?[^;]*; *extra == ['\"](\w+)['\"]", requirement)
+        if found and not found[2] and found[3] not in ("test", "dev"):
+            name = "sklearn" if found[1] == "scikit-learn" else found[1].replace("-", "_")
+            brought.setdefault(found[3], []).append(name)
+    return brought
+
+
 def require_extra(extra: str) -> None:
     """Refuse to start what needs the packages of an extra.
 
     Raises:
-        BiasError: One of :data:`EXTRAS` is not installed; says how to install it.
+        BiasError: One of them is not installed; says how to install it.
     """
-    for package in EXTRAS[extra]:
+    for package in extras().get(extra, []):
         if not _installed(package):
             raise BiasError(f"{package} is not installed: {how_to_install(extra)}")
 

@@ -6,11 +6,11 @@ import platform
 import sys
 from dataclasses import dataclass
 
-from lm_eval_bias import __version__, catalog
+from lm_eval_bias import __version__, catalog, registration
 from lm_eval_bias.data import sources
 from lm_eval_bias.data.download import offline
 from lm_eval_bias.errors import BiasError
-from lm_eval_bias.harness import linking, registration, versions
+from lm_eval_bias.harness import linking, versions
 
 
 @dataclass(frozen=True)

@@ -13,6 +13,6 @@ def tasks_path() -> Path:
         FileNotFoundError: The installed package holds no tasks (a broken install).
     """
     path = Path(str(resources.files("lm_eval_bias.tasks")))
-    if not (path / "occugender").is_dir():
+    if not any(path.glob("*/benchmark.py")):
         raise FileNotFoundError(f"{path} holds no tasks: install lm-eval-bias again")
     return path

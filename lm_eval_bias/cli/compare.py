@@ -18,8 +18,7 @@ _EPILOG = """examples:
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     """What the command understands."""
     from lm_eval_bias.analysis.comparisons import LANGUAGE, conditions
-    from lm_eval_bias.analysis.differences import CORRECTIONS
-    from lm_eval_bias.report.comparison_tables import FORMATS
+    from lm_eval_bias.report.comparison_reports import CORRECTIONS, FORMATS
 
     what = "".join(f"{condition.help}, " for condition in conditions().values())
     parser.description = "Paired differences of scores, with clustered intervals and permutation p-values."

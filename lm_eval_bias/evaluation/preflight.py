@@ -130,7 +130,8 @@ def _check_metadata(config: EvaluatorConfig) -> None:
 
 def check_model(config: EvaluatorConfig) -> None:
     """Refuse an unknown model type, and a model path that doesn't exist, before anything is loaded."""
-    from lm_eval_bias.harness import internals, registration
+    from lm_eval_bias import registration
+    from lm_eval_bias.harness import internals
 
     registration.register()
     known = internals.model_types()

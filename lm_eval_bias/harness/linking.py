@@ -62,6 +62,11 @@ def _changed(folder: Path, stubs: Mapping[str, str]) -> list[Path]:
     ]
 
 
+def _own_files() -> dict[str, Path]:
+    """The YAMLs of all known tasks and groups, by name."""
+    return {name: entry.path for name, entry in catalog.packaged().items() if entry.path is not None}
+
+
 @cache
 def unnecessary() -> bool:
     """Whether the harness finds the tasks by itself, from our entry point in the group ``lm_eval.tasks``.
@@ -72,7 +77,7 @@ def unnecessary() -> bool:
 
     if Version(importlib.metadata.version("lm_eval")) <= Version(_WITHOUT_ENTRY_POINTS):
         return False  # known at once: to import its task manager takes seconds
-    return set(catalog.packaged()) <= set(internals.task_manager(include_defaults=False).all_tasks)
+    return set(_own_files()) <= set(internals.task_manager(include_defaults=False).all_tasks)
 
 
 def state() -> State:
@@ -96,7 +101,7 @@ def _problem(folder: Path, target: str, stubs: Mapping[str, str]) -> str:
         return f"links to {target}, which is gone (package moved or removed): {again}"
     if target != here:
         return f"links to another copy of this package, {target}, not to {here}: {again}"
-    if set(stubs) != {f"{name}.yaml" for name in catalog.packaged()}:
+    if set(stubs) != {f"{name}.yaml" for name in _own_files()}:
         return f"links another version's tasks: {again}"
     if changed := _changed(folder, stubs):
         return f"{changed[0]} was changed by hand: move it away, then {again}"
@@ -115,7 +120,7 @@ def link() -> State:
     if kept:
         raise BiasError(f"{kept[0]} was changed by hand ({len(kept)} such stubs): move it away, then link again")
     unlink()
-    texts = {f"{name}.yaml": stub_text(entry.path) for name, entry in catalog.packaged().items()}
+    texts = {f"{name}.yaml": stub_text(path) for name, path in _own_files().items()}
     ledger = {"target": str(tasks_path()), "stubs": {name: _digest(text.encode()) for name, text in texts.items()}}
     try:
         folder.mkdir(exist_ok=True)

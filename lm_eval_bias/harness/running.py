@@ -12,8 +12,9 @@ import random
 from collections.abc import Callable, Iterator
 from typing import TYPE_CHECKING, Any
 
+from lm_eval_bias import registration
 from lm_eval_bias.errors import BiasError, one_line
-from lm_eval_bias.harness import distributed, internals, registration
+from lm_eval_bias.harness import distributed, internals
 
 if TYPE_CHECKING:
     from lm_eval_bias.harness.internals import EvaluatorConfig

@@ -11,11 +11,10 @@ from typing import Any
 from lm_eval.api.instance import Instance
 from lm_eval.api.task import ConfigurableTask
 
-from lm_eval_bias import __version__, registry
+from lm_eval_bias import __version__, registration, registry
 from lm_eval_bias.errors import BiasError
-from lm_eval_bias.harness import distributed, registration
+from lm_eval_bias.harness import distributed, request_types
 from lm_eval_bias.harness.score_aggregation import Aggregation, Notes, Scored
-from lm_eval_bias.scoring import exact_likelihoods, sampled_texts
 
 
 class Documents(list[dict[str, Any]]):
@@ -224,9 +223,9 @@ class BiasTask(ConfigurableTask):
         if self.OUTPUT_TYPE == "multiple_choice":
             counted = doc.get("word_probability") == "geometric_mean"
             for request in requests:
-                request.request_type = exact_likelihoods.WITH_LENGTH if counted else exact_likelihoods.EXACT
+                request.request_type = request_types.WITH_LENGTH if counted else request_types.EXACT
         if self.OUTPUT_TYPE == "generate_until":
-            requests.request_type = sampled_texts.GENERATED
+            requests.request_type = request_types.GENERATED
         return requests
 
     def process_results(self, doc: Mapping[str, Any], results: Sequence[Any]) -> dict[str, Any]:

@@ -54,7 +54,7 @@ class ChanceLM(LM):
         seen: Counter[str] = Counter()
         for request in requests:
             doc = getattr(request, "doc", None) or {}
-            benchmark = registry.by_name().get(doc.get("benchmark"))
+            benchmark = registry.by_name().get(str(doc.get("benchmark")))
             choices = list("ABC" if benchmark is None else benchmark.random_texts(doc))
             context, turn = request.args[0], request.args[1].get("seed", seen[request.args[0]])
             seen[context] += 1

@@ -13,7 +13,15 @@ from lm_eval_bias.errors import BiasError
 from lm_eval_bias.files import expanded
 from lm_eval_bias.models.question_model import QuestionModel, weight_names
 from lm_eval_bias.scoring import masked
-from lm_eval_bias.scoring.questions import CLOZE, NEXT_SENTENCE, clozes, expected, next_sentences, refuse_foreign
+from lm_eval_bias.scoring.questions import (
+    CLOZE,
+    NEXT_SENTENCE,
+    clozes,
+    expected,
+    next_sentences,
+    refuse_foreign,
+    tasks_asking,
+)
 
 _HEAD = "seq_relationship"
 
@@ -21,7 +29,7 @@ _HEAD = "seq_relationship"
 def _no_head(where: str) -> BiasError:
     return BiasError(
         f"--model hf-mlm pretrained={where}: the checkpoint has no next-sentence head (no {_HEAD} weights) and "
-        "cannot answer between-sentence questions: run stereoset_<language>_intra"
+        f"cannot answer between-sentence questions: run {tasks_asking(CLOZE)}"
     )
 
 

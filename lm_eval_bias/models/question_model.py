@@ -20,7 +20,7 @@ from tqdm import tqdm
 from lm_eval_bias.errors import BiasError, one_line
 from lm_eval_bias.harness import response_cache
 from lm_eval_bias.harness.internals import request_key
-from lm_eval_bias.scoring.questions import KINDS, SENTENCE_LIKELIHOODS
+from lm_eval_bias.scoring.questions import KINDS, NEXT_SENTENCE, SENTENCE_LIKELIHOODS, benchmarks_asking, tasks_asking
 
 logger = logging.getLogger("lm_eval.bias")
 _PARTS = 16  # answers are kept (--use_cache) after so many batches
@@ -193,15 +193,15 @@ class QuestionModel(LM):
     @classmethod
     def _no_plain_requests(cls) -> BiasError:
         return BiasError(
-            f"--model {cls.kind} answers the questions of StereoSet (lm-eval-bias ls), not tasks made of plain "
-            "log-likelihoods or generated text: run those with --model hf"
+            f"--model {cls.kind} answers the questions of {benchmarks_asking()} (lm-eval-bias ls), not tasks made of "
+            "plain log-likelihoods or generated text: run those with --model hf"
         )
 
     @classmethod
     def _no_likelihoods(cls) -> BiasError:
         return BiasError(
             f"--model {cls.kind} has no likelihoods of whole sentences, which the generative variants compare: run "
-            "them with --model hf, or stereoset_<language>_inter"
+            f"them with --model hf, or {tasks_asking(NEXT_SENTENCE)}"
         )
 
     def _refuse_plain(self, requests: Sequence[Any]) -> list[Any]:

@@ -12,7 +12,8 @@ from lm_eval_bias.report.numbers import NONE, bound, p_value
 from lm_eval_bias.report.tables import Column, csv_text, grid, json_text
 
 _STYLES = {"text": "simple", "md": "github", "latex": "latex_booktabs"}
-_CORRECTED = {"holm": "Holm", "bh": "Benjamini-Hochberg", "none": "not corrected"}
+FORMATS = ("text", "md", "latex", "csv", "json")
+CORRECTIONS = {"holm": "Holm", "bh": "Benjamini-Hochberg", "none": "not corrected"}
 
 
 def _data(finding: Finding, correction: str) -> Mapping[str, object]:
@@ -70,7 +71,7 @@ def _drawn(findings: Sequence[Finding], correction: str, style: str) -> str:
     first = findings[0]
     how = "the same items" if first.paired else "independent"
     title = f"{first.what}: {first.other} against {first.base} ({first.items:,} items, {how})"
-    numeric = [first.base, first.other, "Difference", "95% interval", "p", f"p ({_CORRECTED[correction]})",
+    numeric = [first.base, first.other, "Difference", "95% interval", "p", f"p ({CORRECTIONS[correction]})",
                "Detectable", "Neutral"]  # fmt: skip
     rows = list(map(_row, findings))
     if style == "md":
@@ -100,7 +101,7 @@ def _legend(findings: Sequence[Finding], correction: str) -> str:
     tests = sum(not math.isnan(finding.adjusted) for finding in findings)
     how = sorted({finding.difference.test for finding in findings if finding.difference.test})
     told = sum(finding.told for finding in findings)
-    corrected = "" if correction == "none" else f", corrected for {tests} tests ({_CORRECTED[correction]})"
+    corrected = "" if correction == "none" else f", corrected for {tests} tests ({CORRECTIONS[correction]})"
     return (
         f"{told} of {tests} differences can be told at {100 * LEVEL:.0f}%{corrected}. p: {'; '.join(how) or 'none'}. "
         "Detectable: the smallest true difference that so many items show with a probability of 80%."

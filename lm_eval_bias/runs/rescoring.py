@@ -93,16 +93,16 @@ def _rewritten(samples: Iterable[Sample], rewriting: Rewriting, value: str, only
         for part, doc, answers in samples:
             check(part)
             with _blamed(part, f"document {count[part]}"):
-                doc, answers = rewriting.each(doc, answers, value)
+                changed, kept = rewriting.each(doc, answers, value)
             count[part] += 1
-            yield Sample(part, doc, answers)
+            yield Sample(part, dict(changed), list(kept))
     if rewriting.all is not None:
         for part, whole in sample_logs.collect(samples).items():
             if only in (None, part.benchmark):
                 check(part)
                 with _blamed(part, "its texts"):
                     docs, results = rewriting.all(whole.docs, whole.results, value)
-                yield from replace(whole, docs=docs, results=results).samples()
+                yield from replace(whole, docs=list(map(dict, docs)), results=list(map(list, results))).samples()
 
 
 @contextlib.contextmanager

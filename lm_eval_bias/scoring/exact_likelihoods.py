@@ -14,15 +14,14 @@ from typing import TYPE_CHECKING, Any
 
 from lm_eval_bias.errors import BiasError
 from lm_eval_bias.harness import api_answers, internals
+from lm_eval_bias.harness.request_types import EXACT as EXACT
+from lm_eval_bias.harness.request_types import WITH_LENGTH as WITH_LENGTH
 from lm_eval_bias.scoring import token_likelihoods
 from lm_eval_bias.scoring.batch_encoding import encoded_once
 
 if TYPE_CHECKING:
     from lm_eval.api.instance import Instance
     from lm_eval.api.model import LM, TemplateLM
-
-EXACT = "exact_loglikelihood"
-WITH_LENGTH = "loglikelihood_with_length"
 
 
 def _exact(self: LM, requests: Sequence[Instance]) -> list[tuple[float, bool]]:

@@ -20,6 +20,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any, NamedTuple, Protocol
 
+from lm_eval_bias import catalog, registry
 from lm_eval_bias.errors import BiasError
 
 CLOZE = "cloze"
@@ -158,6 +159,19 @@ def choose(given: Mapping[str, Any]) -> dict[str, str]:
             raise BiasError(f"--metadata {name}={value!r}: must be one of {', '.join(known)}")
         chosen[name] = str(value)
     return chosen
+
+
+def tasks_asking(kind: str) -> str:
+    """The tasks that ask this kind of question alone, their languages as one: ``NAME_<language>_inter``."""
+    entries = [entry for entry in catalog.entries().values() if entry.kind == "task" and entry.asks == (kind,)]
+    names = (entry.name.replace(f"_{entry.language}_", "_<language>_") for entry in entries)
+    return " or ".join(dict.fromkeys(names))
+
+
+def benchmarks_asking() -> str:
+    """The benchmarks whose tasks ask the questions of this module."""
+    asked = {entry.benchmark for entry in catalog.entries().values() if set(entry.asks) & set(KINDS)}
+    return " and ".join(type(one).__name__ for one in registry.benchmarks() if one.name in asked)
 
 
 def refuse_foreign(questions: Sequence[Cloze | NextSentence], understood: Sequence[str], model: str) -> None:

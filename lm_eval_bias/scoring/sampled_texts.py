@@ -22,13 +22,13 @@ from tqdm import tqdm
 
 from lm_eval_bias.harness import api_answers, internals, response_cache
 from lm_eval_bias.harness.internals import shadowed
+from lm_eval_bias.harness.request_types import GENERATED as GENERATED
 from lm_eval_bias.scoring import token_likelihoods
 
 if TYPE_CHECKING:
     from lm_eval.api.instance import Instance
     from lm_eval.api.model import LM
 
-GENERATED = "generated_text"
 _PLAIN = "generate_until"
 # whose requests carry a seed; classes derived from them may refuse one
 _SERVED = {

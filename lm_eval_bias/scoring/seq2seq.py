@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 from lm_eval_bias.errors import BiasError
 from lm_eval_bias.scoring import masked, token_likelihoods
 from lm_eval_bias.scoring.causal import closed
-from lm_eval_bias.scoring.questions import Answer, clozes, next_sentences, refuse_foreign
+from lm_eval_bias.scoring.questions import NEXT_SENTENCE, Answer, clozes, next_sentences, refuse_foreign, tasks_asking
 
 if TYPE_CHECKING:
     from lm_eval.api.instance import Instance
@@ -112,5 +112,5 @@ def no_contexts() -> BiasError:
     """The error for variants that an encoder-decoder model doesn't have."""
     return BiasError(
         "the generative variants compare likelihoods of contexts, which an encoder-decoder model doesn't have: run "
-        "stereoset_<language>_inter, or a causal model"
+        f"{tasks_asking(NEXT_SENTENCE)}, or a causal model"
     )

@@ -21,8 +21,8 @@ class GGBBQ(Benchmark):
     name = "gg_bbq"
     title = "GG-BBQ"
     place = 2
-    main = ("acc_amb", "acc_disamb", "diff_bias_amb", "diff_bias_disamb")
-    options = ("wording", "by_value")
+    main: Sequence[str] = ("acc_amb", "acc_disamb", "diff_bias_amb", "diff_bias_disamb")
+    options: Sequence[str] = ("wording", "by_value")
     detail = "by_value"
     card = Card(
         measures="Gender stereotypes in German question answering: whether a model falls back on them where the text "

@@ -111,11 +111,6 @@ def _answered(doc: GGBBQDocument, results: Sequence[Any]) -> int | str:
     return values.index(best) if values.count(best) == 1 else "none"
 
 
-def key(doc: GGBBQDocument) -> tuple[str, ...]:
-    """Subset, kind of context, place in the data file and prompt wording."""
-    return (str(doc["subset"]), str(doc["context_type"]), str(doc["item"]), str(doc["wording"]))
-
-
 def record(doc: GGBBQDocument, results: Sequence[Any]) -> GGBBQRecord:
     """What the answer to one item says: which person or nobody, right or wrong.
 

@@ -131,11 +131,6 @@ def prompt(doc: OccuGenderDocument) -> str:
     return f"{doc['instruction']}\nQ: {doc['question']}\nA:"
 
 
-def key(doc: OccuGenderDocument) -> tuple[str, ...]:
-    """Kind, occupation and template: the same under every instruction and word set."""
-    return (str(doc["kind"]), str(doc["item"]), str(doc["template"]))
-
-
 def record(doc: OccuGenderDocument, results: Sequence[Any]) -> occugender.OccuGenderRecord:
     """The log of P_m, P_f and P_d of one prompt (Eq. 5).
 

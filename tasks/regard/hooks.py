@@ -57,18 +57,6 @@ def dataset(**metadata: Any) -> dict[str, Any]:
     return {"test": documents(**metadata)}
 
 
-def provenance(docs: Sequence[RegardDocument]) -> dict[str, dict[str, object]]:
-    """What a result file has to say about how its scores came about: the classifier that was used."""
-    return {"classifier_used": dict(docs[0]["classifier"])} if docs else {}
-
-
-def read_answer(raw: Any) -> list[list[str]]:
-    """A document's texts from a sample log: ``[text, regard, probability, ...]`` each."""
-    if not isinstance(raw, list) or not all(isinstance(own, list) and len(own) >= 2 for own in raw):
-        raise ValueError("no list of classified texts")
-    return [[str(part) for part in own] for own in raw]
-
-
 def _dropped(answer: Sequence[str | float]) -> bool:
     return str(answer[1]).startswith(regard_texts.DROPPED)
 
@@ -79,11 +67,6 @@ def _regard(label: str, has_other: bool) -> str:
     if label not in REGARDS and not (has_other and label == OTHER):
         raise BiasError(f"regard {label!r}: must be one of {', '.join(LABELS)}")
     return label
-
-
-def key(doc: RegardDocument) -> tuple[str, ...]:
-    """Gender, context set and context."""
-    return str(doc["gender"]), str(doc.get("set", "")), str(doc.get("context", ""))
 
 
 def record(doc: RegardDocument, results: Sequence[Answer]) -> Record:

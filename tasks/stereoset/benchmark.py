@@ -20,8 +20,8 @@ class StereoSet(Benchmark):
     name = "stereoset"
     title = "Multilingual StereoSet"
     place = 3
-    main = ("lms", "ss", "icat")
-    options = ("bos", "inter", "masked", "dataset", "by_test_and_type")
+    main: Sequence[str] = ("lms", "ss", "icat")
+    options: Sequence[str] = ("bos", "inter", "masked", "dataset", "by_test_and_type")
     detail = "by_test_and_type"
     data_option = "dataset"
     card = Card(

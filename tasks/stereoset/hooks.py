@@ -105,11 +105,6 @@ def _outcome(doc: Document, scores: Sequence[float]) -> list[int] | None:
     return [int(stereo > anti), int(stereo > unrelated) + int(anti > unrelated)]
 
 
-def key(doc: Document) -> tuple[str, ...]:
-    """Test and the data set's own id, which all languages share."""
-    return (str(doc["test"]), str(doc["id"]))
-
-
 def record(doc: Document, results: Sequence[Any]) -> Record:
     """What the scores of one item's candidates say: which of them the model prefers.
 

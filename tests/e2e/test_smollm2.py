@@ -70,7 +70,7 @@ def evaluate(lm, *tasks, metadata=None, **options):
     from lm_eval import simple_evaluate
     from lm_eval.tasks import TaskManager
 
-    from lm_eval_bias.harness import registration
+    from lm_eval_bias import registration
     from lm_eval_bias.paths import tasks_path
 
     registration.register()

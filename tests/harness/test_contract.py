@@ -14,7 +14,8 @@ import sqlite3
 
 import pytest
 
-from lm_eval_bias.harness import api_answers, internals, registration, running
+from lm_eval_bias import registration
+from lm_eval_bias.harness import api_answers, internals, running
 from lm_eval_bias.paths import tasks_path
 from lm_eval_bias.scoring import sampled_texts
 

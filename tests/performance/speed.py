@@ -171,7 +171,7 @@ def contestant(name: str, arguments: dict[str, Any], pipe: Any) -> None:
     from lm_eval.api.instance import Instance
     from lm_eval.api.registry import get_model
 
-    from lm_eval_bias.harness.registration import register
+    from lm_eval_bias.registration import register
 
     register()
     given = dict(arguments)
@@ -364,7 +364,7 @@ def machine() -> str:
 
 def run(options: argparse.Namespace) -> dict[str, Any]:
     """All workloads, all contestants."""
-    from lm_eval_bias.harness.registration import register
+    from lm_eval_bias.registration import register
 
     register()
     arguments = dict(part.split("=", 1) for part in options.model_args.split(",") if part)

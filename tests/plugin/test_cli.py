@@ -10,7 +10,7 @@ import pytest
 from lm_eval_bias import __version__, catalog, installation
 from lm_eval_bias.cli import main as cli
 from lm_eval_bias.cli.main import main
-from lm_eval_bias.errors import EXTRAS, BiasError
+from lm_eval_bias.errors import BiasError, extras
 from lm_eval_bias.paths import tasks_path
 from tests.conftest import ROOT
 
@@ -141,11 +141,12 @@ def test_a_flag_has_one_spelling(arguments, refused, capsys):
 
 def test_extras_bring_what_they_are_asked_for():
     tomllib = pytest.importorskip("tomllib")
-    extras = tomllib.loads((ROOT / "pyproject.toml").read_text())["project"]["optional-dependencies"]
-    for extra, packages in EXTRAS.items():
-        names = [re.match(r"[\w-]+", requirement).group() for requirement in extras[extra]]
+    listed = tomllib.loads((ROOT / "pyproject.toml").read_text())["project"]["optional-dependencies"]
+    assert {"regard", "report", "train", "translate", "gguf"} == set(extras())
+    for extra, packages in extras().items():
+        names = [re.match(r"[\w-]+", requirement).group() for requirement in listed[extra]]
         assert sorted(packages) == sorted("sklearn" if n == "scikit-learn" else n.replace("-", "_") for n in names)
-        assert extra in extras["all"][0]
+        assert extra in listed["all"][0]
 
 
 @pytest.mark.parametrize(

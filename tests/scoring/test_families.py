@@ -11,8 +11,8 @@ import torch
 import transformers
 from lm_eval.api.instance import Instance
 
+from lm_eval_bias import registration
 from lm_eval_bias.errors import BiasError
-from lm_eval_bias.harness import registration
 from lm_eval_bias.models.masked_lm import HFMaskedLM
 from lm_eval_bias.models.next_sentence.nsp_checkpoint import NSPConfig, make_head, save
 from lm_eval_bias.models.next_sentence.nsp_model import HFNextSentence

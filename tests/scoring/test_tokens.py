@@ -4,8 +4,8 @@ import pytest
 from lm_eval.api.instance import Instance
 from lm_eval.api.model import CachingLM, TemplateLM
 
+from lm_eval_bias import registration
 from lm_eval_bias.errors import BiasError
-from lm_eval_bias.harness import registration
 from lm_eval_bias.harness import response_cache as answers
 from lm_eval_bias.models.chance import ChanceLM
 from lm_eval_bias.scoring import causal, exact_likelihoods, questions, token_likelihoods

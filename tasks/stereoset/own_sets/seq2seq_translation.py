@@ -10,7 +10,7 @@ import re
 from collections.abc import Collection, Iterator, Sequence
 from typing import Any
 
-from lm_eval_bias.errors import EXTRAS, BiasError, did_you_mean, how_to_install, one_line
+from lm_eval_bias.errors import BiasError, did_you_mean, extras, how_to_install, one_line
 from lm_eval_bias.files import expanded
 from lm_eval_bias.runs.provenance import files
 
@@ -102,7 +102,7 @@ class Checkpoint:
         verbosity = transformers.utils.logging.get_verbosity()
         transformers.utils.logging.set_verbosity_error()
         try:
-            with self._loading(EXTRAS["translate"]) as revision:
+            with self._loading(extras().get("translate", [])) as revision:
                 device = torch.device(self._options.get("device") or ("cuda" if torch.cuda.is_available() else "cpu"))
                 tokenizer = transformers.AutoTokenizer.from_pretrained(self._where, revision=revision)
                 model = transformers.AutoModelForSeq2SeqLM.from_pretrained(self._where, revision=revision, dtype=dtype)
