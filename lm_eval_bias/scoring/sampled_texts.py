@@ -25,8 +25,9 @@ from lm_eval_bias.harness.internals import shadowed
 from lm_eval_bias.scoring import token_likelihoods
 
 if TYPE_CHECKING:
-    from lm_eval.api.instance import Instance
     from lm_eval.api.model import LM
+
+    from lm_eval_bias.harness.internals import Instance
 
 GENERATED = "generated_text"
 _PLAIN = "generate_until"

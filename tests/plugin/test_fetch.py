@@ -142,11 +142,11 @@ def test_two_processes_at_once(server, tmp_path):
     # the real manifest would not accept the tiny files, so the processes get the tiny one
     source = sources.manifest().files[NAME]
     code = (
-        "from lm_eval_bias.data import fetch, sources\n"
+        "from lm_eval_bias.data import download, sources\n"
         f"source = sources.Source(**{vars(source)!r})\n"
         "tiny = sources.Manifest({source.name: source}, {}, {})\n"
-        "fetch.manifest = lambda: tiny\n"
-        "print(fetch.locate(source.name))\n"
+        "download.manifest = lambda: tiny\n"
+        "print(download.locate(source.name))\n"
     )
     running = [subprocess.Popen([sys.executable, "-c", code], stdout=subprocess.PIPE, text=True) for _ in range(3)]
     paths = {process.communicate(timeout=60)[0].strip() for process in running}
