@@ -19,6 +19,7 @@ from typing import TYPE_CHECKING, Any
 from lm_eval_bias.errors import BiasError, one_line
 
 if TYPE_CHECKING:
+    from lm_eval.api.instance import Instance as Instance
     from lm_eval.config.evaluate_config import EvaluatorConfig as EvaluatorConfig
 
 # where the components of the harness's entry-point groups are kept

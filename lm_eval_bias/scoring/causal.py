@@ -18,8 +18,9 @@ from lm_eval_bias.scoring import token_likelihoods
 from lm_eval_bias.scoring.questions import Answer, NextSentence, clozes, next_sentences, refuse_foreign
 
 if TYPE_CHECKING:
-    from lm_eval.api.instance import Instance
     from lm_eval.api.model import TemplateLM
+
+    from lm_eval_bias.harness.internals import Instance
 
 Pair = tuple[list[int], list[int]]
 _ENDS = (".", "!", "?")

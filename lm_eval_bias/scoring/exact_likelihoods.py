@@ -20,8 +20,9 @@ from lm_eval_bias.scoring import token_likelihoods
 from lm_eval_bias.scoring.batch_encoding import encoded_once
 
 if TYPE_CHECKING:
-    from lm_eval.api.instance import Instance
     from lm_eval.api.model import LM, TemplateLM
+
+    from lm_eval_bias.harness.internals import Instance
 
 
 def _exact(self: LM, requests: Sequence[Instance]) -> list[tuple[float, bool]]:

@@ -9,8 +9,9 @@ from lm_eval_bias.errors import BiasError
 from lm_eval_bias.scoring.questions import KINDS, Answer
 
 if TYPE_CHECKING:
-    from lm_eval.api.instance import Instance
     from lm_eval.api.model import LM
+
+    from lm_eval_bias.harness.internals import Instance
 
 
 def _refuse(kind: str) -> Callable[..., list[Answer]]:

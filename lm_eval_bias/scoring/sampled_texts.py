@@ -26,8 +26,9 @@ from lm_eval_bias.harness.request_types import GENERATED as GENERATED
 from lm_eval_bias.scoring import token_likelihoods
 
 if TYPE_CHECKING:
-    from lm_eval.api.instance import Instance
     from lm_eval.api.model import LM
+
+    from lm_eval_bias.harness.internals import Instance
 
 _PLAIN = "generate_until"
 # whose requests carry a seed; classes derived from them may refuse one

@@ -12,9 +12,10 @@ from lm_eval_bias.scoring.causal import closed
 from lm_eval_bias.scoring.questions import NEXT_SENTENCE, Answer, clozes, next_sentences, refuse_foreign, tasks_asking
 
 if TYPE_CHECKING:
-    from lm_eval.api.instance import Instance
     from lm_eval.api.model import TemplateLM
     from transformers import PreTrainedTokenizerBase
+
+    from lm_eval_bias.harness.internals import Instance
 
 SENTINEL = "<extra_id_0>"
 _FAMILY = "an encoder-decoder model (whose inter is gen)"

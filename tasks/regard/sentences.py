@@ -95,7 +95,7 @@ def _facets(scores: Mapping[str, Value]) -> str:
     return f"Texts with keywords: {'; '.join(parts)}."
 
 
-def sentences(task: TaskRun, beside_tables: bool) -> list[str]:
+def sentences(task: TaskRun, beside_tables: bool = False) -> list[str]:
     """The tests, with the facets before them: as a table, or in a sentence where the output has tables of its own.
 
     Raises:

@@ -24,7 +24,7 @@ from lm_eval_bias.models.packed.trie_walk import Walk
 from lm_eval_bias.scoring.batch_encoding import encoded_once
 
 if TYPE_CHECKING:
-    from lm_eval.api.instance import Instance
+    from lm_eval_bias.harness.internals import Instance
 
 logger = logging.getLogger("lm_eval.bias")
 _TOKENS_ON_CPU, _TOKENS_ELSEWHERE = 1024, 16384  # of a forward
