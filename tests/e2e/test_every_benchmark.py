@@ -1,0 +1,80 @@
+"""Every benchmark and variant appears in every command: nothing vanishes from a list, a page, a table or a suite."""
+
+import json
+
+import pytest
+
+from lm_eval_bias import catalog, registry
+from lm_eval_bias.cli.main import main
+from lm_eval_bias.evaluation import suites
+from tests.conftest import make_tiny_mirror
+
+
+def task_of(name):
+    """Its first task."""
+    return next(entry.name for entry in catalog.entries().values() if entry.kind == "task" and entry.benchmark == name)
+
+
+@pytest.fixture(scope="module")
+def runs(tmp_path_factory):
+    """Two runs of a task of every benchmark and variant by the random model."""
+    folder = tmp_path_factory.mktemp("runs")
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setenv("HF_HUB_OFFLINE", "1")
+        patch.setenv("LM_EVAL_BIAS_CACHE", str(folder / "cache"))
+        make_tiny_mirror(folder / "mirror", patch)
+        for seed in (1, 2):
+            arguments = ["--model", "bias-chance", "--model_args", f"seed={seed}", "--log_samples", "--limit", "80"]
+            tasks = ",".join(map(task_of, registry.by_name()))
+            arguments += ["--tasks", tasks, "--metadata", '{"repeats": 2}', "--output_path", str(folder / str(seed))]
+            assert main(["run", *arguments]) == 0
+    return folder / "1", folder / "2"
+
+
+@pytest.fixture
+def said(capsys):
+    def call(*arguments, status=0):
+        capsys.readouterr()
+        assert main([*map(str, arguments)]) == status
+        return capsys.readouterr().out
+
+    return call
+
+
+@pytest.mark.parametrize("name", registry.by_name())
+def test_in_the_lists(name, said):
+    assert f"Scores of {name}\n" in said("ls")
+    assert task_of(name) in {entry["name"] for entry in json.loads(said("ls", "--json"))}
+    own = {entry.name for entry in catalog.entries().values() if entry.benchmark == name}
+    assert own & set(suites.load("full").parts)
+
+
+def test_in_rescore_and_compare(runs, said):
+    rescored = {entry["benchmark"] for entry in json.loads(said("rescore", runs[0], "--json"))}
+    assert rescored == set(registry.by_name())
+    compared = {entry["what"] for entry in json.loads(said("compare", *runs, "--format", "json"))}
+    assert compared == set(map(task_of, registry.by_name()))
+
+
+@pytest.mark.parametrize("form", ["md", "csv", "json", "latex", "html"])
+def test_in_the_report_and_on_the_leaderboard(runs, said, form, tmp_path):
+    for command in (["report", runs[0]], ["leaderboard", *runs]):
+        said(*command, "--format", form, "-o", tmp_path / "out")
+        text = (tmp_path / "out").read_text(encoding="utf-8").replace("\\", "")
+        for name in registry.by_name():
+            assert task_of(name) in text, name
+            if command[0] == "report" and form in ("md", "html"):
+                assert registry.family(name).title in text
+
+
+@pytest.mark.parametrize("name", registry.by_name())
+def test_in_check(runs, said, name, tmp_path):
+    policy = tmp_path / "policy.yaml"
+    score = registry.get(name).main[0]
+    policy.write_text(json.dumps({"bounds": [{"task": task_of(name), "score": score, "min": 1e9}]}))
+    said("check", runs[0], "--policy", policy, status=2)  # it knows the score's range
+    policy.write_text(
+        json.dumps({"bounds": [{"task": task_of(name), "score": score, "max_distance_from_neutral": 1e-9}]})
+    )
+    found = json.loads(said("check", runs[0], "--policy", policy, "--json", status=1))
+    assert found["runs"][0]["findings"][0]["task"] == task_of(name)
