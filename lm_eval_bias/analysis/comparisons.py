@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from functools import cached_property
 from typing import Any
 
-from lm_eval_bias import registry
+from lm_eval_bias import catalog, registry
 from lm_eval_bias.benchmark import Benchmark, Condition
 from lm_eval_bias.custom_metrics.score import Record
 from lm_eval_bias.errors import BiasError, did_you_mean
@@ -158,8 +158,7 @@ def _within_runs(runs: Sequence[Run], by: str, base: str | None) -> list[Pair]:
                 if level != first
             ]
     if not pairs:
-        example = "--tasks occugender_debias has all" if by == "instruction" else "--tasks stereoset has five"
-        raise BiasError(f"--by {by}: no task that was run in two or more {by}s ({example})")
+        raise BiasError(f"--by {by}: no task that was run in two or more {by}s ({_example(by)})")
     return pairs
 
 
@@ -168,7 +167,12 @@ def _default(by: str) -> str:
 
 
 def _example(by: str) -> str:
-    return "a task in several languages" if by == LANGUAGE else conditions()[by].example
+    if by != LANGUAGE:
+        return conditions()[by].example
+    entries = catalog.entries()
+    languages = {name: {entries[task].language for task in entry.members} for name, entry in entries.items()}
+    group = max(languages, key=lambda name: len(languages[name]))
+    return f"--tasks {group} has {len(languages[group])}"
 
 
 def pairs(runs: Sequence[Run], by: str = "run", base: str | None = None) -> list[Pair]:
