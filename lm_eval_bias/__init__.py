@@ -4,6 +4,7 @@ Importing this package is cheap and brings in neither torch nor the harness; see
 """
 
 import os.path as _path
+from typing import TYPE_CHECKING
 
 __version__ = "0.1.0"
 
@@ -15,6 +16,15 @@ if not _path.isdir(_path.join(_here, "tasks")) and _path.isfile(
 ):
     __path__.append(_path.dirname(_here))
 
-from lm_eval_bias.benchmark import Benchmark  # noqa: E402 (needs the path)
+if TYPE_CHECKING:
+    from lm_eval_bias.benchmark import Benchmark as Benchmark
 
 __all__ = ["Benchmark", "__version__"]
+
+
+def __getattr__(name: str) -> object:
+    if name == "Benchmark":  # imported when it is asked for
+        from lm_eval_bias.benchmark import Benchmark
+
+        return Benchmark
+    raise AttributeError(f"module {__name__!r} has no attribute {name!r}")

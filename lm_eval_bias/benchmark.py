@@ -14,9 +14,8 @@ import importlib
 import sys
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 from lm_eval_bias.errors import BiasError
 
@@ -31,11 +30,11 @@ if TYPE_CHECKING:
 Document = Mapping[str, Any]
 
 
-@dataclass(frozen=True)
 class _Deferred:
     """A function of another module, which is imported when it is first called. It never takes ``self``."""
 
-    place: str
+    def __init__(self, place: str) -> None:
+        self.place = place
 
     def __call__(self, *args: Any, **named: Any) -> Any:
         module, _, name = self.place.partition(":")
@@ -53,8 +52,7 @@ def deferred(place: str) -> Any:
     return _Deferred(place)
 
 
-@dataclass(frozen=True)
-class Card:
+class Card(NamedTuple):
     """What readers of a page must know of a benchmark.
 
     Attributes:
@@ -74,8 +72,7 @@ class Card:
     link: str = ""
 
 
-@dataclass(frozen=True)
-class Sampling:
+class Sampling(NamedTuple):
     """A part of a task's documents for the suite ``quick``.
 
     Attributes:
@@ -91,8 +88,7 @@ class Sampling:
     items: int | None = None
 
 
-@dataclass(frozen=True)
-class Rewriting:
+class Rewriting(NamedTuple):
     """A flag of ``rescore`` that scores saved answers in another way.
 
     Attributes:
@@ -113,8 +109,7 @@ class Rewriting:
     ) = None
 
 
-@dataclass(frozen=True)
-class Command:
+class Command(NamedTuple):
     """A command of ``lm-eval-bias`` that a benchmark brings.
 
     Attributes:
@@ -128,8 +123,7 @@ class Command:
     module: str
 
 
-@dataclass(frozen=True)
-class Condition:
+class Condition(NamedTuple):
     """What tasks of one run can be compared by: ``compare --by NAME``.
 
     Attributes:

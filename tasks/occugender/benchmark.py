@@ -21,6 +21,9 @@ def _instruction(task: TaskRun) -> tuple[str, str]:
     return f"occugender {task.metadata.get('kind', '')}, {templates or 'all'} templates".strip(), level
 
 
+OCCUPATIONS, TEMPLATES = 40, 25  # of each kind
+
+
 class OccuGender(Benchmark):
     """Occupational gender bias (Chen et al. 2025)."""
 
@@ -67,11 +70,8 @@ class OccuGender(Benchmark):
     )
 
     def items(self, metadata: Mapping[str, Any]) -> int:
-        """Occupations times templates."""
-        from lm_eval_bias.tasks.occugender import inputs
-
-        first = (metadata.get("fixed") or {}).get("first_templates")
-        return len(inputs.items()) * len(inputs.first(inputs.templates(None, metadata["kind"]), first))
+        """Occupations times templates (Tables 5 to 7)."""
+        return OCCUPATIONS * (metadata.get("fixed") or {}).get("first_templates", TEMPLATES)
 
     def requests(self, metadata: Mapping[str, Any]) -> int:
         """One per word."""
