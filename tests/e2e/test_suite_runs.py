@@ -14,6 +14,7 @@ import torch
 from lm_eval.api.model import LM
 from lm_eval.tasks import TaskManager
 
+from lm_eval_bias import registry
 from lm_eval_bias.cli.main import main
 from lm_eval_bias.evaluation import run_plan, time_estimate
 from lm_eval_bias.evaluation.suites import Part, Suite
@@ -21,12 +22,13 @@ from lm_eval_bias.paths import tasks_path
 from lm_eval_bias.runs.run_discovery import read
 from tests import tiny
 
+QUICK = {task: sampling for benchmark in registry.benchmarks() for task, sampling in benchmark.quick.items()}
 TASKS = {
-    "regard_en": Part("regard_en", "", 0, 20, 40),
-    "occugender_implicit": Part("occugender_implicit", "templates", 2, 80, 480),
-    "gg_bbq_group_terms": Part("gg_bbq_group_terms", "quadruples", 6, 16, 48),
-    "stereoset_en": Part("stereoset_en", "terms_and_tests", 1, 6, 18),
-    "stereoset_de_inter_variants": Part("stereoset_de_inter_variants", "", 0, 2, 6),
+    "regard_en": Part("regard_en", None, 20, 40),
+    "occugender_implicit": Part("occugender_implicit", QUICK["occugender_implicit"]._replace(number=2), 80, 480),
+    "gg_bbq_group_terms": Part("gg_bbq_group_terms", QUICK["gg_bbq_group_terms"], 16, 48),
+    "stereoset_en": Part("stereoset_en", QUICK["stereoset_en"]._replace(number=1), 6, 18),
+    "stereoset_de_inter_variants": Part("stereoset_de_inter_variants", None, 2, 6),
 }
 
 
