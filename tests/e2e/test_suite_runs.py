@@ -90,7 +90,7 @@ def test_a_run_with_an_estimate_is_the_run_without(small_suite, tiny_mirror, mod
         label = suite["configs"][name]["metadata"].pop("suite")
         assert (label["name"], label["version"]) == ("quick", 7)
         assert label.get("documents", len(lines)) == len(lines)
-    chosen = {name: own for name, own in indices.items() if TASKS[name].rule}
+    chosen = {name: own for name, own in indices.items() if TASKS[name].sampling}
     assert main([*arguments("plain"), "--tasks", ",".join(TASKS), "--samples", json.dumps(chosen)]) == 0
     assert "Expected time" not in capsys.readouterr().out
     assert samples(tmp_path / "suite") == samples(tmp_path / "plain")
