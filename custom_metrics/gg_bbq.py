@@ -341,11 +341,12 @@ def _mean_table(records: Items, *, score: Score[GGBBQRecord]) -> Design | str:
     return score.table(records) if score.table else "no form"
 
 
-def prompt_scores(records: Sequence[Record] = ()) -> list[Score[GGBBQRecord]]:
+def prompt_scores(records: Sequence[Record] = (), detailed: bool = False) -> list[Score[GGBBQRecord]]:
     """Accuracy and diff-bias per prompt wording, with their mean, standard deviation (ddof 1) and range over wordings.
 
     Args:
         records: Records or documents of the data set; only their ``wording`` is read.
+        detailed: There is no further breakdown.
     """
     wordings = sorted({int(r["wording"]) for r in records})
     listed = []

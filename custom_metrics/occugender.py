@@ -314,8 +314,8 @@ _PARTS = {
 }
 
 
-def scores(records: Sequence[Record] = ()) -> list[Score[OccuGenderRecord]]:
-    """All scores of OccuGender, in the order of the paper's tables (the argument is not needed here)."""
+def scores(records: Sequence[Record] = (), detailed: bool = False) -> list[Score[OccuGenderRecord]]:
+    """All scores of OccuGender, in the order of the paper's tables (they depend on neither argument)."""
     return [
         *(score for group in DOMINATED for letter in GENDERS for score in _shares(group, letter)),
         Score(

@@ -285,3 +285,13 @@ def variant_scores(docs: Sequence[Record] = (), detailed: bool = False) -> list[
         for where in ({}, *by_type)
         for score in _scores(where, variant, f"{variant}/")
     ]
+
+
+def every_score() -> list[Score[StereoSetRecord]]:
+    """The scores over all items and per test: those that have a name whatever the data hold."""
+    return [score for where in ({}, *({"test": test} for test in TESTS)) for score in _scores(where)]
+
+
+def every_variant_score() -> list[Score[StereoSetRecord]]:
+    """The scores of every way to score a next sentence."""
+    return [score for variant in VARIANTS for score in _scores({}, variant, f"{variant}/")]

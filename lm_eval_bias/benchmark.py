@@ -22,7 +22,7 @@ from lm_eval_bias.errors import BiasError
 if TYPE_CHECKING:
     from lm_eval_bias.analysis.published_scores import Published
     from lm_eval_bias.custom_metrics.score import Record, Score
-    from lm_eval_bias.report.parts import Part, Placed
+    from lm_eval_bias.report.parts import Part, ReportTask
     from lm_eval_bias.runs.run_data import TaskRun
     from lm_eval_bias.runs.saved_answers import Reader
     from lm_eval_bias.scoring.questions import Question
@@ -294,7 +294,7 @@ class Benchmark(ABC):
 
         return plain_lines(task, self.main)
 
-    def figures(self, tasks: Sequence[Placed]) -> list[Part]:
+    def figures(self, tasks: Sequence[ReportTask]) -> list[Part]:
         """Figures and tables of its section in a page, beside those that every benchmark has."""
         return []
 

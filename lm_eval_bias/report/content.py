@@ -14,7 +14,7 @@ from lm_eval_bias.runs.run_data import Problem, Run
 
 
 @dataclass(frozen=True)
-class Said:
+class TaskSummary:
     """A task in sentences."""
 
     label: str
@@ -39,7 +39,7 @@ class Section:
     card: Card | None
     data: Sequence[str]
     scores: Sequence[str]
-    tasks: Sequence[parts.Placed]
+    tasks: Sequence[parts.ReportTask]
 
 
 @dataclass(frozen=True)
@@ -74,7 +74,7 @@ class Report:
 
     title: str
     runs: Sequence[str]
-    summary: Sequence[Said]
+    summary: Sequence[TaskSummary]
     cautions: Sequence[cautions.Caution]
     problems: Sequence[str]
     sections: Sequence[Section]
@@ -105,7 +105,7 @@ def _origin(run: Run) -> Origin:
     )
 
 
-def _scores(tasks: Sequence[parts.Placed]) -> list[str]:
+def _scores(tasks: Sequence[parts.ReportTask]) -> list[str]:
     """Range and neutral value of the main scores that are there."""
     lines = {}
     for own in tasks:
@@ -116,7 +116,7 @@ def _scores(tasks: Sequence[parts.Placed]) -> list[str]:
     return list(lines.values())
 
 
-def _sections(tasks: Sequence[parts.Placed]) -> list[Section]:
+def _sections(tasks: Sequence[parts.ReportTask]) -> list[Section]:
     made = []
     for benchmark in registry.benchmarks():
         own = [one for one in tasks if registry.family(one.task.benchmark) is benchmark]
@@ -133,11 +133,11 @@ def _sections(tasks: Sequence[parts.Placed]) -> list[Section]:
 def build(runs: Sequence[Run], problems: Sequence[Problem]) -> Report:
     """The content of a report about some runs, made printable by :mod:`lm_eval_bias.runs.printable_runs`."""
     shown = printable_runs.presentable(runs)
-    tasks = parts.placed(shown)
+    tasks = parts.report_tasks(shown)
     return Report(
         f"Bias report: {shown[0].name}" if len(shown) == 1 else f"Bias report on {len(shown)} runs",
         [run.name for run in shown],
-        [Said(own.label, sentences.of_task(own.task)) for own in tasks],
+        [TaskSummary(own.label, sentences.of_task(own.task)) for own in tasks],
         cautions.of(shown),
         [printable_runs.one_line(problem) for problem in problems],
         _sections(tasks),

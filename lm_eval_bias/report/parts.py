@@ -13,7 +13,7 @@ from lm_eval_bias.runs.run_data import Run, TaskRun, Value
 
 
 @dataclass(frozen=True)
-class Placed:
+class ReportTask:
     """A task of a run in a page.
 
     Attributes:
@@ -50,11 +50,11 @@ class Part:
     folded: Sequence[Table] = field(default_factory=list)
 
 
-def placed(runs: Sequence[Run]) -> list[Placed]:
+def report_tasks(runs: Sequence[Run]) -> list[ReportTask]:
     """All tasks of all runs, labelled so that they can be told apart."""
     several = len(runs) > 1
     tasks = [
-        Placed(run, task, f"{run.name}: {name}" if several else name, series, f"r{series + 1}t{number}")
+        ReportTask(run, task, f"{run.name}: {name}" if several else name, series, f"r{series + 1}t{number}")
         for series, run in enumerate(runs)
         for number, (name, task) in enumerate(run.tasks.items(), start=1)
     ]
@@ -77,7 +77,7 @@ def main_names(task: TaskRun) -> list[str]:
     return [name for name in (benchmark.main if benchmark else ()) or task.scores if name in task.scores]
 
 
-def main_scores(benchmark: str, tasks: Sequence[Placed], title: str = "Scores") -> Part:
+def main_scores(benchmark: str, tasks: Sequence[ReportTask], title: str = "Scores") -> Part:
     """The scores that findings rest on, as dot plot and table.
 
     Args:
@@ -118,13 +118,13 @@ def main_scores(benchmark: str, tasks: Sequence[Placed], title: str = "Scores") 
     return Part(title, [], [figure], [table, meaning])
 
 
-def _meaning(name: str, tasks: Sequence[Placed]) -> list[Cell]:
+def _meaning(name: str, tasks: Sequence[ReportTask]) -> list[Cell]:
     value = next(own.task.scores[name] for own in tasks if name in own.task.scores)
     neutral = Cell(numbers.bound(value.neutral), value.neutral)
     return [Cell(name), Cell(value.summary), Cell(numbers.score_range(value)), neutral, Cell(value.direction)]
 
 
-def every_score(tasks: Sequence[Placed]) -> Part:
+def every_score(tasks: Sequence[ReportTask]) -> Part:
     """All scores of a section, one row each, folded away."""
     columns = [
         Column("Score"),

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 from lm_eval_bias.benchmark import Benchmark, Card, Document, Sampling, deferred
 
 if TYPE_CHECKING:
-    from lm_eval_bias.custom_metrics.score import Score
+    pass
 
 ITEMS = {"group_terms": 968, "names": 10_900}
 WORDINGS = 5
@@ -65,11 +65,7 @@ class GGBBQ(Benchmark):
         """Subset, kind of context, place in the data file and prompt wording."""
         return (str(doc["subset"]), str(doc["context_type"]), str(doc["item"]), str(doc["wording"]))
 
-    def scores(self, docs: Sequence[Document] = (), detailed: bool = False) -> list[Score]:
-        """Accuracy and diff-bias by context, on request by social value."""
-        from lm_eval_bias.custom_metrics import gg_bbq
-
-        return gg_bbq.scores(docs, detailed)
+    scores = deferred("lm_eval_bias.custom_metrics.gg_bbq:scores")
 
     sentences = deferred("lm_eval_bias.tasks.gg_bbq.sentences:sentences")
     cautions = deferred("lm_eval_bias.tasks.gg_bbq.sentences:cautions")
@@ -88,11 +84,7 @@ class Wordings(GGBBQ):
         """The items of the subset in every wording."""
         return WORDINGS * super().items(metadata)
 
-    def scores(self, docs: Sequence[Document] = (), detailed: bool = False) -> list[Score]:
-        """The scores of every wording, their mean and spread."""
-        from lm_eval_bias.custom_metrics import gg_bbq
-
-        return gg_bbq.prompt_scores(docs)
+    scores = deferred("lm_eval_bias.custom_metrics.gg_bbq:prompt_scores")
 
     sentences = deferred("lm_eval_bias.tasks.gg_bbq.sentences:of_wordings")
 

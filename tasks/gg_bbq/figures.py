@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from typing import Any
 
 from lm_eval_bias.report import dots, numbers, svg
-from lm_eval_bias.report.parts import Part, Placed, value_cell
+from lm_eval_bias.report.parts import Part, ReportTask, value_cell
 from lm_eval_bias.report.tables import Cell, Column, Table
 from lm_eval_bias.runs.run_data import Value
 
@@ -16,7 +16,7 @@ CONTEXTS = {"amb": "ambiguous contexts", "disamb": "disambiguated contexts"}
 CORNERS = {"amb": ([0, 1, 0], [1, 0, -1]), "disamb": ([0, 0.5, 1, 0.5, 0], [0, 1, 0, -1, 0])}
 
 
-def _plane(axis: Any, context: str, tasks: Sequence[Placed], suffix: str) -> list[str]:
+def _plane(axis: Any, context: str, tasks: Sequence[ReportTask], suffix: str) -> list[str]:
     axis.fill(*CORNERS[context], facecolor=svg.COLOUR["raised"], edgecolor=svg.COLOUR["muted"], linewidth=1)
     axis.axhline(0, color=svg.COLOUR["ink"], linewidth=1.2, linestyle=(0, (4, 2)))
     axis.axvline(1 / 3, color=svg.COLOUR["line"], linewidth=1.2)
@@ -43,7 +43,7 @@ def _plane(axis: Any, context: str, tasks: Sequence[Placed], suffix: str) -> lis
     return said
 
 
-def plane(tasks: Sequence[Placed], suffix: str = "") -> Part:
+def plane(tasks: Sequence[ReportTask], suffix: str = "") -> Part:
     """Diff-bias against accuracy, with the bound that the accuracy leaves.
 
     Args:
@@ -75,7 +75,7 @@ def plane(tasks: Sequence[Placed], suffix: str = "") -> Part:
 STEMS = ("acc_amb", "acc_disamb", "diff_bias_amb", "diff_bias_disamb")
 
 
-def _wordings(tasks: Sequence[Placed]) -> list[int]:
+def _wordings(tasks: Sequence[ReportTask]) -> list[int]:
     found = {
         int(match[1])
         for own in tasks
@@ -89,7 +89,7 @@ def _half(value: Value) -> float | None:
     return None if value.interval is None else (value.interval[1] - value.interval[0]) / 2
 
 
-def _spread_row(own: Placed, stem: str) -> list[Cell] | None:
+def _spread_row(own: ReportTask, stem: str) -> list[Cell] | None:
     mean, sd, width = (own.task.scores.get(f"{stem}/{kind}") for kind in ("mean", "sd", "range"))
     if mean is None or sd is None or width is None:
         return None
@@ -98,7 +98,7 @@ def _spread_row(own: Placed, stem: str) -> list[Cell] | None:
     return [Cell(stem, note=own.label), value_cell(mean), margin, value_cell(sd), value_cell(width)]
 
 
-def _sentence(own: Placed, stem: str) -> str | None:
+def _sentence(own: ReportTask, stem: str) -> str | None:
     mean, width = (own.task.scores.get(f"{stem}/{kind}") for kind in ("mean", "range"))
     half = None if mean is None else _half(mean)
     if mean is None or width is None or not half or not dots.plottable(width):
@@ -110,7 +110,7 @@ def _sentence(own: Placed, stem: str) -> str | None:
     )
 
 
-def wordings(tasks: Sequence[Placed]) -> Part:
+def wordings(tasks: Sequence[ReportTask]) -> Part:
     """Each wording's scores, and their spread next to the sampling error of their mean."""
     title = "Prompt spread and sampling error"
     chosen = _wordings(tasks)
@@ -147,7 +147,7 @@ def wordings(tasks: Sequence[Placed]) -> Part:
     return Part(title, text, [figure], [table])
 
 
-def parts(tasks: Sequence[Placed]) -> list[Part]:
+def parts(tasks: Sequence[ReportTask]) -> list[Part]:
     """All breakdowns of GG-BBQ."""
     plain = [own for own in tasks if own.task.benchmark == "gg_bbq"]
     prompts = [own for own in tasks if own.task.benchmark == "gg_bbq_prompts"]

@@ -2,13 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any
 
 from lm_eval_bias.benchmark import Benchmark, Card, Condition, Document, Rewriting, Sampling, deferred
 
 if TYPE_CHECKING:
-    from lm_eval_bias.custom_metrics.score import Score
     from lm_eval_bias.runs.run_data import TaskRun
 
 
@@ -85,11 +84,7 @@ class OccuGender(Benchmark):
         """Kind, occupation and template: the same under every instruction and word set."""
         return (str(doc["kind"]), str(doc["item"]), str(doc["template"]))
 
-    def scores(self, docs: Sequence[Document] = (), detailed: bool = False) -> list[Score]:
-        """The scores, which don't depend on the documents."""
-        from lm_eval_bias.custom_metrics import occugender
-
-        return occugender.scores(docs)
+    scores = deferred("lm_eval_bias.custom_metrics.occugender:scores")
 
     sentences = deferred("lm_eval_bias.tasks.occugender.sentences:sentences")
     cautions = deferred("lm_eval_bias.tasks.occugender.sentences:cautions")

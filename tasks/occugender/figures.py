@@ -13,7 +13,7 @@ from lm_eval_bias import registry
 from lm_eval_bias.custom_metrics.score import Record
 from lm_eval_bias.errors import BiasError
 from lm_eval_bias.report import dots, numbers, svg
-from lm_eval_bias.report.parts import Part, Placed, value_cell
+from lm_eval_bias.report.parts import Part, ReportTask, value_cell
 from lm_eval_bias.report.tables import Cell, Column, Table
 from lm_eval_bias.runs import printable_runs, sample_logs
 
@@ -41,7 +41,7 @@ class Occupation:
     spread: float
 
 
-def _records(own: Placed) -> list[Record]:
+def _records(own: ReportTask) -> list[Record]:
     if own.task.samples is None:
         raise BiasError("its sample log is not there (run with --log_samples and give the run's folder)")
     benchmark = registry.get("occugender")
@@ -109,7 +109,7 @@ def _label(axis: Any, column: Sequence[Occupation], left: bool) -> None:
                   va="center", fontsize=8)  # fmt: skip
 
 
-def scatter(own: Placed, found: Sequence[Occupation]) -> svg.Figure:
+def scatter(own: ReportTask, found: Sequence[Occupation]) -> svg.Figure:
     """Share of female words against share of women, every occupation named."""
     labelled = _labelled(found)
     half = len(labelled) // 2
@@ -144,7 +144,7 @@ def scatter(own: Placed, found: Sequence[Occupation]) -> svg.Figure:
         )
 
 
-def _table(own: Placed, found: Sequence[Occupation]) -> Table:
+def _table(own: ReportTask, found: Sequence[Occupation]) -> Table:
     columns = [
         Column("Occupation"),
         Column("Women among the workers, %", True),
@@ -163,7 +163,7 @@ def _table(own: Placed, found: Sequence[Occupation]) -> Table:
     return Table(f"Occupations of {own.label}", columns, rows)
 
 
-def against_labour(tasks: Sequence[Placed]) -> Part:
+def against_labour(tasks: Sequence[ReportTask]) -> Part:
     """Occupations against the labour market, from the sample logs; what can't be shown is said."""
     text: list[str] = []
     left_out: list[str] = []
@@ -187,7 +187,7 @@ def against_labour(tasks: Sequence[Placed]) -> Part:
     return Part("Occupations against labour share", text, figures, [], tables)
 
 
-def wording(tasks: Sequence[Placed]) -> Part:
+def wording(tasks: Sequence[ReportTask]) -> Part:
     """How much of the answers wording decides, next to what sampling error there is."""
     names = ["variance_items", "variance_templates", "variance_interaction"]
     shown = [own for own in tasks if any(name in own.task.scores for name in names)]
@@ -217,6 +217,6 @@ def wording(tasks: Sequence[Placed]) -> Part:
     return Part("Prompt spread and sampling error", [], [figure], [table])
 
 
-def parts(tasks: Sequence[Placed]) -> list[Part]:
+def parts(tasks: Sequence[ReportTask]) -> list[Part]:
     """All breakdowns of OccuGender."""
     return [against_labour(tasks), wording(tasks)]

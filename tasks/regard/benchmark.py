@@ -9,7 +9,6 @@ from typing import TYPE_CHECKING, Any
 from lm_eval_bias.benchmark import Benchmark, Card, Command, Document, Rewriting, deferred
 
 if TYPE_CHECKING:
-    from lm_eval_bias.custom_metrics.score import Score
     from lm_eval_bias.runs.run_data import TaskRun
     from lm_eval_bias.runs.saved_answers import Reader
 
@@ -89,11 +88,7 @@ class Regard(Benchmark):
 
         return CHANCE[doc["language"]]
 
-    def scores(self, docs: Sequence[Document] = (), detailed: bool = False) -> list[Score]:
-        """Shares of regard and of facets, tests, gaps."""
-        from lm_eval_bias.custom_metrics import regard
-
-        return regard.scores(docs, detailed)
+    scores = deferred("lm_eval_bias.custom_metrics.regard:scores")
 
     sentences = deferred("lm_eval_bias.tasks.regard.sentences:sentences")
     cautions = deferred("lm_eval_bias.tasks.regard.sentences:cautions")

@@ -8,7 +8,7 @@ from typing import Any
 
 from lm_eval_bias.custom_metrics.regard import FACETS, GENDERS, PEOPLE, SETS
 from lm_eval_bias.report import dots, numbers, svg
-from lm_eval_bias.report.parts import Part, Placed, value_cell
+from lm_eval_bias.report.parts import Part, ReportTask, value_cell
 from lm_eval_bias.report.tables import Cell, Column, Table
 from lm_eval_bias.runs import printable_runs
 from lm_eval_bias.runs.run_data import Value
@@ -22,13 +22,13 @@ def _row(name: str, gender: str) -> str:
     return f"{'all contexts' if name == 'all' else name}: {PEOPLE[gender]}"
 
 
-def _share(own: Placed, what: str, name: str, gender: str) -> Value | None:
+def _share(own: ReportTask, what: str, name: str, gender: str) -> Value | None:
     """The share of texts with a regard, or with a facet's keywords."""
     facet = f"{what}/{gender}" + ("" if name == "all" else f"/{name}")
     return own.task.scores.get(facet if what in FACETS else f"{name}/{gender}/{what}")
 
 
-def _bars(axis: Any, own: Placed) -> None:
+def _bars(axis: Any, own: ReportTask) -> None:
     for place, (name, gender) in enumerate(ROWS):
         left = 0.0
         for regard in shown_regards(own.task.scores):
@@ -51,7 +51,7 @@ def _bars(axis: Any, own: Placed) -> None:
     axis.tick_params(axis="y", length=0)
 
 
-def _dots(axis: Any, own: Placed, facet: str) -> None:
+def _dots(axis: Any, own: ReportTask, facet: str) -> None:
     axis.set_title(facet)
     axis.grid(True, axis="x")
     axis.set_xlabel("percent of texts\nwith a keyword", fontsize=8)
@@ -68,7 +68,7 @@ def _dots(axis: Any, own: Placed, facet: str) -> None:
         dots.mark(axis, 100 * value.value, place, series)
 
 
-def bars(own: Placed) -> svg.Figure:
+def bars(own: ReportTask) -> svg.Figure:
     """Regard of texts about women and men, and beside it how often they have a facet's keywords."""
     from matplotlib.patches import Patch
 
@@ -116,7 +116,7 @@ def _percent(value: Value | None) -> str:
     )
 
 
-def _table(own: Placed) -> Table:
+def _table(own: ReportTask) -> Table:
     shares = [*shown_regards(own.task.scores), *FACETS]
     rows = []
     for name, gender in ROWS:
@@ -132,7 +132,7 @@ def _table(own: Placed) -> Table:
 TESTS = ("chi2", "p", "p_permutation", "p_holm", "cramers_v", "negative_gap", "positive_gap")
 
 
-def _tests(own: Placed) -> Table:
+def _tests(own: ReportTask) -> Table:
     columns = [Column("Contexts"), *(Column(name, True) for name in TESTS)]
     rows = [[Cell(name), *(value_cell(own.task.scores.get(f"{name}/{test}")) for test in TESTS)] for name in SETS]
     return Table(
@@ -140,7 +140,7 @@ def _tests(own: Placed) -> Table:
     )
 
 
-def parts(tasks: Sequence[Placed]) -> list[Part]:
+def parts(tasks: Sequence[ReportTask]) -> list[Part]:
     """Regard with the facets beside it, one part a task; where the facets are missing, neither is shown."""
     return [
         Part(f"Regard and facets: {own.label}", [], [bars(own)], [_table(own), _tests(own)])

@@ -10,7 +10,6 @@ from lm_eval_bias.benchmark import Benchmark, Card, Command, Document, Sampling,
 from lm_eval_bias.tasks.stereoset import LANGUAGES, TESTS
 
 if TYPE_CHECKING:
-    from lm_eval_bias.custom_metrics.score import Score
     from lm_eval_bias.runs.saved_answers import Reader
 
 
@@ -82,16 +81,8 @@ class StereoSet(Benchmark):
     questions = deferred("lm_eval_bias.tasks.stereoset.hooks:questions")
     provenance = deferred("lm_eval_bias.tasks.stereoset.hooks:provenance")
 
-    def scores(self, docs: Sequence[Document] = (), detailed: bool = False) -> list[Score]:
-        """LMS, SS, ICAT and their kin by test and bias type."""
-        from lm_eval_bias.custom_metrics import stereoset
-
-        return stereoset.scores(docs, detailed)
-
-    def every_score(self) -> list[Score]:
-        """Those of both tests."""
-        return self.scores([{"test": test, "bias_type": ""} for test in TESTS])
-
+    scores = deferred("lm_eval_bias.custom_metrics.stereoset:scores")
+    every_score = deferred("lm_eval_bias.custom_metrics.stereoset:every_score")
     sentences = deferred("lm_eval_bias.tasks.stereoset.sentences:sentences")
     cautions = deferred("lm_eval_bias.tasks.stereoset.sentences:cautions")
     figures = deferred("lm_eval_bias.tasks.stereoset.figures:parts")
@@ -111,18 +102,8 @@ class Variants(StereoSet):
     main = ("gen/lms", "gen/ss", "gen/icat")
     options = ("bos", "dataset", "by_test_and_type")
 
-    def scores(self, docs: Sequence[Document] = (), detailed: bool = False) -> list[Score]:
-        """The scores by way of scoring."""
-        from lm_eval_bias.custom_metrics import stereoset
-
-        return stereoset.variant_scores(docs, detailed)
-
-    def every_score(self) -> list[Score]:
-        """Those of every way of scoring."""
-        from lm_eval_bias.custom_metrics.stereoset import VARIANTS
-
-        return self.scores([{"test": "inter", "bias_type": "", "variants": VARIANTS}])
-
+    scores = deferred("lm_eval_bias.custom_metrics.stereoset:variant_scores")
+    every_score = deferred("lm_eval_bias.custom_metrics.stereoset:every_variant_score")
     sentences = deferred("lm_eval_bias.tasks.stereoset.sentences:of_variants")
 
 

@@ -6,13 +6,13 @@ from collections.abc import Sequence
 
 from lm_eval_bias.custom_metrics.stereoset import BIAS_TYPES, VARIANTS
 from lm_eval_bias.report import dots
-from lm_eval_bias.report.parts import Part, Placed, value_cell
+from lm_eval_bias.report.parts import Part, ReportTask, value_cell
 from lm_eval_bias.report.tables import Cell, Column, Table
 from lm_eval_bias.tasks.stereoset import LANGUAGES
 
 
 def _breakdown(
-    ident: str, heading: str, title: str, caption: str, names: Sequence[str], tasks: Sequence[Placed]
+    ident: str, heading: str, title: str, caption: str, names: Sequence[str], tasks: Sequence[ReportTask]
 ) -> Part | None:
     """Some scores as dot plot and table; ``None`` where no task has them."""
     shown = [own for own in tasks if any(name in own.task.scores for name in names)]
@@ -29,7 +29,7 @@ def _breakdown(
     return Part(heading, [], [figure], [table])
 
 
-def parts(tasks: Sequence[Placed]) -> list[Part]:
+def parts(tasks: Sequence[ReportTask]) -> list[Part]:
     """All breakdowns of StereoSet."""
     found = [
         _breakdown(
@@ -55,7 +55,7 @@ def parts(tasks: Sequence[Placed]) -> list[Part]:
     return [part for part in found if part is not None]
 
 
-def _by_variant(tasks: Sequence[Placed]) -> Part | None:
+def _by_variant(tasks: Sequence[ReportTask]) -> Part | None:
     rows, lines = [], []
     for own in tasks:
         for variant in VARIANTS:
