@@ -10,12 +10,14 @@ import venv
 from pathlib import Path
 
 import pytest
+from lm_eval.tasks import TaskManager
 
 from lm_eval_bias import Benchmark, catalog, registry
 from lm_eval_bias.analysis import published_scores
 from lm_eval_bias.cli.main import main
 from lm_eval_bias.data import sources
 from lm_eval_bias.evaluation import suites
+from lm_eval_bias.harness import internals, linking
 from tests.conftest import ROOT
 
 HERE = Path(__file__).parent
@@ -137,6 +139,20 @@ def test_a_task_of_the_harness_that_it_describes(installed, tmp_path, capsys):
     report = json.loads(said(capsys, "report", tmp_path / "out", "--format", "json"))
     score = report["tasks"]["plain_age_pairs"]["scores"]["old_share"]
     assert (score["value"], score["note"]) == (None, "no sample log: run with --log_samples")
+
+
+def test_linked_like_the_others(installed, tmp_path, monkeypatch, capsys):
+    folder = tmp_path / "lm_eval" / "tasks"
+    folder.mkdir(parents=True)
+    monkeypatch.setattr(internals, "tasks_folder", lambda: folder)
+    linking.unnecessary.cache_clear()
+    said(capsys, "link")
+    task = TaskManager(include_path=str(folder), include_defaults=False).load(["age_pairs"])["tasks"]["age_pairs"]
+    assert (type(task).__name__, len(task.eval_docs)) == ("BiasTask", 24)
+    assert not (folder / linking.FOLDER / "plain_age_pairs.yaml").exists()  # the harness's own
+    assert not linking.state().problem
+    said(capsys, "unlink")
+    assert not (folder / linking.FOLDER).exists()
 
 
 def test_one_that_cannot_be_loaded_is_named(installed, monkeypatch, capsys):
