@@ -13,7 +13,6 @@ from lm_eval_bias.runs import printable_runs
 from lm_eval_bias.runs.run_data import Run, TaskRun
 
 FEW_GROUPS = 5.0
-FEW_TEXTS = 200
 WIDE = 0.5
 # what a run file should say, and how that is called
 EXPECTED = {
