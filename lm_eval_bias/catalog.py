@@ -101,9 +101,13 @@ def _of_benchmark(benchmark: Benchmark) -> Iterator[Entry]:
         found.append(_entry({"task": name, "metadata": {"benchmark": benchmark.name, **metadata}}, None))
     items = {entry.name: entry.items for entry in found}
     for entry in sorted(found, key=lambda entry: (entry.kind != "group", entry.path.name if entry.path else "")):
-        counts = [items.get(member) for member in entry.members]
-        whole = entry.kind == "group" and None not in counts
-        yield replace(entry, items=sum(count or 0 for count in counts)) if whole else entry
+        yield replace(entry, items=total(map(items.get, entry.members))) if entry.kind == "group" else entry
+
+
+def total(counts: Iterable[int | None]) -> int | None:
+    """Their sum; ``None`` if one of them is not known."""
+    listed = list(counts)
+    return None if None in listed else sum(count or 0 for count in listed)
 
 
 @lru_cache(maxsize=1)

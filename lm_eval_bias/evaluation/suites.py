@@ -140,11 +140,6 @@ def _part(task: str, sampling: Sampling | None) -> Part:
     return Part(task, sampling, documents, requests)
 
 
-def _sum(numbers: Iterable[int | None]) -> int | None:
-    listed = list(numbers)
-    return None if None in listed else sum(number or 0 for number in listed)
-
-
 def listing() -> list[dict[str, Any]]:
     """All suites as plain data."""
     return [
@@ -153,8 +148,8 @@ def listing() -> list[dict[str, Any]]:
             "version": suite.version,
             "purpose": suite.purpose,
             "leaves_out": suite.leaves_out,
-            "documents": _sum(part.documents for part in suite.parts.values()),
-            "requests": _sum(part.requests for part in suite.parts.values()),
+            "documents": catalog.total(part.documents for part in suite.parts.values()),
+            "requests": catalog.total(part.requests for part in suite.parts.values()),
             "tasks": {
                 task: {
                     "documents": part.documents,
