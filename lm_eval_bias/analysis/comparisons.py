@@ -69,11 +69,7 @@ class Side:
 
     def _saved(self) -> Iterator[sample_logs.Sample]:
         """The documents and answers of the log's first filter, one by one."""
-        first = None
-        for sample in sample_logs.samples(self.task.samples) if self.task.samples else ():
-            first = first or sample.part
-            if sample.part == first:
-                yield sample
+        return sample_logs.first_filter(self.task.samples) if self.task.samples else iter(())
 
 
 @dataclass

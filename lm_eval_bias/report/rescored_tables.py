@@ -5,13 +5,15 @@ from __future__ import annotations
 import math
 from collections import defaultdict
 from collections.abc import Mapping, Sequence
-from typing import Any
 
+from lm_eval_bias import catalog
 from lm_eval_bias.custom_metrics.score import Estimate, Score, finite
 from lm_eval_bias.report import sentences
 from lm_eval_bias.report.numbers import bound, few, score_range
 from lm_eval_bias.report.tables import Column, grid, json_text
+from lm_eval_bias.runs import harness_results
 from lm_eval_bias.runs.rescoring import Rescored
+from lm_eval_bias.runs.run_data import TaskRun
 
 
 def _interval(score: Score, estimate: Estimate) -> list[float] | None:
@@ -51,15 +53,13 @@ def as_json(results: Sequence[Rescored]) -> str:
 
 def _sentences(result: Rescored) -> str:
     """What the scores say, as after a run; empty for a part of a task."""
-    scores: dict[str, Any] = {}
-    listed = []
-    for score, estimate in result.scores:
-        scores |= {f"{score.name},none": estimate.value, f"{score.name}_stderr,none": estimate.stderr}
-        ends = None if estimate.interval is None else list(estimate.interval)
-        listed.append({"metric": score.name, "dof": finite(estimate.dof), "interval": ends})
-    task = result.part.task
-    text = sentences.describe({task: scores}, {task: {"metric_list": listed, "metadata": result.told}})
-    return f"In words (± is a 95% interval):\n{text}" if text else ""
+    name, benchmark = result.part.task, result.part.benchmark
+    entry = catalog.entries().get(name)
+    if entry is None or entry.kind != "task":
+        return ""
+    scores = {score.name: harness_results.estimated(score, estimate) for score, estimate in result.scores}
+    task = TaskRun(name, benchmark, entry.language, "", result.documents, 0, result.told, scores)
+    return f"In words (± is a 95% interval):\n{sentences.block(task)}"
 
 
 def _row(score: Score, estimate: Estimate) -> list[str]:

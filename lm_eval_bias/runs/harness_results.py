@@ -70,12 +70,13 @@ def _from_samples(benchmark: str, samples: Path) -> dict[str, Value]:
         missing = undefined("no sample log: run with --log_samples")
         estimates = [(score, missing) for score in described.scores()]
     else:
-        records = [described.record(doc, answers) for _, doc, answers in sample_logs.samples(samples)]
+        records = [described.record(doc, answers) for _, doc, answers in sample_logs.first_filter(samples)]
         estimates = [(score, score.compute(records)) for score in described.scores(records)]
-    return {score.name: _estimated(score, estimate) for score, estimate in estimates}
+    return {score.name: estimated(score, estimate) for score, estimate in estimates}
 
 
-def _estimated(score: Score, estimate: Estimate) -> Value:
+def estimated(score: Score, estimate: Estimate) -> Value:
+    """A score with its meaning, from what was computed of it."""
     ends = None if estimate.interval is None else list(estimate.interval)
     listed = {**score.describe(), "dof": finite(estimate.dof), "interval": ends, "note": estimate.reason}
     return value_of(score.name, estimate.value, estimate.stderr, listed)
@@ -86,8 +87,8 @@ def _task(task: str, content: Mapping[str, Any], path: Path, date: str) -> TaskR
     config = content["configs"].get(task)
     metadata = (config or {}).get("metadata") or {}
     entry = catalog.entries().get(task)
-    described = entry is not None and entry.path is None
-    if config is None or (metadata.get("benchmark") is None and not described):
+    described = entry if entry is not None and entry.path is None else None  # a task of the harness's own
+    if config is None or (metadata.get("benchmark") is None and described is None):
         return None
     # the harness mixes the model's arguments into it
     given = content["config"].get("model_args")
@@ -97,16 +98,16 @@ def _task(task: str, content: Mapping[str, Any], path: Path, date: str) -> TaskR
     samples = path.with_name(f"samples_{task}_{date}.jsonl")
     return TaskRun(
         task=task,
-        benchmark=entry.benchmark if entry is not None and described else str(metadata["benchmark"]),
-        language=str(entry.language if entry is not None and described else metadata.get("language") or ""),
+        benchmark=described.benchmark if described else str(metadata["benchmark"]),
+        language=str(described.language if described else metadata.get("language") or ""),
         version=str(content.get("versions", {}).get(task, "")),
         documents=int(content["n-samples"][task]["effective"]),
         # a run may have a part of the task's; a data set of one's own has its own number
         items=entry.items or 0 if entry and "dataset_used" not in metadata else original,
         metadata=metadata,
         scores=(
-            _from_samples(entry.benchmark, samples)
-            if entry is not None and described
+            _from_samples(described.benchmark, samples)
+            if described
             else _scores(content["results"][task], config, task)
         ),
         samples=samples if samples.is_file() else None,

@@ -161,6 +161,19 @@ def samples(path: Path) -> Iterator[Sample]:
     _check_count(path, task, named["date"] if named else "", max(map(len, parts.values())))
 
 
+def first_filter(path: Path) -> Iterator[Sample]:
+    """The documents and answers of the log's first filter, one by one.
+
+    Raises:
+        BiasError: As :func:`samples`.
+    """
+    first = None
+    for sample in samples(path):
+        first = first or sample.part
+        if sample.part == first:
+            yield sample
+
+
 def collect(given: Iterable[Sample]) -> dict[Part, Saved]:
     """All documents and answers, by part."""
     parts: dict[Part, Saved] = {}

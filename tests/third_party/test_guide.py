@@ -1,15 +1,13 @@
 """docs/add-a-benchmark.md does what it says: its files, installed, give a number with an interval in the report."""
 
-import importlib.metadata
 import json
 import re
-import sys
 
 import pytest
 
 from lm_eval_bias import registry
 from tests.conftest import ROOT
-from tests.third_party.test_third_party import forget, said
+from tests.third_party.test_third_party import as_if_installed, said
 
 GUIDE = (ROOT / "docs" / "add-a-benchmark.md").read_text(encoding="utf-8")
 FILES = dict(re.findall(r"^```\w+ file=(\S+)\n(.*?)^```$", GUIDE, flags=re.MULTILINE | re.DOTALL))
@@ -30,20 +28,9 @@ def built(tmp_path, monkeypatch):
         path.parent.mkdir(exist_ok=True)
         path.write_text(text)
     points = tomllib.loads(FILES["pyproject.toml"])["project"]["entry-points"][registry.GROUP]
-    own = [importlib.metadata.EntryPoint(name, value, registry.GROUP) for name, value in points.items()]
-    real = importlib.metadata.entry_points
-
-    def both(**wanted):
-        return [*real(**wanted), *own] if wanted.get("group") == registry.GROUP else real(**wanted)
-
-    monkeypatch.syspath_prepend(str(tmp_path))
-    monkeypatch.setattr(importlib.metadata, "entry_points", both)
     monkeypatch.chdir(tmp_path)
-    forget()
-    yield tmp_path
-    forget()
-    for name in [name for name in sys.modules if name.partition(".")[0] == "left_handed"]:
-        del sys.modules[name]
+    with as_if_installed(monkeypatch, tmp_path, points):
+        yield tmp_path
 
 
 def test_guide(built, capsys):

@@ -1,5 +1,6 @@
 """A benchmark from another distribution is known to every command and comes through the built-in ones' door."""
 
+import contextlib
 import importlib.metadata
 import json
 import os
@@ -41,22 +42,29 @@ def forget():
         cached.cache_clear()
 
 
-@pytest.fixture
-def installed(monkeypatch):
-    """The distribution as if it were installed: its entry point, and its package on the path."""
+@contextlib.contextmanager
+def as_if_installed(monkeypatch, folder, benchmarks):
+    """A distribution's packages on the path, and its entry points (each package's name with its benchmark) known."""
     real = importlib.metadata.entry_points
-    point = importlib.metadata.EntryPoint("age_stereotypes", "age_stereotypes.benchmark:BENCHMARK", registry.GROUP)
+    own = [importlib.metadata.EntryPoint(name, value, registry.GROUP) for name, value in benchmarks.items()]
 
     def points(**wanted):
-        return [*real(**wanted), point] if wanted.get("group") == registry.GROUP else real(**wanted)
+        return [*real(**wanted), *own] if wanted.get("group") == registry.GROUP else real(**wanted)
 
-    monkeypatch.syspath_prepend(str(HERE))
+    monkeypatch.syspath_prepend(str(folder))
     monkeypatch.setattr(importlib.metadata, "entry_points", points)
     forget()
     yield
     forget()
-    for name in [name for name in sys.modules if name.partition(".")[0] == "age_stereotypes"]:
+    for name in [name for name in sys.modules if name.partition(".")[0] in benchmarks]:
         del sys.modules[name]
+
+
+@pytest.fixture
+def installed(monkeypatch):
+    """The distribution as if it were installed: its entry point, and its package on the path."""
+    with as_if_installed(monkeypatch, HERE, {"age_stereotypes": "age_stereotypes.benchmark:BENCHMARK"}):
+        yield
 
 
 def said(capsys, *arguments, status=0):
@@ -103,6 +111,9 @@ def test_every_command_knows_it(runs, tmp_path, capsys):
     for task in ("age_pairs", "age_ratings"):
         assert rescored[task]["scores"]["old_share"]["value"] == results[task]["old_share,none"]
         assert rescored[task]["scores"]["old_share"]["dof"] == 5
+    in_words = said(capsys, "rescore", one).partition("In words")[2]
+    assert "old_share" in in_words
+    assert "(0 to 100, neutral 50" in in_words
     assert "age_pairs" in said(capsys, "compare", one, two)
     said(capsys, "report", one, "-o", tmp_path / "page.html")
     page = (tmp_path / "page.html").read_text()
@@ -135,7 +146,13 @@ def test_a_task_of_the_harness_that_it_describes(installed, tmp_path, capsys):
     value = found["scores"]["old_share"]["value"]
     report = json.loads(said(capsys, "report", tmp_path / "out", "--format", "json"))
     assert report["tasks"]["plain_age_pairs"]["scores"]["old_share"]["value"] == value
-    next((tmp_path / "out").rglob("samples_*.jsonl")).unlink()
+    log = next((tmp_path / "out").rglob("samples_*.jsonl"))
+    saved = [json.loads(line) for line in log.read_text().splitlines()]
+    other = [{**sample, "filter": "other", "filtered_resps": sample["filtered_resps"][::-1]} for sample in saved]
+    log.write_text("".join(json.dumps(sample) + "\n" for sample in [*saved, *other]))
+    report = json.loads(said(capsys, "report", tmp_path / "out", "--format", "json"))
+    assert report["tasks"]["plain_age_pairs"]["scores"]["old_share"]["value"] == value
+    log.unlink()
     report = json.loads(said(capsys, "report", tmp_path / "out", "--format", "json"))
     score = report["tasks"]["plain_age_pairs"]["scores"]["old_share"]
     assert (score["value"], score["note"]) == (None, "no sample log: run with --log_samples")
