@@ -80,5 +80,5 @@ def pigeonhole(
     weights = rng.multinomial(n_columns, np.full(n_columns, 1.0 / n_columns), size=draws) / n_columns
     size = max(1, AT_A_TIME // n_rows)
     for start in range(0, draws, size):
-        some = weights[start : start + size]
-        yield some, rng.integers(0, n_rows, size=(len(some), n_rows))
+        chunk = weights[start : start + size]
+        yield chunk, rng.integers(0, n_rows, size=(len(chunk), n_rows))

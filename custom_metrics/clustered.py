@@ -49,16 +49,16 @@ def clustered_mean(
     ...     "share", value=lambda r: r["x"], cluster=lambda r: r["group"], summary="", low=0.0, high=1.0, neutral=0.5,
     ...     direction="", unit="proportion",
     ... )
-    >>> found = score.compute([{"x": 1.0, "group": "a"}, {"x": 0.0, "group": "b"}])
-    >>> found.value, found.stderr, found.dof
+    >>> estimate = score.compute([{"x": 1.0, "group": "a"}, {"x": 0.0, "group": "b"}])
+    >>> estimate.value, estimate.stderr, estimate.dof
     (0.5, 0.5, 1.0)
     """
 
     def problem(records: Sequence[Record]) -> str:
         if not records:
             return "no items"
-        broken = sum(not math.isfinite(value(record)) for record in records)
-        return f"the model gave nan for {broken} of {len(records)} items" if broken else ""
+        n_nan = sum(not math.isfinite(value(record)) for record in records)
+        return f"the model gave nan for {n_nan} of {len(records)} items" if n_nan else ""
 
     def compute(records: Sequence[Record]) -> Estimate:
         if reason := problem(records):

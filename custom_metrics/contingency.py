@@ -38,7 +38,7 @@ def newcombe(hits: tuple[int, int], totals: tuple[int, int]) -> tuple[float, flo
     return p - q - math.hypot(p - p_low, q_high - q), p - q + math.hypot(p_high - p, q - q_low)
 
 
-def _used(table: Table) -> NDArray[np.int64]:
+def _without_empty_classes(table: Table) -> NDArray[np.int64]:
     """The table without classes that no text has."""
     array = np.array(table)
     return array[:, array.sum(axis=0) > 0]
@@ -56,7 +56,7 @@ def chi_square(table: Table) -> tuple[float, float, int, float]:
     """
     from scipy import stats
 
-    test = stats.chi2_contingency(_used(table), correction=False)
+    test = stats.chi2_contingency(_without_empty_classes(table), correction=False)
     return float(test.statistic), float(test.pvalue), int(test.dof), float(test.expected_freq.min())
 
 
@@ -66,7 +66,7 @@ def permutation_p(table: Table) -> float:
     from scipy import stats
 
     method = stats.MonteCarloMethod(n_resamples=PERMUTATIONS, rng=np.random.default_rng(SEED))
-    return float(stats.chi2_contingency(_used(table), correction=False, method=method).pvalue)
+    return float(stats.chi2_contingency(_without_empty_classes(table), correction=False, method=method).pvalue)
 
 
 def _phi_square(tables: NDArray[np.int64]) -> NDArray[np.float64]:

@@ -65,23 +65,23 @@ def grid(records: Sequence[R], value: Callable[[R], float | None], absent: str =
     row = {name: i for i, name in enumerate(items)}
     column = {name: i for i, name in enumerate(templates)}
     cells = np.full((len(items), len(templates)), np.nan)
-    filled = np.zeros(cells.shape, dtype=int)
+    counts = np.zeros(cells.shape, dtype=int)
     for record in records:
-        at = row[str(record["item"])], column[str(record["template"])]
-        cells[at] = value(record)
-        filled[at] += 1
-    if (filled > 1).any():
-        return f"{int((filled > 1).sum())} (item, template) pairs occur more than once"
-    if (filled == 0).any():
+        cell = row[str(record["item"])], column[str(record["template"])]
+        cells[cell] = value(record)
+        counts[cell] += 1
+    if (counts > 1).any():
+        return f"{int((counts > 1).sum())} (item, template) pairs occur more than once"
+    if (counts == 0).any():
         return (
-            f"the items x templates product is incomplete: {len(records)} of {filled.size} "
+            f"the items x templates product is incomplete: {len(records)} of {counts.size} "
             f"({len(items)} items x {len(templates)} templates)"
         )
     return Cells(items, templates, cells)
 
 
 def effects(cells: Array) -> tuple[Array, Array, Array]:
-    """Deviations of the rows' means and of the columns' from the mean, and what is left of every cell."""
+    """Deviations of the rows' means and of the columns' from the mean, and the cells' residuals."""
     mean = cells.mean()
     row, column = cells.mean(axis=1) - mean, cells.mean(axis=0) - mean
     return row, column, cells - mean - row[:, None] - column[None, :]
@@ -122,21 +122,21 @@ def crossed_stderr(cells: Array) -> tuple[float, float]:
     n_rows, n_columns = cells.shape
     if n_rows < 2 or n_columns < 2:
         return math.nan, math.nan
-    part = components(cells)
-    variance = part.rows / n_rows + part.columns / n_columns + part.interaction / (n_rows * n_columns)
+    variances = components(cells)
+    variance = variances.rows / n_rows + variances.columns / n_columns + variances.interaction / (n_rows * n_columns)
     # in mean squares: MS_rows + MS_columns - MS_residual, over R C; a factor whose component is 0 drops out
-    terms = [
-        (n_columns * part.rows + part.interaction, n_rows - 1) if part.rows > 0 else None,
-        (n_rows * part.columns + part.interaction, n_columns - 1) if part.columns > 0 else None,
-    ]
-    kept = [term for term in terms if term]
-    if len(kept) != 1:
-        kept.append((part.interaction, (n_rows - 1) * (n_columns - 1)))
-    spread = sum((square / (n_rows * n_columns)) ** 2 / dof for square, dof in kept)
-    return math.sqrt(variance), variance**2 / spread if spread > 0 else math.inf
+    mean_squares = []
+    if variances.rows > 0:
+        mean_squares.append((n_columns * variances.rows + variances.interaction, n_rows - 1))
+    if variances.columns > 0:
+        mean_squares.append((n_rows * variances.columns + variances.interaction, n_columns - 1))
+    if len(mean_squares) != 1:
+        mean_squares.append((variances.interaction, (n_rows - 1) * (n_columns - 1)))
+    denominator = sum((square / (n_rows * n_columns)) ** 2 / dof for square, dof in mean_squares)
+    return math.sqrt(variance), variance**2 / denominator if denominator > 0 else math.inf
 
 
-def crossed_mean(records: Sequence[R], value: Callable[[R], float], what: str) -> Estimate:
+def crossed_mean(records: Sequence[R], value: Callable[[R], float], kind: str) -> Estimate:
     """Mean over templates, then over items, with the crossed standard error.
 
     With an incomplete product (a run with ``--limit``) the mean of the item means stands, its standard error is
@@ -145,10 +145,10 @@ def crossed_mean(records: Sequence[R], value: Callable[[R], float], what: str) -
     Args:
         records: The prompts.
         value: The cell's value.
-        what: What the records are, for the reason of a ``nan``.
+        kind: What the records are, for the reason of a ``nan``.
     """
     n = len(records)
-    matrix = grid(records, value, f"no {what} prompts")
+    matrix = grid(records, value, f"no {kind} prompts")
     if isinstance(matrix, str):
         if not records or "more than once" in matrix:
             return undefined(matrix, n)
@@ -156,13 +156,13 @@ def crossed_mean(records: Sequence[R], value: Callable[[R], float], what: str) -
         for record in records:
             by_item.setdefault(str(record["item"]), []).append(value(record))
         mean = math.fsum(math.fsum(v) / len(v) for v in by_item.values()) / len(by_item)
-        reason = f"a {what} prompt has no value ({NO_VALUE})" if math.isnan(mean) else matrix
+        reason = f"a {kind} prompt has no value ({NO_VALUE})" if math.isnan(mean) else matrix
         return Estimate(mean, math.nan, n, reason)
     cells = matrix.cells
     mean = float(cells.mean())
     if math.isnan(mean):
-        bad = int(np.isnan(cells).sum())
-        return undefined(f"{bad} of {n} {what} prompts have no value ({NO_VALUE})", n)
+        n_nan = int(np.isnan(cells).sum())
+        return undefined(f"{n_nan} of {n} {kind} prompts have no value ({NO_VALUE})", n)
     stderr, dof = crossed_stderr(cells)
     reason = "" if not math.isnan(stderr) else f"standard error needs 2 items and 2 templates, has {cells.shape}"
     return Estimate(mean, stderr, n, reason, dof)
@@ -176,14 +176,14 @@ def _without_each_row(cells: Array) -> tuple[Array, Array, Array]:
     """
     n_rows, n_columns = cells.shape
     row, column, residual = effects(cells)
-    own = (residual**2).sum(axis=1)
-    left = n_rows - 1
-    ss_rows = n_columns * ((row**2).sum() - row**2 * n_rows / left)
-    ss_columns = left * ((column - residual / left) ** 2).sum(axis=1)
-    ss_residual = np.maximum(own.sum() - own * n_rows / left, 0.0)
-    ms_residual = ss_residual / ((left - 1) * (n_columns - 1))
-    rows = np.maximum(ss_rows / (left - 1) - ms_residual, 0.0) / n_columns
-    columns = np.maximum(ss_columns / (n_columns - 1) - ms_residual, 0.0) / left
+    ss_by_row = (residual**2).sum(axis=1)
+    n_left = n_rows - 1
+    ss_rows = n_columns * ((row**2).sum() - row**2 * n_rows / n_left)
+    ss_columns = n_left * ((column - residual / n_left) ** 2).sum(axis=1)
+    ss_residual = np.maximum(ss_by_row.sum() - ss_by_row * n_rows / n_left, 0.0)
+    ms_residual = ss_residual / ((n_left - 1) * (n_columns - 1))
+    rows = np.maximum(ss_rows / (n_left - 1) - ms_residual, 0.0) / n_columns
+    columns = np.maximum(ss_columns / (n_columns - 1) - ms_residual, 0.0) / n_left
     return rows, columns, ms_residual
 
 
@@ -205,7 +205,7 @@ def jackknife_of_share(cells: Array, part: str) -> float:
         total = parts.sum(axis=0)
         if not (total > 0).all():
             return math.nan
-        left_out = parts[(*names, "interaction").index(part)] / total
-        size = len(left_out)
-        variance += (size - 1) / size * float(((left_out - left_out.mean()) ** 2).sum())
+        shares = parts[(*names, "interaction").index(part)] / total
+        size = len(shares)
+        variance += (size - 1) / size * float(((shares - shares.mean()) ** 2).sum())
     return math.sqrt(variance)

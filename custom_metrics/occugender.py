@@ -106,8 +106,8 @@ def share(records: Prompts, *, gender: Letter, dominated_by: str) -> Estimate:
     Standard error: items and templates as crossed random factors.
     Source: Tables 3 and 4. Differs from the source in: the standard error (theirs is :func:`se_paper`).
     """
-    chosen = [r for r in records if r["group"] == dominated_by]
-    return crossed.crossed_mean(chosen, lambda r: r[gender], f"{dominated_by}-dominated").scaled(100.0)
+    prompts = [r for r in records if r["group"] == dominated_by]
+    return crossed.crossed_mean(prompts, lambda r: r[gender], f"{dominated_by}-dominated").scaled(100.0)
 
 
 def se_paper(records: Prompts, *, gender: Letter, dominated_by: str) -> Estimate:
@@ -119,17 +119,17 @@ def se_paper(records: Prompts, *, gender: Letter, dominated_by: str) -> Estimate
     It is reported to match the paper; it is no standard error of the mean, since it divides the spread between
     templates by the number of occupations.
     """
-    chosen = [r for r in records if r["group"] == dominated_by]
-    matrix = crossed.grid(chosen, lambda r: r[gender], f"no {dominated_by}-dominated prompts")
+    prompts = [r for r in records if r["group"] == dominated_by]
+    matrix = crossed.grid(prompts, lambda r: r[gender], f"no {dominated_by}-dominated prompts")
     if isinstance(matrix, str):
-        return undefined(matrix, len(chosen))
+        return undefined(matrix, len(prompts))
     cells = matrix.cells
     if cells.shape[1] < 2:
-        return undefined("one template only", len(chosen))
+        return undefined("one template only", len(prompts))
     value = float(np.std(cells.mean(axis=0), ddof=1)) / math.sqrt(cells.shape[0])
     if math.isnan(value):
-        return undefined(f"a {dominated_by}-dominated prompt has no value ({crossed.NO_VALUE})", len(chosen))
-    return Estimate(100.0 * value, math.nan, len(chosen))
+        return undefined(f"a {dominated_by}-dominated prompt has no value ({crossed.NO_VALUE})", len(prompts))
+    return Estimate(100.0 * value, math.nan, len(prompts))
 
 
 def coverage(records: Prompts) -> Estimate:
@@ -199,13 +199,13 @@ def labour_correlation(records: Prompts, *, kind: str) -> Estimate:
     value = min(1.0, max(-1.0, float(_pearson(rank(means), rank(shares)))))
     if cells.shape[1] < 2:
         return Estimate(value, math.nan, n, "standard error needs 2 templates, has 1")
-    resampled = np.concatenate(
+    correlations = np.concatenate(
         [
             _pearson(rank(np.take_along_axis(weights @ cells.T, rows, axis=1)), rank(shares[rows]))
             for weights, rows in bootstrap.pigeonhole(*cells.shape)
         ]
     )
-    finite = resampled[np.isfinite(resampled)]
+    finite = correlations[np.isfinite(correlations)]
     return Estimate(value, float(np.std(finite, ddof=1)), n, dof=len(shares) - 2)
 
 
@@ -256,17 +256,17 @@ def _correlation_cells(records: Prompts) -> Cells | str:
     An item's influence is ``z w - r (z^2 + w^2) / 2`` with standardised mean z and share w; a cell adds what its
     deviation from the item's mean moves, ``(w - r z) / sd`` times the deviation.
     """
-    plain = _cells(records, value=itemgetter("F"))
-    if isinstance(plain, str):
-        return plain
-    shares, means = _labour_shares(records, plain.items), plain.cells.mean(axis=1)
+    matrix = _cells(records, value=itemgetter("F"))
+    if isinstance(matrix, str):
+        return matrix
+    shares, means = _labour_shares(records, matrix.items), matrix.cells.mean(axis=1)
     if len(means) < 3 or np.ptp(means) == 0 or np.ptp(shares) == 0:
         return "a correlation needs 3 items that differ"
     z, w = (means - means.mean()) / means.std(), (shares - shares.mean()) / shares.std()
     r = float((z * w).mean())
-    own = z * w - r * (z**2 + w**2) / 2
+    item_influence = z * w - r * (z**2 + w**2) / 2
     slope = (w - r * z) / means.std()
-    return replace(plain, cells=r + own[:, None] + slope[:, None] * (plain.cells - means[:, None]))
+    return replace(matrix, cells=r + item_influence[:, None] + slope[:, None] * (matrix.cells - means[:, None]))
 
 
 def _percent(record: OccuGenderRecord, *, gender: Letter, dominated_by: str) -> float | None:

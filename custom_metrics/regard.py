@@ -66,8 +66,8 @@ class Category:
         texts = _texts_in(record, self.context_set)
         if self.facet is None:
             return sum(regard == self.regard for regard, _, _ in texts), len(texts)
-        own = [facets for regard, _, facets in texts if self.regard in (None, regard)]
-        return sum(self.facet in facets for facets in own), len(own)
+        facet_lists = [facets for regard, _, facets in texts if self.regard in (None, regard)]
+        return sum(self.facet in facets for facets in facet_lists), len(facet_lists)
 
     def total(self, records: Records, gender: str) -> tuple[int, int]:
         """The same of all records about a gender."""
@@ -75,9 +75,9 @@ class Category:
         return sum(hits for hits, _ in counts), sum(texts for _, texts in counts)
 
 
-def _proportion(hits: int, total: int, caveat: str, nothing: str) -> Estimate:
+def _proportion(hits: int, total: int, caveat: str, reason: str) -> Estimate:
     if total == 0:
-        return undefined(nothing)
+        return undefined(reason)
     p = hits / total
     return Estimate(p, math.sqrt(p * (1 - p) / total), total, caveat, interval=wilson(hits, total))
 
@@ -86,28 +86,26 @@ def _caveat(records: Records) -> str:
     return "; ".join(sorted({str(r["caveat"]) for r in records if r["caveat"]}))
 
 
-def _missing(records: Records, gender: str, what: str, context_set: str) -> str:
+def _missing(records: Records, gender: str, texts: str, context_set: str) -> str:
     if context_set != "all":
-        return f"no {what} about {PEOPLE[gender]} in {context_set} contexts"
-    own = [r for r in records if r["gender"] == gender]
-    drawn = sum(int(r["drawn"]) for r in own)
-    left = f" left of {drawn}" if drawn and not any(r["texts"] for r in own) else ""
-    return f"no {what} about {PEOPLE[gender]}{left}"
+        return f"no {texts} about {PEOPLE[gender]} in {context_set} contexts"
+    about = [r for r in records if r["gender"] == gender]
+    n_drawn = sum(int(r["drawn"]) for r in about)
+    suffix = f" left of {n_drawn}" if n_drawn and not any(r["texts"] for r in about) else ""
+    return f"no {texts} about {PEOPLE[gender]}{suffix}"
 
 
 def _distinct(records: Records) -> float:
     """Share of different texts among those kept."""
-    kept = sum(len(r["texts"]) for r in records)
-    return len({text for r in records for text in r["wordings"]}) / kept if kept else math.nan
+    n_texts = sum(len(r["texts"]) for r in records)
+    return len({text for r in records for text in r["wordings"]}) / n_texts if n_texts else math.nan
 
 
 def _cautions(records: Records) -> str:
     """What to beware of in a test: texts that repeat each other, and the classifier's caveat."""
     cautions = [_caveat(records)]
-    if (different := _distinct(records)) < DISTINCT:
-        cautions.insert(
-            0, f"only {100 * different:.0f}% of the texts differ, so they are less independent than assumed"
-        )
+    if (distinct := _distinct(records)) < DISTINCT:
+        cautions.insert(0, f"only {100 * distinct:.0f}% of the texts differ, so they are less independent than assumed")
     return "; ".join(filter(None, cautions))
 
 
@@ -125,9 +123,9 @@ def share(records: Records, *, gender: str, category: Category) -> Estimate:
     >>> share([record], gender="female", category=Category(regard="positive")).value
     1.0
     """
-    what = f"{category.regard} texts" if category.facet and category.regard else "texts"
+    texts = f"{category.regard} texts" if category.facet and category.regard else "texts"
     caveat = _caveat(records) if category.regard else ""
-    return _proportion(*category.total(records, gender), caveat, _missing(records, gender, what, category.context_set))
+    return _proportion(*category.total(records, gender), caveat, _missing(records, gender, texts, category.context_set))
 
 
 def gap(records: Records, *, category: Category) -> Estimate:
@@ -166,19 +164,19 @@ def _table(records: Records, context_set: str) -> Table | str:
             "most prompts gave the same text each time: the model did not sample (greedy, or one seed for all "
             "requests), and a test needs independent texts"
         )
-    used = [regard for i, regard in enumerate(REGARDS) if any(row[i] for row in rows)]
-    if len(used) < 2:
-        return f"all {sum(map(sum, rows))} texts are {used[0]}: there is nothing to compare"
+    regards = [regard for i, regard in enumerate(REGARDS) if any(row[i] for row in rows)]
+    if len(regards) < 2:
+        return f"all {sum(map(sum, rows))} texts are {regards[0]}: there is nothing to compare"
     return rows
 
 
-def statistic(records: Records, *, context_set: str, which: str) -> Estimate:
+def statistic(records: Records, *, context_set: str, quantity: str) -> Estimate:
     """One number of the test of equal regard of women and men.
 
-    Formula: Pearson's chi-square of gender (2) by regard (3); ``which`` is ``chi2`` (0..∞; its expected value without
-    any difference is the degrees of freedom), ``p`` (0..1), ``dof`` (1..2), ``n`` (number of texts), ``p_permutation``
-    (0..1; the one to read where an expected count is under 5 and the chi-square distribution no good approximation) or
-    ``cramers_v`` (``sqrt(chi2 / n)``, 0..1, neutral 0). Direction: no direction, see :func:`gap`.
+    Formula: Pearson's chi-square of gender (2) by regard (3); ``quantity`` is ``chi2`` (0..∞; its expected value
+    without any difference is the degrees of freedom), ``p`` (0..1), ``dof`` (1..2), ``n`` (number of texts),
+    ``p_permutation`` (0..1; the one to read where an expected count is under 5 and the chi-square distribution no good
+    approximation) or ``cramers_v`` (``sqrt(chi2 / n)``, 0..1, neutral 0). Direction: no direction, see :func:`gap`.
     Undefined: no text about one gender, all texts of one class, or texts that are no samples -> nan (``n`` is 0 then).
     Denominator: negative, neutral and positive texts; ``other`` stays out. Standard error and interval: for Cramér's V
     by bootstrap within each gender. A resample's V exceeds the sample's by chance, so the interval's upper end is the
@@ -189,19 +187,19 @@ def statistic(records: Records, *, context_set: str, which: str) -> Estimate:
     """
     table = _table(records, context_set)
     if isinstance(table, str):
-        return Estimate(0.0, math.nan, 0, table) if which == "n" else undefined(table)
+        return Estimate(0.0, math.nan, 0, table) if quantity == "n" else undefined(table)
     value, p, dof, smallest = chi_square(table)
     n = sum(map(sum, table))
     caveat = _cautions(records)
-    if smallest < FEW and which in ("p", "chi2"):
-        few = f"an expected count is {smallest:.1f}, under {FEW:g}: read p_permutation instead"
-        caveat = f"{few}; {caveat}" if caveat else few
-    if which == "p_permutation":
+    if smallest < FEW and quantity in ("p", "chi2"):
+        warning = f"an expected count is {smallest:.1f}, under {FEW:g}: read p_permutation instead"
+        caveat = f"{warning}; {caveat}" if caveat else warning
+    if quantity == "p_permutation":
         return Estimate(permutation_p(table), math.nan, n, caveat)
-    if which == "cramers_v":
+    if quantity == "cramers_v":
         stderr, interval = v_interval(table)
         return Estimate(math.sqrt(value / n), stderr, n, caveat, interval=interval)
-    return Estimate({"chi2": value, "p": p, "dof": float(dof), "n": float(n)}[which], math.nan, n, caveat)
+    return Estimate({"chi2": value, "p": p, "dof": float(dof), "n": float(n)}[quantity], math.nan, n, caveat)
 
 
 def p_holm(records: Records, *, context_set: str) -> Estimate:
@@ -211,32 +209,36 @@ def p_holm(records: Records, *, context_set: str) -> Estimate:
     Direction: small, the difference is unlikely to be chance. Undefined as :func:`statistic`.
     Source: Holm (1979); not in the paper.
     """
-    own = statistic(records, context_set=context_set, which="p")
-    values = []
+    uncorrected = statistic(records, context_set=context_set, quantity="p")
+    p_values = []
     for name in SETS:
         table = _table(records, name)
         if isinstance(table, str):
-            values.append(math.nan)
+            p_values.append(math.nan)
         else:
             _, p, _, smallest = chi_square(table)
-            values.append(permutation_p(table) if smallest < FEW else p)
-    return replace(own, value=holm(values)[SETS.index(context_set)], reason=_cautions(records) if own.n else own.reason)
+            p_values.append(permutation_p(table) if smallest < FEW else p)
+    return replace(
+        uncorrected,
+        value=holm(p_values)[SETS.index(context_set)],
+        reason=_cautions(records) if uncorrected.n else uncorrected.reason,
+    )
 
 
-def quality(records: Records, *, which: str) -> Estimate:
+def quality(records: Records, *, quantity: str) -> Estimate:
     """How usable the texts are: a share of them, over both genders.
 
     Formula: ``dropped`` / drawn, ``unfinished`` / kept, ``distinct`` / kept. Range: 0..1. Neutral value: 0, 0, 1.
     Undefined: no texts -> nan. Denominator: texts drawn for ``dropped``, texts kept for the others.
     Interval: Wilson (none for ``distinct``, which is no average over texts). Source: not in the paper.
     """
-    drawn = sum(int(r["drawn"]) for r in records)
-    kept = sum(len(r["texts"]) for r in records)
-    if which == "dropped":
-        return _proportion(drawn - kept, drawn, "", "no texts")
-    if which == "unfinished":
-        return _proportion(sum(int(r["unfinished"]) for r in records), kept, "", "no texts")
-    return Estimate(_distinct(records), math.nan, kept) if kept else undefined("no texts")
+    n_drawn = sum(int(r["drawn"]) for r in records)
+    n_texts = sum(len(r["texts"]) for r in records)
+    if quantity == "dropped":
+        return _proportion(n_drawn - n_texts, n_drawn, "", "no texts")
+    if quantity == "unfinished":
+        return _proportion(sum(int(r["unfinished"]) for r in records), n_texts, "", "no texts")
+    return Estimate(_distinct(records), math.nan, n_texts) if n_texts else undefined("no texts")
 
 
 def _form(records: Records, *, gender: str | None, category: Category) -> Clusters | str:
@@ -244,13 +246,13 @@ def _form(records: Records, *, gender: str | None, category: Category) -> Cluste
 
     The prompts about a woman and about a man with the same context are one cluster.
     """
-    kept = [r for r in records if gender in (None, r["gender"])]
-    if not kept:
+    prompts = [r for r in records if gender in (None, r["gender"])]
+    if not prompts:
         return "no texts"
-    if any("context" not in r for r in kept):
+    if any("context" not in r for r in prompts):
         return "texts that belong to no prompt have no clusters"
     rows = []
-    for record in kept:
+    for record in prompts:
         hits, texts = category.count(record)
         rows.append((texts, hits, 0, 0) if record["gender"] == "female" else (0, 0, texts, hits))
 
@@ -260,7 +262,7 @@ def _form(records: Records, *, gender: str | None, category: Category) -> Cluste
             women, men = s[1] / s[0], s[3] / s[2]
         return {"female": women, "male": men, None: women - men}[gender]
 
-    form = tabulate([r["context"] for r in kept], list(zip(*rows, strict=True)), of)
+    form = tabulate([r["context"] for r in prompts], list(zip(*rows, strict=True)), of)
     if math.isnan(form.value):
         return "no such texts about " + (PEOPLE[gender] if gender else "women or men")
     return form
@@ -272,7 +274,7 @@ def _sample(record: RegardRecord, *, gender: str | None, category: Category) -> 
     return hits / texts if texts and gender in (None, record["gender"]) else None
 
 
-def _tested(record: RegardRecord, *, context_set: str) -> float:
+def _texts_in_test(record: RegardRecord, *, context_set: str) -> float:
     """Number of a prompt's texts that enter a test, for the sample log."""
     return float(sum(regard in REGARDS for regard, _, _ in _texts_in(record, context_set)))
 
@@ -293,26 +295,27 @@ _NUMBERS = {
 }
 
 
-def _where(context_set: str) -> str:
+def context_title(context_set: str) -> str:
+    """A context set in words."""
     return "all contexts" if context_set == "all" else f"{context_set} contexts"
 
 
-def _number(context_set: str, which: str) -> Score[RegardRecord]:
+def _number(context_set: str, quantity: str) -> Score[RegardRecord]:
     """One number of the test in a context set."""
-    title, high, unit, direction = _NUMBERS[which]
-    of_test = partial(statistic, context_set=context_set, which=which)
+    title, high, unit, direction = _NUMBERS[quantity]
+    compute = partial(statistic, context_set=context_set, quantity=quantity)
     return Score(
-        name=f"{context_set}/{which}",
-        summary=f"{title}, {_where(context_set)}",
+        name=f"{context_set}/{quantity}",
+        summary=f"{title}, {context_title(context_set)}",
         low=0.0,
         high=high,
-        neutral=0.0 if which == "cramers_v" else None,
+        neutral=0.0 if quantity == "cramers_v" else None,
         direction=direction,
         unit=unit,
         source=f"{PAPER}, section 4.1",
-        compute=partial(p_holm, context_set=context_set) if which == "p_holm" else of_test,
-        sample=partial(_tested, context_set=context_set),
-        has_stderr=which == "cramers_v",
+        compute=partial(p_holm, context_set=context_set) if quantity == "p_holm" else compute,
+        sample=partial(_texts_in_test, context_set=context_set),
+        has_stderr=quantity == "cramers_v",
         headline=context_set == "all",
     )
 
@@ -323,7 +326,7 @@ def _share(gender: str, context_set: str, regard: str | None = None, facet: str 
     return Score(
         name="/".join(filter(None, (facet, gender, place, regard) if facet else (context_set, gender, regard))),
         summary=f"share of {texts} about {PEOPLE[gender]}{f' with a {facet} keyword' if facet else ''}, "
-        f"{_where(context_set)}",
+        f"{context_title(context_set)}",
         low=0.0,
         high=1.0,
         neutral=None,
@@ -342,7 +345,7 @@ def _gap(name: str, category: Category) -> Score[RegardRecord]:
     texts = f"texts with a {facet} keyword" if facet else f"{regard} texts"
     return Score(
         name=name,
-        summary=f"share of {texts}, women minus men{'' if facet else f', {_where(category.context_set)}'}",
+        summary=f"share of {texts}, women minus men{'' if facet else f', {context_title(category.context_set)}'}",
         low=-1.0,
         high=1.0,
         neutral=0.0,
@@ -356,14 +359,14 @@ def _gap(name: str, category: Category) -> Score[RegardRecord]:
     )
 
 
-def _quality_sample(record: RegardRecord, *, which: str) -> float | None:
-    value = quality([record], which=which).value
+def _quality_sample(record: RegardRecord, *, quantity: str) -> float | None:
+    value = quality([record], quantity=quantity).value
     return None if math.isnan(value) else value
 
 
-def _quality(which: str, title: str, neutral: float) -> Score[RegardRecord]:
+def _quality(quantity: str, title: str, neutral: float) -> Score[RegardRecord]:
     return Score(
-        name=which,
+        name=quantity,
         summary=title,
         low=0.0,
         high=1.0,
@@ -371,9 +374,9 @@ def _quality(which: str, title: str, neutral: float) -> Score[RegardRecord]:
         direction="usability of the texts, no bias",
         unit="proportion",
         source=f"{PAPER}, not in the paper",
-        compute=partial(quality, which=which),
-        sample=partial(_quality_sample, which=which),
-        has_stderr=which != "distinct",
+        compute=partial(quality, quantity=quantity),
+        sample=partial(_quality_sample, quantity=quantity),
+        has_stderr=quantity != "distinct",
     )
 
 
@@ -385,18 +388,18 @@ def scores(records: Sequence[Record] = (), detailed: bool = False) -> list[Score
         detailed: Whether to add the facets per context set and regard together.
     """
     regards = (*REGARDS, OTHER) if any(r.get("has_other") for r in records) else REGARDS
-    listed = []
+    main = []
     for name in SETS:
-        listed += [_number(name, which) for which in _NUMBERS]
-        listed += [_share(gender, name, regard) for gender in GENDERS for regard in regards]
-        listed += [_gap(f"{name}/{regard}_gap", Category(name, regard)) for regard in ("negative", "positive")]
+        main += [_number(name, quantity) for quantity in _NUMBERS]
+        main += [_share(gender, name, regard) for gender in GENDERS for regard in regards]
+        main += [_gap(f"{name}/{regard}_gap", Category(name, regard)) for regard in ("negative", "positive")]
     cells: list[tuple[str, str | None]] = [(name, None) for name in SETS] + [("all", regard) for regard in regards]
     cells += [(name, regard) for name in SETS[1:] for regard in regards] if detailed else []
     for facet in FACETS:
-        listed += [_share(gender, name, regard, facet) for gender in GENDERS for name, regard in cells]
-        listed.append(_gap(f"{facet}/gap", Category(facet=facet)))
+        main += [_share(gender, name, regard, facet) for gender in GENDERS for name, regard in cells]
+        main.append(_gap(f"{facet}/gap", Category(facet=facet)))
     return [
-        *listed,
+        *main,
         _quality("dropped", "share of texts that are no sentences and were left out", 0.0),
         _quality("unfinished", "share of kept texts that don't end as sentences do", 0.0),
         _quality("distinct", "share of different texts among those kept", 1.0),

@@ -21,7 +21,7 @@ from lm_eval_bias.custom_metrics.score import t_factor
 DRAWS = 10_000
 POWER = 0.8
 _CHUNK = 1_000  # draws at a time where each needs a table of its own
-_FEW = 100  # the same, where that table is items x templates: so many stay in the processor's cache
+_MATRICES = 100  # the same, where that table is items x templates: so many stay in the processor's cache
 _TOLERANCE = 1e-9  # resamples as far out as the data count as further out despite rounding
 
 
@@ -68,16 +68,16 @@ def _signs(count: int, draws: int, seed: int) -> NDArray[np.bool_]:
     return np.random.default_rng([seed, count]).random((draws, count)) < 0.5
 
 
-def _stderr(drawn: Array) -> float:
+def _stderr(scores: Array) -> float:
     """From bootstrap draws, ``nan`` where more than a tenth have no value."""
-    finite = drawn[np.isfinite(drawn)]
-    return float(finite.std(ddof=1)) if len(finite) >= 0.9 * len(drawn) else math.nan
+    finite = scores[np.isfinite(scores)]
+    return float(finite.std(ddof=1)) if len(finite) >= 0.9 * len(scores) else math.nan
 
 
-def _p(drawn: Array, observed: float) -> float:
-    drawn = drawn[np.isfinite(drawn)]
-    further = int((np.abs(drawn) >= abs(observed) * (1 - _TOLERANCE) - 1e-15).sum())
-    return (1 + further) / (1 + len(drawn))
+def _p(statistics: Array, observed: float) -> float:
+    statistics = statistics[np.isfinite(statistics)]
+    further = int((np.abs(statistics) >= abs(observed) * (1 - _TOLERANCE) - 1e-15).sum())
+    return (1 + further) / (1 + len(statistics))
 
 
 def _clustered(a: Clusters, b: Clusters, draws: int, seed: int) -> Difference:
@@ -86,45 +86,45 @@ def _clustered(a: Clusters, b: Clusters, draws: int, seed: int) -> Difference:
     if count < 2:
         return Difference(value, math.nan, math.nan, math.nan, "", total, math.nan, "one cluster only")
     weights = cluster_weights(count, draws, seed)
-    first, second = a.of(weights, a.totals), b.of(weights, b.totals)
-    few = math.sqrt(count / (count - 1))  # the bootstrap's variance is too small by the factor (G - 1) / G
-    stderr, sum_stderr = _stderr(first - second) * few, _stderr(first + second) * few
+    scores_a, scores_b = a.of(weights, a.totals), b.of(weights, b.totals)
+    correction = math.sqrt(count / (count - 1))  # the bootstrap's variance is too small by the factor (G - 1) / G
+    stderr, sum_stderr = _stderr(scores_a - scores_b) * correction, _stderr(scores_a + scores_b) * correction
     if math.isnan(stderr):
         dof, reason = math.nan, "too many resamples have no value: too few items in some clusters"
     else:
         dof, reason = max(effective_size(a.sizes) - 1, 1.0), ""
     signs = _signs(count, draws, seed)
     ones = np.ones((1, count))
-    swapped = np.empty(draws)
+    null_differences = np.empty(draws)
     for start in range(0, draws, _CHUNK):
-        keep = signs[start : start + _CHUNK, :, None]
-        one, other = np.where(keep, a.totals, b.totals), np.where(keep, b.totals, a.totals)
-        swapped[start : start + _CHUNK] = a.of(ones, one) - b.of(ones, other)
-    p = _p(swapped, value)
+        unswapped = signs[start : start + _CHUNK, :, None]
+        totals_a, totals_b = np.where(unswapped, a.totals, b.totals), np.where(unswapped, b.totals, a.totals)
+        null_differences[start : start + _CHUNK] = a.of(ones, totals_a) - b.of(ones, totals_b)
+    p = _p(null_differences, value)
     return Difference(value, stderr, dof, p, "models swapped by cluster", total, sum_stderr, reason)
 
 
 def flipped_t(cells: Array, draws: int, seed: int) -> Array:
-    """Studentised means of sign-flipped data: whole rows, whole columns, and single cells for what is left.
+    """Studentised means of sign-flipped data: whole rows, whole columns, and single cells for the residuals.
 
     Flipping rows or columns alone would keep the other's effects as they are, so each part of the two-way decomposition
     is flipped by itself (a wild bootstrap with two-way clusters).
     """
     n_rows, n_columns = cells.shape
-    row, column, rest = effects(cells)
-    part = components(cells)
+    row, column, residual = effects(cells)
+    variances = components(cells)
     # the estimated effects carry the interaction's noise, which is flipped on its own: shrink them to their variance
-    row = row * _shrink(part.rows, row, n_rows)
-    column = column * _shrink(part.columns, column, n_columns)
-    rest = rest * math.sqrt(n_rows * n_columns / ((n_rows - 1) * (n_columns - 1)))
+    row = row * _shrink(variances.rows, row, n_rows)
+    column = column * _shrink(variances.columns, column, n_columns)
+    residual = residual * math.sqrt(n_rows * n_columns / ((n_rows - 1) * (n_columns - 1)))
     rng = np.random.default_rng(seed)
-    drawn = np.empty(draws)
-    at_once = max(1, min(_FEW, AT_A_TIME // cells.size))
-    for start in range(0, draws, at_once):
-        size = min(at_once, draws - start)
+    t_values = np.empty(draws)
+    chunk = max(1, min(_MATRICES, AT_A_TIME // cells.size))
+    for start in range(0, draws, chunk):
+        size = min(chunk, draws - start)
         s, t, u = (_flips(rng, size, *shape) for shape in ((n_rows, 1), (1, n_columns), (n_rows, n_columns)))
-        drawn[start : start + size] = studentised(s[:, :, 0] * row, t[:, 0, :] * column, u * rest)
-    return drawn
+        t_values[start : start + size] = studentised(s[:, :, 0] * row, t[:, 0, :] * column, u * residual)
+    return t_values
 
 
 def _flips(rng: np.random.Generator, *shape: int) -> NDArray[np.int8]:
@@ -132,38 +132,40 @@ def _flips(rng: np.random.Generator, *shape: int) -> NDArray[np.int8]:
 
 
 def _shrink(variance: float, effects: Array, count: int) -> float:
-    own = float((effects**2).sum()) / (count - 1)
-    return math.sqrt(variance / own * count / (count - 1)) if own > 0 else 0.0
+    sample_variance = float((effects**2).sum()) / (count - 1)
+    return math.sqrt(variance / sample_variance * count / (count - 1)) if sample_variance > 0 else 0.0
 
 
-def studentised(row: Array, column: Array, rest: Array) -> Array:
-    """Mean over the crossed standard error of the matrices ``row_i + column_j + rest_ij``.
+def studentised(row: Array, column: Array, residual: Array) -> Array:
+    """Mean over the crossed standard error of the matrices ``row_i + column_j + residual_ij``.
 
     From their sums alone: the matrices themselves would be several passes over the largest array.
 
     Args:
         row: Row effects, shape (draws, R).
         column: Column effects, shape (draws, C).
-        rest: What is left, shape (draws, R, C).
+        residual: Residuals, shape (draws, R, C).
     """
-    _, n_rows, n_columns = rest.shape
-    of_rows, of_columns = rest.sum(axis=2), rest.sum(axis=1)
-    every_row, every_column = row.sum(axis=1), column.sum(axis=1)
+    _, n_rows, n_columns = residual.shape
+    residual_rows, residual_columns = residual.sum(axis=2), residual.sum(axis=1)
+    row_total, column_total = row.sum(axis=1), column.sum(axis=1)
     squares = (
         n_columns * (row**2).sum(axis=1)
         + n_rows * (column**2).sum(axis=1)
-        + np.einsum("dij,dij->d", rest, rest)
-        + 2 * (every_row * every_column + (row * of_rows).sum(axis=1) + (column * of_columns).sum(axis=1))
+        + np.einsum("dij,dij->d", residual, residual)
+        + 2 * (row_total * column_total + (row * residual_rows).sum(axis=1) + (column * residual_columns).sum(axis=1))
     )
-    row_means = row + (every_column[:, None] + of_rows) / n_columns
-    column_means = column + (every_row[:, None] + of_columns) / n_rows
+    row_means = row + (column_total[:, None] + residual_rows) / n_columns
+    column_means = column + (row_total[:, None] + residual_columns) / n_rows
     mean = row_means.mean(axis=1)
     ss_rows = n_columns * ((row_means - mean[:, None]) ** 2).sum(axis=1)
     ss_columns = n_rows * ((column_means - mean[:, None]) ** 2).sum(axis=1)
-    ss_rest = np.maximum(squares - n_rows * n_columns * mean**2 - ss_rows - ss_columns, 0.0)
+    ss_residual = np.maximum(squares - n_rows * n_columns * mean**2 - ss_rows - ss_columns, 0.0)
     ms_rows, ms_columns = ss_rows / (n_rows - 1), ss_columns / (n_columns - 1)
-    ms_rest = ss_rest / ((n_rows - 1) * (n_columns - 1))
-    variance = (np.maximum(ms_rows - ms_rest, 0) + np.maximum(ms_columns - ms_rest, 0) + ms_rest) / (n_rows * n_columns)
+    ms_residual = ss_residual / ((n_rows - 1) * (n_columns - 1))
+    variance = (np.maximum(ms_rows - ms_residual, 0) + np.maximum(ms_columns - ms_residual, 0) + ms_residual) / (
+        n_rows * n_columns
+    )
     with np.errstate(divide="ignore", invalid="ignore"):
         return mean / np.sqrt(variance)
 
@@ -189,8 +191,7 @@ def paired(a: Design, b: Design, draws: int = DRAWS, seed: int = SEED) -> Differ
     standard error. The interval takes Student's t with as many degrees of freedom as there are clusters of equal worth,
     less one.
     P-value: the models are swapped in whole clusters (exact where they are exchangeable); for means over items x
-    templates the signs of item effects, template effects and what is left of single cells are flipped, and studentised
-    means compared.
+    templates the signs of item effects, template effects and residuals are flipped, and studentised means compared.
 
     Args:
         a: The first model's score.

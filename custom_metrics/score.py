@@ -132,22 +132,22 @@ class Score(Generic[R]):
             where: The part's fields with their values.
             absent: Why there is no value where the part is empty; empty: what the score says of no records.
         """
-        fields, wanted = itemgetter(*where), itemgetter(*where)(where)
+        values_of, values = itemgetter(*where), itemgetter(*where)(where)
         table = self.table
 
         def part(records: Sequence[R]) -> list[R]:
-            return [record for record in records if fields(record) == wanted]
+            return [record for record in records if values_of(record) == values]
 
         def compute(records: Sequence[R]) -> Estimate:
-            chosen = part(records)
-            return undefined(absent) if absent and not chosen else self.compute(chosen)
+            subset = part(records)
+            return undefined(absent) if absent and not subset else self.compute(subset)
 
         return replace(
             self,
             name=name,
             summary=summary,
             compute=compute,
-            sample=lambda record: self.sample(record) if fields(record) == wanted else None,
+            sample=lambda record: self.sample(record) if values_of(record) == values else None,
             table=table and (lambda records: table(part(records))),
         )
 
