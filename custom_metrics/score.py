@@ -151,7 +151,7 @@ class Score(Generic[R]):
             table=table and (lambda records: table(part(records))),
         )
 
-    def describe(self) -> dict[str, Any]:
+    def describe(self) -> dict[str, object]:
         """The score's range, neutral value and direction as plain data (what reports and ``--json`` carry)."""
         return {
             "name": self.name,

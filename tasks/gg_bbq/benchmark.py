@@ -4,12 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from lm_eval_bias.benchmark import Benchmark, Card, Document, Sampling, deferred
-
-if TYPE_CHECKING:
-    pass
 
 ITEMS = {"group_terms": 968, "names": 10_900}
 WORDINGS = 5

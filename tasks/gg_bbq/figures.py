@@ -4,19 +4,22 @@ from __future__ import annotations
 
 import re
 from collections.abc import Sequence
-from typing import Any
+from typing import TYPE_CHECKING
 
 from lm_eval_bias.report import dots, numbers, svg
 from lm_eval_bias.report.parts import Part, ReportTask, value_cell
 from lm_eval_bias.report.tables import Cell, Column, Table
 from lm_eval_bias.runs.run_data import Value
 
+if TYPE_CHECKING:
+    from matplotlib.axes import Axes
+
 CONTEXTS = {"amb": "ambiguous contexts", "disamb": "disambiguated contexts"}
 # the largest |diff-bias| that an accuracy leaves: Eqs. 2 and 4 as corners of the region
 CORNERS = {"amb": ([0, 1, 0], [1, 0, -1]), "disamb": ([0, 0.5, 1, 0.5, 0], [0, 1, 0, -1, 0])}
 
 
-def _plane(axis: Any, context: str, tasks: Sequence[ReportTask], suffix: str) -> list[str]:
+def _plane(axis: Axes, context: str, tasks: Sequence[ReportTask], suffix: str) -> list[str]:
     axis.fill(*CORNERS[context], facecolor=svg.COLOUR["raised"], edgecolor=svg.COLOUR["muted"], linewidth=1)
     axis.axhline(0, color=svg.COLOUR["ink"], linewidth=1.2, linestyle=(0, (4, 2)))
     axis.axvline(1 / 3, color=svg.COLOUR["line"], linewidth=1.2)
@@ -25,10 +28,10 @@ def _plane(axis: Any, context: str, tasks: Sequence[ReportTask], suffix: str) ->
     axis.set_ylim(-1.12, 1.03)
     axis.set_title(CONTEXTS[context])
     axis.set_xlabel("accuracy", fontsize=8)
-    said = []
-    for number, own in enumerate(tasks):
-        accuracy = own.task.scores.get(f"acc_{context}{suffix}")
-        bias = own.task.scores.get(f"diff_bias_{context}{suffix}")
+    lines = []
+    for number, result in enumerate(tasks):
+        accuracy = result.task.scores.get(f"acc_{context}{suffix}")
+        bias = result.task.scores.get(f"diff_bias_{context}{suffix}")
         if accuracy is None or bias is None or not (dots.plottable(accuracy) and dots.plottable(bias)):
             continue
         colour = svg.COLOUR[svg.SERIES[number % len(svg.SERIES)]]
@@ -36,11 +39,11 @@ def _plane(axis: Any, context: str, tasks: Sequence[ReportTask], suffix: str) ->
             axis.plot(accuracy.interval, [bias.value] * 2, color=colour, linewidth=2, solid_capstyle="butt")
         if bias.interval is not None:
             axis.plot([accuracy.value] * 2, bias.interval, color=colour, linewidth=2, solid_capstyle="butt")
-        dots.mark(axis, accuracy.value, bias.value, number, label=svg.short(own.label))
-        said.append(
-            f"{own.label}, {CONTEXTS[context]}: accuracy {numbers.cell(accuracy)}, diff-bias {numbers.cell(bias)}"
+        dots.mark(axis, accuracy.value, bias.value, number, label=svg.short(result.label))
+        lines.append(
+            f"{result.label}, {CONTEXTS[context]}: accuracy {numbers.cell(accuracy)}, diff-bias {numbers.cell(bias)}"
         )
-    return said
+    return lines
 
 
 def plane(tasks: Sequence[ReportTask], suffix: str = "") -> Part:
@@ -53,59 +56,59 @@ def plane(tasks: Sequence[ReportTask], suffix: str = "") -> Part:
     with svg.drawing():
         figure = svg.canvas(4.3)
         axes = figure.subplots(1, 2, sharey=True)
-        said = [
+        lines = [
             line for axis, context in zip(axes, CONTEXTS, strict=True) for line in _plane(axis, context, tasks, suffix)
         ]
         axes[0].set_ylabel("diff-bias: along (+) or against (−) stereotypes", fontsize=8)
-        if len(tasks) > 1 and said:
+        if len(tasks) > 1 and lines:
             handles, names = axes[0].get_legend_handles_labels()
             figure.legend(handles, names, loc="outside lower center", ncols=2, fontsize=8)
-        drawn = svg.inline(
+        plot = svg.inline(
             figure,
             f"gg_bbq{'-prompts' if suffix else ''}-plane",
             "Accuracy and bias of GG-BBQ's answers",
-            f"{'; '.join(said[:24]) or 'Nothing to show'}. The grey region is what the accuracy leaves room for.",
+            f"{'; '.join(lines[:24]) or 'Nothing to show'}. The grey region is what the accuracy leaves room for.",
             "The grey region holds every diff-bias that an accuracy leaves room for (Eqs. 2 and 4; in disambiguated "
             "contexts strictly only where biased and counter-biased contexts are equally many). Lines are 95% "
             "intervals. An unbiased model that understands the question is at accuracy 1 and diff-bias 0.",
         )
-    return Part(f"Accuracy and bias{', mean over wordings' if suffix else ''}", [], [drawn])
+    return Part(f"Accuracy and bias{', mean over wordings' if suffix else ''}", [], [plot])
 
 
 STEMS = ("acc_amb", "acc_disamb", "diff_bias_amb", "diff_bias_disamb")
 
 
 def _wordings(tasks: Sequence[ReportTask]) -> list[int]:
-    found = {
+    prompt_numbers = {
         int(match[1])
-        for own in tasks
-        for name in own.task.scores
+        for result in tasks
+        for name in result.task.scores
         if (match := re.fullmatch(r"acc_amb/prompt_([0-9]{1,3})", name))
     }
-    return sorted(found)
+    return sorted(prompt_numbers)
 
 
 def _half(value: Value) -> float | None:
     return None if value.interval is None else (value.interval[1] - value.interval[0]) / 2
 
 
-def _spread_row(own: ReportTask, stem: str) -> list[Cell] | None:
-    mean, sd, width = (own.task.scores.get(f"{stem}/{kind}") for kind in ("mean", "sd", "range"))
+def _spread_row(result: ReportTask, stem: str) -> list[Cell] | None:
+    mean, sd, width = (result.task.scores.get(f"{stem}/{kind}") for kind in ("mean", "sd", "range"))
     if mean is None or sd is None or width is None:
         return None
     half = _half(mean)
     margin = Cell(numbers.NONE) if half is None else Cell(f"± {numbers.number(half, mean.unit)}", half)
-    return [Cell(stem, note=own.label), value_cell(mean), margin, value_cell(sd), value_cell(width)]
+    return [Cell(stem, note=result.label), value_cell(mean), margin, value_cell(sd), value_cell(width)]
 
 
-def _sentence(own: ReportTask, stem: str) -> str | None:
-    mean, width = (own.task.scores.get(f"{stem}/{kind}") for kind in ("mean", "range"))
+def _sentence(result: ReportTask, stem: str) -> str | None:
+    mean, width = (result.task.scores.get(f"{stem}/{kind}") for kind in ("mean", "range"))
     half = None if mean is None else _half(mean)
     if mean is None or width is None or not half or not dots.plottable(width):
         return None
     verdict = "more than" if width.value > 2 * half else "no more than"
     return (
-        f"{own.label}, {stem}: from wording to wording it moves by {numbers.number(width.value, width.unit)}, "
+        f"{result.label}, {stem}: from wording to wording it moves by {numbers.number(width.value, width.unit)}, "
         f"{verdict} the {numbers.number(2 * half, mean.unit)} that the 95% interval of its mean is wide."
     )
 
@@ -113,13 +116,15 @@ def _sentence(own: ReportTask, stem: str) -> str | None:
 def wordings(tasks: Sequence[ReportTask]) -> Part:
     """Each wording's scores, and their spread next to the sampling error of their mean."""
     title = "Prompt spread and sampling error"
-    chosen = _wordings(tasks)
+    prompt_numbers = _wordings(tasks)
     rows = [
         dots.Row(
-            f"{own.label}, {kind.replace('_', ' ')}", [own.task.scores.get(f"{stem}/{kind}") for stem in STEMS], number
+            f"{result.label}, {kind.replace('_', ' ')}",
+            [result.task.scores.get(f"{stem}/{kind}") for stem in STEMS],
+            number,
         )
-        for number, own in enumerate(tasks)
-        for kind in (*(f"prompt_{number}" for number in chosen), "mean")
+        for number, result in enumerate(tasks)
+        for kind in (*(f"prompt_{number}" for number in prompt_numbers), "mean")
     ]
     if not any(value is not None for row in rows for value in row.values):
         return Part(title, ["The files hold no scores per wording."])
@@ -141,15 +146,15 @@ def wordings(tasks: Sequence[ReportTask]) -> Part:
     table = Table(
         "Prompt spread next to sampling error",
         columns,
-        [row for own in tasks for stem in STEMS if (row := _spread_row(own, stem)) is not None],
+        [row for result in tasks for stem in STEMS if (row := _spread_row(result, stem)) is not None],
     )
-    text = [said for own in tasks for stem in STEMS if (said := _sentence(own, stem)) is not None]
+    text = [sentence for result in tasks for stem in STEMS if (sentence := _sentence(result, stem)) is not None]
     return Part(title, text, [figure], [table])
 
 
 def parts(tasks: Sequence[ReportTask]) -> list[Part]:
     """All breakdowns of GG-BBQ."""
-    plain = [own for own in tasks if own.task.benchmark == "gg_bbq"]
-    prompts = [own for own in tasks if own.task.benchmark == "gg_bbq_prompts"]
-    made = [plane(plain)] if plain else []
-    return [*made, plane(prompts, "/mean"), wordings(prompts)] if prompts else made
+    plain = [result for result in tasks if result.task.benchmark == "gg_bbq"]
+    prompts = [result for result in tasks if result.task.benchmark == "gg_bbq_prompts"]
+    planes = [plane(plain)] if plain else []
+    return [*planes, plane(prompts, "/mean"), wordings(prompts)] if prompts else planes

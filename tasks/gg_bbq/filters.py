@@ -4,36 +4,35 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterable, Sequence
-from typing import Any
 
 from lm_eval.api.filter import Filter
+
+from lm_eval_bias.tasks.gg_bbq.prompts import GGBBQDocument
 
 NO_ANSWER = "[no single answer]"
 
 
-def _named(text: str, choices: Sequence[str]) -> set[int]:
+def _choices_in(text: str, choices: Sequence[str]) -> set[int]:
     """Indices of the choices that a text names as whole words; a longer choice hides a shorter one inside it."""
-    named = set()
-    rest = text
+    indices = set()
     for index in sorted(range(len(choices)), key=lambda i: -len(choices[i])):
         pattern = rf"(?<!\w){re.escape(choices[index])}(?!\w)"
-        rest, hits = re.subn(pattern, "\0", rest, flags=re.IGNORECASE)
+        text, hits = re.subn(pattern, "\0", text, flags=re.IGNORECASE)
         if hits:
-            named.add(index)
-    return named
+            indices.add(index)
+    return indices
 
 
 def _letter(line: str, letters: Sequence[str]) -> str | None:
     """The letter that a line answers with: at its beginning, or behind "Antwort (ist|lautet)"."""
     options = "".join(letters)
-    begun = re.match(rf"\(?(?:([{options}])(?:[).:,]|\s|$)|([{options.lower()}])[).:])", line)
-    if begun:
-        return (begun.group(1) or begun.group(2)).upper()
-    named = re.search(rf"(?i:antwort(?:möglichkeit)?)\W*(?:(?i:ist|lautet|wäre)\W*)?\(?([{options}])(?!\w)", line)
-    return named.group(1) if named else None
+    if leading := re.match(rf"\(?(?:([{options}])(?:[).:,]|\s|$)|([{options.lower()}])[).:])", line):
+        return (leading.group(1) or leading.group(2)).upper()
+    stated = re.search(rf"(?i:antwort(?:möglichkeit)?)\W*(?:(?i:ist|lautet|wäre)\W*)?\(?([{options}])(?!\w)", line)
+    return stated.group(1) if stated else None
 
 
-def _begun(line: str, choices: Sequence[str]) -> str | None:
+def _leading_choice(line: str, choices: Sequence[str]) -> str | None:
     """The choice with which a line begins, if a sentence could end there."""
     for choice in sorted(choices, key=len, reverse=True):
         if re.match(rf"(?:antwort\W*)?{re.escape(choice)}\s*(?:[.,;:!?)]|$)", line, flags=re.IGNORECASE):
@@ -62,21 +61,21 @@ def parse_choice(text: str, choices: Sequence[str], letters: Sequence[str] = ())
     lines = [line for line in (re.sub(r"[*_`„“”\"«»]", "", line).strip() for line in text.splitlines()) if line]
     if not lines:
         return NO_ANSWER
-    if begun := _begun(lines[0], choices):
-        return begun
+    if choice := _leading_choice(lines[0], choices):
+        return choice
     if letters and (letter := _letter(lines[0], letters)):
         return choices[list(letters).index(letter)]
     for part in (lines[0], "\n".join(lines)):
-        named = _named(part, choices)
-        if len(named) == 1:
-            return choices[named.pop()]
+        indices = _choices_in(part, choices)
+        if len(indices) == 1:
+            return choices[indices.pop()]
     return NO_ANSWER
 
 
 class AnswerChoiceFilter(Filter):
     """Turns each generated text into the choice of its document that it names."""
 
-    def apply(self, resps: Iterable[Sequence[str]], docs: Sequence[dict[str, Any]]) -> list[str]:
+    def apply(self, resps: Iterable[Sequence[str]], docs: Sequence[GGBBQDocument]) -> list[str]:
         """Parse the first text of every document.
 
         Args:

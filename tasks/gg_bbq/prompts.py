@@ -66,10 +66,10 @@ def letters(wording: int, order: Sequence[int]) -> list[str]:
 
 def prompt(doc: GGBBQDocument) -> str:
     """The prompt of a document in its wording, its options in the document's order."""
-    shown = [doc["choices"][i] for i in doc["order"]]
+    options = [doc["choices"][i] for i in doc["order"]]
     return WORDINGS[doc["wording"]].format(
         context=doc["context"],
         question=doc["question"],
-        options=" / ".join(shown),
-        lettered="\n".join(f"{letter}. {choice}" for letter, choice in zip(LETTERS, shown, strict=True)),
+        options=" / ".join(options),
+        lettered="\n".join(f"{letter}. {choice}" for letter, choice in zip(LETTERS, options, strict=True)),
     )

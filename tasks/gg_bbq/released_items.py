@@ -66,12 +66,12 @@ def biased_choice(groups: list[str], stereotyped: set[str], question_type: str) 
         BiasError: Not exactly one of the two persons is stereotyped.
     """
     people = [i for i, group in enumerate(groups) if group != UNKNOWN]
-    hit = [i for i in people if groups[i] in stereotyped]
-    if len(people) != 2 or len(hit) != 1:
+    targets = [i for i in people if groups[i] in stereotyped]
+    if len(people) != 2 or len(targets) != 1:
         raise BiasError(f"choices of groups {groups} do not hold one person of {sorted(stereotyped)} and one other")
     if question_type == "negative":
-        return hit[0]
-    return next(i for i in people if i != hit[0])
+        return targets[0]
+    return next(i for i in people if i != targets[0])
 
 
 class Templates:

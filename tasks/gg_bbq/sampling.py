@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from typing import Any
+from collections.abc import Hashable, Mapping, Sequence
 
 from lm_eval_bias.evaluation.sampling import Documents, draw, grouped
 
@@ -23,34 +22,34 @@ def quadruples(docs: Documents, seed: str, number: int) -> list[int]:
         number: How many a template, a multiple of 6 for orders that make up for one another exactly.
     """
     items = grouped(docs, lambda doc: (doc["template"], doc["item"] // 2))
-    strata: dict[Any, dict[bool, list[Any]]] = {}
-    for name, own in items.items():
-        known = next(docs[i] for i in own if docs[i]["context_type"] == "disambiguated")
-        direction = known["label"] == known["biased_choice"]
-        strata.setdefault(known["template"], {}).setdefault(direction, []).append(name)
-    chosen: list[Any] = []
+    strata: dict[str, dict[bool, list[Hashable]]] = {}
+    for name, indices in items.items():
+        doc = next(docs[i] for i in indices if docs[i]["context_type"] == "disambiguated")
+        direction = doc["label"] == doc["biased_choice"]
+        strata.setdefault(doc["template"], {}).setdefault(direction, []).append(name)
+    sample: list[Hashable] = []
     for directions in strata.values():
-        for own in directions.values():
-            orders = {name: tuple(docs[items[name][0]]["order"]) for name in own}
-            chosen += _in_turn(sorted(own, key=lambda name: draw(seed, name)), orders, number // len(directions))
-    return sorted(i for name in chosen for i in items[name])
+        for names in directions.values():
+            orders = {name: tuple(docs[items[name][0]]["order"]) for name in names}
+            sample += _balanced(sorted(names, key=lambda name: draw(seed, name)), orders, number // len(directions))
+    return sorted(i for name in sample for i in items[name])
 
 
-def _in_turn(names: list[Any], orders: Mapping[Any, tuple[int, ...]], number: int) -> list[Any]:
+def _balanced(names: Sequence[Hashable], orders: Mapping[Hashable, tuple[int, ...]], number: int) -> list[Hashable]:
     """Names whose orders make up for one another, a row after the other; where that can't be, other orders first."""
-    left = list(names)
-    found: list[Any] = []
-    used: list[Any] = []
-    while left and len(found) < number:
-        there = {orders[name] for name in left}
-        rows = [row for row in _ROWS if set(row) <= there] if number - len(found) >= len(_ROWS[0]) else []
+    remaining = list(names)
+    picks: list[Hashable] = []
+    used_rows: list[tuple[tuple[int, ...], ...]] = []
+    while remaining and len(picks) < number:
+        available = {orders[name] for name in remaining}
+        rows = [row for row in _ROWS if set(row) <= available] if number - len(picks) >= len(_ROWS[0]) else []
         if rows:
-            rows.sort(key=lambda row: (row in used, orders[left[0]] not in row))
-            used.append(rows[0])
-            take = [next(name for name in left if orders[name] == order) for order in rows[0]]
+            rows.sort(key=lambda row: (row in used_rows, orders[remaining[0]] not in row))
+            used_rows.append(rows[0])
+            step = [next(name for name in remaining if orders[name] == order) for order in rows[0]]
         else:
-            seen = {orders[name] for name in found}
-            take = [next((name for name in left if orders[name] not in seen), left[0])]
-        found += take
-        left = [name for name in left if name not in take]
-    return found
+            used_orders = {orders[name] for name in picks}
+            step = [next((name for name in remaining if orders[name] not in used_orders), remaining[0])]
+        picks += step
+        remaining = [name for name in remaining if name not in step]
+    return picks

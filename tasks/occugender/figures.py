@@ -7,7 +7,7 @@ import statistics
 from collections import defaultdict
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Any
+from typing import TYPE_CHECKING
 
 from lm_eval_bias import registry
 from lm_eval_bias.custom_metrics.score import Record
@@ -16,6 +16,9 @@ from lm_eval_bias.report import dots, numbers, svg
 from lm_eval_bias.report.parts import Part, ReportTask, value_cell
 from lm_eval_bias.report.tables import Cell, Column, Table
 from lm_eval_bias.runs import printable_runs, sample_logs
+
+if TYPE_CHECKING:
+    from matplotlib.axes import Axes
 
 # more labels than this cannot be read, and more figures than this nobody looks at
 LABELS = 48
@@ -41,14 +44,14 @@ class Occupation:
     spread: float
 
 
-def _records(own: ReportTask) -> list[Record]:
-    if own.task.samples is None:
+def _records(result: ReportTask) -> list[Record]:
+    if result.task.samples is None:
         raise BiasError("its sample log is not there (run with --log_samples and give the run's folder)")
     benchmark = registry.get("occugender")
     parts = set()
     records = []
     try:
-        for part, doc, answers in sample_logs.samples(own.task.samples):
+        for part, doc, answers in sample_logs.samples(result.task.samples):
             parts.add(part)
             if len(parts) != 1 or part.benchmark != "occugender":
                 raise BiasError("its sample log is not one of OccuGender under one filter")
@@ -66,63 +69,65 @@ def occupations(records: Sequence[Record]) -> list[Occupation]:
     for record in records:
         if math.isfinite(record["F"]) and math.isfinite(record["share"]):
             shares[printable_runs.one_line(record["item"]), float(record["share"])].append(100 * float(record["F"]))
-    found = [
-        Occupation(name, real, statistics.fmean(own), statistics.stdev(own) if len(own) > 1 else math.nan)
-        for (name, real), own in shares.items()
+    items = [
+        Occupation(name, real, statistics.fmean(values), statistics.stdev(values) if len(values) > 1 else math.nan)
+        for (name, real), values in shares.items()
     ]
-    return sorted(found, key=lambda one: (one.real, one.name))
+    return sorted(items, key=lambda item: (item.real, item.name))
 
 
-def _spread_out(wanted: Sequence[float], gap: float, low: float, high: float) -> list[float]:
-    """The places nearest to those wanted (ascending; least squares) that are ``gap`` apart and within bounds.
+def _spread_out(positions: Sequence[float], gap: float, low: float, high: float) -> list[float]:
+    """The places nearest to the positions (ascending; least squares) that are ``gap`` apart and within bounds.
 
     >>> _spread_out([4.0, 4.0, 9.0], 2.0, 0.0, 10.0)
     [3.0, 5.0, 9.0]
     """
     from scipy.optimize import isotonic_regression
 
-    last = len(wanted) - 1
+    last = len(positions) - 1
     if last < 0:
         return []
     gap = min(gap, (high - low) / max(last, 1))
     # ascending in steps of at least the gap is the same as ascending once the gaps are taken out
-    shifted = isotonic_regression([place - number * gap for number, place in enumerate(wanted)]).x
-    return [min(max(float(at), low), high - last * gap) + number * gap for number, at in enumerate(shifted)]
+    shifted = isotonic_regression([place - number * gap for number, place in enumerate(positions)]).x
+    return [min(max(float(place), low), high - last * gap) + number * gap for number, place in enumerate(shifted)]
 
 
-def _labelled(found: Sequence[Occupation]) -> list[Occupation]:
-    """Those that get a label: all, or of many those furthest from what the labour market would say."""
-    if len(found) <= LABELS:
-        return list(found)
-    chosen = sorted(found, key=lambda one: -abs(one.female - one.real))[:LABELS]
-    return [one for one in found if one in chosen]
+def _furthest(items: Sequence[Occupation]) -> list[Occupation]:
+    """The items that get a label: all, or of many those furthest from what the labour market would say."""
+    if len(items) <= LABELS:
+        return list(items)
+    furthest = sorted(items, key=lambda item: -abs(item.female - item.real))[:LABELS]
+    return [item for item in items if item in furthest]
 
 
-def _label(axis: Any, column: Sequence[Occupation], left: bool) -> None:
+def _label(axis: Axes, items: Sequence[Occupation], left: bool) -> None:
     """Names in a column beside the axis, each joined to its point."""
-    ordered = sorted(column, key=lambda one: (one.female, one.name))
-    places = _spread_out([one.female for one in ordered], GAP, 0.0, 100.0)
-    at = -4.0 if left else 104.0
-    for one, place in zip(ordered, places, strict=True):
-        axis.plot([one.real, at], [one.female, place], color=svg.COLOUR["line"], linewidth=0.6, clip_on=False, zorder=1)
-        axis.text(at + (-0.8 if left else 0.8), place, svg.short(one.name, 26), ha="right" if left else "left",
+    ordered = sorted(items, key=lambda item: (item.female, item.name))
+    places = _spread_out([item.female for item in ordered], GAP, 0.0, 100.0)
+    edge = -4.0 if left else 104.0
+    for item, place in zip(ordered, places, strict=True):
+        axis.plot(
+            [item.real, edge], [item.female, place], color=svg.COLOUR["line"], linewidth=0.6, clip_on=False, zorder=1
+        )
+        axis.text(edge + (-0.8 if left else 0.8), place, svg.short(item.name, 26), ha="right" if left else "left",
                   va="center", fontsize=8)  # fmt: skip
 
 
-def scatter(own: ReportTask, found: Sequence[Occupation]) -> svg.Figure:
+def scatter(result: ReportTask, items: Sequence[Occupation]) -> svg.Figure:
     """Share of female words against share of women, every occupation named."""
-    labelled = _labelled(found)
-    half = len(labelled) // 2
+    with_label = _furthest(items)
+    half = len(with_label) // 2
     with svg.drawing():
         figure = svg.canvas(6.0)
         axis = figure.subplots()
         axis.set_xlim(0, 100)
         axis.set_ylim(-1, 101)
         axis.plot([0, 100], [0, 100], color=svg.COLOUR["muted"], linewidth=1, linestyle=(0, (4, 2)))
-        _label(axis, labelled[:half], left=True)
-        _label(axis, labelled[half:], left=False)
-        for one in found:
-            dots.mark(axis, one.real, one.female, own.series, zorder=3)
+        _label(axis, with_label[:half], left=True)
+        _label(axis, with_label[half:], left=False)
+        for item in items:
+            dots.mark(axis, item.real, item.female, result.series, zorder=3)
         axis.set_yticks([])
         axis.spines["left"].set_visible(False)
         inner = axis.secondary_yaxis(0.5)
@@ -131,20 +136,20 @@ def scatter(own: ReportTask, found: Sequence[Occupation]) -> svg.Figure:
         axis.text(50, 102.5, "female words, percent", ha="center", fontsize=8)
         axis.set_xlabel("women among the workers, percent (dashed: as the labour market)", fontsize=8)
         axis.margins(0)
-        ends = sorted(found, key=lambda one: one.female)
-        said = (
-            f"{len(found)} occupations. Least female words: {ends[0].name} {ends[0].female:.0f}% (women among the "
+        ends = sorted(items, key=lambda item: item.female)
+        text = (
+            f"{len(items)} occupations. Least female words: {ends[0].name} {ends[0].female:.0f}% (women among the "
             f"workers {ends[0].real:.0f}%); most: {ends[-1].name} {ends[-1].female:.0f}% ({ends[-1].real:.0f}%). "
             "The table has all of them."
         )
-        left_out = "" if len(labelled) == len(found) else f" Named are the {LABELS} furthest from the dashed line."
-        caption = f"{own.label}: share of female words among gender words, mean over templates.{left_out}"
+        left_out = "" if len(with_label) == len(items) else f" Named are the {LABELS} furthest from the dashed line."
+        caption = f"{result.label}: share of female words among gender words, mean over templates.{left_out}"
         return svg.inline(
-            figure, f"{own.ident}-occupations", f"Occupations against labour share: {own.label}", said, caption
+            figure, f"{result.ident}-occupations", f"Occupations against labour share: {result.label}", text, caption
         )
 
 
-def _table(own: ReportTask, found: Sequence[Occupation]) -> Table:
+def _table(result: ReportTask, items: Sequence[Occupation]) -> Table:
     columns = [
         Column("Occupation"),
         Column("Women among the workers, %", True),
@@ -153,14 +158,14 @@ def _table(own: ReportTask, found: Sequence[Occupation]) -> Table:
     ]
     rows = [
         [
-            Cell(one.name),
-            Cell(f"{one.real:.1f}", one.real),
-            Cell(f"{one.female:.1f}", one.female),
-            Cell(numbers.number(one.spread, "percent"), one.spread),
+            Cell(item.name),
+            Cell(f"{item.real:.1f}", item.real),
+            Cell(f"{item.female:.1f}", item.female),
+            Cell(numbers.number(item.spread, "percent"), item.spread),
         ]
-        for one in found
+        for item in items
     ]
-    return Table(f"Occupations of {own.label}", columns, rows)
+    return Table(f"Occupations of {result.label}", columns, rows)
 
 
 def against_labour(tasks: Sequence[ReportTask]) -> Part:
@@ -169,19 +174,19 @@ def against_labour(tasks: Sequence[ReportTask]) -> Part:
     left_out: list[str] = []
     figures: list[svg.Figure] = []
     tables: list[Table] = []
-    for own in tasks:
+    for result in tasks:
         if len(figures) == FIGURES:
-            left_out.append(own.label)
+            left_out.append(result.label)
             continue
         try:
-            found = occupations(_records(own))
-            if len(found) < 2:
+            items = occupations(_records(result))
+            if len(items) < 2:
                 raise BiasError("its sample log has fewer than two occupations")
         except BiasError as error:
-            text.append(f"{own.label}: not shown, {printable_runs.one_line(error)}.")
+            text.append(f"{result.label}: not shown, {printable_runs.one_line(error)}.")
             continue
-        figures.append(scatter(own, found))
-        tables.append(_table(own, found))
+        figures.append(scatter(result, items))
+        tables.append(_table(result, items))
     if left_out:
         text.append(f"Not shown, since this page has {FIGURES} such figures already: {', '.join(left_out)}.")
     return Part("Occupations against labour share", text, figures, [], tables)
@@ -190,10 +195,12 @@ def against_labour(tasks: Sequence[ReportTask]) -> Part:
 def wording(tasks: Sequence[ReportTask]) -> Part:
     """How much of the answers wording decides, next to what sampling error there is."""
     names = ["variance_items", "variance_templates", "variance_interaction"]
-    shown = [own for own in tasks if any(name in own.task.scores for name in names)]
-    if not shown:
+    results = [result for result in tasks if any(name in result.task.scores for name in names)]
+    if not results:
         return Part("Prompt spread and sampling error", ["The files hold no variance components."])
-    rows = [dots.Row(own.label, [own.task.scores.get(name) for name in names], own.series) for own in shown]
+    rows = [
+        dots.Row(result.label, [result.task.scores.get(name) for name in names], result.series) for result in results
+    ]
     figure = dots.plot(
         "occugender-variance",
         "What decides the share of female words: occupation, wording or both together",
@@ -208,10 +215,10 @@ def wording(tasks: Sequence[ReportTask]) -> Part:
         columns,
         [
             [
-                Cell(own.label),
-                *(value_cell(own.task.scores.get(name)) for name in (*names, "stereotype_gap")),
+                Cell(result.label),
+                *(value_cell(result.task.scores.get(name)) for name in (*names, "stereotype_gap")),
             ]
-            for own in shown
+            for result in results
         ],
     )
     return Part("Prompt spread and sampling error", [], [figure], [table])

@@ -33,14 +33,14 @@ class OccuGenderDocument(TypedDict):
     word_probability: str
 
 
-def _choice(name: str, value: Any, allowed: Sequence[str]) -> str:
+def _choice(name: str, value: object, allowed: Sequence[str]) -> str:
     if value not in allowed:
         raise BiasError(f"--metadata {name}={value!r}: must be one of {', '.join(allowed)}")
     return str(value)
 
 
 def _genders_by_word(words: str | None, kind: str) -> dict[str, str]:
-    return {word: gender for gender, listed in inputs.words(words, kind).items() for word in listed}
+    return {word: gender for gender, gender_words in inputs.words(words, kind).items() for word in gender_words}
 
 
 _genders = lru_cache(_genders_by_word)  # the set of a log is asked for with every document
@@ -55,8 +55,8 @@ def documents(
     instruction: int | str | None = None,
     instruction_position: str = "before",
     first_templates: int | None = None,
-    fixed: Mapping[str, Any] | None = None,
-    **_: Any,
+    fixed: Mapping[str, int | str] | None = None,
+    **_: object,
 ) -> list[OccuGenderDocument]:
     """All prompts: the full Cartesian product of items and templates, template by template.
 
@@ -86,12 +86,12 @@ def documents(
         if options[name] is not None:
             raise BiasError(f"--metadata {name}={options[name]!r}: this task is made for {name}={value}")
         options[name] = value
-    text = inputs.instruction(options["instruction"])
+    instruction_text = inputs.instruction(options["instruction"])
     rows = inputs.items(items)
     genders = _genders_by_word(words, kind)
-    used = inputs.first(inputs.templates(templates, kind), options["first_templates"])
-    female, other = [r for r in rows if r.group == "female"], [r for r in rows if r.group != "female"]
-    ordered = [row for pair in zip_longest(female, other) for row in pair if row is not None]
+    template_texts = inputs.first(inputs.templates(templates, kind), options["first_templates"])
+    female, not_female = [r for r in rows if r.group == "female"], [r for r in rows if r.group != "female"]
+    ordered = [row for pair in zip_longest(female, not_female) for row in pair if row is not None]
     return [
         {
             "benchmark": "occugender",
@@ -102,13 +102,13 @@ def documents(
             "template": f"{kind}-{number:02d}",
             "question": inputs.fill(template["question"], row.name),
             "sentence": inputs.fill(template.get("sentence", ""), row.name),
-            "instruction": text,
+            "instruction": instruction_text,
             "instruction_position": position,
             "words": list(genders),
             "genders": list(genders.values()),
             "word_probability": probability,
         }
-        for number, template in enumerate(used, start=1)
+        for number, template in enumerate(template_texts, start=1)
         for row in ordered
     ]
 
@@ -159,13 +159,13 @@ def rewrite(doc: OccuGenderDocument, results: Sequence[Any], words: str) -> tupl
     Raises:
         BiasError: The log does not hold all words of the set.
     """
-    wanted = _genders(words, doc["kind"])
-    missing = [word for word in wanted if word not in doc["words"]]
+    genders = _genders(words, doc["kind"])
+    missing = [word for word in genders if word not in doc["words"]]
     if missing:
         raise BiasError(
             f"the log holds no scores of {', '.join(missing)}, which the word set {words!r} needs for {doc['kind']} "
             f'prompts: run the model again with --metadata \'{{"words": "{words}"}}\''
         )
-    kept = [(word, answer) for word, answer in zip(doc["words"], results, strict=True) if word in wanted]
-    names, answers = [word for word, _ in kept], [answer for _, answer in kept]
-    return {**doc, "words": names, "genders": [wanted[word] for word in names]}, answers
+    pairs = [(word, answer) for word, answer in zip(doc["words"], results, strict=True) if word in genders]
+    names = [word for word, _ in pairs]
+    return {**doc, "words": names, "genders": [genders[word] for word in names]}, [answer for _, answer in pairs]

@@ -36,25 +36,25 @@ class Item:
         return "female" if self.female_share > 50 else "male" if self.female_share < 50 else "none"
 
 
-def _text(path: str | None, own: str, what: str) -> tuple[str, str]:
+def _text(path: str | None, file_name: str, option: str) -> tuple[str, str]:
     """Content of a user's file, or of the package's own, and what to call it in an error."""
     if path is not None and not isinstance(path, str):
-        raise BiasError(f"--metadata {what}={path!r}: must be the path of a file")
+        raise BiasError(f"--metadata {option}={path!r}: must be the path of a file")
     if path is None:
-        packaged = resources.files("lm_eval_bias.tasks.occugender") / "data" / own
-        return packaged.read_text(encoding="utf-8"), f"{what} file {own}"
+        packaged = resources.files("lm_eval_bias.tasks.occugender") / "data" / file_name
+        return packaged.read_text(encoding="utf-8"), f"{option} file {file_name}"
     try:
-        largest = LARGEST_TABLE if what == "items" else safe_yaml.LARGEST
-        return read_text(expanded(path), "utf-8-sig", largest), f"{what} file {path}"
+        largest = LARGEST_TABLE if option == "items" else safe_yaml.LARGEST
+        return read_text(expanded(path), "utf-8-sig", largest), f"{option} file {path}"
     except UnicodeDecodeError as error:
-        raise BiasError(f"{what} file {path}: byte {error.start} is not UTF-8: save it as UTF-8") from error
+        raise BiasError(f"{option} file {path}: byte {error.start} is not UTF-8: save it as UTF-8") from error
     except (OSError, ValueError) as error:
         problem = getattr(error, "strerror", None) or error
-        raise BiasError(f"{what} file {path!r} cannot be read: {problem}") from error
+        raise BiasError(f"{option} file {path!r} cannot be read: {problem}") from error
 
 
-def _yaml(path: str | None, own: str, what: str) -> tuple[dict[str, Any], str]:
-    text, where = _text(path, own, what)
+def _yaml(path: str | None, file_name: str, option: str) -> tuple[dict[str, Any], str]:
+    text, where = _text(path, file_name, option)
     content, _ = safe_yaml.parse(text, where)
     if not isinstance(content, dict):
         raise BiasError(f"{where}: must be a mapping, is {type(content).__name__}")
@@ -76,17 +76,17 @@ def items(path: str | None = None) -> list[Item]:
             raise BiasError(f"{where}: no column {' and no column '.join(missing)}; it has {columns}")
         if len(set(columns)) < len(columns):
             raise BiasError(f"{where}: a column stands there twice: {columns}")
-        listed = [_item(row, f"{where} line {reader.line_num}") for row in reader]
+        rows = [_item(row, f"{where} line {reader.line_num}") for row in reader]
     except csv.Error as error:
         raise BiasError(f"{where} line {reader.line_num}: no valid CSV ({error})") from error
-    if not listed:
+    if not rows:
         raise BiasError(f"{where}: holds no items")
-    often = Counter(item.name for item in listed)
-    if doubled := next((item.name for item in listed if often[item.name] > 1), None):
-        raise BiasError(f"{where}: {doubled!r} stands there twice")
-    if all(item.female_share <= 1 for item in listed):
+    counts = Counter(item.name for item in rows)
+    if duplicate := next((item.name for item in rows if counts[item.name] > 1), None):
+        raise BiasError(f"{where}: {duplicate!r} stands there twice")
+    if all(item.female_share <= 1 for item in rows):
         raise BiasError(f"{where}: all values of female_share are at most 1: give percent (0..100)")
-    return listed
+    return rows
 
 
 def _item(row: Mapping[str, Any], where: str) -> Item:
@@ -111,11 +111,11 @@ def templates(path: str | None, kind: str) -> list[dict[str, str]]:
         BiasError: No templates of the kind, an empty one, one without placeholder, or one that stands there twice.
     """
     content, file = _yaml(path, "templates.yaml", "templates")
-    listed = content.get(kind)
-    if not isinstance(listed, list) or not listed:
+    entries = content.get(kind)
+    if not isinstance(entries, list) or not entries:
         raise BiasError(f"{file}: no list of templates under {kind!r}")
     fields = ("question", "sentence") if kind == "implicit" else ("question",)
-    for number, template in enumerate(listed, start=1):
+    for number, template in enumerate(entries, start=1):
         where = f"{file}: {kind} template {number}"
         if not isinstance(template, dict):
             raise BiasError(f"{where}: must be a mapping with {' and '.join(fields)}")
@@ -128,22 +128,22 @@ def templates(path: str | None, kind: str) -> list[dict[str, str]]:
         for field in fields:
             if not any(mark in template[field] for mark in PLACEHOLDERS):
                 raise BiasError(f"{where}: {field} has no placeholder {' or '.join(PLACEHOLDERS)}: {template[field]!r}")
-        if template in listed[: number - 1]:
+        if template in entries[: number - 1]:
             raise BiasError(f"{where}: stands there twice")
-    return [{field: template[field].strip() for field in fields} for template in listed]
+    return [{field: template[field].strip() for field in fields} for template in entries]
 
 
-def first(listed: list[dict[str, str]], number: Any) -> list[dict[str, str]]:
+def first(entries: list[dict[str, str]], number: object) -> list[dict[str, str]]:
     """The first so many templates; all for ``None``.
 
     Raises:
         BiasError: No whole number from 1 to the number of templates.
     """
     if number is None:
-        return listed
-    if not isinstance(number, int) or isinstance(number, bool) or not 1 <= number <= len(listed):
-        raise BiasError(f"--metadata first_templates={number!r}: must be a whole number from 1 to {len(listed)}")
-    return listed[:number]
+        return entries
+    if not isinstance(number, int) or isinstance(number, bool) or not 1 <= number <= len(entries):
+        raise BiasError(f"--metadata first_templates={number!r}: must be a whole number from 1 to {len(entries)}")
+    return entries[:number]
 
 
 def fill(template: str, item: str) -> str:
@@ -170,29 +170,29 @@ def words(choice: str | None, kind: str) -> dict[str, list[str]]:
     """
     if choice is not None and not isinstance(choice, str):
         raise BiasError(f"--metadata words={choice!r}: must be the name of a word set or the path of a YAML file")
-    own, _ = _yaml(None, "words.yaml", "words")
-    choice = choice or own["default"][kind]
-    if choice in own["sets"]:
-        content, name = own["sets"][choice], f"word set {choice}"
+    packaged, _ = _yaml(None, "words.yaml", "words")
+    choice = choice or packaged["default"][kind]
+    if choice in packaged["sets"]:
+        content, name = packaged["sets"][choice], f"word set {choice}"
     elif Path(choice).suffix.lower() in (".yaml", ".yml") or os.path.isfile(expanded(choice)):
         content, name = _yaml(choice, "", "words")
     else:
-        hint, known = did_you_mean(choice, own["sets"]), ", ".join(own["sets"])
+        hint, known = did_you_mean(choice, packaged["sets"]), ", ".join(packaged["sets"])
         raise BiasError(f"no word set named {choice!r}.{hint} Known: {known}, or a YAML file")
     if isinstance(content.get(kind), dict):
         content = content[kind]
-    return _checked(content, name, kind)
+    return _words_by_gender(content, name, kind)
 
 
-def _checked(content: Mapping[str, Any], name: str, kind: str) -> dict[str, list[str]]:
+def _words_by_gender(content: Mapping[str, Any], name: str, kind: str) -> dict[str, list[str]]:
     by_gender: dict[str, list[str]] = {}
     owner: dict[str, str] = {}
     for gender in GENDERS.values():
-        listed = content.get(gender)
-        if not isinstance(listed, list) or not listed:
+        entries = content.get(gender)
+        if not isinstance(entries, list) or not entries:
             raise BiasError(f"{name}: no list of words under {gender!r} for {kind} prompts")
         cased = []
-        for word in listed:
+        for word in entries:
             if not isinstance(word, str) or not word.strip() or word != word.strip():
                 raise BiasError(f'{name}: {word!r} under {gender!r} is no word (quote words such as "no" and "1")')
             cased += [word[0].upper() + word[1:], word[0].lower() + word[1:]]
@@ -213,10 +213,10 @@ def instruction(number: int | str | None) -> str:
         return ""
     content, _ = _yaml(None, "instructions.yaml", "instructions")
     try:
-        wanted = int(number) if isinstance(number, str) else number
-        if isinstance(wanted, bool) or not isinstance(wanted, int):
+        key = int(number) if isinstance(number, str) else number
+        if isinstance(key, bool) or not isinstance(key, int):
             raise KeyError(number)
-        return str(content["instructions"][wanted])
+        return str(content["instructions"][key])
     except (KeyError, ValueError):
         known = ", ".join(map(str, content["instructions"]))
         raise BiasError(f"--metadata instruction={number!r}: must be one of {known}, or none") from None

@@ -23,22 +23,22 @@ def _gap(cells: Mapping[str, Cell]) -> Cell:
 def published() -> Iterator[Published]:
     """Tables 3, 4 and 9-18."""
     rows: dict[tuple[str, str], dict[str, Cell]] = defaultdict(dict)
-    of: dict[tuple[str, str], dict[str, str]] = {}
+    lines: dict[tuple[str, str], dict[str, str]] = {}
     for line in printed_lines("occugender"):
         part = f"debias_{line['kind']}_{line['instruction']}" if line["instruction"] else line["kind"]
-        at = (f"occugender_{part}", line["model"])
+        key = (f"occugender_{part}", line["model"])
         spread = float(line["plus_minus"]) if line["plus_minus"] else None
         name = f"{line['dominated_by']}_dominated_{line['gender']}"
-        rows[at][name] = Cell(float(line["percent"]), line["percent"], spread)
-        of[at] = line
+        rows[key][name] = Cell(float(line["percent"]), line["percent"], spread)
+        lines[key] = line
     for (task, model), cells in rows.items():
-        line = of[task, model]
-        made_by = _SCRIPTS[line["kind"]]
+        line = lines[task, model]
+        script = _SCRIPTS[line["kind"]]
         if line["templates"] == "25":
-            how = f"25 templates; ± is the paper's own (se_paper), no standard error of these means; {made_by}"
+            conventions = f"25 templates; ± is the paper's own (se_paper), no standard error of these means; {script}"
         else:
             number = line["instruction"]
-            given = "no instruction" if number == "none" else f"instruction {number} of Table 8 behind “Q:”"
-            how = f"the first 5 templates, {given}; no ± printed; {made_by}"
+            instruction = "no instruction" if number == "none" else f"instruction {number} of Table 8 behind “Q:”"
+            conventions = f"the first 5 templates, {instruction}; no ± printed; {script}"
         cells = {"stereotype_gap": _gap(cells), **cells}
-        yield Published(task, model, "Chen et al. 2025", f"Table {line['table']}", how, (), cells)
+        yield Published(task, model, "Chen et al. 2025", f"Table {line['table']}", conventions, (), cells)

@@ -13,6 +13,6 @@ def templates(docs: Documents, seed: str, number: int) -> list[int]:
         seed: Of the suite.
         number: How many templates; all where there are fewer.
     """
-    known = {doc["template"] for doc in docs}
-    chosen = set(sorted(known, key=lambda template: draw(seed, template))[:number])
-    return [i for i, doc in enumerate(docs) if doc["template"] in chosen]
+    names = {doc["template"] for doc in docs}
+    sample = set(sorted(names, key=lambda template: draw(seed, template))[:number])
+    return [i for i, doc in enumerate(docs) if doc["template"] in sample]

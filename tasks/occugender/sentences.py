@@ -38,5 +38,5 @@ def cautions(task: TaskRun) -> Iterator[str]:
     """Low coverage."""
     coverage = task.scores.get("coverage")
     if coverage is not None and coverage.value < LOW_COVERAGE:
-        caught = 100 * coverage.value
-        yield f"low coverage: the word lists catch {caught:.1f}% of the probability, the shares describe no more"
+        percent = 100 * coverage.value
+        yield f"low coverage: the word lists catch {percent:.1f}% of the probability, the shares describe no more"

@@ -78,9 +78,9 @@ class Regard(Benchmark):
 
     def read_answer(self, raw: Any) -> list[list[str]]:
         """A prompt's texts: ``[text, regard, probability, ...]`` each."""
-        if not isinstance(raw, list) or not all(isinstance(own, list) and len(own) >= 2 for own in raw):
+        if not isinstance(raw, list) or not all(isinstance(row, list) and len(row) >= 2 for row in raw):
             raise ValueError("no list of classified texts")
-        return [[str(part) for part in own] for own in raw]
+        return [[str(part) for part in row] for row in raw]
 
     def random_texts(self, doc: Document) -> Sequence[str]:
         """A few continuations in the document's language."""

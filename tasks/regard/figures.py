@@ -2,18 +2,20 @@
 
 from __future__ import annotations
 
-import math
 from collections.abc import Sequence
-from typing import Any
+from typing import TYPE_CHECKING
 
 from lm_eval_bias.custom_metrics.regard import FACETS, GENDERS, PEOPLE, SETS
-from lm_eval_bias.report import dots, numbers, svg
+from lm_eval_bias.report import dots, svg
 from lm_eval_bias.report.parts import Part, ReportTask, value_cell
 from lm_eval_bias.report.tables import Cell, Column, Table
 from lm_eval_bias.runs import printable_runs
 from lm_eval_bias.runs.run_data import Value
 from lm_eval_bias.tasks.regard import sentences
-from lm_eval_bias.tasks.regard.plots import SMALL, STYLE, shown_regards
+from lm_eval_bias.tasks.regard.plots import SMALL, STYLE
+
+if TYPE_CHECKING:
+    from matplotlib.axes import Axes
 
 ROWS = [(name, gender) for name in SETS for gender in GENDERS]
 
@@ -22,17 +24,17 @@ def _row(name: str, gender: str) -> str:
     return f"{'all contexts' if name == 'all' else name}: {PEOPLE[gender]}"
 
 
-def _share(own: ReportTask, what: str, name: str, gender: str) -> Value | None:
+def _share(result: ReportTask, column: str, name: str, gender: str) -> Value | None:
     """The share of texts with a regard, or with a facet's keywords."""
-    facet = f"{what}/{gender}" + ("" if name == "all" else f"/{name}")
-    return own.task.scores.get(facet if what in FACETS else f"{name}/{gender}/{what}")
+    facet = f"{column}/{gender}" + ("" if name == "all" else f"/{name}")
+    return result.task.scores.get(facet if column in FACETS else f"{name}/{gender}/{column}")
 
 
-def _bars(axis: Any, own: ReportTask) -> None:
+def _bars(axis: Axes, result: ReportTask) -> None:
     for place, (name, gender) in enumerate(ROWS):
         left = 0.0
-        for regard in shown_regards(own.task.scores):
-            value = _share(own, regard, name, gender)
+        for regard in sentences.shown_regards(result.task.scores):
+            value = _share(result, regard, name, gender)
             if value is None or not 0 <= value.value <= 1:  # whatever range a file claims
                 axis.text(50, place, "no texts", ha="center", va="center", fontsize=8)
                 break
@@ -51,13 +53,13 @@ def _bars(axis: Any, own: ReportTask) -> None:
     axis.tick_params(axis="y", length=0)
 
 
-def _dots(axis: Any, own: ReportTask, facet: str) -> None:
+def _dots(axis: Axes, result: ReportTask, facet: str) -> None:
     axis.set_title(facet)
     axis.grid(True, axis="x")
     axis.set_xlabel("percent of texts\nwith a keyword", fontsize=8)
     axis.tick_params(axis="y", length=0)
     for place, (name, gender) in enumerate(ROWS):
-        value = _share(own, facet, name, gender)
+        value = _share(result, facet, name, gender)
         if value is None or not 0 <= value.value <= 1:
             continue
         series = GENDERS.index(gender)
@@ -68,20 +70,20 @@ def _dots(axis: Any, own: ReportTask, facet: str) -> None:
         dots.mark(axis, 100 * value.value, place, series)
 
 
-def bars(own: ReportTask) -> svg.Figure:
+def bars(result: ReportTask) -> svg.Figure:
     """Regard of texts about women and men, and beside it how often they have a facet's keywords."""
     from matplotlib.patches import Patch
 
-    regards = shown_regards(own.task.scores)
-    used = own.task.metadata.get("classifier_used")
-    by = printable_runs.one_line(used.get("name", "?")) if isinstance(used, dict) else "?"
+    regards = sentences.shown_regards(result.task.scores)
+    classifier = result.task.metadata.get("classifier_used")
+    classifier_name = printable_runs.one_line(classifier.get("name", "?")) if isinstance(classifier, dict) else "?"
     with svg.drawing():
         figure = svg.canvas(3.6)
         axes = figure.subplots(1, 1 + len(FACETS), sharey=True, width_ratios=[2.2, 1, 1, 1])
-        _bars(axes[0], own)
+        _bars(axes[0], result)
         axes[0].set_title("regard")
         for axis, facet in zip(axes[1:], FACETS, strict=True):
-            _dots(axis, own, facet)
+            _dots(axis, result, facet)
         right = max(5.0, *(axis.get_xlim()[1] for axis in axes[1:]))
         for axis in axes[1:]:
             axis.set_xlim(-0.02 * right, right)
@@ -92,59 +94,50 @@ def bars(own: ReportTask) -> svg.Figure:
         figure.legend(handles, regards, loc="outside lower left", ncols=4, fontsize=8.5)
         shares = "; ".join(
             f"{_row(name, gender)}: "
-            + ", ".join(f"{regard} {_percent(_share(own, regard, name, gender))}" for regard in regards)
+            + ", ".join(f"{regard} {sentences.percent(_share(result, regard, name, gender))}" for regard in regards)
             + ", keywords "
-            + ", ".join(f"{facet} {_percent(_share(own, facet, name, gender))}" for facet in FACETS)
+            + ", ".join(f"{facet} {sentences.percent(_share(result, facet, name, gender))}" for facet in FACETS)
             for name, gender in ROWS
         )
         return svg.inline(
             figure,
-            f"{own.ident}-regard",
-            f"Regard and sexism facets: {own.label}",
+            f"{result.ident}-regard",
+            f"Regard and sexism facets: {result.label}",
             f"Percent of texts. {shares}.",
-            f"{own.label}, regard by classifier {by}; lines are 95% intervals, keywords are raw matches. Regard alone "
-            "misleads: read the bars with the keywords beside them.",
+            f"{result.label}, regard by classifier {classifier_name}; lines are 95% intervals, keywords are raw "
+            "matches. Regard alone misleads: read the bars with the keywords beside them.",
         )
 
 
-def _percent(value: Value | None) -> str:
-    if value is None or math.isnan(value.value):
-        return numbers.NONE
-    share = f"{100 * value.value:.1f}"
-    return (
-        share if value.interval is None else f"{share} [{100 * value.interval[0]:.1f}, {100 * value.interval[1]:.1f}]"
-    )
-
-
-def _table(own: ReportTask) -> Table:
-    shares = [*shown_regards(own.task.scores), *FACETS]
+def _table(result: ReportTask) -> Table:
+    shares = [*sentences.shown_regards(result.task.scores), *FACETS]
     rows = []
     for name, gender in ROWS:
         rows.append([Cell(_row(name, gender))])
-        for what in shares:
-            value = _share(own, what, name, gender)
-            text, _, interval = _percent(value).partition(" ")
+        for column in shares:
+            value = _share(result, column, name, gender)
+            text, _, interval = sentences.percent(value).partition(" ")
             rows[-1].append(Cell(text, None if value is None else value.value, interval))
-    columns = [Column("Texts"), *(Column(what, True) for what in shares)]
-    return Table(f"Regard and facets of {own.label}, percent of texts with 95% intervals in brackets", columns, rows)
+    columns = [Column("Texts"), *(Column(column, True) for column in shares)]
+    return Table(f"Regard and facets of {result.label}, percent of texts with 95% intervals in brackets", columns, rows)
 
 
 TESTS = ("chi2", "p", "p_permutation", "p_holm", "cramers_v", "negative_gap", "positive_gap")
 
 
-def _tests(own: ReportTask) -> Table:
+def _tests(result: ReportTask) -> Table:
     columns = [Column("Contexts"), *(Column(name, True) for name in TESTS)]
-    rows = [[Cell(name), *(value_cell(own.task.scores.get(f"{name}/{test}")) for test in TESTS)] for name in SETS]
+    rows = [[Cell(name), *(value_cell(result.task.scores.get(f"{name}/{test}")) for test in TESTS)] for name in SETS]
     return Table(
-        f"Tests of {own.label}: does regard of women and men differ? Read with the facets above", columns, rows
+        f"Tests of {result.label}: does regard of women and men differ? Read with the facets above", columns, rows
     )
 
 
 def parts(tasks: Sequence[ReportTask]) -> list[Part]:
     """Regard with the facets beside it, one part a task; where the facets are missing, neither is shown."""
     return [
-        Part(f"Regard and facets: {own.label}", [], [bars(own)], [_table(own), _tests(own)])
-        if sentences.has_both(own.task)
-        else Part(f"Regard and facets: {own.label}", [f"Not shown: {sentences.WITHHELD}."])
-        for own in tasks
+        Part(f"Regard and facets: {result.label}", [], [bars(result)], [_table(result), _tests(result)])
+        if sentences.has_both(result.task)
+        else Part(f"Regard and facets: {result.label}", [f"Not shown: {sentences.WITHHELD}."])
+        for result in tasks
     ]

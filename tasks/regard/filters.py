@@ -22,11 +22,11 @@ class FirstSentenceFilter(Filter):
             resps: Continuations per document.
             docs: The documents, with ``prompt`` and ``language``.
         """
-        sampled = [list(own) for own in resps]
-        spaced = regard_texts.keeps_spaces([text for own in sampled for text in own])
+        continuations = [list(texts) for texts in resps]
+        spaced = regard_texts.keeps_spaces([text for texts in continuations for text in texts])
         return [
-            [list(regard_texts.first_sentence(doc["prompt"], text, doc["language"], spaced)) for text in own]
-            for own, doc in zip(sampled, docs, strict=True)
+            [list(regard_texts.first_sentence(doc["prompt"], text, doc["language"], spaced)) for text in texts]
+            for texts, doc in zip(continuations, docs, strict=True)
         ]
 
 
@@ -43,7 +43,7 @@ class RegardFilter(Filter):
         Raises:
             BiasError: The classifier cannot be had, or the documents name several.
         """
-        named = {(doc["classifier"]["name"], doc["language"]) for doc in docs}
-        if len(named) > 1:
-            raise BiasError(f"documents of several classifiers or languages: {sorted(named)}")
-        return label_kept(*named.pop(), [list(own) for own in resps]) if named else []
+        classifiers = {(doc["classifier"]["name"], doc["language"]) for doc in docs}
+        if len(classifiers) > 1:
+            raise BiasError(f"documents of several classifiers or languages: {sorted(classifiers)}")
+        return label_kept(*classifiers.pop(), [list(texts) for texts in resps]) if classifiers else []

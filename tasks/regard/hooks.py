@@ -45,14 +45,14 @@ def documents(fixed: Mapping[str, Any], **metadata: Any) -> list[RegardDocument]
     Raises:
         BiasError: No such classifier, or it cannot be had: known before anything is generated.
     """
-    language, named = fixed["language"], metadata.get("classifier")
-    if named is not None and (not isinstance(named, str) or not named):
-        raise BiasError(f"--metadata classifier={named!r}: must be a text such as light or hub:<model>")
-    identity = classifier.choose(named, language).identity
+    language, name = fixed["language"], metadata.get("classifier")
+    if name is not None and (not isinstance(name, str) or not name):
+        raise BiasError(f"--metadata classifier={name!r}: must be a text such as light or hub:<model>")
+    identity = classifier.choose(name, language).identity
     return [regard_document(language, identity, prompt) for prompt in regard_texts.prompts(language)]
 
 
-def dataset(**metadata: Any) -> dict[str, Any]:
+def dataset(**metadata: Any) -> dict[str, list[RegardDocument]]:
     """The documents as the harness wants them, by split."""
     return {"test": documents(**metadata)}
 
@@ -83,17 +83,17 @@ def record(doc: RegardDocument, results: Sequence[Answer]) -> Record:
     language, has_other = doc["language"], doc["has_other"]
     if language not in regard_texts.LANGUAGES:
         raise BiasError(f"language {language!r}: regard is there in {' and '.join(regard_texts.LANGUAGES)}")
-    kept = [(str(own[0]), str(own[1])) for own in answer if not _dropped(own)]
+    labelled = [(str(row[0]), str(row[1])) for row in answer if not _dropped(row)]
     return {
         "gender": doc["gender"],
         "texts": [
             (_regard(label, has_other), regard_texts.context_sets(text, language), keywords.facets(text, language))
-            for text, label in kept
+            for text, label in labelled
         ],
-        "repeated": len({str(own[0]) for own in answer}) == 1 if "prompt" in doc else None,
+        "repeated": len({str(row[0]) for row in answer}) == 1 if "prompt" in doc else None,
         "drawn": len(answer),
-        "unfinished": sum(regard_texts.unfinished(text) for text, _ in kept),
-        "wordings": [text for text, _ in kept],
+        "unfinished": sum(regard_texts.unfinished(text) for text, _ in labelled),
+        "wordings": [text for text, _ in labelled],
         "has_other": has_other,
         "caveat": doc["classifier"]["warning"],
         **({"context": f"{doc['set']}: {doc['context']}"} if "prompt" in doc else {}),
@@ -101,14 +101,14 @@ def record(doc: RegardDocument, results: Sequence[Answer]) -> Record:
 
 
 def reclassify(
-    docs: Sequence[RegardDocument], results: Sequence[Sequence[Answer]], named: str
+    docs: Sequence[RegardDocument], results: Sequence[Sequence[Answer]], name: str
 ) -> tuple[list[RegardDocument], list[list[Answer]]]:
     """Saved texts with the labels of another classifier; what was dropped stays dropped.
 
     Args:
         docs: Documents of one language.
         results: Their answers.
-        named: The classifier.
+        name: The classifier.
 
     Raises:
         BiasError: No such classifier, or several languages.
@@ -116,8 +116,8 @@ def reclassify(
     languages = sorted({str(doc["language"]) for doc in docs})
     if len(languages) != 1:
         raise BiasError(f"texts in several languages ({', '.join(languages)}): classify one at a time")
-    identity = replace(classifier.load(named, languages[0]).identity, name=named)
-    by: RegardDocument = {"has_other": OTHER in identity.labels, "classifier": identity.as_data()}
-    changed: list[RegardDocument] = [{**doc, **by} for doc in docs]
-    texts = [[(str(own[0]), str(own[1]) if _dropped(own) else "") for own in answer] for (answer,) in results]
-    return changed, [[answer] for answer in classifier.label_kept(named, languages[0], texts)]
+    identity = replace(classifier.load(name, languages[0]).identity, name=name)
+    classifier_fields: RegardDocument = {"has_other": OTHER in identity.labels, "classifier": identity.as_data()}
+    relabelled: list[RegardDocument] = [{**doc, **classifier_fields} for doc in docs]
+    texts = [[(str(row[0]), str(row[1]) if _dropped(row) else "") for row in answer] for (answer,) in results]
+    return relabelled, [[answer] for answer in classifier.label_kept(name, languages[0], texts)]

@@ -73,4 +73,4 @@ def facets(text: str, language: str) -> list[str]:
     >>> facets("The man was known for his career in crime and violent robberies.", "en")
     ['perpetration']
     """
-    return [facet for facet, own in words(text, language).items() if own]
+    return [facet for facet, hits in words(text, language).items() if hits]

@@ -7,7 +7,6 @@ import io
 import json
 from collections.abc import Iterator
 from pathlib import Path
-from typing import Any
 
 from lm_eval_bias.custom_metrics.regard import OTHER, REGARDS
 from lm_eval_bias.errors import BiasError
@@ -23,7 +22,10 @@ _GENDERS = {
     **dict.fromkeys(("female", "female_single", "f", "woman", "women", "frau"), "female"),
     **dict.fromkeys(("male", "male_single", "m", "man", "men", "mann"), "male"),
 }
-_REGARDS = {given: name for i, name in enumerate(LABELS) for given in (name, f"{i}", f"{i}.0")} | {"": "", "none": ""}
+_REGARDS = {spelling: name for i, name in enumerate(LABELS) for spelling in (name, f"{i}", f"{i}.0")} | {
+    "": "",
+    "none": "",
+}
 DAMAGED = ": truncated or damaged"
 _LONGEST = 1 << 20
 
@@ -49,17 +51,17 @@ def matches(path: Path) -> bool:
     """Whether a file looks like labelled texts: JSONL with ``text`` and ``gender``, or a CSV with such columns."""
     if path.suffix.lower() == ".jsonl":
         try:
-            first = json.loads(_beginning(path))
+            row = json.loads(_beginning(path))
         except (ValueError, RecursionError):
             return False
-        return isinstance(first, dict) and {"text", "gender"} <= {str(key).lower() for key in first}
+        return isinstance(row, dict) and {"text", "gender"} <= {str(key).lower() for key in row}
     if path.suffix.lower() != ".csv":
         return False
     columns = _columns(_beginning(path))
-    return {"text", "gender"} <= columns or ({"text", "prediction"} <= columns and _other_half(path) is not None)
+    return {"text", "gender"} <= columns or ({"text", "prediction"} <= columns and _pair(path) is not None)
 
 
-def _other_half(path: Path) -> tuple[Path, Path] | None:
+def _pair(path: Path) -> tuple[Path, Path] | None:
     """The pair ``(women's, men's)`` that a file named after one gender belongs to."""
     name = path.name
     if "FEMALE" in name:
@@ -84,7 +86,7 @@ def _csv_rows(path: Path) -> Iterator[tuple[str, Row]]:
         raise BiasError(f"{path} line {reader.line_num}: no CSV ({error})") from error
 
 
-def _label(value: Any, where: str) -> str:
+def _label(value: object, where: str) -> str:
     """A regard as number (0 negative, 1 neutral, 2 positive, 3 other) or word."""
     regard = _REGARDS.get(str(value).strip().lower())
     if regard is None:
@@ -92,18 +94,18 @@ def _label(value: Any, where: str) -> str:
     return regard
 
 
-def _gender(value: Any, where: str) -> str:
+def _gender(value: object, where: str) -> str:
     gender = _GENDERS.get(str(value).strip().lower())
     if gender is None:
         raise NotOurs(f"{where}: gender {value!r}: must be female or male (or FEMALE_SINGLE, MALE_SINGLE, f, m)")
     return gender
 
 
-def _pair_rows(women: Path, men: Path, named: Path) -> Iterator[tuple[str, Row]]:
-    for gender, half in (("female", women), ("male", men)):
-        if not half.is_file():
-            raise BiasError(f"{named}: the file about the other gender, {half.name}, does not lie beside it")
-        for where, row in _csv_rows(half):
+def _pair_rows(women: Path, men: Path, path: Path) -> Iterator[tuple[str, Row]]:
+    for gender, file in (("female", women), ("male", men)):
+        if not file.is_file():
+            raise BiasError(f"{path}: the file about the other gender, {file.name}, does not lie beside it")
+        for where, row in _csv_rows(file):
             yield where, {**row, "gender": gender, "regard": row.get("prediction")}
 
 
@@ -121,7 +123,7 @@ def read(path: Path, language: str | None = None) -> list[Saved]:
     if path.suffix.lower() == ".jsonl":
         lines = json_rows(path, read_content(path, DAMAGED), "text, gender and regard", "truncated or damaged: ")
         rows = [(where, _lowered(row)) for where, row in lines]
-    elif {"text", "gender"} <= _columns(_beginning(path)) or (pair := _other_half(path)) is None:
+    elif {"text", "gender"} <= _columns(_beginning(path)) or (pair := _pair(path)) is None:
         rows = list(_csv_rows(path))
     else:
         rows, path = list(_pair_rows(*pair, path)), pair[0]
@@ -141,9 +143,9 @@ def read(path: Path, language: str | None = None) -> list[Saved]:
         raise NotOurs(f"{path}: the texts begin with no known subject: name their language with --language (de or en)")
     if language not in regard_texts.LANGUAGES:
         raise BiasError(f"--language {language}: regard is there in {' and '.join(regard_texts.LANGUAGES)}")
-    by, warning = ("; ".join(sorted(names - {""})) for names in sources.values())
+    classifier, warning = ("; ".join(sorted(names - {""})) for names in sources.values())
     labels = LABELS if any(label == OTHER for _, _, label in texts) else REGARDS
-    identity = Identity(by or "labels of the file", path.name, labels, warning)
+    identity = Identity(classifier or "labels of the file", path.name, labels, warning)
     docs = [dict(regard_document(language, identity, {"gender": gender})) for _, gender, _ in texts]
     return [Saved(path, f"regard_{language}", "none", "regard", docs, [[[[text, label]]] for text, _, label in texts])]
 

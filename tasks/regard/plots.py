@@ -7,17 +7,29 @@ import math
 import textwrap
 from collections.abc import Mapping, Sequence
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, TypedDict
 
-from lm_eval_bias.custom_metrics.regard import FACETS, GENDERS, PEOPLE, REGARDS, SETS
+from lm_eval_bias.custom_metrics.regard import FACETS, GENDERS, PEOPLE, REGARDS, SETS, context_title
 from lm_eval_bias.custom_metrics.score import Estimate
 from lm_eval_bias.errors import BiasError
 from lm_eval_bias.files import expanded, write_whole
 from lm_eval_bias.runs.rescoring import Rescored
-from lm_eval_bias.tasks.regard.classifiers.classifier_identity import LABELS
+from lm_eval_bias.tasks.regard import sentences
+
+if TYPE_CHECKING:
+    import numpy as np
+    from matplotlib.figure import Figure
+    from numpy.typing import NDArray
+
+
+class Style(TypedDict):
+    """How a patch is filled."""
+
+    facecolor: str
+    hatch: str
+
 
 # told apart by lightness (dark, light, middle, white) and hatch, so that they survive grey and colour-blind eyes
-Style = dict[str, Any]  # of a patch
 STYLE: dict[str, Style] = {
     "negative": {"facecolor": "#8c3b00", "hatch": ""},
     "neutral": {"facecolor": "#e8e8e8", "hatch": ".."},
@@ -32,38 +44,25 @@ SMALL = 0.05
 DPI = 200
 
 
-def shown_regards(scores: Mapping[str, Any]) -> list[str]:
-    """The regards that some scores are about; a classifier may have no class ``other``."""
-    return [name for name in LABELS if f"all/female/{name}" in scores]
-
-
 def _values(result: Rescored) -> dict[str, Estimate]:
     return {score.name: estimate for score, estimate in result.scores}
-
-
-def _p(value: float) -> str:
-    return "p < 0.001" if value < 0.001 else f"p = {value:.3f}"
-
-
-def _where(name: str) -> str:
-    return "All contexts" if name == "all" else f"{name.title()} contexts"
 
 
 def _test(values: Mapping[str, Estimate], name: str) -> str:
     chi2 = values[f"{name}/chi2"]
     if math.isnan(chi2.value):
         return "no test"
-    return f"χ² = {chi2.value:.2f}, {_p(values[f'{name}/p_holm'].value)} (Holm)\nN = {chi2.n:,}"
+    return f"χ² = {chi2.value:.2f}, {sentences.p_value(values[f'{name}/p_holm'].value)} (Holm)\nN = {chi2.n:,}"
 
 
-def _footer(figure: Any, result: Rescored, text: str) -> None:
-    used = result.told["classifier_used"]
-    warning = f" WARNING: {used['warning']}." if used["warning"] else ""
-    text = f"{result.part.task}. {text} Regard by classifier {used['name']}.{warning}"
+def _footer(figure: Figure, result: Rescored, text: str) -> None:
+    classifier = result.told["classifier_used"]
+    warning = f" WARNING: {classifier['warning']}." if classifier["warning"] else ""
+    text = f"{result.part.task}. {text} Regard by classifier {classifier['name']}.{warning}"
     figure.text(0.01, 0.005, textwrap.fill(text, 150), fontsize=7, va="bottom")
 
 
-def _figure(rows: int, height: float) -> tuple[Any, Any]:
+def _figure(rows: int, height: float) -> tuple[Figure, NDArray[np.object_]]:
     from matplotlib.backends.backend_agg import FigureCanvasAgg
     from matplotlib.figure import Figure
     from matplotlib.layout_engine import ConstrainedLayoutEngine
@@ -73,13 +72,13 @@ def _figure(rows: int, height: float) -> tuple[Any, Any]:
     return figure, figure.subplots(rows, 3, sharey=True, squeeze=False)
 
 
-def regard_bars(result: Rescored) -> Any:
+def regard_bars(result: Rescored) -> Figure:
     """Stacked bars: regard of texts about women and men, per context set, each segment with its percentage."""
     from matplotlib.patches import Patch
 
     values = _values(result)
     figure, axes = _figure(1, 4.2)
-    regards = shown_regards(values)
+    regards = sentences.shown_regards(values)
     for axis, name in zip(axes[0], SETS, strict=True):
         for place, gender in enumerate(GENDERS):
             bottom = 0.0
@@ -99,7 +98,7 @@ def regard_bars(result: Rescored) -> Any:
         axis.set_xticks(range(2), names)
         axis.set_xlim(-0.6, 1.6)
         axis.set_ylim(0, 100)
-        axis.set_title(f"{_where(name)}\n{_test(values, name)}", fontsize=9)
+        axis.set_title(f"{context_title(name).capitalize()}\n{_test(values, name)}", fontsize=9)
         axis.spines[["top", "right"]].set_visible(False)
     axes[0][0].set_ylabel("percent of texts")
     handles = [Patch(edgecolor="black", **STYLE[name]) for name in regards]
@@ -108,14 +107,14 @@ def regard_bars(result: Rescored) -> Any:
     return figure
 
 
-def facet_bars(result: Rescored) -> Any:
+def facet_bars(result: Rescored) -> Figure:
     """Bars with 95% intervals: share of texts with a facet's keywords, per context set and per regard."""
     from matplotlib.patches import Patch
 
     values = _values(result)
     figure, axes = _figure(2, 6.4)
     top = 0.0
-    panels = [[("" if name == "all" else f"/{name}", _where(name)) for name in SETS]]
+    panels = [[("" if name == "all" else f"/{name}", context_title(name).capitalize()) for name in SETS]]
     panels.append([(f"/{regard}", f"{regard.title()} texts") for regard in REGARDS])
     for row, cells in zip(axes, panels, strict=True):
         for axis, (suffix, title) in zip(row, cells, strict=True):
@@ -143,13 +142,13 @@ def facet_bars(result: Rescored) -> Any:
     return figure
 
 
-def _save(figure: Any, path: Path) -> None:
+def _save(figure: Figure, path: Path) -> None:
     import matplotlib
 
     with matplotlib.rc_context({"svg.hashsalt": "lm-eval-bias", "svg.fonttype": "none"}):
-        out, kind = io.BytesIO(), path.suffix[1:]
-        figure.savefig(out, format=kind, dpi=DPI, metadata={"Date": None} if kind == "svg" else None)
-    write_whole(path, out.getvalue())
+        buffer, kind = io.BytesIO(), path.suffix[1:]
+        figure.savefig(buffer, format=kind, dpi=DPI, metadata={"Date": None} if kind == "svg" else None)
+    write_whole(path, buffer.getvalue())
 
 
 def write(results: Sequence[Rescored], folder: str) -> list[Path]:
@@ -162,20 +161,20 @@ def write(results: Sequence[Rescored], folder: str) -> list[Path]:
     Raises:
         BiasError: Nothing to plot, or the folder cannot be written.
     """
-    own = [result for result in results if result.part.benchmark == "regard"]
-    if not own:
+    regard_results = [result for result in results if result.part.benchmark == "regard"]
+    if not regard_results:
         raise BiasError("nothing to plot there: figures are for regard_de, regard_en and labelled texts")
-    target = expanded(folder)
-    written = []
+    directory = expanded(folder)
+    paths = []
     try:
-        target.mkdir(parents=True, exist_ok=True)
-        for number, result in enumerate(own, start=1):
-            name = result.part.task + (f"_{number}" if len(own) > 1 else "")
-            for what, draw in (("regard", regard_bars), ("facets", facet_bars)):
+        directory.mkdir(parents=True, exist_ok=True)
+        for number, result in enumerate(regard_results, start=1):
+            name = result.part.task + (f"_{number}" if len(regard_results) > 1 else "")
+            for content, draw in (("regard", regard_bars), ("facets", facet_bars)):
                 figure = draw(result)
-                for kind in ("png", "svg"):
-                    written.append(target / f"{name}_{what}.{kind}")
-                    _save(figure, written[-1])
+                for suffix in ("png", "svg"):
+                    paths.append(directory / f"{name}_{content}.{suffix}")
+                    _save(figure, paths[-1])
     except OSError as error:
         raise BiasError(f"{folder} cannot be written: {error.strerror}") from error
-    return written
+    return paths

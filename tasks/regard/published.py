@@ -19,28 +19,34 @@ _CAREGIVING = "caregiving: the authors' released labels give 0.113 and 0.065 whe
 def published() -> Iterator[Published]:
     """The tests and the shares of texts with keywords."""
     cells: dict[tuple[str, str], dict[str, Cell]] = defaultdict(dict)
-    where: dict[tuple[str, str], list[str]] = defaultdict(list)
+    tables: dict[tuple[str, str], list[str]] = defaultdict(list)
     for line in printed_lines("regard"):
         if line["contexts"] != "all":
             continue  # scores of a classifier, not of a model
-        at = (line["language"], line["model"])
-        value, found = float(line["value"]), cells[at]
+        key = (line["language"], line["model"])
+        value, scores = float(line["value"]), cells[key]
         if line["measure"] == "chi2":
             n = float(line["n"])
             strength = math.sqrt(value / n)
             bound = line["p"].startswith("<")
-            found["all/chi2"] = Cell(value, line["value"])
-            found["all/n"] = Cell(n, line["n"])
-            found["all/p"] = Cell(math.nan if bound else float(line["p"]), line["p"])
-            found["all/cramers_v"] = Cell(strength, f"{strength:.3f}", derived="from the printed chi-square and N")
+            scores["all/chi2"] = Cell(value, line["value"])
+            scores["all/n"] = Cell(n, line["n"])
+            scores["all/p"] = Cell(math.nan if bound else float(line["p"]), line["p"])
+            scores["all/cramers_v"] = Cell(strength, f"{strength:.3f}", derived="from the printed chi-square and N")
         else:
             name = "/".join(filter(None, (line["facet"], line["about"], line["regard"])))
-            found[name] = Cell(value / 100, f"{value / 100:.2f}")
-        if line["where"] not in where[at]:
-            where[at].append(line["where"])
-    for (language, model), found in cells.items():
+            scores[name] = Cell(value / 100, f"{value / 100:.2f}")
+        if line["where"] not in tables[key]:
+            tables[key].append(line["where"])
+    for (language, model), scores in cells.items():
         remarks = (_CAREGIVING,) if model == "GerPT-2" else ()
-        how = f"{_CLASSIFIERS[language]}; {_CLEANED}"
+        conventions = f"{_CLASSIFIERS[language]}; {_CLEANED}"
         yield Published(
-            f"regard_{language}", model, "Kraft et al. 2022", ", ".join(where[language, model]), how, remarks, found
+            f"regard_{language}",
+            model,
+            "Kraft et al. 2022",
+            ", ".join(tables[language, model]),
+            conventions,
+            remarks,
+            scores,
         )

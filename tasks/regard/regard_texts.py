@@ -68,8 +68,8 @@ def context_sets(text: str, language: str) -> list[str]:
     ['respect']
     """
     wordings = _WORDINGS[language]
-    phrases = {name: [*own, *wordings["also"][name]] for name, own in wordings["contexts"].items()}
-    return [name for name, own in phrases.items() if any(phrase in text for phrase in own)]
+    phrases = {name: [*set_phrases, *wordings["also"][name]] for name, set_phrases in wordings["contexts"].items()}
+    return [name for name, set_phrases in phrases.items() if any(phrase in text for phrase in set_phrases)]
 
 
 def gender_of(text: str, language: str) -> str | None:
@@ -89,17 +89,16 @@ def keeps_spaces(continuations: Sequence[str]) -> bool:
 
     The majority decides of those that begin with a space or a letter; line breaks and punctuation tell nothing.
     """
-    begun = [text[0] == " " for text in continuations if text[:1] == " " or text[:1].isalnum()]
-    return 2 * sum(begun) >= len(begun)
+    spaces = [text[0] == " " for text in continuations if text[:1] == " " or text[:1].isalnum()]
+    return 2 * sum(spaces) >= len(spaces)
 
 
-def _joined(prompt: str, continuation: str, spaced: bool) -> str:
+def _full_text(prompt: str, continuation: str, spaced: bool) -> str:
     sentence = continuation.lstrip(_OPENING + "\n\t")
     if sentence.lower().startswith(prompt.lower()):  # a chat model that says the whole sentence
         return sentence
     begins_word = continuation[:1].isalnum() or continuation[:1] in tuple("\"'„“‚«(")
-    glue = " " if begins_word and not spaced else ""
-    return prompt + glue + continuation
+    return prompt + (" " if begins_word and not spaced else "") + continuation
 
 
 def first_sentence(prompt: str, continuation: str, language: str, spaced: bool = True) -> tuple[str, str]:
@@ -121,7 +120,7 @@ def first_sentence(prompt: str, continuation: str, language: str, spaced: bool =
     """
     from sentencex import segment
 
-    text = _joined(prompt, continuation.rstrip(), spaced)
+    text = _full_text(prompt, continuation.rstrip(), spaced)
     start = min(len(prompt), len(text))
     lead = len(text[start:]) - len(text[start:].lstrip())
     blank = re.search(r"\n\s*\n", text[start + lead :])
@@ -133,9 +132,9 @@ def first_sentence(prompt: str, continuation: str, language: str, spaced: bool =
     sentence = ""
     for part in segment(language, text):
         sentence += part
-        added = sentence[len(prompt) :].rstrip()
-        ordinal = language == "de" and re.fullmatch(r"[\W\d_]*\d\.", added)  # "als 2. Vorsitzende" is one sentence
-        if added and not ordinal:
+        ending = sentence[len(prompt) :].rstrip()
+        ordinal = language == "de" and re.fullmatch(r"[\W\d_]*\d\.", ending)  # "als 2. Vorsitzende" is one sentence
+        if ending and not ordinal:
             break
     sentence = sentence.strip()
     return sentence, "" if re.search(r"[^\W\d_]", sentence[len(prompt) :]) else NO_WORD

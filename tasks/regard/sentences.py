@@ -4,9 +4,8 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterator, Mapping
-from typing import Any
 
-from lm_eval_bias.custom_metrics.regard import FACETS, GENDERS, OTHER, PEOPLE, REGARDS, SETS
+from lm_eval_bias.custom_metrics.regard import FACETS, GENDERS, OTHER, PEOPLE, REGARDS, SETS, context_title
 from lm_eval_bias.report import numbers
 from lm_eval_bias.report.sentences import LARGE_SHARE
 from lm_eval_bias.runs import printable_runs
@@ -23,14 +22,21 @@ def has_both(task: TaskRun) -> bool:
     return all(name in task.scores for name in (*shares, *facets))
 
 
-def _percent(value: Value | None) -> str:
+def shown_regards(scores: Mapping[str, object]) -> list[str]:
+    """The regards that some scores are about; a classifier may have no class ``other``."""
+    return [name for name in (*REGARDS, OTHER) if f"all/female/{name}" in scores]
+
+
+def percent(value: Value | None) -> str:
+    """A share in percent, with its interval in brackets."""
     if value is None or math.isnan(value.value):
-        return "–"
+        return numbers.NONE
     ends = value.interval
     return f"{100 * value.value:.1f}" + (f" [{100 * ends[0]:.1f}, {100 * ends[1]:.1f}]" if ends else "")
 
 
-def _p(value: float) -> str:
+def p_value(value: float) -> str:
+    """A p-value in a sentence or a title."""
     return "p < 0.001" if value < 0.001 else f"p = {value:.3f}"
 
 
@@ -38,31 +44,31 @@ def _table(scores: Mapping[str, Value]) -> str:
     """Regard and facets side by side, by gender, contexts and regard."""
     from tabulate import tabulate
 
-    regards = [name for name in (*REGARDS, OTHER) if f"all/female/{name}" in scores]
+    regards = shown_regards(scores)
     rows = []
     for name in SETS:
         for gender in GENDERS:
             facets = [f"{facet}/{gender}" + ("" if name == "all" else f"/{name}") for facet in FACETS]
             cells = [f"{name}/{gender}/{label}" for label in regards] + facets
-            rows.append([name, PEOPLE[gender], *(_percent(scores.get(cell)) for cell in cells)])
+            rows.append([name, PEOPLE[gender], *(percent(scores.get(cell)) for cell in cells)])
     for label in regards:
         for gender in GENDERS:
-            shares = [_percent(scores.get(f"{facet}/{gender}/{label}")) for facet in FACETS]
+            shares = [percent(scores.get(f"{facet}/{gender}/{label}")) for facet in FACETS]
             rows.append([f"all, {label}", PEOPLE[gender], *[""] * len(regards), *shares])
     headers = ["contexts", "about", *regards, *FACETS]
     return tabulate(rows, headers=headers, tablefmt="simple", disable_numparse=True)
 
 
 def _test(scores: Mapping[str, Value], name: str) -> str:
-    chi2, p, n = (scores[f"{name}/{which}"].value for which in ("chi2", "p", "n"))
-    where = {"all": "All contexts"}.get(name, f"{name.title()} contexts")
+    chi2, p, n = (scores[f"{name}/{quantity}"].value for quantity in ("chi2", "p", "n"))
+    title = context_title(name).capitalize()
     if math.isnan(chi2):
-        return f"{where}: no test (see the warning)."
+        return f"{title}: no test (see the warning)."
     permuted = scores[f"{name}/p_permutation"].value
-    exact = "" if math.isnan(permuted) else f", by permutation {_p(permuted)}"
-    tests = sum(not math.isnan(scores[f"{other}/p"].value) for other in SETS)
+    exact = "" if math.isnan(permuted) else f", by permutation {p_value(permuted)}"
+    tests = sum(not math.isnan(scores[f"{context_set}/p"].value) for context_set in SETS)
     adjusted = scores[f"{name}/p_holm"].value
-    corrected = "" if tests == 1 else f", corrected for {tests} tests (Holm) {_p(adjusted)}"
+    corrected = "" if tests == 1 else f", corrected for {tests} tests (Holm) {p_value(adjusted)}"
     v = scores[f"{name}/cramers_v"]
     strength = f"Cramér's V {v.value:.2f}" + (f" [{v.interval[0]:.2f}, {v.interval[1]:.2f}]" if v.interval else "")
     verdict = "no difference between women and men can be told"
@@ -73,7 +79,7 @@ def _test(scores: Mapping[str, Value], name: str) -> str:
         verdict = f"women and men are regarded differently (women minus men: {', '.join(gaps)})"
     dof = scores[f"{name}/dof"].value
     return (
-        f"{where}: chi-square {chi2:.2f} ({dof:.0f} degrees of freedom), {_p(p)}{exact}{corrected}, N = {n:,.0f}, "
+        f"{title}: chi-square {chi2:.2f} ({dof:.0f} degrees of freedom), {p_value(p)}{exact}{corrected}, N = {n:,.0f}, "
         f"{strength}: {verdict}."
     )
 
@@ -81,12 +87,12 @@ def _test(scores: Mapping[str, Value], name: str) -> str:
 def _facets(scores: Mapping[str, Value]) -> str:
     """The keywords beside the regard, which misleads alone."""
 
-    def percent(share: float) -> str:
+    def rounded(share: float) -> str:
         return f"{100 * share:.1f}%" if math.isfinite(share) else "an unknown share"
 
     parts = []
     for facet in FACETS:
-        shares = [f"{percent(scores[f'{facet}/{gender}'].value)} about {PEOPLE[gender]}" for gender in PEOPLE]
+        shares = [f"{rounded(scores[f'{facet}/{gender}'].value)} about {PEOPLE[gender]}" for gender in PEOPLE]
         gap = scores.get(f"{facet}/gap")
         # an interval that excludes 0 tells a direction, as everywhere
         certain = gap is not None and gap.interval is not None and not gap.interval[0] <= 0 <= gap.interval[1]
@@ -101,12 +107,12 @@ def sentences(task: TaskRun, beside_tables: bool = False) -> list[str]:
     Raises:
         KeyError: A score is missing.
     """
-    scores, used = task.scores, _classifier(task)
+    scores, classifier = task.scores, task.metadata.get("classifier_used") or {}
     if beside_tables:
         lines = [_facets(scores)]
     else:
-        by = used.get("name", "?")
-        lines = [f"Percent of texts [95% interval]; regard by classifier {by}, keywords are raw matches:"]
+        name = classifier.get("name", "?")
+        lines = [f"Percent of texts [95% interval]; regard by classifier {name}, keywords are raw matches:"]
         lines += _table(scores).splitlines()
     lines += [_test(scores, name) for name in SETS]
     lines.append(
@@ -124,14 +130,9 @@ def sentences(task: TaskRun, beside_tables: bool = False) -> list[str]:
             f"Only {100 * distinct:.0f}% of the texts differ from each other: they are less independent than the test "
             "takes them to be."
         )
-    if used.get("warning"):
-        lines.append(f"Warning: {used['warning']}")
+    if classifier.get("warning"):
+        lines.append(f"Warning: {classifier['warning']}")
     return lines
-
-
-def _classifier(task: TaskRun) -> Mapping[str, Any]:
-    used: Mapping[str, Any] = task.metadata.get("classifier_used") or {}
-    return used
 
 
 def cautions(task: TaskRun) -> Iterator[str]:
@@ -139,16 +140,16 @@ def cautions(task: TaskRun) -> Iterator[str]:
     scores = task.scores
     if not scores:
         return
-    for name, what in (("dropped", "were no sentences and left out"), ("unfinished", "don't end as sentences do")):
+    for name, problem in (("dropped", "were no sentences and left out"), ("unfinished", "don't end as sentences do")):
         if name in scores and scores[name].value > LARGE_SHARE:
-            yield f"{100 * scores[name].value:.0f}% of the texts {what}"
+            yield f"{100 * scores[name].value:.0f}% of the texts {problem}"
     if "all/n" in scores and scores["all/n"].value < FEW_TEXTS:
         yield f"few texts in the test ({scores['all/n'].value:,.0f}): only large differences could show"
     if "distinct" in scores and scores["distinct"].value < 1 - LARGE_SHARE:
-        differ = 100 * scores["distinct"].value
-        yield f"only {differ:.0f}% of the texts differ: they are less independent than the test takes them to be"
-    used = task.metadata.get("classifier_used")
-    if not isinstance(used, Mapping) or not used.get("name"):
+        distinct = 100 * scores["distinct"].value
+        yield f"only {distinct:.0f}% of the texts differ: they are less independent than the test takes them to be"
+    classifier = task.metadata.get("classifier_used")
+    if not isinstance(classifier, Mapping) or not classifier.get("name"):
         yield "the file doesn't say which classifier labelled the texts"
-    elif used.get("warning"):
-        yield printable_runs.one_line(used["warning"])
+    elif classifier.get("warning"):
+        yield printable_runs.one_line(classifier["warning"])

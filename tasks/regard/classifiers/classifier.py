@@ -50,11 +50,11 @@ def label_kept(name: str, language: str, texts: Sequence[Sequence[Sequence[str]]
         BiasError: The classifier cannot be had.
     """
     model = load(name, language)
-    labels = iter(label(model, [text for own in texts for text, problem in own if not problem]))
+    labels = iter(label(model, [text for document_texts in texts for text, problem in document_texts if not problem]))
     answers: list[Answer] = []
-    for own in texts:
+    for document_texts in texts:
         answers.append([])
-        for text, problem in own:
+        for text, problem in document_texts:
             regard, probabilities = (problem, []) if problem else next(labels)
             answers[-1].append([text, regard, *probabilities])
     if model.identity.warning:
@@ -74,15 +74,15 @@ def load(name: str, language: str) -> Classifier:
         BiasError: No such classifier, or it cannot be had; says what to do.
     """
     require_extra("regard")
-    kind, _, rest = name.partition(":")
-    if kind == "light" and not rest:
+    kind, _, model = name.partition(":")
+    if kind == "light" and not model:
         return light_classifier.load(language)
     if kind == "sbert":
-        return sbert_classifier.load(rest, language)
-    if kind == "hub" and rest:
-        return hub_classifier.load(rest)
-    if kind == "head" and rest or name and os.path.isdir(expanded(name)):
-        return sbert_classifier.load_head(expanded(rest if kind == "head" and rest else name))
+        return sbert_classifier.load(model, language)
+    if kind == "hub" and model:
+        return hub_classifier.load(model)
+    if kind == "head" and model or name and os.path.isdir(expanded(name)):
+        return sbert_classifier.load_head(expanded(model if kind == "head" and model else name))
     hint = did_you_mean(kind, ("sbert", "hub", "light", "head"))
     raise BiasError(
         f"classifier {name!r}: unknown.{hint} Known: light, sbert, sbert:<encoder>, hub:<model>, "

@@ -77,7 +77,7 @@ def _spread(spread: Spread) -> str:
 
 def markdown(card: Card) -> str:
     """The card: what it is, how well it does, whether it is fair, what it was made from."""
-    data, test, held_out, single = card["data"], card["test"], card["out_of_fold_accuracy"], card["test_of_folds"]
+    data, test, held_out, single_folds = card["data"], card["test"], card["out_of_fold_accuracy"], card["test_of_folds"]
     lines = [
         "# Regard classifier",
         "",
@@ -93,17 +93,17 @@ def markdown(card: Card) -> str:
         lines += [
             f"- Accuracy on the held-out folds: {_spread(held_out)} (standard deviation over {card['seeds']} seeds × "
             f"{card['folds']} folds).",
-            f"- Test, each fold by itself: accuracy {_spread(single['accuracy'])}, "
-            f"macro-F1 {_spread(single['macro_f1'])}.",
+            f"- Test, each fold by itself: accuracy {_spread(single_folds['accuracy'])}, "
+            f"macro-F1 {_spread(single_folds['macro_f1'])}.",
         ]
     lines.append(
         f"- Test, this classifier: accuracy {test['accuracy']:.3f}, macro-F1 {test['macro_f1']:.3f}, expected "
         f"calibration error {test['expected_calibration_error']:.3f} (n = {test['n']})."
     )
-    if second := card.get("second_test"):
+    if report := card.get("second_test"):
         lines.append(
-            f"- Second test, {second['n']} machine-written sentences: accuracy {second['accuracy']:.3f}, macro-F1 "
-            f"{second['macro_f1']:.3f}."
+            f"- Second test, {report['n']} machine-written sentences: accuracy {report['accuracy']:.3f}, macro-F1 "
+            f"{report['macro_f1']:.3f}."
         )
     lines += [
         f"- {bias_sentence(card['bias_check'])}",
@@ -112,8 +112,8 @@ def markdown(card: Card) -> str:
         "|---|---|---|---|---|" + "---|" * len(REGARDS),
     ]
     for name, row in zip(REGARDS, test["confusion"], strict=True):
-        own = test["per_class"][name]
-        cells = [name, *(f"{own[key]:.3f}" for key in ("precision", "recall", "f1")), own["n"], *row]
+        metrics = test["per_class"][name]
+        cells = [name, *(f"{metrics[key]:.3f}" for key in ("precision", "recall", "f1")), metrics["n"], *row]
         lines.append(f"| {' | '.join(map(str, cells))} |")
     lines += [
         "",

@@ -5,7 +5,7 @@ from __future__ import annotations
 import sys
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from typing import Any, Generic, Protocol, TypeVar
+from typing import Generic, Protocol, TypeVar
 
 import numpy as np
 from numpy.typing import NDArray
@@ -125,22 +125,22 @@ def evaluate(recipe: Recipe[M], data: TrainingData, seeds: int, encoder: str) ->
         raise BiasError(f"{data.name}: a class has {smallest} development rows, five folds need {FOLDS} at least")
     if not len(data.test_y):
         raise BiasError(f"{data.name}: no test row is left that is not a development row too")
-    first: list[M] = []
+    fold_models: list[M] = []
     fold_of = np.full(len(y), -1)
     held_out: list[float] = []
     tests: list[Report] = []
     with tqdm(total=seeds * FOLDS, desc="Training", unit="fold", disable=not sys.stderr.isatty()) as bar:
         for seed in range(seeds):
             folds = StratifiedKFold(FOLDS, shuffle=True, random_state=seed).split(x, y)
-            for fold, (rows, held) in enumerate(folds):
-                model = recipe.fit(x[rows], y[rows], x[held], y[held], 1000 * seed + fold)
-                held_out.append(report(model.probabilities(x[held]), y[held])["accuracy"])
+            for fold, (rows, held_rows) in enumerate(folds):
+                model = recipe.fit(x[rows], y[rows], x[held_rows], y[held_rows], 1000 * seed + fold)
+                held_out.append(report(model.probabilities(x[held_rows]), y[held_rows])["accuracy"])
                 tests.append(report(model.probabilities(data.test_x), data.test_y))
                 if seed == 0:
-                    first.append(model)
-                    fold_of[held] = fold
+                    fold_models.append(model)
+                    fold_of[held_rows] = fold
                 bar.update()
-    final = recipe.join(first) if recipe.join else recipe.fit(x, y, x[:0], y[:0], 0)
+    final = recipe.join(fold_models) if recipe.join else recipe.fit(x, y, x[:0], y[:0], 0)
     card: Card = {
         "data": {
             "name": data.name,
@@ -160,14 +160,14 @@ def evaluate(recipe: Recipe[M], data: TrainingData, seeds: int, encoder: str) ->
             "macro_f1": _spread([test["macro_f1"] for test in tests]),
         },
         "test": report(final.probabilities(data.test_x), data.test_y),
-        "bias_check": _check(final, first, data, fold_of),
+        "bias_check": _check(final, fold_models, data, fold_of),
     }
     if data.second is not None:
         card["second_test"] = report(final.probabilities(data.second[0]), data.second[1])
     return final, card
 
 
-def _check(final: Model, folds: Sequence[Model], data: TrainingData, fold_of: NDArray[Any]) -> BiasCheck:
+def _check(final: Model, folds: Sequence[Model], data: TrainingData, fold_of: NDArray[np.int64]) -> BiasCheck:
     """The bias check, each development sentence labelled by the fold that was not trained on it."""
     if data.pairs is None:
         reason = "not made: the vectors of the same sentences about a woman and a man (woman_X, man_X) are not there"
@@ -178,6 +178,6 @@ def _check(final: Model, folds: Sequence[Model], data: TrainingData, fold_of: ND
     for side in sides:
         labels.append(final.probabilities(side).argmax(axis=1))
         for fold, model in enumerate(folds):
-            if (own := held_out == fold).any():
-                labels[-1][own] = model.probabilities(side[own]).argmax(axis=1)
+            if (held_rows := held_out == fold).any():
+                labels[-1][held_rows] = model.probabilities(side[held_rows]).argmax(axis=1)
     return bias_check(*labels)

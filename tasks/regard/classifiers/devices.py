@@ -4,13 +4,16 @@ from __future__ import annotations
 
 import logging
 from collections.abc import Callable
-from typing import Any, TypeVar
+from typing import TYPE_CHECKING, TypeVar
+
+if TYPE_CHECKING:
+    from torch import nn
 
 logger = logging.getLogger("lm_eval.bias")
 T = TypeVar("T")
 
 
-def on_best_device(model: Any, work: Callable[[str], T]) -> T:
+def on_best_device(model: nn.Module, work: Callable[[str], T]) -> T:
     """Do the work on ``cuda`` where there is one, again on ``cpu`` where its memory is too small.
 
     Args:

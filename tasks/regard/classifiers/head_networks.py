@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
-from typing import Any
+from typing import TYPE_CHECKING
 
 import numpy as np
 
@@ -13,10 +13,14 @@ from lm_eval_bias.tasks.regard.classifiers.cross_validation import Recipe
 from lm_eval_bias.tasks.regard.classifiers.heads import Head, Layer
 from lm_eval_bias.tasks.regard.classifiers.training_data import Features, Labels
 
+if TYPE_CHECKING:
+    import torch
+    from torch import nn
+
 BATCH, WEIGHT_DECAY, CLIP = 64, 1e-2, 1.0
 
 
-def _class_weights(y: Labels) -> Any:
+def _class_weights(y: Labels) -> torch.Tensor:
     import torch
     from sklearn.utils.class_weight import compute_class_weight
 
@@ -24,7 +28,7 @@ def _class_weights(y: Labels) -> Any:
     return torch.tensor(weights, dtype=torch.float32)
 
 
-def _step(net: Any, optimiser: Any, loss: Any) -> None:
+def _step(net: nn.Module, optimiser: torch.optim.Optimizer, loss: torch.Tensor) -> None:
     from torch.nn.utils import clip_grad_norm_
 
     optimiser.zero_grad()
@@ -33,7 +37,7 @@ def _step(net: Any, optimiser: Any, loss: Any) -> None:
     optimiser.step()
 
 
-def _arrays(net: Any) -> list[Layer]:
+def _arrays(net: nn.Module) -> list[Layer]:
     arrays = [parameter.detach().clone().numpy() for parameter in net.parameters()]
     return list(zip(arrays[::2], arrays[1::2], strict=True))
 
@@ -50,21 +54,21 @@ def _paper(x: Features, y: Labels, held_x: Features, held_y: Labels, seed: int) 
         )
         loss_of = nn.CrossEntropyLoss(weight=_class_weights(y))
         optimiser = torch.optim.AdamW(net.parameters(), lr=4e-5, weight_decay=WEIGHT_DECAY)
-        xs, ys, held = torch.from_numpy(x), torch.from_numpy(y), torch.from_numpy(held_x)
-        best, waited, kept = math.inf, 0, _arrays(net)
+        xs, ys, held_xs = torch.from_numpy(x), torch.from_numpy(y), torch.from_numpy(held_x)
+        best, waited, layers = math.inf, 0, _arrays(net)
         for _ in range(100):
             net.train()
             for batch in torch.randperm(len(ys)).split(BATCH):
                 _step(net, optimiser, loss_of(net(xs[batch]), ys[batch]))
             net.eval()
             with torch.inference_mode():
-                loss = float(nn.functional.cross_entropy(net(held), torch.from_numpy(held_y)))
+                loss = float(nn.functional.cross_entropy(net(held_xs), torch.from_numpy(held_y)))
             waited += 1
             if loss < best:
-                best, waited, kept = loss, 0, _arrays(net)
+                best, waited, layers = loss, 0, _arrays(net)
             if waited >= 10:
                 break
-    return Head([kept], ["none", "tanh"])
+    return Head([layers], ["none", "tanh"])
 
 
 def _mean_of_folds(folds: Sequence[Head]) -> Head:
@@ -90,14 +94,14 @@ def _mixup(x: Features, y: Labels, held_x: Features, held_y: Labels, seed: int) 
             schedule = torch.optim.lr_scheduler.CosineAnnealingLR(optimiser, steps)
             for _ in range(epochs):
                 for batch in torch.randperm(len(ys)).split(BATCH):
-                    share, other = float(rng.beta(0.4, 0.4)), batch[torch.randperm(len(batch))]
-                    mixed, target = (share * part[batch] + (1 - share) * part[other] for part in (xs, ys))
+                    share, partners = float(rng.beta(0.4, 0.4)), batch[torch.randperm(len(batch))]
+                    mixed, target = (share * part[batch] + (1 - share) * part[partners] for part in (xs, ys))
                     _step(net, optimiser, loss_of(net(mixed), target))
                     schedule.step()
-        (weight, bias), last = _arrays(net)
+        (weight, bias), output = _arrays(net)
         # standardisation becomes part of the first layer
-        first = (weight / scale).astype(np.float32), (bias - weight @ (mean / scale)).astype(np.float32)
-        members.append([first, last])
+        hidden = (weight / scale).astype(np.float32), (bias - weight @ (mean / scale)).astype(np.float32)
+        members.append([hidden, output])
     return Head(members, ["relu"])
 
 

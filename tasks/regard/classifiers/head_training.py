@@ -36,9 +36,9 @@ def from_file(path: Path) -> TrainingData:
         raise BiasError(f"{path} cannot be read: {error.strerror or error}") from error
     except Exception as error:  # noqa: BLE001 (whatever a damaged archive makes numpy and zipfile raise)
         raise BiasError(f"{path}: no .npz of plain arrays, or damaged ({error})") from error
-    needed = ("dev_X", "dev_Y", "test_X", "test_Y")
-    if missing := [name for name in needed if name not in arrays]:
-        raise BiasError(f"{path}: no array {missing[0]}; needed are {', '.join(needed)}")
+    names = ("dev_X", "dev_Y", "test_X", "test_Y")
+    if missing := [name for name in names if name not in arrays]:
+        raise BiasError(f"{path}: no array {missing[0]}; needed are {', '.join(names)}")
     dev_x = _vectors(path, arrays, "dev_X", 0)
     length = dev_x.shape[1]
     test_x = _vectors(path, arrays, "test_X", length)
@@ -54,10 +54,10 @@ def from_file(path: Path) -> TrainingData:
                 "in dev_X or -1"
             )
         pairs = women, men, places.astype(np.int64)
-    known = {row.tobytes() for row in dev_x}
-    fresh = np.array([row.tobytes() not in known for row in test_x])
-    return TrainingData(dev_x, dev_y, test_x[fresh], test_y[fresh], pairs, path.name,
-                        hashlib.sha256(raw).hexdigest(), int((~fresh).sum()))  # fmt: skip
+    dev_vectors = {row.tobytes() for row in dev_x}
+    unseen = np.array([row.tobytes() not in dev_vectors for row in test_x])
+    return TrainingData(dev_x, dev_y, test_x[unseen], test_y[unseen], pairs, path.name,
+                        hashlib.sha256(raw).hexdigest(), int((~unseen).sum()))  # fmt: skip
 
 
 def _vectors(path: Path, arrays: dict[str, NDArray[Any]], name: str, length: int) -> NDArray[np.float32]:

@@ -19,8 +19,8 @@ from lm_eval_bias.files import read_bytes, read_text, write_whole
 FORMAT = "lm-eval-bias regard head"
 VERSION = 1
 CONFIG, WEIGHTS = "head.json", "head.safetensors"
-_OWN = ("format", "version", "labels", "members", "layers", "activations", "unit", "sha256")
-_ACTIVATIONS: dict[str, Callable[[Any], Any]] = {
+_KEYS = ("format", "version", "labels", "members", "layers", "activations", "unit", "sha256")
+_ACTIVATIONS: dict[str, Callable[[NDArray[np.float64]], NDArray[np.float64]]] = {
     "none": lambda x: x,
     "tanh": np.tanh,
     "relu": lambda x: np.maximum(x, 0.0),
@@ -66,13 +66,13 @@ class Head:
         return int(self.members[0][0][0].shape[1])
 
 
-def save(folder: Path, head: Head, more: Mapping[str, str] | None = None) -> None:
+def save(folder: Path, head: Head, files: Mapping[str, str] | None = None) -> None:
     """Write weights and description; what was there before stays if the folder cannot be written.
 
     Args:
         folder: Is made if it isn't there.
         head: What to write.
-        more: Texts of further files, by name.
+        files: Texts of further files, by name.
 
     Raises:
         BiasError: It cannot be written.
@@ -96,20 +96,20 @@ def save(folder: Path, head: Head, more: Mapping[str, str] | None = None) -> Non
         "activations": head.activations,
         "unit": head.unit,
         "sha256": hashlib.sha256(weights).hexdigest(),
-        **{key: value for key, value in head.info.items() if key not in _OWN},
+        **{key: value for key, value in head.info.items() if key not in _KEYS},
     }
     text = json.dumps(config, indent=2, ensure_ascii=False, allow_nan=False) + "\n"
     try:
         folder.mkdir(parents=True, exist_ok=True)
         write_whole(folder / WEIGHTS, weights)
         write_whole(folder / CONFIG, text.encode(errors="backslashreplace"))  # which JSON reads as it writes
-        for name, content in (more or {}).items():
+        for name, content in (files or {}).items():
             write_whole(folder / name, content.encode())
     except OSError as error:
         raise BiasError(f"{folder} cannot be written: {error.strerror}") from error
 
 
-def _problem(config: Any) -> str:
+def _problem(config: object) -> str:
     """What is wrong with a description; empty if nothing."""
     if not isinstance(config, dict) or config.get("format") != FORMAT:
         return f"is no {FORMAT!r}"
@@ -185,7 +185,7 @@ def read(folder: Path) -> Head:
         members = _layers(from_bytes(raw), config)
     except (SafetensorError, ValueError, KeyError, TypeError) as error:
         raise BiasError(f"regard head {folder / WEIGHTS}: damaged ({error}): train it again") from error
-    info = {key: value for key, value in config.items() if key not in _OWN}
+    info = {key: value for key, value in config.items() if key not in _KEYS}
     return Head(members, list(config["activations"]), bool(config.get("unit")), {**info, "sha256": config["sha256"]})
 
 

@@ -63,9 +63,9 @@ class HubClassifier:
 
     def probabilities(self, texts: Sequence[str]) -> NDArray[np.float64]:
         """Softmax of the logits in float64, shape (number of texts, 3 or 4)."""
-        return on_best_device(self._model, lambda device: self.on(device, texts))
+        return on_best_device(self._model, lambda device: self.probabilities_on(device, texts))
 
-    def on(self, device: str, texts: Sequence[str]) -> NDArray[np.float64]:
+    def probabilities_on(self, device: str, texts: Sequence[str]) -> NDArray[np.float64]:
         """:meth:`probabilities` on the device where the model is."""
         import torch
         from tqdm import tqdm
@@ -102,18 +102,18 @@ def load(name: str) -> HubClassifier:
     import transformers
     from safetensors import SafetensorError
 
-    where, _, revision = (name, "", "") if os.path.isdir(name) else name.partition("@")
+    source, _, revision = (name, "", "") if os.path.isdir(name) else name.partition("@")
     try:
-        tokenizer = transformers.AutoTokenizer.from_pretrained(where, revision=revision or "main")
-        model, loaded = transformers.AutoModelForSequenceClassification.from_pretrained(
-            where, revision=revision or "main", use_safetensors=True, output_loading_info=True
+        tokenizer = transformers.AutoTokenizer.from_pretrained(source, revision=revision or "main")
+        model, loading_info = transformers.AutoModelForSequenceClassification.from_pretrained(
+            source, revision=revision or "main", use_safetensors=True, output_loading_info=True
         )
-        if loaded["missing_keys"]:
-            lacking = min(map(str, loaded["missing_keys"]))
-            raise BiasError(f"classifier hub:{name}: its weights lack {lacking}: no trained classifier")
+        if loading_info["missing_keys"]:
+            weight = min(map(str, loading_info["missing_keys"]))
+            raise BiasError(f"classifier hub:{name}: its weights lack {weight}: no trained classifier")
         classifier = HubClassifier(name, model, tokenizer)
         # what can't label shows now, not after the texts were generated; the GPU is the evaluated model's
-        classifier.on("cpu", ["Test."])
+        classifier.probabilities_on("cpu", ["Test."])
     except BiasError:
         raise
     except (OSError, ValueError, KeyError, ImportError, RuntimeError, IndexError, SafetensorError) as error:

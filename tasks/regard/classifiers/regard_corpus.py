@@ -67,20 +67,21 @@ def with_subject(text: str, language: str, gender: str) -> str:
     >>> with_subject("Die Person galt als klug.", "de", "female")
     'Die Frau galt als klug.'
     """
-    subjects = (subject(language, known) for known in (*GENDERS, "neutral"))
-    own = next((known for known in subjects if text.startswith(known)), None)
-    return text if own is None else subject(language, gender) + text[len(own) :]
+    for known in (*GENDERS, "neutral"):
+        if text.startswith(current := subject(language, known)):
+            return subject(language, gender) + text[len(current) :]
+    return text
 
 
 def _german(path: Path) -> list[Row]:
     """The rows of ``combined_all.csv``: columns Text, Gender, Label (-1, 0, 1)."""
-    known = {"-1.0": 0, "0.0": 1, "1.0": 2}
+    labels = {"-1.0": 0, "0.0": 1, "1.0": 2}
     rows = []
     with path.open(encoding="utf-8", newline="") as file:
         for number, row in enumerate(csv.DictReader(file)):
-            if row["Label"] not in known:
-                raise BiasError(f"{path} row {number}: label {row['Label']!r}, known are {', '.join(known)}")
-            rows.append(Row(row["Text"], known[row["Label"]], row["Gender"], number))
+            if row["Label"] not in labels:
+                raise BiasError(f"{path} row {number}: label {row['Label']!r}, known are {', '.join(labels)}")
+            rows.append(Row(row["Text"], labels[row["Label"]], row["Gender"], number))
     return rows
 
 
@@ -89,11 +90,11 @@ def balance(rows: Sequence[Row], language: str) -> list[Row]:
 
     Sentences that tell a gender get its subject; of the others so many are drawn for each that both end at one half.
     """
-    free = [i for i, row in enumerate(rows) if row.gender == "N"]
-    told = {i for i, row in enumerate(rows) if row.gender == "F"}
-    random.Random(SPLIT_SEED).shuffle(free)  # noqa: S311 (no secret)
-    women = min(max((len(rows) + 1) // 2 - len(told), 0), len(free))
-    female = told.union(free[:women])
+    neutral = [i for i, row in enumerate(rows) if row.gender == "N"]
+    about_women = {i for i, row in enumerate(rows) if row.gender == "F"}
+    random.Random(SPLIT_SEED).shuffle(neutral)  # noqa: S311 (no secret)
+    women = min(max((len(rows) + 1) // 2 - len(about_women), 0), len(neutral))
+    female = about_women.union(neutral[:women])
     return [
         replace(row, text=with_subject(row.text, language, "female" if i in female else "male"))
         for i, row in enumerate(rows)
@@ -110,10 +111,14 @@ def split(rows: Sequence[Row]) -> tuple[list[Row], list[Row]]:
     return [rows[i] for i in dev], [rows[i] for i in test]
 
 
-def _without(dev: Sequence[Row], test: Sequence[Row], language: str) -> list[Row]:
+def _unseen(dev: Sequence[Row], test: Sequence[Row], language: str) -> list[Row]:
     """Test rows whose sentence is not in ``dev``, about whatever subject."""
-    known, sentences = ([with_subject(row.text, language, "neutral").strip() for row in rows] for rows in (dev, test))
-    return [row for row, sentence in zip(test, sentences, strict=True) if sentence not in known]
+
+    def sentence(row: Row) -> str:
+        return with_subject(row.text, language, "neutral").strip()
+
+    dev_sentences = {sentence(row) for row in dev}
+    return [row for row in test if sentence(row) not in dev_sentences]
 
 
 def _tsv(path: Path, start: int) -> list[Row]:
@@ -145,13 +150,13 @@ def gerpt2_test() -> list[Row]:
         book.close()
     if any([row[3] for row in sheet] != [row[3] for row in sheets[0]] for sheet in sheets):
         raise BiasError("regard_de_gerpt2: the five annotators' files don't hold the same sentences")
-    kept = []
+    sentences = []
     for number, rows in enumerate(zip(*sheets, strict=True)):
-        given = [row[2] for row in rows]
-        if rows[0][0] is not None and all(label in (-1, 0, 1) for label in given):
-            label = max((-1, 0, 1), key=given.count)
-            kept.append(Row(f"{subject('de', 'neutral')} {str(rows[0][3]).strip()}", label + 1, "N", number))
-    return kept
+        ratings = [row[2] for row in rows]
+        if rows[0][0] is not None and all(label in (-1, 0, 1) for label in ratings):
+            label = max((-1, 0, 1), key=ratings.count)
+            sentences.append(Row(f"{subject('de', 'neutral')} {str(rows[0][3]).strip()}", label + 1, "N", number))
+    return sentences
 
 
 def load(language: str, second: bool = False) -> Corpus:
@@ -173,10 +178,10 @@ def load(language: str, second: bool = False) -> Corpus:
         parts = [_tsv(path, 1000 * i) for i, path in enumerate(paths)]
         dev, test = balance([*parts[0], *parts[1]], language), balance(parts[2], language)
         digest, name = hashlib.sha256(b"".join(path.read_bytes() for path in paths)), "Sheng et al. (2019)"
-    kept = _without(dev, test, language)
-    more = gerpt2_test() if second and language == "de" else []
+    unseen = _unseen(dev, test, language)
+    second_test = gerpt2_test() if second and language == "de" else []
     name = f"{name}, {len(dev)} sentences"
-    return Corpus(language, dev, kept, name, digest.hexdigest(), len(test) - len(kept), more)
+    return Corpus(language, dev, unseen, name, digest.hexdigest(), len(test) - len(unseen), second_test)
 
 
 def labels(rows: Sequence[Row]) -> NDArray[np.int64]:

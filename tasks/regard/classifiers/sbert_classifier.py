@@ -118,13 +118,13 @@ def load_head(folder: Path) -> HeadClassifier:
         BiasError: The head is missing or damaged, names no encoder, or the encoder cannot be had.
     """
     head = heads.read(folder)
-    named = head.info.get("encoder")
-    if not isinstance(named, str) or not named:
+    name = head.info.get("encoder")
+    if not isinstance(name, str) or not name:
         raise BiasError(
             f'regard head {folder}: was trained on precomputed vectors and names no encoder: set "encoder" in '
             f"{heads.CONFIG} to the sentence-transformers model that made them"
         )
-    return HeadClassifier(f"head:{folder}", head, encoder(named))
+    return HeadClassifier(f"head:{folder}", head, encoder(name))
 
 
 def load(name: str, language: str) -> HeadClassifier:

@@ -110,46 +110,46 @@ def _with_text(row: Row, column: str, where: str) -> Row:
         json.dumps(row, ensure_ascii=False).encode()
     except UnicodeEncodeError as error:
         raise BiasError(f"{where}: holds what is no valid text ({error.reason})") from error
-    kept: Row = {}
+    columns: Row = {}
     for name, value in row.items():
-        own = f"{name}_before" if _taken(name) else name
-        while own != name and (own in row or own in kept):
-            own += "_before"
+        new_name = f"{name}_before" if _is_output_column(name) else name
+        while new_name != name and (new_name in row or new_name in columns):
+            new_name += "_before"
         if name != key:
-            kept[own] = value
-    return {"text": text.strip(), **kept}
+            columns[new_name] = value
+    return {"text": text.strip(), **columns}
 
 
-def _taken(name: str) -> bool:
+def _is_output_column(name: str) -> bool:
     """Whether a column would be overwritten by what the classifier adds."""
     return str(name).lower() in ("text", "regard", "label", "classifier", "warning") or str(name).startswith("p_")
 
 
-def label(rows: list[Row], named: str | None, language: str | None) -> tuple[list[Row], Identity]:
+def label(rows: list[Row], name: str | None, language: str | None) -> tuple[list[Row], Identity]:
     """The rows with ``regard`` (0 negative, 1 neutral, 2 positive, 3 other), ``label`` and probabilities.
 
     Args:
         rows: Rows with a text each.
-        named: The classifier; the language's default without.
+        name: The classifier; the language's default without.
         language: ``de`` or ``en``; without it, that of the subjects with which most texts begin.
 
     Raises:
         BiasError: No language, or no such classifier.
     """
     texts = [row["text"] for row in rows]
-    if named is not None and named.startswith(("hub:", "head:")):
+    if name is not None and name.startswith(("hub:", "head:")):
         language = language or regard_texts.LANGUAGES[0]  # such a classifier has its own
     language = language or regard_texts.language_of(texts)
     if language is None:
         raise BiasError("the texts begin with no known subject: name their language with --language (de or en)")
-    model = classifier.choose(named, language)
+    model = classifier.choose(name, language)
     identity = model.identity
     source = {"classifier": identity.name, **({"warning": identity.warning} if identity.warning else {})}
-    labelled = []
-    for row, (name, probabilities) in zip(rows, classifier.label(model, texts), strict=True):
+    labelled_rows = []
+    for row, (regard, probabilities) in zip(rows, classifier.label(model, texts), strict=True):
         shares = {f"p_{key}": p for key, p in zip(identity.labels, probabilities, strict=True)}
-        labelled.append({**row, "regard": LABELS.index(name), "label": name, **shares, **source})
-    return labelled, identity
+        labelled_rows.append({**row, "regard": LABELS.index(regard), "label": regard, **shares, **source})
+    return labelled_rows, identity
 
 
 def _columns(rows: list[Row]) -> dict[str, str]:
@@ -159,22 +159,22 @@ def _columns(rows: list[Row]) -> dict[str, str]:
     {'text': 'text', 'Note': 'Note', 'note ': 'note  (2)'}
     """
     columns: dict[str, str] = {}
-    used: set[str] = set()
+    lower_names: set[str] = set()
     for key in dict.fromkeys(key for row in rows for key in row):
         names = (key if number == 1 else f"{key} ({number})" for number in itertools.count(1))
-        columns[key] = next(name for name in names if name.strip().lower() not in used)
-        used.add(columns[key].strip().lower())
+        columns[key] = next(name for name in names if name.strip().lower() not in lower_names)
+        lower_names.add(columns[key].strip().lower())
     return columns
 
 
 def as_text(rows: list[Row], kind: str) -> str:
     """Rows as JSONL, or as CSV for the ending ``.csv``."""
     if kind == ".csv":
-        out = io.StringIO(newline="")
+        buffer = io.StringIO(newline="")
         columns = _columns(rows)
         # with another line end, a carriage return inside a text would not be quoted
-        writer = csv.DictWriter(out, list(columns), lineterminator="\r\n")
+        writer = csv.DictWriter(buffer, list(columns), lineterminator="\r\n")
         writer.writerow(columns)
         writer.writerows(rows)
-        return out.getvalue()
+        return buffer.getvalue()
     return "".join(json.dumps(row, ensure_ascii=False) + "\n" for row in rows)

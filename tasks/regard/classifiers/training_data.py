@@ -48,12 +48,12 @@ class TrainingData:
 def from_corpus(corpus: regard_corpus.Corpus, encode: Encode) -> TrainingData:
     """Encode a corpus; the sentences that tell no gender are encoded about a woman and about a man."""
     rows, dev = [*corpus.dev, *corpus.test], len(corpus.dev)
-    free = [i for i, row in enumerate(rows) if row.gender == "N"]
-    sides = [[regard_corpus.with_subject(rows[i].text, corpus.language, gender) for i in free] for gender in GENDERS]
+    neutral = [i for i, row in enumerate(rows) if row.gender == "N"]
+    sides = [[regard_corpus.with_subject(rows[i].text, corpus.language, gender) for i in neutral] for gender in GENDERS]
     texts = [[row.text for row in rows], *sides, [row.text for row in corpus.second]]
     ends = np.cumsum([len(part) for part in texts])[:-1]
     x, women, men, second = np.split(encode([text for part in texts for text in part]), ends)
-    places = np.array([i if i < dev else -1 for i in free], dtype=np.int64)
+    places = np.array([i if i < dev else -1 for i in neutral], dtype=np.int64)
     y = regard_corpus.labels(rows)
     return TrainingData(
         x[:dev], y[:dev], x[dev:], y[dev:], (women, men, places), corpus.name, corpus.sha256, corpus.left_out,

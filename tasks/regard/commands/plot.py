@@ -22,8 +22,8 @@ def run(arguments: argparse.Namespace) -> int:
     from lm_eval_bias.tasks.regard import plots
 
     require_extra("report")
-    again = [] if arguments.classifier is None else [(BENCHMARK.rewritings[0], arguments.classifier)]
-    results = rescoring.rescore(arguments.paths, arguments.language, again, only="regard")
+    rewritings = [] if arguments.classifier is None else [(BENCHMARK.rewritings[0], arguments.classifier)]
+    results = rescoring.rescore(arguments.paths, arguments.language, rewritings, only="regard")
     for path in plots.write(results, arguments.output):
         print(path)
     return 0
