@@ -26,10 +26,10 @@ def _choices_in(text: str, choices: Sequence[str]) -> set[int]:
 def _letter(line: str, letters: Sequence[str]) -> str | None:
     """The letter that a line answers with: at its beginning, or behind "Antwort (ist|lautet)"."""
     options = "".join(letters)
-    if leading := re.match(rf"\(?(?:([{options}])(?:[).:,]|\s|$)|([{options.lower()}])[).:])", line):
-        return (leading.group(1) or leading.group(2)).upper()
-    stated = re.search(rf"(?i:antwort(?:möglichkeit)?)\W*(?:(?i:ist|lautet|wäre)\W*)?\(?([{options}])(?!\w)", line)
-    return stated.group(1) if stated else None
+    if match := re.match(rf"\(?(?:([{options}])(?:[).:,]|\s|$)|([{options.lower()}])[).:])", line):
+        return (match.group(1) or match.group(2)).upper()
+    match = re.search(rf"(?i:antwort(?:möglichkeit)?)\W*(?:(?i:ist|lautet|wäre)\W*)?\(?([{options}])(?!\w)", line)
+    return match.group(1) if match else None
 
 
 def _leading_choice(line: str, choices: Sequence[str]) -> str | None:

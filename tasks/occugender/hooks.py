@@ -89,7 +89,7 @@ def documents(
     instruction_text = inputs.instruction(options["instruction"])
     rows = inputs.items(items)
     genders = _genders_by_word(words, kind)
-    template_texts = inputs.first(inputs.templates(templates, kind), options["first_templates"])
+    template_texts = inputs.first_templates(inputs.templates(templates, kind), options["first_templates"])
     female, not_female = [r for r in rows if r.group == "female"], [r for r in rows if r.group != "female"]
     ordered = [row for pair in zip_longest(female, not_female) for row in pair if row is not None]
     return [

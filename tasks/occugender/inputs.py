@@ -133,7 +133,7 @@ def templates(path: str | None, kind: str) -> list[dict[str, str]]:
     return [{field: template[field].strip() for field in fields} for template in entries]
 
 
-def first(entries: list[dict[str, str]], number: object) -> list[dict[str, str]]:
+def first_templates(entries: list[dict[str, str]], number: object) -> list[dict[str, str]]:
     """The first so many templates; all for ``None``.
 
     Raises:

@@ -162,8 +162,8 @@ def evaluate(recipe: Recipe[M], data: TrainingData, seeds: int, encoder: str) ->
         "test": report(final.probabilities(data.test_x), data.test_y),
         "bias_check": _check(final, fold_models, data, fold_of),
     }
-    if data.second is not None:
-        card["second_test"] = report(final.probabilities(data.second[0]), data.second[1])
+    if data.second_test is not None:
+        card["second_test"] = report(final.probabilities(data.second_test[0]), data.second_test[1])
     return final, card
 
 

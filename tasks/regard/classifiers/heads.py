@@ -57,8 +57,7 @@ class Head:
             for (weight, bias), activation in zip(layers, [*self.activations, "none"], strict=True):
                 h = _ACTIVATIONS[activation](h @ weight.T.astype(np.float64) + bias.astype(np.float64))
             total += softmax(h, axis=1)
-        mean: NDArray[np.float64] = total / len(self.members)
-        return mean
+        return total / len(self.members)
 
     @property
     def dimension(self) -> int:

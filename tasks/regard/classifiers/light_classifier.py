@@ -57,8 +57,7 @@ class LightClassifier:
 
     def probabilities(self, texts: Iterable[str]) -> NDArray[np.float64]:
         """Probabilities of negative, neutral and positive, shape (number of texts, 3)."""
-        probabilities: NDArray[np.float64] = self._model.predict_proba(self._neutral(texts))
-        return probabilities
+        return self._model.predict_proba(self._neutral(texts))
 
 
 def load(language: str) -> LightClassifier:
@@ -80,5 +79,5 @@ def evaluate(language: str) -> Card:
         "replaced by a neutral one",
         lambda x, y, held_x, held_y, seed: LightClassifier(language, x, y),
     )
-    data = from_corpus(regard_corpus.load(language, second=True), lambda texts: np.array(texts, dtype=object))
+    data = from_corpus(regard_corpus.load(language, second_test=True), lambda texts: np.array(texts, dtype=object))
     return cross_validation.evaluate(recipe, data, 1, "character n-grams (TF-IDF)")[1]

@@ -49,7 +49,7 @@ class Corpus:
         name: For people, with its size.
         sha256: Of the released bytes it was made from.
         left_out: Number of test rows that were left out because ``dev`` has their sentence too.
-        second: A second, machine-written test set (German: 362 GerPT-2 sentences, labelled by five others).
+        second_test: A second, machine-written test set (German: 362 GerPT-2 sentences, labelled by five others).
     """
 
     language: str
@@ -58,7 +58,7 @@ class Corpus:
     name: str
     sha256: str
     left_out: int
-    second: list[Row] = field(default_factory=list)
+    second_test: list[Row] = field(default_factory=list)
 
 
 def with_subject(text: str, language: str, gender: str) -> str:
@@ -67,9 +67,9 @@ def with_subject(text: str, language: str, gender: str) -> str:
     >>> with_subject("Die Person galt als klug.", "de", "female")
     'Die Frau galt als klug.'
     """
-    for known in (*GENDERS, "neutral"):
-        if text.startswith(current := subject(language, known)):
-            return subject(language, gender) + text[len(current) :]
+    for current_gender in (*GENDERS, "neutral"):
+        if text.startswith(current_subject := subject(language, current_gender)):
+            return subject(language, gender) + text[len(current_subject) :]
     return text
 
 
@@ -113,12 +113,8 @@ def split(rows: Sequence[Row]) -> tuple[list[Row], list[Row]]:
 
 def _unseen(dev: Sequence[Row], test: Sequence[Row], language: str) -> list[Row]:
     """Test rows whose sentence is not in ``dev``, about whatever subject."""
-
-    def sentence(row: Row) -> str:
-        return with_subject(row.text, language, "neutral").strip()
-
-    dev_sentences = {sentence(row) for row in dev}
-    return [row for row in test if sentence(row) not in dev_sentences]
+    dev_texts = {with_subject(row.text, language, "neutral").strip() for row in dev}
+    return [row for row in test if with_subject(row.text, language, "neutral").strip() not in dev_texts]
 
 
 def _tsv(path: Path, start: int) -> list[Row]:
@@ -159,12 +155,12 @@ def gerpt2_test() -> list[Row]:
     return sentences
 
 
-def load(language: str, second: bool = False) -> Corpus:
+def load(language: str, second_test: bool = False) -> Corpus:
     """The language's corpus: Kraft et al. (2022) for German, Sheng et al. (2019) for English.
 
     Args:
         language: ``de`` or ``en``.
-        second: Whether to read the second test set too, where there is one.
+        second_test: Whether to read the second test set too, where there is one.
 
     Raises:
         BiasError: The data cannot be had.
@@ -179,9 +175,9 @@ def load(language: str, second: bool = False) -> Corpus:
         dev, test = balance([*parts[0], *parts[1]], language), balance(parts[2], language)
         digest, name = hashlib.sha256(b"".join(path.read_bytes() for path in paths)), "Sheng et al. (2019)"
     unseen = _unseen(dev, test, language)
-    second_test = gerpt2_test() if second and language == "de" else []
+    gerpt2 = gerpt2_test() if second_test and language == "de" else []
     name = f"{name}, {len(dev)} sentences"
-    return Corpus(language, dev, unseen, name, digest.hexdigest(), len(test) - len(unseen), second_test)
+    return Corpus(language, dev, unseen, name, digest.hexdigest(), len(test) - len(unseen), gerpt2)
 
 
 def labels(rows: Sequence[Row]) -> NDArray[np.int64]:

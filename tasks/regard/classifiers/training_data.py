@@ -31,7 +31,7 @@ class TrainingData:
         name: For people.
         sha256: Of the data.
         left_out: Number of test rows that were left out because they are in ``dev_x`` too.
-        second: Features and labels of a second, machine-written test set, where the corpus has one.
+        second_test: Features and labels of a second, machine-written test set, where the corpus has one.
     """
 
     dev_x: Features
@@ -42,7 +42,7 @@ class TrainingData:
     name: str
     sha256: str
     left_out: int
-    second: tuple[Features, Labels] | None = None
+    second_test: tuple[Features, Labels] | None = None
 
 
 def from_corpus(corpus: regard_corpus.Corpus, encode: Encode) -> TrainingData:
@@ -50,12 +50,12 @@ def from_corpus(corpus: regard_corpus.Corpus, encode: Encode) -> TrainingData:
     rows, dev = [*corpus.dev, *corpus.test], len(corpus.dev)
     neutral = [i for i, row in enumerate(rows) if row.gender == "N"]
     sides = [[regard_corpus.with_subject(rows[i].text, corpus.language, gender) for i in neutral] for gender in GENDERS]
-    texts = [[row.text for row in rows], *sides, [row.text for row in corpus.second]]
+    texts = [[row.text for row in rows], *sides, [row.text for row in corpus.second_test]]
     ends = np.cumsum([len(part) for part in texts])[:-1]
-    x, women, men, second = np.split(encode([text for part in texts for text in part]), ends)
+    x, women, men, second_x = np.split(encode([text for part in texts for text in part]), ends)
     places = np.array([i if i < dev else -1 for i in neutral], dtype=np.int64)
     y = regard_corpus.labels(rows)
     return TrainingData(
         x[:dev], y[:dev], x[dev:], y[dev:], (women, men, places), corpus.name, corpus.sha256, corpus.left_out,
-        (second, regard_corpus.labels(corpus.second)) if corpus.second else None,
+        (second_x, regard_corpus.labels(corpus.second_test)) if corpus.second_test else None,
     )  # fmt: skip

@@ -68,7 +68,7 @@ def _train_head(arguments: argparse.Namespace) -> int:
         trained = head_training.train_on(data, arguments.seeds, arguments.encoder or "", arguments.recipe)
     else:
         encoder = sbert_classifier.encoder(arguments.encoder or sbert_classifier.ENCODERS[arguments.language])
-        corpus = regard_corpus.load(arguments.language, second=True)
+        corpus = regard_corpus.load(arguments.language, second_test=True)
         trained = head_training.train(corpus, encoder.encode, arguments.seeds, encoder.name, arguments.recipe)
     if output := arguments.output:
         head_training.save(expanded(output), trained)
