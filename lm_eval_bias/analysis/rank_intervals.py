@@ -69,9 +69,9 @@ def _tails(t: Array, dof: Array) -> Array:
     """Probability of Student's t below ``t``; the normal distribution's where ``dof`` is infinite."""
     from scipy import special
 
-    known = np.isinf(dof)
-    found: Array = np.where(known, special.ndtr(t), special.stdtr(np.where(known, 1.0, np.maximum(dof, 1.0)), t))
-    return found
+    normal = np.isinf(dof)
+    tails: Array = np.where(normal, special.ndtr(t), special.stdtr(np.where(normal, 1.0, np.maximum(dof, 1.0)), t))
+    return tails
 
 
 def _columns(points: Sequence[Point]) -> tuple[Array, Array, Array]:

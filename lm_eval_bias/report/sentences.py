@@ -103,22 +103,13 @@ def describe(results: Mapping[str, Mapping[str, Any]], configs: Mapping[str, Map
         metadata = config.get("metadata") or {}
         benchmark = metadata.get("benchmark") or (entry.benchmark if entry and entry.kind == "task" else None)
         if benchmark in registry.by_name():
-            scores = _values(entries, config.get("metric_list") or [])
+            meanings = {metric["metric"]: metric for metric in config.get("metric_list") or []}
+            scores = {
+                score: harness_results.value_of(score, *pair, meanings.get(score, {}))
+                for score, pair in harness_results.numbers(entries).items()
+            }
             blocks.append(block(TaskRun(name, benchmark, "", "", 0, 0, metadata, scores)))
     return "\n".join(blocks)
-
-
-def _values(entries: Mapping[str, Any], metrics: Sequence[Mapping[str, Any]]) -> dict[str, Value]:
-    """Scores by name from a task's entry in the harness's results, whatever their filter is."""
-    described = {metric["metric"]: metric for metric in metrics}
-    found = {}
-    for key, value in entries.items():
-        name, comma, label = key.partition(",")
-        if comma and isinstance(value, (int, float)) and not name.endswith("_stderr"):
-            error = entries.get(f"{name}_stderr,{label}")
-            stderr = float(error) if isinstance(error, (int, float)) else math.nan
-            found[name] = harness_results.value_of(name, float(value), stderr, described.get(name, {}))
-    return found
 
 
 def block(task: TaskRun) -> str:

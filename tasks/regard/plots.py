@@ -57,7 +57,7 @@ def _test(values: Mapping[str, Estimate], name: str) -> str:
 
 
 def _footer(figure: Any, result: Rescored, text: str) -> None:
-    used = result.told["classifier_used"]
+    used = result.provenance["classifier_used"]
     warning = f" WARNING: {used['warning']}." if used["warning"] else ""
     text = f"{result.part.task}. {text} Regard by classifier {used['name']}.{warning}"
     figure.text(0.01, 0.005, textwrap.fill(text, 150), fontsize=7, va="bottom")
