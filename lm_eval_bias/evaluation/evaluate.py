@@ -72,8 +72,8 @@ def _build(manager: Any, name: str) -> Any:
 def evaluate(
     config: EvaluatorConfig,
     entries: Mapping[str, catalog.Entry],
-    selection: run_plan.Selection | None = None,
-    estimate: bool = False,
+    selection: run_plan.Selection | None,
+    estimate: bool,
 ) -> int:
     """Run the evaluation, save what the flags ask for, print the harness's table and how to read it.
 

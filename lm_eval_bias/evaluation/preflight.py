@@ -66,12 +66,12 @@ def before_loading(config: EvaluatorConfig, entries: Mapping[str, catalog.Entry]
     Raises:
         BiasError: The first thing that is wrong.
     """
-    named = named_entries(config, entries)
+    run_entries = named_entries(config, entries)
     _check_flags(config)
-    _check_metadata(config, named, only_ours(split_tasks(config.tasks or []), entries))
+    _check_metadata(config, run_entries, only_ours(split_tasks(config.tasks or []), entries))
     check_model(config)
-    _check_requests(config, named)
-    _fetch_data(config, named)
+    _check_requests(config, run_entries)
+    _fetch_data(config, run_entries)
 
 
 def check_samples(config: EvaluatorConfig, top_level: dict[str, Any]) -> None:

@@ -178,12 +178,12 @@ def evaluate(
 
 def samples_in_order(samples: dict[str, list[dict[str, Any]]]) -> dict[str, list[dict[str, Any]]]:
     """Samples in the order of the documents, which the harness puts rank behind rank, without idle ranks' stand-ins."""
-    ordered = {}
+    by_task = {}
     for task, logged in samples.items():
         filters = {name: i for i, name in enumerate(dict.fromkeys(sample["filter"] for sample in logged))}
         scored = (sample for sample in logged if distributed.IDLE not in sample["doc"])
-        ordered[task] = sorted(scored, key=lambda sample: (filters[sample["filter"]], sample["doc_id"]))
-    return ordered
+        by_task[task] = sorted(scored, key=lambda sample: (filters[sample["filter"]], sample["doc_id"]))
+    return by_task
 
 
 def send(services: list[Any], results: dict[str, Any], samples: dict[str, Any] | None) -> None:

@@ -92,9 +92,9 @@ class Aggregation:
 
     def stderr(self, values: Sequence[Any]) -> float:
         """Its standard error; the harness asks for it after the value, and once."""
-        found = self._compute(values)
+        estimate = self._compute(values)
         self._forget()
-        return found.stderr
+        return estimate.stderr
 
     def _forget(self) -> None:
         self._estimate, self._records = None, []

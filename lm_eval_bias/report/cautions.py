@@ -5,7 +5,6 @@ from __future__ import annotations
 import math
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import Any
 
 from lm_eval_bias import catalog, registry
 from lm_eval_bias.report import numbers, parts
@@ -101,7 +100,7 @@ def _outside(task: TaskRun) -> Iterator[str]:
 
 
 def _of_run(run: Run) -> Iterator[str]:
-    provenance: Mapping[str, Any] = run.provenance
+    provenance = run.provenance
     seeds = provenance.get("seeds")
     lacking = [
         label

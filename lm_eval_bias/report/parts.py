@@ -77,7 +77,7 @@ def main_names(task: TaskRun) -> list[str]:
     return [name for name in (benchmark.main if benchmark else ()) or task.scores if name in task.scores]
 
 
-def main_scores(benchmark: str, tasks: Sequence[ReportTask], title: str = "Scores") -> Part:
+def main_scores(benchmark: str, tasks: Sequence[ReportTask], title: str) -> Part:
     """The scores that findings rest on, as dot plot and table.
 
     Args:

@@ -68,20 +68,15 @@ def plain_lines(task: TaskRun, names: Sequence[str] = ()) -> list[str]:
     return lines
 
 
-def of_task(task: TaskRun, beside_tables: bool = True) -> list[str]:
-    """What a task's scores say, each with its uncertainty (± is a 95% interval); what can't be put into words is said.
-
-    Args:
-        task: The task.
-        beside_tables: Whether the output has tables of its own.
-    """
+def of_task(task: TaskRun) -> list[str]:
+    """What a task's scores say beside tables, each with its uncertainty; what can't be put into words is said."""
     benchmark = registry.by_name().get(task.benchmark)
     if benchmark is None:
         return [f"Not put into words: this version doesn't know the benchmark {task.benchmark!r}."]
     if withheld := benchmark.withheld(task):
         return [f"{withheld[0].upper()}{withheld[1:]}."]
     try:
-        lines = benchmark.sentences(task, beside_tables)
+        lines = benchmark.sentences(task, beside_tables=True)
     except KeyError as error:
         return [f"Not put into words: the file lacks the score {printable_runs.one_line(error)}."]
     except (AttributeError, TypeError, ValueError) as error:

@@ -82,13 +82,13 @@ def drawing() -> Iterator[None]:
         yield
 
 
-def canvas(height: float, width: float = WIDTH) -> Drawing:
-    """An empty figure of some inches, without pyplot's global state."""
+def canvas(height: float) -> Drawing:
+    """An empty figure of so many inches, without pyplot's global state."""
     from matplotlib.backends.backend_agg import FigureCanvasAgg
     from matplotlib.figure import Figure as Drawing
     from matplotlib.layout_engine import ConstrainedLayoutEngine
 
-    figure = Drawing(figsize=(width, height), layout=ConstrainedLayoutEngine(h_pad=0.06, w_pad=0.06))
+    figure = Drawing(figsize=(WIDTH, height), layout=ConstrainedLayoutEngine(h_pad=0.06, w_pad=0.06))
     FigureCanvasAgg(figure)
     return figure
 

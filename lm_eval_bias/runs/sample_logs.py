@@ -138,8 +138,8 @@ def samples(path: Path) -> Iterator[Sample]:
             continue
         name = sample["doc"].get("benchmark") or described
         if not isinstance(name, str) or name not in registry.by_name():
-            known = ", ".join(registry.by_name())
-            raise NotOurs(f"{place}: samples of task {task!r}, which is not one of ours (known benchmarks: {known})")
+            names = ", ".join(registry.by_name())
+            raise NotOurs(f"{place}: samples of task {task!r}, which is not one of ours (known benchmarks: {names})")
         if benchmark and name != benchmark:
             raise BiasError(f"{place}: a sample of {name} in a file of {benchmark}")
         benchmark = name

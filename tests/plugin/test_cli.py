@@ -223,11 +223,12 @@ def test_every_argument_of_the_harness_is_passed_on():
 def test_only_ours():
     from lm_eval_bias.evaluation.preflight import only_ours
 
-    assert only_ours(["occugender", "gg_bbq"])
-    assert only_ours(["occugender_debias*"])
-    assert not only_ours(["occugender", "hellaswag"])
-    assert not only_ours(["*"])
-    assert not only_ours([])
+    entries = catalog.entries()
+    assert only_ours(["occugender", "gg_bbq"], entries)
+    assert only_ours(["occugender_debias*"], entries)
+    assert not only_ours(["occugender", "hellaswag"], entries)
+    assert not only_ours(["*"], entries)
+    assert not only_ours([], entries)
 
 
 def test_doctor(capsys, tiny_mirror):
