@@ -124,7 +124,7 @@ def requests(task: Any, indices: Sequence[int] | None, limit: float | None = Non
 def in_words(counts: Mapping[str, int]) -> str:
     """Numbers of requests for people.
 
-    >>> said({"loglikelihood": 1200, "cloze": 30})
+    >>> in_words({"loglikelihood": 1200, "cloze": 30})
     '1,200 log-likelihoods, 30 blanks'
     """
     return ", ".join(f"{count:,} {KIND_LABELS.get(kind, kind)}" for kind, count in counts.items())

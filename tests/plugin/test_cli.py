@@ -231,6 +231,16 @@ def test_only_ours():
     assert not only_ours([], entries)
 
 
+def test_included_folders_are_read_once_a_run(monkeypatch, tmp_path, capsys):
+    reads = []
+    included = catalog._included
+    monkeypatch.setattr(catalog, "_included", lambda folders: reads.append(list(folders)) or included(folders))
+    arguments = ["--model", "bias-chance", "--include_path", str(tmp_path), "--metadata", '{"nonsense": 1}']
+    assert main(["run", "--tasks", "occugender", *arguments]) == 2
+    assert "'nonsense' is unknown to these tasks" in capsys.readouterr().err
+    assert reads.count([str(tmp_path)]) == 1
+
+
 def test_doctor(capsys, tiny_mirror):
     status = main(["doctor"])
     out = capsys.readouterr().out
