@@ -13,6 +13,7 @@ if TYPE_CHECKING:  # numpy would be imported for a type alone
 
 Record = Mapping[str, Any]  # what code that knows no benchmark sees of a record; each paper's module has its own type
 R = TypeVar("R", bound=Record)
+NOTHING_VARIED = "nothing varied between the groups of items: no standard error"
 
 
 @dataclass(frozen=True)
@@ -21,7 +22,8 @@ class Estimate:
 
     Attributes:
         value: The score, ``nan`` where it cannot be computed.
-        stderr: Its standard error in the same unit, ``nan`` where it cannot be computed.
+        stderr: Its standard error in the same unit, ``nan`` where it cannot be computed. It is never 0: that nothing
+            varied in the data is no certainty, so an error of 0 becomes ``nan``.
         n: Number of records that entered it.
         reason: Why ``value`` or ``stderr`` is ``nan``, or what to beware of; empty if neither applies.
         dof: Degrees of freedom of ``stderr``: how many independent pieces of evidence it rests on.
@@ -34,6 +36,13 @@ class Estimate:
     reason: str = ""
     dof: float = math.inf
     interval: tuple[float, float] | None = None
+
+    def __post_init__(self) -> None:
+        """Take an error of 0 for none."""
+        if self.stderr == 0:
+            object.__setattr__(self, "stderr", math.nan)
+            if self.interval is None and not self.reason:
+                object.__setattr__(self, "reason", NOTHING_VARIED)
 
     def margin(self, level: float = 0.95) -> float:
         """Half the width of the interval ``value ± margin`` at that level (Student's t); ``nan`` without ``stderr``.

@@ -41,11 +41,10 @@ def with_margin(value: Value, unit: str = "", digits: int = 2, factor: float = 1
 
 
 def direction(value: Value, above: str, below: str, neutral: float = 0.0) -> str:
-    """Which side of the neutral value a score is on, as far as its margin tells."""
-    half = margin(value)
-    if math.isnan(value.value) or math.isnan(half):
+    """Which side of the neutral value a score is on, as far as its interval tells."""
+    if math.isnan(value.value) or value.interval is None:
         return "no statement without a standard error"
-    if abs(value.value - neutral) <= half:
+    if value.interval[0] <= neutral <= value.interval[1]:
         return f"the interval includes {neutral:g}, no direction can be told"
     return above if value.value > neutral else below
 

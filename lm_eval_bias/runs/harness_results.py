@@ -11,7 +11,7 @@ from pathlib import Path
 from typing import Any
 
 from lm_eval_bias import catalog, registry
-from lm_eval_bias.custom_metrics.score import Estimate, Score, finite, undefined
+from lm_eval_bias.custom_metrics.score import NOTHING_VARIED, Estimate, Score, finite, undefined
 from lm_eval_bias.errors import BiasError
 from lm_eval_bias.runs import sample_logs
 from lm_eval_bias.runs.repeat_command import SEEDS, command, model_arguments
@@ -28,11 +28,19 @@ def _float(raw: Any) -> float:
 
 
 def value_of(name: str, value: float, stderr: float, meaning: Mapping[str, Any]) -> Value:
-    """A score from its numbers and its described meaning (``range``, ``neutral``, ``dof``, ...)."""
+    """A score from its numbers and its described meaning (``range``, ``neutral``, ``dof``, ...).
+
+    An error of 0, which older versions and benchmarks of one's own may write, is no certainty: the score has none then,
+    and no interval but one that was computed otherwise.
+    """
     low, high = meaning.get("range") or (None, None)
     low, high = -math.inf if low is None else float(low), math.inf if high is None else float(high)
     dof = math.inf if meaning.get("dof") is None else float(meaning["dof"])
     ends = meaning.get("interval")
+    note = str(meaning.get("note") or meaning.get("reason") or "")
+    if stderr == 0:
+        stderr, ends = math.nan, ends if ends and ends[0] < ends[1] else None
+        note = note if ends else note or NOTHING_VARIED
     interval = interval_of(value, stderr, dof, low, high) if not ends else (float(ends[0]), float(ends[1]))
     neutral = meaning.get("neutral")
     return Value(
@@ -41,7 +49,7 @@ def value_of(name: str, value: float, stderr: float, meaning: Mapping[str, Any])
         stderr=stderr,
         interval=interval,
         dof=dof,
-        note=str(meaning.get("note") or meaning.get("reason") or ""),
+        note=note,
         low=low,
         high=high,
         neutral=None if neutral is None else float(neutral),

@@ -104,22 +104,17 @@ def read(path: Path, content: Mapping[str, Any]) -> Run:
         raise BiasError("no valid run file: it holds a number that no score can have") from error
 
 
+def _value(score: str, cell: Mapping[str, Any]) -> Value:
+    value, stderr = (math.nan if cell[field] is None else float(cell[field]) for field in ("value", "stderr"))
+    read = value_of(score, value, stderr, cell)
+    return replace(read, interval=None) if cell["interval"] is None else read
+
+
 def _run(path: Path, content: Mapping[str, Any]) -> Run:
     tasks = {}
     for name, task in content["tasks"].items():
         entry = catalog.entries().get(name.partition(" ")[0])
-        scores = {
-            score: replace(
-                value_of(
-                    score,
-                    math.nan if cell["value"] is None else float(cell["value"]),
-                    math.nan if cell["stderr"] is None else float(cell["stderr"]),
-                    cell,
-                ),
-                interval=None if cell["interval"] is None else (cell["interval"][0], cell["interval"][1]),
-            )
-            for score, cell in task["scores"].items()
-        }
+        scores = {score: _value(score, cell) for score, cell in task["scores"].items()}
         tasks[name] = TaskRun(
             task=name,
             benchmark=task["benchmark"],

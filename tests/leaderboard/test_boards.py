@@ -57,7 +57,8 @@ def test_rows_stand_by_name_not_by_merit(tmp_path):
     [
         ({"value": None, "stderr": None, "interval": None, "note": "no items"}, "no items"),
         ({"stderr": None, "interval": None, "note": "needs 2 templates"}, "needs 2 templates"),
-        ({"stderr": 0.0, "interval": None}, "no usable standard error"),
+        ({"stderr": 0.0, "interval": None}, "nothing varied between the groups of items: no standard error"),
+        ({"stderr": 0.0, "interval": [0.0289, 0.0289]}, "nothing varied"),
         ({"stderr": 1e-18, "interval": None}, "no usable standard error"),
         ({"stderr": 1e300, "interval": None}, "no usable standard error"),
         ({"neutral": 0.5}, "another range, unit or neutral value"),
