@@ -1,11 +1,8 @@
-"""Seeded, vectorised bootstrap intervals and cluster-robust standard errors shared by all benchmarks."""
+"""Seeded, vectorised bootstrap resamples, and what unequal clusters are worth."""
 
 from __future__ import annotations
 
-import math
-from collections import Counter
-from collections.abc import Iterator, Sequence
-from functools import lru_cache
+from collections.abc import Iterator
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -13,28 +10,6 @@ from numpy.typing import ArrayLike, NDArray
 SEED = 20230823
 DRAWS = 2000
 AT_A_TIME = 1 << 20  # numbers of a resample's table: what is larger goes in parts
-
-
-def clustered_stderr(influence: ArrayLike, clusters: Sequence[object]) -> float:
-    """Cluster-robust (CR1) standard error of an estimator from its per-item influence values.
-
-    ``sqrt(G / (G - 1) * sum_g (sum_{i in g} u_i)^2)``. For a mean, ``u_i = (x_i - mean) / n``. ``nan`` with fewer than
-    two clusters. Sums are exact (``math.fsum``), so that the result does not depend on the order of the items.
-
-    Source: Cameron & Miller (2015), A practitioner's guide to cluster-robust inference, section II.
-
-    Args:
-        influence: Influence values, shape (n,).
-        clusters: Cluster labels, length n.
-
-    >>> clustered_stderr([-0.5, 0.5], ["a", "b"])
-    1.0
-    """
-    groups: dict[str, list[float]] = {}
-    for value, cluster in zip(np.asarray(influence, dtype=float).tolist(), clusters, strict=True):
-        groups.setdefault(str(cluster), []).append(value)
-    sums, count = list(map(math.fsum, groups.values())), len(groups)
-    return math.sqrt(count / (count - 1) * math.fsum(total * total for total in sums)) if count > 1 else math.nan
 
 
 def effective_size(sizes: ArrayLike) -> float:
@@ -48,22 +23,6 @@ def effective_size(sizes: ArrayLike) -> float:
     """
     counts = np.asarray(sizes, dtype=float)
     return float(counts.sum() ** 2 / (counts**2).sum())
-
-
-def effective_clusters(clusters: Sequence[object]) -> float:
-    """The same from every item's cluster.
-
-    >>> effective_clusters(["a", "a", "b", "b"])
-    2.0
-    """
-    return effective_size(list(Counter(map(str, clusters)).values()))
-
-
-@lru_cache(maxsize=16)
-def cluster_weights(count: int, draws: int = DRAWS, seed: int = SEED) -> NDArray[np.float64]:
-    """Bootstrap draws of whole clusters: how often each is drawn, shape (draws, count)."""
-    rng = np.random.default_rng(seed)
-    return rng.multinomial(count, np.full(count, 1.0 / count), size=draws).astype(float)
 
 
 def pigeonhole(

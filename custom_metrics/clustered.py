@@ -5,10 +5,8 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Sequence
 
-import numpy as np
-
-from lm_eval_bias.custom_metrics.bootstrap import clustered_stderr, effective_clusters
 from lm_eval_bias.custom_metrics.designs import Clusters, share_of, tabulate
+from lm_eval_bias.custom_metrics.jackknife import clustered_estimate
 from lm_eval_bias.custom_metrics.score import Estimate, Record, Score, undefined
 
 
@@ -29,8 +27,9 @@ def clustered_mean(
     """The mean of a value over all items, whose items are independent between clusters only.
 
     Formula: sum of the items' values / number of items. Undefined: no items, or a value that is no number -> ``nan``
-    with the reason. Denominator: all items. Standard error: cluster-robust (CR1), Student's t with the effective number
-    of clusters; ``nan`` with fewer than two clusters. The score can be compared between runs.
+    with the reason. Denominator: all items. Standard error: jackknife over clusters (CR3), Student's t with the
+    effective number of clusters; ``nan`` with fewer than two clusters. A mean from 0 to ``high`` gets Wilson's interval
+    (:func:`~lm_eval_bias.custom_metrics.jackknife.clustered_estimate`). The score can be compared between runs.
 
     Args:
         name: Its name in tables and result files.
@@ -63,16 +62,15 @@ def clustered_mean(
     def compute(records: Sequence[Record]) -> Estimate:
         if reason := problem(records):
             return undefined(reason, len(records))
-        values = np.array([float(value(record)) for record in records])
-        mean = math.fsum(values.tolist()) / len(values)
-        clusters = [cluster(record) for record in records]
-        stderr = clustered_stderr((values - mean) / len(values), clusters)
-        reason = "standard error needs items of 2 clusters" if math.isnan(stderr) else ""
-        return Estimate(mean, stderr, len(values), reason, effective_clusters(clusters) - 1)
+        mean = math.fsum(float(value(record)) for record in records) / len(records)
+        return clustered_estimate(tabulated(records), mean, whole=high if low == 0 and math.isfinite(high) else None)
+
+    def tabulated(records: Sequence[Record]) -> Clusters:
+        columns = [[1.0] * len(records), [float(value(record)) for record in records]]
+        return tabulate([cluster(record) for record in records], columns, share_of)
 
     def table(records: Sequence[Record]) -> Clusters | str:
-        columns = [[1.0] * len(records), [float(value(record)) for record in records]]
-        return problem(records) or tabulate([str(cluster(record)) for record in records], columns, share_of)
+        return problem(records) or tabulated(records)
 
     return Score(
         name=name,

@@ -10,21 +10,28 @@ import numpy as np
 from numpy.typing import NDArray
 
 from lm_eval_bias.custom_metrics.bootstrap import DRAWS, SEED
+from lm_eval_bias.custom_metrics.score import t_factor
 
 PERMUTATIONS = 9999
 Table = tuple[tuple[int, ...], ...]
 
 
-def wilson(hits: int, total: int) -> tuple[float, float]:
+def wilson(hits: float, total: float, factor: float | None = None) -> tuple[float, float]:
     """The 95% Wilson interval of a share.
+
+    Args:
+        hits: Number of hits, perhaps an effective one.
+        total: Of how many.
+        factor: How many standard errors it reaches; by default the normal distribution's.
 
     >>> [round(end, 4) for end in wilson(0, 10)]
     [0.0, 0.2775]
     """
-    from scipy import stats
-
-    interval = stats.binomtest(hits, total).proportion_ci(method="wilson")
-    return float(interval.low), float(interval.high)
+    factor = t_factor(math.inf) if factor is None else factor
+    share, square = hits / total, factor**2 / total
+    middle = (share + square / 2) / (1 + square)
+    half = math.sqrt(square * share * (1 - share) + square**2 / 4) / (1 + square)
+    return max(0.0, middle - half), min(1.0, middle + half)
 
 
 def newcombe(hits: tuple[int, int], totals: tuple[int, int]) -> tuple[float, float]:

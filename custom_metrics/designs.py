@@ -21,15 +21,18 @@ class Clusters:
 
     Attributes:
         names: The clusters, sorted, length G.
-        sizes: Items per cluster, shape (G,).
+        sizes: Items per cluster, or what else each cluster weighs, shape (G,).
         totals: What is summed, shape (G, K).
         of: From weights of shape (draws, G) and totals of shape (G, K) or (draws, G, K) to scores of shape (draws,).
+        composite: Whether it is more than a mean: a ratio whose denominator the model decides, a difference of means of
+            different items, a score with a kink. Models with equal scores of that kind needn't be exchangeable.
     """
 
     names: list[str]
     sizes: Array
     totals: Array
     of: Callable[[Array, Array], Array]
+    composite: bool = False
 
     @property
     def value(self) -> float:
@@ -77,7 +80,10 @@ def share_of(weights: Array, totals: Array) -> Array:
 
 
 def tabulate(
-    clusters: Sequence[object], columns: Sequence[Sequence[float]], of: Callable[[Array, Array], Array]
+    clusters: Sequence[object],
+    columns: Sequence[Sequence[float]],
+    of: Callable[[Array, Array], Array],
+    composite: bool = False,
 ) -> Clusters:
     """Sums of columns over clusters.
 
@@ -85,10 +91,11 @@ def tabulate(
         clusters: Cluster of each item, length n.
         columns: What is summed, K sequences of length n.
         of: See :class:`Clusters`.
+        composite: See :class:`Clusters`.
     """
     labels = list(map(str, clusters))
     names = sorted(set(labels))
     numbers = {name: number for number, name in enumerate(names)}
     place = np.array([numbers[label] for label in labels])
     sizes = np.bincount(place).astype(np.float64)
-    return Clusters(names, sizes, np.stack([np.bincount(place, column) for column in columns], axis=1), of)
+    return Clusters(names, sizes, np.stack([np.bincount(place, column) for column in columns], axis=1), of, composite)

@@ -10,11 +10,9 @@ from lm_eval_bias.analysis.comparisons import Pair, beside_the_model, why_not_pa
 from lm_eval_bias.custom_metrics import resampling
 from lm_eval_bias.custom_metrics.bootstrap import SEED
 from lm_eval_bias.custom_metrics.contingency import holm
-from lm_eval_bias.custom_metrics.resampling import Difference
+from lm_eval_bias.custom_metrics.resampling import LEVEL, Difference
 from lm_eval_bias.custom_metrics.score import Score, t_factor
 from lm_eval_bias.errors import BiasError, did_you_mean
-
-LEVEL = 0.05
 
 
 @dataclass(frozen=True)
@@ -33,6 +31,8 @@ class Finding:
         paired: Whether both sides answered the same items.
         items: Number of items that both sides share; of the base where they are not paired.
         note: What to beware of.
+        level: At which this one test has to reject if it is to do so alone after correction: ``LEVEL`` over the number
+            of tests (the first step of Holm and of Benjamini and Hochberg), or ``LEVEL`` without correction.
     """
 
     subject: str
@@ -46,6 +46,7 @@ class Finding:
     paired: bool
     items: int
     note: str = ""
+    level: float = LEVEL
 
     @property
     def significant(self) -> bool:
@@ -59,7 +60,7 @@ class Finding:
         if math.isnan(self.adjusted):
             return d.reason or self.note or "cannot be tested"
         if not self.significant:
-            return "no difference can be told"
+            return f"no difference can be told{f': {d.reason}' if d.reason else ''}"
         high, low = (self.other, self.base) if d.value > 0 else (self.base, self.other)
         if self.score.higher_is_better is not None:
             return f"{high if self.score.higher_is_better else low} is better"
@@ -190,5 +191,8 @@ def find(
     if not findings:
         hint = did_you_mean(scores[0], sorted(names)) if scores else ""
         raise BiasError(f"no score to compare{f' named {chr(44).join(scores)}' if scores else ''}.{hint}")
+    tests = sum(not math.isnan(f.difference.p) for f in findings)
+    level = LEVEL if correction == "none" else LEVEL / max(tests, 1)
+    findings = [replace(f, difference=f.difference.at_level(level), level=level) for f in findings]
     adjusted = adjust([f.difference.p for f in findings], correction)
     return [replace(f, adjusted=p) for f, p in zip(findings, adjusted, strict=True)]

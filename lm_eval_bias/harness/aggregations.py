@@ -1,4 +1,4 @@
-"""Aggregations with cluster-robust standard errors for anyone's task YAML.
+"""Aggregations with standard errors over clusters for anyone's task YAML.
 
 A metric returns ``(value, cluster)`` per document::
 
@@ -15,9 +15,8 @@ import math
 from collections.abc import Sequence
 from typing import Any
 
-import numpy as np
-
-from lm_eval_bias.custom_metrics.bootstrap import clustered_stderr
+from lm_eval_bias.custom_metrics.designs import share_of, tabulate
+from lm_eval_bias.custom_metrics.jackknife import clustered_estimate
 
 
 def clustered(items: Any) -> Any:
@@ -35,6 +34,14 @@ def clustered_mean(items: Sequence[tuple[float, Any]]) -> float:
 
 
 def clustered_mean_stderr(items: Sequence[tuple[float, Any]]) -> float:
-    """Cluster-robust standard error of :func:`clustered_mean`; ``nan`` with fewer than two clusters."""
-    values = np.array([float(value) for value, _ in items])
-    return clustered_stderr((values - clustered_mean(items)) / max(len(values), 1), [cluster for _, cluster in items])
+    """Standard error of :func:`clustered_mean` by the jackknife over clusters.
+
+    ``nan`` with fewer than two clusters, or where all of them agree.
+
+    >>> clustered_mean_stderr([(1.0, "a"), (0.0, "b")])
+    0.5
+    """
+    if not items:
+        return math.nan
+    values, clusters = [float(value) for value, _ in items], [cluster for _, cluster in items]
+    return clustered_estimate(tabulate(clusters, [[1.0] * len(items), values], share_of)).stderr

@@ -34,7 +34,8 @@ def _data(finding: Finding, correction: str) -> Mapping[str, object]:
         "p_adjusted": finite(finding.adjusted),
         "correction": correction,
         "test": difference.test,
-        "smallest_detectable": finite(difference.detectable),
+        "smallest_detectable": finite(difference.detectable(finding.level)),
+        "detectable_at": finding.level,
         "paired": finding.paired,
         "items": finding.items,
         "finding": finding.verdict,
@@ -51,7 +52,7 @@ def _number(value: float, sign: str = "") -> str:
 
 def _row(finding: Finding) -> list[str]:
     difference = finding.difference
-    ends = difference.interval
+    ends, detectable = difference.interval, difference.detectable(finding.level)
     return [
         finding.score.name,
         _number(finding.base_value),
@@ -60,7 +61,7 @@ def _row(finding: Finding) -> list[str]:
         "" if ends is None else f"[{_number(ends[0], '+')}, {_number(ends[1], '+')}]",
         p_value(difference.p),
         p_value(finding.adjusted),
-        NONE if math.isnan(difference.detectable) else _number(difference.detectable),
+        NONE if math.isnan(detectable) else _number(detectable),
         bound(finding.score.neutral),
         finding.verdict,
     ]
@@ -102,10 +103,13 @@ def _legend(findings: Sequence[Finding], correction: str) -> str:
     methods = sorted({finding.difference.test for finding in findings if finding.difference.test})
     significant = sum(finding.significant for finding in findings)
     corrected = "" if correction == "none" else f", corrected for {tests} tests ({CORRECTIONS[correction]})"
+    level = findings[0].level
+    first_step = ", the first step of the correction" if level < LEVEL else ""
     return (
         f"{significant} of {tests} differences can be told at {100 * LEVEL:.0f}%{corrected}. "
         f"p: {'; '.join(methods) or 'none'}. "
-        "Detectable: the smallest true difference that so many items show with a probability of 80%."
+        "Detectable: the smallest true difference that so many items show with a probability of 80%, tested at "
+        f"{100 * level:.2g}%{first_step}."
     )
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 import itertools
 import math
 
@@ -9,10 +10,11 @@ import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from scipy import optimize, special, stats
 
 from lm_eval_bias import registry
-from lm_eval_bias.custom_metrics import crossed, designs, resampling
-from lm_eval_bias.custom_metrics.bootstrap import clustered_stderr
+from lm_eval_bias.custom_metrics import crossed, designs, resampling, stereoset
+from lm_eval_bias.custom_metrics.contingency import holm
 
 RNG = np.random.default_rng(3)
 
@@ -100,13 +102,14 @@ def _clusters(values: np.ndarray, names: list[str]) -> designs.Clusters:
     return designs.tabulate(names, [np.ones(len(values)), values], designs.share_of)
 
 
-def test_bootstrap_agrees_with_the_cluster_robust_formula():
+def test_the_error_of_a_difference_is_that_of_the_clusters_differences():
     names = [f"c{k // 5:02d}" for k in range(200)]
     a, b = RNG.random(200) + np.repeat(RNG.normal(0, 0.5, 40), 5), RNG.random(200)
-    found = resampling.paired(_clusters(a, names), _clusters(b, names), draws=20_000)
+    found = resampling.paired(_clusters(a, names), _clusters(b, names), draws=200)
     d = a - b
     assert found.value == pytest.approx(d.mean(), abs=1e-12)
-    assert found.stderr == pytest.approx(clustered_stderr((d - d.mean()) / len(d), names), rel=0.02)
+    assert found.stderr == pytest.approx(d.reshape(40, 5).mean(axis=1).std(ddof=1) / math.sqrt(40), rel=1e-9)
+    assert found.sum_stderr == pytest.approx((a + b).reshape(40, 5).mean(axis=1).std(ddof=1) / math.sqrt(40), rel=1e-9)
     assert found.dof == pytest.approx(39)
 
 
@@ -182,8 +185,8 @@ def test_a_clear_difference_is_found_and_a_small_one_called_undetectable():
     found = resampling.paired(_clusters(a, names), _clusters(b, names), draws=2_000)
     assert found.p < 0.001
     assert found.interval[0] > 0
-    assert found.detectable < 0.15 < 0.5
-    assert found.detectable == pytest.approx((2.045 + 0.854) * found.stderr, rel=2e-3)  # t of 29 degrees of freedom
+    assert found.detectable() < 0.15 < 0.5
+    assert found.detectable() == pytest.approx((2.045 + 0.854) * found.stderr, rel=2e-3)  # t of 29 degrees of freedom
 
 
 def test_other_clusters_are_refused():
@@ -200,3 +203,137 @@ def test_welch():
 
     assert found.p == pytest.approx(2 * stats.t.sf(2.0, found.dof))
     assert math.isnan(resampling.unpaired((1.0, math.nan, 1.0), (0.0, 1.0, 1.0)).p)
+
+
+def _pair(seed: int, sizes, lean=0.0, own=0.3, shared=0.3, at=0.3) -> tuple[designs.Clusters, designs.Clusters]:
+    """Two models' shares of hits in clusters whose difficulty they share; they are ``lean`` apart on a normal scale."""
+    rng = np.random.default_rng(seed)
+    sizes = np.array(sizes)
+    names, base = [f"c{k:02d}" for k in range(len(sizes))], at + shared * rng.standard_normal(len(sizes))
+    forms = []
+    for shift in (lean, 0.0):
+        hits = rng.binomial(sizes, special.ndtr(base + shift + own * rng.standard_normal(len(sizes))))
+        totals = np.stack([sizes, hits], axis=1).astype(float)
+        forms.append(designs.Clusters(names, sizes.astype(float), totals, designs.share_of))
+    return forms[0], forms[1]
+
+
+def test_hundreds_of_clear_differences_survive_holm():
+    # a model that takes every stereotype against one that takes them at random: with 10,000 swaps alone p >= 1/10,001
+    names = [f"c{k // 20:02d}" for k in range(79 * 20)]
+    always, random = (
+        _clusters(np.ones(len(names)), names),
+        _clusters((RNG.random(len(names)) < 0.5).astype(float), names),
+    )
+    found = resampling.paired(always, random)
+    assert found.test == "models swapped by cluster, beyond all resamples Student's t"
+    assert found.p == pytest.approx(2 * stats.t.sf(found.value / found.stderr, found.dof))
+    assert max(holm([found.p] * 600)) < 0.05
+    never = resampling.paired(always, _clusters(np.zeros(len(names)), names), draws=500)
+    assert (never.value, never.p) == (1.0, 2.0**-78)  # every cluster says the same: swapped as a whole, or not at all
+    assert math.isnan(never.stderr)
+    assert never.interval is None
+    assert "nothing varied" in never.reason
+
+
+def test_a_crossed_difference_goes_beyond_its_resamples_too():
+    items, templates = [f"i{k}" for k in range(20)], [f"t{k}" for k in range(10)]
+    a, b = RNG.normal(1, 0.2, (20, 10)), RNG.normal(0, 0.2, (20, 10))
+    found = resampling.paired(designs.Cells(items, templates, a), designs.Cells(items, templates, b), draws=500)
+    assert found.test == "signs flipped by item, template and cell, beyond all resamples Student's t"
+    assert found.p == pytest.approx(2 * stats.t.sf(found.value / found.stderr, found.dof), rel=1e-6)
+    assert max(holm([found.p] * 600)) < 0.05
+
+
+def test_equal_models_are_seldom_told_apart_in_the_far_tail_too():
+    # 100 swaps, so that the floor is at 1% and what lies below it is Student's t
+    p = np.array([resampling.paired(*_pair(seed, [12] * 20), draws=100).p for seed in range(3000)])
+    assert 0.035 < (p <= 0.05).mean() < 0.065
+    assert (p < 1 / 101).mean() < 0.015
+    assert (p <= 0.001).mean() <= 0.002
+
+
+@pytest.mark.parametrize("sizes", [[25] * 3, [25] * 4, [25] * 5, [100, 40, 30, 20], [15, 20, 25, 30, 40]])
+def test_few_clusters_have_student_s_t(sizes):
+    pairs = [_pair(seed, sizes) for seed in range(1500)]
+    found = [resampling.paired(*pair, draws=100) for pair in pairs]
+    tested = [one for one in found if one.test]
+    assert {one.test for one in tested} == {"Student's t on clusters"}
+    assert len(tested) > 0.98 * len(found)  # in a few nothing varied
+    assert np.mean([one.p <= 0.05 for one in tested]) < 0.07
+    if len(set(sizes)) == 1:
+        assert np.mean([one.p <= 0.05 for one in tested]) > 0.03
+        a, b = pairs[0]
+        own = stats.ttest_1samp((a.totals[:, 1] - b.totals[:, 1]) / 25, 0)
+        assert found[0].p == pytest.approx(own.pvalue)
+
+
+def test_two_clusters_have_no_test_and_many_have_swaps():
+    two = resampling.paired(*_pair(1, [25, 25]), draws=100)
+    assert math.isnan(two.p)
+    assert "too few clusters for a test" in two.reason
+    assert two.stderr > 0
+    one = resampling.paired(*_pair(1, [25]), draws=100)
+    assert math.isnan(one.p)
+    assert one.reason == "one cluster only"
+    six = resampling.paired(*_pair(1, [25] * 6), draws=2_000)
+    assert (six.test, six.least_p) == ("models swapped by cluster", 2 / 64)
+    assert six.at_level(0.04) is six
+    assert six.at_level(0.005).test == "Student's t on clusters"  # 2 of 64 ways are more than 0.5%
+
+
+def test_nothing_varied_in_a_difference():
+    names = list("aabbccddeeff")
+    a, b = _clusters(np.tile([1.0, 1.0], 6), names), _clusters(np.tile([1.0, 0.0], 6), names)
+    found = resampling.paired(a, b, draws=500)
+    assert found.value == 0.5
+    assert math.isnan(found.stderr)
+    assert math.isnan(found.detectable())
+    assert found.interval is None
+    assert found.p == pytest.approx(2 / 64, abs=0.02)
+    assert "nothing varied" in found.reason
+    same = resampling.paired(a, a, draws=500)
+    assert (same.value, same.p) == (0.0, 1.0)
+    assert math.isnan(same.stderr)
+    assert same.reason == "the models' answers are the same in every cluster"
+
+
+def test_a_cluster_without_which_there_is_no_score_leaves_no_error():
+    names = ["a", "b", "c"]
+
+    def form(hits):
+        totals = np.array([[0.0, 0.0, 10.0], [0.0, 0.0, 10.0], [10.0, hits, 10.0]])
+        return designs.Clusters(names, np.full(3, 10.0), totals, designs.share_of)
+
+    found = resampling.paired(form(8.0), form(4.0), draws=100)
+    assert math.isnan(found.stderr)
+    assert "no value without one of the clusters" in found.reason
+
+
+@pytest.mark.parametrize("lean", [0.05, 0.12, 0.3])
+def test_models_on_either_side_of_the_kink_have_the_same_icat(lean):
+    # swapping such models by cluster rejects their equality in up to 13.5% of the rounds
+    rng = np.random.default_rng(8)
+    sizes = rng.integers(15, 45, 79)
+    rejected, rounds = 0, 700
+    for _ in range(rounds):
+        forms = []
+        for side in (lean, -lean):
+            pro = rng.binomial(sizes, special.ndtr(side + 0.25 * rng.standard_normal(79)))
+            related = rng.binomial(2 * sizes, special.ndtr(1.2 + 0.2 * rng.standard_normal(79)))
+            totals = np.stack([sizes, pro, related], axis=1).astype(float)
+            of = functools.partial(stereoset._resampled, kind="icat")
+            forms.append(designs.Clusters([f"t{k}" for k in range(79)], sizes.astype(float), totals, of, True))
+        found = resampling.paired(*forms)
+        rejected += found.p <= 0.05
+    assert found.test == "Student's t on clusters"
+    assert 0.01 < rejected / rounds < 0.07
+
+
+@pytest.mark.parametrize("tests", [1, 30])
+def test_what_is_detectable_is_detected_in_four_of_five_rounds(tests):
+    level, sizes, spread = 0.05 / tests, [30] * 40, math.sqrt(1 + 0.3**2 + 0.3**2)
+    typical = np.mean([resampling.paired(*_pair(seed, sizes), draws=100).detectable(level) for seed in range(100)])
+    lean = optimize.brentq(lambda x: special.ndtr((0.3 + x) / spread) - special.ndtr(0.3 / spread) - typical, 0, 3)
+    found = [resampling.paired(*_pair(seed, sizes, lean), draws=4_000) for seed in range(1_000, 1_300)]
+    assert 0.73 < np.mean([one.p <= level for one in found]) < 0.87

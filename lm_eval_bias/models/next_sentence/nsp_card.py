@@ -10,7 +10,8 @@ from lm_eval_bias.models.next_sentence.sentence_pairs import About
 class Accuracy(TypedDict):
     """Share of pairs that were told right (0..1, chance 0.5).
 
-    ``stderr`` is CR1, clustered by article, the 95% ``interval`` Student's t with the effective number of articles.
+    ``stderr`` is the jackknife over articles, the 95% ``interval`` Wilson's, see
+    :func:`lm_eval_bias.custom_metrics.jackknife.clustered_estimate`.
     """
 
     accuracy: float

@@ -17,8 +17,8 @@ import transformers
 from numpy.typing import NDArray
 
 from lm_eval_bias import __version__
-from lm_eval_bias.custom_metrics.bootstrap import clustered_stderr, effective_clusters
-from lm_eval_bias.custom_metrics.score import t_factor
+from lm_eval_bias.custom_metrics.designs import share_of, tabulate
+from lm_eval_bias.custom_metrics.jackknife import clustered_estimate
 from lm_eval_bias.errors import BiasError
 from lm_eval_bias.files import write_whole
 from lm_eval_bias.models.next_sentence import nsp_card, nsp_checkpoint, sentence_pairs
@@ -57,16 +57,14 @@ def _claim(folder: Path, choices: Mapping[str, Any]) -> None:
 
 def accuracy(correct: NDArray[Any], articles: NDArray[Any]) -> Accuracy:
     """Share of pairs that were told right, with an interval that takes pairs of an article to hang together."""
-    mean = float(correct.mean())
-    clusters = articles.tolist()
-    stderr = clustered_stderr((correct - mean) / len(correct), clusters)
-    margin = t_factor(effective_clusters(clusters) - 1) * stderr
+    form = tabulate(articles.tolist(), [[1.0] * len(correct), correct.tolist()], share_of)
+    estimate = clustered_estimate(form, whole=1.0, clusters="articles")
     return {
-        "accuracy": mean,
-        "stderr": stderr,
-        "interval": [max(0.0, mean - margin), min(1.0, mean + margin)],
-        "pairs": len(correct),
-        "articles": len(set(clusters)),
+        "accuracy": estimate.value,
+        "stderr": estimate.stderr,
+        "interval": list(estimate.interval or (0.0, 1.0)),
+        "pairs": estimate.n,
+        "articles": len(form.names),
     }
 
 
