@@ -11,7 +11,7 @@ from lm_eval_bias.custom_metrics.contingency import wilson
 from lm_eval_bias.custom_metrics.designs import Array, Clusters
 from lm_eval_bias.custom_metrics.score import Estimate, t_factor
 
-_ROUNDING = 1e-12  # leave-one-out values that differ by less, relative to the value, are the same
+ROUNDING = 1e-12  # values that differ by less, relative to the score, are the same
 
 
 def left_out(form: Clusters) -> Array:
@@ -44,7 +44,7 @@ def standard_error(value: float, without: Array, clusters: str = "clusters") -> 
         return math.nan, f"standard error needs items of 2 {clusters}"
     if not np.isfinite(without).all():
         return math.nan, f"no standard error: no value without one of the {clusters}"
-    if np.ptp(without) <= _ROUNDING * max(1.0, abs(value)):
+    if np.ptp(without) <= ROUNDING * max(1.0, abs(value)):
         return math.nan, f"nothing varied between {clusters}: no standard error"
     return math.sqrt((count - 1) / count * math.fsum((without - value) ** 2)), ""
 
