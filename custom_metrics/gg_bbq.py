@@ -101,7 +101,17 @@ def _estimate(records: Items, *, kind: str, context: str) -> Estimate:
         n_b, n_c = _contexts(form)
         if n_b != n_c:
             note = f"Eq. 4 bounds |diff-bias| only for as many biased as counter-biased contexts, here {n_b} and {n_c}"
-    return clustered_estimate(form, whole=1.0 if share else None, clusters="templates", note=note)
+    estimate = clustered_estimate(form, whole=1.0 if share else None, clusters="templates", note=note)
+    if context == "disamb" and kind == "diff_bias_bound":
+        ends = _estimate(records, kind="acc", context=context).interval
+        return replace(estimate, interval=None if ends is None else _bound_interval(ends))
+    return estimate
+
+
+def _bound_interval(accuracy: tuple[float, float]) -> tuple[float, float]:
+    """The interval of the bound in Eq. 4, from that of the accuracy: what the bound is at the accuracies in it."""
+    ends = [1.0 - abs(2.0 * end - 1.0) for end in accuracy]
+    return min(ends), 1.0 if accuracy[0] <= 0.5 <= accuracy[1] else max(ends)
 
 
 def _unanswered(record: GGBBQRecord) -> float:
@@ -151,7 +161,8 @@ def bias_bound(records: Items, *, context: str) -> Estimate:
     """The largest |diff-bias| that the accuracy allows.
 
     Formula: ambiguous 1 - Acc (Eq. 2); disambiguated 1 - |2 Acc - 1| (Eq. 4). Range: 0..1. Neutral value: 0.
-    Direction: higher leaves more room for bias. Undefined, denominator and standard error as the accuracy's.
+    Direction: higher leaves more room for bias. Undefined and denominator as the accuracy's. Standard error: jackknife
+    over templates; interval: the bounds at the accuracies in the accuracy's interval.
     Source: Eqs. 2 and 4. Eq. 4 is a bound only where biased and counter-biased contexts are equally many. In the
     released files they are not (208 and 276 in Subset-I, 1,250 and 4,200 in Subset-II), so that |diff-bias| can exceed
     it there; the estimate says so in its ``reason``.

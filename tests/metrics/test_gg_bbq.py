@@ -114,6 +114,17 @@ def test_standard_error_is_the_jackknife_over_templates(context, function):
     assert found.stderr == pytest.approx(slow_jackknife(records, lambda r: function(r, context=context)), rel=1e-9)
 
 
+def test_the_bound_s_interval_is_what_it_is_at_the_accuracies_in_theirs():
+    for right in (3, 5, 8):
+        records = [item("disambiguated", "biased" if k < right + t % 3 else "counter", True, f"t{t}")
+                   for t in range(5) for k in range(10)]  # fmt: skip
+        low, high = gg_bbq.accuracy(records, context="disamb").ends()
+        bounds = [1 - abs(2 * a - 1) for a in np.linspace(low, high, 20_001)]
+        found = gg_bbq.bias_bound(records, context="disamb")
+        assert found.ends() == pytest.approx((min(bounds), max(bounds)), abs=1e-4)
+        assert found.ends()[0] < found.value < found.ends()[1]
+
+
 @given(st.lists(items, min_size=1, max_size=60), st.randoms())
 @settings(max_examples=150, deadline=None)
 def test_properties(records, random):
