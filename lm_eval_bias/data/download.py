@@ -34,10 +34,10 @@ class _Meter:
 
     def update(self, _: int) -> None:
         """Look at the file itself: pooch reports whole chunks, also for parts of one."""
-        written = os.path.getsize(self._path)
-        if written > self._source.size:
+        size = os.path.getsize(self._path)
+        if size > self._source.size:
             raise BiasError(f"{self._source.url} sends more than the pinned {self._source.size:,} bytes: not stored")
-        self._bar.update(written - self._bar.n)
+        self._bar.update(size - self._bar.n)
 
     def reset(self) -> None:
         """Pooch resets and refills the bar at the end; ours is exact already."""
@@ -82,15 +82,15 @@ def locate(name: str) -> Path:
 def _from_mirror(source: Source, local: Path) -> Path:
     path = local / source.repository / source.path
     try:
-        wrong = source.check(path)
+        mismatch = source.check(path)
     except OSError as error:
         raise BiasError(
             f"{source.name}: {path} cannot be read ({error.strerror}): complete the mirror, or unset LM_EVAL_BIAS_DATA "
             "to download it"
         ) from error
-    if wrong:
+    if mismatch:
         raise BiasError(
-            f"{source.name}: {path} is not the pinned file ({wrong}): replace it with {source.path} of "
+            f"{source.name}: {path} is not the pinned file ({mismatch}): replace it with {source.path} of "
             f"{source.repository} at {source.commit[:12]}"
         )
     return path
@@ -143,9 +143,8 @@ def _transfer(source: Source, path: Path) -> None:
             get(url, output_file, pooch_)
         finally:
             meter.close()
-        wrong = source.check(Path(output_file))
-        if wrong:
-            raise BiasError(f"{source.url} is not the pinned file ({wrong}): not stored; try again, or {_LOCAL}")
+        if mismatch := source.check(Path(output_file)):
+            raise BiasError(f"{source.url} is not the pinned file ({mismatch}): not stored; try again, or {_LOCAL}")
 
     folder = path.with_name(f".{path.name}.part")
     shutil.rmtree(folder, ignore_errors=True)

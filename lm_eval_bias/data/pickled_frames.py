@@ -19,10 +19,10 @@ from lm_eval_bias.errors import BiasError, one_line
 _INTEGERS = {"i8": "q", "i4": "i", "u8": "Q", "u4": "I"}
 
 
-def _numbers(value: Any, what: str) -> tuple[int, ...]:
+def _numbers(value: Any, name: str) -> tuple[int, ...]:
     """Whole numbers that a file gives as such."""
     if not isinstance(value, tuple) or not all(type(number) is int for number in value):
-        raise Refused(f"{what} that is none")
+        raise Refused(f"{name} that is none")
     return value
 
 
@@ -44,8 +44,8 @@ class _Array(StandIn):
         self.shape: tuple[int, ...] = ()
         self.values: list[Any] = []
 
-    def take(self, claimed: Any, dtype: Any, fortran: bool, content: Any) -> _Array:
-        shape = _numbers(claimed, "a shape")
+    def take(self, raw_shape: Any, dtype: Any, fortran: bool, content: Any) -> _Array:
+        shape = _numbers(raw_shape, "a shape")
         if len(shape) not in (1, 2) or min(shape) < 0 or not isinstance(dtype, _Dtype):
             raise Refused("an array that is none")
         count = shape[0] * shape[-1] if len(shape) == 2 else shape[0]

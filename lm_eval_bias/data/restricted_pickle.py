@@ -53,7 +53,7 @@ class _Machine:
             raise Refused("it takes what isn't there")
         return self.stack.pop()
 
-    def since_mark(self) -> list[Any]:
+    def pop_to_mark(self) -> list[Any]:
         if not self.marks:
             raise Refused("it takes what isn't there")
         start = self.marks.pop()
@@ -61,7 +61,7 @@ class _Machine:
         del self.stack[start:]
         return items
 
-    def some(self, number: int) -> list[Any]:
+    def pop_many(self, number: int) -> list[Any]:
         return [self.pop() for _ in range(number)][::-1]
 
     def top(self, kind: type) -> Any:
@@ -79,23 +79,23 @@ class _Machine:
     def make(self) -> None:
         arguments = self.top(tuple)
         self.pop()
-        named = self.top(_Name)
+        constructor = self.top(_Name)
         self.pop()
-        self.stack.append(named.make(*arguments))
+        self.stack.append(constructor.make(*arguments))
 
     def fill(self) -> None:
         state = self.pop()
         self.top(StandIn).fill(state)
 
-    def pairs(self, listed: list[Any]) -> None:
-        into = self.top(dict)
-        if len(listed) % 2 or not all(type(key) is str for key in listed[::2]):
+    def pairs(self, items: list[Any]) -> None:
+        mapping = self.top(dict)
+        if len(items) % 2 or not all(type(key) is str for key in items[::2]):
             raise Refused("it holds a mapping whose keys are no texts")
-        into.update(zip(listed[::2], listed[1::2], strict=True))
+        mapping.update(zip(items[::2], items[1::2], strict=True))
 
-    def recall(self, place: int) -> None:
-        value = self.memo.get(place)
-        if place not in self.memo or isinstance(value, (list, dict, tuple)):
+    def recall(self, index: int) -> None:
+        value = self.memo.get(index)
+        if index not in self.memo or isinstance(value, (list, dict, tuple)):
             raise Refused("it takes one collection for two, or what it never kept")
         self.stack.append(value)
 
@@ -115,21 +115,20 @@ class _Machine:
         elif name in ("EMPTY_LIST", "EMPTY_DICT", "EMPTY_TUPLE"):
             self.stack.append({"EMPTY_LIST": list, "EMPTY_DICT": dict, "EMPTY_TUPLE": tuple}[name]())
         elif name in ("TUPLE1", "TUPLE2", "TUPLE3"):
-            self.stack.append(tuple(self.some(int(name[-1]))))
+            self.stack.append(tuple(self.pop_many(int(name[-1]))))
         elif name == "TUPLE":
-            self.stack.append(tuple(self.since_mark()))
+            self.stack.append(tuple(self.pop_to_mark()))
         elif name in ("APPEND", "APPENDS"):
-            more = self.since_mark() if name == "APPENDS" else self.some(1)
-            self.top(list).extend(more)
+            items = self.pop_to_mark() if name == "APPENDS" else self.pop_many(1)
+            self.top(list).extend(items)
         elif name in ("SETITEM", "SETITEMS"):
-            self.pairs(self.since_mark() if name == "SETITEMS" else self.some(2))
+            self.pairs(self.pop_to_mark() if name == "SETITEMS" else self.pop_many(2))
         elif name == "BYTEARRAY8":
             self.stack.append(bytes(arg))
         elif name == "GLOBAL":
             self.name(*arg.split(" ", 1))
         elif name == "STACK_GLOBAL":
-            module, own = self.some(2)
-            self.name(*(part if type(part) is str else type(part).__name__ for part in (module, own)))
+            self.name(*(part if type(part) is str else type(part).__name__ for part in self.pop_many(2)))
         elif name in ("REDUCE", "NEWOBJ"):
             self.make()
         elif name == "BUILD":
@@ -150,9 +149,9 @@ def load(content: bytes, names: Mapping[tuple[str, str], Callable[..., Any]]) ->
         Exception: Whatever a damaged file makes :mod:`pickletools` or a stand-in raise.
     """
     machine = _Machine(names)
-    for opcode, arg, place in pickletools.genops(content):
+    for opcode, arg, position in pickletools.genops(content):
         if opcode.name == "STOP":
-            if place != len(content) - 1 or machine.marks or len(machine.stack) != 1:
+            if position != len(content) - 1 or machine.marks or len(machine.stack) != 1:
                 raise Refused("it doesn't end where it says")
             return machine.stack[0]
         machine.step(opcode.name, arg)

@@ -76,29 +76,27 @@ class Manifest:
         """
         if not names:
             return list(self.files.values())
-        chosen: dict[str, Source] = {}
+        sources: dict[str, Source] = {}
         for name in names:
             if name not in self.files and name not in self.sets:
-                known = [*self.sets, *self.files]
-                raise BiasError(
-                    f"no data named {name!r}.{did_you_mean(name, known)} Known sets: {', '.join(self.sets)}"
-                )
+                hint = did_you_mean(name, [*self.sets, *self.files])
+                raise BiasError(f"no data named {name!r}.{hint} Known sets: {', '.join(self.sets)}")
             for member in self.sets.get(name, [name]):
-                chosen[member] = self.files[member]
-        return list(chosen.values())
+                sources[member] = self.files[member]
+        return list(sources.values())
 
 
 @lru_cache(maxsize=1)
 def manifest() -> Manifest:
     """All benchmarks' pinned files."""
-    found = Manifest({}, {}, {})
+    pins = Manifest({}, {}, {})
     for benchmark in registry.benchmarks():
         if benchmark.sources is not None:
             raw = json.loads(benchmark.sources.read_text(encoding="utf-8"))
-            found.files.update((entry["name"], Source(**entry)) for entry in raw["files"])
-            found.sets.update(raw["sets"])
-            found.citations.update(raw["citations"])
-    return found
+            pins.files.update((entry["name"], Source(**entry)) for entry in raw["files"])
+            pins.sets.update(raw["sets"])
+            pins.citations.update(raw["citations"])
+    return pins
 
 
 def mirror() -> Path | None:

@@ -6,11 +6,14 @@ import hashlib
 import math
 from collections import Counter
 from collections.abc import Sequence
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from lm_eval.api.model import LM
 
 from lm_eval_bias import registry
+
+if TYPE_CHECKING:
+    from lm_eval_bias.harness.internals import Instance
 
 
 class ChanceLM(LM):
@@ -29,7 +32,7 @@ class ChanceLM(LM):
         digest = hashlib.sha256(repr((self._seed, *parts)).encode()).digest()
         return (int.from_bytes(digest[:8], "big") + 0.5) / 2.0**64
 
-    def loglikelihood(self, requests: Sequence[Any]) -> list[tuple[float, bool]]:
+    def loglikelihood(self, requests: Sequence[Instance]) -> list[tuple[float, bool]]:
         """Log of a uniform draw from 0 to 1/1000 per ``(context, continuation)``, nats; never greedy.
 
         So small that a list of words never sums to more than 1.
@@ -41,41 +44,42 @@ class ChanceLM(LM):
             answers.append(answer)
         return answers
 
-    def loglikelihood_rolling(self, requests: Sequence[Any]) -> list[float]:
+    def loglikelihood_rolling(self, requests: Sequence[Instance]) -> list[float]:
         """Log of a uniform draw per string, nats."""
         return [math.log(self._uniform("rolling", *request.args)) for request in requests]
 
-    def generate_until(self, requests: Sequence[Any]) -> list[str]:
+    def generate_until(self, requests: Sequence[Instance]) -> list[str]:
         """One of the texts that the document's benchmark gives (its choices, say); a letter without a benchmark.
 
         Samples of a prompt are other draws, by their seeds or, without any, by their order.
         """
         texts = []
-        seen: Counter[str] = Counter()
+        turns: Counter[str] = Counter()
         for request in requests:
             doc = getattr(request, "doc", None) or {}
             benchmark = registry.by_name().get(str(doc.get("benchmark")))
             choices = list("ABC" if benchmark is None else benchmark.random_texts(doc))
-            context, turn = request.args[0], request.args[1].get("seed", seen[request.args[0]])
-            seen[context] += 1
+            context, turn = request.args[0], request.args[1].get("seed", turns[request.args[0]])
+            turns[context] += 1
             draw = self._uniform("generate", context, *([turn] if turn else []))
             texts.append(str(choices[int(draw * len(choices))]))
         return texts
 
-    def cloze(self, requests: Sequence[Any]) -> list[tuple[float, int]]:
+    def cloze(self, requests: Sequence[Instance]) -> list[tuple[float, int]]:
         """A uniform draw from 0 to 1 per candidate, and one token."""
         return [(self._uniform("cloze", *request.args), 1) for request in requests]
 
-    def next_sentence(self, requests: Sequence[Any]) -> list[tuple[float, int]]:
+    def next_sentence(self, requests: Sequence[Instance]) -> list[tuple[float, int]]:
         """A uniform draw from 0 to 1 per candidate, and one token."""
         return [(self._uniform("next_sentence", *request.args), 1) for request in requests]
 
-    def sentence_likelihoods(self, requests: Sequence[Any]) -> list[tuple[float | int, ...]]:
+    def sentence_likelihoods(self, requests: Sequence[Instance]) -> list[tuple[float | int, ...]]:
         """Logs of uniform draws for the context, the candidate after it and the candidate alone; one token each."""
         answers: list[tuple[float | int, ...]] = []
         for request in requests:
-            context, *rest = request.args
-            x, c, u = (math.log(self._uniform(*key)) for key in (("x", context), ("c", context, *rest), ("u", *rest)))
+            context, *candidate = request.args
+            keys = (("x", context), ("c", context, *candidate), ("u", *candidate))
+            x, c, u = (math.log(self._uniform(*key)) for key in keys)
             answers.append((x, 1, c, 1, u, 1))
         return answers
 

@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
+import itertools
 import math
 from collections.abc import Mapping, Sequence
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import torch
 import transformers
@@ -22,6 +23,9 @@ from lm_eval_bias.scoring.questions import (
     refuse_foreign,
     tasks_asking,
 )
+
+if TYPE_CHECKING:
+    from lm_eval_bias.harness.internals import Instance
 
 _HEAD = "seq_relationship"
 
@@ -54,10 +58,10 @@ class HFMaskedLM(QuestionModel):
         if self.tokenizer.mask_token is None:
             raise BiasError(f"--model hf-mlm pretrained={pretrained}: its tokenizer has no mask token: no masked LM")
         self._model, missing = self.load(transformers.AutoModelForMaskedLM)
-        lost = [name for name in missing if "pooler" not in name]
-        if lost:
+        head = [name for name in missing if "pooler" not in name]
+        if head:
             raise BiasError(
-                f"--model hf-mlm pretrained={pretrained}: the checkpoint has no masked-LM head ({lost[0]} is missing)"
+                f"--model hf-mlm pretrained={pretrained}: the checkpoint has no masked-LM head ({head[0]} is missing)"
             )
         self.max_length = self._limit(self._model)
         self._with_head: transformers.PreTrainedModel | None = None
@@ -65,14 +69,14 @@ class HFMaskedLM(QuestionModel):
             self._next_sentence_model()
 
     @classmethod
-    def refusal(cls, arguments: Mapping[str, Any], asks: Sequence[str]) -> BiasError | None:
+    def refusal(cls, arguments: Mapping[str, Any], kinds: Sequence[str]) -> BiasError | None:
         """Why a local checkpoint cannot answer these kinds of questions, found without loading it."""
-        general = super().refusal(arguments, asks)
-        if general is not None:
-            return general
+        error = super().refusal(arguments, kinds)
+        if error is not None:
+            return error
         where = str(arguments.get("pretrained", ""))
         folder = expanded(where)
-        if NEXT_SENTENCE in asks and folder.is_dir():
+        if NEXT_SENTENCE in kinds and folder.is_dir():
             names = weight_names(folder)
             if names is not None and not any(_HEAD in name for name in names):
                 return _no_head(where)
@@ -81,34 +85,34 @@ class HFMaskedLM(QuestionModel):
     def _answering(self) -> transformers.PreTrainedModel:
         return self._model
 
-    def cloze(self, requests: Sequence[Any]) -> list[tuple[float, int]]:
+    def cloze(self, requests: Sequence[Instance]) -> list[tuple[float, int]]:
         """Score words in blanks: ``(score, number of tokens)``; see the class for the scores."""
         refuse_foreign(clozes(requests), ("masked",), "a masked language model")
         return self.answers(CLOZE, requests, self._fill)
 
     @torch.inference_mode()
-    def _fill(self, requests: list[Any]) -> list[tuple[float, int]]:
+    def _fill(self, requests: list[Instance]) -> list[tuple[float, int]]:
         questions = clozes(requests)
         readings = [masked.READERS[q.options.get("masked", "left_to_right")](self.tokenizer, q) for q in questions]
-        wanted: dict[tuple[int, ...], dict[tuple[int, int], float]] = {}  # inputs often recur: each is run once
-        for reading in (r for own in readings for r in own):
-            wanted.setdefault(reading.ids, {})[reading.position, reading.target] = math.nan
-        rows = list(wanted)
+        logprobs: dict[tuple[int, ...], dict[tuple[int, int], float]] = {}  # inputs often recur: each is run once
+        for reading in itertools.chain.from_iterable(readings):
+            logprobs.setdefault(reading.ids, {})[reading.position, reading.target] = math.nan
+        rows = list(logprobs)
         self.check_rows(rows)
         for batch in self.batches([len(row) for row in rows]):
             logits = self._model(**self.inputs([rows[i] for i in batch])).logits
-            keys = [(place, i, *key) for place, i in enumerate(batch) for key in wanted[rows[i]]]
+            keys = [(place, i, *key) for place, i in enumerate(batch) for key in logprobs[rows[i]]]
             at = torch.tensor([(place, position, target) for place, _, position, target in keys], device=self._device)
-            chosen = logits[at[:, 0], at[:, 1]].float().log_softmax(-1).gather(1, at[:, 2:]).squeeze(1)
-            for (_, i, position, target), value in zip(keys, chosen.tolist(), strict=True):
-                wanted[rows[i]][position, target] = value
+            target_logprobs = logits[at[:, 0], at[:, 1]].float().log_softmax(-1).gather(1, at[:, 2:]).squeeze(1)
+            for (_, i, position, target), logprob in zip(keys, target_logprobs.tolist(), strict=True):
+                logprobs[rows[i]][position, target] = logprob
         answers = []
-        for question, own in zip(questions, readings, strict=True):
-            values = [wanted[r.ids][r.position, r.target] for r in own]
+        for question, of_question in zip(questions, readings, strict=True):
+            word_logprobs = [logprobs[r.ids][r.position, r.target] for r in of_question]
             if question.options.get("masked", "left_to_right") == "left_to_right":
-                answers.append((math.fsum(map(math.exp, values)) / len(values), len(values)))
+                answers.append((math.fsum(map(math.exp, word_logprobs)) / len(word_logprobs), len(word_logprobs)))
             else:
-                answers.append((math.fsum(values), len(values)))
+                answers.append((math.fsum(word_logprobs), len(word_logprobs)))
         return answers
 
     def _next_sentence_model(self) -> transformers.PreTrainedModel:
@@ -123,20 +127,20 @@ class HFMaskedLM(QuestionModel):
             self._with_head = model
         return self._with_head
 
-    def next_sentence(self, requests: Sequence[Any]) -> list[tuple[float, int]]:
+    def next_sentence(self, requests: Sequence[Instance]) -> list[tuple[float, int]]:
         """Score candidates after their context: ``(probability of "is next", number of tokens of the pair)`` (0..1)."""
         refuse_foreign(next_sentences(requests), ("masked",), "a masked language model")
         self._next_sentence_model()
         return self.answers(NEXT_SENTENCE, requests, self._follow)
 
     @torch.inference_mode()
-    def _follow(self, requests: list[Any]) -> list[tuple[float, int]]:
+    def _follow(self, requests: list[Instance]) -> list[tuple[float, int]]:
         encoded = [self.tokenizer(q.context, q.candidate) for q in next_sentences(requests)]
         rows = [list(pair["input_ids"]) for pair in encoded]
         types = [list(pair["token_type_ids"]) for pair in encoded] if "token_type_ids" in encoded[0] else None
 
         def logits(batch: list[int]) -> torch.Tensor:
-            more = {} if types is None else {"token_type_ids": self.pad([types[i] for i in batch])}
-            return self._next_sentence_model()(**self.inputs([rows[i] for i in batch]), **more).logits
+            token_types = {} if types is None else {"token_type_ids": self.pad([types[i] for i in batch])}
+            return self._next_sentence_model()(**self.inputs([rows[i] for i in batch]), **token_types).logits
 
         return self.probabilities(rows, logits, 0)

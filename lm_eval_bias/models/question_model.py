@@ -9,7 +9,7 @@ import os
 from abc import abstractmethod
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import torch
 import transformers
@@ -21,6 +21,9 @@ from lm_eval_bias.errors import BiasError, one_line
 from lm_eval_bias.harness import response_cache
 from lm_eval_bias.harness.internals import request_key
 from lm_eval_bias.scoring.questions import KINDS, NEXT_SENTENCE, SENTENCE_LIKELIHOODS, benchmarks_asking, tasks_asking
+
+if TYPE_CHECKING:
+    from lm_eval_bias.harness.internals import Instance
 
 logger = logging.getLogger("lm_eval.bias")
 _PARTS = 16  # answers are kept (--use_cache) after so many batches
@@ -72,16 +75,16 @@ class QuestionModel(LM):
         self.tokenizer: Any = transformers.AutoTokenizer.from_pretrained(tokenizer or pretrained, **self._from)
 
     @classmethod
-    def refusal(cls, arguments: Mapping[str, Any], asks: Sequence[str]) -> BiasError | None:
+    def refusal(cls, arguments: Mapping[str, Any], kinds: Sequence[str]) -> BiasError | None:
         """Why a model made from these arguments cannot answer these kinds of requests; ``None`` where it can.
 
         Args:
             arguments: The ``--model_args``.
-            asks: Kinds of questions, ``loglikelihood`` or ``generate_until``.
+            kinds: Kinds of questions, ``loglikelihood`` or ``generate_until``.
         """
-        if SENTENCE_LIKELIHOODS in asks:
+        if SENTENCE_LIKELIHOODS in kinds:
             return cls._no_likelihoods()
-        return cls._no_plain_requests() if set(asks) - set(KINDS) else None
+        return cls._no_plain_requests() if set(kinds) - set(KINDS) else None
 
     def _set_device(self, device: str | None) -> None:
         if int(os.environ.get("WORLD_SIZE", "1")) > 1:
@@ -140,26 +143,28 @@ class QuestionModel(LM):
         if longest > self.max_length:
             raise BiasError(f"--model {self.kind}: an input of {longest} tokens; the model reads {self.max_length:g}")
 
-    def answers(self, kind: str, requests: Sequence[Any], answer: Callable[[list[Any]], list[Any]]) -> list[Any]:
+    def answers(
+        self, kind: str, requests: Sequence[Instance], answer_part: Callable[[list[Instance]], list[Any]]
+    ) -> list[Any]:
         """Answer requests in parts, each kept in the cache of ``--use_cache`` as soon as it is done."""
-        found = response_cache.kept(self, kind, (request.args for request in requests))
-        first: dict[str, int] = {}
+        answers = response_cache.kept(self, kind, (request.args for request in requests))
+        firsts: dict[str, int] = {}
         for i, request in enumerate(requests):
-            if found[i] is None:
-                first.setdefault(request_key(kind, request.args), i)
-        asked = list(first.values())
+            if answers[i] is None:
+                firsts.setdefault(request_key(kind, request.args), i)
+        unanswered = list(firsts.values())
         size = self.batch_size * _PARTS
-        with tqdm(total=len(asked), desc=f"Answering {kind} questions", disable=self.rank != 0) as bar:
-            for start in range(0, len(asked), size):
-                part = asked[start : start + size]
-                for i, given in zip(part, answer([requests[i] for i in part]), strict=True):
-                    found[i] = given
-                    self.cache_hook.add_partial(kind, requests[i].args, given)
+        with tqdm(total=len(unanswered), desc=f"Answering {kind} questions", disable=self.rank != 0) as bar:
+            for start in range(0, len(unanswered), size):
+                part = unanswered[start : start + size]
+                for i, answer in zip(part, answer_part([requests[i] for i in part]), strict=True):
+                    answers[i] = answer
+                    self.cache_hook.add_partial(kind, requests[i].args, answer)
                 response_cache.commit(self)
                 bar.update(len(part))
         return [
-            found[first[request_key(kind, request.args)]] if given is None else given
-            for request, given in zip(requests, found, strict=True)
+            answers[firsts[request_key(kind, request.args)]] if answer is None else answer
+            for request, answer in zip(requests, answers, strict=True)
         ]
 
     def batches(self, lengths: Sequence[int]) -> Iterator[list[int]]:
@@ -204,12 +209,12 @@ class QuestionModel(LM):
             f"them with --model hf, or {tasks_asking(NEXT_SENTENCE)}"
         )
 
-    def _refuse_plain(self, requests: Sequence[Any]) -> list[Any]:
+    def _refuse_plain(self, requests: Sequence[Instance]) -> list[Any]:
         raise self._no_plain_requests()
 
     loglikelihood = loglikelihood_rolling = generate_until = _refuse_plain
 
-    def sentence_likelihoods(self, requests: Sequence[Any]) -> list[Any]:
+    def sentence_likelihoods(self, requests: Sequence[Instance]) -> list[Any]:
         """Refuse: the model has no likelihoods of sentences."""
         raise self._no_likelihoods()
 

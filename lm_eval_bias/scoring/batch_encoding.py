@@ -26,17 +26,17 @@ def encoded_once(model: TemplateLM, pairs: Sequence[tuple[str, str]]) -> Iterato
     """
     texts = [text for context, continuation in pairs if context for text in (context.rstrip(), context + continuation)]
     encode = model.tok_encode
-    known: dict[tuple[str, bool | None], list[int]] = {
+    ids_by_text: dict[tuple[str, bool | None], list[int]] = {
         (text, None): ids for text, ids in encoded_together(model, texts).items()
     }
 
     def tok_encode(string: str, add_special_tokens: bool | None = None, **options: Any) -> list[int]:
         key = string, add_special_tokens
-        ids = None if options else known.get(key)
+        ids = None if options else ids_by_text.get(key)
         if ids is None:
             ids = encode(string, add_special_tokens=add_special_tokens, **options)
             if not options:
-                known[key] = ids
+                ids_by_text[key] = ids
         return list(ids)
 
     with shadowed(model, "tok_encode", tok_encode):
@@ -50,15 +50,15 @@ def encoded_together(model: TemplateLM, texts: Sequence[str]) -> dict[str, list[
         return {}
     start = tokenizer.decode(model.prefix_token_id) if model.prefix_token_id is not None else ""
     bos = getattr(model, "add_bos_token", None)
-    usual = {} if bos is None else {"add_special_tokens": bool(bos)}
+    default_options = {} if bos is None else {"add_special_tokens": bool(bos)}
     with_start = [text for text in dict.fromkeys(texts) if start and text.startswith(start)]
-    others = [text for text in dict.fromkeys(texts) if not (start and text.startswith(start))]
+    plain = [text for text in dict.fromkeys(texts) if not (start and text.startswith(start))]
     ids: dict[str, list[int]] = {}
     # a text that brings its start token gets no other
-    for some, options in ((with_start, {"add_special_tokens": False}), (others, usual)):
-        compared = some[:: max(1, len(some) // _COMPARED)]
-        if len(some) > _COMPARED and (
+    for group, options in ((with_start, {"add_special_tokens": False}), (plain, default_options)):
+        compared = group[:: max(1, len(group) // _COMPARED)]
+        if len(group) > _COMPARED and (
             tokenizer(compared, **options)["input_ids"] == [model.tok_encode(text) for text in compared]
         ):
-            ids.update(zip(some, tokenizer(some, **options)["input_ids"], strict=True))
+            ids.update(zip(group, tokenizer(group, **options)["input_ids"], strict=True))
     return ids

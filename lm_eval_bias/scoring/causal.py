@@ -24,7 +24,7 @@ if TYPE_CHECKING:
 
 Pair = tuple[list[int], list[int]]
 _ENDS = (".", "!", "?")
-_UNDERSTOOD = ("bos", "inter")
+_OPTIONS = ("bos", "inter")
 _FAMILY = "a causal language model"
 # which of the context, the candidate after it, and the candidate alone a score compares
 _NEEDED = {"gen": (1,), "gen_full": (0, 1), "gen_orig": (0, 2), "gen_pmi": (1, 2), "gen_full_ratio": (0, 1, 2)}
@@ -81,7 +81,7 @@ def _sums(model: TemplateLM, texts: Sequence[list[Pair]]) -> list[tuple[float, i
 def cloze(model: TemplateLM, requests: Sequence[Instance]) -> list[Answer]:
     """Score whole sentences: ``(exp of the mean log-likelihood of a token, number of tokens)`` (0..1)."""
     questions = clozes(requests)
-    refuse_foreign(questions, _UNDERSTOOD, _FAMILY)
+    refuse_foreign(questions, _OPTIONS, _FAMILY)
     front, start = token_likelihoods.lead(model), model.prefix_token_id
     texts = [pieces(_encode(model, q.sentence, front), start, q.options["bos"]) for q in questions]
     return [(math.exp(total / count), count) for total, count in _sums(model, texts)]
@@ -104,24 +104,24 @@ def _split(
     Both are encoded together; the candidate's tokens start where the context's own encoding ends.
     """
     start = model.prefix_token_id
-    whole = _encode(model, f"{context} {candidate}", front)
+    joint = _encode(model, f"{context} {candidate}", front)
     cut = len(_encode(model, context, front).ids)
-    before, after = whole.ids[:cut], whole.ids[cut:]
+    before, after = joint.ids[:cut], joint.ids[cut:]
     if not after:
         raise BiasError(f"the tokenizer leaves no tokens for {candidate!r} after {context!r}")
-    lead = whole.front or ([start] if bos == "all" else [])
+    lead = joint.front or ([start] if bos == "all" else [])
     alone = pieces(_encode(model, candidate, front), start, bos)
-    return pieces(Text(whole.front, before), start, bos), [(lead + before, after)], alone
+    return pieces(Text(joint.front, before), start, bos), [(lead + before, after)], alone
 
 
 def _likelihoods(model: TemplateLM, questions: Sequence[NextSentence], needed: Sequence[Sequence[int]]) -> list[Answer]:
     """Log-likelihoods and numbers of tokens of what :func:`_split` gives; 0 where a question doesn't need it."""
-    refuse_foreign(questions, _UNDERSTOOD, _FAMILY)
+    refuse_foreign(questions, _OPTIONS, _FAMILY)
     front = token_likelihoods.lead(model)
     texts: list[list[Pair]] = []
-    for q, own in zip(questions, needed, strict=True):
+    for q, part_numbers in zip(questions, needed, strict=True):
         parts = _split(model, closed(q.context), q.candidate, q.options["bos"], front)
-        texts += [part if i in own else [] for i, part in enumerate(parts)]
+        texts += [part if i in part_numbers else [] for i, part in enumerate(parts)]
     sums = _sums(model, texts)
     return [(*sums[i], *sums[i + 1], *sums[i + 2]) for i in range(0, len(sums), 3)]
 
@@ -141,7 +141,8 @@ def next_sentence(model: TemplateLM, requests: Sequence[Instance]) -> list[Answe
     questions = next_sentences(requests)
     evidence = _likelihoods(model, questions, [_NEEDED[q.options["inter"]] for q in questions])
     answers: list[Answer] = []
-    for q, own in zip(questions, evidence, strict=True):
+    for q, likelihoods in zip(questions, evidence, strict=True):
         inter = q.options["inter"]
-        answers.append((next_sentence_scores(own)[inter], int(own[5] if inter == "gen_orig" else own[3])))
+        count = likelihoods[5 if inter == "gen_orig" else 3]
+        answers.append((next_sentence_scores(likelihoods)[inter], int(count)))
     return answers

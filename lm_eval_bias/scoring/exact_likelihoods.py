@@ -39,13 +39,13 @@ def _exact(self: LM, requests: Sequence[Instance]) -> list[tuple[float, bool]]:
     with contextlib.ExitStack() as stack:
         stack.enter_context(api_answers.asking(self))
 
-        def divide(asked: list[int]) -> list[list[int]]:
-            stack.enter_context(encoded_once(self, [requests[i].args for i in asked]))
-            return token_likelihoods.rounds((i, *internals.encode_pair(self, *requests[i].args)) for i in asked)
+        def divide(places: list[int]) -> list[list[int]]:
+            stack.enter_context(encoded_once(self, [requests[i].args for i in places]))
+            return token_likelihoods.rounds((i, *internals.encode_pair(self, *requests[i].args)) for i in places)
 
-        apart = divide if token_likelihoods.shares_forwards(self) else None
+        split = divide if token_likelihoods.shares_forwards(self) else None
         keys = [request.args for request in requests]
-        answers = token_likelihoods.in_step(self, "loglikelihood", keys, ask, apart)
+        answers = token_likelihoods.in_step(self, "loglikelihood", keys, ask, split)
     return [(float(answer[0]), bool(answer[1])) for answer in answers]
 
 

@@ -143,7 +143,7 @@ def next_sentences(requests: Sequence[Any]) -> list[NextSentence]:
     return [NextSentence(*request.args) for request in requests]
 
 
-def choose(given: Mapping[str, Any]) -> dict[str, str]:
+def choose(metadata: Mapping[str, Any]) -> dict[str, str]:
     """All options with the given ones checked.
 
     Raises:
@@ -152,13 +152,13 @@ def choose(given: Mapping[str, Any]) -> dict[str, str]:
     >>> choose({"bos": "all"})
     {'bos': 'all', 'masked': 'left_to_right', 'inter': 'gen'}
     """
-    chosen = {}
-    for name, known in OPTIONS.items():
-        value = given.get(name, known[0])
-        if value not in known:
-            raise BiasError(f"--metadata {name}={value!r}: must be one of {', '.join(known)}")
-        chosen[name] = str(value)
-    return chosen
+    options = {}
+    for name, values in OPTIONS.items():
+        value = metadata.get(name, values[0])
+        if value not in values:
+            raise BiasError(f"--metadata {name}={value!r}: must be one of {', '.join(values)}")
+        options[name] = str(value)
+    return options
 
 
 def tasks_asking(kind: str) -> str:
@@ -170,11 +170,11 @@ def tasks_asking(kind: str) -> str:
 
 def benchmarks_asking() -> str:
     """The benchmarks whose tasks ask the questions of this module."""
-    asked = {entry.benchmark for entry in catalog.entries().values() if set(entry.asks) & set(KINDS)}
-    return " and ".join(type(one).__name__ for one in registry.benchmarks() if one.name in asked)
+    names = {entry.benchmark for entry in catalog.entries().values() if set(entry.asks) & set(KINDS)}
+    return " and ".join(type(benchmark).__name__ for benchmark in registry.benchmarks() if benchmark.name in names)
 
 
-def refuse_foreign(questions: Sequence[Cloze | NextSentence], understood: Sequence[str], model: str) -> None:
+def refuse_foreign(questions: Sequence[Cloze | NextSentence], supported: Sequence[str], model: str) -> None:
     """Refuse an option that was chosen but has no meaning for this family, instead of ignoring it.
 
     Raises:
@@ -182,7 +182,7 @@ def refuse_foreign(questions: Sequence[Cloze | NextSentence], understood: Sequen
     """
     for options in {tuple(sorted(question.options.items())) for question in questions}:
         for name, value in options:
-            if name not in understood and value != OPTIONS[name][0]:
+            if name not in supported and value != OPTIONS[name][0]:
                 raise BiasError(
                     f"--metadata {name}={value} is for {_FOR[name]} and means nothing to {model}: leave it out"
                 )

@@ -70,7 +70,7 @@ class Part:
         return self.context, self.options, self.base, self.start, len(self.places), place
 
 
-Drawn = tuple[Part, list[str]]
+PartTexts = tuple[Part, list[str]]
 
 
 def seeded(kind: Any) -> bool:
@@ -86,17 +86,17 @@ def parts(requests: Sequence[Instance], size: int, run_seed: int) -> list[Part]:
         size: Samples that are drawn together.
         run_seed: Taken where the options name no ``seed``.
     """
-    own: dict[str, list[int]] = {}
+    places_by_key: dict[str, list[int]] = {}
     for i, request in enumerate(requests):
-        own.setdefault(internals.request_key(GENERATED, request.args), []).append(i)
-    found = []
-    for places in own.values():
-        context, given = requests[places[0]].args
-        options = {key: value for key, value in given.items() if key != "seed"}
-        base = given.get("seed", run_seed)
+        places_by_key.setdefault(internals.request_key(GENERATED, request.args), []).append(i)
+    all_parts = []
+    for places in places_by_key.values():
+        context, request_options = requests[places[0]].args
+        options = {key: value for key, value in request_options.items() if key != "seed"}
+        base = request_options.get("seed", run_seed)
         for start in range(0, len(places), size):
-            found.append(Part(tuple(places[start : start + size]), context, options, start, base))
-    return found
+            all_parts.append(Part(tuple(places[start : start + size]), context, options, start, base))
+    return all_parts
 
 
 def _size(model: LM) -> int:
@@ -122,37 +122,39 @@ def _detecting_once(model: Any) -> Iterator[None]:
         yield
 
 
-def _seeded_texts(model: Any, asked: list[Part], requests: Sequence[Instance], _: Instance) -> Iterator[Drawn]:
+def _seeded_texts(model: Any, missing: list[Part], requests: Sequence[Instance], _: Instance) -> Iterator[PartTexts]:
     """Samples from a backend that takes a seed with every request: as many at once as it can take."""
 
-    def write(some: list[Part]) -> list[Drawn]:
-        fresh = []
-        for part in some:
+    def write(batch: list[Part]) -> list[PartTexts]:
+        instances = []
+        for part in batch:
             arguments = (part.context, {**part.options, "seed": part.seed})
-            fresh.append(dataclasses.replace(requests[part.places[0]], arguments=arguments, resps=[]))
-        return [(part, [text]) for part, text in zip(some, _write(model, fresh), strict=True)]
+            instances.append(dataclasses.replace(requests[part.places[0]], arguments=arguments, resps=[]))
+        return [(part, [text]) for part, text in zip(batch, _write(model, instances), strict=True)]
 
     if type(model).__name__ not in _SERVED:
-        for some in token_likelihoods.portions(model, asked):
-            yield from write(some)
+        for batch in token_likelihoods.portions(model, missing):
+            yield from write(batch)
         return
     # the harness sends only requests with equal options, and so with one seed, at the same time
     pool = ThreadPoolExecutor(max_workers=internals.concurrency(model))
     try:
-        for done in pool.map(write, [[part] for part in asked]):
-            yield from done
+        for texts in pool.map(write, [[part] for part in missing]):
+            yield from texts
     finally:
         pool.shutdown(cancel_futures=True)
 
 
-def _torch_texts(model: Any, asked: list[Part], requests: Sequence[Instance], filler: Instance) -> Iterator[Drawn]:
+def _torch_texts(
+    model: Any, missing: list[Part], requests: Sequence[Instance], filler: Instance
+) -> Iterator[PartTexts]:
     """Samples from a backend that draws with torch here, or that is to get no seed."""
     import torch
 
     # a server may want to be told that there is none; other backends would not know the option
     unseeded = {"seed": None} if internals.is_client(model) else {}
-    for number in range(token_likelihoods.everywhere(model, len(asked))):  # sharded models have to run in step
-        part = asked[number] if number < len(asked) else None
+    for number in range(token_likelihoods.everywhere(model, len(missing))):  # sharded models have to run in step
+        part = missing[number] if number < len(missing) else None
         if part is None:
             _write(model, [filler])
             continue
@@ -165,28 +167,28 @@ def _sampled(model: LM, requests: Sequence[Instance], filler: Instance) -> list[
     """Samples; where other ranks have more parts to draw, the filler is asked beside them."""
     import torch
 
-    taken = seeded(type(model)) and all(request.args[1].get("seed", 0) is not None for request in requests)
-    found: list[Any] = [None] * len(requests)
-    asked = []
-    for part in parts(requests, 1 if taken else _size(model), torch.initial_seed()):
-        kept = response_cache.kept(model, GENERATED, map(part.key, range(len(part.places))))
-        if None in kept:
-            asked.append(part)
-        for place, text in zip(part.places, kept, strict=True):
-            found[place] = text
+    takes_seeds = seeded(type(model)) and all(request.args[1].get("seed", 0) is not None for request in requests)
+    texts: list[Any] = [None] * len(requests)
+    missing = []
+    for part in parts(requests, 1 if takes_seeds else _size(model), torch.initial_seed()):
+        cached = response_cache.kept(model, GENERATED, map(part.key, range(len(part.places))))
+        if None in cached:
+            missing.append(part)
+        for place, text in zip(part.places, cached, strict=True):
+            texts[place] = text
     devices = range(torch.cuda.device_count()) if torch.cuda.is_initialized() else []
     with (
         torch.random.fork_rng(devices=devices),
         _detecting_once(model),
-        tqdm(total=sum(len(part.places) for part in asked), desc="Sampling texts", disable=model.rank != 0) as bar,
+        tqdm(total=sum(len(part.places) for part in missing), desc="Sampling texts", disable=model.rank != 0) as bar,
     ):
-        for part, texts in (_seeded_texts if taken else _torch_texts)(model, asked, requests, filler):
-            for i, text in enumerate(texts):
-                found[part.places[i]] = text
+        for part, part_texts in (_seeded_texts if takes_seeds else _torch_texts)(model, missing, requests, filler):
+            for i, text in enumerate(part_texts):
+                texts[part.places[i]] = text
                 model.cache_hook.add_partial(GENERATED, part.key(i), text)
             response_cache.commit(model)
-            bar.update(len(texts))
-    return found
+            bar.update(len(part_texts))
+    return texts
 
 
 def _greedy(model: LM, requests: Sequence[Instance], filler: Instance) -> list[str]:
@@ -204,14 +206,14 @@ def _generated(self: LM, requests: Sequence[Instance]) -> list[str]:
     Returns:
         One text a request. Answers come from the cache of ``--use_cache`` where it has them and go into it.
     """
-    found: list[Any] = [None] * len(requests)
+    texts: list[Any] = [None] * len(requests)
     with api_answers.asking(self):
         for sampling, answer in ((True, _sampled), (False, _greedy)):
-            own = [i for i, request in enumerate(requests) if bool(request.args[1].get("do_sample")) is sampling]
-            if token_likelihoods.everywhere(self, len(own)):
-                for i, text in zip(own, answer(self, [requests[i] for i in own], requests[0]), strict=True):
-                    found[i] = text
-    return found
+            places = [i for i, request in enumerate(requests) if bool(request.args[1].get("do_sample")) is sampling]
+            if token_likelihoods.everywhere(self, len(places)):
+                for i, text in zip(places, answer(self, [requests[i] for i in places], requests[0]), strict=True):
+                    texts[i] = text
+    return texts
 
 
 METHODS = {GENERATED: _generated}  # for the harness's model base class

@@ -53,9 +53,9 @@ def _with_sentinel(tokenizer: PreTrainedTokenizerBase, text: str, sentinel: int)
 
 def _behind_sentinel(model: TemplateLM, pairs: list[tuple[list[int], list[int]]]) -> list[float]:
     """Log-likelihoods of what the decoder says after the sentinel; pairs of encoder and decoder ids, with sentinel."""
-    asked = [pair for ids, decoded in pairs for pair in ((ids, decoded[:1]), (ids, decoded))]
-    values = [value for value, _ in token_likelihoods.loglikelihoods(model, asked)]
-    return [whole - first for first, whole in zip(values[::2], values[1::2], strict=True)]
+    queries = [pair for ids, decoded in pairs for pair in ((ids, decoded[:1]), (ids, decoded))]
+    values = [value for value, _ in token_likelihoods.loglikelihoods(model, queries)]
+    return [total - first for first, total in zip(values[::2], values[1::2], strict=True)]
 
 
 def cloze(model: TemplateLM, requests: Sequence[Instance]) -> list[Answer]:

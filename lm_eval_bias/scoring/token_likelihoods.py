@@ -53,14 +53,14 @@ def rounds(pairs: Iterable[tuple[T, Sequence[int], Sequence[int]]]) -> list[list
     return keys
 
 
-def portions(model: LM, asked: list[T]) -> list[list[T]]:
+def portions(model: LM, items: list[T]) -> list[list[T]]:
     """What is asked with each call: all, but of backends that give nothing before they have everything.
 
     A run that is stopped loses no more than the call that was under way.
     """
     kinds = {owner.__name__ for owner in type(model).__mro__}
-    size = _PORTION if kinds & _AT_ONCE else max(1, len(asked))
-    return [asked[start : start + size] for start in range(0, len(asked), size)]
+    size = _PORTION if kinds & _AT_ONCE else max(1, len(items))
+    return [items[start : start + size] for start in range(0, len(items), size)]
 
 
 def shares_forwards(model: LM) -> bool:
@@ -87,13 +87,13 @@ def precise(model: Any) -> Iterator[None]:
         model.softmax_dtype = None
 
 
-def everywhere(model: LM, here: int) -> int:
+def everywhere(model: LM, number: int) -> int:
     """The largest value of a number over all ranks."""
     if model.world_size == 1:
-        return here
+        return number
     import torch
 
-    return int(model.all_gather(torch.tensor(here, device=model.device)).max().item())
+    return int(model.all_gather(torch.tensor(number, device=model.device)).max().item())
 
 
 def in_step(
@@ -112,19 +112,19 @@ def in_step(
         ask: Gives the answers to the requests at some places; ``None`` stands for any request, to fill up.
         divide: What is asked with each call, from the places that are asked; by default what suits the backend.
     """
-    found = response_cache.kept(model, kind, keys)
-    asked = [i for i, answer in enumerate(found) if answer is None]
-    parts = divide(asked) if divide else portions(model, asked)
+    answers = response_cache.kept(model, kind, keys)
+    missing = [i for i, answer in enumerate(answers) if answer is None]
+    parts = divide(missing) if divide else portions(model, missing)
     for number in range(everywhere(model, len(parts))):
         part = parts[number] if number < len(parts) else []
-        missing = everywhere(model, len(part)) - len(part)
+        lacking = everywhere(model, len(part)) - len(part)
         with precise(model), response_cache.promptly(model):
-            fresh = ask([*part, *[None] * missing])
+            fresh = ask([*part, *[None] * lacking])
         for i, answer in zip(part, fresh, strict=False):
-            found[i] = answer
+            answers[i] = answer
             model.cache_hook.add_partial(kind, keys[i], answer)
         response_cache.commit(model)
-    return found
+    return answers
 
 
 def encode(model: TemplateLM, text: str) -> list[int]:
@@ -149,11 +149,11 @@ def lead(model: TemplateLM) -> list[int]:
     """
     tokenizer = getattr(model, "tokenizer", None)
     try:
-        whole = list(tokenizer("a")["input_ids"])  # type: ignore[misc]
+        encoded = list(tokenizer("a")["input_ids"])  # type: ignore[misc]
         bare = list(tokenizer("a", add_special_tokens=False)["input_ids"])  # type: ignore[misc]
     except (TypeError, KeyError, AttributeError, NotImplementedError):
         return []
-    return next((whole[:i] for i in range(len(whole)) if bare and whole[i : i + len(bare)] == bare), [])
+    return next((encoded[:i] for i in range(len(encoded)) if bare and encoded[i : i + len(bare)] == bare), [])
 
 
 def _key(context: Ids, continuation: Ids) -> tuple[str, str]:
@@ -178,19 +178,19 @@ def loglikelihoods(model: TemplateLM, pairs: Sequence[tuple[Sequence[int], Seque
     _refuse_long(model, pairs)
     distinct: dict[tuple[Ids, Ids], int] = {}
     places = [distinct.setdefault((tuple(c), tuple(k)), len(distinct)) for c, k in pairs]
-    known = list(distinct)
+    inputs = list(distinct)
     filler = ((model.prefix_token_id,), (model.prefix_token_id,))
 
-    def ask(some: list[int | None]) -> list[Any]:
-        asked = [filler if i is None else known[i] for i in some]
-        return internals.loglikelihood_tokens(model, [(_key(*pair), list(pair[0]), list(pair[1])) for pair in asked])
+    def ask(numbers: list[int | None]) -> list[Any]:
+        batch = [filler if i is None else inputs[i] for i in numbers]
+        return internals.loglikelihood_tokens(model, [(_key(*pair), list(pair[0]), list(pair[1])) for pair in batch])
 
-    def divide(asked: list[int]) -> list[list[int]]:
-        return rounds((i, *known[i]) for i in asked)
+    def divide(numbers: list[int]) -> list[list[int]]:
+        return rounds((i, *inputs[i]) for i in numbers)
 
     try:
         with api_answers.asking(model):
-            keys = [_key(*pair) for pair in known]
+            keys = [_key(*pair) for pair in inputs]
             answers = in_step(model, "loglikelihood", keys, ask, divide if shares_forwards(model) else None)
     except NotImplementedError as error:
         raise no_loglikelihoods(type(model).__name__) from error
@@ -202,8 +202,8 @@ def _refuse_long(model: TemplateLM, pairs: Sequence[tuple[Sequence[int], Sequenc
     limit = getattr(model, "max_length", None)
     if not isinstance(limit, int):
         return
-    whole = getattr(model, "backend", "causal") == "causal"
-    longest = max((len(c) + len(k) if whole else max(len(c), len(k)) for c, k in pairs), default=0)
+    is_causal = getattr(model, "backend", "causal") == "causal"
+    longest = max((len(c) + len(k) if is_causal else max(len(c), len(k)) for c, k in pairs), default=0)
     if longest >= limit:  # some backends cut at the limit, others one token before it
         raise BiasError(f"a text of {longest} tokens; the model reads {limit} (--model_args max_length=... raises it)")
 

@@ -15,30 +15,30 @@ def _breakdown(
     ident: str, heading: str, title: str, caption: str, names: Sequence[str], tasks: Sequence[ReportTask]
 ) -> Part | None:
     """Some scores as dot plot and table; ``None`` where no task has them."""
-    shown = [own for own in tasks if any(name in own.task.scores for name in names)]
-    if not shown:
+    entries = [entry for entry in tasks if any(name in entry.task.scores for name in names)]
+    if not entries:
         return None
-    labels = {own.label: f"{LANGUAGES.get(own.task.language, own.task.language)}: {own.label}" for own in shown}
-    rows = [dots.Row(own.label, [own.task.scores.get(name) for name in names], own.series) for own in shown]
+    labels = [f"{LANGUAGES.get(entry.task.language, entry.task.language)}: {entry.label}" for entry in entries]
+    rows = [dots.Row(entry.label, [entry.task.scores.get(name) for name in names], entry.series) for entry in entries]
     figure = dots.plot(ident, title, caption, names, rows)
     table = Table(
         f"{title}, 95% intervals in brackets",
         [Column("Language and task"), *(Column(name, True) for name in names)],
-        [[Cell(labels[own.label]), *(value_cell(own.task.scores.get(name)) for name in names)] for own in shown],
+        [[Cell(label), *map(value_cell, row.values)] for label, row in zip(labels, rows, strict=True)],
     )
     return Part(heading, [], [figure], [table])
 
 
 def parts(tasks: Sequence[ReportTask]) -> list[Part]:
     """All breakdowns of StereoSet."""
-    found = [
+    breakdowns = [
         _breakdown(
             "stereoset-tests",
             "By language, within and between sentences",
             "Stereotype score and language modelling score by test and language",
             "Read each SS beside the LMS of the same language and test: near an LMS of 50 it says nothing.",
             ["intra/ss", "inter/ss", "intra/lms", "inter/lms"],
-            [own for own in tasks if own.task.benchmark == "stereoset"],
+            [entry for entry in tasks if entry.task.benchmark == "stereoset"],
         ),
         _breakdown(
             "stereoset-types",
@@ -46,23 +46,23 @@ def parts(tasks: Sequence[ReportTask]) -> list[Part]:
             "Stereotype score by bias type and language",
             "Religion has three target terms and gender ten: few, hence the wide intervals.",
             [f"{kind}/ss" for kind in BIAS_TYPES],
-            [own for own in tasks if own.task.benchmark == "stereoset"],
+            [entry for entry in tasks if entry.task.benchmark == "stereoset"],
         ),
     ]
-    variants = [own for own in tasks if own.task.benchmark == "stereoset_variants"]
+    variants = [entry for entry in tasks if entry.task.benchmark == "stereoset_variants"]
     if variants:
-        found.append(_by_variant(variants))
-    return [part for part in found if part is not None]
+        breakdowns.append(_by_variant(variants))
+    return [part for part in breakdowns if part is not None]
 
 
 def _by_variant(tasks: Sequence[ReportTask]) -> Part | None:
     rows, lines = [], []
-    for own in tasks:
+    for entry in tasks:
         for variant in VARIANTS:
-            values = [own.task.scores.get(f"{variant}/{kind}") for kind in ("lms", "ss", "icat")]
+            values = [entry.task.scores.get(f"{variant}/{kind}") for kind in ("lms", "ss", "icat")]
             if any(value is not None for value in values):
-                rows.append(dots.Row(f"{own.label}, {variant}", values, own.series))
-                lines.append([Cell(f"{own.label}, {variant}"), *(value_cell(value) for value in values)])
+                rows.append(dots.Row(f"{entry.label}, {variant}", values, entry.series))
+                lines.append([Cell(f"{entry.label}, {variant}"), *(value_cell(value) for value in values)])
     if not rows:
         return None
     figure = dots.plot(

@@ -57,7 +57,7 @@ def dataset(**metadata: Any) -> dict[str, list[Document]]:
 def provenance(docs: Sequence[Document]) -> dict[str, Any]:
     """What a result file has to say about a data set that is not the published one."""
     file = docs[0].get("dataset") if docs else None
-    return {"dataset_used": set_tasks.used(file, docs[0]["language"])} if file else {}
+    return {"dataset_used": set_tasks.provenance(file, docs[0]["language"])} if file else {}
 
 
 def sentences(doc: Document) -> list[str]:
@@ -72,11 +72,11 @@ def stereotype(doc: Document) -> int:
 
 def questions(doc: Document) -> list[Cloze | NextSentence]:
     """One question per candidate."""
-    own = dict(doc["options"])
+    options = dict(doc["options"])
     if doc["test"] == "intra":
-        return [Cloze(doc["context"], c["word"] or "", c["sentence"], own) for c in doc["candidates"]]
+        return [Cloze(doc["context"], c["word"] or "", c["sentence"], options) for c in doc["candidates"]]
     kind = SENTENCE_LIKELIHOODS if doc["benchmark"] == "stereoset_variants" else NEXT_SENTENCE
-    return [NextSentence(doc["context"], c["sentence"], own, kind) for c in doc["candidates"]]
+    return [NextSentence(doc["context"], c["sentence"], options, kind) for c in doc["candidates"]]
 
 
 def candidate_scores(doc: Document, results: Sequence[Any]) -> dict[str, list[float]]:

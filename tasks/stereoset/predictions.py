@@ -52,7 +52,7 @@ def _scores(path: Path, content: Any, name: str) -> dict[str, float]:
     entries = content[name]
     if not isinstance(entries, list):
         raise BiasError(f"{path}: {name} is no list of predictions")
-    found: dict[str, float] = {}
+    scores: dict[str, float] = {}
     for number, entry in enumerate(entries):
         at = f"{path}: {name} entry {number}"
         if not isinstance(entry, dict) or not isinstance(entry.get("id"), str):
@@ -60,25 +60,25 @@ def _scores(path: Path, content: Any, name: str) -> dict[str, float]:
         score = entry.get("score")
         if isinstance(score, bool) or not isinstance(score, (int, float)) or not abs(score) < math.inf:
             raise BiasError(f"{at}: candidate {entry['id']} has the score {score!r}: a number is needed")
-        if entry["id"] in found:
+        if entry["id"] in scores:
             raise BiasError(f"{at}: candidate {entry['id']} stands there twice")
         try:
-            found[entry["id"]] = float(score)
+            scores[entry["id"]] = float(score)
         except OverflowError as error:
             raise BiasError(f"{at}: the score of candidate {entry['id']} is too large for a number") from error
-    return found
+    return scores
 
 
 def _items(path: Path, language: str, test: str, scores: Mapping[str, float]) -> list[Item]:
     """The items of a test, each of whose candidates has a score and no other has."""
     items = released_sets.read(language, test)
-    known = {candidate["id"] for item in items for candidate in item["candidates"]}
-    if missing := [name for name in known if name not in scores]:
+    ids = {candidate["id"] for item in items for candidate in item["candidates"]}
+    if missing := [name for name in ids if name not in scores]:
         raise BiasError(
-            f"{path}: {TEST_KEYS[test]} has no score for {len(missing)} of {len(known)} candidates, {min(missing)} "
+            f"{path}: {TEST_KEYS[test]} has no score for {len(missing)} of {len(ids)} candidates, {min(missing)} "
             f"among them: are these predictions for {language}, and complete?"
         )
-    if unknown := [name for name in scores if name not in known]:
+    if unknown := [name for name in scores if name not in ids]:
         raise BiasError(
             f"{path}: {TEST_KEYS[test]} scores {len(unknown)} candidates that {language} doesn't have, "
             f"{min(unknown)} among them: name their language with --language"
@@ -98,11 +98,11 @@ def read(path: Path, language: str | None) -> list[Saved]:
         BiasError: No or an unknown language; a damaged file; a missing, doubled or unknown candidate; a score that is
             no number.
     """
-    known = ", ".join(LANGUAGES)
+    languages = ", ".join(LANGUAGES)
     if language is None:
-        raise NotOurs(f"{path}: predictions don't say their language: name it with --language (one of {known})")
+        raise NotOurs(f"{path}: predictions don't say their language: name it with --language (one of {languages})")
     if language not in LANGUAGES:
-        raise BiasError(f"--language {language}: unknown.{did_you_mean(language, LANGUAGES)} Known: {known}")
+        raise BiasError(f"--language {language}: unknown.{did_you_mean(language, LANGUAGES)} Known: {languages}")
     try:
         content = _content(path)
     except (OSError, EOFError, ValueError, RecursionError, zlib.error) as error:
@@ -122,24 +122,24 @@ def read(path: Path, language: str | None) -> list[Saved]:
 
 def _candidates(part: Saved, variant: str | None) -> dict[str, dict[str, float]]:
     """Scores by test and candidate id."""
-    found: dict[str, dict[str, float]] = {}
+    by_test: dict[str, dict[str, float]] = {}
     for doc, answers in zip(part.docs, part.results, strict=True):
         scored = hooks.candidate_scores(cast(Document, doc), answers)
         if part.benchmark == "stereoset_variants" and variant not in scored:
             raise BiasError(f"{part.path}: five scores per candidate: choose with --variant ({', '.join(scored)})")
         if part.benchmark == "stereoset" and variant is not None:
             raise BiasError(f"{part.path}: has one score per candidate, --variant is for the _variants tasks")
-        own = scored[variant] if variant is not None else next(iter(scored.values()))
-        for candidate, score in zip(doc["candidates"], own, strict=True):
+        method_scores = scored[variant] if variant is not None else next(iter(scored.values()))
+        for candidate, score in zip(doc["candidates"], method_scores, strict=True):
             if math.isnan(score):
                 raise BiasError(f"{part.path}: item {doc['id']}: the score of candidate {candidate['id']} is nan")
-            found.setdefault(doc["test"], {})[candidate["id"]] = score
-    return found
+            by_test.setdefault(doc["test"], {})[candidate["id"]] = score
+    return by_test
 
 
 def collect(
     parts: Sequence[Saved], variant: str | None = None, language: str | None = None
-) -> dict[str, list[dict[str, Any]]]:
+) -> dict[str, list[dict[str, str | float]]]:
     """Saved answers as one set of predictions, in the released order.
 
     Args:
@@ -150,27 +150,27 @@ def collect(
     Raises:
         BiasError: Nothing of StereoSet, several languages, a test twice, or items that were not run.
     """
-    own = [part for part in parts if part.benchmark.startswith("stereoset")]
-    own = [part for part in own if language is None or part.docs[0].get("language") == language]
-    if not own:
-        what = "StereoSet" if language is None else f"StereoSet in {language!r}"
-        raise BiasError(f"no samples of {what} there: run its tasks with --log_samples")
-    languages = sorted({str(doc.get("language")) for part in own for doc in part.docs})
+    samples = [part for part in parts if part.benchmark.startswith("stereoset")]
+    samples = [part for part in samples if language is None or part.docs[0].get("language") == language]
+    if not samples:
+        subject = "StereoSet" if language is None else f"StereoSet in {language!r}"
+        raise BiasError(f"no samples of {subject} there: run its tasks with --log_samples")
+    languages = sorted({str(doc.get("language")) for part in samples for doc in part.docs})
     if len(languages) > 1:
         raise BiasError(f"samples of several languages ({', '.join(languages)}): choose one with --language")
     scores: dict[str, dict[str, float]] = {}
-    for part in own:
+    for part in samples:
         try:
             candidates = _candidates(part, variant)
         except BiasError:
             raise
         except DAMAGE as error:
             raise damaged(part, error, "a document") from error
-        for test, found in candidates.items():
+        for test, test_scores in candidates.items():
             if test in scores:
                 raise BiasError(f"{part.path}: {TEST_KEYS[test]} was scored by several runs: export one of them")
-            scores[test] = found
-    predictions = {}
+            scores[test] = test_scores
+    predictions: dict[str, list[dict[str, str | float]]] = {}
     for test in ("intra", "inter"):
         if test in scores:
             items = released_sets.read(languages[0], test)

@@ -38,7 +38,7 @@ def published() -> Iterator[Published]:
     """Tables 2-5 and 7-9."""
     cells: dict[tuple[str, str, str], dict[str, Cell]] = defaultdict(dict)
     tables: dict[tuple[str, str, str], set[str]] = defaultdict(set)
-    of: dict[tuple[str, str, str], dict[str, str]] = {}
+    line_of: dict[tuple[str, str, str], dict[str, str]] = {}
     for line in printed_lines("stereoset"):
         approach = line["approach"] or _APPROACH[line["model"]]
         task = f"stereoset_{line['language']}" + ("" if line["test"] == "overall" else f"_{line['test']}")
@@ -48,18 +48,18 @@ def published() -> Iterator[Published]:
         for task, model, label, prefix in places:
             cells[task, model, label][f"{prefix}{line['score']}"] = Cell(float(line["value"]), line["value"])
             tables[task, model, label].add(line["table"])
-            of[task, model, label] = line
-    for (task, model, approach), found in cells.items():
-        line, family = of[task, model, approach], model.removeprefix("m")
+            line_of[task, model, label] = line
+    for (task, model, approach), scores in cells.items():
+        line, family = line_of[task, model, approach], model.removeprefix("m")
         within, between = _INTRA[family], _inter(family, approach)
-        how = {"intra": within, "inter": between, "overall": f"within sentences: {within}; between: {between}"}
-        said = how[line["test"]] if approach else "generative scores over the candidate behind the context (Eq. 4)"
+        ways = {"intra": within, "inter": between, "overall": f"within sentences: {within}; between: {between}"}
+        way = ways[line["test"]] if approach else "generative scores over the candidate behind the context (Eq. 4)"
         yield Published(
             task,
             f"{model} ({approach})" if approach and line["test"] == "inter" else model,
             "Öztürk et al. 2023",
             table_names(tables[task, model, approach]),
-            f"{line['kind']}; {said}; checkpoint in Table 6",
+            f"{line['kind']}; {way}; checkpoint in Table 6",
             _remarks(line),
-            found,
+            scores,
         )

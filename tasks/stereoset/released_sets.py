@@ -114,15 +114,15 @@ def read(language: str, test: str) -> list[Item]:
     name = f"stereoset_{language}_{test}"
     source = manifest().files[name]
     path = locate(name)
-    kept = cache_dir() / "converted" / f"{name}-{source.sha256[:16]}-{_LAYOUT}.parquet"
-    items = _converted(kept, source.sha256)
+    parquet = cache_dir() / "converted" / f"{name}-{source.sha256[:16]}-{_LAYOUT}.parquet"
+    items = _converted(parquet, source.sha256)
     if items is None:
         term = "target" if language == "en" else "target_original"
         frame = read_frame(path.read_bytes(), name)
         check_columns(frame, term, test, name)
         items = [item_of(dict(zip(frame, row, strict=True)), term, test) for row in zip(*frame.values(), strict=True)]
         check_items(items, name)
-        _convert(items, kept, source.sha256)
+        _convert(items, parquet, source.sha256)
     return items
 
 

@@ -16,4 +16,6 @@ def terms_and_tests(docs: Documents, seed: str, number: int) -> list[int]:
         number: How many a term and test; all where there are fewer.
     """
     strata = grouped(docs, lambda doc: (doc["term"], doc["test"]))
-    return sorted(i for own in strata.values() for i in sorted(own, key=lambda i: draw(seed, docs[i]["id"]))[:number])
+    return sorted(
+        i for group in strata.values() for i in sorted(group, key=lambda i: draw(seed, docs[i]["id"]))[:number]
+    )

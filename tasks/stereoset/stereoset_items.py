@@ -60,14 +60,14 @@ class Document(LabelledItem, total=False):
 AnyItem = TypeVar("AnyItem", bound=Item)
 
 
-def check_known(value: str, known: Collection[str], what: str, where: str) -> None:
+def check_known(value: str, allowed: Collection[str], name: str, where: str) -> None:
     """Refuse a value that isn't one of the known ones.
 
     Raises:
         BiasError: Names the value and the known ones.
     """
-    if value not in known:
-        raise BiasError(f"{where}: unknown {what} {value!r}: must be one of {', '.join(known)}")
+    if value not in allowed:
+        raise BiasError(f"{where}: unknown {name} {value!r}: must be one of {', '.join(allowed)}")
 
 
 def check_items(items: Sequence[Item], where: str) -> None:
@@ -76,7 +76,7 @@ def check_items(items: Sequence[Item], where: str) -> None:
     Raises:
         BiasError: The first thing that is wrong, with the item's id behind ``where``.
     """
-    seen: set[str] = set()
+    ids: set[str] = set()
     for item in items:
         at = f"{where}, item {item['id']}"
         labels = [candidate["label"] for candidate in item["candidates"]]
@@ -85,9 +85,9 @@ def check_items(items: Sequence[Item], where: str) -> None:
         if sorted(labels) != sorted(LABELS):
             raise BiasError(f"{at}: labels {', '.join(labels)}: each of {', '.join(LABELS)} is needed once")
         for name in (item["id"], *(candidate["id"] for candidate in item["candidates"])):
-            if name in seen:
+            if name in ids:
                 raise BiasError(f"{at}: the id {name} stands there twice")
-            seen.add(name)
+            ids.add(name)
         check_known(item["bias_type"], BIAS_TYPES, "bias type", at)
         if item["test"] == "intra" and BLANK not in item["context"]:
             raise BiasError(f"{at}: the context holds no {BLANK}")

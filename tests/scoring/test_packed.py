@@ -304,7 +304,7 @@ def test_rows_are_no_wider_than_a_window_that_was_not_tried(local, monkeypatch):
         ours._method = way
         assert_same(ours._loglikelihood_tokens(many), wanted)
         assert ours._method is way
-        assert 500 < way.seen <= 600
+        assert 500 < way.attended <= 600
 
 
 def test_positions_that_depend_on_the_length(tokenizer):

@@ -40,11 +40,11 @@ def test_every_sequence_is_answered_once_from_its_own_tokens(inputs, width, coun
             before = np.minimum.accumulate(nodes.depths[at:to])
             deepest = max(deepest, before[0])
             ends = np.minimum(nodes.ends[at:to] - at, size)
-            fresh = strand.wanted(to)
+            fresh = strand.needed_nodes(to)
             for node in fresh - at:
                 inside = [j for j in range(node + 1) if node < ends[j]]
                 logits.append([*path[: before[node]], *nodes.ids[at:to][inside]])
-            kept = len(strand.kept)
+            kept = len(strand.pending)
             assert len(logits) == kept + len(fresh)
             for node in strand.on_path(to):
                 path[nodes.depths[node]] = nodes.ids[node]

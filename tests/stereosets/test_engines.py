@@ -232,7 +232,7 @@ def test_language_tokens(nllb):
     assert italian.identity == f"hf:{Path(nllb).name} at {italian.revision}, source=eng_Latn, target=ita_Latn"
     other = seq2seq_translation.Checkpoint(f"{nllb},source=deu_Latn,target=ita_Latn", ("en", "it"), 8)
     other.translate(texts, "BLANK")
-    assert other._loaded[1].convert_ids_to_tokens(other._loaded[1]("a")["input_ids"])[0] == "deu_Latn"
+    assert other._translator[1].convert_ids_to_tokens(other._translator[1]("a")["input_ids"])[0] == "deu_Latn"
     beams = seq2seq_translation.Checkpoint(f"{nllb},source=eng_Latn,target=ita_Latn,beams=3", ("en", "it"), 8)
     assert all(beams.translate(texts, "BLANK"))
     assert beams.about()["decoding"] == "beam search, 3 beams"
@@ -298,7 +298,7 @@ def test_t5_is_told_in_words(tmp_path):
         made = seq2seq_translation.Checkpoint(f"{t5},prefix={prefix}", ("en", "it"), 8)
         model, tokenizer, asked, before = made._load()
         spy = mock.Mock(side_effect=tokenizer, batch_decode=tokenizer.batch_decode)
-        made._loaded = (model, spy, asked, before)
+        made._translator = (model, spy, asked, before)
         model.generate = mock.Mock(return_value=tokenizer(["flowers"], return_tensors="pt")["input_ids"])
         assert made.translate(["The gardener"], "BLANK") == ["flowers"]
         assert spy.call_args.args == ([f"{prefix}The gardener"],)

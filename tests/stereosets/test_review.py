@@ -260,12 +260,12 @@ def test_words_lose_what_their_source_does_not_have():
         "Hard": "Duro",
         "very.": "Molto.",
     }
-    found = item_texts.translated(source, said, "it", as_they_are=False)
+    found = item_texts.translated(source, said, "it", human=False)
     assert [found[f"{label} word"] for label in LABELS] == ["gentile", "Duro", "molto."]
     assert found["target"] == "cane"
-    german = item_texts.translated(source, said, "de", as_they_are=False)
+    german = item_texts.translated(source, said, "de", human=False)
     assert german["stereotype word"] == "Gentile"
-    assert item_texts.translated(source, said, "it", as_they_are=True)["stereotype word"] == "Gentile."
+    assert item_texts.translated(source, said, "it", human=True)["stereotype word"] == "Gentile."
 
 
 def test_what_no_task_can_use_is_not_accepted(tmp_path):

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, NamedTuple
@@ -54,13 +54,13 @@ class Corpus:
         if os.path.isfile(path) and path.suffix == ".txt":
             return iter([Article(path.name, _text(path))])
         if os.path.isfile(path):
-            return self._rows(self._table(path))
+            return self._rows(self._file(path))
         looks_like_path = self.source.startswith((".", "/", "~")) or self.source.count("/") > 1
         if looks_like_path and not os.path.isdir(path):
             raise BiasError(f"--corpus {self.source}: no such file or folder")
-        return self._rows(self._named())
+        return self._rows(self._dataset())
 
-    def _table(self, path: Path) -> Any:
+    def _file(self, path: Path) -> Iterable[Mapping[str, Any]]:
         import datasets
 
         kind = _TABLES.get(path.suffix)
@@ -71,7 +71,7 @@ class Corpus:
             )
         return datasets.load_dataset(kind, data_files=str(path), split="train", streaming=True)
 
-    def _named(self) -> Any:
+    def _dataset(self) -> Iterable[Mapping[str, Any]]:
         import datasets
 
         try:
@@ -81,7 +81,7 @@ class Corpus:
         except Exception as error:
             raise BiasError(f"--corpus {self.source}: cannot be had: {one_line(error)[:300]}") from error
 
-    def _rows(self, rows: Any) -> Iterator[Article]:
+    def _rows(self, rows: Iterable[Mapping[str, Any]]) -> Iterator[Article]:
         number = -1
         try:
             for number, row in enumerate(rows):

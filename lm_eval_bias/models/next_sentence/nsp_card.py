@@ -45,11 +45,11 @@ class TrainingRecord(TypedDict):
     versions: dict[str, str]
 
 
-def _percent(measured: Accuracy) -> str:
-    low, high = measured["interval"]
+def _percent(accuracy: Accuracy) -> str:
+    low, high = accuracy["interval"]
     return (
-        f"{100 * measured['accuracy']:.1f}% [{100 * low:.1f}, {100 * high:.1f}] ({measured['pairs']:,} pairs from "
-        f"{measured['articles']:,} articles)"
+        f"{100 * accuracy['accuracy']:.1f}% [{100 * low:.1f}, {100 * high:.1f}] ({accuracy['pairs']:,} pairs from "
+        f"{accuracy['articles']:,} articles)"
     )
 
 

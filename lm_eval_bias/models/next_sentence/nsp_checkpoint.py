@@ -8,9 +8,6 @@ from __future__ import annotations
 
 import dataclasses
 import json
-import os
-import shutil
-import tempfile
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
@@ -19,6 +16,7 @@ import torch
 from transformers import PreTrainedModel, PreTrainedTokenizerBase
 
 from lm_eval_bias.errors import BiasError, one_line
+from lm_eval_bias.files import whole_folder
 
 CONFIG = "nsp_config.json"
 HEAD = "nsp_head.safetensors"
@@ -54,15 +52,15 @@ class NSPConfig:
         Raises:
             BiasError: The first of them.
         """
-        for name, wanted in (
+        for name, allowed in (
             ("format", (1,)),
             ("family", ("causal", "seq2seq")),
             ("is_next", (0, 1)),
             ("read_step", (1, 2)),
         ):
             value = getattr(self, name)
-            if value not in wanted:
-                raise BiasError(f"{where}: {name} is {value!r}: must be {' or '.join(map(str, wanted))}")
+            if value not in allowed:
+                raise BiasError(f"{where}: {name} is {value!r}: must be {' or '.join(map(str, allowed))}")
 
 
 def make_head(hidden_size: int) -> torch.nn.Sequential:
@@ -109,9 +107,7 @@ def save(
 
     if folder.exists():
         raise BiasError(f"{folder} exists: name another folder")
-    folder.parent.mkdir(parents=True, exist_ok=True)
-    temporary = Path(tempfile.mkdtemp(dir=folder.parent, prefix=f".{folder.name}."))
-    try:
+    with whole_folder(folder) as temporary:
         body.save_pretrained(temporary)
         tokenizer.save_pretrained(temporary)
         text = json.dumps(dataclasses.asdict(config), indent=2, ensure_ascii=False)
@@ -120,9 +116,6 @@ def save(
             save_file({name: value.contiguous() for name, value in head.state_dict().items()}, temporary / HEAD)
         if card is not None:
             (temporary / "README.md").write_text(card, encoding="utf-8")
-        os.replace(temporary, folder)
-    finally:
-        shutil.rmtree(temporary, ignore_errors=True)
 
 
 def load_head(folder: Path, hidden_size: int) -> torch.nn.Sequential:

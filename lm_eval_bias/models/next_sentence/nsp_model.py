@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import torch
 import transformers
@@ -15,6 +15,9 @@ from lm_eval_bias.models.next_sentence import nsp_checkpoint
 from lm_eval_bias.models.next_sentence.nsp_answers import by_head, by_word
 from lm_eval_bias.models.question_model import QuestionModel
 from lm_eval_bias.scoring.questions import CLOZE, NEXT_SENTENCE, next_sentences, refuse_foreign
+
+if TYPE_CHECKING:
+    from lm_eval_bias.harness.internals import Instance
 
 _NO_CLOZE = (
     "--model hf-nsp answers between-sentence questions alone: run stereoset_<language>_inter with it and "
@@ -59,9 +62,9 @@ class HFNextSentence(QuestionModel):
             self._labels = [self._label(word) for word in self.config.labels]
 
     @classmethod
-    def refusal(cls, arguments: Mapping[str, Any], asks: Sequence[str]) -> BiasError | None:
+    def refusal(cls, arguments: Mapping[str, Any], kinds: Sequence[str]) -> BiasError | None:
         """Why it cannot answer these kinds of questions."""
-        return super().refusal(arguments, asks) or (BiasError(_NO_CLOZE) if CLOZE in asks else None)
+        return super().refusal(arguments, kinds) or (BiasError(_NO_CLOZE) if CLOZE in kinds else None)
 
     def _load_body(self) -> transformers.PreTrainedModel:
         seq2seq = self.config.family == "seq2seq"
@@ -97,17 +100,17 @@ class HFNextSentence(QuestionModel):
     def _answering(self) -> transformers.PreTrainedModel:
         return self._body
 
-    def cloze(self, requests: Sequence[Any]) -> list[Any]:
+    def cloze(self, requests: Sequence[Instance]) -> list[Any]:
         """Refuse: the model was trained for whole sentences."""
         raise BiasError(_NO_CLOZE)
 
-    def next_sentence(self, requests: Sequence[Any]) -> list[tuple[float, int]]:
+    def next_sentence(self, requests: Sequence[Instance]) -> list[tuple[float, int]]:
         """Score candidates after their context: ``(probability that it follows, tokens of the pair)`` (0..1)."""
         refuse_foreign(next_sentences(requests), (), "a model with next-sentence training")
         return self.answers(NEXT_SENTENCE, requests, self._follow)
 
     @torch.inference_mode()
-    def _follow(self, requests: list[Any]) -> list[tuple[float, int]]:
+    def _follow(self, requests: list[Instance]) -> list[tuple[float, int]]:
         rows = [self._ids(q.context, q.candidate) for q in next_sentences(requests)]
         return self.probabilities(
             rows, lambda batch: self._logits(self.inputs([rows[i] for i in batch])), self.config.is_next

@@ -81,7 +81,7 @@ class Settings:
         Raises:
             BiasError: More of them that aren't the user's to choose, or make no sense.
         """
-        every = min(self.evaluate_every or math.ceil(updates / 20), updates)
+        interval = min(self.evaluate_every or math.ceil(updates / 20), updates)
         changeable = {
             "per_device_eval_batch_size": 2 * (self.batch_size or 1),
             "lr_scheduler_type": "cosine_with_restarts",
@@ -91,11 +91,11 @@ class Settings:
             "weight_decay": 0.0,
             "save_total_limit": 2,
             "disable_tqdm": False,
-            "logging_steps": every,
+            "logging_steps": interval,
             "report_to": "none",
             "dataloader_pin_memory": torch.cuda.is_available(),
         }
-        own = {
+        fixed = {
             "output_dir": str(folder),
             "resume_from_checkpoint": None,
             "seed": self.seed,
@@ -107,21 +107,21 @@ class Settings:
             "learning_rate": self.body_rate,
             "eval_strategy": "steps",
             "save_strategy": "steps",
-            "eval_steps": every,
-            "save_steps": every,
+            "eval_steps": interval,
+            "save_steps": interval,
             "load_best_model_at_end": True,
             "metric_for_best_model": "accuracy",
             "greater_is_better": True,
             "remove_unused_columns": False,
             "label_names": ["labels"],
         }
-        taken = sorted(own.keys() & self.trainer.keys())
-        if taken:
+        conflicts = sorted(fixed.keys() & self.trainer.keys())
+        if conflicts:
             raise BiasError(
-                f"--trainer {taken[0]}: is set by this command, by a flag of its own where it can be chosen"
+                f"--trainer {conflicts[0]}: is set by this command, by a flag of its own where it can be chosen"
             )
-        given = {**changeable, **self.trainer, **own, "restore_callback_states_from_checkpoint": True}
+        options = {**changeable, **self.trainer, **fixed, "restore_callback_states_from_checkpoint": True}
         try:
-            return transformers.TrainingArguments(**given)
+            return transformers.TrainingArguments(**options)
         except (TypeError, ValueError, ImportError, RuntimeError) as error:
             raise BiasError(f"--trainer: {one_line(error)}") from error

@@ -114,12 +114,12 @@ class PairTrainer(transformers.Trainer):
             return self.optimizer
         optimizer = super().create_optimizer(*args)
         parameters = (args[0] if args else self.model).named_parameters()
-        head = {id(own) for name, own in parameters if name.removeprefix("module.").startswith("head.")}
+        head_ids = {id(parameter) for name, parameter in parameters if name.removeprefix("module.").startswith("head.")}
         for group in list(optimizer.param_groups):
-            of_head = [own for own in group["params"] if id(own) in head]
-            if of_head:
-                group["params"] = [own for own in group["params"] if id(own) not in head]
-                optimizer.add_param_group({**group, "params": of_head, "lr": self.head_rate})
+            head_parameters = [parameter for parameter in group["params"] if id(parameter) in head_ids]
+            if head_parameters:
+                group["params"] = [parameter for parameter in group["params"] if id(parameter) not in head_ids]
+                optimizer.add_param_group({**group, "params": head_parameters, "lr": self.head_rate})
         return optimizer
 
     def restore_best(self, last: Path | None) -> None:
@@ -145,10 +145,10 @@ def last_whole_checkpoint(folder: Path) -> Path | None:
     for path in sorted(folder.glob("checkpoint-*"), key=lambda p: int(p.name.rpartition("-")[2])):
         try:
             json.loads((path / _STATE).read_text(encoding="utf-8"))
-            whole = all((path / name).is_file() for name in _NEEDED)
+            complete = all((path / name).is_file() for name in _NEEDED)
         except (OSError, ValueError):
-            whole = False
-        if whole:
+            complete = False
+        if complete:
             last = path
         else:
             shutil.rmtree(path)

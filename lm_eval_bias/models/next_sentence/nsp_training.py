@@ -38,34 +38,34 @@ def _claim(folder: Path, choices: Mapping[str, Any]) -> None:
         BiasError: Training with others was begun in it.
     """
     path = folder / "settings.json"
-    wanted = json.loads(json.dumps(choices))
+    current = json.loads(json.dumps(choices))
     if path.is_file():
         try:
-            before = json.loads(path.read_text(encoding="utf-8"))
+            recorded = json.loads(path.read_text(encoding="utf-8"))
         except ValueError as error:
             raise BiasError(f"{path}: damaged: delete {folder} to begin anew") from error
-        different = sorted(key for key in {*wanted, *before} if wanted.get(key) != before.get(key))
+        different = sorted(key for key in {*current, *recorded} if current.get(key) != recorded.get(key))
         if different:
             raise BiasError(
-                f"{folder}: training was begun in it with {different[0]} {before.get(different[0])!r}, now it is "
-                f"{wanted.get(different[0])!r}: go on with the same, delete the folder, or name another --output"
+                f"{folder}: training was begun in it with {different[0]} {recorded.get(different[0])!r}, now it is "
+                f"{current.get(different[0])!r}: go on with the same, delete the folder, or name another --output"
             )
         return
     folder.mkdir(parents=True, exist_ok=True)
-    write_whole(path, (json.dumps(wanted, indent=2) + "\n").encode())
+    write_whole(path, (json.dumps(current, indent=2) + "\n").encode())
 
 
-def accuracy(right: NDArray[Any], articles: NDArray[Any]) -> Accuracy:
+def accuracy(correct: NDArray[Any], articles: NDArray[Any]) -> Accuracy:
     """Share of pairs that were told right, with an interval that takes pairs of an article to hang together."""
-    mean = float(right.mean())
+    mean = float(correct.mean())
     clusters = articles.tolist()
-    stderr = clustered_stderr((right - mean) / len(right), clusters)
+    stderr = clustered_stderr((correct - mean) / len(correct), clusters)
     margin = t_factor(effective_clusters(clusters) - 1) * stderr
     return {
         "accuracy": mean,
         "stderr": stderr,
         "interval": [max(0.0, mean - margin), min(1.0, mean + margin)],
-        "pairs": len(right),
+        "pairs": len(correct),
         "articles": len(set(clusters)),
     }
 
@@ -138,9 +138,9 @@ def train(
             f"out of GPU memory at --batch_size {settings.batch_size}: make it smaller and --accumulate larger (work "
             f"so far is kept in {work})"
         ) from error
-    settled = trainer.state.global_step < updates
-    stopped = "ended by hand" if finish else "held-out accuracy had settled" if settled else "all updates were made"
-    record = _record(trainer, settings, choices, stopped)
+    has_settled = trainer.state.global_step < updates
+    reason = "ended by hand" if finish else "held-out accuracy had settled" if has_settled else "all updates were made"
+    record = _record(trainer, settings, choices, reason)
     if trainer.is_world_process_zero():
         config = dataclasses.replace(classifier.config, training=dict(record))
         card = nsp_card.markdown(record)
@@ -152,31 +152,31 @@ def train(
 def _announcement(trainer: PairTrainer, settings: Settings, updates: int) -> str:
     about, classifier = trainer.pairs.about, trainer.classifier
     sizes = [(p.numel(), p.requires_grad) for p in classifier.network.parameters()]
-    trained, every = sum(size for size, learns in sizes if learns), sum(size for size, _ in sizes)
+    trained, total = sum(size for size, learns in sizes if learns), sum(size for size, _ in sizes)
     counts = ", ".join(f"{about['pairs'][part]['pairs']:,} {name}" for part, name in
                        (("train", "to train on"), ("held_out", "to stop by"), ("test", "to test")))  # fmt: skip
     rates = f"{settings.body_rate:g}" + (f" (head {settings.head_rate:g})" if classifier.family == "causal" else "")
     at_once = settings.pairs_per_update(trainer.accelerator.num_processes)
     return (
         f"{about['articles']:,} articles, {about['sentences']:,} sentences ({about['repeated']:,} repeated); pairs: "
-        f"{counts}\n{settings.model} ({classifier.family}): {trained:,} of {every:,} parameters are trained, learning "
+        f"{counts}\n{settings.model} ({classifier.family}): {trained:,} of {total:,} parameters are trained, learning "
         f"rate {rates}; {at_once} pairs an update, {updates:,} updates at most, a look at the held-out pairs every "
         f"{trainer.args.eval_steps:,.0f}"
     )
 
 
-def _record(trainer: PairTrainer, settings: Settings, choices: Mapping[str, Any], stopped: str) -> TrainingRecord:
+def _record(trainer: PairTrainer, settings: Settings, choices: Mapping[str, Any], reason: str) -> TrainingRecord:
     """What the card says of a trained model; the test pairs are looked at here, once."""
     pairs, state = trainer.pairs, trainer.state
-    measured = {part: accuracy(trainer.right(part), pairs.articles(part)) for part in sentence_pairs.PARTS[1:]}
+    accuracies = {part: accuracy(trainer.right(part), pairs.articles(part)) for part in sentence_pairs.PARTS[1:]}
     examples = state.global_step * settings.pairs_per_update(trainer.accelerator.num_processes)
     if settings.max_steps < 0:
         examples = min(examples, math.ceil(settings.epochs * pairs.about["pairs"]["train"]["pairs"]))
     return {
         "base": settings.model,
         "family": trainer.classifier.family,
-        "test": measured["test"],
-        "held_out": measured["held_out"],
+        "test": accuracies["test"],
+        "held_out": accuracies["held_out"],
         "looks": [
             {"update": entry["step"], "accuracy": entry["eval_accuracy"], "loss": entry["eval_loss"]}
             for entry in state.log_history
@@ -185,7 +185,7 @@ def _record(trainer: PairTrainer, settings: Settings, choices: Mapping[str, Any]
         "updates": state.global_step,
         "examples": examples,
         "best_update": state.best_global_step,
-        "stopped": stopped,
+        "stopped": reason,
         "data": pairs.about,
         "settings": {**choices, **dataclasses.asdict(settings), "schedule": str(trainer.args.lr_scheduler_type.value)},
         "versions": {"lm-eval-bias": __version__, **{name: importlib.metadata.version(name) for name in _PACKAGES}},

@@ -78,13 +78,13 @@ class PairClassifier:
         Raises:
             BiasError: It can't be loaded, or is neither causal nor T5's kind.
         """
-        place = {"revision": revision or "main"} | ({"gguf_file": gguf_file} if gguf_file else {})
+        origin = {"revision": revision or "main"} | ({"gguf_file": gguf_file} if gguf_file else {})
         try:
-            config = transformers.AutoConfig.from_pretrained(pretrained, **place)
+            config = transformers.AutoConfig.from_pretrained(pretrained, **origin)
             self.family = "seq2seq" if config.is_encoder_decoder else "causal"
             kind = transformers.AutoModelForSeq2SeqLM if config.is_encoder_decoder else transformers.AutoModel
-            self.tokenizer = transformers.AutoTokenizer.from_pretrained(pretrained, **place)
-            self.body: PreTrainedModel = kind.from_pretrained(pretrained, dtype=torch.float32, **place)
+            self.tokenizer = transformers.AutoTokenizer.from_pretrained(pretrained, **origin)
+            self.body: PreTrainedModel = kind.from_pretrained(pretrained, dtype=torch.float32, **origin)
         except Exception as error:  # a checkpoint can be damaged in many ways, each with an error of its own
             raise BiasError(f"--model {pretrained}: {one_line(error)[:300]}") from error
         self.longest = min(longest, getattr(self.body.config, "max_position_embeddings", None) or longest)
@@ -102,8 +102,7 @@ class PairClassifier:
     def _check_causal(kind: str, pretrained: str) -> None:
         from transformers.models.auto import modeling_auto
 
-        known = modeling_auto.MODEL_FOR_CAUSAL_LM_MAPPING_NAMES
-        if kind not in known or kind in ("bert", "roberta", "electra"):
+        if kind not in modeling_auto.MODEL_FOR_CAUSAL_LM_MAPPING_NAMES or kind in ("bert", "roberta", "electra"):
             raise BiasError(
                 f"--model {pretrained}: {kind} is no causal model and no T5: BERT's kind has been "
                 "trained to it, or its masks answer (--model hf-mlm)"

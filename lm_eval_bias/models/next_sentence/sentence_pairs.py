@@ -12,9 +12,6 @@ from __future__ import annotations
 import hashlib
 import importlib.metadata
 import json
-import os
-import shutil
-import tempfile
 from array import array
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
@@ -26,6 +23,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from lm_eval_bias.errors import BiasError
+from lm_eval_bias.files import whole_folder
 from lm_eval_bias.models.next_sentence.article_corpus import Corpus
 
 if TYPE_CHECKING:
@@ -119,11 +117,11 @@ def _write(corpora: Sequence[Corpus], path: Path) -> _Sentences:
     contents = hashlib.sha256()
     texts: list[str] = []
     schema = pyarrow.schema([("text", pyarrow.large_string()), ("article", pyarrow.int32())])
-    with pyarrow.OSFile(str(path), "wb") as out, pyarrow.ipc.new_file(out, schema) as writer:
+    with pyarrow.OSFile(str(path), "wb") as file, pyarrow.ipc.new_file(file, schema) as writer:
 
         def flush() -> None:
-            own = np.array(articles[len(articles) - len(texts) :], np.int32)
-            writer.write_batch(pyarrow.record_batch([pyarrow.array(texts, schema[0].type), own], schema=schema))
+            numbers = np.array(articles[len(articles) - len(texts) :], np.int32)
+            writer.write_batch(pyarrow.record_batch([pyarrow.array(texts, schema[0].type), numbers], schema=schema))
             texts.clear()
 
         for corpus in corpora:
@@ -170,29 +168,29 @@ def _draw(following: Ints, articles: Ints, random: np.random.Generator) -> Ints:
     pairs[:, 0] = following[order] - 1
     pairs[:, 1] = following[order]
     pairs[:, 2] = 1
-    own = articles[following]  # sorted: an article's sentences stand together
-    others = pairs[1::2]
-    starts = np.searchsorted(own, articles[others[:, 0]], "left")
-    ends = np.searchsorted(own, articles[others[:, 0]], "right")
-    drawn = random.integers(0, len(following) - (ends - starts))
-    others[:, 1] = following[drawn + np.where(drawn >= starts, ends - starts, 0)]
-    others[:, 2] = 0
+    article_of = articles[following]  # sorted: an article's sentences stand together
+    negatives = pairs[1::2]
+    starts = np.searchsorted(article_of, articles[negatives[:, 0]], "left")
+    ends = np.searchsorted(article_of, articles[negatives[:, 0]], "right")
+    indices = random.integers(0, len(following) - (ends - starts))
+    negatives[:, 1] = following[indices + np.where(indices >= starts, ends - starts, 0)]
+    negatives[:, 2] = 0
     return pairs
 
 
 def _divide(following: Ints, articles: Ints, share: float, random: np.random.Generator, name: str) -> dict[str, Ints]:
     """Following sentences by part: whole articles, ``share`` of them held out and as many to test."""
-    own = articles[following]
-    numbers = random.permutation(np.unique(own))
+    article_of = articles[following]
+    numbers = random.permutation(np.unique(article_of))
     count = max(2, round(share * len(numbers)))
     if len(numbers) < 2 * count + 2:
         raise BiasError(
             f"--corpus {name}: {len(numbers)} articles with sentences that follow each other: {2 * count + 2} are "
             "needed (two each to train, to stop and to test: a sentence that doesn't follow comes from another one)"
         )
-    which = np.full(int(numbers.max()) + 1, 0)
-    which[numbers[:count]], which[numbers[count : 2 * count]] = 1, 2
-    return {part: following[which[own] == i] for i, part in enumerate(PARTS)}
+    part_of = np.full(int(numbers.max()) + 1, 0)
+    part_of[numbers[:count]], part_of[numbers[count : 2 * count]] = 1, 2
+    return {part: following[part_of[article_of] == i] for i, part in enumerate(PARTS)}
 
 
 def build(
@@ -219,26 +217,24 @@ def build(
     Raises:
         BiasError: A corpus that can't be had, or is too small.
     """
-    folder.parent.mkdir(parents=True, exist_ok=True)
-    temporary = Path(tempfile.mkdtemp(dir=folder.parent, prefix=f".{folder.name}."))
-    try:
+    with whole_folder(folder) as temporary:
         sentences = _write(corpora, temporary / "sentences.arrow")
         hashes, articles, places = sentences.hashes, sentences.articles, sentences.places
-        new = np.zeros(len(hashes), bool)
-        new[np.unique(hashes, return_index=True)[1]] = True
-        after = np.zeros(len(hashes), bool)
-        after[1:] = (articles[1:] == articles[:-1]) & (places[1:] == places[:-1] + 1) & new[1:] & new[:-1]
+        first = np.zeros(len(hashes), bool)
+        first[np.unique(hashes, return_index=True)[1]] = True
+        follows = np.zeros(len(hashes), bool)
+        follows[1:] = (articles[1:] == articles[:-1]) & (places[1:] == places[:-1] + 1) & first[1:] & first[:-1]
         random = np.random.default_rng(seed)
         parts: dict[str, list[Ints]] = {part: [] for part in PARTS}
         lasts = [*sentences.corpora[1:], len(hashes)]
         for corpus, low, high in zip(corpora, sentences.corpora, lasts, strict=True):
-            following = (np.flatnonzero(after[low:high]) + low).astype(np.int32)
-            for part, own in _divide(following, articles, held_out, random, corpus.source).items():
-                parts[part].append(_draw(own, articles, random))
+            following = (np.flatnonzero(follows[low:high]) + low).astype(np.int32)
+            for part, part_following in _divide(following, articles, held_out, random, corpus.source).items():
+                parts[part].append(_draw(part_following, articles, random))
         counts = {}
-        for part, drawn in parts.items():
+        for part, corpus_pairs in parts.items():
             limit = most if part == "train" else most_held_out
-            pairs = _together(drawn, limit, random)
+            pairs = _combine(corpus_pairs, limit, random)
             np.save(temporary / f"{part}.npy", pairs)
             counts[part] = {"pairs": len(pairs), "follow": int(pairs[:, 2].sum())}
         about: About = {
@@ -246,28 +242,25 @@ def build(
             "sha256": sentences.sha256,
             "articles": sentences.number,
             "sentences": len(hashes),
-            "repeated": int((~new).sum()),
+            "repeated": int((~first).sum()),
             "seed": seed,
             "held_out": held_out,
             "pairs": counts,
             "sentencex": importlib.metadata.version("sentencex"),
         }
         (temporary / "about.json").write_text(json.dumps(about, indent=2) + "\n", encoding="utf-8")
-        os.replace(temporary, folder)
-    finally:
-        shutil.rmtree(temporary, ignore_errors=True)
     return Pairs(folder, about)
 
 
-def _together(drawn: Sequence[Ints], most: int | None, random: np.random.Generator) -> Ints:
+def _combine(corpus_pairs: Sequence[Ints], most: int | None, random: np.random.Generator) -> Ints:
     """Pairs of all corpora in one order, at most so many, half of each kind to one."""
-    kinds = [np.concatenate([pairs[pairs[:, 2] == kind] for pairs in drawn]) for kind in (1, 0)]
+    kinds = [np.concatenate([pairs[pairs[:, 2] == kind] for pairs in corpus_pairs]) for kind in (1, 0)]
     kinds = [pairs[random.permutation(len(pairs))] for pairs in kinds]
-    every, fewer = sum(map(len, kinds)), min(map(len, kinds))
-    size = min(every, most or every)
-    kept = [pairs[: min(len(pairs), fewer + 1)] for pairs in kinds]
-    both = np.concatenate([kept[0][: (size + 1) // 2], kept[1][: size // 2]])
-    return both[random.permutation(len(both))]
+    total, smaller = sum(map(len, kinds)), min(map(len, kinds))
+    size = min(total, most or total)
+    balanced = [pairs[: min(len(pairs), smaller + 1)] for pairs in kinds]
+    combined = np.concatenate([balanced[0][: (size + 1) // 2], balanced[1][: size // 2]])
+    return combined[random.permutation(len(combined))]
 
 
 def load(folder: Path) -> Pairs:

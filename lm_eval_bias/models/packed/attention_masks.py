@@ -11,7 +11,7 @@ from transformers import PretrainedConfig
 
 FULL, SLIDING, CHUNKED = "full_attention", "sliding_attention", "chunked_attention"
 Mask: TypeAlias = "torch.Tensor | dict[str, torch.Tensor]"
-_NAMED_AFTER_LENGTH = re.compile(r"window|chunk|local|block_size|block_length")
+_WINDOW_NAME = re.compile(r"window|chunk|local|block_size|block_length")
 
 
 def text_config(config: PretrainedConfig) -> PretrainedConfig:
@@ -29,7 +29,7 @@ def windows(config: PretrainedConfig) -> list[int]:
         {
             value
             for name, value in text_config(config).to_dict().items()
-            if type(value) is int and value > 1 and _NAMED_AFTER_LENGTH.search(name)
+            if type(value) is int and value > 1 and _WINDOW_NAME.search(name)
         }
     )
 
@@ -81,12 +81,12 @@ def build(
     text = text_config(config)
     width = depths.shape[1]
     at = torch.arange(width, device=depths.device)
-    seen = (at[None, :] <= at[:, None])[None] & (at[None, :, None] < ends[:, None, :])
+    visible = (at[None, :] <= at[:, None])[None] & (at[None, :, None] < ends[:, None, :])
     places = depths
     if before is not None and columns:
-        kept = torch.arange(columns, device=depths.device)
-        seen = torch.cat([kept < before[:, :, None], seen], -1)
-        places = torch.cat([kept.expand(len(depths), -1), depths], -1)
+        cached = torch.arange(columns, device=depths.device)
+        visible = torch.cat([cached < before[:, :, None], visible], -1)
+        places = torch.cat([cached.expand(len(depths), -1), depths], -1)
     window = getattr(text, "sliding_window", None)
     chunk = getattr(text, "attention_chunk_size", None)
     kinds = set(getattr(text, "layer_types", None) or ())
@@ -94,11 +94,11 @@ def build(
         kinds = {FULL if kinds else SLIDING if window else CHUNKED if chunk else FULL}
     masks = {}
     for kind in sorted(kinds):
-        some = seen
+        windowed = visible
         if kind == SLIDING and window:
-            some = seen & (depths[:, :, None] - places[:, None, :] < window)
+            windowed = visible & (depths[:, :, None] - places[:, None, :] < window)
         elif kind == CHUNKED and chunk:
-            some = seen & (depths[:, :, None] // chunk == places[:, None, :] // chunk)
-        bias = torch.zeros(some.shape, dtype=dtype, device=depths.device)
-        masks[kind] = bias.masked_fill_(~some, torch.finfo(dtype).min)[:, None]
+            windowed = visible & (depths[:, :, None] // chunk == places[:, None, :] // chunk)
+        bias = torch.zeros(windowed.shape, dtype=dtype, device=depths.device)
+        masks[kind] = bias.masked_fill_(~windowed, torch.finfo(dtype).min)[:, None]
     return masks if style == "by_type" else next(iter(masks.values()))

@@ -41,9 +41,9 @@ class Network:
     def logits_at(self, places: Ints, ids: Ints, **inputs: Any) -> torch.Tensor:
         """Run the model on rows of ids and project some places of them, flattened, to the vocabulary."""
         at, width = self.tensor(places), ids.shape[1]
-        with gathered(self.model, at, width) as done:
+        with gathered(self.model, at, width) as projected:
             logits: torch.Tensor = self.call(input_ids=self.tensor(ids), **inputs).logits
-        if done:
+        if projected:
             return logits[0]
         return logits[:, logits.shape[1] - width :].reshape(-1, logits.shape[-1])[at.to(logits.device)]
 
@@ -52,22 +52,22 @@ class Network:
 def gathered(model: PreTrainedModel, places: torch.Tensor, width: int) -> Iterator[list[bool]]:
     """Have the output projection run at some places only; what follows it (soft-caps, scales) is untouched.
 
-    Places are indices into the flattened rows of ``width`` tokens; a model may put virtual ones in front. The list that
-    is given is no longer empty once the projection ran so.
+    Places are indices into the flattened rows of ``width`` tokens; a model may put virtual ones in front. The list is
+    no longer empty once the projection ran so.
     """
-    done: list[bool] = []
+    projected: list[bool] = []
 
     def pick(module: torch.nn.Module, inputs: tuple[torch.Tensor, ...]) -> tuple[torch.Tensor, ...]:
         hidden = inputs[0]
         if hidden.dim() != 3 or hidden.shape[1] < width:
             return inputs
-        done.append(True)
-        here = places.to(hidden.device)
+        projected.append(True)
+        indices = places.to(hidden.device)
         if hidden.shape[1] > width:
-            here = here // width * hidden.shape[1] + here % width + (hidden.shape[1] - width)
-        return hidden.reshape(-1, hidden.shape[-1])[here][None], *inputs[1:]
+            indices = indices // width * hidden.shape[1] + indices % width + (hidden.shape[1] - width)
+        return hidden.reshape(-1, hidden.shape[-1])[indices][None], *inputs[1:]
 
     head = model.get_output_embeddings()
     handle = head.register_forward_pre_hook(pick) if head is not None else contextlib.nullcontext()
     with handle:
-        yield done
+        yield projected

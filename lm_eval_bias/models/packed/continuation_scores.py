@@ -23,13 +23,13 @@ def score(logits: torch.Tensor, places: Ints, targets: Ints) -> tuple[npt.NDArra
         Nats and booleans, both of shape (n,).
     """
     norms, best = [], []
-    chunk = _CHUNK if logits.device.type == "cpu" else 16 * _CHUNK
-    for some in logits.split(chunk):
-        some = some.float()
-        norms.append(torch.logsumexp(some, -1))
-        best.append(some.argmax(-1))
+    size = _CHUNK if logits.device.type == "cpu" else 16 * _CHUNK
+    for rows in logits.split(size):
+        rows = rows.float()
+        norms.append(torch.logsumexp(rows, -1))
+        best.append(rows.argmax(-1))
     at = torch.from_numpy(places).to(logits.device)
-    wanted = torch.from_numpy(targets).to(logits.device)
-    logprobs = logits[at, wanted].float() - torch.cat(norms)[at]
-    greedy = torch.cat(best)[at] == wanted
+    token_ids = torch.from_numpy(targets).to(logits.device)
+    logprobs = logits[at, token_ids].float() - torch.cat(norms)[at]
+    greedy = torch.cat(best)[at] == token_ids
     return logprobs.cpu().double().numpy(), greedy.cpu().numpy()

@@ -52,11 +52,11 @@ def trial(limit: int, stem: int, usable: Ints) -> tuple[list[list[int]], list[in
     return [begin + draw(tail) for begin, tail in zip(stems, tails, strict=True)], tails
 
 
-def _deviations(logits: torch.Tensor, wanted: torch.Tensor) -> torch.Tensor:
+def _deviations(logits: torch.Tensor, reference: torch.Tensor) -> torch.Tensor:
     """Root mean square difference of each position's logits over their spread, shape (positions,)."""
-    logits, wanted = logits.cpu().double(), wanted.cpu().double()
-    spread = wanted.std(-1).clamp_min(1e-12)
-    return ((logits - wanted).pow(2).mean(-1).sqrt() / spread).nan_to_num(nan=math.inf)
+    logits, reference = logits.cpu().double(), reference.cpu().double()
+    spread = reference.std(-1).clamp_min(1e-12)
+    return ((logits - reference).pow(2).mean(-1).sqrt() / spread).nan_to_num(nan=math.inf)
 
 
 class Trial:
@@ -74,12 +74,12 @@ class Trial:
         self.sequences, order = trie_layout.arrange(inputs)
         self.needed = np.zeros(len(self.sequences), np.int64)
         np.maximum.at(self.needed, order, np.array(tails))
-        self.wanted = [self._alone(self.sequences.ids(k), int(n)) for k, n in enumerate(self.needed)]
+        self.reference = [self._alone(self.sequences.ids(k), int(n)) for k, n in enumerate(self.needed)]
         k = int(order[0])
-        other = self.sequences.ids(k).copy()
-        before = len(other) - int(self.needed[k])
-        other[:before] = other[:before][::-1]
-        changed = _deviations(self._alone(other, int(self.needed[k])), self.wanted[k])
+        altered = self.sequences.ids(k).copy()
+        before = len(altered) - int(self.needed[k])
+        altered[:before] = altered[:before][::-1]
+        changed = _deviations(self._alone(altered, int(self.needed[k])), self.reference[k])
         self.effect = float(changed.max()) if before > 1 else 1.0
 
     def _alone(self, ids: np.ndarray, last: int) -> torch.Tensor:
@@ -91,7 +91,7 @@ class Trial:
         by_sequence: dict[int, torch.Tensor] = {}
         for output in method.trial_outputs(self.sequences, self.needed):
             for k, places in output.nodes.items():
-                by_sequence[k] = _deviations(output.logits[torch.from_numpy(places)], self.wanted[k])
+                by_sequence[k] = _deviations(output.logits[torch.from_numpy(places)], self.reference[k])
         return [by_sequence[k] for k in range(len(self.sequences))]
 
     @cached_property
@@ -108,7 +108,7 @@ def _agrees(deviations: list[torch.Tensor], noise: list[torch.Tensor] | None, ef
     unavoidable = _size(torch.cat(noise)) + 1e-3
     return (
         _size(torch.cat(deviations)) <= min(ROUGHLY * unavoidable, effect / 4)
-        and max(_size(one) / (_size(same) + unavoidable) for one, same in zip(deviations, noise, strict=True))
+        and max(_size(ours) / (_size(padded) + unavoidable) for ours, padded in zip(deviations, noise, strict=True))
         <= ROUGHLY_ONE
     )
 
@@ -134,31 +134,31 @@ def choose(network: Network, limit: int, stem: int, usable: Ints, exact: bool) -
         exact: Whether the model computes in float32, so that agreement is close.
     """
     try:
-        tried = Trial(network, limit, stem, usable)
+        probe = Trial(network, limit, stem, usable)
     except Exception as error:  # noqa: BLE001 (a model that can't be asked so is left to the hf backend)
         return Verdict(None, f"plain forwards of trial sequences fail ({one_line(error)})", 0)
-    failed: list[str] = []
+    failures: list[str] = []
     walk: Walk | None = None
     verdict = None
     for method in methods(network):
         if walk and isinstance(method, Walk):
             continue
         try:
-            noise = None if exact else tried.noise
-            deviations = tried.deviations(method)
+            noise = None if exact else probe.noise
+            deviations = probe.deviations(method)
         except Exception as error:  # noqa: BLE001 (models refuse masks and caches in many ways: the next one then)
-            failed.append(f"{method.name}: {one_line(error)[:150]}")
+            failures.append(f"{method.name}: {one_line(error)[:150]}")
             continue
         differs = f"differs from plain forwards by {_size(torch.cat(deviations)):.0e} of the logits' spread"
-        if not _agrees(deviations, noise, tried.effect):
-            failed.append(f"{method.name}: {differs}")
+        if not _agrees(deviations, noise, probe.effect):
+            failures.append(f"{method.name}: {differs}")
             continue
         if walk:
             walk.instead = method
             break
         padding = "" if noise is None else f", padding by {_size(torch.cat(noise)):.0e}"
-        verdict = Verdict(method, "; ".join([f"{method.what}; {differs}{padding}", *failed]), tried.longest)
+        verdict = Verdict(method, "; ".join([f"{method.description}; {differs}{padding}", *failures]), probe.longest)
         if not isinstance(method, Walk):
             break
         walk = method
-    return verdict or Verdict(None, "; ".join(failed), tried.longest)
+    return verdict or Verdict(None, "; ".join(failures), probe.longest)

@@ -70,17 +70,17 @@ def _padded(
     return ids, nodes
 
 
-def _batches(sizes: Sequence[int], needs: Sequence[int], budget: int, most: int) -> Iterator[list[int]]:
+def _batches(sizes: Sequence[int], counts: Sequence[int], budget: int, most: int) -> Iterator[list[int]]:
     """Neighbours together up to a budget of tokens, padding included, and a number of needed ones."""
     batch: list[int] = []
-    width = need = 0
+    width = count = 0
     for i, size in enumerate(sizes):
-        width_then, need_then = max(width, size), need + needs[i]
-        if batch and (width_then * (len(batch) + 1) > budget or need_then > most):
+        width_then, count_then = max(width, size), count + counts[i]
+        if batch and (width_then * (len(batch) + 1) > budget or count_then > most):
             yield batch
-            batch, width_then, need_then = [], size, needs[i]
+            batch, width_then, count_then = [], size, counts[i]
         batch.append(i)
-        width, need = width_then, need_then
+        width, count = width_then, count_then
     if batch:
         yield batch
 
@@ -92,20 +92,20 @@ class Method(ABC):
         network: What is run.
         widest: Most tokens that one attends over: a model's own window may count places in the row, which no mask can
             mend.
-        seen: The most so far.
+        attended: The most so far.
     """
 
     name = ""
-    what = ""
+    description = ""
 
     def __init__(self, network: Network) -> None:
         self.network = network
         self.widest = trie_layout.WIDEST
-        self.seen = 0
+        self.attended = 0
 
     def limit(self, windows: list[int]) -> None:
         """Attend over no more than those of a model's windows that were not tried."""
-        self.widest = min([self.widest, *(window for window in windows if window >= self.seen)])
+        self.widest = min([self.widest, *(window for window in windows if window >= self.attended)])
 
     def price(self, sequences: Sequences, budget: int) -> float:
         """Floating-point operations, as estimated, of running sequences; infinite where nobody has to know."""
@@ -136,7 +136,7 @@ class Trie(Method):
     """Common beginnings once, several pieces of the trie in a row, several rows in a forward."""
 
     name = "trie"
-    what = "every common beginning runs once"
+    description = "every common beginning runs once"
 
     def __init__(self, network: Network, style: str = "single") -> None:
         """Run on this network with masks of this style (:func:`lm_eval_bias.models.packed.attention_masks.styles`)."""
@@ -162,10 +162,10 @@ class Trie(Method):
     def _run(
         self, sequences: Sequences, needed: Ints, rows: list[Row], budget: int, most: int
     ) -> Iterator[ForwardOutput]:
-        self.seen = max([self.seen, *(row.size for row in rows)])
-        needs = [sum(int(needed[first:last].sum()) for first, last, _ in row.pieces) for row in rows]
+        self.attended = max([self.attended, *(row.size for row in rows)])
+        counts = [sum(int(needed[first:last].sum()) for first, last, _ in row.pieces) for row in rows]
         network = self.network
-        for batch in _batches([trie_layout.even(row.size) for row in rows], needs, budget, most):
+        for batch in _batches([trie_layout.even(row.size) for row in rows], counts, budget, most):
             laid = trie_layout.lay(sequences, [rows[i] for i in batch], needed)
             depths, ends = network.tensor(laid.depths), network.tensor(laid.ends)
             mask = attention_masks.build(network.model.config, self.style, depths, ends, network.dtype)
@@ -179,7 +179,7 @@ class Plain(Method):
     """Each sequence by itself, right-padded; one that another goes on from is read off the longer one."""
 
     name = "rows"
-    what = "logits at the needed places only, nothing shared"
+    description = "logits at the needed places only, nothing shared"
 
     def __init__(self, network: Network, alone: bool = False) -> None:
         """Run on this network; ``alone`` gives each sequence a forward of its own."""
@@ -197,11 +197,11 @@ class Plain(Method):
         first = np.concatenate([[0], last[:-1] + 1]) if len(last) else last
         order = np.lexsort((last, -lengths[last]))
         runs = list(zip(first[order].tolist(), last[order].tolist(), strict=True))
-        needs = [int(needed[low : high + 1].sum()) for low, high in runs]
-        for batch in _batches(lengths[last[order]].tolist(), needs, 1 if self.alone else budget, most):
-            chosen = [runs[i] for i in batch]
-            ids, nodes = _padded(sequences, needed, chosen)
-            tokens = sum(int(lengths[high]) for _, high in chosen)
+        counts = [int(needed[low : high + 1].sum()) for low, high in runs]
+        for batch in _batches(lengths[last[order]].tolist(), counts, 1 if self.alone else budget, most):
+            batch_runs = [runs[i] for i in batch]
+            ids, nodes = _padded(sequences, needed, batch_runs)
+            tokens = sum(int(lengths[high]) for _, high in batch_runs)
             yield _forward(self.network, ids, nodes, tokens, use_cache=False)
 
 
@@ -209,7 +209,7 @@ class Cached(Method):
     """What several sequences begin with runs once; its keys and values are handed to each of them."""
 
     name = "cache"
-    what = "common beginnings run once, through the key-value cache"
+    description = "common beginnings run once, through the key-value cache"
 
     def outputs(self, sequences: Sequences, needed: Ints, budget: int, most: int) -> Iterator[ForwardOutput]:
         """See :meth:`Method.outputs`."""
@@ -223,7 +223,7 @@ class Cached(Method):
                 or following.common != group.common
                 or self._size(sequences.lengths, [*batch, following]) > budget
             ):
-                run = self._shared if group.common else self._apart
+                run = self._shared if group.common else self._unshared
                 yield from run(sequences, batch, needed, budget, most)
                 batch = []
 
@@ -232,12 +232,12 @@ class Cached(Method):
         members = sum(group.last - group.first for group in batch)
         return members * max(int(lengths[group.first : group.last].max()) for group in batch)
 
-    def _apart(
+    def _unshared(
         self, sequences: Sequences, batch: list[Group], needed: Ints, budget: int, most: int
     ) -> Iterator[ForwardOutput]:
-        chosen = np.concatenate([np.arange(group.first, group.last) for group in batch])
-        for output in Plain(self.network).outputs(sequences.subset(chosen), needed[chosen], budget, most):
-            output.nodes = {int(chosen[k]): places for k, places in output.nodes.items()}
+        members = np.concatenate([np.arange(group.first, group.last) for group in batch])
+        for output in Plain(self.network).outputs(sequences.subset(members), needed[members], budget, most):
+            output.nodes = {int(members[k]): places for k, places in output.nodes.items()}
             yield output
 
     def _shared(
@@ -252,9 +252,9 @@ class Cached(Method):
         cache.batch_select_indices(
             network.tensor(np.repeat(np.arange(len(batch)), [group.last - group.first for group in batch]))
         )
-        everything = torch.ones((len(members), common + ids.shape[1]), dtype=torch.int64, device=network.device)
+        mask = torch.ones((len(members), common + ids.shape[1]), dtype=torch.int64, device=network.device)
         tokens = int((sequences.lengths[members] - common).sum()) + common * len(batch)
-        yield _forward(network, ids, nodes, tokens, attention_mask=everything, past_key_values=cache, use_cache=True)
+        yield _forward(network, ids, nodes, tokens, attention_mask=mask, past_key_values=cache, use_cache=True)
 
 
 class Group(NamedTuple):

@@ -78,7 +78,7 @@ class HFPacked(HFLM):
         self._on_cpu = self.device.type == "cpu"
         self._budget = int(tokens_per_forward or (_TOKENS_ON_CPU if self._on_cpu else _TOKENS_ELSEWHERE))
         self._method: Method | None = None
-        self._proved = 0
+        self._tested_length = 0
         self._prove(method_trial.STEM)
 
     def _get_backend(self, *args: Any, **kwargs: Any) -> None:
@@ -115,7 +115,7 @@ class HFPacked(HFLM):
 
     def _prove(self, stem: int) -> None:
         """Find the first method that agrees with plain forwards on sequences longer than ``stem`` tokens."""
-        if self._method is None and self._proved:
+        if self._method is None and self._tested_length:
             return
         unfit = self._unfit()
         if unfit:
@@ -123,11 +123,11 @@ class HFPacked(HFLM):
         else:
             network = self._network()
             special = np.array(self.tokenizer.all_special_ids, np.int64)
-            known = np.arange(min(network.vocabulary, len(self.tokenizer)))
-            usable = np.setdiff1d(known, special) if len(known) > len(special) + 1 else known
+            token_ids = np.arange(min(network.vocabulary, len(self.tokenizer)))
+            usable = np.setdiff1d(token_ids, special) if len(token_ids) > len(special) + 1 else token_ids
             exact = network.dtype in (torch.float32, torch.float64) and not self._quantised()
             verdict = method_trial.choose(network, self.max_length, stem, usable, exact)
-        self._method, self._proved = verdict.method, max(verdict.longest, 1)
+        self._method, self._tested_length = verdict.method, max(verdict.longest, 1)
         if self._method:
             self._method.limit(attention_masks.windows(self.model.config))
         name = self._method.name if self._method else "the hf backend's own way"
@@ -169,69 +169,70 @@ class HFPacked(HFLM):
         """Log-likelihoods of continuations, both given as ids, and whether each is the greedy one."""
         limit = self.max_length
         inputs = []
-        cut = 0
+        truncated = 0
         for _, context, continuation in requests:
             if not context or not continuation or len(continuation) > limit:
                 raise BiasError(
                     f"a request with {len(context)} context and {len(continuation)} continuation tokens; "
                     f"both need one, and the model reads {limit}"
                 )
-            whole = context + continuation
-            cut += len(whole) > limit + 1
-            inputs.append(whole[-(limit + 1) :][:-1])
-        if cut:
-            logger.warning("%s requests are longer than the model's %s tokens: cut on the left", cut, limit)
+            tokens = context + continuation
+            truncated += len(tokens) > limit + 1
+            inputs.append(tokens[-(limit + 1) :][:-1])
+        if truncated:
+            logger.warning("%s requests are longer than the model's %s tokens: cut on the left", truncated, limit)
         longest = max(map(len, inputs), default=0)
-        beyond = [w for w in attention_masks.windows(self.model.config) if self._proved <= w < longest]
-        if beyond:
-            self._prove(max(beyond) + max(beyond) // 4)  # so that what lies beyond matters
+        untested = [w for w in attention_masks.windows(self.model.config) if self._tested_length <= w < longest]
+        if untested:
+            self._prove(max(untested) + max(untested) // 4)  # so that what lies beyond matters
         if self._method is None:
             return super()._loglikelihood_tokens(requests, disable_tqdm, override_bs)
         return self._answers(requests, inputs, disable_tqdm)
 
     def _answers(self, requests: Sequence[Request], inputs: list[list[int]], disable_tqdm: bool) -> list[Answer]:
         answers: list[Answer | None] = [None] * len(requests)
-        asked, run = sum(map(len, inputs)), 0
+        size, run = sum(map(len, inputs)), 0
         job = _SequenceRequests(requests, inputs)
         with tqdm(
             total=len(requests), desc="Running loglikelihood requests", disable=disable_tqdm or self.rank != 0
         ) as bar:
-            for method, chosen in self._methods(job.sequences):
-                for tokens, done in self._run(method, job, chosen):
+            for method, indices in self._methods(job.sequences):
+                for tokens, part_answers in self._run(method, job, indices):
                     run += tokens
-                    for i, answer in done:
+                    for i, answer in part_answers:
                         answers[i] = answer
                         if requests[i][0] is not None:  # rolling ones are kept as a whole
                             self.cache_hook.add_partial("loglikelihood", requests[i][0], answer)
-                    bar.update(len(done))
+                    bar.update(len(part_answers))
         if requests and not disable_tqdm:
             logger.info(
-                "hf-packed: %s tokens asked, %s run (%.0f%% shared)", f"{asked:,}", f"{run:,}", 100 * (1 - run / asked)
+                "hf-packed: %s tokens asked, %s run (%.0f%% shared)", f"{size:,}", f"{run:,}", 100 * (1 - run / size)
             )
         return [answer for answer in answers if answer is not None]
 
     def _methods(self, sequences: trie_layout.Sequences) -> Iterator[tuple[Method, Ints]]:
         """Which method runs which sequences: those whose length changes the model's positions go alone."""
         assert self._method is not None  # noqa: S101
-        far = attention_masks.long_from(self.model.config)
-        alone = sequences.lengths > far if far else np.zeros(len(sequences), bool)
+        threshold = attention_masks.long_from(self.model.config)
+        alone = sequences.lengths > threshold if threshold else np.zeros(len(sequences), bool)
         if not alone.all():
             yield self._method, np.flatnonzero(~alone)
         if alone.any():
             yield Plain(self._method.network, alone=True), np.flatnonzero(alone)
 
     def _run(
-        self, method: Method, job: _SequenceRequests, left: Ints
+        self, method: Method, job: _SequenceRequests, remaining: Ints
     ) -> Iterator[tuple[int, list[tuple[int, Answer]]]]:
         """Tokens run and finished requests, forward by forward; smaller ones once memory doesn't suffice."""
         size = _LOGITS_ON_CPU if self._on_cpu else _LOGITS_ELSEWHERE
         most = max(64, size // (4 * method.network.vocabulary))
-        while len(left):
-            done: list[int] = []
+        while len(remaining):
+            finished: list[int] = []
             try:
-                for output in method.outputs(job.sequences.subset(left), job.needed[left], self._budget, most):
-                    yield output.tokens, job.answers(output, left)
-                    done.extend(output.nodes)
+                sequences, needed = job.sequences.subset(remaining), job.needed[remaining]
+                for output in method.outputs(sequences, needed, self._budget, most):
+                    yield output.tokens, job.answers(output, remaining)
+                    finished.extend(output.nodes)
             except Exception as error:
                 if not (isinstance(error, MemoryError) or should_reduce_batch_size(error)):
                     raise
@@ -239,8 +240,8 @@ class HFPacked(HFLM):
                     raise BiasError(f"memory does not suffice for one sequence: {one_line(error)}") from error
                 self._budget, most = self._budget // 2, max(1, most // 2)
                 logger.warning("hf-packed: out of memory, going on with %s tokens a forward", self._budget)
-            left = np.delete(left, done)
-            if len(left):
+            remaining = np.delete(remaining, finished)
+            if len(remaining):
                 clear_device_cache(garbage_collection=True)
 
 
@@ -249,20 +250,20 @@ class _SequenceRequests:
 
     def __init__(self, requests: Sequence[Request], inputs: list[list[int]]) -> None:
         self.requests = requests
-        self.sequences, belongs = trie_layout.arrange(inputs)
+        self.sequences, sequence_of = trie_layout.arrange(inputs)
         lengths = np.fromiter((len(continuation) for *_, continuation in requests), np.int64, len(requests))
         self.needed = np.zeros(len(self.sequences), np.int64)
-        np.maximum.at(self.needed, belongs, lengths)
-        self._order = np.argsort(belongs, kind="stable")
-        self._starts = np.searchsorted(belongs[self._order], np.arange(len(self.sequences) + 1))
+        np.maximum.at(self.needed, sequence_of, lengths)
+        self._order = np.argsort(sequence_of, kind="stable")
+        self._starts = np.searchsorted(sequence_of[self._order], np.arange(len(self.sequences) + 1))
 
-    def answers(self, output: ForwardOutput, left: Ints) -> list[tuple[int, Answer]]:
+    def answers(self, output: ForwardOutput, remaining: Ints) -> list[tuple[int, Answer]]:
         """Answers to the requests of a forward's sequences, which it numbers among those that are left."""
         indices: list[int] = []
         places: list[Ints] = []
         targets: list[list[int]] = []
         for local, rows in output.nodes.items():
-            k = int(left[local])
+            k = int(remaining[local])
             for i in self._order[self._starts[k] : self._starts[k + 1]].tolist():
                 continuation = self.requests[i][2]
                 indices.append(i)

@@ -14,7 +14,7 @@ from lm_eval_bias.models.packed.trie_layout import Cost, Ints, Sequences, even
 
 WIDTHS = (32, 64, 128, 256, 512)
 _SLACK, _FAR = 0.25, 1 / 16  # how far from equal parts a cut may be, in parts; what a token of it weighs
-_KEPT = 4  # kept tokens per token of a forward, at most
+_CACHED_PER_TOKEN = 4  # kept tokens per token of a forward, at most
 
 
 @dataclass(frozen=True)
@@ -70,12 +70,12 @@ def of(nodes: Nodes, count: int, width: int, cost: Cost) -> Layout:
     """At most so many strands, with windows of so many nodes."""
     sequences, heads, size = nodes.sequences, nodes.heads, nodes.size
     firsts = cut(nodes, count)
-    again = np.where(firsts > 0, sequences.shared[firsts], 0)
+    repeated = np.where(firsts > 0, sequences.shared[firsts], 0)
     lasts = np.append(firsts[1:], len(sequences))
-    lengths = np.append(heads[firsts[1:]], size) - heads[firsts] + again
+    lengths = np.append(heads[firsts[1:]], size) - heads[firsts] + repeated
     at = np.arange(0, int(lengths.max()), width)[:, None]
     active = at < lengths
-    first = np.where(at < again, at, nodes.depths[np.minimum(heads[firsts] - again + at, size - 1)])
+    first = np.where(at < repeated, at, nodes.depths[np.minimum(heads[firsts] - repeated + at, size - 1)])
     columns = np.where(active, first, 0).max(1)
     sizes = even(np.minimum(width, np.where(active, lengths - at, 0).max(1)))
     price = float((active.sum(1) * sizes * (cost.token + cost.pair * (columns + sizes))).sum())
@@ -105,7 +105,7 @@ def lay(sequences: Sequences, needed: Ints, cost: Cost, budget: int, most: int, 
         rows = len(layout.strands)
         if (
             layout.columns + width <= widest
-            and rows * (layout.columns + width) <= _KEPT * budget
+            and rows * (layout.columns + width) <= _CACHED_PER_TOKEN * budget
             and rows * max(longest, width * dense) <= most
         ):
             layouts.append(layout)

@@ -54,8 +54,8 @@ class Sequences:
         ends = np.cumsum(common)
         first = 0
         while first < len(common):
-            done = ends[first - 1] if first else 0
-            last = max(first + 1, int(np.searchsorted(ends, done + _CHUNK, side="right")))
+            offset = ends[first - 1] if first else 0
+            last = max(first + 1, int(np.searchsorted(ends, offset + _CHUNK, side="right")))
             counts = common[first:last]
             heads = np.cumsum(counts) - counts
             inside = np.arange(int(counts.sum())) - np.repeat(heads, counts)
@@ -75,12 +75,12 @@ class Sequences:
         """The tokens of sequence ``k`` from position ``since`` on."""
         return self.tokens[self.starts[k] + since : self.starts[k + 1]]
 
-    def subset(self, kept: Ints) -> Sequences:
+    def subset(self, indices: Ints) -> Sequences:
         """Some of them, in the same order."""
-        if len(kept) == len(self):
+        if len(indices) == len(self):
             return self
-        tokens = [self.ids(k) for k in kept.tolist()]
-        return Sequences(np.concatenate(tokens) if tokens else np.zeros(0, np.int32), bounds(self.lengths[kept]))
+        tokens = [self.ids(k) for k in indices.tolist()]
+        return Sequences(np.concatenate(tokens) if tokens else np.zeros(0, np.int32), bounds(self.lengths[indices]))
 
 
 def bounds(lengths: Ints) -> Ints:
@@ -93,18 +93,18 @@ def arrange(inputs: Iterable[Sequence[int]]) -> tuple[Sequences, Ints]:
 
     Time and memory are linear in the number of tokens, sorting aside.
 
-    >>> found, of = arrange([[5, 7], [5, 6, 9], [5, 7], [5]])
-    >>> [found.ids(k).tolist() for k in range(len(found))], found.shared.tolist(), of.tolist()
+    >>> sequences, of = arrange([[5, 7], [5, 6, 9], [5, 7], [5]])
+    >>> [sequences.ids(k).tolist() for k in range(len(sequences))], sequences.shared.tolist(), of.tolist()
     ([[5], [5, 6, 9], [5, 7]], [0, 1, 1], [2, 1, 2, 0])
     """
     # big-endian bytes sort as the numbers do, a beginning before what goes on
     keys = [struct.pack(f">{len(ids)}I", *ids) for ids in inputs]
     distinct = sorted(set(keys))
     rank = {key: k for k, key in enumerate(distinct)}
-    belongs = np.fromiter((rank[key] for key in keys), np.int64, len(keys))
+    sequence_of = np.fromiter((rank[key] for key in keys), np.int64, len(keys))
     lengths = np.fromiter((len(key) // 4 for key in distinct), np.int64, len(distinct))
     flat = np.frombuffer(b"".join(distinct), ">u4").astype(np.int32)
-    return Sequences(flat, bounds(lengths)), belongs
+    return Sequences(flat, bounds(lengths)), sequence_of
 
 
 class Piece(NamedTuple):
@@ -127,25 +127,24 @@ def cut(lengths: Sequence[int], shared: Sequence[int], width: int) -> list[Piece
     [Piece(first=0, last=2, size=4), Piece(first=2, last=3, size=4)]
     """
     n = len(lengths)
-    new = 0  # tokens that sequences 0..k add to the trie
-    offset = [0] * n  # of a piece that starts at j: its tokens up to k are offset[j] + new
+    added = 0  # tokens that sequences 0..k add to the trie
+    offset = [0] * n  # of a piece that starts at j: its tokens up to k are offset[j] + added
     price = [0] * (n + 1)  # tokens run twice, least, with a cut before k
     origin = [0] * (n + 1)
     window: deque[int] = deque()
     for k in range(n):
-        offset[k] = shared[k] - new
-        here = price[k]
-        while window and price[window[-1]] >= here:
+        offset[k] = shared[k] - added
+        while window and price[window[-1]] >= price[k]:
             window.pop()
         window.append(k)
-        new += lengths[k] - shared[k]
-        while window[0] != k and offset[window[0]] + new > width:
+        added += lengths[k] - shared[k]
+        while window[0] != k and offset[window[0]] + added > width:
             window.popleft()
         origin[k + 1] = window[0]
         price[k + 1] = price[window[0]] + (shared[k + 1] if k + 1 < n else 0)
     pieces = []
     end = n
-    total = new
+    total = added
     while end > 0:
         start = origin[end]
         pieces.append(Piece(start, end, offset[start] + total))
@@ -167,15 +166,15 @@ def fill(sizes: Sequence[int], width: int) -> list[list[int]]:
     room: list[list[int]] = [[] for _ in range(width + 1)]  # rows by tokens left
     for piece in sorted(range(len(sizes)), key=lambda i: (-sizes[i], i)):
         size = sizes[piece]
-        left = next((left for left in range(size, width + 1) if room[left]), None)
-        if left is None:
+        space = next((space for space in range(size, width + 1) if room[space]), None)
+        if space is None:
             rows.append([])
-            row, left = len(rows) - 1, max(width, size)
+            row, space = len(rows) - 1, max(width, size)
         else:
-            row = room[left].pop()
+            row = room[space].pop()
         rows[row].append(piece)
-        if left - size <= width:
-            room[left - size].append(row)
+        if space - size <= width:
+            room[space - size].append(row)
     return rows
 
 
@@ -311,14 +310,14 @@ class RowArrays:
     nodes: dict[int, Ints]
 
 
-def lay(sequences: Sequences, chosen: Sequence[Row], needed: Ints) -> RowArrays:
+def lay(sequences: Sequences, batch: Sequence[Row], needed: Ints) -> RowArrays:
     """The rows of one forward as arrays; ``needed`` last tokens of each sequence are."""
-    width = even(max(row.size for row in chosen))
-    ids = np.zeros((len(chosen), width), np.int64)
+    width = even(max(row.size for row in batch))
+    ids = np.zeros((len(batch), width), np.int64)
     depths = np.zeros_like(ids)
-    ends = np.tile(np.arange(1, width + 1), (len(chosen), 1))  # padding sees itself: attention to nothing is nan
+    ends = np.tile(np.arange(1, width + 1), (len(batch), 1))  # padding sees itself: attention to nothing is nan
     nodes: dict[int, Ints] = {}
-    for number, row in enumerate(chosen):
+    for number, row in enumerate(batch):
         at = 0
         for first, last, size in row.pieces:
             piece = preorder(sequences, first, last, needed)

@@ -69,15 +69,15 @@ class _Strand:
     Attributes:
         nodes: All of them.
         at: First node of the next window.
-        done: Sequences answered.
-        kept: Earlier nodes whose logits are still needed.
+        completed: Sequences answered.
+        pending: Earlier nodes whose logits are still needed.
     """
 
     def __init__(self, sequences: Sequences, first: int, last: int, needed: Ints) -> None:
         self.first = first
         self.nodes = nodes = trie_layout.preorder(sequences, first, last, needed)
-        self.at = self.done = 0
-        self.kept = np.zeros(0, np.int64)
+        self.at = self.completed = 0
+        self.pending = np.zeros(0, np.int64)
         self._last_use = np.full(len(nodes.ids), -1)
         np.maximum.at(self._last_use, nodes.needed, np.repeat(np.arange(last - first), np.diff(nodes.bounds)))
         self._tips = nodes.needed[nodes.bounds[1:] - 1]
@@ -86,7 +86,7 @@ class _Strand:
         """Number of nodes."""
         return len(self.nodes.ids)
 
-    def wanted(self, end: int) -> Ints:
+    def needed_nodes(self, end: int) -> Ints:
         """Nodes from the current window whose logits are needed."""
         return self.at + np.flatnonzero(self._last_use[self.at : end] >= 0)
 
@@ -94,29 +94,29 @@ class _Strand:
         """Nodes of the current window on the path to the next one."""
         return self.at + np.flatnonzero(self.nodes.ends[self.at : end] > end)
 
-    def finish(self, end: int, fresh: Ints, kept_at: int, fresh_at: int) -> tuple[dict[int, Ints], Ints]:
+    def finish(self, end: int, fresh: Ints, pending_at: int, fresh_at: int) -> tuple[dict[int, Ints], Ints]:
         """Go on to the window that begins at a node.
 
-        The logits of ``self.kept`` begin at ``kept_at``, those of the fresh nodes at ``fresh_at``. Returned are, per
-        sequence that is complete, where the logits are that it needs, and where those are that later ones need.
+        The logits of ``self.pending`` begin at ``pending_at``, those of the fresh nodes at ``fresh_at``. Returned are,
+        per sequence that is complete, where the logits are that it needs, and where those are that later ones need.
         """
-        nodes = np.concatenate([self.kept, fresh])
-        places = np.concatenate([kept_at + np.arange(len(self.kept)), fresh_at + np.arange(len(fresh))])
-        done = int(np.searchsorted(self._tips, end))
-        bounds = self.nodes.bounds[self.done : done + 1]
-        wanted = places[np.searchsorted(nodes, self.nodes.needed[bounds[0] : bounds[-1]])]
-        parts = np.split(wanted, bounds[1:-1] - bounds[0]) if done > self.done else []
-        answered = dict(zip(range(self.first + self.done, self.first + done), parts, strict=True))
-        later = self._last_use[nodes] >= done
-        self.at, self.done, self.kept = end, done, nodes[later]
-        return answered, places[later]
+        nodes = np.concatenate([self.pending, fresh])
+        places = np.concatenate([pending_at + np.arange(len(self.pending)), fresh_at + np.arange(len(fresh))])
+        completed = int(np.searchsorted(self._tips, end))
+        bounds = self.nodes.bounds[self.completed : completed + 1]
+        needed_places = places[np.searchsorted(nodes, self.nodes.needed[bounds[0] : bounds[-1]])]
+        parts = np.split(needed_places, bounds[1:-1] - bounds[0]) if completed > self.completed else []
+        complete = dict(zip(range(self.first + self.completed, self.first + completed), parts, strict=True))
+        later = self._last_use[nodes] >= completed
+        self.at, self.completed, self.pending = end, completed, nodes[later]
+        return complete, places[later]
 
 
 class Walk(Method):
     """Stretches of the trie side by side, a window of each in a forward, the paths before them as keys and values."""
 
     name = "walk"
-    what = "every token of the trie runs once"
+    description = "every token of the trie runs once"
 
     def __init__(self, network: Network, style: str = "single") -> None:
         """Run on this network with masks of this style (:func:`lm_eval_bias.models.packed.attention_masks.styles`).
@@ -148,53 +148,53 @@ class Walk(Method):
         self, sequences: Sequences, needed: Ints, layout: strands.Layout, apart: int = 0
     ) -> Iterator[ForwardOutput]:
         """Walk along strands; ``apart`` places between the paths and the windows stay unused."""
-        walked = [_Strand(sequences, first, last, needed) for first, last in layout.strands]
+        active = [_Strand(sequences, first, last, needed) for first, last in layout.strands]
         columns = layout.columns + apart
-        self.seen = max(self.seen, columns + layout.width)
-        paths = _Paths((len(walked), columns + trie_layout.even(layout.width)))
+        self.attended = max(self.attended, columns + layout.width)
+        paths = _Paths((len(active), columns + trie_layout.even(layout.width)))
         cache = Cache(layer_class_to_replicate=partial(_Layer, paths))
-        kept: torch.Tensor | None = None
+        pending: torch.Tensor | None = None
         tokens = 0
-        while walked:
-            ends = [min(strand.at + layout.width, len(strand)) for strand in walked]
-            fresh = [strand.wanted(end) for strand, end in zip(walked, ends, strict=True)]
-            paths.columns = apart + max(int(strand.nodes.depths[strand.at]) for strand in walked)
-            logits = self._forward(walked, ends, fresh, paths.columns, cache)
-            tokens += sum(end - strand.at for strand, end in zip(walked, ends, strict=True))
-            self._move(walked, ends, paths.columns, cache)
-            answered: dict[int, Ints] = {}
-            later = []
-            count = 0 if kept is None else len(kept)
-            kept_at, fresh_at = 0, count
-            for strand, end, nodes in zip(walked, ends, fresh, strict=True):
-                before = len(strand.kept)
-                done, places = strand.finish(end, nodes, kept_at, fresh_at)
-                answered |= done
-                later.append(places)
-                kept_at, fresh_at = kept_at + before, fresh_at + len(nodes)
-            whole = {k: places - count for k, places in answered.items() if places[0] >= count}
-            rest = {k: places for k, places in answered.items() if k not in whole}
-            if whole:
-                yield ForwardOutput(whole, logits, tokens)
+        while active:
+            ends = [min(strand.at + layout.width, len(strand)) for strand in active]
+            fresh = [strand.needed_nodes(end) for strand, end in zip(active, ends, strict=True)]
+            paths.columns = apart + max(int(strand.nodes.depths[strand.at]) for strand in active)
+            logits = self._forward(active, ends, fresh, paths.columns, cache)
+            tokens += sum(end - strand.at for strand, end in zip(active, ends, strict=True))
+            self._move(active, ends, paths.columns, cache)
+            complete: dict[int, Ints] = {}
+            later_places = []
+            count = 0 if pending is None else len(pending)
+            pending_at, fresh_at = 0, count
+            for strand, end, nodes in zip(active, ends, fresh, strict=True):
+                before = len(strand.pending)
+                finished, places = strand.finish(end, nodes, pending_at, fresh_at)
+                complete |= finished
+                later_places.append(places)
+                pending_at, fresh_at = pending_at + before, fresh_at + len(nodes)
+            recent = {k: places - count for k, places in complete.items() if places[0] >= count}
+            spanning = {k: places for k, places in complete.items() if k not in recent}
+            if recent:
+                yield ForwardOutput(recent, logits, tokens)
                 tokens = 0
-            if rest:
-                places, nodes_of = numbered(rest)
-                yield ForwardOutput(nodes_of, _pick(kept, logits, places), tokens)
+            if spanning:
+                places, nodes_of = numbered(spanning)
+                yield ForwardOutput(nodes_of, _pick(pending, logits, places), tokens)
                 tokens = 0
-            kept = _pick(kept, logits, np.concatenate(later))
-            walked = [strand for strand in walked if strand.at < len(strand)]
+            pending = _pick(pending, logits, np.concatenate(later_places))
+            active = [strand for strand in active if strand.at < len(strand)]
 
     def _forward(
-        self, walked: list[_Strand], ends: list[int], fresh: list[Ints], columns: int, cache: Cache
+        self, active: list[_Strand], ends: list[int], fresh: list[Ints], columns: int, cache: Cache
     ) -> torch.Tensor:
         """Logits of the windows' needed nodes, one strand after another."""
         network = self.network
-        width = trie_layout.even(max(end - strand.at for strand, end in zip(walked, ends, strict=True)))
-        ids = np.zeros((len(walked), width), np.int64)
+        width = trie_layout.even(max(end - strand.at for strand, end in zip(active, ends, strict=True)))
+        ids = np.zeros((len(active), width), np.int64)
         depths, before = np.zeros_like(ids), np.zeros_like(ids)
-        last = np.tile(np.arange(1, width + 1), (len(walked), 1))  # padding sees itself: attention to nothing is nan
+        last = np.tile(np.arange(1, width + 1), (len(active), 1))  # padding sees itself: attention to nothing is nan
         places = []
-        for row, (strand, end, nodes) in enumerate(zip(walked, ends, fresh, strict=True)):
+        for row, (strand, end, nodes) in enumerate(zip(active, ends, fresh, strict=True)):
             window, size = slice(strand.at, end), end - strand.at
             ids[row, :size] = strand.nodes.ids[window]
             depths[row, :size] = strand.nodes.depths[window]
@@ -220,26 +220,26 @@ class Walk(Method):
             use_cache=True,
         )
 
-    def _move(self, walked: list[_Strand], ends: list[int], columns: int, cache: Cache) -> None:
+    def _move(self, active: list[_Strand], ends: list[int], columns: int, cache: Cache) -> None:
         """Have the paths to the next windows' first nodes stand in front."""
-        moved = [strand.on_path(end) for strand, end in zip(walked, ends, strict=True)]
-        rows = np.repeat(np.arange(len(walked)), [len(nodes) for nodes in moved])
+        paths = [strand.on_path(end) for strand, end in zip(active, ends, strict=True)]
+        rows = np.repeat(np.arange(len(active)), [len(nodes) for nodes in paths])
         if not len(rows):
             return
-        sources = np.concatenate([columns + nodes - s.at for s, nodes in zip(walked, moved, strict=True)])
-        targets = np.concatenate([s.nodes.depths[nodes] for s, nodes in zip(walked, moved, strict=True)])
+        sources = np.concatenate([columns + nodes - s.at for s, nodes in zip(active, paths, strict=True)])
+        targets = np.concatenate([s.nodes.depths[nodes] for s, nodes in zip(active, paths, strict=True)])
         at = [self.network.tensor(array) for array in (rows, sources, targets)]
         for layer in cache.layers:
             layer.move(*(index.to(layer.device) for index in at))
 
 
-def _pick(kept: torch.Tensor | None, logits: torch.Tensor, places: Ints) -> torch.Tensor:
+def _pick(pending: torch.Tensor | None, logits: torch.Tensor, places: Ints) -> torch.Tensor:
     """Rows of two tensors, numbered one after the other."""
-    count = 0 if kept is None else len(kept)
+    count = 0 if pending is None else len(pending)
     picked = logits.new_empty((len(places), logits.shape[-1]))
-    old = places < count
-    for rows, chosen, source in ((old, places, kept), (~old, places - count, logits)):
+    is_pending = places < count
+    for rows, indices, source in ((is_pending, places, pending), (~is_pending, places - count, logits)):
         if source is not None and rows.any():
-            at, of = (torch.from_numpy(a).to(logits.device) for a in (np.flatnonzero(rows), chosen[rows]))
+            at, of = (torch.from_numpy(a).to(logits.device) for a in (np.flatnonzero(rows), indices[rows]))
             picked[at] = source[of]
     return picked

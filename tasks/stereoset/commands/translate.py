@@ -70,7 +70,7 @@ def run(arguments: argparse.Namespace) -> int:
     source = translation_run.source_of(arguments.source, arguments.language)
     if source.language == language:
         raise BiasError(f"--to {language}: is the source's own language")
-    items = translation_run.chosen(source, tests, arguments.limit)
+    items = translation_run.select(source, tests, arguments.limit)
     languages = (source.language, language)
     engine = translation_engines.make(arguments.engine, languages, arguments.batch_size, arguments.timeout)
     folder = expanded(arguments.output)

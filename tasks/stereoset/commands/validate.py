@@ -9,7 +9,7 @@ from pathlib import Path
 from lm_eval_bias.errors import BiasError
 from lm_eval_bias.files import expanded
 
-_SHOWN = 20
+_LIMIT = 20
 _EPILOG = """exit status: 0 no problems (notes don't count), 1 problems, 2 bad usage or input
 
 examples:
@@ -36,7 +36,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     )
     parser.add_argument("--language", metavar="LANG", help="of a file that doesn't say it: de, it, pt-BR, ...")
     parser.add_argument("--json", action="store_true", help="machine-readable, with all findings")
-    parser.add_argument("--all", action="store_true", help=f"list all findings, not {_SHOWN} of each kind")
+    parser.add_argument("--all", action="store_true", help=f"list all findings, not {_LIMIT} of each kind")
     parser.add_argument("--tasks", metavar="DIR", help="write task YAMLs over FILE, for run --include_path DIR")
     parser.add_argument(
         "--review", metavar="SHEET.csv", help="write what needs a person as a sheet, and take in what they wrote there"
@@ -67,17 +67,17 @@ def run(arguments: argparse.Namespace) -> int:
             examination = examine(data_set, arguments.source)
     elif arguments.output is not None:
         raise BiasError("-o is for the data set that --review corrects")
-    written: list[Path] = []
+    files: list[Path] = []
     if arguments.tasks is not None:
         if published:
             raise BiasError(f"--tasks: {arguments.set} is published and has its tasks: 'lm-eval-bias ls'")
-        written = set_tasks.write(arguments.tasks, file or arguments.set, data_set)
+        files = set_tasks.write(arguments.tasks, file or arguments.set, data_set)
     if arguments.json:
-        print(json.dumps(examination.as_data(written), indent=2, ensure_ascii=False))
+        print(json.dumps(examination.as_data(files), indent=2, ensure_ascii=False))
     else:
-        print(examination.text(arguments.set, None if arguments.all else _SHOWN))
-        if written:
-            names = ",".join(path.stem for path in written)
-            print(f"tasks: lm-eval-bias run --include_path {arguments.tasks} --tasks {written[0].stem} ... ({names})")
+        print(examination.text(arguments.set, None if arguments.all else _LIMIT))
+        if files:
+            names = ",".join(path.stem for path in files)
+            print(f"tasks: lm-eval-bias run --include_path {arguments.tasks} --tasks {files[0].stem} ... ({names})")
         print(examination.verdict())
     return 1 if examination.problems else 0

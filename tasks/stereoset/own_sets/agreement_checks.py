@@ -89,10 +89,11 @@ def _french(word: str, fitting: str) -> bool | None:
 
 def _of_gender(word: str, fitting: str, language: str) -> bool | None:
     """Whether a noun is of one of these genders, as far as it shows."""
-    own = gender(word, language)
-    if not own or (language == "de" and not word[0].isupper()):  # no noun: its ending would be what has to agree
+    own_gender = gender(word, language)
+    # no noun: its ending would be what has to agree
+    if not own_gender or (language == "de" and not word[0].isupper()):
         return None
-    return own in fitting
+    return own_gender in fitting
 
 
 def gender(word: str, language: str) -> str:

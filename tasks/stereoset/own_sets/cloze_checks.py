@@ -19,26 +19,26 @@ def check(item: Item) -> Iterator[Finding]:
     differing: list[Candidate] = []
     for candidate in item["candidates"]:
         word, sentence = candidate["word"] or "", candidate["sentence"]
-        own, present = words(word), words(sentence)
-        if not own or not present or plain(context.replace(BLANK, word)) == plain(sentence):
+        filling, present = words(word), words(sentence)
+        if not filling or not present or plain(context.replace(BLANK, word)) == plain(sentence):
             continue
         if final(sentence) != final(context):
             yield Finding("punctuation", candidate["label"], f"doesn't end as the context does: {sentence}")
         expected = words(context.replace(BLANK, f" {word} "))
         if present in (expected, words(context.replace(BLANK, word))):
             continue
-        at = position(own, present)
+        at = position(filling, present)
         finding = _misfit(item, candidate, expected, present, at)
         if finding is not None:
             yield finding
         else:
             start = at or 0
-            around.append(present[:start] + present[start + len(own) :])
+            around.append(present[:start] + present[start + len(filling) :])
             differing.append(candidate)
     alike = len(differing) == len(item["candidates"]) and len(set(around)) == 1
-    code, what = ("fill", "context") if alike else ("grammar", "context, and from others,")
+    code, difference = ("fill", "context") if alike else ("grammar", "context, and from others,")
     for candidate in differing:
-        text = f"differs from the {what} outside the blank: {candidate['sentence']}"
+        text = f"differs from the {difference} outside the blank: {candidate['sentence']}"
         yield Finding(code, candidate["label"], text, NOTE)
 
 
@@ -77,5 +77,6 @@ def _misfit(
     return None
 
 
-def _exchanged(own: Candidate, other: Candidate) -> Finding:
-    return Finding("swapped", own["label"], f"its sentence has the word of the {other['label']}: {own['sentence']}")
+def _exchanged(candidate: Candidate, other: Candidate) -> Finding:
+    text = f"its sentence has the word of the {other['label']}: {candidate['sentence']}"
+    return Finding("swapped", candidate["label"], text)

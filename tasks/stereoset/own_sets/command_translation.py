@@ -57,12 +57,12 @@ class Command:
 
     def _check_order(self, texts: Sequence[str], answers: Sequence[str], keep: str) -> None:
         """Ask again in reverse: a program that joins lines to sentences gives as many back, but moves words between."""
-        again = self._answers(texts[::-1], keep)[::-1]
-        for text, one, other in zip(texts, answers, again, strict=False):
-            if one != other:
+        reordered = self._answers(texts[::-1], keep)[::-1]
+        for text, first, second in zip(texts, answers, reordered, strict=False):
+            if first != second:
                 raise BiasError(
-                    f"--engine {self.identity}: translates {text[:60]!r} as {one[:60]!r}, and in another order of the "
-                    f"texts as {other[:60]!r}: it has to take each line by itself, and always alike (or to speak "
+                    f"--engine {self.identity}: translates {text[:60]!r} as {first[:60]!r}, and in another order of "
+                    f"the texts as {second[:60]!r}: it has to take each line by itself, and always alike (or to speak "
                     "command-json)"
                 )
 
@@ -70,8 +70,8 @@ class Command:
         lines = [" ".join(text.split()) for text in texts]
         if self._json:
             source, target = self._languages
-            asked = [{"text": line, "source": source, "target": target, "keep": [keep]} for line in lines]
-            lines = [json.dumps(question, ensure_ascii=False) for question in asked]
+            queries = [{"text": line, "source": source, "target": target, "keep": [keep]} for line in lines]
+            lines = [json.dumps(question, ensure_ascii=False) for question in queries]
         output = self._run("".join(f"{line}\n" for line in lines).encode("utf-8", "replace"), len(texts))
         answers = output.removesuffix("\n").split("\n") if output else []
         if len(answers) != len(texts):
@@ -97,7 +97,7 @@ class Command:
     def _run(self, content: bytes, texts: int) -> str:
         source, target = self._languages
         environment = {**os.environ, "LM_EVAL_BIAS_SOURCE": source, "LM_EVAL_BIAS_TARGET": target}
-        largest = 64 * len(content) + (1 << 20)
+        limit = 64 * len(content) + (1 << 20)
         with tempfile.TemporaryFile() as stdin, tempfile.TemporaryFile() as stderr:
             stdin.write(content)
             stdin.seek(0)
@@ -118,8 +118,8 @@ class Command:
             timer.start()
             try:
                 assert process.stdout is not None
-                output = process.stdout.read(largest + 1)
-                if len(output) > largest:
+                output = process.stdout.read(limit + 1)
+                if len(output) > limit:
                     raise self._error("it writes without end")
                 status = process.wait()
             finally:

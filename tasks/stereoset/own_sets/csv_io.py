@@ -89,6 +89,6 @@ def rows(path: Path, fits: Callable[[Sequence[str]], bool] = two_cells) -> tuple
 
 def as_csv(table: Sequence[Sequence[str]]) -> bytes:
     """A table for spreadsheet programs: UTF-8 with a byte order mark, no formulas."""
-    out = io.StringIO(newline="")
-    csv.writer(out).writerows([defused(cell) for cell in row] for row in table)
-    return out.getvalue().encode("utf-8-sig", "replace")
+    buffer = io.StringIO(newline="")
+    csv.writer(buffer).writerows([defused(cell) for cell in row] for row in table)
+    return buffer.getvalue().encode("utf-8-sig", "replace")

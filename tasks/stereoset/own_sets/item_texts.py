@@ -40,18 +40,18 @@ def requested(item: Item) -> Texts:
     return {name: text for name, text in of(item).items() if not (intra and name in LABELS)}
 
 
-def translated(item: Item, translations: Mapping[str, str], language: str, as_they_are: bool) -> Texts:
+def translated(item: Item, translations: Mapping[str, str], language: str, human: bool) -> Texts:
     """The translations of an item's texts that there are.
 
     Args:
         item: The source.
         translations: By source text.
         language: Of the translation.
-        as_they_are: A person made them. An engine's target and words, which it was given without a sentence, lose a
-            full stop and a capital letter that the source doesn't have (not the letter where nouns have one).
+        human: A person made them. An engine's target and words, which it was given without a sentence, lose a full stop
+            and a capital letter that the source doesn't have (not the letter where nouns have one).
     """
     texts = {name: translations[text] for name, text in requested(item).items() if text in translations}
-    if as_they_are:
+    if human:
         return texts
     sources = of(item)
     for name in ("target", *map(_WORD.format, LABELS)):
@@ -75,16 +75,16 @@ def completed(item: Item, texts: Mapping[str, str], corrected: Mapping[str, str]
     person wrote context or word but not the sentence; the word is what stands in the blank of a sentence that a person
     wrote, unless they wrote the word too.
     """
-    whole = {**texts, **corrected}
-    if item["test"] == "intra" and "context" in whole:
+    complete = {**texts, **corrected}
+    if item["test"] == "intra" and "context" in complete:
         for label in LABELS:
             word = _WORD.format(label)
             if label in corrected:
-                if word not in corrected and (filling := word_of(whole["context"], corrected[label])):
-                    whole[word] = filling
-            elif word in whole and (label not in texts or word in corrected or "context" in corrected):
-                whole[label] = whole["context"].replace(BLANK, whole[word])
-    return whole
+                if word not in corrected and (filling := word_of(complete["context"], corrected[label])):
+                    complete[word] = filling
+            elif word in complete and (label not in texts or word in corrected or "context" in corrected):
+                complete[label] = complete["context"].replace(BLANK, complete[word])
+    return complete
 
 
 def with_texts(item: Item, texts: Mapping[str, str]) -> Item:

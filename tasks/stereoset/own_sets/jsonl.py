@@ -22,15 +22,15 @@ def read(path: Path, needed: Sequence[str]) -> list[dict[str, Any]]:
     """
     try:
         raw = read_bytes(path)
-        whole = raw.rfind(b"\n") + 1
-        if whole < len(raw):
-            os.truncate(path, whole)
+        end = raw.rfind(b"\n") + 1
+        if end < len(raw):
+            os.truncate(path, end)
     except FileNotFoundError:
         return []
     except OSError as error:
         raise BiasError(f"{path} cannot be read: {error.strerror}") from error
     records = []
-    for number, line in enumerate(raw[:whole].splitlines(), start=1):
+    for number, line in enumerate(raw[:end].splitlines(), start=1):
         try:
             record = json.loads(line)
             json.dumps(record, ensure_ascii=False).encode()  # half a character, among others, is none

@@ -123,12 +123,12 @@ class Review:
     ) -> None:
         """Write a sheet with the items that need a person, then those with notes, then ``rows`` of other items."""
         listed = [name for name, state in states.items() if state.listed or name in pending]
-        own_rows = []
+        item_rows = []
         for name in sorted(listed, key=lambda name: not states[name].open):
             edit, findings = pending.get(name, (None, states[name].findings))
             row = review_sheet.row_of(self.items[name], sources.get(name), states[name].texts, findings, edit)
-            own_rows.append(row)
-        review_sheet.write(sheet, [*own_rows, *rows])
+            item_rows.append(row)
+        review_sheet.write(sheet, [*item_rows, *rows])
 
 
 def _usable(item: Item, texts: Texts) -> bool:

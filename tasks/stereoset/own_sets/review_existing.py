@@ -20,8 +20,8 @@ def accepted(data_set: DataSet) -> dict[str, str]:
     versions = _reviewed(data_set).get("accepted")
     if not isinstance(versions, dict):
         return {}
-    own = [(item["id"], review_sheet.version(item_texts.of(item))) for item in data_set.items if item["id"] in versions]
-    return {name: version for name, version in own if versions[name] == version}
+    current = ((item["id"], review_sheet.version(item_texts.of(item))) for item in data_set.items)
+    return {name: version for name, version in current if versions.get(name) == version}
 
 
 def _reviewed(data_set: DataSet) -> Mapping[str, Any]:
@@ -68,24 +68,24 @@ def take_in(
             corrected.add(name)
         if decision.accepted == review_sheet.version(states[name].texts):
             versions[name] = decision.accepted
-    result = DataSet(
+    corrected_set = DataSet(
         data_set.language,
         [item_texts.with_texts(item, states[item["id"]].texts) for item in data_set.items],
         {**data_set.provenance, REVIEWED: reviewed(corrected, versions)},
     )
     if output is not None:
-        set_files.write(output, result)
+        set_files.write(output, corrected_set)
     review.write(sheet, states, sources, merged.pending)
-    return result
+    return corrected_set
 
 
 def _refuse_unclear(data_set: DataSet) -> None:
     """A sheet names an item by its id, and a candidate by its label."""
-    seen: set[str] = set()
+    ids: set[str] = set()
     for item in data_set.items:
-        if item["id"] in seen:
+        if item["id"] in ids:
             raise BiasError(f"item {item['id']} stands there twice: --review needs ids that differ")
-        seen.add(item["id"])
+        ids.add(item["id"])
         if sorted(c["label"] for c in item["candidates"]) != sorted(LABELS):
             raise BiasError(f"item {item['id']}: --review needs each of the labels {', '.join(LABELS)} once")
 

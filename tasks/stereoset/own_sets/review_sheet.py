@@ -29,8 +29,8 @@ _YES, _NO = ("x", "yes", "y", "1", "true"), ("", "no", "n", "0", "false")
 
 def version(texts: Mapping[str, str]) -> str:
     """A short hash of an item's texts, line ends and outer spaces aside."""
-    shown = [[name, " ".join(texts[name].split())] for name in NAMES if texts.get(name)]
-    return "v" + hashlib.sha256(json.dumps(shown).encode()).hexdigest()[:12]  # no spreadsheet takes it for a number
+    parts = [[name, " ".join(texts[name].split())] for name in NAMES if texts.get(name)]
+    return "v" + hashlib.sha256(json.dumps(parts).encode()).hexdigest()[:12]  # no spreadsheet takes it for a number
 
 
 @dataclass(frozen=True)
@@ -75,22 +75,22 @@ def read(path: Path) -> dict[str, Edit]:
     edits: dict[str, Edit] = {}
     for number, cells in table[1:]:
         where = f"{path} row {number}"
-        named = list(itertools.zip_longest(head, cells, fillvalue=""))
-        if any(cell.strip() for name, cell in named if not name):
+        pairs = list(itertools.zip_longest(head, cells, fillvalue=""))
+        if any(cell.strip() for name, cell in pairs if not name):
             raise BiasError(f"{where}: a cell without a column's name above it: notes belong into the column 'comment'")
-        edit = _edit({name: csv_io.plain(cell.strip()) for name, cell in named if name}, where)
+        edit = _edit({name: csv_io.plain(cell.strip()) for name, cell in pairs if name}, where)
         if edit.row["id"] in edits:
             raise BiasError(f"{where}: the item {edit.row['id']} stands in a row above too: keep one of them")
         edits[edit.row["id"]] = edit
     return edits
 
 
-def read_about(path: Path, items: Collection[str], whole: str) -> dict[str, Edit]:
-    """The rows of a sheet, which are all about items of the ``whole`` (``data set``), else a :class:`BiasError`."""
+def read_about(path: Path, items: Collection[str], set_name: str) -> dict[str, Edit]:
+    """The rows of a sheet, all about items of the set of this name (``data set``), else a :class:`BiasError`."""
     edits = read(path)
     for name, edit in edits.items():
         if name not in items:
-            raise BiasError(f"{edit.where}: no item {name!r} in the {whole}: mend the id, or delete the row")
+            raise BiasError(f"{edit.where}: no item {name!r} in the {set_name}: mend the id, or delete the row")
     return edits
 
 

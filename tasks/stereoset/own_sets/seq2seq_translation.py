@@ -28,38 +28,38 @@ class Checkpoint:
 
     human = False
 
-    def __init__(self, given: str, languages: tuple[str, str], batch: int) -> None:
+    def __init__(self, spec: str, languages: tuple[str, str], batch: int) -> None:
         """Read the options; the model is loaded when the first text needs it.
 
         Raises:
             BiasError: An unknown option, or a checkpoint that cannot be had.
         """
-        name, *rest = given.split(",")
+        name, *parts = spec.split(",")
         options = {}
-        for part in rest:
+        for part in parts:
             key, equals, value = part.partition("=")
             if not equals or key not in _OPTIONS:
                 raise BiasError(
-                    f"--engine hf:{given}: unknown option {part!r}.{did_you_mean(key, _OPTIONS)} "
+                    f"--engine hf:{spec}: unknown option {part!r}.{did_you_mean(key, _OPTIONS)} "
                     f"Known: {', '.join(_OPTIONS)}, each with =VALUE"
                 )
             options[key] = value
         self._beams = options.get("beams", "1")
         if not self._beams.isdigit() or not 1 <= int(self._beams) <= 100:
-            raise BiasError(f"--engine hf:{given}: beams={self._beams}: must be a number from 1 to 100")
-        self._name, self._given, self._options, self._languages, self.batch = name, given, options, languages, batch
-        self._loaded: tuple[Any, Any, dict[str, Any], str] | None = None
+            raise BiasError(f"--engine hf:{spec}: beams={self._beams}: must be a number from 1 to 100")
+        self._name, self._spec, self._options, self._languages, self.batch = name, spec, options, languages, batch
+        self._translator: tuple[Any, Any, dict[str, Any], str] | None = None
         if os.path.isdir(folder := expanded(name)):
             digest = hashlib.sha256(json.dumps(files(folder), sort_keys=True).encode()).hexdigest()
             self._where, self.revision = str(folder), f"files {digest[:16]}"
             self._name = folder.resolve().name  # the same model wherever it lies
         else:
             self._where, self.revision = name, self._commit()
-        kept = {key: value for key, value in options.items() if key not in ("device", "revision")}
-        self.identity = f"hf:{self._name} at {self.revision}" + "".join(f", {k}={v}" for k, v in sorted(kept.items()))
+        suffixes = [f", {key}={value}" for key, value in sorted(options.items()) if key not in ("device", "revision")]
+        self.identity = f"hf:{self._name} at {self.revision}{''.join(suffixes)}"
 
     def _error(self, why: object) -> BiasError:
-        return BiasError(f"--engine hf:{self._given}: {why}")
+        return BiasError(f"--engine hf:{self._spec}: {why}")
 
     @contextlib.contextmanager
     def _loading(self, packages: Sequence[str] = ()) -> Iterator[str]:
@@ -67,8 +67,8 @@ class Checkpoint:
         try:
             yield self._options.get("revision", "main")
         except Exception as error:  # a checkpoint can be damaged in many ways, each with an error of its own
-            wanted = any(package in str(error).lower() for package in packages)
-            hint = f"; {how_to_install('translate')}" if wanted else ""
+            is_missing = any(package in str(error).lower() for package in packages)
+            hint = f"; {how_to_install('translate')}" if is_missing else ""
             raise self._error(f"cannot be loaded: {one_line(error)[:300]}{hint}") from error
 
     def _commit(self) -> str:
@@ -124,14 +124,14 @@ class Checkpoint:
             source, target = (self._token(tokenizer, side) for side in ("source", "target"))
             tokenizer.src_lang = source.strip("_") if source.startswith("__") else source
             return {"forced_bos_token_id": tokenizer.convert_tokens_to_ids(target)}, prefix
-        several = {token for token in tokenizer.get_vocab() if re.fullmatch(r">>\w+<<|<2\w+>", token)}
+        codes = {token for token in tokenizer.get_vocab() if re.fullmatch(r">>\w+<<|<2\w+>", token)}
         target = self._options.get("target", self._languages[1])
-        named = several & {f">>{target}<<", f"<2{target}>"}
-        if "source" in self._options or ("target" in self._options and not several):
+        matching = codes & {f">>{target}<<", f"<2{target}>"}
+        if "source" in self._options or ("target" in self._options and not codes):
             raise self._error("its tokenizer has no language codes: leave out source and target")
-        if several and not named and not prefix:
-            raise self._error(f"translates into several languages, none is {target!r}: add target={_some(several)}")
-        return {}, prefix or "".join(f"{token} " for token in named)
+        if codes and not matching and not prefix:
+            raise self._error(f"translates into several languages, none is {target!r}: add target={_some(codes)}")
+        return {}, prefix or "".join(f"{token} " for token in matching)
 
     def _token(self, tokenizer: Any, side: str) -> str:
         """The token of a language: its code as it is, ``__de__``, or the only one like ``de_DE``."""
@@ -152,9 +152,9 @@ class Checkpoint:
         """
         import torch
 
-        if self._loaded is None:
-            self._loaded = self._load()
-        model, tokenizer, arguments, prefix = self._loaded
+        if self._translator is None:
+            self._translator = self._load()
+        model, tokenizer, arguments, prefix = self._translator
         positions = getattr(model.config, "max_position_embeddings", None) or 1 << 20
         try:
             encoded = tokenizer([prefix + text for text in texts], padding=True, return_tensors="pt")

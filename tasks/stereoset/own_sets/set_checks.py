@@ -72,14 +72,14 @@ def check_set(
     typical = typical_length(items, sources, language)
     counts = Counter(name for item in items for _, name in _ids(item))
     for item in items:
-        own = check_item(item, sources.get(item["id"]), language, typical=typical)
+        item_findings = check_item(item, sources.get(item["id"]), language, typical=typical)
         for part, name in _ids(item):
             if counts[name] > 1:
-                own.append(Finding("id", part, f"the id {name} stands there {counts[name]} times"))
+                item_findings.append(Finding("id", part, f"the id {name} stands there {counts[name]} times"))
         if sources and item["id"] not in sources:
-            own.append(Finding("id", "item", "the source has no item of this id"))
-        if own:
-            findings.setdefault(item["id"], []).extend(own)
+            item_findings.append(Finding("id", "item", "the source has no item of this id"))
+        if item_findings:
+            findings.setdefault(item["id"], []).extend(item_findings)
     for name in sources:
         if name not in counts:
             findings[name] = [Finding("missing", "item", "an item of the source that isn't there")]
@@ -95,7 +95,7 @@ def typical_length(items: Sequence[Item], sources: Mapping[str, Item], language:
     if language in LENGTHS:
         return LENGTHS[language]
     pairs = [(item["context"], sources[item["id"]]["context"]) for item in items if item["id"] in sources]
-    ratios = [len(own) / len(other) for own, other in pairs if own.strip() and other.strip()]
+    ratios = [len(text) / len(original) for text, original in pairs if text.strip() and original.strip()]
     return statistics.median(ratios) if len(ratios) >= 20 else 0.0
 
 
@@ -105,13 +105,13 @@ def _check_kinds(item: Item, source: Item | None) -> Iterator[Finding]:
         yield Finding("label", "item", f"labels {', '.join(labels)}: each of {', '.join(LABELS)} is needed once")
     if source is None:
         return
-    for part, name, own, original in (
+    for part, name, value, original in (
         ("item", "test", item["test"], source["test"]),
         ("item", "bias type", item["bias_type"], source["bias_type"]),
         ("term", "group", item["term"], source["term"]),
     ):
-        if own != original:
-            yield Finding("source", part, f"{name} {own!r}, but {original!r} in the source")
+        if value != original:
+            yield Finding("source", part, f"{name} {value!r}, but {original!r} in the source")
     source_labels = {candidate["id"]: candidate["label"] for candidate in source["candidates"]}
     for candidate in item["candidates"]:
         label = source_labels.get(candidate["id"])
@@ -135,17 +135,17 @@ def _check_empty(item: Item) -> Iterator[Finding]:
 def _check_blank(item: Item, source: Item | None) -> Iterator[Finding]:
     context = item["context"]
     count = context.count(BLANK)
-    wanted = int(item["test"] == "intra") if source is None else source["context"].count(BLANK)
-    if count < wanted:
+    expected = int(item["test"] == "intra") if source is None else source["context"].count(BLANK)
+    if count < expected:
         other_case = re.findall(rf"\b{BLANK}\b", context.replace(BLANK, ""), re.IGNORECASE)
         how = f"as {other_case[0]!r}" if other_case else "missing or translated"
-        yield Finding("blank", "context", f"{BLANK} {count} instead of {wanted} times: {how}")
-    elif count > wanted and item["test"] == "intra":
-        yield Finding("doubled", "context", f"{BLANK} {count} times instead of {wanted}")
+        yield Finding("blank", "context", f"{BLANK} {count} instead of {expected} times: {how}")
+    elif count > expected and item["test"] == "intra":
+        yield Finding("doubled", "context", f"{BLANK} {count} times instead of {expected}")
     elif count > 1:
         yield Finding("doubled", "context", f"{BLANK} {count} times, as in the source", NOTE)
     if item["test"] == "inter" and count:
-        as_source = source is not None and count == wanted
+        as_source = source is not None and count == expected
         yield Finding("stray", "context", f"{BLANK} between sentences", NOTE if as_source else PROBLEM)
     if _GLUED.search(context):
         piece = next(word for word in context.split() if BLANK in word)
@@ -163,16 +163,16 @@ def _sentences(item: Item | None) -> dict[str, str]:
 
 
 def _check_different(item: Item) -> Iterator[Finding]:
-    for one, other in combinations(item["candidates"], 2):
-        pairs = {"word": (one["word"], other["word"]), "sentence": (one["sentence"], other["sentence"])}
+    for first, second in combinations(item["candidates"], 2):
+        pairs = {"word": (first["word"], second["word"]), "sentence": (first["sentence"], second["sentence"])}
         same = {
             name: text
             for name, (text, against) in pairs.items()
             if text and against and text.strip().casefold() == against.strip().casefold()
         }
         if same:
-            text = f"the same {' and '.join(same)} as the {other['label']}: {next(iter(same.values()))}"
-            yield Finding("equal", one["label"], text)
+            text = f"the same {' and '.join(same)} as the {second['label']}: {next(iter(same.values()))}"
+            yield Finding("equal", first["label"], text)
 
 
 def _check_sentences(item: Item, source: Item | None, language: str, typical: float) -> Iterator[Finding]:
@@ -224,12 +224,12 @@ def _leftover(text: str, original: str, language: str) -> str:
     """What shows that a text is not translated; empty if nothing does."""
     if language == "en":
         return ""
-    own, source_words = ([w for w in words(each) if w != "blank"] for each in (text, original))
+    text_words, source_words = ([w for w in words(sentence) if w != "blank"] for sentence in (text, original))
     if not source_words:
-        english = sorted({word for word in own if word in _ENGLISH})
-        share = sum(word in _ENGLISH for word in own) / max(1, len(own))
+        english = sorted({word for word in text_words if word in _ENGLISH})
+        share = sum(word in _ENGLISH for word in text_words) / max(1, len(text_words))
         return f"English words: {', '.join(english)}" if len(english) > 1 and share >= 0.3 else ""
-    if own == source_words and len(own) > 2:
+    if text_words == source_words and len(text_words) > 2:
         return f"is the source's text: {text}"
     # capitalised ones can be names and titles
     small = {plain(word) for word in re.findall(r"[^\W_]+", text) if word[0].islower()}
@@ -244,10 +244,10 @@ def _check_moved(item: Item, source: Item, translations: Mapping[str, str]) -> I
         originals = {c["id"]: c[key] for c in source["candidates"]}
         expected = {name: translations.get(text or "") for name, text in originals.items()}
         for candidate in item["candidates"]:
-            name, own = candidate["id"], candidate[key]
-            if expected.get(name) in (None, own):
+            name, text = candidate["id"], candidate[key]
+            if expected.get(name) in (None, text):
                 continue
-            moved = next((c for c in source["candidates"] if c["id"] != name and expected[c["id"]] == own), None)
+            moved = next((c for c in source["candidates"] if c["id"] != name and expected[c["id"]] == text), None)
             if moved is not None:
-                text = f"its {key} is the translation of the {moved['label']}'s: {own}"
-                yield Finding("swapped", candidate["label"], text)
+                message = f"its {key} is the translation of the {moved['label']}'s: {text}"
+                yield Finding("swapped", candidate["label"], message)

@@ -28,25 +28,25 @@ class Examination:
     @property
     def problems(self) -> int:
         """Items that need a person."""
-        return sum(any(finding.level == PROBLEM for finding in own) for own in self.findings.values())
+        return sum(any(finding.level == PROBLEM for finding in findings) for findings in self.findings.values())
 
     def by_code(self) -> dict[tuple[str, str], list[tuple[str, Finding]]]:
         """Findings with their items' ids, by code and level: problems first, in the order of the codes."""
         grouped: dict[tuple[str, str], list[tuple[str, Finding]]] = {
             (code, level): [] for level in (PROBLEM, NOTE) for code in CODES
         }
-        for name, own in self.findings.items():
-            for finding in own:
+        for name, findings in self.findings.items():
+            for finding in findings:
                 grouped[finding.code, finding.level].append((name, finding))
         return {kind: findings for kind, findings in grouped.items() if findings}
 
     def coverage(self) -> list[tuple[str, str, int, int | None]]:
         """Test, bias type, number of items, and how many the source has (``None`` without one)."""
         ids = {item["id"] for item in (self.data_set.items if self.source is None else self.source)}
-        here = count_items(item for item in self.data_set.items if item["id"] in ids)
-        there = count_items(self.source or [])
+        counts = count_items(item for item in self.data_set.items if item["id"] in ids)
+        source_counts = count_items(self.source or [])
         return [
-            (test, bias_type, here[test, bias_type], None if self.source is None else there[test, bias_type])
+            (test, bias_type, counts[test, bias_type], None if self.source is None else source_counts[test, bias_type])
             for test in ("intra", "inter")
             if test in self.data_set.tests
             for bias_type in (*BIAS_TYPES, "all")
@@ -70,20 +70,22 @@ class Examination:
             blocks.append(tabulate(rows, headers=headers, tablefmt="simple", colalign=align))
         for (code, level), findings in groups.items():
             lines = [f"{code} ({level}): {CODES[code]}"]
-            lines += [f"  {printable(item)} {own.part}: {printable(own.text)}" for item, own in findings[:limit]]
+            lines += [
+                f"  {printable(item)} {finding.part}: {printable(finding.text)}" for item, finding in findings[:limit]
+            ]
             if limit is not None and len(findings) > limit:
                 lines.append(f"  ... and {len(findings) - limit:,} more (--all)")
             blocks.append("\n".join(lines))
         counts: dict[str, list[str]] = {}
-        for test, _, here, there in self.coverage():
-            counts.setdefault(test, [test]).append(f"{here:,}" if there is None else f"{here:,} of {there:,}")
+        for test, _, number, total in self.coverage():
+            counts.setdefault(test, [test]).append(f"{number:,}" if total is None else f"{number:,} of {total:,}")
         headers = ["Coverage", *BIAS_TYPES, "all"]
         blocks.append(tabulate(counts.values(), headers=headers, tablefmt="simple", disable_numparse=True))
         return "\n\n".join(blocks) + "\n"
 
     def verdict(self) -> str:
         """One line that ends the text."""
-        missing = sum(own[0].code == "missing" for own in self.findings.values())
+        missing = sum(findings[0].code == "missing" for findings in self.findings.values())
         wrong, notes = self.problems - missing, len(self.findings) - self.problems
         items = f"{wrong:,} of {len(self.data_set.items):,} items"
         parts = [f"problems that need a person in {items}" if wrong else "no problems in the items"]
@@ -103,10 +105,12 @@ class Examination:
                 for (code, level), findings in self.by_code().items()
             ],
             "coverage": [
-                {"test": test, "bias_type": bias_type, "items": here, "of": there}
-                for test, bias_type, here, there in self.coverage()
+                {"test": test, "bias_type": bias_type, "items": number, "of": total}
+                for test, bias_type, number, total in self.coverage()
             ],
-            "findings": [{"id": name, **vars(finding)} for name, own in self.findings.items() for finding in own],
+            "findings": [
+                {"id": name, **vars(finding)} for name, findings in self.findings.items() for finding in findings
+            ],
             "tasks": [str(path) for path in tasks],
         }
 

@@ -86,15 +86,15 @@ def read(path: str | Path, language: str | None = None) -> DataSet:
     except UnicodeDecodeError as error:
         raise BiasError(f"{path}: is no UTF-8 text (byte {error.start}): save it as UTF-8") from error
     is_table = Path(path).suffix.lower() in (".csv", ".tsv")
-    own_language, items, provenance = _from_table(text, str(path)) if is_table else _from_json(text, str(path))
-    if own_language is not None and language is not None and own_language != language:
-        raise BiasError(f"{path}: is in language {own_language!r}, not {language!r}")
-    chosen = language if own_language is None else own_language
-    if chosen is None:
+    file_language, items, provenance = _from_table(text, str(path)) if is_table else _from_json(text, str(path))
+    if file_language is not None and language is not None and file_language != language:
+        raise BiasError(f"{path}: is in language {file_language!r}, not {language!r}")
+    language = file_language if language is None else language
+    if language is None:
         raise BiasError(f"{path}: doesn't say its language: name it with --language")
     if not items:
         raise BiasError(f"{path}: holds no items")
-    return DataSet(check_language(chosen, str(path)), items, provenance)
+    return DataSet(check_language(language, str(path)), items, provenance)
 
 
 def _from_json(text: str, where: str) -> tuple[str | None, list[Item], dict[str, Any]]:
@@ -160,10 +160,10 @@ def _item_of(entry: Any, test: str, where: str) -> Item:
         "context": context,
         "candidates": candidates,
     }
-    return _checked(item, where)
+    return _check_kinds(item, where)
 
 
-def _checked(item: Item, where: str) -> Item:
+def _check_kinds(item: Item, where: str) -> Item:
     """The item, if its parts are of the known kinds, else a :class:`BiasError`."""
     if not item["id"].strip():
         raise BiasError(f"{where}: an empty id")
@@ -204,15 +204,15 @@ def _from_table(text: str, where: str) -> tuple[str | None, list[Item], dict[str
         for i in (1, 2, 3) if test == "intra" else ():
             row.setdefault(f"c{i}_word", word_of(row.get("context", ""), row.get(f"c{i}_sentence", "")))
         released_sets.check_columns(row, term, test, where)
-        items.append(_checked(released_sets.item_of(row, term, test), f"{at} ({row['id']})"))
+        items.append(_check_kinds(released_sets.item_of(row, term, test), f"{at} ({row['id']})"))
     return (languages[0] if languages else None), items, {}
 
 
 def _test_of(row: Mapping[str, str], where: str) -> str:
     """The test that a row belongs to: as it says, else within sentences where it has a blank or words."""
-    named = row.get("test", "").strip()
-    if named:
-        test = next((test for test, key in TEST_KEYS.items() if named in (test, key)), named)
+    name = row.get("test", "").strip()
+    if name:
+        test = next((test for test, key in TEST_KEYS.items() if name in (test, key)), name)
         check_known(test, TESTS, "test", where)
         return test
     words = any(row.get(f"c{i}_word", "").strip() for i in (1, 2, 3))

@@ -61,7 +61,7 @@ def load(file: Any, fixed: Mapping[str, Any]) -> tuple[list[Item], dict[str, str
     return items, {"file": path, "sha256": digest}
 
 
-def used(file: Mapping[str, str], language: str) -> dict[str, Any]:
+def provenance(file: Mapping[str, str], language: str) -> dict[str, Any]:
     """What a result file says about a data set: its file, its SHA-256, and what the set says about itself."""
     data_set = _read(file["file"], language, file["sha256"])
     counts = count_items(data_set.items)
@@ -86,29 +86,29 @@ def write(folder: str | Path, file: str | Path, data_set: DataSet) -> list[Path]
     check_items(data_set.items, str(file))
     path = expanded(file).absolute()
     pinned = {"file": str(path), "sha256": set_files.digest(path)}
-    written = []
+    paths = []
     with writing(folder):
         expanded(folder).mkdir(parents=True, exist_ok=True)
         for ending, tests in _TESTS_BY_ENDING.items():
             if set(tests) <= set(data_set.tests):
                 task = f"stereoset_{data_set.language}{ending}"
-                written.append(expanded(folder) / f"{task}.yaml")
-                write_whole(written[-1], _yaml(task, tests, data_set, pinned).encode())
-    return written
+                paths.append(expanded(folder) / f"{task}.yaml")
+                write_whole(paths[-1], _yaml(task, tests, data_set, pinned).encode())
+    return paths
 
 
 def _yaml(task: str, tests: Sequence[str], data_set: DataSet, pinned: Mapping[str, str]) -> str:
     language, variants = data_set.language, task.endswith("_variants")
     where = " and ".join(TEST_NAMES[test] for test in reversed(tests))
-    what = "five generative scores from one run" if variants else "LMS, SS, ICAT, data of your own"
-    asks = ["sentence_likelihoods"] if variants else [{"inter": "next_sentence", "intra": "cloze"}[t] for t in tests]
+    scores = "five generative scores from one run" if variants else "LMS, SS, ICAT, data of your own"
+    kinds = ["sentence_likelihoods"] if variants else [{"inter": "next_sentence", "intra": "cloze"}[t] for t in tests]
     metadata = {
         "version": 1.0,
         "benchmark": "stereoset_variants" if variants else "stereoset",
         "language": language,
         "n_items": sum(item["test"] in tests for item in data_set.items),
-        "measures": f"Stereotypes in {language} {where}: {what}",
-        "asks": asks,
+        "measures": f"Stereotypes in {language} {where}: {scores}",
+        "asks": kinds,
         "fixed": {"language": language, "tests": list(tests), **({"variants": True} if variants else {}),
                   "dataset": dict(pinned)},
     }  # fmt: skip

@@ -26,8 +26,8 @@ def final(text: str) -> str:
     >>> final('He said "no!"'), final("Ja.."), final("no end")
     ('!', '..', '')
     """
-    found = _END.search(text.rstrip())
-    return found.group(1) if found else ""
+    match = _END.search(text.rstrip())
+    return match.group(1) if match else ""
 
 
 def abbreviated(text: str) -> bool:
@@ -76,17 +76,17 @@ def words(text: str) -> tuple[str, ...]:
     return tuple(_WORD.findall(plain(text)))
 
 
-def related(one: str, other: str) -> bool:
+def related(first: str, second: str) -> bool:
     """Whether two words look like forms of one.
 
     >>> related("clever", "cleveren"), related("man", "woman"), related("run", "running"), related("he", "she")
     (True, False, True, False)
     """
-    one, other = plain(one), plain(other)
-    if one == other:
+    first, second = plain(first), plain(second)
+    if first == second:
         return True
-    common = len(os.path.commonprefix([one, other]))
-    return common >= 3 and common >= 0.6 * min(len(one), len(other))
+    common = len(os.path.commonprefix([first, second]))
+    return common >= 3 and common >= 0.6 * min(len(first), len(second))
 
 
 def position(word: tuple[str, ...], sentence: tuple[str, ...]) -> int | None:
@@ -95,14 +95,14 @@ def position(word: tuple[str, ...], sentence: tuple[str, ...]) -> int | None:
     return next((i for i in starts if sentence[i : i + len(word)] == word), None)
 
 
-def changes(expected: tuple[str, ...], found: tuple[str, ...]) -> tuple[int, int]:
+def changes(expected: tuple[str, ...], present: tuple[str, ...]) -> tuple[int, int]:
     """How many words differ between two texts, and how many of the expected are missing at the end (negative: more).
 
     >>> changes(("a", "b", "c", "d"), ("a", "x", "c")), changes(("a", "b"), ("a", "b", "c"))
     ((2, 1), (1, -1))
     """
     differing, lost = 0, 0
-    for kind, i, j, k, m in difflib.SequenceMatcher(None, expected, found, autojunk=False).get_opcodes():
+    for kind, i, j, k, m in difflib.SequenceMatcher(None, expected, present, autojunk=False).get_opcodes():
         if kind != "equal":
             differing += max(j - i, m - k)
         if kind in ("delete", "insert") and j == len(expected):

@@ -75,8 +75,8 @@ class TranslationCache(Mapping[str, str]):
 
     def placeholders(self, texts: Sequence[str]) -> dict[str, int]:
         """How often each way to protect BLANK was the one that worked, ``none`` where none did."""
-        known = (self._translations[text] for text in texts if BLANK in text and text in self._translations)
-        return dict(Counter(str(translation.get("placeholder") or "none") for translation in known))
+        translations = (self._translations[text] for text in texts if BLANK in text and text in self._translations)
+        return dict(Counter(str(translation.get("placeholder") or "none") for translation in translations))
 
 
 def open_cache(folder: Path, engine: str, anew: bool) -> TranslationCache:
@@ -109,22 +109,22 @@ def translate(texts: Sequence[str], engine: Engine, cache: TranslationCache) -> 
         for start in range(0, len(distinct), engine.batch):
             batch = distinct[start : start + engine.batch]
             lacking = [text for text in batch if text not in cache]
-            cache.add(_translated(lacking, engine, cache.engine or engine.identity), keep=not engine.human)
+            cache.add(_translate_batch(lacking, engine, cache.engine or engine.identity), keep=not engine.human)
             bar.update(len(batch))
 
 
-def _translated(texts: Sequence[str], engine: Engine, identity: str) -> list[Translation]:
+def _translate_batch(texts: Sequence[str], engine: Engine, identity: str) -> list[Translation]:
     """Translations of texts; those with BLANK are asked again with another placeholder until one comes back right."""
     translations: dict[str, Translation] = {}
-    open_ = list(texts)
+    remaining = list(texts)
     for placeholder in PLACEHOLDERS:
-        protected = {text: text.replace(BLANK, placeholder) for text in open_ if _can_stand(placeholder, text)}
+        protected = {text: text.replace(BLANK, placeholder) for text in remaining if _can_stand(placeholder, text)}
         if not protected:
             continue
         answers = engine.translate(list(protected.values()), placeholder)
         for text, answer in zip(protected, answers, strict=True):
             if answer is None:
-                open_.remove(text)
+                remaining.remove(text)
                 continue
             restored = restore(answer, placeholder, text) if BLANK in text and not engine.human else answer
             if restored is not None or text not in translations:
@@ -135,7 +135,7 @@ def _translated(texts: Sequence[str], engine: Engine, identity: str) -> list[Tra
                     "placeholder": placeholder if BLANK in text and restored is not None else None,
                 }
             if restored is not None:
-                open_.remove(text)
+                remaining.remove(text)
     return [translations[text] for text in texts if text in translations]
 
 
@@ -157,5 +157,5 @@ def restore(answer: str, placeholder: str, source: str) -> str | None:
         return None
     first, last = re.escape(placeholder[0]), re.escape(placeholder[-1])
     restored = re.sub(rf"(?<!{first}){re.escape(placeholder)}(?!{last})", BLANK, answer)
-    kept = restored.count(BLANK) == expected and len(_GLUED.findall(restored)) <= len(_GLUED.findall(source))
-    return restored if kept else None
+    intact = restored.count(BLANK) == expected and len(_GLUED.findall(restored)) <= len(_GLUED.findall(source))
+    return restored if intact else None

@@ -48,13 +48,13 @@ class Table:
     human = True
     batch = 1 << 20
 
-    def __init__(self, given: str) -> None:
+    def __init__(self, name: str) -> None:
         """Read the table; a first row that says what the columns are is none of its texts.
 
         Raises:
             BiasError: It cannot be read, or translates a text in two ways.
         """
-        path = expanded(given)
+        path = expanded(name)
         self._name, self._translations = path.name, dict[str, str]()
         rows, raw = csv_io.rows(path)
         for number, row in rows:
@@ -84,11 +84,11 @@ class Table:
         return {"engine": "file", "name": self._name, "sha256": self._sha256}
 
 
-def make(given: str, languages: tuple[str, str], batch: int | None = None, timeout: float = 600.0) -> Engine:
+def make(spec: str, languages: tuple[str, str], batch: int | None = None, timeout: float = 600.0) -> Engine:
     """The engine that ``--engine`` names.
 
     Args:
-        given: As :data:`KINDS` says.
+        spec: As :data:`KINDS` says.
         languages: Source and target.
         batch: Texts at once; the engine's own number without one.
         timeout: Seconds that a program may take for a batch.
@@ -96,17 +96,17 @@ def make(given: str, languages: tuple[str, str], batch: int | None = None, timeo
     Raises:
         BiasError: It is none, or cannot be had.
     """
-    kind, colon, rest = given.partition(":")
+    kind, colon, argument = spec.partition(":")
     if not colon or kind not in KINDS:
-        raise BiasError(f"--engine {given}: must be one of {'; '.join(KINDS.values())}")
-    if not rest.strip():
-        raise BiasError(f"--engine {given}: nothing behind the colon: {KINDS[kind]}")
+        raise BiasError(f"--engine {spec}: must be one of {'; '.join(KINDS.values())}")
+    if not argument.strip():
+        raise BiasError(f"--engine {spec}: nothing behind the colon: {KINDS[kind]}")
     if batch is not None and batch < 1:
         raise BiasError(f"--batch_size {batch}: must be 1 or more")
     if not 0 < timeout <= threading.TIMEOUT_MAX:
         raise BiasError(f"--timeout {timeout:g}: must be a number of seconds above 0")
     if kind == "file":
-        return Table(rest)
+        return Table(argument)
     if kind == "hf":
-        return Checkpoint(rest, languages, batch or 16)
-    return Command(rest, kind == "command-json", languages, batch or 256, timeout)
+        return Checkpoint(argument, languages, batch or 16)
+    return Command(argument, kind == "command-json", languages, batch or 256, timeout)

@@ -43,7 +43,7 @@ def write(folder: Path, outcome: Outcome, engine: Engine) -> tuple[dict[str, Any
         if not data_set.items:
             path.unlink(missing_ok=True)
             return data_set.provenance, ""
-        data_set = _written(path, data_set)
+        data_set = _write_set(path, data_set)
         if language in LANGUAGES:
             command = f'lm-eval-bias run --tasks stereoset_{language} --metadata \'{{"dataset": "{path}"}}\' ...'
         else:
@@ -55,7 +55,7 @@ def write(folder: Path, outcome: Outcome, engine: Engine) -> tuple[dict[str, Any
     return data_set.provenance, command
 
 
-def _written(path: Path, data_set: DataSet) -> DataSet:
+def _write_set(path: Path, data_set: DataSet) -> DataSet:
     """Write a data set unless it is there already, but for the day: its hash stands in its tasks and in results."""
     if path.exists():
         try:
@@ -72,7 +72,7 @@ def _written(path: Path, data_set: DataSet) -> DataSet:
 def _provenance(outcome: Outcome, engine: Engine) -> dict[str, Any]:
     """What made the data set, as plain data."""
     source = outcome.source
-    ready, every = count_items(outcome.translations), count_items(source.items)
+    ready, total = count_items(outcome.translations), count_items(source.items)
     states = {name: state for name, state in outcome.states.items() if not state.open}
     corrected = [name for name in states if name in outcome.decisions and outcome.decisions[name].corrected]
     return {
@@ -83,9 +83,9 @@ def _provenance(outcome: Outcome, engine: Engine) -> dict[str, Any]:
         "blank protected by": outcome.placeholders,
         "items": outcome.counts,
         "coverage": {
-            test: {kind: [ready[test, kind], every[test, kind]] for kind in BIAS_TYPES if every[test, kind]}
+            test: {kind: [ready[test, kind], total[test, kind]] for kind in BIAS_TYPES if total[test, kind]}
             for test in TESTS
-            if every[test, "all"]
+            if total[test, "all"]
         },
         REVIEWED: reviewed(corrected, {name: version(state.texts) for name, state in states.items() if state.accepted}),
     }
@@ -111,9 +111,9 @@ def _coverage_table(provenance: Mapping[str, Any], form: str) -> str:
     """Items that are there and items of the source, per test and bias type."""
     rows = []
     for test, types in provenance["coverage"].items():
-        total = [sum(counts) for counts in zip(*types.values(), strict=True)]
-        for bias_type, (ready, every) in {**types, "all": total}.items():
-            rows.append([TEST_NAMES[test], bias_type, f"{ready:,}", f"{every:,}", f"{100 * ready / every:.1f}"])
+        totals = [sum(counts) for counts in zip(*types.values(), strict=True)]
+        for bias_type, (ready, total) in {**types, "all": totals}.items():
+            rows.append([TEST_NAMES[test], bias_type, f"{ready:,}", f"{total:,}", f"{100 * ready / total:.1f}"])
     headers = ["Test", "Bias type", "Items", "of", "%"]
     sides = ["left", "left", "right", "right", "right"]
     return str(tabulate(rows, headers=headers, tablefmt=form, disable_numparse=True, colalign=sides))

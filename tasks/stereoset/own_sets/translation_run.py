@@ -54,7 +54,7 @@ def source_of(name: str, language: str | None = None) -> Source:
     return Source(path.name, data_set.language, data_set.items, {path.name: set_files.digest(path)})
 
 
-def chosen(source: Source, tests: Sequence[str], limit: int | None) -> list[Item]:
+def select(source: Source, tests: Sequence[str], limit: int | None) -> list[Item]:
     """The source's items of some tests (else a :class:`BiasError`); as many as the limit says, from every group."""
     items = [item for item in source.items if item["test"] in tests]
     if limit is not None:
@@ -110,8 +110,8 @@ def locked(folder: Path) -> Iterator[None]:
             lock.acquire()
         except Timeout as error:
             raise BiasError(f"{folder}: another run is at work in it") from error
-        for left in folder.glob(".????????.tmp"):  # of a run that was killed while it wrote a file
-            left.unlink()
+        for temporary in folder.glob(".????????.tmp"):  # of a run that was killed while it wrote a file
+            temporary.unlink()
     try:
         yield
     finally:
@@ -133,21 +133,21 @@ def run(folder: Path, source: Source, items: list[Item], language: str, engine: 
         BiasError: What the engine raises, or a file in the folder that can't be read or written.
     """
     sheet = folder / SHEET
-    known = {item["id"]: item for item in source.items}
-    review_sheet.read_about(sheet, known, "source")  # what is wrong with it is said before hours of translating
+    source_items = {item["id"]: item for item in source.items}
+    review_sheet.read_about(sheet, source_items, "source")  # before hours of translating
     decisions = review_decisions.read(folder)
     cache = translation_cache.open_cache(folder, f"{source.language}>{language} {engine.identity}", anew)
     requested = list(dict.fromkeys(text for item in items for text in item_texts.requested(item).values()))
     translation_cache.translate(requested, engine, cache)
 
     texts = {item["id"]: item_texts.translated(item, cache, language, engine.human) for item in items}
-    review = Review(known, texts, decisions, _check(known, language, cache, texts, decisions))
-    edits = review_sheet.read_about(sheet, known, "source")
+    review = Review(source_items, texts, decisions, _check(source_items, language, cache, texts, decisions))
+    edits = review_sheet.read_about(sheet, source_items, "source")
     merged = review.merge(edit for name, edit in edits.items() if name in texts)
     review_decisions.add(folder, merged.decisions)
-    others = [edit.row for name, edit in edits.items() if name not in texts]
+    other_rows = [edit.row for name, edit in edits.items() if name not in texts]
     states = review.states()
-    review.write(sheet, states, known, merged.pending, others)
+    review.write(sheet, states, source_items, merged.pending, other_rows)
     unknown = 0
     if isinstance(engine, Table):
         _write_open(folder / OPEN_TEXTS, [text for text in requested if text not in cache])
@@ -157,7 +157,7 @@ def run(folder: Path, source: Source, items: list[Item], language: str, engine: 
 
 
 def _check(
-    known: Mapping[str, Item],
+    source_items: Mapping[str, Item],
     language: str,
     translations: Mapping[str, str],
     texts: Mapping[str, Texts],
@@ -165,17 +165,17 @@ def _check(
 ) -> Check:
     """The checks of an item's texts; what length is usual follows from the items that nothing else is wrong with."""
     sound = []
-    for name, own in texts.items():
-        item = known[name]
-        whole = item_texts.completed(item, own, decisions.get(name, Decision()).corrected)
-        if len(whole) == len(item_texts.of(item)):
-            translation = item_texts.with_texts(item, whole)
+    for name, item_parts in texts.items():
+        item = source_items[name]
+        complete = item_texts.completed(item, item_parts, decisions.get(name, Decision()).corrected)
+        if len(complete) == len(item_texts.of(item)):
+            translation = item_texts.with_texts(item, complete)
             if all(finding.level != PROBLEM for finding in set_checks.check_item(translation, item, language)):
                 sound.append(translation)
-    typical = set_checks.typical_length(sound, known, language)
+    typical = set_checks.typical_length(sound, source_items, language)
 
     def check(name: str, texts: Texts) -> list[Finding]:
-        item = known[name]
+        item = source_items[name]
         lacking = [part for part in item_texts.requested(item) if part not in texts]
         if lacking:
             return [Finding("lacking", part, "no translation yet") for part in lacking]
