@@ -36,9 +36,9 @@ class _Deferred:
     def __init__(self, place: str) -> None:
         self.place = place
 
-    def __call__(self, *args: Any, **named: Any) -> Any:
+    def __call__(self, *args: Any, **kwargs: Any) -> Any:
         module, _, name = self.place.partition(":")
-        return getattr(importlib.import_module(module), name)(*args, **named)
+        return getattr(importlib.import_module(module), name)(*args, **kwargs)
 
 
 def deferred(place: str) -> Any:

@@ -96,18 +96,18 @@ def _entry(content: Mapping[str, Any], path: Path | None) -> Entry:
 
 def _of_benchmark(benchmark: Benchmark) -> Iterator[Entry]:
     """The groups and tasks in a benchmark's folder, and the harness's tasks that it describes."""
-    found = [_entry(read_yaml(path), path) for path in sorted(benchmark.folder.glob("*.yaml"))]
+    entries = [_entry(read_yaml(path), path) for path in sorted(benchmark.folder.glob("*.yaml"))]
     for name, metadata in benchmark.harness_tasks.items():
-        found.append(_entry({"task": name, "metadata": {"benchmark": benchmark.name, **metadata}}, None))
-    items = {entry.name: entry.items for entry in found}
-    for entry in sorted(found, key=lambda entry: (entry.kind != "group", entry.path.name if entry.path else "")):
+        entries.append(_entry({"task": name, "metadata": {"benchmark": benchmark.name, **metadata}}, None))
+    items = {entry.name: entry.items for entry in entries}
+    for entry in sorted(entries, key=lambda entry: (entry.kind != "group", entry.path.name if entry.path else "")):
         yield replace(entry, items=total(map(items.get, entry.members))) if entry.kind == "group" else entry
 
 
 def total(counts: Iterable[int | None]) -> int | None:
     """Their sum; ``None`` if one of them is not known."""
-    listed = list(counts)
-    return None if None in listed else sum(count or 0 for count in listed)
+    numbers = list(counts)
+    return None if None in numbers else sum(count or 0 for count in numbers)
 
 
 @lru_cache(maxsize=1)
@@ -117,18 +117,20 @@ def packaged() -> dict[str, Entry]:
     Raises:
         BiasError: Two benchmarks have a task of the same name, or a YAML lacks what this package needs to know.
     """
-    found: dict[str, Entry] = {}
-    for benchmark in sorted(registry.benchmarks(), key=lambda one: one.name):
+    entries: dict[str, Entry] = {}
+    for benchmark in sorted(registry.benchmarks(), key=lambda benchmark: benchmark.name):
         try:
             for entry in _of_benchmark(benchmark):
-                if entry.name in found:
-                    raise BiasError(f"{entry.path}: there is a task {entry.name} already, in {found[entry.name].path}")
-                found[entry.name] = entry
+                if entry.name in entries:
+                    raise BiasError(
+                        f"{entry.path}: there is a task {entry.name} already, in {entries[entry.name].path}"
+                    )
+                entries[entry.name] = entry
         except (KeyError, TypeError, AttributeError, yaml.YAMLError, OSError) as error:
             raise BiasError(
                 f"the tasks of the benchmark {benchmark.name} in {benchmark.folder} can't be read ({one_line(error)})"
             ) from error
-    return found
+    return entries
 
 
 def entries(folders: Iterable[str | Path] = ()) -> dict[str, Entry]:
@@ -141,22 +143,22 @@ def entries(folders: Iterable[str | Path] = ()) -> dict[str, Entry]:
 
 
 def _included(folders: Iterable[str | Path]) -> dict[str, Entry]:
-    found = {}
-    own = {entry.path.resolve() for entry in packaged().values() if entry.path}
+    entries = {}
+    packaged_paths = {entry.path.resolve() for entry in packaged().values() if entry.path}
     for path in (path for folder in folders for path in under(expanded(folder), "*.yaml")):
         try:
             text = read_text(path)
         except (OSError, UnicodeDecodeError):
             continue  # the harness skips it as well
-        if _OWN_CLASS not in text or path.resolve() in own:
+        if _OWN_CLASS not in text or path.resolve() in packaged_paths:
             continue
         content, _ = safe_yaml.parse(text, str(path), Loader)
         try:
-            made = _entry(content, path)
+            entry = _entry(content, path)
         except (KeyError, TypeError, ValueError, AttributeError) as error:
             raise BiasError(f"{path}: no task of this package ({one_line(error)}): write it anew") from error
-        found[made.name] = made
-    return found
+        entries[entry.name] = entry
+    return entries
 
 
 def headline(benchmark: str) -> list[Score]:

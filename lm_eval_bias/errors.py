@@ -15,13 +15,13 @@ class BiasError(ValueError):
     """Bad usage, bad input or data that cannot be had: one line that says what, where and what to do."""
 
 
-def did_you_mean(name: str, known: Iterable[str]) -> str:
+def did_you_mean(name: str, names: Iterable[str]) -> str:
     """`` Did you mean x, y?`` for the closest known names, or an empty string.
 
     >>> did_you_mean("occugneder", ["occugender", "gg_bbq"])
     ' Did you mean occugender?'
     """
-    close = difflib.get_close_matches(name, list(known), n=3)
+    close = difflib.get_close_matches(name, list(names), n=3)
     return f" Did you mean {', '.join(close)}?" if close else ""
 
 
@@ -35,10 +35,10 @@ def extras() -> dict[str, list[str]]:
     except metadata.PackageNotFoundError:
         return {}
     for requirement in requirements:
-        found = re.fullmatch(r"([\w-]+)(\[.*\])?[^;]*; *extra == ['\"](\w+)['\"]", requirement)
-        if found and not found[2] and found[3] not in ("test", "dev"):
-            name = "sklearn" if found[1] == "scikit-learn" else found[1].replace("-", "_")
-            brought.setdefault(found[3], []).append(name)
+        match = re.fullmatch(r"([\w-]+)(\[.*\])?[^;]*; *extra == ['\"](\w+)['\"]", requirement)
+        if match and not match[2] and match[3] not in ("test", "dev"):
+            name = "sklearn" if match[1] == "scikit-learn" else match[1].replace("-", "_")
+            brought.setdefault(match[3], []).append(name)
     return brought
 
 

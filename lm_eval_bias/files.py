@@ -16,7 +16,7 @@ from lm_eval_bias.errors import BiasError
 LARGEST = 1 << 30
 
 
-def expanded(given: str | Path) -> Path:
+def expanded(path: str | Path) -> Path:
     """A path with ``~`` replaced; as it is where no such user is known.
 
     Raises:
@@ -25,9 +25,9 @@ def expanded(given: str | Path) -> Path:
     >>> str(expanded("~nobody-of-that-name/x"))
     '~nobody-of-that-name/x'
     """
-    if not str(given):
+    if not str(path):
         raise BiasError("an empty path: name a file or folder ('.' is the current one)")
-    return Path(os.path.expanduser(given))
+    return Path(os.path.expanduser(path))
 
 
 def check_plain(path: Path, largest: int = LARGEST) -> None:
@@ -37,14 +37,14 @@ def check_plain(path: Path, largest: int = LARGEST) -> None:
         OSError: There is no such file, it is a folder, a pipe or a device, or it is too large.
     """
     try:
-        found = os.stat(path)
+        status = os.stat(path)
     except ValueError as error:  # a name that can't be one
         raise OSError(errno.EINVAL, str(error), str(path)) from error
-    if stat.S_ISDIR(found.st_mode):
+    if stat.S_ISDIR(status.st_mode):
         raise IsADirectoryError(errno.EISDIR, os.strerror(errno.EISDIR), str(path))
-    if not stat.S_ISREG(found.st_mode):
+    if not stat.S_ISREG(status.st_mode):
         raise OSError(errno.EINVAL, "no plain file: a pipe or a device", str(path))
-    if found.st_size > largest:
+    if status.st_size > largest:
         raise OSError(errno.EFBIG, f"larger than {largest >> 20:,} MiB", str(path))
 
 
@@ -116,5 +116,5 @@ def whole_folder(folder: Path) -> Iterator[Path]:
 
 def under(folder: Path, pattern: str = "*") -> list[Path]:
     """The files below a folder in a fixed order, but for hidden folders: what is being written lies in them."""
-    found = (path for path in folder.rglob(pattern) if path.is_file())
-    return sorted(p for p in found if not any(part.startswith(".") for part in p.relative_to(folder).parts[:-1]))
+    paths = (path for path in folder.rglob(pattern) if path.is_file())
+    return sorted(p for p in paths if not any(part.startswith(".") for part in p.relative_to(folder).parts[:-1]))

@@ -35,20 +35,20 @@ def _models() -> Finding:
 
 def _link() -> Finding:
     try:
-        found = linking.state()
+        link = linking.state()
         if linking.unnecessary():
-            left = "; 'lm-eval-bias unlink' removes what an earlier link wrote" if found.stubs else ""
+            leftover = "; 'lm-eval-bias unlink' removes what an earlier link wrote" if link.stubs else ""
             return Finding(
                 "ok",
-                f"link not needed: plain 'lm_eval --tasks occugender' works, this harness reads entry points{left}",
+                f"link not needed: plain 'lm_eval --tasks occugender' works, this harness reads entry points{leftover}",
             )
     except BiasError as error:
         return Finding("problem", str(error))
-    if found.problem:
-        return Finding("problem", f"link: {found.problem}")
-    if found.stubs:
+    if link.problem:
+        return Finding("problem", f"link: {link.problem}")
+    if link.stubs:
         return Finding(
-            "ok", f"linked: plain 'lm_eval --tasks occugender' works ({len(found.stubs)} stubs in {found.folder})"
+            "ok", f"linked: plain 'lm_eval --tasks occugender' works ({len(link.stubs)} stubs in {link.folder})"
         )
     return Finding("ok", "not linked: use 'lm-eval-bias run', or --include_path, or run 'lm-eval-bias link' once")
 
@@ -60,33 +60,33 @@ def _data() -> list[Finding]:
         return [Finding("problem", str(error))]
     files = list(sources.manifest().files.values())
     if local is not None:
-        broken = []
+        damaged = []
         for source in files:
             try:
                 wrong = source.check(local / source.repository / source.path)
             except OSError:
                 wrong = "missing"
             if wrong:
-                broken.append(f"{source.name} ({wrong})")
-        if broken:
-            return [Finding("problem", f"data: mirror {local} lacks or changes {', '.join(broken)}")]
+                damaged.append(f"{source.name} ({wrong})")
+        if damaged:
+            return [Finding("problem", f"data: mirror {local} lacks or changes {', '.join(damaged)}")]
         return [Finding("ok", f"data: local mirror {local}, all {len(files)} files verified (LM_EVAL_BIAS_DATA)")]
     cached = [s for s in files if sources.cached_path(s).is_file() and not s.check(sources.cached_path(s))]
-    where = f"{len(cached)} of {len(files)} files verified in {sources.cache_dir()}"
+    verified = f"{len(cached)} of {len(files)} files verified in {sources.cache_dir()}"
     if len(cached) == len(files):
-        return [Finding("ok", f"data: {where}")]
+        return [Finding("ok", f"data: {verified}")]
     if offline():
-        return [Finding("note", f"data: {where}; HF_HUB_OFFLINE forbids fetching the rest")]
-    return [Finding("ok", f"data: {where}; the rest is downloaded on first use ('lm-eval-bias fetch' does it now)")]
+        return [Finding("note", f"data: {verified}; HF_HUB_OFFLINE forbids fetching the rest")]
+    return [Finding("ok", f"data: {verified}; the rest is downloaded on first use ('lm-eval-bias fetch' does it now)")]
 
 
 def examine() -> list[Finding]:
     """All findings."""
     python = platform.python_version()
-    own = catalog.packaged()
-    tasks = sum(e.kind == "task" for e in own.values())
+    entries = catalog.packaged()
+    tasks = sum(e.kind == "task" for e in entries.values())
     return [
-        Finding("ok", f"lm-eval-bias {__version__}: {tasks} tasks, {len(own) - tasks} groups"),
+        Finding("ok", f"lm-eval-bias {__version__}: {tasks} tasks, {len(entries) - tasks} groups"),
         Finding("ok" if sys.version_info >= (3, 10) else "problem", f"python {python}"),
         *(Finding(*versions.examine(package)) for package in versions.SUPPORTED),
         _models(),

@@ -21,13 +21,13 @@ logger = logging.getLogger("lm_eval.bias")
 @cache
 def declared() -> tuple[importlib.metadata.EntryPoint, ...]:
     """The entry points of all installed packages in the harness's groups for components."""
-    found = tuple(e for group in internals.REGISTRIES for e in importlib.metadata.entry_points(group=group))
-    if not any(map(_is_ours, found)):
+    points = tuple(e for group in internals.REGISTRIES for e in importlib.metadata.entry_points(group=group))
+    if not any(map(_is_ours, points)):
         logger.warning(
             "lm-eval-bias is used without being installed: the harness can't know its model types and filters "
             "(pip install -e . in its folder)"
         )
-    return found
+    return points
 
 
 def _is_ours(entry: importlib.metadata.EntryPoint) -> bool:
@@ -75,16 +75,16 @@ def requests() -> list[tuple[type, str, Callable[..., Any]]]:
 
     from lm_eval_bias.scoring import exact_likelihoods, generative_answers, sampled_texts
 
-    every: dict[str, Callable[..., Any]] = {
+    with_texts: dict[str, Callable[..., Any]] = {
         **exact_likelihoods.METHODS,
         **sampled_texts.METHODS,
         **generative_answers.METHODS,
     }
     for benchmark in registry.benchmarks():
-        every.update({kind: _answering(answer) for kind, answer in benchmark.question_kinds.items()})
+        with_texts.update({kind: _answering(answer) for kind, answer in benchmark.question_kinds.items()})
     with_tokens: dict[str, Callable[..., Any]] = {**exact_likelihoods.TOKEN_METHODS, **generative_answers.TOKEN_METHODS}
     return [
         (base, name, method)
-        for base, methods in ((LM, every), (TemplateLM, with_tokens))
+        for base, methods in ((LM, with_texts), (TemplateLM, with_tokens))
         for name, method in methods.items()
     ]

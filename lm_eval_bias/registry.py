@@ -18,14 +18,14 @@ from lm_eval_bias.errors import BiasError, one_line
 GROUP = "lm_eval_bias.benchmarks"
 
 
-def _own() -> Iterator[tuple[str, str]]:
+def _packaged() -> Iterator[tuple[str, str]]:
     tasks = importlib.import_module("lm_eval_bias.tasks")
     for module in pkgutil.iter_modules(tasks.__path__, f"{tasks.__name__}."):
         if module.ispkg:
             yield f"{module.name}.benchmark:BENCHMARK", "lm-eval-bias"
 
 
-def _others() -> Iterator[tuple[str, str]]:
+def _installed() -> Iterator[tuple[str, str]]:
     for point in metadata.entry_points(group=GROUP):
         yield point.value, point.dist.name if point.dist else "?"
 
@@ -33,14 +33,14 @@ def _others() -> Iterator[tuple[str, str]]:
 def _load(value: str, distribution: str) -> Benchmark:
     module, _, name = value.partition(":")
     try:
-        found = getattr(importlib.import_module(module), name or "BENCHMARK")
+        benchmark = getattr(importlib.import_module(module), name or "BENCHMARK")
     except Exception as error:  # other people's code can fail in any way
         raise BiasError(
             f"the benchmark {value} of {distribution} can't be loaded ({one_line(error)}): mend it, or uninstall it"
         ) from error
-    if not isinstance(found, Benchmark):
+    if not isinstance(benchmark, Benchmark):
         raise BiasError(f"{value} of {distribution} is no instance of lm_eval_bias.Benchmark: mend it, or uninstall it")
-    return found
+    return benchmark
 
 
 @lru_cache(maxsize=1)
@@ -50,31 +50,30 @@ def benchmarks() -> tuple[Benchmark, ...]:
     Raises:
         BiasError: One that can't be loaded, or two of one name.
     """
-    found: dict[str, Benchmark] = {}
-    points = {value: distribution for value, distribution in (*_own(), *_others())}  # some stand there twice
+    by_member: dict[str, Benchmark] = {}
+    points = {value: distribution for value, distribution in (*_packaged(), *_installed())}  # some stand there twice
     for value, distribution in points.items():
-        made = _load(value, distribution)
-        for one in (made, *made.variants):
-            if one.name in found:
-                raise BiasError(f"two benchmarks are called {one.name} (the second: {value} of {distribution})")
-            found[one.name] = made
-    return tuple(sorted(dict.fromkeys(found.values()), key=lambda one: (one.place, one.name)))
+        benchmark = _load(value, distribution)
+        for name in (member.name for member in _members(benchmark)):
+            if name in by_member:
+                raise BiasError(f"two benchmarks are called {name} (the second: {value} of {distribution})")
+            by_member[name] = benchmark
+    return tuple(sorted(dict.fromkeys(by_member.values()), key=lambda benchmark: (benchmark.place, benchmark.name)))
+
+
+def _members(benchmark: Benchmark) -> tuple[Benchmark, ...]:
+    return (benchmark, *benchmark.variants)
 
 
 @lru_cache(maxsize=1)
 def by_name() -> dict[str, Benchmark]:
     """All benchmarks and their variants, by name."""
-    return {one.name: one for made in benchmarks() for one in (made, *made.variants)}
-
-
-@lru_cache(maxsize=1)
-def _families() -> dict[str, Benchmark]:
-    return {one.name: made for made in benchmarks() for one in (made, *made.variants)}
+    return {member.name: member for benchmark in benchmarks() for member in _members(benchmark)}
 
 
 def family(name: str) -> Benchmark | None:
     """The benchmark that a benchmark or variant of that name belongs to; ``None`` where it is unknown."""
-    return _families().get(name)
+    return next((benchmark for benchmark in benchmarks() if by_name().get(name) in _members(benchmark)), None)
 
 
 def get(name: str) -> Benchmark:

@@ -18,24 +18,24 @@ def _check_size(root: Any) -> None:
     Raises:
         ValueError: More nodes than a file of texts can mean to have.
     """
-    waiting, seen = [root], 0
-    while waiting:
-        node = waiting.pop()
-        seen += 1
-        if seen > _NODES:
+    nodes, count = [root], 0
+    while nodes:
+        node = nodes.pop()
+        count += 1
+        if count > _NODES:
             raise ValueError(f"more than {_NODES:,} values: its aliases repeat each other, or one holds itself")
         if isinstance(node, yaml.MappingNode):
-            waiting += [part for pair in node.value for part in pair]
+            nodes += [part for pair in node.value for part in pair]
         elif isinstance(node, yaml.SequenceNode):
-            waiting += node.value
+            nodes += node.value
 
 
-def parse(text: str, where: str, loader: Any = yaml.SafeLoader) -> tuple[Any, Any]:
+def parse(text: str, name: str, loader: Any = yaml.SafeLoader) -> tuple[Any, Any]:
     """The value of a YAML text and its node, which knows the lines; ``None`` for both where it is empty.
 
     Args:
         text: The YAML.
-        where: What to call it in an error.
+        name: What to call it in an error.
         loader: A safe loader.
 
     Raises:
@@ -46,10 +46,10 @@ def parse(text: str, where: str, loader: Any = yaml.SafeLoader) -> tuple[Any, An
         _check_size(node)
         return yaml.load(text, Loader=loader), node  # noqa: S506 (a SafeLoader)
     except RecursionError as error:
-        raise BiasError(f"{where}: no valid YAML (nested too deeply)") from error
+        raise BiasError(f"{name}: no valid YAML (nested too deeply)") from error
     except (yaml.YAMLError, ValueError, ArithmeticError, LookupError, AttributeError, TypeError) as error:
         # beside its own errors the parser lets through what dates, numbers and tags that are none raise
         mark = getattr(error, "problem_mark", None)
         line = f" line {mark.line + 1}" if mark else ""
         problem = getattr(error, "problem", None) or one_line(error)
-        raise BiasError(f"{where}{line}: no valid YAML ({problem})") from error
+        raise BiasError(f"{name}{line}: no valid YAML ({problem})") from error

@@ -20,7 +20,7 @@ ABSENT = "not in its file"
 ALONE = "no other run with the same conventions"
 
 
-def _known(benchmark: str) -> dict[str, Value]:
+def _definitions(benchmark: str) -> dict[str, Value]:
     """The suite's own description of a benchmark's scores, by name."""
     return {
         s.name: Value(s.name, math.nan, low=s.low, high=s.high, neutral=s.neutral, direction=s.direction, unit=s.unit,
@@ -82,13 +82,13 @@ def _run_row(run: Run, task: TaskRun, columns: Sequence[Value]) -> Row:
 def _published_cell(score: published_scores.Cell | None, ranked: bool) -> Cell:
     if score is None:
         return Cell(note=NOT_PUBLISHED, unranked=NOT_PUBLISHED if ranked else "")
-    why = "without standard error" if score.plus_minus is None else "with a ± that is no standard error"
+    reason = "without standard error" if score.plus_minus is None else "with a ± that is no standard error"
     return Cell(
         score.value,
         score.printed,
         plus_minus=score.plus_minus,
         note=score.derived,
-        unranked=f"published {why}" if ranked else "",
+        unranked=f"published {reason}" if ranked else "",
     )
 
 
@@ -133,31 +133,31 @@ def _notes(benchmark: str, rows: Sequence[Row], columns: Sequence[Value]) -> lis
 def _board(task: str, members: Sequence[tuple[Run, TaskRun]]) -> Board:
     entry = catalog.entries().get(task)
     benchmark = entry.benchmark if entry else members[0][1].benchmark
-    own = [(run, result) for run, result in members if result.benchmark == benchmark]
+    task_runs = [(run, result) for run, result in members if result.benchmark == benchmark]
     printed = published_scores.by_task().get(task, [])
-    known = _known(benchmark)
-    main = registry.get(benchmark).main or tuple(known)
-    extra = [name for name in known if name not in main and any(name in row.cells for row in printed)]
-    columns, others = [known[name] for name in main], [known[name] for name in extra]
-    own.sort(key=lambda pair: (pair[0].name.casefold(), pair[1].task))
-    rows = [_run_row(run, result, [*columns, *others]) for run, result in own]
+    definitions = _definitions(benchmark)
+    main = registry.get(benchmark).main or tuple(definitions)
+    extra = [name for name in definitions if name not in main and any(name in row.cells for row in printed)]
+    columns, others = [definitions[name] for name in main], [definitions[name] for name in extra]
+    task_runs.sort(key=lambda pair: (pair[0].name.casefold(), pair[1].task))
+    rows = [_run_row(run, result, [*columns, *others]) for run, result in task_runs]
     ranked = [column for column in columns if rule(column)]
     for column in ranked:
-        rows = _with_ranks(rows, [result for _, result in own], column)
+        rows = _with_ranks(rows, [result for _, result in task_runs], column)
     printed = sorted(printed, key=lambda row: row.model.casefold())
     rows += [_published_row(row, [*columns, *others], ranked) for row in printed]
-    language = entry.language if entry else own[0][1].language
-    measures = entry.measures if entry else _measures(own[0][1])
+    language = entry.language if entry else task_runs[0][1].language
+    measures = entry.measures if entry else _measures(task_runs[0][1])
     return Board(task, benchmark, language, measures, columns, others, rows, _notes(benchmark, rows, columns))
 
 
 def _measures(task: TaskRun) -> str:
     """What a task that isn't in the catalog measures, if it is one over a data set of one's own."""
-    own = "dataset_used" in task.metadata and task.metadata.get("measures")
-    return str(own or "a task that this package doesn't know")
+    measures = "dataset_used" in task.metadata and task.metadata.get("measures")
+    return str(measures or "a task that this package doesn't know")
 
 
-def wanted(names: Sequence[str]) -> list[str]:
+def resolved(names: Sequence[str]) -> list[str]:
     """The tasks of these names, groups resolved.
 
     Raises:
@@ -184,7 +184,7 @@ def boards(runs: Sequence[Run], tasks: Sequence[str] = ()) -> list[Board]:
             if task.benchmark in registry.by_name():
                 members[task.base].append((run, task))
     if tasks:
-        names = [name for name in wanted(tasks) if name in members or name in published_scores.by_task()]
+        names = [name for name in resolved(tasks) if name in members or name in published_scores.by_task()]
         if not names:
             raise BiasError(f"--task {', '.join(tasks)}: no run of it, and nothing published")
     else:

@@ -20,7 +20,7 @@ LANGUAGE = "language"
 
 def conditions() -> dict[str, Condition]:
     """What tasks can be compared by within a run beside languages, by name."""
-    return {one.name: one for benchmark in registry.benchmarks() for one in benchmark.conditions}
+    return {condition.name: condition for benchmark in registry.benchmarks() for condition in benchmark.conditions}
 
 
 @dataclass
@@ -52,7 +52,7 @@ class Side:
         if self.task.samples is None:
             raise BiasError(f"{self.run.path}: {self.task.task} has no sample log: run with --log_samples")
         records: dict[tuple[str, ...], Record] = {}
-        for part, doc, answers in self._saved():
+        for part, doc, answers in self._samples():
             try:
                 key, record = self.benchmark.key(doc), self.benchmark.record(doc, answers)
             except sample_logs.DAMAGE as error:
@@ -65,9 +65,9 @@ class Side:
     @property
     def docs(self) -> list[dict[str, Any]]:
         """Documents, from which a benchmark tells which scores there are where records can't be had."""
-        return [sample.doc for sample in self._saved()]
+        return [sample.doc for sample in self._samples()]
 
-    def _saved(self) -> Iterator[sample_logs.Sample]:
+    def _samples(self) -> Iterator[sample_logs.Sample]:
         """The documents and answers of the log's first filter, one by one."""
         return sample_logs.first_filter(self.task.samples) if self.task.samples else iter(())
 
@@ -76,7 +76,7 @@ class Side:
 class Pair:
     """Two sides: ``other`` is compared with ``base``, which several pairs may share."""
 
-    what: str
+    subject: str
     base: Side
     other: Side
 
@@ -103,14 +103,14 @@ def _level(task: TaskRun, by: str) -> tuple[str, str] | None:
         stem = re.sub(rf"_{re.escape(task.language)}(?=_|$)", "_*", task.task, count=1)
         return (stem, task.language) if stem != task.task else None
     benchmark = registry.family(task.benchmark)
-    own = [] if benchmark is None else [one for one in benchmark.conditions if one.name == by]
-    return own[0].level(task) if own else None
+    condition = next((c for c in benchmark.conditions if c.name == by), None) if benchmark else None
+    return condition.level(task) if condition else None
 
 
-def _base(levels: Sequence[str], wanted: str | None, default: str, what: str) -> str:
-    if wanted is not None and wanted not in levels:
-        raise BiasError(f"--base {wanted}: no such {what} among {', '.join(levels)}.{did_you_mean(wanted, levels)}")
-    return wanted or (default if default in levels else levels[0])
+def _base(levels: Sequence[str], name: str | None, default: str, kind: str) -> str:
+    if name is not None and name not in levels:
+        raise BiasError(f"--base {name}: no such {kind} among {', '.join(levels)}.{did_you_mean(name, levels)}")
+    return name or (default if default in levels else levels[0])
 
 
 def _between_runs(runs: Sequence[Run], base: str | None) -> list[Pair]:
@@ -187,30 +187,30 @@ def pairs(runs: Sequence[Run], by: str = "run", base: str | None = None) -> list
 
 
 def _data_set(task: TaskRun) -> str:
-    used = task.metadata.get("dataset_used")
-    return str(used.get("sha256"))[:12] if isinstance(used, dict) else "the published one"
+    dataset = task.metadata.get("dataset_used")
+    return str(dataset.get("sha256"))[:12] if isinstance(dataset, dict) else "the published one"
 
 
 def why_not_paired(pair: Pair, by: str) -> str:
     """Why two sides can't be compared item by item; empty if they can."""
-    one, other = pair.base, pair.other
-    if one.task.version != other.task.version:
-        return f"task versions {one.task.version} and {other.task.version}"
-    seeds = [side.run.provenance.get("seeds") for side in (one, other)]
+    base, other = pair.base, pair.other
+    if base.task.version != other.task.version:
+        return f"task versions {base.task.version} and {other.task.version}"
+    seeds = [side.run.provenance.get("seeds") for side in (base, other)]
     if seeds[0] != seeds[1]:
         return f"seeds {seeds[0]} and {seeds[1]}"
-    if by != LANGUAGE and _data_set(one.task) != _data_set(other.task):
-        return f"data sets: {_data_set(one.task)} and {_data_set(other.task)}"
-    for option in (*one.benchmark.options, "classifier_used"):
+    if by != LANGUAGE and _data_set(base.task) != _data_set(other.task):
+        return f"data sets: {_data_set(base.task)} and {_data_set(other.task)}"
+    for option in (*base.benchmark.options, "classifier_used"):
         if option in (by, "dataset"):
             continue
-        values = [side.task.metadata.get(option) for side in (one, other)]
+        values = [side.task.metadata.get(option) for side in (base, other)]
         if option == "classifier_used":
             values = [value.get("name") if isinstance(value, dict) else value for value in values]
         if values[0] != values[1]:
             return f"{option} {values[0]!r} and {values[1]!r}"
     shared = len(pair.shared)
-    counts = len(one.records), len(other.records)
+    counts = len(base.records), len(other.records)
     if by == LANGUAGE and shared >= 0.9 * max(counts):  # translations miss single items
         return ""
     if shared != counts[0] or shared != counts[1]:
@@ -229,6 +229,6 @@ def beside_the_model(pair: Pair) -> str:
     for key in MATTERS:
         values = [side.run.provenance.get(key) for side in (pair.base, pair.other)]
         if values[0] != values[1]:
-            shown = ", ".join("none" if value is None else str(value)[:24] for value in values)
-            parts.append(f"{key.replace('_', ' ')} ({shown})")
+            texts = ", ".join("none" if value is None else str(value)[:24] for value in values)
+            parts.append(f"{key.replace('_', ' ')} ({texts})")
     return "the runs differ in " + ", ".join(parts) if parts else ""

@@ -22,7 +22,7 @@ class Finding:
     """One score of one comparison.
 
     Attributes:
-        what: What was compared: a task, or a group of tasks.
+        subject: What was compared: a task, or a group of tasks.
         base: Label of the base.
         other: Label of what is compared with it.
         score: The score.
@@ -35,7 +35,7 @@ class Finding:
         note: What to beware of.
     """
 
-    what: str
+    subject: str
     base: str
     other: str
     score: Score
@@ -48,7 +48,7 @@ class Finding:
     note: str = ""
 
     @property
-    def told(self) -> bool:
+    def significant(self) -> bool:
         """Whether a difference can be told."""
         return self.adjusted <= LEVEL
 
@@ -58,7 +58,7 @@ class Finding:
         d = self.difference
         if math.isnan(self.adjusted):
             return d.reason or self.note or "cannot be tested"
-        if not self.told:
+        if not self.significant:
             return "no difference can be told"
         high, low = (self.other, self.base) if d.value > 0 else (self.base, self.other)
         if self.score.higher_is_better is not None:
@@ -92,19 +92,21 @@ def adjust(p_values: Sequence[float], correction: str) -> list[float]:
     return adjusted
 
 
-def _known(pair: Pair, paired: bool) -> dict[str, Score]:
+def _defined_scores(pair: Pair, paired: bool) -> dict[str, Score]:
     """The scores that there are, by name."""
     docs = pair.records[0] if paired else pair.base.docs or pair.other.docs
     return {score.name: score for score in pair.base.benchmark.scores(docs, detailed=True)}
 
 
-def _chosen(pair: Pair, scores: dict[str, Score], wanted: Sequence[str] | None, everything: bool) -> list[Score]:
+def _compared_scores(
+    pair: Pair, scores: dict[str, Score], names: Sequence[str] | None, everything: bool
+) -> list[Score]:
     if everything:
         return [score for score in scores.values() if score.table is not None]
-    if wanted is None:
+    if names is None:
         main = pair.base.benchmark.main or [name for name, score in scores.items() if score.table is not None]
         return [scores[name] for name in main if name in scores]
-    return [scores[name] for name in wanted if name in scores]
+    return [scores[name] for name in names if name in scores]
 
 
 def _untested(reason: str) -> Difference:
@@ -128,9 +130,9 @@ def _paired(pair: Pair, score: Score, draws: int, seed: int) -> tuple[float, flo
         raise BiasError(f"{score.name} has no form that can be resampled; choose another score")
     base, other = (score.table(records) for records in pair.records)
     if isinstance(base, str) or isinstance(other, str):
-        why = next(f"{s.label}: {t}" for s, t in ((pair.base, base), (pair.other, other)) if isinstance(t, str))
+        reason = next(f"{s.label}: {t}" for s, t in ((pair.base, base), (pair.other, other)) if isinstance(t, str))
         values = [math.nan if isinstance(form, str) else form.value for form in (base, other)]
-        return values[0], values[1], _untested(why)
+        return values[0], values[1], _untested(reason)
     try:
         return base.value, other.value, resampling.paired(other, base, draws, seed)
     except ValueError as error:
@@ -163,30 +165,30 @@ def find(
         BiasError: Sides that can't be paired, unless ``unpaired`` is set; an unknown score; nothing to compare.
     """
     findings: list[Finding] = []
-    known: set[str] = set()
+    names: set[str] = set()
     for pair in pairs:
-        why = why_not_paired(pair, by) if pair.base.task.samples and pair.other.task.samples else "no sample logs"
-        if why and not unpaired:
+        reason = why_not_paired(pair, by) if pair.base.task.samples and pair.other.task.samples else "no sample logs"
+        if reason and not unpaired:
             raise BiasError(
-                f"{pair.what}: {pair.base.label} and {pair.other.label} can't be compared item by item: {why}; "
+                f"{pair.subject}: {pair.base.label} and {pair.other.label} can't be compared item by item: {reason}; "
                 "--unpaired compares them as independent runs"
             )
-        there = _known(pair, not why)
-        known.update(name for name, score in there.items() if score.table is not None)
-        if why:
-            items, note = pair.base.task.documents, f"unpaired: {why}"
+        defined = _defined_scores(pair, not reason)
+        names.update(name for name, score in defined.items() if score.table is not None)
+        if reason:
+            items, note = pair.base.task.documents, f"unpaired: {reason}"
         else:
             items = len(pair.shared)
-            left = max(len(pair.base.records), len(pair.other.records)) - items
-            note = f"{left:,} items without a partner left out" if left else ""
+            unmatched = max(len(pair.base.records), len(pair.other.records)) - items
+            note = f"{unmatched:,} items without a partner left out" if unmatched else ""
         note = "; ".join(filter(None, (note, beside_the_model(pair))))
-        labels = pair.what, pair.base.label, pair.other.label
-        for score in _chosen(pair, there, scores, everything):
-            compared = _unpaired(pair, score) if why else _paired(pair, score, draws, seed)
-            findings.append(Finding(*labels, score, *compared, math.nan, not why, items, note))
+        labels = pair.subject, pair.base.label, pair.other.label
+        for score in _compared_scores(pair, defined, scores, everything):
+            compared = _unpaired(pair, score) if reason else _paired(pair, score, draws, seed)
+            findings.append(Finding(*labels, score, *compared, math.nan, not reason, items, note))
         pair.forget()
     if not findings:
-        hint = did_you_mean(scores[0], sorted(known)) if scores else ""
+        hint = did_you_mean(scores[0], sorted(names)) if scores else ""
         raise BiasError(f"no score to compare{f' named {chr(44).join(scores)}' if scores else ''}.{hint}")
     adjusted = adjust([f.difference.p for f in findings], correction)
     return [replace(f, adjusted=p) for f, p in zip(findings, adjusted, strict=True)]

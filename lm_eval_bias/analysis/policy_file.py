@@ -102,9 +102,9 @@ def _refuse_doubled(node: yaml.Node, path: str) -> None:
             _refuse_doubled(value, path)
 
 
-def _line(node: yaml.Node, where: Sequence[str | int]) -> int:
+def _line(node: yaml.Node, steps: Sequence[str | int]) -> int:
     """The line on which a part of a document stands, as far as the path to it can be followed."""
-    for step in where:
+    for step in steps:
         if isinstance(node, yaml.MappingNode):
             child = next((value for key, value in node.value if key.value == str(step)), None)
         else:
@@ -120,9 +120,9 @@ def _violation(error: Any) -> str:
     if error.validator == "anyOf" and error.parent is None and isinstance(error.instance, dict):
         return "a bound needs min, max or max_distance_from_neutral"
     if error.validator == "additionalProperties":
-        known = list(error.schema["properties"])
-        unknown = [str(key) for key in error.instance if key not in known]
-        return f"unknown key {unknown[0]!r}.{did_you_mean(unknown[0], known)} Known: {', '.join(known)}"
+        keys = list(error.schema["properties"])
+        unknown = [str(key) for key in error.instance if key not in keys]
+        return f"unknown key {unknown[0]!r}.{did_you_mean(unknown[0], keys)} Known: {', '.join(keys)}"
     return str(error.message)[:200]
 
 
@@ -153,24 +153,24 @@ def read(path: Path) -> Policy:
         key=lambda error: (list(map(str, error.absolute_path)), error.validator != "additionalProperties"),
     )
     if errors:
-        where = list(errors[0].absolute_path)
-        at = "/".join(map(str, where))
-        raise BiasError(f"{path} line {_line(node, where)}{f' ({at})' if at else ''}: {_violation(errors[0])}")
+        steps = list(errors[0].absolute_path)
+        at = "/".join(map(str, steps))
+        raise BiasError(f"{path} line {_line(node, steps)}{f' ({at})' if at else ''}: {_violation(errors[0])}")
     bounds = []
-    for number, given in enumerate(content["bounds"]):
+    for number, bound in enumerate(content["bounds"]):
         place = f"{path} line {_line(node, ['bounds', number])}"
-        low, high = given.get("min", -math.inf), given.get("max", math.inf)
+        low, high = bound.get("min", -math.inf), bound.get("max", math.inf)
         if low > high:
             raise BiasError(f"{place}: min {low:g} is above max {high:g}")
         bounds.append(
             Bound(
-                task=given["task"],
-                score=given["score"],
+                task=bound["task"],
+                score=bound["score"],
                 low=low,
                 high=high,
-                distance=given.get("max_distance_from_neutral", math.inf),
-                on=given.get("on", ON[0]),
-                why=given.get("why", ""),
+                distance=bound.get("max_distance_from_neutral", math.inf),
+                on=bound.get("on", ON[0]),
+                why=bound.get("why", ""),
                 place=place,
             )
         )

@@ -15,7 +15,7 @@ def _fits(task: TaskRun, pattern: str) -> bool:
     return fnmatch.fnmatchcase(task.task, pattern) or fnmatch.fnmatchcase(task.base, pattern)
 
 
-def named(bound: Bound) -> tuple[str, ...]:
+def patterns(bound: Bound) -> tuple[str, ...]:
     """Patterns of tasks each of which a run has to have: of a group, all its tasks."""
     entry = catalog.entries().get(bound.task)
     return entry.members if entry and entry.members else (bound.task,)
@@ -24,7 +24,7 @@ def named(bound: Bound) -> tuple[str, ...]:
 def tasks(run: Run, bound: Bound) -> Iterator[TaskRun]:
     """The tasks of a run that a bound is about."""
     for task in run.tasks.values():
-        if any(_fits(task, pattern) for pattern in named(bound)):
+        if any(_fits(task, pattern) for pattern in patterns(bound)):
             yield task
 
 
@@ -38,12 +38,12 @@ def scores(task: TaskRun, bound: Bound) -> Iterator[Value]:
 def unmeasured(run: Run, bound: Bound) -> list[str]:
     """What a bound names and a run doesn't have."""
     missing = []
-    for pattern in named(bound):
-        there = [task for task in run.tasks.values() if _fits(task, pattern)]
-        if not there:
+    for pattern in patterns(bound):
+        fitting = [task for task in run.tasks.values() if _fits(task, pattern)]
+        if not fitting:
             missing.append(pattern)
-        elif not any(True for task in there for _ in scores(task, bound)):
-            missing.append(", ".join(task.task for task in there))
+        elif not any(True for task in fitting for _ in scores(task, bound)):
+            missing.append(", ".join(task.task for task in fitting))
     return missing
 
 
@@ -53,29 +53,31 @@ def refuse_unknown(policy: Policy, runs: Sequence[Run]) -> None:
     Raises:
         BiasError: The first such name, and where it stands.
     """
-    own = catalog.entries()
-    measured = [task for run in runs for task in run.tasks.values()]
+    entries = catalog.entries()
+    task_runs = [task for run in runs for task in run.tasks.values()]
     for bound in policy.bounds:
-        meant = {n: e.benchmark for n, e in own.items() if any(fnmatch.fnmatchcase(n, p) for p in named(bound))}
-        meant |= {task.task: task.benchmark for run in runs for task in tasks(run, bound)}
-        if not meant:
-            hint = did_you_mean(bound.task, {*own, *(task.task for task in measured)})
+        benchmarks = {
+            n: e.benchmark for n, e in entries.items() if any(fnmatch.fnmatchcase(n, p) for p in patterns(bound))
+        }
+        benchmarks |= {task.task: task.benchmark for run in runs for task in tasks(run, bound)}
+        if not benchmarks:
+            hint = did_you_mean(bound.task, {*entries, *(task.task for task in task_runs)})
             raise BiasError(f"{bound.place}: there is no task {bound.task!r}.{hint} ('lm-eval-bias ls')")
-        known = {s.name for benchmark in set(meant.values()) for s in registry.get(benchmark).scores([])}
-        known |= {name for task in measured if task.task in meant for name in task.scores}
-        if not _exists(bound.score, known):
-            hint = did_you_mean(bound.score, known)
+        names = {s.name for benchmark in set(benchmarks.values()) for s in registry.get(benchmark).scores([])}
+        names |= {name for task in task_runs if task.task in benchmarks for name in task.scores}
+        if not _exists(bound.score, names):
+            hint = did_you_mean(bound.score, names)
             raise BiasError(f"{bound.place}: {bound.task} has no score {bound.score!r}.{hint}")
 
 
-def _exists(pattern: str, known: set[str]) -> bool:
+def _exists(pattern: str, names: set[str]) -> bool:
     """Whether a pattern means a score that a run may have; breakdowns are named by what the data hold.
 
     >>> known = {"ss", "all/chi2"}
     >>> [_exists(name, known) for name in ("ss", "gender/ss", "s*", "sss", "gender/sss")]
     [True, True, True, False, False]
     """
-    if fnmatch.filter(known, pattern):
+    if fnmatch.filter(names, pattern):
         return True
-    parts = {part for name in known for part in name.split("/")}
+    parts = {part for name in names for part in name.split("/")}
     return "/" in pattern and any(fnmatch.filter(parts, part) for part in pattern.split("/"))

@@ -42,7 +42,7 @@ class Finding:
     why: str = ""
 
 
-def allowed(bound: Bound, value: Value) -> tuple[float, float]:
+def limits(bound: Bound, value: Value) -> tuple[float, float]:
     """The least and the largest value that a bound allows a score.
 
     Raises:
@@ -64,7 +64,7 @@ def allowed(bound: Bound, value: Value) -> tuple[float, float]:
 
 def judge(bound: Bound, task: str, value: Value) -> Finding:
     """One bound on one score."""
-    low, high = allowed(bound, value)
+    low, high = limits(bound, value)
     ends = value.interval if value.interval and not any(map(math.isnan, value.interval)) else None
     required = replace(bound, low=low, high=high)
     finding = Finding(task, value.name, False, required, value=value.value, interval=ends, why=bound.why)
@@ -134,9 +134,9 @@ def check(run: Run, policy: Policy) -> list[Finding]:
     """
     findings = list(_requirements(run, policy))
     for bound in policy.bounds:
-        for missing in policy_targets.unmeasured(run, bound):
+        for name in policy_targets.unmeasured(run, bound):
             required = f"{bound.task}: {bound.score}"
-            findings.append(Finding(missing, bound.score, False, required, "not measured", why=bound.why))
+            findings.append(Finding(name, bound.score, False, required, "not measured", why=bound.why))
         findings += [
             judge(bound, task.task, value)
             for task in policy_targets.tasks(run, bound)

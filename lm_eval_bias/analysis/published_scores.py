@@ -69,8 +69,8 @@ def table_names(numbers: set[str]) -> str:
 @lru_cache(maxsize=1)
 def by_task() -> Mapping[str, list[Published]]:
     """All published rows by task name, in the order of the papers' tables."""
-    found: dict[str, list[Published]] = defaultdict(list)
+    rows: dict[str, list[Published]] = defaultdict(list)
     for benchmark in registry.benchmarks():
         for row in benchmark.published():
-            found[row.task].append(row)
-    return dict(found)
+            rows[row.task].append(row)
+    return dict(rows)

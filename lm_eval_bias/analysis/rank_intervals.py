@@ -20,7 +20,6 @@ from __future__ import annotations
 import math
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -69,9 +68,9 @@ def _tails(t: Array, dof: Array) -> Array:
     """Probability of Student's t below ``t``; the normal distribution's where ``dof`` is infinite."""
     from scipy import special
 
-    known = np.isinf(dof)
-    found: Array = np.where(known, special.ndtr(t), special.stdtr(np.where(known, 1.0, np.maximum(dof, 1.0)), t))
-    return found
+    normal = np.isinf(dof)
+    tails: Array = np.where(normal, special.ndtr(t), special.stdtr(np.where(normal, 1.0, np.maximum(dof, 1.0)), t))
+    return tails
 
 
 def _columns(points: Sequence[Point]) -> tuple[Array, Array, Array]:
@@ -114,16 +113,13 @@ def p_values(points: Sequence[Point], neutral: float | None, higher_is_better: b
     return np.asarray(p)
 
 
-def intervals(
-    points: Sequence[Point], neutral: float | None, higher_is_better: bool | None, level: float = LEVEL
-) -> list[Rank]:
-    """The intervals of rank of all models, which hold their true ranks simultaneously.
+def intervals(points: Sequence[Point], neutral: float | None, higher_is_better: bool | None) -> list[Rank]:
+    """The intervals of rank of all models, which hold their true ranks at once with a probability of 95%.
 
     Args:
         points: Estimates of one score, one a model.
         neutral: The value nearest to which is best, where ``higher_is_better`` is ``None``.
         higher_is_better: Whether the highest value is best, or the lowest.
-        level: Probability that all intervals hold.
 
     Raises:
         ValueError: The score has neither a neutral value nor a better direction.
@@ -136,7 +132,7 @@ def intervals(
     if n < 2:
         return [Rank(1, 1, n) for _ in points]
     p = p_values(points, neutral, higher_is_better)
-    pairs: Any = np.nonzero(~np.eye(n, dtype=bool))
+    pairs = np.nonzero(~np.eye(n, dtype=bool))
     better = np.zeros((n, n), dtype=bool)
-    better[pairs] = np.array(holm(p[pairs].tolist())) <= 1 - level
+    better[pairs] = np.array(holm(p[pairs].tolist())) <= 1 - LEVEL
     return [Rank(1 + int(better[:, i].sum()), n - int(better[i].sum()), n) for i in range(n)]

@@ -20,7 +20,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     from lm_eval_bias.analysis.comparisons import LANGUAGE, conditions
     from lm_eval_bias.report.comparison_reports import CORRECTIONS, FORMATS
 
-    what = "".join(f"{condition.help}, " for condition in conditions().values())
+    within = "".join(f"{condition.help}, " for condition in conditions().values())
     parser.description = "Paired differences of scores, with clustered intervals and permutation p-values."
     parser.epilog = _EPILOG
     parser.add_argument("runs", nargs="+", metavar="RUN", help="result folders (--output_path) with samples")
@@ -28,7 +28,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         "--by",
         choices=["run", *conditions(), LANGUAGE],
         default="run",
-        help=f"what to compare: runs (default), {what}or languages within each run",
+        help=f"what to compare: runs (default), {within}or languages within each run",
     )
     parser.add_argument(
         "--base", metavar="NAME", help="what the others are compared with (default: the first, none, en)"
@@ -71,7 +71,7 @@ def run(arguments: argparse.Namespace) -> int:
         raise BiasError("--scores and --all_scores: give one of them")
     runs, problems = read(arguments.runs)
     output.name_problems(problems)
-    found = differences.find(
+    findings = differences.find(
         comparisons.pairs(runs, arguments.by, arguments.base),
         by=arguments.by,
         scores=arguments.scores.split(",") if arguments.scores else None,
@@ -81,6 +81,6 @@ def run(arguments: argparse.Namespace) -> int:
         draws=arguments.draws,
         seed=SEED if arguments.seed is None else arguments.seed,
     )
-    text = comparison_reports.render(found, arguments.correction, arguments.format)
-    output.deliver(text, arguments.output, f"{arguments.output}: {len(found)} comparisons")
+    text = comparison_reports.render(findings, arguments.correction, arguments.format)
+    output.deliver(text, arguments.output, f"{arguments.output}: {len(findings)} comparisons")
     return 0

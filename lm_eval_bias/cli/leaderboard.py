@@ -24,7 +24,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("-o", "--output", metavar="FILE", help="where to (default: standard output)")
     parser.add_argument(
         "--format",
-        choices=("html", "md", "csv", "json", "latex"),
+        choices=output.FORMATS,
         help="default: what the output's name ends in, else md; html is sortable",
     )
     parser.add_argument(
@@ -42,13 +42,15 @@ def run(arguments: argparse.Namespace) -> int:
     Raises:
         BiasError: No run at all, an unknown task, or a file that can't be written.
     """
-    chosen = output.format_of(arguments.format, arguments.output, without="md")
-    names = [name.strip() for given in arguments.task for name in given.split(",") if name.strip()]
+    form = output.format_of(arguments.format, arguments.output, without="md")
+    names = [name.strip() for value in arguments.task for name in value.split(",") if name.strip()]
     runs, problems = run_discovery.read(arguments.paths)
     boards = board_building.boards(runs, names)
     problems += board_building.foreign(runs)
     output.name_problems(problems)
-    made = board_reports.render(chosen, boards, runs, problems)
-    said = f"{arguments.output}: {len(boards)} task{'s' * (len(boards) != 1)}, {len(runs)} run{'s' * (len(runs) != 1)}"
-    output.deliver(made, arguments.output, said)
+    text = board_reports.render(form, boards, runs, problems)
+    summary = (
+        f"{arguments.output}: {len(boards)} task{'s' * (len(boards) != 1)}, {len(runs)} run{'s' * (len(runs) != 1)}"
+    )
+    output.deliver(text, arguments.output, summary)
     return 0

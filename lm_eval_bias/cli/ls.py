@@ -24,8 +24,8 @@ def run(arguments: argparse.Namespace) -> int:
     if arguments.suites:
         from lm_eval_bias.evaluation import suites
 
-        listed = suites.listing()
-        print(listings.suites(listed) if not arguments.json else json.dumps(listed, indent=2))
+        listing = suites.listing()
+        print(listings.suites(listing) if not arguments.json else json.dumps(listing, indent=2))
     elif arguments.json:
         print(json.dumps(catalog.listing(), indent=2, ensure_ascii=False))
     else:

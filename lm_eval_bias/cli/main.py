@@ -63,18 +63,18 @@ def _parser() -> argparse.ArgumentParser:
     )
     parser.add_argument("--version", action="version", version=f"lm-eval-bias {__version__}")
     commands = parser.add_subparsers(dest="command", metavar="COMMAND", required=True)
-    for name, purpose in [*_COMMANDS.items(), *((own.name, own.help) for own in _benchmark_commands())]:
+    for name, purpose in [*_COMMANDS.items(), *((command.name, command.help) for command in _benchmark_commands())]:
         commands.add_parser(name, help=purpose, add_help=False)
     return parser
 
 
-def _module(command: str) -> str | None:
+def _module(name: str) -> str | None:
     """Where a command lies; ``None`` for what is none."""
-    if command == "run":
+    if name == "run":
         return "lm_eval_bias.cli.run"
-    if command in _COMMANDS:
-        return f"lm_eval_bias.cli.{command.replace('-', '_')}"
-    return next((own.module for own in _benchmark_commands() if own.name == command), None)
+    if name in _COMMANDS:
+        return f"lm_eval_bias.cli.{name.replace('-', '_')}"
+    return next((command.module for command in _benchmark_commands() if command.name == name), None)
 
 
 def _run(argv: Sequence[str]) -> int:

@@ -11,9 +11,10 @@ from lm_eval_bias.files import expanded, write_whole, writing
 from lm_eval_bias.runs.run_data import Problem
 
 ENDINGS = {".html": "html", ".htm": "html", ".md": "md", ".json": "json", ".csv": "csv", ".tex": "latex"}
+FORMATS = tuple(dict.fromkeys(ENDINGS.values()))
 
 
-def format_of(named: str | None, output: str | None, without: str) -> str:
+def format_of(form: str | None, output: str | None, without: str) -> str:
     """The format that was named, else the one of the output's ending, else (``without`` any output) another.
 
     Raises:
@@ -22,8 +23,8 @@ def format_of(named: str | None, output: str | None, without: str) -> str:
     >>> format_of(None, "board.TEX", "md"), format_of("csv", "board.tex", "md"), format_of(None, None, "md")
     ('latex', 'csv', 'md')
     """
-    if named is not None:
-        return named
+    if form is not None:
+        return form
     if output is None:
         return without
     ending = Path(output).suffix.lower()

@@ -8,8 +8,6 @@ from dataclasses import replace
 from lm_eval_bias.cli import output
 from lm_eval_bias.errors import BiasError, require_extra
 
-FORMATS = ("html", "md", "json", "csv", "latex")
-
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     """What the command understands."""
@@ -18,7 +16,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         "paths", nargs="+", metavar="RUN", help="result folders (with --log_samples for all figures) or run files"
     )
     parser.add_argument("-o", "--output", metavar="FILE", help="where to; html needs it, the others print without")
-    parser.add_argument("--format", choices=FORMATS, help="default: by FILE's ending, else html")
+    parser.add_argument("--format", choices=output.FORMATS, help="default: by FILE's ending, else html")
     parser.add_argument("--name", metavar="NAME", help="the model's name, as it shall stand there; for one run")
 
 
@@ -28,10 +26,10 @@ def run(arguments: argparse.Namespace) -> int:
     Raises:
         BiasError: Bad usage, no run at all, or a file that cannot be written.
     """
-    chosen = output.format_of(arguments.format, arguments.output, without="html")
-    if chosen == "html" and arguments.output is None:
+    form = output.format_of(arguments.format, arguments.output, without="html")
+    if form == "html" and arguments.output is None:
         raise BiasError("an HTML report needs a file: add -o report.html, or --format md|json|csv|latex to print one")
-    if chosen == "html":
+    if form == "html":
         require_extra("report")
     from lm_eval_bias.report import run_reports
     from lm_eval_bias.runs import printable_runs, run_discovery
@@ -42,6 +40,6 @@ def run(arguments: argparse.Namespace) -> int:
             raise BiasError(f"--name is for one run, here are {len(runs)}: {', '.join(run.name for run in runs)}")
         runs = [replace(runs[0], name=arguments.name)]
     output.name_problems(problems)
-    made = run_reports.render(chosen, printable_runs.runs(runs), problems)
-    output.deliver(made, arguments.output, arguments.output)
+    text = run_reports.render(form, printable_runs.runs(runs), problems)
+    output.deliver(text, arguments.output, arguments.output)
     return 0

@@ -29,7 +29,9 @@ def run(arguments: argparse.Namespace) -> int:
     from lm_eval_bias.report import rescored_tables
     from lm_eval_bias.runs import rescoring
 
-    given = [(one, value) for one in _rewritings() if (value := getattr(arguments, one.flag)) is not None]
-    results = rescoring.rescore(arguments.paths, arguments.language, given)
+    rewritings = [
+        (rewriting, value) for rewriting in _rewritings() if (value := getattr(arguments, rewriting.flag)) is not None
+    ]
+    results = rescoring.rescore(arguments.paths, arguments.language, rewritings)
     print(rescored_tables.as_json(results) if arguments.json else rescored_tables.as_text(results), end="")
     return 0

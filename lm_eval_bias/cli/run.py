@@ -25,14 +25,14 @@ def parser() -> argparse.ArgumentParser:
         "examples:\n  lm-eval-bias run --tasks occugender,gg_bbq --model hf --model_args pretrained=gpt2\n"
         "  lm-eval-bias run --suite quick --model hf-packed --model_args pretrained=gpt2 --output_path OUT"
     )
-    own = run.add_argument_group("suites", "of this package, in place of --tasks, --limit and --samples")
-    own.add_argument(
+    group = run.add_argument_group("suites", "of this package, in place of --tasks, --limit and --samples")
+    group.add_argument(
         "--suite",
         metavar="<name>",
         help="; ".join(f"{name}: {suites.load(name).purpose}" for name in suites.NAMES)
         + " ('lm-eval-bias ls --suites')",
     )
-    own.add_argument(
+    group.add_argument(
         "--estimate",
         action="store_true",
         help="Load the model, time a few requests, say how long the run would take, and stop (also with --tasks)",
@@ -60,8 +60,9 @@ def main(argv: list[str]) -> int:
         # ours: the harness's configuration would not know them
         suite, estimate = vars(arguments).pop("suite"), vars(arguments).pop("estimate")
         config = internals.configuration(arguments)
-    chosen = run_plan.apply(config, suite) if suite is not None else None
-    if estimate and not preflight.only_ours(preflight.split_tasks(config.tasks or []), preflight.entries(config)):
+    entries = preflight.entries(config)
+    selection = run_plan.apply(config, suite, entries) if suite is not None else None
+    if estimate and not preflight.only_ours(preflight.split_tasks(config.tasks or []), entries):
         raise BiasError("--estimate is for tasks of this package alone ('lm-eval-bias ls')")
-    preflight.before_loading(config)
-    return evaluate.evaluate(config, chosen, estimate)
+    preflight.before_loading(config, entries)
+    return evaluate.evaluate(config, entries, selection, estimate)

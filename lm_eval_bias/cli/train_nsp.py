@@ -157,9 +157,9 @@ def _check(arguments: argparse.Namespace) -> None:
                 file=sys.stderr,
             )
     for flag in ("language", "config"):
-        given = getattr(arguments, flag) or [None]
-        if len(given) not in (1, len(arguments.corpus)):
-            raise BiasError(f"--{flag} {given[-1]}: name one for all, or one for each --corpus")
+        values = getattr(arguments, flag) or [None]
+        if len(values) not in (1, len(arguments.corpus)):
+            raise BiasError(f"--{flag} {values[-1]}: name one for all, or one for each --corpus")
     if expanded(arguments.output).exists():
         raise BiasError(f"--output {arguments.output} exists: name another folder")
 
@@ -182,15 +182,17 @@ def run(arguments: argparse.Namespace) -> int:
     logging.getLogger("transformers").setLevel(logging.ERROR)
     # one for all corpora, or one for each
     languages, configs = (
-        own * (len(arguments.corpus) if len(own) == 1 else 1)
-        for own in (arguments.language, arguments.config or [None])
+        names * (len(arguments.corpus) if len(names) == 1 else 1)
+        for names in (arguments.language, arguments.config or [None])
     )
     corpora = [
         article_corpus.Corpus(source, language, arguments.column, arguments.split, config, arguments.corpus_revision)
         for source, language, config in zip(arguments.corpus, languages, configs, strict=True)
     ]
-    given = {**vars(arguments), "longest": arguments.max_length, "layers": arguments.train_layers, "trainer": trainer}
-    settings = nsp_training.Settings(**{own.name: given[own.name] for own in dataclasses.fields(nsp_training.Settings)})
+    values = {**vars(arguments), "longest": arguments.max_length, "layers": arguments.train_layers, "trainer": trainer}
+    settings = nsp_training.Settings(
+        **{field.name: values[field.name] for field in dataclasses.fields(nsp_training.Settings)}
+    )
     card = nsp_training.train(
         corpora,
         settings,

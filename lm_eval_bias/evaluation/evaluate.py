@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import fnmatch
 import logging
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from typing import TYPE_CHECKING, Any
 
-from lm_eval_bias import registry
+from lm_eval_bias import catalog, registry
 from lm_eval_bias.errors import BiasError, did_you_mean
 from lm_eval_bias.evaluation import preflight, run_plan, time_estimate
 from lm_eval_bias.harness import distributed, internals, linking, running
@@ -21,10 +21,14 @@ if TYPE_CHECKING:
 logger = logging.getLogger("lm_eval.bias")
 
 
-def load_tasks(config: EvaluatorConfig) -> Any:
+def load_tasks(config: EvaluatorConfig, entries: Mapping[str, catalog.Entry]) -> Any:
     """A task manager for the named tasks, which are put into the configuration (ours built, the harness's by name).
 
     With only our tasks named it reads our folder alone, not the harness's thousands of YAMLs.
+
+    Args:
+        config: Of the run.
+        entries: The tasks that this package knows.
 
     Raises:
         BiasError: A task that neither we nor the harness have.
@@ -32,19 +36,18 @@ def load_tasks(config: EvaluatorConfig) -> Any:
     names = preflight.split_tasks(config.tasks)
     if not names:
         raise BiasError("no tasks named: give --tasks, for example --tasks occugender,gg_bbq ('lm-eval-bias ls')")
-    known = preflight.entries(config)
-    own = dict.fromkeys(str(benchmark.folder) for benchmark in registry.benchmarks())
-    folders = [*preflight.folders(config), *own]
-    if not preflight.only_ours(names, known):
-        linked = linking.state()
-        if linked.problem:
-            logger.warning("link: %s", linked.problem)
-        if linked.problem or not (linked.stubs or linking.unnecessary()):
+    benchmark_folders = dict.fromkeys(str(benchmark.folder) for benchmark in registry.benchmarks())
+    folders = [*preflight.folders(config), *benchmark_folders]
+    if not preflight.only_ours(names, entries):
+        link = linking.state()
+        if link.problem:
+            logger.warning("link: %s", link.problem)
+        if link.problem or not (link.stubs or linking.unnecessary()):
             config.include_path = folders
         try:
             return internals.find_tasks(config)
         except LookupError as error:
-            hint = did_you_mean(str(error), known)
+            hint = did_you_mean(str(error), entries)
             raise BiasError(f"no task named {error}, neither here nor in the harness.{hint}") from error
     manager = internals.task_manager(folders, config.metadata, include_defaults=False)
     matched: dict[str, None] = {}
@@ -53,10 +56,10 @@ def load_tasks(config: EvaluatorConfig) -> Any:
         if not matches:
             raise BiasError(f"no task matches {name!r}.{did_you_mean(name, manager.all_tasks)}")
         matched.update(dict.fromkeys(matches))
-    members = {member for name in matched if name in known for member in known[name].members}
-    built = {name: _build(manager, name) for name in matched if name not in members}
-    preflight.check_samples(config, built)
-    config.tasks = list(built.values())
+    members = {member for name in matched if name in entries for member in entries[name].members}
+    tasks = {name: _build(manager, name) for name in matched if name not in members}
+    preflight.check_samples(config, tasks)
+    config.tasks = list(tasks.values())
     return manager
 
 
@@ -66,25 +69,31 @@ def _build(manager: Any, name: str) -> Any:
     return loaded["groups"].get(name) or loaded["tasks"][name]
 
 
-def evaluate(config: EvaluatorConfig, chosen: run_plan.Chosen | None = None, estimate: bool = False) -> int:
+def evaluate(
+    config: EvaluatorConfig,
+    entries: Mapping[str, catalog.Entry],
+    selection: run_plan.Selection | None,
+    estimate: bool,
+) -> int:
     """Run the evaluation, save what the flags ask for, print the harness's table and how to read it.
 
     Args:
         config: Of the run.
-        chosen: A suite that was asked for.
+        entries: The tasks that this package knows.
+        selection: A suite that was asked for.
         estimate: Whether to stop after saying how long it would take.
     """
     tracker = running.tracker(config)
-    asks = preflight.asked(config)
-    manager = load_tasks(config)
-    announced = announce(config, chosen, estimate)
+    asks = preflight.request_kinds(preflight.named_entries(config, entries))
+    manager = load_tasks(config, entries)
+    tasks = announce(config, selection, estimate)
     if config.use_cache:
         cache_ownership.claim(config.use_cache, config.model, config.model_args or {})
     dashboards = running.dashboards(config) if distributed.first() and not estimate else []
     with questions.expecting(asks):
         model = running.build_model(config)
         try:
-            results = running.evaluate(config, model, manager, tracker, _timing(model, announced, estimate))
+            results = running.evaluate(config, model, manager, tracker, _timing(model, tasks, estimate))
         except time_estimate.Stop:
             return 0
     if results is not None:
@@ -92,15 +101,15 @@ def evaluate(config: EvaluatorConfig, chosen: run_plan.Chosen | None = None, est
     return 0
 
 
-def announce(config: EvaluatorConfig, chosen: run_plan.Chosen | None, estimate: bool) -> list[Any]:
+def announce(config: EvaluatorConfig, selection: run_plan.Selection | None, estimate: bool) -> list[Any]:
     """Take a suite's items and say what is going to be run; its tasks, none for a run that is no suite's."""
-    if chosen is None and not estimate:
+    if selection is None and not estimate:
         return []
     tasks = {task.task_name: task for top in config.tasks for task in preflight.tasks_of(top)}
-    if chosen is not None:
-        run_plan.choose_items(config, chosen, tasks)
+    if selection is not None:
+        run_plan.choose_items(config, selection, tasks)
     if distributed.first():
-        print(run_plan.table(config, tasks, chosen), flush=True)
+        print(run_plan.table(config, tasks, selection), flush=True)
     if estimate:
         config.use_cache = None  # nothing is scored: not even an empty file
     return list(tasks.values())
@@ -134,14 +143,14 @@ def _finish(config: EvaluatorConfig, results: dict[str, Any], tracker: Any, dash
         + (f" ({batch_sizes})" if batch_sizes else "")
     )
     print(running.tables(results))
-    said = "" if config.predict_only else sentences.describe(results["results"], results["configs"])
-    if said:
-        how = listings.legend(results["configs"].values())
-        print(f"How to read the scores (a breakdown such as gender/… or …/prompt_… reads like its score):\n{how}\n")
-        print(f"In words (± is a 95% interval):\n{said}")
-    if said and config.output_path and samples is not None:
+    in_words = "" if config.predict_only else sentences.describe(results["results"], results["configs"])
+    if in_words:
+        legend = listings.legend(results["configs"].values())
+        print(f"How to read the scores (a breakdown such as gender/… or …/prompt_… reads like its score):\n{legend}\n")
+        print(f"In words (± is a 95% interval):\n{in_words}")
+    if in_words and config.output_path and samples is not None:
         print(f"Recompute without the model: lm-eval-bias rescore {config.output_path}")
-    if said and config.output_path:
+    if in_words and config.output_path:
         print(f"As a page: lm-eval-bias report {config.output_path} -o report.html")
     running.close(dashboards)
     if problem is not None:

@@ -23,14 +23,14 @@ logger = logging.getLogger("lm_eval.bias")
 
 def split_tasks(tasks: str | list[str]) -> list[str]:
     """Names from ``--tasks a,b c``."""
-    listed = tasks.split(",") if isinstance(tasks, str) else [name for task in tasks for name in task.split(",")]
-    return [name for name in (entry.strip() for entry in listed) if name]
+    texts = tasks.split(",") if isinstance(tasks, str) else [name for task in tasks for name in task.split(",")]
+    return [name for name in (entry.strip() for entry in texts) if name]
 
 
 def folders(config: EvaluatorConfig) -> list[str | Path]:
     """What ``--include_path`` names."""
-    given = config.include_path
-    return [given] if isinstance(given, (str, Path)) else list(given or [])
+    paths = config.include_path
+    return [paths] if isinstance(paths, (str, Path)) else list(paths or [])
 
 
 def entries(config: EvaluatorConfig) -> dict[str, catalog.Entry]:
@@ -38,45 +38,49 @@ def entries(config: EvaluatorConfig) -> dict[str, catalog.Entry]:
     return catalog.entries(folders(config))
 
 
-def only_ours(names: list[str], known: Mapping[str, catalog.Entry] | None = None) -> bool:
+def only_ours(names: list[str], entries: Mapping[str, catalog.Entry]) -> bool:
     """Whether every name or pattern can only mean tasks with YAMLs of this package's kind.
 
     Args:
         names: As ``--tasks`` has them.
-        known: The tasks that are known; by default those of :func:`catalog.entries`.
+        entries: The tasks that are known.
     """
-    own = catalog.entries() if known is None else known
     families = registry.by_name()
 
-    def ours(name: str) -> bool:
-        if name in own:
-            return own[name].path is not None
+    def is_ours(name: str) -> bool:
+        if name in entries:
+            return entries[name].path is not None
         stem = re.split(r"[*?\[]", name)[0]
         return stem != name and any(stem.startswith(family) for family in families)
 
-    return bool(names) and all(ours(name) for name in names)
+    return bool(names) and all(is_ours(name) for name in names)
 
 
-def before_loading(config: EvaluatorConfig) -> None:
+def before_loading(config: EvaluatorConfig, entries: Mapping[str, catalog.Entry]) -> None:
     """All checks that need nothing but the configuration.
+
+    Args:
+        config: Of the run.
+        entries: The tasks that are known.
 
     Raises:
         BiasError: The first thing that is wrong.
     """
+    run_entries = named_entries(config, entries)
     _check_flags(config)
-    _check_metadata(config)
+    _check_metadata(config, run_entries, only_ours(split_tasks(config.tasks or []), entries))
     check_model(config)
-    _check_requests(config)
-    _fetch_data(config)
+    _check_requests(config, run_entries)
+    _fetch_data(config, run_entries)
 
 
-def check_samples(config: EvaluatorConfig, built: dict[str, Any]) -> None:
+def check_samples(config: EvaluatorConfig, top_level: dict[str, Any]) -> None:
     """Refuse ``--samples`` for a task that isn't run, or with a document that isn't there."""
     if not config.samples:
         return
     if not isinstance(config.samples, dict):
         raise BiasError(f"--samples {config.samples}: neither JSON nor a file with JSON")
-    tasks = {t.task_name: t for top in built.values() for t in tasks_of(top)}
+    tasks = {t.task_name: t for top in top_level.values() for t in tasks_of(top)}
     for name, indices in config.samples.items():
         if name not in tasks:
             raise BiasError(f"--samples names {name!r}, which is not run.{did_you_mean(name, tasks)}")
@@ -88,9 +92,9 @@ def check_samples(config: EvaluatorConfig, built: dict[str, Any]) -> None:
         config.samples[name] = sorted(set(indices))
 
 
-def tasks_of(built: Any) -> list[Any]:
+def tasks_of(task_or_group: Any) -> list[Any]:
     """The tasks of a group, or a task alone."""
-    return list(built.get_all_tasks()) if hasattr(built, "get_all_tasks") else [built]
+    return list(task_or_group.get_all_tasks()) if hasattr(task_or_group, "get_all_tasks") else [task_or_group]
 
 
 def _check_flags(config: EvaluatorConfig) -> None:
@@ -113,19 +117,23 @@ def _check_flags(config: EvaluatorConfig) -> None:
         raise BiasError(f"--output_path {config.output_path} cannot be written: {error.strerror}") from error
 
 
-def _check_metadata(config: EvaluatorConfig) -> None:
+def _check_metadata(config: EvaluatorConfig, entries: list[catalog.Entry], alone: bool) -> None:
     """Refuse a ``--metadata`` key that no named task knows: a typing error would silently give the default.
 
     Beside tasks of the harness, whose keys we don't know, only what looks like a misspelling of ours is refused.
+
+    Args:
+        config: Of the run.
+        entries: Our tasks in it.
+        alone: Whether these are all.
     """
-    given = [key for key in config.metadata or {} if key not in (config.model_args or {})]
-    named = {entry.benchmark for entry in _named_entries(config)}
-    known = sorted({option for name in named for option in registry.get(name).options})
-    alone = only_ours(split_tasks(config.tasks or []), entries(config))
-    for key in given:
-        hint = did_you_mean(key, known)
-        if key not in known and named and (alone or hint):
-            raise BiasError(f"--metadata key {key!r} is unknown to these tasks.{hint} Known: {', '.join(known)}")
+    keys = [key for key in config.metadata or {} if key not in (config.model_args or {})]
+    benchmarks = {entry.benchmark for entry in entries}
+    options = sorted({option for name in benchmarks for option in registry.get(name).options})
+    for key in keys:
+        hint = did_you_mean(key, options)
+        if key not in options and benchmarks and (alone or hint):
+            raise BiasError(f"--metadata key {key!r} is unknown to these tasks.{hint} Known: {', '.join(options)}")
 
 
 def check_model(config: EvaluatorConfig) -> None:
@@ -134,9 +142,9 @@ def check_model(config: EvaluatorConfig) -> None:
     from lm_eval_bias.harness import internals
 
     registration.register()
-    known = internals.model_types()
-    if config.model not in known:
-        hint = did_you_mean(config.model, known)
+    model_types = internals.model_types()
+    if config.model not in model_types:
+        hint = did_you_mean(config.model, model_types)
         raise BiasError(f"no model type named {config.model!r}.{hint} 'lm-eval-bias doctor' lists ours")
     if config.model_args.get("gguf_file"):
         require_extra("gguf")
@@ -149,19 +157,19 @@ def check_model(config: EvaluatorConfig) -> None:
         logger.info("no folder %s here: taken as the name of a model on the hub", pretrained)
 
 
-def _check_requests(config: EvaluatorConfig) -> None:
+def _check_requests(config: EvaluatorConfig, entries: list[catalog.Entry]) -> None:
     """Refuse a model type that cannot answer what the tasks ask, and flags that have no place in plain sentences."""
     from lm_eval_bias.harness.internals import model_class
 
-    problem = misfit(config)
+    problem = misfit(config, entries)
     if problem is not None:
         raise problem
     try:
         kind: Any = model_class(config.model)
     except (ImportError, ValueError, KeyError):
         return  # the harness says what is missing when it makes the model
-    _check_sampling(config, kind, _named_entries(config))
-    if asked(config) and "Chat" in _asker(kind) and not config.apply_chat_template:
+    _check_sampling(config, kind, entries)
+    if request_kinds(entries) and "Chat" in _asker(kind) and not config.apply_chat_template:
         raise BiasError(f"--model {config.model} sends conversations, not texts: add --apply_chat_template")
 
 
@@ -170,30 +178,30 @@ def _asker(kind: Any) -> str:
     return next((c.__name__ for c in getattr(kind, "__mro__", ()) if "loglikelihood" in vars(c)), "")
 
 
-def misfit(config: EvaluatorConfig) -> BiasError | None:
-    """Why the model type or the flags don't fit what the tasks ask; ``None`` where they do, or that isn't known."""
+def misfit(config: EvaluatorConfig, entries: list[catalog.Entry]) -> BiasError | None:
+    """Why the model type or the flags don't fit what tasks ask; ``None`` where they do, or that isn't known."""
     from lm_eval_bias.harness.internals import model_class
     from lm_eval_bias.scoring.questions import KINDS
     from lm_eval_bias.scoring.token_likelihoods import no_loglikelihoods
 
-    asks = asked(config)
+    asks = request_kinds(entries)
     if not asks:
         return None
-    plain = [entry.name for entry in _named_entries(config) if set(entry.asks) & set(KINDS)]
-    for flag, given in (
+    plain = [entry.name for entry in entries if set(entry.asks) & set(KINDS)]
+    for flag, value in (
         ("--apply_chat_template", config.apply_chat_template),
         ("--system_instruction", config.system_instruction),
         ("--num_fewshot", config.num_fewshot),
     ):
-        if plain and given:
+        if plain and value:
             return BiasError(f"{flag}: {plain[0]} scores plain sentences: run it without")
     try:
         kind: Any = model_class(config.model)
     except (ImportError, ValueError, KeyError):
         return None
-    own = getattr(kind, "refusal", None)
-    if own is not None:
-        problem: BiasError | None = own(config.model_args, asks)
+    refusal = getattr(kind, "refusal", None)
+    if refusal is not None:
+        problem: BiasError | None = refusal(config.model_args, asks)
         return problem
     if config.model in ("hf", "hf-packed"):
         return _unfit_architecture(config, asks)
@@ -204,33 +212,35 @@ def _not_above(value: Any, bound: float) -> bool:
     return isinstance(value, (int, float)) and not isinstance(value, bool) and value <= bound
 
 
-def _check_sampling(config: EvaluatorConfig, kind: Any, named: list[catalog.Entry]) -> None:
+def _check_sampling(config: EvaluatorConfig, kind: Any, entries: list[catalog.Entry]) -> None:
     """Refuse options that do not sample, and an API that gets one seed for all samples and answers each time alike."""
     from lm_eval_bias.harness import internals
     from lm_eval_bias.scoring import sampled_texts
 
-    sampled = [entry.name for entry in named if registry.get(entry.benchmark).samples_texts]
-    given = config.gen_kwargs or {}
-    for key, wrong, needed in (
-        ("do_sample", given.get("do_sample") in (False, "false", "False"), "true"),
-        ("temperature", _not_above(given.get("temperature", 1), 0), "above 0"),
-        ("max_gen_toks", _not_above(given.get("max_gen_toks", 1), 0), "1 or more"),
+    sampled = [entry.name for entry in entries if registry.get(entry.benchmark).samples_texts]
+    gen_kwargs = config.gen_kwargs or {}
+    for key, wrong, requirement in (
+        ("do_sample", gen_kwargs.get("do_sample") in (False, "false", "False"), "true"),
+        ("temperature", _not_above(gen_kwargs.get("temperature", 1), 0), "above 0"),
+        ("max_gen_toks", _not_above(gen_kwargs.get("max_gen_toks", 1), 0), "1 or more"),
     ):
         if sampled and wrong:
-            raise BiasError(f"--gen_kwargs {key}={given[key]}: {sampled[0]} compares samples: must be {needed}")
-    seed = given.get("seed")
+            raise BiasError(
+                f"--gen_kwargs {key}={gen_kwargs[key]}: {sampled[0]} compares samples: must be {requirement}"
+            )
+    seed = gen_kwargs.get("seed")
     if sampled and seed is not None and (isinstance(seed, bool) or not isinstance(seed, int)):
         raise BiasError(f"--gen_kwargs seed={seed}: must be a whole number, or null for none")
-    if sampled and internals.is_client(kind) and not sampled_texts.seeded(kind) and "seed" not in given:
+    if sampled and internals.is_client(kind) and not sampled_texts.seeded(kind) and "seed" not in gen_kwargs:
         raise BiasError(
             f"{sampled[0]} samples every prompt many times, but --model {config.model} sends one seed with all "
             "requests, to which a server gives one answer: add --gen_kwargs '{\"seed\": null}'"
         )
 
 
-def asked(config: EvaluatorConfig) -> list[str]:
-    """The kinds of requests of our tasks among those that ``--tasks`` names."""
-    return sorted({kind for entry in _named_entries(config) for kind in entry.asks})
+def request_kinds(entries: list[catalog.Entry]) -> list[str]:
+    """The kinds of requests of some tasks."""
+    return sorted({kind for entry in entries for kind in entry.asks})
 
 
 def _unfit_architecture(config: EvaluatorConfig, asks: list[str]) -> BiasError | None:
@@ -241,48 +251,49 @@ def _unfit_architecture(config: EvaluatorConfig, asks: list[str]) -> BiasError |
     from lm_eval_bias.scoring import seq2seq
     from lm_eval_bias.scoring.questions import SENTENCE_LIKELIHOODS
 
-    given = config.model_args or {}
-    if "gguf_file" in given or "pretrained" not in given or set(asks) == {"generate_until"}:
+    model_args = config.model_args or {}
+    if "gguf_file" in model_args or "pretrained" not in model_args or set(asks) == {"generate_until"}:
         return None
     try:
-        found = transformers.AutoConfig.from_pretrained(
-            given["pretrained"],
-            revision=str(given.get("revision", "main")),
-            trust_remote_code=bool(given.get("trust_remote_code", False)),
+        architecture = transformers.AutoConfig.from_pretrained(
+            model_args["pretrained"],
+            revision=str(model_args.get("revision", "main")),
+            trust_remote_code=bool(model_args.get("trust_remote_code", False)),
         )
     except (OSError, ValueError, KeyError):
         return None  # the harness says what is wrong when it loads the model
-    made = [str(name) for name in found.architectures or []]
+    classes = [str(name) for name in architecture.architectures or []]
     masked = (
-        found.model_type in modeling_auto.MODEL_FOR_MASKED_LM_MAPPING_NAMES and made and not found.is_encoder_decoder
+        architecture.model_type in modeling_auto.MODEL_FOR_MASKED_LM_MAPPING_NAMES
+        and classes
+        and not architecture.is_encoder_decoder
     )
-    if masked and all(name.endswith(("ForMaskedLM", "ForPreTraining", "ForNextSentencePrediction")) for name in made):
+    if masked and all(
+        name.endswith(("ForMaskedLM", "ForPreTraining", "ForNextSentencePrediction")) for name in classes
+    ):
         return BiasError(
-            f"--model hf pretrained={given['pretrained']}: a masked language model ({made[0]}), which has no "
+            f"--model hf pretrained={model_args['pretrained']}: a masked language model ({classes[0]}), which has no "
             "log-likelihoods of a text from left to right: StereoSet takes it with --model hf-mlm"
         )
-    if found.is_encoder_decoder and SENTENCE_LIKELIHOODS in asks:
+    if architecture.is_encoder_decoder and SENTENCE_LIKELIHOODS in asks:
         return seq2seq.no_contexts()
     return None
 
 
-def _named_entries(config: EvaluatorConfig) -> list[catalog.Entry]:
+def named_entries(config: EvaluatorConfig, entries: Mapping[str, catalog.Entry]) -> list[catalog.Entry]:
     """Our tasks among those that ``--tasks`` names, groups resolved."""
-    own = entries(config)
-    named = [m for name in split_tasks(config.tasks or []) for m in fnmatch.filter(own, name)]
-    return [own[task] for task in dict.fromkeys(t for n in named for t in (own[n].members or (n,)))]
+    names = [m for name in split_tasks(config.tasks or []) for m in fnmatch.filter(entries, name)]
+    return [entries[task] for task in dict.fromkeys(t for n in names for t in (entries[n].members or (n,)))]
 
 
-def _fetch_data(config: EvaluatorConfig) -> None:
+def _fetch_data(config: EvaluatorConfig, entries: list[catalog.Entry]) -> None:
     """Have the pinned data before a model is loaded, so that a lack of it shows at once."""
     from lm_eval_bias.data.download import fetch
 
     # what an option names in place of the pinned data is looked for when the task is built
-    given = config.metadata or {}
+    metadata = config.metadata or {}
     sets = dict.fromkeys(
-        entry.data
-        for entry in _named_entries(config)
-        if entry.data and registry.get(entry.benchmark).data_option not in given
+        entry.data for entry in entries if entry.data and registry.get(entry.benchmark).data_option not in metadata
     )
     if sets:
         fetch(sets)

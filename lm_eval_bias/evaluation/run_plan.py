@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
-import copy
 import math
 from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
-from lm_eval_bias import registry
+from lm_eval_bias import catalog, registry
 from lm_eval_bias.errors import BiasError
 from lm_eval_bias.evaluation import preflight
 from lm_eval_bias.evaluation.suites import Suite, load
@@ -18,7 +17,7 @@ if TYPE_CHECKING:
     from lm_eval_bias.harness.internals import EvaluatorConfig
 
 # what kinds of requests are called, for people
-SAID = {
+KIND_LABELS = {
     "loglikelihood": "log-likelihoods",
     "generate_until": "generated texts",
     "cloze": "blanks",
@@ -28,7 +27,7 @@ SAID = {
 
 
 @dataclass(frozen=True)
-class Chosen:
+class Selection:
     """A suite as it fits a model.
 
     Attributes:
@@ -40,54 +39,56 @@ class Chosen:
     left_out: Mapping[str, str] = field(default_factory=dict)
 
 
-def apply(config: EvaluatorConfig, name: str) -> Chosen:
+def apply(config: EvaluatorConfig, name: str, entries: Mapping[str, catalog.Entry]) -> Selection:
     """Name the tasks of a suite in a configuration, without those that the model can't answer.
+
+    Args:
+        config: Of the run.
+        name: The suite's.
+        entries: The tasks that are known.
 
     Raises:
         BiasError: No such suite, flags that would change its items, or a model that fits none of its tasks.
     """
     suite = load(name)
-    for flag, given in (
+    for flag, value in (
         ("--tasks", bool(preflight.split_tasks(config.tasks or []))),
         ("--limit", config.limit is not None),
         ("--samples", bool(config.samples)),
     ):
-        if given:
+        if value:
             raise BiasError(f"{flag} with --suite {name}: a suite says which items are run: leave out one of the two")
     preflight.check_model(config)
-    known = preflight.entries(config)
     reasons: dict[tuple[str, tuple[str, ...]], str] = {}
     left_out = {}
     for task in suite.parts:
-        entry = known[task]
+        entry = entries[task]
         kind = (entry.benchmark, entry.asks)
         if kind not in reasons:
-            alone = copy.copy(config)
-            alone.tasks = [task]
-            reasons[kind] = str(preflight.misfit(alone) or "")
+            reasons[kind] = str(preflight.misfit(config, [entry]) or "")
         if reasons[kind]:
             left_out[task] = reasons[kind]
     config.tasks = [task for task in suite.parts if task not in left_out]
     if not config.tasks:
-        why = next(iter(left_out.values()))
-        raise BiasError(f"--suite {name}: --model {config.model} can answer none of its tasks ({why})")
-    return Chosen(suite, left_out)
+        reason = next(iter(left_out.values()))
+        raise BiasError(f"--suite {name}: --model {config.model} can answer none of its tasks ({reason})")
+    return Selection(suite, left_out)
 
 
-def choose_items(config: EvaluatorConfig, chosen: Chosen, tasks: Mapping[str, Any]) -> None:
+def choose_items(config: EvaluatorConfig, selection: Selection, tasks: Mapping[str, Any]) -> None:
     """Put the suite's items into the configuration, as ``--samples`` would, and its name into the tasks' metadata.
 
     Args:
         config: Of the run.
-        chosen: The suite.
+        selection: The suite.
         tasks: The built tasks by name.
     """
     samples = {}
     for name, task in tasks.items():
-        found = chosen.suite.choose(name, task.eval_docs)
-        if found is not None:
-            samples[name] = found
-        task.config.metadata["suite"] = chosen.suite.label(name, task.eval_docs, sorted(chosen.left_out))
+        indices = selection.suite.choose(name, task.eval_docs)
+        if indices is not None:
+            samples[name] = indices
+        task.config.metadata["suite"] = selection.suite.label(name, task.eval_docs, sorted(selection.left_out))
     config.samples = samples or None
 
 
@@ -110,9 +111,9 @@ def requests(task: Any, indices: Sequence[int] | None, limit: float | None = Non
     docs = docs[: _size(len(docs), limit)]
     counts: Counter[str] = Counter()
     for doc in docs:
-        asked = registry.get(task.config.metadata["benchmark"]).questions(doc)
-        if asked:
-            counts.update(question.kind for question in asked)
+        questions = registry.get(task.config.metadata["benchmark"]).questions(doc)
+        if questions:
+            counts.update(question.kind for question in questions)
         elif task.OUTPUT_TYPE == "multiple_choice":
             counts["loglikelihood"] += len(task.doc_to_choice(doc))
         else:
@@ -120,16 +121,16 @@ def requests(task: Any, indices: Sequence[int] | None, limit: float | None = Non
     return len(docs), Counter({kind: count * task.config.repeats for kind, count in counts.items()})
 
 
-def said(counts: Mapping[str, int]) -> str:
+def in_words(counts: Mapping[str, int]) -> str:
     """Numbers of requests for people.
 
-    >>> said({"loglikelihood": 1200, "cloze": 30})
+    >>> in_words({"loglikelihood": 1200, "cloze": 30})
     '1,200 log-likelihoods, 30 blanks'
     """
-    return ", ".join(f"{count:,} {SAID.get(kind, kind)}" for kind, count in counts.items())
+    return ", ".join(f"{count:,} {KIND_LABELS.get(kind, kind)}" for kind, count in counts.items())
 
 
-def table(config: EvaluatorConfig, tasks: Mapping[str, Any], chosen: Chosen | None) -> str:
+def table(config: EvaluatorConfig, tasks: Mapping[str, Any], selection: Selection | None) -> str:
     """What is going to be run: tasks, items and requests by kind, and what is not."""
     from lm_eval_bias.report.tables import Column, grid
 
@@ -138,15 +139,15 @@ def table(config: EvaluatorConfig, tasks: Mapping[str, Any], chosen: Chosen | No
     for name, task in tasks.items():
         documents, counts = requests(task, (config.samples or {}).get(name), config.limit)
         total.update(counts)
-        rows.append([name, f"{documents:,}", f"{len(task.eval_docs):,}", said(counts)])
+        rows.append([name, f"{documents:,}", f"{len(task.eval_docs):,}", in_words(counts)])
     lines = []
-    if chosen is not None:
-        suite = chosen.suite
+    if selection is not None:
+        suite = selection.suite
         lines += [f"Suite {suite.name} (version {suite.version}): {suite.purpose}.", f"Not in it: {suite.leaves_out}."]
     reasons: dict[str, list[str]] = {}
-    for task, why in (chosen.left_out if chosen else {}).items():
-        reasons.setdefault(why, []).append(task)
+    for task, reason in (selection.left_out if selection else {}).items():
+        reasons.setdefault(reason, []).append(task)
     lines += [f"Left out, since this model or these flags don't fit: {', '.join(t)} ({w})" for w, t in reasons.items()]
     lines.append(grid(["Task", Column("Items", True), Column("of", True), "Requests"], rows))
-    lines.append(f"In all {sum(total.values()):,} requests: {said(total)}.")
+    lines.append(f"In all {sum(total.values()):,} requests: {in_words(total)}.")
     return "\n".join(lines)

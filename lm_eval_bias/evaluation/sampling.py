@@ -24,7 +24,7 @@ def draw(seed: str, name: object) -> str:
 
 def grouped(docs: Documents, key: Callable[[Mapping[str, Any]], Hashable]) -> dict[Hashable, list[int]]:
     """Indices of documents by what they have in common."""
-    found: dict[Hashable, list[int]] = {}
+    groups: dict[Hashable, list[int]] = {}
     for i, doc in enumerate(docs):
-        found.setdefault(key(doc), []).append(i)
-    return found
+        groups.setdefault(key(doc), []).append(i)
+    return groups

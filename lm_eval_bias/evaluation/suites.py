@@ -71,10 +71,10 @@ class Suite:
         sampling = self.parts[task].sampling
         if sampling is None:
             return None
-        chosen = sampling.choose(docs, self.seed, sampling.number)
-        if not chosen:
+        indices = sampling.choose(docs, self.seed, sampling.number)
+        if not indices:
             raise BiasError(f"--suite {self.name}: {task} has no items to choose from: its data hold none")
-        return chosen
+        return indices
 
     def label(self, task: str, docs: Sequence[Mapping[str, Any]], left_out: Sequence[str]) -> dict[str, Any]:
         """What a result file says about the suite: which one, which part of the items, what was left out.
@@ -84,13 +84,13 @@ class Suite:
             docs: All documents of the task.
             left_out: Tasks of the suite that this run does without.
         """
-        chosen = self.choose(task, docs)
-        said: dict[str, Any] = {"name": self.name, "version": self.version, "tasks_left_out": list(left_out)}
+        indices = self.choose(task, docs)
+        facts: dict[str, Any] = {"name": self.name, "version": self.version, "tasks_left_out": list(left_out)}
         sampling = self.parts[task].sampling
-        if chosen is not None and sampling is not None:
-            said |= {"documents": len(chosen), "of": len(docs), "rule": sampling.rule, "seed": self.seed}
-            said["items_sha256"] = fingerprint([docs[i] for i in chosen])
-        return said
+        if indices is not None and sampling is not None:
+            facts |= {"documents": len(indices), "of": len(docs), "rule": sampling.rule, "seed": self.seed}
+            facts["items_sha256"] = fingerprint([docs[i] for i in indices])
+        return facts
 
 
 def fingerprint(docs: Sequence[Mapping[str, Any]]) -> str:
@@ -108,8 +108,8 @@ def load(name: str) -> Suite:
     """
     if name not in NAMES:
         raise BiasError(f"--suite {name}: there is no such suite.{did_you_mean(name, NAMES)} Known: {', '.join(NAMES)}")
-    chosen = {"quick": _quick, "standard": _standard, "full": _full}[name]
-    parts = {task: _part(task, sampling) for task, sampling in chosen()}
+    members = {"quick": _quick, "standard": _standard, "full": _full}[name]
+    parts = {task: _part(task, sampling) for task, sampling in members()}
     left_out = "; ".join(benchmark.left_out[name] for benchmark in registry.benchmarks() if name in benchmark.left_out)
     return Suite(name, VERSION, PURPOSES[name], left_out or "nothing", SEED if name == "quick" else "", parts)
 
@@ -135,8 +135,8 @@ def _full() -> Iterable[tuple[str, None]]:
 def _part(task: str, sampling: Sampling | None) -> Part:
     entry = catalog.entries()[task]
     documents = entry.items if sampling is None else sampling.items
-    each = registry.get(entry.benchmark).requests({"asks": entry.asks, **entry.metadata})
-    requests = None if documents is None or each is None else documents * each * (entry.repeats or 1)
+    per_document = registry.get(entry.benchmark).requests({"asks": entry.asks, **entry.metadata})
+    requests = None if documents is None or per_document is None else documents * per_document * (entry.repeats or 1)
     return Part(task, sampling, documents, requests)
 
 

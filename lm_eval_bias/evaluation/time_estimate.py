@@ -47,12 +47,12 @@ def grouped(instances: Sequence[Any]) -> dict[Group, list[Document]]:
     for instance in instances:
         by_document.setdefault((instance.task_name, instance.doc_id), []).append(instance)
     groups: dict[Group, list[Document]] = {}
-    for own in by_document.values():
-        kind = own[0].request_type
+    for requests in by_document.values():
+        kind = requests[0].request_type
         # a rank that has no such question of its own asks one of another's, alone
-        number = 0 if kind in KINDS else len(own)
-        group = groups.setdefault((str(own[0].doc.get("benchmark")), kind, number), [])
-        group.append(Document(own, sum(map(_bytes, own))))
+        number = 0 if kind in KINDS else len(requests)
+        group = groups.setdefault((str(requests[0].doc.get("benchmark")), kind, number), [])
+        group.append(Document(requests, sum(map(_bytes, requests))))
     return dict(sorted(groups.items()))
 
 
@@ -71,8 +71,8 @@ def spread(documents: Sequence[Document], number: int) -> list[Document]:
     blocks = [documents[i : i + _BLOCK] for i in range(0, len(documents), _BLOCK)]
     blocks.sort(key=lambda block: _work(block) / len(block))
     count = min(len(blocks), -(-number // _BLOCK))
-    chosen = [blocks[int((i + 0.5) * len(blocks) / count)] for i in range(count)]
-    return [document for block in chosen for document in block][:number]
+    sample = [blocks[int((i + 0.5) * len(blocks) / count)] for i in range(count)]
+    return [document for block in sample for document in block][:number]
 
 
 def _seconds(model: Any, kind: str, requests: list[Any]) -> float:
@@ -94,7 +94,7 @@ def _work(documents: Sequence[Document]) -> int:
     return sum(document.work for document in documents)
 
 
-def _scored(model: Any, kind: str, documents: list[Document], budget: float) -> tuple[float, int]:
+def _scoring_time(model: Any, kind: str, documents: list[Document], budget: float) -> tuple[float, int]:
     """Seconds for all requests of a group that are scored, and how many were timed.
 
     The longest document goes first: what a first request costs is no part of the estimate, and a model that can't hold
@@ -104,14 +104,14 @@ def _scored(model: Any, kind: str, documents: list[Document], budget: float) -> 
     sample = [max(documents, key=lambda document: document.work)]
     # numbers and seconds are the same on every rank: all have to go on, or none
     most = token_likelihoods.everywhere(model, min(_MOST, len(documents)))
-    number, timed, left = 1, 0, budget
+    number, timed, remaining = 1, 0, budget
     while True:
         requests = [instance for document in sample for instance in document.instances]
         timed += len(requests)
         took = _seconds(model, kind, requests)
-        left -= took
+        remaining -= took
         # a first request is slow: what it took doesn't say that a few together would take too long
-        affordable = max(int(number * left / took), _BLOCK if number == 1 and left > 0 else 0)
+        affordable = max(int(number * remaining / took), _BLOCK if number == 1 and remaining > 0 else 0)
         if number >= most or affordable <= number or not _can_go_on(model):
             return took * _work(documents) / _work(sample), timed
         number = min(most, affordable, 8 * number)
@@ -130,7 +130,7 @@ def _longest_text(model: Any, instance: Any) -> int:
     return int(options.get("max_gen_toks") or options.get("max_new_tokens") or getattr(model, "max_gen_toks", 256))
 
 
-def _generated(model: Any, documents: list[Document], budget: float) -> tuple[float, int]:
+def _generation_time(model: Any, documents: list[Document], budget: float) -> tuple[float, int]:
     """Seconds for all texts of a group if each becomes as long as it may, and how many requests were timed."""
     instances = [instance for document in documents for instance in document.instances]
     copies = [instance for instance in instances for _ in range(instance.repeats or 1)]
@@ -139,10 +139,10 @@ def _generated(model: Any, documents: list[Document], budget: float) -> tuple[fl
     most = token_likelihoods.everywhere(model, min(batch, len(copies)))
     number = min(most, max(1, int(budget / 2 / first))) if _can_go_on(model) else 1
     sample = (copies * number)[:: max(1, len(copies) // number)][:number]
-    one, short = (_seconds(model, _WRITE, [_shortened(i, length) for i in sample]) for length in (1, _SHORT))
+    one_token, short_text = (_seconds(model, _WRITE, [_shortened(i, length) for i in sample]) for length in (1, _SHORT))
     longest = max(_longest_text(model, instance) for instance in instances)
-    each = one + max(0.0, short - one) / (_SHORT - 1) * (longest - 1)
-    return each * len(copies) / number, 1 + 2 * number
+    per_text = one_token + max(0.0, short_text - one_token) / (_SHORT - 1) * (longest - 1)
+    return per_text * len(copies) / number, 1 + 2 * number
 
 
 def clock(seconds: float) -> str:
@@ -173,16 +173,18 @@ def estimate(model: Any, instances: Sequence[Any]) -> str:
     seconds: dict[tuple[str, bool], float] = {}
     timed = 0
     for (benchmark, kind, _), documents in groups.items():
-        written = kind == GENERATED
+        is_text = kind == GENERATED
         budget = SECONDS / len(groups)
-        took, requests = _generated(model, documents, budget) if written else _scored(model, kind, documents, budget)
-        seconds[benchmark, written] = seconds.get((benchmark, written), 0.0) + took
+        took, requests = (
+            _generation_time(model, documents, budget) if is_text else _scoring_time(model, kind, documents, budget)
+        )
+        seconds[benchmark, is_text] = seconds.get((benchmark, is_text), 0.0) + took
         timed += requests
     parts = ", ".join(
-        f"{benchmark}{' from texts at most' if written else ''} {clock(took)}"
-        for (benchmark, written), took in seconds.items()
+        f"{benchmark}{' from texts at most' if is_text else ''} {clock(took)}"
+        for (benchmark, is_text), took in seconds.items()
     )
-    most = "at most (texts may end early) " if any(written for _, written in seconds) else "about "
+    most = "at most (texts may end early) " if any(is_text for _, is_text in seconds) else "about "
     return (
         f"Expected time: {most}{clock(sum(seconds.values()))} ({parts}); measured on {timed:,} requests in "
         f"{clock(time.perf_counter() - start)}. Answers that --use_cache holds already take none."

@@ -32,24 +32,24 @@ def filter_together(instances: list[Any], world_size: int, apply: Callable[[list
     if not (group.is_available() and group.is_initialized() and group.get_world_size() == world_size):
         apply(instances)  # the model's processes know each other in a way of their own
         return
-    here = group.get_rank() == 0
-    gathered: list[Any] | None = [None] * world_size if here else None
+    is_first = group.get_rank() == 0
+    gathered: list[Any] | None = [None] * world_size if is_first else None
     group.gather_object(instances, gathered, dst=0)
-    mine: list[Any] = [None]
-    group.scatter_object_list(mine, _filtered(gathered, apply) if gathered is not None else None, src=0)
-    found, problem = mine[0]
+    share: list[Any] = [None]
+    group.scatter_object_list(share, _filtered(gathered, apply) if gathered is not None else None, src=0)
+    answers, problem = share[0]
     if problem:
         raise BiasError(problem)
-    for instance, filtered in zip(instances, found, strict=True):
+    for instance, filtered in zip(instances, answers, strict=True):
         instance.filtered_resps = filtered
 
 
 def _filtered(ranks: list[list[Any]], apply: Callable[[list[Any]], None]) -> list[tuple[list[Any], str]]:
     """Per rank the filtered answers, and what went wrong."""
-    own = sorted((i for rank in ranks for i in rank if i.doc_id >= 0), key=lambda i: (i.doc_id, i.idx))
+    instances = sorted((i for rank in ranks for i in rank if i.doc_id >= 0), key=lambda i: (i.doc_id, i.idx))
     try:
-        apply(own)
+        apply(instances)
     except BiasError as error:
         return [([], str(error)) for _ in ranks]
-    nothing = dict.fromkeys(own[0].filtered_resps)
+    nothing = dict.fromkeys(instances[0].filtered_resps)
     return [([i.filtered_resps if i.doc_id >= 0 else nothing for i in rank], "") for rank in ranks]

@@ -109,8 +109,8 @@ def loglikelihood_tokens(model: Any, requests: list[tuple[Any, list[int], list[i
     Raises:
         NotImplementedError: The backend has no log-likelihoods.
     """
-    found: list[Any] = getattr(model, LOGLIKELIHOOD_TOKENS)(requests)
-    return found
+    answers: list[Any] = getattr(model, LOGLIKELIHOOD_TOKENS)(requests)
+    return answers
 
 
 def encode_pair(model: Any, context: str, continuation: str) -> tuple[list[int], list[int]]:

@@ -85,10 +85,10 @@ def state() -> State:
     folder = internals.tasks_folder() / FOLDER
     try:
         target, stubs = _ledger(folder)
-        found = State(folder, tuple(sorted(stubs)), _problem(folder, target, stubs))
+        current = State(folder, tuple(sorted(stubs)), _problem(folder, target, stubs))
     except BiasError:
-        found = State(folder, ("?",), f"{folder / LEDGER} is damaged: delete the folder, then link again")
-    return dataclasses.replace(found, problem="") if found.problem and unnecessary() else found
+        current = State(folder, ("?",), f"{folder / LEDGER} is damaged: delete the folder, then link again")
+    return dataclasses.replace(current, problem="") if current.problem and unnecessary() else current
 
 
 def _problem(folder: Path, target: str, stubs: Mapping[str, str]) -> str:
@@ -96,17 +96,17 @@ def _problem(folder: Path, target: str, stubs: Mapping[str, str]) -> str:
         leftover = folder.is_dir() and any(folder.iterdir())
         return f"{folder} holds files but no {LEDGER}: delete the folder" if leftover else ""
     again = "run 'lm-eval-bias link' again"
-    here = str(tasks_path())
+    tasks = str(tasks_path())
     if not Path(target).is_dir():
         return f"links to {target}, which is gone (package moved or removed): {again}"
-    if target != here:
-        return f"links to another copy of this package, {target}, not to {here}: {again}"
+    if target != tasks:
+        return f"links to another copy of this package, {target}, not to {tasks}: {again}"
     if set(stubs) != {f"{name}.yaml" for name in _own_files()}:
         return f"links another version's tasks: {again}"
     if changed := _changed(folder, stubs):
         return f"{changed[0]} was changed by hand: move it away, then {again}"
-    gone = [name for name in stubs if not (folder / name).is_file()]
-    return f"{len(gone)} of {len(stubs)} stubs are gone: {again}" if gone else ""
+    missing = [name for name in stubs if not (folder / name).is_file()]
+    return f"{len(missing)} of {len(stubs)} stubs are gone: {again}" if missing else ""
 
 
 def link() -> State:
@@ -116,9 +116,9 @@ def link() -> State:
         BiasError: The harness's task folder cannot be written, or stubs there were changed by hand.
     """
     folder = internals.tasks_folder() / FOLDER
-    kept = _changed(folder, _ledger(folder)[1])
-    if kept:
-        raise BiasError(f"{kept[0]} was changed by hand ({len(kept)} such stubs): move it away, then link again")
+    changed = _changed(folder, _ledger(folder)[1])
+    if changed:
+        raise BiasError(f"{changed[0]} was changed by hand ({len(changed)} such stubs): move it away, then link again")
     unlink()
     texts = {f"{name}.yaml": stub_text(path) for name, path in _own_files().items()}
     ledger = {"target": str(tasks_path()), "stubs": {name: _digest(text.encode()) for name, text in texts.items()}}

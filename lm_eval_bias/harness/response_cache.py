@@ -21,7 +21,7 @@ def kept(model: Any, kind: str, arguments: Iterable[Any]) -> list[Any]:
         arguments: Of each request.
     """
     cache = getattr(model.cache_hook, "dbdict", None)
-    return [None if cache is None else cache.get(internals.request_key(kind, own)) for own in arguments]
+    return [None if cache is None else cache.get(internals.request_key(kind, args)) for args in arguments]
 
 
 def commit(model: Any) -> None:

@@ -40,16 +40,16 @@ def tracker(config: EvaluatorConfig) -> Any:
 
 def dashboards(config: EvaluatorConfig) -> list[Any]:
     """The services that a run's results are sent to."""
-    opened: list[Any] = []
+    services: list[Any] = []
     if config.wandb_args:
         from lm_eval.loggers import WandbLogger
 
-        opened.append(WandbLogger(config.wandb_args, config.wandb_config_args))
+        services.append(WandbLogger(config.wandb_args, config.wandb_config_args))
     if getattr(config, "trackio_args", None):
         from lm_eval.loggers import TrackioLogger
 
-        opened.append(TrackioLogger(config.trackio_args))
-    return opened
+        services.append(TrackioLogger(config.trackio_args))
+    return services
 
 
 def build_model(config: EvaluatorConfig) -> Any:
@@ -77,17 +77,19 @@ def build_model(config: EvaluatorConfig) -> Any:
 def _failure(error: Exception, config: EvaluatorConfig) -> BiasError:
     """The line for an error of a backend while it was answering."""
     logger.debug("where the model failed", exc_info=error)
-    given = config.model_args or {}
-    named = next((f" {key}={given[key]}" for key in ("base_url", "pretrained", "model") if key in given), "")
-    what = one_line(error)
-    if type(error) is not ValueError and type(error).__name__ not in what:
-        what = f"{type(error).__name__}: {what}"
-    kept = (
+    model_args = config.model_args or {}
+    checkpoint = next(
+        (f" {key}={model_args[key]}" for key in ("base_url", "pretrained", "model") if key in model_args), ""
+    )
+    message = one_line(error)
+    if type(error) is not ValueError and type(error).__name__ not in message:
+        message = f"{type(error).__name__}: {message}"
+    cache_note = (
         f"what was answered before is kept in {config.use_cache}: the same command goes on from there"
         if config.use_cache
         else "with --use_cache FILE a run keeps what was answered, and the same command goes on from there"
     )
-    return BiasError(f"--model {config.model}{named}: {what.rstrip('.')} (nothing was saved; {kept})")
+    return BiasError(f"--model {config.model}{checkpoint}: {message.rstrip('.')} (nothing was saved; {cache_note})")
 
 
 @contextlib.contextmanager
@@ -99,7 +101,7 @@ def _answering(model: Any, config: EvaluatorConfig, before: Callable[[], None] |
         config: Of the run.
         before: Called once, when all requests of our tasks are built and none is answered.
     """
-    left = [before] if before is not None else []
+    pending = [before] if before is not None else []
 
     def explained(method: Callable[..., Any], *args: Any, **kwargs: Any) -> Any:
         try:
@@ -112,19 +114,19 @@ def _answering(model: Any, config: EvaluatorConfig, before: Callable[[], None] |
             raise _failure(error, config) from error
 
     def prepared(method: Callable[..., Any], requests: Any) -> Any:
-        while left:
-            left.pop()()
+        while pending:
+            pending.pop()()
         return method(requests)
 
     # all requests of a run are built before the first of them is answered
-    ours = {name for _, name, _ in registration.requests()}
+    request_kinds = {name for _, name, _ in registration.requests()}
     with contextlib.ExitStack() as stack:
-        for names, wrapper in ((_BACKEND, explained), (ours, prepared)):
+        for names, wrapper in ((_BACKEND, explained), (request_kinds, prepared)):
             for name in names:
                 method = getattr(model, name, None)
                 if method is not None:
-                    own = functools.wraps(method)(functools.partial(wrapper, method))
-                    stack.enter_context(internals.shadowed(model, name, own))
+                    wrapped = functools.wraps(method)(functools.partial(wrapper, method))
+                    stack.enter_context(internals.shadowed(model, name, wrapped))
         yield
 
 
@@ -137,9 +139,9 @@ def arguments(config: EvaluatorConfig, function: Any, model: Any, manager: Any, 
         **{name: config.cache_requests.get(name, False) for name in caching},
         **dict(zip(seeded, config.seed or [None] * 4, strict=True)),
     }
-    wanted = inspect.signature(function).parameters
-    plain = {name: getattr(config, name) for name in wanted if name not in special and hasattr(config, name)}
-    return {**plain, **{name: value for name, value in special.items() if name in wanted}}
+    parameters = inspect.signature(function).parameters
+    plain = {name: getattr(config, name) for name in parameters if name not in special and hasattr(config, name)}
+    return {**plain, **{name: value for name, value in special.items() if name in parameters}}
 
 
 def evaluate(
@@ -176,17 +178,17 @@ def evaluate(
 
 def samples_in_order(samples: dict[str, list[dict[str, Any]]]) -> dict[str, list[dict[str, Any]]]:
     """Samples in the order of the documents, which the harness puts rank behind rank, without idle ranks' stand-ins."""
-    ordered = {}
-    for task, own in samples.items():
-        filters = {name: i for i, name in enumerate(dict.fromkeys(sample["filter"] for sample in own))}
-        kept = (sample for sample in own if distributed.IDLE not in sample["doc"])
-        ordered[task] = sorted(kept, key=lambda sample: (filters[sample["filter"]], sample["doc_id"]))
-    return ordered
+    by_task = {}
+    for task, logged in samples.items():
+        filters = {name: i for i, name in enumerate(dict.fromkeys(sample["filter"] for sample in logged))}
+        scored = (sample for sample in logged if distributed.IDLE not in sample["doc"])
+        by_task[task] = sorted(scored, key=lambda sample: (filters[sample["filter"]], sample["doc_id"]))
+    return by_task
 
 
-def send(opened: list[Any], results: dict[str, Any], samples: dict[str, Any] | None) -> None:
+def send(services: list[Any], results: dict[str, Any], samples: dict[str, Any] | None) -> None:
     """Send results to the dashboards; one that fails must not lose the run."""
-    for dashboard in opened:
+    for dashboard in services:
         try:
             dashboard.post_init(results)
             dashboard.log_eval_result()
@@ -196,9 +198,9 @@ def send(opened: list[Any], results: dict[str, Any], samples: dict[str, Any] | N
             logger.warning("logging to %s failed: %s", type(dashboard).__name__, one_line(error))
 
 
-def close(opened: list[Any]) -> None:
+def close(services: list[Any]) -> None:
     """End what was sent to the dashboards."""
-    for dashboard in opened:
+    for dashboard in services:
         dashboard.finish() if hasattr(dashboard, "finish") else dashboard.run.finish()
 
 

@@ -26,9 +26,9 @@ class Scored(float):
 
     def __new__(cls, value: float, record: Record, place: int = 0) -> Scored:
         """A float with a record."""
-        made = super().__new__(cls, value)
-        made.record, made.place = record, place
-        return made
+        number = super().__new__(cls, value)
+        number.record, number.place = record, place
+        return number
 
     def __reduce__(self) -> tuple[Any, ...]:
         return Scored, (float(self), self.record, self.place)
@@ -41,60 +41,60 @@ class Notes:
         """Notes of the task of that name, which has ``expected`` scores."""
         self._task = task
         self._expected = expected
-        self._seen = 0
+        self._count = 0
         self._by_reason: dict[tuple[str, str], list[str]] = {}
 
-    def add(self, score: Score, found: Estimate) -> None:
+    def add(self, score: Score, estimate: Estimate) -> None:
         """Take note of one score's estimate."""
-        self._seen += 1
-        if found.reason:
-            missing_error = score.has_stderr and math.isnan(found.stderr)
-            what = "nan" if math.isnan(found.value) else "no standard error" if missing_error else "beware"
-            self._by_reason.setdefault((what, found.reason), []).append(score.name)
-        if self._seen == self._expected:
+        self._count += 1
+        if estimate.reason:
+            missing_error = score.has_stderr and math.isnan(estimate.stderr)
+            kind = "nan" if math.isnan(estimate.value) else "no standard error" if missing_error else "beware"
+            self._by_reason.setdefault((kind, estimate.reason), []).append(score.name)
+        if self._count == self._expected:
             for (kind, reason), names in self._by_reason.items():
-                more = f" and {len(names) - 6} more" if len(names) > 6 else ""
-                logger.warning("%s: %s (%s): %s%s", self._task, kind, reason, ", ".join(names[:6]), more)
-            self._seen, self._by_reason = 0, {}
+                remainder = f" and {len(names) - 6} more" if len(names) > 6 else ""
+                logger.warning("%s: %s (%s): %s%s", self._task, kind, reason, ", ".join(names[:6]), remainder)
+            self._count, self._by_reason = 0, {}
 
 
 class Aggregation:
     """A score's value and standard error over all documents, as two functions for the harness."""
 
-    def __init__(self, score: Score, notes: Notes, listed: dict[str, Any]) -> None:
+    def __init__(self, score: Score, notes: Notes, entry: dict[str, Any]) -> None:
         """Aggregate ``score``; leave its reasons in ``notes``, its degrees of freedom in the result file's entry."""
         self._score = score
         self._notes = notes
-        self._listed = listed
+        self._entry = entry
         self._records: list[Record] = []
         self._estimate: Estimate | None = None
 
     def _compute(self, values: Sequence[Any]) -> Estimate:
         scored = sorted((v for v in values if isinstance(v, Scored)), key=operator.attrgetter("place"))
         records = [v.record for v in scored]
-        same = len(records) == len(self._records) and all(map(operator.is_, records, self._records))
-        if self._estimate is None or not same:
+        unchanged = len(records) == len(self._records) and all(map(operator.is_, records, self._records))
+        if self._estimate is None or not unchanged:
             self._estimate, self._records = self._score.compute(records), records
         return self._estimate
 
     def value(self, values: Sequence[Any]) -> float:
         """The score; why it or its standard error is ``nan`` goes to the log."""
-        found = self._compute(values)
-        self._notes.add(self._score, found)
-        self._listed["dof"] = found.dof if math.isfinite(found.dof) else None
-        if found.interval is not None:
-            self._listed["interval"] = list(found.interval)
-        if found.reason:
-            self._listed["note"] = found.reason
+        estimate = self._compute(values)
+        self._notes.add(self._score, estimate)
+        self._entry["dof"] = estimate.dof if math.isfinite(estimate.dof) else None
+        if estimate.interval is not None:
+            self._entry["interval"] = list(estimate.interval)
+        if estimate.reason:
+            self._entry["note"] = estimate.reason
         if not self._score.has_stderr:
             self._forget()
-        return found.value
+        return estimate.value
 
     def stderr(self, values: Sequence[Any]) -> float:
         """Its standard error; the harness asks for it after the value, and once."""
-        found = self._compute(values)
+        estimate = self._compute(values)
         self._forget()
-        return found.stderr
+        return estimate.stderr
 
     def _forget(self) -> None:
         self._estimate, self._records = None, []

@@ -43,7 +43,7 @@ def _repeats(value: Any) -> int:
 def _by_name(value: Any) -> Any:
     """A value in which functions are replaced by their names: their addresses would differ in every run."""
     if isinstance(value, dict):
-        return {key: _by_name(own) for key, own in value.items()}
+        return {key: _by_name(entry) for key, entry in value.items()}
     return f"{value.__module__}.{value.__qualname__}" if inspect.isfunction(value) else value
 
 
@@ -59,15 +59,15 @@ class BiasTask(ConfigurableTask):
         """
         registration.register()
         settings = {key: value for key, value in (config or {}).items() if key != "class"}
-        given = settings.get("metadata") or {}
+        metadata = settings.get("metadata") or {}
         if settings.get("metric_list"):
             raise BiasError(
                 f"{settings.get('task')}: its YAML has a metric_list, but its metrics are the scores of "
-                f"{given.get('benchmark')}: leave metric_list out"
+                f"{metadata.get('benchmark')}: leave metric_list out"
             )
         settings["metric_list"] = []
-        if "repeats" in given and "repeats" in registry.get(str(given.get("benchmark"))).options:
-            settings["repeats"] = _repeats(given["repeats"])  # not of the other tasks of the run
+        if "repeats" in metadata and "repeats" in registry.get(str(metadata.get("benchmark"))).options:
+            settings["repeats"] = _repeats(metadata["repeats"])  # not of the other tasks of the run
         self._only_predicts = False
         self._world_size = 1
         self._idle: dict[str, Any] | None = None
@@ -101,21 +101,21 @@ class BiasTask(ConfigurableTask):
 
     def aggregation(self) -> dict[str, Any]:
         """Functions from all values of a metric to its number: a score's, and its standard error's."""
-        own: dict[str, Any] = super().aggregation() if self._only_predicts else self._aggregations
-        return own
+        functions: dict[str, Any] = super().aggregation() if self._only_predicts else self._aggregations
+        return functions
 
     def higher_is_better(self) -> dict[str, Any]:
         """Which metrics have a better end; ``None`` for those that have none."""
-        own: dict[str, Any] = super().higher_is_better() if self._only_predicts else self._directions
-        return own
+        directions: dict[str, Any] = super().higher_is_better() if self._only_predicts else self._directions
+        return directions
 
     def download(self, dataset_kwargs: dict[str, Any] | None = None, **kwargs: Any) -> None:
         """Build the documents from the YAML's ``custom_dataset`` and the metadata."""
         build = self.config.custom_dataset
         if not callable(build):
             raise BiasError(f"{self.config.task}: the YAML names no custom_dataset function")
-        made = build(**(self.config.metadata or {}), **(dataset_kwargs or {}))
-        self.dataset = {split: Documents(docs) for split, docs in made.items()}
+        splits = build(**(self.config.metadata or {}), **(dataset_kwargs or {}))
+        self.dataset = {split: Documents(docs) for split, docs in splits.items()}
 
     def doc_to_target(self, doc: Mapping[str, Any], doc_to_target: Any = None) -> Any:
         """The harness's; an empty template is empty text (the harness would compile it for every document)."""
@@ -186,44 +186,44 @@ class BiasTask(ConfigurableTask):
         """
         if world_size == 1 or not self.config.metadata.get("asks"):
             return
-        filled: dict[str, Any] = {}
+        fillers: dict[str, Any] = {}
         for doc_id, doc in self.doc_iterator(limit=limit, samples=samples):
             for number, question in enumerate(self.benchmark.questions(doc)):
                 filler = Instance(question.kind, doc, question.arguments, number, (self.config.task, -1 - doc_id, 1))
-                filled.setdefault(question.kind, filler)
-        own = {instance.request_type for instance in self._instances}
-        self._instances += [filler for kind, filler in filled.items() if kind not in own]
-        order = list(filled)
+                fillers.setdefault(question.kind, filler)
+        kinds = {instance.request_type for instance in self._instances}
+        self._instances += [filler for kind, filler in fillers.items() if kind not in kinds]
+        order = list(fillers)
         self._instances.sort(key=lambda instance: order.index(instance.request_type))
 
     def _refuse_prompts(self, chat_template: Any, system: Any) -> None:
         """Refuse what puts text around a question to which nothing belongs but its own sentences."""
-        given = {"--apply_chat_template": chat_template, "--system_instruction": system}
-        given["--num_fewshot"] = self.config.num_fewshot
-        used = [flag for flag, value in given.items() if value]
-        if used and self.config.metadata.get("asks"):
-            raise BiasError(f"{self.config.task} scores plain sentences: run it without {used[0]}")
+        flags = {"--apply_chat_template": chat_template, "--system_instruction": system}
+        flags["--num_fewshot"] = self.config.num_fewshot
+        misplaced = [flag for flag, value in flags.items() if value]
+        if misplaced and self.config.metadata.get("asks"):
+            raise BiasError(f"{self.config.task} scores plain sentences: run it without {misplaced[0]}")
 
     def dump_config(self) -> dict[str, Any]:
         """The harness's, with functions by name."""
         dumped: dict[str, Any] = super().dump_config()
-        own = {key: getattr(self.config, key, None) for key in dumped}
-        functions = {key: value for key, value in own.items() if inspect.isfunction(value)}
-        named: dict[str, Any] = _by_name({**dumped, **functions})
-        return named
+        values = {key: getattr(self.config, key, None) for key in dumped}
+        functions = {key: value for key, value in values.items() if inspect.isfunction(value)}
+        content: dict[str, Any] = _by_name({**dumped, **functions})
+        return content
 
     def construct_requests(self, doc: dict[str, Any], ctx: Any, **kwargs: Any) -> Any:
         """The document's questions where its benchmark asks some, else the harness's requests."""
-        asked = self.benchmark.questions(doc)
-        if asked:
+        questions = self.benchmark.questions(doc)
+        if questions:
             unused = ("apply_chat_template", "chat_template")
-            rest = {key: value for key, value in kwargs.items() if key not in unused}
-            return [Instance(q.kind, doc, q.arguments, i, **rest) for i, q in enumerate(asked)]
+            options = {key: value for key, value in kwargs.items() if key not in unused}
+            return [Instance(q.kind, doc, q.arguments, i, **options) for i, q in enumerate(questions)]
         requests = super().construct_requests(doc, ctx, **kwargs)
         if self.OUTPUT_TYPE == "multiple_choice":
-            counted = doc.get("word_probability") == "geometric_mean"
+            with_length = doc.get("word_probability") == "geometric_mean"
             for request in requests:
-                request.request_type = request_types.WITH_LENGTH if counted else request_types.EXACT
+                request.request_type = request_types.WITH_LENGTH if with_length else request_types.EXACT
         if self.OUTPUT_TYPE == "generate_until":
             requests.request_type = request_types.GENERATED
         return requests
@@ -236,8 +236,8 @@ class BiasTask(ConfigurableTask):
         place = self._places.get(id(doc), 0)
         metrics: dict[str, Any] = {}
         for score in self.scores:
-            own = None if record is None else score.sample(record)
-            value = None if own is None or record is None else Scored(own, record, place)
+            contribution = None if record is None else score.sample(record)
+            value = None if contribution is None or record is None else Scored(contribution, record, place)
             metrics[score.name] = value
             if score.has_stderr:
                 metrics[f"{score.name}_stderr"] = value

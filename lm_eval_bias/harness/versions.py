@@ -17,21 +17,21 @@ def examine(package: str) -> tuple[str, str]:
 
     lowest, tested = SUPPORTED[package]
     try:
-        found = importlib.metadata.version(package)
+        installed = importlib.metadata.version(package)
     except importlib.metadata.PackageNotFoundError:
         return "problem", f"{package} is not installed: pip install lm-eval-bias"
-    public = Version(Version(found).public)
+    public = Version(Version(installed).public)
     if public < Version(lowest):
-        return "problem", f"{package} {found} is older than {lowest}: pip install -U {package}"
+        return "problem", f"{package} {installed} is older than {lowest}: pip install -U {package}"
     beyond = BEYOND.get(package)
     if beyond and public.release >= Version(beyond).release:
         return "problem", (
-            f"{package} {found} is too new: lm-eval-bias works with {lowest} and later ones below {beyond}: "
+            f"{package} {installed} is too new: lm-eval-bias works with {lowest} and later ones below {beyond}: "
             f"pip install '{package}>={lowest},<{beyond}'"
         )
     if public > Version(tested):
-        return "note", f"{package} {found} is newer than {tested}, the newest release tested here"
-    return "ok", f"{package} {found}"
+        return "note", f"{package} {installed} is newer than {tested}, the newest release tested here"
+    return "ok", f"{package} {installed}"
 
 
 def require_harness() -> str:

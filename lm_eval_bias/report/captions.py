@@ -47,7 +47,7 @@ def uncertainty(cell: Cell, column: Value) -> str:
     return "" if cell.plus_minus is None else f"±\u00a0{number(cell.plus_minus, column.unit)}"
 
 
-def made_by(board: Board) -> list[str]:
+def conventions(board: Board) -> list[str]:
     """The different conventions in the order of the rows; tables refer to them by number, from 1."""
     return list(dict.fromkeys(row.conventions for row in board.rows))
 
@@ -118,7 +118,7 @@ def _table(board: Board, columns: Sequence[Value], caption: str) -> Table:
 
     Published models without any of the scores are left out; a run without any stays, so that it isn't overlooked.
     """
-    numbers = {conventions: i for i, conventions in enumerate(made_by(board), start=1)}
+    numbers = {line: i for i, line in enumerate(conventions(board), start=1)}
     ranked = {column.name for column in columns if any(row.cells[column.name].rank for row in board.rows)}
     headings = [Column("Model")]
     for column in columns:
@@ -135,10 +135,10 @@ def _table(board: Board, columns: Sequence[Value], caption: str) -> Table:
 
 def tables(board: Board) -> list[Table]:
     """The board's main scores, and where there are some, the further ones that the papers print."""
-    drawn = [_table(board, board.columns, "main scores with 95% intervals")]
+    parts = [_table(board, board.columns, "main scores with 95% intervals")]
     if board.others:
-        drawn.append(_table(board, board.others, "further scores that the papers print, with 95% intervals"))
-    return drawn
+        parts.append(_table(board, board.others, "further scores that the papers print, with 95% intervals"))
+    return parts
 
 
 def origins(runs: Sequence[Run]) -> Table:
@@ -146,7 +146,7 @@ def origins(runs: Sequence[Run]) -> Table:
     fields = ("date", "lm-eval-bias", "lm_eval", "torch", "dtype", "device")
     rows = [
         [drawing.Cell(run.name), drawing.Cell(printable_runs.one_line(run.path))]
-        + [drawing.Cell(printable_runs.shown(run.provenance.get(name))) for name in fields]
+        + [drawing.Cell(printable_runs.readable(run.provenance.get(name))) for name in fields]
         for run in runs
     ]
     return Table("Runs and what they were made with", [Column(name) for name in ("Model", "File", *fields)], rows)

@@ -5,7 +5,6 @@ from __future__ import annotations
 import math
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import Any
 
 from lm_eval_bias import catalog, registry
 from lm_eval_bias.report import numbers, parts
@@ -43,7 +42,7 @@ class Caution:
     scores: list[str] = field(default_factory=list)
 
     @property
-    def where(self) -> str:
+    def scope(self) -> str:
         """Places and scores for people."""
         about = f"scores {numbers.few(self.scores)}" if len(self.scores) > 1 else "".join(self.scores)
         return "; ".join(part for part in (numbers.few(self.places), about) if part)
@@ -80,15 +79,15 @@ def _departures(task: TaskRun) -> Iterator[str]:
     fixed = task.metadata.get("fixed")
     benchmark = registry.by_name().get(task.benchmark)
     options = () if benchmark is None else [o for o in benchmark.options if o not in (benchmark.detail, "dataset")]
-    given = {key: task.metadata[key] for key in options if task.metadata.get(key) is not None}
+    departures = {key: task.metadata[key] for key in options if task.metadata.get(key) is not None}
     if isinstance(fixed, Mapping):
-        given = {key: value for key, value in given.items() if key not in fixed}
-    if given:
-        told = ", ".join(f"{key}={printable_runs.shown(value)}" for key, value in given.items())
-        yield f"departs from the default and so, perhaps, from the paper: {told}"
+        departures = {key: value for key, value in departures.items() if key not in fixed}
+    if departures:
+        listing = ", ".join(f"{key}={printable_runs.readable(value)}" for key, value in departures.items())
+        yield f"departs from the default and so, perhaps, from the paper: {listing}"
     dataset = task.metadata.get("dataset_used")
     if isinstance(dataset, Mapping):
-        yield f"a data set of its own, not the published one: {printable_runs.shown(dataset.get('file'))}"
+        yield f"a data set of its own, not the published one: {printable_runs.readable(dataset.get('file'))}"
     name = task.task.partition(" ")[0]
     if name not in catalog.entries() and not isinstance(dataset, Mapping):
         yield "no task of this version: made by another one, or with tasks of its own"
@@ -101,27 +100,27 @@ def _outside(task: TaskRun) -> Iterator[str]:
 
 
 def _of_run(run: Run) -> Iterator[str]:
-    said: Mapping[str, Any] = run.provenance
-    seeds = said.get("seeds")
+    provenance = run.provenance
+    seeds = provenance.get("seeds")
     lacking = [
-        called
-        for key, called in EXPECTED.items()
-        if said.get(key) in (None, "")
+        label
+        for key, label in EXPECTED.items()
+        if provenance.get(key) in (None, "")
         or (key == "seeds" and isinstance(seeds, list) and all(seed is None for seed in seeds))
     ]
     if lacking:
         yield f"provenance is incomplete: no {', no '.join(lacking)}"
     if not run.command:
         yield "no command to repeat it"
-    if said.get("chat_template"):
+    if provenance.get("chat_template"):
         yield "run with a chat template: the papers' prompts have none"
-    if said.get("system_instruction"):
+    if provenance.get("system_instruction"):
         yield "run with a system instruction: the papers' prompts have none"
 
 
 def of(runs: Sequence[Run]) -> list[Caution]:
     """Everything to beware of in some runs, alike ones together, notes of single scores last."""
-    found: dict[str, Caution] = {}
+    cautions: dict[str, Caution] = {}
     notes: dict[str, Caution] = {}
 
     def add(into: dict[str, Caution], text: str, place: str, score: str = "") -> None:
@@ -137,11 +136,11 @@ def of(runs: Sequence[Run]) -> list[Caution]:
             place = f"{run.name}: {task.task}" if several else task.task
             for check in (_of_benchmark, _shortage, _departures, _outside):
                 for text in check(task):
-                    add(found, text, place)
-            warned = {c.text for c in found.values()}
+                    add(cautions, text, place)
+            warned = {c.text for c in cautions.values()}
             for value in task.scores.values():
                 if value.note and value.note not in warned:
                     add(notes, value.note, place, value.name)
         for text in _of_run(run):
-            add(found, text, run.name)
-    return [*found.values(), *notes.values()]
+            add(cautions, text, run.name)
+    return [*cautions.values(), *notes.values()]

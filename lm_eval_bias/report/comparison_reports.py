@@ -20,7 +20,7 @@ def _data(finding: Finding, correction: str) -> Mapping[str, object]:
     """Plain data; ``nan`` is ``None`` with a reason."""
     difference, meaning = finding.difference, finding.score.describe()
     return {
-        "what": finding.what,
+        "what": finding.subject,
         "base": finding.base,
         "other": finding.other,
         "score": finding.score.name,
@@ -66,11 +66,11 @@ def _row(finding: Finding) -> list[str]:
     ]
 
 
-def _drawn(findings: Sequence[Finding], correction: str, style: str) -> str:
+def _table(findings: Sequence[Finding], correction: str, style: str) -> str:
     """Two sides' scores under a title."""
     first = findings[0]
-    how = "the same items" if first.paired else "independent"
-    title = f"{first.what}: {first.other} against {first.base} ({first.items:,} items, {how})"
+    pairing = "the same items" if first.paired else "independent"
+    title = f"{first.subject}: {first.other} against {first.base} ({first.items:,} items, {pairing})"
     numeric = [first.base, first.other, "Difference", "95% interval", "p", f"p ({CORRECTIONS[correction]})",
                "Detectable", "Neutral"]  # fmt: skip
     rows = list(map(_row, findings))
@@ -87,11 +87,11 @@ def _tables(findings: Sequence[Finding], correction: str, style: str) -> str:
     """A table per comparison, in ``text`` and ``md`` with how to read it."""
     pairs: dict[tuple[str, str, str], list[Finding]] = {}
     for finding in findings:
-        pairs.setdefault((finding.what, finding.base, finding.other), []).append(finding)
+        pairs.setdefault((finding.subject, finding.base, finding.other), []).append(finding)
     lines = []
     for pair in pairs.values():
         notes = sorted({f"note: {finding.note}" for finding in pair if finding.note and style != "latex"})
-        lines += [_drawn(pair, correction, style), *notes, ""]
+        lines += [_table(pair, correction, style), *notes, ""]
     if style != "latex":
         lines.append(_legend(findings, correction))
     return "\n".join(lines).rstrip() + "\n"
@@ -99,11 +99,12 @@ def _tables(findings: Sequence[Finding], correction: str, style: str) -> str:
 
 def _legend(findings: Sequence[Finding], correction: str) -> str:
     tests = sum(not math.isnan(finding.adjusted) for finding in findings)
-    how = sorted({finding.difference.test for finding in findings if finding.difference.test})
-    told = sum(finding.told for finding in findings)
+    methods = sorted({finding.difference.test for finding in findings if finding.difference.test})
+    significant = sum(finding.significant for finding in findings)
     corrected = "" if correction == "none" else f", corrected for {tests} tests ({CORRECTIONS[correction]})"
     return (
-        f"{told} of {tests} differences can be told at {100 * LEVEL:.0f}%{corrected}. p: {'; '.join(how) or 'none'}. "
+        f"{significant} of {tests} differences can be told at {100 * LEVEL:.0f}%{corrected}. "
+        f"p: {'; '.join(methods) or 'none'}. "
         "Detectable: the smallest true difference that so many items show with a probability of 80%."
     )
 

@@ -95,9 +95,9 @@ LABELS = {
 
 
 def _origin(run: Run) -> Origin:
-    known = {**dict.fromkeys(LABELS), **run.provenance}
+    values = {**dict.fromkeys(LABELS), **run.provenance}
     facts = [
-        (LABELS.get(key, key), printable_runs.one_line(printable_runs.shown(value))) for key, value in known.items()
+        (LABELS.get(key, key), printable_runs.one_line(printable_runs.readable(value))) for key, value in values.items()
     ]
     versions = "; ".join(f"{task.task} {task.version}" for task in run.tasks.values())
     return Origin(
@@ -108,75 +108,76 @@ def _origin(run: Run) -> Origin:
 def _scores(tasks: Sequence[parts.ReportTask]) -> list[str]:
     """Range and neutral value of the main scores that are there."""
     lines = {}
-    for own in tasks:
-        for name in parts.main_names(own.task):
-            value = own.task.scores[name]
+    for item in tasks:
+        for name in parts.main_names(item.task):
+            value = item.task.scores[name]
             neutral = "no neutral value" if value.neutral is None else f"neutral {numbers.bound(value.neutral)}"
             lines[name] = f"{name}: {numbers.score_range(value)}, {neutral}"
     return list(lines.values())
 
 
 def _sections(tasks: Sequence[parts.ReportTask]) -> list[Section]:
-    made = []
+    sections = []
     for benchmark in registry.benchmarks():
-        own = [one for one in tasks if registry.family(one.task.benchmark) is benchmark]
-        if own:
-            data = pinned_data.data_of([one.task.task for one in own])
+        members = [item for item in tasks if registry.family(item.task.benchmark) is benchmark]
+        if members:
+            data = pinned_data.data_of([item.task.task for item in members])
             title = benchmark.title or benchmark.name
-            made.append(Section(benchmark.name, title, benchmark.card, data, _scores(own), own))
-    other = [one for one in tasks if one.task.benchmark not in registry.by_name()]
-    if other:
-        made.append(Section("other", "Benchmarks that this version doesn't know", None, [], [], other))
-    return made
+            sections.append(Section(benchmark.name, title, benchmark.card, data, _scores(members), members))
+    unknown = [item for item in tasks if item.task.benchmark not in registry.by_name()]
+    if unknown:
+        sections.append(Section("other", "Benchmarks that this version doesn't know", None, [], [], unknown))
+    return sections
 
 
 def build(runs: Sequence[Run], problems: Sequence[Problem]) -> Report:
     """The content of a report about some runs, made printable by :mod:`lm_eval_bias.runs.printable_runs`."""
-    shown = printable_runs.presentable(runs)
-    tasks = parts.report_tasks(shown)
+    presentable = printable_runs.presentable(runs)
+    tasks = parts.report_tasks(presentable)
     return Report(
-        f"Bias report: {shown[0].name}" if len(shown) == 1 else f"Bias report on {len(shown)} runs",
-        [run.name for run in shown],
-        [TaskSummary(own.label, sentences.of_task(own.task)) for own in tasks],
-        cautions.of(shown),
+        f"Bias report: {presentable[0].name}" if len(presentable) == 1 else f"Bias report on {len(presentable)} runs",
+        [run.name for run in presentable],
+        [TaskSummary(item.label, sentences.of_task(item.task)) for item in tasks],
+        cautions.of(presentable),
         [printable_runs.one_line(problem) for problem in problems],
         _sections(tasks),
-        [_origin(run) for run in shown],
+        [_origin(run) for run in presentable],
     )
 
 
 def _names(section: Section) -> list[str]:
     """The section's benchmark and variants, as far as something of them was run."""
-    return [name for name in registry.by_name() if any(own.task.benchmark == name for own in section.tasks)]
+    return [name for name in registry.by_name() if any(item.task.benchmark == name for item in section.tasks)]
 
 
 def breakdowns(section: Section) -> list[parts.Part]:
     """A section's figures and tables for a page."""
     names = _names(section)
-    made = []
+    contents = []
     for name in names:
-        own = [one for one in section.tasks if one.task.benchmark == name and one.task.scores]
-        made.append(parts.main_scores(name, own, f"Scores of {name}" if len(names) > 1 else "Scores"))
+        members = [item for item in section.tasks if item.task.benchmark == name and item.task.scores]
+        contents.append(parts.main_scores(name, members, f"Scores of {name}" if len(names) > 1 else "Scores"))
     if names:
-        made += registry.get(names[0]).figures(section.tasks)
-    return [*made, parts.every_score(section.tasks)]
+        contents += registry.get(names[0]).figures(section.tasks)
+    return [*contents, parts.every_score(section.tasks)]
 
 
 def main_tables(section: Section) -> list[Table]:
     """A section's main scores, one table a benchmark or variant, for formats without figures."""
-    made = []
+    tables = []
     for name in _names(section):
-        own = [one for one in section.tasks if one.task.benchmark == name and one.task.scores]
-        scores = list(dict.fromkeys(score for one in own for score in parts.main_names(one.task)))
+        members = [item for item in section.tasks if item.task.benchmark == name and item.task.scores]
+        scores = list(dict.fromkeys(score for item in members for score in parts.main_names(item.task)))
         if scores:
             rows = [
-                [Cell(one.label), *(parts.value_cell(one.task.scores.get(score)) for score in scores)] for one in own
+                [Cell(item.label), *(parts.value_cell(item.task.scores.get(score)) for score in scores)]
+                for item in members
             ]
-            made.append(
+            tables.append(
                 Table(
                     f"{section.title} ({name}): main scores with 95% intervals in brackets",
                     [Column("Task"), *(Column(score, True) for score in scores)],
                     rows,
                 )
             )
-    return made
+    return tables

@@ -16,6 +16,7 @@ if TYPE_CHECKING:
 ACROSS = 3
 # an axis shows at least this share of a score's range, so that noise doesn't look like a landslide
 LEAST = 0.1
+_MOST = 24  # numbers that are put into words
 
 
 @dataclass(frozen=True)
@@ -57,11 +58,11 @@ def limits(values: Sequence[Value]) -> tuple[float, float]:
     return round(max(left, low - air), 12), round(min(right, high + air), 12)
 
 
-def mark(axis: Axes, x: float, y: float, series: int, **more: Any) -> None:
+def mark(axis: Axes, x: float, y: float, series: int, **style: Any) -> None:
     """One point, told apart by colour and shape."""
     colour = svg.COLOUR[svg.SERIES[series % len(svg.SERIES)]]
     shape = svg.MARKERS[series % len(svg.MARKERS)]
-    axis.plot([x], [y], linestyle="none", marker=shape, markersize=6, color=colour, markeredgewidth=0, **more)
+    axis.plot([x], [y], linestyle="none", marker=shape, markersize=6, color=colour, markeredgewidth=0, **style)
 
 
 def _panel(axis: Axes, title: str, rows: Sequence[Row], column: int) -> None:
@@ -93,7 +94,7 @@ def _panel(axis: Axes, title: str, rows: Sequence[Row], column: int) -> None:
         mark(axis, value.value, place, row.series)
 
 
-def describe(rows: Sequence[Row], titles: Sequence[str], most: int = 24) -> str:
+def describe(rows: Sequence[Row], titles: Sequence[str]) -> str:
     """The plotted numbers in words; of many the first ones, since a table has them all."""
     points = [
         f"{title}, {row.label}: {numbers.cell(value)}"
@@ -101,8 +102,8 @@ def describe(rows: Sequence[Row], titles: Sequence[str], most: int = 24) -> str:
         for title, value in zip(titles, row.values, strict=True)
         if value is not None
     ]
-    more = f"; and {len(points) - most} more, see the table" if len(points) > most else ""
-    return f"Dots with 95% intervals in brackets. {'; '.join(points[:most])}{more}."
+    remainder = f"; and {len(points) - _MOST} more, see the table" if len(points) > _MOST else ""
+    return f"Dots with 95% intervals in brackets. {'; '.join(points[:_MOST])}{remainder}."
 
 
 def plot(ident: str, title: str, caption: str, titles: Sequence[str], rows: Sequence[Row]) -> svg.Figure:

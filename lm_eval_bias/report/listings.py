@@ -43,18 +43,18 @@ def tasks() -> str:
     return "\n\n".join(blocks)
 
 
-def suites(listed: Iterable[Mapping[str, Any]]) -> str:
+def suites(listing: Iterable[Mapping[str, Any]]) -> str:
     """Suites as tables, from what :func:`lm_eval_bias.evaluation.suites.listing` says of them."""
     blocks = []
-    for suite in listed:
+    for suite in listing:
         rows = [
             [
                 task,
-                count(own["documents"]),
-                count(own["requests"]),
-                f"chosen by {own['rule']}" if own["rule"] else "all",
+                count(part["documents"]),
+                count(part["requests"]),
+                f"chosen by {part['rule']}" if part["rule"] else "all",
             ]
-            for task, own in suite["tasks"].items()
+            for task, part in suite["tasks"].items()
         ]
         rows.append(["in all", count(suite["documents"]), count(suite["requests"]), ""])
         blocks.append(

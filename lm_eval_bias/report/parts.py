@@ -59,9 +59,9 @@ def report_tasks(runs: Sequence[Run]) -> list[ReportTask]:
         for number, (name, task) in enumerate(run.tasks.items(), start=1)
     ]
     # benchmarks in their own order, and one task's runs below each other, for that is what readers compare
-    order = {name: place for place, name in enumerate(dict.fromkeys(own.task.task for own in tasks))}
+    order = {name: place for place, name in enumerate(dict.fromkeys(item.task.task for item in tasks))}
     families = {name: place for place, name in enumerate(registry.by_name())}
-    return sorted(tasks, key=lambda own: (families.get(own.task.benchmark, len(families)), order[own.task.task]))
+    return sorted(tasks, key=lambda item: (families.get(item.task.benchmark, len(families)), order[item.task.task]))
 
 
 def value_cell(value: Value | None) -> Cell:
@@ -77,7 +77,7 @@ def main_names(task: TaskRun) -> list[str]:
     return [name for name in (benchmark.main if benchmark else ()) or task.scores if name in task.scores]
 
 
-def main_scores(benchmark: str, tasks: Sequence[ReportTask], title: str = "Scores") -> Part:
+def main_scores(benchmark: str, tasks: Sequence[ReportTask], title: str) -> Part:
     """The scores that findings rest on, as dot plot and table.
 
     Args:
@@ -85,10 +85,10 @@ def main_scores(benchmark: str, tasks: Sequence[ReportTask], title: str = "Score
         tasks: Its tasks.
         title: Heading.
     """
-    names = list(dict.fromkeys(name for own in tasks for name in main_names(own.task)))
+    names = list(dict.fromkeys(name for item in tasks for name in main_names(item.task)))
     if not names:
         return Part(title, ["None of the main scores is there."])
-    rows = [dots.Row(own.label, [own.task.scores.get(name) for name in names], own.series) for own in tasks]
+    rows = [dots.Row(item.label, [item.task.scores.get(name) for name in names], item.series) for item in tasks]
     figure = dots.plot(
         f"{benchmark}-scores",
         f"Main scores of {benchmark}",
@@ -103,11 +103,11 @@ def main_scores(benchmark: str, tasks: Sequence[ReportTask], title: str = "Score
         columns,
         [
             [
-                Cell(own.label),
-                Cell(f"{own.task.documents:,}", own.task.documents),
-                *(value_cell(own.task.scores.get(name)) for name in names),
+                Cell(item.label),
+                Cell(f"{item.task.documents:,}", item.task.documents),
+                *(value_cell(item.task.scores.get(name)) for name in names),
             ]
-            for own in tasks
+            for item in tasks
         ],
     )
     meaning = Table(
@@ -119,7 +119,7 @@ def main_scores(benchmark: str, tasks: Sequence[ReportTask], title: str = "Score
 
 
 def _meaning(name: str, tasks: Sequence[ReportTask]) -> list[Cell]:
-    value = next(own.task.scores[name] for own in tasks if name in own.task.scores)
+    value = next(item.task.scores[name] for item in tasks if name in item.task.scores)
     neutral = Cell(numbers.bound(value.neutral), value.neutral)
     return [Cell(name), Cell(value.summary), Cell(numbers.score_range(value)), neutral, Cell(value.direction)]
 
@@ -138,14 +138,14 @@ def every_score(tasks: Sequence[ReportTask]) -> Part:
     rows = [
         [
             Cell(name, note=value.note),
-            Cell(own.label),
+            Cell(item.label),
             Cell(numbers.number(value.value, value.unit), value.value),
             Cell(numbers.interval(value), None if value.interval is None else value.interval[0]),
             Cell(numbers.score_range(value)),
             Cell(numbers.bound(value.neutral), value.neutral),
             Cell(value.summary),
         ]
-        for own in tasks
-        for name, value in own.task.scores.items()
+        for item in tasks
+        for name, value in item.task.scores.items()
     ]
     return Part("Every score", [], [], [], [Table(f"All {len(rows):,} scores", columns, rows)])

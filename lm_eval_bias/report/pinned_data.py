@@ -14,14 +14,14 @@ def data_of(tasks: Sequence[str]) -> list[str]:
     Args:
         tasks: Names, perhaps with a remark in brackets; unknown ones are passed over.
     """
-    known = catalog.entries()
-    names = {known[base].data for base in (task.partition(" ")[0] for task in tasks) if base in known}
-    found: dict[tuple[str, str, str], int] = {}
+    entries = catalog.entries()
+    names = {entries[base].data for base in (task.partition(" ")[0] for task in tasks) if base in entries}
+    files_by_source: dict[tuple[str, str, str], int] = {}
     for name in sorted(name for name in names if name):
         for source in manifest().resolve([name]):
             key = (source.repository, source.commit, source.licence)
-            found[key] = found.get(key, 0) + 1
+            files_by_source[key] = files_by_source.get(key, 0) + 1
     return [
         f"{repository}, commit {commit[:12]}, {files} {'file' if files == 1 else 'files'}; licence: {licence}"
-        for (repository, commit, licence), files in found.items()
+        for (repository, commit, licence), files in files_by_source.items()
     ]

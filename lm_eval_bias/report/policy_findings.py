@@ -12,7 +12,7 @@ from lm_eval_bias.report.numbers import significant
 from lm_eval_bias.report.tables import grid, json_text
 from lm_eval_bias.runs.run_data import Problem, Run
 
-_ASKED = {"interval": "the whole interval", "point": "the value", "evidence": "a part of the interval"}
+_REQUIRED = {"interval": "the whole interval", "point": "the value", "evidence": "a part of the interval"}
 _MISSED = {"interval": "reaches", "point": "is", "evidence": "lies, as a whole,"}
 
 
@@ -22,10 +22,10 @@ def _required(finding: Finding) -> str:
     if isinstance(bound, str):
         return bound
     if math.isinf(bound.low):
-        return f"{_ASKED[bound.on]} at most {significant(bound.high)}"
+        return f"{_REQUIRED[bound.on]} at most {significant(bound.high)}"
     if math.isinf(bound.high):
-        return f"{_ASKED[bound.on]} at least {significant(bound.low)}"
-    return f"{_ASKED[bound.on]} within {significant(bound.low)} and {significant(bound.high)}"
+        return f"{_REQUIRED[bound.on]} at least {significant(bound.low)}"
+    return f"{_REQUIRED[bound.on]} within {significant(bound.low)} and {significant(bound.high)}"
 
 
 def says(finding: Finding) -> str:

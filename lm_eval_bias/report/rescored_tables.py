@@ -30,7 +30,7 @@ def _data(result: Rescored) -> Mapping[str, object]:
         "benchmark": result.part.benchmark,
         "filter": result.part.filter,
         "documents": result.documents,
-        **result.told,
+        **result.provenance,
         "scores": {
             score.name: {
                 "value": finite(estimate.value),
@@ -58,7 +58,7 @@ def _sentences(result: Rescored) -> str:
     if entry is None or entry.kind != "task":
         return ""
     scores = {score.name: harness_results.estimated(score, estimate) for score, estimate in result.scores}
-    task = TaskRun(name, benchmark, entry.language, "", result.documents, 0, result.told, scores)
+    task = TaskRun(name, benchmark, entry.language, "", result.documents, 0, result.provenance, scores)
     return f"In words (± is a 95% interval):\n{sentences.block(task)}"
 
 

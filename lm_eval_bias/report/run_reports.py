@@ -28,8 +28,8 @@ def _rows(runs: Sequence[Run]) -> Iterator[list[object]]:
 def _json(runs: Sequence[Run]) -> str:
     """A run file of one run, a list of several; each meets the schema."""
     data = [run_file.as_data(run) for run in runs]
-    for one in data:
-        run_file.check(one)
+    for run_data in data:
+        run_file.check(run_data)
     return tables.json_text(data[0] if len(data) == 1 else data, indent=1)
 
 

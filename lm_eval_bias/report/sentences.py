@@ -68,20 +68,15 @@ def plain_lines(task: TaskRun, names: Sequence[str] = ()) -> list[str]:
     return lines
 
 
-def of_task(task: TaskRun, beside_tables: bool = True) -> list[str]:
-    """What a task's scores say, each with its uncertainty (± is a 95% interval); what can't be put into words is said.
-
-    Args:
-        task: The task.
-        beside_tables: Whether the output has tables of its own.
-    """
+def of_task(task: TaskRun) -> list[str]:
+    """What a task's scores say beside tables, each with its uncertainty; what can't be put into words is said."""
     benchmark = registry.by_name().get(task.benchmark)
     if benchmark is None:
         return [f"Not put into words: this version doesn't know the benchmark {task.benchmark!r}."]
     if withheld := benchmark.withheld(task):
         return [f"{withheld[0].upper()}{withheld[1:]}."]
     try:
-        lines = benchmark.sentences(task, beside_tables)
+        lines = benchmark.sentences(task, beside_tables=True)
     except KeyError as error:
         return [f"Not put into words: the file lacks the score {printable_runs.one_line(error)}."]
     except (AttributeError, TypeError, ValueError) as error:
@@ -103,22 +98,13 @@ def describe(results: Mapping[str, Mapping[str, Any]], configs: Mapping[str, Map
         metadata = config.get("metadata") or {}
         benchmark = metadata.get("benchmark") or (entry.benchmark if entry and entry.kind == "task" else None)
         if benchmark in registry.by_name():
-            scores = _values(entries, config.get("metric_list") or [])
+            meanings = {metric["metric"]: metric for metric in config.get("metric_list") or []}
+            scores = {
+                score: harness_results.value_of(score, *pair, meanings.get(score, {}))
+                for score, pair in harness_results.numbers(entries).items()
+            }
             blocks.append(block(TaskRun(name, benchmark, "", "", 0, 0, metadata, scores)))
     return "\n".join(blocks)
-
-
-def _values(entries: Mapping[str, Any], metrics: Sequence[Mapping[str, Any]]) -> dict[str, Value]:
-    """Scores by name from a task's entry in the harness's results, whatever their filter is."""
-    described = {metric["metric"]: metric for metric in metrics}
-    found = {}
-    for key, value in entries.items():
-        name, comma, label = key.partition(",")
-        if comma and isinstance(value, (int, float)) and not name.endswith("_stderr"):
-            error = entries.get(f"{name}_stderr,{label}")
-            stderr = float(error) if isinstance(error, (int, float)) else math.nan
-            found[name] = harness_results.value_of(name, float(value), stderr, described.get(name, {}))
-    return found
 
 
 def block(task: TaskRun) -> str:

@@ -82,13 +82,13 @@ def drawing() -> Iterator[None]:
         yield
 
 
-def canvas(height: float, width: float = WIDTH) -> Drawing:
-    """An empty figure of some inches, without pyplot's global state."""
+def canvas(height: float) -> Drawing:
+    """An empty figure of so many inches, without pyplot's global state."""
     from matplotlib.backends.backend_agg import FigureCanvasAgg
     from matplotlib.figure import Figure as Drawing
     from matplotlib.layout_engine import ConstrainedLayoutEngine
 
-    figure = Drawing(figsize=(width, height), layout=ConstrainedLayoutEngine(h_pad=0.06, w_pad=0.06))
+    figure = Drawing(figsize=(WIDTH, height), layout=ConstrainedLayoutEngine(h_pad=0.06, w_pad=0.06))
     FigureCanvasAgg(figure)
     return figure
 
@@ -103,26 +103,26 @@ def short(text: str, length: int = 42) -> str:
     return text if len(text) <= length else f"{text[:half]}…{text[-half:]}"
 
 
-def inline(drawn: Drawing, ident: str, title: str, description: str, caption: str) -> Figure:
+def inline(plot: Drawing, ident: str, title: str, description: str, caption: str) -> Figure:
     """A drawn figure (inside :func:`drawing`) for the page.
 
     Args:
-        drawn: matplotlib's figure.
+        plot: matplotlib's figure.
         ident: Prefix of all ids in it, unique in the page.
         title: Its name, also for those who don't see it.
         description: What it shows in words, with its numbers where they are few.
         caption: What stands below it.
     """
     out = io.BytesIO()
-    drawn.savefig(out, format="svg", metadata={"Date": None, "Creator": None, "Format": None, "Type": None})
+    plot.savefig(out, format="svg", metadata={"Date": None, "Creator": None, "Format": None, "Type": None})
     root = ET.fromstring(out.getvalue())  # noqa: S314 (matplotlib has just written it)
     for element in root.iter():
         element.tag = element.tag.rpartition("}")[2]
     _clean(root, ident)
     size = root.get("viewBox", "").split()
     root.attrib.clear()
-    named = f"{ident}-title {ident}-desc"
-    root.attrib.update({"class": "figure", "viewBox": " ".join(size), "role": "img", "aria-labelledby": named})
+    label_ids = f"{ident}-title {ident}-desc"
+    root.attrib.update({"class": "figure", "viewBox": " ".join(size), "role": "img", "aria-labelledby": label_ids})
     for tag, text in (("desc", description), ("title", title)):
         element = ET.Element(tag, {"id": f"{ident}-{tag}"})
         element.text = text
@@ -140,8 +140,8 @@ def _clean(root: ET.Element, ident: str) -> None:
             value = element.attrib.pop(name)
             local = name.rpartition("}")[2]
             if local == "style":
-                for declared, given in _declarations(value):
-                    _paint(element, declared, given, ident)
+                for property_name, setting in _declarations(value):
+                    _paint(element, property_name, setting, ident)
             elif local == "id":
                 element.set("id", f"{ident}-{value}")
             elif local == "href":

@@ -81,7 +81,7 @@ def grid(columns: Sequence[Column | str], rows: Iterable[Sequence[str]], style: 
     return tabulate(list(rows), headers=labels, tablefmt=style, colalign=align, disable_numparse=True)
 
 
-def _shown(column: Column, cell: Cell) -> str:
+def _annotated(column: Column, cell: Cell) -> str:
     return f"{cell.text} ({cell.note})" if cell.note and not column.numeric else cell.whole
 
 
@@ -89,7 +89,7 @@ def markdown_table(table: Table, figure: Callable[[str], str] = markdown) -> Mar
     """A table in Markdown; the text of its numeric columns is escaped by ``figure``."""
     rows = [
         [
-            figure(cell.whole) if column.numeric else markdown(_shown(column, cell))
+            figure(cell.whole) if column.numeric else markdown(_annotated(column, cell))
             for column, cell in zip(table.columns, row, strict=True)
         ]
         for row in table.rows
@@ -100,12 +100,12 @@ def markdown_table(table: Table, figure: Callable[[str], str] = markdown) -> Mar
 def latex_table(table: Table) -> Markup:
     """A table in LaTeX."""
 
-    def shown(column: Column, cell: Cell) -> str:
-        text = latex(_shown(column, cell))
+    def cell_text(column: Column, cell: Cell) -> str:
+        text = latex(_annotated(column, cell))
         # behind the end of a row these would be taken for options of that
         return f"{{}}{text}" if text.startswith(("[", "*")) else text
 
-    rows = [[shown(column, cell) for column, cell in zip(table.columns, row, strict=True)] for row in table.rows]
+    rows = [[cell_text(column, cell) for column, cell in zip(table.columns, row, strict=True)] for row in table.rows]
     return Markup(grid([latex(column.label) for column in table.columns], rows, "latex_raw"))
 
 

@@ -44,30 +44,30 @@ def whole(tracker: Any) -> Iterator[None]:
     if not tracker.output_path:
         yield
         return
-    given = tracker.output_path
-    path = Path(given)
+    output_path = tracker.output_path
+    path = Path(output_path)
     root = path.parent if path.suffix == ".json" else path
     try:
         root.mkdir(parents=True, exist_ok=True)
         _clean(root)
         folder = Path(tempfile.mkdtemp(dir=root, prefix=_PREFIX))
     except OSError as error:
-        raise BiasError(f"--output_path {given} cannot be written: {error.strerror}") from error
+        raise BiasError(f"--output_path {output_path} cannot be written: {error.strerror}") from error
     lock = filelock.FileLock(folder / _LOCK)
     lock.acquire()
     tracker.output_path = str(folder / path.name if path.suffix == ".json" else folder)
     try:
         yield
-        written = [file for file in folder.rglob("*") if file.is_file() and file.name != _LOCK]
-        if not any(file.suffix == ".json" for file in written):
-            raise BiasError(f"--output_path {given}: the harness could not write the results: is the disk full?")
-        for file in sorted(written, key=lambda file: (file.suffix == ".json", file)):
+        files = [file for file in folder.rglob("*") if file.is_file() and file.name != _LOCK]
+        if not any(file.suffix == ".json" for file in files):
+            raise BiasError(f"--output_path {output_path}: the harness could not write the results: is the disk full?")
+        for file in sorted(files, key=lambda file: (file.suffix == ".json", file)):
             target = root / file.relative_to(folder)
             target.parent.mkdir(parents=True, exist_ok=True)
             os.replace(file, target)
     except OSError as error:
-        raise BiasError(f"--output_path {given} cannot be written: {error.strerror}") from error
+        raise BiasError(f"--output_path {output_path} cannot be written: {error.strerror}") from error
     finally:
-        tracker.output_path = given
+        tracker.output_path = output_path
         lock.release()
         shutil.rmtree(folder, ignore_errors=True)

@@ -28,10 +28,10 @@ def identity(model: str, arguments: Mapping[str, Any]) -> str:
     >>> identity("hf-packed", {"pretrained": "gpt2", "batch_size": 4}) == identity("hf", {"pretrained": "gpt2"})
     True
     """
-    kept = {key: str(value) for key, value in arguments.items() if key not in _SPEED}
-    if kept.get("pretrained") and os.path.isdir(folder := expanded(kept["pretrained"])):
-        kept["pretrained"] = str(folder.resolve())
-    return json.dumps(["hf" if model == "hf-packed" else model, kept], sort_keys=True)
+    relevant = {key: str(value) for key, value in arguments.items() if key not in _SPEED}
+    if relevant.get("pretrained") and os.path.isdir(folder := expanded(relevant["pretrained"])):
+        relevant["pretrained"] = str(folder.resolve())
+    return json.dumps(["hf" if model == "hf-packed" else model, relevant], sort_keys=True)
 
 
 def claim(path: str, model: str, arguments: Mapping[str, Any]) -> None:
@@ -48,7 +48,7 @@ def claim(path: str, model: str, arguments: Mapping[str, Any]) -> None:
         BiasError: They are another model's, or the file cannot be used.
     """
     file = internals.cache_file(path)
-    own = identity(model, arguments)
+    owner = identity(model, arguments)
     try:
         file.parent.mkdir(parents=True, exist_ok=True)
         with contextlib.closing(sqlite3.connect(file, timeout=30)) as database, database:
@@ -56,12 +56,12 @@ def claim(path: str, model: str, arguments: Mapping[str, Any]) -> None:
             if internals.ANSWERS in tables and "lm_eval_bias" not in tables:
                 return
             database.execute("CREATE TABLE IF NOT EXISTS lm_eval_bias (model TEXT)")
-            found = database.execute("SELECT model FROM lm_eval_bias").fetchone()
-            if found is None:
-                database.execute("INSERT INTO lm_eval_bias VALUES (?)", (own,))
+            row = database.execute("SELECT model FROM lm_eval_bias").fetchone()
+            if row is None:
+                database.execute("INSERT INTO lm_eval_bias VALUES (?)", (owner,))
     except (OSError, sqlite3.Error) as error:
         raise BiasError(
             f"--use_cache {path}: {file} cannot be used ({one_line(error)}): name another, or delete it"
         ) from error
-    if found is not None and found[0] != own:
-        raise BiasError(f"--use_cache {path}: {file} holds answers of another model ({found[0]}): name another file")
+    if row is not None and row[0] != owner:
+        raise BiasError(f"--use_cache {path}: {file} holds answers of another model ({row[0]}): name another file")

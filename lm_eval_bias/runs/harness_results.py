@@ -27,39 +27,53 @@ def _float(raw: Any) -> float:
     return float(raw) if isinstance(raw, (int, float)) and not isinstance(raw, bool) else math.nan
 
 
-def value_of(name: str, value: float, stderr: float, listed: Mapping[str, Any]) -> Value:
+def value_of(name: str, value: float, stderr: float, meaning: Mapping[str, Any]) -> Value:
     """A score from its numbers and its described meaning (``range``, ``neutral``, ``dof``, ...)."""
-    low, high = listed.get("range") or (None, None)
+    low, high = meaning.get("range") or (None, None)
     low, high = -math.inf if low is None else float(low), math.inf if high is None else float(high)
-    dof = math.inf if listed.get("dof") is None else float(listed["dof"])
-    ends = listed.get("interval")
+    dof = math.inf if meaning.get("dof") is None else float(meaning["dof"])
+    ends = meaning.get("interval")
     interval = interval_of(value, stderr, dof, low, high) if not ends else (float(ends[0]), float(ends[1]))
-    neutral = listed.get("neutral")
+    neutral = meaning.get("neutral")
     return Value(
         name=name,
         value=value,
         stderr=stderr,
         interval=interval,
         dof=dof,
-        note=str(listed.get("note") or listed.get("reason") or ""),
+        note=str(meaning.get("note") or meaning.get("reason") or ""),
         low=low,
         high=high,
         neutral=None if neutral is None else float(neutral),
-        higher_is_better=listed.get("higher_is_better"),
-        **{field: str(listed.get(field) or "") for field in ("direction", "unit", "summary", "source")},
+        higher_is_better=meaning.get("higher_is_better"),
+        **{field: str(meaning.get(field) or "") for field in ("direction", "unit", "summary", "source")},
     )
 
 
+def numbers(results: Mapping[str, Any]) -> dict[str, tuple[float, float]]:
+    """Values and standard errors by score, of a task's entry in the harness's results: ``name,filter`` names each.
+
+    >>> numbers({"alias": "x", "ss,none": 51.5, "ss_stderr,none": "N/A"})
+    {'ss': (51.5, nan)}
+    """
+    keys = [(key, *key.partition(",")[::2]) for key in results if "," in key]
+    return {
+        name: (_float(results[key]), _float(results.get(f"{name}_stderr,{label}")))
+        for key, name, label in keys
+        if not name.endswith("_stderr")
+    }
+
+
 def _scores(results: Mapping[str, Any], config: Mapping[str, Any], task: str) -> dict[str, Value]:
-    numbers = {key.partition(",")[0]: raw for key, raw in results.items() if "," in key}
+    by_name = numbers(results)
     scores = {}
-    for listed in config.get("metric_list") or []:
-        name = listed.get("metric")
-        if name not in numbers:
+    for metric in config.get("metric_list") or []:
+        name = metric.get("metric")
+        if name not in by_name:
             continue
-        if "range" not in listed:
+        if "range" not in metric:
             raise BiasError(f"{task}: its scores say no range: made by a version of this package that is too old")
-        scores[name] = value_of(name, _float(numbers[name]), _float(numbers.get(f"{name}_stderr")), listed)
+        scores[name] = value_of(name, *by_name[name], metric)
     return scores
 
 
@@ -67,8 +81,8 @@ def _from_samples(benchmark: str, samples: Path) -> dict[str, Value]:
     """The scores of a task of the harness's own that a benchmark describes: the harness computes other ones."""
     described = registry.get(benchmark)
     if not samples.is_file():
-        missing = undefined("no sample log: run with --log_samples")
-        estimates = [(score, missing) for score in described.scores()]
+        absent = undefined("no sample log: run with --log_samples")
+        estimates = [(score, absent) for score in described.scores()]
     else:
         records = [described.record(doc, answers) for _, doc, answers in sample_logs.first_filter(samples)]
         estimates = [(score, score.compute(records)) for score in described.scores(records)]
@@ -78,8 +92,8 @@ def _from_samples(benchmark: str, samples: Path) -> dict[str, Value]:
 def estimated(score: Score, estimate: Estimate) -> Value:
     """A score with its meaning, from what was computed of it."""
     ends = None if estimate.interval is None else list(estimate.interval)
-    listed = {**score.describe(), "dof": finite(estimate.dof), "interval": ends, "note": estimate.reason}
-    return value_of(score.name, estimate.value, estimate.stderr, listed)
+    meaning = {**score.describe(), "dof": finite(estimate.dof), "interval": ends, "note": estimate.reason}
+    return value_of(score.name, estimate.value, estimate.stderr, meaning)
 
 
 def _task(task: str, content: Mapping[str, Any], path: Path, date: str) -> TaskRun | None:
@@ -91,8 +105,8 @@ def _task(task: str, content: Mapping[str, Any], path: Path, date: str) -> TaskR
     if config is None or (metadata.get("benchmark") is None and described is None):
         return None
     # the harness mixes the model's arguments into it
-    given = content["config"].get("model_args")
-    foreign = {"config_source", "model", "model_args", *(given if isinstance(given, Mapping) else ())}
+    model_args = content["config"].get("model_args")
+    foreign = {"config_source", "model", "model_args", *(model_args if isinstance(model_args, Mapping) else ())}
     metadata = {key: value for key, value in metadata.items() if key not in foreign}
     original = int(content["n-samples"][task].get("original", 0))
     samples = path.with_name(f"samples_{task}_{date}.jsonl")
@@ -120,14 +134,16 @@ def _name(content: Mapping[str, Any]) -> str:
     The harness's own ``model_name`` is a random word where the arguments name no checkpoint.
     """
     config = content["config"]
-    arguments = config.get("model_args")
-    given = arguments if isinstance(arguments, Mapping) else {}
-    named = [str(given[key]) for key in ("pretrained", "model", "path", "engine") if given.get(key)]
-    if not named:
+    model_args = config.get("model_args")
+    arguments = model_args if isinstance(model_args, Mapping) else {}
+    checkpoints = [str(arguments[key]) for key in ("pretrained", "model", "path", "engine") if arguments.get(key)]
+    if not checkpoints:
         kind = str(config.get("model") or "model")
         return f"{kind} ({model_arguments(config)})" if model_arguments(config) else kind
-    adapters = [str(given[key]) for key in ("peft", "delta") if given.get(key)]
-    short = [n.rstrip("/").rpartition("/")[2] if n.startswith(("/", ".", "~")) else n for n in [named[0], *adapters]]
+    adapters = [str(arguments[key]) for key in ("peft", "delta") if arguments.get(key)]
+    short = [
+        n.rstrip("/").rpartition("/")[2] if n.startswith(("/", ".", "~")) else n for n in [checkpoints[0], *adapters]
+    ]
     return " + ".join(short)
 
 
@@ -135,21 +151,21 @@ def _plain(value: Any) -> Any:
     return value if isinstance(value, (str, int, float, bool)) or value is None else json.dumps(value)
 
 
-def _own_facts(block: Mapping[str, Any]) -> dict[str, Any]:
+def _machine_facts(block: Mapping[str, Any]) -> dict[str, Any]:
     """What a run of ``lm-eval-bias run`` says beyond the harness: machine, files of the model, data."""
     if not block:
         return {}
     machine = block["machine"]
     hashes = {kind: files for kind, files in block["model"].items() if kind.endswith(" files")}
     data = {path: digest for task in block["tasks"].values() for path, digest in task.get("data", {}).items()}
-    own = {d["file"]: d["sha256"] for task in block["tasks"].values() if (d := task.get("dataset"))}
+    datasets = {d["file"]: d["sha256"] for task in block["tasks"].values() if (d := task.get("dataset"))}
     return {
         "machine": ", ".join(str(machine[key]) for key in ("system", "cpu", "gpu") if machine.get(key)),
         "threads": machine["threads"],
         **{name: version for name, version in block["packages"].items() if name in ("tokenizers", "numpy", "vllm")},
         "model_files": _digest(hashes) if hashes else None,
-        "data": "; ".join(sorted({"/".join(path.split("/")[:2]) for path in data} | set(own))) or None,
-        "data_files": _digest({**data, **own}) if data or own else None,
+        "data": "; ".join(sorted({"/".join(path.split("/")[:2]) for path in data} | set(datasets))) or None,
+        "data_files": _digest({**data, **datasets}) if data or datasets else None,
     }
 
 
@@ -163,10 +179,10 @@ def _provenance(content: Mapping[str, Any], tasks: Mapping[str, TaskRun]) -> dic
     date = content.get("date")
     environment = str(content.get("pretty_env_info") or "")
     versions = dict(line.split(": ", 1) for line in environment.splitlines() if ": " in line)
-    own = next((t.metadata.get("lm_eval_bias") for t in tasks.values() if t.metadata.get("lm_eval_bias")), None)
+    version = next((t.metadata.get("lm_eval_bias") for t in tasks.values() if t.metadata.get("lm_eval_bias")), None)
     facts = {
         "date": datetime.datetime.fromtimestamp(date, datetime.timezone.utc).date().isoformat() if date else None,
-        "lm-eval-bias": own,
+        "lm-eval-bias": version,
         "lm_eval": content.get("lm_eval_version"),
         "transformers": content.get("transformers_version"),
         "torch": versions.get("PyTorch version"),
@@ -183,7 +199,7 @@ def _provenance(content: Mapping[str, Any], tasks: Mapping[str, TaskRun]) -> dic
         "limit": config.get("limit"),
         "gen_kwargs": config.get("gen_kwargs") or None,
         "seeds": [config.get(name) for name in SEEDS],
-        **_own_facts(content.get("provenance") or {}),
+        **_machine_facts(content.get("provenance") or {}),
     }
     return {key: value if key == "seeds" else _plain(value) for key, value in facts.items()}
 
@@ -196,13 +212,12 @@ def read(path: Path, content: Mapping[str, Any]) -> Run:
     """
     date = path.stem.removeprefix("results_")
     try:
-        tasks = {task: _task(task, content, path, date) for task in content["results"]}
-        own = {task: result for task, result in tasks.items() if result is not None}
-        if not own:
+        tasks = {name: task for name in content["results"] if (task := _task(name, content, path, date)) is not None}
+        if not tasks:
             raise BiasError(f"holds no task of ours (it has {', '.join(content['results']) or 'none at all'})")
-        return Run(_name(content), path, _provenance(content, own), command(content, own), own)
+        return Run(_name(content), path, _provenance(content, tasks), command(content, tasks), tasks)
     except (KeyError, TypeError, AttributeError, ValueError, IndexError, OverflowError, OSError) as error:
         if isinstance(error, BiasError):
             raise
-        what = f"no field {error}" if isinstance(error, KeyError) else str(error)
-        raise BiasError(f"no results of a harness run ({what})") from error
+        problem = f"no field {error}" if isinstance(error, KeyError) else str(error)
+        raise BiasError(f"no results of a harness run ({problem})") from error

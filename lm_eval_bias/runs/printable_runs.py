@@ -63,7 +63,7 @@ def plain(raw: Any, depth: int = 0) -> Any:
     return raw
 
 
-def shown(raw: Any) -> str:
+def readable(raw: Any) -> str:
     """A piece of provenance for people; an en dash where there is none."""
     if raw is None or raw == "":
         return "–"
@@ -108,7 +108,7 @@ def _task(task: TaskRun) -> TaskRun:
     )
 
 
-def runs(given: Sequence[Run]) -> list[Run]:
+def runs(raw: Sequence[Run]) -> list[Run]:
     """Runs whose every text and number can be shown and written."""
     return [
         replace(
@@ -118,15 +118,15 @@ def runs(given: Sequence[Run]) -> list[Run]:
             command=text(run.command).strip(),
             tasks={one_line(name): _task(task) for name, task in run.tasks.items()},
         )
-        for run in given
+        for run in raw
     ]
 
 
-def presentable(given: Sequence[Run]) -> list[Run]:
+def presentable(raw: Sequence[Run]) -> list[Run]:
     """The same runs without the scores that their benchmarks withhold."""
-    return [replace(run, tasks={name: _shown(task) for name, task in run.tasks.items()}) for run in given]
+    return [replace(run, tasks={name: _presentable(task) for name, task in run.tasks.items()}) for run in raw]
 
 
-def _shown(task: TaskRun) -> TaskRun:
+def _presentable(task: TaskRun) -> TaskRun:
     benchmark = registry.by_name().get(task.benchmark)
     return replace(task, scores={}) if benchmark is not None and benchmark.withheld(task) else task

@@ -16,8 +16,12 @@ SEEDS = ("random_seed", "numpy_seed", "torch_seed", "fewshot_seed")
 
 def model_arguments(config: Mapping[str, Any]) -> str:
     """The model's arguments as ``--model_args`` takes them."""
-    given = config.get("model_args") or {}
-    return ",".join(f"{key}={value}" for key, value in given.items()) if isinstance(given, Mapping) else str(given)
+    arguments = config.get("model_args") or {}
+    return (
+        ",".join(f"{key}={value}" for key, value in arguments.items())
+        if isinstance(arguments, Mapping)
+        else str(arguments)
+    )
 
 
 def _suite(tasks: Mapping[str, TaskRun]) -> str:
@@ -31,21 +35,21 @@ def _options(tasks: Mapping[str, TaskRun]) -> dict[str, Any]:
     options = {}
     for task in tasks.values():
         entry = catalog.entries().get(task.task)
-        own = entry.metadata if entry else {}
+        defaults = entry.metadata if entry else {}
         for option in registry.get(task.benchmark).options if task.benchmark in registry.by_name() else ():
-            if option in task.metadata and task.metadata[option] != own.get(option):
+            if option in task.metadata and task.metadata[option] != defaults.get(option):
                 options[option] = task.metadata[option]
-        used = task.metadata.get("dataset_used")
-        if "dataset" in options and isinstance(used, Mapping):
-            options["dataset"] = used.get("file")  # absolute
+        dataset = task.metadata.get("dataset_used")
+        if "dataset" in options and isinstance(dataset, Mapping):
+            options["dataset"] = dataset.get("file")  # absolute
     return options
 
 
 def _folders(content: Mapping[str, Any], tasks: Mapping[str, TaskRun]) -> list[str]:
     """Where the tasks over data sets of one's own lay."""
     fixed = {name: task.metadata.get("fixed") for name, task in tasks.items()}
-    own = [name for name, options in fixed.items() if isinstance(options, Mapping) and "dataset" in options]
-    sources = [content["configs"][name]["metadata"].get("config_source") for name in own]
+    names = [name for name, options in fixed.items() if isinstance(options, Mapping) and "dataset" in options]
+    sources = [content["configs"][name]["metadata"].get("config_source") for name in names]
     return sorted({str(Path(source).parent) for source in sources if isinstance(source, str)})
 
 
@@ -53,8 +57,8 @@ def command(content: Mapping[str, Any], tasks: Mapping[str, TaskRun]) -> str:
     """What repeats the run, as far as its result file tells."""
     config = content["config"]
     suite = _suite(tasks)
-    what = ["--suite", suite] if suite else ["--tasks", ",".join(tasks)]
-    parts = ["lm-eval-bias", "run", *what, "--model", str(config.get("model"))]
+    selection = ["--suite", suite] if suite else ["--tasks", ",".join(tasks)]
+    parts = ["lm-eval-bias", "run", *selection, "--model", str(config.get("model"))]
     if arguments := model_arguments(config):
         parts += ["--model_args", arguments]
     for folder in _folders(content, tasks):
@@ -65,8 +69,8 @@ def command(content: Mapping[str, Any], tasks: Mapping[str, TaskRun]) -> str:
         if config.get(flag) is not None:
             parts += [f"--{flag}", str(config[flag])]
     if config.get("gen_kwargs"):
-        given = config["gen_kwargs"]
-        parts += ["--gen_kwargs", given if isinstance(given, str) else json.dumps(given)]
+        gen_kwargs = config["gen_kwargs"]
+        parts += ["--gen_kwargs", gen_kwargs if isinstance(gen_kwargs, str) else json.dumps(gen_kwargs)]
     if content.get("chat_template"):
         parts.append("--apply_chat_template")
     if content.get("system_instruction"):

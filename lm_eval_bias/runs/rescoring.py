@@ -26,13 +26,13 @@ class Rescored:
         part: What was read.
         documents: How many there were.
         scores: Each score with its estimate.
-        told: What the benchmark tells about how they came about.
+        provenance: What the benchmark tells about how they came about.
     """
 
     part: Part
     documents: int
     scores: list[tuple[Score, Estimate]]
-    told: dict[str, Any]
+    provenance: dict[str, Any]
 
 
 def rescore(
@@ -53,29 +53,29 @@ def rescore(
     Raises:
         BiasError: Files that cannot be read or scored, or that cannot be rewritten so.
     """
-    return saved_answers.each(paths, partial(_file, rewritings=rewritings, only=only), language)
+    return saved_answers.gather(paths, partial(_file, rewritings=rewritings, only=only), language)
 
 
 def _file(
     samples: Iterable[Sample], rewritings: Sequence[tuple[Rewriting, str]], only: str | None
 ) -> dict[Part, Rescored]:
     """The scores of a file's parts; of its documents no more than the records is kept."""
-    kept: dict[Part, tuple[Mapping[str, Any], list[Record]]] = {}
+    parts: dict[Part, tuple[Mapping[str, Any], list[Record]]] = {}
     for rewriting, value in rewritings:
         samples = _rewritten(samples, rewriting, value, only)
     for part, doc, answers in samples:
         if only not in (None, part.benchmark):
             return {}
-        with _blamed(part, f"document {len(kept[part][1]) if part in kept else 0}"):
-            kept.setdefault(part, (doc, []))[1].append(registry.get(part.benchmark).record(doc, answers))
+        with _blamed(part, f"document {len(parts[part][1]) if part in parts else 0}"):
+            parts.setdefault(part, (doc, []))[1].append(registry.get(part.benchmark).record(doc, answers))
     rescored = {}
-    for part, (first, records) in kept.items():
+    for part, (first, records) in parts.items():
         with _blamed(part, "its scores"):
             scores = registry.get(part.benchmark).scores(records, detailed=True)
             estimates = [(score, score.compute(records)) for score in scores]
-            told = registry.get(part.benchmark).provenance([first])
-            json.dumps(told, allow_nan=False)
-            rescored[part] = Rescored(part, len(records), estimates, told)
+            facts = registry.get(part.benchmark).provenance([first])
+            json.dumps(facts, allow_nan=False)
+            rescored[part] = Rescored(part, len(records), estimates, facts)
     return rescored
 
 
@@ -93,16 +93,16 @@ def _rewritten(samples: Iterable[Sample], rewriting: Rewriting, value: str, only
         for part, doc, answers in samples:
             check(part)
             with _blamed(part, f"document {count[part]}"):
-                changed, kept = rewriting.each(doc, answers, value)
+                new_doc, new_answers = rewriting.each(doc, answers, value)
             count[part] += 1
-            yield Sample(part, dict(changed), list(kept))
+            yield Sample(part, dict(new_doc), list(new_answers))
     if rewriting.all is not None:
-        for part, whole in sample_logs.collect(samples).items():
+        for part, saved in sample_logs.collect(samples).items():
             if only in (None, part.benchmark):
                 check(part)
                 with _blamed(part, "its texts"):
-                    docs, results = rewriting.all(whole.docs, whole.results, value)
-                yield from replace(whole, docs=list(map(dict, docs)), results=list(map(list, results))).samples()
+                    docs, results = rewriting.all(saved.docs, saved.results, value)
+                yield from replace(saved, docs=list(map(dict, docs)), results=list(map(list, results))).samples()
 
 
 @contextlib.contextmanager

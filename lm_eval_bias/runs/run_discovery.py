@@ -26,7 +26,7 @@ def _json(path: Path) -> Any:
         raise BiasError(f"cannot be read: {error.strerror}") from error
 
 
-def _one(path: Path) -> Run | None:
+def _run_of(path: Path) -> Run | None:
     """The file's run; ``None`` if it isn't meant to be one."""
     content = _json(path)
     if run_file.matches(content):
@@ -39,19 +39,19 @@ def _one(path: Path) -> Run | None:
 def _under(folder: Path) -> tuple[list[Run], list[Problem]]:
     runs: list[Run] = []
     problems: list[Problem] = []
-    seen = set()
+    dates = set()
     for path in under(folder, "*.json"):
         try:
-            run = _one(path)
+            run = _run_of(path)
             if run is None:
                 continue
             runs.append(run)
         except BiasError as error:
             problems.append(Problem(path, str(error)))
-        seen.add((path.parent, path.stem.removeprefix("results_")))
+        dates.add((path.parent, path.stem.removeprefix("results_")))
     for path in (p for p in under(folder, "samples_*.jsonl") if sample_logs.matches(p)):
         date = path.stem.rpartition("_")[2]
-        if (path.parent, date) not in seen:
+        if (path.parent, date) not in dates:
             problems.append(Problem(path, f"no results_{date}.json beside it: an unfinished run (rescore can read it)"))
     return runs, problems
 
@@ -66,17 +66,17 @@ def _merged(runs: Sequence[Run]) -> list[Run]:
     for run in runs:
         places = alike.setdefault(repr([run.name, *(run.provenance.get(key) for key in SAME)]), [])
         for i in places:
-            other = merged[i]
-            if not set(run.tasks) & set(other.tasks):
+            earlier = merged[i]
+            if not set(run.tasks) & set(earlier.tasks):
                 provenance = {
-                    key: _joined(other.provenance.get(key), run.provenance.get(key))
-                    for key in {**other.provenance, **run.provenance}
+                    key: _joined(earlier.provenance.get(key), run.provenance.get(key))
+                    for key in {**earlier.provenance, **run.provenance}
                 }
                 merged[i] = replace(
-                    other,
+                    earlier,
                     provenance=provenance,
-                    command=f"{other.command}\n{run.command}",
-                    tasks={**other.tasks, **run.tasks},
+                    command=f"{earlier.command}\n{run.command}",
+                    tasks={**earlier.tasks, **run.tasks},
                 )
                 break
         else:
@@ -85,22 +85,22 @@ def _merged(runs: Sequence[Run]) -> list[Run]:
     return merged
 
 
-def _joined(one: Any, other: Any) -> Any:
-    if one == other:
-        return one
-    parts = [*str("–" if one is None else one).split("; "), str("–" if other is None else other)]
+def _joined(first: Any, second: Any) -> Any:
+    if first == second:
+        return first
+    parts = [*str("–" if first is None else first).split("; "), str("–" if second is None else second)]
     return "; ".join(dict.fromkeys(parts))
 
 
-def _named(runs: Sequence[Run]) -> list[Run]:
+def _distinguished(runs: Sequence[Run]) -> list[Run]:
     """The runs with names that tell them apart."""
     often = Counter(run.name for run in runs)
     number: Counter[str] = Counter()
-    named = []
+    distinguished = []
     for run in runs:
         number[run.name] += 1
-        named.append(replace(run, name=f"{run.name} ({number[run.name]})") if often[run.name] > 1 else run)
-    return named
+        distinguished.append(replace(run, name=f"{run.name} ({number[run.name]})") if often[run.name] > 1 else run)
+    return distinguished
 
 
 def read(paths: Sequence[str | Path]) -> tuple[list[Run], list[Problem]]:
@@ -117,10 +117,10 @@ def read(paths: Sequence[str | Path]) -> tuple[list[Run], list[Problem]]:
     """
     runs: list[Run] = []
     problems: list[Problem] = []
-    for given in paths:
-        path = expanded(given)
+    for name in paths:
+        path = expanded(name)
         if not os.path.exists(path):
-            raise BiasError(f"{given}: no such file or folder")
+            raise BiasError(f"{name}: no such file or folder")
         if path.is_dir():
             inside, wrong = _under(path)
             if not inside and not wrong:
@@ -129,12 +129,12 @@ def read(paths: Sequence[str | Path]) -> tuple[list[Run], list[Problem]]:
             problems += wrong
             continue
         try:
-            one = _one(path)
+            run = _run_of(path)
         except BiasError as error:
             raise BiasError(f"{path}: {error}") from error
-        if one is None:
+        if run is None:
             raise BiasError(f"{path}: no results of a harness run (results_*.json) and no run file of this package")
-        runs.append(one)
+        runs.append(run)
     if not runs:
         raise BiasError("no run found: " + "; ".join(map(str, problems)))
-    return _named(runs), problems
+    return _distinguished(runs), problems

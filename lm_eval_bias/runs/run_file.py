@@ -17,7 +17,7 @@ from lm_eval_bias.errors import BiasError
 from lm_eval_bias.runs.harness_results import value_of
 from lm_eval_bias.runs.run_data import Run, TaskRun, Value
 
-OWN = ("documents", "version", "benchmark", "language", "items", "metadata", "scores")
+TASK_FIELDS = ("documents", "version", "benchmark", "language", "items", "metadata", "scores")
 
 
 @lru_cache(maxsize=1)
@@ -82,9 +82,9 @@ def check(content: Any) -> None:
         raise BiasError(f"no valid run file: {at}: {error.message[:200]}")
     for name, task in content["tasks"].items():
         if task["benchmark"] not in registry.by_name():
-            known = ", ".join(registry.by_name())
+            names = ", ".join(registry.by_name())
             at = f"tasks/{name}/benchmark"
-            raise BiasError(f"no valid run file: {at}: {task['benchmark'][:100]!r} is not one of {known}")
+            raise BiasError(f"no valid run file: {at}: {task['benchmark'][:100]!r} is not one of {names}")
     try:
         json.dumps(content, allow_nan=False)
     except ValueError as error:
@@ -106,7 +106,7 @@ def read(path: Path, content: Mapping[str, Any]) -> Run:
 
 def _run(path: Path, content: Mapping[str, Any]) -> Run:
     tasks = {}
-    for name, given in content["tasks"].items():
+    for name, task in content["tasks"].items():
         entry = catalog.entries().get(name.partition(" ")[0])
         scores = {
             score: replace(
@@ -118,17 +118,17 @@ def _run(path: Path, content: Mapping[str, Any]) -> Run:
                 ),
                 interval=None if cell["interval"] is None else (cell["interval"][0], cell["interval"][1]),
             )
-            for score, cell in given["scores"].items()
+            for score, cell in task["scores"].items()
         }
         tasks[name] = TaskRun(
             task=name,
-            benchmark=given["benchmark"],
-            language=given["language"],
-            version=str(given["version"]),
-            documents=given["documents"],
-            items=given.get("items") or (entry.items or 0 if entry else 0),
-            metadata=given.get("metadata") or {},
+            benchmark=task["benchmark"],
+            language=task["language"],
+            version=str(task["version"]),
+            documents=task["documents"],
+            items=task.get("items") or (entry.items or 0 if entry else 0),
+            metadata=task.get("metadata") or {},
             scores=scores,
-            extra={key: value for key, value in given.items() if key not in OWN},
+            extra={key: value for key, value in task.items() if key not in TASK_FIELDS},
         )
     return Run(content["model"], path, content["provenance"], content["command"], tasks)

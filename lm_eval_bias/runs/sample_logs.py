@@ -91,14 +91,14 @@ def matches(path: Path) -> bool:
     return bool(_NAME.fullmatch(path.name))
 
 
-def _line(text: str, where: str) -> dict[str, Any]:
+def _line(text: str, place: str) -> dict[str, Any]:
     try:
         sample = json.loads(text)
     except (json.JSONDecodeError, RecursionError) as error:
         problem = getattr(error, "msg", "nested too deeply")
-        raise BiasError(f"{where}: truncated or damaged ({problem}): the run has to be made again") from error
+        raise BiasError(f"{place}: truncated or damaged ({problem}): the run has to be made again") from error
     if not isinstance(sample, dict) or not isinstance(sample.get("doc"), dict) or "filtered_resps" not in sample:
-        raise BiasError(f"{where}: no sample of a harness run (no doc, no filtered_resps)")
+        raise BiasError(f"{place}: no sample of a harness run (no doc, no filtered_resps)")
     return sample
 
 
@@ -126,39 +126,39 @@ def samples(path: Path) -> Iterator[Sample]:
         BiasError: Damaged or truncated, another task's samples, a document twice, fewer documents than the run had;
             the last is known at the end only.
     """
-    named = _NAME.fullmatch(path.name)
-    task = named["task"] if named else path.stem
+    match = _NAME.fullmatch(path.name)
+    task = match["task"] if match else path.stem
     parts: dict[Part, set[int]] = {}
     entry = catalog.entries().get(task)
     described = entry.benchmark if entry is not None and entry.path is None else None  # a task of the harness's own
     benchmark = ""
-    for where, line in _lines(path):
-        sample = _line(line, where)
+    for place, line in _lines(path):
+        sample = _line(line, place)
         if IDLE in sample["doc"]:
             continue
         name = sample["doc"].get("benchmark") or described
         if not isinstance(name, str) or name not in registry.by_name():
-            known = ", ".join(registry.by_name())
-            raise NotOurs(f"{where}: samples of task {task!r}, which is not one of ours (known benchmarks: {known})")
+            names = ", ".join(registry.by_name())
+            raise NotOurs(f"{place}: samples of task {task!r}, which is not one of ours (known benchmarks: {names})")
         if benchmark and name != benchmark:
-            raise BiasError(f"{where}: a sample of {name} in a file of {benchmark}")
+            raise BiasError(f"{place}: a sample of {name} in a file of {benchmark}")
         benchmark = name
         number = sample.get("doc_id")
         if not isinstance(number, int):
-            raise BiasError(f"{where}: no sample of a harness run (no doc_id)")
+            raise BiasError(f"{place}: no sample of a harness run (no doc_id)")
         part = Part(path, task, str(sample.get("filter", "none")), benchmark)
         numbers = parts.setdefault(part, set())
         if number in numbers:
-            raise BiasError(f"{where}: document {number} stands there twice")
+            raise BiasError(f"{place}: document {number} stands there twice")
         numbers.add(number)
         try:
             answers = [registry.get(benchmark).read_answer(raw) for raw in sample["filtered_resps"]]
         except DAMAGE as error:
-            raise BiasError(f"{where}: filtered_resps holds no answers of a model ({error})") from error
+            raise BiasError(f"{place}: filtered_resps holds no answers of a model ({error})") from error
         yield Sample(part, sample["doc"], answers)
     if not parts:
         raise BiasError(f"{path}: empty: the run wrote no samples")
-    _check_count(path, task, named["date"] if named else "", max(map(len, parts.values())))
+    _check_count(path, task, match["date"] if match else "", max(map(len, parts.values())))
 
 
 def first_filter(path: Path) -> Iterator[Sample]:
@@ -174,13 +174,13 @@ def first_filter(path: Path) -> Iterator[Sample]:
             yield sample
 
 
-def collect(given: Iterable[Sample]) -> dict[Part, Saved]:
+def collect(saved_samples: Iterable[Sample]) -> dict[Part, Saved]:
     """All documents and answers, by part."""
     parts: dict[Part, Saved] = {}
-    for part, doc, answers in given:
-        saved = parts.setdefault(part, Saved(part.path, part.task, part.filter, part.benchmark, [], []))
-        saved.docs.append(doc)
-        saved.results.append(answers)
+    for part, doc, answers in saved_samples:
+        part_answers = parts.setdefault(part, Saved(part.path, part.task, part.filter, part.benchmark, [], []))
+        part_answers.docs.append(doc)
+        part_answers.results.append(answers)
     return parts
 
 

@@ -66,21 +66,21 @@ def _files(paths: Sequence[str], readers: Sequence[Reader]) -> dict[Path, tuple[
         BiasError: A path doesn't exist, or holds nothing that a reader knows.
     """
     files: dict[Path, tuple[Reader, bool]] = {}
-    for given in paths:
-        path = expanded(given)
+    for name in paths:
+        path = expanded(name)
         if not os.path.exists(path):
-            raise BiasError(f"{given}: no such file or folder")
+            raise BiasError(f"{name}: no such file or folder")
         candidates = under(path) if path.is_dir() else [path]
         hits = {p: (r, not path.is_dir()) for p in candidates for r in readers if r.matches(p)}
         if not hits:
-            known = "; ".join(reader.name for reader in readers)
-            what = "holds no file" if path.is_dir() else "is no file"
-            raise BiasError(f"{given} {what} that can be rescored (known: {known}); run with --log_samples")
+            formats = "; ".join(reader.name for reader in readers)
+            complaint = "holds no file" if path.is_dir() else "is no file"
+            raise BiasError(f"{name} {complaint} that can be rescored (known: {formats}); run with --log_samples")
         files.update(hits)
     return files
 
 
-def each(
+def gather(
     paths: list[str],
     take: Callable[[Iterator[Sample]], dict[Part, T]],
     language: str | None = None,
@@ -101,18 +101,18 @@ def each(
     """
     parts: dict[Part, T] = {}
     foreign: list[sample_logs.NotOurs] = []
-    ours = False
-    for path, (reader, named) in _files(paths, _readers() if readers is None else readers).items():
+    any_ours = False
+    for path, (reader, explicit) in _files(paths, _readers() if readers is None else readers).items():
         try:
             # the two files of a pair are one part, whichever of them was found first
             for part, result in take(reader.samples(path, language)).items():
                 parts.setdefault(part, result)
-            ours = True
+            any_ours = True
         except sample_logs.NotOurs as error:
-            if named:
+            if explicit:
                 raise
             foreign.append(error)
-    if not ours:
+    if not any_ours:
         raise foreign[0]
     for passed_over in foreign:
         print(f"lm-eval-bias: passed over: {passed_over}", file=sys.stderr)
@@ -120,5 +120,5 @@ def each(
 
 
 def read(paths: list[str], readers: Sequence[Reader] | None = None) -> list[Saved]:
-    """Everything saved under the paths, whole; see :func:`each`."""
-    return each(paths, sample_logs.collect, readers=readers)
+    """Everything saved under the paths, whole; see :func:`gather`."""
+    return gather(paths, sample_logs.collect, readers=readers)

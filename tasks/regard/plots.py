@@ -56,7 +56,7 @@ def _test(values: Mapping[str, Estimate], name: str) -> str:
 
 
 def _footer(figure: Figure, result: Rescored, text: str) -> None:
-    classifier = result.told["classifier_used"]
+    classifier = result.provenance["classifier_used"]
     warning = f" WARNING: {classifier['warning']}." if classifier["warning"] else ""
     text = f"{result.part.task}. {text} Regard by classifier {classifier['name']}.{warning}"
     figure.text(0.01, 0.005, textwrap.fill(text, 150), fontsize=7, va="bottom")

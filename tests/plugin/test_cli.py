@@ -223,11 +223,22 @@ def test_every_argument_of_the_harness_is_passed_on():
 def test_only_ours():
     from lm_eval_bias.evaluation.preflight import only_ours
 
-    assert only_ours(["occugender", "gg_bbq"])
-    assert only_ours(["occugender_debias*"])
-    assert not only_ours(["occugender", "hellaswag"])
-    assert not only_ours(["*"])
-    assert not only_ours([])
+    entries = catalog.entries()
+    assert only_ours(["occugender", "gg_bbq"], entries)
+    assert only_ours(["occugender_debias*"], entries)
+    assert not only_ours(["occugender", "hellaswag"], entries)
+    assert not only_ours(["*"], entries)
+    assert not only_ours([], entries)
+
+
+def test_included_folders_are_read_once_a_run(monkeypatch, tmp_path, capsys):
+    reads = []
+    included = catalog._included
+    monkeypatch.setattr(catalog, "_included", lambda folders: reads.append(list(folders)) or included(folders))
+    arguments = ["--model", "bias-chance", "--include_path", str(tmp_path), "--metadata", '{"nonsense": 1}']
+    assert main(["run", "--tasks", "occugender", *arguments]) == 2
+    assert "'nonsense' is unknown to these tasks" in capsys.readouterr().err
+    assert reads.count([str(tmp_path)]) == 1
 
 
 def test_doctor(capsys, tiny_mirror):

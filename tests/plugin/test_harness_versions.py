@@ -11,7 +11,7 @@ from pathlib import Path
 import pytest
 from packaging.version import Version
 
-from lm_eval_bias import installation
+from lm_eval_bias import catalog, installation
 from lm_eval_bias.cli import run as command
 from lm_eval_bias.cli.main import main
 from lm_eval_bias.evaluation import evaluate
@@ -54,7 +54,7 @@ def test_nothing_is_linked_where_the_harness_finds_the_tasks(finds_the_tasks, st
     assert said.status == "ok"
     assert said.text.startswith("link not needed")
     config = configuration()
-    assert evaluate.load_tasks(config) == "manager"
+    assert evaluate.load_tasks(config, catalog.entries()) == "manager"
     assert not config.include_path  # once is enough
 
 
@@ -66,7 +66,7 @@ def test_a_stale_link_is_no_problem_there(stubs, monkeypatch, request):
     assert not linking.state().problem
     assert any("unlink' removes" in finding.text for finding in installation.examine())
     config = configuration()
-    assert evaluate.load_tasks(config) == "manager"
+    assert evaluate.load_tasks(config, catalog.entries()) == "manager"
     assert not config.include_path
 
 

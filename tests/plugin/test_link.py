@@ -130,6 +130,6 @@ def test_run_with_harness_tasks_says_that_the_link_is_stale(harness, caplog, mon
     ledger.write_text(json.dumps({**content, "target": "/gone"}))
     config = EvaluatorConfig(tasks=["occugender", "hellaswag"], metadata={})
     monkeypatch.setattr(EvaluatorConfig, "process_tasks", lambda self, metadata: "manager")
-    assert evaluate.load_tasks(config) == "manager"
+    assert evaluate.load_tasks(config, catalog.entries()) == "manager"
     assert "which is gone" in caplog.text
     assert config.include_path

@@ -228,14 +228,14 @@ class Config:
 def test_tasks_that_flags_or_models_do_not_fit_are_left_out_and_named():
     config = Config()
     config.apply_chat_template = True
-    found = run_plan.apply(config, "quick")
+    found = run_plan.apply(config, "quick", catalog.entries())
     assert set(found.left_out) == {f"stereoset_{language}" for language in stereoset_items.LANGUAGES}
     assert "scores plain sentences" in found.left_out["stereoset_en"]
     assert config.tasks == [task for task in definition.load("quick").parts if not task.startswith("stereoset")]
     config = Config()
     config.model, config.model_args = "local-chat-completions", {}
     with pytest.raises(BiasError, match="can answer none of its tasks"):
-        run_plan.apply(config, "quick")
+        run_plan.apply(config, "quick", catalog.entries())
 
 
 def test_requests_of_the_released_data_are_as_many_as_the_suites_say(mirror):

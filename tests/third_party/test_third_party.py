@@ -37,7 +37,7 @@ metadata: {version: 2.0}
 
 
 def forget():
-    known = (registry.benchmarks, registry.by_name, registry._families, catalog.packaged, sources.manifest)
+    known = (registry.benchmarks, registry.by_name, catalog.packaged, sources.manifest)
     for cached in (*known, suites.load, published_scores.by_task):
         cached.cache_clear()
 
