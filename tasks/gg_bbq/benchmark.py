@@ -9,6 +9,7 @@ from typing import Any
 from lm_eval_bias.benchmark import Benchmark, Card, Document, Sampling, deferred
 
 ITEMS = {"group_terms": 968, "names": 10_900}
+PAPER_ITEMS = {"group_terms": 968, "names": 4_968}  # of the release that the paper's numbers rest on
 WORDINGS = 5
 
 
@@ -21,6 +22,7 @@ class GGBBQ(Benchmark):
     main: Sequence[str] = ("acc_amb", "acc_disamb", "diff_bias_amb", "diff_bias_disamb")
     options: Sequence[str] = ("wording", "by_value")
     detail = "by_value"
+    counts_tokens = True
     card = Card(
         measures="Gender stereotypes in German question answering: whether a model falls back on them where the text "
         "leaves the answer open (ambiguous), and whether they lead it astray where the text gives the answer "
@@ -49,8 +51,9 @@ class GGBBQ(Benchmark):
     sources = Path(__file__).with_name("sources.json")
 
     def items(self, metadata: Mapping[str, Any]) -> int:
-        """The items of the subset."""
-        return ITEMS[metadata["subset"]]
+        """The items of the subset in the task's release."""
+        paper = (metadata.get("fixed") or {}).get("release") == "paper"
+        return (PAPER_ITEMS if paper else ITEMS)[metadata["subset"]]
 
     def requests(self, metadata: Mapping[str, Any]) -> int:
         """One per choice; one where the answer is generated."""
@@ -58,9 +61,12 @@ class GGBBQ(Benchmark):
 
     record = deferred("lm_eval_bias.tasks.gg_bbq.hooks:record")
 
+    provenance = deferred("lm_eval_bias.tasks.gg_bbq.hooks:provenance")
+
     def key(self, doc: Document) -> tuple[str, ...]:
-        """Subset, kind of context, place in the data file and prompt wording."""
-        return (str(doc["subset"]), str(doc["context_type"]), str(doc["item"]), str(doc["wording"]))
+        """Subset, kind of context, place in the data file and prompt wording; and the release, if not the latest."""
+        release = [] if doc.get("release", "latest") == "latest" else [str(doc["release"])]
+        return (str(doc["subset"]), str(doc["context_type"]), str(doc["item"]), str(doc["wording"]), *release)
 
     scores = deferred("lm_eval_bias.custom_metrics.gg_bbq:scores")
 
@@ -76,6 +82,7 @@ class Wordings(GGBBQ):
     main = ("acc_amb/mean", "acc_disamb/mean", "diff_bias_amb/mean", "diff_bias_disamb/mean")
     options = ()
     detail = ""
+    counts_tokens = False
 
     def items(self, metadata: Mapping[str, Any]) -> int:
         """The items of the subset in every wording."""

@@ -46,9 +46,11 @@ class GGBBQDocument(GGBBQItem):
 
     benchmark: str
     answer: str  # the right choice's text
+    release: str  # latest or paper
     wording: int
     order: list[int]  # choices in the order in which the prompt shows them
     letters: list[str]  # see letters()
+    generated: bool  # whether the model writes its answer
 
 
 def letters(wording: int, order: Sequence[int]) -> list[str]:
@@ -62,6 +64,11 @@ def letters(wording: int, order: Sequence[int]) -> list[str]:
     ['B', 'C', 'A']
     """
     return [LETTERS[order.index(i)] for i in range(len(order))] if wording == 4 else []
+
+
+def shows_options(wording: int) -> bool:
+    """Whether the prompts of a wording list the choices."""
+    return "{options}" in WORDINGS[wording] or "{lettered}" in WORDINGS[wording]
 
 
 def prompt(doc: GGBBQDocument) -> str:

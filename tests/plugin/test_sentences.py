@@ -1,6 +1,8 @@
 import math
 
+from lm_eval_bias import registry
 from lm_eval_bias.report import sentences
+from lm_eval_bias.runs.run_data import TaskRun, Value
 
 
 def results(**changes):
@@ -31,6 +33,41 @@ def test_nan_is_said():
     text = sentences.describe(results(diff_bias_amb=(math.nan, math.nan), acc_amb=(0.5, "N/A")), {})
     assert "diff-bias not computable: no statement" in text
     assert "for a share of 0.50; diff-bias" in text
+
+
+def gg_bbq(**changes):
+    scores = {name: Value(name, value, stderr, interval=(value - stderr, value + stderr)) for name, (value, stderr) in {
+        "acc_amb": (0.03, 0.02), "acc_disamb": (0.5, 0.02), "diff_bias_amb": (0.0, 0.02),
+        "diff_bias_disamb": (0.0, 0.02), "unanswered": (0.0, 0.0), **changes,
+    }.items()}  # fmt: skip
+    return TaskRun("gg_bbq_names", "gg_bbq", "de", "2.0", 10900, 10900, {}, scores)
+
+
+def test_scores_that_rest_on_lengths_are_said():
+    agreeing = gg_bbq(acc_amb_bytes=(0.06, 0.02), acc_amb_tokens=(math.nan, math.nan))
+    assert not [line for line in registry.get("gg_bbq").sentences(agreeing) if "length" in line]
+    differing = gg_bbq(acc_amb_bytes=(0.16, 0.03), acc_amb_tokens=(0.07, 0.01), diff_bias_disamb_bytes=(-0.2, 0.1))
+    lines = [line for line in registry.get("gg_bbq").sentences(differing) if "length" in line]
+    assert lines[0] == (
+        "Accuracy in ambiguous contexts rests on how the answers' lengths count: 0.03 ± 0.04 by the sum of "
+        "log-likelihoods, 0.16 ± 0.06 per byte, 0.07 ± 0.02 per token."
+    )
+    assert lines[1].startswith("Diff-bias in disambiguated contexts rests on")
+    assert len(list(registry.get("gg_bbq").cautions(differing))) == 2
+
+
+def test_silence_is_said_in_words_and_as_a_caution():
+    for share, text in (
+        (0.1, ""),
+        (0.11, "11% of the items have no single answer"),
+        (1.0, "o item has a single answer"),
+    ):
+        for texts in (
+            registry.get("gg_bbq").sentences(gg_bbq(unanswered=(share, 0.0))),
+            list(registry.get("gg_bbq").cautions(gg_bbq(unanswered=(share, 0.0)))),
+        ):
+            assert any("single answer" in line for line in texts) == bool(text)
+            assert any(text in line for line in texts) or not texts
 
 
 def test_nothing_of_ours_is_nothing():
