@@ -54,12 +54,14 @@ def documents(
         raise BiasError("--metadata release: the paper's release has tasks of its own, gg_bbq_*_paper")
     wordings = _wordings(wording, own)
     release = str(own.get("release", released_items.LATEST))
+    revision = manifest().files[f"{released_items.files(subset, release)}_ambiguous"].commit[:12]
     return [
         {
             "benchmark": "gg_bbq_prompts" if len(wordings) > 1 else "gg_bbq",
             **item,
             "answer": item["choices"][item["label"]],
             "release": release,
+            "revision": revision,
             "wording": number,
             "order": order,
             "letters": prompts.letters(number, order),
@@ -72,13 +74,11 @@ def documents(
 
 
 def provenance(docs: Sequence[GGBBQDocument]) -> dict[str, Any]:
-    """Which release the documents are of."""
-    if not docs:
+    """Which release the documents are of; older logs don't say it."""
+    if not docs or "revision" not in docs[0]:
         return {}
-    release = docs[0].get("release", released_items.LATEST)  # older logs don't say it
-    commit = manifest().files[f"{released_items.files(docs[0]['subset'], release)}_ambiguous"].commit
-    which = "the paper's" if release == released_items.PAPER else "the latest"
-    return {"release_used": f"{which}, {commit[:12]}"}
+    which = "the paper's" if docs[0]["release"] == released_items.PAPER else "the latest"
+    return {"release_used": f"{which}, {docs[0]['revision']}"}
 
 
 def dataset(**metadata: Any) -> dict[str, list[GGBBQDocument]]:

@@ -47,6 +47,7 @@ class GGBBQDocument(GGBBQItem):
     benchmark: str
     answer: str  # the right choice's text
     release: str  # latest or paper
+    revision: str  # commit of its files
     wording: int
     order: list[int]  # choices in the order in which the prompt shows them
     letters: list[str]  # see letters()

@@ -109,6 +109,26 @@ def test_a_low_lms_is_said():
     assert "not computable" in stereoset(ss=(math.nan, math.nan), lms=(math.nan, math.nan))
 
 
+def test_a_low_lms_of_a_variant_is_said_as_of_a_test():
+    def told(**lms):
+        scores = {}
+        for variant, value in lms.items():
+            scores[f"{variant}/lms"] = Value(f"{variant}/lms", value, 0.5, interval=(value - 1, value + 1))
+            scores[f"{variant}/ss"] = Value(f"{variant}/ss", 59.1, 1.0, interval=(57.1, 61.1))
+        task = TaskRun("stereoset_en_inter_variants", "stereoset_variants", "en", "1", 0, 0, {}, scores)
+        variants = registry.get("stereoset_variants")
+        return variants.sentences(task), list(variants.cautions(task))
+
+    lines, cautions = told(gen=49.8, gen_full=80.0, gen_pmi=55.0)
+    assert lines[0].startswith("gen: prefers a meaningful candidate in 49.8 ± 1.0% of comparisons")
+    assert lines[-1].endswith("says little about the model (gen, gen_pmi).")
+    assert "near chance (50): gen/lms" in cautions[0]
+    assert "gen_pmi/lms" in cautions[0]
+    assert "gen_full" not in cautions[0]
+    lines, cautions = told(gen=80.0, gen_full=80.0)
+    assert (len(lines), cautions) == (2, [])
+
+
 def test_few_clusters_widen_the_interval():
     # 0.3 with error 0.1 is 3 standard errors from 0; with 2 degrees of freedom 95% reach to 4.30
     config = {"gg_bbq_names": {"metric_list": [{"metric": "diff_bias_amb", "dof": 2.0}]}}

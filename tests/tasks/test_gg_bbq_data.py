@@ -133,7 +133,7 @@ def test_the_release_belongs_to_the_task(tiny_mirror):
     assert not keys[0] & keys[1]  # never paired
     assert hooks.provenance(latest) == {"release_used": "the latest, 24e5b326fa6c"}
     assert hooks.provenance(paper) == {"release_used": "the paper's, 3a95eefe1091"}
-    without = ("release", "answer")
+    without = ("release", "revision")
     assert [{k: v for k, v in d.items() if k not in without} for d in latest] == [
         {k: v for k, v in d.items() if k not in without} for d in paper
     ]  # the tiny files are alike, so that the columns must have been found
