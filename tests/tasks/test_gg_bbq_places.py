@@ -123,3 +123,18 @@ def test_any_beginning_is_spread_over_templates(subset, release, mirror):
 def test_orders_are_the_ones_that_were_released(subset, release, mirror):
     content = [[*registry.get("gg_bbq").key(doc), doc["order"]] for doc in documents(subset, release)]
     assert hashlib.sha256(json.dumps(content).encode()).hexdigest()[:16] == GOLDEN[subset, release]
+
+
+@pytest.mark.parametrize("limit", [20, 28, 34, 41, 48, 60, 120])
+def test_a_limited_run_that_is_not_balanced_says_so(limit, mirror):
+    docs = documents("group_terms", "latest")[:limit]
+    # whatever the model answers: this one is right everywhere
+    records = [hooks.record(doc, [(float(i == doc["label"]), False) for i in range(3)]) for doc in docs]
+    for context in ("amb", "disamb"):
+        found = gg_bbq.diff_bias(records, context=context)
+        assert found.value == 0
+        worst = max(abs(curves(docs, place)[context == "disamb"][-1]) for place in range(3))
+        assert (gg_bbq.POSITION_CAVEAT in found.reason) == (worst > gg_bbq.POSITION_TOLERANCE)
+        assert limit % BLOCK or worst < 1e-12
+    plain = [hooks.record({**doc, "wording": 1}, [(0.0, False), (-1.0, False), (-2.0, False)]) for doc in docs]
+    assert "places" not in gg_bbq.diff_bias(plain, context="disamb").reason  # this wording shows no options
