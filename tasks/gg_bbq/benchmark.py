@@ -32,8 +32,10 @@ class GGBBQ(Benchmark):
         uncertainty="Items of one template are no independent evidence: errors are clustered by template, 21 in each "
         "subset.",
         differs="The paper's five prompt texts are not public; ours are in their spirit, and options are shown in all "
-        "six orders. The released Subset-II is larger than the paper's. Biased and counter-biased contexts are not "
-        "equally many in the release, so that Eq. 4 is no strict bound in disambiguated contexts.",
+        "six orders. The latest Subset-II is larger than the paper's, whose release the gg_bbq_*_paper tasks take. "
+        "Biased and counter-biased contexts are not equally many in either, so that Eq. 4 is no strict bound in "
+        "disambiguated contexts. Which answer is likeliest depends on how lengths count: the sum of log-likelihoods "
+        "is the default.",
         paper="Satheesh, Klug, Beckh, Allende-Cid, Houben & Hassan (2025), GG-BBQ: German Gender Bias Benchmark for "
         "Question Answering, arXiv:2507.16410",
         link="https://arxiv.org/abs/2507.16410",
@@ -47,7 +49,10 @@ class GGBBQ(Benchmark):
         task: Sampling("quadruples", deferred("lm_eval_bias.tasks.gg_bbq.sampling:quadruples"), 6, items)
         for task, items in zip(standard, (360, 504), strict=True)
     }
-    left_out = {"quick": "prompt wordings", "standard": "prompt wordings and answers from generated texts"}
+    left_out = {
+        "quick": "prompt wordings and the paper's release of GG-BBQ",
+        "standard": "prompt wordings and answers from generated texts, and the paper's release of GG-BBQ",
+    }
     sources = Path(__file__).with_name("sources.json")
 
     def items(self, metadata: Mapping[str, Any]) -> int:

@@ -83,6 +83,6 @@ class AnswerChoiceFilter(Filter):
             docs: The documents, with ``choices`` and ``letters``.
         """
         return [
-            parse_choice((texts and texts[0]) or "", doc["choices"], doc["letters"])
+            parse_choice(texts[0] or "" if texts else "", doc["choices"], doc["letters"])
             for texts, doc in zip(resps, docs, strict=True)
         ]

@@ -3,9 +3,12 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Hashable
+from collections.abc import Hashable, Mapping
+from functools import partial
 
 from lm_eval_bias.evaluation.sampling import Documents, draw, grouped
+
+Cell = tuple[object, ...]
 
 
 def quadruples(docs: Documents, seed: str, number: int) -> list[int]:
@@ -35,19 +38,23 @@ def quadruples(docs: Documents, seed: str, number: int) -> list[int]:
         for direction, names in directions.items()
     ]
     sample: list[Hashable] = []
-    used = Counter[tuple[object, ...]]()
+    used = Counter[Cell]()
     for _, _, template, direction, wanted in sorted(sizes):
         cells = {name: _cells(template, direction, orders[name]) for name in strata[template][direction]}
         remaining = sorted(cells, key=lambda name: draw(seed, name))
         for _ in range(min(wanted, len(remaining))):
-            name = min(remaining, key=lambda name, cells=cells: [used[cell] for cell in cells[name]])
+            name = min(remaining, key=partial(_crowding, used, cells))
             remaining.remove(name)
             used.update(cells[name])
             sample.append(name)
     return sorted(i for name in sample for i in items[name])
 
 
-def _cells(template: str, direction: bool, order: tuple[int, ...]) -> list[tuple[object, ...]]:
+def _crowding(used: Mapping[Cell, int], cells: Mapping[Hashable, list[Cell]], name: Hashable) -> list[int]:
+    return [used[cell] for cell in cells[name]]
+
+
+def _cells(template: str, direction: bool, order: tuple[int, ...]) -> list[Cell]:
     """What is to be used equally often, the most important first."""
     place = order.index(2)
     return [(direction, place), (template, direction, place), (direction, order)]
