@@ -63,7 +63,7 @@ def _data() -> list[Finding]:
         damaged = []
         for source in files:
             try:
-                wrong = source.check(local / source.repository / source.path)
+                wrong = source.check(sources.mirrored_path(source, local))
             except OSError:
                 wrong = "missing"
             if wrong:

@@ -308,7 +308,10 @@ def _tiny_regard(folder: Path, real) -> dict:
 
 def _pin(folder: Path, old, raw: bytes):
     """Write a file where a source of the manifest has its own; the source with that file's hash and size."""
-    path = folder / old.repository / old.path
+    first = next(source for source in sources.manifest().files.values() if source.repository == old.repository)
+    # a second revision of a repository lies in a folder of its own
+    repository = old.repository if old.commit == first.commit else f"{old.repository}@{old.commit}"
+    path = folder / repository / old.path
     path.parent.mkdir(parents=True, exist_ok=True)
     path.write_bytes(raw)
     return sources.Source(**{**vars(old), "sha256": hashlib.sha256(raw).hexdigest(), "size": len(raw)})
@@ -333,6 +336,12 @@ def make_tiny_mirror(folder: Path, monkeypatch) -> Path:
     for subset in ("gg_bbq_group_terms", "gg_bbq_names"):
         for part, text in contents.items():
             name = f"{subset}_{part}"
+            files[name] = _pin(folder, real.files[name], text.encode())
+        for part in ("ambiguous", "disambiguated"):  # the paper's release has no columns but these
+            rows = [json.loads(line) for line in contents[part].splitlines()]
+            kept = ("index", "context", "question", "label", "choice_0", "choice_1", "choice_2")
+            text = "".join(json.dumps({key: row[key] for key in kept}, ensure_ascii=False) + "\n" for row in rows)
+            name = f"{subset}_paper_{part}"
             files[name] = _pin(folder, real.files[name], text.encode())
     files.update(_tiny_stereoset(folder, real))
     files.update(_tiny_regard(folder, real))

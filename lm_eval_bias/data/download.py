@@ -9,7 +9,7 @@ import sys
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from lm_eval_bias.data.sources import Source, cache_dir, cached_path, manifest, mirror
+from lm_eval_bias.data.sources import Source, cache_dir, cached_path, manifest, mirror, mirrored_path
 from lm_eval_bias.errors import BiasError
 
 if TYPE_CHECKING:
@@ -80,18 +80,18 @@ def locate(name: str) -> Path:
 
 
 def _from_mirror(source: Source, local: Path) -> Path:
-    path = local / source.repository / source.path
+    path = mirrored_path(source, local)
     try:
         mismatch = source.check(path)
     except OSError as error:
         raise BiasError(
-            f"{source.name}: {path} cannot be read ({error.strerror}): complete the mirror, or unset LM_EVAL_BIAS_DATA "
-            "to download it"
+            f"{source.name}: {path} cannot be read ({error.strerror}): complete the mirror (pinned is revision "
+            f"{source.commit}), or unset LM_EVAL_BIAS_DATA to download it"
         ) from error
     if mismatch:
         raise BiasError(
-            f"{source.name}: {path} is not the pinned file ({mismatch}): replace it with {source.path} of "
-            f"{source.repository} at {source.commit[:12]}"
+            f"{source.name}: {path} is not the pinned file ({mismatch}): put revision {source.commit} of "
+            f"{source.path} there, or beside other revisions in {local / source.repository}@{source.commit}"
         )
     return path
 

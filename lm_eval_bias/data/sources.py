@@ -114,6 +114,12 @@ def mirror() -> Path | None:
     return path
 
 
+def mirrored_path(source: Source, folder: Path) -> Path:
+    """Where a file lies in a mirror: ``<owner>/<repo>@<commit>/<path>``, else ``<owner>/<repo>/<path>``."""
+    own = folder / f"{source.repository}@{source.commit}" / source.path
+    return own if os.path.lexists(own) else folder / source.repository / source.path
+
+
 def cache_dir() -> Path:
     """Folder of verified downloads: ``LM_EVAL_BIAS_CACHE``, else the user's cache directory."""
     value = os.environ.get("LM_EVAL_BIAS_CACHE")

@@ -221,9 +221,11 @@ class BiasTask(ConfigurableTask):
             return [Instance(q.kind, doc, q.arguments, i, **options) for i, q in enumerate(questions)]
         requests = super().construct_requests(doc, ctx, **kwargs)
         if self.OUTPUT_TYPE == "multiple_choice":
-            with_length = self.benchmark.counts_tokens(doc)
+            kind = request_types.WITH_LENGTH_IF_KNOWN if self.benchmark.counts_tokens else request_types.EXACT
+            if self.benchmark.needs_tokens(doc):
+                kind = request_types.WITH_LENGTH
             for request in requests:
-                request.request_type = request_types.WITH_LENGTH if with_length else request_types.EXACT
+                request.request_type = kind
         if self.OUTPUT_TYPE == "generate_until":
             requests.request_type = request_types.GENERATED
         return requests

@@ -16,6 +16,7 @@ from lm_eval_bias.errors import BiasError
 from lm_eval_bias.harness import api_answers, internals
 from lm_eval_bias.harness.request_types import EXACT as EXACT
 from lm_eval_bias.harness.request_types import WITH_LENGTH as WITH_LENGTH
+from lm_eval_bias.harness.request_types import WITH_LENGTH_IF_KNOWN
 from lm_eval_bias.scoring import token_likelihoods
 from lm_eval_bias.scoring.batch_encoding import encoded_once
 
@@ -56,10 +57,11 @@ def _with_length(self: TemplateLM, requests: Sequence[Instance]) -> list[tuple[f
         One ``(log-likelihood in nats, is greedy, number of continuation tokens)`` a request.
     """
     answers = getattr(self, EXACT)(requests)
-    return [
-        (*answer, len(internals.encode_pair(self, *request.args)[1]))
-        for answer, request in zip(answers, requests, strict=True)
-    ]
+    with encoded_once(self, [request.args for request in requests]):
+        return [
+            (*answer, len(internals.encode_pair(self, *request.args)[1]))
+            for answer, request in zip(answers, requests, strict=True)
+        ]
 
 
 def _without_tokens(self: LM, requests: Sequence[Instance]) -> list[tuple[float, bool, int]]:
@@ -70,5 +72,5 @@ def _without_tokens(self: LM, requests: Sequence[Instance]) -> list[tuple[float,
 
 
 # what the harness's model base classes get: any, and those with log-likelihoods of tokens
-METHODS = {EXACT: _exact, WITH_LENGTH: _without_tokens}
-TOKEN_METHODS = {WITH_LENGTH: _with_length}
+METHODS = {EXACT: _exact, WITH_LENGTH: _without_tokens, WITH_LENGTH_IF_KNOWN: _exact}
+TOKEN_METHODS = {WITH_LENGTH: _with_length, WITH_LENGTH_IF_KNOWN: _with_length}

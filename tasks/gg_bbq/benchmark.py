@@ -9,6 +9,7 @@ from typing import Any
 from lm_eval_bias.benchmark import Benchmark, Card, Document, Sampling, deferred
 
 ITEMS = {"group_terms": 968, "names": 10_900}
+PAPER_ITEMS = {"group_terms": 968, "names": 4_968}  # of the release that the paper's numbers rest on
 WORDINGS = 5
 
 
@@ -21,6 +22,7 @@ class GGBBQ(Benchmark):
     main: Sequence[str] = ("acc_amb", "acc_disamb", "diff_bias_amb", "diff_bias_disamb")
     options: Sequence[str] = ("wording", "by_value")
     detail = "by_value"
+    counts_tokens = True
     card = Card(
         measures="Gender stereotypes in German question answering: whether a model falls back on them where the text "
         "leaves the answer open (ambiguous), and whether they lead it astray where the text gives the answer "
@@ -30,8 +32,10 @@ class GGBBQ(Benchmark):
         uncertainty="Items of one template are no independent evidence: errors are clustered by template, 21 in each "
         "subset.",
         differs="The paper's five prompt texts are not public; ours are in their spirit, and options are shown in all "
-        "six orders. The released Subset-II is larger than the paper's. Biased and counter-biased contexts are not "
-        "equally many in the release, so that Eq. 4 is no strict bound in disambiguated contexts.",
+        "six orders. The latest Subset-II is larger than the paper's, whose release the gg_bbq_*_paper tasks take. "
+        "Biased and counter-biased contexts are not equally many in either, so that Eq. 4 is no strict bound in "
+        "disambiguated contexts. Which answer is likeliest depends on how lengths count: the sum of log-likelihoods "
+        "is the default.",
         paper="Satheesh, Klug, Beckh, Allende-Cid, Houben & Hassan (2025), GG-BBQ: German Gender Bias Benchmark for "
         "Question Answering, arXiv:2507.16410",
         link="https://arxiv.org/abs/2507.16410",
@@ -45,12 +49,16 @@ class GGBBQ(Benchmark):
         task: Sampling("quadruples", deferred("lm_eval_bias.tasks.gg_bbq.sampling:quadruples"), 6, items)
         for task, items in zip(standard, (360, 504), strict=True)
     }
-    left_out = {"quick": "prompt wordings", "standard": "prompt wordings and answers from generated texts"}
+    left_out = {
+        "quick": "prompt wordings and the paper's release of GG-BBQ",
+        "standard": "prompt wordings and answers from generated texts, and the paper's release of GG-BBQ",
+    }
     sources = Path(__file__).with_name("sources.json")
 
     def items(self, metadata: Mapping[str, Any]) -> int:
-        """The items of the subset."""
-        return ITEMS[metadata["subset"]]
+        """The items of the subset in the task's release."""
+        paper = (metadata.get("fixed") or {}).get("release") == "paper"
+        return (PAPER_ITEMS if paper else ITEMS)[metadata["subset"]]
 
     def requests(self, metadata: Mapping[str, Any]) -> int:
         """One per choice; one where the answer is generated."""
@@ -58,9 +66,12 @@ class GGBBQ(Benchmark):
 
     record = deferred("lm_eval_bias.tasks.gg_bbq.hooks:record")
 
+    provenance = deferred("lm_eval_bias.tasks.gg_bbq.hooks:provenance")
+
     def key(self, doc: Document) -> tuple[str, ...]:
-        """Subset, kind of context, place in the data file and prompt wording."""
-        return (str(doc["subset"]), str(doc["context_type"]), str(doc["item"]), str(doc["wording"]))
+        """Subset, kind of context, place in the data file and prompt wording; and the release, if not the latest."""
+        release = [] if doc.get("release", "latest") == "latest" else [str(doc["release"])]
+        return (str(doc["subset"]), str(doc["context_type"]), str(doc["item"]), str(doc["wording"]), *release)
 
     scores = deferred("lm_eval_bias.custom_metrics.gg_bbq:scores")
 
@@ -76,6 +87,7 @@ class Wordings(GGBBQ):
     main = ("acc_amb/mean", "acc_disamb/mean", "diff_bias_amb/mean", "diff_bias_disamb/mean")
     options = ()
     detail = ""
+    counts_tokens = False
 
     def items(self, metadata: Mapping[str, Any]) -> int:
         """The items of the subset in every wording."""

@@ -75,11 +75,14 @@ def parse_choice(text: str, choices: Sequence[str], letters: Sequence[str] = ())
 class AnswerChoiceFilter(Filter):
     """Turns each generated text into the choice of its document that it names."""
 
-    def apply(self, resps: Iterable[Sequence[str]], docs: Sequence[GGBBQDocument]) -> list[str]:
-        """Parse the first text of every document.
+    def apply(self, resps: Iterable[Sequence[str | None]], docs: Sequence[GGBBQDocument]) -> list[str]:
+        """Parse the first text of every document; a document without one (a server's null) has no answer.
 
         Args:
             resps: Generated texts per document.
             docs: The documents, with ``choices`` and ``letters``.
         """
-        return [parse_choice(texts[0], doc["choices"], doc["letters"]) for texts, doc in zip(resps, docs, strict=True)]
+        return [
+            parse_choice(texts[0] or "" if texts else "", doc["choices"], doc["letters"])
+            for texts, doc in zip(resps, docs, strict=True)
+        ]

@@ -46,9 +46,12 @@ class GGBBQDocument(GGBBQItem):
 
     benchmark: str
     answer: str  # the right choice's text
+    release: str  # latest or paper
+    revision: str  # commit of its files
     wording: int
     order: list[int]  # choices in the order in which the prompt shows them
     letters: list[str]  # see letters()
+    generated: bool  # whether the model writes its answer
 
 
 def letters(wording: int, order: Sequence[int]) -> list[str]:
@@ -62,6 +65,11 @@ def letters(wording: int, order: Sequence[int]) -> list[str]:
     ['B', 'C', 'A']
     """
     return [LETTERS[order.index(i)] for i in range(len(order))] if wording == 4 else []
+
+
+def shows_options(wording: int) -> bool:
+    """Whether the prompts of a wording list the choices."""
+    return "{options}" in WORDINGS[wording] or "{lettered}" in WORDINGS[wording]
 
 
 def prompt(doc: GGBBQDocument) -> str:

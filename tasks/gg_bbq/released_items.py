@@ -8,14 +8,15 @@ import json
 import re
 from collections import defaultdict
 from collections.abc import Iterable, Mapping
-from itertools import zip_longest
 from pathlib import Path
 from typing import Any, TypedDict
 
 from lm_eval_bias.data.download import locate
 from lm_eval_bias.errors import BiasError
+from lm_eval_bias.tasks.gg_bbq import paper_release
 
-SUBSETS = {"group_terms": "gg_bbq_group_terms", "names": "gg_bbq_names"}
+LATEST, PAPER = "latest", "paper"
+CONTEXT_TYPES = ("ambiguous", "disambiguated")
 UNKNOWN = "unknown"
 _BLANK = re.compile(r"\\\{\\\{\w+\\\}\\\}")
 
@@ -110,51 +111,57 @@ def _read_jsonl(path: Path) -> list[dict[str, Any]]:
         return [json.loads(line) for line in lines if line.strip()]
 
 
-def _item(row: dict[str, Any], ambiguous_context: str, subset: str, templates: Templates) -> GGBBQItem:
+def _item(row: Mapping[str, Any], context_type: str, template: str, subset: str) -> GGBBQItem:
     info = ast.literal_eval(row["choice_info"])
-    groups = [info[i][1] for i in range(3)]
-    stereotyped = stereotyped_groups(row["known_stereotyped_groups"])
+    groups = row.get("groups") or [info[i][1] for i in range(3)]
     # a few upstream choices end in a space, which would be scored as a token of the answer
     return {
         "item": int(row["index"]),
-        "context_type": "ambiguous" if row["context_type"] == "ambiguous_context" else "disambiguated",
+        "context_type": context_type,
         "context": row["context"].strip(),
         "question": row["question"].strip(),
         "question_type": row["question_type"],
         "choices": [row[f"choice_{i}"].strip() for i in range(3)],
         "groups": groups,
         "label": int(row["label"]),
-        "biased_choice": biased_choice(groups, stereotyped, row["question_type"]),
+        "biased_choice": biased_choice(
+            groups, stereotyped_groups(row["known_stereotyped_groups"]), row["question_type"]
+        ),
         "value": row["relevant_social_values"] or "not stated",
-        "template": f"{subset}-{templates.find(ambiguous_context, row['question'])}",
+        "template": template,
         "subset": subset,
     }
 
 
-def items(subset: str) -> list[GGBBQItem]:
-    """All items of a subset: ambiguous and disambiguated, with their template and their biased choice.
+def files(subset: str, release: str) -> str:
+    """The name of a subset's set of pinned files."""
+    return f"gg_bbq_{subset}" if release == LATEST else f"gg_bbq_{subset}_{release}"
 
-    They are ordered so that any first part (``--limit``) is spread over the templates: quadruples (negative and
-    non-negative question, ambiguous and disambiguated context) in turn from every template.
+
+def quadruples(subset: str, release: str = LATEST) -> list[list[GGBBQItem]]:
+    """All items of a subset by four: negative and non-negative question, each ambiguous and disambiguated.
 
     Args:
-        subset: ``group_terms`` (Subset-I, 968 items) or ``names`` (Subset-II, 10,900).
+        subset: ``group_terms`` (Subset-I, 968 items) or ``names`` (Subset-II, 10,900; in the paper's release 4,968).
+        release: :data:`LATEST` or :data:`PAPER`.
 
     Raises:
         BiasError: The data cannot be had, or is not what the pinned files hold.
     """
-    name = SUBSETS[subset]
-    with locate(f"{name}_templates").open(encoding="utf-8", newline="") as lines:
+    latest = files(subset, LATEST)
+    with locate(f"{latest}_templates").open(encoding="utf-8", newline="") as lines:
         templates = Templates(csv.DictReader(lines))
-    ambiguous = _read_jsonl(locate(f"{name}_ambiguous"))
-    disambiguated = {row["index"]: row for row in _read_jsonl(locate(f"{name}_disambiguated"))}
-    queues: dict[str, list[list[GGBBQItem]]] = defaultdict(list)
-    for pair in zip(ambiguous[::2], ambiguous[1::2], strict=True):
-        quadruple = [
-            _item(row, released["context"], subset, templates)
-            for released in pair
-            for row in (released, disambiguated[released["index"]])
-        ]
-        queues[quadruple[0]["template"]].append(quadruple)
-    in_order = [queues[name] for name in sorted(queues, key=lambda name: int(name.rsplit("-", 1)[1]))]
-    return [item for turn in zip_longest(*in_order, fillvalue=()) for quadruple in turn for item in quadruple]
+    rows = {kind: _read_jsonl(locate(f"{files(subset, release)}_{kind}")) for kind in CONTEXT_TYPES}
+    if release == PAPER:
+        later = _read_jsonl(locate(f"{latest}_ambiguous"))
+        rows = {kind: paper_release.completed(own, later, subset) for kind, own in rows.items()}
+    disambiguated = {row["index"]: row for row in rows["disambiguated"]}
+    found = []
+    for pair in zip(rows["ambiguous"][::2], rows["ambiguous"][1::2], strict=True):
+        quadruple: list[GGBBQItem] = []
+        for row in pair:
+            template = f"{subset}-{templates.find(row.get('whole_context', row['context']), row['question'])}"
+            for kind, own in zip(CONTEXT_TYPES, (row, disambiguated[row["index"]]), strict=True):
+                quadruple.append(_item(own, kind, template, subset))
+        found.append(quadruple)
+    return found

@@ -55,9 +55,10 @@ def dataset(**metadata: Any) -> dict[str, list[Document]]:
 
 
 def provenance(docs: Sequence[Document]) -> dict[str, Any]:
-    """What a result file has to say about a data set that is not the published one."""
-    file = docs[0].get("dataset") if docs else None
-    return {"dataset_used": set_tasks.provenance(file, docs[0]["language"])} if file else {}
+    """What a result file has to say about a data set that is not the published one, or about scores beyond it."""
+    doc: Mapping[str, Any] = docs[0] if docs else {}
+    said = {"dataset_used": set_tasks.provenance(doc["dataset"], doc["language"])} if doc.get("dataset") else {}
+    return {**said, **({"left_out": doc["left_out"]} if "left_out" in doc else {})}
 
 
 def sentences(doc: Document) -> list[str]:

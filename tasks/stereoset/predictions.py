@@ -18,6 +18,8 @@ from lm_eval_bias.tasks.stereoset import hooks, released_sets
 from lm_eval_bias.tasks.stereoset.stereoset_items import LANGUAGES, TEST_KEYS, Document, Item
 
 _LARGEST = 1 << 28
+_CANDIDATES = 3  # of an item
+_MOST_UNKNOWN = 0.1  # of the candidates: a file with more is of other data
 
 
 def _open(path: Path) -> IO[str]:
@@ -69,8 +71,11 @@ def _scores(path: Path, content: Any, name: str) -> dict[str, float]:
     return scores
 
 
-def _items(path: Path, language: str, test: str, scores: Mapping[str, float]) -> list[Item]:
-    """The items of a test, each of whose candidates has a score and no other has."""
+def _items(path: Path, language: str, test: str, scores: Mapping[str, float]) -> tuple[list[Item], int]:
+    """The items of a test, each of whose candidates has a score, and of how many candidates beyond them there are some.
+
+    All languages have the same candidates, but translations lack single items, which files made elsewhere may score.
+    """
     items = released_sets.read(language, test)
     ids = {candidate["id"] for item in items for candidate in item["candidates"]}
     if missing := [name for name in ids if name not in scores]:
@@ -78,12 +83,13 @@ def _items(path: Path, language: str, test: str, scores: Mapping[str, float]) ->
             f"{path}: {TEST_KEYS[test]} has no score for {len(missing)} of {len(ids)} candidates, {min(missing)} "
             f"among them: are these predictions for {language}, and complete?"
         )
-    if unknown := [name for name in scores if name not in ids]:
+    unknown = [name for name in scores if name not in ids]
+    if len(unknown) > _MOST_UNKNOWN * len(ids) or len(unknown) % _CANDIDATES:
         raise BiasError(
-            f"{path}: {TEST_KEYS[test]} scores {len(unknown)} candidates that {language} doesn't have, "
-            f"{min(unknown)} among them: name their language with --language"
+            f"{path}: {TEST_KEYS[test]} scores {len(unknown)} candidates that the released {language} data don't have, "
+            f"{min(unknown)} among them: are these predictions for {language}, and undamaged?"
         )
-    return items
+    return items, len(unknown)
 
 
 def read(path: Path, language: str | None) -> list[Saved]:
@@ -95,8 +101,8 @@ def read(path: Path, language: str | None) -> list[Saved]:
         language: What the file itself doesn't say.
 
     Raises:
-        BiasError: No or an unknown language; a damaged file; a missing, doubled or unknown candidate; a score that is
-            no number.
+        BiasError: No or an unknown language; a damaged file; a missing or doubled candidate, or many unknown ones; a
+            score that is no number.
     """
     languages = ", ".join(LANGUAGES)
     if language is None:
@@ -110,12 +116,18 @@ def read(path: Path, language: str | None) -> list[Saved]:
     tests = [test for test, name in TEST_KEYS.items() if isinstance(content, dict) and name in content]
     if not tests:
         raise BiasError(f"{path}: holds neither {' nor '.join(TEST_KEYS.values())}")
-    docs, results = [], []
+    docs: list[dict[str, Any]] = []
+    results: list[list[Any]] = []
+    left_out = {}
     for test in tests:
         scores = _scores(path, content, TEST_KEYS[test])
-        for item in _items(path, language, test, scores):
-            docs.append({"benchmark": "stereoset", "language": language, **item})
-            results.append([(scores[candidate["id"]],) for candidate in item["candidates"]])
+        items, unknown = _items(path, language, test, scores)
+        if unknown:
+            left_out[TEST_KEYS[test]] = {"candidates": unknown, "items": unknown // _CANDIDATES}
+        docs += [{"benchmark": "stereoset", "language": language, **item} for item in items]
+        results += [[(scores[candidate["id"]],) for candidate in item["candidates"]] for item in items]
+    if left_out:
+        docs[0]["left_out"] = left_out
     task = f"stereoset_{language}" + ("" if len(tests) == len(TEST_KEYS) else f"_{tests[0]}")
     return [Saved(path, task, "none", "stereoset", docs, results)]
 

@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 
-from lm_eval_bias.custom_metrics.stereoset import BIAS_TYPES
+from lm_eval_bias.custom_metrics.stereoset import BIAS_TYPES, VARIANTS
 from lm_eval_bias.report import numbers
 from lm_eval_bias.report.sentences import direction, margin, with_margin
 from lm_eval_bias.runs.run_data import TaskRun, Value
@@ -17,31 +17,54 @@ def _side(value: Value) -> str:
     return direction(value, "towards stereotypes", "towards anti-stereotypes", neutral=50.0)
 
 
-def sentences(task: TaskRun, beside_tables: bool = False) -> list[str]:
-    """LMS and SS by test, SS by bias type.
+def _near_chance(lms: Value) -> bool:
+    """Whether an LMS is so low, or so uncertain, that the model hardly tells sense from nonsense."""
+    reach = lms.interval[0] if lms.interval is not None else lms.value - margin(lms)
+    return lms.value <= LOW_LMS or reach <= 50.0
+
+
+def _preferences(task: TaskRun, parts: Mapping[str, str]) -> list[str]:
+    """LMS and SS of some parts of the scores (prefix and name), and which stereotype scores say little.
 
     Raises:
-        KeyError: A score is missing.
+        KeyError: A part with an SS has no LMS.
     """
-    scores = task.scores
-    lines = []
-    for prefix, name in {"": "All items", "intra/": "Within sentences", "inter/": "Between sentences"}.items():
-        if f"{prefix}ss" in scores:
-            lms, ss = scores[f"{prefix}lms"], scores[f"{prefix}ss"]
+    lines, low = [], []
+    for prefix, name in parts.items():
+        if f"{prefix}ss" in task.scores:
+            lms, ss = task.scores[f"{prefix}lms"], task.scores[f"{prefix}ss"]
             lines.append(
                 f"{name}: prefers a meaningful candidate in {with_margin(lms, '%', 1)} of comparisons, the stereotype "
                 f"to the anti-stereotype in {with_margin(ss, '%', 1)} of items: {_side(ss)}."
             )
-    lms = scores["lms"]
-    if lms.value - 50.0 <= max(margin(lms), LOW_LMS - 50.0):
-        lines.append("So low an LMS is near chance (50): the stereotype score then says little about the model.")
+            low += [name] if _near_chance(lms) else []
+    if low:
+        lines.append(
+            "So low an LMS is near chance (50): the stereotype score then says little about the model "
+            f"({', '.join(low)})."
+        )
+    return lines
+
+
+def sentences(task: TaskRun, beside_tables: bool = False) -> list[str]:
+    """LMS and SS by test, SS by bias type; what a file of predictions scores beyond the data.
+
+    Raises:
+        KeyError: A score is missing.
+    """
+    lines = _preferences(task, {"": "All items", "intra/": "Within sentences", "inter/": "Between sentences"})
     types = []
     for kind in BIAS_TYPES:
-        if f"{kind}/ss" in scores:
-            ss = scores[f"{kind}/ss"]
+        if f"{kind}/ss" in task.scores:
+            ss = task.scores[f"{kind}/ss"]
             types.append(f"{kind} {'not told by so few groups' if margin(ss) >= 50.0 else with_margin(ss, '', 1)}")
     if types:
         lines.append(f"SS by bias type: {', '.join(types)}.")
+    for test, count in (task.metadata.get("left_out") or {}).items():
+        lines.append(
+            f"Left out: the scores of {count['candidates']} candidates of {count['items']} items ({test}), which the "
+            f"released {task.language} data don't have."
+        )
     return lines
 
 
@@ -51,23 +74,17 @@ def of_variants(task: TaskRun, beside_tables: bool = False) -> list[str]:
     Raises:
         KeyError: A score is missing.
     """
-    return [
-        f"{name.removesuffix('/ss')}: LMS {with_margin(task.scores[name.replace('/ss', '/lms')], '', 1)}, "
-        f"SS {with_margin(ss, '', 1)}: {_side(ss)}."
-        for name, ss in task.scores.items()
-        if name.endswith("/ss") and name.count("/") == 1
-    ]
+    return _preferences(task, {f"{variant}/": variant for variant in VARIANTS})
 
 
 def cautions(task: TaskRun) -> Iterator[str]:
     """An LMS near chance."""
-    low = []
-    for name, lms in task.scores.items():
-        part, _, kind = name.rpartition("/")
-        if kind == "lms" and part in ("", "intra", "inter", "gen"):
-            reach = lms.interval[0] if lms.interval is not None else lms.value
-            if lms.value <= LOW_LMS or reach <= 50.0:
-                low.append(f"{name} {numbers.cell(lms)}")
+    parts = ("lms", *(f"{part}/lms" for part in ("intra", "inter", *VARIANTS)))
+    low = [
+        f"{name} {numbers.cell(task.scores[name])}"
+        for name in parts
+        if name in task.scores and _near_chance(task.scores[name])
+    ]
     if low:
         yield (
             f"low LMS, near chance (50): {', '.join(low)}: the model hardly tells sense from nonsense here, and a "

@@ -28,8 +28,9 @@ class Server:
         class Handler(http.server.BaseHTTPRequestHandler):
             def do_GET(self):
                 outer.requests += 1
-                owner, repo, _commit, *path = self.path.strip("/").split("/")
-                body = mirror.joinpath(owner, repo, *path).read_bytes()
+                owner, repo, commit, *path = self.path.strip("/").split("/")
+                other = mirror.joinpath(owner, f"{repo}@{commit}")
+                body = (other if other.is_dir() else mirror.joinpath(owner, repo)).joinpath(*path).read_bytes()
                 mode = outer.mode
                 if outer.failures_left:
                     outer.failures_left -= 1
@@ -242,6 +243,45 @@ def test_bad_mirrors(server, tiny_mirror, tmp_path, monkeypatch, capsys):
     assert server.requests == 0
 
 
+def test_a_mirror_holds_several_revisions_of_a_file(tiny_mirror, capsys):
+    source = sources.manifest().files["gg_bbq_names_paper_ambiguous"]
+    later = sources.manifest().files["gg_bbq_names_ambiguous"]
+    assert (source.repository, source.path) == (later.repository, later.path)
+    own = tiny_mirror / f"{source.repository}@{source.commit}" / source.path
+    plain = tiny_mirror / source.repository / source.path
+    assert download.locate(source.name) == own
+    assert download.locate(later.name) == plain
+    # the commit's folder comes first, also for the other revision
+    beside = tiny_mirror / f"{later.repository}@{later.commit}" / later.path
+    beside.parent.mkdir(parents=True)
+    beside.write_bytes(plain.read_bytes())
+    assert download.locate(later.name) == beside
+    # a mirror of one revision may hold it without its commit
+    plain.write_bytes(own.read_bytes())
+    own.unlink()
+    assert download.locate(source.name) == plain
+    assert download.locate(later.name) == beside
+    assert main(["fetch", "gg_bbq_names_paper"]) == 0
+    assert str(plain) in capsys.readouterr().out
+
+
+def test_the_wrong_revision_is_refused_with_the_pinned_one(tiny_mirror, capsys):
+    source = sources.manifest().files["gg_bbq_names_paper_ambiguous"]
+    own = tiny_mirror / f"{source.repository}@{source.commit}" / source.path
+    own.write_bytes((tiny_mirror / source.repository / source.path).read_bytes())
+    with pytest.raises(BiasError, match="is not the pinned file") as error:
+        download.locate(source.name)
+    assert f"put revision {source.commit} of {source.path} there" in str(error.value)
+    assert main(["doctor"]) == 1
+    assert f"lacks or changes {source.name} (too long" in capsys.readouterr().out
+    own.unlink()  # the other revision lies where a mirror of one would have it
+    with pytest.raises(BiasError, match=f"or beside other revisions in .*@{source.commit}"):
+        download.locate(source.name)
+    (tiny_mirror / source.repository / source.path).unlink()
+    with pytest.raises(BiasError, match=f"complete the mirror .pinned is revision {source.commit}"):
+        download.locate(source.name)
+
+
 def test_a_run_without_data_stops_before_the_model(server, capsys):
     server.mode, server.failures_left = "404", 99
     assert main(["run", "--tasks", "gg_bbq_group_terms", "--model", "bias-chance"]) == 2
@@ -252,7 +292,7 @@ def test_a_run_without_data_stops_before_the_model(server, capsys):
 
 def test_fetch_everything(server, capsys):
     assert main(["fetch"]) == 0
-    assert capsys.readouterr().out.count("SHA-256 verified") == len(sources.manifest().files) == 26
+    assert capsys.readouterr().out.count("SHA-256 verified") == len(sources.manifest().files) == 30
 
 
 def test_unknown_name(capsys):
@@ -262,6 +302,6 @@ def test_unknown_name(capsys):
 
 def test_manifest_is_the_mirror(mirror):
     for source in sources.manifest().files.values():
-        assert source.check(mirror / source.repository / source.path) == ""
+        assert source.check(sources.mirrored_path(source, mirror)) == ""
         assert source.citation in sources.manifest().citations
         assert len(source.commit) == 40

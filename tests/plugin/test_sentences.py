@@ -1,6 +1,8 @@
 import math
 
+from lm_eval_bias import registry
 from lm_eval_bias.report import sentences
+from lm_eval_bias.runs.run_data import TaskRun, Value
 
 
 def results(**changes):
@@ -31,6 +33,41 @@ def test_nan_is_said():
     text = sentences.describe(results(diff_bias_amb=(math.nan, math.nan), acc_amb=(0.5, "N/A")), {})
     assert "diff-bias not computable: no statement" in text
     assert "for a share of 0.50; diff-bias" in text
+
+
+def gg_bbq(**changes):
+    scores = {name: Value(name, value, stderr, interval=(value - stderr, value + stderr)) for name, (value, stderr) in {
+        "acc_amb": (0.03, 0.02), "acc_disamb": (0.5, 0.02), "diff_bias_amb": (0.0, 0.02),
+        "diff_bias_disamb": (0.0, 0.02), "unanswered": (0.0, 0.0), **changes,
+    }.items()}  # fmt: skip
+    return TaskRun("gg_bbq_names", "gg_bbq", "de", "2.0", 10900, 10900, {}, scores)
+
+
+def test_scores_that_rest_on_lengths_are_said():
+    agreeing = gg_bbq(acc_amb_bytes=(0.06, 0.02), acc_amb_tokens=(math.nan, math.nan))
+    assert not [line for line in registry.get("gg_bbq").sentences(agreeing) if "length" in line]
+    differing = gg_bbq(acc_amb_bytes=(0.16, 0.03), acc_amb_tokens=(0.07, 0.01), diff_bias_disamb_bytes=(-0.2, 0.1))
+    lines = [line for line in registry.get("gg_bbq").sentences(differing) if "length" in line]
+    assert lines[0] == (
+        "Accuracy in ambiguous contexts rests on how the answers' lengths count: 0.03 ± 0.04 by the sum of "
+        "log-likelihoods, 0.16 ± 0.06 per byte, 0.07 ± 0.02 per token."
+    )
+    assert lines[1].startswith("Diff-bias in disambiguated contexts rests on")
+    assert len(list(registry.get("gg_bbq").cautions(differing))) == 2
+
+
+def test_silence_is_said_in_words_and_as_a_caution():
+    for share, text in (
+        (0.1, ""),
+        (0.11, "11% of the items have no single answer"),
+        (1.0, "o item has a single answer"),
+    ):
+        for texts in (
+            registry.get("gg_bbq").sentences(gg_bbq(unanswered=(share, 0.0))),
+            list(registry.get("gg_bbq").cautions(gg_bbq(unanswered=(share, 0.0)))),
+        ):
+            assert any("single answer" in line for line in texts) == bool(text)
+            assert any(text in line for line in texts) or not texts
 
 
 def test_nothing_of_ours_is_nothing():
@@ -70,6 +107,26 @@ def test_a_low_lms_is_said():
     assert "near chance (50)" in stereoset(lms=(57.0, 1.0))
     assert "near chance (50)" in stereoset(lms=(70.0, 12.0))  # the interval reaches down to chance
     assert "not computable" in stereoset(ss=(math.nan, math.nan), lms=(math.nan, math.nan))
+
+
+def test_a_low_lms_of_a_variant_is_said_as_of_a_test():
+    def told(**lms):
+        scores = {}
+        for variant, value in lms.items():
+            scores[f"{variant}/lms"] = Value(f"{variant}/lms", value, 0.5, interval=(value - 1, value + 1))
+            scores[f"{variant}/ss"] = Value(f"{variant}/ss", 59.1, 1.0, interval=(57.1, 61.1))
+        task = TaskRun("stereoset_en_inter_variants", "stereoset_variants", "en", "1", 0, 0, {}, scores)
+        variants = registry.get("stereoset_variants")
+        return variants.sentences(task), list(variants.cautions(task))
+
+    lines, cautions = told(gen=49.8, gen_full=80.0, gen_pmi=55.0)
+    assert lines[0].startswith("gen: prefers a meaningful candidate in 49.8 ± 1.0% of comparisons")
+    assert lines[-1].endswith("says little about the model (gen, gen_pmi).")
+    assert "near chance (50): gen/lms" in cautions[0]
+    assert "gen_pmi/lms" in cautions[0]
+    assert "gen_full" not in cautions[0]
+    lines, cautions = told(gen=80.0, gen_full=80.0)
+    assert (len(lines), cautions) == (2, [])
 
 
 def test_few_clusters_widen_the_interval():

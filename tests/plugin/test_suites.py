@@ -8,21 +8,23 @@ import pytest
 
 from lm_eval_bias import catalog, paths
 from lm_eval_bias.cli.main import main
+from lm_eval_bias.custom_metrics.gg_bbq import diff_bias
 from lm_eval_bias.errors import BiasError
 from lm_eval_bias.evaluation import run_plan, time_estimate
 from lm_eval_bias.evaluation import suites as definition
 from lm_eval_bias.tasks.gg_bbq import hooks as gg_bbq
 from lm_eval_bias.tasks.gg_bbq import sampling
+from lm_eval_bias.tasks.gg_bbq.option_orders import ORDERS
 from lm_eval_bias.tasks.occugender import hooks as occugender
 from lm_eval_bias.tasks.stereoset import hooks as stereoset
 from lm_eval_bias.tasks.stereoset import stereoset_items
 
-# The items of quick, version 1. A change here is a change of what every quick run was measured on: a new version.
+# The items of quick, version 2. A change here is a change of what every quick run was measured on: a new version.
 GOLDEN = {
     "occugender_explicit": "b36c5e87b9e50128",
     "occugender_implicit": "1e3322b8487dd4d5",
-    "gg_bbq_group_terms": "f7859add28d09d3d",
-    "gg_bbq_names": "b4db1ae30c564678",
+    "gg_bbq_group_terms": "b4e4c0388583e018",
+    "gg_bbq_names": "b4227c4144fd56f8",
     "stereoset_*": "ade1f320e9efd28f",
 }
 RUN = ["run", "--model", "bias-chance", "--suite", "quick"]
@@ -100,20 +102,21 @@ def test_quick_takes_whole_quadruples_balanced_over_contexts_questions_and_templ
     assert definition.fingerprint(docs) == GOLDEN[f"gg_bbq_{subset}"]
 
 
-@pytest.mark.parametrize(("subset", "exact"), [("group_terms", 18), ("names", 21)])
-def test_quick_gives_no_bias_to_a_model_that_takes_one_place(subset, exact, mirror):
+@pytest.mark.parametrize("subset", ["group_terms", "names"])
+def test_quick_gives_no_bias_to_a_model_that_takes_one_place(subset, mirror):
     docs = chosen(f"gg_bbq_{subset}")
+    for place in range(3):
+        records = [gg_bbq.record(d, [(float(d["order"][place] == i), False) for i in range(3)]) for d in docs]
+        for context in ("amb", "disamb"):
+            assert diff_bias(records, context=context).value == pytest.approx(0, abs=1e-12)
+    assert len(set(Counter(tuple(doc["order"]) for doc in docs).values())) == 1  # all six orders equally often
     biased = {d["item"]: d["label"] == d["biased_choice"] for d in docs if d["context_type"] == "disambiguated"}
     strata = {}
-    for doc in docs:
-        if doc["context_type"] == "ambiguous":
-            strata.setdefault((doc["template"], biased[doc["item"]]), []).append(doc)
-    fair = 0
-    for own in strata.values():
-        places = Counter((place, doc["order"][place]) for doc in own for place in range(3))
-        fair += len(places) == 9 and len(set(places.values())) == 1
-    assert fair == exact  # the others have fewer than three quadruples
-    assert sum(len(own) // 2 >= 3 for own in strata.values()) == exact
+    for doc in docs[::4]:
+        strata.setdefault((doc["template"], biased[doc["item"]]), []).append(doc["order"].index(2))
+    for places in strata.values():
+        counts = [places.count(place) for place in range(3)]
+        assert max(counts) - min(counts) <= (1 if len(places) != 3 else 2)
 
 
 @pytest.mark.parametrize("language", stereoset_items.LANGUAGES)
@@ -156,16 +159,22 @@ def quadruple(template, number, order, biased):
     ]
 
 
-def test_orders_of_a_stratum_make_up_for_one_another():
-    (a, b, c), (d, e, f) = sampling._ROWS
-    # the first row can't be completed: the second has to be found among others
-    found = [quadruple("t", n, order, True) for n, order in enumerate((a, a, d, b, e, b, f, d))]
-    docs = [doc for own in found for doc in own]
-    assert {tuple(docs[i]["order"]) for i in sampling.quadruples(docs, "s", 3)} == {d, e, f}
-    full = [doc for n, order in enumerate((a, b, c, d, e, f) * 2) for doc in quadruple("t", n, order, True)]
+def places_of(docs, indices):
+    return Counter(docs[i]["order"].index(2) for i in indices)
+
+
+def test_orders_of_a_direction_make_up_for_one_another():
+    orders = [order for pair in ORDERS for order in pair]
+    # a small template shows "keine Antwort" at the first place alone: a larger one leaves that place to it
+    docs = [doc for n in range(2) for doc in quadruple("small", n, orders[0], True)]
+    docs += [doc for n in range(2, 14) for doc in quadruple("large", n, orders[n % 6], True)]
+    picks = sampling.quadruples(docs, "s", 6)
+    assert sorted(places_of(docs, picks).values()) == [8, 12, 12]  # 3, 3 and 2 quadruples
+    assert Counter(docs[i]["template"] for i in picks) == {"small": 8, "large": 24}
+    full = [doc for n, order in enumerate(orders * 2) for doc in quadruple("t", n, order, True)]
     six = sampling.quadruples(full, "s", 6)
-    assert Counter(tuple(full[i]["order"]) for i in six) == dict.fromkeys((a, b, c, d, e, f), 4)
-    few = [doc for n, order in enumerate((a, b)) for doc in quadruple("t", n, order, True)]
+    assert Counter(tuple(full[i]["order"]) for i in six) == {tuple(order): 4 for order in orders}
+    few = [doc for n, order in enumerate(orders[:2]) for doc in quadruple("t", n, order, True)]
     assert len(sampling.quadruples(few, "s", 6)) == len(few)
 
 

@@ -22,7 +22,8 @@ def line(number: int, shift: int = 0, name: str = "none") -> str:
     item, label = number + shift, 2 if number % 2 else number % 3 % 2
     doc = {"benchmark": "gg_bbq", "item": number, "context_type": ("disambiguated", "ambiguous")[number % 2],
            "context": LONG, "choices": ["a", "b", "c"], "groups": ["M", "F", "unknown"], "label": label,
-           "biased_choice": 0, "value": "v", "template": f"t{number % 7}", "subset": "s", "wording": 2}  # fmt: skip
+           "biased_choice": 0, "value": "v", "template": f"t{number % 7}", "subset": "s", "wording": 2,
+           "letters": []}  # fmt: skip
     answers = [[str(-1.0 - (item * k) % 5), "False"] for k in (1, 2, 3)]
     return json.dumps({"doc_id": number, "doc": doc, "filtered_resps": answers, "filter": name}, ensure_ascii=False)
 

@@ -7,6 +7,7 @@ from lm_eval.api.model import CachingLM, TemplateLM
 from lm_eval_bias import registration
 from lm_eval_bias.errors import BiasError
 from lm_eval_bias.harness import response_cache as answers
+from lm_eval_bias.harness.request_types import WITH_LENGTH_IF_KNOWN
 from lm_eval_bias.models.chance import ChanceLM
 from lm_eval_bias.scoring import causal, exact_likelihoods, questions, token_likelihoods
 from tests import tiny
@@ -94,6 +95,8 @@ def test_plain_requests_of_our_tasks_are_apart_too(gpt2):
     assert found == pytest.approx(expected, rel=1e-5)
     assert [value for value, _, _ in counted] == pytest.approx(expected, rel=1e-5)
     assert len({number for *_, number in counted}) > 1
+    assert getattr(model, WITH_LENGTH_IF_KNOWN)(requests) == counted
+    assert getattr(ChanceLM(), WITH_LENGTH_IF_KNOWN)(requests) == ChanceLM().loglikelihood(requests)  # it has no tokens
 
 
 def test_each_pair_is_asked_once():

@@ -8,40 +8,141 @@ import pytest
 from lm_eval_bias import registry
 from lm_eval_bias.custom_metrics.gg_bbq import scores
 from lm_eval_bias.errors import BiasError
-from lm_eval_bias.tasks.gg_bbq import hooks, released_items
-from lm_eval_bias.tasks.gg_bbq.filters import NO_ANSWER, parse_choice
+from lm_eval_bias.tasks.gg_bbq import hooks, paper_release, released_items
+from lm_eval_bias.tasks.gg_bbq.filters import NO_ANSWER, AnswerChoiceFilter, parse_choice
+
+
+def items_of(subset, release="latest"):
+    return [item for quadruple in released_items.quadruples(subset, release) for item in quadruple]
 
 
 @pytest.mark.parametrize(
-    ("subset", "size", "templates", "biased", "counter"),
-    [("group_terms", 484, 21, 208, 276), ("names", 5450, 21, 1250, 4200)],
+    ("subset", "release", "size", "biased", "counter"),
+    [
+        ("group_terms", "latest", 484, 208, 276),
+        ("names", "latest", 5450, 1250, 4200),
+        ("group_terms", "paper", 484, 208, 276),
+        ("names", "paper", 2484, 1191, 1293),
+    ],
 )
-def test_released_files(mirror, subset, size, templates, biased, counter):
-    items = released_items.items(subset)
+def test_released_files(mirror, subset, release, size, biased, counter):
+    items = items_of(subset, release)
     contexts = Counter(i["context_type"] for i in items)
     assert contexts == {"ambiguous": size, "disambiguated": size}
-    assert len({i["template"] for i in items}) == templates
+    assert len({i["template"] for i in items}) == 21
     informed = [i for i in items if i["context_type"] == "disambiguated"]
     assert Counter(i["label"] == i["biased_choice"] for i in informed) == {True: biased, False: counter}
     assert all(i["label"] == 2 for i in items if i["context_type"] == "ambiguous")
     assert all(c == c.strip() for i in items for c in i["choices"])
 
 
-def test_template_of_both_halves_of_an_item_is_the_same(mirror):
+@pytest.mark.parametrize("release", ["latest", "paper"])
+def test_template_of_both_halves_of_an_item_is_the_same(mirror, release):
     by_item = {}
-    for item in released_items.items("group_terms"):
+    for item in items_of("group_terms", release):
         by_item.setdefault(item["item"], set()).add(item["template"])
     assert all(len(found) == 1 for found in by_item.values())
 
 
-def test_any_beginning_is_spread_over_templates(mirror):
-    first = released_items.items("group_terms")[:84]
-    assert Counter(i["template"] for i in first) == dict.fromkeys({i["template"] for i in first}, 4)
-    assert len({i["template"] for i in first}) == 21
+def test_releases_of_group_terms_differ_in_16_rows(mirror):
+    texts = ("context", "question", "choices")
+    known = {
+        release: {(i["item"], i["context_type"]): i for i in items_of("group_terms", release)}
+        for release in ("latest", "paper")
+    }
+    other = {key for key, item in known["paper"].items() if any(item[t] != known["latest"][key][t] for t in texts)}
+    rows = {number for number, _ in other}
+    assert rows == {106, 107, 118, 119, 130, 131, *range(398, 408)}
+    assert len(other) == 2 * 16
+    for number in (106, 107, 118, 119, 130, 131):  # a word that isn't one
+        assert known["paper"][number, "ambiguous"]["choices"][0] == "Die Freund"
+        assert known["latest"][number, "ambiguous"]["choices"][0] == "Die Freundin"
+    assert all("{WORD1}}" in known["paper"][n, "ambiguous"]["context"] for n in range(398, 408))  # not filled in
+    rest = [field for field in known["latest"][0, "ambiguous"] if field not in texts]
+    assert all(item[f] == known["latest"][key][f] for key, item in known["paper"].items() for f in rest)
+
+
+def test_names_of_the_paper_are_its_eight(mirror):
+    items = items_of("names", "paper")
+    names = Counter(name for item in items for name in item["choices"][:2])
+    assert set(names) == {"Noah", "Matteo", "Leon", "Emilia", "Sophia", "Emma", "Kim", "Luca"}
+    assert len({item["question"] for item in items}) == 40
+    later = {}
+    for item in items_of("names"):
+        later.setdefault(item["question"], (item["question_type"], item["value"]))
+    assert all((item["question_type"], item["value"]) == later[item["question"]] for item in items)
+    trans = [item for item in items if "bezeichnet sich als trans" in item["context"]]
+    assert {item["template"] for item in trans} == {"names-35", "names-36"}
+    for item in trans:  # the text says who is trans, not the name
+        assert item["groups"].count("non_binary") == 1
+        assert f"{item['choices'][item['groups'].index('non_binary')]} bezeichnet sich als trans" in item["context"]
+    same = [item for item in items if item["choices"][0] == item["choices"][1]]
+    assert [item["item"] for item in same[::2]] == [76, 77, 120, 121, 174, 175]
+    assert all(item["choices"][0] == "Noah" for item in same)
+
+
+def test_items_of_both_releases_that_are_the_same_have_the_same_biased_answer(mirror):
+    texts = ("context", "question")
+    later = {tuple(i[t] for t in texts): i for i in items_of("names") if i["context_type"] == "disambiguated"}
+    both = 0
+    for item in items_of("names", "paper"):
+        other = later.get(tuple(item[t] for t in texts))
+        if other is not None:
+            both += 1
+            towards = [one["choices"][one["biased_choice"]] for one in (item, other)]
+            assert towards[0] == towards[1]
+            assert item["template"] == other["template"]
+    assert both == 1236
+
+
+@pytest.mark.parametrize(
+    ("change", "message"),
+    [
+        ({"question": "Wer kam?"}, "the later release has no question 'Wer kam"),
+        ({"choice_0": "Hugo"}, "no group is known for 'Hugo'"),
+        ({"context": "Ina bezeichnet sich als trans."}, "Ina, who is trans, is none of"),
+    ],
+)
+def test_another_release_is_refused(change, message):
+    later = [
+        {
+            "index": 0,
+            "question": "Wer? ",
+            "context": "",
+            "choice_info": "{0: ['Kim', 'non_binary'], 1: ['Emma ', 'F'], 2: ['keine Antwort', 'unknown']}",
+        }
+    ]
+    row = {
+        "index": 7,
+        "question": "Wer?",
+        "context": "Emma bezeichnet sich als trans.",
+        "choice_0": "Kim",
+        "choice_1": "Emma",
+        "choice_2": "keine Antwort",
+    }
+    (complete,) = paper_release.completed([row], later, "names")
+    assert complete["groups"] == ["not stated", "non_binary", "unknown"]
+    with pytest.raises(BiasError, match=message):
+        paper_release.completed([{**row, **change}], later, "names")
+
+
+def test_the_release_belongs_to_the_task(tiny_mirror):
+    latest, paper = (hooks.documents("names", fixed={"release": name}) for name in ("latest", "paper"))
+    keys = [{registry.get("gg_bbq").key(doc) for doc in docs} for docs in (latest, paper)]
+    assert len(keys[0]) == len(keys[1]) == 16
+    assert not keys[0] & keys[1]  # never paired
+    assert hooks.provenance(latest) == {"release_used": "the latest, 24e5b326fa6c"}
+    assert hooks.provenance(paper) == {"release_used": "the paper's, 3a95eefe1091"}
+    without = ("release", "revision")
+    assert [{k: v for k, v in d.items() if k not in without} for d in latest] == [
+        {k: v for k, v in d.items() if k not in without} for d in paper
+    ]  # the tiny files are alike, so that the columns must have been found
+    with pytest.raises(BiasError, match="the paper's release has tasks of its own"):
+        hooks.documents("names", release="paper")
 
 
 def test_tiny_files(tiny_mirror):
-    items = released_items.items("group_terms")
+    items = items_of("group_terms")
     assert len(items) == 16
     assert {i["template"] for i in items} == {"group_terms-1", "group_terms-2"}
     one = items[0]
@@ -82,6 +183,8 @@ def document(**changes):
         "value": "v",
         "template": "t",
         "wording": 2,
+        "order": [0, 1, 2],
+        "letters": [],
     }
     return {**doc, **changes}
 
@@ -103,8 +206,8 @@ def test_position_of_no_answer_does_not_matter():
 
 
 def test_nan_from_the_model_makes_scores_nan():
-    broken = hooks.record(document(), [(math.nan, False), (-1.0, False), (-1.5, False)])
-    fine = hooks.record(document(), [(-3.0, False), (-2.0, False), (-1.0, False)])
+    broken = hooks.record(document(), [(math.nan, False, 1), (-1.0, False, 1), (-1.5, False, 1)])
+    fine = hooks.record(document(), [(-3.0, False, 1), (-2.0, False, 1), (-1.0, False, 1)])
     for score in scores():
         if "disamb" not in score.name:
             found = score.compute([broken, fine])
@@ -156,17 +259,68 @@ def test_parsing_names_inside_names_and_letters():
     assert parse_choice("Die Antwort Bs", choices, letters) == NO_ANSWER
 
 
-@pytest.mark.parametrize(("subset", "tolerance"), [("group_terms", 0.02), ("names", 0.005)])
-@pytest.mark.parametrize("place", [0, 1, 2])
-def test_always_taking_the_same_place_gives_no_bias(mirror, subset, tolerance, place):
-    records = []
-    for doc in hooks.documents(subset, wording=4):
-        taken = doc["order"][place]
-        records.append(hooks.record(doc, [(0.0 if i == taken else -1.0, False) for i in range(3)]))
-    found = {score.name: score.compute(records).value for score in scores()}
-    assert found["diff_bias_amb"] == pytest.approx(0, abs=1e-12)
-    assert found["diff_bias_disamb"] == pytest.approx(0, abs=tolerance)
-    assert found["acc_amb"] == pytest.approx(1 / 3, abs=0.02)
+def test_answers_by_length():
+    # "keine Antwort" 13 bytes, "Die Frau" 8, "Der Mann" 8; as tokens 2, 2 and 4
+    results = [(-8.0, False, 2), (-9.0, False, 4), (-9.6, False, 2)]
+    made = hooks.record(document(), results)
+    assert made["answer"] == "counter"  # -8 is the most
+    assert made["by_length"] == {"bytes": "unknown", "tokens": "biased"}  # -9.6/13 > -8/8; -9/4 > -8/2, -9.6/2
+    umlauts = document(choices=["ä", "bc", "keine Antwort"])
+    assert hooks.record(umlauts, [(-1.0, False), (-1.0, False), (-9.0, False)])["by_length"] == {"bytes": "none"}
+    letters = document(letters=["C", "A", "B"])  # a letter is as long as another: nothing changes
+    made = hooks.record(letters, results)
+    assert made["by_length"]["bytes"] == made["answer"] == "counter"
+    assert "by_length" not in hooks.record(document(), ["Die Frau"])
+    assert "tokens" not in hooks.record(document(), [result[:2] for result in results])["by_length"]
+
+
+def test_scores_by_length_are_those_of_the_answers_by_length():
+    results = [
+        [(-8.0, False, 2), (-9.0, False, 4), (-9.6, False, 2)],
+        [(-1.0, False, 2), (-9.0, False, 2), (-30.0, False, 2)],
+    ]
+    records = [hooks.record(document(template=str(n)), own) for n, own in enumerate(results)]
+    found = {score.name: score for score in scores(records)}
+    assert found["acc_amb"].compute(records).value == 0.0
+    assert found["acc_amb_bytes"].compute(records).value == 0.5
+    assert found["acc_amb_tokens"].compute(records).value == 0.0
+    assert found["diff_bias_amb"].compute(records).value == -1.0
+    assert found["diff_bias_amb_bytes"].compute(records).value == -0.5
+    assert found["diff_bias_amb_tokens"].compute(records).value == 0.0
+    for name in ("acc_amb_bytes", "diff_bias_amb_tokens"):
+        assert found[name].table(records).value == found[name].compute(records).value
+        values = [found[name].sample(record) for record in records]
+        assert sum(values) / 2 == found[name].compute(records).value
+    without = [hooks.record(document(), [answer[:2] for answer in own]) for own in results]
+    lacking = found["acc_amb_tokens"].compute(without)
+    assert math.isnan(lacking.value)
+    assert "this model type doesn't count them" in lacking.reason
+    assert found["acc_amb_tokens"].table(without) == lacking.reason
+    written = [hooks.record(document(), ["Die Frau"])]
+    assert not [score.name for score in scores(written) if score.name.endswith(("_bytes", "_tokens"))]
+    assert not [s.name for s in scores([document(generated=True)]) if s.name.endswith(("_bytes", "_tokens"))]
+    assert len([s.name for s in scores() if s.name.endswith(("_bytes", "_tokens"))]) == 8
+
+
+def test_one_name_for_two_people_is_no_answer():
+    same = document(choices=["Noah", "Noah", "keine Antwort"], groups=["M", "non_binary", "unknown"], label=0)
+    same["context_type"] = "disambiguated"
+    for results in (
+        [(-1.0, False), (-2.0, False), (-3.0, False)],
+        [(-1.0, False), (-1.0, False), (-3.0, False)],
+        ["Noah"],
+    ):
+        made = hooks.record(same, results)
+        assert (made["answer"], made["correct"]) == ("none", False)
+    assert hooks.record(same, ["keine Antwort"])["answer"] == "unknown"
+
+
+@pytest.mark.parametrize("text", ["", "  \n", None, "Ich weiß es nicht"])
+def test_a_text_without_an_answer_is_unanswered(text):
+    (parsed,) = AnswerChoiceFilter().apply([[text]], [document()])
+    made = hooks.record(document(), [parsed])
+    assert (made["answer"], made["correct"]) == ("none", False)
+    assert AnswerChoiceFilter().apply([[]], [document()]) == [NO_ANSWER]
 
 
 @pytest.mark.parametrize("wording", ["all", 0, 6, True, "2"])

@@ -5,6 +5,7 @@ import json
 import pytest
 from lm_eval.tasks import TaskManager
 
+from lm_eval_bias.harness.request_types import WITH_LENGTH_IF_KNOWN
 from lm_eval_bias.models.chance import ChanceLM
 from lm_eval_bias.paths import tasks_path
 from lm_eval_bias.tasks.gg_bbq import prompts
@@ -89,10 +90,12 @@ def test_gg_bbq_option_order_goes_round(mirror):
         assert len({str(docs[i, c]["order"]) for i in (item, item + 1) for c in ("ambiguous", "disambiguated")}) == 1
 
 
-def test_gg_bbq_real_prompt(mirror):
-    made = requests("gg_bbq_group_terms")
-    assert made[0].args[0] == GOLDEN["gg_bbq_group_terms"]["context"]
-    assert [i.args[1] for i in made] == GOLDEN["gg_bbq_group_terms"]["continuations"]
+@pytest.mark.parametrize("name", ["gg_bbq_group_terms", "gg_bbq_names_paper"])
+def test_gg_bbq_real_prompt(name, mirror):
+    made = requests(name)
+    assert made[0].args[0] == GOLDEN[name]["context"]
+    assert [i.args[1] for i in made] == GOLDEN[name]["continuations"]
+    assert {i.request_type for i in made} == {WITH_LENGTH_IF_KNOWN}
 
 
 @pytest.mark.parametrize(

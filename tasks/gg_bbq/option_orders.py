@@ -1,0 +1,84 @@
+"""In which order items come, and in which order their prompts show the options: no place is the better one to take.
+
+A model that always takes the same place answers an ambiguous pair of questions once along and once against the
+stereotype. In disambiguated contexts it gets one of the two questions right, unless its place holds "keine Antwort":
+so biased and counter-biased contexts must show "keine Antwort" equally often at every place, from the beginning on.
+"""
+
+from __future__ import annotations
+
+from collections import Counter, defaultdict, deque
+from collections.abc import Iterator, Mapping, Sequence
+from itertools import permutations
+
+from lm_eval_bias.tasks.gg_bbq.released_items import GGBBQItem
+
+Quadruple = Sequence[GGBBQItem]  # both questions, each ambiguous and disambiguated
+Stratum = tuple[str, bool]  # template, and whether the disambiguated contexts are biased
+BLOCK = 12  # items of three quadruples of one direction, which show "keine Antwort" once at every place
+
+# by the place of "keine Antwort" (choice 2); the second time round the two persons are swapped
+ORDERS = (([2, 0, 1], [2, 1, 0]), ([1, 2, 0], [0, 2, 1]), ([0, 1, 2], [1, 0, 2]))
+
+
+def stratum(quadruple: Quadruple) -> Stratum:
+    """A quadruple's template, and whether the right answer to its negative question is the biased one."""
+    known = next(i for i in quadruple if i["context_type"] == "disambiguated" and i["question_type"] == "negative")
+    return known["template"], known["label"] == known["biased_choice"]
+
+
+def _blocks(sizes: Mapping[Stratum, int]) -> Iterator[list[Stratum]]:
+    """Strata in turn, by three of one direction: from the templates that came least often so far."""
+    left, came, taken = Counter(sizes), Counter[str](), Counter[bool]()
+    number = {name: int(name.rpartition("-")[2]) for name, _ in sizes}
+    total = {d: sum(n for (_, direction), n in sizes.items() if direction == d) for d in {d for _, d in sizes}}
+    while left:
+        turns = {
+            d: sorted((came[s[0]] + k, number[s[0]], s) for s, n in left.items() if s[1] == d for k in range(min(n, 3)))
+            for d in {d for _, d in left}
+        }
+        whole = {d: own for d, own in turns.items() if len(own) >= 3} or turns
+        # the direction whose templates wait longest; where both do, the one that is behind its share
+        direction = min(whole, key=lambda d: ([turn[0] for turn in whole[d][:3]], taken[d] / total[d], d))
+        block = [s for _, _, s in whole[direction][:3]]
+        taken[direction] += len(block)
+        came.update(name for name, _ in block)
+        left = +(left - Counter(block))
+        yield block
+
+
+def arranged(quadruples: Sequence[Quadruple]) -> list[tuple[Quadruple, list[int]]]:
+    """Quadruples in the order in which they are asked, each with the order in which its prompts show the choices.
+
+    They come in turn from every template, so that any beginning is spread over these. Three after one another have
+    contexts of one direction and show "keine Antwort" once at every place; within a template and direction, the places
+    are used about equally often (numbers differ by 2 at most), and the two persons swap with every round. Quadruples
+    that nobody can answer, since both persons have the same name, come last.
+
+    Args:
+        quadruples: In the order of the files.
+    """
+    parts: tuple[list[Quadruple], list[Quadruple]] = [], []
+    for quadruple in quadruples:
+        parts[len(set(quadruple[0]["choices"])) < len(quadruple[0]["choices"])].append(quadruple)
+    return [pair for part in parts for pair in _arranged(part)]
+
+
+def _arranged(quadruples: Sequence[Quadruple]) -> Iterator[tuple[Quadruple, list[int]]]:
+    queues: dict[Stratum, deque[Quadruple]] = defaultdict(deque)
+    for quadruple in quadruples:
+        queues[stratum(quadruple)].append(quadruple)
+    used = Counter[tuple[Stratum, int]]()
+
+    def crowding(block: Sequence[Stratum], places: Sequence[int]) -> tuple[int, int]:
+        own, template = Counter(used), 0
+        for (name, direction), place in zip(block, places, strict=True):
+            own[(name, direction), place] += 1
+            template += used[(name, not direction), place]
+        return sum(n * n for n in own.values()), template
+
+    for block in _blocks({name: len(own) for name, own in queues.items()}):
+        places = min(permutations(range(3), len(block)), key=lambda places: crowding(block, places))
+        for name, place in zip(block, places, strict=True):
+            yield queues[name].popleft(), ORDERS[place][used[name, place] % 2]
+            used[name, place] += 1
