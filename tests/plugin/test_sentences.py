@@ -1,6 +1,7 @@
 import math
 
 from lm_eval_bias.report import sentences
+from lm_eval_bias.runs.run_data import Value
 
 
 def results(**changes):
@@ -31,6 +32,15 @@ def test_nan_is_said():
     text = sentences.describe(results(diff_bias_amb=(math.nan, math.nan), acc_amb=(0.5, "N/A")), {})
     assert "diff-bias not computable: no statement" in text
     assert "for a share of 0.50; diff-bias" in text
+
+
+def test_direction_follows_the_interval_whatever_it_rests_on():
+    def direction(*ends):
+        return sentences.direction(Value("ss", 60.0, 1.0, ends[0] if ends else None), "above", "below", 50.0)
+
+    assert direction((49.0, 63.0)) == "the interval includes 50, no direction can be told"  # as near 0 and 100
+    assert direction((52.0, 63.0)) == "above"
+    assert direction() == "no statement without a standard error"
 
 
 def test_nothing_of_ours_is_nothing():
