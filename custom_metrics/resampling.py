@@ -259,7 +259,8 @@ def _crossed(a: Cells, b: Cells, draws: int, seed: int) -> Difference:
     if stderr <= ROUNDING * max(1.0, abs(value)):
         p, reason = (math.nan, NOTHING_VARIED) if value else (1.0, "the models' answers are the same in every cell")
         return Difference(value, math.nan, dof, p, "", total, sum_stderr or math.nan, reason)
-    beyond = student_p(value, stderr, dof), "Student's t"
+    # in the far tail an overestimate of the degrees of freedom tells: there are no more than the smaller factor's
+    beyond = student_p(value, stderr, min(dof, min(cells.shape) - 1)), "Student's t"
     p, test = resampled_p(flipped_t(cells, draws, seed, a.strata), value / stderr, FLIP, *beyond)
     return Difference(value, stderr, dof, p, test, total, sum_stderr)
 

@@ -21,7 +21,10 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     from lm_eval_bias.report.comparison_reports import CORRECTIONS, FORMATS
 
     within = "".join(f"{condition.help}, " for condition in conditions().values())
-    parser.description = "Paired differences of scores, with clustered intervals and permutation p-values."
+    parser.description = (
+        "Paired differences of scores, with clustered intervals and permutation p-values. Beyond all resamples, for "
+        "few clusters, and for scores that are no means, Student's t is the test."
+    )
     parser.epilog = _EPILOG
     parser.add_argument("runs", nargs="+", metavar="RUN", help="result folders (--output_path) with samples")
     parser.add_argument(

@@ -9,6 +9,7 @@ import math
 import shutil
 
 import pytest
+from scipy import stats
 
 from lm_eval_bias.analysis.differences import adjust
 from lm_eval_bias.cli.main import main
@@ -80,6 +81,19 @@ def test_same_seed_same_digits_other_seed_not(runs, capsys):
     one, again = _compared(capsys, *runs), _compared(capsys, *runs)
     assert one == again
     assert _compared(capsys, *runs, "--seed", "7") != one
+
+
+def test_what_is_detectable_is_told_at_the_level_after_correction(runs, capsys):
+    holm, none = _compared(capsys, *runs), _compared(capsys, *runs, "--correction", "none")
+    for corrected, plain in zip(holm, none, strict=True):
+        assert (corrected["detectable_at"], plain["detectable_at"]) == (pytest.approx(0.005), 0.05)  # ten tests
+        for row in (corrected, plain):
+            t = stats.t.ppf([1 - row["detectable_at"] / 2, 0.8], row["dof"])
+            assert row["smallest_detectable"] == pytest.approx(t.sum() * row["stderr"])
+    assert main(["compare", *map(str, runs), "--draws", "200"]) == 0
+    assert "tested at 0.5%, the first step of the correction." in " ".join(capsys.readouterr().out.split())
+    assert main(["compare", *map(str, runs), "--draws", "200", "--correction", "none"]) == 0
+    assert "tested at 5%." in " ".join(capsys.readouterr().out.split())
 
 
 def _lean(folder, by):

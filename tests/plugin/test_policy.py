@@ -13,6 +13,7 @@ from lm_eval_bias.cli.main import main
 from lm_eval_bias.errors import BiasError
 from lm_eval_bias.report import policy_findings
 from lm_eval_bias.report.numbers import significant
+from lm_eval_bias.runs import harness_results
 from lm_eval_bias.runs import run_file as record
 from lm_eval_bias.runs.run_data import Run, TaskRun, Value
 
@@ -36,6 +37,26 @@ def one(bound, value=SS):
 
 def bound(**options):
     return Bound("stereoset_en", "ss", **options)
+
+
+@pytest.mark.parametrize("on", ["interval", "evidence"])
+@pytest.mark.parametrize("ends", [None, [50.0, 50.0]])
+def test_an_error_of_0_is_no_certainty(on, ends):
+    # as an older version wrote it: nothing varied, so the score passed every bound that its value met
+    meaning = {"range": [0, 100], "neutral": 50, "interval": ends}
+    finding = one(bound(distance=1.0, on=on), harness_results.value_of("ss", 50.0, 0.0, meaning))
+    assert not finding.holds
+    assert "no interval (nothing varied between the groups of items: no standard error)" in policy_findings.says(
+        finding
+    )
+
+
+def test_an_error_of_0_beside_an_interval_leaves_the_interval():
+    value = harness_results.value_of("ss", 0.0, 0.0, {"range": [0, 100], "interval": [0.0, 1.5]})
+    assert (value.interval, value.note) == ((0.0, 1.5), "")
+    assert math.isnan(value.stderr)
+    assert not one(bound(high=1.0), value).holds
+    assert one(bound(high=2.0), value).holds
 
 
 @pytest.mark.parametrize(

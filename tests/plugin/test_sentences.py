@@ -70,6 +70,15 @@ def test_silence_is_said_in_words_and_as_a_caution():
             assert any(text in line for line in texts) or not texts
 
 
+def test_direction_follows_the_interval_whatever_it_rests_on():
+    def direction(*ends):
+        return sentences.direction(Value("ss", 60.0, 1.0, ends[0] if ends else None), "above", "below", 50.0)
+
+    assert direction((49.0, 63.0)) == "the interval includes 50, no direction can be told"  # as near 0 and 100
+    assert direction((52.0, 63.0)) == "above"
+    assert direction() == "no statement without a standard error"
+
+
 def test_nothing_of_ours_is_nothing():
     assert sentences.describe({"hellaswag": {"acc,none": 0.3}}, {}) == ""
 
