@@ -57,7 +57,7 @@ def choices(run: Run, task: TaskRun) -> dict[str, str]:
     dataset = task.metadata.get("dataset_used")
     if isinstance(dataset, Mapping):
         options["dataset"] = f"{PurePath(str(dataset.get('file'))).name} ({str(dataset.get('sha256'))[:12]})"
-    sampled = entry is not None and "generate_until" in entry.asks
+    sampled = entry is None or "generate_until" in entry.asks
     if sampled and run.provenance.get("gen_kwargs"):
         options["gen_kwargs"] = str(run.provenance["gen_kwargs"])
     if task.inputs.get("num_fewshot"):

@@ -211,6 +211,14 @@ def test_a_share_of_unanswered_documents(share, holds, mirror, tmp_path, capsys)
         assert list(gate(run, capsys, GENERATED, tmp_path, max_unanswered_share=0.05)) == ["unanswered"]
 
 
+def test_the_share_of_unanswered_documents_is_a_share_among_the_scores():
+    named = {benchmark: benchmark.unanswered for benchmark in registry.by_name().values() if benchmark.unanswered}
+    assert named
+    for benchmark, name in named.items():
+        (score,) = (score for score in benchmark.every_score() if score.name == name)
+        assert (score.low, score.high) == (0.0, 1.0)
+
+
 def test_a_part_of_the_items_is_allowed_by_a_least_share(tmp_path, capsys):
     run = made(tmp_path / "run", OCCUGENDER, "--limit", "120")
     assert "120 of 200 items" in gate(run, capsys, OCCUGENDER, tmp_path)["limit"]
