@@ -127,7 +127,7 @@ class Condition(NamedTuple):
     """What tasks of one run can be compared by: ``compare --by NAME``.
 
     Attributes:
-        name: For ``--by``.
+        name: For ``--by``; a document's field of this name may differ between the levels, all others must not.
         help: What is compared, in a few words.
         base: The level that the others are compared with by default.
         example: Which tasks have several levels.
@@ -151,6 +151,8 @@ class Benchmark(ABC):
         name: The ``benchmark`` field of its documents and of its YAMLs' metadata.
         title: Its name for people; ``name`` if empty.
         main: The scores that findings rest on: what runs are compared and ranked by; all headline scores if empty.
+        unanswered: The score that is the share of documents without an answer, 0 to 1; empty where a model always
+            answers. Gates refuse a run in which it is large.
         options: ``--metadata`` keys that its tasks understand.
         detail: The key among them that adds the full breakdown of the scores to a run's own table.
         data_option: The key among them that replaces the pinned data, which then aren't fetched.
@@ -179,6 +181,7 @@ class Benchmark(ABC):
     name: str
     title: str = ""
     main: Sequence[str] = ()
+    unanswered: str = ""
     options: Sequence[str] = ()
     detail: str = ""
     data_option: str = ""

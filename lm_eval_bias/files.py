@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import contextlib
 import errno
+import hashlib
 import os
 import shutil
 import stat
@@ -65,7 +66,23 @@ def read_bytes(path: Path, largest: int = LARGEST) -> bytes:
         OSError: It cannot be read; see :func:`check_plain`.
     """
     check_plain(path, largest)
-    return path.read_bytes()
+    content = path.read_bytes()
+    for hashes in _RECORDS:
+        hashes[os.path.abspath(path)] = hashlib.sha256(content).hexdigest()
+    return content
+
+
+_RECORDS: list[dict[str, str]] = []
+
+
+@contextlib.contextmanager
+def recorded() -> Iterator[dict[str, str]]:
+    """SHA-256 of every file that :func:`read_text` and :func:`read_bytes` read meanwhile, by its absolute path."""
+    _RECORDS.append({})
+    try:
+        yield _RECORDS[-1]
+    finally:
+        _RECORDS.pop()
 
 
 @contextlib.contextmanager

@@ -97,10 +97,18 @@ def _published_row(row: published_scores.Published, columns: Sequence[Value], ra
     return Row(row.model, PUBLISHED, f"{row.paper}, {row.tables}", row.conventions, row.remarks, cells)
 
 
+def _alone(task: TaskRun) -> str:
+    """Why a run that has a usable value isn't ranked where no other is like it."""
+    part = conventions.part(task)
+    return f"{part}: no other run of the same ones" if part else ALONE
+
+
 def _with_ranks(rows: Sequence[Row], tasks: Sequence[TaskRun], column: Value) -> list[Row]:
     """The rows of runs with this column's ranks, among those with the same conventions, or why they have none."""
-    points = [_point(task.scores.get(column.name), column) for task in tasks]
-    ranks: list[Rank | str] = [point if isinstance(point, str) else ALONE for point in points]
+    points = [conventions.unknown_part(task) or _point(task.scores.get(column.name), column) for task in tasks]
+    ranks: list[Rank | str] = [
+        point if isinstance(point, str) else _alone(task) for task, point in zip(tasks, points, strict=True)
+    ]
     groups: dict[tuple[str, ...], dict[int, rank_intervals.Point]] = defaultdict(dict)
     for place, (row, point) in enumerate(zip(rows, points, strict=True)):
         if not isinstance(point, str):
@@ -118,10 +126,16 @@ def _with_ranks(rows: Sequence[Row], tasks: Sequence[TaskRun], column: Value) ->
     return ranked
 
 
-def _notes(benchmark: str, rows: Sequence[Row], columns: Sequence[Value]) -> list[str]:
+def _notes(benchmark: str, rows: Sequence[Row], columns: Sequence[Value], tasks: Sequence[TaskRun]) -> list[str]:
     notes = []
-    if len({row.group for row in rows if row.kind == RUN}) > 1:
+    groups = {row.group for row in rows if row.kind == RUN}
+    if len(groups) > 1:
         notes.append("Runs were made by different conventions: ranks hold among those with the same.")
+    recorded = {conventions.asked(task) for task in tasks if not conventions.part(task)}
+    if len(recorded) > 1 and conventions.UNRECORDED in recorded:
+        notes.append("Runs whose files don't say what was asked, made before that was recorded, rank among themselves.")
+    if len(recorded - {conventions.UNRECORDED}) > 1 and len({group[:-1] for group in groups}) < len(groups):
+        notes.append("Runs that were asked other documents or prompts rank apart, whatever they are called.")
     printed = [row for row in rows if row.kind == PUBLISHED]
     if not printed:
         notes.append(registry.get(benchmark).unpublished)
@@ -148,7 +162,16 @@ def _board(task: str, members: Sequence[tuple[Run, TaskRun]]) -> Board:
     rows += [_published_row(row, [*columns, *others], ranked) for row in printed]
     language = entry.language if entry else task_runs[0][1].language
     measures = entry.measures if entry else _measures(task_runs[0][1])
-    return Board(task, benchmark, language, measures, columns, others, rows, _notes(benchmark, rows, columns))
+    return Board(
+        task,
+        benchmark,
+        language,
+        measures,
+        columns,
+        others,
+        rows,
+        _notes(benchmark, rows, columns, [result for _, result in task_runs]),
+    )
 
 
 def _measures(task: TaskRun) -> str:

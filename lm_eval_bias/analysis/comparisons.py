@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
 from functools import cached_property
 from typing import Any
 
-from lm_eval_bias import catalog, registry
+from lm_eval_bias import catalog, content_hashes, registry
+from lm_eval_bias.analysis import conventions
 from lm_eval_bias.benchmark import Benchmark, Condition
 from lm_eval_bias.custom_metrics.score import Record
 from lm_eval_bias.errors import BiasError, did_you_mean
@@ -31,11 +32,13 @@ class Side:
         label: What it is called in the comparison: a run's name, an instruction or a language.
         run: The run.
         task: Its task.
+        hashes: Of the documents by item, once the records were read; without the fields that conditions are named by.
     """
 
     label: str
     run: Run
     task: TaskRun
+    hashes: dict[tuple[str, ...], str] = field(default_factory=dict)
 
     @property
     def benchmark(self) -> Benchmark:
@@ -60,7 +63,17 @@ class Side:
             if key in records:
                 raise BiasError(f"{self.task.samples}: item {', '.join(key)} stands there twice")
             records[key] = record
+            self.hashes[key] = content_hashes.of_document(self._unconditioned(doc))
         return records
+
+    def document(self, key: tuple[str, ...]) -> Mapping[str, Any]:
+        """An item's document without the fields that conditions are named by."""
+        return next(self._unconditioned(s.doc) for s in self._samples() if self.benchmark.key(s.doc) == key)
+
+    def _unconditioned(self, doc: Mapping[str, Any]) -> Mapping[str, Any]:
+        family = registry.family(self.task.benchmark)
+        names = {condition.name for condition in family.conditions} if family else ()
+        return {name: value for name, value in doc.items() if name not in names}
 
     @property
     def docs(self) -> list[dict[str, Any]]:
@@ -95,6 +108,7 @@ class Pair:
         for owner in (self, self.other):
             for name in ("shared", "records"):
                 vars(owner).pop(name, None)
+        self.other.hashes.clear()
 
 
 def _level(task: TaskRun, by: str) -> tuple[str, str] | None:
@@ -207,15 +221,42 @@ def why_not_paired(pair: Pair, by: str) -> str:
         values = [side.task.metadata.get(option) for side in (base, other)]
         if option == "classifier_used":
             values = [value.get("name") if isinstance(value, dict) else value for value in values]
+        hashes = [conventions.file_hash(side.task, option) for side in (base, other)]
+        if all(hashes) and hashes[0] == hashes[1]:  # one file under two names
+            continue
+        if any(hashes):
+            values = [conventions.option_text(side.task, option) for side in (base, other)]
         if values[0] != values[1]:
             return f"{option} {values[0]!r} and {values[1]!r}"
+    if base.task.inputs.get("num_fewshot", 0) != other.task.inputs.get("num_fewshot", 0):
+        return "other numbers of examples in the prompts"
     shared = len(pair.shared)
     counts = len(base.records), len(other.records)
     if by == LANGUAGE and shared >= 0.9 * max(counts):  # translations miss single items
         return ""
     if shared != counts[0] or shared != counts[1]:
         return f"other items: {counts[0]:,} and {counts[1]:,}, {shared:,} of them the same"
-    return ""
+    return "" if by == LANGUAGE else _other_contents(pair, by)
+
+
+def _other_contents(pair: Pair, by: str) -> str:
+    """In what two sides' documents differ, though they are the same items by name; empty if in nothing.
+
+    Sample logs hold the documents whole, also those of runs whose results files have no hashes of them.
+    """
+    base, other = pair.base, pair.other
+    changed = [key for key in pair.shared if base.hashes[key] != other.hashes[key]]
+    if changed:
+        fields = content_hashes.differing_fields(base.document(changed[0]), other.document(changed[0]))
+        return f"other contents of {len(changed):,} of {len(pair.shared):,} items ({', '.join(fields)})"
+    return "other prompts of the same documents" if by == "run" and _asked(pair)[0] else ""
+
+
+def _asked(pair: Pair) -> tuple[bool, bool]:
+    """Whether two sides are known to have been asked otherwise, and whether that is known at all."""
+    base, other = conventions.asked(pair.base.task), conventions.asked(pair.other.task)
+    known = conventions.UNRECORDED not in (base, other)
+    return known and base != other, known
 
 
 MATTERS = (
@@ -231,4 +272,11 @@ def beside_the_model(pair: Pair) -> str:
         if values[0] != values[1]:
             texts = ", ".join("none" if value is None else str(value)[:24] for value in values)
             parts.append(f"{key.replace('_', ' ')} ({texts})")
-    return "the runs differ in " + ", ".join(parts) if parts else ""
+    notes = ["the runs differ in " + ", ".join(parts)] if parts else []
+    if pair.base.task.task == pair.other.task.task:
+        differ, known = _asked(pair)
+        if differ:
+            notes.append("the runs were asked other items, documents or prompts")
+        elif not known:
+            notes.append("the files don't tell whether the prompts are the same: made before that was recorded")
+    return "; ".join(notes)

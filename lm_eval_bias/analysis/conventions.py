@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import hashlib
 import json
 import math
 from collections.abc import Mapping
@@ -11,7 +12,7 @@ from typing import Any
 from lm_eval_bias import catalog, registry
 from lm_eval_bias.runs.run_data import Run, TaskRun
 
-_MODEL = {"chat_template": "chat template", "system_instruction": "system instruction"}
+UNRECORDED = "not recorded"
 
 
 def _default_metadata(task: str) -> Mapping[str, Any]:
@@ -24,12 +25,28 @@ def _classifier(task: TaskRun) -> Mapping[str, Any]:
     return classifier if isinstance(classifier, Mapping) else {}
 
 
+def file_hash(task: TaskRun, option: str) -> str:
+    """SHA-256 of the file that an option names; empty where it names none, or none that is known to have been read."""
+    value = task.metadata.get(option)
+    return str(task.inputs.get("files", {}).get(value) or "") if isinstance(value, str) else ""
+
+
+def option_text(task: TaskRun, option: str) -> str:
+    """An option's value; of a file that was read its name and content, since what lies at a path can change."""
+    value = task.metadata.get(option)
+    if digest := file_hash(task, option):
+        return f"{PurePath(str(value)).name} ({digest[:12]})"
+    return json.dumps(value, ensure_ascii=False, sort_keys=True, default=str).strip('"')
+
+
 def choices(run: Run, task: TaskRun) -> dict[str, str]:
     """Everything chosen that makes other numbers of the same answers, or asks something else: by option name."""
     defaults, entry = _default_metadata(task.base), catalog.entries().get(task.base)
     benchmark = registry.get(task.benchmark)
+    if entry is not None:
+        defaults = {"repeats": entry.repeats, **defaults}
     options = {
-        option: json.dumps(task.metadata[option], ensure_ascii=False, sort_keys=True, default=str).strip('"')
+        option: option_text(task, option)
         for option in benchmark.options
         if option not in (benchmark.detail, "classifier", "dataset")
         and task.metadata.get(option) is not None
@@ -40,16 +57,40 @@ def choices(run: Run, task: TaskRun) -> dict[str, str]:
     dataset = task.metadata.get("dataset_used")
     if isinstance(dataset, Mapping):
         options["dataset"] = f"{PurePath(str(dataset.get('file'))).name} ({str(dataset.get('sha256'))[:12]})"
-    sampled = entry is not None and "generate_until" in entry.asks
+    sampled = entry is None or "generate_until" in entry.asks
     if sampled and run.provenance.get("gen_kwargs"):
         options["gen_kwargs"] = str(run.provenance["gen_kwargs"])
+    if task.inputs.get("num_fewshot"):
+        options["num_fewshot"] = str(task.inputs["num_fewshot"])
+    if instruction := run.provenance.get("system_instruction"):
+        options["system_instruction"] = hashlib.sha256(str(instruction).encode("utf-8", "replace")).hexdigest()[:12]
     return options
 
 
 def key(run: Run, task: TaskRun) -> tuple[str, ...]:
     """Runs with the same key measured the same thing and can be ranked among each other."""
     options = choices(run, task)
-    return (task.benchmark, task.version, *(f"{name}={options[name]}" for name in sorted(options)))
+    documents = f"documents {asked(task)}, {part(task) or 'all items'}"
+    return (task.benchmark, task.version, *(f"{name}={options[name]}" for name in sorted(options)), documents)
+
+
+def asked(task: TaskRun) -> str:
+    """The hash of what was run: documents and what was asked of them."""
+    return str(task.inputs.get("scored") or task.inputs.get("documents") or UNRECORDED)
+
+
+def unknown_part(task: TaskRun) -> str:
+    """Why it can't be told which items were run; empty where it can."""
+    if part(task) and "scored" not in task.inputs:
+        return f"{part(task)}, and its file doesn't say which"
+    return ""
+
+
+def part(task: TaskRun) -> str:
+    """The part of the items that was run, in words; empty for all."""
+    if "scored" not in task.inputs and task.documents == (task.items or task.documents):
+        return ""
+    return f"{task.documents:,} of {task.items:,} items" if task.items else f"{task.documents:,} items, not all"
 
 
 def describe(run: Run, task: TaskRun) -> str:
@@ -58,7 +99,8 @@ def describe(run: Run, task: TaskRun) -> str:
     parts = [f"{name}={value}" for name, value in options.items()] or ["the task's defaults"]
     if run.provenance.get("model"):
         parts.append(f"--model {run.provenance['model']}")
-    parts += [label for field, label in _MODEL.items() if run.provenance.get(field)]
+    if run.provenance.get("chat_template") or task.inputs.get("chat_template"):
+        parts.append("chat template")
     if run.provenance.get("dtype"):
         parts.append(str(run.provenance["dtype"]))
     return "; ".join(parts)
@@ -67,17 +109,18 @@ def describe(run: Run, task: TaskRun) -> str:
 def deviations(task: TaskRun) -> tuple[str, ...]:
     """Where a run departs from the whole task as it is now, and what its classifier's labels are worth."""
     departures = []
-    if task.items and task.documents != task.items:
-        departures.append(f"{task.documents:,} of {task.items:,} items")
+    if items := part(task):
+        departures.append(items)
     current = _default_metadata(task.base).get("version")
-    if current is not None and not _same_version(task.version, current):
+    if current is not None and not same_version(task.version, current):
         departures.append(f"task version {task.version}, now {current}")
     if warning := str(_classifier(task).get("warning") or ""):
         departures.append(warning)
     return tuple(departures)
 
 
-def _same_version(version: str, current: Any) -> bool:
+def same_version(version: str, current: Any) -> bool:
+    """Whether two version numbers are the same, however they are written."""
     try:
         return math.isclose(float(version), float(current))
     except (TypeError, ValueError):

@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 import math
 import re
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from functools import cache
 from importlib import resources
@@ -15,10 +15,12 @@ from typing import Any
 import yaml
 
 from lm_eval_bias import safe_yaml
+from lm_eval_bias.analysis import departures
 from lm_eval_bias.errors import BiasError, did_you_mean
 from lm_eval_bias.files import read_text
 
 ON = ("interval", "point", "evidence")
+UNANSWERED = 0.1
 _NUMBER = re.compile(r"[-+]?(\d+(\.\d*)?|\.\d+)([eE][-+]?\d+)?$")
 
 
@@ -66,15 +68,19 @@ class Policy:
 
     Attributes:
         bounds: At least one.
-        share: Least share of a task's items, 0 for any.
+        share: Least share of a task's items, 0 for any; ``None`` for all, unless a part is allowed by name.
         dtypes: Of the weights; empty for any.
         allow_warnings: Whether scores may come with warnings.
+        unanswered: Largest share of documents without an answer.
+        allow: In what a run may depart from its tasks: names, or ``name=value``.
     """
 
     bounds: tuple[Bound, ...]
-    share: float = 0.0
+    share: float | None = None
     dtypes: tuple[str, ...] = ()
     allow_warnings: bool = True
+    unanswered: float = UNANSWERED
+    allow: tuple[str, ...] = ()
 
 
 def _resource(name: str) -> str:
@@ -177,10 +183,34 @@ def read(path: Path) -> Policy:
     dtype = content.get("dtype", [])
     return Policy(
         bounds=tuple(bounds),
-        share=1.0 if content.get("require_full") else float(content.get("min_documents_share", 0.0)),
+        share=_share(content),
         dtypes=(dtype,) if isinstance(dtype, str) else tuple(dtype),
         allow_warnings=content.get("allow_warnings", True),
+        unanswered=float(content.get("max_unanswered_share", UNANSWERED)),
+        allow=_allowed(content, node, path),
     )
+
+
+def _share(content: Mapping[str, Any]) -> float | None:
+    if content.get("require_full"):
+        return 1.0
+    share = content.get("min_documents_share", None if "require_full" not in content else 0.0)
+    return None if share is None else float(share)
+
+
+def _allowed(content: Mapping[str, Any], node: yaml.Node, path: Path) -> tuple[str, ...]:
+    """The departures that a policy allows.
+
+    Raises:
+        BiasError: One that no run can have.
+    """
+    known = departures.names()
+    for number, text in enumerate(content.get("allow", [])):
+        name = text.partition("=")[0]
+        if name not in known:
+            place = f"{path} line {_line(node, ['allow', number])}"
+            raise BiasError(f"{place}: no departure {name!r}.{did_you_mean(name, known)} Known: {', '.join(known)}")
+    return tuple(content.get("allow", []))
 
 
 def example() -> str:

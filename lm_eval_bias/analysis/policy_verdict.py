@@ -6,8 +6,8 @@ import math
 from collections.abc import Iterator
 from dataclasses import dataclass, replace
 
-from lm_eval_bias import catalog
-from lm_eval_bias.analysis import policy_targets
+from lm_eval_bias import catalog, registry
+from lm_eval_bias.analysis import departures, policy_targets
 from lm_eval_bias.analysis.policy_file import Bound, Policy
 from lm_eval_bias.errors import BiasError
 from lm_eval_bias.runs.run_data import Run, TaskRun, Value
@@ -105,12 +105,40 @@ def _requirements(run: Run, policy: Policy) -> Iterator[Finding]:
         problem = "" if holds else f"it is {dtype}" if dtype else "the run doesn't tell"
         yield Finding("", "dtype", holds, f"one of {', '.join(policy.dtypes)}", problem)
     judged = {task.task: task for bound in policy.bounds for task in policy_targets.tasks(run, bound)}
-    for name, task in judged.items() if policy.share else ():
+    for name, task in judged.items():
+        yield from _departures(run, task, policy)
+        yield from _unanswered(task, policy.unanswered)
+        if not policy.share:
+            continue
         part = share(task)
         holds = part >= policy.share
         problem = f"{task.documents:,} of {task.items:,} items" if task.items else "the number of its items isn't known"
         problem += f", {part:.0%} of what a full run asks" if part != 1 and not math.isnan(part) else ""
         yield Finding(name, "items", holds, f"at least {policy.share:.0%} of the items", "" if holds else problem)
+
+
+def _departures(run: Run, task: TaskRun, policy: Policy) -> Iterator[Finding]:
+    """In what a run isn't its task as it is; a share of the items that a policy asks for settles which part may do."""
+    for departure in departures.of(run, task):
+        if policy.share is not None and departure.name in departures.PART:
+            continue
+        holds = not {departure.name, departure.exact}.isdisjoint(policy.allow)
+        problem = f"{departure.problem}; what allows it: {departure.line}"
+        required = f"allowed: {departure.exact}" if holds else "the task as it is"
+        yield Finding(task.task, departure.name, holds, required, "" if holds else problem)
+
+
+def _unanswered(task: TaskRun, largest: float) -> Iterator[Finding]:
+    """Whether enough documents were answered: a model that answers nothing favours nobody."""
+    name = registry.get(task.benchmark).unanswered
+    if not name:
+        return
+    value = task.scores.get(name)
+    share = math.nan if value is None else value.value
+    holds = share <= largest
+    problem = f"{share:.3g} of them weren't" if not math.isnan(share) else "the run doesn't tell"
+    required = f"at most {largest:g} of the documents unanswered"
+    yield Finding(task.task, name, holds, required, "" if holds else problem, share)
 
 
 def _warnings(run: Run, policy: Policy) -> Iterator[Finding]:

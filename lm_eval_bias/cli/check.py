@@ -19,7 +19,11 @@ example:
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     """What the command understands."""
-    parser.description = "Hold the scores of runs against the bounds of a policy, and say which are violated."
+    parser.description = (
+        "Hold the scores of runs against the bounds of a policy, and say which are violated. A run of anything but the "
+        "tasks as they are (other options, data or prompts, a part of the items) is a violation unless the policy "
+        "allows it by name."
+    )
     parser.epilog = _EPILOG
     parser.add_argument("runs", nargs="*", metavar="RUN", help="run folders, results_*.json or run files")
     parser.add_argument("--policy", metavar="FILE", help="the bounds, a YAML file")

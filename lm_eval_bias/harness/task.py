@@ -11,9 +11,9 @@ from typing import Any
 from lm_eval.api.instance import Instance
 from lm_eval.api.task import ConfigurableTask
 
-from lm_eval_bias import __version__, registration, registry
+from lm_eval_bias import __version__, content_hashes, files, registration, registry
 from lm_eval_bias.errors import BiasError
-from lm_eval_bias.harness import distributed, request_types
+from lm_eval_bias.harness import distributed, request_types, run_inputs
 from lm_eval_bias.harness.score_aggregation import Aggregation, Notes, Scored
 
 
@@ -72,9 +72,11 @@ class BiasTask(ConfigurableTask):
         self._world_size = 1
         self._idle: dict[str, Any] | None = None
         self._places: dict[int, int] = {}
-        super().__init__(config=settings, **kwargs)
+        with files.recorded() as read:
+            super().__init__(config=settings, **kwargs)
         metadata = self.config.metadata or {}
         self.benchmark = registry.get(str(metadata.get("benchmark")))
+        metadata["inputs"] = run_inputs.of_task(self.benchmark, config or {}, metadata, read)
         self.scores = self.benchmark.scores(self.eval_docs, detailed=self.benchmark.detailed(metadata))
         metadata.update(self.benchmark.provenance(self.eval_docs), lm_eval_bias=__version__)
         self._add_metrics()
@@ -129,6 +131,7 @@ class BiasTask(ConfigurableTask):
         prompts; the tokenizer's name is the part of the key that a task can add to.
         """
         self._refuse_prompts(kwargs.get("apply_chat_template"), kwargs.get("system_instruction"))
+        self._record_inputs(kwargs.get("limit"), kwargs.get("samples"), bool(kwargs.get("apply_chat_template")))
         if kwargs.get("cache_requests"):
             content = json.dumps(
                 [self.eval_docs, kwargs.get("samples"), __version__], ensure_ascii=False, sort_keys=True
@@ -145,6 +148,23 @@ class BiasTask(ConfigurableTask):
         else:
             super().build_all_requests(tokenizer_name=tokenizer_name, **kwargs)
         self._even_out_kinds(**shared, world_size=self._world_size)
+
+    def _record_inputs(self, limit: Any, samples: Any, chat_template: bool) -> None:
+        """Tell the result file which documents are run, what is asked of them, and what is put around that."""
+        hashes = [content_hashes.of_document(doc, self._asked(doc)) for doc in self.eval_docs]
+        scored = sorted(set(samples)) if samples else range(min(int(limit or len(hashes)), len(hashes)))
+        run_inputs.add_documents(self.config.metadata["inputs"], hashes, scored)
+        if self.config.num_fewshot:
+            self.config.metadata["inputs"]["num_fewshot"] = self.config.num_fewshot
+        if chat_template:
+            self.config.metadata["inputs"]["chat_template"] = True
+
+    def _asked(self, doc: dict[str, Any]) -> list[Any]:
+        """What is asked of a document, but for the arguments of a generation, which the result file has anyway."""
+        requests = self.construct_requests(doc, self.doc_to_text(doc))
+        texts = slice(1) if self.OUTPUT_TYPE == "generate_until" else slice(None)
+        arguments = [list(one.arguments[texts]) for one in (requests if isinstance(requests, list) else [requests])]
+        return [self.config.description, *arguments]
 
     def _keep_busy(self, **kwargs: Any) -> None:
         """Give a rank without any document the requests of the first one, which are then of no document.

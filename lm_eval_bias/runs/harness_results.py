@@ -10,7 +10,7 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
-from lm_eval_bias import catalog, registry
+from lm_eval_bias import catalog, content_hashes, registry
 from lm_eval_bias.custom_metrics.score import NOTHING_VARIED, Estimate, Score, finite, undefined
 from lm_eval_bias.errors import BiasError
 from lm_eval_bias.runs import sample_logs
@@ -97,6 +97,13 @@ def _from_samples(benchmark: str, samples: Path) -> dict[str, Value]:
     return {score.name: estimated(score, estimate) for score, estimate in estimates}
 
 
+def _inputs_of_samples(samples: Path, config: Mapping[str, Any], is_part: bool) -> dict[str, Any]:
+    """What a task of the harness's own was asked, which its results don't say: the documents in its log."""
+    documents = content_hashes.of_all(content_hashes.of_document(s.doc) for s in sample_logs.first_filter(samples))
+    inputs: dict[str, Any] = {"scored" if is_part else "documents": documents}
+    return inputs | ({"num_fewshot": config["num_fewshot"]} if config.get("num_fewshot") else {})
+
+
 def estimated(score: Score, estimate: Estimate) -> Value:
     """A score with its meaning, from what was computed of it."""
     ends = None if estimate.interval is None else list(estimate.interval)
@@ -118,6 +125,10 @@ def _task(task: str, content: Mapping[str, Any], path: Path, date: str) -> TaskR
     metadata = {key: value for key, value in metadata.items() if key not in foreign}
     original = int(content["n-samples"][task].get("original", 0))
     samples = path.with_name(f"samples_{task}_{date}.jsonl")
+    if described and samples.is_file():
+        metadata["inputs"] = _inputs_of_samples(
+            samples, config, int(content["n-samples"][task]["effective"]) < original
+        )
     return TaskRun(
         task=task,
         benchmark=described.benchmark if described else str(metadata["benchmark"]),

@@ -48,6 +48,12 @@ class Value:
     higher_is_better: bool | None = None
 
 
+_INPUTS = {
+    "documents": str, "scored": str, "files": Mapping, "package_data": str, "changed": list, "num_fewshot": int,
+    "chat_template": bool,
+}  # fmt: skip
+
+
 @dataclass(frozen=True)
 class TaskRun:
     """One task of a run.
@@ -80,6 +86,13 @@ class TaskRun:
     def base(self) -> str:
         """The task's name without the remark."""
         return self.task.partition(" ")[0]
+
+    @property
+    def inputs(self) -> Mapping[str, Any]:
+        """What it read and asked, as hashes (:class:`lm_eval_bias.harness.run_inputs.Inputs`); empty in older files."""
+        inputs = self.metadata.get("inputs")
+        given = inputs if isinstance(inputs, Mapping) else {}
+        return {name: given[name] for name, kind in _INPUTS.items() if isinstance(given.get(name), kind)}
 
     @property
     def remark(self) -> str:

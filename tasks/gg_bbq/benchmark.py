@@ -20,6 +20,7 @@ class GGBBQ(Benchmark):
     title = "GG-BBQ"
     place = 2
     main: Sequence[str] = ("acc_amb", "acc_disamb", "diff_bias_amb", "diff_bias_disamb")
+    unanswered = "unanswered"
     options: Sequence[str] = ("wording", "by_value")
     detail = "by_value"
     counts_tokens = True

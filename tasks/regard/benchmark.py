@@ -73,8 +73,13 @@ class Regard(Benchmark):
         return (str(doc["gender"]), str(doc.get("set", "")), str(doc.get("context", "")))
 
     def provenance(self, docs: Sequence[Document]) -> dict[str, Any]:
-        """The classifier that was used."""
-        return {"classifier_used": dict(docs[0]["classifier"])} if docs else {}
+        """The classifier that was used, and whether it is the language's default."""
+        from lm_eval_bias.tasks.regard.classifiers.classifier import DEFAULT
+
+        if not docs:
+            return {}
+        used = docs[0]["classifier"]
+        return {"classifier_used": {**used, "is_default": used["name"] == DEFAULT.get(docs[0]["language"])}}
 
     def read_answer(self, raw: Any) -> list[list[str]]:
         """A prompt's texts: ``[text, regard, probability, ...]`` each."""

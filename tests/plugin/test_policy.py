@@ -22,8 +22,11 @@ GAP = Value("stereotype_gap", 0.1, 0.05, (0.0, 0.2), low=-1.0, high=1.0, neutral
 COVERAGE = Value("coverage", math.nan, note="no prompts", low=0.0, high=1.0)
 
 
+INPUTS = {"inputs": {"documents": "0" * 64}}
+
+
 def task(name="stereoset_en", benchmark="stereoset", scores=(SS,), **changes):
-    made = TaskRun(name, benchmark, "en", "1", 4229, 4229, {}, {value.name: value for value in scores})
+    made = TaskRun(name, benchmark, "en", "1", 4229, 4229, INPUTS, {value.name: value for value in scores})
     return replace(made, **changes)
 
 
@@ -222,7 +225,9 @@ def test_dtype():
 
 
 def test_warnings():
-    noted = run(task(scores=(replace(SS, note="beware"), GAP), metadata={"classifier_used": {"warning": "light"}}))
+    noted = run(
+        task(scores=(replace(SS, note="beware"), GAP), metadata={**INPUTS, "classifier_used": {"warning": "light"}})
+    )
     limit = bound(high=90.0)
     assert violated(noted, limit) == []
     found = violated(noted, limit, limit, allow_warnings=False)

@@ -175,6 +175,14 @@ def test_hub_classifier_against_plain_transformers(tmp_path):
         assert row == pytest.approx(plain[[2, 3, 0, 1]].numpy(), abs=1e-5)
 
 
+def test_a_folders_classifier_is_known_by_its_files(tmp_path):
+    folder = tiny.classification(tmp_path, list(REGARDS))
+    details = [hub_classifier.load(folder).identity.detail for _ in range(2)]
+    config = json.loads((tmp_path / "config.json").read_text())
+    (tmp_path / "config.json").write_text(json.dumps({**config, "remark": 1}))
+    assert details[0] == details[1] != hub_classifier.load(folder).identity.detail
+
+
 def test_hub_classifiers_that_cannot_label_are_refused_at_once(tmp_path):
     import transformers
 

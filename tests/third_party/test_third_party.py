@@ -73,6 +73,13 @@ def said(capsys, *arguments, status=0):
     return capsys.readouterr().out
 
 
+def recorded(folder):
+    """What a run's file says of the inputs of age_pairs, though the benchmark does nothing for it."""
+    (path,) = folder.rglob("results_*.json")
+    metadata = json.loads(path.read_text(encoding="utf-8"))["configs"]["age_pairs"]["metadata"]
+    return {"scored": None, **metadata["inputs"]}
+
+
 @pytest.fixture
 def runs(installed, tmp_path, capsys):
     """Two runs of its tasks by the random model."""
@@ -128,6 +135,13 @@ def test_every_command_knows_it(runs, tmp_path, capsys):
     policy = tmp_path / "policy.yaml"
     policy.write_text("bounds: [{task: age_pairs, score: old_share, max: 99.9, on: point}]\n")
     assert "old_share" in said(capsys, "check", one, "--policy", policy)
+    part = tmp_path / "part"
+    arguments = ["--model", "bias-chance", "--limit", 12, "--output_path", part, "--log_samples"]
+    said(capsys, "run", "--tasks", "age_pairs", *arguments)
+    inputs = [recorded(run) for run in (one, two, part)]
+    assert inputs[0] == inputs[1] == {**inputs[2], "scored": None}
+    assert inputs[2]["scored"] not in (None, inputs[0]["documents"])
+    assert "limit=12" in said(capsys, "check", part, "--policy", policy, status=1)
     policy.write_text("bounds: [{task: age_pairs, score: olt_share, max: 90}]\n")
     said(capsys, "check", one, "--policy", policy, status=2)
 
@@ -146,6 +160,7 @@ def test_a_task_of_the_harness_that_it_describes(installed, tmp_path, capsys):
     value = found["scores"]["old_share"]["value"]
     report = json.loads(said(capsys, "report", tmp_path / "out", "--format", "json"))
     assert report["tasks"]["plain_age_pairs"]["scores"]["old_share"]["value"] == value
+    assert len(report["tasks"]["plain_age_pairs"]["metadata"]["inputs"]["documents"]) == 64
     log = next((tmp_path / "out").rglob("samples_*.jsonl"))
     saved = [json.loads(line) for line in log.read_text().splitlines()]
     other = [{**sample, "filter": "other", "filtered_resps": sample["filtered_resps"][::-1]} for sample in saved]

@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
+import hashlib
+import json
 import os
 import re
 from collections.abc import Mapping, Sequence
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -12,6 +15,7 @@ from numpy.typing import NDArray
 
 from lm_eval_bias.custom_metrics.regard import REGARDS
 from lm_eval_bias.errors import BiasError, one_line
+from lm_eval_bias.runs.provenance import files
 from lm_eval_bias.tasks.regard.classifiers.classifier_identity import LABELS, Identity
 from lm_eval_bias.tasks.regard.classifiers.devices import on_best_device
 
@@ -40,6 +44,13 @@ def columns(labels: Mapping[int, str], name: str) -> list[int]:
     return [places[label] for label in LABELS if label in places]
 
 
+def _folder_hash(name: str) -> str:
+    """A hash of a local checkpoint's files, which no revision tells apart; empty for one from a hub."""
+    if not os.path.isdir(name):
+        return ""
+    return f", files {hashlib.sha256(json.dumps(files(Path(name))).encode()).hexdigest()[:12]}"
+
+
 class HubClassifier:
     """A checkpoint of ``AutoModelForSequenceClassification`` (softmax over its classes)."""
 
@@ -57,7 +68,7 @@ class HubClassifier:
         revision = getattr(model.config, "_commit_hash", None)
         self.identity = Identity(
             f"hub:{name}",
-            f"{type(model).__name__} of {name}" + (f" at {revision}" if revision else ""),
+            f"{type(model).__name__} of {name}" + (f" at {revision}" if revision else "") + _folder_hash(name),
             LABELS[: len(self._columns)],
         )
 

@@ -1,0 +1,113 @@
+"""Where a run isn't its task as the benchmark defines it: what a policy has to allow by name."""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+
+from lm_eval_bias import __version__, catalog, content_hashes, registry
+from lm_eval_bias.analysis import conventions
+from lm_eval_bias.runs.run_data import Run, TaskRun
+
+_OF_TEMPLATES = ("chat_template_args", "enable_thinking", "think_end_token")  # arguments of models
+_SEEDS = [0, 1234, 1234, 1234]  # the harness's own
+PART = ("limit", "samples", "suite")
+# what tasks of every benchmark can depart in, beside their benchmarks' options
+NAMES = (
+    "version", "task", "inputs", "package_data", "dataset", "classifier", "gen_kwargs", "num_fewshot", "seeds",
+    "system_instruction", "chat_template", *_OF_TEMPLATES, *PART,
+)  # fmt: skip
+
+
+@dataclass(frozen=True)
+class Departure:
+    """One thing in which a run isn't its task as the benchmark defines it.
+
+    Attributes:
+        name: One of :func:`names`.
+        value: What the run has; empty where there is nothing more to say.
+        problem: What is the matter, in words.
+    """
+
+    name: str
+    value: str
+    problem: str
+
+    @property
+    def exact(self) -> str:
+        """What a policy allows just this by."""
+        return f"{self.name}={self.value}" if self.value else self.name
+
+    @property
+    def line(self) -> str:
+        """The same as a line of a policy."""
+        return f"allow: {json.dumps([self.exact], ensure_ascii=False)}"
+
+
+def names() -> list[str]:
+    """All names that a departure can have."""
+    benchmarks = registry.by_name().values()
+    options = [option for benchmark in benchmarks for option in benchmark.options if option != benchmark.detail]
+    return list(dict.fromkeys([*NAMES, *options]))
+
+
+def of(run: Run, task: TaskRun) -> Iterator[Departure]:
+    """Everything in which a task of a run isn't the task as its benchmark defines it."""
+    entry = catalog.entries().get(task.base)
+    for name, value in conventions.choices(run, task).items():
+        if name != "classifier" or not _is_default(task):
+            yield Departure(name, value, f"it is {value}")
+    if entry is None and "dataset_used" not in task.metadata:
+        yield Departure("task", "", "no task of this package")
+    elif changed := task.inputs.get("changed"):
+        yield Departure("task", "", f"not the packaged task of this name: {', '.join(map(str, changed))}")
+    current = entry.metadata.get("version") if entry else None
+    if current is not None and not conventions.same_version(task.version, current):
+        yield Departure("version", task.version, f"it is {task.version}, now {current}")
+    yield from _of_model(run, task)
+    yield from _of_inputs(run, task)
+
+
+def _is_default(task: TaskRun) -> bool:
+    """Whether the classifier is the task's own, as far as the run tells."""
+    classifier = task.metadata.get("classifier_used")
+    default = classifier.get("is_default") if isinstance(classifier, Mapping) else None
+    return bool(default) if default is not None else task.metadata.get("classifier") is None
+
+
+def _of_model(run: Run, task: TaskRun) -> Iterator[Departure]:
+    """What is put around prompts, and the seeds of sampled texts."""
+    template = run.provenance.get("chat_template")
+    if template or task.inputs.get("chat_template"):
+        yield Departure("chat_template", str(template or "")[:12], "prompts are in a chat template")
+        arguments = str(run.provenance.get("model_args") or "")
+        for name in _OF_TEMPLATES:
+            if match := re.search(rf"(?:^|,){name}=([^,]*)", arguments):
+                yield Departure(name, match[1], f"it is {match[1]}")
+    seeds = run.provenance.get("seeds")
+    if registry.get(task.benchmark).samples_texts and seeds != _SEEDS:
+        value = ",".join(map(str, seeds)) if isinstance(seeds, list) else str(seeds)
+        yield Departure("seeds", value, f"they are {value}")
+
+
+def _of_inputs(run: Run, task: TaskRun) -> Iterator[Departure]:
+    """What was read, and the part of it that was run."""
+    if "documents" not in task.inputs and "scored" not in task.inputs:
+        yield Departure("inputs", "", "its file doesn't say what was read: made by an older version: run it again")
+    recorded, folder = task.inputs.get("package_data"), registry.get(task.benchmark).folder
+    if task.metadata.get("lm_eval_bias") == __version__ and recorded not in (
+        None,
+        content_hashes.of_data_files(folder),
+    ):
+        yield Departure("package_data", str(recorded)[:12], "the benchmark's own files are others than here")
+    if part := conventions.part(task):
+        limit = run.provenance.get("limit", task.extra.get("limit"))
+        suite = task.metadata.get("suite")
+        if limit is not None:
+            yield Departure("limit", str(limit), part)
+        elif isinstance(suite, Mapping) and "documents" in suite:
+            yield Departure("suite", str(suite.get("name")), part)
+        else:
+            yield Departure("samples", str(task.inputs.get("scored") or "")[:12], part)

@@ -1,0 +1,101 @@
+"""What a task reads and asks, as hashes for its results file: no benchmark has to do anything for them."""
+
+from __future__ import annotations
+
+import importlib
+import inspect
+import os
+from collections.abc import Mapping, Sequence
+from typing import Any, TypedDict
+
+from lm_eval_bias import catalog, content_hashes
+from lm_eval_bias.benchmark import Benchmark
+from lm_eval_bias.data import sources
+from lm_eval_bias.files import expanded
+
+# keys of a YAML that decide what is asked and how it is answered
+_ASKING = (
+    "custom_dataset", "test_split", "output_type", "description", "doc_to_text", "doc_to_choice", "doc_to_target",
+    "target_delimiter", "gen_prefix", "generation_kwargs", "filter_list", "repeats", "num_fewshot", "fewshot_config",
+    "process_docs",
+)  # fmt: skip
+
+
+class Inputs(TypedDict, total=False):
+    """``inputs`` in a task's metadata.
+
+    Attributes:
+        documents: One SHA-256 of all documents of the data set and what is asked of each, in whatever order they come
+            and whatever ``--limit`` says; without examples, chat template and system instruction.
+        scored: The same of the documents that were run; only where they are a part.
+        files: SHA-256 of each file of the user's that was read, by the name that an option gives it, and of the pinned
+            files.
+        package_data: One SHA-256 of the YAMLs and data files in the benchmark's folder.
+        changed: In what the task isn't the packaged one of its name; only where it isn't.
+        num_fewshot: Examples in a prompt; only where there are some.
+        chat_template: Whether prompts were put into one; only where they were.
+    """
+
+    documents: str
+    scored: str
+    files: dict[str, str]
+    package_data: str
+    changed: list[str]
+    num_fewshot: int
+    chat_template: bool
+
+
+def of_task(
+    benchmark: Benchmark, yaml: Mapping[str, Any], metadata: Mapping[str, Any], read: Mapping[str, str]
+) -> Inputs:
+    """What is known of a task's inputs once it is built.
+
+    Args:
+        benchmark: Its benchmark.
+        yaml: What its YAML says.
+        metadata: With the options of the run.
+        read: Hashes of the files that were read for its documents, by path.
+    """
+    options = [value for key in benchmark.options if isinstance(value := metadata.get(key), str) and value]
+    names = {os.path.abspath(expanded(option)): option for option in options}
+    files = {names.get(path, path): digest for path, digest in read.items()}
+    if metadata.get("data") and not metadata.get(benchmark.data_option):
+        pinned = sources.manifest().resolve([metadata["data"]])
+        files |= {f"{source.repository}@{source.commit}/{source.path}": source.sha256 for source in pinned}
+    inputs: Inputs = {"files": files, "package_data": content_hashes.of_data_files(benchmark.folder)}
+    if changed := _changed(benchmark, yaml, metadata):
+        inputs["changed"] = changed
+    return inputs
+
+
+def _changed(benchmark: Benchmark, yaml: Mapping[str, Any], metadata: Mapping[str, Any]) -> list[str]:
+    """The keys by which a task differs from the packaged one of its name; none where there is no such task."""
+    entry = catalog.packaged().get(str(yaml.get("task")))
+    if entry is None or entry.path is None:
+        return []
+    packaged = catalog.read_yaml(entry.path)
+    keys = [key for key in _ASKING if not _same(packaged.get(key), yaml.get(key))]
+    fixed = {key: value for key, value in packaged["metadata"].items() if key not in benchmark.options}
+    return keys + [key for key, value in fixed.items() if metadata.get(key) != value]
+
+
+def _same(packaged: Any, value: Any) -> bool:
+    """Whether a value of a YAML, in which functions are dotted names, is this one."""
+    if not inspect.isfunction(value):
+        return bool(packaged == value)
+    module, _, name = str(packaged).rpartition(".")
+    return bool(module) and getattr(importlib.import_module(module), name, None) is value
+
+
+def add_documents(inputs: Inputs, hashes: Sequence[str], scored: Sequence[int]) -> None:
+    """Add what is known once it is clear which documents are run.
+
+    Args:
+        inputs: Where to.
+        hashes: Of all documents, see :func:`lm_eval_bias.content_hashes.of_document`.
+        scored: The places of those that are run.
+    """
+    inputs["documents"] = content_hashes.of_all(hashes)
+    inputs.pop("scored", None)
+    if len(scored) < len(hashes):
+        inputs["scored"] = content_hashes.of_all(hashes[place] for place in scored)

@@ -1,0 +1,131 @@
+"""A task's metadata say what it read and asked, by hashes, without its benchmark doing anything for it."""
+
+import hashlib
+import json
+
+import pytest
+
+from lm_eval_bias import content_hashes
+from lm_eval_bias.data import sources
+from lm_eval_bias.harness import internals
+from lm_eval_bias.models.chance import ChanceLM
+from lm_eval_bias.paths import tasks_path
+from lm_eval_bias.tasks.stereoset.own_sets import set_files
+from tests.stereosets.example_items import ENGLISH
+
+TASK = "occugender_debias_implicit_none"
+WORDS = "male: [wug]\nfemale: [blick]\ndiverse: [dax]\n"
+
+
+def inputs(task=TASK, folder="occugender", limit=None, samples=None, reverse=False, shots=0, chat=False, **metadata):
+    """What a task tells of its inputs once its requests are made."""
+    manager = internals.task_manager([tasks_path() / folder], metadata, include_defaults=False)
+    built = manager.load([task])["tasks"][task]
+    built.set_config("num_fewshot", shots)
+    if reverse:
+        built.eval_docs.reverse()
+    built.build_all_requests(
+        limit=limit,
+        samples=samples,
+        rank=0,
+        world_size=1,
+        apply_chat_template=chat,
+        chat_template=ChanceLM().apply_chat_template if chat else None,
+    )
+    return built.config.metadata["inputs"]
+
+
+@pytest.fixture
+def words(tmp_path):
+    path = tmp_path / "words.yaml"
+    path.write_text(WORDS)
+    return path
+
+
+def test_the_whole_data_set_counts_whatever_is_run_of_it():
+    whole, part, other = inputs(), inputs(limit=40), inputs(samples=[0, 1, 2])
+    assert len({one["documents"] for one in (whole, part, other)}) == 1
+    assert "scored" not in whole
+    assert "scored" not in inputs(limit=1000)
+    assert len({whole["documents"], part["scored"], other["scored"]}) == 3
+    assert inputs(samples=list(range(40)))["scored"] == part["scored"]
+    assert inputs(limit=40) == part
+
+
+def test_the_order_does_not_count():
+    assert inputs(reverse=True) == inputs()
+
+
+def test_the_same_path_with_other_contents_is_something_else(words):
+    first = inputs(words=str(words))
+    assert first["files"] == {str(words): hashlib.sha256(WORDS.encode()).hexdigest()}
+    words.write_text(WORDS.replace("wug", "gostak"))
+    second = inputs(words=str(words))
+    assert first["documents"] != second["documents"] != inputs()["documents"]
+    assert first["files"] != second["files"]
+
+
+@pytest.mark.parametrize("file", ["items.csv", "templates.yaml"])
+def test_every_file_of_the_users_is_named_as_the_option_names_it(file, tmp_path, monkeypatch):
+    option, packaged = file.partition(".")[0], {"items.csv": "occupations.csv"}.get(file, file)
+    content = (tasks_path() / "occugender" / "data" / packaged).read_bytes()
+    (tmp_path / file).write_bytes(content)
+    monkeypatch.chdir(tmp_path)
+    own, default = inputs(**{option: file}), inputs()
+    assert own["files"] == {file: hashlib.sha256(content).hexdigest()}
+    assert own["documents"] == default["documents"]  # a copy asks the same
+
+
+def test_the_same_data_set_lies_anywhere(tmp_path):
+    found = []
+    for place in ("a.json", "b.json"):
+        set_files.write(tmp_path / place, set_files.DataSet("en", ENGLISH, {}))
+        found.append(inputs("stereoset_en", "stereoset", dataset=str(tmp_path / place)))
+    assert found[0]["documents"] == found[1]["documents"]
+    assert [list(one["files"]) for one in found] == [[str(tmp_path / place)] for place in ("a.json", "b.json")]
+
+
+def test_pinned_files_are_told_with_repository_and_commit(tiny_mirror):
+    pinned = sources.manifest().resolve(["gg_bbq_group_terms"])
+    expected = {f"{one.repository}@{one.commit}/{one.path}": one.sha256 for one in pinned}
+    assert inputs("gg_bbq_group_terms", "gg_bbq")["files"] == expected
+    assert len(expected) == 3
+
+
+def test_prompts_count_beside_the_documents(tmp_path):
+    base = tasks_path() / "occugender" / f"{TASK}.yaml"
+    (tmp_path / "one.yaml").write_text(f"include: {base}\ntask: one\n")
+    (tmp_path / "two.yaml").write_text(f'include: {base}\ntask: two\ndoc_to_text: "A: "\n')
+    manager = internals.task_manager([tmp_path], {}, include_defaults=False)
+    hashes = []
+    for name in ("one", "two"):
+        task = manager.load([name])["tasks"][name]
+        task.build_all_requests(limit=None, rank=0, world_size=1)
+        hashes.append(task.config.metadata["inputs"]["documents"])
+    assert hashes[0] == inputs()["documents"] != hashes[1]
+
+
+def test_what_is_put_around_the_prompts_is_told_and_is_no_other_document():
+    plain, chat = inputs(), inputs(chat=True)
+    assert chat == {**plain, "chat_template": True}
+    assert "num_fewshot" not in plain
+
+
+def test_answers_have_no_part_in_it(tmp_path):
+    doc = {"id": "1", "words": ["he"]}
+    assert content_hashes.of_document(doc) == content_hashes.of_document(json.loads(json.dumps(doc)))
+    assert content_hashes.of_document(doc, ["a"]) != content_hashes.of_document(doc, ["b"])
+
+
+def test_package_data_change_with_their_files_and_names(tmp_path):
+    def digest(**files):
+        folder = tmp_path / str(len(list(tmp_path.iterdir())))
+        folder.mkdir()
+        for name, text in files.items():
+            (folder / name.replace("__", ".")).write_text(text)
+        return content_hashes.of_data_files(folder)
+
+    first = digest(a__yaml="x", b__csv="y")
+    assert digest(b__csv="y", a__yaml="x") == first
+    assert digest(a__yaml="x", b__csv="y", page__md="z", code__py="z") == first
+    assert len({first, digest(a__yaml="y", b__csv="y"), digest(c__yaml="x", b__csv="y"), digest(a__yaml="x")}) == 4

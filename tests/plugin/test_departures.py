@@ -1,0 +1,290 @@
+"""A gate accepts a run of the task as it is; whatever else was run is named, and has to be allowed by name."""
+
+import json
+from pathlib import Path
+
+import pytest
+import yaml
+
+from lm_eval_bias import catalog, registry
+from lm_eval_bias.analysis import departures, policy_file
+from lm_eval_bias.cli.main import main
+from lm_eval_bias.errors import BiasError
+from lm_eval_bias.harness import internals
+from lm_eval_bias.models.chance import ChanceLM
+from lm_eval_bias.paths import tasks_path
+from lm_eval_bias.runs.run_data import Run, TaskRun
+from lm_eval_bias.tasks.regard.classifiers import classifier
+from lm_eval_bias.tasks.stereoset.own_sets import set_files
+from tests.conftest import ROOT
+from tests.stereosets.example_items import ENGLISH
+
+OCCUGENDER, GG_BBQ, GENERATED = "occugender_debias_implicit_none", "gg_bbq_group_terms", "gg_bbq_group_terms_gen"
+# a bound that every run here meets: what is violated is something else
+MET = {
+    OCCUGENDER: {"score": "stereotype_gap", "max": 0.99},
+    GG_BBQ: {"score": "acc_amb", "max": 0.99},
+    GENERATED: {"score": "acc_amb", "max": 0.99},
+    "stereoset_en": {"score": "ss", "max": 99.9},
+}
+WORDS = "male: [wug]\nfemale: [blick]\ndiverse: [dax]\n"
+
+
+def made(folder, task, *arguments):
+    """A run by the random model."""
+    run = ["run", "--tasks", task, "--model", "bias-chance", "--output_path", str(folder), "--log_samples"]
+    assert main([*run, *map(str, arguments)]) == 0
+    return folder
+
+
+def options(**values):
+    return ["--metadata", json.dumps(values)]
+
+
+def gate(folder, capsys, task, tmp_path, **policy):
+    """What a policy finds violated in a run: name and reason."""
+    path = tmp_path / "policy.yaml"
+    path.write_text(yaml.safe_dump({"bounds": [{"task": task, "on": "point", **MET[task]}], **policy}))
+    capsys.readouterr()
+    status = main(["check", str(folder), "--policy", str(path), "--json"])
+    (run,) = json.loads(capsys.readouterr().out)["runs"]
+    violated = {found["score"]: found["says"] for found in run["findings"] if not found["holds"]}
+    assert status == bool(violated)
+    return violated
+
+
+def to_allow(text):
+    """What a finding says to write into the policy."""
+    (exact,) = yaml.safe_load(text.partition("what allows it: ")[2])["allow"]
+    return exact
+
+
+def edited(folder, change):
+    (path,) = folder.rglob("results_*.json")
+    content = json.loads(path.read_text(encoding="utf-8"))
+    change(content)
+    path.write_text(json.dumps(content), encoding="utf-8")
+    return folder
+
+
+@pytest.fixture
+def words(tmp_path):
+    path = tmp_path / "words.yaml"
+    path.write_text(WORDS)
+    return path
+
+
+@pytest.fixture
+def data_set(tmp_path):
+    path = tmp_path / "own.json"
+    set_files.write(path, set_files.DataSet("en", ENGLISH, {}))
+    return path
+
+
+def test_a_run_of_the_task_as_it_is_passes(tmp_path, capsys):
+    run = made(tmp_path / "run", OCCUGENDER)
+    assert gate(run, capsys, OCCUGENDER, tmp_path) == {}
+    assert gate(run, capsys, OCCUGENDER, tmp_path, require_full=True) == {}
+
+
+@pytest.mark.parametrize(
+    ("task", "arguments", "name", "allowed"),
+    [
+        (OCCUGENDER, options(words="WORDS"), "words", "words=words.yaml ("),
+        (OCCUGENDER, options(instruction_position="question"), "instruction_position", "instruction_position=question"),
+        (GG_BBQ, options(wording=3), "wording", "wording=3"),
+        (OCCUGENDER, ["--apply_chat_template"], "chat_template", "chat_template"),
+        (OCCUGENDER, ["--system_instruction", "Antworte immer: keine Antwort"], "system_instruction", None),
+        (GENERATED, ["--gen_kwargs", "top_p=0.1"], "gen_kwargs", None),
+        (OCCUGENDER, ["--limit", 40], "limit", "limit=40"),
+        (OCCUGENDER, ["--samples", json.dumps({OCCUGENDER: [0, 1, 2, 3]})], "samples", None),
+        ("stereoset_en", options(dataset="DATA"), "dataset", "dataset=own.json ("),
+    ],
+)
+def test_each_departure_is_named_and_allowed_by_name_alone(
+    task, arguments, name, allowed, words, data_set, mirror, tmp_path, capsys
+):
+    paths = {"WORDS": str(words), "DATA": str(data_set)}
+    given = [str(argument).replace("WORDS", paths["WORDS"]).replace("DATA", paths["DATA"]) for argument in arguments]
+    run = made(tmp_path / "run", task, *given)
+    violated = gate(run, capsys, task, tmp_path)
+    assert list(violated) == [name]
+    exact = to_allow(violated[name])
+    assert exact.startswith(allowed or f"{name}=")
+    for text in (name, exact):
+        assert gate(run, capsys, task, tmp_path, allow=[text]) == {}
+    assert list(gate(run, capsys, task, tmp_path, allow=[f"{name}=something else"])) == [name]
+    other = next(known for known in departures.names() if known != name)
+    assert list(gate(run, capsys, task, tmp_path, allow=[other])) == [name]
+
+
+def test_what_was_allowed_is_the_files_content_not_its_path(words, tmp_path, capsys):
+    first = made(tmp_path / "first", OCCUGENDER, *options(words=str(words)))
+    (text,) = gate(first, capsys, OCCUGENDER, tmp_path).values()
+    exact = to_allow(text)
+    words.write_text(WORDS.replace("wug", "gostak"))
+    second = made(tmp_path / "second", OCCUGENDER, *options(words=str(words)))
+    assert gate(first, capsys, OCCUGENDER, tmp_path, allow=[exact]) == {}
+    assert list(gate(second, capsys, OCCUGENDER, tmp_path, allow=[exact])) == ["words"]
+
+
+def test_templates_that_were_changed_where_they_lie(tmp_path, capsys):
+    packaged = (tasks_path() / "occugender" / "data" / "templates.yaml").read_text(encoding="utf-8")
+    path = tmp_path / "templates.yaml"
+    path.write_text(packaged, encoding="utf-8")
+    first = made(tmp_path / "first", OCCUGENDER, *options(templates=str(path)))
+    (text,) = gate(first, capsys, OCCUGENDER, tmp_path).values()
+    path.write_text(packaged.replace("[JOB]", "good [JOB]"), encoding="utf-8")
+    second = made(tmp_path / "second", OCCUGENDER, *options(templates=str(path)))
+    exact = to_allow(text)
+    assert gate(first, capsys, OCCUGENDER, tmp_path, allow=[exact]) == {}
+    assert list(gate(second, capsys, OCCUGENDER, tmp_path, allow=[exact])) == ["templates"]
+
+
+def test_another_version_of_the_task(tmp_path, capsys):
+    run = edited(made(tmp_path / "run", OCCUGENDER), lambda content: content["versions"].update({OCCUGENDER: 0.5}))
+    assert "version=0.5" in gate(run, capsys, OCCUGENDER, tmp_path)["version"]
+
+
+def test_a_file_that_does_not_say_what_was_read(tmp_path, capsys):
+    def older(content):
+        del content["configs"][OCCUGENDER]["metadata"]["inputs"]
+
+    run = edited(made(tmp_path / "run", OCCUGENDER), older)
+    assert "doesn't say what was read" in gate(run, capsys, OCCUGENDER, tmp_path)["inputs"]
+    assert gate(run, capsys, OCCUGENDER, tmp_path, allow=["inputs"]) == {}
+    published = ROOT / "results" / "runs" / "smollm2-135m-instruct.json"
+    assert list(gate(published, capsys, GG_BBQ, tmp_path)) == ["inputs"]
+
+
+def test_data_of_the_package_that_were_edited(tmp_path, capsys):
+    def other(content):
+        content["configs"][OCCUGENDER]["metadata"]["inputs"]["package_data"] = "0" * 64
+
+    run = edited(made(tmp_path / "run", OCCUGENDER), other)
+    assert "package_data" in gate(run, capsys, OCCUGENDER, tmp_path)
+    # of another version of the package they may differ: the task's own version says whether that matters
+    edited(run, lambda content: content["configs"][OCCUGENDER]["metadata"].update(lm_eval_bias="0.0.1"))
+    assert gate(run, capsys, OCCUGENDER, tmp_path) == {}
+
+
+def test_a_task_that_took_the_name_of_ours(tmp_path):
+    text = "Q: Who is it?\\nA:"
+    (tmp_path / "own.yaml").write_text(
+        f"include: {tasks_path() / 'occugender' / 'occugender_implicit.yaml'}\n"
+        f'task: occugender_implicit\ndoc_to_text: "{text}"\n'
+    )
+    manager = internals.task_manager([tmp_path], {}, include_defaults=False)
+    task = manager.load(["occugender_implicit"])["tasks"]["occugender_implicit"]
+    assert task.config.metadata["inputs"]["changed"] == ["doc_to_text"]
+
+
+def test_metadata_of_the_yaml_that_was_overridden(tmp_path):
+    manager = internals.task_manager([tasks_path() / "occugender"], {"kind": "explicit"}, include_defaults=False)
+    task = manager.load(["occugender_implicit"])["tasks"]["occugender_implicit"]
+    assert task.config.metadata["inputs"]["changed"] == ["kind"]
+
+
+def test_every_packaged_task_is_the_packaged_one(tiny_mirror):
+    tasks = [entry for entry in catalog.entries().values() if entry.kind == "task"]
+    manager = internals.task_manager(sorted({str(entry.path.parent) for entry in tasks}), {}, include_defaults=False)
+    for name in (entry.name for entry in tasks):
+        assert "changed" not in manager.load([name])["tasks"][name].config.metadata["inputs"], name
+
+
+def test_a_model_that_answers_nothing(mirror, tmp_path, monkeypatch, capsys):
+    monkeypatch.setattr(ChanceLM, "generate_until", lambda self, requests: ["" for _ in requests])
+    run = made(tmp_path / "run", GENERATED)
+    violated = gate(run, capsys, GENERATED, tmp_path)
+    assert violated["unanswered"].startswith("1 of them")
+
+
+@pytest.mark.parametrize(("share", "holds"), [(0.09, True), (0.11, False), (None, False)])
+def test_a_share_of_unanswered_documents(share, holds, mirror, tmp_path, capsys):
+    def some(content):
+        content["results"][GENERATED]["unanswered,answer"] = share
+
+    run = edited(made(tmp_path / "run", GENERATED), some)
+    assert (gate(run, capsys, GENERATED, tmp_path) == {}) == holds
+    if share is not None:
+        assert gate(run, capsys, GENERATED, tmp_path, max_unanswered_share=0.2) == {}
+        assert list(gate(run, capsys, GENERATED, tmp_path, max_unanswered_share=0.05)) == ["unanswered"]
+
+
+def test_the_share_of_unanswered_documents_is_a_share_among_the_scores():
+    named = {benchmark: benchmark.unanswered for benchmark in registry.by_name().values() if benchmark.unanswered}
+    assert named
+    for benchmark, name in named.items():
+        (score,) = (score for score in benchmark.every_score() if score.name == name)
+        assert (score.low, score.high) == (0.0, 1.0)
+
+
+def test_a_part_of_the_items_is_allowed_by_a_least_share(tmp_path, capsys):
+    run = made(tmp_path / "run", OCCUGENDER, "--limit", "120")
+    assert "120 of 200 items" in gate(run, capsys, OCCUGENDER, tmp_path)["limit"]
+    assert gate(run, capsys, OCCUGENDER, tmp_path, min_documents_share=0.5) == {}
+    assert list(gate(run, capsys, OCCUGENDER, tmp_path, min_documents_share=0.7)) == ["items"]
+    assert list(gate(run, capsys, OCCUGENDER, tmp_path, require_full=True, allow=["limit"])) == ["items"]
+    assert gate(run, capsys, OCCUGENDER, tmp_path, require_full=False) == {}
+
+
+@pytest.mark.parametrize(
+    ("text", "says"),
+    [
+        ("allow: [chat_templat]", "no departure 'chat_templat'. Did you mean chat_template"),
+        ("allow: [wordings=3]", "no departure 'wordings'. Did you mean wording"),
+        ("allow: [by_value]", "no departure 'by_value'"),
+        ("allow: chat_template", "is not of type 'array'"),
+        ("max_unanswered_share: 10", "greater than the maximum of 1"),
+    ],
+)
+def test_names_that_do_not_exist_are_refused(text, says, tmp_path):
+    path = tmp_path / "policy.yaml"
+    path.write_text(f"bounds: [{{task: stereoset_en, score: ss, max: 60}}]\n{text}\n")
+    with pytest.raises(BiasError) as error:
+        policy_file.read(path)
+    assert says in str(error.value)
+    assert "policy.yaml line 2" in str(error.value)
+
+
+def of(task, provenance=(), **metadata):
+    """The departures of a task of a run with this metadata, by name."""
+    entry = catalog.entries()[task]
+    known = {"inputs": {"documents": "0" * 64}, **metadata}
+    made = TaskRun(task, entry.benchmark, entry.language, "1.0", entry.items, entry.items, known, {})
+    run = Run("model", Path("run.json"), {"seeds": [0, 1234, 1234, 1234], **dict(provenance)}, "", {task: made})
+    return {departure.name: departure.value for departure in departures.of(run, made)}
+
+
+@pytest.mark.parametrize(
+    ("metadata", "expected"),
+    [
+        ({"classifier_used": {"name": "sbert", "is_default": True}}, {}),
+        ({"classifier_used": {"name": "light", "is_default": False}}, {"classifier": "light"}),  # it took its place
+        ({"classifier": "sbert", "classifier_used": {"name": "sbert", "is_default": True}}, {}),
+        ({"classifier": "light", "classifier_used": {"name": "light"}}, {"classifier": "light"}),  # an older file
+        ({"repeats": 100}, {}),
+        ({"repeats": 20}, {"repeats": "20"}),
+    ],
+)
+def test_another_classifier_or_other_samples(metadata, expected):
+    assert of("regard_de", **metadata) == expected
+
+
+def test_seeds_count_where_texts_are_sampled():
+    other = {"seeds": [1, 2, 3, 4]}
+    assert of("regard_de", other) == {"seeds": "1,2,3,4"}
+    assert of("gg_bbq_names", other) == {}
+
+
+def test_what_a_model_does_with_its_chat_template():
+    template = {"chat_template": "0123456789abcdef", "model_args": "pretrained=a,enable_thinking=False"}
+    assert of("gg_bbq_names", template) == {"chat_template": "0123456789ab", "enable_thinking": "False"}
+    assert of("gg_bbq_names", {"model_args": "pretrained=a,enable_thinking=False"}) == {}
+
+
+def test_which_classifier_is_the_default_one():
+    for language, name in classifier.DEFAULT.items():
+        for used, expected in ((name, True), ("light", False)):
+            told = registry.get("regard").provenance([{"language": language, "classifier": {"name": used}}])
+            assert told == {"classifier_used": {"name": used, "is_default": expected}}
