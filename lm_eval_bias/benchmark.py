@@ -168,8 +168,8 @@ class Benchmark(ABC):
             own would have (``language``, ``measures``, ``asks``). Their scores come from the sample log.
         question_kinds: Kinds of questions of its own: the request type, and the function that answers such requests of
             the harness (their ``args`` are :attr:`PlainQuestion.arguments`) with a model's documented methods.
-        counts_tokens: Whether a choice's log-likelihood comes with its number of tokens as a third part, where the
-            model type can tell it.
+        tokens_where_known: Whether a choice's log-likelihood comes with its number of tokens as a third part, where the
+            model type can tell it (:meth:`counts_tokens`: where it has to).
         samples_texts: Whether its scores rest on random samples of texts, so that a model must sample.
         sources: The JSON file with its pinned data, ``None`` where it has none.
         rewritings: Flags of ``rescore`` that are about its saved answers.
@@ -192,7 +192,7 @@ class Benchmark(ABC):
     left_out: Mapping[str, str] = {}
     harness_tasks: Mapping[str, Mapping[str, Any]] = {}
     question_kinds: Mapping[str, Callable[[Any, Sequence[Any]], list[Any]]] = {}
-    counts_tokens: bool = False
+    tokens_where_known: bool = False
     samples_texts: bool = False
     sources: Path | None = None
     rewritings: Sequence[Rewriting] = ()
@@ -227,6 +227,13 @@ class Benchmark(ABC):
     def questions(self, doc: Document) -> Sequence[Question]:
         """The questions of a document to the model; none where its requests are plain ones of the harness."""
         return ()
+
+    def counts_tokens(self, doc: Document) -> bool:
+        """Whether answers to a document must tell their number of tokens: ``(log-likelihood, is greedy, tokens)``.
+
+        Of benchmarks whose requests are the harness's ``multiple_choice``. The default is no.
+        """
+        return False
 
     def provenance(self, docs: Sequence[Document]) -> dict[str, Any]:
         """What a result file says about how the scores of these documents came about, beside their metadata."""
