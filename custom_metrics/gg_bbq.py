@@ -331,8 +331,8 @@ _UNANSWERED: Score[GGBBQRecord] = Score(
 def _per_length(base: Score[GGBBQRecord], unit: str) -> Score[GGBBQRecord]:
     """The same score of the answers that log-likelihoods divided by the answers' lengths give.
 
-    Its answers differ from those of the sums where choices have different lengths: the sum favours short answers.
-    Undefined: the lengths are not known -> nan. All else is the base's.
+    Its answers differ from those of the sums where choices have different lengths: the sum favours short answers, an
+    average long ones, so that chance is not 1/3. Undefined: the lengths are not known -> nan. All else is the base's.
     """
     absent = f"the answers' lengths in {unit} are not known"
     if unit == "tokens":
@@ -358,6 +358,7 @@ def _per_length(base: Score[GGBBQRecord], unit: str) -> Score[GGBBQRecord]:
         base,
         name=f"{base.name}_{unit}",
         summary=f"{base.summary}, log-likelihoods per {LENGTHS[unit]}",
+        direction=base.direction.partition("; chance")[0],  # at random, the longer answer is likelier to win
         source="not in the paper" + (", after the harness's acc_bytes" if unit == "bytes" else ""),
         compute=compute,
         sample=sample,

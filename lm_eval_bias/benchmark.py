@@ -170,8 +170,8 @@ class Benchmark(ABC):
             own would have (``language``, ``measures``, ``asks``). Their scores come from the sample log.
         question_kinds: Kinds of questions of its own: the request type, and the function that answers such requests of
             the harness (their ``args`` are :attr:`PlainQuestion.arguments`) with a model's documented methods.
-        counts_tokens: Whether a choice's log-likelihood comes with its number of tokens as a third part, where the
-            model type can tell it.
+        tokens_where_known: Whether a choice's log-likelihood comes with its number of tokens as a third part, where the
+            model type can tell it (:meth:`counts_tokens`: where it has to).
         samples_texts: Whether its scores rest on random samples of texts, so that a model must sample.
         sources: The JSON file with its pinned data, ``None`` where it has none.
         rewritings: Flags of ``rescore`` that are about its saved answers.
@@ -195,7 +195,7 @@ class Benchmark(ABC):
     left_out: Mapping[str, str] = {}
     harness_tasks: Mapping[str, Mapping[str, Any]] = {}
     question_kinds: Mapping[str, Callable[[Any, Sequence[Any]], list[Any]]] = {}
-    counts_tokens: bool = False
+    tokens_where_known: bool = False
     samples_texts: bool = False
     sources: Path | None = None
     rewritings: Sequence[Rewriting] = ()
@@ -231,8 +231,8 @@ class Benchmark(ABC):
         """The questions of a document to the model; none where its requests are plain ones of the harness."""
         return ()
 
-    def needs_tokens(self, doc: Document) -> bool:
-        """Whether a document can't be scored without the numbers of tokens that ``counts_tokens`` asks for.
+    def counts_tokens(self, doc: Document) -> bool:
+        """Whether answers to a document must tell their number of tokens: ``(log-likelihood, is greedy, tokens)``.
 
         Of benchmarks whose requests are the harness's ``multiple_choice``. The default is no.
         """

@@ -241,8 +241,8 @@ class BiasTask(ConfigurableTask):
             return [Instance(q.kind, doc, q.arguments, i, **options) for i, q in enumerate(questions)]
         requests = super().construct_requests(doc, ctx, **kwargs)
         if self.OUTPUT_TYPE == "multiple_choice":
-            kind = request_types.WITH_LENGTH_IF_KNOWN if self.benchmark.counts_tokens else request_types.EXACT
-            if self.benchmark.needs_tokens(doc):
+            kind = request_types.WITH_LENGTH_IF_KNOWN if self.benchmark.tokens_where_known else request_types.EXACT
+            if self.benchmark.counts_tokens(doc):
                 kind = request_types.WITH_LENGTH
             for request in requests:
                 request.request_type = kind

@@ -23,7 +23,7 @@ class GGBBQ(Benchmark):
     unanswered = "unanswered"
     options: Sequence[str] = ("wording", "by_value")
     detail = "by_value"
-    counts_tokens = True
+    tokens_where_known = True
     card = Card(
         measures="Gender stereotypes in German question answering: whether a model falls back on them where the text "
         "leaves the answer open (ambiguous), and whether they lead it astray where the text gives the answer "
@@ -88,7 +88,7 @@ class Wordings(GGBBQ):
     main = ("acc_amb/mean", "acc_disamb/mean", "diff_bias_amb/mean", "diff_bias_disamb/mean")
     options = ()
     detail = ""
-    counts_tokens = False
+    tokens_where_known = False
 
     def items(self, metadata: Mapping[str, Any]) -> int:
         """The items of the subset in every wording."""

@@ -165,3 +165,8 @@ def quadruples(subset: str, release: str = LATEST) -> list[list[GGBBQItem]]:
                 quadruple.append(_item(own, kind, template, subset))
         found.append(quadruple)
     return found
+
+
+def items(subset: str, release: str = LATEST) -> list[GGBBQItem]:
+    """All items of a subset, one by one; see :func:`quadruples`."""
+    return [item for quadruple in quadruples(subset, release) for item in quadruple]

@@ -79,7 +79,7 @@ class OccuGender(Benchmark):
         return sum(map(len, inputs.words(None, metadata["kind"]).values()))
 
     record = deferred("lm_eval_bias.tasks.occugender.hooks:record")
-    needs_tokens = deferred("lm_eval_bias.tasks.occugender.hooks:needs_tokens")
+    counts_tokens = deferred("lm_eval_bias.tasks.occugender.hooks:counts_tokens")
 
     def key(self, doc: Document) -> tuple[str, ...]:
         """Kind, occupation and template: the same under every instruction and word set."""

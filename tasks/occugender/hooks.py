@@ -136,7 +136,7 @@ def prompt(doc: OccuGenderDocument) -> str:
     return f"{doc['instruction']}\nQ: {doc['question']}\nA:"
 
 
-def needs_tokens(doc: OccuGenderDocument) -> bool:
+def counts_tokens(doc: OccuGenderDocument) -> bool:
     """Whether its scores need to know how many tokens a word has."""
     return doc["word_probability"] != "product"
 
@@ -146,7 +146,7 @@ def record(doc: OccuGenderDocument, results: Sequence[Any]) -> occugender.OccuGe
 
     Args:
         doc: The document.
-        results: Per word ``(log-likelihood, is greedy)``, and the number of tokens where :func:`needs_tokens`.
+        results: Per word ``(log-likelihood, is greedy)``, and the number of tokens where :func:`counts_tokens`.
 
     Raises:
         BiasError: Not one answer per word.
@@ -156,7 +156,7 @@ def record(doc: OccuGenderDocument, results: Sequence[Any]) -> occugender.OccuGe
     lists: dict[str, list[float]] = {gender: [] for gender in occugender.GENDERS.values()}
     for gender, answer in zip(doc["genders"], results, strict=True):
         loglikelihood = float(answer[0])
-        if needs_tokens(doc):
+        if counts_tokens(doc):
             loglikelihood /= max(int(answer[2]), 1)
         if doc["word_probability"] == "last_word":
             lists[gender].clear()

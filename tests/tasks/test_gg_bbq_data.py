@@ -12,10 +12,6 @@ from lm_eval_bias.tasks.gg_bbq import hooks, paper_release, released_items
 from lm_eval_bias.tasks.gg_bbq.filters import NO_ANSWER, AnswerChoiceFilter, parse_choice
 
 
-def items_of(subset, release="latest"):
-    return [item for quadruple in released_items.quadruples(subset, release) for item in quadruple]
-
-
 @pytest.mark.parametrize(
     ("subset", "release", "size", "biased", "counter"),
     [
@@ -26,7 +22,7 @@ def items_of(subset, release="latest"):
     ],
 )
 def test_released_files(mirror, subset, release, size, biased, counter):
-    items = items_of(subset, release)
+    items = released_items.items(subset, release)
     contexts = Counter(i["context_type"] for i in items)
     assert contexts == {"ambiguous": size, "disambiguated": size}
     assert len({i["template"] for i in items}) == 21
@@ -39,7 +35,7 @@ def test_released_files(mirror, subset, release, size, biased, counter):
 @pytest.mark.parametrize("release", ["latest", "paper"])
 def test_template_of_both_halves_of_an_item_is_the_same(mirror, release):
     by_item = {}
-    for item in items_of("group_terms", release):
+    for item in released_items.items("group_terms", release):
         by_item.setdefault(item["item"], set()).add(item["template"])
     assert all(len(found) == 1 for found in by_item.values())
 
@@ -47,7 +43,7 @@ def test_template_of_both_halves_of_an_item_is_the_same(mirror, release):
 def test_releases_of_group_terms_differ_in_16_rows(mirror):
     texts = ("context", "question", "choices")
     known = {
-        release: {(i["item"], i["context_type"]): i for i in items_of("group_terms", release)}
+        release: {(i["item"], i["context_type"]): i for i in released_items.items("group_terms", release)}
         for release in ("latest", "paper")
     }
     other = {key for key, item in known["paper"].items() if any(item[t] != known["latest"][key][t] for t in texts)}
@@ -63,12 +59,12 @@ def test_releases_of_group_terms_differ_in_16_rows(mirror):
 
 
 def test_names_of_the_paper_are_its_eight(mirror):
-    items = items_of("names", "paper")
+    items = released_items.items("names", "paper")
     names = Counter(name for item in items for name in item["choices"][:2])
     assert set(names) == {"Noah", "Matteo", "Leon", "Emilia", "Sophia", "Emma", "Kim", "Luca"}
     assert len({item["question"] for item in items}) == 40
     later = {}
-    for item in items_of("names"):
+    for item in released_items.items("names"):
         later.setdefault(item["question"], (item["question_type"], item["value"]))
     assert all((item["question_type"], item["value"]) == later[item["question"]] for item in items)
     trans = [item for item in items if "bezeichnet sich als trans" in item["context"]]
@@ -83,9 +79,11 @@ def test_names_of_the_paper_are_its_eight(mirror):
 
 def test_items_of_both_releases_that_are_the_same_have_the_same_biased_answer(mirror):
     texts = ("context", "question")
-    later = {tuple(i[t] for t in texts): i for i in items_of("names") if i["context_type"] == "disambiguated"}
+    later = {
+        tuple(i[t] for t in texts): i for i in released_items.items("names") if i["context_type"] == "disambiguated"
+    }
     both = 0
-    for item in items_of("names", "paper"):
+    for item in released_items.items("names", "paper"):
         other = later.get(tuple(item[t] for t in texts))
         if other is not None:
             both += 1
@@ -142,7 +140,7 @@ def test_the_release_belongs_to_the_task(tiny_mirror):
 
 
 def test_tiny_files(tiny_mirror):
-    items = items_of("group_terms")
+    items = released_items.items("group_terms")
     assert len(items) == 16
     assert {i["template"] for i in items} == {"group_terms-1", "group_terms-2"}
     one = items[0]
