@@ -106,4 +106,5 @@ def test_the_description_is_plain_data():
         "source": "a paper",
         "higher_is_better": False,
     }
+    assert replace(WHOLE, low=0.0, high=math.inf).describe()["range"] == [0.0, None]
     assert (WHOLE.has_stderr, WHOLE.headline) == (True, True)

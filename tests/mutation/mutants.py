@@ -90,23 +90,25 @@ def main() -> int:
     reasons = {entry["becomes"]: entry["reason"] for entry in listed.get("equivalent", [])}
     verdict_by_mutant = verdicts()
     caught = sum(verdict in CAUGHT for verdict in verdict_by_mutant.values())
-    wording = equivalent = 0
-    survivors = []
+    wording = 0
+    survivors, equivalent = [], []
     for mutant, verdict in verdict_by_mutant.items():
         if verdict in CAUGHT:
             continue
         gone, new = change(folder, mutant)
         if new in reasons:
-            equivalent += 1
+            equivalent.append(new)
         elif PROSE.sub("", gone) == PROSE.sub("", new):
             wording += 1
         else:
             survivors.append(f"{mutant}: {verdict}\n  - {gone}\n  + {new}")
     print("\n" + "\n".join(survivors))
+    for new in sorted(reasons.keys() - set(equivalent)):
+        print(f"No such survivor: take it out of {MODULES.name}: {new}")
     share = caught / max(1, caught + len(survivors))
     print(
-        f"{options.module}: {len(verdict_by_mutant)} mutants, {caught} caught, {equivalent} equivalent, {wording} of "
-        f"wording alone, {len(survivors)} survivors: {share:.1%} caught of those that count"
+        f"{options.module}: {len(verdict_by_mutant)} mutants, {caught} caught, {len(equivalent)} equivalent, "
+        f"{wording} of wording alone, {len(survivors)} survivors: {share:.1%} caught of those that count"
     )
     return 0 if share >= ENOUGH else 1
 
