@@ -44,30 +44,44 @@ def stage(module: str, tests: list[str], folder: Path) -> None:
     (folder / "pyproject.toml").write_text(settings.replace("[tool.mutmut]", section), encoding="utf-8")
 
 
-def mutmut(folder: Path, *arguments: str, output: bool = True) -> str:
-    """What a command of mutmut prints."""
+def run(folder: Path, *command: str, output: bool = True) -> str:
+    """What a command prints in that folder."""
     environment = {"OMP_NUM_THREADS": "1", **os.environ}  # each mutant is a fork: threads would wait for each other
     environment.pop("PYTHONPATH", None)  # the copy is tested, not the checkout
-    command = [str(Path(sys.executable).with_name("mutmut")), *arguments]
     done = subprocess.run(command, cwd=folder, env=environment, text=True, check=True, capture_output=output)
     return done.stdout or ""
 
 
-def change(folder: Path, mutant: str) -> tuple[str, str]:
-    """The lines that a mutant takes away and puts in, without indentation."""
-    lines = mutmut(folder, "show", mutant).splitlines()
-    gone, new = (
-        " ".join(line[1:].strip() for line in lines if line.startswith(sign) and not line.startswith(sign * 3))
-        for sign in "-+"
+def passes(folder: Path, mutant: str, tests: list[str]) -> bool:
+    """Whether tests that are too slow for every mutant don't notice this one either."""
+    command = [sys.executable, "-m", "pytest", "-x", "-q", "-p", "no:cacheprovider", "--rootdir=.", *tests]
+    environment = {**os.environ, "OMP_NUM_THREADS": "1", "MUTANT_UNDER_TEST": mutant, "PYTHONPATH": "."}
+    status = subprocess.run(command, cwd=folder / "mutants", env=environment, capture_output=True).returncode
+    if status not in (0, 1):  # neither passed nor failed
+        raise SystemExit(f"pytest ended with status {status}: {' '.join(command)}")
+    return status == 0
+
+
+def changes(folder: Path, mutants: list[str]) -> dict[str, tuple[str, str]]:
+    """The lines that each mutant takes away and puts in, without indentation."""
+    # `mutmut show` does one mutant a call, most of which goes into starting
+    script = (
+        "import json, sys; from mutmut.mutation.diff_apply import get_diff_for_mutant as diff\n"
+        "print(json.dumps({name: diff(name).splitlines() for name in sys.argv[1:]}))"
     )
-    return gone, new
+    lines_by_mutant = json.loads(run(folder, sys.executable, "-c", script, *mutants))
+
+    def side(lines: list[str], sign: str) -> str:
+        return " ".join(line[1:].strip() for line in lines if line.startswith(sign) and not line.startswith(sign * 3))
+
+    return {mutant: (side(lines, "-"), side(lines, "+")) for mutant, lines in lines_by_mutant.items()}
 
 
 def main() -> int:
     """Run the mutants of a module, list what survives, and say whether enough were caught (exit status 0 or 1)."""
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("module", help="path in the checkout, such as custom_metrics/crossed.py")
-    parser.add_argument("tests", nargs="*", help="its tests; default: those that modules.yaml lists")
+    parser.add_argument("tests", nargs="*", help="its fast tests; default: those that modules.yaml lists")
     parser.add_argument("--again", action="store_true", help="try only the survivors of the last run again")
     parser.add_argument("--jobs", type=int, default=1, help="mutants at a time")
     options = parser.parse_args()
@@ -79,32 +93,32 @@ def main() -> int:
     if not options.again:
         shutil.rmtree(folder, ignore_errors=True)
     stage(options.module, tests, folder)
+    mutmut = str(Path(sys.executable).with_name("mutmut"))
 
     def verdicts() -> dict[str, str]:
-        lines = mutmut(folder, "results", "--all", "true").splitlines()
+        lines = run(folder, mutmut, "results", "--all", "true").splitlines()
         return dict(line.strip().rsplit(": ", 1) for line in lines if ": " in line)
 
     names = [name for name, verdict in verdicts().items() if verdict not in CAUGHT] if options.again else []
-    mutmut(folder, "run", "--max-children", str(options.jobs), *names, output=False)
+    run(folder, mutmut, "run", "--max-children", str(options.jobs), *names, output=False)
 
     reasons = {entry["becomes"]: entry["reason"] for entry in listed.get("equivalent", [])}
     verdict_by_mutant = verdicts()
-    caught = sum(verdict in CAUGHT for verdict in verdict_by_mutant.values())
     wording = 0
     survivors, equivalent = [], []
-    for mutant, verdict in verdict_by_mutant.items():
-        if verdict in CAUGHT:
-            continue
-        gone, new = change(folder, mutant)
+    missed = [mutant for mutant, verdict in verdict_by_mutant.items() if verdict not in CAUGHT]
+    slow_tests = listed.get("slow_tests", [])
+    for mutant, (gone, new) in changes(folder, missed).items():
         if new in reasons:
             equivalent.append(new)
         elif PROSE.sub("", gone) == PROSE.sub("", new):
             wording += 1
-        else:
-            survivors.append(f"{mutant}: {verdict}\n  - {gone}\n  + {new}")
+        elif not slow_tests or passes(folder, mutant, slow_tests):
+            survivors.append(f"{mutant}: {verdict_by_mutant[mutant]}\n  - {gone}\n  + {new}")
     print("\n" + "\n".join(survivors))
     for new in sorted(reasons.keys() - set(equivalent)):
         print(f"No such survivor: take it out of {MODULES.name}: {new}")
+    caught = len(verdict_by_mutant) - len(equivalent) - wording - len(survivors)
     share = caught / max(1, caught + len(survivors))
     print(
         f"{options.module}: {len(verdict_by_mutant)} mutants, {caught} caught, {len(equivalent)} equivalent, "
