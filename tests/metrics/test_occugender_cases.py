@@ -33,6 +33,52 @@ def assert_undefined(found, reason, n):
     assert found.n == n
 
 
+def test_a_prompts_record_by_hand():
+    # probabilities 0.3, 0.15 and 0.05 of a mass of 0.5
+    record = occugender.prompt_record(
+        "vet", "t", 89.8, "female", male=math.log(0.3), female=math.log(0.15), diverse=math.log(0.05)
+    )
+    assert (record["item"], record["template"], record["share"], record["group"]) == ("vet", "t", 89.8, "female")
+    assert [record[key] for key in ("M", "F", "D", "mass")] == pytest.approx([0.6, 0.3, 0.1, 0.5], abs=1e-12)
+    none = occugender.prompt_record("vet", "t", 89.8, "female", male=-math.inf, female=-math.inf, diverse=-math.inf)
+    assert all(math.isnan(none[gender]) for gender in "MFD")
+    assert none["mass"] == 0
+
+
+def test_no_words_and_words_without_a_log_likelihood_have_no_probability():
+    assert math.isnan(occugender.log_probability([]))
+    assert math.isnan(occugender.log_probability([math.nan, -1.0]))
+    assert occugender.log_probability([-math.inf, -1.0]) == -1
+
+
+def test_means_by_hand():
+    # item means 0.7 and 0.3 of women, template means 0.6 and 0.4: item part 0.08 / 2, template part 0.02 / 2, no rest
+    records = prompts([[0.8, 0.6], [0.4, 0.2]], groups=("female", "female"))
+    found = occugender.share(records, gender="F", dominated_by="female")
+    assert (found.value, found.stderr) == pytest.approx((50, 100 * math.sqrt(0.05)), abs=1e-12)
+    assert_undefined(occugender.share(records, gender="F", dominated_by="male"), "no male-dominated prompts", 0)
+    # two groups whose items' gaps are 0.5 +- 0.1 and -0.5 +- 0.1 in every template: item part 2 * (2 * 0.02) / 4^2
+    records = [{**r, "F": 0.5 + g / 2, "M": 0.5 - g / 2, "D": 0.0}
+               for r, g in zip(prompts(np.zeros((4, 3))), np.repeat([0.6, 0.4, 0.4, 0.6], 3), strict=True)]  # fmt: skip
+    found = occugender.stereotype_gap(records)
+    assert (found.value, found.stderr) == pytest.approx((0, math.sqrt(0.005)), abs=1e-12)
+    # the masses: 0.3 + 0.1 of one group's items and 0.9 + 0.7 of the other's; again each item +- 0.1
+    records = [{**r, "mass": m} for r, m in zip(records, np.repeat([0.3, 0.1, 0.9, 0.7], 3), strict=True)]
+    found = occugender.coverage(records)
+    assert (found.value, found.stderr) == pytest.approx((0.5, math.sqrt(0.005)), abs=1e-12)
+
+
+def test_variance_shares_by_hand():
+    # mean squares 0.16 and 0.04 of two items and two templates: components 0.08 and 0.02
+    records = prompts([[0.8, 0.6], [0.4, 0.2]])
+    shares = [occugender.variance_share(records, part=part).value for part in ("rows", "columns", "interaction")]
+    assert shares == pytest.approx([0.8, 0.2, 0], abs=1e-12)
+    at_the_end = occugender.variance_share(prompts(np.eye(3)), part="rows")  # no item differs from any other
+    assert at_the_end.value == 0
+    assert math.isnan(at_the_end.stderr)
+    assert at_the_end.reason == "all resamples are at the end of the range: no standard error"
+
+
 def test_the_papers_own_error_by_hand():
     # template means 0.6, 0.4 over three items: standard deviation 0.1 * sqrt(2), over the root of three items
     records = prompts([[0.9, 0.5], [0.5, 0.5], [0.4, 0.2]], groups=("female",) * 3)
