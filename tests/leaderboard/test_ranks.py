@@ -41,6 +41,20 @@ def test_few_degrees_of_freedom_widen_the_intervals():
     assert text([Point(p.value, p.stderr, 3) for p in pair], better=True) == ["1-2", "1-2"]
 
 
+def test_one_degree_of_freedom_is_the_cauchy_distribution():
+    # t = 1 against a model that is known exactly: Welch's degrees of freedom are 1, the tail is 1/2 - atan(1)/pi = 1/4
+    p = p_values([Point(0.0, 1.0, 1), Point(1.0, 1e-9)], None, True)
+    assert p == pytest.approx(np.array([[1, 3 / 4], [1 / 4, 1]]), abs=1e-8)
+    assert p_values([Point(0.0, 1.0), Point(1.0, 1e-9)], None, True)[1, 0] == pytest.approx(0.158655254, abs=1e-8)
+
+
+def test_the_further_one_is_never_better():
+    # distances 0.2 and 0.5 from 50, both on the same side: less than one standard error apart
+    p = p_values([Point(50.2, 1.0), Point(50.5, 1.0)], 50.0, None)
+    assert p[0, 1] == pytest.approx(2 * stats.norm.sf(0.3 / math.sqrt(2)), abs=1e-12)
+    assert (p[1, 0], p[0, 0], p[1, 1]) == (1, 1, 1)
+
+
 def test_one_model_or_none():
     assert intervals([], None, True) == []
     assert intervals([Point(1.0, 0.1)], None, True) == [Rank(1, 1, 1)]

@@ -1,0 +1,42 @@
+"""Scores as functions of sums over clusters, by hand."""
+
+import numpy as np
+import pytest
+
+from lm_eval_bias.custom_metrics.designs import Cells, Clusters, share_of, sums, tabulate
+
+# clusters b, a, b, a, a: a has 3 items with hits 0 + 1 + 1, b 2 with 1 + 0
+TABLE = tabulate(["b", "a", "b", "a", "a"], [[1.0] * 5, [1.0, 0.0, 0.0, 1.0, 1.0]], share_of)
+
+
+def test_sums_over_clusters():
+    assert TABLE.names == ["a", "b"]
+    assert TABLE.sizes.tolist() == [3.0, 2.0]
+    assert TABLE.sizes.dtype == np.float64
+    assert TABLE.totals.tolist() == [[3.0, 2.0], [2.0, 1.0]]
+    assert TABLE.value == pytest.approx(3 / 5, abs=1e-15)
+
+
+def test_clusters_are_known_by_their_names_as_text():
+    numbers = tabulate([10, 9, 10], [[1.0, 2.0, 4.0]], share_of)
+    assert numbers.names == ["10", "9"]
+    assert numbers.totals.tolist() == [[5.0], [2.0]]
+
+
+def test_weights_repeat_and_leave_out_clusters():
+    weights = np.array([[1.0, 1.0], [2.0, 0.0], [0.0, 3.0], [0.0, 0.0]])
+    assert sums(weights, TABLE.totals).tolist() == [[5, 3], [6, 4], [6, 3], [0, 0]]
+    assert share_of(weights, TABLE.totals) == pytest.approx([3 / 5, 2 / 3, 1 / 2, np.nan], abs=1e-15, nan_ok=True)
+    assert share_of(np.ones((1, 1)), np.array([[0.0, 2.0]]))[0] == np.inf  # no warning, which would be an error here
+
+
+def test_each_draw_can_have_totals_of_its_own():
+    weights = np.array([[1.0, 1.0], [2.0, 1.0]])
+    totals = np.array([[[3.0, 2.0], [2.0, 1.0]], [[1.0, 1.0], [4.0, 0.0]]])
+    assert sums(weights, totals).tolist() == [[5, 3], [6, 2]]
+    assert share_of(weights, totals) == pytest.approx([3 / 5, 1 / 3], abs=1e-15)
+
+
+def test_values_are_of_each_cluster_and_of_each_cell_once():
+    assert Clusters(["a", "b"], np.ones(2), np.array([[1.0], [5.0]]), lambda w, t: (w @ t)[:, 0]).value == 6
+    assert Cells(["a", "b"], ["t"], np.array([[1.0], [2.0]])).value == 1.5

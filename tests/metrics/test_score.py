@@ -1,0 +1,110 @@
+"""What every score is: estimates, their intervals, parts of the records, and the description that reports carry."""
+
+import math
+from dataclasses import replace
+
+import pytest
+
+from lm_eval_bias.custom_metrics.score import Estimate, Score, finite, t_factor, undefined
+
+
+def test_intervals_reach_as_far_as_students_t():
+    # quantiles of printed tables: normal 1.960 and 2.576; t of 1 and 5 degrees of freedom 12.706, 2.571 and 4.032
+    assert t_factor(math.inf) == pytest.approx(1.959964, abs=1e-6)
+    assert t_factor(math.inf, 0.99) == pytest.approx(2.575829, abs=1e-6)
+    assert t_factor(5) == pytest.approx(2.570582, abs=1e-6)
+    assert t_factor(5, 0.99) == pytest.approx(4.032143, abs=1e-6)
+    assert t_factor(1) == t_factor(0.3) == pytest.approx(12.706205, abs=1e-6)  # fewer than one isn't evidence
+    assert t_factor(1.5) < t_factor(1)
+    estimate = Estimate(10.0, 2.0, 9, dof=5)
+    assert estimate.margin() == pytest.approx(2 * 2.570582, abs=1e-5)
+    assert estimate.margin(0.99) == pytest.approx(2 * 4.032143, abs=1e-5)
+    assert estimate.ends() == pytest.approx((10 - 2 * 2.570582, 10 + 2 * 2.570582), abs=1e-5)
+
+
+def test_an_interval_of_its_own_goes_before_the_standard_error():
+    assert Estimate(0.5, 0.1, 9, interval=(0.4, 0.7)).ends() == (0.4, 0.7)
+    assert Estimate(math.nan, 0.1, 9).ends() is None
+    assert Estimate(0.5, math.nan, 9).ends() is None
+
+
+def test_another_unit():
+    estimate = Estimate(0.2, 0.1, 9, "few", 4.0, (0.1, 0.5))
+    assert estimate.scaled(100.0) == Estimate(20.0, 10.0, 9, "few", 4.0, (10.0, 50.0))
+    assert estimate.scaled(-2.0) == Estimate(-0.4, 0.2, 9, "few", 4.0, (-1.0, -0.2))
+    assert Estimate(0.2, 0.1, 9).scaled(10.0) == Estimate(2.0, 1.0, 9)
+
+
+def test_what_json_has_no_number_for():
+    assert [finite(value) for value in (0.0, -1.5, None, math.nan, math.inf, -math.inf)] == [0, -1.5] + [None] * 4
+
+
+def test_what_cannot_be_computed_has_a_reason():
+    found = undefined("no items")
+    assert math.isnan(found.value)
+    assert math.isnan(found.stderr)
+    assert (found.reason, found.n, found.interval, found.dof) == ("no items", 0, None, math.inf)
+    assert undefined("no items", 3).n == 3
+
+
+def mean(records):
+    return Estimate(sum(r["v"] for r in records) / len(records), 0.5, len(records)) if records else undefined("nothing")
+
+
+WHOLE = Score(
+    name="mean",
+    summary="mean of all",
+    low=-math.inf,
+    high=4.0,
+    neutral=1.0,
+    direction="+ more",
+    unit="difference",
+    source="a paper",
+    compute=mean,
+    sample=lambda r: r["v"],
+    higher_is_better=False,
+    table=lambda records: f"{len(records)} records",
+)
+RECORDS = [
+    {"v": 1.0, "group": "a", "language": "en"},
+    {"v": 2.0, "group": "b", "language": "en"},
+    {"v": 4.0, "group": "b", "language": "de"},
+]
+
+
+def test_a_part_of_the_records():
+    part = WHOLE.within("mean_b", "mean of b", {"group": "b"})
+    assert (part.name, part.summary, part.high, part.neutral) == ("mean_b", "mean of b", 4.0, 1.0)
+    assert part.compute(RECORDS) == Estimate(3.0, 0.5, 2)
+    assert [part.sample(r) for r in RECORDS] == [None, 2.0, 4.0]
+    assert part.table(RECORDS) == "2 records"
+    both = WHOLE.within("mean_b_en", "", {"group": "b", "language": "en"})
+    assert both.compute(RECORDS).value == 2.0
+    assert [both.sample(r) for r in RECORDS] == [None, 2.0, None]
+
+
+def test_an_empty_part_says_why():
+    where = {"group": "c"}
+    assert WHOLE.within("c", "", where).compute(RECORDS).reason == "nothing"
+    said = WHOLE.within("c", "", where, "no prompts of c")
+    assert said.compute(RECORDS).reason == "no prompts of c"
+    assert said.compute([*RECORDS, {"v": 7.0, "group": "c"}]) == Estimate(7.0, 0.5, 1)
+
+
+def test_a_part_of_what_cannot_be_resampled_cannot_either():
+    assert replace(WHOLE, table=None).within("b", "", {"group": "b"}).table is None
+
+
+def test_the_description_is_plain_data():
+    assert WHOLE.describe() == {
+        "name": "mean",
+        "summary": "mean of all",
+        "range": [None, 4.0],
+        "neutral": 1.0,
+        "direction": "+ more",
+        "unit": "difference",
+        "source": "a paper",
+        "higher_is_better": False,
+    }
+    assert replace(WHOLE, low=0.0, high=math.inf).describe()["range"] == [0.0, None]
+    assert (WHOLE.has_stderr, WHOLE.headline) == (True, True)
