@@ -7,6 +7,7 @@ from pathlib import Path
 from typing import Any
 
 from lm_eval_bias.benchmark import Benchmark, Card, Document, Sampling, deferred
+from lm_eval_bias.planting import Planting
 
 ITEMS = {"group_terms": 968, "names": 10_900}
 WORDINGS = 5
@@ -56,6 +57,10 @@ class GGBBQ(Benchmark):
         """One per choice; one where the answer is generated."""
         return 1 if "generate_until" in (metadata.get("asks") or ()) else 3
 
+    planting = Planting(
+        deferred("lm_eval_bias.tasks.gg_bbq.planted_answers:answers"),
+        deferred("lm_eval_bias.tasks.gg_bbq.planted_answers:expected"),
+    )
     record = deferred("lm_eval_bias.tasks.gg_bbq.hooks:record")
 
     def key(self, doc: Document) -> tuple[str, ...]:
@@ -74,6 +79,10 @@ class Wordings(GGBBQ):
 
     name = "gg_bbq_prompts"
     main = ("acc_amb/mean", "acc_disamb/mean", "diff_bias_amb/mean", "diff_bias_disamb/mean")
+    planting = Planting(
+        deferred("lm_eval_bias.tasks.gg_bbq.planted_answers:answers"),
+        deferred("lm_eval_bias.tasks.gg_bbq.planted_answers:expected_of_wordings"),
+    )
     options = ()
     detail = ""
 
