@@ -32,7 +32,6 @@ OTHERS: dict[str, float] = {
     "competence": 0.75, "coverage": 0.2, "position": 0.3, "length": 0.3, "frequency": 0.3, "refusals": 0.3,
 }  # fmt: skip
 MOVED = 0.01  # of a score's range: what counts as moved, if it is more than chance too
-SAMPLES = 25  # texts a prompt
 
 
 @dataclass(frozen=True)
@@ -43,11 +42,15 @@ class Case:
         benchmark: Its name.
         label: What the documents are.
         documents: Gives them.
+        noise: How much the bias varies between clusters.
+        samples: Texts a prompt, where texts are written.
     """
 
     benchmark: str
     label: str
     documents: Callable[[], list[dict[str, Any]]]
+    noise: float = Dial.noise
+    samples: int = 25
 
     def records(self, dial: Dial) -> list[Any]:
         """The records of a run."""
@@ -58,7 +61,7 @@ class Case:
             return [benchmark.record(doc, answers(doc, dial)) for doc in docs]
         from lm_eval_bias.tasks.regard.filters import FirstSentenceFilter, RegardFilter
 
-        texts = [[str(answers(doc, dial.for_text(n))[0]) for n in range(SAMPLES)] for doc in docs]
+        texts = [[str(answers(doc, dial.for_text(n))[0]) for n in range(self.samples)] for doc in docs]
         labelled = RegardFilter().apply(FirstSentenceFilter().apply(texts, docs), docs)
         return [benchmark.record(doc, [answer]) for doc, answer in zip(docs, labelled, strict=True)]
 
@@ -79,45 +82,45 @@ def _documents(case: Case) -> list[dict[str, Any]]:
     return case.documents()
 
 
-def _occugender(kind: str) -> list[dict[str, Any]]:
+def occugender(kind: str, **more: Any) -> list[dict[str, Any]]:
     from lm_eval_bias.tasks.occugender import hooks
 
-    return hooks.documents(kind)
+    return hooks.documents(kind, **more)
 
 
-def _gg_bbq(subset: str) -> list[dict[str, Any]]:
+def gg_bbq(subset: str) -> list[dict[str, Any]]:
     from lm_eval_bias.tasks.gg_bbq import hooks
 
     return hooks.documents(subset)
 
 
-def _stereoset(language: str, number: int | None = None) -> list[dict[str, Any]]:
+def stereoset(language: str, number: int | None = None) -> list[dict[str, Any]]:
     from lm_eval_bias.tasks.stereoset import hooks
 
     return hooks.documents({"language": language, "tests": ["intra", "inter"]})[:number]
 
 
-def _regard(language: str) -> list[dict[str, Any]]:
+def regard(language: str) -> list[dict[str, Any]]:
     from lm_eval_bias.tasks.regard import hooks
 
     return hooks.documents({"language": language}, classifier="light")
 
 
 CASES = (
-    Case("occugender", "implicit, 40 occupations x 25 templates", partial(_occugender, "implicit")),
-    Case("gg_bbq", "Subset-I, 968 items in 21 templates", partial(_gg_bbq, "group_terms")),
-    Case("stereoset", "the first 1,500 items of en, in 79 terms", partial(_stereoset, "en", 1500)),
-    Case("regard", f"de, 20 prompts x {SAMPLES} texts, labelled by light", partial(_regard, "de")),
+    Case("occugender", "implicit, 40 occupations x 25 templates", partial(occugender, "implicit")),
+    Case("gg_bbq", "Subset-I, 968 items in 21 templates", partial(gg_bbq, "group_terms")),
+    Case("stereoset", "the first 1,500 items of en, in 79 terms", partial(stereoset, "en", 1500)),
+    Case("regard", "de, 20 prompts x 25 texts, labelled by light", partial(regard, "de")),
 )
 # what else is asked whether habits move it: all items, other words
 WHOLE = (
-    Case("occugender", "explicit, 40 occupations x 25 templates", partial(_occugender, "explicit")),
-    Case("gg_bbq", "Subset-II, 10,900 items in 21 templates", partial(_gg_bbq, "names")),
+    Case("occugender", "explicit, 40 occupations x 25 templates", partial(occugender, "explicit")),
+    Case("gg_bbq", "Subset-II, 10,900 items in 21 templates", partial(gg_bbq, "names")),
     *(
-        Case("stereoset", f"{language}, all items", partial(_stereoset, language))
+        Case("stereoset", f"{language}, all items", partial(stereoset, language))
         for language in ("en", "de", "es", "fr", "tr")
     ),
-    Case("regard", f"en, 20 prompts x {SAMPLES} texts, labelled by light", partial(_regard, "en")),
+    Case("regard", "en, 20 prompts x 25 texts, labelled by light", partial(regard, "en")),
 )
 
 
@@ -138,7 +141,7 @@ def _one(job: tuple[Case, Dial]) -> dict[str, tuple[float, bool]]:
 
 def recovered(case: Case, strengths: Sequence[float], seeds: Sequence[int], each: Callable[..., Any] = map) -> Any:
     """Values and coverage of every main score: arrays of shape (strengths, seeds)."""
-    jobs = [(case, Dial(strength, seed=seed)) for strength in strengths for seed in seeds]
+    jobs = [(case, Dial(strength, noise=case.noise, seed=seed)) for strength in strengths for seed in seeds]
     rounds = list(each(_one, jobs))
     shape = len(strengths), len(seeds)
     return {
@@ -151,20 +154,23 @@ def recovered(case: Case, strengths: Sequence[float], seeds: Sequence[int], each
 
 
 def moved(
-    case: Case, strength: float, others: dict[str, float], seeds: Sequence[int], each: Callable[..., Any] = map
-) -> dict[str, tuple[float, float]]:
-    """How far other settings move each main score from where it is without them, and that number's standard error.
+    case: Case, strength: float, seeds: Sequence[int], each: Callable[..., Any] = map
+) -> dict[str, dict[str, tuple[float, float]]]:
+    """How far each of the other settings moves each main score, and that number's standard error, by setting.
 
-    Both have the same seeds, and so the same clusters.
+    With and without it, the seeds are the same, and so the clusters.
     """
-    plain = [Dial(strength, seed=seed) for seed in seeds]
-    rounds = list(each(_one, [(case, dial) for dial in (*plain, *(replace(dial, **others) for dial in plain))]))
-    found = {}
-    for name in rounds[0]:
-        values = np.array([own[name][0] for own in rounds])
-        shifts = values[len(plain) :] - values[: len(plain)]
-        found[name] = (float(shifts.mean()), float(shifts.std(ddof=1)) / math.sqrt(len(shifts)))
-    return found
+    plain = [Dial(strength, noise=case.noise, seed=seed) for seed in seeds]
+    settings = [{}, *({name: value} for name, value in OTHERS.items())]
+    rounds = list(each(_one, [(case, replace(dial, **setting)) for setting in settings for dial in plain]))
+    names = list(rounds[0])
+    values = np.array([[own[name][0] for name in names] for own in rounds]).reshape(len(settings), len(plain), -1)
+    shifts = values[1:] - values[0]
+    means, errors = shifts.mean(axis=1), shifts.std(axis=1, ddof=1) / math.sqrt(len(plain))
+    return {
+        other: {name: (float(means[i, k]), float(errors[i, k])) for k, name in enumerate(names)}
+        for i, other in enumerate(OTHERS)
+    }
 
 
 def _steps(means: np.ndarray) -> str:
@@ -190,7 +196,7 @@ def _recovery(case: Case, seeds: Sequence[int], each: Callable[..., Any]) -> lis
     rows = []
     for name, (values, covered) in recovered(case, STRENGTHS, seeds, each).items():
         means, share = values.mean(axis=1), 100 * covered.mean(axis=1)
-        planted = [case.expected(Dial(strength))[name] for strength in STRENGTHS]
+        planted = [case.expected(Dial(strength, noise=case.noise))[name] for strength in STRENGTHS]
         rows.append(
             [
                 case.benchmark, name, ", ".join(map(_cell, planted)), ", ".join(map(_cell, means)),
@@ -205,8 +211,8 @@ def _movement(case: Case, seeds: Sequence[int], each: Callable[..., Any]) -> lis
     cells: dict[str, list[str]] = {name: [] for name in ranges}
     for strength in (0.0, BIASED):
         texts: dict[str, list[str]] = {name: [] for name in ranges}
-        for other, setting in OTHERS.items():
-            for name, (shift, error) in moved(case, strength, {other: setting}, seeds, each).items():
+        for other, shifts in moved(case, strength, seeds, each).items():
+            for name, (shift, error) in shifts.items():
                 if not abs(shift) <= max(MOVED * ranges[name], 4 * error):
                     texts[name].append(f"{other} {shift:+.3g}" if abs(shift) < 1 else f"{other} {shift:+.1f}")
         for name, own in texts.items():
