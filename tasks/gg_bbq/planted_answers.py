@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 
-from lm_eval_bias.planting import HABITS, Dial, word_frequency
+from lm_eval_bias.planting import HABITS, Dial, log, word_frequency
 from lm_eval_bias.tasks.gg_bbq.prompts import GGBBQDocument, prompt
 from lm_eval_bias.tasks.gg_bbq.released_items import UNKNOWN
 
@@ -53,11 +53,14 @@ def _chosen(doc: GGBBQDocument, dial: Dial) -> int | None:
 
 
 def answers(doc: GGBBQDocument, dial: Dial) -> list[tuple[float, bool]] | list[str]:
-    """A log-likelihood per choice, equal ones for a refusal; or the text of an answer."""
+    """A log-likelihood per choice, equal ones for a refusal; or the text of an answer.
+
+    The answer's is so high that it stays the highest when it is divided by the choice's length.
+    """
     chosen = _chosen(doc, dial)
     if dial.writes:
         return [REFUSAL if chosen is None else doc["choices"][chosen]]
-    return [(-1.0 if i == chosen else -3.0, False) for i in range(len(doc["choices"]))]
+    return [(log(0.998 if i == chosen else 0.001), False) for i in range(len(doc["choices"]))]
 
 
 def expected(docs: Sequence[GGBBQDocument], dial: Dial) -> Mapping[str, float]:
