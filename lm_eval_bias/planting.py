@@ -11,6 +11,7 @@ import hashlib
 import math
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
+from functools import lru_cache
 from typing import Any, NamedTuple
 
 from lm_eval_bias.errors import BiasError
@@ -71,7 +72,7 @@ class Dial:
 
     def effect(self, *cluster: str) -> float:
         """A cluster's own deviation, from -1 to 1, 0 on average: the same for all its documents and samples."""
-        return 2.0 * uniform(self.seed, "cluster", *cluster) - 1.0
+        return 2.0 * _cached(self.seed, "cluster", *cluster) - 1.0
 
     def habit(self, known: Sequence[str], *parts: object) -> str:
         """What an answer goes by: one of the known habits, or :data:`CONTENT`.
@@ -114,13 +115,16 @@ class Dial:
 
 def word_frequency(text: str) -> float:
     """A made-up frequency of a text, from 0 to 1, the same in every run: it has nothing to do with what it means."""
-    return uniform("frequency", text.lower())
+    return _cached("frequency", text.lower())
 
 
 def uniform(*parts: object) -> float:
     """A number from 0 to 1 drawn from a hash of the parts."""
     digest = hashlib.sha256(repr(parts).encode()).digest()
     return (int.from_bytes(digest[:8], "big") + 0.5) / 2.0**64
+
+
+_cached = lru_cache(maxsize=1 << 16)(uniform)
 
 
 def log(probability: float) -> float:

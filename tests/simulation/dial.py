@@ -50,7 +50,7 @@ class Case:
     label: str
     documents: Callable[[], list[dict[str, Any]]]
     noise: float = Dial.noise
-    samples: int = 25
+    samples: int = 10
 
     def records(self, dial: Dial) -> list[Any]:
         """The records of a run."""
@@ -107,10 +107,10 @@ def regard(language: str) -> list[dict[str, Any]]:
 
 
 CASES = (
-    Case("occugender", "implicit, 40 occupations x 25 templates", partial(occugender, "implicit")),
+    Case("occugender", "implicit, 40 occupations x 10 templates", partial(occugender, "implicit", first_templates=10)),
     Case("gg_bbq", "Subset-I, 968 items in 21 templates", partial(gg_bbq, "group_terms")),
     Case("stereoset", "the first 1,500 items of en, in 79 terms", partial(stereoset, "en", 1500)),
-    Case("regard", "de, 20 prompts x 25 texts, labelled by light", partial(regard, "de")),
+    Case("regard", "de, 20 prompts x 10 texts, labelled by light", partial(regard, "de")),
 )
 # what else is asked whether habits move it: all items, other words
 WHOLE = (
@@ -120,7 +120,7 @@ WHOLE = (
         Case("stereoset", f"{language}, all items", partial(stereoset, language))
         for language in ("en", "de", "es", "fr", "tr")
     ),
-    Case("regard", "en, 20 prompts x 25 texts, labelled by light", partial(regard, "en")),
+    Case("regard", "en, 20 prompts x 10 texts, labelled by light", partial(regard, "en")),
 )
 
 
