@@ -169,12 +169,12 @@ class Benchmark(ABC):
             own would have (``language``, ``measures``, ``asks``). Their scores come from the sample log.
         question_kinds: Kinds of questions of its own: the request type, and the function that answers such requests of
             the harness (their ``args`` are :attr:`PlainQuestion.arguments`) with a model's documented methods.
-        planting: How a bias of known size is planted in the answers to its documents, so that ``bias-dial`` can show
-            that its scores measure it; ``None`` where nothing was written.
         samples_texts: Whether its scores rest on random samples of texts, so that a model must sample.
         sources: The JSON file with its pinned data, ``None`` where it has none.
         rewritings: Flags of ``rescore`` that are about its saved answers.
         commands: Commands of its own.
+        planting: How a bias of known size is planted in the answers to its documents, so that ``bias-dial`` can show
+            that its scores measure it; ``None`` where nothing was written.
     """
 
     name: str
@@ -193,11 +193,11 @@ class Benchmark(ABC):
     left_out: Mapping[str, str] = {}
     harness_tasks: Mapping[str, Mapping[str, Any]] = {}
     question_kinds: Mapping[str, Callable[[Any, Sequence[Any]], list[Any]]] = {}
-    planting: Planting | None = None
     samples_texts: bool = False
     sources: Path | None = None
     rewritings: Sequence[Rewriting] = ()
     commands: Sequence[Command] = ()
+    planting: Planting | None = None
 
     def __init__(self, variants: Sequence[Benchmark] = ()) -> None:
         """A benchmark with other sets of scores over its documents."""
