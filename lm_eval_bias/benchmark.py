@@ -22,6 +22,7 @@ from lm_eval_bias.errors import BiasError
 if TYPE_CHECKING:
     from lm_eval_bias.analysis.published_scores import Published
     from lm_eval_bias.custom_metrics.score import Record, Score
+    from lm_eval_bias.planting import Planting
     from lm_eval_bias.report.parts import Part, ReportTask
     from lm_eval_bias.runs.run_data import TaskRun
     from lm_eval_bias.runs.saved_answers import Reader
@@ -176,6 +177,8 @@ class Benchmark(ABC):
         sources: The JSON file with its pinned data, ``None`` where it has none.
         rewritings: Flags of ``rescore`` that are about its saved answers.
         commands: Commands of its own.
+        planting: How a bias of known size is planted in the answers to its documents, so that ``bias-dial`` can show
+            that its scores measure it; ``None`` where nothing was written.
     """
 
     name: str
@@ -200,6 +203,7 @@ class Benchmark(ABC):
     sources: Path | None = None
     rewritings: Sequence[Rewriting] = ()
     commands: Sequence[Command] = ()
+    planting: Planting | None = None
 
     def __init__(self, variants: Sequence[Benchmark] = ()) -> None:
         """A benchmark with other sets of scores over its documents."""

@@ -2,18 +2,27 @@
 
 from __future__ import annotations
 
-import hashlib
 import math
 from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from typing import TYPE_CHECKING, Any
 
 from lm_eval.api.model import LM
 
 from lm_eval_bias import registry
+from lm_eval_bias.planting import uniform
 
 if TYPE_CHECKING:
     from lm_eval_bias.harness.internals import Instance
+
+
+def samples(requests: Sequence[Instance]) -> Iterator[tuple[Instance, int]]:
+    """Which sample of its prompt each request for a text wants: its seed or, without any, its place in the order."""
+    turns: Counter[str] = Counter()
+    for request in requests:
+        context, options = request.args
+        yield request, options.get("seed", turns[context])
+        turns[context] += 1
 
 
 class ChanceLM(LM):
@@ -29,8 +38,7 @@ class ChanceLM(LM):
         self._seed = seed
 
     def _uniform(self, *parts: object) -> float:
-        digest = hashlib.sha256(repr((self._seed, *parts)).encode()).digest()
-        return (int.from_bytes(digest[:8], "big") + 0.5) / 2.0**64
+        return uniform(self._seed, *parts)
 
     def loglikelihood(self, requests: Sequence[Instance]) -> list[tuple[float, bool]]:
         """Log of a uniform draw from 0 to 1/1000 per ``(context, continuation)``, nats; never greedy.
@@ -54,14 +62,11 @@ class ChanceLM(LM):
         Samples of a prompt are other draws, by their seeds or, without any, by their order.
         """
         texts = []
-        turns: Counter[str] = Counter()
-        for request in requests:
+        for request, turn in samples(requests):
             doc = getattr(request, "doc", None) or {}
             benchmark = registry.by_name().get(str(doc.get("benchmark")))
             choices = list("ABC" if benchmark is None else benchmark.random_texts(doc))
-            context, turn = request.args[0], request.args[1].get("seed", turns[request.args[0]])
-            turns[context] += 1
-            draw = self._uniform("generate", context, *([turn] if turn else []))
+            draw = self._uniform("generate", request.args[0], *([turn] if turn else []))
             texts.append(str(choices[int(draw * len(choices))]))
         return texts
 

@@ -39,7 +39,7 @@ _SERVED = {
     "OpenAIChatCompletion",
     "AzureOpenaiChatCompletionsLM",
 }
-_SEEDED = _SERVED | {"VLLM", "ChanceLM"}
+_SEEDED = _SERVED | {"VLLM", "ChanceLM", "DialLM"}
 
 
 @dataclasses.dataclass(frozen=True)

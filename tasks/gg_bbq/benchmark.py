@@ -7,6 +7,7 @@ from pathlib import Path
 from typing import Any
 
 from lm_eval_bias.benchmark import Benchmark, Card, Document, Sampling, deferred
+from lm_eval_bias.planting import Planting
 
 ITEMS = {"group_terms": 968, "names": 10_900}
 PAPER_ITEMS = {"group_terms": 968, "names": 4_968}  # of the release that the paper's numbers rest on
@@ -65,6 +66,10 @@ class GGBBQ(Benchmark):
         """One per choice; one where the answer is generated."""
         return 1 if "generate_until" in (metadata.get("asks") or ()) else 3
 
+    planting = Planting(
+        deferred("lm_eval_bias.tasks.gg_bbq.planted_answers:answers"),
+        deferred("lm_eval_bias.tasks.gg_bbq.planted_answers:expected"),
+    )
     record = deferred("lm_eval_bias.tasks.gg_bbq.hooks:record")
 
     provenance = deferred("lm_eval_bias.tasks.gg_bbq.hooks:provenance")
@@ -86,6 +91,10 @@ class Wordings(GGBBQ):
 
     name = "gg_bbq_prompts"
     main = ("acc_amb/mean", "acc_disamb/mean", "diff_bias_amb/mean", "diff_bias_disamb/mean")
+    planting = Planting(
+        deferred("lm_eval_bias.tasks.gg_bbq.planted_answers:answers"),
+        deferred("lm_eval_bias.tasks.gg_bbq.planted_answers:expected_of_wordings"),
+    )
     options = ()
     detail = ""
     tokens_where_known = False

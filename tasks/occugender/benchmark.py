@@ -6,6 +6,7 @@ from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any
 
 from lm_eval_bias.benchmark import Benchmark, Card, Condition, Document, Rewriting, Sampling, deferred
+from lm_eval_bias.planting import Planting
 
 if TYPE_CHECKING:
     from lm_eval_bias.runs.run_data import TaskRun
@@ -78,6 +79,10 @@ class OccuGender(Benchmark):
 
         return sum(map(len, inputs.words(None, metadata["kind"]).values()))
 
+    planting = Planting(
+        deferred("lm_eval_bias.tasks.occugender.planted_answers:answers"),
+        deferred("lm_eval_bias.tasks.occugender.planted_answers:expected"),
+    )
     record = deferred("lm_eval_bias.tasks.occugender.hooks:record")
     counts_tokens = deferred("lm_eval_bias.tasks.occugender.hooks:counts_tokens")
 

@@ -7,6 +7,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from lm_eval_bias.benchmark import Benchmark, Card, Command, Document, Rewriting, deferred
+from lm_eval_bias.planting import Planting
 
 if TYPE_CHECKING:
     from lm_eval_bias.runs.run_data import TaskRun
@@ -66,6 +67,11 @@ class Regard(Benchmark):
         """One, which is repeated."""
         return 1
 
+    planting = Planting(
+        deferred("lm_eval_bias.tasks.regard.planted_answers:answers"),
+        deferred("lm_eval_bias.tasks.regard.planted_answers:expected"),
+        {"classifier": "light"},
+    )
     record = deferred("lm_eval_bias.tasks.regard.hooks:record")
 
     def key(self, doc: Document) -> tuple[str, ...]:

@@ -7,6 +7,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from lm_eval_bias.benchmark import Benchmark, Card, Command, Document, Sampling, deferred
+from lm_eval_bias.planting import Planting
 from lm_eval_bias.tasks.stereoset import LANGUAGES, TESTS
 
 if TYPE_CHECKING:
@@ -72,6 +73,10 @@ class StereoSet(Benchmark):
         """One per candidate."""
         return 3
 
+    planting = Planting(
+        deferred("lm_eval_bias.tasks.stereoset.planted_answers:answers"),
+        deferred("lm_eval_bias.tasks.stereoset.planted_answers:expected"),
+    )
     record = deferred("lm_eval_bias.tasks.stereoset.hooks:record")
 
     def key(self, doc: Document) -> tuple[str, ...]:
@@ -100,6 +105,10 @@ class Variants(StereoSet):
 
     name = "stereoset_variants"
     main = ("gen/lms", "gen/ss", "gen/icat")
+    planting = Planting(
+        deferred("lm_eval_bias.tasks.stereoset.planted_answers:answers"),
+        deferred("lm_eval_bias.tasks.stereoset.planted_answers:expected_of_variants"),
+    )
     options = ("bos", "dataset", "by_test_and_type")
 
     scores = deferred("lm_eval_bias.custom_metrics.stereoset:variant_scores")

@@ -18,7 +18,7 @@ MODULES = {
 }
 CORE = {name: path for name, path in MODULES.items() if path.is_relative_to(ROOT / "lm_eval_bias")}
 # modules that every benchmark's folder may have
-OF_A_BENCHMARK = {"benchmark", "hooks", "sentences", "figures", "published", "sampling", "filters"}
+OF_A_BENCHMARK = {"benchmark", "hooks", "sentences", "figures", "published", "sampling", "filters", "planted_answers"}
 # a command to copy has to name some task
 EXAMPLE = re.compile(r"lm[-_]eval[-_ ]|--tasks|examples?:")
 

@@ -111,6 +111,21 @@ def test_listed(installed, capsys):
     assert {"age_pairs", "age_ratings", "plain_age_pairs"} <= set(suites["full"])
 
 
+def test_a_planted_bias_comes_back(installed, tmp_path, capsys):
+    arguments = ["--tasks", "age_pairs,age_ratings", "--model", "bias-dial", "--model_args", "strength=1"]
+    said(capsys, "run", *arguments, "--output_path", tmp_path, "--log_samples")
+    for entry in json.loads(said(capsys, "rescore", tmp_path, "--json")):
+        assert entry["scores"]["old_share"]["value"] == 100
+
+
+def test_a_bias_that_is_not_planted_is_refused_by_name(installed, monkeypatch, capsys):
+    own = registry.get("age_stereotypes")
+    monkeypatch.setattr(type(own), "planting", None)
+    capsys.readouterr()
+    assert main(["run", "--tasks", "age_pairs", "--model", "bias-dial", "--model_args", "strength=1"]) == 2
+    assert "error: bias-dial can't answer Age stereotypes: " in capsys.readouterr().err
+
+
 def test_every_command_knows_it(runs, tmp_path, capsys):
     one, two = runs
     rescored = {entry["task"]: entry for entry in json.loads(said(capsys, "rescore", one, "--json"))}

@@ -3,6 +3,7 @@
 from age_stereotypes import documents
 from lm_eval_bias import Benchmark
 from lm_eval_bias.benchmark import Sampling
+from lm_eval_bias.planting import Planting
 from lm_eval_bias.scoring.questions import PlainQuestion
 
 
@@ -18,6 +19,7 @@ class AgeStereotypes(Benchmark):
     main = ("old_share",)
     standard = ("age_pairs",)
     quick = {"age_pairs": Sampling("every_third", _every_third, 3, 8)}
+    planting = Planting(documents.planted, documents.expected)
     question_kinds = {"agreement": documents.agreement}
     harness_tasks = {
         "plain_age_pairs": {

@@ -46,3 +46,15 @@ def difference(answers):
     """How much more the model gives to the old than to the young, in nats; ``nan`` if it gives no numbers."""
     old, young = (float(answer[0]) for answer in answers)
     return old - young if math.isfinite(old) and math.isfinite(young) else math.nan
+
+
+def planted(doc, dial):
+    """Answers that prefer the old with probability (1 + strength) / 2, which varies between traits."""
+    lean = dial.strength + (1 - abs(dial.strength)) * dial.noise * dial.effect(doc["trait"])
+    old = dial.draw(doc["id"]) < (1 + lean) / 2
+    return [(-1.0 if old else -2.0, False), (-2.0 if old else -1.0, False)]
+
+
+def expected(docs, dial):
+    """The share of items in which the old are likelier."""
+    return {"old_share": 50 + 50 * dial.strength}

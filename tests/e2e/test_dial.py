@@ -1,0 +1,295 @@
+"""A planted bias comes back as the scores' value, and nothing else that is planted does."""
+
+import json
+import os
+import random
+from functools import partial
+
+import numpy as np
+import pytest
+
+from lm_eval_bias import registry
+from lm_eval_bias.cli.main import main
+from lm_eval_bias.errors import BiasError
+from lm_eval_bias.evaluation import self_test
+from lm_eval_bias.harness import internals
+from lm_eval_bias.models.dial import DialLM
+from lm_eval_bias.planting import Dial, word_frequency
+from lm_eval_bias.tasks.regard import keywords
+from lm_eval_bias.tasks.regard.classifiers import classifier
+from tests.simulation import dial as simulation
+
+# fewer documents than the table has
+CASES = {
+    "occugender": simulation.Case(
+        "occugender",
+        "",
+        lambda: simulation.occugender("implicit", first_templates=8),
+    ),
+    "gg_bbq": simulation.CASES[1],
+    "stereoset": simulation.Case("stereoset", "", partial(simulation.stereoset, "en", 600)),
+    # what varies between contexts is another test's: texts alone here
+    "regard": simulation.Case("regard", "", partial(simulation.regard, "de"), noise=0.0, samples=4),
+}
+# of the range: a score's neutral value doesn't move by more, whatever else is planted
+UNMOVED = 0.02
+BIAS = {
+    "occugender": ["stereotype_gap", "labour_pearson"],
+    "gg_bbq": ["diff_bias_amb", "diff_bias_disamb"],
+    "stereoset": ["ss"],
+    "regard": ["all/negative_gap", "all/positive_gap", "caregiving/gap", "sexualization/gap", "perpetration/gap"],
+}
+# what moves a score by how much at the setting of the table; docs/dial.md says why
+KNOWN = {("stereoset", "ss", "refusals"): -50 * simulation.OTHERS["refusals"]}
+
+
+@pytest.fixture(params=CASES)
+def case(request, mirror):
+    return CASES[request.param]
+
+
+def near(found, planted, allowed):
+    """Whether a mean over seeds is within chance of the planted value, and of what a nonlinear score may be off."""
+    chance = 4 * found.std(ddof=1) / len(found) ** 0.5
+    return abs(found.mean() - planted) <= chance + allowed
+
+
+def check_recovery(case, seeds, least):
+    ranges = {score.name: score.high - score.low for score in case.scores()}
+    for name, (values, covered) in simulation.recovered(case, (0.0, 0.2), range(seeds)).items():
+        for number, strength in enumerate((0.0, 0.2)):
+            planted = case.expected(Dial(strength, noise=case.noise))[name]
+            # the mean of min(SS, 100 - SS) is below that of either: ICAT has a kink at SS = 50
+            allowed = 0.05 if name == "icat" else 0.005
+            assert near(values[number], planted, allowed * ranges[name]), (name, strength, values[number].mean())
+        assert covered.mean() >= least, (name, covered.mean(axis=1))
+
+
+def test_every_main_score_recovers_what_was_planted(case):
+    assert {score.name for score in case.scores()} == set(registry.get(case.benchmark).main)
+    check_recovery(case, 30, 0.85)
+
+
+@pytest.mark.slow
+def test_intervals_hold_what_was_planted(case):
+    check_recovery(case, 200, 0.9)
+
+
+def test_scores_rise_with_the_strength_and_are_neutral_at_0(case):
+    found = simulation.recovered(case, (-0.4, -0.2, 0.0, 0.2, 0.4), range(8))
+    scores = {score.name: score for score in case.scores()}
+    for name in BIAS[case.benchmark]:
+        values, _ = found[name]
+        signs = np.sign(np.diff(values.mean(axis=1)))
+        assert len(set(signs)) == 1, (name, values.mean(axis=1))
+        assert case.expected(Dial(0.0))[name] == scores[name].neutral
+
+
+def test_nothing_else_that_is_planted_moves_a_bias_score(case):
+    ranges = {score.name: score.high - score.low for score in case.scores()}
+    for strength in (0.0, 0.2):
+        for other, shifts in simulation.moved(case, strength, range(6)).items():
+            for name in BIAS[case.benchmark]:
+                shift, error = shifts[name]
+                known = KNOWN.get((case.benchmark, name, other), 0.0)
+                assert abs(shift - known) <= UNMOVED * ranges[name] + 4 * error, (name, other, strength, shift, error)
+
+
+def test_competence_is_accuracy_and_lms(mirror):
+    for name, score, unit in (("gg_bbq", "acc_amb", 1), ("gg_bbq", "acc_disamb", 1), ("stereoset", "lms", 100)):
+        case = CASES[name]
+        found = [simulation.run(case, Dial(0.0, competence=0.8, seed=seed))[score][0] for seed in range(12)]
+        assert near(np.array(found), 0.8 * unit, 0.01 * unit)
+
+
+def test_coverage_is_coverage():
+    case = CASES["occugender"]
+    found = [simulation.run(case, Dial(0.3, coverage=0.2, seed=seed))["coverage"][0] for seed in range(12)]
+    assert near(np.array(found), 0.2, 0.0)
+    assert abs(np.mean(found) - 0.2) < 0.02
+
+
+# --------------------------------------------------------------------- the model
+
+
+def built(name, limit=30, **metadata):
+    benchmark = next(b for b in registry.benchmarks() if name.startswith(b.name))
+    manager = internals.task_manager([benchmark.folder], metadata, include_defaults=False)
+    task = manager.load([name])["tasks"][name]
+    task.build_all_requests(rank=0, world_size=1, limit=limit)
+    return task
+
+
+RUNS = {
+    "occugender_explicit": {},
+    "occugender_implicit": {"word_probability": "geometric_mean"},
+    "gg_bbq_group_terms": {},
+    "gg_bbq_group_terms_gen": {},
+    "gg_bbq_group_terms_prompts": {},
+    "stereoset_de_intra": {},
+    "stereoset_tr_inter_variants": {},
+    "regard_de": {"classifier": "light", "repeats": 3},
+}
+
+
+@pytest.mark.parametrize("name", RUNS)
+def test_answers_depend_on_seed_and_request_alone(name, tiny_mirror):
+    task = built(name, **RUNS[name])
+    whole = self_test.records(task, DialLM(0.3, seed=1))
+    order = task.instances
+    shuffled = random.Random(0).sample(order, len(order))
+    by_kind = getattr(DialLM(0.3, seed=1), order[0].request_type)
+    for instance in order:
+        instance.resps, instance.filtered_resps = [], {}
+    for instance in shuffled:  # one at a time, and all samples of a prompt
+        instance.resps += by_kind([instance] * instance.repeats)
+    task.apply_filters()
+    answers = {id(instance): next(iter(instance.filtered_resps.values())) for instance in order}
+    one_by_one = [
+        task.benchmark.record(
+            task.eval_docs[place],
+            [answers[id(i)] for i in sorted(order, key=lambda i: i.idx) if i.doc_id == place],
+        )
+        for place in sorted({instance.doc_id for instance in order})
+    ]
+    assert one_by_one == whole
+    assert self_test.records(task, DialLM(0.3, seed=2)) != whole
+
+
+def said(capsys, *arguments, status=0):
+    capsys.readouterr()
+    assert main([*map(str, arguments)]) == status
+    return capsys.readouterr()
+
+
+@pytest.mark.parametrize("task", ["occugender_implicit", "gg_bbq_group_terms", "stereoset_de_inter"])
+def test_a_run_gives_the_scores_of_the_planted_answers(task, mirror, tmp_path, capsys):
+    arguments = ["--model_args", "strength=0.25,seed=3", "--output_path", tmp_path, "--log_samples"]
+    said(capsys, "run", "--tasks", task, "--model", "bias-dial", *arguments)
+    (entry,) = json.loads(said(capsys, "rescore", tmp_path, "--json").out)
+    whole = built(task, limit=None)
+    benchmark, docs, dial = whole.benchmark, whole.eval_docs, Dial(0.25, seed=3)
+    records = [benchmark.record(doc, benchmark.planting.answers(doc, dial)) for doc in docs]
+    expected = benchmark.planting.expected(docs, dial)
+    for score in whole.scores:
+        if score.name in benchmark.main:
+            value = entry["scores"][score.name]["value"]
+            assert value == pytest.approx(score.compute(records).value, abs=1e-9)
+            assert abs(value - expected[score.name]) < 0.1 * (score.high - score.low)
+
+
+def test_a_run_that_writes_texts_shows_the_strength(mirror, tmp_path, capsys):
+    more = ["--metadata", '{"classifier": "light", "repeats": 40}', "--output_path", tmp_path, "--log_samples"]
+    model = ["--model", "bias-dial", "--model_args", "strength=0.5,noise=0"]
+    said(capsys, "run", "--tasks", "regard_en,gg_bbq_group_terms_gen", *model, *more)
+    for entry in json.loads(said(capsys, "rescore", tmp_path, "--json").out):
+        benchmark = registry.get("regard" if entry["task"] == "regard_en" else "gg_bbq")
+        expected = benchmark.planting.expected(built(entry["task"], classifier="light").eval_docs, Dial(0.5, noise=0.0))
+        for name in BIAS[benchmark.name]:
+            assert abs(entry["scores"][name]["value"] - expected[name]) < 0.1, name
+
+
+@pytest.mark.parametrize("language", ["de", "en"])
+def test_the_light_classifier_labels_planted_texts_as_meant(language, mirror):
+    docs = simulation.regard(language)
+    planting = registry.get("regard").planting
+    for strength, meant in ((1.0, {"female": "positive", "male": "negative"}), (0.0, None)):
+        wrong = total = 0
+        for doc in docs:
+            dial = Dial(strength, noise=0.0)
+            texts = [doc["prompt"] + planting.answers(doc, dial.for_text(n))[0] for n in range(40)]
+            if meant is None:
+                neutral = planting.answers(doc, Dial(0.0, frequency=0.99).for_text(0))[0]
+                texts, label = [doc["prompt"] + neutral], "neutral"
+            else:
+                label = meant[doc["gender"]]
+                own = ["caregiving", "sexualization"] if doc["gender"] == "female" else ["perpetration"]
+                assert all(keywords.facets(text, language) == own for text in texts)
+            labels = [found for found, _ in classifier.label(classifier.load("light", language), texts)]
+            wrong += sum(found != label for found in labels)
+            total += len(labels)
+        assert wrong <= 0.01 * total
+
+
+@pytest.mark.parametrize(
+    ("given", "says"),
+    [
+        ("strength=2", "strength=2: must be a number from -1 to 1"),
+        ("", "no strength"),
+        ("strength=0.1,refusals=0.6,length=0.5", "must sum to less than 1"),
+        ("strength=0.1,noise=high", "noise='high': must be a number from 0 to 1"),
+        ("strength=0.1,competence=True", "competence=True: must be a number"),
+        ("strength=0.3,competence=0.9", "with competence=0.9 there is room for 0.1 either way"),
+        ("strength=0.45,refusals=0.2", "with competence=0.5, refusals=0.2 there is room for 0.4 either way"),
+    ],
+)
+def test_what_cannot_be_planted_is_refused_in_one_line(given, says, tiny_mirror, capsys):
+    model = ["--model", "bias-dial", *(["--model_args", given] if given else [])]
+    err = said(capsys, "run", "--tasks", "gg_bbq_group_terms", *model, status=2).err.strip().splitlines()
+    assert err[-1].startswith("lm-eval-bias: error: bias-dial: ")
+    assert says in err[-1]
+
+
+def test_a_benchmark_that_says_nothing_of_planted_answers_is_refused_by_name(monkeypatch, tiny_mirror):
+    task = built("occugender_implicit")
+    monkeypatch.setattr(type(task.benchmark), "planting", None)
+    with pytest.raises(BiasError, match=r"^bias-dial can't answer OccuGender: .*\(Benchmark\.planting\)"):
+        self_test.records(task, DialLM(0.1))
+    monkeypatch.setitem(task.eval_docs[0], "benchmark", "of nobody")
+    with pytest.raises(BiasError, match="documents of bias benchmarks alone"):
+        self_test.records(task, DialLM(0.1))
+
+
+def test_a_frequency_is_made_up_and_the_same_in_every_run():
+    assert word_frequency("He") == word_frequency("he")
+    assert 0.4 < np.mean([word_frequency(str(i)) for i in range(1000)]) < 0.6
+
+
+# --------------------------------------------------------------------- doctor --self-test
+
+
+@pytest.fixture
+def short(monkeypatch):
+    """OccuGender alone, once at each strength, and no other findings."""
+    occugender = registry.get("occugender")
+    monkeypatch.setattr(registry, "benchmarks", lambda: (occugender,))
+    monkeypatch.setattr(self_test, "RUNS", 1)
+    monkeypatch.setattr("lm_eval_bias.installation.examine", list)
+    return occugender
+
+
+def findings(capsys, status):
+    printed = said(capsys, "doctor", "--self-test", "--json", status=status)
+    assert not printed.err
+    return [(found["status"], found["text"].removeprefix("self-test: ")) for found in json.loads(printed.out)]
+
+
+def test_the_self_test_has_a_line_for_every_main_score(short, capsys):
+    found = findings(capsys, 0)
+    assert {text.split()[1] for _, text in found} == set(short.main)
+    assert all(status == "ok" and " recovered: planted " in text for status, text in found)
+
+
+def test_a_score_that_does_not_follow_is_a_problem(short, monkeypatch, capsys):
+    def other_way_round(docs, dial):
+        expected = planting.expected(docs, dial)
+        return {**expected, "stereotype_gap": -expected["stereotype_gap"]}
+
+    planting = short.planting
+    monkeypatch.setattr(type(short), "planting", planting._replace(expected=other_way_round))
+    assert [text.split()[:4] for status, text in findings(capsys, 1) if status == "problem"] == [
+        ["occugender_explicit", "stereotype_gap", "NOT", "recovered:"]
+    ]
+
+
+def test_what_is_left_out_is_named_and_nothing_is_downloaded(short, monkeypatch, capsys):
+    own = tuple(registry.get(name) for name in ("gg_bbq", "stereoset"))
+    monkeypatch.setattr(registry, "benchmarks", lambda: own)
+    monkeypatch.setattr(type(own[1]), "planting", None)
+    monkeypatch.delenv("HF_HUB_OFFLINE")
+    (data, silent) = findings(capsys, 0)
+    assert (data[0], silent[0]) == ("note", "note")
+    assert "GG-BBQ is left out: " in data[1]
+    assert "is not in the cache" in data[1]
+    assert silent[1] == "Multilingual StereoSet is left out: it says nothing of planted answers"
+    assert "HF_HUB_OFFLINE" not in os.environ
