@@ -81,14 +81,13 @@ def asked(task: TaskRun) -> str:
 
 def unknown_part(task: TaskRun) -> str:
     """Why it can't be told which items were run; empty where it can."""
-    if part(task) and "scored" not in task.inputs:
-        return f"{part(task)}, and its file doesn't say which"
-    return ""
+    return f"{part(task)}, and its file doesn't say which" if part(task) and "scored" not in task.inputs else ""
 
 
 def part(task: TaskRun) -> str:
     """The part of the items that was run, in words; empty for all."""
-    if "scored" not in task.inputs and task.documents == (task.items or task.documents):
+    told = "documents" in task.inputs  # then a part is told as well; a data set of one's own has its own size
+    if "scored" not in task.inputs and (told or task.documents == (task.items or task.documents)):
         return ""
     return f"{task.documents:,} of {task.items:,} items" if task.items else f"{task.documents:,} items, not all"
 

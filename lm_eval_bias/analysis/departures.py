@@ -96,16 +96,14 @@ def _of_inputs(run: Run, task: TaskRun) -> Iterator[Departure]:
     """What was read, and the part of it that was run."""
     if "documents" not in task.inputs and "scored" not in task.inputs:
         yield Departure("inputs", "", "its file doesn't say what was read: made by an older version: run it again")
-    recorded, folder = task.inputs.get("package_data"), registry.get(task.benchmark).folder
-    if task.metadata.get("lm_eval_bias") == __version__ and recorded not in (
-        None,
-        content_hashes.of_data_files(folder),
-    ):
-        yield Departure("package_data", str(recorded)[:12], "the benchmark's own files are others than here")
+    here = content_hashes.of_data_files(registry.get(task.benchmark).folder)
+    there = task.inputs.get("package_data", here)
+    if there != here and task.metadata.get("lm_eval_bias") == __version__:
+        yield Departure("package_data", there[:12], "the benchmark's own files are others than here")
     if part := conventions.part(task):
-        limit = run.provenance.get("limit", task.extra.get("limit"))
+        limit = run.provenance.get("limit") or task.extra.get("limit")
         suite = task.metadata.get("suite")
-        if limit is not None:
+        if limit:
             yield Departure("limit", str(limit), part)
         elif isinstance(suite, Mapping) and "documents" in suite:
             yield Departure("suite", str(suite.get("name")), part)

@@ -84,3 +84,11 @@ def test_a_system_instruction_and_examples_are_other_conventions(whole):
     made_by = {row.model: row.conventions for row in board.rows}
     assert "system_instruction=" in made_by["told"]
     assert "num_fewshot=2" in made_by["shown"]
+
+
+def test_all_of_a_smaller_data_set_is_no_part(whole):
+    add(whole, "own 1", 0.2, 200, documents=OTHER)
+    add(whole, "own 2", 0.8, 200, documents=OTHER)
+    board = board_of(whole)
+    assert ranks(board) == {"a": "1", "b": "2", "own 1": "2", "own 2": "1"}
+    assert remarks(board) == []
