@@ -196,6 +196,21 @@ def test_a_perfect_correlation_has_an_interval_within_its_range(sign):
     assert (low > 0.99) if sign > 0 else (high < -0.99)
 
 
+def test_rounding_leaves_no_correlation_beyond_1():
+    shares = np.random.default_rng(0).uniform(1, 99, (50, 6))
+    plain = []
+    for row in shares:
+        x = row / 100 - (row / 100).mean()
+        y = row - row.mean()
+        plain.append((x * y).sum() / np.sqrt((x**2).sum() * (y**2).sum()))
+        for sign in (1, -1):
+            records = prompts([[0.5 + sign * (v / 100 - 0.5)] for v in row], shares=row.tolist())
+            value = correlation(records).value
+            assert value == pytest.approx(sign, abs=1e-12)
+            assert abs(value) <= 1
+    assert max(plain) > 1  # the formula as it stands goes beyond
+
+
 def test_resamples_of_one_item_alone_are_left_out():
     found = correlation(prompts([[0.9, 0.7], [0.8, 0.5], [0.2, 0.3]], groups=("female", "female", "male")))
     assert 0 < found.stderr < 1  # one draw in nine has the same item three times
