@@ -3,6 +3,7 @@
 import copy
 import json
 
+from lm_eval_bias import catalog
 from tests.conftest import ROOT
 
 SOURCE = json.loads((ROOT / "results" / "runs" / "smollm2-135m-instruct.json").read_text(encoding="utf-8"))
@@ -14,8 +15,7 @@ def run_data(model, task="gg_bbq_group_terms", metadata=None, version=None, **sc
     made["model"] = model
     made["tasks"] = {task: copy.deepcopy(SOURCE["tasks"][task])}
     made["tasks"][task]["metadata"].update(metadata or {})
-    if version is not None:
-        made["tasks"][task]["version"] = version
+    made["tasks"][task]["version"] = version or str(catalog.entries()[task].metadata["version"])
     for name, given in scores.items():
         cell = made["tasks"][task]["scores"][name]
         if isinstance(given, tuple):

@@ -101,7 +101,7 @@ def test_other_conventions_are_ranked_apart(tmp_path):
     made_by = {row.model: row.conventions for row in board.rows}
     assert "wording=4" in made_by["c"]
     assert "the task's defaults" in made_by["a"]
-    assert any("d: task version 0.5, now 1.0" in line for line in remarks(board))
+    assert any("d: task version 0.5, now 2.0" in line for line in remarks(board))
     assert any("different conventions" in note for note in board.notes)
 
 
