@@ -16,6 +16,7 @@ import hashlib
 import json
 import multiprocessing
 import os
+import signal
 import sys
 import tempfile
 from collections import defaultdict
@@ -92,7 +93,7 @@ def simulate(todo: list[Job], processes: int, file: Path) -> dict[Job, Sums]:
         lines = stack.enter_context(file.open("a", encoding="utf-8"))
         if file.stat().st_size and not file.read_bytes().endswith(b"\n"):
             lines.write("\n")  # a line that was cut off ends here
-        if processes > 1:
+        if processes > 1 and left:
             blocks = stack.enter_context(multiprocessing.get_context("fork").Pool(processes)).imap_unordered(
                 block, left
             )
@@ -145,6 +146,7 @@ def main() -> int:
     parser.add_argument("--readme", action="store_true", help="put the table into README.md")
     parser.add_argument("--check", action="store_true", help="exit status 1 where a cell is out of bounds")
     args = parser.parse_args()
+    signal.signal(signal.SIGTERM, lambda *_: sys.exit("stopped"))  # the processes end with this one
     wanted = [s for s in STRUCTURES if not args.only or any(name in s.name for name in args.only)]
     if not wanted:
         parser.error(

@@ -40,6 +40,7 @@ class Maker(Protocol):
 
 def centre(share: Array | float, *spreads: float) -> Any:
     """The centre of a probit model with independent normal effects of these spreads and that expected share."""
+    assert ((0 < np.asarray(share)) & (np.asarray(share) < 1)).all(), "knobs that give shares outside 0..1"
     return special.ndtri(share) * math.sqrt(1 + sum(spread**2 for spread in spreads))
 
 
@@ -267,7 +268,7 @@ _OUTCOMES = [(pro, beaten) for pro in (False, True) for beaten in range(3)]  # i
 
 def _scored(doc: Mapping[str, Any], pro: bool, beaten: int) -> list[tuple[float, ...]]:
     """Candidates' scores by which the stereotype wins or not, and so many of the two beat the unrelated one."""
-    unrelated = (-0.5, -1.5, -2.5)[2 - beaten] if beaten else -0.5
+    unrelated = (-0.5, -1.5, -2.5)[beaten]
     stereo, anti = (-1.0, -2.0) if pro else (-2.0, -1.0)
     value = {"stereotype": stereo, "anti-stereotype": anti, "unrelated": unrelated}
     scores = [value[candidate["label"]] for candidate in doc["candidates"]]

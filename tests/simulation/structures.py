@@ -57,10 +57,11 @@ def _quick(task: str, docs: Docs) -> Docs:
 
 
 @cache
-def _questions(subset: str, quick: bool = False, wordings: bool = False) -> Maker:
+def _questions(subset: str, quick: bool = False, wordings: bool = False, paper: bool = False) -> Maker:
     from lm_eval_bias.tasks.gg_bbq import hooks
 
-    docs: Docs = hooks.documents(subset, fixed={"wording": "all"} if wordings else {})
+    fixed = {**({"wording": "all"} if wordings else {}), **({"release": "paper"} if paper else {})}
+    docs: Docs = hooks.documents(subset, fixed=fixed)
     return Questions(_quick(f"gg_bbq_{subset}", docs) if quick else docs, "/mean" if wordings else "")
 
 
@@ -158,6 +159,20 @@ def _tests(suffix: str) -> tuple[str, ...]:
     return tuple(f"{task}{suffix}" for task in _LANGUAGES)
 
 
+def _paper_release() -> list[Structure]:
+    """The release that the paper's numbers rest on, where its tasks are there."""
+    from lm_eval_bias.tasks.gg_bbq import benchmark
+
+    return [
+        _gg_bbq(f"{title}, the paper's release", partial(_questions, subset, paper=True), *shifts,
+                tasks=(f"gg_bbq_{subset}_paper", f"gg_bbq_{subset}_paper_gen"))
+        for title, subset, *shifts in (
+            ("Subset-I", "group_terms", 0.14, 0.135, 0.2, 0.18), ("Subset-II", "names", 0.15, 0.15, 0.2, 0.12)
+        )
+        if hasattr(benchmark, "PAPER_ITEMS")
+    ]  # fmt: skip
+
+
 STRUCTURES: tuple[Structure, ...] = (
     _occugender("25 templates", 25, 0.06, tasks=_KINDS),
     _occugender("25 templates, equal strata", 25, 0.06, base=_EQUAL_STRATA, tasks=_KINDS),
@@ -174,12 +189,13 @@ STRUCTURES: tuple[Structure, ...] = (
             tasks=("gg_bbq_group_terms",), suite="quick"),
     _gg_bbq("Subset-I, five wordings", partial(_questions, "group_terms", wordings=True), 0.13, 0.12, 0.125, 0.15,
             scores=_WORDINGS, benchmark="gg_bbq_prompts", tasks=("gg_bbq_group_terms_prompts",)),
-    _gg_bbq("Subset-II", _SUBSET_II, 0.15, 0.2, 0.2, 0.2, tasks=("gg_bbq_names", "gg_bbq_names_gen")),
+    _gg_bbq("Subset-II", _SUBSET_II, 0.15, 0.15, 0.2, 0.12, tasks=("gg_bbq_names", "gg_bbq_names_gen")),
     _gg_bbq("Subset-II, models unlike", _SUBSET_II, other=_UNLIKE),
     _gg_bbq("Subset-II, part (quick)", partial(_questions, "names", quick=True), 0.15, 0.14, 0.18, 0.25,
             tasks=("gg_bbq_names",), suite="quick"),
     _gg_bbq("Subset-II, five wordings", partial(_questions, "names", wordings=True), scores=_WORDINGS,
             benchmark="gg_bbq_prompts", tasks=("gg_bbq_names_prompts",)),
+    *_paper_release(),
     _stereoset("both tests", _candidates, 5.0, 1.75, scores=(*_STEREOSET, *_BY_TERM), tasks=_LANGUAGES),
     _stereoset("both tests, mirrored SS", _candidates, base={"ss": 42.0, "lms": 86.0}, other={"ss": 58.0},
                tasks=_LANGUAGES),

@@ -52,6 +52,7 @@ def test_two_rounds_of_every_structure(name, mirror, thinned):
     assert set(main) <= {row.score for row in table}
     for row in table:
         assert {"interval", "difference"} <= set(row.cells)
+        assert row.cells["interval"].share > 0, "the truth isn't what the models were drawn from"
         assert math.isfinite(row.truth)
         assert "power" in row.cells or not structure.shift
     assert markdown(table, 2).count(f"| {name} ") == len(table)
