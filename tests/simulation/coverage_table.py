@@ -104,8 +104,11 @@ class Row:
             for name, key in (("power", ""), ("power_corrected", "_corrected")):
                 if promise := _cell(["different"], cases, (f"promised{key}",), 0.0, 1.0):
                     bounds = promise.share - SHORTFALL, 1.0
-                    power = _cell(["different"], cases, (f"rejects{key}",), *bounds, promised=promise.share)
-                    cells[name] = power
+                    tested = cases["different"][f"rejects{key}"]
+                    findings = {
+                        "different": {"findings": (tested[0], sum(tested[1:]), 0)}
+                    }  # nothing where there is no test
+                    cells[name] = _cell(["different"], findings, ("findings",), *bounds, promised=promise.share)
         difference = true.get("different", math.nan)
         there = {name: cell for name in TITLES if (cell := cells.get(name)) is not None}
         return cls(structure.name, score, truths[next(iter(cases))][1][score], difference, there)

@@ -119,7 +119,7 @@ _NEAR_PERFECT = {"acc_amb": 0.97, "acc_disamb": 0.98, "diff_bias_amb": 0.0, "dif
 _STEREOSET = ("lms", "ss", "icat")
 _BY_TERM = ("mc_lms", "mc_ss", "mc_ss_sd", "mc_icat_macro", "mc_icat_micro")
 _STEREOTYPED = {"ss": 58.0, "lms": 86.0}
-_FEW_TERMS = {2: (45.0, 29.0), 3: (34.0, 18.0), 4: (26.0, 10.0), 5: (20.0, 7.5), 6: (18.0, 7.2)}  # shifts of ss, lms
+_FEW_TERMS = {2: (45.0, 29.0), 3: (34.0, 24.0), 4: (26.0, 16.5), 5: (20.0, 13.5), 6: (18.0, 12.0)}  # shifts of ss, lms
 _MIDDLING = {"ss": 45.0, "lms": 70.0}  # with room for the large differences that few terms need
 
 _REGARD = ("all/negative_gap", "all/positive_gap", "caregiving/gap", "sexualization/gap", "perpetration/gap")
@@ -196,21 +196,21 @@ STRUCTURES: tuple[Structure, ...] = (
     _gg_bbq("Subset-II, five wordings", partial(_questions, "names", wordings=True), scores=_WORDINGS,
             benchmark="gg_bbq_prompts", tasks=("gg_bbq_names_prompts",)),
     *_paper_release(),
-    _stereoset("both tests", _candidates, 5.0, 1.75, scores=(*_STEREOSET, *_BY_TERM), tasks=_LANGUAGES),
+    _stereoset("both tests", _candidates, 5.0, 2.4, scores=(*_STEREOSET, *_BY_TERM), tasks=_LANGUAGES),
     _stereoset("both tests, mirrored SS", _candidates, base={"ss": 42.0, "lms": 86.0}, other={"ss": 58.0},
                tasks=_LANGUAGES),
-    _stereoset("both tests, SS of 50", _candidates, 5.0, 1.75, base={"ss": 50.0, "lms": 86.0}, tasks=_LANGUAGES),
+    _stereoset("both tests, SS of 50", _candidates, 5.0, 2.4, base={"ss": 50.0, "lms": 86.0}, tasks=_LANGUAGES),
     _stereoset("both tests, models unlike", _candidates, other={"own": 2.0}, tasks=_LANGUAGES),
-    _stereoset("both tests, bias types and tests differ", _parts_differ, 5.0, 1.75, tasks=_LANGUAGES),
-    _stereoset("intra", partial(_candidates, ("intra",)), 5.6, 2.1, tasks=_tests("_intra")),
-    _stereoset("inter", partial(_candidates, ("inter",)), 5.6, 2.1, tasks=_tests("_inter")),
-    _stereoset("inter, generative variants", partial(_candidates, ("inter",), False, True), 5.6, 2.1,
+    _stereoset("both tests, bias types and tests differ", _parts_differ, 5.0, 2.4, tasks=_LANGUAGES),
+    _stereoset("intra", partial(_candidates, ("intra",)), 5.6, 2.8, tasks=_tests("_intra")),
+    _stereoset("inter", partial(_candidates, ("inter",)), 5.6, 2.8, tasks=_tests("_inter")),
+    _stereoset("inter, generative variants", partial(_candidates, ("inter",), False, True), 5.6, 2.8,
                benchmark="stereoset_variants", scores=tuple(f"gen/{name}" for name in _STEREOSET),
                tasks=_tests("_inter_variants")),
-    _stereoset("part (quick)", partial(_candidates, quick=True), 9.0, 3.4, tasks=_LANGUAGES, suite="quick"),
+    _stereoset("part (quick)", partial(_candidates, quick=True), 9.0, 4.5, tasks=_LANGUAGES, suite="quick"),
     _stereoset("part (quick), mirrored SS", partial(_candidates, quick=True),
                base={"ss": 42.0, "lms": 86.0}, other={"ss": 58.0}, tasks=_LANGUAGES, suite="quick"),
-    _stereoset("religion (3 terms)", _religion, 33.0, 10.0, base=_MIDDLING),
+    _stereoset("religion (3 terms)", _religion, 33.0, 19.0, base=_MIDDLING),
     *(_stereoset(f"{count} terms", partial(_few_terms, count), *shifts, base=_MIDDLING)
       for count, shifts in _FEW_TERMS.items()),
     _regard("100 texts", 100, 0.145, 0.14, 0.096, 0.058, 0.089, tasks=_REGARD_TASKS),
