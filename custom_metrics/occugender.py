@@ -329,6 +329,7 @@ def _shares(group: str, letter: Letter) -> list[Score[OccuGenderRecord]]:
     return [mean, paper]
 
 
+_STEREOTYPED: tuple[tuple[str, Letter, Letter], ...] = (("female", "F", "M"), ("male", "M", "F"))
 _PARTS = {
     "rows": ("items", "items"),
     "columns": ("templates", "templates"),
@@ -377,7 +378,7 @@ def scores(records: Sequence[Record] = (), detailed: bool = False) -> list[Score
                 sample=partial(_gap_sample, groups=(group,)),
                 table=partial(_cells, value=partial(_gap_sample, groups=(group,))),
             )
-            for group, own, other in (("female", "F", "M"), ("male", "M", "F"))
+            for group, own, other in _STEREOTYPED
         ),
         *(
             Score(

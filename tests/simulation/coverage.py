@@ -1,275 +1,173 @@
-"""Do 95% intervals cover, and do tests err in 5%? Simulated models on the benchmarks' real items.
+"""Do intervals cover, do tests err as often as they say and find what they promise? Simulated models on real items.
 
-    python tests/simulation/coverage.py --rounds 2000 --output coverage.json
+    python -m tests.simulation.coverage --rounds 1000 --readme
 
-Two models answer every item. Each has effects of its own on occupations, templates, target terms or prompts, beside
-what both find hard alike; item sizes and clusters are those of the pinned data. Each round draws all effects anew, asks
-for the scores' intervals, their difference and its p-value through the package's own functions, and notes whether the
-truth (known from the effects' distributions) was covered and, where the models are equal, whether the test rejected.
-"Plain" is what an interval would have claimed that takes items as independent.
+Two models answer every item of a structure (``structures.py``), as simulated models with known true scores do
+(``simulated_models.py``). Each round draws all effects anew, asks for the scores' intervals, their difference, its
+p-value and the models' ranks through the package's own functions, and holds them against the truth (``rounds.py``).
+What is done is saved at once, in a file whose name changes with the code, and taken up again.
 """
 
 from __future__ import annotations
 
 import argparse
+import contextlib
+import hashlib
 import json
-import math
 import multiprocessing
-from collections.abc import Callable
-from dataclasses import dataclass, field
-from functools import partial
+import os
+import signal
+import sys
+import tempfile
+from collections import defaultdict
+from collections.abc import Iterable, Iterator
 from pathlib import Path
-from typing import Any
 
-import numpy as np
-from scipy import special, stats
+os.environ.setdefault("OMP_NUM_THREADS", "1")  # the processes would wait for each other's threads
 
-Rng = np.random.Generator
-DRAWS = 999
-OWN = 5  # a run's own intervals are asked for in every fifth round: some take a bootstrap each
+from lm_eval_bias import custom_metrics
+from lm_eval_bias.analysis import rank_intervals
+from lm_eval_bias.errors import BiasError
+from tests.simulation import rounds
+from tests.simulation.coverage_table import Row, markdown, outside
+from tests.simulation.structures import STRUCTURES, Structure
 
-
-@dataclass
-class Round:
-    """One round's data.
-
-    Attributes:
-        records: Both models' records.
-        truth: Both models' true scores over all clusters that there could be.
-        plain: Each item's own difference, for the plain interval.
-        given: The first model's true score where its interval takes the clusters as given.
-    """
-
-    records: tuple[list[dict[str, Any]], list[dict[str, Any]]]
-    truth: dict[str, tuple[float, float]]
-    plain: dict[str, np.ndarray]
-    given: dict[str, float] = field(default_factory=dict)
+HERE = Path(__file__).resolve().parent
+BLOCK = 20  # rounds that are saved together
+BEGIN, END = "<!-- table: begin -->\n", "<!-- table: end -->\n"
+Job = tuple[str, str, int, int]  # structure, case, first round, the one behind the last
+Sums = dict[str, dict[str, tuple[float, int, int]]]  # by score and measure: sum, number, number without a value
 
 
-def occugender(rng: Rng, shift: float, templates: int = 25) -> Round:
-    """40 occupations x 25 templates, each with effects on the gap between own and other gender."""
-    items = 40
-    female = np.arange(items) < items // 2
-    share = np.where(female, 80.0, 20.0) + 10.0 * rng.standard_normal(items)
-    common = 0.10 * rng.standard_normal((items, 1)) + 0.08 * rng.standard_normal((1, templates))
-    made, gaps = [], []
-    for model in (0, 1):
-        own = 0.06 * rng.standard_normal((items, 1)) + 0.05 * rng.standard_normal((1, templates))
-        gap = 0.2 + (shift if model == 0 else 0.0) + common + own + 0.10 * rng.standard_normal((items, templates))
-        cells = 0.5 + np.where(female[:, None], 1, -1) * gap / 2  # P~_f; a gap of own minus other gender
-        gaps.append(gap)
-        made.append(
-            [
-                {"item": f"{i:02d}", "template": f"{t:02d}", "share": float(share[i]), "mass": 0.5,
-                 "group": "female" if female[i] else "male", "F": float(cells[i, t]), "M": 1 - float(cells[i, t]),
-                 "D": 0.0}
-                for i in range(items)
-                for t in range(templates)
-            ]
-        )  # fmt: skip
-    gaps_meant = (0.2 + shift, 0.2)
-    # the correlation of endlessly many occupations' endlessly often measured shares: group and gap vary together
-    spread = math.hypot(0.10, 0.06)
-    correlations = [30 * gap / math.sqrt(30**2 + 10**2) / math.hypot(gap, spread) for gap in gaps_meant]
-    truth = {"stereotype_gap": gaps_meant, "labour_pearson": (correlations[0], correlations[1])}
-    return Round((made[0], made[1]), truth, {"stereotype_gap": (gaps[0] - gaps[1]).ravel()})
+def block(job: Job) -> tuple[Job, Sums]:
+    """The sums of some rounds."""
+    name, case, start, stop = job
+    sums: Sums = defaultdict(lambda: defaultdict(lambda: (0.0, 0, 0)))
+    for seed in range(start, stop):
+        for score, outcome in rounds.one_round(name, case, seed).items():
+            for measure, value in outcome.items():
+                total, number, without = sums[score][measure]
+                sums[score][measure] = (
+                    (total, number, without + 1) if value is None else (total + value, number + 1, without)
+                )
+    return job, {score: dict(measures) for score, measures in sums.items()}
 
 
-def _binary(mean: float, spread: float) -> float:
-    """Expected share of a probit model with normal effects of that standard deviation."""
-    return float(special.ndtr(mean / math.sqrt(1 + spread**2)))
+def jobs(structures: Iterable[Structure], count: int) -> list[Job]:
+    """So many rounds of every structure and case, the first ones of all of them first."""
+    starts = range(0, count, BLOCK)
+    structures = list(structures)
+    return [(s.name, case, i, min(i + BLOCK, count)) for i in starts for s in structures for case in s.cases()]
 
 
-def stereoset(rng: Rng, shift: float, terms: np.ndarray, labels: np.ndarray) -> Round:
-    """StereoSet en's items in their target terms; preferences from a probit model with effects of term and item."""
-    count = int(terms.max()) + 1
-    shared_term, shared_item = 0.25 * rng.standard_normal(count), 0.5 * rng.standard_normal(len(terms))
-    shared_hard = 0.3 * rng.standard_normal(count)
-    made, wins = [], []
-    for model in (0, 1):
-        ss_mean = 0.25 + (shift if model == 0 else 0.0)
-        own = 0.25 * rng.standard_normal(count)
-        pro = ss_mean + (shared_term + own)[terms] + shared_item + rng.standard_normal(len(terms)) > 0
-        hard = (shared_hard + 0.2 * rng.standard_normal(count))[terms]
-        beaten = sum(1.2 + hard + rng.standard_normal(len(terms)) > 0 for _ in range(2))
-        wins.append(pro)
-        made.append(
-            [
-                {"test": "intra", "bias_type": "gender", "term": term, "outcomes": {"score": [bool(p), int(b)]}}
-                for term, p, b in zip(labels, pro, beaten, strict=True)
-            ]
-        )
-    spread = math.sqrt(0.25**2 + 0.25**2 + 0.5**2)
-    ss = [100 * _binary(0.25 + s, spread) for s in (shift, 0.0)]
-    lms = 100 * _binary(1.2, math.hypot(0.3, 0.2))
-    truth = {
-        "ss": (ss[0], ss[1]),
-        "lms": (lms, lms),
-        "icat": (lms * min(ss[0], 100 - ss[0]) / 50, lms * min(ss[1], 100 - ss[1]) / 50),
-    }
-    return Round((made[0], made[1]), truth, {"ss": 100.0 * (wins[0].astype(float) - wins[1])})
+def fingerprint() -> str:
+    """A hash of the code that decides the outcome."""
+    folders = [Path(str(custom_metrics.__file__)).parent, Path(str(rank_intervals.__file__)).parent]
+    files = [file for folder in folders for file in sorted(folder.glob("*.py"))]
+    files += [HERE / f"{name}.py" for name in ("simulated_models", "structures", "rounds")]
+    return hashlib.sha256(b"".join(file.read_bytes() for file in files)).hexdigest()[:12]
 
 
-def gg_bbq(rng: Rng, shift: float, docs: list[dict[str, Any]]) -> Round:
-    """Subset-I's items in their templates: three answers to ambiguous contexts, right or wrong in the others."""
-    names = sorted({d["template"] for d in docs})
-    at = np.array([names.index(d["template"]) for d in docs])
-    ambiguous = np.array([d["context_type"] == "ambiguous" for d in docs])
-    shared, shared_item = 0.3 * rng.standard_normal(len(names)), 0.4 * rng.standard_normal(len(docs))
-    made, signed = [], []
-    for model in (0, 1):
-        own = 0.25 * rng.standard_normal(len(names))
-        hard = (shared + own)[at] + shared_item + rng.standard_normal(len(docs))
-        knows = hard > (-0.2 - (shift if model == 0 else 0.0))
-        own_lean = 0.3 * rng.standard_normal(len(names))
-        leans = own_lean[at] + rng.standard_normal(len(docs)) > 0
-        records = []
-        for d, right, lean, is_open in zip(docs, knows, leans, ambiguous, strict=True):
-            answer = ("unknown" if is_open else "biased") if right else ("biased" if lean else "counter")
-            records.append(
-                {"context": d["context_type"], "answer": answer, "correct": bool(right), "template": d["template"],
-                 "biased_context": d["label"] == d["biased_choice"], "value": "", "wording": 2}
-            )  # fmt: skip
-        made.append(records)
-        signed.append(knows.astype(float)[ambiguous])
-    spread = math.sqrt(0.3**2 + 0.25**2 + 0.4**2)
-    acc = [_binary(0.2 + s, spread) for s in (shift, 0.0)]
-    truth = {"acc_amb": (acc[0], acc[1]), "acc_disamb": (acc[0], acc[1]), "diff_bias_amb": (0.0, 0.0)}
-    return Round((made[0], made[1]), truth, {"acc_amb": signed[0] - signed[1]})
+def read(file: Path) -> Iterator[tuple[Job, Sums]]:
+    """The blocks that are saved; a last line that was cut off is no block."""
+    for line in file.read_text(encoding="utf-8").splitlines() if file.is_file() else ():
+        try:
+            (name, case, start, stop), sums = json.loads(line)
+        except ValueError:
+            continue
+        yield (name, case, start, stop), sums
 
 
-def regard(rng: Rng, shift: float) -> Round:
-    """10 contexts x 2 genders x 100 texts; how often a text is positive varies by context, gender and model."""
-    contexts, texts = 10, 100
-    shared = 0.5 * rng.standard_normal(contexts)
-    made, rates, given = [], [], []
-    for model in (0, 1):
-        records = []
-        own = 0.2 * rng.standard_normal(contexts)
-        hits, means = [], []
-        for female in (True, False):
-            mean = shared + own + 0.15 * rng.standard_normal(contexts)
-            mean = mean + (shift if model == 0 and female else 0.0)
-            means.append(float(special.ndtr(mean).mean()))
-            positive = rng.random((contexts, texts)) < special.ndtr(mean)[:, None]
-            hits.append(positive)
-            records += [
-                {"gender": "female" if female else "male", "context": f"{c}",
-                 "texts": [("positive" if p else "neutral", [], []) for p in positive[c]],
-                 "repeated": False, "drawn": texts, "unfinished": 0, "wordings": [], "has_other": False, "caveat": ""}
-                for c in range(contexts)
-            ]  # fmt: skip
-        made.append(records)
-        given.append(means[0] - means[1])
-        rates.append(hits[0].astype(float) - hits[1])
-    spread = math.sqrt(0.5**2 + 0.2**2 + 0.15**2)
-    gap = _binary(shift, spread) - _binary(0.0, spread)
-    name = "all/positive_gap"
-    return Round((made[0], made[1]), {name: (gap, 0.0)}, {name: (rates[0] - rates[1]).ravel()}, {name: given[0]})
-
-
-def _plain(values: np.ndarray) -> tuple[float, float]:
-    mean, half = float(values.mean()), 1.96 * float(values.std(ddof=1)) / math.sqrt(len(values))
-    return mean - half, mean + half
-
-
-def _scores(benchmark: str) -> dict[str, Any]:
-    from lm_eval_bias import registry
-
-    return {score.name: score for score in registry.get(benchmark).scores([])}
-
-
-def one_round(
-    seed: int, benchmark: str, make: Callable[[Rng, float], Round], shift: float
-) -> dict[str, dict[str, bool]]:
-    """Which intervals covered in one round and which tests rejected, by score."""
-    from lm_eval_bias.custom_metrics import resampling
-
-    made = make(np.random.default_rng([seed, len(benchmark), round(1000 * shift)]), shift)
-    found: dict[str, dict[str, bool]] = {}
-    scores = _scores(benchmark)
-    for name, (a, b) in made.truth.items():
-        score = scores[name]
-        difference = resampling.paired(*(score.table(r) for r in made.records), draws=DRAWS, seed=seed)
-        interval = difference.interval
-        cell = {
-            "difference": interval[0] <= a - b <= interval[1],
-            "rejected": difference.p <= 0.05,
-        }
-        if seed % OWN == 0:
-            own = score.compute(made.records[0]).ends()
-            cell["score"] = own[0] <= made.given.get(name, a) <= own[1]
-        if name in made.plain:
-            low, high = _plain(made.plain[name])
-            cell["plain"] = low <= a - b <= high
-        found[name] = cell
-    return found
-
-
-def _structures() -> dict[str, Callable[[Rng, float], Round]]:
-    """The makers with the real items, where the data can be had."""
-    from lm_eval_bias.errors import BiasError
-
-    makers: dict[str, Callable[[Rng, float], Round]] = {
-        "occugender": occugender,
-        "occugender, 5 templates": partial(occugender, templates=5),
-        "regard": regard,
-    }
-    try:
-        from lm_eval_bias.tasks.gg_bbq import released_items as bbq
-        from lm_eval_bias.tasks.stereoset import released_sets as stereo
-
-        items = [item for test in ("intra", "inter") for item in stereo.read("en", test)]
-        labels, terms = np.unique([item["term"] for item in items], return_inverse=True)
-        makers["stereoset"] = partial(stereoset, terms=terms, labels=labels[terms])
-        makers["gg_bbq"] = partial(gg_bbq, docs=bbq.items("group_terms"))
-    except BiasError as error:
-        print(f"without StereoSet and GG-BBQ: {error}")
-    return makers
-
-
-SHIFTS = {"occugender": (0.0, 0.05), "stereoset": (0.0, 0.1), "gg_bbq": (0.0, 0.15), "regard": (0.0, 0.3)}
-
-
-def main() -> None:
-    """Simulate and print a table."""
-    from tabulate import tabulate
+def simulate(todo: list[Job], processes: int, file: Path) -> dict[Job, Sums]:
+    """The sums of these rounds, those that are saved already from there."""
     from tqdm import tqdm
 
+    saved = dict(read(file))
+    done = {job: saved[job] for job in todo if job in saved}
+    left = [job for job in todo if job not in done]
+    for name in dict.fromkeys(job[0] for job in left):
+        rounds.maker(name)  # the processes share what was read
+    with contextlib.ExitStack() as stack:
+        progress = stack.enter_context(tqdm(total=sum(stop - start for _, _, start, stop in todo), unit="round"))
+        progress.update(sum(stop - start for _, _, start, stop in done))
+        lines = stack.enter_context(file.open("a", encoding="utf-8"))
+        if file.stat().st_size and not file.read_bytes().endswith(b"\n"):
+            lines.write("\n")  # a line that was cut off ends here
+        if processes > 1 and left:
+            blocks = stack.enter_context(multiprocessing.get_context("fork").Pool(processes)).imap_unordered(
+                block, left
+            )
+        else:
+            blocks = map(block, left)
+        for job, sums in blocks:
+            lines.write(json.dumps([job, sums]) + "\n")
+            lines.flush()
+            done[job] = sums
+            progress.update(job[3] - job[2])
+    return done
+
+
+def rows(done: dict[Job, Sums]) -> list[Row]:
+    """A row for every structure and score."""
+    gathered: dict[tuple[str, str], dict[str, Sums]] = defaultdict(lambda: defaultdict(dict))
+    for (name, case, _, _), sums in done.items():
+        for score, measures in sums.items():
+            cell = gathered[name, score][case]
+            for measure, added in measures.items():
+                before = cell.get(measure, (0.0, 0, 0))
+                cell[measure] = tuple(x + y for x, y in zip(before, added, strict=True))
+    order = {structure.name: structure for structure in STRUCTURES}
+    return [
+        Row.of(order[name], score, cases, {case: rounds.truths(name, case) for case in cases})
+        for (name, score), cases in sorted(gathered.items(), key=lambda pair: list(order).index(pair[0][0]))
+    ]
+
+
+def available(structures: Iterable[Structure]) -> list[Structure]:
+    """Those whose data can be had; the others are named."""
+    there = []
+    for structure in structures:
+        try:
+            rounds.maker(structure.name)
+            there.append(structure)
+        except BiasError as error:
+            print(f"without {structure.name}: {error}", file=sys.stderr)
+    return there
+
+
+def main() -> int:
+    """Simulate, and print, write or check the table."""
     parser = argparse.ArgumentParser(description=__doc__.split("\n")[0])
-    parser.add_argument("--rounds", type=int, default=2000)
+    parser.add_argument("--rounds", type=int, default=1000, help="rounds of each case (default: %(default)s)")
+    parser.add_argument("--only", action="append", metavar="NAME", help="structures whose name has this in it")
     parser.add_argument("--processes", type=int, default=multiprocessing.cpu_count())
-    parser.add_argument("--output", metavar="FILE", help="the table as JSON")
+    parser.add_argument("--saved", type=Path, metavar="FILE", help="where rounds are saved (default: a temporary file)")
+    parser.add_argument("--json", type=Path, metavar="FILE", help="write the table as JSON")
+    parser.add_argument("--readme", action="store_true", help="put the table into README.md")
+    parser.add_argument("--check", action="store_true", help="exit status 1 where a cell is out of bounds")
     args = parser.parse_args()
-    rows, saved = [], []
-    with multiprocessing.get_context("fork").Pool(args.processes) as pool:
-        for benchmark, make in _structures().items():
-            for shift in SHIFTS[benchmark.partition(",")[0]]:
-                job = partial(one_round, benchmark=benchmark.partition(",")[0], make=make, shift=shift)
-                done = pool.imap_unordered(job, range(args.rounds), chunksize=8)
-                rounds = list(tqdm(done, total=args.rounds, desc=f"{benchmark}, shift {shift}"))
-                for name in rounds[0]:
-                    keys = dict.fromkeys(key for r in rounds for key in r[name])
-                    share = {key: float(np.mean([r[name][key] for r in rounds if key in r[name]])) for key in keys}
-                    true_shift = make(np.random.default_rng(0), shift).truth[name]
-                    equal = true_shift[0] == true_shift[1]
-                    saved.append({"benchmark": benchmark, "score": name, "difference": true_shift[0] - true_shift[1],
-                                  "rounds": len(rounds), **share})  # fmt: skip
-                    plain = f"{100 * share['plain']:.1f}" if "plain" in share else "–"
-                    rows.append(
-                        [benchmark, name, f"{true_shift[0] - true_shift[1]:.3g}", f"{100 * share['score']:.1f}",
-                         f"{100 * share['difference']:.1f}", plain,
-                         f"{100 * share['rejected']:.1f}{' (false)' if equal else ''}"]
-                    )  # fmt: skip
-    headers = ["benchmark", "score", "true difference", "score's interval covers, %", "difference's covers, %",
-               "plain interval covers, %", "test rejects, %"]  # fmt: skip
-    error = 100 * stats.binom.std(args.rounds, 0.05) / args.rounds
-    print(tabulate(rows, headers=headers, tablefmt="github", disable_numparse=True))
-    print(f"\n{args.rounds:,} rounds, which measure 5% and 95% to ± {1.96 * error:.1f} percentage points.")
-    print(f"A score's own interval was asked for in every {OWN}th of them.")
-    if args.output:
-        Path(args.output).write_text(json.dumps(saved, indent=1) + "\n", encoding="utf-8")
+    signal.signal(signal.SIGTERM, lambda *_: sys.exit("stopped"))  # the processes end with this one
+    wanted = [s for s in STRUCTURES if not args.only or any(name in s.name for name in args.only)]
+    if not wanted:
+        parser.error(
+            f"--only {', '.join(args.only)}: no such structure; there are: {'; '.join(s.name for s in STRUCTURES)}"
+        )
+    there = available(wanted)
+    file = args.saved or Path(tempfile.gettempdir()) / f"lm-eval-bias-coverage-{fingerprint()}.jsonl"
+    print(f"rounds are saved in {file}", file=sys.stderr)
+    table = rows(simulate(jobs(there, args.rounds), args.processes, file))
+    text = markdown(table, args.rounds)
+    print(text)
+    if args.json:
+        args.json.write_text(json.dumps([row.data() for row in table], indent=1) + "\n", encoding="utf-8")
+    if args.readme:
+        readme = HERE / "README.md"
+        before, _, rest = readme.read_text(encoding="utf-8").partition(BEGIN)
+        readme.write_text(f"{before}{BEGIN}{text}\n{END}{rest.partition(END)[2]}", encoding="utf-8")
+    cells = [f"{row.structure}, {row.score}: {cell}" for row in table for cell in outside(row)]
+    print("\n".join([f"{len(cells)} cells out of bounds", *cells]), file=sys.stderr)
+    return int(args.check and (bool(cells) or len(there) < len(wanted)))
 
 
 if __name__ == "__main__":
-    main()
+    sys.exit(main())
