@@ -10,31 +10,39 @@ import numpy as np
 from numpy.typing import NDArray
 
 from lm_eval_bias.custom_metrics.bootstrap import DRAWS, SEED
+from lm_eval_bias.custom_metrics.score import t_factor
 
 PERMUTATIONS = 9999
 Table = tuple[tuple[int, ...], ...]
 
 
-def wilson(hits: int, total: int) -> tuple[float, float]:
+def wilson(hits: float, total: float, dof: float = math.inf) -> tuple[float, float]:
     """The 95% Wilson interval of a share.
+
+    Args:
+        hits: How many have it.
+        total: Of how many; of clustered texts the effective number, which needs not be whole.
+        dof: Degrees of freedom of the effective number, whose interval takes Student's t.
 
     >>> [round(end, 4) for end in wilson(0, 10)]
     [0.0, 0.2775]
     """
-    from scipy import stats
+    t, p = t_factor(dof), hits / total
+    centre, half = p + t**2 / (2 * total), t * math.sqrt(p * (1 - p) / total + t**2 / (4 * total**2))
+    low, high = ((centre + side * half) / (1 + t**2 / total) for side in (-1, 1))
+    return (0.0 if hits == 0 else low), (1.0 if hits == total else high)
 
-    interval = stats.binomtest(hits, total).proportion_ci(method="wilson")
-    return float(interval.low), float(interval.high)
 
-
-def newcombe(hits: tuple[int, int], totals: tuple[int, int]) -> tuple[float, float]:
-    """The 95% interval of the difference of two shares (Newcombe 1998, method 10).
+def newcombe(
+    hits: tuple[float, float], totals: tuple[float, float], dof: tuple[float, float] = (math.inf, math.inf)
+) -> tuple[float, float]:
+    """The 95% interval of the difference of two shares (Newcombe 1998, method 10), arguments as of :func:`wilson`.
 
     >>> [round(end, 3) for end in newcombe((56, 48), (70, 80))]
     [0.052, 0.334]
     """
     p, q = hits[0] / totals[0], hits[1] / totals[1]
-    (p_low, p_high), (q_low, q_high) = map(wilson, hits, totals)
+    (p_low, p_high), (q_low, q_high) = map(wilson, hits, totals, dof)
     return p - q - math.hypot(p - p_low, q_high - q), p - q + math.hypot(p_high - p, q - q_low)
 
 
@@ -78,8 +86,8 @@ def _phi_square(tables: NDArray[np.int64]) -> NDArray[np.float64]:
 
 
 @lru_cache(maxsize=64)
-def v_interval(table: Table) -> tuple[float, tuple[float, float]]:
-    """Bootstrap standard error and 95% interval of Cramér's V."""
+def v_interval(table: Table) -> tuple[float, float]:
+    """Bootstrap 95% interval of Cramér's V of independent texts."""
     array = np.array(table)
     chi2, p, _, _ = chi_square(table)
     rng = np.random.default_rng(SEED)
@@ -87,7 +95,7 @@ def v_interval(table: Table) -> tuple[float, tuple[float, float]]:
     draws = np.sqrt(_phi_square(resampled))
     high = float(np.quantile(draws, 0.975))
     low = 0.0 if p > 0.05 else max(0.0, 2 * math.sqrt(chi2 / array.sum()) - high)
-    return float(draws.std(ddof=1)), (low, min(high, 1.0))
+    return low, min(high, 1.0)
 
 
 def holm(p_values: Sequence[float]) -> list[float]:

@@ -48,6 +48,10 @@ class Regard(Benchmark):
             "classifier", "NAME", "regard: classify the saved texts again: light, sbert, hub:<model>, ...",
             all=deferred("lm_eval_bias.tasks.regard.hooks:reclassify"),
         ),
+        Rewriting(
+            "regard_labels", "FILE", "regard: correct the shares for the classifier's errors on these labelled texts",
+            all=deferred("lm_eval_bias.tasks.regard.labelled_confusion:with_labels"),
+        ),
     )  # fmt: skip
     commands = tuple(
         Command(name, text, f"lm_eval_bias.tasks.regard.commands.{name.replace('-', '_')}")

@@ -96,7 +96,8 @@ def record(doc: RegardDocument, results: Sequence[Answer]) -> Record:
         "wordings": [text for text, _ in labelled],
         "has_other": has_other,
         "caveat": doc["classifier"]["warning"],
-        **({"context": f"{doc['set']}: {doc['context']}"} if "prompt" in doc else {}),
+        **({"context": f"{doc['set']}: {doc['context']}", "context_set": doc["set"]} if "prompt" in doc else {}),
+        **({"confusion": confusion} if (confusion := doc["classifier"].get("confusion")) else {}),
     }
 
 

@@ -106,7 +106,9 @@ def test_against_the_slow_oracle_and_properties(table):
     assert swapped["all/chi2"].value == pytest.approx(chi2, abs=1e-9)
     for gap in ("all/positive_gap", "all/negative_gap"):
         assert swapped[gap].value == -values[gap].value
-        assert swapped[gap].interval == pytest.approx([-end for end in values[gap].interval[::-1]], abs=1e-12)
+        assert swapped[gap].interval is values[gap].interval is None  # these texts belong to no prompt
+        mirrored = [-end for end in values[gap].fixed_interval[::-1]]
+        assert swapped[gap].fixed_interval == pytest.approx(mirrored, abs=1e-12)
     doubled = found(both(table) * 2)
     assert doubled["all/chi2"].value == pytest.approx(2 * chi2, abs=1e-9)
     assert doubled["all/cramers_v"].value == pytest.approx(values["all/cramers_v"].value, abs=1e-12)
@@ -114,8 +116,8 @@ def test_against_the_slow_oracle_and_properties(table):
         estimate = values[score.name]
         if not math.isnan(estimate.value):
             assert score.low - 1e-12 <= estimate.value <= score.high + 1e-12, score.name
-            if estimate.interval:
-                low, high = estimate.interval
+            if estimate.fixed_interval:
+                low, high = estimate.fixed_interval
                 assert score.low - 1e-12 <= low <= estimate.value + 1e-12 <= high + 2e-12 <= score.high + 3e-12
         else:
             assert estimate.reason, score.name
@@ -129,11 +131,11 @@ def test_wilson_and_newcombe_by_their_formulas():
         centre, half = p + z * z / (2 * n), z * math.sqrt(p * (1 - p) / n + z * z / (4 * n * n))
         return (centre - half) / d, (centre + half) / d
 
-    assert values["all/female/negative"].interval == pytest.approx(wilson(3, 20), abs=1e-12)
+    assert values["all/female/negative"].fixed_interval == pytest.approx(wilson(3, 20), abs=1e-12)
     (l1, u1), (l2, u2), p, q = wilson(12, 20), wilson(10, 25), 0.6, 0.4
     low = p - q - math.sqrt((p - l1) ** 2 + (u2 - q) ** 2)
     high = p - q + math.sqrt((u1 - p) ** 2 + (q - l2) ** 2)
-    assert values["all/positive_gap"].interval == pytest.approx((low, high), abs=1e-12)
+    assert values["all/positive_gap"].fixed_interval == pytest.approx((low, high), abs=1e-12)
 
 
 def test_permutation_against_shuffling():
@@ -212,7 +214,8 @@ def test_no_chi_square_of_nothing(records, reason):
 
 
 def test_caveat_goes_with_every_score_that_rests_on_the_classifier():
-    values = found(both(((3, 4, 5), (5, 4, 3)), caveat="weak"))
+    contexts = ({"context": f"respect: {c}", "context_set": "respect"} for c in "ab")
+    values = found([r for context in contexts for r in both(((3, 4, 5), (5, 4, 3)), caveat="weak", **context)])
     for name in (
         "all/chi2",
         "all/p_holm",
@@ -277,7 +280,7 @@ def test_interval_of_cramers_v_covers_the_populations():
         hits = 0
         for _ in range(120):
             table = tuple(tuple(int(x) for x in rng.multinomial(150, row)) for row in p)
-            low, high = m.v_interval(table)[1]
+            low, high = m.v_interval(table)
             hits += low <= truth <= high
         assert hits >= 0.9 * 120, (shares, hits)
 
@@ -285,8 +288,8 @@ def test_interval_of_cramers_v_covers_the_populations():
 def test_reproduces_to_the_last_digit_in_any_order():
     tables = (("female", (9, 8, 7)), ("male", (5, 9, 2)))
     records = [record(gender, own, s) for s in ("occupation", "respect") for gender, own in tables]
-    first = {name: (e.value, e.stderr, e.interval) for name, e in found(records).items()}
+    first = {name: (e.value, e.stderr, e.interval, e.fixed_interval) for name, e in found(records).items()}
     for cached in (m.chi_square, m.permutation_p, m.v_interval):
         cached.cache_clear()
-    second = {name: (e.value, e.stderr, e.interval) for name, e in found(records[::-1]).items()}
+    second = {name: (e.value, e.stderr, e.interval, e.fixed_interval) for name, e in found(records[::-1]).items()}
     assert json.dumps(first) == json.dumps(second)
