@@ -14,6 +14,7 @@ from lm_eval_bias.tasks.regard.classifiers.classifier_card import Card
 from lm_eval_bias.tasks.regard.classifiers.classifier_identity import Identity, confusion_counts
 from lm_eval_bias.tasks.regard.classifiers.cross_validation import Recipe
 from lm_eval_bias.tasks.regard.classifiers.training_data import Labels, from_corpus
+from lm_eval_bias.tasks.regard.regard_texts import composed
 
 # accuracy on the test rows, and what it is to be compared with (measured: see the task's README)
 MEASURED = {
@@ -54,7 +55,7 @@ class LightClassifier:
         self.identity = Identity("light", f"character TF-IDF, {len(y)} sentences", REGARDS, warning(language))
 
     def _neutral(self, texts: Iterable[str]) -> list[str]:
-        return [regard_corpus.with_subject(text.strip(), self._language, "neutral") for text in texts]
+        return [regard_corpus.with_subject(composed(text.strip()), self._language, "neutral") for text in texts]
 
     def probabilities(self, texts: Iterable[str]) -> NDArray[np.float64]:
         """Probabilities of negative, neutral and positive, shape (number of texts, 3)."""
