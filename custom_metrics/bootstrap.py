@@ -67,18 +67,28 @@ def cluster_weights(count: int, draws: int = DRAWS, seed: int = SEED) -> NDArray
 
 
 def pigeonhole(
-    n_rows: int, n_columns: int, draws: int = DRAWS, seed: int = SEED
+    groups: Sequence[NDArray[np.intp]], n_columns: int, draws: int = DRAWS, seed: int = SEED
 ) -> Iterator[tuple[NDArray[np.float64], NDArray[np.intp]]]:
     """Resamples of both factors of a crossed layout, some draws at a time: their number changes no digit.
 
     Source: Owen (2007), The pigeonhole bootstrap.
+
+    Args:
+        groups: Row numbers of each stratum, within which rows are drawn.
+        n_columns: Number of columns, at least 2.
+        draws: Resamples.
+        seed: Of the random numbers.
 
     Returns:
         Column weights of shape (some, n_columns) that sum to 1, and row indices of shape (some, n_rows).
     """
     rng = np.random.default_rng(seed)
     weights = rng.multinomial(n_columns, np.full(n_columns, 1.0 / n_columns), size=draws) / n_columns
-    size = max(1, AT_A_TIME // n_rows)
+    # so that column means vary as their variance with ddof 1 says, and not by the factor (C - 1) / C less
+    weights = 1 / n_columns + (weights - 1 / n_columns) * math.sqrt(n_columns / (n_columns - 1))
+    order, sizes = np.concatenate(groups), np.array([len(rows) for rows in groups])
+    first, among = np.repeat(np.cumsum(sizes) - sizes, sizes), np.repeat(sizes, sizes)
+    size = max(1, AT_A_TIME // len(order))
     for start in range(0, draws, size):
         chunk = weights[start : start + size]
-        yield chunk, rng.integers(0, n_rows, size=(len(chunk), n_rows))
+        yield chunk, order[first + rng.integers(0, among, size=(len(chunk), len(order)))]

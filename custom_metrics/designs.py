@@ -47,11 +47,13 @@ class Cells:
         items: Row names, length R.
         templates: Column names, length C.
         cells: Shape (R, C).
+        strata: Each row's stratum, length R; empty where the rows are one sample.
     """
 
     items: list[str]
     templates: list[str]
     cells: Array
+    strata: Sequence[str] = ()
 
     @property
     def value(self) -> float:

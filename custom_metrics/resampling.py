@@ -7,6 +7,7 @@ difference.
 from __future__ import annotations
 
 import math
+from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import lru_cache
 
@@ -14,7 +15,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from lm_eval_bias.custom_metrics.bootstrap import AT_A_TIME, SEED, cluster_weights, effective_size
-from lm_eval_bias.custom_metrics.crossed import components, crossed_stderr, effects
+from lm_eval_bias.custom_metrics.crossed import components, crossed_stderr, effects, rows_by_stratum
 from lm_eval_bias.custom_metrics.designs import Array, Cells, Clusters, Design
 from lm_eval_bias.custom_metrics.score import t_factor
 
@@ -104,26 +105,39 @@ def _clustered(a: Clusters, b: Clusters, draws: int, seed: int) -> Difference:
     return Difference(value, stderr, dof, p, "models swapped by cluster", total, sum_stderr, reason)
 
 
-def flipped_t(cells: Array, draws: int, seed: int) -> Array:
+def flipped_t(cells: Array, draws: int, seed: int, strata: Sequence[str] = ()) -> Array:
     """Studentised means of sign-flipped data: whole rows, whole columns, and single cells for the residuals.
 
     Flipping rows or columns alone would keep the other's effects as they are, so each part of the two-way decomposition
-    is flipped by itself (a wild bootstrap with two-way clusters).
+    is flipped by itself (a wild bootstrap with two-way clusters). Row effects and residuals are those within strata;
+    the strata's means need not be equal, only the mean over all is 0.
+
+    Args:
+        cells: Differences, shape (R, C).
+        draws: Resamples.
+        seed: Of the random numbers.
+        strata: Each row's stratum, length R; empty for one.
     """
     n_rows, n_columns = cells.shape
-    row, column, residual = effects(cells)
-    variances = components(cells)
-    # the estimated effects carry the interaction's noise, which is flipped on its own: shrink them to their variance
-    row = row * _shrink(variances.rows, row, n_rows)
-    column = column * _shrink(variances.columns, column, n_columns)
-    residual = residual * math.sqrt(n_rows * n_columns / ((n_rows - 1) * (n_columns - 1)))
+    groups = rows_by_stratum(cells, strata)
+    row, residual = np.empty((n_rows, 1)), np.empty(cells.shape)
+    residual_part = 0.0  # of the variance of a column mean
+    for rows in groups:
+        of_rows, _, of_cells = effects(cells[rows])
+        variances = components(cells[rows])
+        # the estimated effects carry the interaction's noise, which is flipped on its own: shrink them
+        row[rows, 0] = of_rows * _shrink(variances.rows, of_rows)
+        residual[rows] = of_cells * math.sqrt(of_cells.size / ((len(rows) - 1) * (n_columns - 1)))
+        residual_part += len(rows) * variances.interaction / n_rows**2
+    column = cells.mean(axis=0) - cells.mean()
+    column = column * _shrink(max(0.0, float(column @ column) / (n_columns - 1) - residual_part), column)
     rng = np.random.default_rng(seed)
     t_values = np.empty(draws)
     chunk = max(1, min(_MATRICES, AT_A_TIME // cells.size))
     for start in range(0, draws, chunk):
         size = min(chunk, draws - start)
         s, t, u = (_flips(rng, size, *shape) for shape in ((n_rows, 1), (1, n_columns), (n_rows, n_columns)))
-        t_values[start : start + size] = studentised(s[:, :, 0] * row, t[:, 0, :] * column, u * residual)
+        t_values[start : start + size] = studentised((s * row)[:, :, 0], t[:, 0, :] * column, u * residual, groups)
     return t_values
 
 
@@ -131,12 +145,13 @@ def _flips(rng: np.random.Generator, *shape: int) -> NDArray[np.int8]:
     return rng.integers(0, 2, shape, dtype=np.int8) * np.int8(2) - np.int8(1)
 
 
-def _shrink(variance: float, effects: Array, count: int) -> float:
-    sample_variance = float((effects**2).sum()) / (count - 1)
-    return math.sqrt(variance / sample_variance * count / (count - 1)) if sample_variance > 0 else 0.0
+def _shrink(variance: float, effects: Array) -> float:
+    """The factor that gives effects (with mean 0) that variance (ddof 0)."""
+    squares = float((effects**2).sum())
+    return math.sqrt(variance * len(effects) / squares) if squares > 0 else 0.0
 
 
-def studentised(row: Array, column: Array, residual: Array) -> Array:
+def studentised(row: Array, column: Array, residual: Array, groups: Sequence[NDArray[np.intp]] = ()) -> Array:
     """Mean over the crossed standard error of the matrices ``row_i + column_j + residual_ij``.
 
     From their sums alone: the matrices themselves would be several passes over the largest array.
@@ -145,7 +160,24 @@ def studentised(row: Array, column: Array, residual: Array) -> Array:
         row: Row effects, shape (draws, R).
         column: Column effects, shape (draws, C).
         residual: Residuals, shape (draws, R, C).
+        groups: Row numbers of each stratum; empty for one.
     """
+    draws, n_rows, n_columns = residual.shape
+    item, noise, column_means = np.zeros(draws), np.zeros(draws), np.zeros((draws, n_columns))
+    for rows in groups or [np.arange(n_rows)]:
+        n = len(rows)
+        means, of_columns, ss_residual = _two_way(row[:, rows], column, residual[:, rows] if groups else residual)
+        item += n * means.var(axis=1, ddof=1) / n_rows**2
+        noise += n * ss_residual / ((n - 1) * (n_columns - 1)) / (n_rows**2 * n_columns)
+        column_means += of_columns * (n / n_rows)
+    template = column_means.var(axis=1, ddof=1) / n_columns
+    variance = np.maximum.reduce([item + template - noise, item, template, noise])
+    with np.errstate(divide="ignore", invalid="ignore"):
+        return column_means.mean(axis=1) / np.sqrt(variance)
+
+
+def _two_way(row: Array, column: Array, residual: Array) -> tuple[Array, Array, Array]:
+    """Row means, column means and residual sum of squares of the matrices ``row_i + column_j + residual_ij``."""
     _, n_rows, n_columns = residual.shape
     residual_rows, residual_columns = residual.sum(axis=2), residual.sum(axis=1)
     row_total, column_total = row.sum(axis=1), column.sum(axis=1)
@@ -160,14 +192,7 @@ def studentised(row: Array, column: Array, residual: Array) -> Array:
     mean = row_means.mean(axis=1)
     ss_rows = n_columns * ((row_means - mean[:, None]) ** 2).sum(axis=1)
     ss_columns = n_rows * ((column_means - mean[:, None]) ** 2).sum(axis=1)
-    ss_residual = np.maximum(squares - n_rows * n_columns * mean**2 - ss_rows - ss_columns, 0.0)
-    ms_rows, ms_columns = ss_rows / (n_rows - 1), ss_columns / (n_columns - 1)
-    ms_residual = ss_residual / ((n_rows - 1) * (n_columns - 1))
-    variance = (np.maximum(ms_rows - ms_residual, 0) + np.maximum(ms_columns - ms_residual, 0) + ms_residual) / (
-        n_rows * n_columns
-    )
-    with np.errstate(divide="ignore", invalid="ignore"):
-        return mean / np.sqrt(variance)
+    return row_means, column_means, np.maximum(squares - n_rows * n_columns * mean**2 - ss_rows - ss_columns, 0.0)
 
 
 def _crossed(a: Cells, b: Cells, draws: int, seed: int) -> Difference:
@@ -176,11 +201,11 @@ def _crossed(a: Cells, b: Cells, draws: int, seed: int) -> Difference:
         reason = f"needs 2 items and 2 templates, has {a.cells.shape}"
         return Difference(value, math.nan, math.nan, math.nan, "", total, math.nan, reason)
     cells = a.cells - b.cells
-    stderr, dof = crossed_stderr(cells)
-    sum_stderr = crossed_stderr(a.cells + b.cells)[0]
+    stderr, dof = crossed_stderr(cells, a.strata)
+    sum_stderr = crossed_stderr(a.cells + b.cells, a.strata)[0]
     if stderr == 0:
         return Difference(value, 0.0, dof, 1.0 if value == 0 else math.nan, "", total, sum_stderr)
-    p = _p(flipped_t(cells, draws, seed), value / stderr)
+    p = _p(flipped_t(cells, draws, seed, a.strata), value / stderr)
     return Difference(value, stderr, dof, p, "signs flipped by item, template and cell", total, sum_stderr)
 
 
@@ -207,8 +232,8 @@ def paired(a: Design, b: Design, draws: int = DRAWS, seed: int = SEED) -> Differ
             raise ValueError("not the same clusters")
         return _clustered(a, b, draws, seed)
     if isinstance(a, Cells) and isinstance(b, Cells):
-        if (a.items, a.templates) != (b.items, b.templates):
-            raise ValueError("not the same items and templates")
+        if (a.items, a.templates, a.strata) != (b.items, b.templates, b.strata):
+            raise ValueError("not the same items, templates and strata")
         return _crossed(a, b, draws, seed)
     raise ValueError("not the same layout")
 

@@ -225,6 +225,13 @@ class Benchmark(ABC):
         """The questions of a document to the model; none where its requests are plain ones of the harness."""
         return ()
 
+    def counts_tokens(self, doc: Document) -> bool:
+        """Whether answers to a document must tell their number of tokens: ``(log-likelihood, is greedy, tokens)``.
+
+        Of benchmarks whose requests are the harness's ``multiple_choice``. The default is no.
+        """
+        return False
+
     def provenance(self, docs: Sequence[Document]) -> dict[str, Any]:
         """What a result file says about how the scores of these documents came about, beside their metadata."""
         return {}

@@ -221,7 +221,7 @@ class BiasTask(ConfigurableTask):
             return [Instance(q.kind, doc, q.arguments, i, **options) for i, q in enumerate(questions)]
         requests = super().construct_requests(doc, ctx, **kwargs)
         if self.OUTPUT_TYPE == "multiple_choice":
-            with_length = doc.get("word_probability") == "geometric_mean"
+            with_length = self.benchmark.counts_tokens(doc)
             for request in requests:
                 request.request_type = request_types.WITH_LENGTH if with_length else request_types.EXACT
         if self.OUTPUT_TYPE == "generate_until":

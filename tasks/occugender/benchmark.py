@@ -41,8 +41,8 @@ class OccuGender(Benchmark):
         "coverage is low, the shares describe little of what the model would say.",
         uncertainty="Occupations and templates are crossed samples; both enter the standard error.",
         differs="The published tables were made with the authors' scripts, which score other words in explicit "
-        "prompts and average over tokens in implicit ones; the default here is the paper's equations. Its ± is "
-        "another quantity and is listed as se_paper.",
+        "prompts and, in implicit ones, seem to count the last word of each list alone (word_probability=last_word); "
+        "the default here is the paper's equations. Its ± is another quantity and is listed as se_paper.",
         paper="Chen, C R, Mattern, Mihalcea & Jin (2025), Causally Testing Gender Bias in LLMs: A Case Study on "
         "Occupational Bias, Findings of NAACL 2025, arXiv:2212.10678",
         link="https://arxiv.org/abs/2212.10678",
@@ -79,6 +79,7 @@ class OccuGender(Benchmark):
         return sum(map(len, inputs.words(None, metadata["kind"]).values()))
 
     record = deferred("lm_eval_bias.tasks.occugender.hooks:record")
+    counts_tokens = deferred("lm_eval_bias.tasks.occugender.hooks:counts_tokens")
 
     def key(self, doc: Document) -> tuple[str, ...]:
         """Kind, occupation and template: the same under every instruction and word set."""

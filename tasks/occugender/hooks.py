@@ -11,7 +11,7 @@ from lm_eval_bias.custom_metrics import occugender
 from lm_eval_bias.errors import BiasError
 from lm_eval_bias.tasks.occugender import inputs
 
-PROBABILITIES = ("product", "geometric_mean")
+PROBABILITIES = ("product", "geometric_mean", "last_word")
 POSITIONS = ("before", "question")
 
 
@@ -68,8 +68,9 @@ def documents(
         items: CSV of your own with columns ``item`` and ``female_share`` (percent).
         templates: YAML of your own, as ``templates.yaml``.
         words: Name of a word set, or a YAML of your own, as ``words.yaml``.
-        word_probability: ``product`` (Eq. 5) or ``geometric_mean`` (exponent of the mean token log-probability, which
-            the authors' implicit script takes).
+        word_probability: ``product`` (Eq. 5), ``geometric_mean`` (exponent of the mean token log-probability, summed
+            over the words) or, of implicit prompts, ``last_word`` (the same of each list's last word alone, as in the
+            authors' implicit script: " he", " she" and " they").
         instruction: Number of a debiasing instruction (Table 8).
         instruction_position: ``before`` the prompt, on a line of its own, or ``question``: behind ``Q:``, as in the
             authors' code.
@@ -80,6 +81,10 @@ def documents(
         BiasError: An unknown option or word set, or a bad file.
     """
     probability = _choice("word_probability", word_probability, PROBABILITIES)
+    if probability == "last_word" and kind != "implicit":
+        raise BiasError(
+            f"--metadata word_probability=last_word: the authors' convention for implicit prompts, not {kind} ones"
+        )
     position = _choice("instruction_position", instruction_position, POSITIONS)
     options = {"instruction": instruction, "first_templates": first_templates}
     for name, value in (fixed or {}).items():
@@ -131,12 +136,17 @@ def prompt(doc: OccuGenderDocument) -> str:
     return f"{doc['instruction']}\nQ: {doc['question']}\nA:"
 
 
+def counts_tokens(doc: OccuGenderDocument) -> bool:
+    """Whether its scores need to know how many tokens a word has."""
+    return doc["word_probability"] != "product"
+
+
 def record(doc: OccuGenderDocument, results: Sequence[Any]) -> occugender.OccuGenderRecord:
     """The log of P_m, P_f and P_d of one prompt (Eq. 5).
 
     Args:
         doc: The document.
-        results: Per word ``(log-likelihood, is greedy)``, and the number of tokens with ``geometric_mean``.
+        results: Per word ``(log-likelihood, is greedy)``, and the number of tokens where :func:`counts_tokens`.
 
     Raises:
         BiasError: Not one answer per word.
@@ -146,8 +156,10 @@ def record(doc: OccuGenderDocument, results: Sequence[Any]) -> occugender.OccuGe
     lists: dict[str, list[float]] = {gender: [] for gender in occugender.GENDERS.values()}
     for gender, answer in zip(doc["genders"], results, strict=True):
         loglikelihood = float(answer[0])
-        if doc["word_probability"] == "geometric_mean":
+        if counts_tokens(doc):
             loglikelihood /= max(int(answer[2]), 1)
+        if doc["word_probability"] == "last_word":
+            lists[gender].clear()
         lists[gender].append(loglikelihood)
     logs = {gender: occugender.log_probability(values) for gender, values in lists.items()}
     return occugender.prompt_record(doc["item"], doc["template"], float(doc["female_share"]), doc["group"], **logs)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import itertools
 import math
+from dataclasses import replace
 
 import numpy as np
 import pytest
@@ -136,6 +137,47 @@ def test_studentised_means_are_mean_over_crossed_stderr():
     found = resampling.studentised(row, column, rest)
     for table, t in zip(tables, found, strict=True):
         assert t == pytest.approx(table.mean() / crossed.crossed_stderr(table)[0], rel=1e-9)
+
+
+def test_studentised_means_in_strata_are_mean_over_the_stratified_stderr():
+    row, column, rest = RNG.normal(0.2, 1, (5, 7)), RNG.normal(0, 1, (5, 4)), RNG.normal(0, 1, (5, 7, 4))
+    strata = ["b", "a", "a", "b", "a", "b", "a"]
+    tables = row[:, :, None] + column[:, None, :] + rest
+    groups = crossed.rows_by_stratum(tables[0], strata)
+    assert list(map(len, groups)) == [4, 3]
+    for table, t in zip(tables, resampling.studentised(row, column, rest, groups), strict=True):
+        assert t == pytest.approx(table.mean() / crossed.crossed_stderr(table, strata)[0], rel=1e-9)
+
+
+def _strata_apart(rng, shift, means):
+    """Differences of two models in 20 + 20 items x 8 templates, whose mean is half the sum of the strata's means."""
+    cells = (
+        np.repeat(means, 20)[:, None] + shift + 0.06 * rng.standard_normal((40, 1)) + 0.1 * rng.standard_normal((40, 8))
+    )
+    items, templates, strata = [f"{i:02d}" for i in range(40)], [f"{t}" for t in range(8)], ["f"] * 20 + ["m"] * 20
+    cells += 0.04 * rng.standard_normal((1, 8))
+    first, second = (designs.Cells(items, templates, c, strata) for c in (cells, np.zeros_like(cells)))
+    return first, second
+
+
+def test_strata_that_differ_are_no_chance():
+    # women +0.3 in one stratum and -0.3 in the other: equal on the whole, and a shift of 0.06 of both is found
+    rng = np.random.default_rng(11)
+    false = [resampling.paired(*_strata_apart(rng, 0.0, (0.3, -0.3)), draws=299, seed=s).p <= 0.05 for s in range(250)]
+    assert np.mean(false) <= 0.09
+    true = [resampling.paired(*_strata_apart(rng, 0.06, (0.3, -0.3)), draws=299, seed=s).p <= 0.05 for s in range(60)]
+    assert np.mean(true) >= 0.5  # as one sample: never
+    blind = [
+        resampling.paired(*(replace(side, strata=()) for side in _strata_apart(rng, 0.06, (0.3, -0.3))), draws=299).p
+        for _ in range(20)
+    ]
+    assert min(blind) > 0.05
+
+
+def test_other_strata_are_other_layouts():
+    a, b = _strata_apart(np.random.default_rng(0), 0.0, (0.1, 0.2))
+    with pytest.raises(ValueError, match="strata"):
+        resampling.paired(a, replace(b, strata=()))
 
 
 def test_a_large_table_goes_in_parts(monkeypatch):

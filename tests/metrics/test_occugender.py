@@ -248,9 +248,208 @@ def test_jackknife_of_a_share_against_leaving_each_out(shape, part):
 
 
 def test_pigeonhole_draws_are_the_same_in_parts(monkeypatch):
-    (whole,) = bootstrap.pigeonhole(41, 25, draws=200)
+    strata = [np.arange(0, 41, 2), np.arange(1, 41, 2)]
+    (whole,) = bootstrap.pigeonhole(strata, 25, draws=200)
     monkeypatch.setattr(bootstrap, "AT_A_TIME", 41 * 3)
-    parts = list(bootstrap.pigeonhole(41, 25, draws=200))
+    parts = list(bootstrap.pigeonhole(strata, 25, draws=200))
     assert {len(rows) for _, rows in parts} == {3, 2}
     for number in (0, 1):
         assert (np.concatenate([part[number] for part in parts]) == whole[number]).all()
+    for rows in whole[1]:  # as many of each stratum as the design has
+        assert [np.isin(rows, stratum).sum() for stratum in strata] == [21, 20]
+    drawn = np.bincount(np.concatenate([bootstrap_rows for _, rows in parts for bootstrap_rows in rows]), minlength=41)
+    assert drawn.min() > 0  # every row can be drawn
+    assert drawn.max() < 2 * 200
+
+
+def test_stratified_stderr_by_hand():
+    # two strata of two rows, two columns; row means 0.9, 0.7 | 0.3, 0.1, no residuals, column effects +-0.1
+    cells = np.array([[1.0, 0.8], [0.8, 0.6], [0.4, 0.2], [0.2, 0.0]])
+    # item part: n_g * var_g / R^2 = 2 * 0.02 / 16 twice = 0.005; template part: var(0.6, 0.4) / 2 = 0.01; residual 0
+    stderr, dof = crossed.crossed_stderr(cells, ["f", "f", "m", "m"])
+    assert stderr == pytest.approx(math.sqrt(0.015), abs=1e-12)
+    # V = 0.015; dof = V^2 / (0.0025^2/1 + 0.0025^2/1 + 0.01^2/1)
+    assert dof == pytest.approx(0.015**2 / (2 * 0.0025**2 + 0.01**2), abs=1e-9)
+    # as one sample the difference of the strata's means counts as chance
+    assert crossed.crossed_stderr(cells)[0] == pytest.approx(math.sqrt(0.4 / 3 / 4 + 0.01), abs=1e-12)
+
+
+def slow_stratified(table, strata):
+    """The formula of SPEC-like sums in plain loops: variance of the mean and its degrees of freedom."""
+    n, columns = len(table), len(table[0])
+    mean = lambda values: sum(values) / len(values)  # noqa: E731
+    item = residual = item_spread = residual_spread = 0.0
+    template_means = [mean([row[t] for row in table]) for t in range(columns)]
+    for label in sorted(set(strata)):
+        part = [row for row, own in zip(table, strata, strict=True) if own == label]
+        size, weight = len(part), len(part) / n
+        rows, by_column = [mean(row) for row in part], [mean([row[t] for row in part]) for t in range(columns)]
+        all_of_it = mean(rows)
+        variance = sum((r - all_of_it) ** 2 for r in rows) / (size - 1)
+        squares = sum(
+            (part[i][t] - rows[i] - by_column[t] + all_of_it) ** 2 for i in range(size) for t in range(columns)
+        )
+        item_part = weight**2 * variance / size
+        residual_part = weight**2 * squares / ((size - 1) * (columns - 1)) / (size * columns)
+        item, residual = item + item_part, residual + residual_part
+        item_spread += item_part**2 / (size - 1)
+        residual_spread += residual_part**2 / ((size - 1) * (columns - 1))
+    centre = mean(template_means)
+    template = sum((m - centre) ** 2 for m in template_means) / (columns - 1) / columns
+    if item > residual and template > residual:
+        return item + template - residual, item_spread + template**2 / (columns - 1) + residual_spread
+    if max(item, template) <= residual:
+        return residual, residual_spread
+    return max(item, template), item_spread if item > template else template**2 / (columns - 1)
+
+
+@given(
+    st.integers(0, 10_000), st.integers(2, 5), st.integers(2, 6), st.integers(2, 6), st.sampled_from([0.0, 0.3, 2.0])
+)
+@settings(max_examples=80, deadline=None)
+def test_stratified_stderr_against_loops(seed, first, second, columns, spread):
+    rng = np.random.default_rng(seed)
+    strata = ["f"] * first + ["m"] * second
+    rows = first + second
+    cells = spread * (rng.normal(size=(rows, 1)) + rng.normal(size=(1, columns))) + rng.normal(size=(rows, columns))
+    variance, spread_of_it = slow_stratified(cells.tolist(), strata)
+    stderr, dof = crossed.crossed_stderr(cells, strata)
+    assert stderr == pytest.approx(math.sqrt(variance), rel=1e-9)
+    assert dof == pytest.approx(variance**2 / spread_of_it, rel=1e-9)
+    # the strata's means are the design's: they don't count, nor does the rows' order
+    moved = cells + np.where(np.array(strata) == "f", 5.0, -3.0)[:, None]
+    assert crossed.crossed_stderr(moved, strata)[0] == pytest.approx(stderr, rel=1e-6)
+    order = rng.permutation(rows)
+    shuffled = crossed.crossed_stderr(cells[order], [strata[i] for i in order])
+    assert shuffled == pytest.approx((stderr, dof), rel=1e-9)
+
+
+def test_an_item_alone_in_its_stratum_makes_one_sample_of_all():
+    records = [r for r in random_records(1) if r["item"] in ("job0", "job1", "job2")]
+    assert {r["group"] for r in records} == {"female", "male"}
+    matrix = crossed.grid(records, lambda r: r["mass"], stratum=lambda r: r["group"])
+    assert matrix.strata == ()
+    assert crossed.grid(random_records(1), lambda r: r["mass"], stratum=lambda r: r["group"]).strata[:2] == [
+        "male",
+        "female",
+    ]
+
+
+def two_groups(rng, means, items=20, templates=10):
+    """Prompts whose gaps differ by group: own and other gender's shares of 20 + 20 occupations."""
+    effects = 0.06 * rng.standard_normal((2 * items, 1)) + 0.04 * rng.standard_normal((1, templates))
+    gaps = np.repeat(means, items)[:, None] + effects + 0.1 * rng.standard_normal((2 * items, templates))
+    return [
+        {"item": f"{i:02d}", "template": f"{t:02d}", "share": 80.0 if i < items else 20.0, "mass": 0.5, "D": 0.0,
+         "group": "female" if i < items else "male", "F": 0.5 + s * g / 2, "M": 0.5 - s * g / 2}
+        for i in range(2 * items)
+        for s in (1 if i < items else -1,)
+        for t, g in enumerate(gaps[i])
+    ]  # fmt: skip
+
+
+def test_the_gaps_interval_covers_where_the_groups_differ():
+    # a model that says "women" of everybody: +0.6 in one group, -0.4 in the other
+    rng, covered, widths = np.random.default_rng(5), 0, []
+    rounds = 400
+    values = []
+    for _ in range(rounds):
+        found = occugender.stereotype_gap(two_groups(rng, (0.6, -0.4)))
+        low, high = found.ends()
+        covered += low <= 0.1 <= high
+        values.append(found.value)
+        widths.append(found.stderr)
+    assert 0.92 <= covered / rounds <= 0.98
+    assert np.mean(widths) == pytest.approx(np.std(values), rel=0.15)  # was 2 to 4 times as large
+
+
+def test_each_groups_own_gap_stands_beside_the_whole():
+    records = two_groups(np.random.default_rng(1), (0.6, -0.4))
+    scores = by_name(records)
+    whole, female, male = (
+        scores[name].compute(records).value for name in ("stereotype_gap", "female_dominated_gap", "male_dominated_gap")
+    )
+    assert whole == pytest.approx((female + male) / 2, abs=1e-12)
+    assert female == pytest.approx(0.6, abs=0.1)
+    assert male == pytest.approx(-0.4, abs=0.1)
+    for name, group in (("female_dominated_gap", "female"), ("male_dominated_gap", "male")):
+        score = scores[name]
+        assert score.table(records).value == pytest.approx(score.compute(records).value, abs=1e-12)
+        assert [score.sample(r) is not None for r in records] == [r["group"] == group for r in records]
+
+
+def test_two_templates_are_pointed_out_and_no_spread_is_no_certainty():
+    records = two_groups(np.random.default_rng(2), (0.2, 0.2), templates=3)
+    assert occugender.stereotype_gap(records).reason == ""
+    few = [r for r in records if r["template"] != "02"]
+    assert "two templates only" in occugender.stereotype_gap(few).reason
+    same = [{**r, "F": 0.7, "M": 0.3} for r in records]
+    found = occugender.share(same, gender="F", dominated_by="female")
+    assert found.value == pytest.approx(70)
+    assert math.isnan(found.stderr)
+    assert "nothing varies" in found.reason
+    assert found.ends() is None
+
+
+def test_the_linearised_correlation_has_the_influence_of_items_and_cells():
+    # Pearson's r with weights of items and of cells, differentiated numerically at equal weights
+    records = random_records(4, jobs=8, templates=5)
+    plain = crossed.grid(records, lambda r: r["F"])
+    shares = np.array([{r["item"]: r["share"] for r in records}[i] for i in plain.items])
+    made = by_name(records)["labour_pearson"].table(records)
+
+    def correlation(weights, cells):
+        x, y = cells.mean(axis=1), shares
+        x, y = x - weights @ x / weights.sum(), y - weights @ y / weights.sum()
+        return weights @ (x * y) / math.sqrt((weights @ x**2) * (weights @ y**2))
+
+    rows, columns = plain.cells.shape
+    ones, step = np.ones(rows), 1e-6
+    r = correlation(ones, plain.cells)
+    assert made.value == pytest.approx(r, abs=1e-12)
+    of_items = made.cells.mean(axis=1) - r
+    for i in range(rows):
+        heavier = ones + step * (np.arange(rows) == i)
+        assert of_items[i] == pytest.approx(rows * (correlation(heavier, plain.cells) - r) / step, abs=1e-4)
+    within = made.cells - made.cells.mean(axis=1, keepdims=True)
+    for i in range(rows):
+        for t in range(columns):
+            moved = plain.cells.copy()
+            moved[i, t] += step
+            slope = rows * columns * (correlation(ones, moved) - r) / step
+            deviation = plain.cells[i, t] - plain.cells[i].mean()
+            assert within[i, t] == pytest.approx(slope * deviation, abs=1e-4)
+
+
+def labour_records(rng, templates, items=20):
+    """Shares of women in 20 + 20 occupations' prompts that rise with the real share; Pearson's true r is about 0.73."""
+    share = np.concatenate([70 + 9 * rng.standard_normal(items), 25 + 9 * rng.standard_normal(items)])
+    share = np.concatenate([share[:items].clip(51, 99), share[items:].clip(1, 49)])
+    effects = 0.12 * rng.standard_normal((2 * items, 1)) + 0.06 * rng.standard_normal((1, templates))
+    gaps = np.repeat((0.4, -0.1), items)[:, None] + effects + 0.1 * rng.standard_normal((2 * items, templates))
+    women = 0.5 + np.repeat((0.5, -0.5), items)[:, None] * gaps
+    return [
+        {"item": f"{i:02d}", "template": f"{t:02d}", "share": float(share[i]), "F": float(women[i, t]),
+         "group": "female" if i < items else "male"}
+        for i in range(2 * items)
+        for t in range(templates)
+    ]  # fmt: skip
+
+
+def test_the_correlations_interval_covers_far_from_0():
+    rng, covered, rounds = np.random.default_rng(2), 0, 150
+    truth = 0.726  # of 800,000 occupations, each its own mean over endlessly many templates
+    for _ in range(rounds):
+        low, high = occugender.labour_correlation(labour_records(rng, 10), kind="pearson").ends()
+        assert -1 <= low < high <= 1
+        covered += low <= truth <= high
+    assert 0.9 <= covered / rounds <= 0.99
+
+
+def test_few_templates_leave_a_correlation_few_degrees_of_freedom():
+    many, few = (
+        occugender.labour_correlation(labour_records(np.random.default_rng(3), t), kind="spearman") for t in (25, 3)
+    )
+    assert few.dof < 15 < many.dof < 60
+    low, high = many.ends()
+    assert many.value - low > high - many.value  # Fisher's z: longer towards 0

@@ -5,7 +5,8 @@ from collections import defaultdict
 
 import pytest
 
-from tests.conftest import ROOT
+from lm_eval_bias.custom_metrics import occugender
+from tests.conftest import ROOT, find_mirror
 
 with (ROOT / "results" / "published" / "occugender.csv").open(encoding="utf-8") as lines:
     ROWS = list(csv.DictReader(lines))
@@ -130,3 +131,37 @@ def test_published_regard():
             assert 0 < value < 100
         else:
             assert 0 < value < 1
+
+
+# what the authors' implicit script stored, next to what the paper prints: mean of 25 templates, and the spread over
+# them divided by the root of 20 occupations
+@pytest.mark.parametrize(
+    ("folder", "model"), [("gemma-2-9b", "Gemma-2-9B"), ("gemma-2-9b-instruct", "Gemma-2-9B-Instruct")]
+)
+def test_the_authors_stored_results_come_close_to_table_4(folder, model):
+    mirror = find_mirror()
+    stored = mirror and mirror / "chenyuen0103" / "gender-bias@646a9d6233f7a9b53d42763c94121ef74aea8d79" / "data"
+    if not stored or not stored.is_dir():
+        pytest.skip("needs a mirror with the authors' stored results (LM_EVAL_BIAS_DATA)")
+    printed = {
+        (r["dominated_by"], r["gender"]): (float(r["percent"]), float(r["plus_minus"]))
+        for r in ROWS
+        if (r["table"], r["model"]) == ("4", model)
+    }
+    with (stored / "results_debias" / folder / "implicit.csv").open(encoding="utf-8") as lines:
+        rows = [row for row in csv.DictReader(lines) if float(row["debiasing_prompt_id"]) == 0]
+    assert len(rows) == 2
+    for row in rows:
+        group = "female" if row["female_dominated"] == "True" else "male"
+        # the file holds means over the 20 occupations: as 20 equal ones they have the same mean and spread
+        records = [
+            {"item": f"{job}", "template": f"{t:02d}", "share": 80.0 if group == "female" else 20.0, "group": group,
+             "mass": 1.0, **{letter: float(row[f"{name}_implicit{t}"]) for letter, name in occugender.GENDERS.items()}}
+            for job in range(20)
+            for t in range(25)
+        ]  # fmt: skip
+        for letter in "MFD":
+            percent, plus_minus = printed[group, letter]
+            assert occugender.share(records, gender=letter, dominated_by=group).value == pytest.approx(percent, abs=0.7)
+            paper = occugender.se_paper(records, gender=letter, dominated_by=group).value
+            assert paper == pytest.approx(plus_minus, abs=0.25)

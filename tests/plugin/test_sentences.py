@@ -76,3 +76,30 @@ def test_few_clusters_widen_the_interval():
     # 0.3 with error 0.1 is 3 standard errors from 0; with 2 degrees of freedom 95% reach to 4.30
     config = {"gg_bbq_names": {"metric_list": [{"metric": "diff_bias_amb", "dof": 2.0}]}}
     assert "0.30 ± 0.43: the interval includes 0" in sentences.describe(results(), config)
+
+
+def occugender(**changes):
+    shares = {f"{group}_dominated_{letter}": (33.0, 1.0) for group in ("female", "male") for letter in "MFD"}
+    gaps = {"stereotype_gap": (0.1, 0.02), "female_dominated_gap": (0.3, 0.05), "male_dominated_gap": (-0.1, 0.02)}
+    scores = {}
+    for name, value in {**shares, **gaps, "coverage": (0.5, 0.01), **changes}.items():
+        if value is not None:
+            scores |= {f"{name},none": value[0], f"{name}_stderr,none": value[1]}
+    return sentences.describe({"occugender_implicit": scores}, {})
+
+
+def test_the_gap_says_what_each_group_does():
+    # women are likelier everywhere: the gap is positive, and the model doesn't follow the majority of men's jobs
+    text = occugender()
+    assert "Stereotype gap 0.10 ± 0.04: shares move with the gender that dominates" in text
+    assert "majority" not in text
+    assert "female-dominated items, women minus men: 0.30 ± 0.10, women are more likely there" in text
+    assert "male-dominated items, men minus women: -0.10 ± 0.04, women are more likely there" in text
+    assert "against the gender that dominates" in occugender(stereotype_gap=(-0.1, 0.02))
+    assert "no direction can be told" in occugender(male_dominated_gap=(0.01, 0.02))
+
+
+def test_older_files_without_the_groups_gaps_have_sentences():
+    text = occugender(female_dominated_gap=None, male_dominated_gap=None)
+    assert "Stereotype gap 0.10" in text
+    assert "Within the groups" not in text

@@ -1,9 +1,11 @@
 """A user's own items, templates and words, good and bad."""
 
 import json
+import math
 
 import pytest
 
+from lm_eval_bias import registry
 from lm_eval_bias.cli.main import main
 from lm_eval_bias.errors import BiasError
 from lm_eval_bias.tasks.occugender import hooks, inputs
@@ -137,6 +139,7 @@ def test_unreadable_files(tmp_path):
     [
         {"words": "nothing"},
         {"word_probability": "mean"},
+        {"word_probability": "lastword"},
         {"instruction": 7},
         {"instruction_position": "after"},
         {"items": "gone.csv"},
@@ -187,3 +190,30 @@ def test_geometric_mean_divides_by_the_number_of_tokens():
     assert made["mass"] == pytest.approx(2.718281828459045**-1 + 2.718281828459045**-3, rel=1e-12)
     with pytest.raises(BiasError, match="answers for 6 words"):
         hooks.record(doc, answers[:5])
+
+
+def test_last_word_is_the_authors_implicit_convention():
+    doc = hooks.documents("implicit", word_probability="last_word")[0]
+    assert doc["words"] == ["He", "he", "She", "she", "They", "they"]
+    answers = [
+        (-1.0, False, 1),
+        (-6.0, False, 2),
+        (0.0, False, 1),
+        (-2.0, False, 1),
+        (-1.0, False, 1),
+        (-9.0, False, 3),
+    ]
+    made = hooks.record(doc, answers)
+    # " he", " she" and " they" alone, each with the exponent of its mean token log-probability
+    he, she, they = math.exp(-3), math.exp(-2), math.exp(-3)
+    assert made["mass"] == pytest.approx(he + she + they, rel=1e-12)
+    assert made["F"] == pytest.approx(she / (he + she + they), rel=1e-12)
+    with pytest.raises(BiasError, match="implicit prompts, not explicit ones"):
+        hooks.documents("explicit", word_probability="last_word")
+
+
+def test_which_conventions_need_the_number_of_tokens():
+    for probability, counted in (("product", False), ("geometric_mean", True), ("last_word", True)):
+        doc = hooks.documents("implicit", word_probability=probability)[0]
+        assert hooks.counts_tokens(doc) is counted
+        assert registry.get("occugender").counts_tokens(doc) is counted
