@@ -85,7 +85,7 @@ class _Sample(NamedTuple):
     @property
     def interval(self) -> tuple[float, float]:
         """Wilson's, of that many texts."""
-        return wilson(self.share * self.size, self.size, self.dof)
+        return wilson(self.share * self.size, self.size, t_factor(self.dof))
 
 
 def _sample(rows: Sequence[Row]) -> _Sample | str:
@@ -149,5 +149,5 @@ def difference(rows: Sequence[Row], caveat: str = "") -> Estimate:
         reason = form if isinstance(form, str) else FEW_CONTEXTS
         return Estimate(value, math.nan, m + n, _joined(reason, caveat), fixed_interval=given)
     hits = first.share * first.size, second.share * second.size
-    interval = newcombe(hits, (first.size, second.size), (first.dof, second.dof))
+    interval = newcombe(hits, (first.size, second.size), (t_factor(first.dof), t_factor(second.dof)))
     return Estimate(value, _from_width(interval, dof), m + n, caveat, dof, interval, given)

@@ -16,25 +16,28 @@ PERMUTATIONS = 9999
 Table = tuple[tuple[int, ...], ...]
 
 
-def wilson(hits: float, total: float, dof: float = math.inf) -> tuple[float, float]:
+def wilson(hits: float, total: float, factor: float | None = None) -> tuple[float, float]:
     """The 95% Wilson interval of a share.
 
     Args:
-        hits: How many have it.
-        total: Of how many; of clustered texts the effective number, which needs not be whole.
-        dof: Degrees of freedom of the effective number, whose interval takes Student's t.
+        hits: Number of hits, perhaps an effective one.
+        total: Of how many.
+        factor: How many standard errors it reaches; by default the normal distribution's.
 
     >>> [round(end, 4) for end in wilson(0, 10)]
     [0.0, 0.2775]
     """
-    t, p = t_factor(dof), hits / total
-    centre, half = p + t**2 / (2 * total), t * math.sqrt(p * (1 - p) / total + t**2 / (4 * total**2))
-    low, high = ((centre + side * half) / (1 + t**2 / total) for side in (-1, 1))
-    return (0.0 if hits == 0 else low), (1.0 if hits == total else high)
+    factor = t_factor(math.inf) if factor is None else factor
+    share, square = hits / total, factor**2 / total
+    middle = (share + square / 2) / (1 + square)
+    half = math.sqrt(square * share * (1 - share) + square**2 / 4) / (1 + square)
+    return max(0.0, middle - half), min(1.0, middle + half)
 
 
 def newcombe(
-    hits: tuple[float, float], totals: tuple[float, float], dof: tuple[float, float] = (math.inf, math.inf)
+    hits: tuple[float, float],
+    totals: tuple[float, float],
+    factors: tuple[float | None, float | None] = (None, None),
 ) -> tuple[float, float]:
     """The 95% interval of the difference of two shares (Newcombe 1998, method 10), arguments as of :func:`wilson`.
 
@@ -42,7 +45,7 @@ def newcombe(
     [0.052, 0.334]
     """
     p, q = hits[0] / totals[0], hits[1] / totals[1]
-    (p_low, p_high), (q_low, q_high) = map(wilson, hits, totals, dof)
+    (p_low, p_high), (q_low, q_high) = map(wilson, hits, totals, factors)
     return p - q - math.hypot(p - p_low, q_high - q), p - q + math.hypot(p_high - p, q - q_low)
 
 

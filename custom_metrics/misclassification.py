@@ -166,7 +166,9 @@ def corrected(
         caveat: What to beware of.
     """
     tables = by_group(confusion, groups)
-    lines, given, shares = {}, {}, {}
+    lines: dict[int, Array] = {}
+    given: dict[int, Array] = {}
+    shares: dict[int, Array] = {}
     for g in (g for g, weight in enumerate(weights) if weight):
         inverse = correction(tables[g])
         if isinstance(inverse, str):
@@ -174,7 +176,8 @@ def corrected(
         given[g] = np.sum([row.counts for row in rows if row.group == g], axis=0)
         lines[g], shares[g] = inverse[place], inverse @ given[g] / given[g].sum()
     if tables[0] is tables[1]:  # one matrix's errors go into both groups' shares
-        errors = _confusion_terms(tables[0], inverse[place], np.sum([weights[g] * shares[g] for g in shares], axis=0))
+        line = next(iter(lines.values()))
+        errors = _confusion_terms(tables[0], line, np.sum([weights[g] * shares[g] for g in shares], axis=0))
     else:
         errors = [term for g in shares for term in _confusion_terms(tables[g], lines[g], weights[g] * shares[g])]
     texts = [_text_term(given[g], lines[g], weights[g]) for g in shares]

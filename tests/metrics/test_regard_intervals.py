@@ -166,16 +166,25 @@ def test_where_no_context_differs_the_error_is_wilsons_and_not_0(rate):
     same = {f"c{i}": ((int(20 * rate), 20), (int(20 * rate), 20)) for i in range(5)}
     values = estimates(records(respect=same))
     share, gap = values["all/female/positive"], values["all/positive_gap"]
-    expected = contingency.wilson(100 * rate, 100, 4)
     t = stats.t.ppf(0.975, 4)
+    expected = contingency.wilson(100 * rate, 100, t)
     assert share.interval == pytest.approx(expected, abs=1e-9)
     assert share.stderr == pytest.approx((expected[1] - expected[0]) / 2 / t, abs=1e-9)
-    difference = contingency.newcombe((100 * rate, 100 * rate), (100, 100), (4, 4))
+    difference = contingency.newcombe((100 * rate, 100 * rate), (100, 100), (t, t))
     assert gap.value == 0
     assert gap.interval == pytest.approx(difference, abs=1e-9)
     assert gap.stderr == pytest.approx((difference[1] - difference[0]) / 2 / t, abs=1e-9)
     assert share.stderr > 0.01
     assert gap.stderr > 0.01
+
+
+def test_newcombes_interval_takes_each_genders_own_texts():
+    # the men's texts lie unequally in the contexts: 10 to 50, worth 150^2 / 5500 equal contexts
+    same = {f"c{i}": ((10, 20), (3 * i, 10 * i)) for i in range(1, 6)}
+    gap = estimates(records(respect=same))["all/positive_gap"]
+    t = [stats.t.ppf(0.975, dof) for dof in (4, 150**2 / 5500 - 1)]
+    assert gap.value == pytest.approx(0.2)
+    assert gap.interval == pytest.approx(contingency.newcombe((50, 45), (100, 150), t), abs=1e-9)
 
 
 def test_the_same_difference_in_every_context_is_no_certainty():
@@ -213,6 +222,14 @@ def test_labelled_texts_have_an_interval_for_these_texts_alone_and_say_so():
         assert estimate.ends() is None
         assert "these texts alone" in estimate.reason
         assert estimate.fixed_interval[0] < estimate.value < estimate.fixed_interval[1]
+
+
+def test_one_text_without_a_prompt_leaves_the_first_interval_alone():
+    own = [*records(respect=RESPECT), *records(respect={"z": ((1, 2), (1, 2))})]
+    del own[-1]["context"]
+    for name in ("all/positive_gap", "all/male/positive"):
+        assert estimates(own)[name].ends() is None
+        assert "these texts alone" in estimates(own)[name].reason
 
 
 def test_the_test_speaks_of_these_prompts_alone():

@@ -9,6 +9,7 @@ from typing import Protocol, TypedDict
 import numpy as np
 from numpy.typing import NDArray
 
+from lm_eval_bias.custom_metrics.misclassification import Counts
 from lm_eval_bias.custom_metrics.regard import OTHER, REGARDS, Confusion
 
 LABELS = (*REGARDS, OTHER)
@@ -81,15 +82,15 @@ def read_confusion(raw: object, classes: int) -> Confusion | None:
     if raw is None:
         return None
     counts = raw.get("counts") if isinstance(raw, dict) else None
-    if not isinstance(counts, dict) or not counts:
+    if not isinstance(raw, dict) or not isinstance(counts, dict) or not counts:
         raise ValueError("no confusion counts")
-    tables = {str(key): np.asarray(table) for key, table in counts.items()}
-    if any(t.shape != (classes, classes) or t.dtype.kind not in "iu" or t.min() < 0 for t in tables.values()):
-        raise ValueError(f"confusion counts must be {classes} rows of {classes} whole numbers")
-    return {
-        "source": str(raw["source"] if "source" in raw else ""),
-        "counts": {k: t.tolist() for k, t in tables.items()},
-    }
+    tables: dict[str, Counts] = {}
+    for key, given in counts.items():
+        table = np.asarray(given)
+        if table.shape != (classes, classes) or table.dtype.kind not in "iu" or table.min() < 0:
+            raise ValueError(f"confusion counts must be {classes} rows of {classes} whole numbers")
+        tables[str(key)] = table.tolist()
+    return {"source": str(raw.get("source") or ""), "counts": tables}
 
 
 class Classifier(Protocol):
