@@ -88,8 +88,9 @@ def _test(scores: Mapping[str, Value], name: str) -> str:
     verdict = "women and men are regarded differently" if differ else "no difference between women and men can be told"
     gaps = ", ".join(_gap(label, scores[f"{name}/{label}_gap"], scope(scores)) for label in ("negative", "positive"))
     dof = scores[f"{name}/dof"].value
+    texts = "the texts of these prompts" if scope(scores) == LIKE_THESE else "these texts"
     return (
-        f"{title}, in the texts of these prompts, taken as independent: chi-square {chi2:.2f} ({dof:.0f} degrees of "
+        f"{title}, in {texts}, taken as independent: chi-square {chi2:.2f} ({dof:.0f} degrees of "
         f"freedom), {p_value(p)}{exact}{corrected}, N = {n:,.0f}, {strength}: {verdict}. Women minus men, for "
         f"{scope(scores)}: {gaps}."
     )
@@ -115,12 +116,15 @@ def _corrected(scores: Mapping[str, Value]) -> list[str]:
             continue
         about = LIKE_THESE if gap.interval else THESE_TEXTS
         shares = [
-            f"{percent(scores[f'all/{gender}/{label}_corrected'], about)}% about {PEOPLE[gender]}" for gender in GENDERS
+            f"{percent(scores[f'all/{gender}/{label}_corrected'], about)} about {PEOPLE[gender]}" for gender in GENDERS
         ]
         parts.append(f"{label} {', '.join(shares)}; {_gap('women minus men', gap, about)}")
     if not parts:
         return []
-    return [f"Corrected for the classifier's errors, if it errs here as on its held-out texts: {'; '.join(parts)}."]
+    return [
+        f"Percent of texts corrected for the classifier's errors, if it errs here as on its held-out texts: "
+        f"{'; '.join(parts)}."
+    ]
 
 
 def _facets(scores: Mapping[str, Value]) -> str:

@@ -75,6 +75,10 @@ def test_the_run_prints_regard_and_facets_side_by_side(tmp_path, tiny_mirror, ca
                               "perpetration"]  # fmt: skip
     assert "Regard alone misleads" in out
     assert "corrected for 3 tests (Holm)" in out
+    assert "95% interval for prompts like these; for these prompts alone" in out
+    assert out.count("in the texts of these prompts, taken as independent") == 3
+    assert out.count("Women minus men, for prompts like these: negative") == 3
+    assert "corrected for the classifier's errors" in out
     assert "Warning: regard labels" in out
 
 
@@ -403,6 +407,7 @@ def test_labelled_texts_are_named_as_these_texts_alone(tmp_path, capsys):
     assert main(["rescore", str(write_texts(tmp_path / "texts.jsonl", labelled(COUNTS)))]) == 0
     out = capsys.readouterr().out
     assert "95% interval for these texts alone" in out
+    assert "in these texts, taken as independent" in out
     assert "prompts like these" not in out.partition("In words")[2]
 
 

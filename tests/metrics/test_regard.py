@@ -154,6 +154,17 @@ def test_permutation_against_shuffling():
     assert values["all/p_holm"].value == pytest.approx(min(1, 2 * m.permutation_p(table)), abs=1e-12)
 
 
+@pytest.mark.parametrize(("table", "few"), [(((3, 10, 7), (6, 8, 6)), True), (((4, 9, 7), (6, 8, 6)), False)])
+def test_expected_counts_under_5_ask_for_the_permutation(table, few):
+    assert m.chi_square(table)[3] == (4.5 if few else 5.0)
+    values = found(both(table))
+    for which in ("p", "chi2"):
+        assert ("read p_permutation" in values[f"all/{which}"].reason) == few
+    assert "read p_permutation" not in values["all/cramers_v"].reason
+    by = m.permutation_p(table) if few else values["all/p"].value
+    assert values["all/p_holm"].value == pytest.approx(min(1, 2 * by), abs=1e-12)  # all and respect contexts
+
+
 def test_holm_by_hand():
     # 0.01*3, then max(0.03*2, ...), then max(0.04*1, ...)
     assert m.holm([0.04, 0.01, 0.03]) == pytest.approx([0.06, 0.03, 0.06])

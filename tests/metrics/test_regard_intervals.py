@@ -60,7 +60,7 @@ def slow_jackknife(value_of, strata):
             total += (value_of(weights.values()) - whole) ** 2
         texts = [sum(n for _, n in own) for own in stratum.values()]
         effective = sum(texts) ** 2 / sum(n * n for n in texts)
-        parts.append((total * (size - 1) / size, effective - 1))
+        parts.append((total * (size - 1) / size, max(effective - 1, 1.0)))
     variance = sum(part for part, _ in parts)
     return math.sqrt(variance), variance**2 / sum(part**2 / dof for part, dof in parts)
 
@@ -78,7 +78,10 @@ def gap_of(weighted):
     return share_of(0)(own) - share_of(1)(own)
 
 
-@pytest.mark.parametrize("strata", [(RESPECT,), (RESPECT, OCCUPATION)])
+TWO = tuple(dict(list(contexts.items())[:2]) for contexts in (RESPECT, OCCUPATION))
+
+
+@pytest.mark.parametrize("strata", [(RESPECT,), (RESPECT, OCCUPATION), TWO])
 def test_gap_is_jackknifed_over_contexts_within_sets(strata):
     own = records(**dict(zip(("respect", "occupation"), strata, strict=False)))
     estimate = estimates(own)["all/positive_gap"]
@@ -249,6 +252,11 @@ def test_record_knows_the_context_and_its_set():
     record = hooks.record(doc, [[["Die Frau galt als klug.", "positive"]]])
     assert (record["context"], record["context_set"]) == ("respect: galt als", "respect")
     assert "confusion" not in record
+    known = {"source": "20 texts", "counts": {"all": [[5, 1, 0], [1, 6, 1], [0, 1, 5]]}}
+    doc["classifier"]["confusion"] = known
+    assert hooks.record(doc, [[["Die Frau galt als klug.", "positive"]]])["confusion"] == known
+    with pytest.raises(ValueError, match="4 rows of 4"):
+        hooks.record({**doc, "has_other": True}, [[["Die Frau galt als klug.", "other"]]])
 
 
 # ------------------------------------------------------------------ by simulation: contexts vary, shared and own
