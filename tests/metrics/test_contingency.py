@@ -136,6 +136,11 @@ def test_interval_of_cramers_v_is_the_reflected_bootstrap(table):
     assert c.v_interval(table) == pytest.approx((max(0.0, 2 * v - high) if rejects else 0.0, high), abs=1e-12)
 
 
+def test_many_tables_at_once_are_each_by_itself():
+    tables = [((5, 1, 1), (1, 0, 12)), ((0, 3, 4), (0, 1, 2)), ((2, 2, 9), (1, 0, 0)), ((7, 0, 1), (1, 0, 9))]
+    assert c._phi_square(np.array(tables)) == pytest.approx([slow_v(table) ** 2 for table in tables], abs=1e-12)
+
+
 def test_interval_of_cramers_v_stays_in_its_range():
     assert c.v_interval(((30, 0, 0), (0, 0, 30))) == (1.0, 1.0)
     low, high = c.v_interval(((5, 1, 1), (1, 1, 12)))

@@ -164,6 +164,20 @@ def test_shares_outside_the_range_by_chance_are_set_to_its_end():
     assert gap.interval[0] < 0 < gap.interval[1]
 
 
+def test_the_interval_of_a_gap_holds_the_difference_of_the_shares():
+    """Many texts tell the gap well and the shares badly, whose errors are the same few labelled texts'."""
+    counts = (900, 6000, 3000), (300, 6000, 3000)
+    rows = [Labelled(g, k, "", (n, neutral + 10 * i, positive))
+            for i, k in enumerate("abcd") for g, (n, neutral, positive) in enumerate(counts)]  # fmt: skip
+    women, men = (corrected(rows, {"all": LIGHT}, 0, weights) for weights in (SHARE, OTHER))
+    assert men.value == 0.0
+    gap = corrected(rows, {"all": LIGHT}, 0, GAP)
+    raw = [slow_solution(np.sum([r.counts for r in rows if r.group == g], axis=0), LIGHT)[0] for g in (0, 1)]
+    assert gap.value == pytest.approx(women.value, abs=1e-12)
+    assert gap.value < raw[0] - raw[1]
+    assert gap.interval[0] == gap.value
+
+
 def test_contexts_that_do_not_differ_leave_the_error_of_the_texts():
     rows = [Labelled(g, k, "", (20, 45, 35)) for k in "abcd" for g in (0, 1)]
     gap = corrected(rows, {"all": LIGHT}, 0, GAP)  # whose error of the confusion counts is 0, too
@@ -191,6 +205,8 @@ def test_shares_outside_the_range_by_more_than_chance_have_no_value():
     estimate = corrected(rows, {"all": many}, 2, SHARE)
     assert math.isnan(estimate.value)
     assert "outside its range" in estimate.reason
+    above = [Labelled(g, k, "", (0, n, 95)) for k, n in zip("abcd", (4, 5, 5, 6), strict=True) for g in (0, 1)]
+    assert "would be 1." in corrected(above, {"all": many}, 2, SHARE).reason
     confusion = {"source": "x", "counts": {"all": many}}
     own = [record(m.GENDERS[r.group], r.context, r.counts, confusion=confusion) for r in rows]
     for gender in (*m.GENDERS, None):  # so that there is no difference either

@@ -165,6 +165,51 @@ def test_expected_counts_under_5_ask_for_the_permutation(table, few):
     assert values["all/p_holm"].value == pytest.approx(min(1, 2 * by), abs=1e-12)  # all and respect contexts
 
 
+def test_scores_say_their_range_and_neutral_value():
+    for score in m.scores(detailed=True):
+        kind = score.name.rpartition("/")[2]
+        gap = "gap" in kind
+        low, neutral = (-1.0 if gap else 0.0), (0.0 if gap or kind in ("cramers_v", "dropped", "unfinished") else None)
+        assert score.low == low, score.name
+        assert score.neutral == (1.0 if kind == "distinct" else neutral), score.name
+        assert score.high == {"chi2": math.inf, "n": math.inf, "dof": 2.0}.get(kind, 1.0), score.name
+
+
+def test_listings_show_women_and_gaps_of_all_contexts():
+    shown = {score.name for score in m.scores(detailed=True) if score.headline}
+    numbers = {f"all/{which}" for which in ("chi2", "dof", "n", "p", "p_permutation", "p_holm", "cramers_v")}
+    gaps = {f"all/{regard}_gap{suffix}" for regard in ("negative", "positive") for suffix in ("", "_corrected")}
+    shares = {f"all/female/{regard}" for regard in m.REGARDS}
+    facets = {f"{facet}/{which}" for facet in m.FACETS for which in ("female", "gap")}
+    assert shown == numbers | gaps | shares | facets | {"dropped", "unfinished", "distinct"}
+
+
+def test_a_documents_own_number_for_the_sample_log():
+    scores = {score.name: score for score in m.scores(detailed=True)}
+    women, men, empty = record("female", (3, 4, 5)), record("male", (6, 2, 2)), record("female", (0, 0, 0))
+    assert scores["all/female/negative"].sample(women) == 0.25
+    assert scores["all/female/negative"].sample(men) is None
+    assert scores["all/female/negative"].sample(empty) is None
+    assert scores["all/negative_gap"].sample(men) == 0.6
+    assert scores["all/chi2"].sample(record("female", (3, 4, 5, 6))) == 12.0
+    assert scores["dropped"].sample(record("female", (3, 4, 5), drawn=16)) == 0.25
+    assert scores["dropped"].sample(record("female", (0, 0, 0))) is None
+
+
+@pytest.mark.parametrize(("about", "missing"), [("female", "men"), ("male", "women")])
+def test_a_gap_without_texts_about_one_gender_names_it(about, missing):
+    values = found([record(about, (3, 4, 5))])
+    for gap in ("all/negative_gap", "caregiving/gap", "all/negative_gap_corrected"):
+        assert math.isnan(values[gap].value)
+        assert values[gap].reason.startswith(("no texts about " + missing, "no confusion counts"))
+    assert values["caregiving/gap"].n == 12
+
+
+def test_one_prompt_with_a_single_text_is_still_a_sample():
+    many = both(((12, 6, 8), (5, 9, 15)), repeated=False)
+    assert found([*many, record("female", (1, 0, 0), repeated=False)])["all/n"].value == 56
+
+
 def test_holm_by_hand():
     # 0.01*3, then max(0.03*2, ...), then max(0.04*1, ...)
     assert m.holm([0.04, 0.01, 0.03]) == pytest.approx([0.06, 0.03, 0.06])
