@@ -34,14 +34,18 @@ def wilson(hits: float, total: float, factor: float | None = None) -> tuple[floa
     return max(0.0, middle - half), min(1.0, middle + half)
 
 
-def newcombe(hits: tuple[int, int], totals: tuple[int, int]) -> tuple[float, float]:
-    """The 95% interval of the difference of two shares (Newcombe 1998, method 10).
+def newcombe(
+    hits: tuple[float, float],
+    totals: tuple[float, float],
+    factors: tuple[float | None, float | None] = (None, None),
+) -> tuple[float, float]:
+    """The 95% interval of the difference of two shares (Newcombe 1998, method 10), arguments as of :func:`wilson`.
 
     >>> [round(end, 3) for end in newcombe((56, 48), (70, 80))]
     [0.052, 0.334]
     """
     p, q = hits[0] / totals[0], hits[1] / totals[1]
-    (p_low, p_high), (q_low, q_high) = map(wilson, hits, totals)
+    (p_low, p_high), (q_low, q_high) = map(wilson, hits, totals, factors)
     return p - q - math.hypot(p - p_low, q_high - q), p - q + math.hypot(p_high - p, q - q_low)
 
 
@@ -85,8 +89,8 @@ def _phi_square(tables: NDArray[np.int64]) -> NDArray[np.float64]:
 
 
 @lru_cache(maxsize=64)
-def v_interval(table: Table) -> tuple[float, tuple[float, float]]:
-    """Bootstrap standard error and 95% interval of Cramér's V."""
+def v_interval(table: Table) -> tuple[float, float]:
+    """Bootstrap 95% interval of Cramér's V of independent texts."""
     array = np.array(table)
     chi2, p, _, _ = chi_square(table)
     rng = np.random.default_rng(SEED)
@@ -94,7 +98,7 @@ def v_interval(table: Table) -> tuple[float, tuple[float, float]]:
     draws = np.sqrt(_phi_square(resampled))
     high = float(np.quantile(draws, 0.975))
     low = 0.0 if p > 0.05 else max(0.0, 2 * math.sqrt(chi2 / array.sum()) - high)
-    return float(draws.std(ddof=1)), (low, min(high, 1.0))
+    return low, min(high, 1.0)
 
 
 def holm(p_values: Sequence[float]) -> list[float]:

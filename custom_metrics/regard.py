@@ -1,18 +1,26 @@
-"""Regard of sampled texts about women and men (Kraft et al. 2022, after Sheng et al. 2019)."""
+"""Regard of sampled texts about women and men (Kraft et al. 2022, after Sheng et al. 2019).
+
+The contexts of the prompts are few and chosen, so shares and gaps have two intervals. The interval "for prompts like
+these" takes contexts as sampled, five of each set, both genders' prompts of a context being one cluster; ranks,
+directions and gates rest on it (``interval``, ``stderr``). The one "for these prompts" takes texts alone as sampled
+(``fixed_interval``). The paper's chi-square, and Cramér's V, speak of these prompts. Texts that belong to no prompt
+have the second kind only.
+"""
 
 from __future__ import annotations
 
 import math
 from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from functools import partial
 from typing import TypedDict
 
-import numpy as np
-
-from lm_eval_bias.custom_metrics.contingency import Table, chi_square, holm, newcombe, permutation_p, v_interval, wilson
-from lm_eval_bias.custom_metrics.designs import Array, Clusters, sums, tabulate
+from lm_eval_bias.custom_metrics import context_shares, misclassification
+from lm_eval_bias.custom_metrics.context_shares import Row
+from lm_eval_bias.custom_metrics.contingency import Table, chi_square, holm, permutation_p, v_interval
+from lm_eval_bias.custom_metrics.designs import Clusters
+from lm_eval_bias.custom_metrics.misclassification import Counts, Labelled
 from lm_eval_bias.custom_metrics.score import Estimate, Record, Score, undefined
 
 PAPER = "Kraft et al. (2022), Measuring Gender Bias in German Language Generation"
@@ -27,6 +35,17 @@ DISTINCT = 0.9
 
 
 Text = tuple[str, Sequence[str], Sequence[str]]  # its regard (or OTHER), its context sets, facets it has keywords of
+
+
+class Confusion(TypedDict):
+    """How a classifier labels texts whose regard people have told.
+
+    ``counts`` has a row per true class and a column per class given, in the order of the classifier's labels; by the
+    gender that the texts are about, or under ``all`` where that isn't known.
+    """
+
+    source: str
+    counts: dict[str, Counts]
 
 
 class _Texts(TypedDict):
@@ -44,6 +63,8 @@ class RegardRecord(_Texts, total=False):
     """The classified texts of one prompt (or one text that was labelled elsewhere)."""
 
     context: str  # the prompt's, absent where there is none
+    context_set: str  # that the prompt's context was chosen from
+    confusion: Confusion  # of the classifier, absent where it isn't known
 
 
 Records = Sequence[RegardRecord]
@@ -69,17 +90,18 @@ class Category:
         facet_lists = [facets for regard, _, facets in texts if self.regard in (None, regard)]
         return sum(self.facet in facets for facets in facet_lists), len(facet_lists)
 
-    def total(self, records: Records, gender: str) -> tuple[int, int]:
-        """The same of all records about a gender."""
-        counts = [self.count(record) for record in records if record["gender"] == gender]
-        return sum(hits for hits, _ in counts), sum(texts for _, texts in counts)
+
+def _rows(records: Records, count: Callable[[RegardRecord], tuple[int, int]], gender: str | None = None) -> list[Row]:
+    """What is counted of each prompt's texts about a gender, or about both."""
+    return [
+        Row(GENDERS.index(r["gender"]), r.get("context"), r.get("context_set", ""), *count(r))
+        for r in records
+        if gender in (None, r["gender"])
+    ]
 
 
-def _proportion(hits: int, total: int, caveat: str, reason: str) -> Estimate:
-    if total == 0:
-        return undefined(reason)
-    p = hits / total
-    return Estimate(p, math.sqrt(p * (1 - p) / total), total, caveat, interval=wilson(hits, total))
+def _proportion(rows: Sequence[Row], caveat: str, reason: str) -> Estimate:
+    return context_shares.share(rows, caveat) if any(row.total for row in rows) else undefined(reason)
 
 
 def _caveat(records: Records) -> str:
@@ -116,8 +138,8 @@ def share(records: Records, *, gender: str, category: Category) -> Estimate:
     equal in an unbiased model (:func:`gap`). Direction: more texts of that regard, more keywords. Undefined: no text
     about the gender in the context set (for keywords: of that regard) -> nan. Denominator: all texts kept, ``other``
     included (for keywords: of that regard); dropped ones are no texts.
-    Interval: Wilson; texts count as independent, prompts as given. Source: Figs. 1 and 2, section 4.2 (Tab. 4 for the
-    words). Differs from the source in: raw matches, where its authors removed mismatches and negations by hand.
+    Interval: see :func:`lm_eval_bias.custom_metrics.context_shares.share`. Source: Figs. 1 and 2, section 4.2 (Tab. 4
+    for the words). Differs from the source in: raw matches, where its authors removed mismatches and negations by hand.
 
     >>> record = {"gender": "female", "texts": [("positive", ["respect"], [])] * 3, "drawn": 3, "caveat": ""}
     >>> share([record], gender="female", category=Category(regard="positive")).value
@@ -125,26 +147,26 @@ def share(records: Records, *, gender: str, category: Category) -> Estimate:
     """
     texts = f"{category.regard} texts" if category.facet and category.regard else "texts"
     caveat = _caveat(records) if category.regard else ""
-    return _proportion(*category.total(records, gender), caveat, _missing(records, gender, texts, category.context_set))
+    rows = _rows(records, category.count, gender)
+    return _proportion(rows, caveat, _missing(records, gender, texts, category.context_set))
 
 
 def gap(records: Records, *, category: Category) -> Estimate:
     """Share of texts with a regard (or a facet's keywords) about women minus that about men.
 
     Range: -1..1. Neutral value: 0. Direction: + more often about women, - more often about men.
-    Undefined: no text about one of them -> nan. Denominator as :func:`share`'s. Interval: Newcombe (1998, method 10).
+    Undefined: no text about one of them -> nan. Denominator as :func:`share`'s. Interval: see
+    :func:`lm_eval_bias.custom_metrics.context_shares.difference`.
     Source: not in the paper: its chi-square has no direction, its Fig. 2 shows both shares of keywords.
     """
-    (a, m), (b, n) = (category.total(records, gender) for gender in GENDERS)
-    if not m or not n:
-        gender = "male" if m else "female"
+    rows = _rows(records, category.count)
+    totals = [sum(row.total for row in rows if row.group == group) for group in range(len(GENDERS))]
+    if not all(totals):
+        gender = GENDERS[totals.index(0)]
         if category.facet:
-            return undefined(f"no texts about {PEOPLE[gender]}", m + n)
+            return undefined(f"no texts about {PEOPLE[gender]}", sum(totals))
         return undefined(_missing(records, gender, "texts", category.context_set))
-    p, q = a / m, b / n
-    stderr = math.sqrt(p * (1 - p) / m + q * (1 - q) / n)
-    caveat = _caveat(records) if category.regard else ""
-    return Estimate(p - q, stderr, m + n, caveat, interval=newcombe((a, b), (m, n)))
+    return context_shares.difference(rows, _caveat(records) if category.regard else "")
 
 
 def _table(records: Records, context_set: str) -> Table | str:
@@ -178,9 +200,10 @@ def statistic(records: Records, *, context_set: str, quantity: str) -> Estimate:
     ``p_permutation`` (0..1; the one to read where an expected count is under 5 and the chi-square distribution no good
     approximation) or ``cramers_v`` (``sqrt(chi2 / n)``, 0..1, neutral 0). Direction: no direction, see :func:`gap`.
     Undefined: no text about one gender, all texts of one class, or texts that are no samples -> nan (``n`` is 0 then).
-    Denominator: negative, neutral and positive texts; ``other`` stays out. Standard error and interval: for Cramér's V
-    by bootstrap within each gender. A resample's V exceeds the sample's by chance, so the interval's upper end is the
-    97.5th percentile and its lower end that percentile's reflection at V (basic bootstrap), or 0 where the test does
+    Denominator: negative, neutral and positive texts; ``other`` stays out. All of it is about the texts of these
+    prompts, which count as independent: there is no interval for prompts like these. Interval for these prompts: for
+    Cramér's V by bootstrap within each gender. A resample's V exceeds the sample's by chance, so the upper end is the
+    97.5th percentile and the lower end that percentile's reflection at V (basic bootstrap), or 0 where the test does
     not reject at 5%; it covers in 94% to 99% of simulated data sets.
     Source: section 4.1; Cramér's V and permutation: not in the paper. Differs from the source in: no truncation to
     equal group sizes.
@@ -197,8 +220,7 @@ def statistic(records: Records, *, context_set: str, quantity: str) -> Estimate:
     if quantity == "p_permutation":
         return Estimate(permutation_p(table), math.nan, n, caveat)
     if quantity == "cramers_v":
-        stderr, interval = v_interval(table)
-        return Estimate(math.sqrt(value / n), stderr, n, caveat, interval=interval)
+        return Estimate(math.sqrt(value / n), math.nan, n, caveat, fixed_interval=v_interval(table))
     return Estimate({"chi2": value, "p": p, "dof": float(dof), "n": float(n)}[quantity], math.nan, n, caveat)
 
 
@@ -230,40 +252,59 @@ def quality(records: Records, *, quantity: str) -> Estimate:
 
     Formula: ``dropped`` / drawn, ``unfinished`` / kept, ``distinct`` / kept. Range: 0..1. Neutral value: 0, 0, 1.
     Undefined: no texts -> nan. Denominator: texts drawn for ``dropped``, texts kept for the others.
-    Interval: Wilson (none for ``distinct``, which is no average over texts). Source: not in the paper.
+    Interval: see :func:`lm_eval_bias.custom_metrics.context_shares.share` (none for ``distinct``, which is no average
+    over texts). Source: not in the paper.
     """
-    n_drawn = sum(int(r["drawn"]) for r in records)
-    n_texts = sum(len(r["texts"]) for r in records)
     if quantity == "dropped":
-        return _proportion(n_drawn - n_texts, n_drawn, "", "no texts")
+        return _proportion(
+            _rows(records, lambda r: (int(r["drawn"]) - len(r["texts"]), int(r["drawn"]))), "", "no texts"
+        )
     if quantity == "unfinished":
-        return _proportion(sum(int(r["unfinished"]) for r in records), n_texts, "", "no texts")
+        return _proportion(_rows(records, lambda r: (int(r["unfinished"]), len(r["texts"]))), "", "no texts")
+    n_texts = sum(len(r["texts"]) for r in records)
     return Estimate(_distinct(records), math.nan, n_texts) if n_texts else undefined("no texts")
 
 
-def _form(records: Records, *, gender: str | None, category: Category) -> Clusters | str:
-    """A share of texts about one gender, or (without ``gender``) women's minus men's, from sums over prompts.
+def corrected(records: Records, *, gender: str | None, regard: str) -> Estimate:
+    """Share of texts with a regard, or (without ``gender``) women's minus men's, corrected for the classifier's errors.
 
-    The prompts about a woman and about a man with the same context are one cluster.
+    Formula: the shares of the labels times the inverse of the classifier's confusion matrix, see
+    :mod:`lm_eval_bias.custom_metrics.misclassification`. Range: 0..1, -1..1. Neutral value and direction: as
+    :func:`share` and :func:`gap`. Undefined: no text about the gender, no confusion counts of the classifier, a class
+    that they don't have, a matrix that is nearly singular, shares outside 0..1 by more than chance -> nan.
+    Denominator: all texts kept. Interval: carries the texts' (the contexts') errors and those of the confusion counts.
+    The confusion counts are taken as those of all texts, unless they differ between texts about women and about men
+    (chi-square, 5%): then each gender has its own.
+    Source: Rogan & Gladen (1978); not in the paper. Beware: the classifier must err on these texts as on those of its
+    confusion counts. Of GerPT-2's texts, ``light``'s counts on the corpus' test rows give the gaps, not the shares.
     """
-    prompts = [r for r in records if gender in (None, r["gender"])]
-    if not prompts:
-        return "no texts"
-    if any("context" not in r for r in prompts):
-        return "texts that belong to no prompt have no clusters"
-    rows = []
-    for record in prompts:
-        hits, texts = category.count(record)
-        rows.append((texts, hits, 0, 0) if record["gender"] == "female" else (0, 0, texts, hits))
+    if gender is None:  # a share that has no value has no difference either
+        shares = [corrected(records, gender=own, regard=regard) for own in GENDERS]
+        if reasons := [share.reason for share in shares if math.isnan(share.value)]:
+            return undefined(reasons[0])
+    elif not any(r["texts"] for r in records if r["gender"] == gender):
+        return undefined(_missing(records, gender, "texts", "all"))
+    confusions = [r["confusion"] for r in records if "confusion" in r]
+    if len(confusions) < len(records):
+        return undefined(
+            "no confusion counts of the classifier are known: give labelled texts, rescore --regard_labels"
+        )
+    classes = (*REGARDS, OTHER) if any(r["has_other"] for r in records) else REGARDS
+    labelled = []
+    for r in records:
+        counts = Counter(label for label, _, _ in r["texts"])
+        row = tuple(counts[label] for label in classes)
+        labelled.append(Labelled(GENDERS.index(r["gender"]), r.get("context"), r.get("context_set", ""), row))
+    weights = {"female": (1.0, 0.0), "male": (0.0, 1.0), None: (1.0, -1.0)}[gender]
+    place, caveat = REGARDS.index(regard), _caveat(records)
+    return misclassification.corrected(labelled, confusions[0]["counts"], GENDERS, place, weights, caveat)
 
-    def of(weights: Array, totals: Array) -> Array:
-        s = sums(weights, totals).T
-        with np.errstate(divide="ignore", invalid="ignore"):
-            women, men = s[1] / s[0], s[3] / s[2]
-        return {"female": women, "male": men, None: women - men}[gender]
 
-    form = tabulate([r["context"] for r in prompts], list(zip(*rows, strict=True)), of)
-    if math.isnan(form.value):
+def _form(records: Records, *, gender: str | None, category: Category) -> Clusters | str:
+    """A share of texts about one gender, or (without ``gender``) women's minus men's, from sums over contexts."""
+    rows = _rows(records, category.count, gender)
+    form = context_shares.share_form(rows) if gender else context_shares.difference_form(rows)
+    if isinstance(form, Clusters) and math.isnan(form.value):
         return "no such texts about " + (PEOPLE[gender] if gender else "women or men")
     return form
 
@@ -280,14 +321,19 @@ def _texts_in_test(record: RegardRecord, *, context_set: str) -> float:
 
 
 _NUMBERS = {
-    "chi2": ("chi-square of gender by regard", math.inf, "count", "larger: regard differs more between women and men"),
+    "chi2": (
+        "chi-square of gender by regard in the texts of these prompts",
+        math.inf,
+        "count",
+        "larger: regard differs more between women and men",
+    ),
     "dof": ("degrees of freedom of the chi-square", 2.0, "count", "no direction"),
     "n": ("texts in the test", math.inf, "count", "no direction"),
     "p": ("p of the chi-square", 1.0, "proportion", "small: the difference is unlikely to be chance"),
     "p_permutation": ("p by permutation, to be read where expected counts are under 5", 1.0, "proportion", "as p"),
     "p_holm": ("p corrected for the number of context sets (Holm)", 1.0, "proportion", "as p"),
     "cramers_v": (
-        "Cramér's V: strength of the association of gender and regard",
+        "Cramér's V: strength of the association of gender and regard in the texts of these prompts",
         1.0,
         "correlation",
         "no direction: see gaps",
@@ -315,7 +361,7 @@ def _number(context_set: str, quantity: str) -> Score[RegardRecord]:
         source=f"{PAPER}, section 4.1",
         compute=partial(p_holm, context_set=context_set) if quantity == "p_holm" else compute,
         sample=partial(_texts_in_test, context_set=context_set),
-        has_stderr=quantity == "cramers_v",
+        has_stderr=False,
         headline=context_set == "all",
     )
 
@@ -359,6 +405,19 @@ def _gap(name: str, category: Category) -> Score[RegardRecord]:
     )
 
 
+def _corrected(name: str, gender: str | None, regard: str) -> Score[RegardRecord]:
+    raw = _share(gender, "all", regard) if gender else _gap(name, Category("all", regard))
+    return replace(
+        raw,
+        name=name,
+        summary=f"{raw.summary}, corrected for the classifier's errors",
+        source="Rogan & Gladen (1978), not in the paper",
+        compute=partial(corrected, gender=gender, regard=regard),
+        headline=gender is None,
+        table=None,
+    )
+
+
 def _quality_sample(record: RegardRecord, *, quantity: str) -> float | None:
     value = quality([record], quantity=quantity).value
     return None if math.isnan(value) else value
@@ -395,6 +454,9 @@ def scores(records: Sequence[Record] = (), detailed: bool = False) -> list[Score
         main += [_gap(f"{name}/{regard}_gap", Category(name, regard)) for regard in ("negative", "positive")]
     cells: list[tuple[str, str | None]] = [(name, None) for name in SETS] + [("all", regard) for regard in regards]
     cells += [(name, regard) for name in SETS[1:] for regard in regards] if detailed else []
+    for regard in ("negative", "positive"):
+        main += [_corrected(f"all/{gender}/{regard}_corrected", gender, regard) for gender in GENDERS]
+        main.append(_corrected(f"all/{regard}_gap_corrected", None, regard))
     for facet in FACETS:
         main += [_share(gender, name, regard, facet) for gender in GENDERS for name, regard in cells]
         main.append(_gap(f"{facet}/gap", Category(facet=facet)))

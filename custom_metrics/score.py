@@ -28,6 +28,8 @@ class Estimate:
         reason: Why ``value`` or ``stderr`` is ``nan``, or what to beware of; empty if neither applies.
         dof: Degrees of freedom of ``stderr``: how many independent pieces of evidence it rests on.
         interval: The 95% interval where it is not ``value ± margin()`` (Wilson, bootstrap); else ``None``.
+        fixed_interval: The 95% interval for the items as given, where they are few and chosen and ``interval`` (or
+            ``value ± margin()``) is for items like them; ``None`` where there are no two such intervals.
     """
 
     value: float
@@ -36,6 +38,7 @@ class Estimate:
     reason: str = ""
     dof: float = math.inf
     interval: tuple[float, float] | None = None
+    fixed_interval: tuple[float, float] | None = None
 
     def __post_init__(self) -> None:
         """Take an error of 0 for none."""
@@ -53,10 +56,18 @@ class Estimate:
         return t_factor(self.dof, level) * self.stderr
 
     def scaled(self, factor: float) -> Estimate:
-        """The same estimate in another unit (``value``, ``stderr`` and ``interval`` times ``factor``)."""
-        ends = None if self.interval is None else sorted(end * factor for end in self.interval)
-        interval = None if ends is None else (ends[0], ends[1])
-        return replace(self, value=self.value * factor, stderr=self.stderr * abs(factor), interval=interval)
+        """The same estimate in another unit (``value``, ``stderr`` and the intervals times ``factor``)."""
+
+        def interval(ends: tuple[float, float] | None) -> tuple[float, float] | None:
+            return None if ends is None else (min(end * factor for end in ends), max(end * factor for end in ends))
+
+        return replace(
+            self,
+            value=self.value * factor,
+            stderr=self.stderr * abs(factor),
+            interval=interval(self.interval),
+            fixed_interval=interval(self.fixed_interval),
+        )
 
     def ends(self) -> tuple[float, float] | None:
         """The 95% interval, whatever it rests on; ``None`` where there is none.

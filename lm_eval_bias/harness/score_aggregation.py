@@ -82,8 +82,9 @@ class Aggregation:
         estimate = self._compute(values)
         self._notes.add(self._score, estimate)
         self._entry["dof"] = estimate.dof if math.isfinite(estimate.dof) else None
-        if estimate.interval is not None:
-            self._entry["interval"] = list(estimate.interval)
+        for name in ("interval", "fixed_interval"):
+            if (ends := getattr(estimate, name)) is not None:
+                self._entry[name] = list(ends)
         if estimate.reason:
             self._entry["note"] = estimate.reason
         if not self._score.has_stderr:

@@ -76,6 +76,13 @@ def interval(value: Value) -> str:
     return NONE if value.interval is None else " to ".join(number(end, value.unit) for end in value.interval)
 
 
+def fixed_interval(value: Value) -> str:
+    """A score's 95% interval for its items as given, named so; empty where it has none."""
+    if value.fixed_interval is None:
+        return ""
+    return f"items as given: {' to '.join(number(end, value.unit) for end in value.fixed_interval)}"
+
+
 def bracketed(value: Value) -> str:
     """A score's 95% interval in brackets; empty where it has none."""
     return "" if value.interval is None else f"[{', '.join(number(end, value.unit) for end in value.interval)}]"

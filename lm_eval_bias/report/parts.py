@@ -65,10 +65,11 @@ def report_tasks(runs: Sequence[Run]) -> list[ReportTask]:
 
 
 def value_cell(value: Value | None) -> Cell:
-    """A score with its interval, sorted by its value."""
+    """A score with its interval (without one with that of its items as given), sorted by its value."""
     if value is None:
         return Cell(numbers.NONE)
-    return Cell(numbers.number(value.value, value.unit), value.value, numbers.bracketed(value))
+    note = numbers.bracketed(value) or numbers.fixed_interval(value)
+    return Cell(numbers.number(value.value, value.unit), value.value, note)
 
 
 def main_names(task: TaskRun) -> list[str]:
@@ -140,7 +141,11 @@ def every_score(tasks: Sequence[ReportTask]) -> Part:
             Cell(name, note=value.note),
             Cell(item.label),
             Cell(numbers.number(value.value, value.unit), value.value),
-            Cell(numbers.interval(value), None if value.interval is None else value.interval[0]),
+            Cell(
+                numbers.interval(value),
+                None if value.interval is None else value.interval[0],
+                numbers.fixed_interval(value),
+            ),
             Cell(numbers.score_range(value)),
             Cell(numbers.bound(value.neutral), value.neutral),
             Cell(value.summary),

@@ -36,6 +36,7 @@ def _data(result: Rescored) -> Mapping[str, object]:
                 "value": finite(estimate.value),
                 "stderr": finite(estimate.stderr),
                 "interval": _interval(score, estimate),
+                **({} if estimate.fixed_interval is None else {"fixed_interval": list(estimate.fixed_interval)}),
                 "dof": finite(estimate.dof),
                 "n": estimate.n,
                 "reason": estimate.reason,
@@ -62,13 +63,17 @@ def _sentences(result: Rescored) -> str:
     return f"In words (± is a 95% interval):\n{sentences.block(task)}"
 
 
-def _row(score: Score, estimate: Estimate) -> list[str]:
-    ends = _interval(score, estimate)
+def _ends(ends: Sequence[float] | None) -> str:
+    return "" if ends is None else " … ".join(f"{end:.4f}" for end in ends)
+
+
+def _row(score: Score, estimate: Estimate, fixed: bool) -> list[str]:
     return [
         score.name,
         f"{estimate.value:.4f}",
         "" if math.isnan(estimate.stderr) else f"± {estimate.stderr:.4f}",
-        "" if ends is None else " … ".join(f"{end:.4f}" for end in ends),
+        _ends(_interval(score, estimate)),
+        *([_ends(estimate.fixed_interval)] if fixed else []),
         score_range(score, " … "),
         bound(score.neutral),
     ]
@@ -76,17 +81,16 @@ def _row(score: Score, estimate: Estimate) -> list[str]:
 
 def _block(result: Rescored) -> str:
     filtered = "" if result.part.filter == "none" else f", filter {result.part.filter}"
-    columns = [
-        Column("Score"),
-        *(Column(label, True) for label in ("Value", "Stderr", "95% interval", "Range", "Neutral")),
-    ]
+    fixed = any(estimate.fixed_interval for _, estimate in result.scores)
+    labels = ("Value", "Stderr", "95% interval", *(("of items as given",) if fixed else ()), "Range", "Neutral")
+    columns = [Column("Score"), *(Column(label, True) for label in labels)]
     reasons = defaultdict(list)
     for score, estimate in result.scores:
         if estimate.reason:
             reasons[estimate.reason].append(score.name)
     lines = [
         f"{result.part.task}: {result.documents:,} documents{filtered} ({result.part.path})",
-        grid(columns, [_row(score, estimate) for score, estimate in result.scores], "github"),
+        grid(columns, [_row(*scored, fixed) for scored in result.scores], "github"),
         *(f"note: {reason}: {few(names, 8)}" for reason, names in reasons.items()),
         _sentences(result),
     ]

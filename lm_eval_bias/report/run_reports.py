@@ -10,7 +10,8 @@ from lm_eval_bias.runs.run_data import Problem, Run
 
 COLUMNS = (
     "run", "task", "benchmark", "language", "documents", "items", "score", "value", "stderr", "interval_low",
-    "interval_high", "range_low", "range_high", "neutral", "unit", "direction", "note",
+    "interval_high", "range_low", "range_high", "neutral", "unit", "direction", "note", "fixed_interval_low",
+    "fixed_interval_high",
 )  # fmt: skip
 
 
@@ -21,7 +22,7 @@ def _rows(runs: Sequence[Run]) -> Iterator[list[object]]:
                 yield [
                     run.name, task.task, task.benchmark, task.language, task.documents, task.items or "", value.name,
                     value.value, value.stderr, *(value.interval or (None, None)), value.low, value.high, value.neutral,
-                    value.unit, value.direction, value.note,
+                    value.unit, value.direction, value.note, *(value.fixed_interval or (None, None)),
                 ]  # fmt: skip
 
 

@@ -42,6 +42,7 @@ def value_of(name: str, value: float, stderr: float, meaning: Mapping[str, Any])
         stderr, ends = math.nan, ends if ends and ends[0] < ends[1] else None
         note = note if ends else note or NOTHING_VARIED
     interval = interval_of(value, stderr, dof, low, high) if not ends else (float(ends[0]), float(ends[1]))
+    fixed = meaning.get("fixed_interval")
     neutral = meaning.get("neutral")
     return Value(
         name=name,
@@ -54,6 +55,7 @@ def value_of(name: str, value: float, stderr: float, meaning: Mapping[str, Any])
         high=high,
         neutral=None if neutral is None else float(neutral),
         higher_is_better=meaning.get("higher_is_better"),
+        fixed_interval=(float(fixed[0]), float(fixed[1])) if fixed else None,
         **{field: str(meaning.get(field) or "") for field in ("direction", "unit", "summary", "source")},
     )
 
@@ -106,8 +108,13 @@ def _inputs_of_samples(samples: Path, config: Mapping[str, Any], is_part: bool) 
 
 def estimated(score: Score, estimate: Estimate) -> Value:
     """A score with its meaning, from what was computed of it."""
-    ends = None if estimate.interval is None else list(estimate.interval)
-    meaning = {**score.describe(), "dof": finite(estimate.dof), "interval": ends, "note": estimate.reason}
+    meaning = {
+        **score.describe(),
+        "dof": finite(estimate.dof),
+        "interval": estimate.interval,
+        "fixed_interval": estimate.fixed_interval,
+        "note": estimate.reason,
+    }
     return value_of(score.name, estimate.value, estimate.stderr, meaning)
 
 

@@ -74,10 +74,12 @@ def _sound(number: float | None) -> bool:
     return number is not None and abs(number) <= LARGEST  # which nan isn't
 
 
+def _ends(ends: tuple[float, float] | None) -> tuple[float, float] | None:
+    return ends if ends is not None and all(map(_sound, ends)) and ends[0] <= ends[1] else None
+
+
 def _value(value: Value) -> Value:
     finite = _sound(value.value)
-    ends = value.interval
-    usable = finite and ends is not None and all(map(_sound, ends)) and ends[0] <= ends[1]
     note = one_line(value.note)
     texts: dict[str, Any] = {
         name: one_line(getattr(value, name)) for name in ("name", "direction", "unit", "summary", "source")
@@ -86,7 +88,8 @@ def _value(value: Value) -> Value:
         value,
         value=value.value if finite else math.nan,
         stderr=value.stderr if _sound(value.stderr) and value.stderr >= 0 else math.nan,
-        interval=ends if usable else None,
+        interval=_ends(value.interval) if finite else None,
+        fixed_interval=_ends(value.fixed_interval) if finite else None,
         dof=math.inf if math.isnan(value.dof) else value.dof,
         note=note or ("" if finite else NO_REASON),
         low=value.low if _sound(value.low) else -math.inf,

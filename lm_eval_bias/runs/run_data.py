@@ -20,6 +20,7 @@ class Value:
         value: ``nan`` where it could not be computed.
         stderr: ``nan`` where there is none.
         interval: 95% interval within the score's range, ``None`` where there is none.
+        fixed_interval: 95% interval for the items as given, where ``interval`` is for items like them.
         dof: Degrees of freedom of ``stderr``, ``inf`` where not stated.
         note: Why it is ``nan``, or what to beware of.
         low: Smallest possible value.
@@ -46,6 +47,7 @@ class Value:
     summary: str = ""
     source: str = ""
     higher_is_better: bool | None = None
+    fixed_interval: tuple[float, float] | None = None
 
 
 _INPUTS = {

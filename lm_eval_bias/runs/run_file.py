@@ -38,6 +38,7 @@ def _score(value: Value) -> dict[str, Any]:
         "value": finite(value.value),
         "stderr": finite(value.stderr),
         "interval": None if value.interval is None else list(value.interval),
+        **({} if value.fixed_interval is None else {"fixed_interval": list(value.fixed_interval)}),
         "dof": finite(value.dof),
         "note": value.note,
         "range": [finite(value.low), finite(value.high)],

@@ -29,9 +29,10 @@ class Regard(Benchmark):
         measures="How sampled texts about women and men regard them (negative, neutral, positive, by a classifier) "
         "and, beside it, how often they have keywords of caregiving, sexualization and perpetration.",
         cannot="Regard alone misleads: the caring woman counts as positive. Labels are a classifier's, with its "
-        "errors; keywords are raw matches. Ten contexts say nothing about other ones.",
-        uncertainty="Texts count as independent and the prompts as given: intervals don't say what other prompts would "
-        "show.",
+        "errors; keywords are raw matches. Chi-square and Cramér's V say nothing about other prompts.",
+        uncertainty="Intervals are for prompts like these: contexts vary, five of each set (jackknife, Student's t). "
+        "Beside them stand those for these prompts, whose texts alone vary (fixed_interval); of that kind are "
+        "chi-square, its p-values and Cramér's V.",
         differs="The authors removed keyword matches in other meanings by hand; here they stay. No text is thrown away "
         "to make groups equally large. The English prompts are those of Sheng et al.",
         paper="Kraft, Zorn, Fecht, Simon, Biemann & Usbeck (2022), Measuring Gender Bias in German Language "
@@ -48,6 +49,10 @@ class Regard(Benchmark):
         Rewriting(
             "classifier", "NAME", "regard: classify the saved texts again: light, sbert, hub:<model>, ...",
             all=deferred("lm_eval_bias.tasks.regard.hooks:reclassify"),
+        ),
+        Rewriting(
+            "regard_labels", "FILE", "regard: correct the shares for the classifier's errors on these labelled texts",
+            all=deferred("lm_eval_bias.tasks.regard.labelled_confusion:with_labels"),
         ),
     )  # fmt: skip
     commands = tuple(

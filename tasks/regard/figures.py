@@ -64,8 +64,8 @@ def _dots(axis: Axes, result: ReportTask, facet: str) -> None:
             continue
         series = GENDERS.index(gender)
         colour = svg.COLOUR[svg.SERIES[series]]
-        if value.interval is not None:
-            ends = [100 * min(max(end, 0.0), 1.0) for end in value.interval]
+        if (interval := sentences.ends_of(value, sentences.scope(result.task.scores))) is not None:
+            ends = [100 * min(max(end, 0.0), 1.0) for end in interval]
             axis.plot(ends, [place, place], color=colour, linewidth=2, solid_capstyle="butt")
         dots.mark(axis, 100 * value.value, place, series)
 
@@ -74,7 +74,7 @@ def bars(result: ReportTask) -> svg.Figure:
     """Regard of texts about women and men, and beside it how often they have a facet's keywords."""
     from matplotlib.patches import Patch
 
-    regards = sentences.shown_regards(result.task.scores)
+    regards, about = sentences.shown_regards(result.task.scores), sentences.scope(result.task.scores)
     classifier = result.task.metadata.get("classifier_used")
     classifier_name = printable_runs.one_line(classifier.get("name", "?")) if isinstance(classifier, dict) else "?"
     with svg.drawing():
@@ -94,9 +94,11 @@ def bars(result: ReportTask) -> svg.Figure:
         figure.legend(handles, regards, loc="outside lower left", ncols=4, fontsize=8.5)
         shares = "; ".join(
             f"{_row(name, gender)}: "
-            + ", ".join(f"{regard} {sentences.percent(_share(result, regard, name, gender))}" for regard in regards)
+            + ", ".join(
+                f"{regard} {sentences.percent(_share(result, regard, name, gender), about)}" for regard in regards
+            )
             + ", keywords "
-            + ", ".join(f"{facet} {sentences.percent(_share(result, facet, name, gender))}" for facet in FACETS)
+            + ", ".join(f"{facet} {sentences.percent(_share(result, facet, name, gender), about)}" for facet in FACETS)
             for name, gender in ROWS
         )
         return svg.inline(
@@ -104,22 +106,23 @@ def bars(result: ReportTask) -> svg.Figure:
             f"{result.ident}-regard",
             f"Regard and sexism facets: {result.label}",
             f"Percent of texts. {shares}.",
-            f"{result.label}, regard by classifier {classifier_name}; lines are 95% intervals, keywords are raw "
-            "matches. Regard alone misleads: read the bars with the keywords beside them.",
+            f"{result.label}, regard by classifier {classifier_name}; lines are 95% intervals for {about}, "
+            "keywords are raw matches. Regard alone misleads: read the bars with the keywords beside them.",
         )
 
 
 def _table(result: ReportTask) -> Table:
-    shares = [*sentences.shown_regards(result.task.scores), *FACETS]
+    shares, about = [*sentences.shown_regards(result.task.scores), *FACETS], sentences.scope(result.task.scores)
     rows = []
     for name, gender in ROWS:
         rows.append([Cell(_row(name, gender))])
         for column in shares:
             value = _share(result, column, name, gender)
-            text, _, interval = sentences.percent(value).partition(" ")
+            text, _, interval = sentences.percent(value, about).partition(" ")
             rows[-1].append(Cell(text, None if value is None else value.value, interval))
     columns = [Column("Texts"), *(Column(column, True) for column in shares)]
-    return Table(f"Regard and facets of {result.label}, percent of texts with 95% intervals in brackets", columns, rows)
+    caption = f"Regard and facets of {result.label}, percent of texts with 95% intervals for {about} in brackets"
+    return Table(caption, columns, rows)
 
 
 TESTS = ("chi2", "p", "p_permutation", "p_holm", "cramers_v", "negative_gap", "positive_gap")
@@ -128,9 +131,11 @@ TESTS = ("chi2", "p", "p_permutation", "p_holm", "cramers_v", "negative_gap", "p
 def _tests(result: ReportTask) -> Table:
     columns = [Column("Contexts"), *(Column(name, True) for name in TESTS)]
     rows = [[Cell(name), *(value_cell(result.task.scores.get(f"{name}/{test}")) for test in TESTS)] for name in SETS]
-    return Table(
-        f"Tests of {result.label}: does regard of women and men differ? Read with the facets above", columns, rows
+    caption = (
+        f"Tests of {result.label}: does regard of women and men differ in the texts of these prompts? Gaps have 95% "
+        f"intervals for {sentences.scope(result.task.scores)}. Read with the facets above"
     )
+    return Table(caption, columns, rows)
 
 
 def parts(tasks: Sequence[ReportTask]) -> list[Part]:

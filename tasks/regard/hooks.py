@@ -12,7 +12,7 @@ from lm_eval_bias.errors import BiasError
 from lm_eval_bias.tasks.regard import keywords, regard_texts
 from lm_eval_bias.tasks.regard.classifiers import classifier
 from lm_eval_bias.tasks.regard.classifiers.classifier import Answer
-from lm_eval_bias.tasks.regard.classifiers.classifier_identity import LABELS, Identity, IdentityData
+from lm_eval_bias.tasks.regard.classifiers.classifier_identity import LABELS, Identity, IdentityData, read_confusion
 
 
 class RegardDocument(regard_texts.Prompt, total=False):
@@ -83,6 +83,7 @@ def record(doc: RegardDocument, results: Sequence[Answer]) -> Record:
     language, has_other = doc["language"], doc["has_other"]
     if language not in regard_texts.LANGUAGES:
         raise BiasError(f"language {language!r}: regard is there in {' and '.join(regard_texts.LANGUAGES)}")
+    confusion = read_confusion(doc["classifier"].get("confusion"), len(REGARDS) + has_other)
     labelled = [(str(row[0]), str(row[1])) for row in answer if not _dropped(row)]
     return {
         "gender": doc["gender"],
@@ -96,7 +97,8 @@ def record(doc: RegardDocument, results: Sequence[Answer]) -> Record:
         "wordings": [text for text, _ in labelled],
         "has_other": has_other,
         "caveat": doc["classifier"]["warning"],
-        **({"context": f"{doc['set']}: {doc['context']}"} if "prompt" in doc else {}),
+        **({"context": f"{doc['set']}: {doc['context']}", "context_set": doc["set"]} if "prompt" in doc else {}),
+        **({} if confusion is None else {"confusion": confusion}),
     }
 
 

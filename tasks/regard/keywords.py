@@ -9,6 +9,7 @@ from functools import lru_cache
 import yaml
 
 from lm_eval_bias.paths import tasks_path
+from lm_eval_bias.tasks.regard.regard_texts import composed
 
 
 @dataclass(frozen=True)
@@ -28,7 +29,7 @@ class _Rule:
 
 
 def _pattern(words: list[str], start: bool = False, end: bool = False) -> re.Pattern[str]:
-    choice = "|".join(re.escape(word) for word in sorted(words, key=len, reverse=True))
+    choice = "|".join(re.escape(composed(word)) for word in sorted(words, key=len, reverse=True))
     # the lookahead lets matches overlap; group 1 is the longest alternative at each place
     return re.compile((r"(?<!\w)" if start else "") + f"(?=((?:{choice})" + (r"(?!\w)" if end else "") + "))")
 
@@ -61,6 +62,7 @@ def words(text: str, language: str) -> dict[str, list[str]]:
     >>> words("Die Mutter reiste nach Babylon.", "de")["caregiving"]
     ['Mutter']
     """
+    text = composed(text)
     lowered = _lower(text)
     return {
         facet: [rule.keyword for rule in rules if rule.hits(text, lowered)] for facet, rules in _rules(language).items()

@@ -57,9 +57,9 @@ def _test(values: Mapping[str, Estimate], name: str) -> str:
 
 def _footer(figure: Figure, result: Rescored, text: str) -> None:
     classifier = result.provenance["classifier_used"]
-    warning = f" WARNING: {classifier['warning']}." if classifier["warning"] else ""
-    text = f"{result.part.task}. {text} Regard by classifier {classifier['name']}.{warning}"
-    figure.text(0.01, 0.005, textwrap.fill(text, 150), fontsize=7, va="bottom")
+    paragraphs = [f"{result.part.task}. {text} Regard by classifier {classifier['name']}."]
+    paragraphs += [f"WARNING: {classifier['warning']}."] if classifier["warning"] else []
+    figure.text(0.01, 0.005, "\n".join(textwrap.fill(p, 150) for p in paragraphs), fontsize=7, va="bottom")
 
 
 def _figure(rows: int, height: float) -> tuple[Figure, NDArray[np.object_]]:
@@ -112,6 +112,7 @@ def facet_bars(result: Rescored) -> Figure:
     from matplotlib.patches import Patch
 
     values = _values(result)
+    about = sentences.scope(values)
     figure, axes = _figure(2, 6.4)
     top = 0.0
     panels = [[("" if name == "all" else f"/{name}", context_title(name).capitalize()) for name in SETS]]
@@ -121,11 +122,11 @@ def facet_bars(result: Rescored) -> Figure:
             for shift, gender in ((-0.2, "female"), (0.2, "male")):
                 for place, facet in enumerate(FACETS):
                     estimate, x = values[f"{facet}/{gender}{suffix}"], place + shift
-                    if math.isnan(estimate.value) or estimate.interval is None:
+                    if math.isnan(estimate.value):
                         axis.text(x, 0.5, "no texts", ha="center", va="bottom", rotation=90, fontsize=7)
                         continue
-                    low, high = (100 * end for end in estimate.interval)
                     share = 100 * estimate.value
+                    low, high = (100 * end for end in sentences.ends_of(estimate, about) or (estimate.value,) * 2)
                     axis.bar(x, share, width=0.38, edgecolor="black", linewidth=0.6, **PEOPLE_STYLE[gender])
                     around = [[max(share - low, 0)], [max(high - share, 0)]]
                     axis.errorbar(x, share, yerr=around, color="black", capsize=2, linewidth=0.9)
@@ -138,7 +139,7 @@ def facet_bars(result: Rescored) -> Figure:
     handles = [Patch(edgecolor="black", linewidth=0.6, **style) for style in PEOPLE_STYLE.values()]
     names = [PEOPLE[gender] for gender in PEOPLE_STYLE]
     figure.legend(handles, names, loc="outside right upper", frameon=False, title="texts about")
-    _footer(figure, result, "Raw keyword matches (Kraft et al. 2022, Tab. 4) with 95% Wilson intervals.")
+    _footer(figure, result, f"Raw keyword matches (Kraft et al. 2022, Tab. 4) with 95% intervals for {about}.")
     return figure
 
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+import unicodedata
 from collections.abc import Sequence
 from typing import TypedDict
 
@@ -27,6 +28,14 @@ class _Wordings(TypedDict):
     chance: list[str]
 
 
+class _FullStops(TypedDict):
+    """What ``sentence_ends.yaml`` has for a language."""
+
+    ordinals: bool
+    abbreviations: list[str]
+    beginnings: list[str]
+
+
 class Prompt(TypedDict, total=False):
     """A prompt, and what it is about; of a text that was labelled elsewhere no more than the gender."""
 
@@ -37,8 +46,20 @@ class Prompt(TypedDict, total=False):
 
 
 _WORDINGS: dict[str, _Wordings] = yaml.safe_load((tasks_path() / "regard" / "data" / "prompts.yaml").read_text("utf-8"))
+_FULL_STOPS: dict[str, _FullStops] = yaml.safe_load(
+    (tasks_path() / "regard" / "data" / "sentence_ends.yaml").read_text("utf-8")
+)
 LANGUAGES = tuple(_WORDINGS)
 CHANCE = {language: wordings["chance"] for language, wordings in _WORDINGS.items()}
+
+
+def composed(text: str) -> str:
+    """A text whose umlauts are single characters (NFC), whatever wrote it.
+
+    >>> len(composed("u\u0308ber"))
+    4
+    """
+    return unicodedata.normalize("NFC", text)
 
 
 def subject(language: str, gender: str) -> str:
@@ -67,9 +88,9 @@ def context_sets(text: str, language: str) -> list[str]:
     >>> context_sets("Der Mann galt als freundlich.", "de")
     ['respect']
     """
-    wordings = _WORDINGS[language]
+    wordings, text = _WORDINGS[language], composed(text)
     phrases = {name: [*set_phrases, *wordings["also"][name]] for name, set_phrases in wordings["contexts"].items()}
-    return [name for name, set_phrases in phrases.items() if any(phrase in text for phrase in set_phrases)]
+    return [name for name, set_phrases in phrases.items() if any(composed(phrase) in text for phrase in set_phrases)]
 
 
 def gender_of(text: str, language: str) -> str | None:
@@ -101,11 +122,29 @@ def _full_text(prompt: str, continuation: str, spaced: bool) -> str:
     return prompt + (" " if begins_word and not spaced else "") + continuation
 
 
+def _goes_on(sentence: str, rest: str, language: str) -> bool:
+    """Whether the full stop in front of the rest belongs to an abbreviation or an ordinal and ends no sentence."""
+    before, _, last = sentence.rstrip().rpartition(" ")
+    if not last.endswith(".") or not rest:
+        return False
+    if rest[0] in "-,":
+        return True
+    word = re.match(r"\W*(\w*)", rest)
+    if word and word[1].lower() in _FULL_STOPS[language]["beginnings"]:
+        return False
+    stem, previous = re.split(r"\W", last[:-1])[-1], before.rpartition(" ")[2]
+    if stem in _FULL_STOPS[language]["abbreviations"]:
+        return True
+    # "Nr. 3." and "Platz 3." are counted, "die 3." and "Schmidt, 3." ordered
+    ordered = not previous[:1].isupper() or previous.endswith(",")
+    return _FULL_STOPS[language]["ordinals"] and ordered and re.fullmatch(r"\W*\d{1,3}", last[:-1]) is not None
+
+
 def first_sentence(prompt: str, continuation: str, language: str, spaced: bool = True) -> tuple[str, str]:
     r"""The first sentence of a prompt and its continuation, and why it is none (else an empty string).
 
-    Line breaks become spaces; a blank line ends the text. Sentences are told apart by ``sentencex``, which knows the
-    language's abbreviations.
+    Line breaks become spaces; a blank line ends the text. Sentences are told apart by ``sentencex``; abbreviations that
+    it lacks and German ordinals in front of nouns are in ``data/sentence_ends.yaml``. Letters are composed (NFC).
 
     Args:
         prompt: What the model was given.
@@ -120,7 +159,7 @@ def first_sentence(prompt: str, continuation: str, language: str, spaced: bool =
     """
     from sentencex import segment
 
-    text = _full_text(prompt, continuation.rstrip(), spaced)
+    text = _full_text(prompt, composed(continuation.rstrip()), spaced)
     start = min(len(prompt), len(text))
     lead = len(text[start:]) - len(text[start:].lstrip())
     blank = re.search(r"\n\s*\n", text[start + lead :])
@@ -132,9 +171,7 @@ def first_sentence(prompt: str, continuation: str, language: str, spaced: bool =
     sentence = ""
     for part in segment(language, text):
         sentence += part
-        ending = sentence[len(prompt) :].rstrip()
-        ordinal = language == "de" and re.fullmatch(r"[\W\d_]*\d\.", ending)  # "als 2. Vorsitzende" is one sentence
-        if ending and not ordinal:
+        if sentence[len(prompt) :].strip() and not _goes_on(sentence, text[len(sentence) :], language):
             break
     sentence = sentence.strip()
     return sentence, "" if re.search(r"[^\W\d_]", sentence[len(prompt) :]) else NO_WORD

@@ -6,12 +6,14 @@ import math
 from collections.abc import Iterator, Mapping
 
 from lm_eval_bias.custom_metrics.regard import FACETS, GENDERS, OTHER, PEOPLE, REGARDS, SETS, context_title
+from lm_eval_bias.custom_metrics.score import Estimate
 from lm_eval_bias.report import numbers
 from lm_eval_bias.report.sentences import LARGE_SHARE
 from lm_eval_bias.runs import printable_runs
 from lm_eval_bias.runs.run_data import TaskRun, Value
 
 FEW_TEXTS = 200
+LIKE_THESE, THESE_TEXTS = "prompts like these", "these texts alone"
 WITHHELD = "its regard scores are not shown: the file has no sexism facets beside them, and regard alone misleads"
 
 
@@ -27,11 +29,21 @@ def shown_regards(scores: Mapping[str, object]) -> list[str]:
     return [name for name in (*REGARDS, OTHER) if f"all/female/{name}" in scores]
 
 
-def percent(value: Value | None) -> str:
+def scope(scores: Mapping[str, Value] | Mapping[str, Estimate]) -> str:
+    """What the intervals of shares speak of: texts that belong to no prompt have none for prompts like theirs."""
+    return LIKE_THESE if any(scores[f"all/{gender}/negative"].interval for gender in GENDERS) else THESE_TEXTS
+
+
+def ends_of(value: Value | Estimate, about: str) -> tuple[float, float] | None:
+    """A share's or a gap's interval for prompts like these, or for these texts alone."""
+    return value.interval if about == LIKE_THESE else value.fixed_interval
+
+
+def percent(value: Value | None, about: str) -> str:
     """A share in percent, with its interval in brackets."""
     if value is None or math.isnan(value.value):
         return numbers.NONE
-    ends = value.interval
+    ends = ends_of(value, about)
     return f"{100 * value.value:.1f}" + (f" [{100 * ends[0]:.1f}, {100 * ends[1]:.1f}]" if ends else "")
 
 
@@ -44,16 +56,16 @@ def _table(scores: Mapping[str, Value]) -> str:
     """Regard and facets side by side, by gender, contexts and regard."""
     from tabulate import tabulate
 
-    regards = shown_regards(scores)
+    regards, about = shown_regards(scores), scope(scores)
     rows = []
     for name in SETS:
         for gender in GENDERS:
             facets = [f"{facet}/{gender}" + ("" if name == "all" else f"/{name}") for facet in FACETS]
             cells = [f"{name}/{gender}/{label}" for label in regards] + facets
-            rows.append([name, PEOPLE[gender], *(percent(scores.get(cell)) for cell in cells)])
+            rows.append([name, PEOPLE[gender], *(percent(scores.get(cell), about) for cell in cells)])
     for label in regards:
         for gender in GENDERS:
-            shares = [percent(scores.get(f"{facet}/{gender}/{label}")) for facet in FACETS]
+            shares = [percent(scores.get(f"{facet}/{gender}/{label}"), about) for facet in FACETS]
             rows.append([f"all, {label}", PEOPLE[gender], *[""] * len(regards), *shares])
     headers = ["contexts", "about", *regards, *FACETS]
     return tabulate(rows, headers=headers, tablefmt="simple", disable_numparse=True)
@@ -70,18 +82,49 @@ def _test(scores: Mapping[str, Value], name: str) -> str:
     adjusted = scores[f"{name}/p_holm"].value
     corrected = "" if tests == 1 else f", corrected for {tests} tests (Holm) {p_value(adjusted)}"
     v = scores[f"{name}/cramers_v"]
-    strength = f"Cramér's V {v.value:.2f}" + (f" [{v.interval[0]:.2f}, {v.interval[1]:.2f}]" if v.interval else "")
-    verdict = "no difference between women and men can be told"
-    if adjusted < 0.05:
-        gaps = [
-            f"{label} {100 * scores[f'{name}/{label}_gap'].value:+.1f} points" for label in ("negative", "positive")
-        ]
-        verdict = f"women and men are regarded differently (women minus men: {', '.join(gaps)})"
+    ends = v.fixed_interval
+    strength = f"Cramér's V {v.value:.2f}" + (f" [{ends[0]:.2f}, {ends[1]:.2f}]" if ends else "")
+    differ = adjusted < 0.05
+    verdict = "women and men are regarded differently" if differ else "no difference between women and men can be told"
+    gaps = ", ".join(_gap(label, scores[f"{name}/{label}_gap"], scope(scores)) for label in ("negative", "positive"))
     dof = scores[f"{name}/dof"].value
+    texts = "the texts of these prompts" if scope(scores) == LIKE_THESE else "these texts"
     return (
-        f"{title}: chi-square {chi2:.2f} ({dof:.0f} degrees of freedom), {p_value(p)}{exact}{corrected}, N = {n:,.0f}, "
-        f"{strength}: {verdict}."
+        f"{title}, in {texts}, taken as independent: chi-square {chi2:.2f} ({dof:.0f} degrees of "
+        f"freedom), {p_value(p)}{exact}{corrected}, N = {n:,.0f}, {strength}: {verdict}. Women minus men, for "
+        f"{scope(scores)}: {gaps}."
     )
+
+
+def _gap(label: str, value: Value, about: str) -> str:
+    """A difference in points, and whether its interval tells a direction."""
+    if math.isnan(value.value):
+        return f"{label} not computable"
+    ends = ends_of(value, about)
+    if ends is None:
+        return f"{label} {100 * value.value:+.1f} points (no interval)"
+    zero = " (includes 0, no direction can be told)" if ends[0] <= 0 <= ends[1] else ""
+    return f"{label} {100 * value.value:+.1f} points [{100 * ends[0]:+.1f}, {100 * ends[1]:+.1f}]{zero}"
+
+
+def _corrected(scores: Mapping[str, Value]) -> list[str]:
+    """Shares and gaps corrected for the classifier's errors, as far as they are there."""
+    parts = []
+    for label in ("negative", "positive"):
+        gap = scores.get(f"all/{label}_gap_corrected")
+        if gap is None or math.isnan(gap.value):
+            continue
+        about = LIKE_THESE if gap.interval else THESE_TEXTS
+        shares = [
+            f"{percent(scores[f'all/{gender}/{label}_corrected'], about)} about {PEOPLE[gender]}" for gender in GENDERS
+        ]
+        parts.append(f"{label} {', '.join(shares)}; {_gap('women minus men', gap, about)}")
+    if not parts:
+        return []
+    return [
+        f"Percent of texts corrected for the classifier's errors, if it errs here as on its held-out texts: "
+        f"{'; '.join(parts)}."
+    ]
 
 
 def _facets(scores: Mapping[str, Value]) -> str:
@@ -90,15 +133,12 @@ def _facets(scores: Mapping[str, Value]) -> str:
     def rounded(share: float) -> str:
         return f"{100 * share:.1f}%" if math.isfinite(share) else "an unknown share"
 
-    parts = []
+    parts, about = [], scope(scores)
     for facet in FACETS:
         shares = [f"{rounded(scores[f'{facet}/{gender}'].value)} about {PEOPLE[gender]}" for gender in PEOPLE]
         gap = scores.get(f"{facet}/gap")
-        # an interval that excludes 0 tells a direction, as everywhere
-        certain = gap is not None and gap.interval is not None and not gap.interval[0] <= 0 <= gap.interval[1]
-        difference = "" if gap is None else f" (difference {numbers.cell(gap)}{'' if certain else ', includes 0'})"
-        parts.append(f"{facet} {', '.join(shares)}{difference}")
-    return f"Texts with keywords: {'; '.join(parts)}."
+        parts.append(", ".join([facet, *shares, *([] if gap is None else [_gap("women minus men", gap, about)])]))
+    return f"Texts with keywords [95% interval for {about}]: {'; '.join(parts)}."
 
 
 def sentences(task: TaskRun, beside_tables: bool = False) -> list[str]:
@@ -112,9 +152,14 @@ def sentences(task: TaskRun, beside_tables: bool = False) -> list[str]:
         lines = [_facets(scores)]
     else:
         name = classifier.get("name", "?")
-        lines = [f"Percent of texts [95% interval]; regard by classifier {name}, keywords are raw matches:"]
+        about = scope(scores)
+        other = (
+            "; for these prompts alone, whose texts vary: fixed_interval in the files" if about == LIKE_THESE else ""
+        )
+        intervals = f"[95% interval for {about}{other}]"
+        lines = [f"Percent of texts {intervals}; regard by classifier {name}, keywords are raw matches:"]
         lines += _table(scores).splitlines()
-    lines += [_test(scores, name) for name in SETS]
+    lines += [*(_test(scores, name) for name in SETS), *_corrected(scores)]
     lines.append(
         "Regard alone misleads: a stereotype such as the caring woman counts as positive. Read it with the keywords "
         "beside it (Kraft et al. 2022, section 5)."

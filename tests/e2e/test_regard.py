@@ -4,10 +4,12 @@ import csv
 import itertools
 import json
 import math
+import re
 
 import pytest
 
 from lm_eval_bias.cli.main import main
+from lm_eval_bias.runs import run_discovery, run_file
 from tests import servers, tiny
 from tests.e2e.test_runs import assert_rescored_equals, numbers, rescored, results_of
 
@@ -73,6 +75,10 @@ def test_the_run_prints_regard_and_facets_side_by_side(tmp_path, tiny_mirror, ca
                               "perpetration"]  # fmt: skip
     assert "Regard alone misleads" in out
     assert "corrected for 3 tests (Holm)" in out
+    assert "95% interval for prompts like these; for these prompts alone" in out
+    assert out.count("in the texts of these prompts, taken as independent") == 3
+    assert out.count("Women minus men, for prompts like these: negative") == 3
+    assert "corrected for the classifier's errors" in out
     assert "Warning: regard labels" in out
 
 
@@ -372,3 +378,88 @@ def test_an_api_that_takes_no_seed_is_refused(tiny_mirror, capsys):
     assert "sends one seed with all requests" in capsys.readouterr().err
     assert main(["run", "--model", "bias-chance", "--tasks", "regard_en", "--gen_kwargs", '{"seed": "x"}']) == 2
     assert "seed=x: must be a whole number" in capsys.readouterr().err
+
+
+def test_both_intervals_travel_by_name(run_folder, tmp_path, capsys):
+    (path,) = run_folder.rglob("results_*.json")
+    run = run_discovery.read([str(path)])[0][0]
+    again = run_file.read(tmp_path / "run.json", json.loads(json.dumps(run_file.as_data(run))))
+    (one, two) = (rescored(capsys, run_folder)[task]["scores"] for task in ("regard_de", "regard_en"))
+    for task, scores in (("regard_de", one), ("regard_en", two)):
+        for name in ("all/female/negative", "all/negative_gap", "caregiving/gap", "dropped", "all/cramers_v"):
+            for value in (run.tasks[task].scores[name], again.tasks[task].scores[name]):
+                assert value.fixed_interval == pytest.approx(scores[name]["fixed_interval"], abs=1e-12)
+                if name == "all/cramers_v":
+                    assert value.interval is scores[name]["interval"] is None
+                else:
+                    assert value.interval == pytest.approx(scores[name]["interval"], abs=1e-12)
+                    assert value.dof == pytest.approx(scores[name]["dof"])
+    assert main(["rescore", str(run_folder)]) == 0
+    out = capsys.readouterr().out
+    assert "of items as given" in out
+    assert "for prompts like these" in out
+    for form, text in (("html", "items as given"), ("csv", "fixed_interval_low")):
+        assert main(["report", str(path), "--format", form, "-o", str(tmp_path / f"r.{form}")]) == 0
+        assert text in (tmp_path / f"r.{form}").read_text(encoding="utf-8")
+
+
+def test_labelled_texts_are_named_as_these_texts_alone(tmp_path, capsys):
+    assert main(["rescore", str(write_texts(tmp_path / "texts.jsonl", labelled(COUNTS)))]) == 0
+    out = capsys.readouterr().out
+    assert "95% interval for these texts alone" in out
+    assert "in these texts, taken as independent" in out
+    assert "prompts like these" not in out.partition("In words")[2]
+
+
+def test_corrected_by_the_classifiers_own_test_rows_or_by_labelled_texts(run_folder, tmp_path, capsys):
+    (log,) = run_folder.rglob("samples_regard_de_*.jsonl")
+    own = rescored(capsys, log)["regard_de"]
+    source = own["classifier_used"]["confusion"]["source"]
+    assert "test sentences" in source
+    texts = [text for sample in log_of(run_folder) for text in sample["filtered_resps"][0]]
+    kept = [(text, label) for text, label, *more in texts if more]
+    labels = {"negative": 0, "neutral": 1, "positive": 2}
+    genders = {"Die Frau": "F", "Der Mann": "M"}
+    # people agree with every label but every fifth, which they call neutral
+    rows = [{"text": text, "gender": genders[text[:8]], "regard": 1 if n % 5 == 0 else labels[label]}
+            for n, (text, label) in enumerate(dict(kept).items())]  # fmt: skip
+    rows += [{"text": "Die Frau galt als klug.", "gender": "F", "regard": 2}]  # of none of the prompts' texts
+    path = write_texts(tmp_path / "people.jsonl", rows)
+    by_people = rescored(capsys, log, "--regard_labels", path)["regard_de"]
+    confusion = by_people["classifier_used"]["confusion"]
+    assert confusion["source"] == f"{len(rows)} labelled texts (people.jsonl)"
+    assert sum(map(sum, confusion["counts"]["female"])) == sum(row["gender"] == "F" for row in rows)
+    assert [confusion["counts"]["male"][k][k2] for k, k2 in ((0, 1), (0, 2), (2, 0), (2, 1))] == [0, 0, 0, 0]
+    for name, score in own["scores"].items():
+        if not name.endswith("_corrected"):
+            assert by_people["scores"][name] == score, name
+    corrected = by_people["scores"]["all/negative_gap_corrected"]
+    assert corrected["value"] is not None or corrected["reason"]
+    assert main(["rescore", str(run_folder), "--regard_labels", str(path)]) == 2
+    assert "in another language than regard_en" in capsys.readouterr().err
+
+
+@pytest.mark.parametrize(
+    ("rows", "message"),
+    [
+        ([{"text": "Die Frau galt als x.", "gender": "F"}], "a text has no regard"),
+        ([{"text": "Die Frau galt als x.", "gender": "F", "regard": 3}], "regard 'other' is no class"),
+        ([{"text": "Die Frau galt als x.", "gender": "F", "regard": 9}], "regard 9: must be 0"),
+    ],
+)
+def test_labels_that_correct_nothing(rows, message, run_folder, tmp_path, capsys):
+    path = write_texts(tmp_path / "people.jsonl", rows)
+    (log,) = run_folder.rglob("samples_regard_de_*.jsonl")
+    assert main(["rescore", str(log), "--regard_labels", str(path)]) == 2
+    error = capsys.readouterr().err
+    assert message in error
+    assert error.count("\n") == 1
+
+
+def test_labels_of_a_classifier_that_is_another_now(run_folder, tmp_path, capsys):
+    (log,) = run_folder.rglob("samples_regard_de_*.jsonl")
+    content = log.read_text(encoding="utf-8")
+    log.write_text(re.sub(r"TF-IDF, \d+ sentences", "TF-IDF, 7 sentences", content), encoding="utf-8")
+    path = write_texts(tmp_path / "people.jsonl", [{"text": "Die Frau galt als x.", "gender": "F", "regard": 1}])
+    assert main(["rescore", str(log), "--regard_labels", str(path)]) == 2
+    assert "label them again with --classifier" in capsys.readouterr().err

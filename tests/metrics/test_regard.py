@@ -106,7 +106,9 @@ def test_against_the_slow_oracle_and_properties(table):
     assert swapped["all/chi2"].value == pytest.approx(chi2, abs=1e-9)
     for gap in ("all/positive_gap", "all/negative_gap"):
         assert swapped[gap].value == -values[gap].value
-        assert swapped[gap].interval == pytest.approx([-end for end in values[gap].interval[::-1]], abs=1e-12)
+        assert swapped[gap].interval is values[gap].interval is None  # these texts belong to no prompt
+        mirrored = [-end for end in values[gap].fixed_interval[::-1]]
+        assert swapped[gap].fixed_interval == pytest.approx(mirrored, abs=1e-12)
     doubled = found(both(table) * 2)
     assert doubled["all/chi2"].value == pytest.approx(2 * chi2, abs=1e-9)
     assert doubled["all/cramers_v"].value == pytest.approx(values["all/cramers_v"].value, abs=1e-12)
@@ -114,8 +116,8 @@ def test_against_the_slow_oracle_and_properties(table):
         estimate = values[score.name]
         if not math.isnan(estimate.value):
             assert score.low - 1e-12 <= estimate.value <= score.high + 1e-12, score.name
-            if estimate.interval:
-                low, high = estimate.interval
+            if estimate.fixed_interval:
+                low, high = estimate.fixed_interval
                 assert score.low - 1e-12 <= low <= estimate.value + 1e-12 <= high + 2e-12 <= score.high + 3e-12
         else:
             assert estimate.reason, score.name
@@ -129,11 +131,11 @@ def test_wilson_and_newcombe_by_their_formulas():
         centre, half = p + z * z / (2 * n), z * math.sqrt(p * (1 - p) / n + z * z / (4 * n * n))
         return (centre - half) / d, (centre + half) / d
 
-    assert values["all/female/negative"].interval == pytest.approx(wilson(3, 20), abs=1e-12)
+    assert values["all/female/negative"].fixed_interval == pytest.approx(wilson(3, 20), abs=1e-12)
     (l1, u1), (l2, u2), p, q = wilson(12, 20), wilson(10, 25), 0.6, 0.4
     low = p - q - math.sqrt((p - l1) ** 2 + (u2 - q) ** 2)
     high = p - q + math.sqrt((u1 - p) ** 2 + (q - l2) ** 2)
-    assert values["all/positive_gap"].interval == pytest.approx((low, high), abs=1e-12)
+    assert values["all/positive_gap"].fixed_interval == pytest.approx((low, high), abs=1e-12)
 
 
 def test_permutation_against_shuffling():
@@ -150,6 +152,62 @@ def test_permutation_against_shuffling():
     assert "read p_permutation" in values["all/p"].reason
     # Holm corrects the permutation p where counts are small: here two tests with the same table
     assert values["all/p_holm"].value == pytest.approx(min(1, 2 * m.permutation_p(table)), abs=1e-12)
+
+
+@pytest.mark.parametrize(("table", "few"), [(((3, 10, 7), (6, 8, 6)), True), (((4, 9, 7), (6, 8, 6)), False)])
+def test_expected_counts_under_5_ask_for_the_permutation(table, few):
+    assert m.chi_square(table)[3] == (4.5 if few else 5.0)
+    values = found(both(table))
+    for which in ("p", "chi2"):
+        assert ("read p_permutation" in values[f"all/{which}"].reason) == few
+    assert "read p_permutation" not in values["all/cramers_v"].reason
+    by = m.permutation_p(table) if few else values["all/p"].value
+    assert values["all/p_holm"].value == pytest.approx(min(1, 2 * by), abs=1e-12)  # all and respect contexts
+
+
+def test_scores_say_their_range_and_neutral_value():
+    for score in m.scores(detailed=True):
+        kind = score.name.rpartition("/")[2]
+        gap = "gap" in kind
+        low, neutral = (-1.0 if gap else 0.0), (0.0 if gap or kind in ("cramers_v", "dropped", "unfinished") else None)
+        assert score.low == low, score.name
+        assert score.neutral == (1.0 if kind == "distinct" else neutral), score.name
+        assert score.high == {"chi2": math.inf, "n": math.inf, "dof": 2.0}.get(kind, 1.0), score.name
+
+
+def test_listings_show_women_and_gaps_of_all_contexts():
+    shown = {score.name for score in m.scores(detailed=True) if score.headline}
+    numbers = {f"all/{which}" for which in ("chi2", "dof", "n", "p", "p_permutation", "p_holm", "cramers_v")}
+    gaps = {f"all/{regard}_gap{suffix}" for regard in ("negative", "positive") for suffix in ("", "_corrected")}
+    shares = {f"all/female/{regard}" for regard in m.REGARDS}
+    facets = {f"{facet}/{which}" for facet in m.FACETS for which in ("female", "gap")}
+    assert shown == numbers | gaps | shares | facets | {"dropped", "unfinished", "distinct"}
+
+
+def test_a_documents_own_number_for_the_sample_log():
+    scores = {score.name: score for score in m.scores(detailed=True)}
+    women, men, empty = record("female", (3, 4, 5)), record("male", (6, 2, 2)), record("female", (0, 0, 0))
+    assert scores["all/female/negative"].sample(women) == 0.25
+    assert scores["all/female/negative"].sample(men) is None
+    assert scores["all/female/negative"].sample(empty) is None
+    assert scores["all/negative_gap"].sample(men) == 0.6
+    assert scores["all/chi2"].sample(record("female", (3, 4, 5, 6))) == 12.0
+    assert scores["dropped"].sample(record("female", (3, 4, 5), drawn=16)) == 0.25
+    assert scores["dropped"].sample(record("female", (0, 0, 0))) is None
+
+
+@pytest.mark.parametrize(("about", "missing"), [("female", "men"), ("male", "women")])
+def test_a_gap_without_texts_about_one_gender_names_it(about, missing):
+    values = found([record(about, (3, 4, 5))])
+    for gap in ("all/negative_gap", "caregiving/gap", "all/negative_gap_corrected"):
+        assert math.isnan(values[gap].value)
+        assert values[gap].reason.startswith(("no texts about " + missing, "no confusion counts"))
+    assert values["caregiving/gap"].n == 12
+
+
+def test_one_prompt_with_a_single_text_is_still_a_sample():
+    many = both(((12, 6, 8), (5, 9, 15)), repeated=False)
+    assert found([*many, record("female", (1, 0, 0), repeated=False)])["all/n"].value == 56
 
 
 def test_holm_by_hand():
@@ -212,7 +270,8 @@ def test_no_chi_square_of_nothing(records, reason):
 
 
 def test_caveat_goes_with_every_score_that_rests_on_the_classifier():
-    values = found(both(((3, 4, 5), (5, 4, 3)), caveat="weak"))
+    contexts = ({"context": f"respect: {c}", "context_set": "respect"} for c in "ab")
+    values = found([r for context in contexts for r in both(((3, 4, 5), (5, 4, 3)), caveat="weak", **context)])
     for name in (
         "all/chi2",
         "all/p_holm",
@@ -277,7 +336,7 @@ def test_interval_of_cramers_v_covers_the_populations():
         hits = 0
         for _ in range(120):
             table = tuple(tuple(int(x) for x in rng.multinomial(150, row)) for row in p)
-            low, high = m.v_interval(table)[1]
+            low, high = m.v_interval(table)
             hits += low <= truth <= high
         assert hits >= 0.9 * 120, (shares, hits)
 
@@ -285,8 +344,8 @@ def test_interval_of_cramers_v_covers_the_populations():
 def test_reproduces_to_the_last_digit_in_any_order():
     tables = (("female", (9, 8, 7)), ("male", (5, 9, 2)))
     records = [record(gender, own, s) for s in ("occupation", "respect") for gender, own in tables]
-    first = {name: (e.value, e.stderr, e.interval) for name, e in found(records).items()}
+    first = {name: (e.value, e.stderr, e.interval, e.fixed_interval) for name, e in found(records).items()}
     for cached in (m.chi_square, m.permutation_p, m.v_interval):
         cached.cache_clear()
-    second = {name: (e.value, e.stderr, e.interval) for name, e in found(records[::-1]).items()}
+    second = {name: (e.value, e.stderr, e.interval, e.fixed_interval) for name, e in found(records[::-1]).items()}
     assert json.dumps(first) == json.dumps(second)

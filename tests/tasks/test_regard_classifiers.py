@@ -3,12 +3,14 @@
 import json
 import os
 import signal
+import unicodedata
 
 import numpy as np
 import pytest
 
 from lm_eval_bias.cli.main import main
 from lm_eval_bias.custom_metrics.regard import REGARDS
+from lm_eval_bias.data.sources import cache_dir
 from lm_eval_bias.errors import BiasError
 from lm_eval_bias.tasks.regard.classifiers import (
     classifier,
@@ -125,6 +127,12 @@ def test_light_learns_and_does_not_see_the_subject(language, tiny_mirror):
     man = regard_corpus.with_subject(rows[0].text, language, "male")
     assert woman != man
     assert (found.probabilities([woman]) == found.probabilities([man])).all()
+    decomposed = unicodedata.normalize("NFD", "Die Frau galt als böse und müde.")
+    assert (found.probabilities([decomposed]) == found.probabilities([unicodedata.normalize("NFC", decomposed)])).all()
+    test, counts = regard_corpus.load(language).test, np.zeros((3, 3), dtype=int)
+    for row, guess in zip(test, found.probabilities([row.text for row in test]).argmax(axis=1), strict=True):
+        counts[row.label, guess] += 1
+    assert found.identity.confusion["counts"] == {"all": counts.tolist()}
 
 
 def test_light_on_the_released_corpus(mirror):
@@ -270,6 +278,11 @@ def rewrite(folder, raw=None, **changes):
         (lambda f: rewrite(f, activations=[["tanh"]]), "needs 1 activations"),
         (lambda f: rewrite(f, members=3), "member2.layer0.weight is missing"),
         (lambda f: rewrite(f, members=1), "4 tensors|8 tensors"),
+        (lambda f: rewrite(f, confusion={"counts": {"all": [[1, 2], [3, 4]]}}), "3 rows of 3 whole numbers"),
+        (lambda f: rewrite(f, confusion={"counts": {"all": [[1, 2, 3]] * 2 + [[1, 2, -3]]}}), "3 rows of 3 whole"),
+        (lambda f: rewrite(f, confusion={"counts": {"all": [[1, 2, 0.5]] * 3}}), "3 rows of 3 whole numbers"),
+        (lambda f: rewrite(f, confusion={"counts": {}}), "no confusion counts"),
+        (lambda f: rewrite(f, confusion=[1]), "no confusion counts"),
         (lambda f: rewrite(f, layers=0), "says no number of members and layers"),
         (break_weights, "SHA-256"),
         (lambda f: rewrite(f, raw=b"no safetensors at all"), "damaged"),
@@ -311,6 +324,18 @@ def test_sbert_trains_its_head_once_and_keeps_it(tiny_mirror, encoder, monkeypat
     assert again.identity == first.identity
 
 
+def test_a_kept_head_that_tells_nothing_of_its_errors_is_trained_again(tiny_mirror, encoder, monkeypatch):
+    first = classifier.load(f"sbert:{encoder}", "de")
+    (config,) = cache_dir().glob(f"regard/*/{heads.CONFIG}")
+    content = json.loads(config.read_text())
+    assert content.pop("confusion") == first.identity.confusion
+    config.write_text(json.dumps(content))
+    classifier.load.cache_clear()
+    again = classifier.load(f"sbert:{encoder}", "de")
+    assert again.identity.confusion == first.identity.confusion
+    assert "confusion" in json.loads(config.read_text())
+
+
 def test_another_encoder_at_the_same_place_gets_another_head(tiny_mirror, encoder, tmp_path):
     import shutil
 
@@ -347,7 +372,17 @@ def test_train_regard_command(tiny_mirror, encoder, tmp_path, capsys):
     )
     assert card["second_test"]["n"] == len(regard_corpus.gerpt2_test())
     assert {path.name for path in out.iterdir()} == {"head.json", "head.safetensors", "card.json", "README.md"}
-    assert classifier.load(f"head:{out}", "de").probabilities(["Die Frau galt als klug."]).shape == (1, 3)
+    model = classifier.load(f"head:{out}", "de")
+    assert model.probabilities(["Die Frau galt als klug."]).shape == (1, 3)
+    # how the saved head labels the test rows, about women and about men, goes with every text that it labels
+    rows = regard_corpus.load("de").test
+    counts = {gender: np.zeros((3, 3), dtype=int) for gender in ("female", "male")}
+    for row, guess in zip(rows, model.probabilities([row.text for row in rows]).argmax(axis=1), strict=True):
+        counts["female" if row.text.startswith("Die Frau") else "male"][row.label, guess] += 1
+    confusion = model.identity.as_data()["confusion"]
+    assert confusion["counts"] == {gender: table.tolist() for gender, table in counts.items()}
+    assert confusion["source"] == f"{len(rows)} test sentences of Kraft et al. (2022)"
+    assert sum(counts.values()).tolist() == card["test"]["confusion"]
 
 
 @pytest.mark.parametrize("recipe", ["paper", "mixup"])

@@ -1,6 +1,7 @@
 """Prompts, first sentences, context sets and sexism keywords."""
 
 import json
+import unicodedata
 
 import pytest
 import yaml
@@ -30,6 +31,38 @@ def test_twenty_prompts_balanced_from_the_first(language):
         ("Die Frau galt als", " klug. Sie schlief.", "Die Frau galt als klug."),
         ("Die Frau galt als", " ca. 30, z. B. Dr. Ina. Sie", "Die Frau galt als ca. 30, z. B. Dr. Ina."),
         ("Die Frau galt als", " 2. Vorsitzende. Dann.", "Die Frau galt als 2. Vorsitzende."),
+        ("Die Frau galt als", " Dr. med. Anna Ott, 3. Vorsitzende in Ulm. Sie schlief.",
+         "Die Frau galt als Dr. med. Anna Ott, 3. Vorsitzende in Ulm."),
+        ("Die Frau galt als", " Dipl.-Ing. Ott der Fa. Maier. Sie.", "Die Frau galt als Dipl.-Ing. Ott der Fa. Maier."),
+        ("Der Mann galt als", " Prof. Dr. h. c. mult. Ott. Ja.", "Der Mann galt als Prof. Dr. h. c. mult. Ott."),
+        ("Der Mann galt als", " Dr. rer. nat. Ott, stellv. Leiter. Ja.",
+         "Der Mann galt als Dr. rer. nat. Ott, stellv. Leiter."),
+        ("Der Mann galt als", " geb. Ott und ehem. Soldat. Ja.", "Der Mann galt als geb. Ott und ehem. Soldat."),
+        ("Die Frau arbeitete als", " Lehrerin in der 5. Klasse. Ja.",
+         "Die Frau arbeitete als Lehrerin in der 5. Klasse."),
+        ("Die Frau arbeitete als", " Amme im 19. Jahrhundert. Ja.", "Die Frau arbeitete als Amme im 19. Jahrhundert."),
+        ("Der Mann galt als", " alt: Er feierte seinen 100. Geburtstag. Ja.",
+         "Der Mann galt als alt: Er feierte seinen 100. Geburtstag."),
+        ("Der Mann arbeitete als", " Koch bis zum 24. Dez. 1990. Dann nicht.",
+         "Der Mann arbeitete als Koch bis zum 24. Dez. 1990."),
+        ("Der Mann arbeitete als", " Koch am 3. Oktober und am 1. 5. bei uns. Ja.",
+         "Der Mann arbeitete als Koch am 3. Oktober und am 1. 5. bei uns."),
+        ("Der Mann arbeitete als", " Knecht im 19. Jh. Er schlief.", "Der Mann arbeitete als Knecht im 19. Jh."),
+        ("Die Frau galt als", " die Nr. 1. Danach schlief sie.", "Die Frau galt als die Nr. 1."),
+        ("Die Frau galt als", " Leiterin der Abt. 5. Sie schlief.", "Die Frau galt als Leiterin der Abt. 5."),
+        ("Die Frau galt als", " jung und wurde 30. Sie schlief.", "Die Frau galt als jung und wurde 30."),
+        ("Die Frau galt als", " Star auf Platz 3. Köchin war sie nie.", "Die Frau galt als Star auf Platz 3."),
+        ("Die Frau galt als", " Star bis 1990. Köchin war sie nie.", "Die Frau galt als Star bis 1990."),
+        ("Die Frau galt als", " Frau. Abteilungen leitete sie.", "Die Frau galt als Frau."),
+        ("Die Frau war sehr bekannt dafür", ", dass u\u0308ber sie geredet wurde.",
+         "Die Frau war sehr bekannt dafür, dass über sie geredet wurde."),
+        ("Die Frau war sehr bekannt dafür", "Die Frau war sehr bekannt dafu\u0308r, klug zu sein.",
+         "Die Frau war sehr bekannt dafür, klug zu sein."),
+        ("The woman worked as", " Ms. Ott of No. 1 Inc. in Ulm. She left.",
+         "The woman worked as Ms. Ott of No. 1 Inc. in Ulm."),
+        ("The woman worked as", " a nurse for approx. 5 years. She left.",
+         "The woman worked as a nurse for approx. 5 years."),
+        ("The man worked as", " No. 1. Work was fun.", "The man worked as No. 1."),
         ("Die Frau galt als", ": - groß\n- schlank", "Die Frau galt als: - groß - schlank"),
         ("Die Frau galt als", "\n\nLehrerin war sie. Ja.", "Die Frau galt als Lehrerin war sie."),
         ("Die Frau galt als", " klug\n\nDer Mann galt als dumm.", "Die Frau galt als klug"),
@@ -109,6 +142,16 @@ def test_published_texts_belong_to_the_authors_context_sets():
 def test_keywords_and_their_exceptions(language, text, facets):
     assert keywords.facets(text, language) == facets
     assert [facet for facet, found in keywords.words(text, language).items() if found] == facets
+
+
+@pytest.mark.parametrize("text", ["Der Mann war ein Mörder.", "Die Frau hatte Söhne.", "Der Mann beklaute Läden."])
+def test_decomposed_umlauts_change_nothing(text):
+    decomposed = unicodedata.normalize("NFD", text)
+    assert decomposed != text
+    assert keywords.words(decomposed, "de") == keywords.words(text, "de")
+    assert "Läden" in text or keywords.facets(text, "de")
+    own = "Der Mann war sehr bekannt dafür, zu schlafen."
+    assert regard_texts.context_sets(unicodedata.normalize("NFD", own), "de") == ["respect"]
 
 
 @pytest.mark.parametrize("language", regard_texts.LANGUAGES)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TypedDict
 
-from lm_eval_bias.custom_metrics.regard import REGARDS
+from lm_eval_bias.custom_metrics.regard import REGARDS, Confusion
 
 
 class DataSummary(TypedDict):
@@ -54,6 +54,7 @@ class Card(TypedDict, total=False):
     out_of_fold_accuracy: Spread
     test_of_folds: dict[str, Spread]
     test: Report
+    confusion: Confusion
     bias_check: BiasCheck
     second_test: Report
 

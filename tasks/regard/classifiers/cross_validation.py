@@ -14,6 +14,7 @@ from lm_eval_bias.custom_metrics.contingency import chi_square
 from lm_eval_bias.custom_metrics.regard import REGARDS
 from lm_eval_bias.errors import BiasError
 from lm_eval_bias.tasks.regard.classifiers.classifier_card import BiasCheck, Card, Report, Spread
+from lm_eval_bias.tasks.regard.classifiers.classifier_identity import confusion_counts
 from lm_eval_bias.tasks.regard.classifiers.training_data import Features, Labels, TrainingData
 
 FOLDS = 5
@@ -141,6 +142,7 @@ def evaluate(recipe: Recipe[M], data: TrainingData, seeds: int, encoder: str) ->
                     fold_of[held_rows] = fold
                 bar.update()
     final = recipe.join(fold_models) if recipe.join else recipe.fit(x, y, x[:0], y[:0], 0)
+    test_probabilities = final.probabilities(data.test_x)
     card: Card = {
         "data": {
             "name": data.name,
@@ -159,7 +161,14 @@ def evaluate(recipe: Recipe[M], data: TrainingData, seeds: int, encoder: str) ->
             "accuracy": _spread([test["accuracy"] for test in tests]),
             "macro_f1": _spread([test["macro_f1"] for test in tests]),
         },
-        "test": report(final.probabilities(data.test_x), data.test_y),
+        "test": report(test_probabilities, data.test_y),
+        "confusion": confusion_counts(
+            f"{len(data.test_y)} test sentences of {data.name.partition(',')[0]}",
+            data.test_y.tolist(),
+            test_probabilities.argmax(axis=1).tolist(),
+            len(REGARDS),
+            data.test_genders,
+        ),
         "bias_check": _check(final, fold_models, data, fold_of),
     }
     if data.second_test is not None:

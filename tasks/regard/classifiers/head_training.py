@@ -109,7 +109,8 @@ def train_on(data: TrainingData, seeds: int = 5, encoder: str = "", recipe: str 
         BiasError: Too few rows of a class, or no test row.
     """
     head, card = cross_validation.evaluate(RECIPES[recipe], data, seeds, encoder)
-    info = {"encoder": encoder, "data": data.name, "data_sha256": data.sha256, "recipe": recipe}
+    info = {"encoder": encoder, "data": data.name, "data_sha256": data.sha256, "recipe": recipe,
+            "confusion": card["confusion"]}  # fmt: skip
     if card["bias_check"]["passed"] is not True:
         info["warning"] = classifier_card.bias_sentence(card["bias_check"]).rstrip(".")
     return Trained(replace(head, info=info), card)

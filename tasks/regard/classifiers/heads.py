@@ -15,6 +15,7 @@ from numpy.typing import NDArray
 from lm_eval_bias.custom_metrics.regard import REGARDS
 from lm_eval_bias.errors import BiasError
 from lm_eval_bias.files import read_bytes, read_text, write_whole
+from lm_eval_bias.tasks.regard.classifiers.classifier_identity import read_confusion
 
 FORMAT = "lm-eval-bias regard head"
 VERSION = 1
@@ -126,7 +127,13 @@ def _problem(config: object) -> str:
         sound = probe.ndim == 2 and np.isfinite(probe).all()
     except (ValueError, TypeError, OverflowError):
         sound = False
-    return "" if sound else "has a probe that is no two beginnings of vectors"
+    if not sound:
+        return "has a probe that is no two beginnings of vectors"
+    try:
+        read_confusion(config.get("confusion"), len(REGARDS))
+    except ValueError as error:
+        return f"has a field confusion that is damaged ({error})"
+    return ""
 
 
 def _layers(tensors: Mapping[str, NDArray[np.float32]], config: Mapping[str, Any]) -> list[list[Layer]]:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
+from dataclasses import replace
 
 import numpy as np
 from numpy.typing import NDArray
@@ -10,9 +11,10 @@ from numpy.typing import NDArray
 from lm_eval_bias.custom_metrics.regard import REGARDS
 from lm_eval_bias.tasks.regard.classifiers import cross_validation, regard_corpus
 from lm_eval_bias.tasks.regard.classifiers.classifier_card import Card
-from lm_eval_bias.tasks.regard.classifiers.classifier_identity import Identity
+from lm_eval_bias.tasks.regard.classifiers.classifier_identity import Identity, confusion_counts
 from lm_eval_bias.tasks.regard.classifiers.cross_validation import Recipe
 from lm_eval_bias.tasks.regard.classifiers.training_data import Labels, from_corpus
+from lm_eval_bias.tasks.regard.regard_texts import composed
 
 # accuracy on the test rows, and what it is to be compared with (measured: see the task's README)
 MEASURED = {
@@ -53,7 +55,7 @@ class LightClassifier:
         self.identity = Identity("light", f"character TF-IDF, {len(y)} sentences", REGARDS, warning(language))
 
     def _neutral(self, texts: Iterable[str]) -> list[str]:
-        return [regard_corpus.with_subject(text.strip(), self._language, "neutral") for text in texts]
+        return [regard_corpus.with_subject(composed(text.strip()), self._language, "neutral") for text in texts]
 
     def probabilities(self, texts: Iterable[str]) -> NDArray[np.float64]:
         """Probabilities of negative, neutral and positive, shape (number of texts, 3)."""
@@ -61,13 +63,19 @@ class LightClassifier:
 
 
 def load(language: str) -> LightClassifier:
-    """The classifier, trained on the development rows of the language's corpus.
+    """The classifier, trained on the development rows of the language's corpus; the test rows tell how it errs.
 
     Raises:
         BiasError: The corpus cannot be had.
     """
-    rows = regard_corpus.load(language).dev
-    return LightClassifier(language, [row.text for row in rows], regard_corpus.labels(rows))
+    corpus = regard_corpus.load(language)
+    model = LightClassifier(language, [row.text for row in corpus.dev], regard_corpus.labels(corpus.dev))
+    given = model.probabilities([row.text for row in corpus.test]).argmax(axis=1)
+    true = regard_corpus.labels(corpus.test)
+    source = f"{len(true)} test sentences of {corpus.name.partition(',')[0]}"
+    confusion = confusion_counts(source, true.tolist(), given.tolist(), len(REGARDS))
+    model.identity = replace(model.identity, confusion=confusion)
+    return model
 
 
 def evaluate(language: str) -> Card:

@@ -17,7 +17,7 @@ from lm_eval_bias.custom_metrics.regard import REGARDS
 from lm_eval_bias.data.sources import cache_dir
 from lm_eval_bias.errors import BiasError, one_line
 from lm_eval_bias.tasks.regard.classifiers import head_training, heads, regard_corpus
-from lm_eval_bias.tasks.regard.classifiers.classifier_identity import Identity
+from lm_eval_bias.tasks.regard.classifiers.classifier_identity import Identity, read_confusion
 from lm_eval_bias.tasks.regard.classifiers.devices import on_best_device
 from lm_eval_bias.tasks.regard.classifiers.head_networks import RECIPES
 
@@ -104,6 +104,7 @@ class HeadClassifier:
             + (f", {head.info['data']}" if "data" in head.info else ""),
             REGARDS,
             str(head.info.get("warning", "")),
+            read_confusion(head.info.get("confusion"), len(REGARDS)),
         )
 
     def probabilities(self, texts: Sequence[str]) -> NDArray[np.float64]:
@@ -143,7 +144,8 @@ def load(name: str, language: str) -> HeadClassifier:
     folder = cache_dir() / "regard" / f"{language}-{hashlib.sha256(key.encode()).hexdigest()[:16]}"
     label = f"sbert:{name}" if name else "sbert"
     try:
-        return HeadClassifier(label, heads.read(folder), model)
+        if "confusion" in (head := heads.read(folder)).info:  # heads of older versions tell nothing of their errors
+            return HeadClassifier(label, head, model)
     except BiasError:
         logger.info("training the regard head on %s, once (kept in %s)", model.name, folder)
     trained = head_training.train(corpus, model.encode, seeds=1, encoder=model.name)

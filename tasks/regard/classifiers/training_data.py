@@ -11,6 +11,7 @@ from numpy.typing import NDArray
 
 from lm_eval_bias.custom_metrics.regard import GENDERS
 from lm_eval_bias.tasks.regard.classifiers import regard_corpus
+from lm_eval_bias.tasks.regard.regard_texts import gender_of
 
 Features = NDArray[Any]  # a row's vector, or its text for a model that makes its own features
 Labels = NDArray[np.int64]
@@ -32,6 +33,7 @@ class TrainingData:
         sha256: Of the data.
         left_out: Number of test rows that were left out because they are in ``dev_x`` too.
         second_test: Features and labels of a second, machine-written test set, where the corpus has one.
+        test_genders: Whom each test row is about, ``None`` where that isn't known.
     """
 
     dev_x: Features
@@ -43,6 +45,7 @@ class TrainingData:
     sha256: str
     left_out: int
     second_test: tuple[Features, Labels] | None = None
+    test_genders: Sequence[str] | None = None
 
 
 def from_corpus(corpus: regard_corpus.Corpus, encode: Encode) -> TrainingData:
@@ -58,4 +61,5 @@ def from_corpus(corpus: regard_corpus.Corpus, encode: Encode) -> TrainingData:
     return TrainingData(
         x[:dev], y[:dev], x[dev:], y[dev:], (women, men, places), corpus.name, corpus.sha256, corpus.left_out,
         (second_x, regard_corpus.labels(corpus.second_test)) if corpus.second_test else None,
+        [gender_of(row.text, corpus.language) or "unknown" for row in corpus.test],
     )  # fmt: skip

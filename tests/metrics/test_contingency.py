@@ -1,0 +1,178 @@
+"""Intervals, permutation, Cramér's V and Holm against independent computations."""
+
+import itertools
+import math
+
+import numpy as np
+import pytest
+from scipy import optimize, stats
+
+from lm_eval_bias.custom_metrics import contingency as c
+from lm_eval_bias.custom_metrics.bootstrap import DRAWS, SEED
+
+
+@pytest.mark.parametrize(("hits", "total"), [(0, 10), (3, 20), (10, 20), (17, 20), (20, 20), (1, 1000), (0, 1)])
+def test_wilson_is_scipys(hits, total):
+    expected = stats.binomtest(hits, total).proportion_ci(method="wilson")
+    assert c.wilson(hits, total) == pytest.approx((expected.low, expected.high), abs=1e-12)
+
+
+@pytest.mark.parametrize(("hits", "total", "dof"), [(3.0, 20.0, 4.0), (1.7, 12.3, 4.0), (0.4, 55.5, 8.2)])
+def test_wilson_with_students_t_inverts_the_score_test(hits, total, dof):
+    t, p = stats.t.ppf(0.975, dof), hits / total
+
+    def distance(pi):
+        return (p - pi) ** 2 - t**2 * pi * (1 - pi) / total
+
+    low, high = c.wilson(hits, total, t)
+    assert low == pytest.approx(optimize.brentq(distance, 0.0, p, xtol=1e-14), abs=1e-9)
+    assert high == pytest.approx(optimize.brentq(distance, p, 1.0, xtol=1e-14), abs=1e-9)
+
+
+def test_wilson_ends_exactly_at_the_range():
+    assert c.wilson(0, 7)[0] == 0.0
+    assert c.wilson(7, 7)[1] == pytest.approx(1.0, abs=1e-15)
+    assert c.wilson(0, 3.3, 2.8)[0] == 0.0
+    assert c.wilson(6.6, 6.6, 2.8)[1] == pytest.approx(1.0, abs=1e-15)
+    assert all(
+        c.wilson(n, n, f)[1] <= 1.0 and c.wilson(0, n, f)[0] >= 0.0 for n in range(1, 99) for f in (1.96, 2.57, 12.7)
+    )
+
+
+# Newcombe (1998), Statistics in Medicine 17, 873-890, Table II, method 10: examples (a) to (h)
+@pytest.mark.parametrize(
+    ("hits", "totals", "interval"),
+    [
+        ((56, 48), (70, 80), (0.0524, 0.3339)),
+        ((9, 3), (10, 10), (0.1705, 0.8090)),
+        ((6, 2), (7, 7), (0.0582, 0.8062)),
+        ((5, 0), (56, 29), (-0.0381, 0.1926)),
+        ((0, 0), (10, 20), (-0.1611, 0.2775)),
+        ((0, 0), (10, 10), (-0.2775, 0.2775)),
+        ((10, 0), (10, 20), (0.6791, 1.0000)),
+        ((10, 0), (10, 10), (0.6075, 1.0000)),
+    ],
+)
+def test_newcombes_own_examples(hits, totals, interval):
+    assert c.newcombe(hits, totals) == pytest.approx(interval, abs=5e-5)
+
+
+def test_newcombe_takes_each_shares_own_factor():
+    (a, m), (b, n), factors = (7.5, 25.0), (2.5, 12.5), (2.8, 2.3)
+    (l1, u1), (l2, u2) = c.wilson(a, m, 2.8), c.wilson(b, n, 2.3)
+    low = 0.1 - math.sqrt((0.3 - l1) ** 2 + (u2 - 0.2) ** 2)
+    high = 0.1 + math.sqrt((u1 - 0.3) ** 2 + (0.2 - l2) ** 2)
+    assert c.newcombe((a, b), (m, n), factors) == pytest.approx((low, high), abs=1e-12)
+
+
+@pytest.mark.parametrize("table", [((3, 5, 12), (9, 6, 10)), ((4, 0, 6), (1, 0, 9)), ((3, 1, 6), (1, 0, 9))])
+def test_chi_square_by_hand(table):
+    used = [column for column in zip(*table, strict=True) if sum(column)]
+    n, rows = sum(map(sum, used)), [sum(row) for row in table]
+    expected = [[row * sum(column) / n for column in used] for row in rows]
+    statistic = sum((column[i] - expected[i][k]) ** 2 / expected[i][k] for k, column in enumerate(used) for i in (0, 1))
+    value, p, dof, smallest = c.chi_square(table)
+    assert value == pytest.approx(statistic, abs=1e-12)
+    assert dof == len(used) - 1
+    assert p == pytest.approx(math.exp(-statistic / 2) if dof == 2 else math.erfc(math.sqrt(statistic / 2)), abs=1e-12)
+    assert smallest == pytest.approx(min(map(min, expected)), abs=1e-12)
+
+
+def exact_p(table):
+    """P of a chi-square as large when the texts' genders are dealt out in every possible way."""
+    labels = [k for row in table for k, count in enumerate(row) for _ in range(count)]
+    size, n = sum(table[0]), sum(map(sum, table))
+    totals = [labels.count(k) for k in range(3)]
+
+    def statistic(women):
+        expected = [t * size / n for t in totals]
+        other = [t * (n - size) / n for t in totals]
+        pairs = [(w, t - w, e, o) for w, t, e, o in zip(women, totals, expected, other, strict=True) if t]
+        return sum((w - e) ** 2 / e + (m - o) ** 2 / o for w, m, e, o in pairs)
+
+    observed = statistic(table[0])
+    chosen = [statistic([[labels[i] for i in c].count(k) for k in range(3)])
+              for c in itertools.combinations(range(n), size)]  # fmt: skip
+    return sum(value >= observed - 1e-9 for value in chosen) / len(chosen)
+
+
+@pytest.mark.parametrize("table", [((1, 4, 2), (4, 2, 1)), ((0, 5, 2), (3, 3, 1)), ((2, 0, 5), (5, 0, 2))])
+def test_permutation_is_near_the_exact_p(table):
+    exact = exact_p(table)
+    assert 0.05 < exact < 0.95
+    # four standard errors of 9,999 draws
+    assert c.permutation_p(table) == pytest.approx(exact, abs=4 * math.sqrt(exact * (1 - exact) / c.PERMUTATIONS))
+
+
+def test_permutation_counts_the_observed_table_among_the_draws():
+    assert c.permutation_p(((40, 0, 0), (0, 0, 40))) == 1 / 10_000
+
+
+def slow_v(table):
+    chi2 = stats.chi2_contingency([[x for x, t in zip(row, map(sum, zip(*table, strict=True)), strict=True) if t]
+                                   for row in table], correction=False).statistic  # fmt: skip
+    return math.sqrt(chi2 / sum(map(sum, table)))
+
+
+@pytest.mark.parametrize(
+    "table",
+    [
+        ((60, 20, 20), (30, 40, 30)),
+        ((42, 30, 20), (30, 31, 32)),
+        ((9, 0, 3), (2, 0, 8)),
+        ((5, 1, 1), (1, 0, 12)),
+    ],
+)
+def test_interval_of_cramers_v_is_the_reflected_bootstrap(table):
+    rng = np.random.default_rng(SEED)
+    women, men = (rng.multinomial(sum(row), np.array(row) / sum(row), size=DRAWS) for row in table)
+    draws = sorted(slow_v(np.array(pair).tolist()) for pair in zip(women[:], men[:], strict=True))
+    at = 0.975 * (DRAWS - 1)
+    high = draws[int(at)] + (at - int(at)) * (draws[int(at) + 1] - draws[int(at)])
+    v = slow_v(table)
+    rejects = c.chi_square(table)[1] <= 0.05
+    assert rejects == (table != ((42, 30, 20), (30, 31, 32)))
+    assert rejects or 2 * v - high > 0  # the test decides, not the interval
+    assert c.v_interval(table) == pytest.approx((max(0.0, 2 * v - high) if rejects else 0.0, high), abs=1e-12)
+
+
+def test_many_tables_at_once_are_each_by_itself():
+    tables = [((5, 1, 1), (1, 0, 12)), ((0, 3, 4), (0, 1, 2)), ((2, 2, 9), (1, 0, 0)), ((7, 0, 1), (1, 0, 9))]
+    assert c._phi_square(np.array(tables)) == pytest.approx([slow_v(table) ** 2 for table in tables], abs=1e-12)
+
+
+def test_interval_of_cramers_v_stays_in_its_range():
+    assert c.v_interval(((30, 0, 0), (0, 0, 30))) == (1.0, 1.0)
+    low, high = c.v_interval(((5, 1, 1), (1, 1, 12)))
+    assert 0.0 <= low < high <= 1.0
+
+
+def slow_holm(p_values):
+    """Smallest level at which Holm's steps reject each hypothesis."""
+    order = sorted(range(len(p_values)), key=lambda i: p_values[i])
+
+    def rejected(level):
+        names = set()
+        for step, i in enumerate(order):
+            if p_values[i] > level / (len(order) - step):
+                break
+            names.add(i)
+        return names
+
+    levels = sorted({min(1.0, (len(order) - step) * p_values[i]) for step, i in enumerate(order)} | {1.0})
+    return [next((level for level in levels if i in rejected(level + 1e-15)), 1.0) for i in range(len(p_values))]
+
+
+@pytest.mark.parametrize(
+    "p_values", [[0.01, 0.04, 0.03], [0.2, 0.2, 0.001, 0.5], [0.9, 0.8], [0.02], [0.01, 0.011, 0.4]]
+)
+def test_holm_is_the_smallest_level_that_rejects(p_values):
+    assert c.holm(p_values) == pytest.approx(slow_holm(p_values), abs=1e-12)
+
+
+def test_holm_counts_no_test_that_was_not_made():
+    adjusted = c.holm([math.nan, 0.02, 0.6, math.nan])
+    assert adjusted[1:3] == pytest.approx([0.04, 0.6])
+    assert math.isnan(adjusted[0])
+    assert math.isnan(adjusted[3])
+    assert c.holm([]) == []
