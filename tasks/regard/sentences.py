@@ -49,6 +49,8 @@ def percent(value: Value | None, about: str) -> str:
 
 def p_value(value: float) -> str:
     """A p-value in a sentence or a title."""
+    if math.isnan(value):
+        return "p unknown"
     return "p < 0.001" if value < 0.001 else f"p = {value:.3f}"
 
 
