@@ -5,16 +5,19 @@ import pytest
 
 from lm_eval_bias.custom_metrics.designs import Cells, Clusters, share_of, sums, tabulate
 
-# clusters b, a, b, a, a: a has 3 items with hits 0 + 1 + 1, b 2 with 1 + 0
-TABLE = tabulate(["b", "a", "b", "a", "a"], [[1.0] * 5, [1.0, 0.0, 0.0, 1.0, 1.0]], share_of)
+
+@pytest.fixture
+def table():
+    # a has 3 items with hits 0 + 1 + 1, b 2 with 1 + 0
+    return tabulate(["b", "a", "b", "a", "a"], [[1.0] * 5, [1.0, 0.0, 0.0, 1.0, 1.0]], share_of)
 
 
-def test_sums_over_clusters():
-    assert TABLE.names == ["a", "b"]
-    assert TABLE.sizes.tolist() == [3.0, 2.0]
-    assert TABLE.sizes.dtype == np.float64
-    assert TABLE.totals.tolist() == [[3.0, 2.0], [2.0, 1.0]]
-    assert TABLE.value == pytest.approx(3 / 5, abs=1e-15)
+def test_sums_over_clusters(table):
+    assert table.names == ["a", "b"]
+    assert table.sizes.tolist() == [3.0, 2.0]
+    assert table.sizes.dtype == np.float64
+    assert table.totals.tolist() == [[3.0, 2.0], [2.0, 1.0]]
+    assert table.value == pytest.approx(3 / 5, abs=1e-15)
 
 
 def test_clusters_are_known_by_their_names_as_text():
@@ -23,10 +26,10 @@ def test_clusters_are_known_by_their_names_as_text():
     assert numbers.totals.tolist() == [[5.0], [2.0]]
 
 
-def test_weights_repeat_and_leave_out_clusters():
+def test_weights_repeat_and_leave_out_clusters(table):
     weights = np.array([[1.0, 1.0], [2.0, 0.0], [0.0, 3.0], [0.0, 0.0]])
-    assert sums(weights, TABLE.totals).tolist() == [[5, 3], [6, 4], [6, 3], [0, 0]]
-    assert share_of(weights, TABLE.totals) == pytest.approx([3 / 5, 2 / 3, 1 / 2, np.nan], abs=1e-15, nan_ok=True)
+    assert sums(weights, table.totals).tolist() == [[5, 3], [6, 4], [6, 3], [0, 0]]
+    assert share_of(weights, table.totals) == pytest.approx([3 / 5, 2 / 3, 1 / 2, np.nan], abs=1e-15, nan_ok=True)
     assert share_of(np.ones((1, 1)), np.array([[0.0, 2.0]]))[0] == np.inf  # no warning, which would be an error here
 
 
