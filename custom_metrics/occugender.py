@@ -219,7 +219,7 @@ def labour_correlation(records: Prompts, *, kind: str) -> Estimate:
     stderr = float(np.std(finite, ddof=1))
     linear = _influence(matrix, shares)
     dof = crossed.crossed_stderr(linear.cells, linear.strata)[1]
-    inside = 1 - 1e-9  # where Fisher's z is finite
+    inside = 0.999  # resamples of few items can correlate perfectly, where Fisher's z has no end
     z = np.arctanh(np.clip([value, *finite], -inside, inside))
     half = t_factor(dof) * float(np.std(z[1:], ddof=1))
     return Estimate(value, stderr, n, dof=dof, interval=(math.tanh(z[0] - half), math.tanh(z[0] + half)))

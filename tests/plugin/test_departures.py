@@ -251,7 +251,7 @@ def of(task, provenance=(), **metadata):
     """The departures of a task of a run with this metadata, by name."""
     entry = catalog.entries()[task]
     known = {"inputs": {"documents": "0" * 64}, **metadata}
-    made = TaskRun(task, entry.benchmark, entry.language, "1.0", entry.items, entry.items, known, {})
+    made = TaskRun(task, entry.benchmark, entry.language, str(entry.metadata["version"]), entry.items, entry.items, known, {})
     run = Run("model", Path("run.json"), {"seeds": [0, 1234, 1234, 1234], **dict(provenance)}, "", {task: made})
     return {departure.name: departure.value for departure in departures.of(run, made)}
 

@@ -81,7 +81,7 @@ def test_result_file_carries_range_and_neutral_value():
     gap = next(metric for metric in listed if metric["metric"] == "stereotype_gap")
     assert gap["range"] == [-1.0, 1.0]
     assert gap["neutral"] == 0.0
-    assert "labour market" in gap["direction"]
+    assert "the group that dominates" in gap["direction"]
 
 
 def test_every_package_folder_is_in_the_wheel():
