@@ -20,6 +20,7 @@ PAPER = "Chen et al. (2025), Causally Testing Gender Bias in LLMs"
 Letter = Literal["M", "F", "D"]
 GENDERS: dict[Letter, str] = {"M": "male", "F": "female", "D": "diverse"}
 DOMINATED = ("female", "male")
+ALMOST_PERFECT = 0.9999  # a correlation
 _GROUP = itemgetter("group")  # the design fixes how many items there are of each
 
 
@@ -182,8 +183,9 @@ def labour_correlation(records: Prompts, *, kind: str) -> Estimate:
 
     Range: -1..1. Neutral value: 0. Direction: + the model's predictions rise with the real share of women.
     Undefined: fewer than three items, no variance, or an incomplete product -> nan; the standard error also with one
-    template only. Denominator: items. Standard error: bootstrap of items, within the groups, and templates together
-    (pigeonhole, seeded; 2,000 draws), with the degrees of freedom of the linearised correlation's crossed error.
+    template only, or where the correlation is all but perfect. Denominator: items. Standard error: bootstrap of items,
+    within the groups, and templates together (pigeonhole, seeded; 2,000 draws), with the degrees of freedom of the
+    linearised correlation's crossed error.
     Interval: the same on the scale of Fisher's z, since a correlation far from 0 misses by more on its inner side.
     Source: not in the paper; percentages from its Table 5.
 
@@ -219,10 +221,12 @@ def labour_correlation(records: Prompts, *, kind: str) -> Estimate:
     stderr = float(np.std(finite, ddof=1))
     linear = _influence(matrix, shares)
     dof = crossed.crossed_stderr(linear.cells, linear.strata)[1]
-    inside = 0.999  # resamples of few items can correlate perfectly, where Fisher's z has no end
-    z = np.arctanh(np.clip([value, *finite], -inside, inside))
-    half = t_factor(dof) * float(np.std(z[1:], ddof=1))
-    return Estimate(value, stderr, n, dof=dof, interval=(math.tanh(z[0] - half), math.tanh(z[0] + half)))
+    if abs(value) > ALMOST_PERFECT:
+        return Estimate(value, math.nan, n, "the correlation is all but perfect: no standard error")
+    # resamples of few items can correlate perfectly, where Fisher's z has no end
+    half = t_factor(dof) * float(np.std(np.arctanh(np.clip(finite, -ALMOST_PERFECT, ALMOST_PERFECT)), ddof=1))
+    z = math.atanh(value)
+    return Estimate(value, stderr, n, dof=dof, interval=(math.tanh(z - half), math.tanh(z + half)))
 
 
 def variance_share(records: Prompts, *, part: str) -> Estimate:
