@@ -29,14 +29,14 @@ from lm_eval_bias import custom_metrics
 from lm_eval_bias.analysis import rank_intervals
 from lm_eval_bias.errors import BiasError
 from tests.simulation import rounds
-from tests.simulation.coverage_table import Row, markdown, outside
+from tests.simulation.coverage_table import Row, Sum, markdown, outside
 from tests.simulation.structures import STRUCTURES, Structure
 
 HERE = Path(__file__).resolve().parent
 BLOCK = 20  # rounds that are saved together
 BEGIN, END = "<!-- table: begin -->\n", "<!-- table: end -->\n"
 Job = tuple[str, str, int, int]  # structure, case, first round, the one behind the last
-Sums = dict[str, dict[str, tuple[float, int, int]]]  # by score and measure: sum, number, number without a value
+Sums = dict[str, dict[str, Sum]]  # by score and measure: sum, number, number without a value
 
 
 def block(job: Job) -> tuple[Job, Sums]:
@@ -93,6 +93,7 @@ def simulate(todo: list[Job], processes: int, file: Path) -> dict[Job, Sums]:
         lines = stack.enter_context(file.open("a", encoding="utf-8"))
         if file.stat().st_size and not file.read_bytes().endswith(b"\n"):
             lines.write("\n")  # a line that was cut off ends here
+        blocks: Iterable[tuple[Job, Sums]]
         if processes > 1 and left:
             blocks = stack.enter_context(multiprocessing.get_context("fork").Pool(processes)).imap_unordered(
                 block, left
@@ -109,13 +110,13 @@ def simulate(todo: list[Job], processes: int, file: Path) -> dict[Job, Sums]:
 
 def rows(done: dict[Job, Sums]) -> list[Row]:
     """A row for every structure and score."""
-    gathered: dict[tuple[str, str], dict[str, Sums]] = defaultdict(lambda: defaultdict(dict))
+    gathered: dict[tuple[str, str], dict[str, dict[str, Sum]]] = defaultdict(lambda: defaultdict(dict))
     for (name, case, _, _), sums in done.items():
         for score, measures in sums.items():
             cell = gathered[name, score][case]
             for measure, added in measures.items():
                 before = cell.get(measure, (0.0, 0, 0))
-                cell[measure] = tuple(x + y for x, y in zip(before, added, strict=True))
+                cell[measure] = (before[0] + added[0], before[1] + added[1], before[2] + added[2])
     order = {structure.name: structure for structure in STRUCTURES}
     return [
         Row.of(order[name], score, cases, {case: rounds.truths(name, case) for case in cases})

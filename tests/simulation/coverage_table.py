@@ -63,7 +63,7 @@ class Cell:
         text = f"{100 * self.share:.1f}"
         text = f"**{text}**" if self.outside else text
         text += "" if math.isnan(self.promised) else f" ({100 * self.promised:.0f})"
-        return f"{text}, none in {100 * self.without:.0f}%" if self.without else text
+        return f"{text}, none in {100 * self.without:.2g}%" if self.without else text
 
 
 @dataclass(frozen=True)

@@ -40,7 +40,7 @@ class Structure:
 
     def cases(self) -> dict[str, tuple[Knobs, Knobs]]:
         """Both models' knobs where their scores are equal (or meant to be), and where they differ."""
-        cases = {"equal": ({**self.base, **self.other}, self.base)}
+        cases: dict[str, tuple[Knobs, Knobs]] = {"equal": ({**self.base, **self.other}, self.base)}
         if self.shift:
             shifted = {name: value + self.shift.get(name, 0.0) for name, value in self.base.items()}
             cases["different"] = ({**shifted, **self.other}, self.base)
