@@ -17,7 +17,7 @@ from lm_eval_bias.custom_metrics.score import Estimate, undefined
 NO_VALUE = "all its words have probability 0, or the model gave nan"
 ENOUGH_TEMPLATES = 3
 ROUNDING = 1e-12  # errors that are smaller than this, relative to the largest value, are rounding
-FEW_TEMPLATES = "two templates only: the 95% interval holds the truth in about 90% of simulated runs, use three or more"
+FEW_TEMPLATES = "two templates only: their spread has one degree of freedom and the interval is wide, use three or more"
 
 
 class CrossedRecord(TypedDict):
@@ -212,8 +212,10 @@ def crossed_mean(
         reason = f"standard error needs 2 items and 2 templates, has {cells.shape}"
     elif stderr <= ROUNDING * float(np.abs(cells).max()):
         stderr, reason = math.nan, "nothing varies between the prompts: no standard error"
+    elif templates < ENOUGH_TEMPLATES:  # with Satterthwaite's, intervals hold the truth in 88% to 92% of simulated runs
+        dof, reason = min(dof, 1.0), FEW_TEMPLATES
     else:
-        reason = FEW_TEMPLATES if templates < ENOUGH_TEMPLATES else ""
+        reason = ""
     return Estimate(mean, stderr, n, reason, dof)
 
 

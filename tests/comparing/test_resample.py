@@ -177,6 +177,21 @@ def test_strata_that_differ_are_no_chance():
     assert min(blind) > 0.05
 
 
+@pytest.mark.parametrize("templates", [2, 3])
+def test_few_templates_are_tested_without_flips(templates):
+    rng, names = np.random.default_rng(5), ([f"{i:02d}" for i in range(20)], [f"{t}" for t in range(templates)])
+    nothing, p_values = np.zeros((20, templates)), []
+    for _ in range(400):
+        cells = 0.06 * rng.standard_normal((20, 1)) + 0.1 * rng.standard_normal((1, templates))
+        cells = cells + 0.1 * rng.standard_normal((20, templates))
+        found = resampling.paired(designs.Cells(*names, cells), designs.Cells(*names, nothing), draws=99)
+        assert "few templates" in found.test
+        assert found.dof <= templates - 1
+        assert (found.p <= 0.05) == (not found.interval[0] <= 0 <= found.interval[1])
+        p_values.append(found.p)
+    assert np.mean(np.array(p_values) <= 0.05) <= 0.07  # flips reject 13% and 9% of these
+
+
 def test_other_strata_are_other_layouts():
     a, b = _strata_apart(np.random.default_rng(0), 0.0, (0.1, 0.2))
     with pytest.raises(ValueError, match="strata"):
