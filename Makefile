@@ -23,8 +23,8 @@ demo: $(INSTALLED)
 		if $(BIN)/lm-eval-bias fetch $$task; then tasks=$$tasks,$$task; \
 		else echo "The data of $$task cannot be had here (see the line above): the demo goes on without it."; fi; \
 	done; \
-	echo "Scoring SmolLM2-135M-Instruct on $$tasks: the first 200 prompts of each task, a balanced part"; \
-	HF_HUB_OFFLINE=1 $(BIN)/lm-eval-bias run --tasks $$tasks --limit 200 --model hf-packed --model_args "$(MODEL_ARGS)" \
+	echo "Scoring SmolLM2-135M-Instruct on $$tasks: the first 240 prompts of each task, a balanced part"; \
+	HF_HUB_OFFLINE=1 $(BIN)/lm-eval-bias run --tasks $$tasks --limit 240 --model hf-packed --model_args "$(MODEL_ARGS)" \
 		--device cpu --output_path demo-results --log_samples
 
 test: $(INSTALLED)
@@ -42,6 +42,7 @@ test-oldest:
 
 # make mutation MODULE=custom_metrics/crossed.py [TESTS="tests/..."] [OPTIONS=--again]: see CONTRIBUTING.md
 mutation: $(INSTALLED)
+	@$(PIP) install -q -c constraints.txt -e ".[mutation]"
 	nice $(BIN)/python tests/mutation/mutants.py $(OPTIONS) $(MODULE) $(TESTS)
 
 # mypy looks at the installed package: in the checkout its parts lie in three folders
