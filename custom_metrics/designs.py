@@ -51,12 +51,14 @@ class Cells:
         templates: Column names, length C.
         cells: Shape (R, C).
         strata: Each row's stratum, length R; empty where the rows are one sample.
+        composite: Whether the score is no mean: what stands here are influences, whose signs are no fair coins.
     """
 
     items: list[str]
     templates: list[str]
     cells: Array
     strata: Sequence[str] = ()
+    composite: bool = False
 
     @property
     def value(self) -> float:

@@ -292,7 +292,9 @@ def _influence(matrix: Cells, shares: Array) -> Cells:
     r = float((z * w).mean())
     item_influence = z * w - r * (z**2 + w**2) / 2
     slope = (w - r * z) / means.std()
-    return replace(matrix, cells=r + item_influence[:, None] + slope[:, None] * (matrix.cells - means[:, None]))
+    return replace(
+        matrix, composite=True, cells=r + item_influence[:, None] + slope[:, None] * (matrix.cells - means[:, None])
+    )
 
 
 def _percent(record: OccuGenderRecord, *, gender: Letter, dominated_by: str) -> float | None:

@@ -263,6 +263,8 @@ def _crossed(a: Cells, b: Cells, draws: int, seed: int) -> Difference:
     # in the far tail an overestimate of the degrees of freedom tells: there are no more than the smaller factor's
     fewest = min(dof, min(cells.shape) - 1)
     beyond = student_p(value, stderr, fewest), "Student's t"
+    if a.composite:
+        return Difference(value, stderr, dof, student_p(value, stderr, dof), "Student's t", total, sum_stderr)
     if cells.shape[1] < ENOUGH_TO_FLIP:
         return Difference(value, stderr, fewest, beyond[0], f"{beyond[1]}, few templates", total, sum_stderr)
     p, test = resampled_p(flipped_t(cells, draws, seed, a.strata), value / stderr, FLIP, *beyond)
@@ -278,8 +280,9 @@ def paired(a: Design, b: Design, draws: int = DRAWS, seed: int = SEED) -> Differ
     P-value: the models are swapped in whole clusters (exact where they are exchangeable); for means over items x
     templates the signs of item effects, template effects and residuals are flipped, and studentised means compared.
     Where no resample is as far out as the data, Student's t goes on from there; see :func:`resampled_p`. Student's t
-    alone is the test of composite scores, whose equality doesn't make two models exchangeable, of fewer than four
-    templates, and where clusters are so few that swaps can't reject at 5%; see :meth:`Difference.at_level`.
+    alone is the test of composite scores (correlations too), whose equality doesn't make two models exchangeable, of
+    fewer than four templates, and where clusters are so few that swaps can't reject at 5%; see
+    :meth:`Difference.at_level`.
 
     Args:
         a: The first model's score.

@@ -192,6 +192,16 @@ def test_few_templates_are_tested_without_flips(templates):
     assert np.mean(np.array(p_values) <= 0.05) <= 0.07  # flips reject 13% and 9% of these
 
 
+def test_correlations_are_tested_by_students_t():
+    records, others = _occugender(12), _occugender(12)
+    for record, other in zip(records, others, strict=True):
+        other.update({key: record[key] for key in ("item", "template", "share", "group")})
+    score = next(s for s in registry.get("occugender").scores([]) if s.name == "labour_pearson")
+    found = resampling.paired(score.table(records), score.table(others))
+    assert found.test == "Student's t"
+    assert found.p == pytest.approx(resampling.student_p(found.value, found.stderr, found.dof), rel=1e-12)
+
+
 def test_other_strata_are_other_layouts():
     a, b = _strata_apart(np.random.default_rng(0), 0.0, (0.1, 0.2))
     with pytest.raises(ValueError, match="strata"):
