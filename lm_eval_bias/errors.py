@@ -36,7 +36,7 @@ def extras() -> dict[str, list[str]]:
         return {}
     for requirement in requirements:
         match = re.fullmatch(r"([\w-]+)(\[.*\])?[^;]*; *extra == ['\"](\w+)['\"]", requirement)
-        if match and not match[2] and match[3] not in ("test", "dev"):
+        if match and not match[2] and match[3] not in ("test", "dev", "mutation"):
             name = "sklearn" if match[1] == "scikit-learn" else match[1].replace("-", "_")
             brought.setdefault(match[3], []).append(name)
     return brought
