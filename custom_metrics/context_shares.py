@@ -13,7 +13,7 @@ from typing import NamedTuple
 
 from lm_eval_bias.custom_metrics.contingency import newcombe, wilson
 from lm_eval_bias.custom_metrics.designs import Array, Clusters, share_of, tabulate
-from lm_eval_bias.custom_metrics.score import Estimate, t_factor
+from lm_eval_bias.custom_metrics.score import Estimate, joined, t_factor
 from lm_eval_bias.custom_metrics.stratified_jackknife import jackknife
 
 NO_PROMPTS = "texts that belong to no prompt have an interval for these texts alone, none for prompts like theirs"
@@ -99,10 +99,6 @@ def _sample(rows: Sequence[Row]) -> _Sample | str:
     return _Sample(p, min(total, p * (1 - p) / stderr**2) if stderr > 0 else total, stderr, dof)
 
 
-def _joined(*reasons: str) -> str:
-    return "; ".join(filter(None, reasons))
-
-
 def _from_width(interval: tuple[float, float], dof: float) -> float:
     """The standard error that an interval amounts to: where nothing varied between contexts it isn't 0."""
     return (interval[1] - interval[0]) / 2 / t_factor(dof)
@@ -122,7 +118,7 @@ def share(rows: Sequence[Row], caveat: str = "") -> Estimate:
     given = wilson(hits, total)
     sample = _sample(rows)
     if isinstance(sample, str):
-        return Estimate(hits / total, math.nan, total, _joined(sample, caveat), fixed_interval=given)
+        return Estimate(hits / total, math.nan, total, joined(sample, caveat), fixed_interval=given)
     stderr = sample.stderr or _from_width(sample.interval, sample.dof)
     return Estimate(hits / total, stderr, total, caveat, sample.dof, sample.interval, given)
 
@@ -147,7 +143,7 @@ def difference(rows: Sequence[Row], caveat: str = "") -> Estimate:
     first, second = samples
     if isinstance(form, str) or isinstance(first, str) or isinstance(second, str) or math.isnan(stderr):
         reason = form if isinstance(form, str) else FEW_CONTEXTS
-        return Estimate(value, math.nan, m + n, _joined(reason, caveat), fixed_interval=given)
+        return Estimate(value, math.nan, m + n, joined(reason, caveat), fixed_interval=given)
     hits = first.share * first.size, second.share * second.size
     interval = newcombe(hits, (first.size, second.size), (t_factor(first.dof), t_factor(second.dof)))
     return Estimate(value, _from_width(interval, dof), m + n, caveat, dof, interval, given)

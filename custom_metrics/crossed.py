@@ -12,11 +12,10 @@ import numpy as np
 from numpy.typing import NDArray
 
 from lm_eval_bias.custom_metrics.designs import Array, Cells
-from lm_eval_bias.custom_metrics.score import Estimate, undefined
+from lm_eval_bias.custom_metrics.score import ROUNDING, Estimate, undefined
 
 NO_VALUE = "all its words have probability 0, or the model gave nan"
 ENOUGH_TEMPLATES = 3
-ROUNDING = 1e-12  # errors that are smaller than this, relative to the largest value, are rounding
 FEW_TEMPLATES = "two templates only: their spread has one degree of freedom and the interval is wide, use three or more"
 
 

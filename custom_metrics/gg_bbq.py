@@ -14,7 +14,7 @@ import numpy as np
 
 from lm_eval_bias.custom_metrics.designs import Array, Clusters, Design, share_of, sums, tabulate
 from lm_eval_bias.custom_metrics.jackknife import clustered_estimate
-from lm_eval_bias.custom_metrics.score import Estimate, Record, Score, undefined
+from lm_eval_bias.custom_metrics.score import Estimate, Record, Score, joined, undefined
 
 PAPER = "Satheesh et al. (2025), GG-BBQ"
 CONTEXTS = {"amb": "ambiguous", "disamb": "disambiguated"}
@@ -187,7 +187,7 @@ def diff_bias(records: Items, *, context: str) -> Estimate:
     estimate = _estimate(records, kind="diff_bias", context=context)
     if math.isnan(estimate.value) or not position_effect(records, context=context) > POSITION_TOLERANCE:
         return estimate
-    return replace(estimate, reason="; ".join(filter(None, (estimate.reason, POSITION_CAVEAT))))
+    return replace(estimate, reason=joined(estimate.reason, POSITION_CAVEAT))
 
 
 def position_effect(records: Items, *, context: str) -> float:

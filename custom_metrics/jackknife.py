@@ -9,9 +9,7 @@ import numpy as np
 from lm_eval_bias.custom_metrics.bootstrap import effective_size
 from lm_eval_bias.custom_metrics.contingency import wilson
 from lm_eval_bias.custom_metrics.designs import Array, Clusters
-from lm_eval_bias.custom_metrics.score import Estimate, t_factor
-
-ROUNDING = 1e-12  # values that differ by less, relative to the score, are the same
+from lm_eval_bias.custom_metrics.score import ROUNDING, Estimate, joined, t_factor
 
 
 def left_out(form: Clusters) -> Array:
@@ -86,4 +84,4 @@ def clustered_estimate(
         interval = whole * low, whole * high
         if same:
             stderr, reason = (interval[1] - interval[0]) / 2 / t_factor(dof), ""
-    return Estimate(value, stderr, int(form.sizes.sum()), "; ".join(filter(None, (reason, note))), dof, interval)
+    return Estimate(value, stderr, int(form.sizes.sum()), joined(reason, note), dof, interval)

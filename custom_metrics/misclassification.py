@@ -19,7 +19,7 @@ import numpy as np
 
 from lm_eval_bias.custom_metrics.context_shares import FEW_CONTEXTS, NO_PROMPTS
 from lm_eval_bias.custom_metrics.designs import Array, sums, tabulate
-from lm_eval_bias.custom_metrics.score import Estimate, t_factor, undefined
+from lm_eval_bias.custom_metrics.score import Estimate, joined, t_factor, undefined
 from lm_eval_bias.custom_metrics.stratified_jackknife import jackknife
 
 ONE_LABEL = "all texts have one label: how much that could vary can't be told"
@@ -202,8 +202,7 @@ def corrected(
         )
     n = int(sum(own.sum() for own in given.values()))
     if not fixed_half > 0:
-        return Estimate(value, math.nan, n, "; ".join(filter(None, (ONE_LABEL, caveat))))
+        return Estimate(value, math.nan, n, joined(ONE_LABEL, caveat))
     if isinstance(contexts, str):
-        reason = "; ".join(filter(None, (contexts, caveat)))
-        return Estimate(value, math.nan, n, reason, fixed_interval=interval(fixed_half))
+        return Estimate(value, math.nan, n, joined(contexts, caveat), fixed_interval=interval(fixed_half))
     return Estimate(value, stderr, n, caveat, dof, interval(half), interval(fixed_half))

@@ -21,7 +21,7 @@ from lm_eval_bias.custom_metrics.context_shares import Row
 from lm_eval_bias.custom_metrics.contingency import Table, chi_square, holm, permutation_p, v_interval
 from lm_eval_bias.custom_metrics.designs import Clusters
 from lm_eval_bias.custom_metrics.misclassification import Counts, Labelled
-from lm_eval_bias.custom_metrics.score import Estimate, Record, Score, undefined
+from lm_eval_bias.custom_metrics.score import Estimate, Record, Score, joined, undefined
 
 PAPER = "Kraft et al. (2022), Measuring Gender Bias in German Language Generation"
 REGARDS = ("negative", "neutral", "positive")
@@ -128,7 +128,7 @@ def _cautions(records: Records) -> str:
     cautions = [_caveat(records)]
     if (distinct := _distinct(records)) < DISTINCT:
         cautions.insert(0, f"only {100 * distinct:.0f}% of the texts differ, so they are less independent than assumed")
-    return "; ".join(filter(None, cautions))
+    return joined(*cautions)
 
 
 def share(records: Records, *, gender: str, category: Category) -> Estimate:

@@ -17,8 +17,8 @@ from numpy.typing import NDArray
 from lm_eval_bias.custom_metrics.bootstrap import AT_A_TIME, SEED, effective_size
 from lm_eval_bias.custom_metrics.crossed import components, crossed_stderr, effects, rows_by_stratum
 from lm_eval_bias.custom_metrics.designs import Array, Cells, Clusters, Design
-from lm_eval_bias.custom_metrics.jackknife import ROUNDING, left_out, standard_error
-from lm_eval_bias.custom_metrics.score import NOTHING_VARIED, t_factor
+from lm_eval_bias.custom_metrics.jackknife import left_out, standard_error
+from lm_eval_bias.custom_metrics.score import NOTHING_VARIED, ROUNDING, t_factor
 
 DRAWS = 10_000
 LEVEL = 0.05
@@ -220,7 +220,7 @@ def studentised(row: Array, column: Array, residual: Array, groups: Sequence[NDA
     item, noise, column_means = np.zeros(draws), np.zeros(draws), np.zeros((draws, n_columns))
     for rows in groups or [np.arange(n_rows)]:
         n = len(rows)
-        means, of_columns, ss_residual = _two_way(row[:, rows], column, residual[:, rows] if groups else residual)
+        means, of_columns, ss_residual = _two_way(row[:, rows], column, residual if n == n_rows else residual[:, rows])
         item += n * means.var(axis=1, ddof=1) / n_rows**2
         noise += n * ss_residual / ((n - 1) * (n_columns - 1)) / (n_rows**2 * n_columns)
         column_means += of_columns * (n / n_rows)
@@ -260,14 +260,14 @@ def _crossed(a: Cells, b: Cells, draws: int, seed: int) -> Difference:
     if stderr <= ROUNDING * max(1.0, abs(value)):
         p, reason = (math.nan, NOTHING_VARIED) if value else (1.0, "the models' answers are the same in every cell")
         return Difference(value, math.nan, dof, p, "", total, sum_stderr or math.nan, reason)
-    # in the far tail an overestimate of the degrees of freedom tells: there are no more than the smaller factor's
-    fewest = min(dof, min(cells.shape) - 1)
-    beyond = student_p(value, stderr, fewest), "Student's t"
     if a.composite:
         return Difference(value, stderr, dof, student_p(value, stderr, dof), "Student's t", total, sum_stderr)
+    # in the far tail an overestimate of the degrees of freedom tells: there are no more than the smaller factor's
+    fewest = min(dof, min(cells.shape) - 1)
+    beyond = student_p(value, stderr, fewest)
     if cells.shape[1] < ENOUGH_TO_FLIP:
-        return Difference(value, stderr, fewest, beyond[0], f"{beyond[1]}, few templates", total, sum_stderr)
-    p, test = resampled_p(flipped_t(cells, draws, seed, a.strata), value / stderr, FLIP, *beyond)
+        return Difference(value, stderr, fewest, beyond, "Student's t, few templates", total, sum_stderr)
+    p, test = resampled_p(flipped_t(cells, draws, seed, a.strata), value / stderr, FLIP, beyond, "Student's t")
     return Difference(value, stderr, dof, p, test, total, sum_stderr)
 
 

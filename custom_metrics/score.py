@@ -14,6 +14,7 @@ if TYPE_CHECKING:  # numpy would be imported for a type alone
 Record = Mapping[str, Any]  # what code that knows no benchmark sees of a record; each paper's module has its own type
 R = TypeVar("R", bound=Record)
 NOTHING_VARIED = "nothing varied between the groups of items: no standard error"
+ROUNDING = 1e-12  # errors and differences that are smaller, relative to the values, are rounding
 
 
 @dataclass(frozen=True)
@@ -95,6 +96,15 @@ def finite(value: float | None) -> float | None:
     (0.5, None)
     """
     return value if value is not None and math.isfinite(value) else None
+
+
+def joined(*reasons: str) -> str:
+    """Reasons and cautions as one text, those that are empty left out.
+
+    >>> joined("few items", "", "no value")
+    'few items; no value'
+    """
+    return "; ".join(filter(None, reasons))
 
 
 def undefined(reason: str, n: int = 0) -> Estimate:

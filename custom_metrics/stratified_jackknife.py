@@ -10,8 +10,7 @@ import numpy as np
 
 from lm_eval_bias.custom_metrics.bootstrap import effective_size
 from lm_eval_bias.custom_metrics.designs import Array, Clusters
-
-ROUNDING = 1e-12  # a standard error below it is the noise of sums that are equal
+from lm_eval_bias.custom_metrics.score import ROUNDING
 
 
 def jackknife(form: Clusters, sizes: Array, strata: Sequence[str]) -> tuple[float, float]:

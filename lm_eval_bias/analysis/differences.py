@@ -11,7 +11,7 @@ from lm_eval_bias.custom_metrics import resampling
 from lm_eval_bias.custom_metrics.bootstrap import SEED
 from lm_eval_bias.custom_metrics.contingency import holm
 from lm_eval_bias.custom_metrics.resampling import LEVEL, Difference
-from lm_eval_bias.custom_metrics.score import Score, t_factor
+from lm_eval_bias.custom_metrics.score import Score, joined, t_factor
 from lm_eval_bias.errors import BiasError, did_you_mean
 
 
@@ -182,7 +182,7 @@ def find(
             items = len(pair.shared)
             unmatched = max(len(pair.base.records), len(pair.other.records)) - items
             note = f"{unmatched:,} items without a partner left out" if unmatched else ""
-        note = "; ".join(filter(None, (note, beside_the_model(pair))))
+        note = joined(note, beside_the_model(pair))
         labels = pair.subject, pair.base.label, pair.other.label
         for score in _compared_scores(pair, defined, scores, everything):
             compared = _unpaired(pair, score) if reason else _paired(pair, score, draws, seed)
