@@ -18,7 +18,7 @@ def run(folder, tasks, *more, model="bias-chance"):
     assert main([*arguments, *more]) == 0
     results = json.loads(next(folder.rglob("results_*.json")).read_text())
     samples = {
-        task: [json.loads(line) for line in next(folder.rglob(f"samples_{task}_*.jsonl")).read_text().splitlines()]
+        task: [json.loads(line) for line in next(folder.rglob(f"samples_{task}_2*.jsonl")).read_text().splitlines()]
         for task in results["results"]
         if task in results["configs"]
     }
