@@ -13,6 +13,7 @@ from typing import NamedTuple
 
 from lm_eval_bias.custom_metrics.contingency import newcombe, wilson
 from lm_eval_bias.custom_metrics.designs import Array, Clusters, share_of, tabulate
+from lm_eval_bias.custom_metrics.joined_intervals import correlation_of, interval_of_difference
 from lm_eval_bias.custom_metrics.score import Estimate, joined, t_factor
 from lm_eval_bias.custom_metrics.stratified_jackknife import jackknife
 
@@ -126,8 +127,9 @@ def share(rows: Sequence[Row], caveat: str = "") -> Estimate:
 def difference(rows: Sequence[Row], caveat: str = "") -> Estimate:
     """The first group's share minus the second's with both of its intervals.
 
-    For prompts like these: ``value ± t * stderr``; where all contexts have the same difference, Newcombe's interval of
-    the effective numbers of texts, and the standard error that it amounts to.
+    For prompts like these the shares' own intervals are joined, with the correlation of the two over contexts
+    (``joined_intervals``). Where all contexts have the same difference, the standard error is what the interval amounts
+    to.
 
     Args:
         rows: Prompts of both groups, with at least one text each.
@@ -138,12 +140,11 @@ def difference(rows: Sequence[Row], caveat: str = "") -> Estimate:
     value, given = a / m - b / n, newcombe((a, b), (m, n))
     form, samples = difference_form(rows), [_sample(own) for own in groups]
     stderr, dof = (math.nan, math.inf) if isinstance(form, str) else _spread(form, rows)
-    if stderr > 0:
-        return Estimate(value, stderr, m + n, caveat, dof, fixed_interval=given)
     first, second = samples
     if isinstance(form, str) or isinstance(first, str) or isinstance(second, str) or math.isnan(stderr):
         reason = form if isinstance(form, str) else FEW_CONTEXTS
         return Estimate(value, math.nan, m + n, joined(reason, caveat), fixed_interval=given)
-    hits = first.share * first.size, second.share * second.size
-    interval = newcombe(hits, (first.size, second.size), (t_factor(first.dof), t_factor(second.dof)))
-    return Estimate(value, _from_width(interval, dof), m + n, caveat, dof, interval, given)
+    # the same difference everywhere is no certainty: without a correlation the interval is the widest
+    rho = correlation_of(first.stderr, second.stderr, stderr) if stderr > 0 else 0.0
+    interval = interval_of_difference((first.share, second.share), (first.interval, second.interval), rho)
+    return Estimate(value, stderr or _from_width(interval, dof), m + n, caveat, dof, interval, given)

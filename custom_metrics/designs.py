@@ -51,14 +51,15 @@ class Cells:
         templates: Column names, length C.
         cells: Shape (R, C).
         strata: Each row's stratum, length R; empty where the rows are one sample.
-        composite: Whether the score is no mean: what stands here are influences, whose signs are no fair coins.
+        correlation: Whether the score is a correlation: what stands here are influences on it, whose signs are no fair
+            coins and whose spread depends on how large it is.
     """
 
     items: list[str]
     templates: list[str]
     cells: Array
     strata: Sequence[str] = ()
-    composite: bool = False
+    correlation: bool = False
 
     @property
     def value(self) -> float:

@@ -21,6 +21,7 @@ Letter = Literal["M", "F", "D"]
 GENDERS: dict[Letter, str] = {"M": "male", "F": "female", "D": "diverse"}
 DOMINATED = ("female", "male")
 ALMOST_PERFECT = 0.9999  # a correlation
+NO_ERROR = "the correlation is all but perfect: no standard error"
 _GROUP = itemgetter("group")  # the design fixes how many items there are of each
 
 
@@ -222,7 +223,7 @@ def labour_correlation(records: Prompts, *, kind: str) -> Estimate:
     linear = _influence(matrix, shares)
     dof = crossed.crossed_stderr(linear.cells, linear.strata)[1]
     if abs(value) > ALMOST_PERFECT:
-        return Estimate(value, math.nan, n, "the correlation is all but perfect: no standard error")
+        return Estimate(value, math.nan, n, NO_ERROR)
     # resamples of few items can correlate perfectly, where Fisher's z has no end
     half = t_factor(dof) * float(np.std(np.arctanh(np.clip(finite, -ALMOST_PERFECT, ALMOST_PERFECT)), ddof=1))
     z = math.atanh(value)
@@ -278,7 +279,8 @@ def _correlation_cells(records: Prompts) -> Cells | str:
     shares = _labour_shares(records, matrix.items)
     if len(shares) < 3 or np.ptp(matrix.cells.mean(axis=1)) == 0 or np.ptp(shares) == 0:
         return "a correlation needs 3 items that differ"
-    return _influence(matrix, shares)
+    linear = _influence(matrix, shares)
+    return linear if abs(linear.value) <= ALMOST_PERFECT else NO_ERROR
 
 
 def _influence(matrix: Cells, shares: Array) -> Cells:
@@ -293,7 +295,7 @@ def _influence(matrix: Cells, shares: Array) -> Cells:
     item_influence = z * w - r * (z**2 + w**2) / 2
     slope = (w - r * z) / means.std()
     return replace(
-        matrix, composite=True, cells=r + item_influence[:, None] + slope[:, None] * (matrix.cells - means[:, None])
+        matrix, correlation=True, cells=r + item_influence[:, None] + slope[:, None] * (matrix.cells - means[:, None])
     )
 
 
