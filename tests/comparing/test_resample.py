@@ -192,14 +192,47 @@ def test_few_templates_are_tested_without_flips(templates):
     assert np.mean(np.array(p_values) <= 0.05) <= 0.07  # flips reject 13% and 9% of these
 
 
-def test_correlations_are_tested_by_students_t():
+def _correlations(strength=0.0):
     records, others = _occugender(12), _occugender(12)
     for record, other in zip(records, others, strict=True):
         other.update({key: record[key] for key in ("item", "template", "share", "group")})
+        other["F"] = (1 - strength) * other["F"] + strength * record["F"]
     score = next(s for s in registry.get("occugender").scores([]) if s.name == "labour_pearson")
-    found = resampling.paired(score.table(records), score.table(others))
-    assert found.test == "Student's t"
-    assert found.p == pytest.approx(resampling.student_p(found.value, found.stderr, found.dof), rel=1e-12)
+    return score.table(records), score.table(others)
+
+
+def test_correlations_are_compared_on_the_scale_of_fishers_z():
+    a, b = _correlations()
+    found = resampling.paired(a, b)
+    assert found.test == "Student's t on Fisher's z"
+    z = [math.atanh(form.value) for form in (a, b)]
+    errors = [(form.cells - form.value) / (1 - form.value**2) for form in (a, b)]
+    stderr, dof = crossed.crossed_stderr(errors[0] - errors[1], a.strata)
+    assert (found.value, found.dof) == (pytest.approx(a.value - b.value), pytest.approx(dof))
+    assert found.p == pytest.approx(2 * stats.t.sf(abs(z[0] - z[1]) / stderr, dof), rel=1e-9)
+    assert found.stderr == pytest.approx(crossed.crossed_stderr(a.cells - b.cells, a.strata)[0])
+    # the two correlations' own intervals, joined as those of parts that are correlated (Zou 2007, equation 15)
+    (low, high), (other_low, other_high) = (
+        [math.tanh(value + sign * stats.t.ppf(0.975, own_dof) * own) for sign in (-1, 1)]
+        for value, (own, own_dof) in zip(z, [crossed.crossed_stderr(e, a.strata) for e in errors], strict=True)
+    )
+    own = [crossed.crossed_stderr(e, a.strata)[0] for e in errors]
+    rho = (own[0] ** 2 + own[1] ** 2 - stderr**2) / (2 * own[0] * own[1])
+    below, above, other_below, other_above = a.value - low, high - a.value, b.value - other_low, other_high - b.value
+    assert found.interval == pytest.approx(
+        (
+            found.value - math.sqrt(below**2 + other_above**2 - 2 * rho * below * other_above),
+            found.value + math.sqrt(above**2 + other_below**2 - 2 * rho * above * other_below),
+        )
+    )
+    back = resampling.paired(b, a)
+    assert back.p == pytest.approx(found.p)
+    assert back.interval == pytest.approx((-found.interval[1], -found.interval[0]))
+
+
+def test_correlations_that_are_alike_differ_by_less_than_their_own_errors_say():
+    wide, narrow = (resampling.paired(*_correlations(strength)) for strength in (0.0, 0.9))
+    assert narrow.interval[1] - narrow.interval[0] < (wide.interval[1] - wide.interval[0]) / 3
 
 
 def test_other_strata_are_other_layouts():
@@ -357,9 +390,20 @@ def test_two_clusters_have_no_test_and_many_have_swaps():
     assert math.isnan(one.p)
     assert one.reason == "one cluster only"
     six = resampling.paired(*_pair(1, [25] * 6), draws=2_000)
-    assert (six.test, six.least_p) == ("models swapped by cluster", 2 / 64)
-    assert six.at_level(0.04) is six
-    assert six.at_level(0.005).test == "Student's t on clusters"  # 2 of 64 ways are more than 0.5%
+    assert six.test == "Student's t on clusters"  # in steps of 2/64, swaps reject in 3% of cases where 5% are meant
+    assert six.p == pytest.approx(resampling.student_p(six.value, six.stderr, six.dof))
+    eight = resampling.paired(*_pair(1, [25] * 8), draws=2_000)
+    assert (eight.test, eight.least_p) == ("models swapped by cluster", 2 / 256)
+    assert eight.at_level(4 * 2 / 256) is eight
+    assert eight.at_level(0.03).test == "Student's t on clusters"
+
+
+def test_without_a_test_nothing_is_promised():
+    two = resampling.paired(*_pair(1, [25, 25]), draws=100)
+    assert two.stderr > 0
+    assert math.isnan(two.detectable())
+    eight = resampling.paired(*_pair(1, [25] * 8), draws=500)
+    assert eight.detectable(0.001) > eight.detectable() > 2 * eight.stderr
 
 
 def test_nothing_varied_in_a_difference():
