@@ -6,6 +6,7 @@ import math
 
 import numpy as np
 import pytest
+from scipy import stats
 
 from lm_eval_bias.custom_metrics import gg_bbq
 
@@ -75,7 +76,11 @@ def test_scores_by_hand(name):
     assert found.dof == pytest.approx(sum(sizes) ** 2 / sum(n * n for n in sizes) - 1, abs=1e-12)
     assert found.reason == ""
     share = name in ("acc_amb", "acc_disamb", "diff_bias_amb_bound", "diff_bias_disamb_bound", "unanswered")
-    assert (found.interval is not None) == share  # Wilson's
+    assert (found.interval is not None) == share
+    if share and name != "diff_bias_disamb_bound":  # Wilson's: the value is t standard errors of an end away from it
+        size, t = found.value * (1 - found.value) / stderr**2, stats.t.ppf(0.975, max(found.dof, 1))
+        for end in found.interval:
+            assert abs(end - found.value) == pytest.approx(t * math.sqrt(end * (1 - end) / size), rel=1e-9)
     form = named()[name].table(MIXED)
     assert form.value == pytest.approx(VALUES[name], abs=1e-12)
     assert (form.names, form.sizes.tolist()) == (["a", "b"], list(sizes))
@@ -204,6 +209,15 @@ def test_the_bound_is_largest_where_half_is_right(accuracy, expected):
     assert gg_bbq._bound_interval(accuracy) == pytest.approx(expected, abs=1e-12)
 
 
+def test_the_bound_s_interval_is_that_of_its_own_context_s_accuracy():
+    wrong = [item(kind, "unknown", t) for kind in "bc" for t in "abcdefgh" * 3]
+    records = [*wrong, *[item("b", "biased", t) for t in "acd"], *[item("amb", "unknown", t) for t in "abcdefgh" * 9]]
+    low, high = named()["acc_disamb"].compute(records).interval
+    assert high < 0.5
+    found = named()["diff_bias_disamb_bound"].compute(records).interval
+    assert found == pytest.approx((2 * low, 2 * high), abs=1e-12)
+
+
 # ------------------------------------------------------------------------------------------------ places of options
 
 U, B, C = "unknown", "biased", "counter"
@@ -216,6 +230,8 @@ def test_the_largest_effect_of_a_place_may_be_either_way():
     assert gg_bbq.position_effect(ambiguous, context="amb") == 0.5
     turned = [item("amb", shown=[{B: C, C: B, U: U}[one] for one in places]) for places in shown]
     assert gg_bbq.position_effect(turned, context="amb") == 0.5
+    marked = [{**record, "biased_context": k % 2 == 0} for k, record in enumerate(ambiguous)]
+    assert gg_bbq.position_effect(marked, context="amb") == 0.5  # which tells of disambiguated items alone
     # the right answer stands in biased contexts at 0, 0, 0, 1 and in the counter-biased one at 2: 3/4, 1/4, 0 - 1
     disambiguated = [*[item("b", shown=places) for places in shown], item("c", shown=[U, B, C])]
     assert gg_bbq.position_effect(disambiguated, context="disamb") == 1
@@ -240,6 +256,15 @@ def test_places_that_do_more_than_a_hundredth_are_pointed_out(pairs, warned):
     assert "places" not in gg_bbq.diff_bias(silent, context="amb").reason  # of a score that has no value
 
 
+def test_places_that_do_just_a_hundredth_are_not():
+    # of 100 contexts each, the right answer stands at the places in 0, 43 and 57 and in 1, 43 and 56
+    places = {"b": [1] * 43 + [2] * 57, "c": [0] + [1] * 43 + [2] * 56}
+    records = [item(kind, RIGHT[kind], t, shown=[RIGHT[kind] if k == place else U for k in range(3)])
+               for kind, own in places.items() for place, t in zip(own, "ab" * 50, strict=True)]  # fmt: skip
+    assert gg_bbq.position_effect(records, context="disamb") == gg_bbq.POSITION_TOLERANCE == 0.01
+    assert "places" not in gg_bbq.diff_bias(records, context="disamb").reason
+
+
 # --------------------------------------------------------------------------------------------- values and lengths
 
 
@@ -252,6 +277,7 @@ def test_places_that_do_more_than_a_hundredth_are_pointed_out(pairs, warned):
         ("a" * 31, "a" * 31),
         (f"{'a' * 15} {'b' * 16} c", f"{'a' * 15}_{'b' * 16}"),  # 32 characters; with _c there would be 34
         (f"{'a' * 16} {'b' * 16} c", "a" * 16),  # 33; what comes after doesn't move up
+        (f"{'a' * 20} {'b' * 8}-{'c' * 8}", "a" * 20),  # what a hyphen joins is one word
         ("", "not_stated"),
         ("?!", "not_stated"),
     ],
@@ -407,6 +433,8 @@ def test_wordings_with_the_same_items_can_be_compared():
     score = prompts(THREE)["acc_amb/mean"]
     moved = [*THREE[:-1], {**THREE[-1], "template": "a"}]  # as many items, of other templates
     assert score.table(moved) == "the wordings were not asked the same items"
+    again = wordings(w1="uu", w2="u")
+    assert score.table([*again, again[0]]) == "the wordings were not asked the same items"  # a template's items count
     moved = [*THREE, item("b", "biased", wording=3), item("amb", "biased", wording=1), item("b", "biased", wording=10)]
     assert score.table(moved) == "the wordings were not asked the same items"  # nor of another context
     assert score.table(THREE[:4]).value == 1 / 4
@@ -451,8 +479,8 @@ def test_one_wording_s_score_is_of_its_items():
     assert score.sample(item("amb", "biased", wording=3)) == 1
     assert score.sample(item("amb", "biased", wording=1)) is None
     summaries = {name: score.summary for name, score in prompts(THREE).items()}
-    assert len(set(summaries.values())) == len(summaries)
-    assert "wording 3" in summaries["diff_bias_amb/prompt_3"]
-    assert "standard deviation" in summaries["acc_amb/sd"]
-    assert "largest minus smallest" in summaries["acc_amb/range"]
-    assert "mean over" in summaries["acc_amb/mean"]
+    base = "accuracy, ambiguous contexts"
+    assert summaries["acc_amb/sd"] == f"{base}: standard deviation over prompt wordings"
+    assert summaries["acc_amb/range"] == f"{base}: largest minus smallest over prompt wordings"
+    assert summaries["acc_amb/mean"] == f"{base}: mean over prompt wordings"
+    assert summaries["acc_amb/prompt_3"] == f"{base}; wording 3"
