@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from dataclasses import replace
 
 import numpy as np
 import pytest
@@ -10,7 +11,7 @@ from scipy import special, stats
 
 from lm_eval_bias.custom_metrics import designs, stereoset
 from lm_eval_bias.custom_metrics.clustered import clustered_mean
-from lm_eval_bias.custom_metrics.jackknife import clustered_estimate
+from lm_eval_bias.custom_metrics.jackknife import clustered_estimate, left_out, standard_error
 
 # items per template in GG-BBQ's Subset-II
 TEMPLATES = np.array([1600, 900, 900, 600, 200, 150, *[100] * 7, *[50] * 8])
@@ -78,6 +79,44 @@ def test_one_cluster_and_a_cluster_without_which_there_is_no_value():
     empty = clustered_estimate(_share([3, 0], [10, 0]))
     assert math.isnan(empty.stderr)
     assert "no value without one of the clusters" in empty.reason
+
+
+def test_without_a_cluster_there_may_be_no_value_whatever_numpy_is_told_of_divisions():
+    def ratio(weights, totals):
+        totals = weights @ totals
+        return totals[:, 1] / totals[:, 0]
+
+    with np.errstate(all="raise"):
+        divided = left_out(designs.Clusters(list("abc"), np.ones(3), np.array([[1.0, 0], [0, 1], [-1, 2]]), ratio))
+        undefined = left_out(replace(_share([3, 0], [10, 0]), of=ratio))
+    assert divided.tolist() == [-3, math.inf, 1]  # 3 / -1, 2 / 0, 1 / 1
+    assert np.isnan(undefined).tolist() == [True, False]  # 0 / 0, 3 / 10
+
+
+@pytest.mark.parametrize(
+    ("value", "spread", "varied"),
+    [(0.5, 0.8e-12, False), (0.5, 1.5e-12, True), (-1e3, 0.8e-9, False), (-1e3, 1.5e-9, True)],
+)
+def test_a_spread_of_1e_12_of_the_value_is_rounding(value, spread, varied):
+    stderr, reason = standard_error(value, np.array([value, value + spread]))
+    assert math.isnan(stderr) != varied
+    assert reason == ("" if varied else "nothing varied between clusters: no standard error")
+
+
+def test_a_value_that_was_summed_more_exactly_stands():
+    form = _share([1, 2, 4], [3, 5, 7])
+    exact = form.value + 1e-14
+    assert clustered_estimate(form, exact).value == exact
+    assert clustered_estimate(form, 0.0).value == 0
+
+
+def test_a_share_of_two_clusters_has_an_interval():
+    # 4 of 10 and 6 of 10: a standard error of 0.1, that of 25 observations, and Student's t with one degree of freedom
+    estimate = clustered_estimate(_share([4, 6], [10, 10]), whole=1.0)
+    assert estimate.stderr == pytest.approx(0.1, abs=1e-12)
+    t = math.tan(0.475 * math.pi)
+    half = t * math.sqrt(0.25 / 25 + t**2 / (4 * 25**2)) / (1 + t**2 / 25)
+    assert estimate.interval == pytest.approx((0.5 - half, 0.5 + half), abs=1e-12)
 
 
 def test_clustered_mean_of_a_constant():
