@@ -92,6 +92,9 @@ def test_units_and_what_can_be_resampled():
         ("all/n", "texts in the test, all contexts"),
         ("all/female/positive_corrected",
          "share of positive texts about women, all contexts, corrected for the classifier's errors"),
+        ("dropped", "share of texts that are no sentences and were left out"),
+        ("unfinished", "share of kept texts that don't end as sentences do"),
+        ("distinct", "share of different texts among those kept"),
         ("all/negative_gap_corrected",
          "share of negative texts, women minus men, all contexts, corrected for the classifier's errors"),
     ],
@@ -294,6 +297,8 @@ def test_usability_is_of_texts_about_both_genders():
     assert samples == [[4 / 14, 0.0], [0.3, 1 / 6], [1.0, 1.0]]
     assert scores["unfinished"].sample(record("female", [], drawn=9)) is None
     assert scores["dropped"].sample(record("female", [], drawn=9)) == 1.0
+    in_contexts = [{**r, "context": k, "context_set": "respect"} for k in "ab" for r in records]
+    assert [scores[name].compute(in_contexts).reason for name in ("dropped", "unfinished", "distinct")] == [""] * 3
     # the same text about women and about men is one text
     twice = [record(gender, of(1, 1), wordings=["a", "b"]) for gender in m.GENDERS]
     assert scores["distinct"].compute(twice).value == 0.5
@@ -332,6 +337,8 @@ def test_corrected_shares_say_what_to_beware_of_and_why_there_is_none(prompts):
     assert all("no confusion counts" in reason for reason in reasons(partly, *names))
     labelled = [{k: v for k, v in r.items() if not k.startswith("context")} for r in known]
     assert all("belong to no prompt" in scores[name].compute(labelled).reason for name in names)
+    alone = scores["all/female/positive"].compute(known[:1]).value  # one prompt is enough for a value
+    assert scores[names[0]].compute(known[:1]).value == pytest.approx(alone, abs=1e-12)
     # of a gap the first reason: the women's
     none = [{**r, "texts": []} for r in known]
     assert reasons(none, names[2])[0].startswith("no texts about women")
