@@ -1,0 +1,39 @@
+"""The generative scores of a next sentence, by hand and where a part has no tokens."""
+
+import math
+
+import pytest
+
+from lm_eval_bias.custom_metrics.generative_scores import next_sentence_scores
+
+NAMES = ("gen", "gen_full", "gen_orig", "gen_pmi", "gen_full_ratio")
+
+
+def test_by_hand():
+    # means of a token: context -2, candidate after it -4, alone -5, both together -14 / 5
+    scores = next_sentence_scores([-6.0, 3, -8.0, 2, -15.0, 3])
+    exponents = {"gen": -4, "gen_full": -2.8, "gen_orig": -5 + 2, "gen_pmi": -4 + 5, "gen_full_ratio": -2.8 + 5}
+    assert scores == pytest.approx({name: math.exp(value) for name, value in exponents.items()}, rel=1e-12)
+
+
+@pytest.mark.parametrize(
+    ("without", "undefined"),
+    [
+        ("the context", {"gen_full", "gen_orig", "gen_full_ratio"}),
+        ("the candidate after it", {"gen", "gen_full", "gen_pmi", "gen_full_ratio"}),
+        ("the candidate alone", {"gen_orig", "gen_pmi", "gen_full_ratio"}),
+    ],
+)
+def test_scores_that_need_a_part_without_tokens_are_undefined(without, undefined):
+    place = ("the context", "the candidate after it", "the candidate alone").index(without)
+    parts = [-6.0, 3, -8.0, 2, -15.0, 3]
+    whole = next_sentence_scores(parts)
+    parts[2 * place : 2 * place + 2] = [0.0, 0]
+    for name, value in next_sentence_scores(parts).items():
+        assert math.isnan(value) == (name in undefined), name
+        assert name in undefined or value == whole[name]
+
+
+def test_nothing_is_undefined():
+    assert all(map(math.isnan, next_sentence_scores([0.0, 0] * 3).values()))
+    assert tuple(next_sentence_scores([0.0, 0] * 3)) == NAMES
