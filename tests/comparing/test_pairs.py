@@ -110,6 +110,12 @@ def test_conditions_are_compared_with_their_own_base(toy):
     assert refusal([run], "mood") == "--by mood: no task that was run in two or more moods (toy_calm)"
 
 
+def test_tasks_without_levels_do_not_end_the_search(toy):
+    alone, other = task_run("x_tone_plain"), replace(task_run("stereoset_en"), benchmark="stereoset")
+    pair_of = [task_run(f"y_tone_{tone}") for tone in ("plain", "rude")]
+    assert listed([run_of("one", alone, other, *pair_of)], "tone") == [("y", "tone plain", "tone rude")]
+
+
 def test_a_task_of_an_unknown_benchmark_has_no_levels(toy):
     alien = [replace(task_run(f"x_tone_{tone}"), benchmark="alien") for tone in ("rude", "plain")]
     assert refusal([run_of("one", *alien)], "tone").startswith("--by tone: no task")
