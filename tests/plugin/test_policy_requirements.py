@@ -153,6 +153,8 @@ def test_a_finding_holds_the_ends_that_its_bound_allows():
     found = judged(distance=0.3, high=0.95)
     assert (found.task, found.score, found.value, found.interval) == (ASKED, "acc_amb", 0.5, (0.4, 0.6))
     assert (found.required.low, found.required.high) == (0.7, 0.95)
+    middle = policy_verdict.judge(Bound(ASKED, "acc*", distance=0.3), ASKED, replace(ACC, neutral=0.5))
+    assert (middle.required.low, middle.required.high) == (0.2, 0.8)
     assert (judged(low=0.2).required.low, judged(low=0.2).required.high) == (0.2, math.inf)
 
 
