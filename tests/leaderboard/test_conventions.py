@@ -54,7 +54,8 @@ def test_a_file_is_known_by_its_content_where_it_was_read():
 @pytest.mark.parametrize(
     ("value", "text"),
     [
-        ("Frau", "Frau"), ("Köchin", "Köchin"), (3, "3"), (True, "true"), (None, "null"), ([1, "a"], '[1, "a"]'),
+        ("Frau", "Frau"), ("XY und X", "XY und X"), ("Köchin", "Köchin"), (3, "3"), (True, "true"), (None, "null"),
+        ([1, "a"], '[1, "a"]'),
         ({"b": 1, "a": Path("x")}, '{"a": "x", "b": 1}'),
     ],
 )  # fmt: skip
@@ -65,15 +66,21 @@ def test_an_options_value_as_text(value, text):
 def test_only_what_is_chosen_and_not_the_default_makes_another_measurement():
     assert choices(task(), seeds=[1], dtype="float16", model_args="a") == {}
     assert choices(task(wording=3)) == {"wording": "3"}
-    default = catalog.entries()["gg_bbq_group_terms_gen"].metadata
-    options = {name: value for name, value in default.items() if name != "version"}
-    assert choices(task("gg_bbq_group_terms_gen", **options)) == {}
     assert choices(task(wording=None)) == {}
     assert choices(task(remark="of no option")) == {}
     # the breakdown adds scores and changes none
     assert choices(task(by_value=True)) == {}
     both = choices(task(OCCUGENDER, words="pronouns", instruction_position="question"))
     assert both == {"words": "pronouns", "instruction_position": "question"}
+
+
+def test_an_option_that_its_yaml_sets_is_the_default(monkeypatch):
+    entries = catalog.entries()
+    own = replace(entries[GG_BBQ], metadata={**entries[GG_BBQ].metadata, "wording": 4})
+    monkeypatch.setattr(catalog, "entries", lambda: {**entries, GG_BBQ: own})
+    assert choices(task(wording=4)) == {}
+    assert choices(task(wording=3)) == {"wording": "3"}
+    assert choices(replace(task(wording=4), task=f"{GG_BBQ} (bfloat16)")) == {}
 
 
 def test_the_number_of_samples_counts_where_it_is_not_the_usual():
