@@ -6,7 +6,7 @@ import math
 
 import pytest
 
-from lm_eval_bias.analysis import policy_file
+from lm_eval_bias.analysis import departures, policy_file
 from lm_eval_bias.analysis.policy_file import Bound, Policy
 from lm_eval_bias.errors import BiasError
 
@@ -105,6 +105,11 @@ def test_a_misspelt_key_is_told_before_what_is_missing_because_of_it(refusal):
     assert "unknown key 'taks'" in refusal("bounds:\n- {taks: a, score: b, max: 1}\n")
     # of several, the first by where it stands
     assert "(bounds/0)" in refusal("bounds:\n- {task: a, score: b}\n- {task: a, skore: b, max: 1}\n")
+
+
+def test_a_departure_that_no_run_can_have_is_told_with_all_that_it_can(refusal):
+    known = ", ".join(departures.names())
+    assert refusal(f"allow: [qqq]\n{BOUND}") == f" line 1: no departure 'qqq'. Known: {known}"
 
 
 def test_a_bound_may_be_given_twice_in_two_bounds(read):
