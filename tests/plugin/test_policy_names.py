@@ -134,3 +134,9 @@ def test_a_pattern_over_two_benchmarks_means_the_scores_of_both():
 def test_breakdowns_are_named_by_what_the_data_hold(score, known):
     bound = Bound("stereoset_en", score)
     assert accepted(bound) if known else "has no score" in refused(bound)
+
+
+def test_a_breakdown_of_another_group_than_those_that_were_run_may_exist():
+    runs = [run(task("my_set", "all/chi2", benchmark="stereoset"))]
+    assert accepted(Bound("my_set", "gender/chi2"), runs=runs)
+    assert refused(Bound("my_set", "gender/chi3"), runs=runs).startswith("line 1: my_set has no score 'gender/chi3'")
