@@ -1,0 +1,97 @@
+"""A benchmark of a few lines and runs of it, small enough to work out by hand what comparing them must give."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+from lm_eval_bias.analysis.comparisons import Pair, Side
+from lm_eval_bias.benchmark import Benchmark, Condition
+from lm_eval_bias.custom_metrics.clustered import clustered_mean
+from lm_eval_bias.custom_metrics.score import Score, undefined
+from lm_eval_bias.runs.run_data import Run, TaskRun, Value
+
+TRAITS = "abcdefgh"
+
+
+def _mean(name, *traits):
+    def value(record):
+        return record["value"] if not traits or record["trait"] in traits else 0.0
+
+    return clustered_mean(
+        name, value=value, cluster=lambda record: record["trait"], summary="", low=-9.0, high=9.0, neutral=0.0,
+        direction="", unit="difference",
+    )  # fmt: skip
+
+
+class Toy(Benchmark):
+    """The mean of what the model answered; an item is named by its trait and a number: ``a1``."""
+
+    name = "toy"
+    main = ("mean", "gone")
+    options = ("words", "dataset", "tone")
+    conditions = (
+        Condition("tone", "tones", "plain", "toy_plain,toy_rude", lambda task: _level(task)),
+        Condition("mood", "moods", "calm", "toy_calm", lambda task: None),
+    )
+
+    def record(self, doc, answers):
+        return {"trait": _trait(doc), "value": answers[0][0]}
+
+    def scores(self, docs=(), detailed=False):
+        spread = Score("spread", "", 0, 1, None, "", "difference", "", lambda rows: undefined("none"), lambda row: None)
+        parts = [_mean(f"{trait}/mean", trait) for trait in sorted({_trait(doc) for doc in docs})]
+        return [_mean("mean"), spread, *(parts if detailed else ())]
+
+
+def _trait(doc):
+    return doc["trait"] if "trait" in doc else doc["id"][0]
+
+
+def _level(task):
+    stem, _, tone = task.task.partition("_tone_")
+    return (stem, tone) if tone else None
+
+
+def spread_over(traits=TRAITS, values=(0.5,)):
+    """An answer for each item: ``values`` for each trait's items 0, 1, ..."""
+    return {f"{trait}{number}": value for trait in traits for number, value in enumerate(values)}
+
+
+def log(folder, task, values, **fields):
+    """A sample log with these answers by item; ``fields`` stand in every document."""
+    folder.mkdir(parents=True, exist_ok=True)
+    path = folder / f"samples_{task}_2026-01-01T00-00-00.jsonl"
+    lines = [
+        {"doc_id": number, "doc": {"benchmark": "toy", "id": item, **fields}, "filter": "none",
+         "filtered_resps": [[str(value), "False"]]}
+        for number, (item, value) in enumerate(values.items())
+    ]  # fmt: skip
+    path.write_text("".join(json.dumps(line) + "\n" for line in lines), encoding="utf-8")
+    return path
+
+
+def task_run(task="toy", samples=None, scores=(), **changes):
+    """A task of a run; ``scores`` are values with all that belongs to them."""
+    usual = {"language": "en", "version": "1.0", "documents": 8, "items": 8, "metadata": {}}
+    given = {**usual, **changes}
+    return TaskRun(task, "toy", scores={score.name: score for score in scores}, samples=samples, **given)
+
+
+def run_of(name, *tasks, **provenance):
+    return Run(name, Path(f"{name}.json"), provenance, "", {task.task: task for task in tasks})
+
+
+def side(name, folder, values=None, fields=None, provenance=None, **changes):
+    """One task of one run; with a sample log where there are values."""
+    samples = None if values is None else log(folder / name, "toy", values, **(fields or {}))
+    task = task_run(samples=samples, **changes)
+    return Side(name, run_of(name, task, **(provenance or {})), task)
+
+
+def pair(base, other):
+    return Pair("toy", base, other)
+
+
+def score(name="mean", value=0.5, stderr=0.1, **changes):
+    return Value(name, value, stderr, **changes)

@@ -1,0 +1,412 @@
+"""A board's rows and cells from runs made of their data alone: what is ranked by what, and what is said of the rest."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+
+from lm_eval_bias import catalog, registry
+from lm_eval_bias.analysis import board_building, boards, published_scores, rank_intervals
+from lm_eval_bias.analysis.boards import PUBLISHED, RUN, Cell
+from lm_eval_bias.analysis.published_scores import Published
+from lm_eval_bias.errors import BiasError
+from lm_eval_bias.runs.run_data import Run, TaskRun, Value
+
+TASK = "gg_bbq_group_terms"
+WHOLE = {"documents": "0" * 64}
+DEFINITIONS = ("low", "high", "neutral", "direction", "unit", "summary", "source", "higher_is_better")
+
+
+def value(name="acc_amb", number=0.5, stderr=0.02, benchmark="gg_bbq", **changes):
+    """A score as this package defines it."""
+    (score,) = (score for score in registry.get(benchmark).every_score() if score.name == name)
+    made = Value(name, number, stderr, dof=60.0, **{field: getattr(score, field) for field in DEFINITIONS})
+    return replace(made, **changes)
+
+
+def task(*scores, name=TASK, inputs=WHOLE, metadata=None, **changes):
+    entry = catalog.entries()[name]
+    known = {"inputs": inputs, **(metadata or {})}
+    made = TaskRun(
+        name, entry.benchmark, entry.language, str(entry.metadata["version"]), entry.items, entry.items, known,
+        {score.name: score for score in scores},
+    )  # fmt: skip
+    return replace(made, **changes)
+
+
+def run(name, *tasks, **provenance):
+    return Run(name, Path(f"{name}.json"), provenance, "", {one.task: one for one in tasks})
+
+
+def board(*runs, name=TASK):
+    (found,) = board_building.boards(runs, [name])
+    return found
+
+
+def cell(score, *others):
+    """The cell of a run beside another with the same conventions, which can be ranked."""
+    beside = others or (value(),)
+    rows = board(run("a", task(score)), run("b", task(*beside))).rows
+    return rows[0].cells["acc_amb"]
+
+
+# ---------------------------------------------------------------------- what a run is ranked by
+
+
+@pytest.fixture
+def points(monkeypatch):
+    """Those that were ranked, by column."""
+    seen = []
+
+    def intervals(given, neutral, higher_is_better):
+        seen.append((given, neutral, higher_is_better))
+        return real(given, neutral, higher_is_better)
+
+    real = rank_intervals.intervals
+    monkeypatch.setattr(rank_intervals, "intervals", intervals)
+    return seen
+
+
+def point(points, **changes):
+    points.clear()
+    cell(replace(value(), **changes))
+    ((given, _, _),) = points
+    return given[0].value, given[0].stderr, given[0].dof
+
+
+def test_a_run_is_ranked_by_its_value_error_and_degrees_of_freedom(points):
+    assert point(points) == (0.5, 0.02, 60.0)
+    assert points[0][1:] == (1.0, True)
+    assert point(points, dof=math.nan)[2] == math.inf
+    assert point(points, dof=0.25)[2] == 1.0
+    assert point(points, dof=1.5)[2] == 1.5
+
+
+def test_an_interval_that_is_wider_than_the_error_counts_for_more(points):
+    # normal: 0.0196 to either side is one error of 0.01
+    def wide(low, high, stderr):
+        return point(points, interval=(low, high), stderr=stderr, dof=math.inf)[1]
+
+    assert wide(0.45, 0.55, 0.01) == pytest.approx(0.05 / 1.959964, rel=1e-6)
+    assert wide(0.49, 0.51, 0.02) == 0.02
+    assert wide(0.45, 0.55, math.nan) == pytest.approx(0.05 / 1.959964, rel=1e-6)
+    # Student's t with 2 degrees of freedom reaches 4.303 errors
+    assert point(points, interval=(0.4, 0.6), stderr=0.001, dof=2.0)[1] == pytest.approx(0.1 / 4.302653, rel=1e-6)
+
+
+@pytest.mark.parametrize(
+    ("changes", "reason"),
+    [
+        ({"value": math.nan, "note": "no items"}, "no items"),
+        ({"value": math.nan, "note": ""}, "no number that a score can have; the result file gives no reason"),
+        ({"stderr": math.nan}, "no usable standard error"),
+        ({"stderr": math.nan, "note": "one template"}, "one template"),
+        ({"stderr": 0.0, "note": "beware"}, "no usable standard error"),
+        ({"stderr": 1e-9}, "no usable standard error"),  # a billionth of the range from 0 to 1
+        ({"stderr": 1.5}, "no usable standard error"),
+        ({"neutral": 0.9}, "its file gives the score another range, unit or neutral value"),
+        ({"neutral": None}, "its file gives the score another range, unit or neutral value"),
+        ({"higher_is_better": False}, "its file gives the score another range, unit or neutral value"),
+        ({"unit": "percent"}, "its file gives the score another range, unit or neutral value"),
+        ({"low": -1.0}, "its file gives the score another range, unit or neutral value"),
+        ({"high": 100.0}, "its file gives the score another range, unit or neutral value"),
+        ({"value": 1.01}, "its file gives the score another range, unit or neutral value"),
+        ({"value": -0.01}, "its file gives the score another range, unit or neutral value"),
+    ],
+)
+def test_why_a_run_is_not_ranked(changes, reason):
+    odd = cell(replace(value(), **changes))
+    assert (odd.rank, odd.unranked) == (None, reason)
+
+
+@pytest.mark.parametrize("changes", [{"value": 0.0}, {"value": 1.0}, {"stderr": 1.0}, {"stderr": 2e-9}])
+def test_the_ends_of_the_range_can_be_ranked(changes):
+    assert str(cell(replace(value(), **changes)).rank or "") != ""
+
+
+def test_a_billionth_is_of_the_scores_own_range():
+    def ranked(error):
+        wide = [value("ss", number, error, "stereoset") for number in (52.0, 60.0)]
+        runs = [run(name, task(one, name="stereoset_en")) for name, one in zip("ab", wide, strict=True)]
+        return board(*runs, name="stereoset_en").rows[0].cells["ss"].rank is not None
+
+    assert ranked(5.0)  # percent
+    assert ranked(100.0)
+    assert ranked(2e-7)
+    assert not ranked(5e-8)
+
+
+def test_a_score_that_a_file_lacks():
+    absent = cell(value("acc_disamb"))
+    assert (absent.note, absent.unranked, absent.rank) == ("not in its file", "not in its file", None)
+    assert math.isnan(absent.value)
+    assert math.isnan(absent.stderr)
+
+
+def test_a_cell_shows_what_the_run_says():
+    shown = cell(value(number=0.4, stderr=0.03, interval=(0.3, 0.5), note="beware"))
+    assert (shown.value, shown.stderr, shown.interval, shown.note) == (0.4, 0.03, (0.3, 0.5), "beware")
+    assert (shown.printed, shown.plus_minus, shown.unranked) == ("", None, "")
+    assert (shown.rank.low, shown.rank.high, shown.rank.of) == (1, 2, 2)
+
+
+# ---------------------------------------------------------------------- who is ranked with whom
+
+
+def scored(name, number, **changes):
+    return run(name, task(value(number=number), **changes))
+
+
+def ranks(found):
+    return {row.model: str(row.cells["acc_amb"].rank or row.cells["acc_amb"].unranked) for row in found.rows}
+
+
+def test_ranks_hold_among_runs_with_the_same_conventions():
+    other = {"metadata": {"wording": 3}}
+    found = board(
+        scored("a", 0.2), scored("b", 0.9, **other), scored("c", 0.8), scored("d", 0.1, **other),
+        scored("e", 0.5, metadata={"wording": 4}), scored("f", math.nan),
+    )  # fmt: skip
+    assert ranks(found) == {
+        "a": "2", "b": "1", "c": "1", "d": "2", "e": "no other run with the same conventions",
+        "f": "no number that a score can have; the result file gives no reason",
+    }  # fmt: skip
+    assert all(row.cells["acc_amb"].rank.of == 2 for row in found.rows[:4])
+    assert found.rows[0].cells["acc_amb"].value == 0.2
+    assert found.rows[0].group != found.rows[1].group
+
+
+def test_every_column_has_its_own_ranks():
+    runs = [
+        run(name, task(value(number=amb), value("acc_disamb", disamb)))
+        for name, amb, disamb in (("a", 0.9, 0.1), ("b", 0.1, 0.9), ("c", 0.5, math.nan))
+    ]
+    rows = board(*runs).rows
+    assert [str(row.cells["acc_amb"].rank) for row in rows] == ["1", "3", "2"]
+    assert [str(row.cells["acc_disamb"].rank) for row in rows] == ["2", "1", "None"]
+    assert rows[0].cells["acc_disamb"].rank.of == 2
+
+
+def test_a_part_is_alone_where_no_other_run_has_the_same_items():
+    part = {"inputs": {**WHOLE, "scored": "1" * 64}, "documents": 96}
+    found = board(scored("a", 0.2), scored("b", 0.9), scored("part", 0.5, **part))
+    assert ranks(found)["part"] == "96 of 968 items: no other run of the same ones"
+    unknown = board(scored("a", 0.2), scored("b", 0.9), scored("part", 0.5, inputs={}, documents=96))
+    assert ranks(unknown)["part"] == "96 of 968 items, and its file doesn't say which"
+    # an unknown part stays unranked also where it has no value
+    assert ranks(board(scored("part", math.nan, inputs={}, documents=96)))["part"].endswith("doesn't say which")
+
+
+# ---------------------------------------------------------------------- rows
+
+
+def test_a_row_says_what_it_was_made_by_and_what_to_beware_of():
+    noted = task(
+        value(note="few items"), value("acc_disamb", 0.3, note="few items"),
+        value("diff_bias_amb", 0.1, note="one sided"), value("diff_bias_disamb", math.nan, note="no answers"),
+        version="1.0", metadata={"wording": 3},
+    )  # fmt: skip
+    (row,) = (row for row in board(run("model", noted, dtype="float32", **{"lm-eval-bias": "1.2"})).rows)
+    assert (row.model, row.kind, row.source) == ("model", RUN, "lm-eval-bias 1.2")
+    assert row.conventions == "wording=3; float32"
+    assert row.deviations == (
+        "task version 1.0, now 2.0", "acc_amb, acc_disamb: few items", "diff_bias_amb: one sided",
+    )  # fmt: skip
+    assert row.cells["diff_bias_disamb"].note == "no answers"
+    assert row.group[:3] == ("gg_bbq", "1.0", "wording=3")
+
+
+def test_a_remark_belongs_to_the_name_and_an_old_file_has_no_version():
+    (row,) = board(run("model", task(value(), task=f"{TASK} (bfloat16)"))).rows
+    assert (row.model, row.source) == ("model (bfloat16)", "lm-eval-bias")
+
+
+def test_a_warning_that_is_said_of_the_whole_row_is_not_repeated():
+    scores = [
+        value(score.name, 0.1, benchmark="regard", note="weak" if number else "beware")
+        for number, score in enumerate(registry.get("regard").every_score())
+    ]
+    one = task(*scores, name="regard_en", metadata={"classifier_used": {"name": "light", "warning": "weak"}})
+    row = board(run("model", one), name="regard_en").rows[0]
+    assert [text.rpartition(": ")[2] for text in row.deviations] == ["weak", "beware"]
+
+
+def test_scores_that_must_not_be_shown_are_not(monkeypatch):
+    regard = registry.get("regard")
+    monkeypatch.setattr(type(regard), "withheld", lambda self, task: "half of it is missing")
+    scores = [value(score.name, 0.1, benchmark="regard") for score in regard.every_score()]
+    row = board(run("model", task(*scores, name="regard_en")), name="regard_en").rows[0]
+    assert row.deviations == ("half of it is missing",)
+    assert all(math.isnan(one.value) and one.note == "not in its file" for one in row.cells.values())
+    # a row's own function refuses as well, whoever calls it with scores
+    columns = [value(score.name, benchmark="regard") for score in regard.every_score()]
+    own = board_building._run_row(run("model"), task(*scores, name="regard_en"), columns)
+    assert all(math.isnan(one.value) for one in own.cells.values())
+
+
+def test_rows_stand_by_name_whatever_its_case():
+    runs = [scored(name, 0.5) for name in ("b", "A", "c")]
+    two = run("B2", *(task(value(), task=f"{TASK} ({remark})") for remark in "ba"))
+    assert [row.model for row in board(*runs, two).rows] == ["A", "b", "B2 (a)", "B2 (b)", "c"]
+
+
+# ---------------------------------------------------------------------- published scores
+
+
+@pytest.fixture
+def printed(monkeypatch):
+    """Scores that no paper printed."""
+
+    def put(*rows):
+        monkeypatch.setattr(published_scores, "by_task", lambda: {TASK: list(rows)} if rows else {})
+
+    return put
+
+
+def paper(model="Paper", **cells):
+    return Published(TASK, model, "Doe 2025", "Table 3", "by hand", ("a misprint",), cells)
+
+
+def test_published_rows_stand_after_runs_unranked(printed):
+    score = published_scores.Cell
+    printed(
+        paper("z", acc_amb=score(0.25, "25.0"), diff_bias_amb=score(0.1, "10", 0.02, "half of 20")),
+        paper("Y"), paper("x", acc_amb=score(math.nan, "<1")),
+    )  # fmt: skip
+    found = board(scored("run", 0.5))
+    assert [(row.model, row.kind) for row in found.rows] == [
+        ("run", RUN), ("x", PUBLISHED), ("Y", PUBLISHED), ("z", PUBLISHED),
+    ]  # fmt: skip
+    row = found.rows[-1]
+    assert (row.source, row.conventions, row.deviations, row.group) == (
+        "Doe 2025, Table 3", "by hand", ("a misprint",), (),
+    )  # fmt: skip
+    assert row.cells["acc_amb"] == Cell(
+        0.25, "25.0", row.cells["acc_amb"].stderr, unranked="published without standard error"
+    )
+    bias = row.cells["diff_bias_amb"]
+    assert (bias.value, bias.printed, bias.plus_minus, bias.note) == (0.1, "10", 0.02, "half of 20")
+    assert bias.unranked == "published with a ± that is no standard error"
+    assert bias.derived
+    assert not row.cells["acc_amb"].derived
+    missing = row.cells["acc_disamb"]
+    assert (missing.note, missing.unranked) == ("not published", "not published")
+    assert math.isnan(missing.value)
+    assert not missing.derived
+
+
+def test_published_scores_that_rank_nothing_say_nothing_of_ranks(printed):
+    further = next(
+        score.name for score in registry.get("gg_bbq").every_score() if score.name not in registry.get("gg_bbq").main
+    )
+    printed(paper("one", **{further: published_scores.Cell(0.5, "0.5")}), paper("two"))
+    found = board(scored("run", 0.5))
+    assert [column.name for column in found.others] == [further]
+    assert further not in {column.name for column in found.columns}
+    one, two = found.rows[1:]
+    assert (one.cells[further].unranked, two.cells[further].unranked) == ("", "")
+    assert (one.cells[further].value, two.cells[further].note) == (0.5, "not published")
+    assert found.rows[0].cells[further].note == "not in its file"
+    assert "The paper prints none of the main scores; its own are among the further ones." in found.notes
+
+
+def test_what_is_said_of_the_whole_table(printed):
+    mixed = "Runs were made by different conventions: ranks hold among those with the same."
+    old = "Runs whose files don't say what was asked, made before that was recorded, rank among themselves."
+    apart = "Runs that were asked other documents or prompts rank apart, whatever they are called."
+    unpublished = registry.get("gg_bbq").unpublished
+    printed()
+    one, again, other = scored("a", 0.2), scored("b", 0.5), scored("c", 0.9, inputs={"documents": "1" * 64})
+    older, part = scored("d", 0.9, inputs={}), scored("e", 0.9, inputs={**WHOLE, "scored": "2" * 64}, documents=96)
+    worded = scored("f", 0.4, metadata={"wording": 3}, inputs={"documents": "3" * 64})
+    assert list(board(one, again).notes) == [unpublished]
+    assert list(board(one, other).notes) == [mixed, apart, unpublished]
+    assert list(board(one, older).notes) == [mixed, old, unpublished]
+    assert list(board(one, part).notes) == [mixed, unpublished]
+    # other prompts are expected of another wording
+    assert list(board(one, worded).notes) == [mixed, unpublished]
+    assert list(board(one, other, older).notes) == [mixed, old, apart, unpublished]
+    assert list(board(older).notes) == [unpublished]
+    printed(paper(acc_amb=published_scores.Cell(0.5, "0.5")), paper("none"))
+    assert list(board(one).notes) == []
+    printed(paper("none"))
+    assert list(board(one).notes)[0].startswith("The paper prints none")
+
+
+# ---------------------------------------------------------------------- boards
+
+
+def test_a_board_is_about_one_task_of_one_benchmark():
+    found = board(scored("a", 0.5))
+    entry = catalog.entries()[TASK]
+    assert (found.task, found.benchmark, found.language, found.measures) == (TASK, "gg_bbq", "de", entry.measures)
+    assert tuple(column.name for column in found.columns) == tuple(registry.get("gg_bbq").main)
+    assert all(math.isnan(column.value) for column in (*found.columns, *found.others))
+    for column in found.columns:
+        named = value(column.name)
+        assert {name: getattr(column, name) for name in DEFINITIONS} == {n: getattr(named, n) for n in DEFINITIONS}
+    # a run whose task of this name is another benchmark's has no place here
+    alien = run("b", task(value(), benchmark="stereoset"))
+    assert [row.model for row in board(scored("a", 0.5), alien).rows if row.kind == RUN] == ["a"]
+
+
+def test_a_task_that_is_not_in_the_catalog():
+    used = {"dataset_used": {"file": "own.json", "sha256": "1" * 64}, "measures": "what I asked"}
+    score = value("ss", 52.0, 1.0, "stereoset")
+    for metadata, measures in (
+        (used, "what I asked"), ({**used, "measures": ""}, "a task that this package doesn't know"),
+        ({"measures": "another"}, "a task that this package doesn't know"),
+    ):  # fmt: skip
+        own = task(score, name="stereoset_en", metadata=metadata, task="own", language="tr")
+        (found,) = board_building.boards([run("a", own)])
+        assert (found.task, found.benchmark, found.language, found.measures) == ("own", "stereoset", "tr", measures)
+        assert [row.model for row in found.rows] == ["a"]
+
+
+def test_without_names_every_task_that_was_run_in_the_catalogs_order():
+    own = task(value("ss", 52.0, 1.0, "stereoset"), name="stereoset_en", task="own")
+    runs = [run("a", own, task(value())), run("b", task(value("ss", 52.0, 1.0, "stereoset"), name="stereoset_en"))]
+    order = [name for name in catalog.entries() if name in (TASK, "stereoset_en")]
+    assert [one.task for one in board_building.boards(runs)] == [*order, "own"]
+    assert board_building.boards([]) == []
+
+
+def test_names_and_groups_of_tasks(printed):
+    printed()
+    members = catalog.entries()["occugender"].members
+    assert board_building.resolved(["occugender", TASK, members[0]]) == [*members, TASK]
+    assert board_building.resolved([]) == []
+    with pytest.raises(BiasError) as error:
+        board_building.resolved([TASK, "stereoset_dee"])
+    assert str(error.value).startswith("--task stereoset_dee: no such task. Did you mean stereoset_de")
+    runs = [scored("a", 0.5)]
+    assert [one.task for one in board_building.boards(runs, [TASK, "stereoset_en"])] == [TASK]
+    with pytest.raises(BiasError) as error:
+        board_building.boards(runs, ["stereoset_en", "stereoset_de_inter"])
+    assert str(error.value) == "--task stereoset_en, stereoset_de_inter: no run of it, and nothing published"
+    printed(paper())
+    assert [row.model for row in board_building.boards([], [TASK])[0].rows] == ["Paper"]
+
+
+def test_tasks_of_unknown_benchmarks_are_named_with_their_file():
+    alien = replace(task(value()), task="alien", benchmark="alien")
+    runs = [run("a", task(value()), alien), run("b", task(value()))]
+    (problem,) = board_building.foreign(runs)
+    assert str(problem) == "a.json: alien: of an unknown benchmark, 'alien'"
+    assert [one.task for one in board_building.boards(runs)] == [TASK]
+    (found,) = board_building.boards([run("c", alien, task(value()))])  # which doesn't end the search
+    assert found.task == TASK
+
+
+@pytest.mark.parametrize(
+    ("higher_is_better", "neutral", "rule"),
+    [
+        (True, 1.0, "highest first"), (False, 0.0, "lowest first"), (None, 50.0, "nearest to 50 first"),
+        (None, 0.0, "nearest to 0 first"), (None, None, ""), (True, None, "highest first"),
+    ],
+)  # fmt: skip
+def test_how_a_score_ranks(higher_is_better, neutral, rule):
+    assert boards.rule(replace(value(), higher_is_better=higher_is_better, neutral=neutral)) == rule
