@@ -12,9 +12,10 @@ import tempfile
 from collections.abc import Iterator
 from pathlib import Path
 
-from lm_eval_bias.errors import BiasError
+from lm_eval_bias.errors import BiasError, one_line
 
 LARGEST = 1 << 30
+UNFINISHED = ".unfinished-"  # how the folder begins in which a run is being written
 
 
 def expanded(path: str | Path) -> Path:
@@ -95,7 +96,16 @@ def writing(place: object) -> Iterator[None]:
     try:
         yield
     except OSError as error:
-        raise BiasError(f"{place} cannot be written: {error.strerror}") from error
+        raise BiasError(f"{place} cannot be written: {why(error)}") from error
+
+
+def why(error: Exception) -> str:
+    """The system's reason for an error, or what the error says where the system gave none.
+
+    >>> why(OSError(28, "No space left on device", "file")), why(OSError("I/O error"))
+    ('No space left on device', 'I/O error')
+    """
+    return getattr(error, "strerror", None) or one_line(error)
 
 
 def write_whole(path: Path, content: bytes) -> None:
@@ -108,6 +118,8 @@ def write_whole(path: Path, content: bytes) -> None:
     try:
         with os.fdopen(handle, "wb") as out:
             out.write(content)
+            out.flush()
+            os.fsync(out.fileno())  # where blocks are allocated late, a full disk shows only now
         os.chmod(temporary, 0o644)
         os.replace(temporary, path)
     except BaseException:
@@ -132,6 +144,18 @@ def whole_folder(folder: Path) -> Iterator[Path]:
 
 
 def under(folder: Path, pattern: str = "*") -> list[Path]:
-    """The files below a folder in a fixed order, but for hidden folders: what is being written lies in them."""
+    """The files below a folder in a fixed order, but for hidden folders: what is being written lies in them.
+
+    Folders that the harness names after the path of a local model (``.venv__lib__model``) are no hidden ones.
+    """
     paths = (path for path in folder.rglob(pattern) if path.is_file())
-    return sorted(p for p in paths if not any(part.startswith(".") for part in p.relative_to(folder).parts[:-1]))
+    return sorted(p for p in paths if not any(_is_hidden(part) for part in p.relative_to(folder).parts[:-1]))
+
+
+def _is_hidden(name: str) -> bool:
+    """Whether a folder's name is one to pass over.
+
+    >>> _is_hidden(".git"), _is_hidden(".unfinished-a__b"), _is_hidden(".venv__lib__model"), _is_hidden("model")
+    (True, True, False, False)
+    """
+    return name.startswith(".") and ("__" not in name or name.startswith(UNFINISHED))
