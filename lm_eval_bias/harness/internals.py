@@ -12,6 +12,7 @@ import argparse
 import contextlib
 import hashlib
 import importlib.util
+import logging
 import os
 import re
 from collections.abc import Iterator, Mapping, Sequence
@@ -161,6 +162,7 @@ def set_up_logging(level: int) -> None:
     from lm_eval.utils import setup_logging
 
     setup_logging(level)
+    logging.getLogger("sqlitedict").setLevel(logging.CRITICAL)  # what it logs of a full disk comes as an error, too
 
 
 def run_parser(outer: argparse.ArgumentParser) -> argparse.ArgumentParser:
