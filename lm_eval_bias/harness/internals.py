@@ -246,7 +246,7 @@ def silent_git() -> Iterator[None]:
     """Keep off the screen what git says when the harness looks for the commit of a current folder without one."""
     from lm_eval import evaluator
 
-    look_up = getattr(evaluator, COMMIT_LOOKUP, None)
+    look_up: Any = getattr(evaluator, COMMIT_LOOKUP, None)
 
     def silently() -> Any:
         screen = os.dup(2)
