@@ -7,7 +7,7 @@ import json
 import os
 import shutil
 import tempfile
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
@@ -66,7 +66,7 @@ def _own_folder(root: Path) -> Iterator[Path]:
         shutil.rmtree(folder, ignore_errors=True)
 
 
-def save(tracker: Any, results: dict[str, Any], samples: Mapping[str, Sequence[Any]] | None) -> None:
+def save(tracker: Any, results: dict[str, Any], samples: dict[str, Any] | None) -> None:
     """Let the harness save a run, and give what it wrote its place once it is seen to be whole, the results file last.
 
     Args:
@@ -104,13 +104,13 @@ def save(tracker: Any, results: dict[str, Any], samples: Mapping[str, Sequence[A
 
 
 def _put_in_place(
-    folder: Path, root: Path, results: Mapping[str, Any], samples: Mapping[str, Sequence[Any]] | None
+    folder: Path, root: Path, results: dict[str, Any], samples: dict[str, Any] | None
 ) -> tuple[list[str], list[str]]:
     """Move what is whole to where it belongs; the names of what is, and of what isn't with the reason."""
     logs = {sample_logs.task_of(file): file for file in folder.rglob("*.jsonl")}
-    tasks = results["configs"] if samples is not None else ()
+    counts = {} if samples is None else {task: len(samples[task]) for task in results["configs"]}
     checks: list[tuple[str, Path | None, Any]] = [
-        (f"samples of {task}", logs.get(task), len(samples[task])) for task in tasks
+        (f"samples of {task}", logs.get(task), count) for task, count in counts.items()
     ]
     placed, problems = [], []
     for name, file, content in (*checks, ("results", next(folder.rglob("*.json"), None), results)):
@@ -127,7 +127,7 @@ def _put_in_place(
     return placed, problems
 
 
-def _problem(file: Path, content: int | Mapping[str, Any]) -> str:
+def _problem(file: Path, content: int | dict[str, Any]) -> str:
     """How a file differs from what it should hold, so many lines or these results; empty where it doesn't."""
     with file.open("rb+") as written:
         os.fsync(written.fileno())  # where blocks are allocated late, a full disk shows only now
