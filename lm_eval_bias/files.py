@@ -9,12 +9,14 @@ import os
 import shutil
 import stat
 import tempfile
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from pathlib import Path
 
-from lm_eval_bias.errors import BiasError
+from lm_eval_bias.errors import BiasError, one_line
 
 LARGEST = 1 << 30
+_FULL = (errno.ENOSPC, errno.EDQUOT, errno.EFBIG, errno.EROFS)
+UNFINISHED = ".unfinished-"  # how the folder begins in which a run is being written
 
 
 def expanded(path: str | Path) -> Path:
@@ -95,7 +97,45 @@ def writing(place: object) -> Iterator[None]:
     try:
         yield
     except OSError as error:
-        raise BiasError(f"{place} cannot be written: {error.strerror}") from error
+        raise BiasError(f"{place} cannot be written: {why(error)}") from error
+
+
+@contextlib.contextmanager
+def room(place: object, remedy: str) -> Iterator[None]:
+    """Say in one line that a disk is full, whatever library noticed it.
+
+    Raises:
+        BiasError: For any error within that says so.
+    """
+    try:
+        yield
+    except Exception as error:
+        if not is_full(error):
+            raise
+        raise BiasError(f"{place} cannot be written: {why(error)}: {remedy}") from error
+
+
+def is_full(error: Exception) -> bool:
+    """Whether an error says that a disk is full or read-only; libraries have errors of their own for that.
+
+    >>> is_full(OSError(errno.ENOSPC, "...")), is_full(RuntimeError("I/O error: No space left on device (os error 28)"))
+    (True, True)
+    """
+    text = str(error)
+    return (
+        getattr(error, "errno", None) in _FULL
+        or any(os.strerror(code) in text for code in _FULL)
+        or "PytorchStreamWriter failed" in text  # torch doesn't say why
+    )
+
+
+def why(error: Exception) -> str:
+    """The system's reason for an error, or what the error says where the system gave none.
+
+    >>> why(OSError(28, "No space left on device", "file")), why(OSError("I/O error"))
+    ('No space left on device', 'I/O error')
+    """
+    return getattr(error, "strerror", None) or one_line(error)
 
 
 def write_whole(path: Path, content: bytes) -> None:
@@ -104,14 +144,29 @@ def write_whole(path: Path, content: bytes) -> None:
     Raises:
         OSError: The folder cannot be written; what was there before stays.
     """
-    handle, temporary = tempfile.mkstemp(dir=path.parent, prefix=".", suffix=".tmp")
+    write_together({path: content})
+
+
+def write_together(contents: Mapping[Path, bytes]) -> None:
+    """Write files that belong together as :func:`write_whole` does, none before all are on the disk.
+
+    Raises:
+        OSError: A folder cannot be written; what was there before stays.
+    """
+    temporaries: dict[Path, str] = {}
     try:
-        with os.fdopen(handle, "wb") as out:
-            out.write(content)
-        os.chmod(temporary, 0o644)
-        os.replace(temporary, path)
+        for path, content in contents.items():
+            handle, temporaries[path] = tempfile.mkstemp(dir=path.parent, prefix=".", suffix=".tmp")
+            with os.fdopen(handle, "wb") as out:
+                out.write(content)
+                out.flush()
+                os.fsync(handle)  # where blocks are allocated late, a full disk shows only now
+            os.chmod(temporaries[path], 0o644)
+        for path, temporary in temporaries.items():
+            os.replace(temporary, path)
     except BaseException:
-        Path(temporary).unlink(missing_ok=True)
+        for temporary in temporaries.values():
+            Path(temporary).unlink(missing_ok=True)
         raise
 
 
@@ -132,6 +187,18 @@ def whole_folder(folder: Path) -> Iterator[Path]:
 
 
 def under(folder: Path, pattern: str = "*") -> list[Path]:
-    """The files below a folder in a fixed order, but for hidden folders: what is being written lies in them."""
+    """The files below a folder in a fixed order, but for hidden folders: what is being written lies in them.
+
+    Folders that the harness names after the path of a local model (``.venv__lib__model``) are no hidden ones.
+    """
     paths = (path for path in folder.rglob(pattern) if path.is_file())
-    return sorted(p for p in paths if not any(part.startswith(".") for part in p.relative_to(folder).parts[:-1]))
+    return sorted(p for p in paths if not any(_is_hidden(part) for part in p.relative_to(folder).parts[:-1]))
+
+
+def _is_hidden(name: str) -> bool:
+    """Whether a folder's name is one to pass over.
+
+    >>> _is_hidden(".git"), _is_hidden(".unfinished-a__b"), _is_hidden(".venv__lib__model"), _is_hidden("model")
+    (True, True, False, False)
+    """
+    return name.startswith(".") and ("__" not in name or name.startswith(UNFINISHED))

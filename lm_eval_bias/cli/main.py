@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import argparse
+import contextlib
 import importlib
 import io
 import sys
@@ -11,6 +12,7 @@ from typing import TYPE_CHECKING
 
 from lm_eval_bias import __version__
 from lm_eval_bias.errors import BiasError, Parser, printable
+from lm_eval_bias.files import is_full, why
 
 if TYPE_CHECKING:
     from lm_eval_bias.benchmark import Command
@@ -95,7 +97,9 @@ def main(argv: Sequence[str] | None = None) -> int:
     if isinstance(sys.stdout, io.TextIOWrapper):
         sys.stdout.reconfigure(errors="backslashreplace")  # names of files can be any bytes, as in error messages
     try:
-        return _run(arguments)
+        status = _run(arguments)
+        sys.stdout.flush()
+        return status
     except BiasError as error:
         _report(f"error: {printable(error)}")
         return 2
@@ -106,11 +110,29 @@ def main(argv: Sequence[str] | None = None) -> int:
         _report("error: not enough memory for this input")
         return 2
     except BrokenPipeError:
+        _drop_output()
         sys.stderr.close()
         return 0
     except KeyboardInterrupt:
         _report("interrupted")
         return 130
+    except Exception as error:
+        if not is_full(error):
+            raise
+        place = "standard output" if _drop_output() else getattr(error, "filename", None) or "standard output or a file"
+        _report(f"error: {printable(f'{place} cannot be written: {why(error)}')}")
+        return 2
+
+
+def _drop_output() -> bool:
+    """Close standard output if it can't be written, so that Python doesn't try again at the end; whether it can't."""
+    try:
+        sys.stdout.flush()
+    except OSError:
+        with contextlib.suppress(OSError):
+            sys.stdout.close()
+        return True
+    return False
 
 
 def _report(message: str) -> None:

@@ -13,7 +13,7 @@ from collections.abc import Mapping
 from typing import Any
 
 from lm_eval_bias.errors import BiasError, require_extra
-from lm_eval_bias.files import expanded
+from lm_eval_bias.files import expanded, room
 
 _LANGUAGES = ("en", "de", "es", "fr", "tr")  # whose sentences are known to be told apart well
 _EPILOG = """defaults are of Öztürk et al. (2023), section 5.2: 4 pairs at a time, 16 batches an update, learning
@@ -193,15 +193,16 @@ def run(arguments: argparse.Namespace) -> int:
     settings = nsp_training.Settings(
         **{field.name: values[field.name] for field in dataclasses.fields(nsp_training.Settings)}
     )
-    card = nsp_training.train(
-        corpora,
-        settings,
-        expanded(arguments.output),
-        arguments.held_out,
-        arguments.max_pairs,
-        arguments.max_held_out,
-        arguments.finish,
-    )
+    with room(arguments.output, f"free some space, and the same command goes on ({arguments.output}.work)"):
+        card = nsp_training.train(
+            corpora,
+            settings,
+            expanded(arguments.output),
+            arguments.held_out,
+            arguments.max_pairs,
+            arguments.max_held_out,
+            arguments.finish,
+        )
     if distributed.first():
         print(json.dumps(card, indent=2, ensure_ascii=False) if arguments.json else nsp_card.markdown(card))
         print(f"Saved in {arguments.output}; use it with --model hf-nsp --model_args pretrained={arguments.output}")

@@ -131,8 +131,7 @@ def _finish(config: EvaluatorConfig, results: dict[str, Any], tracker: Any, dash
     running.send(dashboards, results, samples)
     problem = None
     try:
-        with atomic_save.whole(tracker):
-            running.save(tracker, results, samples)
+        atomic_save.save(tracker, results, samples)
     except BiasError as error:
         problem = error  # the table first: it is all that is left of the run
     running.upload(tracker)
@@ -148,9 +147,9 @@ def _finish(config: EvaluatorConfig, results: dict[str, Any], tracker: Any, dash
         legend = listings.legend(results["configs"].values())
         print(f"How to read the scores (a breakdown such as gender/… or …/prompt_… reads like its score):\n{legend}\n")
         print(f"In words (± is a 95% interval):\n{in_words}")
-    if in_words and config.output_path and samples is not None:
+    if in_words and config.output_path and samples is not None and problem is None:
         print(f"Recompute without the model: lm-eval-bias rescore {config.output_path}")
-    if in_words and config.output_path:
+    if in_words and config.output_path and problem is None:
         print(f"As a page: lm-eval-bias report {config.output_path} -o report.html")
     running.close(dashboards)
     if problem is not None:

@@ -10,8 +10,11 @@ from __future__ import annotations
 
 import argparse
 import contextlib
+import hashlib
 import importlib.util
+import logging
 import os
+import re
 from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -34,6 +37,7 @@ ANSWERS = "unnamed"  # sqlitedict's name for its table
 ENCODE_PAIR = "_encode_pair"  # of TemplateLM: the tokens of a context and its continuation
 LOGLIKELIHOOD_TOKENS = "_loglikelihood_tokens"  # of TemplateLM: answers to requests that are encoded already
 DETECT_BATCH_SIZE = "_detect_batch_size"  # of HFLM, called before every generation with batch_size=auto
+COMMIT_LOOKUP = "get_git_commit_hash"  # of lm_eval.evaluator, called once after all is answered
 NO_DOCUMENTS = "did not find any docs"
 
 
@@ -158,6 +162,7 @@ def set_up_logging(level: int) -> None:
     from lm_eval.utils import setup_logging
 
     setup_logging(level)
+    logging.getLogger("sqlitedict").setLevel(logging.CRITICAL)  # what it logs of a full disk comes as an error, too
 
 
 def run_parser(outer: argparse.ArgumentParser) -> argparse.ArgumentParser:
@@ -209,6 +214,49 @@ def no_cache() -> Any:
     return CacheHook(None)
 
 
-def name_model(results: dict[str, Any], tracker: Any, model: str) -> None:
-    """Write the model's type into results and tracker, where ``simple_evaluate`` puts another for a built model."""
-    results["config"]["model"] = tracker.general_config_tracker.model_source = model
+def name_model(results: dict[str, Any], tracker: Any, model: Any, kind: str, arguments: Mapping[str, Any]) -> None:
+    """Write into results and tracker what ``simple_evaluate`` doesn't know of a built model.
+
+    That is its type, the device that it is on (the harness writes the flag's default, also where there is no GPU) and
+    the name of the folder for the files: the harness has a random word where the arguments name no checkpoint, and a
+    name that may begin with a dot, as hidden folders do, where they name a local one.
+
+    Args:
+        results: Of the run.
+        tracker: That saves them.
+        model: The built model.
+        kind: Its type, as ``--model`` names it.
+        arguments: From which it was built.
+    """
+    facts = tracker.general_config_tracker
+    results["config"]["model"] = facts.model_source = kind
+    device = getattr(model, "device", None)  # of LM: none where the model is elsewhere, or nowhere
+    results["config"]["device"] = None if device is None else str(device)
+    if facts.model_name not in map(str, arguments.values()):
+        facts.model_name = facts.model_name_sanitized = kind
+    path = os.path.expanduser(facts.model_name)
+    if path.startswith((".", "/")) or os.path.exists(path):
+        digest = hashlib.sha256(os.path.realpath(path).encode("utf-8", "surrogateescape")).hexdigest()[:8]
+        name = re.sub(r"[^\w.+-]+", "_", os.path.basename(os.path.abspath(path))).lstrip(".")
+        facts.model_name_sanitized = f"{name or 'model'}-{digest}"  # other models may be called the same elsewhere
+
+
+@contextlib.contextmanager
+def silent_git() -> Iterator[None]:
+    """Keep off the screen what git says when the harness looks for the commit of a current folder without one."""
+    from lm_eval import evaluator
+
+    look_up: Any = getattr(evaluator, COMMIT_LOOKUP, None)
+
+    def silently() -> Any:
+        screen = os.dup(2)
+        try:
+            with open(os.devnull, "w") as nowhere:
+                os.dup2(nowhere.fileno(), 2)
+            return look_up()
+        finally:
+            os.dup2(screen, 2)
+            os.close(screen)
+
+    with shadowed(evaluator, COMMIT_LOOKUP, silently) if look_up else contextlib.nullcontext():
+        yield

@@ -6,6 +6,7 @@ written, so that ``unlink`` removes exactly that.
 
 from __future__ import annotations
 
+import contextlib
 import dataclasses
 import hashlib
 import importlib.metadata
@@ -16,7 +17,7 @@ from pathlib import Path
 
 from lm_eval_bias import catalog
 from lm_eval_bias.errors import BiasError
-from lm_eval_bias.files import write_whole
+from lm_eval_bias.files import why, write_whole
 from lm_eval_bias.harness import internals
 from lm_eval_bias.paths import tasks_path
 
@@ -129,8 +130,12 @@ def link() -> State:
         for name, text in texts.items():
             write_whole(folder / name, text.encode())
     except OSError as error:
+        with contextlib.suppress(BiasError):
+            unlink()  # the stubs that were written before
+        with contextlib.suppress(OSError):
+            folder.rmdir()
         raise BiasError(
-            f"{folder} cannot be written ({error.strerror}): use 'lm-eval-bias run', or "
+            f"{folder} cannot be written ({why(error)}): use 'lm-eval-bias run', or "
             'lm_eval --include_path "$(lm-eval-bias path)"'
         ) from error
     return state()

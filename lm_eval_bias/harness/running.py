@@ -162,7 +162,7 @@ def evaluate(
     from lm_eval import simple_evaluate
 
     try:
-        with _answering(model, config, before):
+        with _answering(model, config, before), internals.silent_git():
             results: dict[str, Any] | None = simple_evaluate(
                 **arguments(config, simple_evaluate, model, manager, tracker)
             )
@@ -172,7 +172,7 @@ def evaluate(
         text = "a process got no item of one of the harness's tasks: use fewer processes or a larger --limit"
         raise BiasError(text) from error
     if results is not None:
-        internals.name_model(results, tracker, config.model)
+        internals.name_model(results, tracker, model, config.model, config.model_args or {})
     return results
 
 

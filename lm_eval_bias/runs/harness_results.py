@@ -14,7 +14,7 @@ from lm_eval_bias import catalog, content_hashes, registry
 from lm_eval_bias.custom_metrics.score import NOTHING_VARIED, Estimate, Score, finite, undefined
 from lm_eval_bias.errors import BiasError
 from lm_eval_bias.runs import sample_logs
-from lm_eval_bias.runs.repeat_command import SEEDS, command, model_arguments
+from lm_eval_bias.runs.repeat_command import SEEDS, command, device, model_arguments
 from lm_eval_bias.runs.run_data import Run, TaskRun, Value, interval_of
 
 
@@ -218,7 +218,7 @@ def _provenance(content: Mapping[str, Any], tasks: Mapping[str, TaskRun]) -> dic
         "model_revision": config.get("model_sha") or config.get("model_revision"),
         "parameters": config.get("model_num_parameters"),
         "dtype": str(config.get("model_dtype") or "").removeprefix("torch.") or None,
-        "device": config.get("device"),
+        "device": device(content),
         "batch_size": config.get("batch_size"),
         "chat_template": content.get("chat_template_sha"),
         "system_instruction": content.get("system_instruction"),

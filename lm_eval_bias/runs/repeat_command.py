@@ -24,6 +24,16 @@ def model_arguments(config: Mapping[str, Any]) -> str:
     )
 
 
+def device(content: Mapping[str, Any]) -> str | None:
+    """The device that a run's model was on, as ``--device`` takes it.
+
+    Plain ``lm_eval`` writes its default, ``cuda:0``, whatever the model was on: it says nothing where CUDA is missing.
+    """
+    named = content["config"].get("device")
+    has_no_gpu = "Is CUDA available: False" in str(content.get("pretty_env_info"))
+    return None if named is None or (str(named).startswith("cuda") and has_no_gpu) else str(named)
+
+
 def _suite(tasks: Mapping[str, TaskRun]) -> str:
     """The suite that a run was made with; empty where it was none."""
     names = {str((task.metadata.get("suite") or {}).get("name") or "") for task in tasks.values()}
@@ -65,9 +75,8 @@ def command(content: Mapping[str, Any], tasks: Mapping[str, TaskRun]) -> str:
         parts += ["--include_path", folder]
     if not suite and (options := _options(tasks)):
         parts += ["--metadata", json.dumps(options, ensure_ascii=False)]
-    for flag in ("batch_size", "device", "limit"):
-        if config.get(flag) is not None:
-            parts += [f"--{flag}", str(config[flag])]
+    given = {"batch_size": config.get("batch_size"), "device": device(content), "limit": config.get("limit")}
+    parts += [word for flag, value in given.items() if value is not None for word in (f"--{flag}", str(value))]
     if config.get("gen_kwargs"):
         gen_kwargs = config["gen_kwargs"]
         parts += ["--gen_kwargs", gen_kwargs if isinstance(gen_kwargs, str) else json.dumps(gen_kwargs)]

@@ -91,6 +91,12 @@ def matches(path: Path) -> bool:
     return bool(_NAME.fullmatch(path.name))
 
 
+def task_of(path: Path) -> str:
+    """The task that a sample log's name tells; the name itself where it is called otherwise."""
+    match = _NAME.fullmatch(path.name)
+    return match["task"] if match else path.stem
+
+
 def _line(text: str, place: str) -> dict[str, Any]:
     try:
         sample = json.loads(text)
@@ -127,7 +133,7 @@ def samples(path: Path) -> Iterator[Sample]:
             the last is known at the end only.
     """
     match = _NAME.fullmatch(path.name)
-    task = match["task"] if match else path.stem
+    task = task_of(path)
     parts: dict[Part, set[int]] = {}
     entry = catalog.entries().get(task)
     described = entry.benchmark if entry is not None and entry.path is None else None  # a task of the harness's own

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, TypedDict
 from lm_eval_bias.custom_metrics.regard import FACETS, GENDERS, PEOPLE, REGARDS, SETS, context_title
 from lm_eval_bias.custom_metrics.score import Estimate
 from lm_eval_bias.errors import BiasError
-from lm_eval_bias.files import expanded, write_whole
+from lm_eval_bias.files import expanded, why, write_whole
 from lm_eval_bias.runs.rescoring import Rescored
 from lm_eval_bias.tasks.regard import sentences
 
@@ -177,5 +177,5 @@ def write(results: Sequence[Rescored], folder: str) -> list[Path]:
                     paths.append(directory / f"{name}_{content}.{suffix}")
                     _save(figure, paths[-1])
     except OSError as error:
-        raise BiasError(f"{folder} cannot be written: {error.strerror}") from error
+        raise BiasError(f"{folder} cannot be written: {why(error)}") from error
     return paths

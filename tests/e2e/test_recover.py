@@ -3,6 +3,7 @@
 import json
 import os
 import random
+import shutil
 import subprocess
 import sys
 from collections import Counter
@@ -11,6 +12,7 @@ from pathlib import Path
 import pytest
 
 from lm_eval_bias.cli.main import main
+from lm_eval_bias.errors import BiasError
 from lm_eval_bias.runs import run_discovery as runs
 from tests import tiny
 from tests.e2e.test_runs import numbers, same
@@ -94,6 +96,45 @@ def assert_same(one, other):
     assert [s["filtered_resps"] for s in one[1]["regard_de"]] == [s["filtered_resps"] for s in other[1]["regard_de"]]
 
 
+# the calls by which a run is written, in the order in which they come, and which of each
+SAVING = [
+    ("tempfile:mkdtemp", [1]),
+    ("lm_eval_bias.runs.atomic_save:_lock", [1]),
+    (f"{TRACKER}.save_results_aggregated", [1]),
+    ("pathlib:Path.write_text", [1]),
+    (f"{TRACKER}.save_results_samples", [1, 2]),
+    ("lm_eval.loggers.evaluation_tracker:sanitize_list", [2, 11]),
+    ("lm_eval_bias.runs.atomic_save:_problem", [1, 3]),
+    ("os:replace", [1, 2, 3]),
+    ("shutil:rmtree", [1]),
+]
+SAVED_BEFORE = ("os:replace", "lm_eval_bias.runs.atomic_save:_problem")  # once for each file, the results last
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize(("name", "number"), [(name, number) for name, numbers in SAVING for number in numbers])
+def test_killed_at_each_write(name, number, forks):
+    """Nothing of a killed run is taken for a finished one, and the next run clears away what it left."""
+    where = forks.folder / "saving"  # one cache for all: the model is asked once
+    out = where / "out"
+    assert forks.run(where, at=(name, number))["status"] == -9
+    results = list(out.glob("*/results_*.json"))
+    assert len(results) == (name == "shutil:rmtree")  # when all has its name, the run is finished
+    logs = list(out.glob("*/samples_*.jsonl"))
+    assert len(logs) == (2 if results else number - 1 if name in SAVED_BEFORE else 0)
+    if not results and out.is_dir():
+        with pytest.raises(BiasError, match="an unfinished run" if logs else "holds no run"):
+            runs.read([str(out)])
+    asked = forks.asked(where)
+    assert forks.run(where)["status"] == 0
+    assert forks.asked(where) == asked  # all was answered before
+    assert not list(out.glob(".*"))
+    found, problems = runs.read([str(out)])
+    assert len(found) == len(results) + 1
+    assert len(problems) == (0 if results else len(logs))
+    shutil.rmtree(out)
+
+
 def chains():
     """Twelve moments at which a function is called, in three runs that are killed again and again."""
     draw = random.Random(20261122)
@@ -131,6 +172,7 @@ def test_killed_at_random_moments(forks, tmp_path):
         assert_same(finished(where), expected)
         repeated = sum((forks.asked(where) - asked).values())
         assert repeated <= kills * LOST * BATCH, (number, chain)
+        assert not list((where / "out").glob(".*"))
     assert killed == 20
     before = forks.asked(where)
     (where / "out").rename(where / "first")

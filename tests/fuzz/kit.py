@@ -101,6 +101,18 @@ def refused(folder: Path, *arguments: str) -> str:
     return line
 
 
+@contextlib.contextmanager
+def disk(size: int) -> Iterator[None]:
+    """No file may grow beyond so many bytes: the system refuses to write the rest, as it does on a full disk."""
+    resource = pytest.importorskip("resource")
+    before = resource.getrlimit(resource.RLIMIT_FSIZE)
+    resource.setrlimit(resource.RLIMIT_FSIZE, (size, before[1]))
+    try:
+        yield
+    finally:
+        resource.setrlimit(resource.RLIMIT_FSIZE, before)
+
+
 def judged(folder: Path, *arguments: str) -> Outcome:
     """A command that may take its input, or refuse it in one line."""
     before = tree(folder)

@@ -11,7 +11,8 @@ import sys
 import pytest
 from hypothesis import strategies as st
 
-from tests.fuzz.kit import command, fuzz, judged, refused
+from lm_eval_bias.cli.main import main
+from tests.fuzz.kit import command, disk, fuzz, judged, refused
 from tests.report.made_runs import run_file
 
 
@@ -222,6 +223,30 @@ NOWHERE = {
 @pytest.mark.parametrize("where", NOWHERE)
 def test_outputs_that_cannot_be_written(name, where, inputs):
     refused(inputs, *filled(inputs, [*WRITERS[name], "-o", NOWHERE[where]], ""))
+
+
+@pytest.mark.parametrize("before", ["", "mine"])
+@pytest.mark.parametrize("name", [name for name in WRITERS if name != "train-regard"])
+def test_outputs_on_a_full_disk(name, before, inputs):
+    if before and name != "plot":
+        (inputs / "out" / "o.csv").write_text(before)
+    output = "OUT" if name == "plot" else "OUT/o.csv"
+    with disk(20):
+        line = refused(inputs, *filled(inputs, [*WRITERS[name], "-o", output], ""))
+    assert "cannot be written: File too large" in line
+
+
+@pytest.mark.parametrize("line", [["ls", "--json"], ["rescore", "LOGS"], ["report", "RUN", "--format", "md"]])
+def test_a_full_disk_behind_standard_output(line, inputs, monkeypatch, capsys):
+    if not os.path.exists("/dev/full"):
+        pytest.skip("no /dev/full")
+    with open("/dev/full", "w") as full:
+        monkeypatch.setattr(sys, "stdout", full)
+        assert main([part for part in filled(inputs, line, "")]) == 2
+        monkeypatch.undo()
+    *_, error = capsys.readouterr().err.splitlines()
+    assert error.startswith("lm-eval-bias: error: standard output")
+    assert error.endswith("cannot be written: No space left on device")
 
 
 def test_an_output_that_is_a_folder(inputs):

@@ -10,7 +10,9 @@ import importlib
 import importlib.metadata
 import inspect
 import json
+import re
 import sqlite3
+import sys
 
 import pytest
 
@@ -246,12 +248,14 @@ def test_a_built_model_gets_its_name_back(harness_run):
     _, tracker, results = harness_run
     where = f"{DOOR}.internals.name_model"
     holds(tracker.general_config_tracker.model_source == "CUSTOM", "a built model has another source", where)
-    internals.name_model(results, tracker, "bias-chance")
+    internals.name_model(results, tracker, Placed("cpu"), "bias-chance", {"seed": 1})
     samples = results.pop("samples")
     tracker.save_results_aggregated(results=results, samples=samples)
     (path,) = [p for p in tasks_of(tracker) if p.name.startswith("results_")]
     written = json.loads(path.read_text())
     holds(written["model_source"] == written["config"]["model"] == "bias-chance", "the name isn't saved", where)
+    holds(path.parent.name == written["model_name"] == "bias-chance", "the folder is called otherwise", where)
+    holds(written["config"]["device"] == "cpu", "the device isn't saved", where)
     tracker.save_results_samples(task_name="occugender_implicit", samples=samples["occugender_implicit"])
     holds(any(p.name.startswith("samples_occugender_implicit") for p in tasks_of(tracker)), "no samples file",
           f"{DOOR}.running.save, lm_eval_bias.runs.atomic_save")  # fmt: skip
@@ -259,6 +263,52 @@ def test_a_built_model_gets_its_name_back(harness_run):
         holds(hasattr(tracker, name), f"a tracker has no {name}", f"{DOOR}.running.save")
     holds("stereotype_gap" in running.tables(results), "make_table differs", f"{DOOR}.running.tables")
     holds("configs" in json.loads(running.as_json(results)), "handle_non_serializable differs", f"{DOOR}.running")
+
+
+class Placed:
+    def __init__(self, device):
+        self.device = device
+
+
+@pytest.mark.parametrize(("arguments", "folder"), [
+    ({"pretrained": "gpt2"}, "gpt2"),
+    ({"pretrained": "openai-community/gpt2"}, "openai-community__gpt2"),
+    ({"model": "org/a", "base_url": "http://localhost"}, "org__a"),
+    ({"pretrained": "{here}/.venv/a model"}, r"a_model-[0-9a-f]{8}"),
+    ({"pretrained": "{here}/.hidden"}, r"hidden-[0-9a-f]{8}"),
+    ({"pretrained": "./gone/.x/"}, r"x-[0-9a-f]{8}"),
+    ({"pretrained": "/"}, r"model-[0-9a-f]{8}"),
+    ({"pretrained": "gpt2", "peft": "{here}/adapter"}, r"adapter-[0-9a-f]{8}"),
+    ({"seed": 1}, "hf"),
+    ({}, "hf"),
+])  # fmt: skip
+def test_a_folder_is_called_like_its_model(arguments, folder, tmp_path):
+    from lm_eval.loggers import EvaluationTracker
+
+    arguments = {key: str(value).replace("{here}", str(tmp_path)) for key, value in arguments.items()}
+    tracker = EvaluationTracker(output_path=str(tmp_path))
+    tracker.general_config_tracker.log_experiment_args("CUSTOM", arguments or "", None, None, False)
+    results = {"config": {"device": "cuda:0"}}
+    internals.name_model(results, tracker, Placed(None), "hf", arguments)
+    assert re.fullmatch(folder, tracker.general_config_tracker.model_name_sanitized)
+    assert results == {"config": {"model": "hf", "device": None}}
+
+
+def test_the_commit_is_looked_up_where_git_is_not_heard(tmp_path, monkeypatch, capfd):
+    from lm_eval import evaluator
+
+    look_up = getattr(evaluator, internals.COMMIT_LOOKUP, None)
+    holds(callable(look_up), "simple_evaluate looks for a commit in another way", f"{DOOR}.internals.silent_git")
+    monkeypatch.setenv("GIT_CEILING_DIRECTORIES", str(tmp_path.parent))
+    monkeypatch.chdir(tmp_path)
+    with internals.silent_git():
+        assert evaluator.get_git_commit_hash() is None
+        print("heard", file=sys.stderr)
+    assert capfd.readouterr().err == "heard\n"
+    monkeypatch.setattr(evaluator, internals.COMMIT_LOOKUP, lambda: "v1")
+    with internals.silent_git():
+        assert evaluator.get_git_commit_hash() == "v1"
+    monkeypatch.setattr(evaluator, internals.COMMIT_LOOKUP, look_up)
 
 
 def tasks_of(tracker):

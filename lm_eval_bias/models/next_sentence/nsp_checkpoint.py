@@ -16,7 +16,7 @@ import torch
 from transformers import PreTrainedModel, PreTrainedTokenizerBase
 
 from lm_eval_bias.errors import BiasError, one_line
-from lm_eval_bias.files import whole_folder
+from lm_eval_bias.files import whole_folder, writing
 
 CONFIG = "nsp_config.json"
 HEAD = "nsp_head.safetensors"
@@ -107,7 +107,7 @@ def save(
 
     if folder.exists():
         raise BiasError(f"{folder} exists: name another folder")
-    with whole_folder(folder) as temporary:
+    with writing(folder), whole_folder(folder) as temporary:
         body.save_pretrained(temporary)
         tokenizer.save_pretrained(temporary)
         text = json.dumps(dataclasses.asdict(config), indent=2, ensure_ascii=False)

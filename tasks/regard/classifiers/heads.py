@@ -14,7 +14,7 @@ from numpy.typing import NDArray
 
 from lm_eval_bias.custom_metrics.regard import REGARDS
 from lm_eval_bias.errors import BiasError
-from lm_eval_bias.files import read_bytes, read_text, write_whole
+from lm_eval_bias.files import read_bytes, read_text, write_together, writing
 from lm_eval_bias.tasks.regard.classifiers.classifier_identity import read_confusion
 
 FORMAT = "lm-eval-bias regard head"
@@ -99,14 +99,11 @@ def save(folder: Path, head: Head, files: Mapping[str, str] | None = None) -> No
         **{key: value for key, value in head.info.items() if key not in _KEYS},
     }
     text = json.dumps(config, indent=2, ensure_ascii=False, allow_nan=False) + "\n"
-    try:
+    texts = {CONFIG: text.encode(errors="backslashreplace")}  # which JSON reads as it writes
+    texts |= {name: content.encode() for name, content in (files or {}).items()}
+    with writing(folder):
         folder.mkdir(parents=True, exist_ok=True)
-        write_whole(folder / WEIGHTS, weights)
-        write_whole(folder / CONFIG, text.encode(errors="backslashreplace"))  # which JSON reads as it writes
-        for name, content in (files or {}).items():
-            write_whole(folder / name, content.encode())
-    except OSError as error:
-        raise BiasError(f"{folder} cannot be written: {error.strerror}") from error
+        write_together({folder / name: content for name, content in {WEIGHTS: weights, **texts}.items()})
 
 
 def _problem(config: object) -> str:

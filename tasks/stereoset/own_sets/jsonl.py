@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import json
 import os
 from collections.abc import Mapping, Sequence
@@ -45,7 +46,14 @@ def read(path: Path, needed: Sequence[str]) -> list[dict[str, Any]]:
 def append(path: Path, records: Sequence[Mapping[str, Any]]) -> None:
     """Add records in one piece, on the disk before it returns; a :class:`BiasError` if they cannot be written."""
     content = "".join(json.dumps(record, ensure_ascii=False) + "\n" for record in records).encode("utf-8", "replace")
-    with writing(path), path.open("ab") as file:
-        file.write(content)
-        file.flush()
-        os.fsync(file.fileno())
+    with writing(path):
+        size = path.stat().st_size if path.exists() else 0
+        try:
+            with path.open("ab") as file:
+                file.write(content)
+                file.flush()
+                os.fsync(file.fileno())
+        except OSError:
+            with contextlib.suppress(OSError):
+                os.truncate(path, size)
+            raise

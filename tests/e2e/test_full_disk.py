@@ -1,0 +1,94 @@
+"""Runs and commands on a disk that is full: one line, exit status 2, and nothing that is cut off has its name."""
+
+import os
+import random
+
+import pytest
+
+from lm_eval_bias.cli.main import main
+from lm_eval_bias.errors import BiasError
+from lm_eval_bias.harness import internals, linking
+from lm_eval_bias.tasks.stereoset.own_sets import jsonl
+from tests import tiny
+from tests.fuzz.kit import disk
+
+RUN = ["run", "--tasks", "occugender", "--model", "bias-chance", "--limit", "20", "--log_samples", "--output_path"]
+
+
+@pytest.fixture(scope="module")
+def finished(tmp_path_factory):
+    folder = tmp_path_factory.mktemp("finished")
+    assert main([*RUN, str(folder)]) == 0
+    return folder
+
+
+def names(folder):
+    return sorted(path.name.partition("_20")[0] for path in folder.rglob("*") if path.is_file())
+
+
+def error(capsys):
+    *_, line = capsys.readouterr().err.splitlines()
+    assert line.startswith("lm-eval-bias: error: ")
+    return line
+
+
+def test_a_run_whose_files_are_cut_off_ends_in_status_2(finished, tmp_path, capsys):
+    sizes = {path.name.partition("_20")[0]: path.stat().st_size for path in finished.rglob("*.json*")}
+    assert sizes["results"] < sizes["samples_occugender_explicit"]
+    with disk(sizes["samples_occugender_explicit"] - 1):
+        assert main([*RUN, str(tmp_path / "log")]) == 2
+    printed = capsys.readouterr()
+    assert "samples of occugender_explicit: 19 of 20 lines: is the disk full?" in printed.err.splitlines()[-1]
+    assert "In words" in printed.out
+    assert "lm-eval-bias rescore" not in printed.out
+    assert "lm-eval-bias report" not in printed.out
+    assert names(tmp_path / "log") == ["results", "samples_occugender_implicit"]
+    with disk(sizes["results"] // 2):
+        assert main([*RUN, str(tmp_path / "results")]) == 2
+    assert "results: cut off (" in error(capsys)
+    assert names(tmp_path / "results") == []
+    assert not list(tmp_path.glob("*/.unfinished-*"))
+
+
+def test_a_link_that_cannot_be_written_is_taken_back(tmp_path, monkeypatch, capsys):
+    monkeypatch.setattr(internals, "tasks_folder", lambda: tmp_path)
+    write, written = linking.write_whole, []
+
+    def full(path, content):
+        written.append(path)
+        with disk(20 if len(written) == 4 else 1 << 30):
+            write(path, content)
+
+    monkeypatch.setattr(linking, "write_whole", full)
+    monkeypatch.setattr(linking, "unnecessary", lambda: False)
+    assert main(["link"]) == 2
+    assert "cannot be written (File too large)" in error(capsys)
+    assert not list(tmp_path.iterdir())
+
+
+def test_lines_that_find_no_room_leave_the_file_as_it_was(tmp_path):
+    path = tmp_path / "translated.jsonl"
+    jsonl.append(path, [{"source": "one"}])
+    before = path.read_bytes()
+    with disk(len(before) + 10), pytest.raises(BiasError, match="cannot be written: File too large"):
+        jsonl.append(path, [{"source": "two"}])
+    assert path.read_bytes() == before
+
+
+def test_training_without_room_goes_on_later(tmp_path, capsys):
+    texts = tmp_path / "texts"
+    texts.mkdir()
+    draw = random.Random(20261123)
+    for number in range(12):
+        lines = [f"Case {number} of {place} is told by {draw.random()}." for place in range(9)]
+        (texts / f"{number:02}.txt").write_text(" ".join(lines), encoding="utf-8")
+    arguments = ["train-nsp", "--model", tiny.gpt2(tmp_path / "model"), "--corpus", str(texts), "--language", "en"]
+    arguments += ["--max_pairs", "8", "--max_held_out", "4", "--batch_size", "8", "--accumulate", "1", "--held_out"]
+    arguments += ["0.2", "--max_length", "64", "--trainer", "use_cpu=true", "-o", str(tmp_path / "out")]
+    for size in (300, 20_000, 200_000):  # settings, weights, the head
+        with disk(size):
+            assert main(arguments) == 2
+        assert "the same command goes on" in error(capsys)
+        assert not (tmp_path / "out").exists()
+    assert main(arguments) == 0
+    assert sorted({*os.listdir(tmp_path)} - {"cache"}) == ["model", "out", "texts"]
