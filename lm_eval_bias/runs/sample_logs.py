@@ -13,6 +13,7 @@ from lm_eval_bias import catalog, registry
 from lm_eval_bias.errors import BiasError
 from lm_eval_bias.files import LARGEST, check_plain, read_text
 from lm_eval_bias.harness.distributed import IDLE
+from lm_eval_bias.scoring import exclusive_continuations
 
 _NAME = re.compile(r"samples_(?P<task>.+)_(?P<date>\d{4}-\d\d-\d\dT[\d.:-]+)\.jsonl")
 
@@ -119,6 +120,18 @@ def _lines(path: Path) -> Iterator[tuple[str, str]]:
         raise BiasError(f"{path} cannot be read: {error.strerror}") from error
 
 
+def _loglikelihoods(sample: dict[str, Any], answers: list[Any]) -> Iterator[tuple[Any, str, float]]:
+    """A document's contexts, continuations and log-likelihoods, as far as the log tells the first two."""
+    arguments = sample.get("arguments")
+    requests = list(arguments.values()) if isinstance(arguments, dict) else []
+    for i, answer in enumerate(answers):
+        if isinstance(answer, tuple) and len(answer) > 1 and isinstance(answer[1], bool):
+            request = requests[i] if len(requests) == len(answers) and isinstance(requests[i], dict) else {}
+            context, continuation = request.get("arg_0"), request.get("arg_1")
+            known = isinstance(context, str) and isinstance(continuation, str)
+            yield (context, continuation, float(answer[0])) if known else (i, "", float(answer[0]))
+
+
 def samples(path: Path) -> Iterator[Sample]:
     """The file's documents and answers, line after line: a log of any length takes no more memory than its numbers.
 
@@ -155,6 +168,9 @@ def samples(path: Path) -> Iterator[Sample]:
             answers = [registry.get(benchmark).read_answer(raw) for raw in sample["filtered_resps"]]
         except DAMAGE as error:
             raise BiasError(f"{place}: filtered_resps holds no answers of a model ({error})") from error
+        impossible = exclusive_continuations.problem(_loglikelihoods(sample, answers))
+        if impossible:
+            raise BiasError(f"{place}: {impossible}: no scores can be made of such answers, run the model again")
         yield Sample(part, sample["doc"], answers)
     if not parts:
         raise BiasError(f"{path}: empty: the run wrote no samples")
