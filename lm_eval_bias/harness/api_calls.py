@@ -223,10 +223,12 @@ def explained(model: Any) -> Iterator[None]:
     import requests
     import urllib3
 
-    connection: tuple[type[BaseException], ...] = (OSError, requests.RequestException, urllib3.exceptions.HTTPError)
     try:
         yield
-    except (*connection, aiohttp.ClientError, asyncio.TimeoutError) as error:
+    except (
+        *(OSError, asyncio.TimeoutError),
+        *(requests.RequestException, urllib3.exceptions.HTTPError, aiohttp.ClientError),
+    ) as error:
         raise _connection_fault(error, model) from error
 
 
@@ -257,7 +259,7 @@ def _connection_fault(error: BaseException, model: Any) -> Fault:
         return Fault("the server's certificate isn't trusted; check base_url= and verify_certificate=", False)
     # before timeouts: urllib3 counts this among them
     if any_is(urllib3.exceptions.NewConnectionError, aiohttp.ClientConnectorError):
-        reason = next((cause.strerror for cause in reversed(causes) if getattr(cause, "strerror", "")), "")
+        reason = next((text for cause in reversed(causes) if (text := getattr(cause, "strerror", ""))), "")
         problem = f" ({reason})" if reason else ""
         return Fault(f"the server can't be reached{problem}; check base_url= and whether the server runs, or {retries}")
     if any_is(requests.Timeout, urllib3.exceptions.TimeoutError, TimeoutError, asyncio.TimeoutError):

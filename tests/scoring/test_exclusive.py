@@ -12,6 +12,7 @@ from lm_eval_bias import registration
 from lm_eval_bias.cli.main import main
 from lm_eval_bias.errors import BiasError
 from lm_eval_bias.harness import internals
+from lm_eval_bias.runs import constant_answers
 from lm_eval_bias.scoring import exclusive_continuations, token_likelihoods
 
 TEXTS = st.text("ab", max_size=4)
@@ -148,3 +149,62 @@ def test_logs_of_impossible_answers_are_refused(value, tmp_path, capsys):
     if value == "0.7":  # an old log may not say what was asked
         path.write_text("".join(json.dumps({**sample, "arguments": None}) + "\n" for sample in samples))
         assert main(["rescore", str(path)]) == 2
+
+
+def log_of(task, tmp_path, *options):
+    """A small log of a model that answers at random, its samples, and a function that changes its answers."""
+    arguments = ["run", "--model", "bias-chance", "--tasks", task, "--limit", "4", "--log_samples", *options]
+    assert main([*arguments, "--output_path", str(tmp_path / task)]) == 0
+    (path,) = (tmp_path / task).rglob("samples_*.jsonl")
+    (results,) = (tmp_path / task).rglob("results_*.json")
+    samples = [json.loads(line) for line in path.read_text(encoding="utf-8").splitlines()]
+
+    def rewrite(change, model="local-completions"):
+        content = json.loads(results.read_text(encoding="utf-8"))
+        content["config"]["model"] = model
+        results.write_text(json.dumps(content), encoding="utf-8")
+        for sample in samples:
+            sample["filtered_resps"] = [change(i) for i, _ in enumerate(sample["filtered_resps"])]
+        path.write_text("".join(json.dumps(sample) + "\n" for sample in samples), encoding="utf-8")
+        return str(path)
+
+    return rewrite
+
+
+def test_logs_of_a_constant_are_refused(tmp_path, tiny_mirror, capsys):
+    words = log_of("occugender_implicit", tmp_path)
+    sentences = log_of("stereoset_en", tmp_path)
+    for rewrite, constant in (
+        (words, lambda i: ["-4.0", "False"]),
+        (words, lambda i: [str(-4.0 * (1 + i % 3)), "False"]),  # as many as the words have tokens
+        (sentences, lambda i: ["0.25", str(3 + i)]),
+        (sentences, lambda i: ["1.0", str(3 + i)]),
+    ):
+        capsys.readouterr()
+        assert main(["rescore", rewrite(constant)]) == 2
+        assert "they don't depend on the text" in capsys.readouterr().err
+    assert main(["rescore", words(lambda i: ["-4.0", "False"], model="bias-dial")]) == 0  # a neutral control may
+    assert main(["rescore", words(lambda i: [str(-4.0 - i / 7), "False"])]) == 0
+    assert main(["rescore", sentences(lambda i: [str(0.25 + i / 7), str(3 + i)])]) == 0
+
+
+@pytest.mark.parametrize(
+    ("answers", "constant"),
+    [
+        ([(-2.0, 1, -4.0, 2, -6.0, 3)] * 12, True),
+        ([(-2.0, 1, -4.5, 2, -6.0, 3)] * 12, False),
+        ([(-2.0, False)] * 11, False),
+        ([(-math.inf, False)] * 12, False),
+        ([(0.5, 1), (1.0, 1)] * 6, False),  # scores are no sums over tokens
+        (["a text"] * 12, False),
+        ([()] * 12, False),
+        ([("a", "b")] * 12, False),
+        ([(-1.0, False), (-65.0, False)] * 6, False),
+        ([(0.0, False), (-1.0, False)] * 6, False),
+    ],
+)
+def test_numbers_that_are_multiples_of_one(answers, constant):
+    numbers = constant_answers.Numbers()
+    numbers.add(answers[:5])
+    numbers.add(answers[5:])
+    assert bool(numbers.problem()) is constant
