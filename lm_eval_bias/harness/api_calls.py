@@ -223,12 +223,11 @@ def explained(model: Any) -> Iterator[None]:
     import requests
     import urllib3
 
+    libraries = (requests.RequestException, urllib3.exceptions.HTTPError, aiohttp.ClientError)
+    kinds: tuple[type[Exception], ...] = (ConnectionError, TimeoutError, asyncio.TimeoutError, *libraries)
     try:
         yield
-    except (
-        *(OSError, asyncio.TimeoutError),
-        *(requests.RequestException, urllib3.exceptions.HTTPError, aiohttp.ClientError),
-    ) as error:
+    except kinds as error:
         raise _connection_fault(error, model) from error
 
 

@@ -14,7 +14,7 @@ import pytest
 from lm_eval_bias import registration
 from lm_eval_bias.cli.main import main
 from lm_eval_bias.errors import BiasError, printable
-from lm_eval_bias.harness import api_calls, running
+from lm_eval_bias.harness import api_answers, api_calls, running
 from lm_eval_bias.scoring import token_likelihoods
 from tests import servers, tiny
 
@@ -416,3 +416,40 @@ def test_a_run_ends_with_one_line(name, concurrent, server, tokenizer, tmp_path,
     assert "Traceback" not in err
     assert KEY not in err
     assert not list(tmp_path.rglob("*.json*"))
+
+
+def test_tokens_that_a_server_names(client):
+    model, _ = client()
+    checks = api_answers._Checks(model)
+    ids = model.tok_encode("The old gardener, 7 flowers: <|endoftext|>ü")
+    plain = model.tokenizer.convert_ids_to_tokens(ids)
+    decoded = [model.tokenizer.decode([number]) for number in ids]
+    for names in (plain, decoded, [*decoded, "one more"], ["bytes:\\xc3" if not n.isascii() else n for n in decoded]):
+        checks._check_tokens(names, ids)
+    checks._check_tokens(
+        [name.upper() for name in decoded], ids
+    )  # a part of the prompt, where the tokenizer folds case
+    checks._check_tokens(None, ids)
+    word = next(i for i, name in enumerate(decoded) if len(name.strip()) > 2 and name.strip().isalpha())
+    for other in (" man", "▁woman"):
+        with pytest.raises(ValueError, match=f"'{other}' where that of '{decoded[word].strip()}' was asked for"):
+            checks._check_tokens([*decoded[:word], other, *decoded[word + 1 :]], ids)
+
+
+@pytest.mark.parametrize("text", ["", " \n "])
+def test_a_server_of_empty_texts_passes_no_gate(text, server, tiny_mirror, tmp_path, capsys):
+    server.fault = each(lambda choice: choice["message"].update(content=text))
+    server.times = 1_000
+    url = f"http://127.0.0.1:{server.server_port}/v1/chat/completions"
+    arguments = ["run", "--tasks", "gg_bbq_group_terms_gen", "--model", "local-chat-completions", "--model_args"]
+    arguments += [f"model=m,base_url={url}", "--apply_chat_template", "--output_path", str(tmp_path)]
+    assert main(arguments) == 0
+    (path,) = tmp_path.rglob("results_*.json")
+    scores = json.loads(path.read_text(encoding="utf-8"))["results"]["gg_bbq_group_terms_gen"]
+    assert scores["unanswered,answer"] == 1
+    assert all(math.isnan(scores[f"diff_bias_{kind},answer"]) for kind in ("amb", "disamb"))
+    policy = tmp_path / "policy.yaml"
+    policy.write_text("bounds:\n  - {task: gg_bbq_*, score: acc_amb, max: 0.9, on: point}\n")
+    capsys.readouterr()
+    assert main(["check", str(path), "--policy", str(policy)]) == 1
+    assert re.search("unanswered.*1 of them weren't", capsys.readouterr().out)
