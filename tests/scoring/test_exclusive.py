@@ -176,7 +176,7 @@ def test_logs_of_a_constant_are_refused(tmp_path, tiny_mirror, capsys):
     sentences = log_of("stereoset_en", tmp_path)
     for rewrite, constant in (
         (words, lambda i: ["-4.0", "False"]),
-        (words, lambda i: [str(-4.0 * (1 + i % 3)), "False"]),  # as many as the words have tokens
+        (words, lambda i: [str(-4.0 * (1 + i % 3)), "False", str(1 + i % 3)]),  # as the words have tokens
         (sentences, lambda i: ["0.25", str(3 + i)]),
         (sentences, lambda i: ["1.0", str(3 + i)]),
     ):
@@ -191,19 +191,21 @@ def test_logs_of_a_constant_are_refused(tmp_path, tiny_mirror, capsys):
 @pytest.mark.parametrize(
     ("answers", "constant"),
     [
-        ([(-2.0, 1, -4.0, 2, -6.0, 3)] * 12, True),
-        ([(-2.0, 1, -4.5, 2, -6.0, 3)] * 12, False),
+        ([(-2.0, 1, -4.0, 2, -6.0, 3)] * 4, True),
+        ([(-2.0, 1, -4.5, 2, -6.0, 3)] * 4, False),
+        ([(-0.3, False, 1), (-0.9, False, 3)] * 6, True),
+        ([(-0.3, False), (-0.9, False)] * 6, False),
         ([(-2.0, False)] * 11, False),
+        ([(-2.0, False)] * 12, True),
         ([(-math.inf, False)] * 12, False),
-        ([(0.5, 1), (1.0, 1)] * 6, False),  # scores are no sums over tokens
+        ([(math.nan, False)] * 12, False),
+        ([(0.5, 1), (1.0, 1)] * 6, False),
         (["a text"] * 12, False),
         ([()] * 12, False),
         ([("a", "b")] * 12, False),
-        ([(-1.0, False), (-65.0, False)] * 6, False),
-        ([(0.0, False), (-1.0, False)] * 6, False),
     ],
 )
-def test_numbers_that_are_multiples_of_one(answers, constant):
+def test_numbers_that_are_one(answers, constant):
     numbers = constant_answers.Numbers()
     numbers.add(answers[:5])
     numbers.add(answers[5:])
