@@ -24,6 +24,15 @@ def kept(model: Any, kind: str, arguments: Iterable[Any]) -> list[Any]:
     return [None if cache is None else cache.get(internals.request_key(kind, args)) for args in arguments]
 
 
+def forget(model: Any, kind: str, arguments: Iterable[Any]) -> None:
+    """Take answers out, as :func:`kept` names them."""
+    cache = getattr(model.cache_hook, "dbdict", None)
+    if cache is not None:
+        for args in arguments:
+            cache.pop(internals.request_key(kind, args), None)
+        cache.commit()
+
+
 def commit(model: Any) -> None:
     """Wait until what the cache hook was given is on the disk."""
     cache = getattr(model.cache_hook, "dbdict", None)

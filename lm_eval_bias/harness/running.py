@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Any
 
 from lm_eval_bias import registration
 from lm_eval_bias.errors import BiasError, one_line
-from lm_eval_bias.harness import distributed, internals
+from lm_eval_bias.harness import api_calls, distributed, internals
 
 if TYPE_CHECKING:
     from lm_eval_bias.harness.internals import EvaluatorConfig
@@ -74,22 +74,27 @@ def build_model(config: EvaluatorConfig) -> Any:
         raise BiasError(f"--model {config.model} --model_args {config.model_args}: {one_line(error)}") from error
 
 
-def _failure(error: Exception, config: EvaluatorConfig) -> BiasError:
+def _failure(error: Exception, config: EvaluatorConfig, model: Any) -> BiasError:
     """The line for an error of a backend while it was answering."""
     logger.debug("where the model failed", exc_info=error)
     model_args = config.model_args or {}
     checkpoint = next(
         (f" {key}={model_args[key]}" for key in ("base_url", "pretrained", "model") if key in model_args), ""
     )
+    if "base_url" in model_args:
+        checkpoint = f" base_url={api_calls.public_url(str(model_args['base_url']))}"
     message = one_line(error)
-    if type(error) is not ValueError and type(error).__name__ not in message:
+    if not isinstance(error, api_calls.Fault) and type(error) is not ValueError and type(error).__name__ not in message:
         message = f"{type(error).__name__}: {message}"
     cache_note = (
-        f"what was answered before is kept in {config.use_cache}: the same command goes on from there"
+        f"; what was answered before is kept in {config.use_cache}: the same command goes on from there"
         if config.use_cache
-        else "with --use_cache FILE a run keeps what was answered, and the same command goes on from there"
+        else "; with --use_cache FILE a run keeps what was answered, and the same command goes on from there"
     )
-    return BiasError(f"--model {config.model}{checkpoint}: {message.rstrip('.')} (nothing was saved; {cache_note})")
+    if not getattr(error, "passing", True):  # going on can't help
+        cache_note = ""
+    message = api_calls.without_keys(message, model).rstrip(".")
+    return BiasError(f"--model {config.model}{checkpoint}: {message} (nothing was saved{cache_note})")
 
 
 @contextlib.contextmanager
@@ -111,7 +116,7 @@ def _answering(model: Any, config: EvaluatorConfig, before: Callable[[], None] |
         except Exception as error:
             if isinstance(error, NotImplementedError) and method.__name__ == internals.LOGLIKELIHOOD_TOKENS:
                 raise  # scoring knows what that means
-            raise _failure(error, config) from error
+            raise _failure(error, config, model) from error
 
     def prepared(method: Callable[..., Any], requests: Any) -> Any:
         while pending:

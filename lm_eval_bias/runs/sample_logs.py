@@ -13,6 +13,8 @@ from lm_eval_bias import catalog, registry
 from lm_eval_bias.errors import BiasError
 from lm_eval_bias.files import LARGEST, check_plain, read_text
 from lm_eval_bias.harness.distributed import IDLE
+from lm_eval_bias.runs.constant_answers import CONTROLS, Numbers
+from lm_eval_bias.scoring import exclusive_continuations
 
 _NAME = re.compile(r"samples_(?P<task>.+)_(?P<date>\d{4}-\d\d-\d\dT[\d.:-]+)\.jsonl")
 
@@ -125,6 +127,19 @@ def _lines(path: Path) -> Iterator[tuple[str, str]]:
         raise BiasError(f"{path} cannot be read: {error.strerror}") from error
 
 
+def _loglikelihoods(sample: dict[str, Any], answers: list[Any]) -> Iterator[tuple[Any, str, float]]:
+    """A document's contexts, continuations and log-likelihoods, as far as the log tells the first two."""
+    arguments = sample.get("arguments")
+    requests = list(arguments.values()) if isinstance(arguments, dict) else []
+    for i, answer in enumerate(answers):
+        if isinstance(answer, tuple) and len(answer) > 1 and isinstance(answer[1], bool):
+            request = requests[i] if len(requests) == len(answers) and isinstance(requests[i], dict) else {}
+            context, continuation = request.get("arg_0"), request.get("arg_1")
+            if not (isinstance(context, str) and isinstance(continuation, str)):
+                context, continuation = i, ""
+            yield context, continuation, float(answer[0])
+
+
 def samples(path: Path) -> Iterator[Sample]:
     """The file's documents and answers, line after line: a log of any length takes no more memory than its numbers.
 
@@ -135,6 +150,7 @@ def samples(path: Path) -> Iterator[Sample]:
     match = _NAME.fullmatch(path.name)
     task = task_of(path)
     parts: dict[Part, set[int]] = {}
+    values_by_part: dict[Part, Numbers] = {}
     entry = catalog.entries().get(task)
     described = entry.benchmark if entry is not None and entry.path is None else None  # a task of the harness's own
     benchmark = ""
@@ -157,14 +173,23 @@ def samples(path: Path) -> Iterator[Sample]:
         if number in numbers:
             raise BiasError(f"{place}: document {number} stands there twice")
         numbers.add(number)
+        values = values_by_part.setdefault(part, Numbers())
         try:
             answers = [registry.get(benchmark).read_answer(raw) for raw in sample["filtered_resps"]]
         except DAMAGE as error:
             raise BiasError(f"{place}: filtered_resps holds no answers of a model ({error})") from error
+        impossible = exclusive_continuations.problem(_loglikelihoods(sample, answers))
+        if impossible:
+            raise BiasError(f"{place}: {impossible}: no scores can be made of such answers, run the model again")
+        values.add(answers)
         yield Sample(part, sample["doc"], answers)
     if not parts:
         raise BiasError(f"{path}: empty: the run wrote no samples")
-    _check_count(path, task, match["date"] if match else "", max(map(len, parts.values())))
+    date = match["date"] if match else ""
+    _check_count(path, task, date, max(map(len, parts.values())))
+    for values in values_by_part.values():
+        if (constant := values.problem()) and _model(path, date) not in CONTROLS:
+            raise BiasError(f"{path}: {constant}: no scores can be made of such answers, run the model again")
 
 
 def first_filter(path: Path) -> Iterator[Sample]:
@@ -197,6 +222,14 @@ def read(path: Path) -> list[Saved]:
         BiasError: As :func:`samples`.
     """
     return list(collect(samples(path)).values())
+
+
+def _model(path: Path, date: str) -> str:
+    """The model type that the run's own result file names, where that lies beside the log."""
+    try:
+        return str(json.loads(read_text(path.with_name(f"results_{date}.json")))["config"]["model"])
+    except (OSError, ValueError, KeyError, TypeError):
+        return ""
 
 
 def _check_count(path: Path, task: str, date: str, count: int) -> None:

@@ -17,7 +17,7 @@ from lm_eval_bias.harness import api_answers, internals
 from lm_eval_bias.harness.request_types import EXACT as EXACT
 from lm_eval_bias.harness.request_types import WITH_LENGTH as WITH_LENGTH
 from lm_eval_bias.harness.request_types import WITH_LENGTH_IF_KNOWN
-from lm_eval_bias.scoring import token_likelihoods
+from lm_eval_bias.scoring import exclusive_continuations, token_likelihoods
 from lm_eval_bias.scoring.batch_encoding import encoded_once
 
 if TYPE_CHECKING:
@@ -32,6 +32,9 @@ def _exact(self: LM, requests: Sequence[Instance]) -> list[tuple[float, bool]]:
     Returns:
         One ``(log-likelihood in nats, is greedy)`` a request, as the backend's own ``loglikelihood`` gives it for that
         request alone. Answers come from the cache of ``--use_cache`` where it has them and go into it.
+
+    Raises:
+        BiasError: No distribution has such log-likelihoods.
     """
 
     def ask(places: list[int | None]) -> list[Any]:
@@ -47,6 +50,8 @@ def _exact(self: LM, requests: Sequence[Instance]) -> list[tuple[float, bool]]:
         split = divide if token_likelihoods.shares_forwards(self) else None
         keys = [request.args for request in requests]
         answers = token_likelihoods.in_step(self, "loglikelihood", keys, ask, split)
+    values = ((*key, float(answer[0])) for key, answer in zip(keys, answers, strict=True))
+    exclusive_continuations.refuse(self, "loglikelihood", keys, values)
     return [(float(answer[0]), bool(answer[1])) for answer in answers]
 
 

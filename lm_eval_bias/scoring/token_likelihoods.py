@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, Any, TypeVar
 
 from lm_eval_bias.errors import BiasError
 from lm_eval_bias.harness import api_answers, internals, response_cache
+from lm_eval_bias.scoring import exclusive_continuations
 
 if TYPE_CHECKING:
     from lm_eval.api.model import LM, TemplateLM
@@ -173,7 +174,7 @@ def loglikelihoods(model: TemplateLM, pairs: Sequence[tuple[Sequence[int], Seque
         ``(log-likelihood in nats, is greedy)`` per pair.
 
     Raises:
-        BiasError: The backend has no log-likelihoods.
+        BiasError: The backend has no log-likelihoods, or such as no distribution has.
     """
     _refuse_long(model, pairs)
     distinct: dict[tuple[Ids, Ids], int] = {}
@@ -194,6 +195,8 @@ def loglikelihoods(model: TemplateLM, pairs: Sequence[tuple[Sequence[int], Seque
             answers = in_step(model, "loglikelihood", keys, ask, divide if shares_forwards(model) else None)
     except NotImplementedError as error:
         raise no_loglikelihoods(type(model).__name__) from error
+    values = ((*pair, float(answer[0])) for pair, answer in zip(inputs, answers, strict=True))
+    exclusive_continuations.refuse(model, "loglikelihood", keys, values)
     return [(float(answers[i][0]), bool(answers[i][1])) for i in places]
 
 

@@ -136,13 +136,23 @@ def test_clients_of_servers():
 
     client = openai_completions.LocalCompletionsAPI
     where = f"{DOOR}.api_answers"
-    for name, (module, _) in api_answers._CHECKS.items():
+    for name, module in api_answers._OWNERS.items():
         method = getattr(client, name, None)
         found = getattr(method, "__module__", None)
         holds(found == f"lm_eval.models.{module}", f"{name} is defined in {found}, not in {module}", where)
     holds(takes(client.parse_logprobs, "outputs", "tokens", "ctxlens"), "parse_logprobs takes other arguments", where)
     holds(takes(client.parse_generations, "outputs"), "parse_generations takes other arguments", where)
-    holds(takes(client.amodel_call, "messages"), "amodel_call takes other arguments", where)
+    holds(takes(client.amodel_call, "session", "messages"), "amodel_call takes other arguments", where)
+    names = "messages", "generate", "gen_kwargs"
+    holds(takes(client.model_call, *names), "model_call takes other arguments", f"{DOOR}.api_calls.post")
+    names = "messages", "generate", "gen_kwargs", "seed", "eos"
+    holds(takes(client._create_payload, *names), "_create_payload takes other arguments", f"{DOOR}.api_calls.post")
+    source = inspect.getsource(api_models.TemplateAPI)
+    for name in "create_message header verify_certificate timeout max_retries _seed eos_string base_url".split():
+        holds(f"self.{name}" in source, f"clients have no {name}", f"{DOOR}.api_calls")
+    used = ("session.post(", "response.ok", "response.raise_for_status()", "await response.json()")
+    for words in used:
+        holds(words in inspect.getsource(client.amodel_call), f"no {words} in amodel_call", f"{DOOR}.api_calls.Session")
     where = f"{DOOR}.internals.is_client, lm_eval_bias.scoring.sampled_texts"
     holds(internals.is_client(client), "clients have no _create_payload", where)
     holds("self._concurrent" in inspect.getsource(api_models), "clients have no _concurrent", where)

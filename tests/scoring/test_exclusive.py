@@ -1,0 +1,212 @@
+"""Log-likelihoods that no distribution has: no run scores them, no cache keeps them, no log of them is scored again."""
+
+import itertools
+import json
+import math
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from lm_eval_bias import registration
+from lm_eval_bias.cli.main import main
+from lm_eval_bias.errors import BiasError
+from lm_eval_bias.harness import internals
+from lm_eval_bias.runs import constant_answers
+from lm_eval_bias.scoring import exclusive_continuations, token_likelihoods
+
+TEXTS = st.text("ab", max_size=4)
+
+
+def slowest(probabilities):
+    """The largest sum over all sets of which no member begins another."""
+    sums = [0.0]
+    for size in range(1, len(probabilities) + 1):
+        for chosen in itertools.combinations(probabilities, size):
+            if not any(a != b and b.startswith(a) for a in chosen for b in chosen):
+                sums.append(math.fsum(probabilities[text] for text in chosen))
+    return max(sums)
+
+
+@given(st.dictionaries(TEXTS, st.floats(0, 1), max_size=7))
+def test_the_largest_sum_is_that_of_all_exclusive_sets(probabilities):
+    assert exclusive_continuations.largest_sum(probabilities) == pytest.approx(slowest(probabilities), abs=1e-12)
+
+
+@given(st.lists(st.integers(1, 9), min_size=3, max_size=3), st.lists(st.integers(1, 9), min_size=9, max_size=9))
+def test_a_distribution_is_never_refused(first, second):
+    """All texts of one and of two letters of a model, which gives each letter its probability after the first."""
+    values = {}
+    for i, letter in enumerate("xyz"):
+        own = first[i] / sum(first)
+        values[letter] = math.log(own)
+        row = second[3 * i : 3 * i + 3]
+        values.update((letter + other, math.log(own * row[j] / sum(row))) for j, other in enumerate("xyz"))
+    assert not exclusive_continuations.problem(("c", text, value) for text, value in values.items())
+    assert not exclusive_continuations.problem(((0,), tuple(map(ord, t)), v) for t, v in values.items())
+
+
+P = math.log(0.6)
+POSSIBLE = {
+    "one begins the other": [("c", " he", P), ("c", " hers", P)],
+    "two contexts": [("c", " he", P), ("d", " she", P)],
+    "the same again": [("c", " he", P), ("c", " he", P)],
+    "case, which a tokenizer may not see": [("c", " He", P), ("c", " he", P)],
+    "accents": [("c", " Zoë", P), ("c", " Zoe", P)],
+    "rounding": [("c", " he", math.log(0.52)), ("c", " she", math.log(0.53))],
+    "none": [("c", " he", -math.inf), ("c", " she", math.nan)],
+    "certain": [("c", " he", 0.0), ("c", " she", -800.0)],
+}
+IMPOSSIBLE = {
+    "two": [("c", " he", P), ("c", " she", P)],
+    "longer ones": [("c", " he", -9.0), ("c", " hers", P), ("c", " here", P)],
+    "tokens": [((0,), (1,), P), ((0,), (2, 1), P), ((0,), (1, 7), -1.0)],
+    "above 0": [("c", " he", 0.2)],
+    "infinite": [("c", " he", math.inf)],
+    "all 0": [("c", word, 0.0) for word in (" he", " she", " they")],
+}
+
+
+@pytest.mark.parametrize("name", POSSIBLE)
+def test_possible(name):
+    assert exclusive_continuations.problem(POSSIBLE[name]) == ""
+
+
+@pytest.mark.parametrize("name", IMPOSSIBLE)
+def test_impossible(name):
+    problem = exclusive_continuations.problem(IMPOSSIBLE[name])
+    assert ("above 0" in problem) is (name in ("above 0", "infinite"))
+    assert ("sum to" in problem) is (name not in ("above 0", "infinite"))
+
+
+class Kept(dict):
+    def commit(self):
+        pass
+
+
+def model(value):
+    """A model of a few tokens that gives every token the same log-probability."""
+    from lm_eval.api.model import TemplateLM
+
+    registration.register()
+
+    class Constant(TemplateLM):
+        eot_token_id = prefix_token_id = 0
+
+        def tok_encode(self, string, **kwargs):
+            return [ord(letter) for letter in string]
+
+        def _loglikelihood_tokens(self, requests, **kwargs):
+            return [(value * len(continuation), False) for _, _, continuation in requests]
+
+        loglikelihood_rolling = generate_until = None
+
+    made = Constant()
+    made.cache_hook.dbdict = Kept()
+    return made
+
+
+def test_neither_texts_nor_tokens_are_believed_and_none_are_kept():
+    constant = model(0.0)
+    requests = [internals_instance("c", word) for word in (" he", " she")]
+    with pytest.raises(BiasError, match=r"Constant gives .*' he', ' she'\) sum to 200%.*nothing was saved"):
+        constant.exact_loglikelihood(requests)
+    with pytest.raises(BiasError, match=r"the tokens 1, 2\) sum to 200%"):
+        token_likelihoods.loglikelihoods(constant, [([0], [1]), ([0], [2])])
+    assert constant.cache_hook.dbdict == {}
+    assert model(-1.0).exact_loglikelihood(requests) == [(-3.0, False), (-4.0, False)]
+
+
+def internals_instance(context, continuation):
+    from lm_eval.api.instance import Instance
+
+    return Instance("exact_loglikelihood", {}, (context, continuation), 0)
+
+
+def test_a_cache_of_impossible_answers_is_emptied():
+    constant = model(-5.0)
+    requests = [internals_instance("c", word) for word in (" he", " she")]
+    for request in requests:
+        constant.cache_hook.dbdict[internals.request_key("loglikelihood", request.args)] = (0.0, False)
+    with pytest.raises(BiasError, match="sum to 200%"):
+        constant.exact_loglikelihood(requests)
+    assert constant.exact_loglikelihood(requests) == [(-15.0, False), (-20.0, False)]
+
+
+@pytest.mark.parametrize("value", ["0.0", "0.7", "-1.0"])
+def test_logs_of_impossible_answers_are_refused(value, tmp_path, capsys):
+    arguments = ["run", "--model", "bias-chance", "--tasks", "occugender_implicit", "--limit", "2", "--log_samples"]
+    assert main([*arguments, "--output_path", str(tmp_path)]) == 0
+    (path,) = tmp_path.rglob("samples_*.jsonl")
+    assert main(["rescore", str(path)]) == 0
+    samples = [json.loads(line) for line in path.read_text(encoding="utf-8").splitlines()]
+    samples[1]["filtered_resps"] = [[value, "False"] for _ in samples[1]["filtered_resps"]]
+    path.write_text("".join(json.dumps(sample) + "\n" for sample in samples), encoding="utf-8")
+    capsys.readouterr()
+    assert main(["rescore", str(path)]) == 2
+    assert "line 2: " in (err := capsys.readouterr().err)
+    assert "above 0" in err if value == "0.7" else "exclude each other" in err
+    if value == "0.7":  # an old log may not say what was asked
+        path.write_text("".join(json.dumps({**sample, "arguments": None}) + "\n" for sample in samples))
+        assert main(["rescore", str(path)]) == 2
+
+
+def log_of(task, tmp_path, *options):
+    """A small log of a model that answers at random, its samples, and a function that changes its answers."""
+    arguments = ["run", "--model", "bias-chance", "--tasks", task, "--limit", "4", "--log_samples", *options]
+    assert main([*arguments, "--output_path", str(tmp_path / task)]) == 0
+    (path,) = (tmp_path / task).rglob("samples_*.jsonl")
+    (results,) = (tmp_path / task).rglob("results_*.json")
+    samples = [json.loads(line) for line in path.read_text(encoding="utf-8").splitlines()]
+
+    def rewrite(change, model="local-completions"):
+        content = json.loads(results.read_text(encoding="utf-8"))
+        content["config"]["model"] = model
+        results.write_text(json.dumps(content), encoding="utf-8")
+        for sample in samples:
+            sample["filtered_resps"] = [change(i) for i, _ in enumerate(sample["filtered_resps"])]
+        path.write_text("".join(json.dumps(sample) + "\n" for sample in samples), encoding="utf-8")
+        return str(path)
+
+    return rewrite
+
+
+def test_logs_of_a_constant_are_refused(tmp_path, tiny_mirror, capsys):
+    words = log_of("occugender_implicit", tmp_path)
+    sentences = log_of("stereoset_en", tmp_path)
+    for rewrite, constant in (
+        (words, lambda i: ["-4.0", "False"]),
+        (words, lambda i: [str(-4.0 * (1 + i % 3)), "False", str(1 + i % 3)]),  # as the words have tokens
+        (sentences, lambda i: ["0.25", str(3 + i)]),
+        (sentences, lambda i: ["1.0", str(3 + i)]),
+    ):
+        capsys.readouterr()
+        assert main(["rescore", rewrite(constant)]) == 2
+        assert "they don't depend on the text" in capsys.readouterr().err
+    assert main(["rescore", words(lambda i: ["-4.0", "False"], model="bias-dial")]) == 0  # a neutral control may
+    assert main(["rescore", words(lambda i: [str(-4.0 - i / 7), "False"])]) == 0
+    assert main(["rescore", sentences(lambda i: [str(0.25 + i / 7), str(3 + i)])]) == 0
+
+
+@pytest.mark.parametrize(
+    ("answers", "constant"),
+    [
+        ([(-2.0, 1, -4.0, 2, -6.0, 3)] * 4, True),
+        ([(-2.0, 1, -4.5, 2, -6.0, 3)] * 4, False),
+        ([(-0.3, False, 1), (-0.9, False, 3)] * 6, True),
+        ([(-0.3, False), (-0.9, False)] * 6, False),
+        ([(-2.0, False)] * 11, False),
+        ([(-2.0, False)] * 12, True),
+        ([(-math.inf, False)] * 12, False),
+        ([(math.nan, False)] * 12, False),
+        ([(0.5, 1), (1.0, 1)] * 6, False),
+        (["a text"] * 12, False),
+        ([()] * 12, False),
+        ([("a", "b")] * 12, False),
+    ],
+)
+def test_numbers_that_are_one(answers, constant):
+    numbers = constant_answers.Numbers()
+    numbers.add(answers[:5])
+    numbers.add(answers[5:])
+    assert bool(numbers.problem()) is constant
