@@ -16,7 +16,8 @@ from typing import TypeVar
 from lm_eval_bias import registry
 from lm_eval_bias.errors import BiasError
 from lm_eval_bias.files import expanded, under
-from lm_eval_bias.runs import sample_logs
+from lm_eval_bias.runs import run_discovery, sample_logs
+from lm_eval_bias.runs.run_data import Problem
 from lm_eval_bias.runs.sample_logs import Part, Sample, Saved
 
 T = TypeVar("T")
@@ -88,7 +89,7 @@ def gather(
 ) -> list[T]:
     """What is made of everything saved under the paths, one file after another.
 
-    Other tasks' logs in a folder are passed over with a note.
+    Other tasks' logs in a folder are passed over with a note, and so is what isn't concerned, wherever it lies.
 
     Args:
         paths: Files or folders.
@@ -101,19 +102,27 @@ def gather(
     """
     parts: dict[Part, T] = {}
     foreign: list[sample_logs.NotOurs] = []
+    problems: list[Problem] = []
     any_ours = False
-    for path, (reader, explicit) in _files(paths, _readers() if readers is None else readers).items():
+    files = _files(paths, _readers() if readers is None else readers)
+    for path, (reader, explicit) in files.items():
         try:
             # the two files of a pair are one part, whichever of them was found first
             for part, result in take(reader.samples(path, language)).items():
                 parts.setdefault(part, result)
             any_ours = True
         except sample_logs.NotOurs as error:
-            if explicit:
+            if explicit and not isinstance(error, sample_logs.NotConcerned):
                 raise
             foreign.append(error)
     if not any_ours:
-        raise foreign[0]
+        raise next((error for error in foreign if isinstance(error, sample_logs.NotConcerned)), foreign[0])
+    for path in sorted({path for path, (reader, _) in files.items() if reader is SAMPLE_LOGS}):
+        ours = any(part.path == path for part in parts)
+        if ours and (problem := run_discovery.problem_beside(path)) and problem not in problems:
+            problems.append(problem)
+    for problem in problems:
+        print(f"lm-eval-bias: not taken into account: {problem}", file=sys.stderr)
     for passed_over in foreign:
         print(f"lm-eval-bias: passed over: {passed_over}", file=sys.stderr)
     return list(parts.values())

@@ -31,6 +31,7 @@ class OccuGender(Benchmark):
     title = "OccuGender"
     place = 1
     main = ("stereotype_gap", "female_dominated_F", "male_dominated_M", "labour_pearson", "coverage")
+    shares = tuple(tuple(f"{kind}_dominated_{gender}" for gender in "MFD") for kind in ("female", "male"))
     options = (
         "items", "templates", "words", "word_probability", "instruction", "instruction_position", "first_templates",
     )  # fmt: skip

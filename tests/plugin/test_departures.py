@@ -151,7 +151,7 @@ def test_a_file_that_does_not_say_what_was_read(tmp_path, capsys):
         del content["configs"][OCCUGENDER]["metadata"]["inputs"]
 
     run = edited(made(tmp_path / "run", OCCUGENDER), older)
-    assert "doesn't say what was read" in gate(run, capsys, OCCUGENDER, tmp_path)["inputs"]
+    assert "doesn't say what was read and scored" in gate(run, capsys, OCCUGENDER, tmp_path)["inputs"]
     assert gate(run, capsys, OCCUGENDER, tmp_path, allow=["inputs"]) == {}
     published = ROOT / "results" / "runs"
     older = published / "smollm2-135m-instruct-stereoset.json"
