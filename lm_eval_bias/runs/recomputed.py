@@ -61,6 +61,8 @@ def differences(run: Run, task: TaskRun) -> list[str]:
     except BiasError as error:
         raise BiasError(f"{run.path}: {task.task}: its scores can't be computed again: {error}") from error
     lines = [_difference(value, computed[name]) for name, value in task.scores.items() if name in computed]
-    lines += [f"{name} is no score of its samples" for name in task.scores if name not in computed]
+    # of a part of the items, a breakdown by what that part doesn't hold is in the file as nan
+    valued = [name for name, value in task.scores.items() if not math.isnan(value.value)]
+    lines += [f"{name} is no score of its samples" for name in valued if name not in computed]
     lines += [f"{name} is not in the file" for name in computed if name not in task.scores]
     return [line for line in lines if line]

@@ -110,7 +110,7 @@ def harness_folder(folder, task="occugender_explicit", model="tiny", samples=Tru
         lines = []
         for number, doc in enumerate(docs):
             lean = float(doc["female_share"]) / 50 - 1
-            answers = [[str(-3 + (lean if gender == "female" else 0)), "False"] for gender in doc["genders"]]
+            answers = [[str(-6 + (lean if gender == "female" else 0)), "False"] for gender in doc["genders"]]
             lines.append(json.dumps({"doc_id": number, "doc": doc, "filtered_resps": answers, "filter": "none"}))
         log = path.with_name(f"samples_{task}_{DATE}.jsonl")
         log.write_text("\n".join(lines) + "\n", encoding="utf-8")
