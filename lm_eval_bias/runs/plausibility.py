@@ -114,14 +114,15 @@ def check_scores(benchmark: str, scores: Mapping[str, Value], is_current: bool =
         raise BiasError(problem)
 
 
+_shown = cache(printable_runs.one_line)  # the same scores in file after file
+
+
 def _refuse_twice(names: Mapping[str, Any], kind: str) -> None:
     """Refuse names that read as one."""
-    first: dict[str, str] = {}
-    for name in names:
-        shown = printable_runs.one_line(name)
-        if shown in first:
-            raise BiasError(f"the {kind} {shown} is named twice")
-        first[shown] = name
+    shown = list(map(_shown, names))
+    if len(set(shown)) < len(shown):
+        doubled = next(name for name in shown if shown.count(name) > 1)
+        raise BiasError(f"the {kind} {doubled} is named twice")
 
 
 def _number(version: Any) -> float:

@@ -72,15 +72,15 @@ def _file(
 ) -> dict[Part, Rescored]:
     """The scores of a file's parts; of its documents no more than the records is kept."""
     parts: dict[Part, tuple[Mapping[str, Any], list[Record]]] = {}
-    for first in samples:  # all of a file's samples are of one benchmark
-        if only not in (None, first.part.benchmark):
+    for sample in samples:  # all of a file's samples are of one benchmark
+        if only not in (None, sample.part.benchmark):
             return {}
-        samples = chain([first], samples)
-        benchmark = registry.family(first.part.benchmark)
+        samples = chain([sample], samples)
+        benchmark = registry.family(sample.part.benchmark)
         own = [(way, value) for way, value in rewritings if benchmark is not None and way in benchmark.rewritings]
         if rewritings and not own:
             flags = " and ".join(f"--{way.flag} is for {_owner(way)}" for way, _ in rewritings)
-            raise NotConcerned(f"{first.part.path}: {flags}, this is {first.part.benchmark}")
+            raise NotConcerned(f"{sample.part.path}: {flags}, this is {sample.part.benchmark}")
         used.update(way.flag for way, _ in own)
         for way, value in own:
             samples = _rewritten(samples, way, value)

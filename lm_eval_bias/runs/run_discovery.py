@@ -29,16 +29,16 @@ def run_of(path: Path) -> Run | None:
     return run
 
 
-def problem_beside(log: Path) -> Problem | None:
-    """What is wrong with the results file of the run that a sample log is of, where it lies beside that."""
-    path = log.with_name(f"results_{log.stem.rpartition('_')[2]}.json")
-    if not path.is_file():
-        return None
-    try:
-        run_of(path)
-    except BiasError as error:
-        return Problem(path, str(error))
-    return None
+def problems_beside(logs: Sequence[Path]) -> list[Problem]:
+    """What is wrong with the results files of the runs that some sample logs are of, where they lie beside these."""
+    problems = []
+    for path in dict.fromkeys(log.with_name(f"results_{log.stem.rpartition('_')[2]}.json") for log in logs):
+        try:
+            if path.is_file():
+                run_of(path)
+        except BiasError as error:
+            problems.append(Problem(path, str(error)))
+    return problems
 
 
 def _under(folder: Path) -> tuple[list[Run], list[Problem]]:

@@ -97,15 +97,18 @@ def distinguished(runs: Sequence[Run], repeatable: bool = False) -> list[Run]:
     alike: dict[str, list[Run]] = defaultdict(list)
     for run in runs:
         alike[run.name].append(run)
+    places: dict[str, list[str]] = {}
+    for name, group in alike.items():
+        tasks = Counter(task for run in group for task in run.tasks)
+        if len(group) > 1 and not (repeatable and max(tasks.values()) == 1):
+            places[name] = _places(group)
     result: list[Run] = []
     number: Counter[str] = Counter()
     for run in runs:
-        group = alike[run.name]
-        tasks = Counter(task for member in group for task in member.tasks)
-        if len(group) > 1 and not (repeatable and max(tasks.values()) == 1):
-            places, own = _places(group), number[run.name]
+        if run.name in places:
+            (first, *_), own = places[run.name], number[run.name]
             number[run.name] += 1
-            differs = f"{run.name} ({places[0]}) in {_difference(run, group[0])}" if own else ""
-            run = replace(run, name=f"{run.name} ({places[own]})", differs=differs)
+            differs = f"{run.name} ({first}) in {_difference(run, alike[run.name][0])}" if own else ""
+            run = replace(run, name=f"{run.name} ({places[run.name][own]})", differs=differs)
         result.append(run)
     return result

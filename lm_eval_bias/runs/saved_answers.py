@@ -17,7 +17,6 @@ from lm_eval_bias import registry
 from lm_eval_bias.errors import BiasError
 from lm_eval_bias.files import expanded, under
 from lm_eval_bias.runs import run_discovery, sample_logs
-from lm_eval_bias.runs.run_data import Problem
 from lm_eval_bias.runs.sample_logs import Part, Sample, Saved
 
 T = TypeVar("T")
@@ -102,7 +101,6 @@ def gather(
     """
     parts: dict[Part, T] = {}
     foreign: list[sample_logs.NotOurs] = []
-    problems: list[Problem] = []
     any_ours = False
     files = _files(paths, _readers() if readers is None else readers)
     for path, (reader, explicit) in files.items():
@@ -117,11 +115,8 @@ def gather(
             foreign.append(error)
     if not any_ours:
         raise next((error for error in foreign if isinstance(error, sample_logs.NotConcerned)), foreign[0])
-    for path in sorted({path for path, (reader, _) in files.items() if reader is SAMPLE_LOGS}):
-        ours = any(part.path == path for part in parts)
-        if ours and (problem := run_discovery.problem_beside(path)) and problem not in problems:
-            problems.append(problem)
-    for problem in problems:
+    logs = [part.path for part in parts if files.get(part.path, (None, False))[0] is SAMPLE_LOGS]
+    for problem in run_discovery.problems_beside(logs):
         print(f"lm-eval-bias: not taken into account: {problem}", file=sys.stderr)
     for passed_over in foreign:
         print(f"lm-eval-bias: passed over: {passed_over}", file=sys.stderr)
