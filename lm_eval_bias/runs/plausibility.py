@@ -79,7 +79,7 @@ def _of_shares(benchmark: str, scores: Mapping[str, Value]) -> str:
     known = registry.by_name().get(benchmark)
     for names in () if known is None else known.shares:
         parts = [scores[name] for name in names if name in scores]
-        total = math.fsum(part.value for part in parts)  # nan where one has no value, which no comparison meets
+        total = sum(part.value for part in parts)  # nan where one has no value, which no comparison meets
         if not parts or math.isinf(whole := parts[0].high):
             continue
         if _exceeds(total, whole) or (len(parts) == len(names) and _exceeds(whole, total)):

@@ -7,6 +7,7 @@ import math
 
 import pytest
 
+from lm_eval_bias.analysis import conventions
 from lm_eval_bias.cli.main import main
 from lm_eval_bias.errors import BiasError
 from lm_eval_bias.runs import json_files, plausibility, run_discovery
@@ -170,6 +171,19 @@ def test_a_run_file_is_held_to_the_same(tmp_path):
     content["tasks"]["stereoset_en"]["scores"]["ss"] |= {"value": 777.0, "interval": [759.2, 100]}
     with pytest.raises(BiasError, match="stereoset_en: ss: it is 777, outside of its range of 0 to 100"):
         run_discovery.read([write(tmp_path / "odd.json", content)])
+
+
+@pytest.mark.parametrize(("number", "original", "known"), [(80, 80, False), (80, 1000, False), (1000, 1000, True)])
+def test_a_hash_of_all_items_doesn_t_make_a_part_the_whole(number, original, known, results):
+    def cut(content, scores, metric):
+        content["n-samples"][TASK] = {"effective": number, "original": original}
+        content["configs"][TASK]["metadata"]["inputs"] = {"documents": "0" * 64}
+
+    edit(results, cut)
+    task = run_discovery.read([results])[0][0].tasks[TASK]
+    assert ("documents" in task.inputs) is known
+    assert conventions.part(task) == ("" if known else "80 of 1,000 items")
+    assert bool(conventions.unknown_part(task)) is not known
 
 
 def test_own_templates_make_more_documents(tmp_path):
