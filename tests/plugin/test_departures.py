@@ -205,6 +205,8 @@ def test_a_model_that_answers_nothing(mirror, tmp_path, monkeypatch, capsys):
 def test_a_share_of_unanswered_documents(share, holds, mirror, tmp_path, capsys):
     def some(content):
         content["results"][GENERATED]["unanswered,answer"] = share
+        metrics = content["configs"][GENERATED]["metric_list"]
+        next(metric for metric in metrics if metric["metric"] == "unanswered").pop("interval", None)
 
     run = edited(made(tmp_path / "run", GENERATED), some)
     assert (gate(run, capsys, GENERATED, tmp_path) == {}) == holds
