@@ -154,6 +154,11 @@ class Benchmark(ABC):
         main: The scores that findings rest on: what runs are compared and ranked by; all headline scores if empty.
         unanswered: The score that is the share of documents without an answer, 0 to 1; empty where a model always
             answers. Gates refuse a run in which it is large.
+        shares: Scores that are the shares of one whole, a tuple for each whole: together they are the upper end of
+            their range. A file in which they aren't is refused.
+        largest: How far scores can leave their range upwards: by name, of those that answers of some model families do.
+        knowledge: The score that tells whether a model understands the items, and what it is by guessing; reports say
+            so in front of the other scores where a model does no better. ``None`` where none does.
         options: ``--metadata`` keys that its tasks understand.
         detail: The key among them that adds the full breakdown of the scores to a run's own table.
         data_option: The key among them that replaces the pinned data, which then aren't fetched.
@@ -185,6 +190,9 @@ class Benchmark(ABC):
     title: str = ""
     main: Sequence[str] = ()
     unanswered: str = ""
+    shares: Sequence[Sequence[str]] = ()
+    largest: Mapping[str, float] = {}
+    knowledge: tuple[str, float] | None = None
     options: Sequence[str] = ()
     detail: str = ""
     data_option: str = ""

@@ -19,6 +19,9 @@ _FULL = (errno.ENOSPC, errno.EDQUOT, errno.EFBIG, errno.EROFS)
 UNFINISHED = ".unfinished-"  # how the folder begins in which a run is being written
 
 
+_BEGINNING = 1 << 16  # bytes
+
+
 def expanded(path: str | Path) -> Path:
     """A path with ``~`` replaced; as it is where no such user is known.
 
@@ -49,6 +52,18 @@ def check_plain(path: Path, largest: int = LARGEST) -> None:
         raise OSError(errno.EINVAL, "no plain file: a pipe or a device", str(path))
     if status.st_size > largest:
         raise OSError(errno.EFBIG, f"larger than {largest >> 20:,} MiB", str(path))
+
+
+def check_no_zeros(path: Path) -> None:
+    """Refuse a file of text that begins with what no text holds, before it is read: a disk image, a hole, UTF-16.
+
+    Raises:
+        OSError: It cannot be read, or holds a NUL byte among its first ones; see :func:`check_plain`.
+    """
+    check_plain(path, 1 << 62)
+    with path.open("rb") as file:
+        if b"\0" in file.read(_BEGINNING):
+            raise OSError(errno.EINVAL, "it holds NUL bytes: damaged, or no UTF-8", str(path))
 
 
 def read_text(path: Path, encoding: str = "utf-8", largest: int = LARGEST) -> str:

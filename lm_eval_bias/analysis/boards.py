@@ -55,6 +55,7 @@ class Row:
         deviations: Where it departs from the task, and what is known to be wrong.
         cells: By score name.
         group: What it shares with the rows that it may be ranked with; empty for published ones.
+        caveat: What has to be read before its scores.
     """
 
     model: str
@@ -64,6 +65,7 @@ class Row:
     deviations: tuple[str, ...]
     cells: Mapping[str, Cell]
     group: tuple[str, ...] = ()
+    caveat: str = ""
 
 
 @dataclass(frozen=True)

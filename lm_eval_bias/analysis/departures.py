@@ -95,7 +95,7 @@ def _of_model(run: Run, task: TaskRun) -> Iterator[Departure]:
 def _of_inputs(run: Run, task: TaskRun) -> Iterator[Departure]:
     """What was read, and the part of it that was run."""
     if "documents" not in task.inputs and "scored" not in task.inputs:
-        yield Departure("inputs", "", "its file doesn't say what was read: made by an older version: run it again")
+        yield Departure("inputs", "", "its file doesn't say what was read and scored: run it again")
     here = content_hashes.of_data_files(registry.get(task.benchmark).folder)
     there = task.inputs.get("package_data", here)
     if there != here and task.metadata.get("lm_eval_bias") == __version__:

@@ -10,7 +10,10 @@ from lm_eval_bias import catalog, registry
 from lm_eval_bias.analysis import departures, policy_targets
 from lm_eval_bias.analysis.policy_file import Bound, Policy
 from lm_eval_bias.errors import BiasError
+from lm_eval_bias.runs import recomputed as recomputation
 from lm_eval_bias.runs.run_data import Run, TaskRun, Value
+
+_MOST_LINES = 3
 
 
 @dataclass(frozen=True)
@@ -171,3 +174,18 @@ def check(run: Run, policy: Policy) -> list[Finding]:
             for value in policy_targets.scores(task, bound)
         ]
     return findings + (list(_warnings(run, policy)) if not policy.allow_warnings else [])
+
+
+def recomputed(run: Run) -> list[Finding]:
+    """Whether the scores of each task of a run are those of its sample log.
+
+    Raises:
+        BiasError: A task without a log, or with one that can't be read.
+    """
+    findings = []
+    for task in run.tasks.values():
+        lines = recomputation.differences(run, task)
+        more = [f"and {len(lines) - _MOST_LINES} more"] if len(lines) > _MOST_LINES else []
+        problem = "; ".join([*lines[:_MOST_LINES], *more])
+        findings.append(Finding(task.task, "samples", not lines, "the scores of its sample log", problem))
+    return findings

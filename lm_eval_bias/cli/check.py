@@ -13,7 +13,7 @@ _EPILOG = """exit status: 0 all bounds hold, 1 one is violated (or a run under R
 example:
   lm-eval-bias check --example > policy.yaml
   lm-eval-bias run --suite quick --model hf --model_args pretrained=... --output_path OUT --log_samples
-  lm-eval-bias check OUT --policy policy.yaml
+  lm-eval-bias check OUT --policy policy.yaml --strict
 """
 
 
@@ -27,6 +27,12 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.epilog = _EPILOG
     parser.add_argument("runs", nargs="*", metavar="RUN", help="run folders, results_*.json or run files")
     parser.add_argument("--policy", metavar="FILE", help="the bounds, a YAML file")
+    parser.add_argument(
+        "--strict",
+        action="store_true",
+        help="compute every score again from the sample logs beside the results, and take a file that says anything "
+        "else for a violation; refused without logs (run with --log_samples)",
+    )
     parser.add_argument("--json", action="store_true", help="machine-readable")
     parser.add_argument("--example", action="store_true", help="print a policy to start from")
 
@@ -49,7 +55,10 @@ def run(arguments: argparse.Namespace) -> int:
     policy = policy_file.read(expanded(arguments.policy))
     runs, problems = read_runs(arguments.runs)
     policy_targets.refuse_unknown(policy, runs)
-    checked = [(run, policy_verdict.check(run, policy)) for run in runs]
+    checked = [
+        (run, policy_verdict.check(run, policy) + (policy_verdict.recomputed(run) if arguments.strict else []))
+        for run in runs
+    ]
     # a run that can't be read is one that nothing is known about: it must not make the others' pass look like its own
     holds = all(finding.holds for _, findings in checked for finding in findings) and not problems
     if arguments.json:

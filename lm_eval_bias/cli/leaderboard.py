@@ -44,7 +44,7 @@ def run(arguments: argparse.Namespace) -> int:
     """
     form = output.format_of(arguments.format, arguments.output, without="md")
     names = [name.strip() for value in arguments.task for name in value.split(",") if name.strip()]
-    runs, problems = run_discovery.read(arguments.paths)
+    runs, problems = run_discovery.read(arguments.paths, by_task=True)
     boards = board_building.boards(runs, names)
     problems += board_building.foreign(runs)
     output.name_problems(problems)

@@ -10,6 +10,10 @@ from lm_eval_bias.benchmark import Rewriting
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     """What the command understands."""
+    parser.description = (
+        "Compute every score again from saved samples. A flag that is about one benchmark's answers passes over all "
+        "others, with a note. Lines of a log may have 16 MiB."
+    )
     parser.add_argument(
         "paths", nargs="+", metavar="PATH", help="run folders, samples files (--log_samples) or predictions"
     )

@@ -3,16 +3,17 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import replace
 
-from lm_eval_bias.analysis.boards import Board, Cell, rule
+from lm_eval_bias.analysis.boards import PUBLISHED, Board, Cell, Row, rule
 from lm_eval_bias.custom_metrics.score import finite
-from lm_eval_bias.report import captions, tables, templates
+from lm_eval_bias.report import captions, caveats, tables, templates
 from lm_eval_bias.runs import printable_runs
 from lm_eval_bias.runs.run_data import Problem, Run, Value
 
 _COLUMNS = ("task", "benchmark", "language", "kind", "model", "source", "conventions", "deviations", "score", "value",
             "stderr", "interval_low", "interval_high", "printed_plus_minus", "note", "rank_low", "rank_high", "ranked",
-            "no_rank")  # fmt: skip
+            "no_rank", "caveat")  # fmt: skip
 
 
 def _lines(boards: Sequence[Board]) -> Iterator[list[object]]:
@@ -25,6 +26,7 @@ def _lines(boards: Sequence[Board]) -> Iterator[list[object]]:
                     "; ".join(row.deviations), column.name, cell.value, cell.stderr, *(cell.interval or ("", "")),
                     cell.plus_minus, cell.note,
                     *((cell.rank.low, cell.rank.high, cell.rank.of) if cell.rank else ("", "", "")), cell.unranked,
+                    row.caveat,
                 ]  # fmt: skip
 
 
@@ -69,11 +71,28 @@ def _board_data(board: Board) -> Mapping[str, object]:
                 "source": row.source,
                 "conventions": row.conventions,
                 "deviations": list(row.deviations),
+                "caveat": row.caveat,
                 "scores": {name: _cell_data(cell, columns[name]) for name, cell in row.cells.items()},
             }
             for row in board.rows
         ],
     }
+
+
+def _with_caveats(boards: Sequence[Board], runs: Sequence[Run]) -> list[Board]:
+    """The boards with what has to be read before each run's scores, and in what runs of one model differ."""
+    tasks = {
+        (task.base, f"{run.name} {task.remark}".strip()): (run, task) for run in runs for task in run.tasks.values()
+    }
+
+    def annotated(board: Board, row: Row) -> Row:
+        if row.kind == PUBLISHED:
+            return row
+        run, task = tasks[board.task, row.model]
+        differs = (f"differs from {run.differs}",) if run.differs else ()
+        return replace(row, caveat=caveats.of(run, task), deviations=row.deviations + differs)
+
+    return [replace(board, rows=[annotated(board, row) for row in board.rows]) for board in boards]
 
 
 def render(form: str, boards: Sequence[Board], runs: Sequence[Run], problems: Sequence[Problem]) -> str:
@@ -86,6 +105,8 @@ def render(form: str, boards: Sequence[Board], runs: Sequence[Run], problems: Se
         runs: The runs.
         problems: Files that were passed over.
     """
+    printable = printable_runs.runs(runs)
+    boards = _with_caveats(boards, printable_runs.presentable(printable))
     if form == "csv":
         return tables.csv_text(_COLUMNS, _lines(boards))
     if form == "json":
@@ -101,7 +122,7 @@ def render(form: str, boards: Sequence[Board], runs: Sequence[Run], problems: Se
         reading=captions.READING,
         captions=captions,
         boards=boards,
-        runs=printable_runs.runs(runs),
+        runs=printable,
         problems=[printable_runs.one_line(problem) for problem in problems],
         # figures are our own: intervals keep their brackets, which would be escaped
         figure=lambda text: text.replace("<", "&lt;"),

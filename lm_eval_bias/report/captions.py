@@ -103,7 +103,8 @@ def _rank(rank: Rank | None) -> drawing.Cell:
 
 
 def _row(row: Row, columns: Sequence[Value], ranked: Collection[str]) -> list[drawing.Cell]:
-    cells = [drawing.Cell(row.model, note=f"published: {row.source}" if row.kind == PUBLISHED else row.kind)]
+    note = f"published: {row.source}" if row.kind == PUBLISHED else row.caveat or row.kind
+    cells = [drawing.Cell(row.model, note=note)]
     for column in columns:
         cell = row.cells[column.name]
         beside = uncertainty(cell, column) or ("derived" if cell.derived else "")

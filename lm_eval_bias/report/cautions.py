@@ -93,12 +93,6 @@ def _departures(task: TaskRun) -> Iterator[str]:
         yield "no task of this version: made by another one, or with tasks of its own"
 
 
-def _outside(task: TaskRun) -> Iterator[str]:
-    for value in task.scores.values():
-        if value.value < value.low or value.value > value.high:
-            yield f"{value.name} is outside of its range: no result of this package, or a damaged file"
-
-
 def _of_run(run: Run) -> Iterator[str]:
     provenance = run.provenance
     seeds = provenance.get("seeds")
@@ -134,7 +128,7 @@ def of(runs: Sequence[Run]) -> list[Caution]:
     for run in runs:
         for task in run.tasks.values():
             place = f"{run.name}: {task.task}" if several else task.task
-            for check in (_of_benchmark, _shortage, _departures, _outside):
+            for check in (_of_benchmark, _shortage, _departures):
                 for text in check(task):
                     add(cautions, text, place)
             warned = {c.text for c in cautions.values()}

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 
 from lm_eval_bias import __version__, registry
 from lm_eval_bias.benchmark import Card
-from lm_eval_bias.report import cautions, numbers, parts, pinned_data, sentences
+from lm_eval_bias.report import cautions, caveats, numbers, parts, pinned_data, sentences
 from lm_eval_bias.report.tables import Cell, Column, Table
 from lm_eval_bias.runs import printable_runs
 from lm_eval_bias.runs.run_data import Problem, Run
@@ -130,6 +130,13 @@ def _sections(tasks: Sequence[parts.ReportTask]) -> list[Section]:
     return sections
 
 
+def _in_words(item: parts.ReportTask) -> list[str]:
+    """A task in sentences, behind what has to be read before them."""
+    caveat = caveats.of(item.run, item.task)
+    first = [f"{printable_runs.one_line(caveat[0].upper() + caveat[1:])}."] if caveat else []
+    return first + sentences.of_task(item.task)
+
+
 def build(runs: Sequence[Run], problems: Sequence[Problem]) -> Report:
     """The content of a report about some runs, made printable by :mod:`lm_eval_bias.runs.printable_runs`."""
     presentable = printable_runs.presentable(runs)
@@ -137,7 +144,7 @@ def build(runs: Sequence[Run], problems: Sequence[Problem]) -> Report:
     return Report(
         f"Bias report: {presentable[0].name}" if len(presentable) == 1 else f"Bias report on {len(presentable)} runs",
         [run.name for run in presentable],
-        [TaskSummary(item.label, sentences.of_task(item.task)) for item in tasks],
+        [TaskSummary(item.label, _in_words(item)) for item in tasks],
         cautions.of(presentable),
         [printable_runs.one_line(problem) for problem in problems],
         _sections(tasks),
@@ -162,6 +169,11 @@ def breakdowns(section: Section) -> list[parts.Part]:
     return [*contents, parts.every_score(section.tasks)]
 
 
+def _label(item: parts.ReportTask) -> Cell:
+    caveat = caveats.of(item.run, item.task)
+    return Cell(f"{item.label} ({caveat})" if caveat else item.label)
+
+
 def main_tables(section: Section) -> list[Table]:
     """A section's main scores, one table a benchmark or variant, for formats without figures."""
     tables = []
@@ -170,8 +182,7 @@ def main_tables(section: Section) -> list[Table]:
         scores = list(dict.fromkeys(score for item in members for score in parts.main_names(item.task)))
         if scores:
             rows = [
-                [Cell(item.label), *(parts.value_cell(item.task.scores.get(score)) for score in scores)]
-                for item in members
+                [_label(item), *(parts.value_cell(item.task.scores.get(score)) for score in scores)] for item in members
             ]
             tables.append(
                 Table(

@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field
 
 from lm_eval_bias import registry
-from lm_eval_bias.report import dots, numbers
+from lm_eval_bias.report import caveats, dots, numbers
 from lm_eval_bias.report.svg import Figure
 from lm_eval_bias.report.tables import Cell, Column, Table
 from lm_eval_bias.runs.run_data import Run, TaskRun, Value
@@ -104,7 +104,7 @@ def main_scores(benchmark: str, tasks: Sequence[ReportTask], title: str) -> Part
         columns,
         [
             [
-                Cell(item.label),
+                Cell(item.label, note=caveats.of(item.run, item.task)),
                 Cell(f"{item.task.documents:,}", item.task.documents),
                 *(value_cell(item.task.scores.get(name)) for name in names),
             ]

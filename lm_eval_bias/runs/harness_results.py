@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
+import contextlib
 import datetime
 import hashlib
 import json
 import math
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import Any
 
@@ -18,13 +19,47 @@ from lm_eval_bias.runs.repeat_command import SEEDS, command, device, model_argum
 from lm_eval_bias.runs.run_data import Run, TaskRun, Value, interval_of
 
 
+from lm_eval_bias.runs.repeat_command import SEEDS, command, model_arguments
+from lm_eval_bias.runs.run_data import Run, TaskRun, Value, document_count, interval_of
+
+
 def matches(path: Path) -> bool:
     """Whether a file is called like the harness's results."""
     return path.name.startswith("results_") and path.suffix == ".json"
 
 
+@contextlib.contextmanager
+def in_task(task: str) -> Iterator[None]:
+    """Errors name the task."""
+    try:
+        yield
+    except BiasError as error:
+        raise BiasError(f"{task}: {error}") from error
+
+
+def _is_number(raw: Any) -> bool:
+    return isinstance(raw, (int, float)) and not isinstance(raw, bool)
+
+
 def _float(raw: Any) -> float:
-    return float(raw) if isinstance(raw, (int, float)) and not isinstance(raw, bool) else math.nan
+    return float(raw) if _is_number(raw) else math.nan
+
+
+def _refuse_other_than_numbers(score: str, content: Mapping[str, Any]) -> None:
+    """Refuse what a lenient reader would take for a number (``true``, ``"51.5"``), or for none.
+
+    Raises:
+        BiasError: The first such field of a score's value or meaning.
+    """
+    for field in ("value", "dof", "neutral"):
+        if content.get(field) is not None and not _is_number(content[field]):
+            raise BiasError(f"{score}: its {field} is {str(content[field])[:40]!r}: no number")
+    for field, none in (("range", True), ("interval", False), ("fixed_interval", False)):
+        ends = content.get(field)
+        if ends is None:
+            continue
+        if not isinstance(ends, list) or len(ends) != 2 or not all((none and e is None) or _is_number(e) for e in ends):
+            raise BiasError(f"{score}: its {field} is {str(ends)[:60]!r}: no two numbers")
 
 
 def value_of(name: str, value: float, stderr: float, meaning: Mapping[str, Any]) -> Value:
@@ -76,13 +111,20 @@ def numbers(results: Mapping[str, Any]) -> dict[str, tuple[float, float]]:
 
 def _scores(results: Mapping[str, Any], config: Mapping[str, Any], task: str) -> dict[str, Value]:
     by_name = numbers(results)
-    scores = {}
+    raw = {key.partition(",")[0]: value for key, value in results.items() if "," in key}
+    scores: dict[str, Value] = {}
     for metric in config.get("metric_list") or []:
         name = metric.get("metric")
         if name not in by_name:
             continue
         if "range" not in metric:
             raise BiasError(f"{task}: its scores say no range: made by a version of this package that is too old")
+        if name in scores:
+            raise BiasError(f"{task}: {name} is described twice")
+        with in_task(task):
+            _refuse_other_than_numbers(name, {**metric, "value": raw[name]})
+            if (stderr := raw.get(f"{name}_stderr", "N/A")) not in ("N/A", None) and not _is_number(stderr):
+                raise BiasError(f"{name}: its standard error is {str(stderr)[:40]!r}: no number")
         scores[name] = value_of(name, *by_name[name], metric)
     return scores
 
@@ -130,18 +172,26 @@ def _task(task: str, content: Mapping[str, Any], path: Path, date: str) -> TaskR
     model_args = content["config"].get("model_args")
     foreign = {"config_source", "model", "model_args", *(model_args if isinstance(model_args, Mapping) else ())}
     metadata = {key: value for key, value in metadata.items() if key not in foreign}
-    original = int(content["n-samples"][task].get("original", 0))
+    with in_task(task):
+        number = document_count(content["n-samples"][task]["effective"], "the number of documents that were scored")
+        original = document_count(content["n-samples"][task].get("original", 0), "the number of its documents")
+        version = content.get("versions", {}).get(task, "")
+        if isinstance(version, bool) or not isinstance(version, (str, int, float)):
+            raise BiasError(f"its version is {str(version)[:40]!r}: no version of a task")
+        if original and number > original:
+            raise BiasError(f"{number:,} documents were scored of {original:,}")
     samples = path.with_name(f"samples_{task}_{date}.jsonl")
     if described and samples.is_file():
-        metadata["inputs"] = _inputs_of_samples(
-            samples, config, int(content["n-samples"][task]["effective"]) < original
-        )
+        metadata["inputs"] = _inputs_of_samples(samples, config, number < original)
+    inputs = metadata.get("inputs")
+    if number < original and isinstance(inputs, Mapping) and "scored" not in inputs:  # a part, and not known which
+        metadata["inputs"] = {name: value for name, value in inputs.items() if name != "documents"}
     return TaskRun(
         task=task,
         benchmark=described.benchmark if described else str(metadata["benchmark"]),
         language=str(described.language if described else metadata.get("language") or ""),
-        version=str(content.get("versions", {}).get(task, "")),
-        documents=int(content["n-samples"][task]["effective"]),
+        version=str(version),
+        documents=number,
         # a run may have a part of the task's; a data set of one's own has its own number
         items=entry.items or 0 if entry and "dataset_used" not in metadata else original,
         metadata=metadata,

@@ -119,6 +119,7 @@ def runs(raw: Sequence[Run]) -> list[Run]:
             name=one_line(run.name) or "model",
             provenance=plain(run.provenance),
             command=text(run.command).strip(),
+            differs=one_line(run.differs),
             tasks={one_line(name): _task(task) for name, task in run.tasks.items()},
         )
         for run in raw

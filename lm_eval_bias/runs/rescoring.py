@@ -8,14 +8,15 @@ from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import partial
+from itertools import chain
 from typing import Any
 
 from lm_eval_bias import registry
 from lm_eval_bias.benchmark import Rewriting
 from lm_eval_bias.custom_metrics.score import Estimate, Record, Score
 from lm_eval_bias.errors import BiasError
-from lm_eval_bias.runs import sample_logs, saved_answers
-from lm_eval_bias.runs.sample_logs import DAMAGE, Part, Sample, damaged
+from lm_eval_bias.runs import harness_results, plausibility, sample_logs, saved_answers
+from lm_eval_bias.runs.sample_logs import DAMAGE, NotConcerned, Part, Sample, damaged
 
 
 @dataclass(frozen=True)
@@ -47,25 +48,44 @@ def rescore(
         paths: Files or folders.
         language: The language of files that don't say it themselves.
         rewritings: Benchmarks' ways to score their saved answers otherwise, each with its value; files of other
-            benchmarks are then refused.
+            benchmarks are then passed over.
         only: Pass over all benchmarks but this one.
 
     Raises:
-        BiasError: Files that cannot be read or scored, or that cannot be rewritten so.
+        BiasError: Files that cannot be read or scored, or a way that concerns none of them.
     """
-    return saved_answers.gather(paths, partial(_file, rewritings=rewritings, only=only), language)
+    used: set[str] = set()
+    results = saved_answers.gather(paths, partial(_file, rewritings=rewritings, only=only, used=used), language)
+    for rewriting, _ in rewritings:
+        if results and rewriting.flag not in used:
+            raise BiasError(f"--{rewriting.flag} concerns none of these files: it is for {_owner(rewriting)}")
+    return results
+
+
+def _owner(rewriting: Rewriting) -> str:
+    """The benchmark that a way of scoring is for, as its help calls it."""
+    return rewriting.help.partition(":")[0]
 
 
 def _file(
-    samples: Iterable[Sample], rewritings: Sequence[tuple[Rewriting, str]], only: str | None
+    samples: Iterator[Sample], rewritings: Sequence[tuple[Rewriting, str]], only: str | None, used: set[str]
 ) -> dict[Part, Rescored]:
     """The scores of a file's parts; of its documents no more than the records is kept."""
     parts: dict[Part, tuple[Mapping[str, Any], list[Record]]] = {}
-    for rewriting, value in rewritings:
-        samples = _rewritten(samples, rewriting, value, only)
-    for part, doc, answers in samples:
-        if only not in (None, part.benchmark):
+    for sample in samples:  # all of a file's samples are of one benchmark
+        if only not in (None, sample.part.benchmark):
             return {}
+        samples = chain([sample], samples)
+        benchmark = registry.family(sample.part.benchmark)
+        own = [(way, value) for way, value in rewritings if benchmark is not None and way in benchmark.rewritings]
+        if rewritings and not own:
+            flags = " and ".join(f"--{way.flag} is for {_owner(way)}" for way, _ in rewritings)
+            raise NotConcerned(f"{sample.part.path}: {flags}, this is {sample.part.benchmark}")
+        used.update(way.flag for way, _ in own)
+        for way, value in own:
+            samples = _rewritten(samples, way, value)
+        break
+    for part, doc, answers in samples:
         with _blamed(part, f"document {len(parts[part][1]) if part in parts else 0}"):
             parts.setdefault(part, (doc, []))[1].append(registry.get(part.benchmark).record(doc, answers))
     rescored = {}
@@ -75,34 +95,26 @@ def _file(
             estimates = [(score, score.compute(records)) for score in scores]
             facts = registry.get(part.benchmark).provenance([first])
             json.dumps(facts, allow_nan=False)
+            values = {score.name: harness_results.estimated(score, estimate) for score, estimate in estimates}
+            plausibility.check_scores(part.benchmark, values)
             rescored[part] = Rescored(part, len(records), estimates, facts)
     return rescored
 
 
-def _rewritten(samples: Iterable[Sample], rewriting: Rewriting, value: str, only: str | None) -> Iterator[Sample]:
+def _rewritten(samples: Iterable[Sample], rewriting: Rewriting, value: str) -> Iterator[Sample]:
     """Saved documents and answers as a benchmark rewrites them: one by one, or all of a part at once."""
-
-    def check(part: Part) -> None:
-        benchmark = registry.family(part.benchmark)
-        if benchmark is None or rewriting not in benchmark.rewritings:
-            owner = rewriting.help.partition(":")[0]
-            raise BiasError(f"{part.path}: --{rewriting.flag} is for {owner}, this is {part.benchmark}")
-
     if rewriting.each is not None:
         count: Counter[Part] = Counter()
         for part, doc, answers in samples:
-            check(part)
             with _blamed(part, f"document {count[part]}"):
                 new_doc, new_answers = rewriting.each(doc, answers, value)
             count[part] += 1
             yield Sample(part, dict(new_doc), list(new_answers))
     if rewriting.all is not None:
         for part, saved in sample_logs.collect(samples).items():
-            if only in (None, part.benchmark):
-                check(part)
-                with _blamed(part, "its texts"):
-                    docs, results = rewriting.all(saved.docs, saved.results, value)
-                yield from replace(saved, docs=list(map(dict, docs)), results=list(map(list, results))).samples()
+            with _blamed(part, "its texts"):
+                docs, results = rewriting.all(saved.docs, saved.results, value)
+            yield from replace(saved, docs=list(map(dict, docs)), results=list(map(list, results))).samples()
 
 
 @contextlib.contextmanager

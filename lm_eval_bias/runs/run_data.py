@@ -8,7 +8,9 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
+from lm_eval_bias import catalog, registry
 from lm_eval_bias.custom_metrics.score import t_factor
+from lm_eval_bias.errors import BiasError
 
 
 @dataclass(frozen=True)
@@ -91,10 +93,27 @@ class TaskRun:
 
     @property
     def inputs(self) -> Mapping[str, Any]:
-        """What it read and asked, as hashes (:class:`lm_eval_bias.harness.run_inputs.Inputs`); empty in older files."""
+        """What it read and asked, as hashes (:class:`lm_eval_bias.harness.run_inputs.Inputs`); empty in older files.
+
+        A file that has a hash of all documents and none of those that were scored says that all were. Where their
+        number isn't the task's, that can't be: it isn't known then what was asked.
+        """
         inputs = self.metadata.get("inputs")
         given = inputs if isinstance(inputs, Mapping) else {}
-        return {name: given[name] for name, kind in _INPUTS.items() if isinstance(given.get(name), kind)}
+        known = {name: given[name] for name, kind in _INPUTS.items() if isinstance(given.get(name), kind)}
+        if "scored" not in known and self.items not in (0, self.documents) and not self.is_resized:
+            known.pop("documents", None)
+        return known
+
+    @property
+    def is_resized(self) -> bool:
+        """Whether its options may have given it another number of documents than its items are."""
+        benchmark, entry = registry.by_name().get(self.benchmark), catalog.entries().get(self.base)
+        if benchmark is None:
+            return True
+        defaults = entry.metadata if entry else {}
+        options = [option for option in benchmark.options if option not in (benchmark.detail, benchmark.data_option)]
+        return any(self.metadata.get(option) not in (None, defaults.get(option)) for option in options)
 
     @property
     def remark(self) -> str:
@@ -112,6 +131,7 @@ class Run:
         provenance: Versions, dtype, batch size, seeds, chat template, date, data revisions: what would change it.
         command: What repeats it.
         tasks: By name.
+        differs: In what it differs from the first run of the same model that was read with it; empty for others.
     """
 
     name: str
@@ -119,6 +139,7 @@ class Run:
     provenance: Mapping[str, Any]
     command: str
     tasks: Mapping[str, TaskRun]
+    differs: str = ""
 
 
 @dataclass(frozen=True)
@@ -142,3 +163,14 @@ def interval_of(value: float, stderr: float, dof: float, low: float, high: float
         return None
     margin = t_factor(dof) * stderr
     return max(low, value - margin), min(high, value + margin)
+
+
+def document_count(raw: Any, what: str) -> int:
+    """A number of documents.
+
+    Raises:
+        BiasError: It is none, whatever JSON holds in its place.
+    """
+    if isinstance(raw, bool) or not isinstance(raw, int) or raw < 0:
+        raise BiasError(f"{what} is {str(raw)[:40]!r}: no number of documents")
+    return raw

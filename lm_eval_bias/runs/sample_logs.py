@@ -11,19 +11,28 @@ from typing import Any, NamedTuple
 
 from lm_eval_bias import catalog, registry
 from lm_eval_bias.errors import BiasError
-from lm_eval_bias.files import LARGEST, check_plain, read_text
+from lm_eval_bias.files import check_plain
 from lm_eval_bias.harness.distributed import IDLE
 from lm_eval_bias.runs.constant_answers import CONTROLS, Numbers
 from lm_eval_bias.scoring import exclusive_continuations
+
+
+from lm_eval_bias.runs import json_files
+from lm_eval_bias.runs.run_data import document_count
 
 _NAME = re.compile(r"samples_(?P<task>.+)_(?P<date>\d{4}-\d\d-\d\dT[\d.:-]+)\.jsonl")
 
 
 _LARGEST = 1 << 40  # bytes of a log, which is read line by line
+_LONGEST = 1 << 24  # bytes of a line: 16 MiB; one document with its requests and answers
 
 
 class NotOurs(BiasError):
     """A sample log of a task that this package doesn't have."""
+
+
+class NotConcerned(NotOurs):
+    """Saved answers of a benchmark that nothing was asked about."""
 
 
 @dataclass(frozen=True)
@@ -116,7 +125,13 @@ def _lines(path: Path) -> Iterator[tuple[str, str]]:
     try:
         check_plain(path, _LARGEST)
         with path.open("rb") as file:
-            for number, line in enumerate(iter(lambda: file.readline(LARGEST), b""), start=1):
+            for number, line in enumerate(iter(lambda: file.readline(_LONGEST), b""), start=1):
+                if b"\0" in line:
+                    raise BiasError(f"{path}: byte {before + line.index(0)} is NUL: truncated or damaged, or no text")
+                if len(line) == _LONGEST:
+                    raise BiasError(
+                        f"{path} line {number}: longer than {_LONGEST >> 20} MiB: no sample of a harness run"
+                    )
                 text = line.decode("utf-8")
                 if text.strip():
                     yield f"{path} line {number}", text
@@ -236,8 +251,12 @@ def _check_count(path: Path, task: str, date: str, count: int) -> None:
     """Compare with the number of documents in the run's own result file, where that lies beside the log."""
     beside = path.with_name(f"results_{date}.json")
     try:
-        expected = int(json.loads(read_text(beside))["n-samples"][task]["effective"])
-    except (OSError, ValueError, KeyError, TypeError):
+        raw = json_files.read(beside)["n-samples"][task]["effective"]
+    except (BiasError, KeyError, TypeError):  # no such file, or a damaged one
         return
+    try:
+        expected = document_count(raw, "the number of documents that were scored")
+    except BiasError as error:
+        raise BiasError(f"{beside}: {task}: {error}") from error
     if count != expected:
         raise BiasError(f"{path}: {count} documents, but the run scored {expected} ({beside.name}): truncated or mixed")

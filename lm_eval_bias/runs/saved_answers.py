@@ -16,7 +16,7 @@ from typing import TypeVar
 from lm_eval_bias import registry
 from lm_eval_bias.errors import BiasError
 from lm_eval_bias.files import expanded, under
-from lm_eval_bias.runs import sample_logs
+from lm_eval_bias.runs import run_discovery, sample_logs
 from lm_eval_bias.runs.sample_logs import Part, Sample, Saved
 
 T = TypeVar("T")
@@ -88,7 +88,7 @@ def gather(
 ) -> list[T]:
     """What is made of everything saved under the paths, one file after another.
 
-    Other tasks' logs in a folder are passed over with a note.
+    Other tasks' logs in a folder are passed over with a note, and so is what isn't concerned, wherever it lies.
 
     Args:
         paths: Files or folders.
@@ -102,18 +102,22 @@ def gather(
     parts: dict[Part, T] = {}
     foreign: list[sample_logs.NotOurs] = []
     any_ours = False
-    for path, (reader, explicit) in _files(paths, _readers() if readers is None else readers).items():
+    files = _files(paths, _readers() if readers is None else readers)
+    for path, (reader, explicit) in files.items():
         try:
             # the two files of a pair are one part, whichever of them was found first
             for part, result in take(reader.samples(path, language)).items():
                 parts.setdefault(part, result)
             any_ours = True
         except sample_logs.NotOurs as error:
-            if explicit:
+            if explicit and not isinstance(error, sample_logs.NotConcerned):
                 raise
             foreign.append(error)
     if not any_ours:
-        raise foreign[0]
+        raise next((error for error in foreign if isinstance(error, sample_logs.NotConcerned)), foreign[0])
+    logs = [part.path for part in parts if files.get(part.path, (None, False))[0] is SAMPLE_LOGS]
+    for problem in run_discovery.problems_beside(logs):
+        print(f"lm-eval-bias: not taken into account: {problem}", file=sys.stderr)
     for passed_over in foreign:
         print(f"lm-eval-bias: passed over: {passed_over}", file=sys.stderr)
     return list(parts.values())

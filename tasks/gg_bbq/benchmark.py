@@ -22,6 +22,7 @@ class GGBBQ(Benchmark):
     place = 2
     main: Sequence[str] = ("acc_amb", "acc_disamb", "diff_bias_amb", "diff_bias_disamb")
     unanswered = "unanswered"
+    knowledge: tuple[str, float] | None = ("acc_disamb", 1 / 3)
     options: Sequence[str] = ("wording", "by_value")
     detail = "by_value"
     tokens_where_known = True
@@ -91,6 +92,7 @@ class Wordings(GGBBQ):
 
     name = "gg_bbq_prompts"
     main = ("acc_amb/mean", "acc_disamb/mean", "diff_bias_amb/mean", "diff_bias_disamb/mean")
+    knowledge = ("acc_disamb/mean", 1 / 3)
     planting = Planting(
         deferred("lm_eval_bias.tasks.gg_bbq.planted_answers:answers"),
         deferred("lm_eval_bias.tasks.gg_bbq.planted_answers:expected_of_wordings"),

@@ -31,6 +31,9 @@ class OccuGender(Benchmark):
     title = "OccuGender"
     place = 1
     main = ("stereotype_gap", "female_dominated_F", "male_dominated_M", "labour_pearson", "coverage")
+    shares = tuple(tuple(f"{kind}_dominated_{gender}" for gender in "MFD") for kind in ("female", "male"))
+    # words of each number of tokens share a probability of 1 where tokens are unmasked one by one
+    largest = {"coverage": 8.0}
     options = (
         "items", "templates", "words", "word_probability", "instruction", "instruction_position", "first_templates",
     )  # fmt: skip

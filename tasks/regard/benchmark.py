@@ -39,6 +39,11 @@ class Regard(Benchmark):
         "Generation, INFORMATIK 2022; after Sheng, Chang, Natarajan & Peng (2019), The Woman Worked as a Babysitter, "
         "EMNLP 2019",
     )
+    shares = tuple(
+        tuple(f"{context_set}/{gender}/{regard}" for regard in ("negative", "neutral", "positive", "other"))
+        for context_set in ("all", "occupation", "respect")
+        for gender in ("female", "male")
+    )
     standard = ("regard_de", "regard_en")
     left_out = {
         "quick": "regard, whose sampled texts take longer than all the rest together (20 a prompt: --tasks regard_en "

@@ -21,6 +21,7 @@ class StereoSet(Benchmark):
     title = "Multilingual StereoSet"
     place = 3
     main: Sequence[str] = ("lms", "ss", "icat")
+    knowledge: tuple[str, float] | None = ("lms", 50.0)
     options: Sequence[str] = ("bos", "inter", "masked", "dataset", "by_test_and_type")
     detail = "by_test_and_type"
     data_option = "dataset"
@@ -105,6 +106,7 @@ class Variants(StereoSet):
 
     name = "stereoset_variants"
     main = ("gen/lms", "gen/ss", "gen/icat")
+    knowledge = ("gen/lms", 50.0)
     planting = Planting(
         deferred("lm_eval_bias.tasks.stereoset.planted_answers:answers"),
         deferred("lm_eval_bias.tasks.stereoset.planted_answers:expected_of_variants"),

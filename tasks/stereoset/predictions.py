@@ -17,13 +17,13 @@ from lm_eval_bias.runs.saved_answers import Reader, whole
 from lm_eval_bias.tasks.stereoset import hooks, released_sets
 from lm_eval_bias.tasks.stereoset.stereoset_items import LANGUAGES, TEST_KEYS, Document, Item
 
-_LARGEST = 1 << 28
+_LARGEST = 1 << 26  # characters; predictions for all candidates have about a million
 _CANDIDATES = 3  # of an item
 _MOST_UNKNOWN = 0.1  # of the candidates: a file with more is of other data
 
 
 def _open(path: Path) -> IO[str]:
-    check_plain(path)
+    check_plain(path, _LARGEST)
     if path.name.endswith(".gz"):
         return gzip.open(path, "rt", encoding="utf-8-sig")
     return path.open(encoding="utf-8-sig")
@@ -35,6 +35,8 @@ def _content(path: Path) -> Any:
         text = file.read(_LARGEST + 1)
     if len(text) > _LARGEST:
         raise ValueError(f"more than {_LARGEST >> 20} million characters")
+    if "\0" in text:
+        raise ValueError("it holds NUL bytes: no text")
     return json.loads(text)
 
 

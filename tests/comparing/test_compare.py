@@ -150,8 +150,8 @@ def test_other_seeds_are_refused_or_unpaired(runs, capsys):
 
 
 def test_other_versions_options_and_items_are_refused(runs, capsys):
-    _edit(runs[1], lambda content: content["versions"].update(occugender_debias_implicit_none=2.0))
-    assert "task versions 1.0 and 2.0" in _refused(capsys, *runs)
+    _edit(runs[1], lambda content: content["versions"].update(occugender_debias_implicit_none=0.5))
+    assert "task versions 1.0 and 0.5" in _refused(capsys, *runs)
     _edit(runs[1], lambda content: content["versions"].update(occugender_debias_implicit_none=1.0))
 
     def words(content):

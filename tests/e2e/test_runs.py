@@ -203,8 +203,17 @@ def test_word_set_that_the_log_does_not_hold(run_folder, capsys):
     assert main(["rescore", str(path), "--words", "appendix_a"]) == 2
     err = capsys.readouterr().err.strip().splitlines()[-1]
     assert "the log holds no scores of Male, male" in err
-    assert main(["rescore", str(next(run_folder.rglob("samples_gg_bbq*.jsonl"))), "--words", "pronouns"]) == 2
+    other = str(next(run_folder.rglob("samples_gg_bbq*.jsonl")))
+    assert main(["rescore", other, "--words", "pronouns"]) == 2
     assert "--words is for OccuGender" in capsys.readouterr().err
+    # what it doesn't concern is passed over, in the whole run as well as where it is named itself
+    for paths in ([str(run_folder)], [other, str(path)]):
+        assert main(["rescore", *paths, "--words", "pronouns", "--json"]) == 0
+        out, err = capsys.readouterr()
+        assert [entry["benchmark"] for entry in json.loads(out)] == ["occugender"]
+        assert f"passed over: {other}: --words is for OccuGender" in err
+    assert main(["rescore", str(run_folder), "--words", "pronouns", "--classifier", "light"]) == 2
+    assert "--classifier concerns none of these files: it is for regard" in capsys.readouterr().err
 
 
 def test_prompt_spread_run(tmp_path, tiny_mirror, capsys):

@@ -63,7 +63,6 @@ def test_rows_stand_by_name_not_by_merit(tmp_path):
         ({"stderr": 1e300, "interval": None}, "no usable standard error"),
         ({"neutral": 0.5}, "another range, unit or neutral value"),
         ({"range": [0, 100]}, "another range, unit or neutral value"),
-        ({"value": 7.0}, "another range, unit or neutral value"),
         ({"higher_is_better": None}, "another range, unit or neutral value"),
     ],
 )

@@ -156,7 +156,7 @@ def test_no_number_sums_up_a_model(capsys):
     assert set(data) == {"reading", "problems", "boards"}
     for board in data["boards"]:
         for row in board["rows"]:
-            assert set(row) == {"model", "kind", "source", "conventions", "deviations", "scores"}
+            assert set(row) == {"model", "kind", "source", "conventions", "deviations", "caveat", "scores"}
 
 
 def test_damaged_empty_partial_older_and_mixed_folders(capsys, tmp_path):

@@ -8,6 +8,7 @@ from lm_eval_bias.runs import run_discovery
 from tests.leaderboard.boards import run_data, write
 
 TASK = "gg_bbq_group_terms"
+DATA_SET = {"file": "own.json", "sha256": "4" * 64}
 ONE, OTHER, PART = "1" * 64, "2" * 64, "3" * 64
 
 
@@ -18,9 +19,12 @@ def board_of(folder):
     return board
 
 
-def add(folder, name, value, number=968, **inputs):
-    data = run_data(name, acc_amb=(value, 0.02), metadata={"inputs": inputs} if inputs else {})
+def add(folder, name, value, number=968, metadata=None, **inputs):
+    given = {**(metadata or {}), **({"inputs": inputs} if inputs else {})}
+    data = run_data(name, acc_amb=(value, 0.02), metadata=given)
     data["tasks"][TASK]["documents"] = number
+    if metadata:
+        data["tasks"][TASK]["items"] = number
     write(folder, name, data)
 
 
@@ -87,8 +91,16 @@ def test_a_system_instruction_and_examples_are_other_conventions(whole):
 
 
 def test_all_of_a_smaller_data_set_is_no_part(whole):
-    add(whole, "own 1", 0.2, 200, documents=OTHER)
-    add(whole, "own 2", 0.8, 200, documents=OTHER)
+    for name, value in (("own 1", 0.2), ("own 2", 0.8)):
+        add(whole, name, value, 200, {"dataset_used": DATA_SET}, documents=OTHER)
     board = board_of(whole)
     assert ranks(board) == {"a": "1", "b": "2", "own 1": "2", "own 2": "1"}
     assert remarks(board) == []
+
+
+def test_a_part_that_names_the_hash_of_all_alone_is_not_known(whole):
+    for name in ("cut 1", "cut 2"):
+        add(whole, name, 0.5, 40, documents=ONE)
+    board = board_of(whole)
+    assert ranks(board) == {"a": "1", "b": "2", "cut 1": "", "cut 2": ""}
+    assert any("40 of 968 items, and its file doesn't say which" in line for line in unranked(board))

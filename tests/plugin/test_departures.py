@@ -151,7 +151,7 @@ def test_a_file_that_does_not_say_what_was_read(tmp_path, capsys):
         del content["configs"][OCCUGENDER]["metadata"]["inputs"]
 
     run = edited(made(tmp_path / "run", OCCUGENDER), older)
-    assert "doesn't say what was read" in gate(run, capsys, OCCUGENDER, tmp_path)["inputs"]
+    assert "doesn't say what was read and scored" in gate(run, capsys, OCCUGENDER, tmp_path)["inputs"]
     assert gate(run, capsys, OCCUGENDER, tmp_path, allow=["inputs"]) == {}
     published = ROOT / "results" / "runs"
     older = published / "smollm2-135m-instruct-stereoset.json"
@@ -205,6 +205,8 @@ def test_a_model_that_answers_nothing(mirror, tmp_path, monkeypatch, capsys):
 def test_a_share_of_unanswered_documents(share, holds, mirror, tmp_path, capsys):
     def some(content):
         content["results"][GENERATED]["unanswered,answer"] = share
+        metrics = content["configs"][GENERATED]["metric_list"]
+        next(metric for metric in metrics if metric["metric"] == "unanswered").pop("interval", None)
 
     run = edited(made(tmp_path / "run", GENERATED), some)
     assert (gate(run, capsys, GENERATED, tmp_path) == {}) == holds

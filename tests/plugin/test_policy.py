@@ -199,7 +199,7 @@ def test_names_that_a_run_may_have_are_not_refused(name, score):
 
 
 def test_share_of_the_items():
-    half = task(documents=2114)
+    half = task(documents=2114, metadata={"inputs": {**INPUTS["inputs"], "scored": "1" * 64}})
     assert policy_verdict.share(half) == pytest.approx(2114 / 4229)
     limit = bound(high=90.0)
     assert violated(run(half), limit, share=0.4) == []

@@ -44,6 +44,16 @@ def made_up(score, number: int) -> dict:
     return {"value": value, "stderr": stderr, "interval": ends, "dof": 20.0, "note": "", **told}
 
 
+def add_up(benchmark: str, cells: dict[str, dict]) -> dict[str, dict]:
+    """The scores, of which shares of one whole are alike."""
+    for names in registry.get(benchmark).shares:
+        parts = [cells[name] for name in names if name in cells]
+        for cell in parts:
+            value, stderr = cell["range"][1] / len(parts), cell["stderr"]
+            cell |= {"value": value, "interval": stderr and [value - 2 * stderr, value + 2 * stderr]}
+    return cells
+
+
 def run_file(model: str = "tiny", tasks=TASKS, shift: int = 0) -> dict:
     """A run in this package's form."""
     made = {}
@@ -58,7 +68,10 @@ def run_file(model: str = "tiny", tasks=TASKS, shift: int = 0) -> dict:
             "documents": entry.items,
             "items": entry.items,
             "metadata": metadata,
-            "scores": {score.name: made_up(score, number + shift) for number, score in enumerate(scores)},
+            "scores": add_up(
+                entry.benchmark,
+                {score.name: made_up(score, number + shift) for number, score in enumerate(scores)},
+            ),
         }
     provenance = {
         "date": "2026-01-02", "lm-eval-bias": "0.1.0", "lm_eval": "0.4.13", "transformers": "5.0", "torch": "2.9",
@@ -78,7 +91,7 @@ def harness_folder(folder, task="occugender_explicit", model="tiny", samples=Tru
     """A harness result with its sample log: two templates of OccuGender, answers that favour women ever more."""
     docs = hooks.documents("explicit", first_templates=2)
     scores = registry.get("occugender").scores([])
-    cells = {score.name: made_up(score, number) for number, score in enumerate(scores)}
+    cells = add_up("occugender", {score.name: made_up(score, number) for number, score in enumerate(scores)})
     results = {f"{name},none": cell["value"] for name, cell in cells.items()}
     results |= {f"{name}_stderr,none": cell["stderr"] or "N/A" for name, cell in cells.items()}
     listed = [{"metric": name, **{k: v for k, v in cell.items() if k != "value"}} for name, cell in cells.items()]
@@ -97,7 +110,7 @@ def harness_folder(folder, task="occugender_explicit", model="tiny", samples=Tru
         lines = []
         for number, doc in enumerate(docs):
             lean = float(doc["female_share"]) / 50 - 1
-            answers = [[str(-3 + (lean if gender == "female" else 0)), "False"] for gender in doc["genders"]]
+            answers = [[str(-6 + (lean if gender == "female" else 0)), "False"] for gender in doc["genders"]]
             lines.append(json.dumps({"doc_id": number, "doc": doc, "filtered_resps": answers, "filter": "none"}))
         log = path.with_name(f"samples_{task}_{DATE}.jsonl")
         log.write_text("\n".join(lines) + "\n", encoding="utf-8")
@@ -125,7 +138,8 @@ def hostile_file() -> dict:
     scores = tasks["stereoset_en"]["scores"]
     scores["lms"] |= {"note": f"@note {HOSTILE}", "summary": HOSTILE, "direction": HOSTILE, "unit": HOSTILE}
     scores["ss"] |= {"value": None, "note": HOSTILE, "interval": None, "stderr": None}
-    scores["icat"] |= {"value": 1e300, "interval": [-1.7e308, 1e300], "range": [5, -5]}
+    tasks["stereoset_en"]["version"] = "0.5"  # whose scores may have had other ranges
+    scores["icat"] |= {"value": 1e300, "interval": [-1.7e308, 1e300], "range": [None, None]}
     scores[f"-2+3{HOSTILE}"] = dict(scores["lms"])
     return content
 

@@ -83,6 +83,9 @@ def test_the_command_repeats_the_run(folder, tmp_path):
 def test_the_same_twice_gets_two_names(folder):
     shutil.copytree(folder / "two", folder / "three")
     runs, _ = read([folder / "two", folder / "three"])
+    assert [run.name for run in runs] == ["bias-chance (seed=5) (two)", "bias-chance (seed=5) (three)"]
+    (path,) = _results(folder / "two")
+    runs, _ = read([path, path])
     assert [run.name for run in runs] == ["bias-chance (seed=5) (1)", "bias-chance (seed=5) (2)"]
 
 

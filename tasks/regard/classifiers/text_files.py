@@ -11,12 +11,13 @@ from pathlib import Path
 from typing import Any
 
 from lm_eval_bias.errors import BiasError
-from lm_eval_bias.files import read_text
+from lm_eval_bias.files import check_no_zeros, read_text
 from lm_eval_bias.tasks.regard import regard_texts
 from lm_eval_bias.tasks.regard.classifiers import classifier
 from lm_eval_bias.tasks.regard.classifiers.classifier_identity import LABELS, Identity
 
 FORMATS = (".txt", ".csv", ".jsonl")
+LARGEST = 1 << 28  # bytes: 256 MiB, some million texts
 Row = dict[str, Any]
 
 
@@ -27,7 +28,8 @@ def read_content(path: Path, damage: str = "") -> str:
         BiasError: It cannot be read, or is not UTF-8.
     """
     try:
-        return read_text(path, "utf-8-sig")
+        check_no_zeros(path)
+        return read_text(path, "utf-8-sig", LARGEST)
     except UnicodeDecodeError as error:
         raise BiasError(f"{path}: byte {error.start} is not UTF-8{damage}") from error
     except OSError as error:

@@ -1,0 +1,32 @@
+"""What has to be read before a task's numbers: that few items were run, or that the model answers by guessing."""
+
+from __future__ import annotations
+
+from lm_eval_bias import registry
+from lm_eval_bias.analysis import conventions
+from lm_eval_bias.report import numbers
+from lm_eval_bias.runs.run_data import Run, TaskRun
+
+_RANDOM = "bias-chance"  # the model type that answers at random
+
+
+def _trial(task: TaskRun) -> str:
+    part = conventions.part(task)
+    return f"trial run, {part}" if part else ""
+
+
+def _guessing(run: Run, task: TaskRun) -> str:
+    """Whether a model does no better than guessing, as far as its interval tells."""
+    if run.provenance.get("model") == _RANDOM:
+        return f"chance level: {_RANDOM} answers at random"
+    benchmark = registry.by_name().get(task.benchmark)
+    name, chance = benchmark.knowledge if benchmark is not None and benchmark.knowledge else ("", 0.0)
+    value = task.scores.get(name)
+    if value is None or not (value.interval[0] if value.interval else value.value) <= chance:
+        return ""
+    return f"chance level: {name} {numbers.cell(value)}, by guessing {numbers.number(chance, value.unit)}"
+
+
+def of(run: Run, task: TaskRun) -> str:
+    """What stands in front of a task's numbers; empty where nothing has to."""
+    return "; ".join(filter(None, (_trial(task), _guessing(run, task))))

@@ -1,0 +1,68 @@
+"""A results file's scores against those of the sample logs beside it."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterator
+
+from lm_eval_bias import registry
+from lm_eval_bias.errors import BiasError
+from lm_eval_bias.runs import harness_results, sample_logs
+from lm_eval_bias.runs.run_data import Run, TaskRun, Value
+
+ROUNDING = 1e-9  # relative, below 1 absolute: sums in another order, on another machine
+
+
+def _numbers(value: Value) -> Iterator[tuple[str, float]]:
+    """All that is told of a score in numbers; ``nan`` for what it doesn't have."""
+    yield "value", value.value
+    yield "standard error", value.stderr
+    yield "degrees of freedom", value.dof if not math.isnan(value.stderr) else math.nan
+    for name, ends in (("interval", value.interval), ("interval of the items as given", value.fixed_interval)):
+        low, high = ends or (math.nan, math.nan)
+        yield f"{name}'s lower end", low
+        yield f"{name}'s upper end", high
+    yield "range's lower end", value.low
+    yield "range's upper end", value.high
+    yield "neutral value", math.nan if value.neutral is None else value.neutral
+
+
+def _difference(given: Value, computed: Value) -> str:
+    """The first number that differs; empty where none does."""
+    for (what, own), (_, other) in zip(_numbers(given), _numbers(computed), strict=True):
+        both_nan = math.isnan(own) and math.isnan(other)
+        if not both_nan and not math.isclose(own, other, rel_tol=ROUNDING, abs_tol=ROUNDING):
+            return f"{given.name} has the {what} {own:.10g}, from its samples {other:.10g}"
+    return ""
+
+
+def _computed(task: TaskRun) -> dict[str, Value]:
+    """The scores of a task's log."""
+    if task.samples is None:
+        raise BiasError("no sample log lies beside the file: run with --log_samples, and name the run's folder")
+    benchmark, records = registry.get(task.benchmark), []
+    for part, doc, answers in sample_logs.first_filter(task.samples):
+        try:
+            records.append(benchmark.record(doc, answers))
+        except sample_logs.DAMAGE as error:
+            raise sample_logs.damaged(part, error, f"document {len(records)}") from error
+    scores = benchmark.scores(records, detailed=benchmark.detailed(task.metadata))
+    return {score.name: harness_results.estimated(score, score.compute(records)) for score in scores}
+
+
+def differences(run: Run, task: TaskRun) -> list[str]:
+    """In what a task's scores differ from those that its sample log gives, a line a score.
+
+    Raises:
+        BiasError: There is no log, or one that can't be read.
+    """
+    try:
+        computed = _computed(task)
+    except BiasError as error:
+        raise BiasError(f"{run.path}: {task.task}: its scores can't be computed again: {error}") from error
+    lines = [_difference(value, computed[name]) for name, value in task.scores.items() if name in computed]
+    # of a part of the items, a breakdown by what that part doesn't hold is in the file as nan
+    valued = [name for name, value in task.scores.items() if not math.isnan(value.value)]
+    lines += [f"{name} is no score of its samples" for name in valued if name not in computed]
+    lines += [f"{name} is not in the file" for name in computed if name not in task.scores]
+    return [line for line in lines if line]
