@@ -4,9 +4,10 @@ from __future__ import annotations
 
 import argparse
 import difflib
+import inspect
 import re
-from collections.abc import Iterable
-from typing import NoReturn
+from collections.abc import Callable, Iterable
+from typing import Any, NoReturn
 
 _LONGEST = 2_000
 
@@ -81,12 +82,65 @@ def printable(message: object) -> str:
     return text if len(str(message)) <= _LONGEST else f"{text}…"
 
 
+def check_arguments(function: Callable[..., Any], given: Iterable[str], flag: str, implied: Iterable[str] = ()) -> None:
+    """Refuse named arguments that a function or class doesn't take, or that lack what it needs.
+
+    Args:
+        function: What gets them.
+        given: Their names.
+        flag: Where they come from.
+        implied: Names that it gets besides.
+
+    Raises:
+        BiasError: The first that is wrong.
+    """
+    names, implied = list(given), list(implied)
+    known, complete = parameters(function)
+    for name, parameter in known.items():
+        if parameter.default is parameter.empty and name not in (*names, *implied):
+            raise BiasError(f"{flag}: {name}= is missing")
+    for name in names if complete else ():
+        if name not in known:
+            options = [other for other in known if other not in implied]
+            raise BiasError(f"{flag}: {name}= is unknown.{did_you_mean(name, options)} Known: {', '.join(options)}")
+
+
+def parameters(function: Callable[..., Any]) -> tuple[dict[str, inspect.Parameter], bool]:
+    """The parameters of a function, or of a class and the classes that it can hand others on to; if it takes no others.
+
+    Which of the others its base classes get, and which something else, its signature doesn't tell.
+    """
+    known: dict[str, inspect.Parameter] = {}
+    kinds = inspect.getmro(function) if inspect.isclass(function) else ()
+    makers = [vars(kind)["__init__"] for kind in kinds if "__init__" in vars(kind)] or [function]
+    hands_on = []
+    for maker in makers:
+        own = list(inspect.signature(maker).parameters.values())[bool(kinds) :]
+        for parameter in own:
+            if parameter.kind in (parameter.POSITIONAL_OR_KEYWORD, parameter.KEYWORD_ONLY):
+                known.setdefault(parameter.name, parameter)
+        hands_on.append(any(parameter.kind is parameter.VAR_KEYWORD for parameter in own))
+        if not hands_on[-1]:
+            break
+    return known, not hands_on[0]
+
+
+# what argparse calls a value of a wrong type by: the name, or the address, of the function that reads it
+_WRONG_TYPE = re.compile(r"invalid (?!choice)(\S+|functools\..*|<.*>) value: (?='.*'$|\".*\"$)", re.DOTALL)
+_TYPES = {"int": "not a whole number: ", "float": "not a number: "}
+
+
 class Parser(argparse.ArgumentParser):
     """Of a command line; says what is wrong with it in one line, whatever words it has."""
 
     def error(self, message: str) -> NoReturn:
-        """Print usage and the message, and exit with status 2."""
-        super().error(printable(message))
+        """Print the message and where the usage is, and exit with status 2."""
+        text = _WRONG_TYPE.sub(lambda match: _TYPES.get(match[1], "not a valid value: "), message)
+        self.exit(2, f"{self.prog}: error: {printable(text)} (see '{self.prog} --help')\n")
+
+
+# what Python says of a call with wrong arguments: it begins with the name of a function of somebody's insides
+_CALL = re.compile(r"^[\w.<>]+\(\) (got an unexpected keyword argument|missing \d+ required \S+ arguments?:) ")
 
 
 def one_line(error: BaseException) -> str:
@@ -94,5 +148,8 @@ def one_line(error: BaseException) -> str:
 
     >>> one_line(ValueError("a\n b")), one_line(AssertionError())
     ('a b', 'AssertionError')
+    >>> one_line(TypeError("f.__init__() got an unexpected keyword argument 'a'"))
+    "unknown argument 'a'"
     """
-    return " ".join(str(error).split()) or type(error).__name__
+    text = " ".join(str(error).split()) or type(error).__name__
+    return _CALL.sub(lambda match: "unknown argument " if match[1].startswith("got") else "missing ", text)

@@ -17,8 +17,6 @@ from lm_eval_bias.errors import BiasError, one_line
 LARGEST = 1 << 30
 _FULL = (errno.ENOSPC, errno.EDQUOT, errno.EFBIG, errno.EROFS)
 UNFINISHED = ".unfinished-"  # how the folder begins in which a run is being written
-
-
 _BEGINNING = 1 << 16  # bytes
 
 

@@ -72,6 +72,7 @@ def run(arguments: argparse.Namespace) -> int:
         raise BiasError(f"--seed {arguments.seed}: must be 0 or more")
     if arguments.scores and arguments.all_scores:
         raise BiasError("--scores and --all_scores: give one of them")
+    output.check_place(arguments.output)
     runs, problems = read(arguments.runs)
     output.name_problems(problems)
     findings = differences.find(

@@ -6,6 +6,7 @@ import argparse
 
 from lm_eval_bias.analysis import board_building
 from lm_eval_bias.cli import output
+from lm_eval_bias.errors import BiasError
 from lm_eval_bias.report import board_reports
 from lm_eval_bias.runs import run_discovery
 
@@ -43,7 +44,10 @@ def run(arguments: argparse.Namespace) -> int:
         BiasError: No run at all, an unknown task, or a file that can't be written.
     """
     form = output.format_of(arguments.format, arguments.output, without="md")
+    if arguments.task and not any(value.strip(", ") for value in arguments.task):
+        raise BiasError("--task names no task: leave it out for all ('lm-eval-bias ls')")
     names = [name.strip() for value in arguments.task for name in value.split(",") if name.strip()]
+    output.check_place(arguments.output)
     runs, problems = run_discovery.read(arguments.paths, by_task=True)
     boards = board_building.boards(runs, names)
     problems += board_building.foreign(runs)

@@ -2,7 +2,12 @@
 
 from __future__ import annotations
 
+import contextlib
+import errno
+import os
+import stat
 import sys
+import tempfile
 from collections.abc import Sequence
 from pathlib import Path
 
@@ -34,6 +39,23 @@ def format_of(form: str | None, output: str | None, without: str) -> str:
             "name it with --format"
         )
     return ENDINGS[ending]
+
+
+def check_place(output: str | None) -> None:
+    """Refuse a file that can't be written, before the work for it is done.
+
+    Raises:
+        BiasError: Its folder isn't there or can't be written, or it is a folder itself.
+    """
+    if output is None:
+        return
+    path = expanded(output)
+    with writing(output):
+        with contextlib.suppress(FileNotFoundError):
+            if stat.S_ISDIR(os.stat(path).st_mode):
+                raise IsADirectoryError(errno.EISDIR, os.strerror(errno.EISDIR))
+        with tempfile.TemporaryFile(dir=path.parent):
+            pass
 
 
 def name_problems(problems: Sequence[Problem]) -> None:

@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 import argparse
+import contextlib
+import io
 import logging
 import os
 
 from lm_eval_bias.errors import BiasError, Parser
-from lm_eval_bias.evaluation import evaluate, preflight, run_plan, suites
+from lm_eval_bias.evaluation import evaluate, preflight, run_flags, run_plan, suites
 from lm_eval_bias.harness import distributed, internals, versions
 
 logger = logging.getLogger("lm_eval.bias")
@@ -29,7 +31,7 @@ def parser() -> argparse.ArgumentParser:
     group.add_argument(
         "--suite",
         metavar="<name>",
-        help="; ".join(f"{name}: {suites.load(name).purpose}" for name in suites.NAMES)
+        help="; ".join(f"{name}: {purpose}" for name, purpose in suites.PURPOSES.items())
         + " ('lm-eval-bias ls --suites')",
     )
     group.add_argument(
@@ -53,16 +55,21 @@ def main(argv: list[str]) -> int:
         return 0
     os.environ["TOKENIZERS_PARALLELISM"] = "false"
     internals.set_up_logging(logging.INFO if distributed.first() else logging.WARNING)
-    if untested and distributed.first():
-        logger.warning("%s", untested)
-    with internals.refusals():
-        arguments = run.parse_args(argv)
-        # ours: the harness's configuration would not know them
-        suite, estimate = vars(arguments).pop("suite"), vars(arguments).pop("estimate")
-        config = internals.configuration(arguments)
-    entries = preflight.entries(config)
-    selection = run_plan.apply(config, suite, entries) if suite is not None else None
-    if estimate and not preflight.only_ours(preflight.split_tasks(config.tasks or []), entries):
-        raise BiasError("--estimate is for tasks of this package alone ('lm-eval-bias ls')")
-    preflight.before_loading(config, entries)
-    return evaluate.evaluate(config, entries, selection, estimate)
+    with internals.held_back() as release:
+        if untested and distributed.first():
+            logger.warning("%s", untested)
+        with internals.refusals():
+            arguments = run.parse_args(argv)
+            # ours: the harness's configuration would not know them
+            suite, estimate = vars(arguments).pop("suite"), vars(arguments).pop("estimate")
+            run_flags.check_words(arguments)
+            with contextlib.redirect_stdout(io.StringIO()) as shown:  # it prints what --config says
+                config = internals.configuration(arguments)
+        run_flags.check(config)
+        entries = preflight.entries(config)
+        selection = run_plan.apply(config, suite, entries) if suite is not None else None
+        if estimate and not preflight.only_ours(preflight.split_tasks(config.tasks or []), entries):
+            raise BiasError("--estimate is for tasks of this package alone ('lm-eval-bias ls')")
+        preflight.before_loading(config, entries)
+        print(shown.getvalue(), end="")
+        return evaluate.evaluate(config, entries, selection, estimate, release)

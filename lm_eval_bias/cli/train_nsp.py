@@ -6,6 +6,7 @@ import argparse
 import dataclasses
 import json
 import logging
+import math
 import os
 import re
 import sys
@@ -128,15 +129,15 @@ def _trainer_arguments(text: str) -> dict[str, Any]:
 def _check(arguments: argparse.Namespace) -> None:
     for name, least in (
         ("max_pairs", 2), ("max_held_out", 2), ("batch_size", 1), ("accumulate", 1), ("cycles", 1), ("max_length", 8),
-        ("evaluate_every", 1), ("patience", 1),
+        ("evaluate_every", 1), ("patience", 1), ("train_layers", 0),
     ):  # fmt: skip
         value = getattr(arguments, name)
         if value is not None and value < least:
             raise BiasError(f"--{name} {value}: must be {least} or more")
     if not 0 < arguments.held_out < 0.5:
         raise BiasError(f"--held_out {arguments.held_out:g}: must be between 0 and 0.5")
-    if arguments.max_steps == -1 and not arguments.epochs > 0:
-        raise BiasError(f"--epochs {arguments.epochs:g}: must be above 0")
+    if arguments.max_steps == -1 and not 0 < arguments.epochs < math.inf:
+        raise BiasError(f"--epochs {arguments.epochs:g}: must be a number above 0")
     if arguments.max_steps != -1 and arguments.max_steps < 1:
         raise BiasError(f"--max_steps {arguments.max_steps}: must be 1 or more")
     for name in ("body_rate", "head_rate"):
@@ -150,12 +151,6 @@ def _check(arguments: argparse.Namespace) -> None:
     for language in arguments.language:
         if not re.fullmatch("[a-z]{2,3}", language):
             raise BiasError(f"--language {language}: must be a code such as en, de, es, fr, tr")
-        if language not in _LANGUAGES:
-            print(
-                f"lm-eval-bias: warning: --language {language}: not one of {', '.join(_LANGUAGES)}: its sentences are "
-                "told apart by general rules if sentencex has none of its own",
-                file=sys.stderr,
-            )
     for flag in ("language", "config"):
         values = getattr(arguments, flag) or [None]
         if len(values) not in (1, len(arguments.corpus)):
@@ -170,11 +165,22 @@ def run(arguments: argparse.Namespace) -> int:
     Raises:
         BiasError: Bad usage, or a model or corpus that can't be had.
     """
+    from lm_eval_bias.models.next_sentence.article_corpus import Corpus
+
     _check(arguments)
+    trainer = _trainer_arguments(arguments.trainer)
+    for source in arguments.corpus:
+        Corpus(source, "").check()
     require_extra("train")
     if arguments.gguf_file:
         require_extra("gguf")
-    trainer = _trainer_arguments(arguments.trainer)
+    for language in arguments.language:
+        if language not in _LANGUAGES:
+            print(
+                f"lm-eval-bias: warning: --language {language}: not one of {', '.join(_LANGUAGES)}: its sentences are "
+                "told apart by general rules if sentencex has none of its own",
+                file=sys.stderr,
+            )
     os.environ.setdefault("TOKENIZERS_PARALLELISM", "false")
     from lm_eval_bias.harness import distributed
     from lm_eval_bias.models.next_sentence import article_corpus, nsp_card, nsp_training

@@ -8,8 +8,8 @@ from collections.abc import Callable, Mapping
 from typing import TYPE_CHECKING, Any
 
 from lm_eval_bias import catalog, registry
-from lm_eval_bias.errors import BiasError, did_you_mean
-from lm_eval_bias.evaluation import preflight, run_plan, time_estimate
+from lm_eval_bias.errors import BiasError, one_line
+from lm_eval_bias.evaluation import preflight, run_flags, run_plan, time_estimate
 from lm_eval_bias.harness import distributed, internals, linking, running
 from lm_eval_bias.report import listings, sentences
 from lm_eval_bias.runs import atomic_save, cache_ownership, provenance
@@ -34,10 +34,8 @@ def load_tasks(config: EvaluatorConfig, entries: Mapping[str, catalog.Entry]) ->
         BiasError: A task that neither we nor the harness have.
     """
     names = preflight.split_tasks(config.tasks)
-    if not names:
-        raise BiasError("no tasks named: give --tasks, for example --tasks occugender,gg_bbq ('lm-eval-bias ls')")
     benchmark_folders = dict.fromkeys(str(benchmark.folder) for benchmark in registry.benchmarks())
-    folders = [*preflight.folders(config), *benchmark_folders]
+    folders = [*run_flags.folders(config), *benchmark_folders]
     if not preflight.only_ours(names, entries):
         link = linking.state()
         if link.problem:
@@ -47,25 +45,34 @@ def load_tasks(config: EvaluatorConfig, entries: Mapping[str, catalog.Entry]) ->
         try:
             return internals.find_tasks(config)
         except LookupError as error:
-            hint = did_you_mean(str(error), entries)
+            hint = preflight.similar(str(error), entries)
             raise BiasError(f"no task named {error}, neither here nor in the harness.{hint}") from error
     manager = internals.task_manager(folders, config.metadata, include_defaults=False)
     matched: dict[str, None] = {}
     for name in names:
         matches = fnmatch.filter(manager.all_tasks, name)
         if not matches:
-            raise BiasError(f"no task matches {name!r}.{did_you_mean(name, manager.all_tasks)}")
+            raise BiasError(f"no task matches {name!r}.{preflight.similar(name, manager.all_tasks)}")
         matched.update(dict.fromkeys(matches))
     members = {member for name in matched if name in entries for member in entries[name].members}
-    tasks = {name: _build(manager, name) for name in matched if name not in members}
+    tasks = {name: _build(manager, name, entries) for name in matched if name not in members}
     preflight.check_samples(config, tasks)
     config.tasks = list(tasks.values())
     return manager
 
 
-def _build(manager: Any, name: str) -> Any:
-    """The task or group itself, so that bad metadata shows before a model is loaded."""
-    loaded = manager.load([name])
+def _build(manager: Any, name: str, entries: Mapping[str, catalog.Entry]) -> Any:
+    """The task or group itself, so that bad metadata or a bad YAML shows before a model is loaded."""
+    try:
+        loaded = manager.load([name])
+    except (BiasError, MemoryError):
+        raise
+    except Exception as error:
+        path = None if name in catalog.packaged() else getattr(entries.get(name), "path", None)
+        if path is None:
+            raise  # no file of the user's
+        logger.debug("where the task failed", exc_info=error)
+        raise BiasError(f"{path}: the task {name} can't be built: {one_line(error)}") from error
     return loaded["groups"].get(name) or loaded["tasks"][name]
 
 
@@ -74,6 +81,7 @@ def evaluate(
     entries: Mapping[str, catalog.Entry],
     selection: run_plan.Selection | None,
     estimate: bool,
+    ready: Callable[[], None],
 ) -> int:
     """Run the evaluation, save what the flags ask for, print the harness's table and how to read it.
 
@@ -82,16 +90,20 @@ def evaluate(
         entries: The tasks that this package knows.
         selection: A suite that was asked for.
         estimate: Whether to stop after saying how long it would take.
+        ready: Called when all is checked and the model is loaded.
     """
     tracker = running.tracker(config)
-    asks = preflight.request_kinds(preflight.named_entries(config, entries))
+    named = preflight.named_entries(config, entries)
+    asks = preflight.request_kinds(named)
     manager = load_tasks(config, entries)
+    preflight.check_requests(config, named)
     tasks = announce(config, selection, estimate)
     if config.use_cache:
         cache_ownership.claim(config.use_cache, config.model, config.model_args or {})
     dashboards = running.dashboards(config) if distributed.first() and not estimate else []
     with questions.expecting(asks):
         model = running.build_model(config)
+        ready()
         try:
             results = running.evaluate(config, model, manager, tracker, _timing(model, tasks, estimate))
         except time_estimate.Stop:

@@ -1,19 +1,20 @@
-"""What can be refused before a model is loaded: flags, metadata keys, model paths, samples, missing data."""
+"""What can be refused before a model is loaded: tasks, metadata keys, model types, samples, missing data."""
 
 from __future__ import annotations
 
 import fnmatch
 import logging
+import math
 import os
 import re
-import tempfile
-from collections.abc import Mapping
-from pathlib import Path
+from collections.abc import Iterable, Mapping
 from typing import TYPE_CHECKING, Any
 
 from lm_eval_bias import catalog, registry
-from lm_eval_bias.errors import BiasError, did_you_mean, require_extra
+from lm_eval_bias.errors import BiasError, check_arguments, did_you_mean, one_line, parameters, require_extra
+from lm_eval_bias.evaluation import run_flags
 from lm_eval_bias.files import expanded
+from lm_eval_bias.harness import task_names
 
 if TYPE_CHECKING:
     from lm_eval_bias.harness.internals import EvaluatorConfig
@@ -27,15 +28,9 @@ def split_tasks(tasks: str | list[str]) -> list[str]:
     return [name for name in (entry.strip() for entry in texts) if name]
 
 
-def folders(config: EvaluatorConfig) -> list[str | Path]:
-    """What ``--include_path`` names."""
-    paths = config.include_path
-    return [paths] if isinstance(paths, (str, Path)) else list(paths or [])
-
-
 def entries(config: EvaluatorConfig) -> dict[str, catalog.Entry]:
     """The tasks that are known in a run."""
-    return catalog.entries(folders(config))
+    return catalog.entries(run_flags.folders(config))
 
 
 def only_ours(names: list[str], entries: Mapping[str, catalog.Entry]) -> bool:
@@ -45,19 +40,51 @@ def only_ours(names: list[str], entries: Mapping[str, catalog.Entry]) -> bool:
         names: As ``--tasks`` has them.
         entries: The tasks that are known.
     """
-    families = registry.by_name()
+    return bool(names) and all(_is_ours(name, entries) for name in names)
 
-    def is_ours(name: str) -> bool:
-        if name in entries:
-            return entries[name].path is not None
-        stem = re.split(r"[*?\[]", name)[0]
-        return stem != name and any(stem.startswith(family) for family in families)
 
-    return bool(names) and all(is_ours(name) for name in names)
+def _is_ours(name: str, entries: Mapping[str, catalog.Entry]) -> bool:
+    if name in entries:
+        return entries[name].path is not None
+    stem = re.split(r"[*?\[]", name)[0]
+    return stem != name and any(stem.startswith(family) for family in registry.by_name())
+
+
+def check_names(config: EvaluatorConfig, entries: Mapping[str, catalog.Entry]) -> None:
+    """Refuse names of tasks that neither this package nor the harness has, without the harness's index.
+
+    Args:
+        config: Of the run.
+        entries: The tasks that are known.
+
+    Raises:
+        BiasError: No name at all, or one that no task has.
+    """
+    names = split_tasks(config.tasks or [])
+    if not names:
+        raise BiasError("no tasks named: give --tasks, for example --tasks occugender,gg_bbq ('lm-eval-bias ls')")
+    folders = run_flags.folders(config)
+    for name in names:
+        if _is_ours(name, entries) and not fnmatch.filter(entries, name) and not folders:
+            raise BiasError(f"no task matches {name!r}.{similar(name, entries)}")
+    unknown = task_names.unknown([name for name in names if name not in entries], map(expanded, folders))
+    if unknown:
+        hint = similar(unknown[0], entries)
+        raise BiasError(f"no task named {unknown[0]}, neither here nor in the harness.{hint}")
+
+
+def similar(name: str, names: Iterable[str]) -> str:
+    """`` Did you mean x, y?`` for the names that begin with this one, else for the closest ones.
+
+    >>> similar("stereoset_it", ["stereoset_tr", "stereoset_it_intra"])
+    ' Did you mean stereoset_it_intra?'
+    """
+    longer = [other for other in names if other.startswith(f"{name}_")]
+    return did_you_mean(name, names) if not longer else f" Did you mean {', '.join(longer[:3])}?"
 
 
 def before_loading(config: EvaluatorConfig, entries: Mapping[str, catalog.Entry]) -> None:
-    """All checks that need nothing but the configuration.
+    """All checks that need neither the tasks nor the class of the model.
 
     Args:
         config: Of the run.
@@ -67,10 +94,9 @@ def before_loading(config: EvaluatorConfig, entries: Mapping[str, catalog.Entry]
         BiasError: The first thing that is wrong.
     """
     run_entries = named_entries(config, entries)
-    _check_flags(config)
+    check_names(config, entries)
     _check_metadata(config, run_entries, only_ours(split_tasks(config.tasks or []), entries))
     check_model(config)
-    _check_requests(config, run_entries)
     _fetch_data(config, run_entries)
 
 
@@ -78,13 +104,13 @@ def check_samples(config: EvaluatorConfig, top_level: dict[str, Any]) -> None:
     """Refuse ``--samples`` for a task that isn't run, or with a document that isn't there."""
     if not config.samples:
         return
-    if not isinstance(config.samples, dict):
-        raise BiasError(f"--samples {config.samples}: neither JSON nor a file with JSON")
     tasks = {t.task_name: t for top in top_level.values() for t in tasks_of(top)}
     for name, indices in config.samples.items():
         if name not in tasks:
             raise BiasError(f"--samples names {name!r}, which is not run.{did_you_mean(name, tasks)}")
         size = len(tasks[name].eval_docs)
+        if not isinstance(indices, list) or not indices:
+            raise BiasError(f"--samples {name}: must be a list of documents' numbers, as [0, 1]")
         bad = [i for i in indices if not isinstance(i, int) or isinstance(i, bool) or not 0 <= i < size]
         if bad:
             raise BiasError(f"--samples {name}: no document {bad[0]!r}: numbers go from 0 to {size - 1}")
@@ -95,26 +121,6 @@ def check_samples(config: EvaluatorConfig, top_level: dict[str, Any]) -> None:
 def tasks_of(task_or_group: Any) -> list[Any]:
     """The tasks of a group, or a task alone."""
     return list(task_or_group.get_all_tasks()) if hasattr(task_or_group, "get_all_tasks") else [task_or_group]
-
-
-def _check_flags(config: EvaluatorConfig) -> None:
-    """Refuse what would fail only after the model was loaded, or lose a finished run."""
-    if config.limit is not None and config.limit <= 0:
-        raise BiasError(f"--limit {config.limit:g}: must be above 0 (a number of documents, or below 1 their share)")
-    if config.check_integrity:
-        raise BiasError(
-            "--check_integrity runs the harness's own test suite, which our tasks are not part of: leave it out"
-        )
-    if not config.output_path:
-        return
-    path = expanded(config.output_path)
-    folder = path.parent if path.suffix == ".json" else path
-    try:
-        folder.mkdir(parents=True, exist_ok=True)
-        with tempfile.TemporaryFile(dir=folder):
-            pass
-    except OSError as error:
-        raise BiasError(f"--output_path {config.output_path} cannot be written: {error.strerror}") from error
 
 
 def _check_metadata(config: EvaluatorConfig, entries: list[catalog.Entry], alone: bool) -> None:
@@ -157,20 +163,45 @@ def check_model(config: EvaluatorConfig) -> None:
         logger.info("no folder %s here: taken as the name of a model on the hub", pretrained)
 
 
-def _check_requests(config: EvaluatorConfig, entries: list[catalog.Entry]) -> None:
-    """Refuse a model type that cannot answer what the tasks ask, and flags that have no place in plain sentences."""
+def check_requests(config: EvaluatorConfig, entries: list[catalog.Entry]) -> None:
+    """Refuse a model type that cannot answer what the tasks ask, or lacks arguments, and flags out of place.
+
+    Raises:
+        BiasError: The first thing that is wrong.
+    """
     from lm_eval_bias.harness.internals import model_class
 
+    check_model_arguments(config)
     problem = misfit(config, entries)
     if problem is not None:
         raise problem
-    try:
-        kind: Any = model_class(config.model)
-    except (ImportError, ValueError, KeyError):
-        return  # the harness says what is missing when it makes the model
+    kind: Any = model_class(config.model)
     _check_sampling(config, kind, entries)
     if request_kinds(entries) and "Chat" in _asker(kind) and not config.apply_chat_template:
         raise BiasError(f"--model {config.model} sends conversations, not texts: add --apply_chat_template")
+
+
+def check_model_arguments(config: EvaluatorConfig) -> None:
+    """Refuse a model type whose packages are missing, and ``--model_args`` that it doesn't take or that lack some.
+
+    Raises:
+        BiasError: The first thing that is wrong.
+    """
+    from lm_eval_bias.harness import internals
+
+    flag = f"--model {config.model} --model_args"
+    try:
+        kind: Any = internals.model_class(config.model)
+    except (ImportError, ValueError, KeyError) as error:
+        raise BiasError(f"--model {config.model}: {one_line(error)}") from error
+    check_arguments(kind, config.model_args, flag, ("batch_size", "max_batch_size", "device"))
+    for name in ("pretrained", "model"):
+        if config.model_args.get(name) == "":
+            raise BiasError(f"{flag}: {name}= is empty")
+    named = {"model", "pretrained", "base_url", "tokenizer"} & set(config.model_args)
+    default = getattr(parameters(kind)[0].get("model"), "default", None)
+    if internals.is_client(kind) and not named and not isinstance(default, str):
+        raise BiasError(f"{flag}: model= is missing")
 
 
 def _asker(kind: Any) -> str:
@@ -209,7 +240,10 @@ def misfit(config: EvaluatorConfig, entries: list[catalog.Entry]) -> BiasError |
 
 
 def _not_above(value: Any, bound: float) -> bool:
-    return isinstance(value, (int, float)) and not isinstance(value, bool) and value <= bound
+    """Whether a value that was given is no number above a bound."""
+    if value is None:
+        return False
+    return isinstance(value, bool) or not isinstance(value, (int, float)) or not bound < value < math.inf
 
 
 def _check_sampling(config: EvaluatorConfig, kind: Any, entries: list[catalog.Entry]) -> None:
@@ -220,7 +254,7 @@ def _check_sampling(config: EvaluatorConfig, kind: Any, entries: list[catalog.En
     sampled = [entry.name for entry in entries if registry.get(entry.benchmark).samples_texts]
     gen_kwargs = config.gen_kwargs or {}
     for key, wrong, requirement in (
-        ("do_sample", gen_kwargs.get("do_sample") in (False, "false", "False"), "true"),
+        ("do_sample", gen_kwargs.get("do_sample", True) not in (True, None, "true", "True"), "true"),
         ("temperature", _not_above(gen_kwargs.get("temperature", 1), 0), "above 0"),
         ("max_gen_toks", _not_above(gen_kwargs.get("max_gen_toks", 1), 0), "1 or more"),
     ):

@@ -59,6 +59,7 @@ def apply(config: EvaluatorConfig, name: str, entries: Mapping[str, catalog.Entr
         if value:
             raise BiasError(f"{flag} with --suite {name}: a suite says which items are run: leave out one of the two")
     preflight.check_model(config)
+    preflight.check_model_arguments(config)
     reasons: dict[tuple[str, tuple[str, ...]], str] = {}
     left_out = {}
     for task in suite.parts:

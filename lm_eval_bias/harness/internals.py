@@ -12,10 +12,11 @@ import argparse
 import contextlib
 import hashlib
 import importlib.util
-import logging
+import logging.handlers
 import os
 import re
-from collections.abc import Iterator, Mapping, Sequence
+import sys
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -165,6 +166,30 @@ def set_up_logging(level: int) -> None:
     logging.getLogger("sqlitedict").setLevel(logging.CRITICAL)  # what it logs of a full disk comes as an error, too
 
 
+@contextlib.contextmanager
+def held_back() -> Iterator[Callable[[], None]]:
+    """Hold back what the harness's loggers say, and ours below them, until what the context yields is called.
+
+    After a refusal it is dropped: that is one line. At level ``DEBUG`` nothing is held back.
+    """
+    logger = logging.getLogger("lm_eval")
+    handlers, held = logger.handlers, logging.handlers.BufferingHandler(sys.maxsize)
+
+    def release() -> None:
+        logger.handlers = handlers
+        while held.buffer:
+            logger.handle(held.buffer.pop(0))
+
+    logger.handlers = handlers if logger.getEffectiveLevel() <= logging.DEBUG else [held]
+    try:
+        yield release
+    except (BiasError, SystemExit):
+        held.buffer.clear()
+        raise
+    finally:
+        release()
+
+
 def run_parser(outer: argparse.ArgumentParser) -> argparse.ArgumentParser:
     """The parser of the harness's ``run`` with all its flags, made of the same kind as the outer one."""
     from lm_eval._cli.run import Run
@@ -186,6 +211,15 @@ def refusals() -> Iterator[None]:
         yield
     except (ValueError, TypeError, AttributeError, FileNotFoundError) as error:
         raise BiasError(one_line(error)) from error
+
+
+def configuration_types() -> dict[str, Any]:
+    """What a run can be configured by, in a file of ``--config`` too: the type of each key."""
+    import typing
+
+    from lm_eval.config.evaluate_config import EvaluatorConfig
+
+    return {**typing.get_type_hints(EvaluatorConfig), "batch_size": int | str, "include_path": str | list[str]}
 
 
 def configuration(arguments: argparse.Namespace) -> EvaluatorConfig:

@@ -13,7 +13,7 @@ from collections.abc import Callable, Iterator
 from typing import TYPE_CHECKING, Any
 
 from lm_eval_bias import registration
-from lm_eval_bias.errors import BiasError, one_line
+from lm_eval_bias.errors import BiasError, check_arguments, one_line
 from lm_eval_bias.harness import api_calls, distributed, internals
 
 if TYPE_CHECKING:
@@ -35,20 +35,33 @@ def tracker(config: EvaluatorConfig) -> Any:
         config.hf_hub_log_args["output_path"] = config.output_path
     if os.environ.get("HF_TOKEN"):
         config.hf_hub_log_args["token"] = os.environ["HF_TOKEN"]
-    return EvaluationTracker(**config.hf_hub_log_args)
+    check_arguments(EvaluationTracker, config.hf_hub_log_args, "--hf_hub_log_args")
+    try:
+        return EvaluationTracker(**config.hf_hub_log_args)
+    except Exception as error:  # it asks the hub, which fails in ways of its own
+        raise BiasError(f"--hf_hub_log_args: {one_line(error)}") from error
 
 
 def dashboards(config: EvaluatorConfig) -> list[Any]:
-    """The services that a run's results are sent to."""
+    """The services that a run's results are sent to.
+
+    Raises:
+        BiasError: One of them isn't installed, or refuses its arguments.
+    """
     services: list[Any] = []
-    if config.wandb_args:
-        from lm_eval.loggers import WandbLogger
+    flag = "--wandb_args"
+    try:
+        if config.wandb_args:
+            from lm_eval.loggers import WandbLogger
 
-        services.append(WandbLogger(config.wandb_args, config.wandb_config_args))
-    if getattr(config, "trackio_args", None):
-        from lm_eval.loggers import TrackioLogger
+            services.append(WandbLogger(config.wandb_args, config.wandb_config_args))
+        flag = "--trackio_args"
+        if getattr(config, "trackio_args", None):
+            from lm_eval.loggers import TrackioLogger
 
-        services.append(TrackioLogger(config.trackio_args))
+            services.append(TrackioLogger(config.trackio_args))
+    except Exception as error:  # services fail in ways of their own
+        raise BiasError(f"{flag}: {one_line(error)}") from error
     return services
 
 
@@ -71,7 +84,8 @@ def build_model(config: EvaluatorConfig) -> Any:
     except BiasError:
         raise
     except Exception as error:
-        raise BiasError(f"--model {config.model} --model_args {config.model_args}: {one_line(error)}") from error
+        given = ",".join(f"{name}={value}" for name, value in (config.model_args or {}).items())
+        raise BiasError(f"--model {config.model} --model_args {given}: {one_line(error)}") from error
 
 
 def _failure(error: Exception, config: EvaluatorConfig, model: Any) -> BiasError:

@@ -16,10 +16,6 @@ from lm_eval_bias.custom_metrics.score import NOTHING_VARIED, Estimate, Score, f
 from lm_eval_bias.errors import BiasError
 from lm_eval_bias.runs import sample_logs
 from lm_eval_bias.runs.repeat_command import SEEDS, command, device, model_arguments
-from lm_eval_bias.runs.run_data import Run, TaskRun, Value, interval_of
-
-
-from lm_eval_bias.runs.repeat_command import SEEDS, command, model_arguments
 from lm_eval_bias.runs.run_data import Run, TaskRun, Value, document_count, interval_of
 
 

@@ -13,12 +13,10 @@ from lm_eval_bias import catalog, registry
 from lm_eval_bias.errors import BiasError
 from lm_eval_bias.files import check_plain
 from lm_eval_bias.harness.distributed import IDLE
-from lm_eval_bias.runs.constant_answers import CONTROLS, Numbers
-from lm_eval_bias.scoring import exclusive_continuations
-
-
 from lm_eval_bias.runs import json_files
+from lm_eval_bias.runs.constant_answers import CONTROLS, Numbers
 from lm_eval_bias.runs.run_data import document_count
+from lm_eval_bias.scoring import exclusive_continuations
 
 _NAME = re.compile(r"samples_(?P<task>.+)_(?P<date>\d{4}-\d\d-\d\dT[\d.:-]+)\.jsonl")
 

@@ -15,7 +15,7 @@ from lm_eval_bias.runs.sample_logs import NotOurs, Saved
 from lm_eval_bias.runs.saved_answers import Reader, whole
 from lm_eval_bias.tasks.regard import regard_texts
 from lm_eval_bias.tasks.regard.classifiers.classifier_identity import LABELS, Identity
-from lm_eval_bias.tasks.regard.classifiers.text_files import Row, json_rows, read_content
+from lm_eval_bias.tasks.regard.classifiers.text_files import Row, json_rows, plain_cells, read_content
 from lm_eval_bias.tasks.regard.hooks import regard_document
 
 _GENDERS = {
@@ -81,7 +81,7 @@ def _csv_rows(path: Path) -> Iterator[tuple[str, Row]]:
         for row in reader:
             if None in row:
                 raise BiasError(f"{path} line {reader.line_num}: more fields than the header has")
-            yield f"{path} line {reader.line_num}", _lowered(row)
+            yield f"{path} line {reader.line_num}", _lowered(plain_cells(row))
     except csv.Error as error:
         raise BiasError(f"{path} line {reader.line_num}: no CSV ({error})") from error
 

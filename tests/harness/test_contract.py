@@ -10,6 +10,7 @@ import importlib
 import importlib.metadata
 import inspect
 import json
+import logging
 import re
 import sqlite3
 import sys
@@ -177,6 +178,18 @@ def test_flags_and_configuration(tmp_path):
     with pytest.raises(LookupError) as caught:
         internals.find_tasks(config)
     holds(str(caught.value) == "no_such_task", "unknown tasks are told in other words", f"{DOOR}.internals.find_tasks")
+
+
+def test_every_flag_has_a_type_and_one_logger_says_what_happens():
+    where = f"{DOOR}.internals.configuration_types"
+    parser = internals.run_parser(argparse.ArgumentParser())
+    flags = set(vars(parser.parse_args(["--apply_chat_template"]))) - {"func"}
+    missing = flags - set(internals.configuration_types())
+    holds(not missing, f"flags that a file of --config can't have: {sorted(missing)}", where)
+    internals.set_up_logging(logging.INFO)
+    where = f"{DOOR}.internals.held_back"
+    holds(bool(logging.getLogger("lm_eval").handlers), "the logger lm_eval has no handlers of its own", where)
+    holds(not logging.getLogger("lm_eval").propagate, "what lm_eval logs goes to the root's handlers", where)
 
 
 def test_task_managers_read_named_folders():

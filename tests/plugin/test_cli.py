@@ -72,7 +72,7 @@ def test_ls_json(capsys):
         (["run", "--tasks", "occugender", "--model", "bias-chance", "--log_samples"], "--output_path"),
         (["run", "--tasks", "gg_bbq", "--model", "bias-chance", "--metadata", '{"wording": 9}'], "from 1 to 5"),
         (["rescore", "gone"], "no such file or folder"),
-        (["run", "--tasks", "occugender", "--model", "bias-chance", "--limit", "-1"], "--limit -1: must be above 0"),
+        (["run", "--tasks", "occugender", "--model", "bias-chance", "--limit", "-1"], "--limit -1: must be a"),
         (
             ["run", "--tasks", "occugender", "--model", "bias-chance", "--output_path", "/dev/null/x"],
             "cannot be written",

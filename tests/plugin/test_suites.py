@@ -242,7 +242,7 @@ def test_tasks_that_flags_or_models_do_not_fit_are_left_out_and_named():
     assert "scores plain sentences" in found.left_out["stereoset_en"]
     assert config.tasks == [task for task in definition.load("quick").parts if not task.startswith("stereoset")]
     config = Config()
-    config.model, config.model_args = "local-chat-completions", {}
+    config.model, config.model_args = "local-chat-completions", {"model": "x"}
     with pytest.raises(BiasError, match="can answer none of its tasks"):
         run_plan.apply(config, "quick", catalog.entries())
 

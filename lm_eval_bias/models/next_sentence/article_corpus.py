@@ -48,6 +48,7 @@ class Corpus:
         Raises:
             BiasError: There is no such corpus, or none of its articles can be read.
         """
+        self.check()
         path = expanded(self.source)
         if os.path.isdir(path) and (texts := [file for file in under(path) if file.suffix == ".txt"]):
             return (Article(str(file.relative_to(path)), _text(file)) for file in texts)
@@ -55,21 +56,30 @@ class Corpus:
             return iter([Article(path.name, _text(path))])
         if os.path.isfile(path):
             return self._rows(self._file(path))
-        looks_like_path = self.source.startswith((".", "/", "~")) or self.source.count("/") > 1
-        if looks_like_path and not os.path.isdir(path):
-            raise BiasError(f"--corpus {self.source}: no such file or folder")
         return self._rows(self._dataset())
 
-    def _file(self, path: Path) -> Iterable[Mapping[str, Any]]:
-        import datasets
+    def check(self) -> None:
+        """Refuse a source that can be seen to be none, without reading it.
 
-        kind = _TABLES.get(path.suffix)
-        if kind is None:
+        Raises:
+            BiasError: A path where nothing is, an empty folder, or a file of another kind.
+        """
+        path = expanded(self.source)
+        looks_like_path = self.source.startswith((".", "/", "~")) or self.source.count("/") > 1
+        if looks_like_path and not os.path.exists(path):
+            raise BiasError(f"--corpus {self.source}: no such file or folder")
+        if os.path.isdir(path) and not any(path.iterdir()):
+            raise BiasError(f"--corpus {self.source}: an empty folder")
+        if os.path.isfile(path) and path.suffix not in (".txt", *_TABLES):
             raise BiasError(
                 f"--corpus {self.source}: must be a folder of .txt files, a file ({', '.join(['.txt', *_TABLES])}) or "
                 "the name of a data set"
             )
-        return datasets.load_dataset(kind, data_files=str(path), split="train", streaming=True)
+
+    def _file(self, path: Path) -> Iterable[Mapping[str, Any]]:
+        import datasets
+
+        return datasets.load_dataset(_TABLES[path.suffix], data_files=str(path), split="train", streaming=True)
 
     def _dataset(self) -> Iterable[Mapping[str, Any]]:
         import datasets

@@ -6,12 +6,14 @@ import csv
 import io
 import itertools
 import json
+import re
 from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
 
 from lm_eval_bias.errors import BiasError
 from lm_eval_bias.files import check_no_zeros, read_text
+from lm_eval_bias.report.escaping import guarded, unguarded
 from lm_eval_bias.tasks.regard import regard_texts
 from lm_eval_bias.tasks.regard.classifiers import classifier
 from lm_eval_bias.tasks.regard.classifiers.classifier_identity import LABELS, Identity
@@ -86,7 +88,7 @@ def read(path: Path, column: str = "text") -> list[Row]:
 def _csv(path: Path, content: str) -> list[Row]:
     try:
         reader = csv.DictReader(io.StringIO(content, newline=""))
-        rows = list(reader)
+        rows = [plain_cells(row) for row in reader]
     except csv.Error as error:
         raise BiasError(f"{path}: no CSV ({error})") from error
     names = [str(name).strip().lower() for name in reader.fieldnames or []]
@@ -169,6 +171,21 @@ def _columns(rows: list[Row]) -> dict[str, str]:
     return columns
 
 
+def _cell(value: Any) -> Any:
+    """A value as a cell: text is guarded against spreadsheets, but for plain numbers, which they take for numbers."""
+    if not isinstance(value, str) or re.fullmatch(r"[-+]?\d+(\.\d+)?([eE][-+]?\d+)?", value):
+        return value
+    return guarded(value)
+
+
+def plain_cells(row: Row) -> Row:
+    """A row of a CSV with the texts that :func:`as_text` guarded as they were."""
+    return {
+        unguarded(key) if isinstance(key, str) else key: unguarded(value) if isinstance(value, str) else value
+        for key, value in row.items()
+    }
+
+
 def as_text(rows: list[Row], kind: str) -> str:
     """Rows as JSONL, or as CSV for the ending ``.csv``."""
     if kind == ".csv":
@@ -176,7 +193,7 @@ def as_text(rows: list[Row], kind: str) -> str:
         columns = _columns(rows)
         # with another line end, a carriage return inside a text would not be quoted
         writer = csv.DictWriter(buffer, list(columns), lineterminator="\r\n")
-        writer.writerow(columns)
-        writer.writerows(rows)
+        writer.writerow({key: guarded(name) for key, name in columns.items()})
+        writer.writerows({key: _cell(value) for key, value in row.items()} for row in rows)
         return buffer.getvalue()
     return "".join(json.dumps(row, ensure_ascii=False) + "\n" for row in rows)

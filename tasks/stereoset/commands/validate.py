@@ -77,7 +77,7 @@ def run(arguments: argparse.Namespace) -> int:
     else:
         print(examination.text(arguments.set, None if arguments.all else _LIMIT))
         if files:
-            names = ",".join(path.stem for path in files)
-            print(f"tasks: lm-eval-bias run --include_path {arguments.tasks} --tasks {files[0].stem} ... ({names})")
+            print(f"tasks written: {', '.join(path.stem for path in files)}")
+            print(f"run them: lm-eval-bias run --include_path {arguments.tasks} --tasks {files[0].stem} ...")
         print(examination.verdict())
     return 1 if examination.problems else 0

@@ -11,28 +11,10 @@ from pathlib import Path
 
 from lm_eval_bias.errors import BiasError
 from lm_eval_bias.files import read_bytes
+from lm_eval_bias.report.escaping import guarded
 
 _DELIMITERS = ",;\t"
-_FORMULA = re.compile(r"'*[=+\-@\t\r]")
 _LOOK = 50  # rows tell the delimiter
-
-
-def defused(text: str) -> str:
-    """A cell that no spreadsheet program takes for a formula; :func:`plain` gives the text back.
-
-    >>> defused("=1+1"), defused("- no"), defused("'=x"), defused("a=b")
-    ("'=1+1", "'- no", "''=x", 'a=b')
-    """
-    return f"'{text}" if _FORMULA.match(text) else text
-
-
-def plain(cell: str) -> str:
-    """The text of a cell that :func:`defused` made, or that a person typed.
-
-    >>> all(plain(defused(text)) == text for text in ("=1", "'=1", "''+", "-", "'quoted'", "x", ""))
-    True
-    """
-    return cell[1:] if cell.startswith("'") and _FORMULA.match(cell) else cell
 
 
 def _decoded(path: Path, raw: bytes) -> str:
@@ -90,5 +72,5 @@ def rows(path: Path, fits: Callable[[Sequence[str]], bool] = two_cells) -> tuple
 def as_csv(table: Sequence[Sequence[str]]) -> bytes:
     """A table for spreadsheet programs: UTF-8 with a byte order mark, no formulas."""
     buffer = io.StringIO(newline="")
-    csv.writer(buffer).writerows([defused(cell) for cell in row] for row in table)
+    csv.writer(buffer).writerows([guarded(cell) for cell in row] for row in table)
     return buffer.getvalue().encode("utf-8-sig", "replace")

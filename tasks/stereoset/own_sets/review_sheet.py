@@ -16,6 +16,7 @@ from pathlib import Path
 
 from lm_eval_bias.errors import BiasError, did_you_mean
 from lm_eval_bias.files import write_whole, writing
+from lm_eval_bias.report.escaping import unguarded
 from lm_eval_bias.tasks.stereoset.own_sets import csv_io, item_texts
 from lm_eval_bias.tasks.stereoset.own_sets.check_findings import PROBLEM, Finding
 from lm_eval_bias.tasks.stereoset.own_sets.item_texts import NAMES, Texts
@@ -78,7 +79,7 @@ def read(path: Path) -> dict[str, Edit]:
         pairs = list(itertools.zip_longest(head, cells, fillvalue=""))
         if any(cell.strip() for name, cell in pairs if not name):
             raise BiasError(f"{where}: a cell without a column's name above it: notes belong into the column 'comment'")
-        edit = _edit({name: csv_io.plain(cell.strip()) for name, cell in pairs if name}, where)
+        edit = _edit({name: unguarded(cell.strip()) for name, cell in pairs if name}, where)
         if edit.row["id"] in edits:
             raise BiasError(f"{where}: the item {edit.row['id']} stands in a row above too: keep one of them")
         edits[edit.row["id"]] = edit

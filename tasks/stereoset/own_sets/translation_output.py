@@ -47,8 +47,8 @@ def write(folder: Path, outcome: Outcome, engine: Engine) -> tuple[dict[str, Any
         if language in LANGUAGES:
             command = f'lm-eval-bias run --tasks stereoset_{language} --metadata \'{{"dataset": "{path}"}}\' ...'
         else:
-            set_tasks.write(folder, path, data_set)
-            command = f"lm-eval-bias run --include_path {folder} --tasks stereoset_{language} ..."
+            task = set_tasks.write(folder, path, data_set)[0].stem
+            command = f"lm-eval-bias run --include_path {folder} --tasks {task} ..."
         card, mark = folder / "README.md", _CARD.read_bytes().splitlines()[0]
         if not card.exists() or read_bytes(card).startswith(mark):  # not somebody else's
             write_whole(card, _card(path, data_set, command).encode())

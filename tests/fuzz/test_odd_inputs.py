@@ -1,0 +1,176 @@
+"""Input that looks odd and is taken: byte order marks, line ends, doubled names, sets of one test, cells like sums."""
+
+from __future__ import annotations
+
+import csv
+import io
+import json
+import os
+import subprocess
+import sys
+
+import pytest
+
+from lm_eval_bias import catalog
+from lm_eval_bias.harness import internals
+from lm_eval_bias.tasks.regard.classifiers import text_files
+from tests.fuzz.kit import command, refused
+from tests.report.made_runs import run_file
+
+RUN = ["run", "--tasks", "occugender_implicit", "--model", "bias-chance", "--limit", "1"]
+
+
+def stereoset(test):
+    """A set of our own in Italian with one item of one test."""
+    words = {"stereotype": "buona", "anti-stereotype": "cattiva", "unrelated": "carta"}
+    candidates = [
+        {"id": f"c{label}", "word": word, "sentence": f"Lei è {word}.", "gold_label": label}
+        for label, word in words.items()
+    ]
+    context = "Lei è BLANK." if test == "intra" else "Arriva lei."
+    item = {"id": "i1", "target": "lei", "bias_type": "gender", "context": context, "sentences": candidates}
+    return {"language": "it", "data": {f"{test}sentence": [item]}}
+
+
+@pytest.fixture
+def no_index(monkeypatch):
+    """The harness's index of tasks must not be built: it takes seconds."""
+
+    def fail(*arguments):
+        raise AssertionError("the harness's index of tasks was built")
+
+    monkeypatch.setattr(internals, "find_tasks", fail)
+
+
+@pytest.mark.parametrize(
+    ("test", "tasks"),
+    [("intra", ["stereoset_it_intra"]), ("inter", ["stereoset_it_inter", "stereoset_it_inter_variants"])],
+)
+def test_a_set_of_one_test_tells_the_names_of_its_tasks(test, tasks, tmp_path, tiny_mirror, no_index):
+    (tmp_path / "own.json").write_text(json.dumps(stereoset(test)))
+    written = command(
+        "validate", "stereoset", str(tmp_path / "own.json"), "--source", "none", "--tasks", f"{tmp_path}/t"
+    )
+    assert f"tasks written: {', '.join(tasks)}\n" in written.out
+    assert f"--tasks {tasks[0]} ...\n" in written.out
+    line = refused(
+        tmp_path, "run", "--include_path", f"{tmp_path}/t", "--tasks", "stereoset_it", "--model", "bias-chance"
+    )
+    assert f"no task named stereoset_it, neither here nor in the harness. Did you mean {', '.join(tasks)}?" in line
+    if test == "inter":
+        run = command("run", "--include_path", f"{tmp_path}/t", "--tasks", tasks[0], "--model", "bias-chance")
+        assert (run.status, tasks[0] in run.out) == (0, True)
+
+
+@pytest.mark.parametrize("name", ["occugneder", "hellaswagg", "stereoset_xx", "gg-bbq", "gone.yaml", "occugender[x]"])
+def test_names_that_no_task_has_are_refused_without_the_harness_index(name, tmp_path, no_index):
+    assert "no task" in refused(tmp_path, "run", "--tasks", f"occugender,{name}", "--model", "bias-chance")
+
+
+def test_names_that_the_harness_may_know_are_left_to_it(tmp_path, monkeypatch):
+    (tmp_path / "mine.yaml").write_text("task: my-own_task\ntag: [my-tag]\noutput_type: loglikelihood\n")
+    asked = []
+    monkeypatch.setattr(internals, "find_tasks", lambda config: asked.append(config.tasks) or 1 / 0)
+    for names in (
+        ["hellaswag"],
+        ["my-own_task"],
+        ["occugender", "my-tag"],
+        ["occugender", "arc_*"],
+        [str(tmp_path / "mine.yaml")],
+    ):
+        with pytest.raises(ZeroDivisionError):
+            command("run", "--tasks", ",".join(names), "--model", "bias-chance", "--include_path", str(tmp_path))
+    assert len(asked) == 5
+    assert "no task named my-own" in refused(
+        tmp_path, "run", "--tasks", "my-own", "--model", "bias-chance", "--include_path", str(tmp_path)
+    )
+
+
+@pytest.mark.parametrize(
+    "line",
+    [
+        "run --tasks occugneder --model bias-chance",
+        "run --tasks occugender --limit nan",
+        "run --tasks occugender --include_path gone --model hf --model_args pretrained=gpt2",
+        "run --tasks occugender --metadata wrods=x",
+        "run --tasks occugender --model hff",
+        "run --tasks occugender --batch_size many --model hf --model_args pretrained=gpt2",
+        "compare a b --draws many",
+        "rescore gone",
+        "check gone --policy gone",
+        "classify gone.txt",
+        "train-nsp --model x --corpus gone --language en --epochs nan -o new",
+        "translate stereoset --to it --engine nonsense -o it",
+    ],
+)
+def test_what_needs_no_model_is_refused_before_anything_heavy_is_imported(line, tmp_path):
+    heavy = "{'torch', 'transformers', 'datasets', 'lm_eval.tasks', 'scipy.stats', 'matplotlib', 'sklearn'}"
+    code = (
+        "import sys\nfrom lm_eval_bias.cli.main import main\n"
+        f"try:\n    status = main({line.split()!r})\nexcept SystemExit as stop:\n    status = stop.code\n"
+        f"print(status, sorted({heavy} & set(sys.modules)))"
+    )
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, cwd=tmp_path, timeout=120)
+    assert done.stdout == "2 []\n", done
+    assert len(done.stderr.splitlines()) == 1
+
+
+def test_files_of_every_system_and_doubled_names_are_taken(tmp_path, tiny_mirror):
+    def write(name, *lines):
+        (tmp_path / name).write_bytes(("\ufeff" + "\r\n".join(lines) + "\r\n").encode())
+        return str(tmp_path / name)
+
+    config = write("c.yaml", "tasks: [occugender_implicit, occugender_implicit]", "model: bias-chance")
+    items = write("items.csv", "item,female_share", "vet,61.5", "cook,38")
+    samples = write("s.json", '{"occugender_implicit": [0]}')
+    outcome = command("run", "--config", config, "--metadata", f"items={items}", "--samples", samples)
+    assert outcome.status == 0, outcome
+    assert "EvaluatorConfig" in outcome.out
+    assert outcome.out.count("|occugender_implicit|") == 1
+    (tmp_path / "run.json").write_text(json.dumps(run_file(tasks=("stereoset_en",))))
+    policy = write("p.yaml", "bounds:", "- {task: stereoset_en, score: ss, max: 60}")
+    assert command("check", str(tmp_path / "run.json"), "--policy", policy).status in (0, 1)
+
+
+def test_what_a_configuration_says_is_not_printed_by_a_refusal(tmp_path):
+    (tmp_path / "c.yaml").write_text("tasks: [occugender_implicit]\nmodel: bias-chance\nlimit: 1\n")
+    refused(tmp_path, "run", "--config", str(tmp_path / "c.yaml"), "--metadata", "wrods=x")
+
+
+def test_what_a_run_logs_is_shown_unless_it_is_refused(tiny_mirror, tmp_path):
+    assert "--limit SHOULD ONLY BE USED FOR TESTING" in command(*RUN).err
+    refused(tmp_path, *RUN, "--metadata", "wrods=x")
+
+
+def test_a_refused_run_makes_no_folder(tmp_path):
+    refused(tmp_path, *RUN, "--output_path", str(tmp_path / "new" / "folder"), "--metadata", "wrods=x")
+
+
+@pytest.mark.parametrize("text", ["=1+1", "+49 211", "-x", "@me", "\tx", " =1", "'=1", "-1.5e3"])
+def test_labelled_texts_are_no_formulas_and_come_back(text, tmp_path):
+    rows = [{"text": f"{text} lacht", "note": text, "=head": 1, "regard": 2}]
+    written = text_files.as_text(rows, ".csv")
+    cells = [cell for row in csv.reader(io.StringIO(written, newline="")) for cell in row]
+    number = text == "-1.5e3"  # no formula, and other programs shall read it
+    assert [cell for cell in cells if cell.lstrip(" ").startswith(("=", "+", "-", "@", "\t", "\r"))] == [text] * number
+    (tmp_path / "t.csv").write_text(written, newline="")
+    (row,) = text_files.read(tmp_path / "t.csv")
+    assert (row["text"], row["note"], row["=head"]) == (f"{text} lacht".strip(), text, "1")
+
+
+def test_every_packaged_task_has_the_keys_that_an_own_one_needs():
+    for entry in catalog.packaged().values():
+        if entry.kind == "task" and entry.path is not None:
+            catalog._check_keys(catalog.read_yaml(entry.path))
+
+
+@pytest.mark.skipif(not hasattr(os, "geteuid") or os.geteuid() == 0, reason="root may read and write everything")
+def test_what_may_not_be_read_or_written_is_refused(tmp_path):
+    (tmp_path / "locked").mkdir()
+    (tmp_path / "secret.yaml").write_text("bounds: []\n")
+    (tmp_path / "secret.yaml").chmod(0)
+    (tmp_path / "locked").chmod(0o555)
+    for flag in ("--output_path", "--use_cache"):
+        assert flag in refused(tmp_path, *RUN, flag, str(tmp_path / "locked" / "new" / "x"))
+    assert "secret.yaml" in refused(tmp_path, "run", "--config", str(tmp_path / "secret.yaml"))
+    assert "secret.yaml" in refused(tmp_path, "check", str(tmp_path), "--policy", str(tmp_path / "secret.yaml"))
