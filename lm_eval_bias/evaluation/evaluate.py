@@ -147,7 +147,7 @@ def _finish(config: EvaluatorConfig, results: dict[str, Any], tracker: Any, dash
     if in_words:
         legend = listings.legend(results["configs"].values())
         print(f"How to read the scores (a breakdown such as gender/… or …/prompt_… reads like its score):\n{legend}\n")
-        print(f"In words (± is a 95% interval):\n{in_words}")
+        print(f"In words ({sentences.LEGEND}):\n{in_words}")
     if in_words and config.output_path and samples is not None:
         print(f"Recompute without the model: lm-eval-bias rescore {config.output_path}")
     if in_words and config.output_path:

@@ -15,6 +15,7 @@ from lm_eval_bias.report import numbers
 from lm_eval_bias.runs import harness_results, printable_runs
 from lm_eval_bias.runs.run_data import TaskRun, Value
 
+LEGEND = "± or [ ] is a 95% interval"
 # a share of texts or items that is worth a word
 LARGE_SHARE = 0.1
 
@@ -25,7 +26,9 @@ def margin(value: Value) -> float:
 
 
 def with_margin(value: Value, unit: str = "", digits: int = 2, factor: float = 1.0) -> str:
-    """A score with its margin: ``56.7 ± 1.8%``.
+    """A score with its 95% interval: ``56.7 ± 1.8%``, or ``0.38 [0, 1]`` where the interval isn't symmetric.
+
+    An interval that would leave the score's range is cut to it, and so isn't symmetric.
 
     Args:
         value: The score.
@@ -35,9 +38,18 @@ def with_margin(value: Value, unit: str = "", digits: int = 2, factor: float = 1
     """
     if math.isnan(value.value):
         return "not computable"
-    half = margin(value)
-    plus = "" if math.isnan(half) else f" ± {factor * half:.{digits}f}"
-    return f"{factor * value.value:.{digits}f}{plus}{unit}"
+    text = f"{factor * value.value:.{digits}f}"
+    if value.interval is None:
+        return f"{text}{unit}"
+    cut = any(end in (value.low, value.high) for end in value.interval)
+    below, above = (f"{factor * abs(end - value.value):.{digits}f}" for end in value.interval)
+    if below == above and not cut:
+        return f"{text} ± {below}{unit}"
+    ends = (
+        numbers.bound(factor * end) if end in (value.low, value.high) else f"{factor * end:.{digits}f}"
+        for end in value.interval
+    )
+    return f"{text}{unit} [{', '.join(ends)}]"
 
 
 def direction(value: Value, above: str, below: str, neutral: float = 0.0) -> str:

@@ -29,6 +29,28 @@ def test_direction_only_where_the_interval_allows():
     assert "against stereotypes" in sentences.describe(results(diff_bias_amb=(-0.3, 0.1)), {})
 
 
+def test_an_interval_that_leaves_the_range_or_is_not_symmetric_is_in_brackets():
+    def shown(value, interval, **options):
+        return sentences.with_margin(Value("x", value, 0.1, interval, low=0.0, high=1.0), **options)
+
+    assert shown(0.38, (0.3, 0.46)) == "0.38 ± 0.08"
+    assert shown(0.38, (0.0, 1.0)) == "0.38 [0, 1]"
+    assert shown(0.5, (0.0, 1.0)) == "0.50 [0, 1]"  # as wide on both sides, but cut to the range
+    assert shown(0.02, (0.0, 0.05)) == "0.02 [0, 0.05]"
+    assert shown(0.02, (0.01, 0.05), unit="%", digits=1, factor=100) == "2.0% [1.0, 5.0]"  # Wilson's
+    assert shown(0.02, (0.01, 0.03), unit="%", digits=1, factor=100) == "2.0 ± 1.0%"
+    assert shown(0.02, None, unit="%") == "0.02%"
+
+
+def test_four_items_have_no_interval_wider_than_the_range():
+    config = {"gg_bbq_names": {"metric_list": [
+        {"metric": "acc_amb", "range": [0, 1], "dof": 1}, {"metric": "diff_bias_disamb", "range": [-1, 1], "dof": 1}
+    ]}}  # fmt: skip
+    text = sentences.describe(results(acc_amb=(0.38, 0.125), diff_bias_disamb=(0.0, 0.5)), config)
+    assert "a share of 0.38 [0, 1]; diff-bias 0.30 ± 0.20" in text
+    assert "diff-bias 0.00 [-1, 1]: the interval includes 0" in text
+
+
 def test_nan_is_said():
     text = sentences.describe(results(diff_bias_amb=(math.nan, math.nan), acc_amb=(0.5, "N/A")), {})
     assert "diff-bias not computable: no statement" in text
@@ -36,7 +58,7 @@ def test_nan_is_said():
 
 
 def gg_bbq(**changes):
-    scores = {name: Value(name, value, stderr, interval=(value - stderr, value + stderr)) for name, (value, stderr) in {
+    scores = {name: Value(name, value, se, interval=(value - 1.96 * se, value + 1.96 * se)) for name, (value, se) in {
         "acc_amb": (0.03, 0.02), "acc_disamb": (0.5, 0.02), "diff_bias_amb": (0.0, 0.02),
         "diff_bias_disamb": (0.0, 0.02), "unanswered": (0.0, 0.0), **changes,
     }.items()}  # fmt: skip
@@ -46,11 +68,11 @@ def gg_bbq(**changes):
 def test_scores_that_rest_on_lengths_are_said():
     agreeing = gg_bbq(acc_amb_bytes=(0.06, 0.02), acc_amb_tokens=(math.nan, math.nan))
     assert not [line for line in registry.get("gg_bbq").sentences(agreeing) if "length" in line]
-    differing = gg_bbq(acc_amb_bytes=(0.16, 0.03), acc_amb_tokens=(0.07, 0.01), diff_bias_disamb_bytes=(-0.2, 0.1))
+    differing = gg_bbq(acc_amb_bytes=(0.16, 0.03), acc_amb_tokens=(0.09, 0.01), diff_bias_disamb_bytes=(-0.2, 0.05))
     lines = [line for line in registry.get("gg_bbq").sentences(differing) if "length" in line]
     assert lines[0] == (
         "Accuracy in ambiguous contexts rests on how the answers' lengths count: 0.03 ± 0.04 by the sum of "
-        "log-likelihoods, 0.16 ± 0.06 per byte, 0.07 ± 0.02 per token."
+        "log-likelihoods, 0.16 ± 0.06 per byte, 0.09 ± 0.02 per token."
     )
     assert lines[1].startswith("Diff-bias in disambiguated contexts rests on")
     assert len(list(registry.get("gg_bbq").cautions(differing))) == 2
