@@ -95,14 +95,14 @@ def of_task(task: TaskRun) -> list[str]:
     return [printable_runs.one_line(line) for line in lines]
 
 
-def describe(results: Mapping[str, Mapping[str, Any]], configs: Mapping[str, Mapping[str, Any]]) -> str:
-    """What the scores of our tasks say; empty if none of them is ours.
+def of_results(results: Mapping[str, Mapping[str, Any]], configs: Mapping[str, Mapping[str, Any]]) -> list[TaskRun]:
+    """The tasks of ours in a run that was just made.
 
     Args:
         results: The ``results`` of a harness run: scores per task.
         configs: Its ``configs``, whose ``metric_list`` describes the scores.
     """
-    blocks = []
+    tasks = []
     for name, entries in results.items():
         entry = catalog.entries().get(name)
         config = configs.get(name, {})
@@ -114,11 +114,22 @@ def describe(results: Mapping[str, Mapping[str, Any]], configs: Mapping[str, Map
                 score: harness_results.value_of(score, *pair, meanings.get(score, {}))
                 for score, pair in harness_results.numbers(entries).items()
             }
-            blocks.append(block(TaskRun(name, benchmark, "", "", 0, 0, metadata, scores)))
-    return "\n".join(blocks)
+            documents = int(entries.get("sample_len") or 0)
+            tasks.append(TaskRun(name, benchmark, "", "", documents, 0, metadata, scores))
+    return tasks
 
 
-def block(task: TaskRun) -> str:
+def describe(tasks: Sequence[TaskRun], beside_tables: bool = False) -> str:
+    """What the scores of tasks say, task by task; empty if there is none.
+
+    Args:
+        tasks: Of one run.
+        beside_tables: Whether the output has tables beside the words.
+    """
+    return "\n".join(block(task, beside_tables) for task in tasks)
+
+
+def block(task: TaskRun, beside_tables: bool = False) -> str:
     """A task's name, and below it what its scores say."""
-    lines = registry.get(task.benchmark).sentences(task)
+    lines = registry.get(task.benchmark).sentences(task, beside_tables=beside_tables)
     return "\n".join([f"{task.task}:", *(f"  {line}" for line in lines)])
