@@ -35,7 +35,7 @@ def _table(tasks: Sequence[TaskRun]) -> str:
         for task in tasks
     ]
     rows.append(["(neutral, or best)", "", *(numbers.bound(score.neutral) for score in scores)])
-    columns = ["Task", Column("Items", True), *(Column(name, True) for name in names)]
+    columns = [Column("Task"), Column("Items", True), *(Column(name, True) for name in names)]
     return f"{grid(columns, rows)}\n{_how_to_read(scores)}"
 
 
