@@ -92,10 +92,11 @@ def evaluate(
     if config.use_cache:
         cache_ownership.claim(config.use_cache, config.model, config.model_args or {})
     dashboards = running.dashboards(config) if distributed.first() and not estimate else []
+    brief = selection is None and not estimate
     with questions.expecting(asks), score_aggregation.unlogged():
         model = running.build_model(config)
         try:
-            results = running.evaluate(config, model, manager, tracker, _timing(model, tasks, estimate))
+            results = running.evaluate(config, model, manager, tracker, _timing(model, tasks, estimate, brief))
         except time_estimate.Stop:
             return 0
     if results is not None:
@@ -104,24 +105,24 @@ def evaluate(
 
 
 def announce(config: EvaluatorConfig, selection: run_plan.Selection | None, estimate: bool) -> list[Any]:
-    """Take a suite's items and say what is going to be run; its tasks, none for a run that is no suite's."""
-    if selection is None and not estimate:
+    """Take a suite's items and say what is going to be run; the tasks, none beside tasks of the harness's own."""
+    if any(isinstance(top, str) for top in config.tasks):
         return []
     tasks = {task.task_name: task for top in config.tasks for task in preflight.tasks_of(top)}
     if selection is not None:
         run_plan.choose_items(config, selection, tasks)
-    if distributed.first():
+    if distributed.first() and (selection is not None or estimate):
         print(run_plan.table(config, tasks, selection), flush=True)
     if estimate:
         config.use_cache = None  # nothing is scored: not even an empty file
     return list(tasks.values())
 
 
-def _timing(model: Any, tasks: list[Any], stop: bool) -> Callable[[], None] | None:
+def _timing(model: Any, tasks: list[Any], stop: bool, brief: bool) -> Callable[[], None] | None:
     """What says, before the first of these tasks' requests is answered, how long all will take."""
     if not tasks:
         return None
-    return lambda: time_estimate.announce(model, [i for task in tasks for i in task.instances], stop)
+    return lambda: time_estimate.announce(model, [i for task in tasks for i in task.instances], stop, brief)
 
 
 def _finish(config: EvaluatorConfig, results: dict[str, Any], tracker: Any, dashboards: list[Any], table: str) -> None:
