@@ -86,18 +86,21 @@ def early(model: Any, requests: Sequence[Instance]) -> Iterator[None]:
     if "HFLM" not in kinds or getattr(model, "think_end_token", None) is not None:
         yield
         return
+    from transformers import StoppingCriteriaList
+
     by_prompt: dict[Any, list[Instance]] = {}
     for request in requests:
         by_prompt.setdefault(request.args[0], []).append(request)
     encode, network = model.tok_batch_encode, model.model
-    generate, batch = network.generate, []
+    generate = network.generate
+    batch: list[Sequence[Instance]] = []
 
     def noted(strings: Sequence[str], *args: Any, **kwargs: Any) -> Any:
         batch[:] = [by_prompt.get(string, []) for string in strings]
         return encode(strings, *args, **kwargs)
 
-    def ending(*args: Any, stopping_criteria: Any, **kwargs: Any) -> Any:
-        criteria = type(stopping_criteria)([*stopping_criteria, _Ends(model, list(batch))])
+    def ending(*args: Any, stopping_criteria: Any = None, **kwargs: Any) -> Any:
+        criteria = StoppingCriteriaList([*(stopping_criteria or []), _Ends(model, list(batch))])
         return generate(*args, stopping_criteria=criteria, **kwargs)
 
     with shadowed(model, "tok_batch_encode", noted), shadowed(network, "generate", ending):
