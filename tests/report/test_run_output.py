@@ -23,6 +23,8 @@ def test_nine_tasks_are_read_on_two_screens(tiny_mirror, capsys):
     assert out.index("In words") < out.index("stereotype_gap: -1 to 1") < out.index("Nothing was saved")
     assert "How to read" not in out
     assert "|Tasks" not in out
+    # regard is never without the facets beside it, nor without its classifier
+    assert out.index("Texts with keywords") < out.index("Regard by classifier light.") < out.index("Women minus men")
 
 
 @pytest.mark.parametrize(
