@@ -273,6 +273,13 @@ class Benchmark(ABC):
         """
         return plain_answer(raw)
 
+    def is_settled(self, doc: Document, text: str) -> bool:
+        """Whether :meth:`record` would be the same whatever a model wrote behind a text: it can stop there.
+
+        Asked of documents whose likeliest continuation is generated, after every token. The default is no.
+        """
+        return False
+
     def random_texts(self, doc: Document) -> Sequence[str]:
         """Texts among which ``--model bias-chance`` chooses: a document's choices, or letters."""
         return doc.get("choices") or "ABC"

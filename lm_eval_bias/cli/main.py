@@ -6,6 +6,7 @@ import argparse
 import contextlib
 import importlib
 import io
+import os
 import sys
 from collections.abc import Sequence
 from typing import TYPE_CHECKING
@@ -83,6 +84,8 @@ def _run(argv: Sequence[str]) -> int:
     name = _module(argv[0]) if argv else None
     if name is None:  # --help, --version or a mistake: this exits, but for a command behind --
         return _run([_parser().parse_args(argv).command])
+    if argv[0] == "run":
+        os.environ.setdefault("TQDM_DELAY", "1")  # read at tqdm's import: no bars for what takes less than a second
     module = importlib.import_module(name)
     if argv[0] == "run":
         return int(module.main(argv[1:]))  # the harness's parser parses

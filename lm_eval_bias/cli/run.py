@@ -11,6 +11,7 @@ import os
 from lm_eval_bias.errors import BiasError, Parser
 from lm_eval_bias.evaluation import evaluate, preflight, run_flags, run_plan, suites
 from lm_eval_bias.harness import distributed, internals, versions
+from lm_eval_bias.report import run_output
 
 logger = logging.getLogger("lm_eval.bias")
 
@@ -21,7 +22,7 @@ def parser() -> argparse.ArgumentParser:
     run.usage = "lm-eval-bias run --model <model> --tasks <task>,<task> --model_args <arg=value> [options]"
     run.description = (
         "Evaluate a model on the bias tasks of this package ('lm-eval-bias ls') and, in the same run, on any task of "
-        "the harness. All flags but those of 'suites' are the harness's own."
+        "the harness. All flags but those of 'suites' and 'results' are the harness's own."
     )
     run.epilog = (
         "examples:\n  lm-eval-bias run --tasks occugender,gg_bbq --model hf --model_args pretrained=gpt2\n"
@@ -39,7 +40,22 @@ def parser() -> argparse.ArgumentParser:
         action="store_true",
         help="Load the model, time a few requests, say how long the run would take, and stop (also with --tasks)",
     )
+    results = run.add_argument_group("results", "of this package: how they are printed")
+    results.add_argument(
+        "--table",
+        choices=run_output.TABLES,
+        default="main",
+        help="Beside the scores in words: the main scores (main, the default), the harness's table of all scores and "
+        "how to read them (all), or nothing (none)",
+    )
     return run
+
+
+def _set_up_logging(verbosity: str | None) -> None:
+    """Let through the harness's warnings and the little that this package has to say, unless more is asked for."""
+    internals.set_up_logging(verbosity or logging.WARNING)
+    is_default = not verbosity and not os.environ.get("LMEVAL_LOG_LEVEL")
+    logger.setLevel(logging.INFO if is_default and distributed.first() else logging.NOTSET)
 
 
 def main(argv: list[str]) -> int:
@@ -54,15 +70,16 @@ def main(argv: list[str]) -> int:
         run.print_help()
         return 0
     os.environ["TOKENIZERS_PARALLELISM"] = "false"
-    internals.set_up_logging(logging.INFO if distributed.first() else logging.WARNING)
+    _set_up_logging(None)
     with internals.held_back() as release:
         if untested and distributed.first():
             logger.warning("%s", untested)
         with internals.refusals():
             arguments = run.parse_args(argv)
             # ours: the harness's configuration would not know them
-            suite, estimate = vars(arguments).pop("suite"), vars(arguments).pop("estimate")
+            suite, estimate, table = (vars(arguments).pop(name) for name in ("suite", "estimate", "table"))
             run_flags.check_words(arguments)
+            _set_up_logging(arguments.verbosity)
             with contextlib.redirect_stdout(io.StringIO()) as shown:  # it prints what --config says
                 config = internals.configuration(arguments)
         run_flags.check(config)
@@ -72,4 +89,4 @@ def main(argv: list[str]) -> int:
             raise BiasError("--estimate is for tasks of this package alone ('lm-eval-bias ls')")
         preflight.before_loading(config, entries)
         print(shown.getvalue(), end="")
-        return evaluate.evaluate(config, entries, selection, estimate, release)
+        return evaluate.evaluate(config, entries, selection, estimate, table, release)

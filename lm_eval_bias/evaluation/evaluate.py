@@ -10,8 +10,8 @@ from typing import TYPE_CHECKING, Any
 from lm_eval_bias import catalog, registry
 from lm_eval_bias.errors import BiasError, one_line
 from lm_eval_bias.evaluation import preflight, run_flags, run_plan, time_estimate
-from lm_eval_bias.harness import distributed, internals, linking, running
-from lm_eval_bias.report import listings, sentences
+from lm_eval_bias.harness import distributed, internals, linking, running, score_aggregation
+from lm_eval_bias.report import listings, run_output, sentences
 from lm_eval_bias.runs import atomic_save, cache_ownership, provenance
 from lm_eval_bias.scoring import questions
 
@@ -81,15 +81,17 @@ def evaluate(
     entries: Mapping[str, catalog.Entry],
     selection: run_plan.Selection | None,
     estimate: bool,
+    table: str,
     ready: Callable[[], None],
 ) -> int:
-    """Run the evaluation, save what the flags ask for, print the harness's table and how to read it.
+    """Run the evaluation, save what the flags ask for, print the scores in words and a table.
 
     Args:
         config: Of the run.
         entries: The tasks that this package knows.
         selection: A suite that was asked for.
         estimate: Whether to stop after saying how long it would take.
+        table: One of :data:`lm_eval_bias.report.run_output.TABLES`.
         ready: Called when all is checked and the model is loaded.
     """
     tracker = running.tracker(config)
@@ -101,40 +103,41 @@ def evaluate(
     if config.use_cache:
         cache_ownership.claim(config.use_cache, config.model, config.model_args or {})
     dashboards = running.dashboards(config) if distributed.first() and not estimate else []
-    with questions.expecting(asks):
+    brief = selection is None and not estimate
+    with questions.expecting(asks), score_aggregation.unlogged():
         model = running.build_model(config)
         ready()
         try:
-            results = running.evaluate(config, model, manager, tracker, _timing(model, tasks, estimate))
+            results = running.evaluate(config, model, manager, tracker, _timing(model, tasks, estimate, brief))
         except time_estimate.Stop:
             return 0
     if results is not None:
-        _finish(config, results, tracker, dashboards)
+        _finish(config, results, tracker, dashboards, table)
     return 0
 
 
 def announce(config: EvaluatorConfig, selection: run_plan.Selection | None, estimate: bool) -> list[Any]:
-    """Take a suite's items and say what is going to be run; its tasks, none for a run that is no suite's."""
-    if selection is None and not estimate:
+    """Take a suite's items and say what is going to be run; the tasks, none beside tasks of the harness's own."""
+    if any(isinstance(top, str) for top in config.tasks):
         return []
     tasks = {task.task_name: task for top in config.tasks for task in preflight.tasks_of(top)}
     if selection is not None:
         run_plan.choose_items(config, selection, tasks)
-    if distributed.first():
+    if distributed.first() and (selection is not None or estimate):
         print(run_plan.table(config, tasks, selection), flush=True)
     if estimate:
         config.use_cache = None  # nothing is scored: not even an empty file
     return list(tasks.values())
 
 
-def _timing(model: Any, tasks: list[Any], stop: bool) -> Callable[[], None] | None:
+def _timing(model: Any, tasks: list[Any], stop: bool, brief: bool) -> Callable[[], None] | None:
     """What says, before the first of these tasks' requests is answered, how long all will take."""
     if not tasks:
         return None
-    return lambda: time_estimate.announce(model, [i for task in tasks for i in task.instances], stop)
+    return lambda: time_estimate.announce(model, [i for task in tasks for i in task.instances], stop, brief)
 
 
-def _finish(config: EvaluatorConfig, results: dict[str, Any], tracker: Any, dashboards: list[Any]) -> None:
+def _finish(config: EvaluatorConfig, results: dict[str, Any], tracker: Any, dashboards: list[Any], table: str) -> None:
     samples = running.samples_in_order(results.pop("samples", None)) if config.log_samples else None
     names = ("num_fewshot", "apply_chat_template", "fewshot_as_multiturn", "system_instruction", "samples")
     results["provenance"] = provenance.block(results, {name: getattr(config, name, None) for name in names})
@@ -145,24 +148,41 @@ def _finish(config: EvaluatorConfig, results: dict[str, Any], tracker: Any, dash
     try:
         atomic_save.save(tracker, results, samples)
     except BiasError as error:
-        problem = error  # the table first: it is all that is left of the run
+        problem = error  # the scores first: they are all that is left of the run
     running.upload(tracker)
-    batch_sizes = ",".join(map(str, results["config"]["batch_sizes"]))
-    print(
-        f"{config.model} ({config.model_args}), gen_kwargs: ({config.gen_kwargs}), limit: {config.limit}, "
-        f"num_fewshot: {config.num_fewshot}, batch_size: {config.batch_size}"
-        + (f" ({batch_sizes})" if batch_sizes else "")
-    )
-    print(running.tables(results))
-    in_words = "" if config.predict_only else sentences.describe(results["results"], results["configs"])
-    if in_words:
-        legend = listings.legend(results["configs"].values())
-        print(f"How to read the scores (a breakdown such as gender/… or …/prompt_… reads like its score):\n{legend}\n")
-        print(f"In words (± is a 95% interval):\n{in_words}")
-    if in_words and config.output_path and samples is not None and problem is None:
-        print(f"Recompute without the model: lm-eval-bias rescore {config.output_path}")
-    if in_words and config.output_path and problem is None:
-        print(f"As a page: lm-eval-bias report {config.output_path} -o report.html")
+    _print(config, results, table, log=samples is not None, saved=problem is None)
     running.close(dashboards)
     if problem is not None:
         raise problem
+
+
+def _print(config: EvaluatorConfig, results: dict[str, Any], table: str, log: bool, saved: bool) -> None:
+    """What was run, the scores in words, the tables that are wanted, and what can be done next."""
+    flags = {name: getattr(config, name) for name in ("gen_kwargs", "limit", "num_fewshot", "batch_size")}
+    sizes = ",".join(map(str, results["config"]["batch_sizes"]))
+    given = [f"{name}: {value}" for name, value in flags.items() if value] + (
+        [f"batch sizes: {sizes}"] if sizes else []
+    )
+    print(", ".join([f"{config.model} ({config.model_args})", *given]))
+    tasks = [] if config.predict_only else sentences.of_results(results["results"], results["configs"])
+    words = sentences.describe(tasks, beside_tables=table != "all")
+    if tasks:
+        print(f"\nIn words ({sentences.LEGEND}):\n{words}")
+    blocks = []
+    if tasks and table == "main":
+        blocks.append(run_output.main_scores(tasks))
+    if not tasks or table != "none":
+        blocks.append(running.tables(results, () if table == "all" else {task.task for task in tasks}))
+    if tasks and table == "all":
+        legend = listings.legend(results["configs"].values())
+        blocks.append(
+            f"How to read the scores (a breakdown such as gender/… or …/prompt_… reads like its score):\n{legend}"
+        )
+    blocks.append(run_output.notes(tasks, table == "all", words))
+    print("".join(f"\n{block}\n" for block in blocks if block))
+    if not config.output_path:
+        print("Nothing was saved: --output_path FOLDER keeps the scores, with --log_samples the answers too")
+    elif tasks and saved:
+        if log:
+            print(f"Recompute without the model: lm-eval-bias rescore {config.output_path}")
+        print(f"As a page: lm-eval-bias report {config.output_path} -o report.html")

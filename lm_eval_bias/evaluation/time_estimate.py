@@ -10,7 +10,7 @@ import contextlib
 import dataclasses
 import random
 import time
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from typing import Any, NamedTuple
 
 from lm_eval_bias.harness import distributed, internals
@@ -23,6 +23,10 @@ SECONDS = 10.0  # for all kinds of requests together, where the model is fast en
 _BLOCK = 4  # documents that lie side by side begin alike, which some models make use of
 _MOST = 256  # documents of a group: more say nothing more
 _SHORT = 9  # tokens of a text that is generated to see how long one takes
+_BRIEF = 32  # tokens of a short text: an answer that ends, or is read, early
+_WORTH_TELLING = 60.0  # seconds of a run that isn't a suite's
+_SHARE = 0.01  # of such a run, which its estimate may cost beside the first request of each kind
+_FEW = 40  # documents, or texts of as many tokens as are timed: their first requests would be more than that
 # model types that compute here; requests to others may cost money, or wait for others
 _LOCAL = {"HFLM", "VLLM", "SGLangLM", "QuestionModel", "ChanceLM", "MegatronLMEval", "NEMOLM"}
 
@@ -118,10 +122,11 @@ def _scoring_time(model: Any, kind: str, documents: list[Document], budget: floa
         sample = spread(documents, number)
 
 
-def _shortened(instance: Any, length: int) -> Any:
+def _shortened(model: Any, instance: Any, length: int) -> Any:
     """A request for a text of so many tokens, the likeliest ones: no random numbers are used up."""
-    context, options = instance.args
-    short = {"until": options.get("until", []), "do_sample": False, "max_gen_toks": length}
+    # a text that ended before would tell less of the time
+    fixed = {"min_new_tokens": length} if "HFLM" in {owner.__name__ for owner in type(model).__mro__} else {}
+    context, short = instance.args[0], {"until": [], "do_sample": False, "max_gen_toks": length, **fixed}
     return dataclasses.replace(instance, arguments=(context, short), resps=[], filtered_resps={})
 
 
@@ -130,19 +135,24 @@ def _longest_text(model: Any, instance: Any) -> int:
     return int(options.get("max_gen_toks") or options.get("max_new_tokens") or getattr(model, "max_gen_toks", 256))
 
 
-def _generation_time(model: Any, documents: list[Document], budget: float) -> tuple[float, int]:
-    """Seconds for all texts of a group if each becomes as long as it may, and how many requests were timed."""
+def _generation_time(model: Any, documents: list[Document], budget: float) -> tuple[float, float, int]:
+    """Seconds for all texts of a group if each is short, or as long as it may be, and how many requests were timed."""
     instances = [instance for document in documents for instance in document.instances]
     copies = [instance for instance in instances for _ in range(instance.repeats or 1)]
     batch = int(model.batch_size) if str(getattr(model, "batch_size", "")).isdigit() else 1
-    first = _seconds(model, _WRITE, [_shortened(instances[0], _SHORT)])
+    first = _seconds(model, _WRITE, [_shortened(model, instances[0], _SHORT)])
     most = token_likelihoods.everywhere(model, min(batch, len(copies)))
     number = min(most, max(1, int(budget / 2 / first))) if _can_go_on(model) else 1
     sample = (copies * number)[:: max(1, len(copies) // number)][:number]
-    one_token, short_text = (_seconds(model, _WRITE, [_shortened(i, length) for i in sample]) for length in (1, _SHORT))
+    one_token, short_text = (
+        _seconds(model, _WRITE, [_shortened(model, i, length) for i in sample]) for length in (1, _SHORT)
+    )
     longest = max(_longest_text(model, instance) for instance in instances)
-    per_text = one_token + max(0.0, short_text - one_token) / (_SHORT - 1) * (longest - 1)
-    return per_text * len(copies) / number, 1 + 2 * number
+    per_token = max(0.0, short_text - one_token) / (_SHORT - 1)
+    brief, full = (
+        (one_token + per_token * (length - 1)) * len(copies) / number for length in (min(longest, _BRIEF), longest)
+    )
+    return brief, full, 1 + 2 * number
 
 
 def clock(seconds: float) -> str:
@@ -161,34 +171,115 @@ def clock(seconds: float) -> str:
     return f"{minutes // 60} h {minutes % 60} min" if minutes < 600 else f"{round(minutes / 60)} h"
 
 
-def estimate(model: Any, instances: Sequence[Any]) -> str:
+def _is_few(model: Any, kind: str, documents: Sequence[Document]) -> bool:
+    """Whether a group is so small that its first request would be a good part of it; the same on every rank."""
+    amount = len(documents)
+    if kind == GENERATED:
+        instances = [instance for document in documents for instance in document.instances]
+        amount = sum((one.repeats or 1) * _longest_text(model, one) for one in instances) // (2 * _SHORT)
+    return token_likelihoods.everywhere(model, amount) < _FEW
+
+
+class Times(NamedTuple):
+    """What a run will take.
+
+    Attributes:
+        low: Seconds by benchmark and whether it is texts, if these are short.
+        high: The same if each text is as long as it may be.
+        timed: Number of requests that were timed.
+    """
+
+    low: dict[tuple[str, bool], float]
+    high: dict[tuple[str, bool], float]
+    timed: int
+
+    @property
+    def most(self) -> float:
+        """Seconds in all, at most."""
+        return sum(self.high.values())
+
+
+def _times(model: Any, groups: Mapping[Group, list[Document]], budget: float) -> Times:
+    """Measured on a few requests of each group.
+
+    Args:
+        model: The loaded model.
+        groups: All requests of the run on this rank.
+        budget: Seconds for all groups together, beside the first request of each.
+    """
+    low: dict[tuple[str, bool], float] = {}
+    high: dict[tuple[str, bool], float] = {}
+    timed = 0
+    for (benchmark, kind, _), documents in groups.items():
+        key = benchmark, kind == GENERATED
+        if kind == GENERATED:
+            brief, full, requests = _generation_time(model, documents, budget / len(groups))
+        else:
+            full, requests = _scoring_time(model, kind, documents, budget / len(groups))
+            brief = full
+        low[key], high[key] = low.get(key, 0.0) + brief, high.get(key, 0.0) + full
+        timed += requests
+    return Times(low, high, timed)
+
+
+def _in_words(times: Times, took: float, lengths: str) -> str:
+    """What is to be said about them.
+
+    Args:
+        times: The times.
+        took: Seconds of measuring.
+        lengths: In tokens, of texts.
+    """
+
+    def span(low: float, high: float) -> str:
+        return clock(high) if clock(low) == clock(high) else f"{clock(low)} to {clock(high)}"
+
+    parts = ", ".join(
+        f"{benchmark}{' from texts' if is_text else ''} {span(times.low[benchmark, is_text], high)}"
+        for (benchmark, is_text), high in times.high.items()
+    )
+    low, most = sum(times.low.values()), times.most
+    has_texts = any(is_text for _, is_text in times.high)
+    beginning = "at most (texts may end early) " if has_texts and clock(low) == clock(most) else ""
+    ending = ""
+    if clock(low) != clock(most):
+        ending = (
+            f" Texts of {lengths} tokens: a lower cap (--gen_kwargs max_gen_toks=64) shortens that, and what comes "
+            "after it isn't read."
+        )
+    return (
+        f"Expected time: {beginning or ('' if ending else 'about ')}{span(low, most)} ({parts}); measured on "
+        f"{times.timed:,} requests in {clock(took)}. Answers that --use_cache holds already take none.{ending}"
+    )
+
+
+def estimate(model: Any, instances: Sequence[Any], stop_below: float = 0.0) -> str:
     """What is to be said about the time that requests will take, measured on a few of them.
 
     Args:
         model: The loaded model.
         instances: All requests of the run on this rank.
+        stop_below: Seconds of a run about which nothing is said; with some, the measuring costs a share of the run.
     """
     groups = grouped(instances)
     start = time.perf_counter()
-    seconds: dict[tuple[str, bool], float] = {}
-    timed = 0
-    for (benchmark, kind, _), documents in groups.items():
-        is_text = kind == GENERATED
-        budget = SECONDS / len(groups)
-        took, requests = (
-            _generation_time(model, documents, budget) if is_text else _scoring_time(model, kind, documents, budget)
-        )
-        seconds[benchmark, is_text] = seconds.get((benchmark, is_text), 0.0) + took
-        timed += requests
-    parts = ", ".join(
-        f"{benchmark}{' from texts at most' if is_text else ''} {clock(took)}"
-        for (benchmark, is_text), took in seconds.items()
-    )
-    most = "at most (texts may end early) " if any(is_text for _, is_text in seconds) else "about "
-    return (
-        f"Expected time: {most}{clock(sum(seconds.values()))} ({parts}); measured on {timed:,} requests in "
-        f"{clock(time.perf_counter() - start)}. Answers that --use_cache holds already take none."
-    )
+    budget, times = SECONDS, None
+    if stop_below:
+        groups = {group: documents for group, documents in groups.items() if not _is_few(model, group[1], documents)}
+        took = 0
+        for _ in range(2):  # a fresh model's first requests are slow
+            begin = time.perf_counter()
+            times = _times(model, groups, 0.0)
+            took = token_likelihoods.everywhere(model, int(1e6 * (time.perf_counter() - begin)))
+            rough = token_likelihoods.everywhere(model, int(times.most))
+            if rough < stop_below:
+                return ""
+            budget = min(SECONDS, _SHARE * rough)
+        times = times if (1 + _BLOCK) * took > 1e6 * budget else None
+    times = times or _times(model, groups, budget)
+    texts = [one for (_, kind, _), documents in groups.items() if kind == GENERATED for one in documents]
+    longest = max((_longest_text(model, one) for document in texts for one in document.instances), default=0)
+    return _in_words(times, time.perf_counter() - start, f"{_BRIEF} to {longest:,}")
 
 
 def unmeasured(model: Any) -> str:
@@ -222,24 +313,28 @@ def unchanged(model: Any) -> Iterator[None]:
         np.random.set_state(arrays)
 
 
-def announce(model: Any, instances: Sequence[Any], stop: bool = False) -> None:
+def announce(model: Any, instances: Sequence[Any], stop: bool = False, brief: bool = False) -> None:
     """Say how long requests will take, or why that isn't measured.
 
     Args:
         model: The loaded model.
         instances: All requests of the run on this rank.
         stop: Whether that is all that is wanted.
+        brief: Whether that wasn't asked for: nothing is said of a run of less than a minute, of one that isn't
+            measured, or where the model has to look for its batch size first.
 
     Raises:
         Stop: That was all.
     """
     reason = unmeasured(model)
+    if brief and (reason or str(getattr(model, "batch_size", "")).startswith("auto")):
+        return
     if reason:
         text = f"No estimate of the time: {reason}."
     else:
         with unchanged(model):
-            text = estimate(model, instances)
-    if distributed.first():
+            text = estimate(model, instances, _WORTH_TELLING if brief else 0.0)
+    if text and distributed.first():
         print(text, flush=True)
     if stop:
         raise Stop

@@ -158,7 +158,7 @@ def task_manager(
     return TaskManager(include_path=paths, metadata=dict(metadata or {}), include_defaults=include_defaults)
 
 
-def set_up_logging(level: int) -> None:
+def set_up_logging(level: int | str) -> None:
     """Let the harness's loggers, and ours below them, write to standard error."""
     from lm_eval.utils import setup_logging
 

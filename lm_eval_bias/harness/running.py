@@ -9,7 +9,7 @@ import json
 import logging
 import os
 import random
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Container, Iterator
 from typing import TYPE_CHECKING, Any
 
 from lm_eval_bias import registration
@@ -77,7 +77,6 @@ def build_model(config: EvaluatorConfig) -> Any:
     for seed, value in zip((random.seed, np.random.seed, torch.manual_seed), config.seed or (), strict=False):
         if value is not None:
             seed(value)
-    logger.info("Initializing %s model, with arguments: %s", config.model, config.model_args)
     shape = {name: getattr(config, name) for name in ("batch_size", "max_batch_size", "device")}
     try:
         return internals.model_class(config.model).create_from_arg_obj(config.model_args, shape)
@@ -237,12 +236,20 @@ def upload(tracker: Any) -> None:
         tracker.recreate_metadata_card()
 
 
-def tables(results: dict[str, Any]) -> str:
-    """The harness's own tables of tasks and, where there are some, groups."""
+def tables(results: dict[str, Any], without: Container[str] = ()) -> str:
+    """The harness's own tables of tasks and, where there are some, groups; empty if no scores are left.
+
+    Args:
+        results: Of a run.
+        without: Tasks that are left out.
+    """
     from lm_eval.utils import make_table
 
-    of_tasks = str(make_table(results))
-    return f"{of_tasks}\n{make_table(results, 'groups')}" if "groups" in results else of_tasks
+    shown = {name: entry for name, entry in results["results"].items() if name not in without}
+    has_scores = any("," in key for entry in shown.values() for key in entry)  # groups of ours have none
+    of_tasks = make_table({**results, "results": shown}) if has_scores else ""
+    groups = make_table(results, "groups") if has_scores and "groups" in results else ""
+    return "\n".join(text for text in (of_tasks, groups) if text)
 
 
 def as_json(results: dict[str, Any]) -> str:

@@ -2,15 +2,26 @@
 
 from __future__ import annotations
 
+import contextlib
 import logging
 import math
 import operator
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from typing import Any
 
 from lm_eval_bias.custom_metrics.score import Estimate, Record, Score
 
-logger = logging.getLogger("lm_eval.bias")  # a child of the harness's, for its format
+logger = logging.getLogger("lm_eval.bias.scores")  # a child of the harness's, for its format
+
+
+@contextlib.contextmanager
+def unlogged() -> Iterator[None]:
+    """Keep notes out of the log, for a run that shows those in its results, of all tasks together."""
+    logger.disabled = True
+    try:
+        yield
+    finally:
+        logger.disabled = False
 
 
 class Scored(float):
@@ -42,7 +53,7 @@ class Notes:
         self._task = task
         self._expected = expected
         self._count = 0
-        self._by_reason: dict[tuple[str, str], list[str]] = {}
+        self._by_reason: dict[tuple[str, str], list[Score]] = {}
 
     def add(self, score: Score, estimate: Estimate) -> None:
         """Take note of one score's estimate."""
@@ -50,12 +61,23 @@ class Notes:
         if estimate.reason:
             missing_error = score.has_stderr and math.isnan(estimate.stderr)
             kind = "nan" if math.isnan(estimate.value) else "no standard error" if missing_error else "beware"
-            self._by_reason.setdefault((kind, estimate.reason), []).append(score.name)
+            self._by_reason.setdefault((kind, estimate.reason), []).append(score)
         if self._count == self._expected:
-            for (kind, reason), names in self._by_reason.items():
-                remainder = f" and {len(names) - 6} more" if len(names) > 6 else ""
-                logger.warning("%s: %s (%s): %s%s", self._task, kind, reason, ", ".join(names[:6]), remainder)
+            self._log()
             self._count, self._by_reason = 0, {}
+
+    def _log(self) -> None:
+        """A line per reason; one in all for reasons that only cells of breakdowns have."""
+        cells = 0
+        for (kind, reason), scores in self._by_reason.items():
+            if not any(score.headline for score in scores):
+                cells += len(scores)
+                continue
+            names = [score.name for score in scores]
+            remainder = f" and {len(names) - 6} more" if len(names) > 6 else ""
+            logger.warning("%s: %s: %s%s (%s)", self._task, kind, ", ".join(names[:6]), remainder, reason)
+        if cells:
+            logger.warning("%s: %d cells of breakdowns have notes too (metric_list in the results)", self._task, cells)
 
 
 class Aggregation:

@@ -60,7 +60,7 @@ def _sentences(result: Rescored) -> str:
         return ""
     scores = {score.name: harness_results.estimated(score, estimate) for score, estimate in result.scores}
     task = TaskRun(name, benchmark, entry.language, "", result.documents, 0, result.provenance, scores)
-    return f"In words (± is a 95% interval):\n{sentences.block(task)}"
+    return f"In words ({sentences.LEGEND}):\n{sentences.block(task)}"
 
 
 def _ends(ends: Sequence[float] | None) -> str:
@@ -71,7 +71,7 @@ def _row(score: Score, estimate: Estimate, fixed: bool) -> list[str]:
     return [
         score.name,
         f"{estimate.value:.4f}",
-        "" if math.isnan(estimate.stderr) else f"± {estimate.stderr:.4f}",
+        "" if math.isnan(estimate.stderr) else f"{estimate.stderr:.4f}",
         _ends(_interval(score, estimate)),
         *([_ends(estimate.fixed_interval)] if fixed else []),
         score_range(score, " … "),

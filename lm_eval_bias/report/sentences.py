@@ -15,6 +15,7 @@ from lm_eval_bias.report import numbers
 from lm_eval_bias.runs import harness_results, printable_runs
 from lm_eval_bias.runs.run_data import TaskRun, Value
 
+LEGEND = "± or [ ] is a 95% interval"
 # a share of texts or items that is worth a word
 LARGE_SHARE = 0.1
 
@@ -25,7 +26,9 @@ def margin(value: Value) -> float:
 
 
 def with_margin(value: Value, unit: str = "", digits: int = 2, factor: float = 1.0) -> str:
-    """A score with its margin: ``56.7 ± 1.8%``.
+    """A score with its 95% interval: ``56.7 ± 1.8%``, or ``0.38 [0, 1]`` where the interval isn't symmetric.
+
+    An interval that would leave the score's range is cut to it, and so isn't symmetric.
 
     Args:
         value: The score.
@@ -35,9 +38,18 @@ def with_margin(value: Value, unit: str = "", digits: int = 2, factor: float = 1
     """
     if math.isnan(value.value):
         return "not computable"
-    half = margin(value)
-    plus = "" if math.isnan(half) else f" ± {factor * half:.{digits}f}"
-    return f"{factor * value.value:.{digits}f}{plus}{unit}"
+    text = f"{factor * value.value:.{digits}f}"
+    if value.interval is None:
+        return f"{text}{unit}"
+    cut = any(end in (value.low, value.high) for end in value.interval)
+    below, above = (f"{factor * abs(end - value.value):.{digits}f}" for end in value.interval)
+    if below == above and not cut:
+        return f"{text} ± {below}{unit}"
+    ends = (
+        numbers.bound(factor * end) if end in (value.low, value.high) else f"{factor * end:.{digits}f}"
+        for end in value.interval
+    )
+    return f"{text}{unit} [{', '.join(ends)}]"
 
 
 def direction(value: Value, above: str, below: str, neutral: float = 0.0) -> str:
@@ -83,14 +95,14 @@ def of_task(task: TaskRun) -> list[str]:
     return [printable_runs.one_line(line) for line in lines]
 
 
-def describe(results: Mapping[str, Mapping[str, Any]], configs: Mapping[str, Mapping[str, Any]]) -> str:
-    """What the scores of our tasks say; empty if none of them is ours.
+def of_results(results: Mapping[str, Mapping[str, Any]], configs: Mapping[str, Mapping[str, Any]]) -> list[TaskRun]:
+    """The tasks of ours in a run that was just made.
 
     Args:
         results: The ``results`` of a harness run: scores per task.
         configs: Its ``configs``, whose ``metric_list`` describes the scores.
     """
-    blocks = []
+    tasks = []
     for name, entries in results.items():
         entry = catalog.entries().get(name)
         config = configs.get(name, {})
@@ -102,11 +114,22 @@ def describe(results: Mapping[str, Mapping[str, Any]], configs: Mapping[str, Map
                 score: harness_results.value_of(score, *pair, meanings.get(score, {}))
                 for score, pair in harness_results.numbers(entries).items()
             }
-            blocks.append(block(TaskRun(name, benchmark, "", "", 0, 0, metadata, scores)))
-    return "\n".join(blocks)
+            documents = int(entries.get("sample_len") or 0)
+            tasks.append(TaskRun(name, benchmark, "", "", documents, 0, metadata, scores))
+    return tasks
 
 
-def block(task: TaskRun) -> str:
+def describe(tasks: Sequence[TaskRun], beside_tables: bool = False) -> str:
+    """What the scores of tasks say, task by task; empty if there is none.
+
+    Args:
+        tasks: Of one run.
+        beside_tables: Whether the output has tables beside the words.
+    """
+    return "\n".join(block(task, beside_tables) for task in tasks)
+
+
+def block(task: TaskRun, beside_tables: bool = False) -> str:
     """A task's name, and below it what its scores say."""
-    lines = registry.get(task.benchmark).sentences(task)
+    lines = registry.get(task.benchmark).sentences(task, beside_tables=beside_tables)
     return "\n".join([f"{task.task}:", *(f"  {line}" for line in lines)])

@@ -240,8 +240,8 @@ def read(path: Path) -> list[Saved]:
 def _model(path: Path, date: str) -> str:
     """The model type that the run's own result file names, where that lies beside the log."""
     try:
-        return str(json.loads(read_text(path.with_name(f"results_{date}.json")))["config"]["model"])
-    except (OSError, ValueError, KeyError, TypeError):
+        return str(json_files.read(path.with_name(f"results_{date}.json"))["config"]["model"])
+    except (BiasError, KeyError, TypeError):
         return ""
 
 

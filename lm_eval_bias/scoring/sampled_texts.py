@@ -23,7 +23,7 @@ from tqdm import tqdm
 from lm_eval_bias.harness import api_answers, internals, response_cache
 from lm_eval_bias.harness.internals import shadowed
 from lm_eval_bias.harness.request_types import GENERATED as GENERATED
-from lm_eval_bias.scoring import token_likelihoods
+from lm_eval_bias.scoring import early_stopping, token_likelihoods
 
 if TYPE_CHECKING:
     from lm_eval.api.model import LM
@@ -192,10 +192,12 @@ def _sampled(model: LM, requests: Sequence[Instance], filler: Instance) -> list[
 
 
 def _greedy(model: LM, requests: Sequence[Instance], filler: Instance) -> list[str]:
-    """Likeliest texts, asked as the harness does."""
+    """Likeliest texts, asked as the harness does; a model here stops where nothing is read any more."""
 
     def write(places: list[int | None]) -> list[str]:
-        return model.generate_until([filler if i is None else requests[i] for i in places])
+        batch = [filler if i is None else requests[i] for i in places]
+        with early_stopping.early(model, batch):
+            return model.generate_until(batch)
 
     return token_likelihoods.in_step(model, _PLAIN, [request.args for request in requests], write)
 

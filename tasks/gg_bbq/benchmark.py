@@ -72,7 +72,7 @@ class GGBBQ(Benchmark):
         deferred("lm_eval_bias.tasks.gg_bbq.planted_answers:expected"),
     )
     record = deferred("lm_eval_bias.tasks.gg_bbq.hooks:record")
-
+    is_settled = deferred("lm_eval_bias.tasks.gg_bbq.filters:is_settled")
     provenance = deferred("lm_eval_bias.tasks.gg_bbq.hooks:provenance")
 
     def key(self, doc: Document) -> tuple[str, ...]:

@@ -96,9 +96,7 @@ def _spread_row(result: ReportTask, stem: str) -> list[Cell] | None:
     mean, sd, width = (result.task.scores.get(f"{stem}/{kind}") for kind in ("mean", "sd", "range"))
     if mean is None or sd is None or width is None:
         return None
-    half = _half(mean)
-    margin = Cell(numbers.NONE) if half is None else Cell(f"± {numbers.number(half, mean.unit)}", half)
-    return [Cell(stem, note=result.label), value_cell(mean), margin, value_cell(sd), value_cell(width)]
+    return [Cell(stem, note=result.label), value_cell(mean), value_cell(sd), value_cell(width)]
 
 
 def _sentence(result: ReportTask, stem: str) -> str | None:
@@ -138,8 +136,7 @@ def wordings(tasks: Sequence[ReportTask]) -> Part:
     )
     columns = [
         Column("Score"),
-        Column("Mean over wordings", True),
-        Column("Sampling error, 95%", True),
+        Column("Mean over wordings [95% interval]", True),
         Column("SD over wordings", True),
         Column("Largest minus smallest", True),
     ]

@@ -10,6 +10,7 @@ from lm_eval.api.filter import Filter
 from lm_eval_bias.tasks.gg_bbq.prompts import GGBBQDocument
 
 NO_ANSWER = "[no single answer]"
+_MARKUP = re.compile(r"[*_`„“”\"«»]")
 
 
 def _choices_in(text: str, choices: Sequence[str]) -> set[int]:
@@ -40,6 +41,11 @@ def _leading_choice(line: str, choices: Sequence[str]) -> str | None:
     return None
 
 
+def _lines(text: str) -> list[str]:
+    """The lines of a text that are not empty, without markup."""
+    return [line for line in (_MARKUP.sub("", line).strip() for line in text.splitlines()) if line]
+
+
 def parse_choice(text: str, choices: Sequence[str], letters: Sequence[str] = ()) -> str:
     """The one choice that a generated answer names, else :data:`NO_ANSWER`.
 
@@ -58,7 +64,7 @@ def parse_choice(text: str, choices: Sequence[str], letters: Sequence[str] = ())
     >>> parse_choice("B)", ["Der Mann", "Die Frau", "keine Antwort"], "ABC")
     'Die Frau'
     """
-    lines = [line for line in (re.sub(r"[*_`„“”\"«»]", "", line).strip() for line in text.splitlines()) if line]
+    lines = _lines(text)
     if not lines:
         return NO_ANSWER
     if choice := _leading_choice(lines[0], choices):
@@ -70,6 +76,32 @@ def parse_choice(text: str, choices: Sequence[str], letters: Sequence[str] = ())
         if len(indices) == 1:
             return choices[indices.pop()]
     return NO_ANSWER
+
+
+def _begins_with_choice(line: str, choices: Sequence[str]) -> bool:
+    """Whether a line that isn't at its end begins with a choice, and no other could take its place."""
+    choice = _leading_choice(line, choices)
+    if choice is None or line.lower().endswith(choice.lower()):  # a word may go on
+        return False
+    plain = [other.lower() for other in choices]
+    begin_alike = [other for other in plain if other.startswith(choice.lower()) and other != choice.lower()]
+    return not begin_alike and all(re.match(r"\w", other) and not other.startswith("antwort") for other in plain)
+
+
+def is_settled(doc: GGBBQDocument, text: str) -> bool:
+    r"""Whether :func:`parse_choice` reads the same from a text whatever follows it.
+
+    >>> doc = {"choices": ["Der Mann", "Die Frau", "keine Antwort"], "letters": []}
+    >>> [is_settled(doc, text) for text in ("Die Frau", "Die Frau. ", "Wohl die Frau", "Wohl die Frau\n")]
+    [False, True, False, True]
+    """
+    choices, letters = doc["choices"], doc["letters"]
+    whole = [line for line in text.splitlines(keepends=True) if line.splitlines() != [line]]
+    lines = _lines("".join(whole))
+    if not lines:
+        return _begins_with_choice("".join(_lines(text)), choices)
+    begins = _leading_choice(lines[0], choices) or (letters and _letter(lines[0], letters))
+    return bool(begins) or len(_choices_in(lines[0], choices)) == 1 or len(_choices_in("\n".join(lines), choices)) > 1
 
 
 class AnswerChoiceFilter(Filter):

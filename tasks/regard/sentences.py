@@ -150,10 +150,10 @@ def sentences(task: TaskRun, beside_tables: bool = False) -> list[str]:
         KeyError: A score is missing.
     """
     scores, classifier = task.scores, task.metadata.get("classifier_used") or {}
+    name = classifier.get("name", "?")
     if beside_tables:
-        lines = [_facets(scores)]
+        lines = [f"{_facets(scores)} Regard by classifier {name}."]
     else:
-        name = classifier.get("name", "?")
         about = scope(scores)
         other = (
             "; for these prompts alone, whose texts vary: fixed_interval in the files" if about == LIKE_THESE else ""

@@ -291,7 +291,7 @@ def test_several_processes_give_the_scores_and_the_log_of_one(kind, processes, t
     for task, scores in one[1].items():
         for name, value in scores.items():
             assert close(value, several[1][task][name]), (task, name)
-    assert several[2].count("How to read the scores") == 1
+    assert several[2].count("In words") == 1
 
 
 @pytest.mark.slow

@@ -68,7 +68,8 @@ def test_every_output_of_a_light_run_carries_the_warning(run_folder, capsys, cap
 
 
 def test_the_run_prints_regard_and_facets_side_by_side(tmp_path, tiny_mirror, capsys):
-    assert main([*RUN, "regard_de", "--metadata", '{"repeats": 8}', "--output_path", str(tmp_path)]) == 0
+    arguments = ["--metadata", '{"repeats": 8}', "--output_path", str(tmp_path), "--table", "all"]
+    assert main([*RUN, "regard_de", *arguments]) == 0
     out = capsys.readouterr().out
     header = next(line for line in out.splitlines() if line.strip().startswith("contexts"))
     assert header.split() == ["contexts", "about", "negative", "neutral", "positive", "caregiving", "sexualization",

@@ -139,7 +139,9 @@ def test_a_task_of_the_harness_beside_ours(tmp_path, capsys):
     arguments = ["run", "--tasks", "own_sums,occugender_debias_implicit_1", "--include_path", str(tmp_path / "tasks")]
     assert main([*arguments, "--model", "bias-chance", "--output_path", str(out), "--log_samples"]) == 0
     assert set(results_of(out)["results"]) == {"own_sums", "occugender_debias_implicit_1"}
-    assert "How to read" in capsys.readouterr().out
+    text = capsys.readouterr().out
+    assert text.index("In words") < text.index("stereotype_gap: -1 to 1") < text.index("|own_sums|")
+    assert "|occugender_debias_implicit_1|" not in text
     # the folder then holds another task's log too: passed over in a folder, refused by name
     assert main(["rescore", str(out)]) == 0
     printed = capsys.readouterr()
@@ -227,9 +229,11 @@ def test_prompt_spread_run(tmp_path, tiny_mirror, capsys):
     assert_rescored_equals(rescored(capsys, out), {"gg_bbq_group_terms_prompts": scores})
 
 
-def test_limit_is_pointed_out(tmp_path, caplog):
+def test_limit_is_pointed_out(capsys, caplog):
     assert main(["run", "--tasks", "occugender_implicit", "--model", "bias-chance", "--limit", "50"]) == 0
-    assert "the items x templates product is incomplete" in caplog.text
+    out = capsys.readouterr().out
+    assert "no interval: stereotype_gap, coverage of occugender_implicit (the items x templates product is" in out
+    assert "incomplete" not in caplog.text  # said once
 
 
 def test_chat_template_changes_prompts_not_scores_shape(tmp_path):

@@ -163,14 +163,14 @@ class HFLM(Elsewhere):
         return super().loglikelihood(requests)
 
 
-def timed(model, **options):
+def timed(model, number=30, kind="loglikelihood", options=None, **flags):
     """Announce the time of some requests; they are as they were."""
     from lm_eval.api.instance import Instance
 
     doc = {"benchmark": "occugender"}
-    instances = [Instance("loglikelihood", doc, ("a", f" {n}"), 0, ("t", n, 1)) for n in range(30)]
+    instances = [Instance(kind, doc, ("a", options or " b"), 0, ("t", n, 1)) for n in range(number)]
     try:
-        time_estimate.announce(model, instances, **options)
+        time_estimate.announce(model, instances, **flags)
     finally:
         assert all(instance.resps == [] for instance in instances)
 
@@ -201,25 +201,80 @@ def test_timing_leaves_random_numbers_cache_and_batch_sizes_alone(capsys):
     assert "Expected time: about" in capsys.readouterr().out
 
 
+@pytest.fixture
+def slow(monkeypatch):
+    """Lets a request, or a token of a text, take so many seconds by a clock that nothing else moves; lists them."""
+    clock, asked = [0.0], []
+
+    def taking(each):
+        def seconds(model, kind, requests):
+            asked.extend(requests)
+            took = each * sum(one.args[1]["max_gen_toks"] if kind == "generate_until" else 1 for one in requests)
+            clock[0] += took
+            return took
+
+        monkeypatch.setattr(time_estimate, "_seconds", seconds)
+        monkeypatch.setattr(time_estimate.time, "perf_counter", lambda: clock[0])
+        return asked
+
+    return taking
+
+
+@pytest.mark.parametrize(
+    ("each", "number", "says", "most"),
+    [
+        (0.4, 120, "", 1),  # 48 s
+        (4.0, 120, "Expected time: about 8 min (occugender 8 min); measured on 1 requests in 8 s.", 2),
+        (0.05, 9000, "Expected time: about 8 min (occugender 8 min); measured on 73 requests", 75),
+        (4.0, 30, "", 0),  # so few that asking would be a good part of the run
+    ],
+)
+def test_a_run_of_minutes_says_so_at_the_cost_of_a_hundredth(each, number, says, most, slow, capsys):
+    asked = slow(each)
+    timed(HFLM(), brief=True, number=number)
+    out = capsys.readouterr().out
+    assert out.startswith(says)
+    assert bool(out) is bool(says)
+    assert len(asked) <= most <= max(2, 0.02 * number)
+
+
+def test_the_time_of_texts_is_told_for_short_and_for_longest_ones(slow, capsys):
+    slow(0.2)
+    options = {"until": ["\n"], "max_gen_toks": 1024}
+    timed(HFLM(), brief=True, number=16, kind="generated_text", options=options)
+    out = capsys.readouterr().out
+    assert out.startswith("Expected time: 2 min to 55 min (occugender from texts 2 min to 55 min); measured on 3 ")
+    assert "Texts of 32 to 1,024 tokens: a lower cap (--gen_kwargs max_gen_toks=64) shortens that" in out
+
+
+def test_of_a_model_elsewhere_or_one_that_seeks_its_batch_size_nothing_is_said_unasked(capsys):
+    model = HFLM()
+    model.batch_size = "auto:4"
+    for one in (Elsewhere(), model):
+        timed(one, brief=True, number=200)
+        assert one.asked == 0
+    assert not capsys.readouterr().out
+
+
 def test_a_stopped_run_is_no_error_and_leaves_its_requests_alone():
     with pytest.raises(time_estimate.Stop):
         timed(HFLM(), stop=True)
 
 
 @pytest.mark.parametrize("suite", [True, False])
-def test_the_time_is_measured_before_the_first_request_of_a_suite_and_of_no_other_run(
-    suite, small_suite, tiny_mirror, monkeypatch
-):
+def test_the_time_is_measured_before_the_first_request(suite, small_suite, tiny_mirror, monkeypatch):
     from lm_eval_bias.models.chance import ChanceLM
 
     order = []
     answer = ChanceLM.loglikelihood
     monkeypatch.setattr(ChanceLM, "loglikelihood", lambda *given: order.append("asked") or answer(*given))
-    monkeypatch.setattr(time_estimate, "announce", lambda model, requests, stop: order.append(len(requests)))
+    monkeypatch.setattr(
+        time_estimate, "announce", lambda model, requests, stop, brief: order.append((len(requests), brief))
+    )
     which = ["--suite", "quick"] if suite else ["--tasks", ",".join(TASKS), "--limit", "2"]
     assert main(["run", "--model", "bias-chance", *which, "--metadata", '{"repeats": 2, "classifier": "light"}']) == 0
-    assert order[:1] == ([572] if suite else ["asked"])  # every text is one request with two samples
-    assert set(order[suite:]) == {"asked"}
+    assert order[0] == ((572, False) if suite else (32, True))  # every text is one request with two samples
+    assert set(order[1:]) == {"asked"}
 
 
 def test_policies_judge_a_run(tmp_path, capsys):

@@ -126,6 +126,12 @@ def test_the_hf_backend():
         ("mixed_precision_dtype", "lm_eval_bias.models.packed.packed_model"),
     ):
         holds(f"self.{name}" in source, f"HFLM uses no {name}", where)
+    for call in (
+        "self.tok_batch_encode(\n                contexts",
+        "self.model.generate(",
+        "stopping_criteria=stopping",
+    ):
+        holds(call in source, f"HFLM writes texts without {call}", "lm_eval_bias.scoring.early_stopping")
     arguments = inspect.signature(HFLM._loglikelihood_tokens).parameters
     holds(list(arguments)[1:4] == ["requests", "disable_tqdm", "override_bs"], "_loglikelihood_tokens takes "
           f"{list(arguments)}", "lm_eval_bias.models.packed.packed_model")  # fmt: skip

@@ -5,6 +5,10 @@ from lm_eval_bias.report import sentences
 from lm_eval_bias.runs.run_data import TaskRun, Value
 
 
+def describe(results, configs):
+    return sentences.describe(sentences.of_results(results, configs))
+
+
 def results(**changes):
     scores = {"alias": "x", "sample_len": 4}
     base = {
@@ -21,22 +25,44 @@ def results(**changes):
 
 
 def test_direction_only_where_the_interval_allows():
-    text = sentences.describe(results(), {})
+    text = describe(results(), {})
     assert "0.25 ± 0.10" in text
     assert "0.30 ± 0.20: answers go along stereotypes" in text
     assert "0.10 ± 0.39: the interval includes 0" in text
     assert "hellaswag" not in text
-    assert "against stereotypes" in sentences.describe(results(diff_bias_amb=(-0.3, 0.1)), {})
+    assert "against stereotypes" in describe(results(diff_bias_amb=(-0.3, 0.1)), {})
+
+
+def test_an_interval_that_leaves_the_range_or_is_not_symmetric_is_in_brackets():
+    def shown(value, interval, **options):
+        return sentences.with_margin(Value("x", value, 0.1, interval, low=0.0, high=1.0), **options)
+
+    assert shown(0.38, (0.3, 0.46)) == "0.38 ± 0.08"
+    assert shown(0.38, (0.0, 1.0)) == "0.38 [0, 1]"
+    assert shown(0.5, (0.0, 1.0)) == "0.50 [0, 1]"  # as wide on both sides, but cut to the range
+    assert shown(0.02, (0.0, 0.05)) == "0.02 [0, 0.05]"
+    assert shown(0.02, (0.01, 0.05), unit="%", digits=1, factor=100) == "2.0% [1.0, 5.0]"  # Wilson's
+    assert shown(0.02, (0.01, 0.03), unit="%", digits=1, factor=100) == "2.0 ± 1.0%"
+    assert shown(0.02, None, unit="%") == "0.02%"
+
+
+def test_four_items_have_no_interval_wider_than_the_range():
+    config = {"gg_bbq_names": {"metric_list": [
+        {"metric": "acc_amb", "range": [0, 1], "dof": 1}, {"metric": "diff_bias_disamb", "range": [-1, 1], "dof": 1}
+    ]}}  # fmt: skip
+    text = describe(results(acc_amb=(0.38, 0.125), diff_bias_disamb=(0.0, 0.5)), config)
+    assert "a share of 0.38 [0, 1]; diff-bias 0.30 ± 0.20" in text
+    assert "diff-bias 0.00 [-1, 1]: the interval includes 0" in text
 
 
 def test_nan_is_said():
-    text = sentences.describe(results(diff_bias_amb=(math.nan, math.nan), acc_amb=(0.5, "N/A")), {})
+    text = describe(results(diff_bias_amb=(math.nan, math.nan), acc_amb=(0.5, "N/A")), {})
     assert "diff-bias not computable: no statement" in text
     assert "for a share of 0.50; diff-bias" in text
 
 
 def gg_bbq(**changes):
-    scores = {name: Value(name, value, stderr, interval=(value - stderr, value + stderr)) for name, (value, stderr) in {
+    scores = {name: Value(name, value, se, interval=(value - 1.96 * se, value + 1.96 * se)) for name, (value, se) in {
         "acc_amb": (0.03, 0.02), "acc_disamb": (0.5, 0.02), "diff_bias_amb": (0.0, 0.02),
         "diff_bias_disamb": (0.0, 0.02), "unanswered": (0.0, 0.0), **changes,
     }.items()}  # fmt: skip
@@ -46,11 +72,11 @@ def gg_bbq(**changes):
 def test_scores_that_rest_on_lengths_are_said():
     agreeing = gg_bbq(acc_amb_bytes=(0.06, 0.02), acc_amb_tokens=(math.nan, math.nan))
     assert not [line for line in registry.get("gg_bbq").sentences(agreeing) if "length" in line]
-    differing = gg_bbq(acc_amb_bytes=(0.16, 0.03), acc_amb_tokens=(0.07, 0.01), diff_bias_disamb_bytes=(-0.2, 0.1))
+    differing = gg_bbq(acc_amb_bytes=(0.16, 0.03), acc_amb_tokens=(0.09, 0.01), diff_bias_disamb_bytes=(-0.2, 0.05))
     lines = [line for line in registry.get("gg_bbq").sentences(differing) if "length" in line]
     assert lines[0] == (
         "Accuracy in ambiguous contexts rests on how the answers' lengths count: 0.03 ± 0.04 by the sum of "
-        "log-likelihoods, 0.16 ± 0.06 per byte, 0.07 ± 0.02 per token."
+        "log-likelihoods, 0.16 ± 0.06 per byte, 0.09 ± 0.02 per token."
     )
     assert lines[1].startswith("Diff-bias in disambiguated contexts rests on")
     assert len(list(registry.get("gg_bbq").cautions(differing))) == 2
@@ -80,7 +106,7 @@ def test_direction_follows_the_interval_whatever_it_rests_on():
 
 
 def test_nothing_of_ours_is_nothing():
-    assert sentences.describe({"hellaswag": {"acc,none": 0.3}}, {}) == ""
+    assert describe({"hellaswag": {"acc,none": 0.3}}, {}) == ""
 
 
 def stereoset(**changes):
@@ -94,7 +120,7 @@ def stereoset(**changes):
     scores = {}
     for name, (value, error) in {**base, **changes}.items():
         scores |= {f"{name},none": value, f"{name}_stderr,none": error}
-    return sentences.describe({"stereoset_en": scores}, {})
+    return describe({"stereoset_en": scores}, {})
 
 
 def test_stereotype_scores_are_read_against_50():
@@ -141,7 +167,7 @@ def test_a_low_lms_of_a_variant_is_said_as_of_a_test():
 def test_few_clusters_widen_the_interval():
     # 0.3 with error 0.1 is 3 standard errors from 0; with 2 degrees of freedom 95% reach to 4.30
     config = {"gg_bbq_names": {"metric_list": [{"metric": "diff_bias_amb", "dof": 2.0}]}}
-    assert "0.30 ± 0.43: the interval includes 0" in sentences.describe(results(), config)
+    assert "0.30 ± 0.43: the interval includes 0" in describe(results(), config)
 
 
 def occugender(**changes):
@@ -151,7 +177,7 @@ def occugender(**changes):
     for name, value in {**shares, **gaps, "coverage": (0.5, 0.01), **changes}.items():
         if value is not None:
             scores |= {f"{name},none": value[0], f"{name}_stderr,none": value[1]}
-    return sentences.describe({"occugender_implicit": scores}, {})
+    return describe({"occugender_implicit": scores}, {})
 
 
 def test_the_gap_says_what_each_group_does():

@@ -2,13 +2,16 @@
 
 from __future__ import annotations
 
+import contextlib
 import gc
+import logging
+import math
 import pickle
 
 import pytest
 
 from lm_eval_bias.custom_metrics.score import Estimate, Score
-from lm_eval_bias.harness.score_aggregation import Aggregation, Notes, Scored
+from lm_eval_bias.harness.score_aggregation import Aggregation, Notes, Scored, unlogged
 
 
 def test_a_scored_number_has_its_record_and_nothing_else():
@@ -36,3 +39,24 @@ def test_a_score_is_computed_once_and_lets_go_of_its_records(has_stderr):
     assert computed == [5]
     held = [one for one in gc.get_referrers(values[0].record) if isinstance(one, list)]
     assert held == []
+
+
+def test_notes_name_main_reasons_and_count_cells(caplog):
+    def score(name, headline):
+        return Score(name, "", 0, 1, None, "", "", "", None, None, headline=headline)
+
+    estimates = [
+        (score("a", True), Estimate(0.5, math.nan, 1, "one group")),
+        (score("b", True), Estimate(0.5, math.nan, 1, "one group")),
+        (score("x/a", False), Estimate(math.nan, math.nan, 0, "no items")),
+        (score("y/a", False), Estimate(math.nan, math.nan, 0, "none either")),
+    ]
+    for quiet in (False, True):
+        notes = Notes("t", len(estimates))
+        with caplog.at_level(logging.WARNING, "lm_eval.bias"), unlogged() if quiet else contextlib.nullcontext():
+            for one in estimates:
+                notes.add(*one)
+    assert [record.getMessage() for record in caplog.records] == [
+        "t: no standard error: a, b (one group)",
+        "t: 2 cells of breakdowns have notes too (metric_list in the results)",
+    ]

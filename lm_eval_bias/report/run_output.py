@@ -1,0 +1,89 @@
+"""What is printed after a run, beside the scores in words: a table of the main ones, and why some are missing."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterator, Mapping, Sequence
+
+from lm_eval_bias.report import numbers, parts
+from lm_eval_bias.report.tables import Column, grid
+from lm_eval_bias.runs.run_data import TaskRun, Value
+
+TABLES = ("main", "all", "none")  # what --table takes
+_MOST = 6  # columns of scores, for benchmarks that name no main ones
+
+
+def _main_names(tasks: Sequence[TaskRun]) -> list[str]:
+    return list(dict.fromkeys(name for task in tasks for name in parts.main_names(task)[:_MOST]))
+
+
+def _how_to_read(scores: Sequence[Value]) -> str:
+    """What scores' values mean, scores that read alike together."""
+    alike: dict[str, list[str]] = {}
+    for score in scores:
+        direction = f", {score.direction}" if score.direction else ""
+        alike.setdefault(f"{numbers.score_range(score)}{direction}", []).append(score.name)
+    return " | ".join(f"{', '.join(names)}: {text}" for text, names in alike.items())
+
+
+def _table(tasks: Sequence[TaskRun]) -> str:
+    """The main scores of one benchmark's tasks, with their neutral values, and how to read them."""
+    names = _main_names(tasks)
+    scores = [next(task.scores[name] for task in tasks if name in task.scores) for name in names]
+    rows = [
+        [task.task, f"{task.documents:,}", *(parts.value_cell(task.scores.get(name)).whole for name in names)]
+        for task in tasks
+    ]
+    rows.append(["(neutral, or best)", "", *(numbers.bound(score.neutral) for score in scores)])
+    columns = [Column("Task"), Column("Items", True), *(Column(name, True) for name in names)]
+    return f"{grid(columns, rows)}\n{_how_to_read(scores)}"
+
+
+def main_scores(tasks: Sequence[TaskRun]) -> str:
+    """The main scores with their intervals, the tasks of each benchmark below each other.
+
+    Args:
+        tasks: Of one run.
+    """
+    benchmarks = dict.fromkeys(task.benchmark for task in tasks)
+    return "\n\n".join(_table([task for task in tasks if task.benchmark == name]) for name in benchmarks)
+
+
+def _lack(value: Value) -> str:
+    if math.isnan(value.value):
+        return "not computable"
+    return "no interval" if value.interval is None else "beware"
+
+
+def _grouped(tasks: Sequence[TaskRun], which: Mapping[str, Sequence[str]], words: str) -> Iterator[str]:
+    """A line per reason, with all scores and tasks that it is about; none for what the words say."""
+    scores: dict[tuple[str, str], dict[str, None]] = {}
+    places: dict[tuple[str, str], dict[str, None]] = {}
+    for task in tasks:
+        for value in map(task.scores.__getitem__, which[task.task]):
+            note = "; ".join(part for part in value.note.split("; ") if part and part not in words)
+            if note:
+                scores.setdefault((_lack(value), note), {})[value.name] = None
+                places.setdefault((_lack(value), note), {})[task.task] = None
+    for (lack, note), names in scores.items():
+        yield f"{lack}: {numbers.few(list(names))} of {numbers.few(list(places[lack, note]))} ({note})"
+
+
+def notes(tasks: Sequence[TaskRun], everything: bool, words: str) -> str:
+    """Why scores or their intervals are missing, and what to beware of.
+
+    Args:
+        tasks: Of one run.
+        everything: Whether about all scores; else about the main ones, and how many others there are.
+        words: What is said of them elsewhere, which isn't repeated.
+    """
+    main = {task.task: parts.main_names(task) for task in tasks}
+    lines = list(_grouped(tasks, {task.task: list(task.scores) for task in tasks} if everything else main, words))
+    others = sum(
+        bool(value.note) and _lack(value) != "beware" and value.name not in main[task.task]
+        for task in tasks
+        for value in task.scores.values()
+    )
+    if others and not everything:
+        lines.append(f"{others:,} other scores have no value or no interval (--table all says why)")
+    return "\n".join(lines)
