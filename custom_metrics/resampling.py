@@ -86,12 +86,14 @@ class Difference:
     def at_level(self, level: float) -> Difference:
         """The same difference, tested in a way that can reject at that level: by Student's t where swaps are too few.
 
-        Swaps of 6 clusters give p-values in steps of 3%: they would reject at 5% in no more than 3% of cases.
+        Swaps of 6 clusters give p-values in steps of 3%: they would reject at 5% in no more than 3% of cases. Of
+        more clusters a p-value that is larger than a few steps stands: no test finds more because there are more tests.
         Student's t on the jackknife's standard error rejects equal models in 1% to 5% of simulated data sets of 3 to 6
         clusters at the level of 5%, the less often the more unequal the clusters are. Clusters that are worth no more
         than 2 equally large ones have no test.
         """
-        if (self.least_p if math.isnan(self.stderr) else FINE * self.least_p) <= level:
+        finest = self.least_p if math.isnan(self.stderr) else FINE * self.least_p
+        if finest <= level or (finest <= LEVEL and self.p > finest):
             return self
         if math.isnan(self.stderr):
             return replace(self, p=math.nan, test="")

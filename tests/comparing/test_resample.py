@@ -395,7 +395,10 @@ def test_two_clusters_have_no_test_and_many_have_swaps():
     eight = resampling.paired(*_pair(1, [25] * 8), draws=2_000)
     assert (eight.test, eight.least_p) == ("models swapped by cluster", 2 / 256)
     assert eight.at_level(4 * 2 / 256) is eight
-    assert eight.at_level(0.03).test == "Student's t on clusters"
+    close = replace(eight, p=4 * 2 / 256)
+    assert close.at_level(0.03).test == "Student's t on clusters"
+    far = replace(eight, p=5 * 2 / 256)  # more tests find no more: that p is no matter of few clusters
+    assert far.at_level(0.0001) is far
 
 
 def test_without_a_test_nothing_is_promised():

@@ -35,6 +35,9 @@ class Toy(Benchmark):
         Condition("mood", "moods", "calm", "toy_calm", lambda task: None),
     )
 
+    def read_answer(self, raw):
+        return [float(raw[0])]  # any number: no log-likelihood
+
     def record(self, doc, answers):
         return {"trait": _trait(doc), "value": answers[0][0]}
 

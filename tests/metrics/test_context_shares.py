@@ -187,11 +187,18 @@ def test_a_share_of_one_context_has_one_interval():
 
 def test_a_difference_has_both_intervals():
     # differences 0.2, -0.1 and 0.5 with 10 texts each: their mean's standard error
-    own = [*rows(1, x=2, y=4, z=4), *rows(0, x=4, y=3, z=9)]
+    first_hits, second_hits = {"x": 4, "y": 3, "z": 9}, {"x": 2, "y": 4, "z": 4}
+    own = [*rows(1, **second_hits), *rows(0, **first_hits)]
     found = difference(own, "beware")
     assert found.value == pytest.approx(0.2, abs=1e-12)
     assert found.stderr == pytest.approx(0.3 / math.sqrt(3), abs=1e-12)
-    assert (found.n, found.reason, found.interval) == (60, "beware", None)
+    assert (found.n, found.reason) == (60, "beware")
+    first, second = (share(rows(group, **counts)) for group, counts in ((0, first_hits), (1, second_hits)))
+    rho = (first.stderr**2 + second.stderr**2 - found.stderr**2) / (2 * first.stderr * second.stderr)
+    down, up = first.value - first.interval[0], second.interval[1] - second.value
+    assert found.interval[0] == pytest.approx(0.2 - math.sqrt(down**2 + up**2 - 2 * rho * down * up), abs=1e-12)
+    down, up = first.interval[1] - first.value, second.value - second.interval[0]
+    assert found.interval[1] == pytest.approx(0.2 + math.sqrt(down**2 + up**2 - 2 * rho * down * up), abs=1e-12)
     assert found.dof == pytest.approx(2)
     assert found.fixed_interval == pytest.approx(contingency.newcombe((16, 10), (30, 30)), abs=1e-12)
     form = difference_form(own)

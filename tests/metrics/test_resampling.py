@@ -42,8 +42,11 @@ def test_what_is_detectable(level):
 
 
 def test_a_test_that_cannot_reject_gives_way_to_student_s_t():
-    able = difference(least_p=0.05)
+    able = difference(least_p=0.0125)  # four of its p-values are at most 0.05
     assert able.at_level(0.05) is able
+    assert able.at_level(0.049).test == "Student's t on clusters"
+    alike = difference(least_p=0.05, stderr=math.nan)
+    assert alike.at_level(0.05) is alike  # without an error there is no other test
     assert difference().at_level(0.05) == difference()  # which has no least p
     unable = difference(least_p=0.06, reason="beware")
     tested = unable.at_level(0.05)
@@ -93,8 +96,8 @@ def shares(*clusters, **more):
     return designs.Clusters(names, totals[:, 0], totals, designs.share_of, **more)
 
 
-A = [(3, 4), (5, 9), (6, 6), (2, 8), (7, 7), (4, 10), (1, 2)]
-B = [(2, 4), (4, 9), (3, 6), (3, 8), (2, 7), (1, 10), (0, 2)]
+A = [(3, 4), (5, 9), (6, 6), (2, 8), (7, 7), (4, 10), (1, 2), (3, 5)]
+B = [(2, 4), (4, 9), (3, 6), (3, 8), (2, 7), (1, 10), (0, 2), (4, 5)]
 
 
 def share(clusters):
@@ -122,12 +125,12 @@ def test_models_are_swapped_by_cluster(draws, seed):
     assert found.sum_value == SAME(share(A) + share(B), abs=1e-12)
     sizes = [size for _, size in A]
     assert found.dof == SAME(sum(sizes) ** 2 / sum(n * n for n in sizes) - 1)
-    assert found.least_p == 2 / 2**7  # two of the ways to swap seven clusters
+    assert found.least_p == 2 / 2**8  # two of the ways to swap eight clusters
     assert found.reason == ""
     for sign, stderr in ((-1, found.stderr), (1, found.sum_stderr)):
-        without = [share(A[:k] + A[k + 1 :]) + sign * share(B[:k] + B[k + 1 :]) for k in range(7)]
+        without = [share(A[:k] + A[k + 1 :]) + sign * share(B[:k] + B[k + 1 :]) for k in range(8)]
         whole = share(A) + sign * share(B)
-        assert stderr == SAME(math.sqrt(6 / 7 * sum((one - whole) ** 2 for one in without)), abs=1e-12)
+        assert stderr == SAME(math.sqrt(7 / 8 * sum((one - whole) ** 2 for one in without)), abs=1e-12)
 
 
 def test_there_are_10_000_swaps_of_a_fixed_seed():
@@ -209,10 +212,10 @@ def test_a_model_without_a_value_has_no_difference():
 # --------------------------------------------------------------------------------------------------------------- cells
 
 
-def cells(matrix, strata=(), composite=False):
+def cells(matrix, strata=(), correlation=False):
     n_rows, n_columns = matrix.shape
     items, templates = [f"i{k}" for k in range(n_rows)], [f"t{k}" for k in range(n_columns)]
-    return designs.Cells(items, templates, matrix, strata, composite)
+    return designs.Cells(items, templates, matrix, strata, correlation)
 
 
 def table(seed=1, shape=(7, 5), rows=0.5, columns=0.3):
@@ -330,14 +333,17 @@ def test_fewer_than_four_templates_are_not_flipped(templates, flips):
         assert found.sum_value == found.value
 
 
-def test_linearised_scores_are_tested_by_student_s_t():
-    matrix = table(5)
-    found = resampling.paired(cells(matrix + 0.3, composite=True), cells(0 * matrix, composite=True), 100, 9)
-    stderr, dof = crossed.crossed_stderr(matrix)
-    assert (found.stderr, found.dof, found.sum_stderr) == (SAME(stderr), SAME(dof), SAME(stderr))
-    assert (found.test, found.reason) == ("Student's t", "")
-    assert found.p == SAME(two_sided(found.value / stderr, dof), rel=1e-9)
-    assert found.sum_value == SAME(found.value)
+def test_correlations_are_tested_on_fishers_z():
+    matrix, other = table(5) / 10, table(6) / 10
+    matrix, other = matrix - matrix.mean() + 0.8, other - other.mean() + 0.6
+    found = resampling.paired(cells(matrix, correlation=True), cells(other, correlation=True), 100, 9)
+    stderr, _ = crossed.crossed_stderr(matrix - other)
+    of_z, dof = crossed.crossed_stderr((matrix - 0.8) / (1 - 0.8**2) - (other - 0.6) / (1 - 0.6**2))
+    assert (found.stderr, found.dof) == (SAME(stderr), SAME(dof))
+    assert found.sum_stderr == SAME(crossed.crossed_stderr(matrix + other)[0])
+    assert (found.test, found.reason) == ("Student's t on Fisher's z", "")
+    assert found.p == SAME(two_sided((math.atanh(0.8) - math.atanh(0.6)) / of_z, dof), rel=1e-9)
+    assert found.sum_value == SAME(1.4)
 
 
 @pytest.mark.parametrize("shape", [(1, 4), (4, 1)])

@@ -95,9 +95,9 @@ def simulate(todo: list[Job], processes: int, file: Path) -> dict[Job, Sums]:
             lines.write("\n")  # a line that was cut off ends here
         blocks: Iterable[tuple[Job, Sums]]
         if processes > 1 and left:
-            blocks = stack.enter_context(multiprocessing.get_context("fork").Pool(processes)).imap_unordered(
-                block, left
-            )
+            # the handler of this process would only raise an exception in a worker, which might then live on
+            pool = multiprocessing.get_context("fork").Pool(processes, signal.signal, (signal.SIGTERM, signal.SIG_DFL))
+            blocks = stack.enter_context(pool).imap_unordered(block, left)
         else:
             blocks = map(block, left)
         for job, sums in blocks:
