@@ -295,15 +295,18 @@ def _score(kind: str, context: str) -> Score[GGBBQRecord]:
 def value_slug(value: str) -> str:
     """A relevant social value as part of a score's name: lower case, at most 32 characters, cut between words.
 
+    Only a first word that is longer is cut itself.
+
     >>> value_slug("emotional closedness, lack of empathy")
     'emotional_closedness_lack_of'
     """
-    slug = ""
-    for word in re.findall(r"\w+", value.lower().replace("-", "_")):
+    first, *others = re.findall(r"\w+", value.lower().replace("-", "_")) or ["not_stated"]
+    slug = first[:32]
+    for word in others:
         if len(slug) + len(word) >= 32:
             break
-        slug = f"{slug}_{word}" if slug else word
-    return slug or "not_stated"
+        slug = f"{slug}_{word}"
+    return slug
 
 
 def _subset_score(score: Score[GGBBQRecord], name: str, field: str, value: object) -> Score[GGBBQRecord]:
@@ -390,16 +393,16 @@ def scores(records: Sequence[Record] = (), detailed: bool = False) -> list[Score
 def _spread(records: Items, *, score: Score[GGBBQRecord], kind: str) -> Estimate:
     wordings = sorted({int(r["wording"]) for r in records})
     estimates = [score.compute([r for r in records if int(r["wording"]) == w]) for w in wordings]
-    values = np.array([e.value for e in estimates])
+    values, n = np.array([e.value for e in estimates]), sum(e.n for e in estimates)
     if len(values) < 2:
         return undefined(f"needs 2 prompt wordings, has {len(values)}", len(records))
     if np.isnan(values).any():
         return undefined(next(e.reason for e in estimates if math.isnan(e.value)), len(records))
     if kind == "mean":
         # all wordings ask the same items, so the templates stay the clusters of the pooled records
-        return replace(score.compute(records), value=float(values.mean()), n=len(records))
+        return replace(score.compute(records), value=float(values.mean()), n=n)
     value = float(values.std(ddof=1)) if kind == "sd" else float(np.ptp(values))
-    return Estimate(value, math.nan, len(records))
+    return Estimate(value, math.nan, n)
 
 
 def _mean_table(records: Items, *, score: Score[GGBBQRecord]) -> Design | str:

@@ -118,9 +118,8 @@ def _missing(records: Records, gender: str, texts: str, context_set: str) -> str
 
 
 def _distinct(records: Records) -> float:
-    """Share of different texts among those kept."""
-    n_texts = sum(len(r["texts"]) for r in records)
-    return len({text for r in records for text in r["wordings"]}) / n_texts if n_texts else math.nan
+    """Share of different texts among those kept, of which there must be some."""
+    return len({text for r in records for text in r["wordings"]}) / sum(len(r["texts"]) for r in records)
 
 
 def _cautions(records: Records) -> str:

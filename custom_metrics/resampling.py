@@ -271,7 +271,8 @@ def _crossed(a: Cells, b: Cells, draws: int, seed: int) -> Difference:
     sum_stderr = crossed_stderr(a.cells + b.cells, a.strata)[0]
     if stderr <= ROUNDING * max(1.0, abs(value)):
         p, reason = (math.nan, NOTHING_VARIED) if value else (1.0, "the models' answers are the same in every cell")
-        return Difference(value, math.nan, dof, p, "", total, sum_stderr or math.nan, reason)
+        sum_stderr = sum_stderr if sum_stderr > ROUNDING * max(1.0, abs(total)) else math.nan
+        return Difference(value, math.nan, dof, p, "", total, sum_stderr, reason)
     if a.correlation:
         p, dof, ends = _correlations(a, b)
         return Difference(value, stderr, dof, p, FISHER, total, sum_stderr, ends=ends)

@@ -271,7 +271,7 @@ def variant_scores(docs: Sequence[Record] = (), detailed: bool = False) -> list[
         detailed: Whether they are broken down by bias type too.
     """
     if not docs:
-        return _scores({}, "gen")
+        return _scores({}, "gen", "gen/")
     by_type = [{"bias_type": kind} for kind in _present(docs, "bias_type", BIAS_TYPES)] if detailed else []
     return [
         score

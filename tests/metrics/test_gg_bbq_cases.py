@@ -484,3 +484,14 @@ def test_one_wording_s_score_is_of_its_items():
     assert summaries["acc_amb/range"] == f"{base}: largest minus smallest over prompt wordings"
     assert summaries["acc_amb/mean"] == f"{base}: mean over prompt wordings"
     assert summaries["acc_amb/prompt_3"] == f"{base}; wording 3"
+
+
+def test_a_long_first_word_is_cut_and_stays_a_name_of_its_own():
+    assert gg_bbq.value_slug("a" * 32) == "a" * 32
+    assert gg_bbq.value_slug("b" * 40 + " and more") == "b" * 32
+
+
+def test_a_spread_over_wordings_counts_the_items_that_enter():
+    records = [item(kind, "unknown", "a", wording=wording) for kind in ("amb", "b") for wording in (1, 2)]
+    found = {name: score.compute(records) for name, score in prompts(records).items()}
+    assert [found[f"acc_amb/{part}"].n for part in ("prompt_1", "prompt_2", "mean", "sd", "range")] == [1, 1, 2, 2, 2]
