@@ -69,7 +69,9 @@ def without_keys(text: str, model: Any) -> str:
     secrets += [value for name, value in parse_qsl(url.query) if redaction.SENT.search(name)]
     with contextlib.suppress(Exception):  # a client without its key has no headers
         headers = getattr(model, "header", None) or {}
-        secrets += [word for name, value in headers.items() if redaction.SENT.search(name) for word in str(value).split()[-1:]]
+        secrets += [
+            word for name, value in headers.items() if redaction.SENT.search(name) for word in str(value).split()[-1:]
+        ]
     for secret in filter(None, secrets):
         if len(str(secret)) > 3:
             text = text.replace(str(secret), "***")

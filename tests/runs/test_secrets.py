@@ -1,4 +1,4 @@
-"""Keys, tokens and headers in ``--model_args`` are neither printed nor saved, and blotted out of files that hold some."""
+"""Keys, tokens and headers in ``--model_args`` are neither printed nor saved, nor read from files that hold some."""
 
 from __future__ import annotations
 
