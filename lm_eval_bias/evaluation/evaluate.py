@@ -7,7 +7,7 @@ import logging
 from collections.abc import Callable, Mapping
 from typing import TYPE_CHECKING, Any
 
-from lm_eval_bias import catalog, registry
+from lm_eval_bias import catalog, redaction, registry
 from lm_eval_bias.errors import BiasError, one_line
 from lm_eval_bias.evaluation import preflight, run_flags, run_plan, time_estimate
 from lm_eval_bias.harness import distributed, internals, linking, running, score_aggregation
@@ -141,6 +141,8 @@ def _finish(config: EvaluatorConfig, results: dict[str, Any], tracker: Any, dash
     samples = running.samples_in_order(results.pop("samples", None)) if config.log_samples else None
     names = ("num_fewshot", "apply_chat_template", "fewshot_as_multiturn", "system_instruction", "samples")
     results["provenance"] = provenance.block(results, {name: getattr(config, name, None) for name in names})
+    # the harness mixes the model's arguments into each task's metadata
+    results.update({key: redaction.arguments(results[key]) for key in ("config", "configs", "provenance")})
     if config.show_config:
         print(running.as_json(results))
     running.send(dashboards, results, samples)
@@ -163,7 +165,7 @@ def _print(config: EvaluatorConfig, results: dict[str, Any], table: str, log: bo
     given = [f"{name}: {value}" for name, value in flags.items() if value] + (
         [f"batch sizes: {sizes}"] if sizes else []
     )
-    print(", ".join([f"{config.model} ({config.model_args})", *given]))
+    print(", ".join([f"{config.model} ({redaction.arguments(config.model_args)})", *given]))
     tasks = [] if config.predict_only else sentences.of_results(results["results"], results["configs"])
     words = sentences.describe(tasks, beside_tables=table != "all")
     if tasks:

@@ -19,11 +19,11 @@ from http import HTTPStatus
 from typing import Any
 from urllib.parse import parse_qsl, urlsplit, urlunsplit
 
+from lm_eval_bias import redaction
 from lm_eval_bias.errors import printable
 
 _LARGEST = 1 << 28  # bytes of a reply; 64 prompts of 2,048 tokens with log-probabilities are some 2^24
 _WORDS = 300  # characters of what a server says
-_SECRET = re.compile("auth|key|token|secret|password|cookie", re.IGNORECASE)
 _PASSING = {408, 425, 429}  # statuses below 500 after which the same request may be answered
 _ADVICE = {
     400: "check --model_args and --gen_kwargs",
@@ -66,10 +66,12 @@ def without_keys(text: str, model: Any) -> str:
     """A text in which the keys that a client sends are blotted out: servers repeat what they don't take."""
     url = urlsplit(str(getattr(model, "base_url", None) or ""))
     secrets = [url.password, getattr(model, "auth_token", None)]
-    secrets += [value for name, value in parse_qsl(url.query) if _SECRET.search(name)]
+    secrets += [value for name, value in parse_qsl(url.query) if redaction.SENT.search(name)]
     with contextlib.suppress(Exception):  # a client without its key has no headers
         headers = getattr(model, "header", None) or {}
-        secrets += [word for name, value in headers.items() if _SECRET.search(name) for word in str(value).split()[-1:]]
+        secrets += [
+            word for name, value in headers.items() if redaction.SENT.search(name) for word in str(value).split()[-1:]
+        ]
     for secret in filter(None, secrets):
         if len(str(secret)) > 3:
             text = text.replace(str(secret), "***")

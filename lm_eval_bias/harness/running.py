@@ -12,7 +12,7 @@ import random
 from collections.abc import Callable, Container, Iterator
 from typing import TYPE_CHECKING, Any
 
-from lm_eval_bias import registration
+from lm_eval_bias import redaction, registration
 from lm_eval_bias.errors import BiasError, check_arguments, one_line
 from lm_eval_bias.harness import api_calls, distributed, internals
 
@@ -83,8 +83,9 @@ def build_model(config: EvaluatorConfig) -> Any:
     except BiasError:
         raise
     except Exception as error:
-        given = ",".join(f"{name}={value}" for name, value in (config.model_args or {}).items())
-        raise BiasError(f"--model {config.model} --model_args {given}: {one_line(error)}") from error
+        given = ",".join(f"{name}={value}" for name, value in redaction.arguments(config.model_args or {}).items())
+        message = redaction.in_text(one_line(error), config.model_args or {})
+        raise BiasError(f"--model {config.model} --model_args {given}: {message}") from error
 
 
 def _failure(error: Exception, config: EvaluatorConfig, model: Any) -> BiasError:
@@ -106,7 +107,7 @@ def _failure(error: Exception, config: EvaluatorConfig, model: Any) -> BiasError
     )
     if not getattr(error, "passing", True):  # going on can't help
         cache_note = ""
-    message = api_calls.without_keys(message, model).rstrip(".")
+    message = redaction.in_text(api_calls.without_keys(message, model), model_args).rstrip(".")
     return BiasError(f"--model {config.model}{checkpoint}: {message} (nothing was saved{cache_note})")
 
 

@@ -9,6 +9,7 @@ import sqlite3
 from collections.abc import Mapping
 from typing import Any
 
+from lm_eval_bias import redaction
 from lm_eval_bias.errors import BiasError, one_line
 from lm_eval_bias.files import expanded
 from lm_eval_bias.harness import internals
@@ -28,7 +29,7 @@ def identity(model: str, arguments: Mapping[str, Any]) -> str:
     >>> identity("hf-packed", {"pretrained": "gpt2", "batch_size": 4}) == identity("hf", {"pretrained": "gpt2"})
     True
     """
-    relevant = {key: str(value) for key, value in arguments.items() if key not in _SPEED}
+    relevant = {key: str(value) for key, value in redaction.arguments(arguments).items() if key not in _SPEED}
     if relevant.get("pretrained") and os.path.isdir(folder := expanded(relevant["pretrained"])):
         relevant["pretrained"] = str(folder.resolve())
     return json.dumps(["hf" if model == "hf-packed" else model, relevant], sort_keys=True)

@@ -8,15 +8,15 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
-from lm_eval_bias import catalog, registry
+from lm_eval_bias import catalog, redaction, registry
 from lm_eval_bias.runs.run_data import TaskRun
 
 SEEDS = ("random_seed", "numpy_seed", "torch_seed", "fewshot_seed")
 
 
 def model_arguments(config: Mapping[str, Any]) -> str:
-    """The model's arguments as ``--model_args`` takes them."""
-    arguments = config.get("model_args") or {}
+    """The model's arguments as ``--model_args`` takes them, but for keys and tokens."""
+    arguments = redaction.arguments(config.get("model_args") or {})
     return (
         ",".join(f"{key}={value}" for key, value in arguments.items())
         if isinstance(arguments, Mapping)

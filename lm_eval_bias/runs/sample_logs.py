@@ -218,6 +218,24 @@ def first_filter(path: Path) -> Iterator[Sample]:
             yield sample
 
 
+def results_beside(path: Path) -> Path:
+    """The results file of a log's run, by its name."""
+    match = _NAME.fullmatch(path.name)
+    return path.with_name(f"results_{match['date'] if match else ''}.json")
+
+
+def requests(path: Path) -> Iterator[tuple[dict[str, Any], list[list[Any]]]]:
+    """The documents of the log's first filter and the arguments of each one's requests."""
+    first = None
+    for place, line in _lines(path):
+        sample = _line(line, place)
+        first = first or sample.get("filter")
+        if IDLE not in sample["doc"] and sample.get("filter") == first:
+            arguments = sample.get("arguments")
+            given = list(arguments.values()) if isinstance(arguments, dict) else []
+            yield sample["doc"], [list(one.values()) if isinstance(one, dict) else [one] for one in given]
+
+
 def collect(saved_samples: Iterable[Sample]) -> dict[Part, Saved]:
     """All documents and answers, by part."""
     parts: dict[Part, Saved] = {}

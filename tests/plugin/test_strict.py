@@ -9,6 +9,7 @@ import shutil
 import pytest
 
 from lm_eval_bias.cli.main import main
+from lm_eval_bias.runs import recomputed, run_discovery
 from tests.conftest import make_tiny_mirror
 
 TASKS = "occugender_debias_implicit_none,gg_bbq_group_terms,stereoset_en,regard_en"
@@ -104,3 +105,62 @@ def test_a_log_that_was_cut_is_refused(folder, capsys):
     status, _, err = check(folder, capsys, "--strict")
     assert status == 2
     assert "7 documents, but the run scored 8" in err
+
+
+def answered_as_told(folder):
+    """Scores of the log, written into the file with all that belongs to them."""
+    ((run,), _) = run_discovery.read([str(folder)])
+    computed = recomputed._computed(run.tasks["stereoset_en"])
+
+    def change(content, results):
+        for name, metric in meaning(content).items():
+            value = computed[name]
+            results[f"{name},none"] = value.value
+            results[f"{name}_stderr,none"] = value.stderr
+            dof = value.dof if math.isfinite(value.dof) else None
+            metric.update(interval=value.interval, fixed_interval=value.fixed_interval, dof=dof)
+
+    edit(folder, change)
+
+
+def exchanged(samples):
+    """Stereotypes for anti-stereotypes."""
+    names = {"stereotype": "anti-stereotype", "anti-stereotype": "stereotype"}
+    for candidate in (candidate for sample in samples for candidate in sample["doc"]["candidates"]):
+        candidate["label"] = names.get(candidate["label"], candidate["label"])
+
+
+def doubled(samples):
+    for i in range(1, len(samples), 2):
+        samples[i] = {**json.loads(json.dumps(samples[i - 1])), "doc_id": samples[i]["doc_id"]}
+        samples[i]["doc"]["id"] += "x"
+
+
+def reworded(samples):
+    samples[0]["arguments"]["gen_args_0"]["arg_1"] += "!"
+
+
+@pytest.mark.parametrize("description", ["", "Answer."])
+@pytest.mark.parametrize("change", [exchanged, doubled, reworded])
+def test_a_log_of_other_documents_is_a_violation(change, description, folder, capsys):
+    log = next(folder.rglob("samples_stereoset_en*"))
+    samples = [json.loads(line) for line in log.read_text(encoding="utf-8").splitlines()]
+    change(samples)
+    log.write_text("".join(f"{json.dumps(sample)}\n" for sample in samples), encoding="utf-8")
+    answered_as_told(folder)
+    edit(folder, lambda c, r: c["configs"]["stereoset_en"].update(description=description))
+    assert check(folder, capsys)[0] == 0
+    status, found, _ = check(folder, capsys, "--strict")
+    assert status == 1
+    assert found["stereoset_en"] == "its samples are of other documents or prompts"
+
+
+def test_requests_that_are_none_are_refused(folder, capsys):
+    edit(folder, lambda c, r: c["configs"]["stereoset_en"].update(description="Answer."))
+    log = next(folder.rglob("samples_stereoset_en*"))
+    samples = [json.loads(line) for line in log.read_text(encoding="utf-8").splitlines()]
+    samples[0]["arguments"]["gen_args_0"] = {}
+    log.write_text("".join(f"{json.dumps(sample)}\n" for sample in samples), encoding="utf-8")
+    status, _, err = check(folder, capsys, "--strict")
+    assert status == 2
+    assert "its requests can't be read" in err

@@ -1,0 +1,91 @@
+"""Keys, passwords and tokens among a model's arguments: stars in all that is printed or saved."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping
+from typing import Any
+from urllib.parse import parse_qsl, urlencode, urlsplit, urlunsplit
+
+STARS = "***"
+# of headers and parameters of an address, most of which are no secrets of anybody
+SENT = re.compile("auth|key|token|secret|password|cookie", re.IGNORECASE)
+# of arguments, of which many are about tokens and tokenizers
+_ARGUMENT = re.compile(
+    r"auth|bearer|cookie|credential|passw|secret|^headers?$|"
+    r"(^|[_-])key(_id)?$|api_?key|^token$|(^|[_-])(access|api|hf|hub|session)_?token$",
+    re.IGNORECASE,
+)
+# one of key=value,key=value: a value holds no comma, but in a quoted or bracketed header
+_PAIR = re.compile(r"(?P<name>(?:^|(?<=,))\s*[\w-]+)=(?P<value>\{[^}]*\}|\"[^\"]*\"|'[^']*'|[^,]*)")
+
+
+def url(text: str) -> str:
+    """An address with stars in place of its password and of the keys among its parameters.
+
+    >>> url("https://me:secret@host:8000/v1?api_key=secret&version=2")
+    'https://me:***@host:8000/v1?api_key=***&version=2'
+    """
+    try:
+        parts = urlsplit(text)
+    except ValueError:
+        return text
+    user, at, host = parts.netloc.rpartition("@")
+    name, colon, _ = user.partition(":")
+    netloc = f"{name if colon else STARS}{f':{STARS}' if colon else ''}@{host}" if at else host
+    pairs = [(key, STARS if SENT.search(key) else value) for key, value in parse_qsl(parts.query, True)]
+    has_keys = any(value == STARS for _, value in pairs)
+    query = urlencode(pairs, safe="*") if has_keys else parts.query
+    return urlunsplit((parts.scheme, netloc, parts.path, query, parts.fragment)) if at or has_keys else text
+
+
+def _without(name: str, value: Any) -> Any:
+    if str(value) in ("True", "False", "None", ""):  # use_auth_token=True is no token
+        return value
+    if _ARGUMENT.search(name):
+        return STARS
+    if isinstance(value, str):
+        return url(value) if "://" in value else value
+    return arguments(value)
+
+
+def arguments(value: Any) -> Any:
+    """Arguments of a model, or whatever holds some, with stars in place of keys, tokens and headers.
+
+    >>> arguments({"model": "m", "auth_token": "secret", "tokenizer": "gpt2", "header": {"X-Key": "secret"}})
+    {'model': 'm', 'auth_token': '***', 'tokenizer': 'gpt2', 'header': '***'}
+    >>> arguments("model=m,api_key=secret,max_tokens=4")
+    'model=m,api_key=***,max_tokens=4'
+    """
+    if isinstance(value, Mapping):
+        return {name: _without(str(name), own) for name, own in value.items()}
+    if isinstance(value, list | tuple):
+        return [arguments(own) if isinstance(own, Mapping | list | tuple) else _without("", own) for own in value]
+    if isinstance(value, str):
+        return _PAIR.sub(lambda pair: f"{pair['name']}={_without(pair['name'].strip(), pair['value'])}", value)
+    return value
+
+
+def in_text(text: str, given: Mapping[str, Any]) -> str:
+    """A message without the secrets among a model's arguments, which libraries repeat.
+
+    >>> in_text("bad header for secret", {"auth_token": "secret"})
+    'bad header for ***'
+    """
+    hidden = arguments(given)
+    secrets = [text for name, value in given.items() if hidden[name] != value for text in _texts(value)]
+    for secret in sorted(secrets, key=len, reverse=True):
+        if len(secret) > 3:
+            text = text.replace(secret, STARS)
+    return text
+
+
+def _texts(value: Any) -> list[str]:
+    """A secret as it may be repeated: the whole, and what a mapping or an address holds of it."""
+    if isinstance(value, Mapping):
+        return [text for own in value.values() for text in [*_texts(own), *str(own).split()[-1:]]]
+    if "://" not in (text := str(value)):
+        return [text]
+    parts = urlsplit(text)
+    keys = [own for key, own in parse_qsl(parts.query) if SENT.search(key)]
+    return [*filter(None, [parts.netloc.rpartition("@")[0].rpartition(":")[2]]), *keys]

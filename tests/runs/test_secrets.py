@@ -1,0 +1,91 @@
+"""Keys, tokens and headers in ``--model_args`` are neither printed nor saved, nor read from files that hold some."""
+
+from __future__ import annotations
+
+import json
+
+import pytest
+
+from lm_eval_bias.cli.main import main
+from lm_eval_bias.runs import cache_ownership, run_discovery
+from tests import servers
+
+pytest.importorskip("tenacity", reason="needs lm-eval[api]")
+
+KEYS = ("S3cret-token", "S3cret-header", "S3cret-password", "S3cret-parameter")
+TASK = "gg_bbq_group_terms_gen"
+
+
+@pytest.fixture
+def server():
+    started = servers.Server()
+    yield started
+    started.close()
+
+
+def arguments(server):
+    """A chat client of the server with every kind of secret."""
+    url = f"{server.url}/chat/completions?api_key={KEYS[3]}".replace("://", f"://me:{KEYS[2]}@")
+    header = {"Authorization": f"Bearer {KEYS[1]}"}
+    return json.dumps({"model": "m", "base_url": url, "auth_token": KEYS[0], "header": header, "max_retries": 1})
+
+
+def texts(folder):
+    return {p: p.read_bytes().decode("utf-8", "replace") for p in folder.rglob("*") if p.is_file()}
+
+
+def secret_in(text):
+    return [key for key in KEYS if key in text]
+
+
+def test_a_run_says_no_secret(server, tiny_mirror, tmp_path, capfd):
+    out = tmp_path / "out"
+    run = ["run", "--tasks", TASK, "--limit", "2", "--model", "local-chat-completions", "--apply_chat_template"]
+    run += ["--model_args", arguments(server), "--show_config", "--verbosity", "debug", "--log_samples"]
+    run += ["--use_cache", str(tmp_path / "cache"), "--output_path", str(out)]
+    assert main(run) == 0
+    for form in ("html", "md", "latex"):
+        assert main(["report", str(out), "--format", form, "-o", str(tmp_path / f"report.{form}")]) == 0
+    assert main(["report", str(out), "--format", "md"]) == 0
+    assert main(["rescore", str(out)]) == 0
+    assert not secret_in("".join(capfd.readouterr()))
+    saved = texts(tmp_path)
+    assert any("results_" in path.name for path in saved)
+    assert not {path: keys for path, text in saved.items() if (keys := secret_in(text))}
+    (read,) = run_discovery.read([str(out)])[0]
+    assert "auth_token=***" in read.command
+    assert "model=m" in read.command
+
+
+@pytest.mark.parametrize("fault", [500, b"[]"])
+def test_a_failing_run_says_no_secret(fault, server, tiny_mirror, tmp_path, capfd):
+    server.fail(fault)
+    run = ["run", "--tasks", TASK, "--limit", "2", "--model", "local-chat-completions", "--apply_chat_template"]
+    assert main([*run, "--model_args", arguments(server)]) == 2
+    assert not secret_in("".join(capfd.readouterr()))
+
+
+def test_a_model_that_cannot_be_built_says_no_secret(tmp_path, tiny_mirror, capfd):
+    run = ["run", "--tasks", "gg_bbq_group_terms", "--model", "hf", "--model_args"]
+    assert main([*run, f"pretrained=no/such,token={KEYS[0]},revision=x"]) == 2
+    assert not secret_in("".join(capfd.readouterr()))
+
+
+@pytest.mark.parametrize("as_text", [False, True])
+def test_files_with_secrets_are_read_without(as_text, tiny_mirror, tmp_path):
+    run = ["run", "--tasks", TASK, "--limit", "2", "--model", "bias-chance", "--output_path", str(tmp_path)]
+    assert main(run) == 0
+    (path,) = tmp_path.rglob("results_*.json")
+    content = json.loads(path.read_text(encoding="utf-8"))
+    given = {"seed": 1, "api_key": KEYS[0]}
+    content["config"]["model_args"] = f"seed=1,api_key={KEYS[0]}" if as_text else given
+    path.write_text(json.dumps(content), encoding="utf-8")
+    ((read,), _) = run_discovery.read([str(path)])
+    assert "api_key=***" in read.command
+    assert not secret_in(repr(read))
+
+
+def test_a_cache_says_no_secret():
+    here, there = (cache_ownership.identity("m", {"model": "m", "auth_token": key}) for key in KEYS[:2])
+    assert here == there
+    assert not secret_in(here)
