@@ -11,6 +11,7 @@ os.environ["HF_HUB_OFFLINE"] = "1"  # huggingface_hub reads it once, when anythi
 import hashlib
 import importlib.util
 import json
+import logging
 from pathlib import Path
 
 import pytest
@@ -31,7 +32,10 @@ def _isolated(tmp_path, monkeypatch):
     monkeypatch.delenv("LM_EVAL_BIAS_BASE_URL", raising=False)
     # the harness's log handler keeps the standard error that pytest captured when it was made, and that gets closed
     monkeypatch.setattr("logging.raiseExceptions", False)
+    levels = {name: logging.getLogger(name).level for name in ("lm_eval", "lm_eval.bias")}
     yield
+    for name, level in levels.items():  # a run's --verbosity is no other command's
+        logging.getLogger(name).setLevel(level)
     classifier.load.cache_clear()
     classifier.choose.cache_clear()
 

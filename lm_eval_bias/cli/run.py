@@ -53,7 +53,10 @@ def parser() -> argparse.ArgumentParser:
 
 def _set_up_logging(verbosity: str | None) -> None:
     """Let through the harness's warnings and the little that this package has to say, unless more is asked for."""
-    internals.set_up_logging(verbosity or logging.WARNING)
+    level = logging.getLevelName((verbosity or "WARNING").upper())
+    if not isinstance(level, int):
+        raise BiasError(f"--verbosity {verbosity}: no level; known are debug, info, warning, error and critical")
+    internals.set_up_logging(level)
     is_default = not verbosity and not os.environ.get("LMEVAL_LOG_LEVEL")
     logger.setLevel(logging.INFO if is_default and distributed.first() else logging.NOTSET)
 

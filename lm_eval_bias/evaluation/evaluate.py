@@ -100,10 +100,12 @@ def evaluate(
     manager = load_tasks(config, entries)
     preflight.check_requests(config, named)
     tasks = announce(config, selection, estimate)
+    brief = selection is None and not estimate
+    if brief and config.use_cache and internals.cache_file(config.use_cache).exists():
+        tasks = []  # nobody asked for an estimate: what was answered before isn't asked again for it
     if config.use_cache:
         cache_ownership.claim(config.use_cache, config.model, config.model_args or {})
     dashboards = running.dashboards(config) if distributed.first() and not estimate else []
-    brief = selection is None and not estimate
     with questions.expecting(asks), score_aggregation.unlogged():
         model = running.build_model(config)
         ready()

@@ -33,7 +33,7 @@ def refused(capsys, *arguments):
 
 
 def test_a_run_says_what_it_found(tmp_path, tiny_mirror, capsys):
-    assert run(tmp_path, "stereoset_en,stereoset_de_inter_variants") == 0
+    assert run(tmp_path, "stereoset_en,stereoset_de_inter_variants", "--table", "all") == 0
     out = capsys.readouterr().out
     for row in ("mc_icat_macro", "intra/ss", "inter/lms", "gender/icat", "profession/mc_ss_sd", "gen_pmi/ss"):
         assert row in out

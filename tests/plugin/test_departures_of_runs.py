@@ -124,7 +124,7 @@ def test_seeds_of_sampled_texts():
 def test_what_was_read_has_to_be_told():
     (older,) = of(task(inputs={}))
     assert (older.name, older.value) == ("inputs", "")
-    assert older.problem == "its file doesn't say what was read: made by an older version: run it again"
+    assert older.problem == "its file doesn't say what was read and scored: run it again"
     assert of(task(inputs={"scored": "1" * 64}))[0].name == "samples"
     assert of(task(inputs=None)) == [older]
 

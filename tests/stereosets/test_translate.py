@@ -147,7 +147,8 @@ def run_chance(tmp_path, out, capsys):
     arguments = ["--include_path", str(out), "--tasks", "stereoset_it", "--model", "bias-chance"]
     assert main(["run", *arguments, "--output_path", str(tmp_path / "run"), "--log_samples"]) == 0
     said = capsys.readouterr().out
-    assert "|stereoset_it" in said.replace(" ", "")
+    assert "\nstereoset_it:" in said
+    assert "\nstereoset_it  " in said  # a row of the table
     samples = next((tmp_path / "run").rglob("samples_stereoset_it_*.jsonl")).read_text().splitlines()
     assert {json.loads(line)["doc"]["language"] for line in samples} == {"it"}
     assert len(samples) == len(set_files.read(out / "stereoset_it.json").items)

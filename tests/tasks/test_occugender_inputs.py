@@ -46,7 +46,7 @@ def test_fields_of_study_end_to_end(tmp_path, capsys):
     saved = json.loads(next(out.rglob("results_*.json")).read_text())
     assert saved["n-samples"]["occugender_explicit"]["effective"] == 6
     assert 0 <= saved["results"]["occugender_explicit"]["male_dominated_F,none"] <= 100
-    assert "female_dominated_M" in capsys.readouterr().out
+    assert "male_dominated_M" in capsys.readouterr().out
 
 
 @pytest.mark.parametrize(
