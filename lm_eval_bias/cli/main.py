@@ -97,6 +97,8 @@ def _run(argv: Sequence[str]) -> int:
 def main(argv: Sequence[str] | None = None) -> int:
     """Run a command; returns the exit status (2 for bad usage, input or data, with one line on standard error)."""
     arguments = list(sys.argv[1:] if argv is None else argv)
+    # closed by who called (>&-): Python would print errors where the output belongs, and nothing else can be written to
+    sys.stdout, sys.stderr = (stream or open(os.devnull, "w") for stream in (sys.stdout, sys.stderr))
     if isinstance(sys.stdout, io.TextIOWrapper):
         sys.stdout.reconfigure(errors="backslashreplace")  # names of files can be any bytes, as in error messages
     try:

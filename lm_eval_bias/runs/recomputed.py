@@ -34,6 +34,11 @@ def _difference(given: Value, computed: Value) -> str:
         both_nan = math.isnan(own) and math.isnan(other)
         if not both_nan and not math.isclose(own, other, rel_tol=ROUNDING, abs_tol=ROUNDING):
             return f"{given.name} has the {what} {own:.10g}, from its samples {other:.10g}"
+    for field in ("direction", "unit", "higher_is_better"):
+        if (own_word := getattr(given, field)) != (other_word := getattr(computed, field)):
+            return f"{given.name} has the {field} {str(own_word)[:80]!r}, from its samples {other_word!r}"
+    if computed.note and not given.note:
+        return f"{given.name} lacks the note {computed.note[:80]!r}"
     return ""
 
 
