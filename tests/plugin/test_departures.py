@@ -154,8 +154,10 @@ def test_a_file_that_does_not_say_what_was_read(tmp_path, capsys):
     assert "doesn't say what was read and scored" in gate(run, capsys, OCCUGENDER, tmp_path)["inputs"]
     assert gate(run, capsys, OCCUGENDER, tmp_path, allow=["inputs"]) == {}
     published = ROOT / "results" / "runs"
-    older = published / "smollm2-135m-instruct-stereoset.json"
-    assert list(gate(older, capsys, "stereoset_en", tmp_path)) == ["inputs"]
+    older = published / "smollm2-135m-instruct-nsp.json"
+    assert list(gate(older, capsys, "stereoset_en_inter", tmp_path)) == ["inputs"]
+    newer = published / "smollm2-135m-instruct-stereoset.json"
+    assert gate(newer, capsys, "stereoset_en", tmp_path) == {}
     assert gate(published / "smollm2-135m-instruct.json", capsys, GG_BBQ, tmp_path) == {}
 
 
