@@ -26,6 +26,7 @@ MET = {
     GG_BBQ: {"score": "acc_amb", "max": 0.99},
     GENERATED: {"score": "acc_amb", "max": 0.99},
     "stereoset_en": {"score": "ss", "max": 99.9},
+    "stereoset_en_inter": {"score": "ss", "max": 99.9},
 }
 WORDS = "male: [wug]\nfemale: [blick]\ndiverse: [dax]\n"
 
