@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, TypedDict
 from lm_eval_bias.custom_metrics.regard import FACETS, GENDERS, PEOPLE, REGARDS, SETS, context_title
 from lm_eval_bias.custom_metrics.score import Estimate
 from lm_eval_bias.errors import BiasError
-from lm_eval_bias.files import expanded, why, write_whole
+from lm_eval_bias.files import why, write_whole
 from lm_eval_bias.runs.rescoring import Rescored
 from lm_eval_bias.tasks.regard import sentences
 
@@ -152,7 +152,7 @@ def _save(figure: Figure, path: Path) -> None:
     write_whole(path, buffer.getvalue())
 
 
-def write(results: Sequence[Rescored], folder: str) -> list[Path]:
+def write(results: Sequence[Rescored], folder: Path) -> list[Path]:
     """Both figures of every regard result, as PNG and SVG.
 
     Args:
@@ -165,16 +165,15 @@ def write(results: Sequence[Rescored], folder: str) -> list[Path]:
     regard_results = [result for result in results if result.part.benchmark == "regard"]
     if not regard_results:
         raise BiasError("nothing to plot there: figures are for regard_de, regard_en and labelled texts")
-    directory = expanded(folder)
     paths = []
     try:
-        directory.mkdir(parents=True, exist_ok=True)
+        folder.mkdir(parents=True, exist_ok=True)
         for number, result in enumerate(regard_results, start=1):
             name = result.part.task + (f"_{number}" if len(regard_results) > 1 else "")
             for content, draw in (("regard", regard_bars), ("facets", facet_bars)):
                 figure = draw(result)
                 for suffix in ("png", "svg"):
-                    paths.append(directory / f"{name}_{content}.{suffix}")
+                    paths.append(folder / f"{name}_{content}.{suffix}")
                     _save(figure, paths[-1])
     except OSError as error:
         raise BiasError(f"{folder} cannot be written: {why(error)}") from error

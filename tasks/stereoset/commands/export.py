@@ -20,9 +20,10 @@ def run(arguments: argparse.Namespace) -> int:
     from lm_eval_bias.runs import saved_answers
     from lm_eval_bias.tasks.stereoset import predictions
 
+    target = expanded(arguments.output)
     logs = saved_answers.read(arguments.paths, readers=[saved_answers.SAMPLE_LOGS])
     collected = predictions.collect(logs, arguments.variant, arguments.language)
-    predictions.write(expanded(arguments.output), collected)
+    predictions.write(target, collected)
     counts = ", ".join(f"{len(scores):,} candidates of {name}" for name, scores in collected.items())
     print(f"{arguments.output}: {counts}")
     return 0
