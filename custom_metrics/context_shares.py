@@ -128,8 +128,8 @@ def difference(rows: Sequence[Row], caveat: str = "") -> Estimate:
     """The first group's share minus the second's with both of its intervals.
 
     For prompts like these the shares' own intervals are joined, with the correlation of the two over contexts
-    (``joined_intervals``). Where all contexts have the same difference, the standard error is what the interval amounts
-    to.
+    (``joined_intervals``). Their texts vary as those of the prompts as given do, so that the interval reaches at least
+    as far as that one, whatever the standard error over contexts is. Where all contexts have the same difference, the standard error is what the interval amounts to.
 
     Args:
         rows: Prompts of both groups, with at least one text each.
@@ -146,5 +146,6 @@ def difference(rows: Sequence[Row], caveat: str = "") -> Estimate:
         return Estimate(value, math.nan, m + n, joined(reason, caveat), fixed_interval=given)
     # the same difference everywhere is no certainty: without a correlation the interval is the widest
     rho = correlation_of(first.stderr, second.stderr, stderr) if stderr > 0 else 0.0
-    interval = interval_of_difference((first.share, second.share), (first.interval, second.interval), rho)
+    low, high = interval_of_difference((first.share, second.share), (first.interval, second.interval), rho)
+    interval = (min(low, given[0]), max(high, given[1]))
     return Estimate(value, stderr or _from_width(interval, dof), m + n, caveat, dof, interval, given)

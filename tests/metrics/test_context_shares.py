@@ -230,6 +230,15 @@ def test_the_same_difference_everywhere_has_newcombe_s_interval_of_the_effective
     assert found.fixed_interval == pytest.approx(contingency.newcombe((18, 12), (30, 30)), abs=1e-12)
 
 
+def test_a_difference_for_prompts_like_these_reaches_as_far_as_that_for_these_prompts():
+    # the contexts' differences vary less than ten texts a context would let them: 0.2, 0.2 and 0.1
+    own = [*rows(0, x=4, y=6, z=8), *rows(1, x=2, y=4, z=7)]
+    found = difference(own)
+    assert found.fixed_interval == pytest.approx(contingency.newcombe((18, 13), (30, 30)), abs=1e-12)
+    assert found.interval == found.fixed_interval
+    assert found.stderr == pytest.approx(0.1 / 3, abs=1e-9)
+
+
 @pytest.mark.parametrize("single", [0, 1])
 def test_a_group_in_one_context_has_no_difference_for_prompts_like_these(single):
     own = [*rows(single, x=4), *rows(1 - single, x=3, y=5, z=6)]
