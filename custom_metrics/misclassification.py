@@ -38,7 +38,7 @@ def correction(counts: Counts) -> Array | str:
     >>> (correction([[9, 1], [2, 8]]) @ [0.5, 0.5]).round(4).tolist()
     [0.4286, 0.5714]
     """
-    table = np.asarray(counts, dtype=np.float64)
+    table = np.asarray(counts)
     seen = table.sum(axis=1)
     if not seen.all():
         return "a class was never seen among the held-out texts"
@@ -101,7 +101,7 @@ def _confusion_terms(counts: Counts, line: Array, shares: Array) -> list[Term]:
 
     ``shares_k^2 * (sum_c p_kc a_c^2 - (sum_c p_kc a_c)^2) / n_k``, where the line ``a`` of the inverse gives the class.
     """
-    table = np.asarray(counts, dtype=np.float64)
+    table = np.asarray(counts)
     seen = table.sum(axis=1)
     given = table / seen[:, None]
     added = shares**2 * np.maximum(given @ line**2 - (given @ line) ** 2, 0.0) / seen
@@ -123,7 +123,7 @@ def _context_terms(rows: Sequence[Labelled], lines: Mapping[int, Array], weights
 
     def of(weighted: Array, totals: Array) -> Array:
         parts = np.split(sums(weighted, totals), len(lines), axis=1)
-        with np.errstate(divide="ignore", invalid="ignore"):
+        with np.errstate(invalid="ignore"):
             shares = [
                 weights[g] * (own @ line) / own.sum(axis=1) for own, (g, line) in zip(parts, lines.items(), strict=True)
             ]

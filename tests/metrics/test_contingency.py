@@ -11,6 +11,12 @@ from lm_eval_bias.custom_metrics import contingency as c
 from lm_eval_bias.custom_metrics.bootstrap import DRAWS, SEED
 
 
+@pytest.fixture(autouse=True)
+def _computed_anew():
+    for cached in (c.chi_square, c.permutation_p, c.v_interval):
+        cached.cache_clear()
+
+
 @pytest.mark.parametrize(("hits", "total"), [(0, 10), (3, 20), (10, 20), (17, 20), (20, 20), (1, 1000), (0, 1)])
 def test_wilson_is_scipys(hits, total):
     expected = stats.binomtest(hits, total).proportion_ci(method="wilson")
