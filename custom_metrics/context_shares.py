@@ -129,7 +129,8 @@ def difference(rows: Sequence[Row], caveat: str = "") -> Estimate:
 
     For prompts like these the shares' own intervals are joined, with the correlation of the two over contexts
     (``joined_intervals``). Their texts vary as those of the prompts as given do, so that the interval reaches at least
-    as far as that one, whatever the standard error over contexts is. Where all contexts have the same difference, the standard error is what the interval amounts to.
+    as far as that one, whatever the standard error over contexts is. Where all contexts have the same difference, the
+    standard error is what the interval amounts to.
 
     Args:
         rows: Prompts of both groups, with at least one text each.

@@ -82,7 +82,7 @@ def spread(documents: Sequence[Document], number: int) -> list[Document]:
 def _seconds(model: Any, kind: str, requests: list[Any]) -> float:
     """How long the slowest rank takes."""
     start = time.perf_counter()
-    getattr(model, kind)(requests)
+    internals.ask_silently(model, kind, requests)
     return token_likelihoods.everywhere(model, int(1e6 * (time.perf_counter() - start)) + 1) / 1e6
 
 

@@ -10,8 +10,10 @@ from __future__ import annotations
 
 import argparse
 import contextlib
+import contextvars
 import hashlib
 import importlib.util
+import inspect
 import logging.handlers
 import os
 import re
@@ -40,6 +42,7 @@ LOGLIKELIHOOD_TOKENS = "_loglikelihood_tokens"  # of TemplateLM: answers to requ
 DETECT_BATCH_SIZE = "_detect_batch_size"  # of HFLM, called before every generation with batch_size=auto
 COMMIT_LOOKUP = "get_git_commit_hash"  # of lm_eval.evaluator, called once after all is answered
 NO_DOCUMENTS = "did not find any docs"
+_silent = contextvars.ContextVar("silent", default=False)  # whether requests are answered without a progress bar
 
 
 @contextlib.contextmanager
@@ -114,8 +117,7 @@ def loglikelihood_tokens(model: Any, requests: list[tuple[Any, list[int], list[i
     Raises:
         NotImplementedError: The backend has no log-likelihoods.
     """
-    answers: list[Any] = getattr(model, LOGLIKELIHOOD_TOKENS)(requests)
-    return answers
+    return asked(getattr(model, LOGLIKELIHOOD_TOKENS), requests)
 
 
 def encode_pair(model: Any, context: str, continuation: str) -> tuple[list[int], list[int]]:
@@ -129,6 +131,21 @@ def encode_pair(model: Any, context: str, continuation: str) -> tuple[list[int],
 def concurrency(model: Any) -> int:
     """How many requests a client of a server sends at the same time (``num_concurrent``)."""
     return max(1, getattr(model, "_concurrent", 1))
+
+
+def ask_silently(model: Any, kind: str, requests: Sequence[Any]) -> list[Any]:
+    """What a model's method of that kind answers, without a progress bar where it can do without."""
+    before = _silent.set(True)
+    try:
+        return asked(getattr(model, kind), requests)
+    finally:
+        _silent.reset(before)
+
+
+def asked(answer: Callable[..., list[Any]], requests: Sequence[Any]) -> list[Any]:
+    """What a method answers to requests, with a progress bar unless the model is asked silently."""
+    silent = _silent.get() and "disable_tqdm" in inspect.signature(answer).parameters
+    return answer(requests, disable_tqdm=True) if silent else answer(requests)
 
 
 def is_client(model: Any) -> bool:

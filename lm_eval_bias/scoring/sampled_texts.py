@@ -13,7 +13,6 @@ from __future__ import annotations
 import contextlib
 import dataclasses
 import functools
-import inspect
 from collections.abc import Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from typing import TYPE_CHECKING, Any
@@ -106,9 +105,7 @@ def _size(model: LM) -> int:
 
 
 def _write(model: Any, requests: list[Instance]) -> list[str]:
-    """What the backend's own method gives, without its progress bar where it can do without."""
-    quiet = "disable_tqdm" in inspect.signature(model.generate_until).parameters
-    return model.generate_until(requests, **({"disable_tqdm": True} if quiet else {}))
+    return internals.ask_silently(model, "generate_until", requests)
 
 
 @contextlib.contextmanager

@@ -128,6 +128,15 @@ def test_estimate_of_named_tasks(tmp_path, capsys):
     assert "Expected time: about" in out
 
 
+def test_an_estimate_shows_no_progress_bars(tiny_mirror, model, capfd):
+    hf = ["--model", "hf", "--model_args", f"pretrained={model}", "--device", "cpu", "--estimate"]
+    for tasks in (["occugender_explicit"], ["regard_de", "--metadata", "classifier=light"]):
+        assert main(["run", "--tasks", *tasks, *hf]) == 0
+        out, err = capfd.readouterr()
+        assert "Expected time: " in out
+        assert "Running " not in err
+
+
 def test_cached_requests_of_a_part_are_not_taken_for_the_whole(tmp_path, monkeypatch):
     monkeypatch.setattr("lm_eval.caching.cache.PATH", str(tmp_path / "requests"))
     manager = TaskManager(include_path=str(tasks_path()), include_defaults=False)

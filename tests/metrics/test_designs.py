@@ -18,6 +18,8 @@ def test_sums_over_clusters(table):
     assert table.sizes.dtype == np.float64
     assert table.totals.tolist() == [[3.0, 2.0], [2.0, 1.0]]
     assert table.value == pytest.approx(3 / 5, abs=1e-15)
+    assert table.composite is False
+    assert tabulate(["a"], [[1.0], [0.0]], share_of, composite=True).composite is True
 
 
 def test_clusters_are_known_by_their_names_as_text():

@@ -5,7 +5,7 @@ from dataclasses import replace
 
 import pytest
 
-from lm_eval_bias.custom_metrics.score import Estimate, Score, finite, t_factor, undefined
+from lm_eval_bias.custom_metrics.score import NOTHING_VARIED, Estimate, Score, finite, t_factor, undefined
 
 
 def test_intervals_reach_as_far_as_students_t():
@@ -28,10 +28,23 @@ def test_an_interval_of_its_own_goes_before_the_standard_error():
     assert Estimate(0.5, math.nan, 9).ends() is None
 
 
+def test_an_error_of_0_is_none_and_says_why():
+    without = Estimate(0.5, 0.0, 9)
+    assert math.isnan(without.stderr)
+    assert (without.value, without.n, without.reason) == (0.5, 9, NOTHING_VARIED)
+    assert without.ends() is None
+    # a reason that stands there stays, and an interval of its own needs none
+    assert Estimate(0.5, 0.0, 9, "few").reason == "few"
+    own = Estimate(0.5, 0.0, 9, interval=(0.3, 0.7))
+    assert math.isnan(own.stderr)
+    assert (own.reason, own.ends()) == ("", (0.3, 0.7))
+    assert Estimate(0.5, 0.1, 9).reason == ""
+
+
 def test_another_unit():
-    estimate = Estimate(0.2, 0.1, 9, "few", 4.0, (0.1, 0.5))
-    assert estimate.scaled(100.0) == Estimate(20.0, 10.0, 9, "few", 4.0, (10.0, 50.0))
-    assert estimate.scaled(-2.0) == Estimate(-0.4, 0.2, 9, "few", 4.0, (-1.0, -0.2))
+    estimate = Estimate(0.2, 0.1, 9, "few", 4.0, (0.1, 0.5), (0.2, 0.3))
+    assert estimate.scaled(100.0) == Estimate(20.0, 10.0, 9, "few", 4.0, (10.0, 50.0), (20.0, 30.0))
+    assert estimate.scaled(-2.0) == Estimate(-0.4, 0.2, 9, "few", 4.0, (-1.0, -0.2), (-0.6, -0.4))
     assert Estimate(0.2, 0.1, 9).scaled(10.0) == Estimate(2.0, 1.0, 9)
 
 
