@@ -196,3 +196,17 @@ def test_the_share_of_a_task_that_is_not_in_the_catalog():
     own = task(documents=25, items=100, task="own_set", metadata={"repeats": 1})
     assert policy_verdict.share(own) == 0.25
     assert policy_verdict.share(replace(own, documents=120)) == 1.0  # more than all is all
+
+
+def test_each_task_is_held_against_its_sample_log_and_a_few_differences_are_told(monkeypatch):
+    lines = {ASKED: [], SECOND: ["a", "b", "c"], GENERATED: ["a", "b", "c", "d", "e"]}
+    run = Run("model", Path("run.json"), {}, "", {name: task(name) for name in lines})
+    monkeypatch.setattr(
+        policy_verdict.recomputation, "differences", lambda given, one: lines[one.task] if given is run else None
+    )
+    required = "the scores of its sample log"
+    assert policy_verdict.recomputed(run) == [
+        Finding(ASKED, "samples", True, required, ""),
+        Finding(SECOND, "samples", False, required, "a; b; c"),
+        Finding(GENERATED, "samples", False, required, "a; b; c; and 2 more"),
+    ]
