@@ -19,7 +19,7 @@ _SPEED = {
     "batch_size", "max_batch_size", "device", "device_map", "parallelize", "max_memory_per_gpu", "max_cpu_memory",
     "offload_folder", "tokens_per_forward", "logits_cache", "low_cpu_mem_usage", "base_url", "num_concurrent",
     "max_retries", "timeout", "verify_certificate", "tensor_parallel_size", "data_parallel_size",
-    "gpu_memory_utilization", "swap_space", "enforce_eager", "max_num_seqs", "max_num_batched_tokens",
+    "gpu_memory_utilization", "swap_space", "block_size", "enable_prefix_caching", "enforce_eager", "max_num_seqs", "max_num_batched_tokens",
 }  # fmt: skip
 
 
@@ -32,7 +32,7 @@ def identity(model: str, arguments: Mapping[str, Any]) -> str:
     relevant = {key: str(value) for key, value in redaction.arguments(arguments).items() if key not in _SPEED}
     if relevant.get("pretrained") and os.path.isdir(folder := expanded(relevant["pretrained"])):
         relevant["pretrained"] = str(folder.resolve())
-    return json.dumps(["hf" if model == "hf-packed" else model, relevant], sort_keys=True)
+    return json.dumps([model.removesuffix("-packed"), relevant], sort_keys=True)
 
 
 def claim(path: str, model: str, arguments: Mapping[str, Any]) -> None:
