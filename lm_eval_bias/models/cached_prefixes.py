@@ -1,15 +1,16 @@
 """What to ask an engine with a prefix cache for log-likelihoods: few prompts, of which its cache serves most tokens.
 
 Requests form a trie over token ids, and each of its tokens that belongs to a continuation is scored once. There are two
-ways to ask. **Next tokens**: a prompt that ends where tokens branch off gives the log-probabilities of all of them; that
-is little where continuations are single words. **Rows**: a prompt gives the log-probabilities of its own last tokens;
-that is little where continuations are long. Rows of tokens that come from the cache are missing, so that a prompt's
-first row never is one that another prompt's tokens reach.
+ways to ask. **Next tokens**: a prompt that ends where tokens branch off gives the log-probabilities of all of them,
+which takes least where continuations are single words. **Rows**: a prompt gives the log-probabilities of its own last
+tokens, which takes least where continuations are long. Rows of tokens that come from the cache are missing: no row is
+asked right behind a block that another prompt may have left there.
 """
 
 from __future__ import annotations
 
 import math
+import os
 from collections import defaultdict
 from collections.abc import Iterator, Sequence
 from typing import NamedTuple
@@ -78,7 +79,7 @@ def _sequences(pairs: Sequence[tuple[Ids, Ids]]) -> tuple[list[_Sequence], int]:
     sequences: list[_Sequence] = []
     number, before, path = 0, (), list[int]()
     for tokens in sorted(first_by_tokens):
-        shared = next((i for i, pair in enumerate(zip(tokens, before, strict=False)) if pair[0] != pair[1]), len(before))
+        shared = len(os.path.commonprefix([tokens, before]))
         path = [*path[:shared], *range(number, number + len(tokens) - shared)]
         number += len(tokens) - shared
         sequences.append(_Sequence(tokens, path, shared, first_by_tokens[tokens]))

@@ -98,7 +98,7 @@ class VLLMPacked(VLLM):
             return f"a trial differs by {difference:.1e} from the engine's own log-likelihoods"
         if not cached:
             return "the engine reads nothing from its prefix cache"
-        logger.info("vllm-packed: prefix cache in blocks of %s tokens; a trial differs by %.0e", self._block, difference)
+        logger.info("vllm-packed: cache in blocks of %s tokens; a trial differs by %.0e nats", self._block, difference)
         return ""
 
     def _usable(self) -> set[int]:

@@ -1,0 +1,291 @@
+"""vllm-packed on an engine that caches beginnings as vLLM does, and on what such an engine can get wrong.
+
+The engine here is a table of log-probabilities with a prefix cache in front of it: rows of cached tokens hold garbage.
+vLLM itself is asked in ``tests/backends/test_vllm.py``.
+"""
+
+from __future__ import annotations
+
+import importlib
+import importlib.metadata
+import itertools
+import logging
+import math
+import random
+import sys
+import types
+from dataclasses import dataclass
+
+import numpy as np
+import pytest
+
+from lm_eval_bias.errors import BiasError
+from lm_eval_bias.models import cached_prefixes
+
+VOCABULARY, GARBAGE = 50, -0.125
+
+
+@dataclass
+class SamplingParams:
+    temperature: float = 1.0
+    max_tokens: int = 16
+    detokenize: bool = True
+    prompt_logprobs: int | None = None
+    logprob_token_ids: list[int] | None = None
+    skip_reading_prefix_cache: bool | None = None
+
+
+def distribution(prefix):
+    """Log-probabilities of the token after some tokens, which all of them matter for."""
+    logits = np.random.default_rng([*prefix, 7]).normal(size=VOCABULARY)
+    return logits - np.logaddexp.reduce(logits)
+
+
+def entry(value):
+    return types.SimpleNamespace(logprob=float(value))
+
+
+class Engine:
+    """What ``_model_generate`` reaches: blocks of tokens that were run before are read from the cache."""
+
+    def __init__(self, block=4, caching=True):
+        self.block, self.caching, self.held, self.run, self.spoil = block, caching, set(), 0, lambda output: output
+
+    def answer(self, tokens, parameters):
+        skips = parameters.skip_reading_prefix_cache
+        reads = self.caching and not (parameters.prompt_logprobs is not None if skips is None else skips)
+        blocks = range(self.block, len(tokens), self.block)
+        cached = max((n for n in blocks if reads and tuple(tokens[:n]) in self.held), default=0)
+        self.held.update(tuple(tokens[:n]) for n in range(self.block, len(tokens) + 1, self.block))
+        self.run += len(tokens) - cached
+        rows = None
+        if parameters.prompt_logprobs is not None:
+            rows = [None]
+            for i, token in enumerate(tokens[1:], start=1):
+                row = np.full(VOCABULARY, GARBAGE) if i - 1 < cached else distribution(tokens[:i])
+                rows.append({n: entry(row[n]) for n in {token, int(row.argmax())}})
+        row = distribution(tokens)
+        named = {int(row.argmax()), *(parameters.logprob_token_ids or [])}
+        written = types.SimpleNamespace(logprobs=[{n: entry(row[n]) for n in named}])
+        return self.spoil(types.SimpleNamespace(
+            prompt_token_ids=tokens, prompt_logprobs=rows, num_cached_tokens=cached, outputs=[written]
+        ))  # fmt: skip
+
+
+@pytest.fixture(scope="module")
+def module():
+    """Our module and the harness's, with what they import of vLLM."""
+    names = {
+        "vllm": {"LLM": None, "SamplingParams": SamplingParams, "TokensPrompt": dict},
+        "vllm.lora": {}, "vllm.lora.request": {"LoRARequest": None},
+        "vllm.renderers": {}, "vllm.renderers.hf": {"resolve_chat_template": None},
+        "vllm.tokenizers": {"get_tokenizer": None},
+    }  # fmt: skip
+    version = importlib.metadata.version
+    with pytest.MonkeyPatch.context() as patch:
+        for name, content in names.items():
+            stub = types.ModuleType(name)
+            vars(stub).update(content)
+            patch.setitem(sys.modules, name, stub)
+        for name in ("lm_eval.models.vllm_causallms", "lm_eval_bias.models.vllm_packed"):
+            patch.delitem(sys.modules, name, raising=False)
+        patch.setattr(importlib.metadata, "version", lambda name: "0.32.0" if name == "vllm" else version(name))
+        yield importlib.import_module("lm_eval_bias.models.vllm_packed")
+        for name in ("lm_eval.models.vllm_causallms", "lm_eval_bias.models.vllm_packed"):
+            sys.modules.pop(name, None)
+
+
+@pytest.fixture
+def make(module):
+    def build(engine, trial=True, dtype="torch.float32", space=10_000, **changes):
+        model = object.__new__(module.VLLMPacked)
+        config = types.SimpleNamespace(
+            cache_config=types.SimpleNamespace(
+                enable_prefix_caching=engine.caching, block_size=engine.block, num_gpu_blocks=space // engine.block
+            ),
+            scheduler_config=types.SimpleNamespace(max_num_batched_tokens=500),
+        )
+        kind = types.SimpleNamespace(dtype=dtype, get_vocab_size=lambda: VOCABULARY)
+        model.model = types.SimpleNamespace(llm_engine=types.SimpleNamespace(vllm_config=config, model_config=kind))
+        model.tokenizer = range(VOCABULARY)
+        model._max_length, model.data_parallel_size, model.batch_size = 64, 1, 8
+        model.cache_hook = types.SimpleNamespace(add_partial=lambda *kept: model.kept.append(kept))
+        model.kept = []
+        model._model_generate = lambda requests, generate=False, sampling_params=None: [
+            engine.answer(tokens, parameters) for tokens, parameters in zip(
+                requests, sampling_params or [SamplingParams(prompt_logprobs=1)] * len(requests), strict=True
+            )
+        ]  # fmt: skip
+        vars(model).update(changes)
+        model._why_not = model._unfit() or (model._trial() if trial else "")
+        return model
+
+    return build
+
+
+def wanted(context, continuation):
+    total, greedy = 0.0, True
+    for i, token in enumerate(continuation):
+        row = distribution([*context, *continuation[:i]])
+        total, greedy = total + float(row[token]), greedy and int(row.argmax()) == token
+    return total, greedy
+
+
+def requests_of(seed, number=60):
+    """Requests whose contexts and continuations begin alike at all lengths, some of them greedy, some twice."""
+    draw = random.Random(seed)
+    stems = [[draw.randrange(VOCABULARY) for _ in range(24)] for _ in range(3)]
+    found = []
+    for _ in range(number):
+        context = draw.choice(stems)[: draw.randint(1, 24)]
+        continuation = [draw.randrange(4) for _ in range(draw.randint(1, 6))]
+        if draw.random() < 0.2:
+            continuation = [int(distribution(context).argmax())]
+        if draw.random() < 0.2:  # a context that is another request's context and a part of its continuation
+            cut = draw.randrange(len(continuation))
+            context, continuation = [*context, *continuation[:cut]], continuation[cut:]
+        found.append((("c", str(len(found))), list(context), continuation))
+    return [*found, *found[:5]]
+
+
+@pytest.mark.parametrize(("seed", "block"), [*itertools.product(range(6), [1, 4]), (1, 16)])
+def test_log_likelihoods_are_the_engines_own_in_any_order_and_with_a_filled_cache(seed, block, make):
+    model = make(Engine(block))
+    assert not model._why_not
+    requests = requests_of(seed)
+    expected = [wanted(context, continuation) for _, context, continuation in requests]
+    assert any(greedy for _, greedy in expected)
+    for order in (range(len(requests)), random.Random(seed).sample(range(len(requests)), len(requests))):
+        model.kept.clear()
+        answers = model._loglikelihood_tokens([requests[i] for i in order], disable_tqdm=True)
+        for i, answer in zip(order, answers, strict=True):
+            assert answer == (pytest.approx(expected[i][0], abs=1e-9), expected[i][1])
+        assert [(key, answer) for _, key, answer in model.kept] == [
+            (requests[i][0], answer) for i, answer in zip(order, answers, strict=True)
+        ]
+
+
+def test_single_words_are_asked_as_next_tokens_and_sentences_as_rows():
+    context = tuple(range(40))
+    words = cached_prefixes.plan([(context, (token,)) for token in range(300)], 16)
+    assert [len(prompt.children) for prompt in words.prompts] == [128, 128, 44]
+    assert {prompt.tokens for prompt in words.prompts} == {context}
+    assert words.nodes == 340
+    sentences = cached_prefixes.plan([(context, (n, *range(9))) for n in (1, 2, 3)], 16)
+    assert [(prompt.children, prompt.first) for prompt in sentences.prompts] == [((), 40)] * 3
+
+
+def test_no_row_is_asked_that_another_prompts_blocks_could_hold():
+    # the context ends with a block: the second sentence's first row would be missing
+    context = tuple(range(32))
+    plan = cached_prefixes.plan([(context, (n, *range(9))) for n in (1, 2, 3)], 16)
+    assert [(prompt.tokens, prompt.children) for prompt in plan.prompts if prompt.children] == [(context, (1, 2, 3))]
+    assert [prompt.first for prompt in plan.prompts if not prompt.children] == [33] * 3
+
+
+def test_the_cache_serves_what_requests_share(make, caplog):
+    engine = Engine()
+    model = make(engine)
+    engine.held.clear()
+    engine.run = 0
+    context = [i % 9 for i in range(40)]
+    requests = [(None, context, [n, *range(4)]) for n in range(6)]
+    with caplog.at_level(logging.INFO, "lm_eval.bias"):
+        model._loglikelihood_tokens(requests)
+    asked, nodes = 6 * 45, 40 + 6 * 5
+    assert nodes <= engine.run <= 45 + 5 * 9 + 40  # a block or less of the context anew for each
+    assert f"{asked} tokens asked, {engine.run} run ({engine.run / nodes:.2f} a token of the trie)" in caplog.text
+    assert not model.kept  # requests without a key, as rolling ones are
+
+
+def test_rows_that_came_from_the_cache_are_asked_again_without_it(make):
+    engine = Engine()
+    model = make(engine)
+    requests = [(None, list(range(10)), [n, *range(7)]) for n in (1, 2)]
+    expected = [wanted(context, continuation) for _, context, continuation in requests]
+    engine.held = {tuple((list(range(10)) + [n, *range(7)])[:k]) for n in (1, 2) for k in range(20)}  # another user's
+    answers = model._loglikelihood_tokens(requests, disable_tqdm=True)
+    assert [value for value, _ in answers] == pytest.approx([value for value, _ in expected], abs=1e-9)
+
+
+def spoilt(**changes):
+    def spoil(output):
+        vars(output).update(changes)
+        return output
+
+    return spoil
+
+
+def other(value, where):
+    def spoil(output):
+        rows = (output.prompt_logprobs or [])[1:] if where == "rows" else output.outputs[0].logprobs
+        for row in rows:
+            for token in row:
+                row[token] = entry(value)
+        return output
+
+    return spoil
+
+
+@pytest.mark.parametrize(
+    ("spoil", "says"),
+    [
+        (spoilt(prompt_token_ids=[1]), "an answer to another prompt"),
+        (spoilt(num_cached_tokens=None), "None tokens of a prompt came from the cache"),
+        (spoilt(prompt_logprobs=[None, {}]), "rows of log-probabilities for"),
+        (other(math.nan, "rows"), "nan where a log-probability has to be"),
+        (other(-math.inf, "rows"), "-inf where a log-probability has to be"),
+        (other(0.5, "next tokens"), "0.5 where a log-probability has to be"),
+        (spoilt(outputs=[types.SimpleNamespace(logprobs=None)]), "no log-probability of a token"),
+    ],
+)
+def test_what_an_engine_may_not_answer_ends_the_run_in_one_line(spoil, says, make):
+    engine = Engine()
+    model = make(engine)
+    engine.spoil = spoil
+    requests = [(None, [1, 2, 3], [5]), (None, [1, 2, 3], [6]), (None, list(range(9)), list(range(20)))]
+    with pytest.raises(BiasError, match=f"vLLM gives no usable answer: .*{says}.*; --model vllm asks in its own way"):
+        model._loglikelihood_tokens(requests, disable_tqdm=True)
+
+
+@pytest.mark.parametrize(
+    ("engine", "changes", "says"),
+    [
+        (Engine(caching=False), {}, "the engine has no prefix cache for this model"),
+        (Engine(), {"data_parallel_size": 2}, "data_parallel_size=2 each call loads the model anew"),
+        (Engine(), {"space": 900}, "memory for 900 tokens is too little"),
+    ],
+)
+def test_an_engine_that_cannot_share_is_asked_as_vllm_does(engine, changes, says, make):
+    model = make(engine, **changes)
+    assert says in model._why_not
+    requests = [(None, [1, 2, 3], [5]), (None, [1, 2, 3], [6, 7])]
+    answers = model._loglikelihood_tokens(requests, disable_tqdm=True)
+    assert answers == [(pytest.approx(wanted(*pair)[0], abs=1e-9), wanted(*pair)[1]) for _, *pair in requests]
+
+
+def test_an_engine_that_gives_others_with_its_cache_is_found_out_at_load(make):
+    engine = Engine()
+    engine.spoil = lambda output: other(-3.0, "rows")(output) if output.num_cached_tokens else output
+    assert "a trial differs by" in make(engine)._why_not
+    engine = Engine()
+    engine.spoil = lambda output: other(-3.0, "next tokens")(output) if output.prompt_logprobs is None else output
+    assert "a trial differs by" in make(engine)._why_not
+    engine = Engine()
+    engine.held = type("Nothing", (), {"update": lambda *_: None, "__contains__": lambda *_: False})()
+    assert "reads nothing from its prefix cache" in make(engine)._why_not
+
+
+def test_an_older_vllm_is_asked_in_its_own_way(make, monkeypatch):
+    monkeypatch.setattr(sys.modules["vllm"], "SamplingParams", lambda temperature=0, prompt_logprobs=1: None)
+    assert make(Engine(), trial=False)._why_not == "this vLLM has no logprob_token_ids"
+
+
+def test_requests_that_do_not_fit_are_cut_on_the_left_or_refused(make):
+    model = make(Engine())
+    context, continuation = [i % 11 for i in range(100)], [1, 2, 3]
+    (answer,) = model._loglikelihood_tokens([(None, context, continuation)], disable_tqdm=True)
+    assert answer[0] == pytest.approx(wanted(context[-60:], continuation)[0], abs=1e-9)
+    for pair in (([1], list(range(40)) * 2), ([], [1]), ([1], [])):
+        with pytest.raises(BiasError, match="context and .* continuation tokens; both need one"):
+            model._loglikelihood_tokens([(None, *pair)], disable_tqdm=True)
