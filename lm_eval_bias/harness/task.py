@@ -44,7 +44,7 @@ class BiasTask(ConfigurableTask):
 
         Raises:
             BiasError: The data cannot be had, ``--metadata`` asks for something that isn't there, or the YAML asks for
-                metrics of its own.
+                metrics of its own or several filters.
         """
         registration.register()
         settings = {key: value for key, value in (config or {}).items() if key != "class"}
@@ -53,6 +53,12 @@ class BiasTask(ConfigurableTask):
             raise BiasError(
                 f"{settings.get('task')}: its YAML has a metric_list, but its metrics are the scores of "
                 f"{metadata.get('benchmark')}: leave metric_list out"
+            )
+        filters = settings.get("filter_list")
+        if isinstance(filters, list) and len(filters) > 1:
+            raise BiasError(
+                f"{settings.get('task')}: its YAML's filter_list names {len(filters)} filters, but a score has one value "
+                "and one interval: keep one filter, and write a task for each other"
             )
         settings["metric_list"] = []
         repeats = registry.get(str(metadata.get("benchmark"))).repeats(metadata)

@@ -88,6 +88,7 @@ IMPOSSIBLE = [
     (version(True), "its version is 'True'"),
     (lambda c, r, m: r.update({"female_dominated_M,none": r["female_dominated_M,none"] - 1}), "are shares of 100"),
     (lambda c, r, m: c["configs"][TASK]["metric_list"].append(dict(m)), "stereotype_gap is described twice"),
+    (lambda c, r, m: r.update({f"{SCORE},other": 0.0}), "has a value for each of several filters (none, other)"),
 ]
 
 
