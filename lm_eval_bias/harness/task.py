@@ -57,8 +57,8 @@ class BiasTask(ConfigurableTask):
         filters = settings.get("filter_list")
         if isinstance(filters, list) and len(filters) > 1:
             raise BiasError(
-                f"{settings.get('task')}: its YAML's filter_list names {len(filters)} filters, but a score has one value "
-                "and one interval: keep one filter, and write a task for each other"
+                f"{settings.get('task')}: its YAML's filter_list names {len(filters)} filters, but a score has one "
+                "value and one interval: keep one filter, and write a task for each other"
             )
         settings["metric_list"] = []
         repeats = registry.get(str(metadata.get("benchmark"))).repeats(metadata)
