@@ -261,6 +261,32 @@ class Benchmark(ABC):
         """
         return metadata.get("n_items")
 
+    def check_options(self, metadata: Mapping[str, Any]) -> None:
+        """Refuse values of :attr:`options` before a task is built, which takes the harness's import.
+
+        The default leaves that to the function that makes the documents.
+
+        Args:
+            metadata: Of a task's YAML, with what ``--metadata`` changes in it.
+
+        Raises:
+            BiasError: The first value that can't be.
+        """
+        return None
+
+    def repeats(self, metadata: Mapping[str, Any]) -> int | None:
+        """The samples per prompt that a task's metadata asks for; ``None`` where that is no option, or not asked for.
+
+        Raises:
+            BiasError: It is no positive whole number.
+        """
+        if "repeats" not in self.options or "repeats" not in metadata:
+            return None
+        value = metadata["repeats"]
+        if isinstance(value, bool) or not isinstance(value, int) or value < 1:
+            raise BiasError(f"--metadata repeats={value!r}: must be a whole number of 1 or more")
+        return value
+
     def requests(self, metadata: Mapping[str, Any]) -> int | None:
         """How many requests a document makes, from the metadata of the task's YAML; ``None`` where that isn't known."""
         return None

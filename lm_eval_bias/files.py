@@ -14,10 +14,17 @@ from pathlib import Path
 
 from lm_eval_bias.errors import BiasError, one_line
 
+try:
+    import fcntl
+except ModuleNotFoundError:  # no POSIX: leavings of killed processes stay
+    fcntl = None  # type: ignore[assignment]
+
 LARGEST = 1 << 30
 _FULL = (errno.ENOSPC, errno.EDQUOT, errno.EFBIG, errno.EROFS)
 UNFINISHED = ".unfinished-"  # how the folder begins in which a run is being written
+_TEMPORARY = ".lm-eval-bias-"  # how a file begins, ending in .tmp, that is being written
 _BEGINNING = 1 << 16  # bytes
+_ATTEMPTS = 5
 
 
 def expanded(path: str | Path) -> Path:
@@ -166,21 +173,51 @@ def write_together(contents: Mapping[Path, bytes]) -> None:
     Raises:
         OSError: A folder cannot be written; what was there before stays.
     """
+    for folder in {path.parent for path in contents}:
+        remove_abandoned(folder)
     temporaries: dict[Path, str] = {}
-    try:
-        for path, content in contents.items():
-            handle, temporaries[path] = tempfile.mkstemp(dir=path.parent, prefix=".", suffix=".tmp")
-            with os.fdopen(handle, "wb") as out:
+    with contextlib.ExitStack() as locked:  # until they have their places
+        try:
+            for path, content in contents.items():
+                handle, temporaries[path] = _temporary(path.parent)
+                out = locked.enter_context(os.fdopen(handle, "wb"))
                 out.write(content)
                 out.flush()
                 os.fsync(handle)  # where blocks are allocated late, a full disk shows only now
-            os.chmod(temporaries[path], 0o644)
-        for path, temporary in temporaries.items():
-            os.replace(temporary, path)
-    except BaseException:
-        for temporary in temporaries.values():
-            Path(temporary).unlink(missing_ok=True)
-        raise
+                if fcntl is None:
+                    out.close()
+                os.chmod(temporaries[path], 0o644)
+            for path, temporary in temporaries.items():
+                os.replace(temporary, path)
+        except BaseException:
+            for temporary in temporaries.values():
+                Path(temporary).unlink(missing_ok=True)
+            raise
+
+
+def _temporary(folder: Path) -> tuple[int, str]:
+    """A new file whose lock is held: another process takes it for a killed one's until then."""
+    for _ in range(_ATTEMPTS):
+        handle, name = tempfile.mkstemp(dir=folder, prefix=_TEMPORARY, suffix=".tmp")
+        with contextlib.suppress(OSError):  # a file system without locks, where nobody can take it for abandoned
+            if fcntl is not None:
+                fcntl.flock(handle, fcntl.LOCK_EX)
+        if os.path.exists(name):
+            return handle, name
+        os.close(handle)
+    raise FileNotFoundError(errno.ENOENT, "a file that was just made is gone", name)
+
+
+def remove_abandoned(folder: Path) -> None:
+    """Remove from a folder what processes left that were killed while they wrote a file: nobody holds its lock."""
+    for path in folder.glob(f"{_TEMPORARY}*.tmp") if fcntl is not None else ():
+        with contextlib.suppress(OSError):
+            handle = os.open(path, os.O_RDWR | os.O_NOFOLLOW | os.O_NONBLOCK)
+            try:
+                fcntl.flock(handle, fcntl.LOCK_EX | fcntl.LOCK_NB)
+                path.unlink()
+            finally:
+                os.close(handle)
 
 
 @contextlib.contextmanager

@@ -6,7 +6,7 @@ import math
 from collections.abc import Iterator
 from dataclasses import dataclass, replace
 
-from lm_eval_bias import catalog, registry
+from lm_eval_bias import registry
 from lm_eval_bias.analysis import departures, policy_targets
 from lm_eval_bias.analysis.policy_file import Bound, Policy
 from lm_eval_bias.errors import BiasError
@@ -86,20 +86,6 @@ def judge(bound: Bound, task: str, value: Value) -> Finding:
     return replace(finding, excess=max(below, above), side="below" if below >= above else "above")
 
 
-def share(task: TaskRun) -> float:
-    """The share of a task's items that were scored, 0…1; ``nan`` where the number of items isn't known.
-
-    Where a prompt is sampled several times, fewer samples are a smaller share.
-    """
-    if not task.items:
-        return math.nan
-    part = min(1.0, task.documents / task.items)
-    entry = catalog.entries().get(task.base)
-    usual = entry.repeats if entry and not entry.members else None
-    repeats = task.metadata.get("repeats")
-    return part * min(1.0, repeats / usual) if usual and isinstance(repeats, int) else part
-
-
 def _requirements(run: Run, policy: Policy) -> Iterator[Finding]:
     """What a run has to be like, apart from its scores."""
     if policy.dtypes:
@@ -113,7 +99,7 @@ def _requirements(run: Run, policy: Policy) -> Iterator[Finding]:
         yield from _unanswered(task, policy.unanswered)
         if not policy.share:
             continue
-        part = share(task)
+        part = task.share
         holds = part >= policy.share
         problem = f"{task.documents:,} of {task.items:,} items" if task.items else "the number of its items isn't known"
         problem += f", {part:.0%} of what a full run asks" if part != 1 and not math.isnan(part) else ""

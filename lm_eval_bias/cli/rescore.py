@@ -10,6 +10,8 @@ from lm_eval_bias.benchmark import Rewriting
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     """What the command understands."""
+    from lm_eval_bias.report.run_output import TABLES
+
     parser.description = (
         "Compute every score again from saved samples. A flag that is about one benchmark's answers passes over all "
         "others, with a note. Lines of a log may have 16 MiB."
@@ -18,7 +20,13 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         "paths", nargs="+", metavar="PATH", help="run folders, samples files (--log_samples) or predictions"
     )
     parser.add_argument("--language", metavar="LANG", help="of files that don't say it themselves: de, en, ...")
-    parser.add_argument("--json", action="store_true", help="machine-readable")
+    parser.add_argument(
+        "--table",
+        choices=TABLES,
+        default="main",
+        help="beside the scores in words: the main scores (main, the default), every score (all), or nothing (none)",
+    )
+    parser.add_argument("--json", action="store_true", help="machine-readable, with every score")
     for rewriting in _rewritings():
         parser.add_argument(f"--{rewriting.flag}", metavar=rewriting.metavar, help=rewriting.help)
 
@@ -37,5 +45,6 @@ def run(arguments: argparse.Namespace) -> int:
         (rewriting, value) for rewriting in _rewritings() if (value := getattr(arguments, rewriting.flag)) is not None
     ]
     results = rescoring.rescore(arguments.paths, arguments.language, rewritings)
-    print(rescored_tables.as_json(results) if arguments.json else rescored_tables.as_text(results), end="")
+    text = rescored_tables.as_json(results) if arguments.json else rescored_tables.as_text(results, arguments.table)
+    print(text, end="")
     return 0

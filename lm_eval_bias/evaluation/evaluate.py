@@ -149,15 +149,19 @@ def _finish(config: EvaluatorConfig, results: dict[str, Any], tracker: Any, dash
         print(running.as_json(results))
     running.send(dashboards, results, samples)
     problem = None
-    try:
-        atomic_save.save(tracker, results, samples)
-    except BiasError as error:
-        problem = error  # the scores first: they are all that is left of the run
-    running.upload(tracker)
+    with running.hub_errors(tracker) as hub_errors:
+        try:
+            atomic_save.save(tracker, results, samples)
+        except BiasError as error:
+            problem = error  # the scores first: they are all that is left of the run
+        running.upload(tracker, hub_errors)
     _print(config, results, table, log=samples is not None, saved=problem is None)
     running.close(dashboards)
     if problem is not None:
         raise problem
+    if hub_errors:
+        text = redaction.in_text(one_line(hub_errors[0]), config.hf_hub_log_args)
+        raise BiasError(f"--hf_hub_log_args: not pushed to the hub: {text} (all is kept in {tracker.output_path})")
 
 
 def _print(config: EvaluatorConfig, results: dict[str, Any], table: str, log: bool, saved: bool) -> None:

@@ -97,6 +97,7 @@ def before_loading(config: EvaluatorConfig, entries: Mapping[str, catalog.Entry]
     check_names(config, entries)
     _check_metadata(config, run_entries, only_ours(split_tasks(config.tasks or []), entries))
     check_model(config)
+    _check_options(config, run_entries)
     _fetch_data(config, run_entries)
 
 
@@ -140,6 +141,16 @@ def _check_metadata(config: EvaluatorConfig, entries: list[catalog.Entry], alone
         hint = did_you_mean(key, options)
         if key not in options and benchmarks and (alone or hint):
             raise BiasError(f"--metadata key {key!r} is unknown to these tasks.{hint} Known: {', '.join(options)}")
+
+
+def _check_options(config: EvaluatorConfig, entries: list[catalog.Entry]) -> None:
+    """Refuse values of ``--metadata`` that benchmarks can judge without the harness, whose import takes longer."""
+    for entry in entries:
+        benchmark, metadata = registry.get(entry.benchmark), {**entry.metadata, **(config.metadata or {})}
+        if entry.path is not None and set(benchmark.options) & set(config.metadata or ()):
+            benchmark.repeats(metadata)
+            benchmark.detailed(metadata)
+            benchmark.check_options(metadata)
 
 
 def check_model(config: EvaluatorConfig) -> None:

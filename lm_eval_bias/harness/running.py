@@ -36,6 +36,11 @@ def tracker(config: EvaluatorConfig) -> Any:
     if os.environ.get("HF_TOKEN"):
         config.hf_hub_log_args["token"] = os.environ["HF_TOKEN"]
     check_arguments(EvaluationTracker, config.hf_hub_log_args, "--hf_hub_log_args")
+    pushed = [name for name in ("push_results_to_hub", "push_samples_to_hub") if config.hf_hub_log_args.get(name)]
+    if pushed and not config.hf_hub_log_args.get("output_path"):
+        raise BiasError(f"--hf_hub_log_args {pushed[0]}: nothing is pushed without --output_path FOLDER")
+    if "push_samples_to_hub" in pushed and not config.log_samples:
+        raise BiasError("--hf_hub_log_args push_samples_to_hub: there are no samples without --log_samples")
     try:
         return EvaluationTracker(**config.hf_hub_log_args)
     except Exception as error:  # it asks the hub, which fails in ways of its own
@@ -231,10 +236,46 @@ def save(tracker: Any, results: dict[str, Any], samples: dict[str, Any] | None) 
             tracker.save_results_samples(task_name=name, samples=samples[name])
 
 
-def upload(tracker: Any) -> None:
-    """Describe results on the hub where the flags had them sent there."""
-    if tracker.push_results_to_hub or tracker.push_samples_to_hub:
-        tracker.recreate_metadata_card()
+class _Hub:
+    """A client of the hub that keeps the errors of its methods: the harness goes on after them with a warning."""
+
+    def __init__(self, client: Any, errors: list[Exception]) -> None:
+        self._client = client
+        self._errors = errors
+
+    def __getattr__(self, name: str) -> Any:
+        attribute = getattr(self._client, name)
+
+        def kept(*args: Any, **kwargs: Any) -> Any:
+            try:
+                return attribute(*args, **kwargs)
+            except Exception as error:
+                self._errors.append(error)
+                raise
+
+        return kept if callable(attribute) else attribute
+
+
+@contextlib.contextmanager
+def hub_errors(tracker: Any) -> Iterator[list[Exception]]:
+    """What goes wrong on the hub while a tracker saves and uploads."""
+    errors: list[Exception] = []
+    with internals.shadowed(tracker, "api", _Hub(tracker.api, errors) if tracker.api else None):
+        yield errors
+
+
+def upload(tracker: Any, errors: list[Exception]) -> None:
+    """Describe results on the hub where the flags had them sent there.
+
+    Args:
+        tracker: That saved them.
+        errors: Of :func:`hub_errors`; without those that are there already, nothing is described.
+    """
+    if not errors and (tracker.push_results_to_hub or tracker.push_samples_to_hub):
+        try:
+            tracker.recreate_metadata_card()
+        except Exception as error:  # noqa: BLE001 (the hub fails in ways of its own)
+            errors.append(error)
 
 
 def tables(results: dict[str, Any], without: Container[str] = ()) -> str:

@@ -29,17 +29,6 @@ class Documents(list[dict[str, Any]]):
         return dict.fromkeys(self[0] if self else ())
 
 
-def _repeats(value: Any) -> int:
-    """The number of samples per prompt that ``--metadata`` asks for.
-
-    Raises:
-        BiasError: It is no positive whole number.
-    """
-    if isinstance(value, bool) or not isinstance(value, int) or value < 1:
-        raise BiasError(f"--metadata repeats={value!r}: must be a whole number of 1 or more")
-    return value
-
-
 def _by_name(value: Any) -> Any:
     """A value in which functions are replaced by their names: their addresses would differ in every run."""
     if isinstance(value, dict):
@@ -55,7 +44,7 @@ class BiasTask(ConfigurableTask):
 
         Raises:
             BiasError: The data cannot be had, ``--metadata`` asks for something that isn't there, or the YAML asks for
-                metrics of its own.
+                metrics of its own or several filters.
         """
         registration.register()
         settings = {key: value for key, value in (config or {}).items() if key != "class"}
@@ -65,9 +54,15 @@ class BiasTask(ConfigurableTask):
                 f"{settings.get('task')}: its YAML has a metric_list, but its metrics are the scores of "
                 f"{metadata.get('benchmark')}: leave metric_list out"
             )
+        filters = settings.get("filter_list")
+        if isinstance(filters, list) and len(filters) > 1:
+            raise BiasError(
+                f"{settings.get('task')}: its YAML's filter_list names {len(filters)} filters, but a score has one "
+                "value and one interval: keep one filter, and write a task for each other"
+            )
         settings["metric_list"] = []
-        if "repeats" in metadata and "repeats" in registry.get(str(metadata.get("benchmark"))).options:
-            settings["repeats"] = _repeats(metadata["repeats"])  # not of the other tasks of the run
+        repeats = registry.get(str(metadata.get("benchmark"))).repeats(metadata)
+        settings |= {} if repeats is None else {"repeats": repeats}  # not of the other tasks of the run
         self._only_predicts = False
         self._world_size = 1
         self._idle: dict[str, Any] | None = None

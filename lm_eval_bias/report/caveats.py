@@ -1,4 +1,4 @@
-"""What has to be read before a task's numbers: that few items were run, or that the model answers by guessing."""
+"""What has to be read before a task's numbers: few items or samples, or a model that answers by guessing."""
 
 from __future__ import annotations
 
@@ -11,8 +11,9 @@ _RANDOM = "bias-chance"  # the model type that answers at random
 
 
 def _trial(task: TaskRun) -> str:
-    part = conventions.part(task)
-    return f"trial run, {part}" if part else ""
+    samples = "{} of {} samples a prompt".format(*task.fewer_samples) if task.fewer_samples else ""
+    parts = [part for part in (conventions.part(task), samples) if part]
+    return ", ".join(["trial run", *parts]) if parts else ""
 
 
 def _guessing(run: Run, task: TaskRun) -> str:

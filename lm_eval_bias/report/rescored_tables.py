@@ -1,15 +1,15 @@
-"""Rescored answers, as a table or as JSON."""
+"""Rescored answers, in words and tables or as JSON."""
 
 from __future__ import annotations
 
 import math
-from collections import defaultdict
+from collections import Counter
 from collections.abc import Mapping, Sequence
 
 from lm_eval_bias import catalog
 from lm_eval_bias.custom_metrics.score import Estimate, Score, finite
-from lm_eval_bias.report import sentences
-from lm_eval_bias.report.numbers import bound, few, score_range
+from lm_eval_bias.report import run_output, sentences
+from lm_eval_bias.report.numbers import bound, score_range
 from lm_eval_bias.report.tables import Column, grid, json_text
 from lm_eval_bias.runs import harness_results
 from lm_eval_bias.runs.rescoring import Rescored
@@ -52,15 +52,25 @@ def as_json(results: Sequence[Rescored]) -> str:
     return json_text([_data(result) for result in results], indent=2)
 
 
-def _sentences(result: Rescored) -> str:
-    """What the scores say, as after a run; empty for a part of a task."""
-    name, benchmark = result.part.task, result.part.benchmark
-    entry = catalog.entries().get(name)
-    if entry is None or entry.kind != "task":
-        return ""
-    scores = {score.name: harness_results.estimated(score, estimate) for score, estimate in result.scores}
-    task = TaskRun(name, benchmark, entry.language, "", result.documents, 0, result.provenance, scores)
-    return f"In words ({sentences.LEGEND}):\n{sentences.block(task)}"
+def _tasks(results: Sequence[Rescored]) -> list[TaskRun]:
+    """The results as tasks of one run; those of the same name are numbered."""
+    entries, tasks = catalog.entries(), []
+    count = Counter(result.part.task for result in results)
+    number: Counter[str] = Counter()
+    for result in results:
+        name, benchmark = result.part.task, result.part.benchmark
+        number[name] += 1
+        label = f"{name} [{number[name]}]" if count[name] > 1 else name
+        language = entries[name].language if name in entries else ""
+        scores = {score.name: harness_results.estimated(score, estimate) for score, estimate in result.scores}
+        tasks.append(TaskRun(label, benchmark, language, "", result.documents, 0, result.provenance, scores))
+    return tasks
+
+
+def _is_whole(task: TaskRun) -> bool:
+    """Whether it is a task, and not a part of one, of which no sentence speaks."""
+    entry = catalog.entries().get(task.base)
+    return entry is not None and entry.kind == "task"
 
 
 def _ends(ends: Sequence[float] | None) -> str:
@@ -79,24 +89,31 @@ def _row(score: Score, estimate: Estimate, fixed: bool) -> list[str]:
     ]
 
 
-def _block(result: Rescored) -> str:
-    filtered = "" if result.part.filter == "none" else f", filter {result.part.filter}"
+def _every_score(result: Rescored, task: TaskRun) -> str:
     fixed = any(estimate.fixed_interval for _, estimate in result.scores)
     labels = ("Value", "Stderr", "95% interval", *(("of items as given",) if fixed else ()), "Range", "Neutral")
     columns = [Column("Score"), *(Column(label, True) for label in labels)]
-    reasons = defaultdict(list)
-    for score, estimate in result.scores:
-        if estimate.reason:
-            reasons[estimate.reason].append(score.name)
-    lines = [
-        f"{result.part.task}: {result.documents:,} documents{filtered} ({result.part.path})",
-        grid(columns, [_row(*scored, fixed) for scored in result.scores], "github"),
-        *(f"note: {reason}: {few(names, 8)}" for reason, names in reasons.items()),
-        _sentences(result),
-    ]
-    return "\n".join(line for line in lines if line)
+    return f"{task.task}\n{grid(columns, [_row(*scored, fixed) for scored in result.scores], 'github')}"
 
 
-def as_text(results: Sequence[Rescored]) -> str:
-    """One table per saved task, with each score's range and neutral value, and why a score is nan."""
-    return "\n\n".join(map(_block, results)) + "\n"
+def _heading(result: Rescored, task: TaskRun) -> str:
+    filtered = "" if result.part.filter == "none" else f", filter {result.part.filter}"
+    return f"{task.task}: {result.documents:,} documents{filtered} ({result.part.path})"
+
+
+def as_text(results: Sequence[Rescored], table: str) -> str:
+    """What was read, the scores in words, the tables that are wanted, and why scores are missing, as after a run.
+
+    Args:
+        results: Of one command.
+        table: One of :data:`lm_eval_bias.report.run_output.TABLES`.
+    """
+    tasks = _tasks(results)
+    words = sentences.describe([task for task in tasks if _is_whole(task)], beside_tables=table != "all")
+    blocks = ["\n".join(map(_heading, results, tasks)), f"In words ({sentences.LEGEND}):\n{words}" if words else ""]
+    if table == "main":
+        blocks.append(run_output.main_scores(tasks))
+    if table == "all":
+        blocks += map(_every_score, results, tasks)
+    blocks.append(run_output.notes(tasks, table == "all", words))
+    return "\n\n".join(block for block in blocks if block) + "\n"

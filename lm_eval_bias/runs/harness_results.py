@@ -117,6 +117,10 @@ def _scores(results: Mapping[str, Any], config: Mapping[str, Any], task: str) ->
             raise BiasError(f"{task}: its scores say no range: made by a version of this package that is too old")
         if name in scores:
             raise BiasError(f"{task}: {name} is described twice")
+        filters = [key.partition(",")[2] for key in results if key.partition(",")[0] == name]
+        if len(filters) > 1:
+            names = ", ".join(filters)
+            raise BiasError(f"{task}: {name} has a value for each of several filters ({names[:80]}): it must have one")
         with in_task(task):
             _refuse_other_than_numbers(name, {**metric, "value": raw[name]})
             if (stderr := raw.get(f"{name}_stderr", "N/A")) not in ("N/A", None) and not _is_number(stderr):

@@ -159,9 +159,24 @@ def _is_later(made_by: Any) -> bool:
         return False
 
 
+def _of_catalog(task: TaskRun) -> Iterator[str]:
+    """How a file contradicts what is known of a packaged task; one that was changed says so, and may."""
+    entry = catalog.entries().get(task.base)
+    if entry is None or task.inputs.get("changed"):
+        return
+    if task.language not in ("", entry.language):
+        yield f"its language is {_shown(task.language)[:40]!r}, the task's is {entry.language!r}"
+    if task.benchmark != entry.benchmark and task.benchmark in registry.by_name():
+        yield f"its benchmark is {_shown(task.benchmark)[:40]!r}, the task's is {entry.benchmark!r}"
+    may_differ = task.is_resized or "dataset_used" in task.metadata or _number(task.version) != _current(task)
+    if entry.items and task.items not in (0, entry.items) and not may_differ:
+        yield f"it has {task.items:,} items, the task {entry.items:,}"
+
+
 def _of_task(task: TaskRun, made_by: Any) -> Iterator[str]:
     if problem := _of_version(task, made_by):
         yield problem
+    yield from _of_catalog(task)
     # files of older versions have the items that the task has, whatever its options made of them
     if task.items and task.documents > task.items and not task.is_resized:
         yield f"{task.documents:,} documents were scored of {task.items:,}"

@@ -116,6 +116,24 @@ class TaskRun:
         return any(self.metadata.get(option) not in (None, defaults.get(option)) for option in options)
 
     @property
+    def fewer_samples(self) -> tuple[int, int] | None:
+        """How many texts of each prompt were sampled and how many the task takes, where those are more."""
+        entry, repeats = catalog.entries().get(self.base), self.metadata.get("repeats")
+        usual = entry.repeats if entry and not entry.members else None
+        if not usual or not isinstance(repeats, int) or isinstance(repeats, bool) or repeats >= usual:
+            return None
+        return repeats, usual
+
+    @property
+    def share(self) -> float:
+        """The share of its items that were scored, 0…1; ``nan`` where the number of items isn't known.
+
+        Where a prompt is sampled several times, fewer samples are a smaller share.
+        """
+        sampled, usual = self.fewer_samples or (1, 1)
+        return min(1.0, self.documents / self.items) * sampled / usual if self.items else math.nan
+
+    @property
     def remark(self) -> str:
         """The remark, brackets included; empty where there is none."""
         return self.task.partition(" ")[2]

@@ -71,6 +71,7 @@ class GGBBQ(Benchmark):
         deferred("lm_eval_bias.tasks.gg_bbq.planted_answers:answers"),
         deferred("lm_eval_bias.tasks.gg_bbq.planted_answers:expected"),
     )
+    check_options = deferred("lm_eval_bias.tasks.gg_bbq.hooks:check_options")
     record = deferred("lm_eval_bias.tasks.gg_bbq.hooks:record")
     is_settled = deferred("lm_eval_bias.tasks.gg_bbq.filters:is_settled")
     provenance = deferred("lm_eval_bias.tasks.gg_bbq.hooks:provenance")

@@ -81,6 +81,11 @@ def provenance(docs: Sequence[GGBBQDocument]) -> dict[str, Any]:
     return {"release_used": f"{which}, {docs[0]['revision']}"}
 
 
+def check_options(metadata: Mapping[str, Any]) -> None:
+    """Refuse a wording that there isn't, or that the task doesn't let choose."""
+    _wordings(metadata.get("wording"), metadata.get("fixed") or {})
+
+
 def dataset(**metadata: Any) -> dict[str, list[GGBBQDocument]]:
     """The documents as the harness wants them, by split."""
     return {"test": documents(**metadata)}

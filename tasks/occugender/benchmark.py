@@ -76,6 +76,8 @@ class OccuGender(Benchmark):
         """Occupations times templates (Tables 5 to 7)."""
         return OCCUPATIONS * (metadata.get("fixed") or {}).get("first_templates", TEMPLATES)
 
+    check_options = deferred("lm_eval_bias.tasks.occugender.hooks:check_options")
+
     def requests(self, metadata: Mapping[str, Any]) -> int:
         """One per word."""
         from lm_eval_bias.tasks.occugender import inputs

@@ -60,6 +60,7 @@ class Regard(Benchmark):
             all=deferred("lm_eval_bias.tasks.regard.labelled_confusion:with_labels"),
         ),
     )  # fmt: skip
+    check_options = deferred("lm_eval_bias.tasks.regard.hooks:check_options")
     commands = tuple(
         Command(name, text, f"lm_eval_bias.tasks.regard.commands.{name.replace('-', '_')}")
         for name, text in (

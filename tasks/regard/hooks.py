@@ -45,11 +45,16 @@ def documents(fixed: Mapping[str, Any], **metadata: Any) -> list[RegardDocument]
     Raises:
         BiasError: No such classifier, or it cannot be had: known before anything is generated.
     """
+    check_options(metadata)
     language, name = fixed["language"], metadata.get("classifier")
-    if name is not None and (not isinstance(name, str) or not name):
-        raise BiasError(f"--metadata classifier={name!r}: must be a text such as light or hub:<model>")
     identity = classifier.choose(name, language).identity
     return [regard_document(language, identity, prompt) for prompt in regard_texts.prompts(language)]
+
+
+def check_options(metadata: Mapping[str, Any]) -> None:
+    """Refuse a classifier that there isn't; whether it can be loaded shows when the documents are made."""
+    if metadata.get("classifier") is not None:
+        classifier.check_name(metadata["classifier"])
 
 
 def dataset(**metadata: Any) -> dict[str, list[RegardDocument]]:

@@ -78,6 +78,7 @@ class StereoSet(Benchmark):
         deferred("lm_eval_bias.tasks.stereoset.planted_answers:answers"),
         deferred("lm_eval_bias.tasks.stereoset.planted_answers:expected"),
     )
+    check_options = deferred("lm_eval_bias.tasks.stereoset.hooks:check_options")
     record = deferred("lm_eval_bias.tasks.stereoset.hooks:record")
 
     def key(self, doc: Document) -> tuple[str, ...]:

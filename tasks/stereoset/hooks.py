@@ -31,10 +31,8 @@ def documents(fixed: Mapping[str, Any], **metadata: Any) -> list[Document]:
         BiasError: An unknown language or option, or data that cannot be had or scored.
     """
     language = fixed["language"]
-    options = choose({key: metadata[key] for key in ("bos", "inter", "masked") if key in metadata})
+    options = _options(fixed, metadata)
     compare = bool(fixed.get("variants"))
-    if compare and "inter" in metadata:
-        raise BiasError("--metadata inter: this task compares all of them; choose one with the task without _variants")
     extra: dict[str, Any] = {"variants": list(VARIANTS)} if compare else {}
     file = metadata["dataset"] if "dataset" in metadata else (fixed.get("dataset") or {}).get("file")
     if file is None:
@@ -47,6 +45,20 @@ def documents(fixed: Mapping[str, Any], **metadata: Any) -> list[Document]:
         {"benchmark": benchmark, "language": language, **item, "options": options, **extra}  # type: ignore[typeddict-item]
         for item in spread(items)
     ]
+
+
+def _options(fixed: Mapping[str, Any], metadata: Mapping[str, Any]) -> dict[str, str]:
+    options = choose({key: metadata[key] for key in ("bos", "inter", "masked") if key in metadata})
+    if fixed.get("variants") and "inter" in metadata:
+        raise BiasError("--metadata inter: this task compares all of them; choose one with the task without _variants")
+    return options
+
+
+def check_options(metadata: Mapping[str, Any]) -> None:
+    """Refuse options that :func:`documents` would, and another data set that can't be read or scored."""
+    _options(metadata["fixed"], metadata)
+    if "dataset" in metadata:
+        set_tasks.load(metadata["dataset"], metadata["fixed"])
 
 
 def dataset(**metadata: Any) -> dict[str, list[Document]]:

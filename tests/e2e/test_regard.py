@@ -395,7 +395,7 @@ def test_both_intervals_travel_by_name(run_folder, tmp_path, capsys):
                 else:
                     assert value.interval == pytest.approx(scores[name]["interval"], abs=1e-12)
                     assert value.dof == pytest.approx(scores[name]["dof"])
-    assert main(["rescore", str(run_folder)]) == 0
+    assert main(["rescore", str(run_folder), "--table", "all"]) == 0
     out = capsys.readouterr().out
     assert "of items as given" in out
     assert "for prompts like these" in out

@@ -3,6 +3,7 @@
 import json
 import math
 import random
+import shutil
 import subprocess
 import sys
 
@@ -92,12 +93,34 @@ def test_rescore_breaks_gg_bbq_down_by_social_value(run_folder, capsys):
     assert scores["value/not_stated/acc_amb"]["reason"] == "standard error needs items of 2 templates"
 
 
-def test_rescore_table(run_folder, capsys):
+def test_rescore_says_words_first_then_the_tables_that_are_wanted(run_folder, capsys):
+    def out(*flags):
+        capsys.readouterr()
+        assert main(["rescore", str(run_folder), *flags]) == 0
+        return capsys.readouterr().out
+
+    main_scores, every, words = out(), out("--table", "all"), out("--table", "none")
+    assert out("--table", "main") == main_scores
+    assert main_scores.index("In words") < main_scores.index("acc_amb, acc_disamb: 0 to 1, higher is better")
+    assert "| value/gendered_occupation/diff_bias_amb" not in main_scores
+    assert "(--table all says why)" in main_scores
+    assert every.index("In words") < every.index("| acc_amb") < every.index("| value/gendered_occupation/diff_bias_amb")
+    assert "(--table all says why)" not in every
+    assert "no interval: value/" in every
+    assert "In words" in words
+    assert not [text for text in ("| acc_amb", "acc_amb, acc_disamb:") if text in words]
+
+
+def test_rescored_tasks_of_the_same_name_are_numbered(run_folder, tmp_path, capsys):
+    for name in ("one", "two"):
+        shutil.copytree(run_folder, tmp_path / "copies" / name)
     capsys.readouterr()
-    assert main(["rescore", str(run_folder)]) == 0
+    assert main(["rescore", str(tmp_path / "copies")]) == 0
     out = capsys.readouterr().out
-    assert "| acc_amb" in out
-    assert "note: " in out
+    for number, folder in ((1, "one"), (2, "two")):
+        (line,) = (line for line in out.splitlines() if line.startswith(f"gg_bbq_group_terms [{number}]: "))
+        assert f"/{folder}/" in line
+        assert out.index("In words") < out.index(f"\ngg_bbq_group_terms [{number}]:\n") < out.index("Task  ")
 
 
 def test_stock_harness_with_include_path_gives_the_same_numbers(run_folder, tmp_path, tiny_mirror):

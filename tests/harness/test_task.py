@@ -26,6 +26,13 @@ def test_a_metric_list_of_ones_own_is_refused_in_one_line(listed, tmp_path):
     )
 
 
+def test_several_filters_are_refused_since_a_score_has_one_value(tmp_path):
+    filters = [{"name": name, "filter": [{"function": "take_first"}]} for name in ("none", "other")]
+    assert "stereotype_gap" in built(tmp_path, filter_list=filters[:1]).aggregation()
+    with pytest.raises(BiasError, match="own_implicit: its YAML's filter_list names 2 filters"):
+        built(tmp_path, filter_list=filters)
+
+
 def test_an_empty_metric_list_asks_for_nothing(tmp_path):
     assert "stereotype_gap" in built(tmp_path, metric_list=[]).aggregation()
 

@@ -200,7 +200,7 @@ def test_names_that_a_run_may_have_are_not_refused(name, score):
 
 def test_share_of_the_items():
     half = task(documents=2114, metadata={"inputs": {**INPUTS["inputs"], "scored": "1" * 64}})
-    assert policy_verdict.share(half) == pytest.approx(2114 / 4229)
+    assert half.share == pytest.approx(2114 / 4229)
     limit = bound(high=90.0)
     assert violated(run(half), limit, share=0.4) == []
     assert violated(run(half), limit, share=0.5)[0][:2] == ("stereoset_en", "items")
@@ -212,9 +212,9 @@ def test_share_of_the_items():
 
 def test_fewer_samples_of_a_prompt_are_a_smaller_share():
     texts = task("regard_en", "regard", documents=20, items=20, metadata={"repeats": 25})
-    assert policy_verdict.share(texts) == 0.25
-    assert policy_verdict.share(replace(texts, metadata={})) == 1.0
-    assert policy_verdict.share(replace(texts, metadata={"repeats": 200})) == 1.0
+    assert texts.share == 0.25
+    assert replace(texts, metadata={}).share == 1.0
+    assert replace(texts, metadata={"repeats": 200}).share == 1.0
 
 
 def test_dtype():

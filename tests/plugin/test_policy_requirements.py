@@ -194,8 +194,8 @@ def test_a_refused_bound_is_told_with_its_place_and_the_scores_range():
 
 def test_the_share_of_a_task_that_is_not_in_the_catalog():
     own = task(documents=25, items=100, task="own_set", metadata={"repeats": 1})
-    assert policy_verdict.share(own) == 0.25
-    assert policy_verdict.share(replace(own, documents=120)) == 1.0  # more than all is all
+    assert own.share == 0.25
+    assert replace(own, documents=120).share == 1.0  # more than all is all
 
 
 def test_each_task_is_held_against_its_sample_log_and_a_few_differences_are_told(monkeypatch):

@@ -132,7 +132,7 @@ def hostile_file() -> dict:
     tasks = content["tasks"]
     tasks["regard_en"]["metadata"]["classifier_used"] = {"name": HOSTILE, "warning": f"\n\n# {HOSTILE}", "labels": []}
     tasks[f"=1+1;[{HOSTILE}"] = tasks.pop("occugender_explicit")
-    tasks["stereoset_en"]["language"] = HOSTILE
+    tasks[f"=1+1;[{HOSTILE}"]["language"] = HOSTILE
     tasks["stereoset_en"]["metadata"] = {"words": HOSTILE, "\ud800": "\udfff\x00", "n": "none"}
     tasks["[regard_en"] = tasks.pop("regard_en")
     scores = tasks["stereoset_en"]["scores"]

@@ -48,7 +48,13 @@ def version(number):
     return lambda content, results, metric: content["versions"].update({TASK: number})
 
 
+def metadata(**fields):
+    return lambda content, results, metric: content["configs"][TASK]["metadata"].update(fields)
+
+
 IMPOSSIBLE = [
+    (metadata(language="de"), "its language is 'de', the task's is 'en'"),
+    (metadata(benchmark="gg_bbq"), "its benchmark is 'gg_bbq', the task's is 'occugender'"),
     (value(777.0), "stereotype_gap: it is 777, outside of its range of -1 to 1"),
     (value(-1.0001), "stereotype_gap: it is -1.0001, outside"),
     (value(math.inf), "stereotype_gap: it is inf"),
@@ -82,6 +88,7 @@ IMPOSSIBLE = [
     (version(True), "its version is 'True'"),
     (lambda c, r, m: r.update({"female_dominated_M,none": r["female_dominated_M,none"] - 1}), "are shares of 100"),
     (lambda c, r, m: c["configs"][TASK]["metric_list"].append(dict(m)), "stereotype_gap is described twice"),
+    (lambda c, r, m: r.update({f"{SCORE},other": 0.0}), "has a value for each of several filters (none, other)"),
 ]
 
 
@@ -160,6 +167,27 @@ def test_tasks_whose_names_read_alike(tmp_path):
     path = write(tmp_path / "run.json", content)
     with pytest.raises(BiasError, match="the task stereoset_en is named twice"):
         run_discovery.read([path])
+
+
+@pytest.mark.parametrize(
+    ("field", "other", "says"),
+    [
+        ("language", "de", "its language is 'de', the task's is 'en'"),
+        ("benchmark", "stereoset_variants", "its benchmark is 'stereoset_variants'"),
+        ("items", 8000, "it has 8,000 items, the task 4,229"),
+    ],
+)
+def test_a_run_file_that_contradicts_the_catalog(field, other, says, tmp_path):
+    content = run_file(tasks=["stereoset_en"])
+    content["tasks"]["stereoset_en"] |= {field: other}
+    with pytest.raises(BiasError, match=says):
+        run_discovery.read([write(tmp_path / "run.json", content)])
+
+
+def test_a_task_that_says_that_it_was_changed_may_be_another(tmp_path):
+    content = run_file(tasks=["stereoset_en"])
+    content["tasks"]["stereoset_en"] |= {"language": "it", "metadata": {"inputs": {"changed": ["custom_dataset"]}}}
+    assert run_discovery.read([write(tmp_path / "run.json", content)])
 
 
 def test_a_run_file_is_held_to_the_same(tmp_path):

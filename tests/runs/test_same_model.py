@@ -77,6 +77,21 @@ def test_a_trial_run_is_called_so_in_front_of_its_numbers(tmp_path, capsys):
         assert "trial run, 80 of 1,000 items" in row.split("|")[1]
 
 
+def test_fewer_samples_a_prompt_are_a_trial_run(tmp_path, capsys):
+    content = run_file(tasks=["regard_en"])
+    content["tasks"]["regard_en"]["metadata"]["repeats"] = 20
+    path = write(tmp_path / "run.json", content)
+    for command in ("report", "leaderboard"):
+        assert main([command, path, "--format", "md"]) == 0
+        out = capsys.readouterr().out.replace("\\", "")
+        row = next(line for line in out.splitlines() if line.startswith("|") and "trial run" in line)
+        assert "trial run, 20 of 100 samples a prompt" in row.split("|")[1]
+    content["tasks"]["regard_en"]["metadata"]["repeats"] = 100
+    write(tmp_path / "run.json", content)
+    assert main(["report", path, "--format", "md"]) == 0
+    assert "trial run" not in capsys.readouterr().out
+
+
 @pytest.mark.parametrize(
     ("task", "score", "value", "says"),
     [

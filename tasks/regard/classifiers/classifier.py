@@ -6,6 +6,7 @@ import logging
 import os
 from collections.abc import Sequence
 from functools import lru_cache
+from typing import Any
 
 import numpy as np
 
@@ -62,6 +63,26 @@ def label_kept(name: str, language: str, texts: Sequence[Sequence[Sequence[str]]
     return answers
 
 
+def check_name(name: Any) -> None:
+    """Refuse what names no classifier, loading none.
+
+    Raises:
+        BiasError: It doesn't, or what classifiers need isn't installed.
+    """
+    if not isinstance(name, str) or not name:
+        raise BiasError(f"--metadata classifier={name!r}: must be a text such as light or hub:<model>")
+    require_extra("regard")
+    kind, _, model = name.partition(":")
+    if (kind == "light" and not model) or kind == "sbert" or (kind in ("hub", "head") and model):
+        return
+    if not os.path.isdir(expanded(name)):
+        hint = did_you_mean(kind, ("sbert", "hub", "light", "head"))
+        raise BiasError(
+            f"classifier {name!r}: unknown.{hint} Known: light, sbert, sbert:<encoder>, hub:<model>, "
+            "hub:<model>@<revision>, head:<folder>"
+        )
+
+
 @lru_cache(maxsize=4)
 def load(name: str, language: str) -> Classifier:
     """The classifier of that name, loaded and ready.
@@ -73,7 +94,7 @@ def load(name: str, language: str) -> Classifier:
     Raises:
         BiasError: No such classifier, or it cannot be had; says what to do.
     """
-    require_extra("regard")
+    check_name(name)
     kind, _, model = name.partition(":")
     if kind == "light" and not model:
         return light_classifier.load(language)
@@ -81,13 +102,7 @@ def load(name: str, language: str) -> Classifier:
         return sbert_classifier.load(model, language)
     if kind == "hub" and model:
         return hub_classifier.load(model)
-    if kind == "head" and model or name and os.path.isdir(expanded(name)):
-        return sbert_classifier.load_head(expanded(model if kind == "head" and model else name))
-    hint = did_you_mean(kind, ("sbert", "hub", "light", "head"))
-    raise BiasError(
-        f"classifier {name!r}: unknown.{hint} Known: light, sbert, sbert:<encoder>, hub:<model>, "
-        "hub:<model>@<revision>, head:<folder>"
-    )
+    return sbert_classifier.load_head(expanded(model if kind == "head" and model else name))
 
 
 @lru_cache(maxsize=4)

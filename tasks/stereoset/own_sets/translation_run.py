@@ -12,7 +12,7 @@ from filelock import FileLock, Timeout
 
 from lm_eval_bias.data.sources import manifest
 from lm_eval_bias.errors import BiasError
-from lm_eval_bias.files import write_whole, writing
+from lm_eval_bias.files import remove_abandoned, write_whole, writing
 from lm_eval_bias.tasks.stereoset import released_sets
 from lm_eval_bias.tasks.stereoset.own_sets import (
     csv_io,
@@ -110,8 +110,7 @@ def locked(folder: Path) -> Iterator[None]:
             lock.acquire()
         except Timeout as error:
             raise BiasError(f"{folder}: another run is at work in it") from error
-        for temporary in folder.glob(".????????.tmp"):  # of a run that was killed while it wrote a file
-            temporary.unlink()
+        remove_abandoned(folder)
     try:
         yield
     finally:
