@@ -88,7 +88,7 @@ def write(path, content) -> str:
 
 
 def harness_folder(folder, task="occugender_explicit", model="tiny", samples=True, version=1.0) -> str:
-    """A harness result with a sample log beside it: two templates of OccuGender, answers that favour women ever more."""
+    """A harness result beside a sample log: two templates of OccuGender, answers that favour women ever more."""
     docs = hooks.documents("explicit", first_templates=2)
     scores = registry.get("occugender").scores([])
     cells = add_up("occugender", {score.name: made_up(score, number) for number, score in enumerate(scores)})
