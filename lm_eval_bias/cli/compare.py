@@ -3,9 +3,17 @@
 from __future__ import annotations
 
 import argparse
+import math
+from collections.abc import Sequence
+from typing import TYPE_CHECKING
 
+from lm_eval_bias import catalog
 from lm_eval_bias.cli import output
 from lm_eval_bias.errors import BiasError
+
+if TYPE_CHECKING:
+    from lm_eval_bias.analysis.comparisons import Pair
+    from lm_eval_bias.analysis.differences import Finding
 
 _MOST_DRAWS = 1_000_000
 _EPILOG = """examples:
@@ -75,8 +83,9 @@ def run(arguments: argparse.Namespace) -> int:
     output.check_place(arguments.output)
     runs, problems = read(arguments.runs)
     output.name_problems(problems)
+    pairs = comparisons.pairs(runs, arguments.by, arguments.base)
     findings = differences.find(
-        comparisons.pairs(runs, arguments.by, arguments.base),
+        pairs,
         by=arguments.by,
         scores=arguments.scores.split(",") if arguments.scores else None,
         everything=arguments.all_scores,
@@ -85,6 +94,33 @@ def run(arguments: argparse.Namespace) -> int:
         draws=arguments.draws,
         seed=SEED if arguments.seed is None else arguments.seed,
     )
+    _refuse_foreign_logs(pairs, findings)
     text = comparison_reports.render(findings, arguments.correction, arguments.format)
     output.deliver(text, arguments.output, f"{arguments.output}: {len(findings)} comparisons")
     return 0
+
+
+def _refuse_foreign_logs(pairs: Sequence[Pair], findings: Sequence[Finding]) -> None:
+    """Refuse sample logs that give other values than the results beside them: they would count for another model.
+
+    What an older version of a task scored otherwise is left alone.
+
+    Raises:
+        BiasError: The first such log.
+    """
+    from lm_eval_bias.analysis import conventions
+
+    by_labels = {(pair.subject, pair.base.label, pair.other.label): pair for pair in pairs}
+    for finding in (finding for finding in findings if finding.paired):
+        pair = by_labels[finding.subject, finding.base, finding.other]
+        for side, value in ((pair.base, finding.base_value), (pair.other, finding.other_value)):
+            task, own = side.task, side.task.scores.get(finding.score.name)
+            entry = catalog.entries().get(task.base)
+            is_current = entry is not None and conventions.same_version(task.version, entry.metadata.get("version"))
+            if own is None or not is_current or finding.items != task.documents or math.isnan(own.value - value):
+                continue
+            if not math.isclose(own.value, value, rel_tol=1e-9, abs_tol=1e-9):
+                raise BiasError(
+                    f"{task.samples}: by it {finding.score.name} is {value:.6g}, by {side.run.path.name} beside it "
+                    f"{own.value:.6g}: files of different runs, or edited (rescore reads the log alone)"
+                )

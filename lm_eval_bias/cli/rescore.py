@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import argparse
+import sys
 
 from lm_eval_bias import registry
 from lm_eval_bias.benchmark import Rewriting
@@ -45,6 +46,8 @@ def run(arguments: argparse.Namespace) -> int:
         (rewriting, value) for rewriting in _rewritings() if (value := getattr(arguments, rewriting.flag)) is not None
     ]
     results = rescoring.rescore(arguments.paths, arguments.language, rewritings)
+    for problem in () if rewritings else rescoring.unlike_results(results):
+        print(f"lm-eval-bias: not what its run says: {problem}", file=sys.stderr)
     text = rescored_tables.as_json(results) if arguments.json else rescored_tables.as_text(results, arguments.table)
     print(text, end="")
     return 0

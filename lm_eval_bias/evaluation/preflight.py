@@ -134,7 +134,15 @@ def _check_metadata(config: EvaluatorConfig, entries: list[catalog.Entry], alone
         entries: Our tasks in it.
         alone: Whether these are all.
     """
-    keys = [key for key in config.metadata or {} if key not in (config.model_args or {})]
+    given = config.model_args or {}
+    for entry in entries:
+        own = {*entry.metadata, *registry.get(entry.benchmark).options}
+        if taken := next((key for key in given if key in own), None):
+            raise BiasError(
+                f"--model_args {taken}=: the harness gives a model's arguments to its tasks too, and {entry.name} has "
+                f"a {taken!r} of its own (options of tasks are for --metadata)"
+            )
+    keys = [key for key in config.metadata or {} if key not in given]
     benchmarks = {entry.benchmark for entry in entries}
     options = sorted({option for name in benchmarks for option in registry.get(name).options})
     for key in keys:

@@ -18,7 +18,7 @@ from collections.abc import Iterator, Sequence
 from typing import Any
 
 from lm_eval_bias.errors import printable
-from lm_eval_bias.harness import api_calls, response_cache
+from lm_eval_bias.harness import api_calls, api_replies, response_cache
 from lm_eval_bias.harness.api_calls import Fault
 from lm_eval_bias.harness.internals import shadowed
 
@@ -26,6 +26,8 @@ logger = logging.getLogger("lm_eval.bias")
 _CUT = -9999.0  # what servers write for minus infinity
 _ROUNDING = 1e-3  # nats by which a sum of probabilities may exceed 1
 _FEWEST = 5  # different tokens that have the same log-probability by no chance
+_MANY = 20  # different tokens to each log-probability that there is, which rounding leaves no server with
+_APART = 0.1  # nats by which a log-probability may be above the largest, where servers round one of them
 _PLACEHOLDER = "LMEVAL_MODEL_NONE_ANSWER_PLACEHOLDER"  # the harness's variable for what null counts as
 # the modules of lm_eval.models whose methods are looked at, not another protocol's own
 _OWNERS = {
@@ -89,6 +91,7 @@ class _Checks:
                 _check_texts(reply, len(messages))
             else:
                 self._check_logprobs(reply, messages, self._starts)
+            api_replies.check(self._model, messages, reply, kwargs.get("gen_kwargs") if generate else None)
             return reply
 
     async def amodel_call(self, call: Any, session: Any, *, messages: Sequence[Any], **kwargs: Any) -> Any:
@@ -98,7 +101,9 @@ class _Checks:
             Fault: The same.
         """
         with self._noting(session):
-            answers = await call(session=api_calls.Session(session, self._model), messages=messages, **kwargs)
+            gen_kwargs = kwargs.get("gen_kwargs") if kwargs.get("generate") else None
+            check = functools.partial(api_replies.check, self._model, messages, gen_kwargs=gen_kwargs)
+            answers = await call(session=api_calls.Session(session, self._model, check), messages=messages, **kwargs)
             if len(answers) != len(messages):
                 raise Fault(f"{len(answers)} answers to {len(messages)} prompts")
             return answers
@@ -114,6 +119,7 @@ class _Checks:
 
     def _check_logprobs(self, outputs: Any, tokens: Sequence[Sequence[int]], starts: Sequence[int]) -> None:
         values_by_token: dict[int, Any] = {}
+        largest: list[tuple[float, float]] = []
         for choice, ids, start in zip(_choices(outputs, len(starts)), tokens, starts, strict=True):
             fields = _lists(choice, ids)
             self._check_tokens(fields.get("tokens"), ids)
@@ -123,10 +129,21 @@ class _Checks:
                 raise Fault(f"{_excerpt(wrong[0])} where a log-probability should be")
             if not all(isinstance(best, dict) and best and all(map(_is_number, best.values())) for best in top):
                 raise Fault("no most probable tokens ('top_logprobs') beside a log-probability")
+            largest += [(value, max(best.values())) for value, best in zip(values, top, strict=True)]
             values_by_token.update(zip(ids[1:], fields["token_logprobs"][1:-1], strict=True))
-        if len(values_by_token) >= _FEWEST and len(different := set(map(repr, values_by_token.values()))) == 1:
+        different = set(map(repr, values_by_token.values()))
+        if len(values_by_token) >= _FEWEST and len(different) == 1:
             problem = f"the log-probability {different.pop()} for each of {len(values_by_token)} different tokens"
             raise Fault(f"{problem}: no language model gives that", False)
+        if different and len(values_by_token) >= _MANY * len(different):
+            problem = f"only {len(different)} log-probabilities for {len(values_by_token)} different tokens"
+            raise Fault(f"{problem}: no language model gives that", False)
+        if above := next((pair for pair in largest if pair[0] > pair[1] + _APART), None):
+            raise Fault(
+                f"a token with the log-probability {above[0]}, where that of the most probable one is {above[1]}: the "
+                "server's 'token_logprobs' and 'top_logprobs' don't belong together",
+                False,
+            )
 
     def parse_generations(self, parse: Any, outputs: Any, contexts: Sequence[Any] | None = None, **kwargs: Any) -> Any:
         """The harness's, of one text a prompt.

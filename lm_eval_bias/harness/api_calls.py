@@ -14,7 +14,7 @@ import html
 import json
 import re
 import time
-from collections.abc import AsyncIterator, Iterator, Mapping, Sequence
+from collections.abc import AsyncIterator, Callable, Iterator, Mapping, Sequence
 from http import HTTPStatus
 from typing import Any
 from urllib.parse import parse_qsl, urlsplit, urlunsplit
@@ -192,9 +192,9 @@ class _Reply:
 class Session:
     """In place of the session of ``aiohttp`` that the harness's ``amodel_call`` sends a request with."""
 
-    def __init__(self, session: Any, model: Any) -> None:
-        """Send with a session what a model asks."""
-        self._session, self._model = session, model
+    def __init__(self, session: Any, model: Any, check: Callable[[Any], None]) -> None:
+        """Send with a session what a model asks, and look at each reply."""
+        self._session, self._model, self._check = session, model, check
 
     @contextlib.asynccontextmanager
     async def post(self, url: str, **options: Any) -> AsyncIterator[_Reply]:
@@ -211,6 +211,7 @@ class Session:
                     body += chunk
                     _bounded(body)
             content = decoded(response.status, response.headers, bytes(body))
+        self._check(content)
         yield _Reply(content)
 
 

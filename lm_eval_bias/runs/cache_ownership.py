@@ -3,35 +3,57 @@
 from __future__ import annotations
 
 import contextlib
+import hashlib
 import json
 import os
 import sqlite3
 from collections.abc import Mapping
+from pathlib import Path
 from typing import Any
 
 from lm_eval_bias import redaction
 from lm_eval_bias.errors import BiasError, one_line
 from lm_eval_bias.files import expanded
 from lm_eval_bias.harness import internals
+from lm_eval_bias.runs.provenance import KINDS
 
 # arguments of a model that say where and how fast it runs, not what it answers
 _SPEED = {
     "batch_size", "max_batch_size", "device", "device_map", "parallelize", "max_memory_per_gpu", "max_cpu_memory",
     "offload_folder", "tokens_per_forward", "logits_cache", "low_cpu_mem_usage", "base_url", "num_concurrent",
     "max_retries", "timeout", "verify_certificate", "tensor_parallel_size", "data_parallel_size",
-    "gpu_memory_utilization", "swap_space", "block_size", "enable_prefix_caching", "enforce_eager", "max_num_seqs", "max_num_batched_tokens",
+    "gpu_memory_utilization", "swap_space", "enforce_eager", "max_num_seqs", "max_num_batched_tokens", "block_size",
+    "enable_prefix_caching",
 }  # fmt: skip
+
+_CHECKPOINTS = {"pretrained", "tokenizer", "peft", "delta", "nsp_weights"}  # arguments that may name local files
+_BLOCK, _BLOCKS = 1 << 16, 1 << 12  # bytes, and of how many such blocks more of a large file isn't read: 256 MiB
+
+
+def _contents(path: Path) -> str:
+    """A hash of what a checkpoint's files hold, of large ones by blocks all over them: training changes all weights."""
+    digest = hashlib.sha256()
+    files = [path] if path.is_file() else sorted(p for p in path.iterdir() if p.suffix in {*KINDS, ".gguf"})
+    for file in files:
+        with contextlib.suppress(OSError), file.open("rb") as content:  # that is said when the model is loaded
+            size = os.fstat(content.fileno()).st_size
+            digest.update(f"{file.name} {size}\n".encode())
+            for start in range(0, size, max(_BLOCK, size // _BLOCKS)):
+                content.seek(start)
+                digest.update(content.read(_BLOCK))
+    return digest.hexdigest()[:16]
 
 
 def identity(model: str, arguments: Mapping[str, Any]) -> str:
-    """A model as text, the same wherever it gives the same answers.
+    """A model as text, the same wherever it gives the same answers: a local one by what its files hold.
 
     >>> identity("hf-packed", {"pretrained": "gpt2", "batch_size": 4}) == identity("hf", {"pretrained": "gpt2"})
     True
     """
     relevant = {key: str(value) for key, value in redaction.arguments(arguments).items() if key not in _SPEED}
-    if relevant.get("pretrained") and os.path.isdir(folder := expanded(relevant["pretrained"])):
-        relevant["pretrained"] = str(folder.resolve())
+    for key in _CHECKPOINTS & set(relevant):
+        if relevant[key] and os.path.exists(path := expanded(relevant[key])):
+            relevant[key] = f"{path.resolve()} ({_contents(path)})"
     return json.dumps([model.removesuffix("-packed"), relevant], sort_keys=True)
 
 
@@ -65,4 +87,7 @@ def claim(path: str, model: str, arguments: Mapping[str, Any]) -> None:
             f"--use_cache {path}: {file} cannot be used ({one_line(error)}): name another, or delete it"
         ) from error
     if row is not None and row[0] != owner:
-        raise BiasError(f"--use_cache {path}: {file} holds answers of another model ({row[0]}): name another file")
+        raise BiasError(
+            f"--use_cache {path}: {file} holds answers of another model, or of other "
+            f"files of it ({row[0]}): name another file"
+        )

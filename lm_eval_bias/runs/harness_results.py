@@ -170,7 +170,11 @@ def _task(task: str, content: Mapping[str, Any], path: Path, date: str) -> TaskR
         return None
     # the harness mixes the model's arguments into it
     model_args = content["config"].get("model_args")
-    foreign = {"config_source", "model", "model_args", *(model_args if isinstance(model_args, Mapping) else ())}
+    known = registry.by_name().get(str(metadata.get("benchmark")))
+    own = set(known.options) if known else set()  # what a task took from there counts as its option
+    mixed = model_args.items() if isinstance(model_args, Mapping) else ()
+    foreign = {"config_source", "model", "model_args"}
+    foreign |= {key for key, value in mixed if key not in own and metadata.get(key) == value}
     metadata = {key: value for key, value in metadata.items() if key not in foreign}
     with in_task(task):
         number = document_count(content["n-samples"][task]["effective"], "the number of documents that were scored")

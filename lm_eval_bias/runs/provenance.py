@@ -18,7 +18,7 @@ PACKAGES = (
     "lm-eval-bias", "lm_eval", "torch", "transformers", "tokenizers", "accelerate", "sentence-transformers", "vllm",
     "numpy", "scipy", "scikit-learn", "sentencex",
 )  # fmt: skip
-_KINDS = {".safetensors", ".bin", ".pt", ".json", ".model", ".txt", ".jinja"}  # of which a checkpoint is made
+KINDS = {".safetensors", ".bin", ".pt", ".json", ".model", ".txt", ".jinja"}  # of which a checkpoint is made
 _MOST = 2 << 30  # bytes: what is hashed in a second or two
 
 
@@ -53,7 +53,7 @@ def files(folder: Path, only: str | None = None) -> dict[str, str]:
         folder: The checkpoint.
         only: The one file in it that is read, if only one is.
     """
-    paths = [folder / only] if only else sorted(p for p in folder.iterdir() if p.suffix in _KINDS)
+    paths = [folder / only] if only else sorted(p for p in folder.iterdir() if p.suffix in KINDS)
     paths = [path for path in paths if path.is_file()]
     if sum(path.stat().st_size for path in paths) > _MOST:
         return {path.name: f"{path.stat().st_size:,} bytes" for path in paths}

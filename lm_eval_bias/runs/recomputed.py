@@ -3,12 +3,11 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator, Mapping
-from typing import Any
+from collections.abc import Iterator
 
-from lm_eval_bias import catalog, content_hashes, registry
+from lm_eval_bias import registry
 from lm_eval_bias.errors import BiasError
-from lm_eval_bias.runs import harness_results, json_files, sample_logs
+from lm_eval_bias.runs import harness_results, sample_logs
 from lm_eval_bias.runs.run_data import Run, TaskRun, Value
 
 ROUNDING = 1e-9  # relative, below 1 absolute: sums in another order, on another machine
@@ -56,43 +55,6 @@ def _computed(task: TaskRun) -> dict[str, Value]:
     return {score.name: harness_results.estimated(score, score.compute(records)) for score in scores}
 
 
-def _other_documents(task: TaskRun) -> str:
-    """How a log's documents and prompts aren't those that the file has a hash of; empty where that can't be told.
-
-    The hash is of prompts without examples, chat template and system instruction, which logs have with.
-    """
-    entry = catalog.entries().get(task.base)
-    if task.samples is None or (entry is not None and entry.path is None):  # a task of the harness's own has no hash
-        return ""
-    content = json_files.read(sample_logs.results_beside(task.samples))
-    inputs = task.metadata.get("inputs")
-    inputs = inputs if isinstance(inputs, Mapping) else {}
-    expected = inputs.get("scored") or inputs.get("documents")
-    around = (inputs.get("chat_template"), inputs.get("num_fewshot"), content.get("system_instruction"))
-    if not expected or any(around):
-        return ""
-    config = content["configs"][task.task]
-    try:
-        hashes = [
-            content_hashes.of_document(doc, _asked(doc, requests, config))
-            for doc, requests in sample_logs.requests(task.samples)
-        ]
-    except sample_logs.DAMAGE as error:
-        raise BiasError(f"{task.samples}: its requests can't be read: {error}") from error
-    return "" if content_hashes.of_all(hashes) == expected else "its samples are of other documents or prompts"
-
-
-def _asked(doc: Mapping[str, Any], requests: list[list[Any]], config: Mapping[str, Any]) -> list[Any]:
-    """What was asked of a document, as it is hashed: a log has a task's description and the answer's beginning too."""
-    description = config.get("description") or ""
-    prefix = doc.get(str(config.get("gen_prefix")))
-    texts = slice(1) if config.get("output_type") == "generate_until" else slice(None)
-    asked = [arguments[texts] for arguments in requests]
-    if description or isinstance(prefix, str):
-        asked = [[prompt.removeprefix(description).removesuffix(f" {prefix}"), *more] for prompt, *more in asked]
-    return [description, *asked]
-
-
 def differences(run: Run, task: TaskRun) -> list[str]:
     """In what a task's scores differ from those that its sample log gives, a line a score.
 
@@ -101,6 +63,8 @@ def differences(run: Run, task: TaskRun) -> list[str]:
     """
     try:
         computed = _computed(task)
+    except sample_logs.OtherDocuments:
+        return ["its samples are of other documents or prompts"]
     except BiasError as error:
         raise BiasError(f"{run.path}: {task.task}: its scores can't be computed again: {error}") from error
     lines = [_difference(value, computed[name]) for name, value in task.scores.items() if name in computed]
@@ -108,4 +72,4 @@ def differences(run: Run, task: TaskRun) -> list[str]:
     valued = [name for name, value in task.scores.items() if not math.isnan(value.value)]
     lines += [f"{name} is no score of its samples" for name in valued if name not in computed]
     lines += [f"{name} is not in the file" for name in computed if name not in task.scores]
-    return [line for line in [_other_documents(task), *lines] if line]
+    return [line for line in lines if line]

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import contextlib
 import json
+import math
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
@@ -11,11 +12,11 @@ from functools import partial
 from itertools import chain
 from typing import Any
 
-from lm_eval_bias import registry
+from lm_eval_bias import catalog, registry
 from lm_eval_bias.benchmark import Rewriting
 from lm_eval_bias.custom_metrics.score import Estimate, Record, Score
 from lm_eval_bias.errors import BiasError
-from lm_eval_bias.runs import harness_results, plausibility, sample_logs, saved_answers
+from lm_eval_bias.runs import harness_results, json_files, plausibility, sample_logs, saved_answers
 from lm_eval_bias.runs.sample_logs import DAMAGE, NotConcerned, Part, Sample, damaged
 
 
@@ -60,6 +61,34 @@ def rescore(
         if results and rewriting.flag not in used:
             raise BiasError(f"--{rewriting.flag} concerns none of these files: it is for {_owner(rewriting)}")
     return results
+
+
+def unlike_results(results: Sequence[Rescored]) -> Iterator[str]:
+    """Where a log gives other scores than the results file beside it says: in words, a line a log."""
+    for one in results:
+        entry = catalog.entries().get(one.part.task)
+        if entry is not None and entry.path is None:  # of the harness, which scores it otherwise
+            continue
+        beside = sample_logs.results_beside(one.part.path)
+        try:
+            own = json_files.read(beside)["results"][one.part.task]
+            pairs = [(s.name, e.value, own.get(f"{s.name},{one.part.filter}")) for s, e in one.scores]
+        except (
+            BiasError,
+            KeyError,
+            TypeError,
+            AttributeError,
+        ):  # no such file, or a damaged one, which is said elsewhere
+            continue
+        given = [(name, value, raw) for name, value, raw in pairs if isinstance(raw, (int, float))]
+        other = [
+            f"{name} is {value:.6g} by it, {raw:.6g} by {beside.name}"
+            for name, value, raw in given
+            if not (math.isnan(value) and math.isnan(raw)) and not math.isclose(value, raw, rel_tol=1e-9, abs_tol=1e-9)
+        ]
+        if other:
+            more = f", and {len(other) - 1} more scores" if other[1:] else ""
+            yield f"{one.part.path}: {other[0]}{more}: of another run, edited, or scored by another version"
 
 
 def _owner(rewriting: Rewriting) -> str:

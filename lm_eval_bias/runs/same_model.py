@@ -16,6 +16,7 @@ SAME = (
     "model", "model_args", "model_revision", "dtype", "chat_template", "system_instruction", "gen_kwargs", "seeds",
     "lm-eval-bias", "lm_eval", "transformers", "torch",
 )  # fmt: skip
+_FILES = "model_files"  # hashed by runs of lm-eval-bias alone, of local checkpoints
 _LONGEST = 60
 
 
@@ -26,8 +27,11 @@ def _fact(run: Run, key: str) -> Any:
 
 
 def _differing(one: Run, other: Run) -> list[str]:
-    """Which of the facts that change numbers are others, or known of one run alone."""
-    return [key for key in SAME if _fact(one, key) != _fact(other, key)]
+    """Which of the facts that change numbers are others, or known of one run alone; a checkpoint's files of both."""
+    files = [_fact(run, _FILES) for run in (one, other)]
+    return [key for key in SAME if _fact(one, key) != _fact(other, key)] + [_FILES] * (
+        all(files) and files[0] != files[1]
+    )
 
 
 def merged(runs: Sequence[Run]) -> list[Run]:
@@ -79,7 +83,7 @@ def _places(runs: Sequence[Run]) -> list[str]:
 def _difference(run: Run, first: Run) -> str:
     """In what a run differs from the first of its model, in words."""
     parts = []
-    for key in (*SAME, "limit"):
+    for key in (*SAME, _FILES, "limit"):
         values = [_fact(one, key) for one in (run, first)]
         if values[0] != values[1]:
             here, there = (printable_runs.one_line(printable_runs.readable(value))[:_LONGEST] for value in values)

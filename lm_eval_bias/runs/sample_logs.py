@@ -15,6 +15,7 @@ from lm_eval_bias.files import check_plain
 from lm_eval_bias.harness.distributed import IDLE
 from lm_eval_bias.runs import json_files
 from lm_eval_bias.runs.constant_answers import CONTROLS, Numbers
+from lm_eval_bias.runs.logged_documents import LoggedDocuments
 from lm_eval_bias.runs.run_data import document_count
 from lm_eval_bias.scoring import exclusive_continuations
 
@@ -31,6 +32,10 @@ class NotOurs(BiasError):
 
 class NotConcerned(NotOurs):
     """Saved answers of a benchmark that nothing was asked about."""
+
+
+class OtherDocuments(BiasError):
+    """A sample log of documents or prompts that the run whose name it has didn't score."""
 
 
 @dataclass(frozen=True)
@@ -157,15 +162,16 @@ def samples(path: Path) -> Iterator[Sample]:
     """The file's documents and answers, line after line: a log of any length takes no more memory than its numbers.
 
     Raises:
-        BiasError: Damaged or truncated, another task's samples, a document twice, fewer documents than the run had;
-            the last is known at the end only.
+        BiasError: Damaged or truncated, another task's samples, a document twice, fewer or other documents than the run
+            had; the last two are known at the end only.
     """
-    match = _NAME.fullmatch(path.name)
     task = task_of(path)
+    results = _results(path)
     parts: dict[Part, set[int]] = {}
     values_by_part: dict[Part, Numbers] = {}
     entry = catalog.entries().get(task)
     described = entry.benchmark if entry is not None and entry.path is None else None  # a task of the harness's own
+    documents = LoggedDocuments(task, results)
     benchmark = ""
     for place, line in _lines(path):
         sample = _line(line, place)
@@ -178,6 +184,8 @@ def samples(path: Path) -> Iterator[Sample]:
         if benchmark and name != benchmark:
             raise BiasError(f"{place}: a sample of {name} in a file of {benchmark}")
         benchmark = name
+        if problem := _of_another_task(entry, benchmark, sample["doc"]):
+            raise OtherDocuments(f"{place}: {problem}: a file of another task")
         number = sample.get("doc_id")
         if not isinstance(number, int):
             raise BiasError(f"{place}: no sample of a harness run (no doc_id)")
@@ -187,6 +195,11 @@ def samples(path: Path) -> Iterator[Sample]:
             raise BiasError(f"{place}: document {number} stands there twice")
         numbers.add(number)
         values = values_by_part.setdefault(part, Numbers())
+        if part == next(iter(parts)):
+            try:
+                documents.add(sample)
+            except DAMAGE as error:
+                raise BiasError(f"{place}: its requests can't be read ({error}): truncated or damaged") from error
         try:
             answers = [registry.get(benchmark).read_answer(raw) for raw in sample["filtered_resps"]]
         except DAMAGE as error:
@@ -198,10 +211,15 @@ def samples(path: Path) -> Iterator[Sample]:
         yield Sample(part, sample["doc"], answers)
     if not parts:
         raise BiasError(f"{path}: empty: the run wrote no samples")
-    date = match["date"] if match else ""
-    _check_count(path, task, date, max(map(len, parts.values())))
+    beside = results_beside(path)
+    _check_count(path, results, task, max(map(len, parts.values())))
+    if documents.are_others:
+        raise OtherDocuments(
+            f"{path}: its samples are of other documents or prompts than the run scored ({beside.name}): a file of "
+            "another run or task, or edited"
+        )
     for values in values_by_part.values():
-        if (constant := values.problem()) and _model(path, date) not in CONTROLS:
+        if (constant := values.problem()) and _model(results) not in CONTROLS:
             raise BiasError(f"{path}: {constant}: no scores can be made of such answers, run the model again")
 
 
@@ -224,18 +242,6 @@ def results_beside(path: Path) -> Path:
     return path.with_name(f"results_{match['date'] if match else ''}.json")
 
 
-def requests(path: Path) -> Iterator[tuple[dict[str, Any], list[list[Any]]]]:
-    """The documents of the log's first filter and the arguments of each one's requests."""
-    first = None
-    for place, line in _lines(path):
-        sample = _line(line, place)
-        first = first or sample.get("filter")
-        if IDLE not in sample["doc"] and sample.get("filter") == first:
-            arguments = sample.get("arguments")
-            given = list(arguments.values()) if isinstance(arguments, dict) else []
-            yield sample["doc"], [list(one.values()) if isinstance(one, dict) else [one] for one in given]
-
-
 def collect(saved_samples: Iterable[Sample]) -> dict[Part, Saved]:
     """All documents and answers, by part."""
     parts: dict[Part, Saved] = {}
@@ -255,20 +261,41 @@ def read(path: Path) -> list[Saved]:
     return list(collect(samples(path)).values())
 
 
-def _model(path: Path, date: str) -> str:
-    """The model type that the run's own result file names, where that lies beside the log."""
+def _results(path: Path) -> dict[str, Any]:
+    """The content of the run's own results file; empty where none lies beside the log, or a damaged one."""
     try:
-        return str(json_files.read(path.with_name(f"results_{date}.json"))["config"]["model"])
-    except (BiasError, KeyError, TypeError):
+        content = json_files.read(results_beside(path))
+    except BiasError:
+        return {}
+    return content if isinstance(content, dict) else {}
+
+
+def _of_another_task(entry: catalog.Entry | None, benchmark: str, doc: dict[str, Any]) -> str:
+    """Why a document can't be of the task that its log is named after; empty where it may be."""
+    if entry is None or entry.path is None:  # of somebody's own, or of the harness
+        return ""
+    if benchmark != entry.benchmark:
+        return f"a sample of {benchmark} in a log of {entry.name}, which is of {entry.benchmark}"
+    language = doc.get("language")
+    if isinstance(language, str) and entry.language and language != entry.language:
+        return f"a sample in the language {language!r:.20} in a log of {entry.name}, which is in {entry.language!r}"
+    return ""
+
+
+def _model(results: dict[str, Any]) -> str:
+    """The model type that a results file names."""
+    try:
+        return str(results["config"]["model"])
+    except (KeyError, TypeError):
         return ""
 
 
-def _check_count(path: Path, task: str, date: str, count: int) -> None:
+def _check_count(path: Path, results: dict[str, Any], task: str, count: int) -> None:
     """Compare with the number of documents in the run's own result file, where that lies beside the log."""
-    beside = path.with_name(f"results_{date}.json")
+    beside = results_beside(path)
     try:
-        raw = json_files.read(beside)["n-samples"][task]["effective"]
-    except (BiasError, KeyError, TypeError):  # no such file, or a damaged one
+        raw = results["n-samples"][task]["effective"]
+    except (KeyError, TypeError):  # no such file, or a damaged one
         return
     try:
         expected = document_count(raw, "the number of documents that were scored")

@@ -12,6 +12,7 @@ from typing import IO, Any, cast
 
 from lm_eval_bias.errors import BiasError, did_you_mean
 from lm_eval_bias.files import check_plain, write_whole, writing
+from lm_eval_bias.runs.constant_answers import Numbers
 from lm_eval_bias.runs.sample_logs import DAMAGE, NotOurs, Saved, damaged
 from lm_eval_bias.runs.saved_answers import Reader, whole
 from lm_eval_bias.tasks.stereoset import hooks, released_sets
@@ -124,6 +125,10 @@ def read(path: Path, language: str | None) -> list[Saved]:
     for test in tests:
         scores = _scores(path, content, TEST_KEYS[test])
         items, unknown = _items(path, language, test, scores)
+        numbers = Numbers()
+        numbers.add([(score,) for score in scores.values()])
+        if problem := numbers.problem():
+            raise BiasError(f"{path}: {TEST_KEYS[test]}: {problem}: no scores can be made of them, run the model again")
         if unknown:
             left_out[TEST_KEYS[test]] = {"candidates": unknown, "items": unknown // _CANDIDATES}
         docs += [{"benchmark": "stereoset", "language": language, **item} for item in items]

@@ -95,7 +95,7 @@ def _convert(items: list[Item], path: Path, digest: str) -> None:
         path.parent.mkdir(parents=True, exist_ok=True)
         write_whole(path, buffer.getvalue())
     except OSError as error:
-        logger.info("%s is not kept for the next time (%s)", path, error)
+        logger.debug("%s is not kept for the next time (%s)", path, error)
 
 
 def read(language: str, test: str) -> list[Item]:

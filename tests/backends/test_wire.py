@@ -14,7 +14,7 @@ import pytest
 from lm_eval_bias import registration
 from lm_eval_bias.cli.main import main
 from lm_eval_bias.errors import BiasError, printable
-from lm_eval_bias.harness import api_answers, api_calls, running
+from lm_eval_bias.harness import api_answers, api_calls, api_replies, running
 from lm_eval_bias.scoring import token_likelihoods
 from tests import servers, tiny
 
@@ -247,6 +247,17 @@ STOPS = {
     "positive": (last(0.5), "0.5 where a log-probability", True),
     "all 0": (values(lambda numbers: [0.0] * len(numbers)), r"0.0 for each of \d+ different tokens", False),
     "all -1": (values(lambda numbers: [-1.0] * len(numbers)), r"-1.0 for each of \d+ different tokens", False),
+    "an error beside": (
+        reply(lambda content: content | {"error": {"message": "over quota"}}),
+        "an error beside the answers: .*over quota",
+        True,
+    ),
+    "an error's end": (each(lambda choice: choice.update(finish_reason="error")), "an error beside the answers", True),
+    "above the largest": (
+        each(lambda c: c["logprobs"].update(top_logprobs=[None] + [{"x": -20.0}] * 5)),
+        "where that of the most probable one is -20.0: .* don't belong together",
+        False,
+    ),
     "other tokens": (named(lambda ids: [*ids[:-1], 77]), "'token_id:77' where that of .* was asked for", False),
 }
 GOOD = {
@@ -256,7 +267,8 @@ GOOD = {
     "UTF-16": body(lambda good: good.decode().encode("utf-16")),
     "gzip": body(gzip.compress, Content_Encoding="gzip"),
     "another order": reply(lambda content: {"choices": content["choices"][::-1], "usage": {"total_tokens": 3}}),
-    "usage null": reply(lambda content: content | {"usage": None}),
+    "usage null": reply(lambda content: content | {"usage": None, "error": None}),
+    "another name than asked for": reply(lambda content: content | {"model": "/weights/of-tiny"}),
     "the same tokens": named(lambda ids: ids),
     "slow": pause(0.1),
 }
@@ -364,6 +376,15 @@ TEXTS = {
     "a number": (each(lambda choice: choice.update(text=3, message={"content": 3})), "without a text"),
     "no answers": (reply(lambda content: {"choices": []}), "0 answers to 1 prompts|without a number"),
     "no choices": (reply(lambda content: {"id": "x"}), "a reply without answers"),
+    "cut": (
+        reply(
+            lambda content: {
+                "choices": [choice | {"finish_reason": "length"} for choice in content["choices"]],
+                "usage": {"completion_tokens": 1},
+            }
+        ),
+        "texts of at most 1 tokens that were cut for their length, where 3 tokens a text were asked for",
+    ),
     "Latin-1": (body(lambda good: re.sub(rb'("content": "|"text": ")', b"\\1\xe4", good)), "no JSON .*decode"),
 }
 
@@ -390,6 +411,72 @@ def test_texts(kind, name, concurrent, server, client):
     assert not model.cache_hook.dbdict
     server.times = 1
     assert model.generated_text(requests) == right
+
+
+def texts_of(model, *prompts):
+    from lm_eval.api.instance import Instance
+
+    return model.generated_text(
+        [Instance("generated_text", {}, (prompt, {"max_gen_toks": 3}), 0) for prompt in prompts]
+    )
+
+
+@pytest.mark.parametrize("concurrent", [1, 3])
+def test_texts_with_their_prompt(concurrent, server, client):
+    model, config = client(num_concurrent=concurrent, batch_size=1)
+    prompt = "The old gardener"
+    server.fault, server.times = each(lambda choice: choice.update(text=f"{prompt} was here.")), 1_000
+    text = line(model, config, lambda: texts_of(model, prompt))
+    assert re.search(r"begins with its own prompt \('The old gardener'\).*echo=false", text), text
+    assert not model.cache_hook.dbdict
+    assert texts_of(model, "The young gardener", f" {prompt}") == [f"{prompt} was here."] * 2
+    with pytest.raises(ValueError, match="its own prompt"):  # asked as texts, not as token ids
+        api_replies.check(model, ["a", prompt], {"choices": [{"text": "b"}, {"text": f"{prompt}."}]}, {})
+
+
+@pytest.mark.parametrize(
+    ("ends", "tokens"), [("stop", 1), ("length", 3), ("length", 2), ("length", 0), ("length", None), (None, 1)]
+)
+def test_texts_that_end_where_they_may(ends, tokens, server, client):
+    model, _ = client(batch_size=1, max_retries=1)
+    usage = {"completion_tokens": tokens}
+    server.fault = reply(lambda c: {"choices": [one | {"finish_reason": ends} for one in c["choices"]], "usage": usage})
+    server.times = 1_000
+    assert all(texts_of(model, "a", "b"))
+
+
+@pytest.mark.parametrize("concurrent", [1, 3])
+@pytest.mark.parametrize("cached", [False, True])
+def test_a_run_is_of_one_model(cached, concurrent, server, client):
+    def is_called(name):
+        return reply(lambda content: content | {"model": name})
+
+    model, config = client(num_concurrent=concurrent)
+    server.times, server.fault = 1_000, is_called("one")
+    if not cached:
+        model.cache_hook.dbdict = None
+    token_likelihoods.loglikelihoods(model, PAIRS[:4])
+    if cached:  # the run goes on later, in another process
+        model, config = client(num_concurrent=concurrent)
+        model.cache_hook.dbdict.update({api_replies.SERVED: "one"})
+    server.fault = is_called("other")
+    text = line(model, config, lambda: token_likelihoods.loglikelihoods(model, PAIRS[4:]))
+    assert "an answer of the model 'other', where 'one' answered before" in text
+    server.fault = is_called("one")
+    assert len(token_likelihoods.loglikelihoods(model, PAIRS[4:])) == 4
+    assert client()[0].cache_hook.dbdict == {}
+
+
+def test_few_numbers_for_many_tokens(server, client):
+    model, config = client(batch_size=4)
+    pairs = [(list(range(20 * n + 1, 20 * n + 20)), [100 + n]) for n in range(4)]
+    server.times = 1_000
+    server.fault = values(lambda numbers: [-7.0 - place % 2 for place in range(len(numbers))])
+    assert "only 2 log-probabilities for 76 different tokens" in line(
+        model, config, lambda: token_likelihoods.loglikelihoods(model, pairs)
+    )
+    server.fault = values(lambda numbers: [round(number, 1) - 5 for number in numbers])
+    assert len(token_likelihoods.loglikelihoods(model, pairs)) == 4
 
 
 @pytest.mark.parametrize("concurrent", [1, 3])

@@ -93,7 +93,7 @@ def test_older_files_with_the_same_documents_are_paired_and_that_is_said(tmp_pat
 
 def test_other_prompts_of_the_same_documents(tmp_path, capsys):
     runs = [made(tmp_path / "a", 1), made(tmp_path / "b", 2)]
-    edited(runs[1], lambda metadata: metadata["inputs"].update(documents="1" * 64))
+    edited(runs[1], lambda metadata: metadata["inputs"].update(documents="1" * 64, chat_template=True))
     assert "other prompts of the same documents" in compared(capsys, *runs)
     edited(runs[1], lambda metadata: metadata["inputs"].update(num_fewshot=3))
     assert "other numbers of examples" in compared(capsys, *runs)

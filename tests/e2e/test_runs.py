@@ -282,7 +282,7 @@ def edit(path, change):
         (lambda lines: ['{"doc": {"q": 1}, "filtered_resps": [], "doc_id": 0}'], "not one of ours"),
         (lambda lines: ['{"answer": 1}'], "no sample of a harness run"),
         (lambda lines: ['{"doc": {"benchmark": ["a"]}, "filtered_resps": [], "doc_id": 0}'], "not one of ours"),
-        (lambda lines: ['{"doc": {"benchmark": "gg_bbq"}, "filtered_resps": [], "doc_id": [3]}'], "no doc_id"),
+        (lambda lines: ['{"doc": {"benchmark": "occugender"}, "filtered_resps": [], "doc_id": [3]}'], "no doc_id"),
         (lambda lines: ["[" * 100_000], "truncated or damaged"),
         (
             lambda lines: [line.replace('"filtered_resps": [["', '"filtered_resps": [["x') for line in lines],

@@ -105,9 +105,13 @@ def test_what_cannot_be_exported(tmp_path, tiny_mirror, capsys):
 
 @pytest.fixture
 def saved(tmp_path, tiny_mirror):
-    """Predictions for the small English data, to damage."""
+    """Predictions for the small English data, to damage: all candidates of an item alike."""
     content = {
-        name: [{"id": c["id"], "score": 0.5} for item in released_sets.read("en", test) for c in item["candidates"]]
+        name: [
+            {"id": candidate["id"], "score": 0.5 + number / 100}
+            for number, item in enumerate(released_sets.read("en", test))
+            for candidate in item["candidates"]
+        ]
         for test, name in stereoset_items.TEST_KEYS.items()
     }
     path = tmp_path / "p.json"

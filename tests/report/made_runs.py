@@ -87,8 +87,8 @@ def write(path, content) -> str:
     return str(path)
 
 
-def harness_folder(folder, task="occugender_explicit", model="tiny", samples=True) -> str:
-    """A harness result with its sample log: two templates of OccuGender, answers that favour women ever more."""
+def harness_folder(folder, task="occugender_explicit", model="tiny", samples=True, version=1.0) -> str:
+    """A harness result beside a sample log: two templates of OccuGender, answers that favour women ever more."""
     docs = hooks.documents("explicit", first_templates=2)
     scores = registry.get("occugender").scores([])
     cells = add_up("occugender", {score.name: made_up(score, number) for number, score in enumerate(scores)})
@@ -98,7 +98,7 @@ def harness_folder(folder, task="occugender_explicit", model="tiny", samples=Tru
     content = {
         "results": {task: results},
         "configs": {task: {"metric_list": listed, "metadata": {"benchmark": "occugender", "language": "en"}}},
-        "versions": {task: 1.0},
+        "versions": {task: version},
         "n-samples": {task: {"original": 1000, "effective": len(docs)}},
         "config": {"model": "hf", "model_args": {"pretrained": "tiny"}, "batch_size": "8"},
         "model_name": model,

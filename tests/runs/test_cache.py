@@ -27,6 +27,35 @@ def test_a_folder_is_the_same_however_it_is_named(tmp_path, monkeypatch):
     cache_ownership.claim("c", "hf", {"pretrained": str(tmp_path / "m")})
 
 
+@pytest.mark.parametrize("argument", ["pretrained", "tokenizer", "peft", "delta"])
+def test_a_model_that_was_trained_on_is_another_one(argument, tmp_path):
+    folder = tmp_path / "m"
+    folder.mkdir()
+    (folder / "config.json").write_text("{}")
+    weights = folder / "model.safetensors"
+    weights.write_bytes(bytes(3 << 16))
+    given = {"pretrained": "hub/name", argument: str(folder)}
+    cache_ownership.claim(str(tmp_path / "c"), "hf", given)
+    (folder / "README.md").write_text("a card")
+    cache_ownership.claim(str(tmp_path / "c"), "hf", given)
+    weights.write_bytes(bytes(3 << 15) + b"\1" + bytes((3 << 15) - 1))
+    with pytest.raises(BiasError, match="holds answers of another model, or of other files of it"):
+        cache_ownership.claim(str(tmp_path / "c"), "hf", given)
+
+
+@pytest.mark.parametrize("name", ["model.gguf", "heads.pt"])
+def test_large_weights_are_told_by_blocks_of_them(name, tmp_path, monkeypatch):
+    monkeypatch.setattr(cache_ownership, "_BLOCK", 10)
+    monkeypatch.setattr(cache_ownership, "_BLOCKS", 4)
+    path = tmp_path / name
+    given = {"nsp_weights": str(path)} if name == "heads.pt" else {"pretrained": str(tmp_path)}
+    identities = set()
+    for weights in (bytes(1000), bytes(999) + b"\1" * 2, bytes(500) + b"\1" * 500, b"\1" * 1000):
+        path.write_bytes(weights)
+        identities.add(cache_ownership.identity("hf", given))
+    assert len(identities) == 4
+
+
 def test_a_file_of_the_harness_is_taken(tmp_path):
     with sqlite3.connect(tmp_path / "c_rank0.db") as database:
         database.execute("CREATE TABLE unnamed (key TEXT PRIMARY KEY, value BLOB)")

@@ -38,6 +38,16 @@ def test_what_changes_numbers_keeps_runs_apart(fact, value, tmp_path):
     assert names(tmp_path, by_task=True) == ["tiny", "tiny"]  # no table has both
 
 
+def test_a_checkpoint_that_was_trained_on_is_another_model(tmp_path):
+    add(tmp_path, "a", ["stereoset_en"], model_files="0123456789abcdef")
+    add(tmp_path, "b", ["stereoset_de"])  # a run of the harness's own command: not known
+    assert names(tmp_path) == ["tiny"]
+    add(tmp_path, "c", ["regard_en"], model_files="fedcba9876543210")
+    (first, other) = run_discovery.read([tmp_path])[0]
+    assert (set(first.tasks), set(other.tasks)) == ({"stereoset_en", "stereoset_de"}, {"regard_en"})
+    assert "model files" in other.differs
+
+
 def test_the_leaderboard_says_what_differs(tmp_path, capsys):
     add(tmp_path, "a", ["stereoset_en"])
     add(tmp_path, "b", ["stereoset_en"], shift=3, dtype="float16")
@@ -60,7 +70,7 @@ def test_the_leaderboard_joins_folders_that_share_no_task(tmp_path, capsys):
 
 def test_compare_names_its_sides_by_folder(tmp_path, capsys):
     for name in ("base", "tuned"):
-        harness_folder(tmp_path / name)
+        harness_folder(tmp_path / name, version=0.5)  # by which other scores may come of the same log
     assert main(["compare", str(tmp_path / "base"), str(tmp_path / "tuned"), "--draws", "100"]) == 0
     assert "tiny (tuned) against tiny (base)" in capsys.readouterr().out
     assert main(["compare", str(tmp_path), "--base", "tiny (tuned)", "--draws", "100"]) == 0
