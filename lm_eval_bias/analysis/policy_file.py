@@ -21,7 +21,7 @@ from lm_eval_bias.files import read_text
 
 ON = ("interval", "point", "evidence")
 UNANSWERED = 0.1
-_NUMBER = re.compile(r"[-+]?(\d+(\.\d*)?|\.\d+)([eE][-+]?\d+)?$")
+_NUMBER = re.compile(r"[-+]?([0-9]+(\.[0-9]*)?|\.[0-9]+)([eE][-+]?[0-9]+)?$")
 
 
 class _Loader(yaml.SafeLoader):

@@ -291,7 +291,9 @@ def encoded(requests: list[Any], arguments: dict[str, Any]) -> list[tuple[tuple[
 
         def _loglikelihood_tokens(self, asked: Any, *args: Any, **kwargs: Any) -> list[tuple[float, bool]]:
             seen.extend(((*context, *continuation)[:-1], continuation) for _, context, continuation in asked)
-            return [(-100.0 - number, False) for number, _ in enumerate(asked)]  # as of probabilities, which are checked
+            return [
+                (-100.0 - number, False) for number, _ in enumerate(asked)
+            ]  # as of probabilities, which are checked
 
     seen: list[Any] = []
     lm = Recording(**{**arguments, "logits_cache": False})
