@@ -77,7 +77,9 @@ def _sequences(pairs: Sequence[tuple[Ids, Ids]]) -> tuple[list[_Sequence], int]:
         tokens = (*context, *continuation)
         first_by_tokens[tokens] = min(len(context), first_by_tokens.get(tokens, len(context)))
     sequences: list[_Sequence] = []
-    number, before, path = 0, (), list[int]()
+    before: Ids = ()
+    path: list[int] = []
+    number = 0
     for tokens in sorted(first_by_tokens):
         shared = len(os.path.commonprefix([tokens, before]))
         path = [*path[:shared], *range(number, number + len(tokens) - shared)]

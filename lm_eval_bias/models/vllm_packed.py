@@ -40,6 +40,8 @@ class VLLMPacked(VLLM):
     nothing, requests go the ``vllm`` backend's own way, and a line says why.
     """
 
+    batch_size: Any
+
     def __init__(self, *args: Any, **kwargs: Any) -> None:
         """Load the model as ``vllm`` does, and find out whether its cache can be read.
 
