@@ -122,6 +122,26 @@ def test_every_task_runs_with_vllm_and_gives_hfs_scores(installed, model, enviro
     assert_same(tmp_path, hf)
 
 
+def test_beginnings_from_the_prefix_cache_change_nothing(installed, model, environment, hf, tmp_path):
+    where = f"pretrained={model},dtype=float32,max_model_len=2048,enforce_eager=True"
+    command = [
+        str(installed / "lm-eval-bias"),
+        "run",
+        "--tasks",
+        TASKS,
+        "--model",
+        "vllm-packed",
+        "--model_args",
+        where,
+    ]
+    command += [*SMALL, "--batch_size", "auto", "--output_path", str(tmp_path), "--verbosity", "info"]
+    done = subprocess.run(command, cwd=tmp_path, env=environment, capture_output=True, text=True, check=False)
+    assert done.returncode == 0, done.stderr[-3000:]
+    assert_same(tmp_path, hf)
+    assert "vllm-packed: cache in blocks of 32 tokens; a trial differs by" in done.stderr
+    assert "own way" not in done.stderr
+
+
 @pytest.fixture
 def server(installed, model, environment, tmp_path):
     """The address of a vLLM server on this machine."""
