@@ -259,7 +259,7 @@ def test_log_in_a_language_without_regard(run_folder, capsys):
     (path,) = run_folder.rglob("samples_regard_de_*.jsonl")
     path.write_text(path.read_text(encoding="utf-8").replace('"language": "de"', '"language": "fr"'), encoding="utf-8")
     assert main(["rescore", str(path)]) == 2
-    assert "language 'fr': regard is there in de and en" in capsys.readouterr().err
+    assert "a sample in the language 'fr' in a log of regard_de, which is in 'de'" in capsys.readouterr().err
 
 
 def test_named_classifier_needs_no_corpus(tmp_path, capsys, monkeypatch):
@@ -460,6 +460,7 @@ def test_labels_that_correct_nothing(rows, message, run_folder, tmp_path, capsys
 def test_labels_of_a_classifier_that_is_another_now(run_folder, tmp_path, capsys):
     (log,) = run_folder.rglob("samples_regard_de_*.jsonl")
     content = log.read_text(encoding="utf-8")
+    log = tmp_path / log.name  # without the results, whose hashes it no longer meets
     log.write_text(re.sub(r"TF-IDF, \d+ sentences", "TF-IDF, 7 sentences", content), encoding="utf-8")
     path = write_texts(tmp_path / "people.jsonl", [{"text": "Die Frau galt als x.", "gender": "F", "regard": 1}])
     assert main(["rescore", str(log), "--regard_labels", str(path)]) == 2

@@ -7,6 +7,7 @@ import copy
 import io
 import logging
 import re
+import sys
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, replace
 from pathlib import Path
@@ -110,12 +111,14 @@ def refused(folder: Path, *arguments: str) -> str:
 def disk(size: int) -> Iterator[None]:
     """No file may grow beyond so many bytes: the system refuses to write the rest, as it does on a full disk."""
     resource = pytest.importorskip("resource")
-    before = resource.getrlimit(resource.RLIMIT_FSIZE)
+    before, writes_no_bytecode = resource.getrlimit(resource.RLIMIT_FSIZE), sys.dont_write_bytecode
+    sys.dont_write_bytecode = True  # cut bytecode would be read by all that comes after
     resource.setrlimit(resource.RLIMIT_FSIZE, (size, before[1]))
     try:
         yield
     finally:
         resource.setrlimit(resource.RLIMIT_FSIZE, before)
+        sys.dont_write_bytecode = writes_no_bytecode
 
 
 def judged(folder: Path, *arguments: str) -> Outcome:

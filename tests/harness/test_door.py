@@ -11,7 +11,8 @@ DOCUMENTED = {
     ("lm_eval.api.model", "LM"),
     ("lm_eval.api.model", "TemplateLM"),
     ("lm_eval.api.filter", "Filter"),
-    ("lm_eval.models.huggingface", "HFLM"),  # as base class of a model type
+    ("lm_eval.models.huggingface", "HFLM"),  # as base classes of model types
+    ("lm_eval.models.vllm_causallms", "VLLM"),
 }
 # what objects of the harness are called here, beside self
 THEIRS = {"model", "lm", "task", "tracker", "manager", "kind", "hook", "registry", "instance", "request", "cache_hook"}
