@@ -1,7 +1,7 @@
 """The order in which requests go to a server: those with a common beginning next to each other.
 
 The harness's clients (``TemplateAPI``, 0.4.13) send the longest first, which helps where batches are padded. A server
-keeps the beginnings of what it has just read, as long as there is room.
+keeps the beginnings of what it has just read as long as there is room.
 """
 
 from __future__ import annotations

@@ -3,10 +3,10 @@
     python tests/performance/tokens.py --pretrained DIR --parameters 70e9
 
 No weights are loaded: the tasks' requests are encoded with the model's tokenizer and counted. "Distinct" is what ``hf``
-runs, one forward for requests that differ in their last token alone; "in the trie" is what ``hf-packed`` and a server
-with a prefix cache need at least, every common beginning once. ``vllm-packed`` runs more, since an engine's cache holds
-whole blocks: counted on a cache that forgets nothing, beside the least that any questions need with such blocks. With ``--parameters``, floating-point operations by
-2 × parameters × tokens. Sampled texts are their prompts and at most the new tokens that the task allows.
+runs, one forward for requests that differ in their last token alone; "in the trie" is what ``hf-packed`` runs, every
+common beginning once. ``vllm-packed`` runs more, since an engine's cache holds whole blocks: counted on a cache that
+forgets nothing, beside the least that any prompts need with such blocks. With ``--parameters``, floating-point
+operations by 2 × parameters × tokens. Sampled texts are their prompts and at most the new tokens that the task allows.
 """
 
 from __future__ import annotations
