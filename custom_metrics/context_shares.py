@@ -28,15 +28,15 @@ class Row(NamedTuple):
         group: 0 or 1.
         context: What prompts of both groups share; ``None`` for texts that belong to no prompt.
         stratum: Among which contexts this one was chosen.
-        hits: Texts that have what is counted.
+        hits: Texts that have what is counted, perhaps weighted.
         total: Of how many.
     """
 
     group: int
     context: str | None
     stratum: str
-    hits: int
-    total: int
+    hits: float
+    total: float
 
 
 def share_form(rows: Sequence[Row]) -> Clusters | str:
@@ -119,9 +119,9 @@ def share(rows: Sequence[Row], caveat: str = "") -> Estimate:
     given = wilson(hits, total)
     sample = _sample(rows)
     if isinstance(sample, str):
-        return Estimate(hits / total, math.nan, total, joined(sample, caveat), fixed_interval=given)
+        return Estimate(hits / total, math.nan, round(total), joined(sample, caveat), fixed_interval=given)
     stderr = sample.stderr or _from_width(sample.interval, sample.dof)
-    return Estimate(hits / total, stderr, total, caveat, sample.dof, sample.interval, given)
+    return Estimate(hits / total, stderr, round(total), caveat, sample.dof, sample.interval, given)
 
 
 def difference(rows: Sequence[Row], caveat: str = "") -> Estimate:
@@ -144,9 +144,9 @@ def difference(rows: Sequence[Row], caveat: str = "") -> Estimate:
     first, second = samples
     if isinstance(form, str) or isinstance(first, str) or isinstance(second, str) or math.isnan(stderr):
         reason = form if isinstance(form, str) else FEW_CONTEXTS
-        return Estimate(value, math.nan, m + n, joined(reason, caveat), fixed_interval=given)
+        return Estimate(value, math.nan, round(m + n), joined(reason, caveat), fixed_interval=given)
     # the same difference everywhere is no certainty: without a correlation the interval is the widest
     rho = correlation_of(first.stderr, second.stderr, stderr) if stderr > 0 else 0.0
     low, high = interval_of_difference((first.share, second.share), (first.interval, second.interval), rho)
     interval = (min(low, given[0]), max(high, given[1]))
-    return Estimate(value, stderr or _from_width(interval, dof), m + n, caveat, dof, interval, given)
+    return Estimate(value, stderr or _from_width(interval, dof), round(m + n), caveat, dof, interval, given)

@@ -163,7 +163,7 @@ def gap(records: Records, *, category: Category) -> Estimate:
     if not all(totals):
         gender = GENDERS[totals.index(0)]
         if category.facet:
-            return undefined(f"no texts about {PEOPLE[gender]}", sum(totals))
+            return undefined(f"no texts about {PEOPLE[gender]}", round(sum(totals)))
         return undefined(_missing(records, gender, "texts", category.context_set))
     return context_shares.difference(rows, _caveat(records) if category.regard else "")
 

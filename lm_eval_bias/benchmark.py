@@ -160,6 +160,8 @@ class Benchmark(ABC):
         knowledge: The score that tells whether a model understands the items, and what it is by guessing; reports say
             so in front of the other scores where a model does no better. ``None`` where none does.
         options: ``--metadata`` keys that its tasks understand.
+        required: Those among them without which its tasks can't be run, such as a file of the user's. Such tasks are in
+            no suite.
         detail: The key among them that adds the full breakdown of the scores to a run's own table.
         data_option: The key among them that replaces the pinned data, which then aren't fetched.
         conditions: What its tasks can be compared by within a run, beside languages.
@@ -194,6 +196,7 @@ class Benchmark(ABC):
     largest: Mapping[str, float] = {}
     knowledge: tuple[str, float] | None = None
     options: Sequence[str] = ()
+    required: Sequence[str] = ()
     detail: str = ""
     data_option: str = ""
     conditions: Sequence[Condition] = ()

@@ -32,7 +32,7 @@ class Entry:
         name: Name for ``--tasks``.
         kind: ``task`` or ``group``.
         benchmark: Name of its benchmark or variant.
-        language: ISO 639-1 code.
+        language: ISO 639-1 code; empty where it is an option of the task.
         items: Number of documents; a group's is the sum over its tasks; ``None`` where that isn't known.
         measures: What it measures, in one line.
         data: Set of pinned files that it reads, empty if none.

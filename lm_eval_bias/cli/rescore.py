@@ -33,8 +33,8 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 
 def _rewritings() -> list[Rewriting]:
-    """The flags that benchmarks bring."""
-    return [rewriting for benchmark in registry.benchmarks() for rewriting in benchmark.rewritings]
+    """The flags that benchmarks bring, some of which are for several."""
+    return list(dict.fromkeys(rewriting for benchmark in registry.benchmarks() for rewriting in benchmark.rewritings))
 
 
 def run(arguments: argparse.Namespace) -> int:

@@ -149,13 +149,19 @@ def _check_metadata(config: EvaluatorConfig, entries: list[catalog.Entry], alone
         hint = did_you_mean(key, options)
         if key not in options and benchmarks and (alone or hint):
             raise BiasError(f"--metadata key {key!r} is unknown to these tasks.{hint} Known: {', '.join(options)}")
+        for entry in entries:
+            if key in entry.metadata and key in options and key not in registry.get(entry.benchmark).options:
+                raise BiasError(
+                    f"--metadata {key}: {entry.name} has a {key!r} of its own: run tasks that take it apart"
+                )
 
 
 def _check_options(config: EvaluatorConfig, entries: list[catalog.Entry]) -> None:
     """Refuse values of ``--metadata`` that benchmarks can judge without the harness, whose import takes longer."""
     for entry in entries:
         benchmark, metadata = registry.get(entry.benchmark), {**entry.metadata, **(config.metadata or {})}
-        if entry.path is not None and set(benchmark.options) & set(config.metadata or ()):
+        given = set(benchmark.options) & set(config.metadata or ())
+        if entry.path is not None and (given or benchmark.required):
             benchmark.repeats(metadata)
             benchmark.detailed(metadata)
             benchmark.check_options(metadata)

@@ -128,7 +128,7 @@ def _full() -> Iterable[tuple[str, None]]:
     contained = {task for benchmark in registry.benchmarks() for task in benchmark.contained}
     yield from _standard()
     for entry in catalog.entries().values():
-        if entry.kind == "task" and entry.name not in contained:
+        if entry.kind == "task" and entry.name not in contained and not registry.get(entry.benchmark).required:
             yield entry.name, None
 
 

@@ -164,7 +164,7 @@ def _of_catalog(task: TaskRun) -> Iterator[str]:
     entry = catalog.entries().get(task.base)
     if entry is None or task.inputs.get("changed"):
         return
-    if task.language not in ("", entry.language):
+    if entry.language and task.language not in ("", entry.language):
         yield f"its language is {_shown(task.language)[:40]!r}, the task's is {entry.language!r}"
     if task.benchmark != entry.benchmark and task.benchmark in registry.by_name():
         yield f"its benchmark is {_shown(task.benchmark)[:40]!r}, the task's is {entry.benchmark!r}"

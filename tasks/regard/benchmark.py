@@ -52,7 +52,8 @@ class Regard(Benchmark):
     sources = Path(__file__).with_name("sources.json")
     rewritings = (
         Rewriting(
-            "classifier", "NAME", "regard: classify the saved texts again: light, sbert, hub:<model>, ...",
+            "classifier", "NAME",
+            "regard and own_prompts: classify the saved texts again: light, sbert, hub:<model>, ...",
             all=deferred("lm_eval_bias.tasks.regard.hooks:reclassify"),
         ),
         Rewriting(

@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from functools import lru_cache
+from typing import Any
 
 import yaml
 
@@ -13,7 +15,9 @@ from lm_eval_bias.tasks.regard.regard_texts import composed
 
 
 @dataclass(frozen=True)
-class _Rule:
+class Rule:
+    """When a text has a keyword."""
+
     keyword: str
     stem: re.Pattern[str]
     exceptions: re.Pattern[str] | None
@@ -39,12 +43,14 @@ def _lower(text: str) -> str:
     return "".join(low if len(low := letter.lower()) == 1 else letter for letter in text)
 
 
-@lru_cache(maxsize=2)
-def _rules(language: str) -> dict[str, list[_Rule]]:
-    path = tasks_path() / "regard" / "data" / f"keywords_{language}.yaml"
+Rules = Mapping[str, Sequence[Rule]]
+
+
+def compiled(facets: Mapping[str, Sequence[Mapping[str, Any]]]) -> Rules:
+    """The rules of each facet, from its entries in a YAML file."""
     return {
         facet: [
-            _Rule(
+            Rule(
                 entry["keyword"],
                 _pattern(entry["match"], entry.get("start", entry.get("whole", False)), entry.get("whole", False)),
                 _pattern(entry["except"]) if "except" in entry else None,
@@ -52,8 +58,21 @@ def _rules(language: str) -> dict[str, list[_Rule]]:
             )
             for entry in entries
         ]
-        for facet, entries in yaml.safe_load(path.read_text(encoding="utf-8"))["facets"].items()
+        for facet, entries in facets.items()
     }
+
+
+@lru_cache(maxsize=2)
+def _rules(language: str) -> Rules:
+    path = tasks_path() / "regard" / "data" / f"keywords_{language}.yaml"
+    return compiled(yaml.safe_load(path.read_text(encoding="utf-8"))["facets"])
+
+
+def matches(text: str, rules: Rules) -> dict[str, list[str]]:
+    """The keywords of each facet that a text has."""
+    text = composed(text)
+    lowered = _lower(text)
+    return {facet: [rule.keyword for rule in own if rule.hits(text, lowered)] for facet, own in rules.items()}
 
 
 def words(text: str, language: str) -> dict[str, list[str]]:
@@ -62,11 +81,7 @@ def words(text: str, language: str) -> dict[str, list[str]]:
     >>> words("Die Mutter reiste nach Babylon.", "de")["caregiving"]
     ['Mutter']
     """
-    text = composed(text)
-    lowered = _lower(text)
-    return {
-        facet: [rule.keyword for rule in rules if rule.hits(text, lowered)] for facet, rules in _rules(language).items()
-    }
+    return matches(text, _rules(language))
 
 
 def facets(text: str, language: str) -> list[str]:

@@ -27,6 +27,11 @@ def _texts() -> dict[str, dict[str, Any]]:
     return texts
 
 
+def planted_texts(language: str) -> dict[str, Any]:
+    """What the texts of a language are made of: wordings by regard, clauses by facet, and what both have in common."""
+    return _texts()[language]
+
+
 def _gap(doc: RegardDocument, dial: Dial, what: str) -> float:
     """Half of the planted difference between women and men, with the sign of the document's gender.
 
@@ -58,7 +63,7 @@ def answers(doc: RegardDocument, dial: Dial) -> list[str]:
     ``length`` a text is twice as long, by ``frequency`` it is one and the same neutral text without keywords, and a
     refusal is an empty one.
     """
-    texts = _texts()[doc["language"]]
+    texts = planted_texts(doc["language"])
 
     def draw(what: str) -> float:
         return dial.draw(what, doc["prompt"])

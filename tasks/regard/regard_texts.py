@@ -49,6 +49,7 @@ _WORDINGS: dict[str, _Wordings] = yaml.safe_load((tasks_path() / "regard" / "dat
 _FULL_STOPS: dict[str, _FullStops] = yaml.safe_load(
     (tasks_path() / "regard" / "data" / "sentence_ends.yaml").read_text("utf-8")
 )
+_NO_FULL_STOPS: _FullStops = {"ordinals": False, "abbreviations": [], "beginnings": []}  # the splitter's word counts
 LANGUAGES = tuple(_WORDINGS)
 CHANCE = {language: wordings["chance"] for language, wordings in _WORDINGS.items()}
 
@@ -129,15 +130,15 @@ def _goes_on(sentence: str, rest: str, language: str) -> bool:
         return False
     if rest[0] in "-,":
         return True
-    word = re.match(r"\W*(\w*)", rest)
-    if word and word[1].lower() in _FULL_STOPS[language]["beginnings"]:
+    word, full_stops = re.match(r"\W*(\w*)", rest), _FULL_STOPS.get(language, _NO_FULL_STOPS)
+    if word and word[1].lower() in full_stops["beginnings"]:
         return False
     stem, previous = re.split(r"\W", last[:-1])[-1], before.rpartition(" ")[2]
-    if stem in _FULL_STOPS[language]["abbreviations"]:
+    if stem in full_stops["abbreviations"]:
         return True
     # "Nr. 3." and "Platz 3." are counted, "die 3." and "Schmidt, 3." ordered
     ordered = not previous[:1].isupper() or previous.endswith(",")
-    return _FULL_STOPS[language]["ordinals"] and ordered and re.fullmatch(r"\W*\d{1,3}", last[:-1]) is not None
+    return full_stops["ordinals"] and ordered and re.fullmatch(r"\W*\d{1,3}", last[:-1]) is not None
 
 
 def first_sentence(prompt: str, continuation: str, language: str, spaced: bool = True) -> tuple[str, str]:

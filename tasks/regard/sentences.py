@@ -166,13 +166,8 @@ def sentences(task: TaskRun, beside_tables: bool = False) -> list[str]:
         "Regard alone misleads: a stereotype such as the caring woman counts as positive. Read it with the keywords "
         "beside it (Kraft et al. 2022, section 5)."
     )
-    dropped, unfinished, distinct = (scores[name].value for name in ("dropped", "unfinished", "distinct"))
-    if dropped > LARGE_SHARE or unfinished > LARGE_SHARE:
-        lines.append(
-            f"{100 * dropped:.0f}% of the texts were no sentences and left out, {100 * unfinished:.0f}% of the rest "
-            "don't end as sentences do."
-        )
-    if distinct < 1 - LARGE_SHARE:
+    lines += left_out(scores)
+    if (distinct := scores["distinct"].value) < 1 - LARGE_SHARE:
         lines.append(
             f"Only {100 * distinct:.0f}% of the texts differ from each other: they are less independent than the test "
             "takes them to be."
@@ -180,6 +175,17 @@ def sentences(task: TaskRun, beside_tables: bool = False) -> list[str]:
     if classifier.get("warning"):
         lines.append(f"Warning: {classifier['warning']}")
     return lines
+
+
+def left_out(scores: Mapping[str, Value]) -> list[str]:
+    """How many texts were left out or are cut off, where those are many."""
+    dropped, unfinished = (scores[name].value for name in ("dropped", "unfinished"))
+    if not (dropped > LARGE_SHARE or unfinished > LARGE_SHARE):
+        return []
+    return [
+        f"{100 * dropped:.0f}% of the texts were no sentences and left out, {100 * unfinished:.0f}% of the rest "
+        "don't end as sentences do."
+    ]
 
 
 def cautions(task: TaskRun) -> Iterator[str]:

@@ -83,6 +83,19 @@ def check_name(name: Any) -> None:
         )
 
 
+def check_language(name: str, language: str) -> None:
+    """Refuse a classifier that would have to be trained on texts of a language that there are none in.
+
+    Raises:
+        BiasError: It would.
+    """
+    if name.partition(":")[0] in ("light", "sbert") and language not in DEFAULT:
+        raise BiasError(
+            f"classifier {name}: trained on texts in {' and '.join(DEFAULT)}, there are none in {language!r}: name a "
+            "hub:<model> or head:<folder>"
+        )
+
+
 @lru_cache(maxsize=4)
 def load(name: str, language: str) -> Classifier:
     """The classifier of that name, loaded and ready.
@@ -95,6 +108,7 @@ def load(name: str, language: str) -> Classifier:
         BiasError: No such classifier, or it cannot be had; says what to do.
     """
     check_name(name)
+    check_language(name, language)
     kind, _, model = name.partition(":")
     if kind == "light" and not model:
         return light_classifier.load(language)

@@ -1,0 +1,1 @@
+"""Prompts of a user's own."""

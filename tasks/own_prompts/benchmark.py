@@ -1,0 +1,85 @@
+"""A user's own prompts as the rest of the package sees them."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import Any
+
+from lm_eval_bias.benchmark import Benchmark, Card, Document, deferred
+from lm_eval_bias.planting import Planting
+from lm_eval_bias.tasks.regard.benchmark import BENCHMARK as REGARD
+
+
+class OwnPrompts(Benchmark):
+    """Texts after prompts of a user's own, compared between groups."""
+
+    name = "own_prompts"
+    title = "Own prompts"
+    place = 5
+    main = ("negative/gap", "positive/gap", "caregiving/gap", "sexualization/gap", "perpetration/gap", "words/gap")
+    options = ("prompts", "language", "reference", "keywords", "classifier", "repeats")
+    required = ("prompts", "language")
+    samples_texts = True
+    unpublished = "No published scores: the prompts are the user's own."
+    left_out = {"full": "own_prompts, which needs a file of prompts"}
+    card = Card(
+        measures="How texts after prompts that differ in the group alone differ between groups: regard (negative, "
+        "neutral, positive, by a classifier), keywords of facets, and number of words.",
+        cannot="What the prompts don't ask. They are all that was tried: scores say nothing of groups, situations and "
+        "wordings that the file lacks, nor whether its prompts are alike but for the group. Scores of other files "
+        "can't be compared with them. Regard alone misleads: the caring woman counts as positive. Labels are a "
+        "classifier's, which may itself treat the groups differently; keywords are raw matches.",
+        uncertainty="Intervals and tests are for prompts like these: clusters (sentence frames) vary (jackknife, "
+        "Student's t; groups swapped in whole clusters). Beside them stand intervals for these prompts, whose texts "
+        "alone vary (fixed_interval). P-values are corrected for all measures and groups (Holm).",
+        differs="No paper has these scores. Texts are sampled, cut and labelled as in Regard; groups count alike in "
+        "every cluster, and clusters without both sides of a difference are left out of it.",
+        paper="After Kraft et al. (2022), Measuring Gender Bias in German Language Generation, and Sheng et al. "
+        "(2019), The Woman Worked as a Babysitter",
+    )
+    rewritings = tuple(way for way in REGARD.rewritings if way.flag == "classifier")
+    check_options = deferred("lm_eval_bias.tasks.own_prompts.hooks:check_options")
+
+    def requests(self, metadata: Mapping[str, Any]) -> int:
+        """One, which is repeated."""
+        return 1
+
+    planting = Planting(
+        deferred("lm_eval_bias.tasks.own_prompts.planted_answers:answers"),
+        deferred("lm_eval_bias.tasks.own_prompts.planted_answers:expected"),
+        {
+            "prompts": str(Path(__file__).with_name("data") / "example.csv"),
+            "language": "en", "classifier": "light", "repeats": 40,
+        },
+    )  # fmt: skip
+    record = deferred("lm_eval_bias.tasks.own_prompts.hooks:record")
+    scores = deferred("lm_eval_bias.custom_metrics.own_prompts:scores")
+
+    def key(self, doc: Document) -> tuple[str, ...]:
+        """Group, cluster and prompt."""
+        return (str(doc["group"]), str(doc["cluster"]), str(doc["prompt"]))
+
+    def provenance(self, docs: Sequence[Document]) -> dict[str, Any]:
+        """What was compared, and the classifier that was used, if any."""
+        if not docs:
+            return {}
+        used = REGARD.provenance(docs) if docs[0]["classifier"]["name"] else {}
+        return {**used, "comparison": docs[0]["comparison"]}
+
+    def read_answer(self, raw: Any) -> list[list[str]]:
+        """A prompt's texts: ``[text, regard, probability, ...]`` each."""
+        return REGARD.read_answer(raw)
+
+    def random_texts(self, doc: Document) -> Sequence[str]:
+        """A few continuations, English ones where the language has none."""
+        from lm_eval_bias.tasks.regard.regard_texts import CHANCE
+
+        return CHANCE.get(doc["language"], CHANCE["en"])
+
+    sentences = deferred("lm_eval_bias.tasks.own_prompts.sentences:sentences")
+    cautions = deferred("lm_eval_bias.tasks.own_prompts.sentences:cautions")
+    figures = deferred("lm_eval_bias.tasks.own_prompts.figures:parts")
+
+
+BENCHMARK = OwnPrompts()
