@@ -50,7 +50,7 @@ class OwnPrompts(Benchmark):
         deferred("lm_eval_bias.tasks.own_prompts.planted_answers:expected"),
         {
             "prompts": str(Path(__file__).with_name("data") / "example.csv"),
-            "language": "en", "classifier": "light", "repeats": 40,
+            "language": "en", "classifier": "light", "repeats": 20,
         },
     )  # fmt: skip
     record = deferred("lm_eval_bias.tasks.own_prompts.hooks:record")

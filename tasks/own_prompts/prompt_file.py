@@ -74,7 +74,7 @@ def _content(path: Any) -> tuple[str, str]:
 
 def _rows(text: str, where: str) -> Iterator[tuple[int, Mapping[str | None, Any]]]:
     """The line that each row ends in, and its cells by column."""
-    reader = csv.DictReader(io.StringIO(text, newline=""), strict=True)
+    reader, line = csv.DictReader(io.StringIO(text, newline=""), strict=True), 0
     try:
         columns = [name.strip().lower() for name in reader.fieldnames or []]
         if missing := [name for name in COLUMNS if name not in columns]:
@@ -82,11 +82,12 @@ def _rows(text: str, where: str) -> Iterator[tuple[int, Mapping[str | None, Any]
             raise BiasError(f"{where} line 1: no column {' and no column '.join(missing)}; it has {columns}{hint}")
         if twice := next((name for name, count in Counter(columns).items() if count > 1), None):
             raise BiasError(f"{where} line 1: two columns are called {twice!r}")
-        reader.fieldnames = columns
+        reader.fieldnames, line = columns, reader.line_num
         for row in reader:
-            yield reader.line_num, row
+            line = reader.line_num
+            yield line, row
     except csv.Error as error:
-        raise BiasError(f"{where} line {max(reader.line_num, 1)}: no valid CSV ({error})") from error
+        raise BiasError(f"{where} line {line + 1}: no valid CSV ({error})") from error
 
 
 def _prompt(row: Mapping[str | None, Any], line: int, where: str) -> Prompt:

@@ -9,7 +9,6 @@ from lm_eval_bias.cli.main import main
 from lm_eval_bias.evaluation import suites
 from tests.conftest import make_tiny_mirror
 
-
 # those that need a file of the user's are run by tests of their own
 ALONE = [name for name, benchmark in registry.by_name().items() if not benchmark.required]
 

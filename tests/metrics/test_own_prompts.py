@@ -1,0 +1,302 @@
+"""Differences between groups in the texts after a user's prompts: by hand, against slow versions, and what can't be."""
+
+import itertools
+import math
+import random
+
+import pytest
+from scipy import stats
+
+from lm_eval_bias.custom_metrics import block_permutation, context_means, context_shares, contingency
+from lm_eval_bias.custom_metrics import own_prompts as m
+from lm_eval_bias.custom_metrics.context_means import Sample
+from lm_eval_bias.custom_metrics.context_shares import FEW_CONTEXTS, Row
+
+NEGATIVE, CARE, WORDS = m.Measure("negative", "regard"), m.Measure("care", "facet"), m.Measure("words", "words")
+
+
+def comparison(groups, reference=None):
+    return {"groups": list(groups), "reference": reference or groups[0], "facets": ["care"], "clusters": 0,
+            "remarks": []}  # fmt: skip
+
+
+def record(group, cluster, texts, among, **more):
+    """A prompt's texts, each a regard, whether it has the keyword, and its number of words."""
+    rows = [(regard, ["care"] if has else [], words) for regard, has, words in texts]
+    names = [f"{group} {cluster} {number}" for number in range(len(rows))]
+    return {"group": group, "cluster": cluster, "comparison": among, "texts": rows, "drawn": len(rows), "unfinished": 0,
+            "wordings": names, "has_other": False, "caveat": "", "unlabelled": "", **more}  # fmt: skip
+
+
+def prompts(shares, reference=None, texts=10):
+    """Prompts of which so many of 10 texts are negative, by group and cluster."""
+    among = comparison(list(shares), reference)
+    return [
+        record(group, cluster, [("negative" if i < hits else "positive", False, 5) for i in range(texts)], among)
+        for group, own in shares.items()
+        for cluster, hits in own.items()
+    ]
+
+
+def random_prompts(groups, clusters, seed=0, texts=8):
+    rng, among = random.Random(seed), comparison(groups)
+    kinds = ("negative", "neutral", "positive")
+    return [
+        record(g, f"c{c}", [(rng.choice(kinds), rng.random() < 0.4, rng.randint(1, 9)) for _ in range(texts)], among)
+        for c in range(clusters)
+        for g in groups
+    ]
+
+
+def by_name(records):
+    return {score.name: score.compute(records) for score in m.scores(records)}
+
+
+def test_a_gap_of_balanced_prompts_is_the_difference_of_shares_with_both_its_intervals():
+    records = prompts({"a": {"x": 2, "y": 4, "z": 4}, "b": {"x": 4, "y": 3, "z": 9}})
+    rows = [Row(0, c, "", n, 10) for c, n in (("x", 4), ("y", 3), ("z", 9))]
+    rows += [Row(1, c, "", n, 10) for c, n in (("x", 2), ("y", 4), ("z", 4))]
+    found = m.gap(records, measure=NEGATIVE, groups=["b"])
+    assert found == context_shares.difference(rows)
+    assert found.value == pytest.approx(0.2, abs=1e-12)
+    assert found.stderr == pytest.approx(0.3 / math.sqrt(3), abs=1e-12)  # of the differences 0.2, -0.1 and 0.5
+    assert (found.n, found.fixed_interval) == (60, contingency.newcombe((16, 10), (30, 30)))
+    assert m.share(records, measure=NEGATIVE, group="b") == context_shares.share(rows[:3])
+
+
+def test_a_frame_that_one_group_has_more_often_is_no_difference_between_groups():
+    # in x 8 of 10 texts are negative whatever the group, in y 2 of 10; a has x twice
+    records = [*prompts({"a": {"x": 8, "y": 2}, "b": {"x": 8, "y": 2}}), *prompts({"a": {"x": 8}})]
+    records[-1]["comparison"] = records[0]["comparison"]
+    shares = [m.share(records, measure=NEGATIVE, group=group).value for group in "ab"]
+    assert shares == pytest.approx([18 / 30, 10 / 20], abs=1e-12)
+    found = m.gap(records, measure=NEGATIVE, groups=["b"])
+    assert found.value == pytest.approx(0.0, abs=1e-12)
+    assert found.n == 50
+
+
+def test_clusters_without_one_side_are_left_out_and_said():
+    records = prompts({"a": {"x": 2, "y": 4}, "b": {"x": 4, "y": 7, "z": 10}})
+    found = m.gap(records, measure=NEGATIVE, groups=["b"])
+    assert found.value == pytest.approx(0.25, abs=1e-12)
+    assert found.reason == "1 of 3 clusters without texts of b, or of a, left out"
+    apart = prompts({"a": {"x": 2}, "b": {"y": 4}})
+    assert m.gap(apart, measure=NEGATIVE, groups=["b"]).reason == "no cluster has texts of b and of a"
+
+
+def test_weights_are_even_in_every_cluster_and_1_where_nothing_is_uneven():
+    records = prompts({"a": {"x": 1, "y": 1}, "b": {"x": 1, "y": 1}})
+    assert set(m._even(records[:2], records[2:]).values()) == {(1.0, 1.0)}
+    records[0]["texts"] = records[0]["texts"][:4]  # a: 4 and 10 texts, b: 10 and 10
+    weights = m._even(records[:2], records[2:])
+    first, second = (weights[c][0] * n for c, n in (("x", 4), ("y", 10)))
+    other, another = (weights[c][1] * 10 for c in "xy")
+    assert first / second == pytest.approx(other / another, abs=1e-12)
+    assert max(w for pair in weights.values() for w in pair) <= 1 + 1e-12
+
+
+def test_another_reference_turns_the_sign():
+    shares = {"a": {"x": 2, "y": 4, "z": 4}, "b": {"x": 4, "y": 3, "z": 9}}
+    for measure in (NEGATIVE, CARE, WORDS):
+        one = m.gap(prompts(shares), measure=measure, groups=["b"])
+        other = m.gap(prompts(shares, "b"), measure=measure, groups=["a"])
+        assert one.value == pytest.approx(-other.value, abs=1e-12)
+        if one.interval:
+            assert one.interval == pytest.approx((-other.interval[1], -other.interval[0]), abs=1e-12)
+
+
+def test_more_groups_are_each_compared_with_the_reference_and_together():
+    records = random_prompts("abc", 10)
+    scores = by_name(records)
+    two = [r for r in records if r["group"] != "c"]
+    alone = m.gap(two, measure=NEGATIVE, groups=["b"])
+    assert scores["negative/gap/b"] == alone
+    gaps = [scores[f"negative/gap/{group}"].value for group in "bc"]
+    assert scores["negative/gap"].value == pytest.approx(sum(gaps) / 2, abs=1e-12)  # as balanced as these are
+    assert {"negative/p_all", "negative/p_all_holm", "negative/p/b", "words/p_holm/c"} <= set(scores)
+    assert not {"negative/p", "negative/p_holm"} & set(scores)
+    assert not {"negative/p_all", "negative/gap/b"} & set(by_name(random_prompts("ab", 10)))
+
+
+# --------------------------------------------------------------------------------------------------------------- words
+
+
+def test_a_mean_of_words_has_both_intervals():
+    # means 2, 4 and 9 of prompts with four texts each: a standard error of sqrt(13 / 3)
+    samples = [
+        Sample(c, 4, sum(own), sum(w * w for w in own))
+        for c, own in (("x", [1, 3, 1, 3]), ("y", [4, 4, 2, 6]), ("z", [9, 9, 9, 9]))
+    ]
+    found = context_means.mean(samples, "beware")
+    assert (found.value, found.n, found.dof, found.reason) == (5.0, 12, pytest.approx(2), "beware")
+    assert found.stderr == pytest.approx(math.sqrt(13 / 3), abs=1e-12)
+    half = stats.t.ppf(0.975, 2) * math.sqrt(13 / 3)
+    assert found.interval == pytest.approx((5 - half, 5 + half), abs=1e-9)
+    # variances 4/3, 8/3 and 0 of texts, each of which counts 1/12
+    within = math.sqrt((4 / 12) ** 2 * (4 / 3 / 4 + 8 / 3 / 4))
+    half = stats.t.ppf(0.975, 9) * within
+    assert found.fixed_interval == pytest.approx((5 - half, 5 + half), abs=1e-9)
+
+
+def test_a_difference_of_words_is_that_of_the_clusters():
+    records = random_prompts("ab", 9, seed=3)
+    lengths = {(r["group"], r["cluster"]): [words for _, _, words in r["texts"]] for r in records}
+    gaps = [sum(lengths["b", c]) / 8 - sum(lengths["a", c]) / 8 for c in {r["cluster"] for r in records}]
+    mean = sum(gaps) / 9
+    found = m.gap(records, measure=WORDS, groups=["b"])
+    assert found.value == pytest.approx(mean, abs=1e-12)
+    spread = math.sqrt(sum((gap - mean) ** 2 for gap in gaps) / 8 / 9)
+    assert found.stderr == pytest.approx(spread, abs=1e-12)
+    assert found.interval[0] <= min(found.fixed_interval[0], mean - stats.t.ppf(0.975, 8) * spread + 1e-9)
+
+
+def test_prompts_of_one_text_have_no_interval_of_their_own():
+    one = [Sample("x", 1, 4, 16), Sample("y", 1, 6, 36)]
+    assert context_means.mean(one).fixed_interval is None
+    assert context_means.mean(one).stderr == pytest.approx(1.0, abs=1e-12)
+    assert context_means.mean([Sample("x", 3, 12, 50)]).reason == FEW_CONTEXTS
+    same = context_means.mean([Sample("x", 2, 8, 32), Sample("y", 2, 8, 32)])
+    assert (same.value, same.interval, same.fixed_interval) == (4.0, None, None)
+    assert math.isnan(same.stderr)
+    assert "no text differs" in same.reason
+
+
+# --------------------------------------------------------------------------------------------------------------- tests
+
+
+def test_p_of_two_groups_is_that_of_all_swaps_within_clusters():
+    records = prompts({"a": {f"c{i}": n for i, n in enumerate((1, 2, 6, 3, 5, 4, 2, 8, 3))},
+                       "b": {f"c{i}": n for i, n in enumerate((4, 3, 5, 6, 6, 5, 1, 9, 5))}})  # fmt: skip
+    differences = [3, 1, -1, 3, 1, 1, -1, 1, 2]
+    swaps = [abs(sum(s * d for s, d in zip(signs, differences, strict=True)))
+             for signs in itertools.product((1, -1), repeat=9)]  # fmt: skip
+    exact = sum(total >= sum(differences) for total in swaps) / len(swaps)
+    assert by_name(records)["negative/p"].value == pytest.approx(exact, abs=0.015)  # of 10,000 random ones
+
+
+def test_few_clusters_are_tested_by_student_s_t():
+    records = prompts({"a": {"x": 2, "y": 4, "z": 4, "v": 1}, "b": {"x": 4, "y": 5, "z": 9, "v": 4}})
+    t = 2.75 / (math.sqrt(sum((d - 2.75) ** 2 for d in (2, 1, 5, 3)) / 3 / 4))
+    assert by_name(records)["negative/p"].value == pytest.approx(2 * stats.t.sf(t, 3), abs=1e-9)
+    two = by_name(prompts({"a": {"x": 2, "y": 4}, "b": {"x": 4, "y": 5}}))
+    assert math.isnan(two["negative/p"].value)
+    assert "2 clusters with both groups are too few" in two["negative/p"].reason
+
+
+def test_corrected_p_values_are_holm_s_of_all_measures_and_groups():
+    records = random_prompts("abc", 12, seed=5)
+    scores = by_name(records)
+    names = [f"{measure}/p/{group}" for measure in ("negative", "positive", "care", "words") for group in "bc"]
+    adjusted = contingency.holm([scores[name].value for name in names])
+    assert [scores[name.replace("/p/", "/p_holm/")].value for name in names] == pytest.approx(adjusted, abs=1e-12)
+    together = [f"{measure}/p_all" for measure in ("negative", "positive", "care", "words")]
+    adjusted = contingency.holm([scores[name].value for name in together])
+    assert [scores[f"{name}_holm"].value for name in together] == pytest.approx(adjusted, abs=1e-12)
+
+
+def test_corrected_tests_can_reject_where_clusters_are_few():
+    # 8 clusters swap in 128 ways: their least p, 0.0078, times 12 tests would never be below 0.05
+    own = {group: {f"c{i}": n + i % 2 for i in range(8)} for group, n in {"a": 1, "b": 8, "c": 1}.items()}
+    for number in range(8):
+        own["b"][f"c{number}"] -= number % 3
+    scores = by_name(prompts(own))
+    assert scores["negative/p/b"].value == pytest.approx(2 / 256, abs=0.003)
+    assert scores["negative/p_holm/b"].value < 0.01
+
+
+def test_all_groups_change_places_within_clusters():
+    blocks = (((0, 1.0), (1, 2.0), (2, 4.0)), ((0, 3.0), (1, 3.5), (2, 5.0)), ((0, 2.0), (1, 1.0), (2, 6.0)))
+
+    def between(values):
+        totals = [0.0, 0.0, 0.0]
+        for block in values:
+            mean = sum(block) / 3
+            totals = [total + value - mean for total, value in zip(totals, block, strict=True)]
+        return sum(total**2 / 3 for total in totals)
+
+    observed = between([[value for _, value in block] for block in blocks])
+    ways = [list(itertools.permutations(value for _, value in block)) for block in blocks]
+    further = [between(chosen) >= observed - 1e-9 for chosen in itertools.product(*ways)]
+    exact = sum(further) / len(further)
+    assert block_permutation.p_value(blocks) == pytest.approx(exact, abs=0.01)
+    assert block_permutation.least_p(blocks) == pytest.approx(6 / 216, abs=1e-12)
+    assert exact >= block_permutation.least_p(blocks) - 1e-12
+
+
+def test_a_test_of_all_groups_needs_clusters_enough():
+    scores = by_name(random_prompts("abc", 2))
+    assert math.isnan(scores["negative/p_all"].value)
+    assert scores["negative/p_all"].reason == "no test: 2 clusters with several groups are too few"
+    assert by_name(random_prompts("abc", 3))["negative/p_all"].value <= 1
+
+
+# ------------------------------------------------------------------------------------------------ what can't be, notes
+
+
+def test_texts_without_regard_have_keywords_and_words():
+    why = "no regard: classifiers are for de and en"
+    among = comparison("ab")
+    records = [record(g, f"c{c}", [("", c % 2 == 0, c + 3)] * 4, among, unlabelled=why) for c in range(4) for g in "ab"]
+    scores = by_name(records)
+    for name in ("negative/a", "neutral/b", "positive/gap", "negative/p", "positive/p_holm"):
+        assert math.isnan(scores[name].value)
+        assert scores[name].reason == why
+    assert scores["care/a"].value == 0.5
+    assert scores["words/b"].value == 4.5
+    assert next(s for s in m.scores(records) if s.name == "negative/gap").table(records) == why
+    # of a run only records with a value of their own come here: none
+    assert next(s for s in m.scores(records) if s.name == "negative/gap").compute([]).reason == why
+
+
+def test_missing_texts_are_said():
+    records = prompts({"a": {"x": 2, "y": 4}, "b": {"x": 4, "y": 7}})
+    for r in records[2:]:
+        r["texts"], r["wordings"] = [], []
+    scores = by_name(records)
+    assert scores["negative/b"].reason == scores["words/gap"].reason == "no texts of b left of 20"
+    assert math.isnan(scores["negative/p"].value)
+    assert scores["dropped"].value == 0.5
+    assert by_name([])["negative/gap"].reason == "no texts"
+
+
+def test_one_cluster_has_an_interval_for_these_prompts_alone():
+    scores = by_name(prompts({"a": {"x": 2}, "b": {"x": 4}}))
+    gap = scores["negative/gap"]
+    assert (gap.interval, gap.reason) == (None, FEW_CONTEXTS)
+    assert gap.fixed_interval == contingency.newcombe((4, 2), (10, 10))
+    assert math.isnan(scores["negative/p"].value)
+
+
+def test_texts_that_repeat_each_other_and_a_weak_classifier_are_said():
+    records = prompts({"a": {"x": 2, "y": 4}, "b": {"x": 4, "y": 7}})
+    for r in records:
+        r["wordings"], r["caveat"] = ["same"] * 10, "weak"
+    scores = by_name(records)
+    assert scores["negative/gap"].reason == "only 2% of the texts differ: fixed_interval is too narrow; weak"
+    assert scores["words/a"].reason == "no text differs from another in this: no interval"
+    assert scores["negative/a"].reason == "weak"
+    assert scores["distinct"].value == pytest.approx(1 / 40, abs=1e-12)
+
+
+def test_duplicated_prompts_change_no_value_and_values_are_in_range():
+    records = random_prompts("abc", 6, seed=9)
+    one, two = by_name(records), by_name([*records, *records])
+    for score in m.scores(records):
+        estimate = one[score.name]
+        if not math.isnan(estimate.value):
+            assert score.low <= estimate.value <= score.high
+        if "/p" not in score.name and score.name != "distinct":
+            assert two[score.name].value == pytest.approx(estimate.value, abs=1e-12)
+
+
+def test_scores_without_documents_are_those_of_two_groups():
+    names = [score.name for score in m.scores()]
+    assert {"negative/gap", "words/gap", "caregiving/p_holm", "dropped"} <= set(names)
+    assert len(names) == len(set(names))
+
+
+def test_comparable_forms_have_the_score_s_value():
+    records = random_prompts("abc", 6, seed=2)
+    for score in m.scores(records):
+        if score.table is not None:
+            assert score.table(records).value == pytest.approx(score.compute(records).value, abs=1e-12)
