@@ -109,7 +109,7 @@ def _measures(comparison: Comparison, has_other: bool = False) -> list[Measure]:
     return [Measure(name, kind) for name, kind in (*named, (WORDS, WORDS))]
 
 
-def tested(comparison: Comparison) -> list[Measure]:
+def compared_measures(comparison: Comparison) -> list[Measure]:
     """The measures that groups are compared by: of regard the two ends, from which the middle follows."""
     return [measure for measure in _measures(comparison) if measure.name != "neutral"]
 
@@ -313,7 +313,7 @@ def p_holm(records: Records, *, measure: Measure, group: str | None) -> Estimate
         return undefined("no texts")
     comparison = records[0]["comparison"]
     groups = [None] if group is None else others(comparison)
-    family = [(m, g) for m in tested(comparison) for g in groups]
+    family = [(m, g) for m in compared_measures(comparison) for g in groups]
     estimates = [p(records, measure=m, group=g, level=LEVEL / len(family)) for m, g in family]
     place = family.index((measure, group))
     return replace(estimates[place], value=holm([estimate.value for estimate in estimates])[place])
@@ -450,7 +450,7 @@ def scores(records: Sequence[Record] = (), detailed: bool = False) -> list[Score
     every: list[Score[PromptRecord]] = []
     for measure in _measures(comparison, any(r.get("has_other") for r in records)):
         every += [_share_score(measure, group) for group in comparison["groups"]]
-        if measure not in tested(comparison):
+        if measure not in compared_measures(comparison):
             continue
         every.append(_gap_score(measure, groups, reference, f"{measure.name}/gap"))
         if len(groups) > 1:

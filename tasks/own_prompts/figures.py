@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from lm_eval_bias.custom_metrics.own_prompts import WORDS, Comparison, Measure, others, tested
+from lm_eval_bias.custom_metrics.own_prompts import WORDS, Comparison, Measure, compared_measures, others
 from lm_eval_bias.errors import BiasError
 from lm_eval_bias.report import dots, numbers
 from lm_eval_bias.report.parts import Part, ReportTask, value_cell
@@ -18,7 +18,7 @@ ALONE = "for these prompts alone"
 
 def _measures(comparison: Comparison) -> list[Measure]:
     """As they stand in tables: with the middle class of regard."""
-    first, *rest = tested(comparison)
+    first, *rest = compared_measures(comparison)
     return [first, Measure("neutral", "regard"), *rest]
 
 
@@ -53,7 +53,7 @@ def _p(value: Value | None) -> Cell:
 
 def _gaps(result: ReportTask, comparison: Comparison) -> Table:
     scores, rows = result.task.scores, []
-    for measure in tested(comparison):
+    for measure in compared_measures(comparison):
         for group in others(comparison):
             gap, p, adjusted = (
                 scores.get(sentences.score_name(measure, quantity, group, comparison))

@@ -6,7 +6,7 @@ import math
 from collections.abc import Iterator, Mapping
 from typing import cast
 
-from lm_eval_bias.custom_metrics.own_prompts import Comparison, Measure, others, tested
+from lm_eval_bias.custom_metrics.own_prompts import Comparison, Measure, compared_measures, others
 from lm_eval_bias.custom_metrics.resampling import LEVEL
 from lm_eval_bias.errors import BiasError
 from lm_eval_bias.report import numbers
@@ -97,7 +97,7 @@ def sentences(task: TaskRun, beside_tables: bool = False) -> list[str]:
     comparison, scores = comparison_of(task), task.scores
     classifier = task.metadata.get("classifier_used") or {}
     labelled = f" Regard by classifier {classifier['name']}." if classifier.get("name") else ""
-    measures = tested(comparison)
+    measures = compared_measures(comparison)
     corrected = f"{len(measures)} measures" + (f" x {n} groups" if (n := len(others(comparison))) > 1 else "")
     lines = [
         f"{', '.join(others(comparison))} compared with {comparison['reference']} (the reference) in "

@@ -17,7 +17,7 @@ from pathlib import Path
 
 import pytest
 
-from lm_eval_bias import catalog
+from lm_eval_bias import catalog, registry
 from lm_eval_bias.cli.main import main
 from tests import tiny
 from tests.conftest import find_mirror
@@ -25,7 +25,9 @@ from tests.e2e.test_runs import results_of
 
 pytestmark = pytest.mark.slow
 TASKS = "occugender_debias_explicit_none,occugender_debias_implicit_none,gg_bbq_group_terms,stereoset_en"
-WRITTEN = [name for name, entry in catalog.entries().items() if entry.asks == ("generate_until",)]
+# those that need a file of the user's apart
+KNOWN = {name: entry for name, entry in catalog.entries().items() if not registry.get(entry.benchmark).required}
+WRITTEN = [name for name, entry in KNOWN.items() if entry.asks == ("generate_until",)]
 LIMIT = "6"
 CLOSE = 1e-3  # nats; scores in units of their range
 SMALL = ["--limit", LIMIT, "--log_samples"]
@@ -112,7 +114,7 @@ def assert_same(out, hf):
 
 
 def test_every_task_runs_with_vllm_and_gives_hfs_scores(installed, model, environment, hf, tmp_path):
-    names = [name for name, entry in catalog.entries().items() if entry.kind == "task"]
+    names = [name for name, entry in KNOWN.items() if entry.kind == "task"]
     where = f"pretrained={model},dtype=float32,max_model_len=2048,enforce_eager=True"
     command = [str(installed / "lm-eval-bias"), "run", "--tasks", ",".join(names), "--model", "vllm", "--model_args"]
     command += [where, *SMALL, *SHORT, "--batch_size", "auto", "--output_path", str(tmp_path)]

@@ -156,6 +156,14 @@ def test_a_language_without_classifier_has_words_and_own_keywords(tmp_path, tiny
     printed("report", folder, "-o", tmp_path / "report.html")
 
 
+def test_prompts_are_asked_as_they_stand_in_the_file(tmp_path, tiny_mirror):
+    task = built("own_prompts", limit=None, prompts=write(tmp_path / "own.csv"), language="en", classifier="light")
+    asked = [f"{PEOPLE[group]} {frame}" for frame in FRAMES for group in ("women", "men")]
+    assert [instance.args[0] for instance in task.instances] == asked
+    settings = {"until": [], "do_sample": True, "temperature": 0.7, "top_p": 0.92, "top_k": 0, "max_gen_toks": 32}
+    assert all(instance.args[1] == settings and instance.repeats == 100 for instance in task.instances)
+
+
 # ------------------------------------------------------------------------------------------------------------- planted
 
 
