@@ -229,7 +229,11 @@ def gap(records: Records, *, measure: Measure, groups: Sequence[str]) -> Estimat
     sides = _sides(records, measure, groups, reference) if records else "no texts"
     if isinstance(sides, str):
         return undefined(sides)
-    caveat = joined(_left_out(records, groups, reference), _repetition(records), _caveat(records, measure))
+    caveat = joined(
+        _left_out(records, groups, reference),
+        _repetition(_of(records, [*groups, reference])),
+        _caveat(records, measure),
+    )
     if measure.kind == WORDS:
         return context_means.difference(*sides, caveat)
     rows = [row for place, samples in enumerate(sides) for row in _rows(samples, place)]

@@ -78,7 +78,8 @@ def _of_benchmark(task: TaskRun) -> Iterable[str]:
 def _departures(task: TaskRun) -> Iterator[str]:
     fixed = task.metadata.get("fixed")
     benchmark = registry.by_name().get(task.benchmark)
-    options = () if benchmark is None else [o for o in benchmark.options if o not in (benchmark.detail, "dataset")]
+    leave_out = ("dataset",) if benchmark is None else (benchmark.detail, "dataset", *benchmark.required)
+    options = () if benchmark is None else [o for o in benchmark.options if o not in leave_out]
     departures = {key: task.metadata[key] for key in options if task.metadata.get(key) is not None}
     if isinstance(fixed, Mapping):
         departures = {key: value for key, value in departures.items() if key not in fixed}

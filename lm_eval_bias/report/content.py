@@ -32,6 +32,7 @@ class Section:
         data: Revisions of its data.
         scores: Per main score its range and neutral value.
         tasks: What of it was run.
+        is_own_data: Whether its data are a file of the user's.
     """
 
     ident: str
@@ -40,6 +41,7 @@ class Section:
     data: Sequence[str]
     scores: Sequence[str]
     tasks: Sequence[parts.ReportTask]
+    is_own_data: bool = False
 
 
 @dataclass(frozen=True)
@@ -123,7 +125,8 @@ def _sections(tasks: Sequence[parts.ReportTask]) -> list[Section]:
         if members:
             data = pinned_data.data_of([item.task.task for item in members])
             title = benchmark.title or benchmark.name
-            sections.append(Section(benchmark.name, title, benchmark.card, data, _scores(members), members))
+            is_own = bool(benchmark.required)
+            sections.append(Section(benchmark.name, title, benchmark.card, data, _scores(members), members, is_own))
     unknown = [item for item in tasks if item.task.benchmark not in registry.by_name()]
     if unknown:
         sections.append(Section("other", "Benchmarks that this version doesn't know", None, [], [], unknown))

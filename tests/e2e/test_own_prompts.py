@@ -95,6 +95,8 @@ def test_every_command_takes_such_runs(runs, tmp_path, capsys):
     for text in ("Gaps of ", "all groups", "They are all that was tried", "clusters lack a group"):
         assert text in page
     assert page.count('id="r1t1-groups') >= 1
+    assert "A file of the user’s" in page
+    assert "from the paper: classifier=light, repeats=6" in page.replace("\n", " ")
 
 
 def test_a_page_of_a_file_that_does_not_say_what_was_compared(runs, tmp_path):
