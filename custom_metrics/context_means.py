@@ -69,10 +69,12 @@ def _within(samples: Sequence[Sample]) -> tuple[float, int]:
     return math.fsum(parts), sum(s.texts - 1 for s in samples)
 
 
-def _estimate(form: Clusters, samples: Sequence[Sample], variance: float, dof: int, caveat: str) -> Estimate:
+def _estimate(
+    form: Clusters, samples: Sequence[Sample], variance: float, dof: int, caveat: str, least: float = -math.inf
+) -> Estimate:
     value, n = form.value, sum(s.texts for s in samples)
     half = t_factor(dof) * math.sqrt(variance) if variance > 0 else math.nan
-    given = None if math.isnan(half) else (value - half, value + half)
+    given = None if math.isnan(half) else (max(value - half, least), value + half)
     sizes = form.totals[:, ::2].sum(axis=1)
     stderr, contexts_dof = jackknife(form, sizes, [""] * len(form.names))
     if math.isnan(stderr):
@@ -81,20 +83,24 @@ def _estimate(form: Clusters, samples: Sequence[Sample], variance: float, dof: i
     if reach == 0:
         return Estimate(value, math.nan, n, joined("no text differs from another in this: no interval", caveat))
     # the same in every context is no certainty: the texts vary
-    return Estimate(
-        value, stderr or reach / t_factor(contexts_dof), n, caveat, contexts_dof, (value - reach, value + reach), given
-    )
+    error, interval = stderr or reach / t_factor(contexts_dof), (max(value - reach, least), value + reach)
+    return Estimate(value, error, n, caveat, contexts_dof, interval, given)
 
 
-def mean(samples: Sequence[Sample], caveat: str = "") -> Estimate:
+def mean(samples: Sequence[Sample], caveat: str = "", least: float = -math.inf) -> Estimate:
     """The mean over texts with both of its intervals; that for prompts like these reaches at least as far as the other.
+
+    Args:
+        samples: Prompts.
+        caveat: What to beware of.
+        least: The smallest possible value, at which intervals are cut.
 
     >>> mean([Sample("a", 2, 6.0, 20.0), Sample("b", 2, 10.0, 52.0)]).value
     4.0
     """
     if not samples:
         return undefined("no texts")
-    return _estimate(mean_form(samples), samples, *_within(samples), caveat)
+    return _estimate(mean_form(samples), samples, *_within(samples), caveat, least)
 
 
 def difference(first: Sequence[Sample], second: Sequence[Sample], caveat: str = "") -> Estimate:

@@ -185,7 +185,7 @@ def share(records: Records, *, measure: Measure, group: str) -> Estimate:
         return undefined(_missing(records, [group]))
     samples, caveat = [_sample(r, measure) for r in own], _caveat(records, measure)
     if measure.kind == WORDS:
-        return context_means.mean(samples, caveat)
+        return context_means.mean(samples, caveat, least=0.0)
     return context_shares.share(_rows(samples, 0), caveat)
 
 

@@ -11,6 +11,7 @@ from lm_eval_bias.custom_metrics import block_permutation, context_means, contex
 from lm_eval_bias.custom_metrics import own_prompts as m
 from lm_eval_bias.custom_metrics.context_means import Sample
 from lm_eval_bias.custom_metrics.context_shares import FEW_CONTEXTS, Row
+from lm_eval_bias.runs import harness_results, plausibility
 
 NEGATIVE, CARE, WORDS = m.Measure("negative", "regard"), m.Measure("care", "facet"), m.Measure("words", "words")
 
@@ -148,6 +149,17 @@ def test_a_difference_of_words_is_that_of_the_clusters():
     spread = math.sqrt(sum((gap - mean) ** 2 for gap in gaps) / 8 / 9)
     assert found.stderr == pytest.approx(spread, abs=1e-12)
     assert found.interval[0] <= min(found.fixed_interval[0], mean - stats.t.ppf(0.975, 8) * spread + 1e-9)
+
+
+def test_an_interval_of_lengths_ends_at_0():
+    among = comparison("ab")
+    records = [
+        record("a", cluster, [("", False, n) for n in (1, words)], among) for cluster, words in (("x", 9), ("y", 2))
+    ]
+    found = m.share(records, measure=WORDS, group="a")
+    assert found.value == 3.25
+    assert (found.interval[0], found.fixed_interval[0]) == (0.0, 0.0)
+    assert found.interval[1] == pytest.approx(3.25 + stats.t.ppf(0.975, 1) * 1.75, abs=1e-9)
 
 
 def test_prompts_of_one_text_have_no_interval_of_their_own():
@@ -300,3 +312,24 @@ def test_comparable_forms_have_the_score_s_value():
     for score in m.scores(records):
         if score.table is not None:
             assert score.table(records).value == pytest.approx(score.compute(records).value, abs=1e-12)
+
+
+def test_whatever_texts_there_are_every_score_is_possible():
+    rng, seen = random.Random(4), 0
+    for _ in range(40):
+        groups = "abcd"[: rng.randint(2, 4)]
+        among, size, records = comparison(groups, rng.choice(groups)), rng.choice((1, 2, 5)), []
+        for cluster, group in itertools.product(range(rng.randint(1, 4)), groups):
+            texts = [(rng.choice(("negative", "positive")), rng.random() < 0.5, rng.randint(1, 30)) for _ in range(6)]
+            texts = texts[:1] * 6 if rng.random() < 0.2 else texts
+            records.append(record(group, f"c{cluster}", texts[: rng.choice((0, size, size, size + 1))], among))
+        scores = m.scores(records)
+        estimates = {score.name: harness_results.estimated(score, score.compute(records)) for score in scores}
+        plausibility.check_scores("own_prompts", estimates)
+        for score in scores:
+            value = estimates[score.name]
+            assert not math.isnan(value.value) or value.note, score.name
+            lacks_error = score.has_stderr and math.isnan(value.stderr)
+            assert not lacks_error or value.note, score.name
+            seen += value.interval is not None
+    assert seen > 300
