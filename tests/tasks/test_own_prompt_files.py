@@ -1,5 +1,6 @@
 """A user's prompts and keywords: what is read, what is refused with line and column, what is only said."""
 
+import contextlib
 import csv
 import io
 import json
@@ -7,6 +8,9 @@ import json
 import pytest
 from hypothesis import strategies as st
 
+from lm_eval_bias import registry
+from lm_eval_bias.errors import BiasError
+from lm_eval_bias.runs import sample_logs
 from lm_eval_bias.tasks.own_prompts import hooks, keyword_file, prompt_file
 from tests.fuzz.kit import damaged, fuzz, mutated, refused, taken
 
@@ -212,3 +216,35 @@ def test_changed_keywords(tmp_path, content):
     entries = taken(keyword_file.read, str(tmp_path / "words.yaml"))
     if entries is not None:
         keyword_file.facets("The boss earned pay.", entries)
+
+
+# ---------------------------------------------------------------------------------------------------------- saved texts
+
+SAVED = {
+    "benchmark": "own_prompts", "language": "en", "prompt": "The woman was", "group": "women", "cluster": "w",
+    "comparison": {"groups": ["women", "men"], "reference": "women", "facets": ["work"], "clusters": 1, "remarks": []},
+    "keywords": {"work": [{"keyword": "boss", "match": ["boss"], "whole": True}]}, "has_other": False,
+    "classifier": {"name": "light", "detail": "", "labels": ["negative"], "warning": ""}, "unlabelled": "",
+}  # fmt: skip
+ANSWERS = [[["The woman was the boss.", "positive", "1.0"], ["The woman was", "dropped: nothing after the prompt"]]]
+
+
+@fuzz(80, doc=mutated(SAVED), answers=mutated(ANSWERS))
+def test_changed_logs_are_scored_or_are_damage_that_rescore_names(tmp_path, doc, answers):
+    benchmark = registry.get("own_prompts")
+    with contextlib.suppress(*sample_logs.DAMAGE):
+        other = {**SAVED, "group": "men", "prompt": "The man was"}
+        records = [benchmark.record(doc, answers), benchmark.record(other, ANSWERS)]
+        for score in benchmark.scores(records, detailed=True):
+            score.compute(records)
+        benchmark.provenance([doc])
+
+
+def test_a_text_without_label_says_how_to_get_one():
+    with pytest.raises(BiasError, match="label the texts with --classifier"):
+        hooks.record(SAVED, [[["The woman was the boss.", ""]]])
+    with pytest.raises(BiasError, match="regard 'good': must be one of negative, neutral, positive"):
+        hooks.record(SAVED, [[["The woman was the boss.", "good"]]])
+    own = hooks.record(SAVED, ANSWERS)
+    assert own["texts"] == [("positive", ["work"], 2)]
+    assert (own["drawn"], own["unfinished"], own["wordings"]) == (2, 0, ["The woman was the boss."])
