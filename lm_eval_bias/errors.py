@@ -130,8 +130,45 @@ _WRONG_TYPE = re.compile(r"invalid (?!choice)(\S+|functools\..*|<.*>) value: (?=
 _TYPES = {"int": "not a whole number: ", "float": "not a number: "}
 
 
+class _Once(argparse.Action):
+    """Stores a value as argparse's own action does, but refuses an empty one, and a second: it would quietly win."""
+
+    _namespace: argparse.Namespace | None = None
+
+    def __call__(
+        self, parser: Any, namespace: argparse.Namespace, values: Any, option_string: str | None = None
+    ) -> None:
+        if option_string is not None:
+            refuse_empty(self, values)
+            if self._namespace is namespace:
+                raise argparse.ArgumentError(self, "given twice: leave out one of the two")
+            self._namespace = namespace
+        setattr(namespace, self.dest, values)
+
+
+class _Appended(argparse.Action):
+    """Appends a value as argparse's own action does, but refuses an empty one."""
+
+    def __call__(
+        self, parser: Any, namespace: argparse.Namespace, values: Any, option_string: str | None = None
+    ) -> None:
+        refuse_empty(self, values)
+        setattr(namespace, self.dest, [*(getattr(namespace, self.dest) or ()), values])
+
+
+def refuse_empty(action: argparse.Action, value: Any) -> None:
+    """An empty value, as an unset variable gives, would count as an option that isn't there."""
+    if isinstance(value, str) and not value.strip():
+        raise argparse.ArgumentError(action, "is empty: give a value, or leave the option out")
+
+
 class Parser(argparse.ArgumentParser):
     """Of a command line; says what is wrong with it in one line, whatever words it has."""
+
+    def __init__(self, **settings: Any) -> None:
+        super().__init__(**settings)
+        self.register("action", None, _Once)
+        self.register("action", "append", _Appended)
 
     def error(self, message: str) -> NoReturn:
         """Print the message and where the usage is, and exit with status 2."""

@@ -80,14 +80,17 @@ def run(arguments: argparse.Namespace) -> int:
         raise BiasError(f"--seed {arguments.seed}: must be 0 or more")
     if arguments.scores and arguments.all_scores:
         raise BiasError("--scores and --all_scores: give one of them")
-    output.check_place(arguments.output)
+    scores = list(dict.fromkeys(filter(None, map(str.strip, (arguments.scores or "").split(",")))))
+    if arguments.scores and not scores:
+        raise BiasError(f"--scores {arguments.scores}: names no score: leave it out for the main ones")
+    output.check_place(arguments.output, arguments.runs)
     runs, problems = read(arguments.runs)
     output.name_problems(problems)
     pairs = comparisons.pairs(runs, arguments.by, arguments.base)
     findings = differences.find(
         pairs,
         by=arguments.by,
-        scores=arguments.scores.split(",") if arguments.scores else None,
+        scores=scores or None,
         everything=arguments.all_scores,
         unpaired=arguments.unpaired,
         correction=arguments.correction,

@@ -67,7 +67,7 @@ def check_names(config: EvaluatorConfig, entries: Mapping[str, catalog.Entry]) -
     for name in names:
         if _is_ours(name, entries) and not fnmatch.filter(entries, name) and not folders:
             raise BiasError(f"no task matches {name!r}.{similar(name, entries)}")
-    unknown = task_names.unknown([name for name in names if name not in entries], map(expanded, folders))
+    unknown = task_names.unknown([n for n in names if not fnmatch.filter(entries, n)], map(expanded, folders))
     if unknown:
         hint = similar(unknown[0], entries)
         raise BiasError(f"no task named {unknown[0]}, neither here nor in the harness.{hint}")
@@ -149,6 +149,8 @@ def _check_metadata(config: EvaluatorConfig, entries: list[catalog.Entry], alone
         hint = did_you_mean(key, options)
         if key not in options and benchmarks and (alone or hint):
             raise BiasError(f"--metadata key {key!r} is unknown to these tasks.{hint} Known: {', '.join(options)}")
+        if key in options and config.metadata[key] == "":
+            raise BiasError(f"--metadata {key}= is empty: give a value, or leave it out")
 
 
 def _check_options(config: EvaluatorConfig, entries: list[catalog.Entry]) -> None:

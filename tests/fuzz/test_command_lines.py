@@ -1,0 +1,193 @@
+"""Command lines that would hang, lose a file, or quietly mean something else than they say."""
+
+from __future__ import annotations
+
+import json
+import os
+import shutil
+
+import pytest
+
+from tests.fuzz.kit import command, refused
+from tests.report.made_runs import run_file
+
+RUN = ["run", "--model", "bias-chance", "--tasks", "occugender_explicit"]
+
+
+@pytest.fixture
+def logs(small_run, tmp_path):
+    """A copy of the small run."""
+    return shutil.copytree(small_run, tmp_path / "logs")
+
+
+# ---- what is read for ever
+
+
+@pytest.fixture
+def endless(tmp_path):
+    """A folder whose YAML is a pipe that nobody writes to; a name that is none has no one look into it."""
+    folder = tmp_path / "endless"
+    folder.mkdir()
+    os.mkfifo(folder / "x.yaml")
+    return folder
+
+
+@pytest.mark.parametrize("task", ["occugender", "hellaswag", "nonsense", "nonsense*"])
+def test_a_pipe_among_the_yamls(task, endless, tmp_path):
+    line = refused(tmp_path, "run", "--model", "bias-chance", "--tasks", task, "--include_path", str(endless))
+    assert f"--include_path {endless}: {endless / 'x.yaml'} is no plain file but a pipe or a device" in line
+
+
+def test_a_device_among_the_yamls_of_a_folder_of_tasks(endless, tmp_path):
+    (endless / "x.yaml").unlink()
+    (endless / "x.yaml").symlink_to("/dev/zero")
+    line = refused(tmp_path, "run", "--model", "bias-chance", "--tasks", str(endless))
+    assert f"--tasks {endless}: {endless / 'x.yaml'} is no plain file" in line
+
+
+def test_base_files_that_are_read_for_ever_name_nothing(endless):
+    from lm_eval_bias.harness import task_names
+
+    os.mkfifo(endless / "_base_yaml")
+    (endless / "zero").symlink_to("/dev/zero")
+    assert task_names.unknown(["my_name"], [endless]) == ["my_name"]
+
+
+# ---- files that would be lost
+
+
+def inputs(folder, kind):
+    """A command line that reads a run, and the run's own file that it would be written to."""
+    results, log = next(folder.rglob("results_*.json")), next(folder.rglob("samples_stereoset_en_2*.jsonl"))
+    return {
+        "report": (["report", str(folder), "--format", "json"], results),
+        "leaderboard": (["leaderboard", str(results), "--format", "json"], results),
+        "compare": (["compare", str(folder), str(folder), "--format", "json"], log),
+        "export": (["export", str(log)], log),
+    }[kind]
+
+
+@pytest.mark.parametrize("way", ["itself", "relative", "symlink", "hard link"])
+@pytest.mark.parametrize("kind", ["report", "leaderboard", "compare", "export"])
+def test_a_runs_own_file_is_no_output(kind, way, logs, tmp_path, monkeypatch):
+    arguments, own = inputs(logs, kind)
+    monkeypatch.chdir(tmp_path)
+    link = tmp_path / f"link{own.suffix}"
+    target = {"itself": own, "relative": os.path.relpath(own)}.get(way, link)
+    if way == "symlink":
+        link.symlink_to(own)
+    elif way == "hard link":
+        os.link(own, link)
+        if kind in ("report", "compare"):
+            (logs / "other").mkdir()  # a link below the folder that is read
+            link.rename(logs / "other" / link.name)
+            target = logs / "other" / link.name
+    content = own.read_bytes()
+    assert f"-o {target}: " in refused(tmp_path, *arguments, "-o", str(target))
+    assert own.read_bytes() == content
+
+
+def test_a_run_file_that_is_read_is_no_output(tmp_path):
+    runs = tmp_path / "runs"
+    runs.mkdir()
+    (runs / "model.json").write_text(json.dumps(run_file(tasks=("stereoset_en",))))
+    board = ["leaderboard", str(runs), "-o"]
+    assert "this file is read, and would be lost" in refused(tmp_path, *board, str(runs / "model.json"))
+    for _ in range(2):  # a report may lie among the runs, and be written anew
+        assert command(*board, str(runs / "board.json")).status == 0
+        assert command("report", str(runs), "-o", str(runs / "report.md")).status == 0
+
+
+def test_texts_are_no_output_of_their_labels(tmp_path, monkeypatch):
+    (tmp_path / "t.csv").write_text("text\nDie Frau lacht.\n")
+    monkeypatch.chdir(tmp_path)
+    line = refused(tmp_path, "classify", "t.csv", "--classifier", "light", "-o", "./t.csv")
+    assert "-o ./t.csv: this file is read, and would be lost" in line
+
+
+def test_a_data_set_is_no_review_sheet(tmp_path):
+    (tmp_path / "set.csv").write_text("id\n")
+    validate = ["validate", "stereoset", str(tmp_path / "set.csv"), "--language", "it", "--source", "none"]
+    assert "which the sheet would replace" in refused(tmp_path, *validate, "--review", str(tmp_path / "set.csv"))
+    both = ["--review", str(tmp_path / "x.json"), "-o", str(tmp_path / "x.json")]
+    assert "which the sheet would replace" in refused(tmp_path, *validate, *both)
+    assert "-o is for the data set that --review corrects" in refused(tmp_path, *validate, "-o", validate[2])
+
+
+# ---- options that would quietly win, or count as absent
+
+
+@pytest.mark.parametrize(
+    ("arguments", "says"),
+    [
+        (
+            ["--samples", '{"occugender_explicit": [0], "occugender_explicit": [1]}'],
+            "'occugender_explicit' stands twice",
+        ),
+        (["--samples", "twice.json"], "'occugender_explicit' stands twice"),
+        (["--config", "twice.yaml"], "--config twice.yaml line 2: 'limit' stands there twice"),
+        (["--metadata", '{"words": "pronouns", "words": "appendix_a"}'], "--metadata: the key 'words' stands twice"),
+        (["--metadata", "words=pronouns,words=appendix_a"], "--metadata: words= is given twice"),
+        (["--metadata", "words=pronouns", "words=appendix_a"], "--metadata: words= is given twice"),
+        (["--metadata", "words=pronouns", "--metadata", "words=appendix_a"], "--metadata: words= is given twice"),
+        (["--metadata", '{"words": "pronouns"}', '{"items": "x"}'], "stands after JSON"),
+        (["--model_args", "seed=1,seed=2"], "seed= is given twice"),
+        (["--limit", "5", "--limit", "7"], "--limit/-L: given twice"),
+        (["--limit", "5", "-L", "5"], "given twice"),
+        (["--metadata", ""], "--metadata: is empty"),
+        (["--metadata", "words="], "--metadata words= is empty"),
+        (["--system_instruction", ""], "--system_instruction: is empty"),
+    ],
+)
+def test_flags_of_a_run(arguments, says, tmp_path, monkeypatch):
+    (tmp_path / "twice.json").write_text('{"occugender_explicit": [0], "occugender_explicit": [1]}')
+    (tmp_path / "twice.yaml").write_text("limit: 5\nlimit: 7\n")
+    monkeypatch.chdir(tmp_path)
+    assert says in refused(tmp_path, *RUN, *arguments)
+
+
+def test_flags_that_may_be_repeated():
+    from lm_eval_bias.cli.run import parser
+
+    given = ["--tasks", "a", "--tasks", "b,c", "--metadata", "x=1", "y=2", "--metadata", '{"z": {"a": 1}}']
+    for _ in range(2):  # a parser serves more than one command line
+        arguments = parser().parse_args([*given, "--log_samples", "--log_samples"])
+        assert arguments.tasks == ["a", "b", "c"]
+        assert arguments.metadata == {"x": 1, "y": 2, "z": {"a": 1}}
+
+
+@pytest.mark.parametrize(
+    "arguments",
+    [
+        ["compare", "RUN", "--scores", ""],
+        ["compare", "RUN", "--scores", " , "],
+        ["compare", "RUN", "--base", ""],
+        ["report", "RUN", "-o", "x.md", "--name", " "],
+        ["leaderboard", "RUN", "--task", "stereoset_en", "--task", ""],
+        ["rescore", "RUN", "--language", ""],
+        ["rescore", "RUN", "--classifier", ""],
+        ["export", "RUN", "-o", "x.json", "--variant", ""],
+        ["plot", "RUN", "--classifier", ""],
+        ["classify", "RUN", "--classifier", ""],
+        ["train-regard", "--encoder", ""],
+        ["train-nsp", "--revision", ""],
+        ["translate", "stereoset", "--language", ""],
+        ["validate", "stereoset", "RUN", "--tasks", ""],
+        ["report", "RUN", "-o", "x.md", "-o", "y.md"],
+    ],
+    ids=" ".join,
+)
+def test_options_of_commands(arguments, small_run, tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    option = next(word for word in arguments[::-1] if word.startswith("-"))
+    line = refused(tmp_path, *(str(small_run) if word == "RUN" else word for word in arguments))
+    assert option in line
+    assert "is empty" in line or "names no score" in line or "given twice" in line
+
+
+def test_a_score_that_is_named_twice_is_compared_once(small_run, logs):
+    once, twice = (
+        command("compare", str(small_run), str(logs), "--scores", scores, "--format", "json")
+        for scores in ("ss,lms", "ss, lms,ss,")
+    )
+    assert (once.status, once.out) == (0, twice.out)
