@@ -7,7 +7,7 @@ import logging
 import math
 import os
 import re
-from collections.abc import Iterable, Mapping
+from collections.abc import Collection, Iterable, Mapping
 from typing import TYPE_CHECKING, Any
 
 from lm_eval_bias import catalog, registry
@@ -15,6 +15,7 @@ from lm_eval_bias.errors import BiasError, check_arguments, did_you_mean, one_li
 from lm_eval_bias.evaluation import run_flags
 from lm_eval_bias.files import expanded
 from lm_eval_bias.harness import task_names
+from lm_eval_bias.runs import cache_ownership
 
 if TYPE_CHECKING:
     from lm_eval_bias.harness.internals import EvaluatorConfig
@@ -95,28 +96,33 @@ def before_loading(config: EvaluatorConfig, entries: Mapping[str, catalog.Entry]
     """
     run_entries = named_entries(config, entries)
     check_names(config, entries)
-    _check_metadata(config, run_entries, only_ours(split_tasks(config.tasks or []), entries))
+    alone = only_ours(split_tasks(config.tasks or []), entries)
+    if alone:
+        _check_sampled_tasks(config, [entry.name for entry in run_entries])
+    _check_metadata(config, run_entries, alone)
     check_model(config)
+    if config.use_cache:
+        cache_ownership.check(config.use_cache, config.model, config.model_args or {})
     _check_options(config, run_entries)
     _fetch_data(config, run_entries)
 
 
 def check_samples(config: EvaluatorConfig, top_level: dict[str, Any]) -> None:
     """Refuse ``--samples`` for a task that isn't run, or with a document that isn't there."""
-    if not config.samples:
-        return
     tasks = {t.task_name: t for top in top_level.values() for t in tasks_of(top)}
-    for name, indices in config.samples.items():
-        if name not in tasks:
-            raise BiasError(f"--samples names {name!r}, which is not run.{did_you_mean(name, tasks)}")
+    _check_sampled_tasks(config, tasks)
+    for name, indices in (config.samples or {}).items():
         size = len(tasks[name].eval_docs)
-        if not isinstance(indices, list) or not indices:
-            raise BiasError(f"--samples {name}: must be a list of documents' numbers, as [0, 1]")
-        bad = [i for i in indices if not isinstance(i, int) or isinstance(i, bool) or not 0 <= i < size]
-        if bad:
-            raise BiasError(f"--samples {name}: no document {bad[0]!r}: numbers go from 0 to {size - 1}")
+        if max(indices) >= size:
+            raise BiasError(f"--samples {name}: no document {max(indices)}: numbers go from 0 to {size - 1}")
         # the harness runs them in the data's order and names them in the given one
         config.samples[name] = sorted(set(indices))
+
+
+def _check_sampled_tasks(config: EvaluatorConfig, tasks: Collection[str]) -> None:
+    for name in config.samples or {}:
+        if name not in tasks:
+            raise BiasError(f"--samples names {name!r}, which is not run.{did_you_mean(name, tasks)}")
 
 
 def tasks_of(task_or_group: Any) -> list[Any]:

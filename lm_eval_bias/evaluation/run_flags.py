@@ -96,6 +96,12 @@ def check(config: EvaluatorConfig) -> None:
         raise BiasError(f"--limit {limit:g}: must be a whole number of documents above 0, or below 1 their share")
     if config.samples and not isinstance(config.samples, dict):  # of --config
         raise BiasError(f"--samples {config.samples}: neither JSON nor a file with a task's documents by its name")
+    for name, indices in (config.samples or {}).items():
+        if not isinstance(indices, list) or not indices:
+            raise BiasError(f"--samples {name}: must be a list of documents' numbers, as [0, 1]")
+        bad = [index for index in indices if not isinstance(index, int) or isinstance(index, bool) or index < 0]
+        if bad:
+            raise BiasError(f"--samples {name}: no document {bad[0]!r}: they are numbered 0, 1, 2, ...")
     if config.num_fewshot is not None and config.num_fewshot < 0:
         raise BiasError(f"--num_fewshot {config.num_fewshot}: must be 0 or more")
     if not re.fullmatch(r"auto(:\d+(\.\d+)?)?|0*[1-9]\d*", str(config.batch_size)):

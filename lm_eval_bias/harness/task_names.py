@@ -58,7 +58,7 @@ def _may_name(pattern: re.Pattern[bytes], text: bytes) -> bool:
         start = text.rfind(b"\n", 0, match.start()) + 1
         before, after = text[start : match.start()], text[match.end() :].partition(b"\n")[0]
         key = _KEY.match(before + match[0] + after)
-        if re.search(rb"(^|\s)#", before):
+        if re.search(rb"(^|\s)#", before) or (key is not None and len(before) < key.end(1)):  # a comment, the key
             continue
         if key is not None and key[1] in _NAMING_KEYS:
             return True
