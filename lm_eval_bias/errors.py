@@ -72,6 +72,28 @@ def how_to_install(extra: str) -> str:
     return f'pip install "lm-eval-bias[{extra}]"'
 
 
+# of what the harness's own extras bring, where one of ours is the same
+_OF_HARNESS = {"vllm": "vllm", "aiohttp": "api", "tenacity": "api", "tiktoken": "api"}
+
+
+def import_failure(error: Exception) -> str:
+    """Why something can't be imported; of a package that isn't installed, how to install it where that is known.
+
+    >>> import_failure(ModuleNotFoundError("No module named 'vllm'", name="vllm.config"))
+    'vllm is not installed: pip install "lm-eval-bias[vllm]"'
+    >>> import_failure(ModuleNotFoundError("No module named 'ray'", name="ray"))
+    'the package ray, which it needs, is not installed'
+    """
+    package = (getattr(error, "name", None) or "").partition(".")[0]
+    if not isinstance(error, ModuleNotFoundError) or not package:
+        return one_line(error)
+    brought = {name: extra for extra, names in extras().items() for name in names}
+    extra = _OF_HARNESS.get(package) or brought.get(package)
+    if extra is None:
+        return f"the package {package}, which it needs, is not installed"
+    return f"{package} is not installed: {how_to_install(extra)}"
+
+
 def printable(message: object) -> str:
     r"""A message on one line of bounded length, whatever the files say that it cites; paths keep their spaces.
 

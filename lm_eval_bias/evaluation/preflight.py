@@ -11,7 +11,7 @@ from collections.abc import Collection, Iterable, Mapping
 from typing import TYPE_CHECKING, Any
 
 from lm_eval_bias import catalog, registry
-from lm_eval_bias.errors import BiasError, check_arguments, did_you_mean, one_line, parameters, require_extra
+from lm_eval_bias.errors import BiasError, check_arguments, did_you_mean, import_failure, parameters, require_extra
 from lm_eval_bias.evaluation import run_flags
 from lm_eval_bias.files import expanded
 from lm_eval_bias.harness import task_names
@@ -220,7 +220,7 @@ def check_model_arguments(config: EvaluatorConfig) -> None:
     try:
         kind: Any = internals.model_class(config.model)
     except (ImportError, ValueError, KeyError) as error:
-        raise BiasError(f"--model {config.model}: {one_line(error)}") from error
+        raise BiasError(f"--model {config.model}: {import_failure(error)}") from error
     check_arguments(kind, config.model_args, flag, ("batch_size", "max_batch_size", "device"))
     for name in ("pretrained", "model"):
         if config.model_args.get(name) == "":
