@@ -153,7 +153,7 @@ def read(path: Path) -> Policy:
         place = f"{path} line {_line(node, ['bounds', number])}"
         low, high = bound.get("min", -math.inf), bound.get("max", math.inf)
         if low > high:
-            raise BiasError(f"{place}: min {low:g} is above max {high:g}")
+            raise BiasError(f"{place}: min {low:.15g} is above max {high:.15g}")
         bounds.append(
             Bound(
                 task=bound["task"],

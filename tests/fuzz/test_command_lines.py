@@ -191,3 +191,52 @@ def test_a_score_that_is_named_twice_is_compared_once(small_run, logs):
         for scores in ("ss,lms", "ss, lms,ss,")
     )
     assert (once.status, once.out) == (0, twice.out)
+
+
+# ---- numbers of policies
+
+
+@pytest.mark.parametrize(
+    ("allowed", "holds"),
+    [
+        ("limit=8", True),
+        ("limit=8.0", True),
+        ("limit=8.00", True),
+        ("limit", True),
+        ("limit=9", False),
+        ("limit=08", False),
+    ],
+)
+def test_a_number_that_a_policy_allows_may_be_written_another_way(allowed, holds, small_run, tmp_path):
+    policy = tmp_path / "policy.yaml"
+    bound = "{task: occugender_debias_implicit_none, score: stereotype_gap, max: 0.9999999999}"
+    policy.write_text(f"bounds: [{bound}]\nallow: ['{allowed}']\n")
+    outcome = command("check", str(small_run), "--policy", str(policy), "--json")
+    findings = {finding["score"]: finding for finding in json.loads(outcome.out)["runs"][0]["findings"]}
+    assert findings["limit"]["holds"] is holds
+    assert findings["stereotype_gap"]["bound"] == "the whole interval at most 0.9999999999"
+
+
+def test_a_hash_of_digits_is_no_number():
+    from lm_eval_bias.analysis.departures import Departure
+    from lm_eval_bias.analysis.policy_verdict import _allows
+
+    assert _allows("samples=012345678901", Departure("samples", "012345678901", ""))
+    assert not _allows("samples=12345678901", Departure("samples", "012345678901", ""))
+    assert not _allows("samples=123e4", Departure("samples", "1230000", ""))
+    assert not _allows("wording=3", Departure("limit", "3.0", ""))
+
+
+def test_bounds_are_shown_as_written(small_run, tmp_path):
+    policy = tmp_path / "policy.yaml"
+    policy.write_text("bounds: [{task: stereoset_en, score: ss, min: 99.99999999, max: 99.99999998}]\n")
+    line = refused(tmp_path, "check", str(small_run), "--policy", str(policy))
+    assert "min 99.99999999 is above max 99.99999998" in line
+    policy.write_text(
+        "bounds: [{task: stereoset_en, score: ss, max: 99.99999999}, {task: stereoset_en, score: ss, max: 43.3}]\n"
+        "min_documents_share: 0.9999\n"
+    )
+    text = command("check", str(small_run), "--policy", str(policy)).out
+    assert "at most 99.99999999\n" in text
+    assert "at most 43.3 " in text
+    assert "at least 99.99% of the items" in text
