@@ -5,6 +5,7 @@ from __future__ import annotations
 import argparse
 import sys
 
+from lm_eval_bias import registry
 from lm_eval_bias.errors import BiasError
 from lm_eval_bias.files import expanded
 
@@ -54,6 +55,10 @@ def run(arguments: argparse.Namespace) -> int:
         raise BiasError("check needs RUN and --policy FILE ('lm-eval-bias check --example' prints a policy)")
     policy = policy_file.read(expanded(arguments.policy))
     runs, problems = read_runs(arguments.runs)
+    for run in runs:
+        for task in (task for bound in policy.bounds for task in policy_targets.tasks(run, bound)):
+            if task.benchmark not in registry.by_name():
+                raise BiasError(f"{run.path}: {task.task}: there is no benchmark {task.benchmark[:100]!r}")
     policy_targets.refuse_unknown(policy, runs)
     checked = [
         (run, policy_verdict.check(run, policy) + (policy_verdict.recomputed(run) if arguments.strict else []))

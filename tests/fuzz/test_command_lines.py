@@ -240,3 +240,27 @@ def test_bounds_are_shown_as_written(small_run, tmp_path):
     assert "at most 99.99999999\n" in text
     assert "at most 43.3 " in text
     assert "at least 99.99% of the items" in text
+
+
+# ---- files that a refusal has to name
+
+
+def own_block(content):
+    content["configs"]["stereoset_en"]["metadata"]["lm_eval_bias"] = 3
+
+
+def no_benchmark(content):
+    content["configs"]["stereoset_en"]["metadata"]["benchmark"] = "x"
+
+
+@pytest.mark.parametrize(("edit", "name"), [(own_block, "report"), (no_benchmark, "report"), (no_benchmark, "check")])
+def test_damaged_results_are_named(edit, name, logs, tmp_path):
+    path = next(logs.rglob("results_*.json"))
+    content = json.loads(path.read_text(encoding="utf-8"))
+    for task in set(content["configs"]) - {"stereoset_en"}:
+        del content["configs"][task], content["results"][task]
+    edit(content)
+    path.write_text(json.dumps(content), encoding="utf-8")
+    (tmp_path / "policy.yaml").write_text("bounds: [{task: stereoset_en, score: ss, max: 60}]\n")
+    more = ["-o", str(tmp_path / "x.json")] if name == "report" else ["--policy", str(tmp_path / "policy.yaml")]
+    assert f"error: {path}: " in refused(tmp_path, name, str(path), *more)
