@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 
 from lm_eval_bias import catalog
 from lm_eval_bias.cli import output
-from lm_eval_bias.errors import BiasError
+from lm_eval_bias.errors import BiasError, did_you_mean
 
 if TYPE_CHECKING:
     from lm_eval_bias.analysis.comparisons import Pair
@@ -97,6 +97,10 @@ def run(arguments: argparse.Namespace) -> int:
         draws=arguments.draws,
         seed=SEED if arguments.seed is None else arguments.seed,
     )
+    known = {s.name for pair in pairs for s in pair.base.benchmark.every_score() if s.table is not None}
+    known |= {finding.score.name for finding in findings}
+    if unknown := next((name for name in scores if name not in known), None):
+        raise BiasError(f"--scores {unknown}: no task here has such a score.{did_you_mean(unknown, known)}")
     _refuse_foreign_logs(pairs, findings)
     text = comparison_reports.render(findings, arguments.correction, arguments.format)
     output.deliver(text, arguments.output, f"{arguments.output}: {len(findings)} comparisons")

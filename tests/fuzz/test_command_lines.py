@@ -264,3 +264,40 @@ def test_damaged_results_are_named(edit, name, logs, tmp_path):
     (tmp_path / "policy.yaml").write_text("bounds: [{task: stereoset_en, score: ss, max: 60}]\n")
     more = ["-o", str(tmp_path / "x.json")] if name == "report" else ["--policy", str(tmp_path / "policy.yaml")]
     assert f"error: {path}: " in refused(tmp_path, name, str(path), *more)
+
+
+# ---- where a command is given
+
+
+@pytest.mark.parametrize("arguments", [["export", "RUN", "-o", "p.json"], ["ls"], RUN])
+def test_a_deleted_current_folder(arguments, small_run, tmp_path, monkeypatch):
+    (tmp_path / "gone").mkdir()
+    monkeypatch.chdir(tmp_path / "gone")
+    (tmp_path / "gone").rmdir()
+    line = refused(tmp_path, *(str(small_run) if word == "RUN" else word for word in arguments))
+    assert "the current folder is gone" in line
+
+
+# ---- suggestions
+
+
+@pytest.mark.parametrize(
+    ("name", "suggested"),
+    [
+        ("hub", "hub:<model>"),
+        ("hubs:x", "hub:<model>"),
+        ("head:", "head:<folder>"),
+        ("sbrt", "sbert"),
+        ("lihgt", "light"),
+    ],
+)
+def test_a_suggested_classifier_is_one(name, suggested, tmp_path):
+    (tmp_path / "t.txt").write_text("Die Frau lacht.\n")
+    line = refused(tmp_path, "classify", str(tmp_path / "t.txt"), "--language", "de", "--classifier", name)
+    assert f"Did you mean {suggested}? Known: " in line
+    assert suggested in line.partition("Known: ")[2].split(", ")
+
+
+def test_a_misspelt_score_beside_a_right_one(small_run, logs):
+    line = refused(logs, "compare", str(small_run), str(logs), "--scores", "lms,icatt")
+    assert "--scores icatt: no task here has such a score. Did you mean icat?" in line
