@@ -8,7 +8,7 @@ import shutil
 
 import pytest
 
-from tests.fuzz.kit import command, refused
+from tests.fuzz.kit import check_refusal, command, refused
 from tests.report.made_runs import run_file
 
 RUN = ["run", "--model", "bias-chance", "--tasks", "occugender_explicit"]
@@ -301,3 +301,15 @@ def test_a_suggested_classifier_is_one(name, suggested, tmp_path):
 def test_a_misspelt_score_beside_a_right_one(small_run, logs):
     line = refused(logs, "compare", str(small_run), str(logs), "--scores", "lms,icatt")
     assert "--scores icatt: no task here has such a score. Did you mean icat?" in line
+
+
+# ---- one line, whatever was under way
+
+
+@pytest.mark.parametrize("engine", ["command:false", "command:no-such-program", "command:echo one", "hf:EMPTY"])
+def test_an_engine_that_fails_is_one_line(engine, tiny_mirror, tmp_path):
+    (tmp_path / "EMPTY").mkdir()
+    (tmp_path / "EMPTY" / "config.json").write_text("{}")
+    engine = engine.replace("EMPTY", str(tmp_path / "EMPTY"))
+    outcome = command("translate", "stereoset", "--to", "it", "--engine", engine, "-o", str(tmp_path / "it"))
+    assert f"--engine {engine}: " in check_refusal(outcome)

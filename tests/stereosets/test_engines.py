@@ -343,6 +343,15 @@ def test_another_model_in_the_same_folder_is_another_identity(nllb, tmp_path):
     assert seq2seq_translation.Checkpoint(str(tmp_path), ("en", "it"), 8).identity != first
 
 
+def test_a_checkpoint_of_the_hub_is_named_by_its_commit(nllb, monkeypatch):
+    config = transformers.AutoConfig.from_pretrained(nllb)
+    config._commit_hash = "1" * 40
+    named = []
+    monkeypatch.setattr(transformers.AutoConfig, "from_pretrained", lambda name, **_: named.append(name) or config)
+    made = seq2seq_translation.Checkpoint("someone/model,revision=v1", ("en", "it"), 8)
+    assert (named, made.identity) == (["someone/model"], f"hf:someone/model at {'1' * 40}")
+
+
 def test_what_is_kept_is_on_the_disk(tmp_path, monkeypatch):
     sizes = []
     monkeypatch.setattr("os.fsync", lambda handle: sizes.append(os.fstat(handle).st_size))
