@@ -73,6 +73,8 @@ def _check_config(path: str) -> None:
             raise BiasError(f"--config {path}: no flag is called {key!r}.{did_you_mean(str(key), types)}")
         if value is not None and not _fits(value, types[key]):
             raise BiasError(f"--config {path}: {key}: {value!r} is no value for --{key}")
+    if isinstance(content.get("samples"), str):
+        _samples(content["samples"])  # the harness would read it with less care
 
 
 def _fits(value: Any, hint: Any) -> bool:

@@ -126,6 +126,7 @@ def test_a_data_set_is_no_review_sheet(tmp_path):
         ),
         (["--samples", "twice.json"], "'occugender_explicit' stands twice"),
         (["--config", "twice.yaml"], "--config twice.yaml line 2: 'limit' stands there twice"),
+        (["--config", "samples.yaml"], "--samples twice.json: the key 'occugender_explicit' stands twice"),
         (["--metadata", '{"words": "pronouns", "words": "appendix_a"}'], "--metadata: the key 'words' stands twice"),
         (["--metadata", "words=pronouns,words=appendix_a"], "--metadata: words= is given twice"),
         (["--metadata", "words=pronouns", "words=appendix_a"], "--metadata: words= is given twice"),
@@ -142,6 +143,7 @@ def test_a_data_set_is_no_review_sheet(tmp_path):
 def test_flags_of_a_run(arguments, says, tmp_path, monkeypatch):
     (tmp_path / "twice.json").write_text('{"occugender_explicit": [0], "occugender_explicit": [1]}')
     (tmp_path / "twice.yaml").write_text("limit: 5\nlimit: 7\n")
+    (tmp_path / "samples.yaml").write_text("samples: twice.json\n")
     monkeypatch.chdir(tmp_path)
     assert says in refused(tmp_path, *RUN, *arguments)
 
