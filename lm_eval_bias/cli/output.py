@@ -73,7 +73,7 @@ def refuse_inputs(output: str, inputs: Sequence[str]) -> None:
     if _is_of_run(path) or _is_of_run(Path(os.path.realpath(path))):
         raise BiasError(f"-o {output}: the name is one of a run's own files: name another file")
     for place in map(expanded, inputs):
-        if same(path, place) or (path.exists() and any(_is_run(p) for p in under(place) if same(p, path))):
+        if same(path, place) or (os.path.exists(path) and any(_is_run(p) for p in under(place) if same(p, path))):
             raise BiasError(f"-o {output}: this file is read, and would be lost: name another file")
 
 

@@ -210,11 +210,23 @@ def held_back() -> Iterator[Callable[[], None]]:
 
 
 def run_parser(outer: argparse.ArgumentParser) -> argparse.ArgumentParser:
-    """The parser of the harness's ``run`` with all its flags, made of the same kind as the outer one."""
-    from lm_eval._cli.run import Run
-    from lm_eval._cli.utils import MergeDictAction, split_top_level, try_parse_json
+    """The parser of the harness's ``run`` with all its flags, made of the same kind as the outer one.
 
-    class Merging(MergeDictAction):  # type: ignore[misc]
+    It refuses a key that ``--model_args`` and the like have twice, and leaves ``--samples`` as it is given: nothing
+    documented tells of the values that the harness's parser drops.
+    """
+    from lm_eval._cli import utils
+    from lm_eval._cli.run import Run
+
+    split: Callable[[str], list[str]] = getattr(utils, "split_top_level", lambda text: text.split(","))  # since 0.4.13
+
+    def loads(text: str) -> Any:
+        try:
+            return json.loads(text, object_pairs_hook=unique_keys)
+        except BiasError as error:
+            raise argparse.ArgumentTypeError(str(error)) from error
+
+    class Merging(utils.MergeDictAction):
         """Takes what the harness's action takes, but each key once: of two values it would have the last."""
 
         def __call__(self, parser: Any, namespace: Any, values: Any, option_string: str | None = None) -> None:
@@ -223,17 +235,17 @@ def run_parser(outer: argparse.ArgumentParser) -> argparse.ArgumentParser:
             keys = list(getattr(namespace, self.dest, None) or {})
             if values[0].lstrip().startswith("{"):
                 try:
-                    keys += json.loads(values[0], object_pairs_hook=unique_keys)
+                    keys += loads(values[0])
                 except json.JSONDecodeError:
                     pass  # the harness says so
-                except BiasError as error:
+                except argparse.ArgumentTypeError as error:
                     raise argparse.ArgumentError(self, str(error)) from error
                 if len(values) > 1:
                     raise argparse.ArgumentError(
                         self, f"{values[1]!r} stands after JSON: give one object, or KEY=VALUE"
                     )
             else:
-                keys += [part.partition("=")[0] for value in values for part in split_top_level(value)]
+                keys += [part.partition("=")[0] for value in values for part in split(value)]
             if doubled := next((key for key in keys if keys.count(key) > 1), None):
                 raise argparse.ArgumentError(self, f"{doubled}= is given twice: leave out one of the two")
             super().__call__(parser, namespace, values, option_string)
@@ -241,8 +253,9 @@ def run_parser(outer: argparse.ArgumentParser) -> argparse.ArgumentParser:
     class RunParser(type(outer)):  # type: ignore[misc]
         def __init__(self, **settings: Any) -> None:
             super().__init__(**settings)
-            self.register("action", MergeDictAction, Merging)
-            self.register("type", try_parse_json, str)  # --samples: read by us
+            self.register("action", utils.MergeDictAction, Merging)
+            self.register("type", json.loads, loads)  # --metadata before 0.4.13
+            self.register("type", utils.try_parse_json, str)  # --samples: read by us
 
     commands = outer.add_subparsers(dest="command", parser_class=RunParser)
     Run.create(commands)

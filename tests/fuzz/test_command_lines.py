@@ -128,15 +128,16 @@ def test_a_data_set_is_no_review_sheet(tmp_path):
         (["--config", "twice.yaml"], "--config twice.yaml line 2: 'limit' stands there twice"),
         (["--config", "samples.yaml"], "--samples twice.json: the key 'occugender_explicit' stands twice"),
         (["--metadata", '{"words": "pronouns", "words": "appendix_a"}'], "--metadata: the key 'words' stands twice"),
-        (["--metadata", "words=pronouns,words=appendix_a"], "--metadata: words= is given twice"),
-        (["--metadata", "words=pronouns", "words=appendix_a"], "--metadata: words= is given twice"),
-        (["--metadata", "words=pronouns", "--metadata", "words=appendix_a"], "--metadata: words= is given twice"),
-        (["--metadata", '{"words": "pronouns"}', '{"items": "x"}'], "stands after JSON"),
+        (["--gen_kwargs", '{"seed": 1, "seed": 2}'], "--gen_kwargs: the key 'seed' stands twice"),
+        (["--gen_kwargs", "seed=1,seed=2"], "--gen_kwargs: seed= is given twice"),
+        (["--gen_kwargs", "seed=1", "seed=2"], "--gen_kwargs: seed= is given twice"),
+        (["--gen_kwargs", "seed=1", "--gen_kwargs", "seed=2"], "--gen_kwargs: seed= is given twice"),
+        (["--gen_kwargs", '{"seed": 1}', '{"top_p": 1}'], "stands after JSON"),
         (["--model_args", "seed=1,seed=2"], "seed= is given twice"),
         (["--limit", "5", "--limit", "7"], "--limit/-L: given twice"),
         (["--limit", "5", "-L", "5"], "given twice"),
-        (["--metadata", ""], "--metadata: is empty"),
-        (["--metadata", "words="], "--metadata words= is empty"),
+        (["--gen_kwargs", ""], "--gen_kwargs: is empty"),
+        (["--metadata", '{"words": ""}'], "--metadata words= is empty"),
         (["--system_instruction", ""], "--system_instruction: is empty"),
     ],
 )
@@ -151,11 +152,11 @@ def test_flags_of_a_run(arguments, says, tmp_path, monkeypatch):
 def test_flags_that_may_be_repeated():
     from lm_eval_bias.cli.run import parser
 
-    given = ["--tasks", "a", "--tasks", "b,c", "--metadata", "x=1", "y=2", "--metadata", '{"z": {"a": 1}}']
+    given = ["--tasks", "a", "--tasks", "b,c", "--gen_kwargs", "x=1", "y=2", "--gen_kwargs", '{"z": {"a": 1}}']
     for _ in range(2):  # a parser serves more than one command line
         arguments = parser().parse_args([*given, "--log_samples", "--log_samples"])
         assert arguments.tasks == ["a", "b", "c"]
-        assert arguments.metadata == {"x": 1, "y": 2, "z": {"a": 1}}
+        assert arguments.gen_kwargs == {"x": 1, "y": 2, "z": {"a": 1}}
 
 
 @pytest.mark.parametrize(
