@@ -65,11 +65,21 @@ def test_a_program_that_fails(tmp_path, code, kind, said):
     [
         "words = ' '.join(lines).split(); print(*words[1:], words[0], sep='\\n')",
         "import uuid\nfor line in lines: print(uuid.uuid4())",
+        "print(*lines[::-1], sep='\\n')",
+        "print(*sorted(lines, reverse=True), sep='\\n')",
     ],
 )
 def test_a_program_that_does_not_take_each_line_by_itself(tmp_path, code):
-    with pytest.raises(BiasError, match=r"translates 'a' as .*: it has to take each line by itself"):
+    with pytest.raises(BiasError, match=r"translates '[abc]' as .*: it has to take each line by itself"):
         program(tmp_path, code).translate(["a", "b", "c"], "BLANK")
+
+
+@pytest.mark.parametrize("number", [2, 3, 64, 65])
+def test_a_program_that_answers_in_reverse_order(tmp_path, number):
+    engine = program(tmp_path, "print(*lines[::-1], sep='\\n')")
+    assert engine.translate(["one text tells nothing"], "BLANK") == ["one text tells nothing"]
+    with pytest.raises(BiasError, match="it has to take each line by itself"):
+        engine.translate([f"text {n}" for n in range(number)], "BLANK")
 
 
 def test_a_program_that_hangs_is_ended_with_what_it_started(tmp_path):

@@ -52,13 +52,17 @@ class Command:
         answers = self._answers(texts, keep)
         if not self._alike:
             self._check_order(texts[:_FEW], answers, keep)
-            self._alike = True
+            self._alike = len(texts) > 1
         return list(answers)
 
     def _check_order(self, texts: Sequence[str], answers: Sequence[str], keep: str) -> None:
-        """Ask again in reverse: a program that joins lines to sentences gives as many back, but moves words between."""
-        reordered = self._answers(texts[::-1], keep)[::-1]
-        for text, first, second in zip(texts, answers, reordered, strict=False):
+        """Ask again in reverse: a program that joins lines to sentences gives as many back, but moves words between.
+
+        The last text is left out: a program that answers in reverse order would do so again, and each fit its text.
+        """
+        fewer = texts[:-1] or texts
+        reordered = self._answers(fewer[::-1], keep)[::-1]
+        for text, first, second in zip(fewer, answers, reordered, strict=False):
             if first != second:
                 raise BiasError(
                     f"--engine {self.identity}: translates {text[:60]!r} as {first[:60]!r}, and in another order of "
