@@ -13,6 +13,7 @@ from typing import IO, Any, cast
 from lm_eval_bias.errors import BiasError, did_you_mean
 from lm_eval_bias.files import check_plain, write_whole, writing
 from lm_eval_bias.runs.constant_answers import Numbers
+from lm_eval_bias.runs.json_files import unique_keys
 from lm_eval_bias.runs.sample_logs import DAMAGE, NotOurs, Saved, damaged
 from lm_eval_bias.runs.saved_answers import Reader, whole
 from lm_eval_bias.tasks.stereoset import hooks, released_sets
@@ -38,7 +39,7 @@ def _content(path: Path) -> Any:
         raise ValueError(f"more than {_LARGEST >> 20} million characters")
     if "\0" in text:
         raise ValueError("it holds NUL bytes: no text")
-    return json.loads(text)
+    return json.loads(text, object_pairs_hook=unique_keys)
 
 
 def matches(path: Path) -> bool:

@@ -15,6 +15,7 @@ from typing import Any, NoReturn
 from lm_eval_bias.custom_metrics.stereoset import BIAS_TYPES
 from lm_eval_bias.errors import BiasError, one_line
 from lm_eval_bias.files import expanded, read_bytes, write_whole, writing
+from lm_eval_bias.runs.json_files import unique_keys
 from lm_eval_bias.scoring.questions import BLANK
 from lm_eval_bias.tasks.stereoset import released_sets
 from lm_eval_bias.tasks.stereoset.own_sets.item_texts import word_of
@@ -100,7 +101,7 @@ def read(path: str | Path, language: str | None = None) -> DataSet:
 def _from_json(text: str, where: str) -> tuple[str | None, list[Item], dict[str, Any]]:
     """Language (if it says one), items and provenance of StereoSet's JSON layout."""
     try:
-        content = json.loads(text, parse_constant=_refuse_constant)
+        content = json.loads(text, parse_constant=_refuse_constant, object_pairs_hook=unique_keys)
         json.dumps(content, ensure_ascii=False, allow_nan=False).encode()
     except RecursionError as error:
         raise BiasError(f"{where}: no valid JSON (nested too deeply)") from error
