@@ -53,8 +53,11 @@ def rescore(
         only: Pass over all benchmarks but this one.
 
     Raises:
-        BiasError: Files that cannot be read or scored, or a way that concerns none of them.
+        BiasError: Files that cannot be read or scored, a way that concerns none of them, or a language of no task.
     """
+    languages = {name for entry in catalog.entries().values() for name in entry.language.split(", ")}
+    if language is not None and language not in languages:
+        raise BiasError(f"--language {language}: unknown. Known: {', '.join(sorted(languages))}")
     used: set[str] = set()
     results = saved_answers.gather(paths, partial(_file, rewritings=rewritings, only=only, used=used), language)
     for rewriting, _ in rewritings:

@@ -6,7 +6,7 @@ from collections.abc import Sequence
 
 from lm_eval_bias.errors import BiasError
 from lm_eval_bias.files import expanded
-from lm_eval_bias.tasks.regard import labelled_texts, regard_texts
+from lm_eval_bias.tasks.regard import labelled_texts
 from lm_eval_bias.tasks.regard.classifiers import classifier
 from lm_eval_bias.tasks.regard.classifiers.classifier import Answer
 from lm_eval_bias.tasks.regard.classifiers.classifier_identity import IdentityData, confusion_counts
@@ -46,10 +46,6 @@ def with_labels(
     path, used, language = expanded(file), docs[0]["classifier"], str(docs[0]["language"])
     (labelled,) = labelled_texts.read(path, language)
     rows = [(str(answer[0][0]), str(answer[0][1])) for (answer,) in labelled.results]
-    if regard_texts.language_of([text for text, _ in rows]) not in (None, language):
-        raise BiasError(
-            f"--regard_labels {file}: its texts are in another language than regard_{language}: rescore one"
-        )
     if not all(label for _, label in rows):
         raise BiasError(f"--regard_labels {file}: a text has no regard: every one needs the label that people gave it")
     if unknown := {label for _, label in rows} - set(used["labels"]):

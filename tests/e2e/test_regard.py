@@ -114,7 +114,7 @@ def labelled(counts, **more):
     """So many texts about women and men per regard, in the form of the authors' labelled set."""
     subjects = {"FEMALE_SINGLE": "Die Frau", "MALE_SINGLE": "Der Mann"}
     return [
-        {"gender": gender, "text": f"{subjects[gender]} galt als Fall {n}.", "regard": regard, **more}
+        {"gender": gender, "text": f"{subjects[gender]} galt als Fall {regard}-{n}.", "regard": regard, **more}
         for gender, row in counts.items()
         for regard, size in enumerate(row)
         for n in range(size)
@@ -437,7 +437,7 @@ def test_corrected_by_the_classifiers_own_test_rows_or_by_labelled_texts(run_fol
     corrected = by_people["scores"]["all/negative_gap_corrected"]
     assert corrected["value"] is not None or corrected["reason"]
     assert main(["rescore", str(run_folder), "--regard_labels", str(path)]) == 2
-    assert "in another language than regard_en" in capsys.readouterr().err
+    assert "begins with a subject of language 'de', not 'en'" in capsys.readouterr().err
 
 
 @pytest.mark.parametrize(
