@@ -6,9 +6,8 @@ import re
 import unicodedata
 from functools import lru_cache
 
-# nobody sees these; joiners (U+200C, U+200D) and direction marks, which scripts need, are of the category Cf too
-_FILLERS = "\u034f\u115f\u1160\u3164\uffa0\ufe00-\ufe0f"
-_FILLER = re.compile(f"[{_FILLERS}]")
+_FILLER = re.compile("[\u034f\u115f\u1160\u3164\uffa0\ufe00-\ufe0f]")  # as invisible as the categories Cf and Cc
+# without the joiners (U+200C, U+200D) and marks of direction that scripts need
 _HIDDEN = re.compile("[\x00-\x08\x0e-\x1f\x7f-\x84\x86-\x9f\u00ad\u200b\u2060-\u2064\u202a-\u202e\ufeff]")
 # each looks like the Latin letter at its place
 _CYRILLIC = "\u0430\u0435\u043e\u0440\u0441\u0443\u0445\u0456\u0458\u0455\u0501\u051b\u051d"

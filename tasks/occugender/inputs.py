@@ -201,8 +201,8 @@ def _words_by_gender(content: Mapping[str, Any], name: str, kind: str) -> dict[s
             cased += [word[0].upper() + word[1:], word[0].lower() + word[1:]]
         by_gender[gender] = list(dict.fromkeys(cased))
         for word in by_gender[gender]:
-            if owner.setdefault(word, gender) != gender:
-                raise BiasError(f"{name}: {word!r} stands under {owner[word]!r} and under {gender!r}")
+            if (other := owner.setdefault(shown(word), gender)) != gender:
+                raise BiasError(f"{name}: {word!r} stands under {other!r} and under {gender!r}")
     return by_gender
 
 

@@ -240,7 +240,11 @@ def test_classify_keeps_the_named_column_and_what_was_there(tmp_path, tiny_mirro
     (tmp_path / "same.csv").write_text("text,text\na,b\n", encoding="utf-8")
     (tmp_path / "half.jsonl").write_text('{"text": "Die Frau \\ud800"}\n', encoding="utf-8")
     (tmp_path / "nan.jsonl").write_text('{"text": "Die Frau galt als klug.", "x": NaN}\n', encoding="utf-8")
-    for name, message in (("same.csv", "same name"), ("half.jsonl", "no valid text"), ("nan.jsonl", "no JSON number")):
+    for name, message in (
+        ("same.csv", "'text' stands there twice"),
+        ("half.jsonl", "no valid text"),
+        ("nan.jsonl", "no JSON number"),
+    ):
         assert main(["classify", str(tmp_path / name)]) == 2
         assert message in capsys.readouterr().err
 
@@ -446,6 +450,7 @@ def test_corrected_by_the_classifiers_own_test_rows_or_by_labelled_texts(run_fol
         ([{"text": "Die Frau galt als x.", "gender": "F"}], "a text has no regard"),
         ([{"text": "Die Frau galt als x.", "gender": "F", "regard": 3}], "regard 'other' is no class"),
         ([{"text": "Die Frau galt als x.", "gender": "F", "regard": 9}], "regard 9: must be 0"),
+        ([{"text": "Die Frau galt als x.", "gender": "F", "regard": 1, "classifier": "light"}], "to be corrected"),
     ],
 )
 def test_labels_that_correct_nothing(rows, message, run_folder, tmp_path, capsys):

@@ -134,6 +134,7 @@ def test_tables_of_every_spreadsheet_program(tmp_path, delimiter, encoding, end)
         (b"a,b\nb\n", "row 2: 1 columns: two are needed"),
         (b"a,\xe4\n", "byte 2 is not UTF-8: save it as 'CSV UTF-8'"),
         (b'a,b\n"c,d\n', "row 2: no CSV"),
+        ("a,b\n".encode("utf-16-le"), "NUL bytes: save it as 'CSV UTF-8'"),
     ],
 )
 def test_tables_that_cannot_be_understood(tmp_path, content, said):

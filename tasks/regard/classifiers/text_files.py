@@ -76,7 +76,7 @@ def lowered(names: Iterable[str], where: str) -> list[str]:
     """
     lower_names = [str(name).strip().lower() for name in names]
     if doubled := next((name for name in lower_names if lower_names.count(name) > 1), None):
-        raise BiasError(f"{where}: two columns have the same name: {doubled!r}")
+        raise BiasError(f"{where}: {doubled!r} stands there twice, case aside: keep one of them")
     return lower_names
 
 
