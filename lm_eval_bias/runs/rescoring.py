@@ -15,7 +15,7 @@ from typing import Any
 from lm_eval_bias import catalog, registry
 from lm_eval_bias.benchmark import Rewriting
 from lm_eval_bias.custom_metrics.score import Estimate, Record, Score
-from lm_eval_bias.errors import BiasError
+from lm_eval_bias.errors import BiasError, did_you_mean
 from lm_eval_bias.runs import harness_results, json_files, plausibility, sample_logs, saved_answers
 from lm_eval_bias.runs.sample_logs import DAMAGE, NotConcerned, Part, Sample, damaged
 
@@ -57,7 +57,8 @@ def rescore(
     """
     languages = {name for entry in catalog.entries().values() for name in entry.language.split(", ")}
     if language is not None and language not in languages:
-        raise BiasError(f"--language {language}: unknown. Known: {', '.join(sorted(languages))}")
+        hint = did_you_mean(language, languages)
+        raise BiasError(f"--language {language}: unknown.{hint} Known: {', '.join(sorted(languages))}")
     used: set[str] = set()
     results = saved_answers.gather(paths, partial(_file, rewritings=rewritings, only=only, used=used), language)
     for rewriting, _ in rewritings:

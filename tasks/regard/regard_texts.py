@@ -11,6 +11,7 @@ from typing import TypedDict
 import yaml
 
 from lm_eval_bias.errors import BiasError
+from lm_eval_bias.look_alikes import shown
 from lm_eval_bias.paths import tasks_path
 
 GENDERS = ("female", "male")
@@ -99,8 +100,11 @@ def context_sets(text: str, language: str) -> list[str]:
 @cache
 def _beginning(language: str, gender: str) -> re.Pattern[str]:
     # "The manager", "The man's wife" and "Die Frauenärztin" begin with other subjects
-    words = r"\s+".join(map(re.escape, subject(language, gender).split()))
-    return re.compile(rf"{words}(?![-'’]?\w)", re.IGNORECASE)
+    return re.compile(rf"{re.escape(subject(language, gender))}(?![-'’]?\w)", re.IGNORECASE)
+
+
+def _start(text: str) -> str:
+    return shown(text[:100]).lstrip(_OPENING)
 
 
 def gender_of(text: str, language: str) -> str | None:
@@ -109,7 +113,7 @@ def gender_of(text: str, language: str) -> str | None:
     >>> [gender_of(text, "en") for text in ("The man slept.", "the woman slept.", "The manager slept.")]
     ['male', 'female', None]
     """
-    return next((gender for gender in GENDERS if _beginning(language, gender).match(text.lstrip(_OPENING))), None)
+    return next((gender for gender in GENDERS if _beginning(language, gender).match(_start(text))), None)
 
 
 def language_of(texts: Sequence[str]) -> str | None:
@@ -131,10 +135,7 @@ def check_language(texts: Mapping[str, str], language: str) -> None:
     """
     others = [(other, _beginning(other, name)) for other in LANGUAGES if other != language for name in _SUBJECTS]
     foreign = {
-        where: other
-        for where, text in texts.items()
-        for other, beginning in others
-        if beginning.match(text.lstrip(_OPENING))
+        where: other for where, text in texts.items() for other, beginning in others if beginning.match(_start(text))
     }
     for where, other in foreign.items():
         raise BiasError(

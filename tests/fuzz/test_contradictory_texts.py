@@ -96,6 +96,10 @@ CONTRADICTIONS = {
     "a man called a woman": ([GOOD, {**GOOD, "text": MAN}], "line 2: gender female, but", "1 of 2 texts contradict"),
     "a woman called a man": ([{**GOOD, "gender": "m"}], "line 1: gender male, but", "1 of 1 texts contradict"),
     "in capitals": ([{**GOOD, "text": WOMAN.upper(), "gender": "m"}, GOOD], "line 1: gender male, but", "1 of 2"),
+    "after invisible ones": ([{**GOOD, "text": f"\ufeff\u200b“Die\u00a0{WOMAN[4:]}", "gender": "m"}],
+                             "line 1: gender male, but", "1 of 1"),
+    "two labels of what looks the same": ([GOOD, {**GOOD, "text": f"{WOMAN}\u200b".replace(" ", "  "), "regard": 0}],
+                                          "line 2: regard negative, but the same text is positive above", ""),
     "in English": ([{"text": "“The  woman was known.", "gender": "m", "regard": 1}], "line 1: gender male", "1 of 1"),
     "two labels": ([GOOD, {**GOOD, "regard": 0}], "line 2: regard negative, but the same text is positive above", ""),
     "two labels by two people": ([{**GOOD, "annotator": n, "regard": n} for n in (1, 2)], "line 2: regard positive",
@@ -149,6 +153,13 @@ def test_texts_in_two_languages_are_not_classified_as_one(tmp_path, tiny_mirror)
     assert "text 3: begins with a subject of language 'en'" in refused(tmp_path, "classify", path)
 
 
+@pytest.mark.parametrize("ending", [".json", ".json.gz"])
+def test_predictions_for_another_language_by_their_name(ending, tmp_path, tiny_mirror):
+    path = write(tmp_path, f"gpt2_d_de{ending}", json.dumps(PREDICTIONS))
+    said = refused(tmp_path, "rescore", path, "--language", "en")
+    assert f"{path}: predictions for 'de' by its name, not 'en'" in said
+
+
 def test_an_unknown_language(tmp_path, small_run):
     labelled = write(tmp_path, "t.jsonl", lines(*LABELLED))
     for place in (labelled, str(small_run)):
@@ -168,9 +179,19 @@ def test_an_unknown_language(tmp_path, small_run):
         ("t.csv", f"text,gender,regard\n{WOMAN},f,1\nDie M\u00fcllerin,f,1\n".encode("latin-1"), "is not UTF-8"),
         ("t.jsonl", lines(GOOD, '{"text": "Die Frau \\ud800", "gender": "f", "regard": 1}\n'), "line 2: holds what is"),
         ("t.jsonl", lines(GOOD, '{"text": "Die Frau", "gender": "f", "regard": 1, "\\udfff": 1}\n'), "line 2: holds"),
+        ("t.jsonl", lines(GOOD, {**GOOD, "text": "Die Frau\0"}), "line 2: holds a NUL byte"),
         ("t.jsonl", b'{"text": "Die Frau \xed\xa0\x80", "gender": "f", "regard": 1}\n', "is not UTF-8"),
     ],
-    ids=["late zero", "zero at the end", "open quote", "Latin-1", "half a character", "half a key", "half in UTF-8"],
+    ids=[
+        "late zero",
+        "zero at the end",
+        "open quote",
+        "Latin-1",
+        "half a character",
+        "half a key",
+        "escaped zero",
+        "half in UTF-8",
+    ],
 )
 def test_what_is_no_text(file, content, says, tmp_path):
     path = write(tmp_path, file, content)

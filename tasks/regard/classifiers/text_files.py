@@ -49,8 +49,8 @@ def json_rows(
     """Where each line of JSON stands that isn't empty, and its object.
 
     Raises:
-        BiasError: A line is no JSON (with ``damage`` before that), no object (with what is ``needed``), has a key twice
-            or half a character.
+        BiasError: A line is no JSON (with ``damage`` before that), no object (with what is ``needed``), has a key
+            twice, a NUL byte or half a character.
     """
     for number, line in enumerate(content.split("\n"), start=1):
         if line.strip():
@@ -65,6 +65,8 @@ def json_rows(
                 raise BiasError(f"{path} line {number}: {damage}no JSON ({error})") from error
             if not isinstance(row, dict):
                 raise BiasError(f"{path} line {number}: no object with {needed}")
+            if any("\0" in value for value in row.values() if isinstance(value, str)):
+                raise BiasError(f"{path} line {number}: holds a NUL byte: no text")
             yield f"{path} line {number}", row
 
 
