@@ -40,6 +40,14 @@ for line in lines:
     assert halves.translate(["a"], "BLANK") == ["? a"]
 
 
+def test_a_program_that_returns_its_queries_in_another_order(tmp_path):
+    code = "for line in {}: print(json.dumps({{**json.loads(line), 'translation': 'x'}}))"
+    given = ["a", "b\ud800  c", "d"]
+    assert program(tmp_path, code.format("lines"), kind="command-json").translate(given, "BLANK") == ["x"] * 3
+    with pytest.raises(BiasError, match="line 1 answers 'd', but 'a' was asked there"):
+        program(tmp_path, code.format("lines[::-1]"), kind="command-json").translate(given, "BLANK")
+
+
 @pytest.mark.parametrize(
     ("code", "kind", "said"),
     [
