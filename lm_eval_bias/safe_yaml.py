@@ -12,12 +12,11 @@ LARGEST = 1 << 20  # bytes: some thousand templates; the parser takes seconds fo
 _NODES = 100_000
 
 
-def _check_nodes(root: Any, name: str) -> None:
-    """Refuse aliases that make a small file a huge value, or one that holds itself, and doubled keys.
+def _check_size(root: Any) -> None:
+    """Refuse aliases that make a small file a huge value, or one that holds itself.
 
     Raises:
         ValueError: More nodes than a file of texts can mean to have.
-        BiasError: A key stands in a mapping twice: the last would count.
     """
     nodes, count = [root], 0
     while nodes:
@@ -26,11 +25,6 @@ def _check_nodes(root: Any, name: str) -> None:
         if count > _NODES:
             raise ValueError(f"more than {_NODES:,} values: its aliases repeat each other, or one holds itself")
         if isinstance(node, yaml.MappingNode):
-            keys = set()
-            for key in (key for key, _ in node.value if isinstance(key, yaml.ScalarNode)):
-                if (key.tag, key.value) in keys:
-                    raise BiasError(f"{name} line {key.start_mark.line + 1}: {key.value!r} stands there twice")
-                keys.add((key.tag, key.value))
             nodes += [part for pair in node.value for part in pair]
         elif isinstance(node, yaml.SequenceNode):
             nodes += node.value
@@ -49,10 +43,8 @@ def parse(text: str, name: str, loader: Any = yaml.SafeLoader) -> tuple[Any, Any
     """
     try:
         node = yaml.compose(text, Loader=loader)  # noqa: S506 (a SafeLoader)
-        _check_nodes(node, name)
+        _check_size(node)
         return yaml.load(text, Loader=loader), node  # noqa: S506 (a SafeLoader)
-    except BiasError:
-        raise
     except RecursionError as error:
         raise BiasError(f"{name}: no valid YAML (nested too deeply)") from error
     except (yaml.YAMLError, ValueError, ArithmeticError, LookupError, AttributeError, TypeError) as error:
@@ -61,3 +53,25 @@ def parse(text: str, name: str, loader: Any = yaml.SafeLoader) -> tuple[Any, Any
         line = f" line {mark.line + 1}" if mark else ""
         problem = getattr(error, "problem", None) or one_line(error)
         raise BiasError(f"{name}{line}: no valid YAML ({problem})") from error
+
+
+def refuse_doubled(node: yaml.Node | None, name: str) -> None:
+    """Refuse a key that stands in a mapping twice: YAML would quietly take the last.
+
+    Args:
+        node: Of :func:`parse`.
+        name: What to call it in an error.
+
+    Raises:
+        BiasError: The first such key, with its line.
+    """
+    if isinstance(node, yaml.MappingNode):
+        keys: set[str] = set()
+        for key, value in node.value:
+            if isinstance(key.value, str) and key.value in keys:
+                raise BiasError(f"{name} line {key.start_mark.line + 1}: {key.value!r} stands there twice")
+            keys.add(str(key.value))
+            refuse_doubled(value, name)
+    elif isinstance(node, yaml.SequenceNode):
+        for value in node.value:
+            refuse_doubled(value, name)

@@ -56,7 +56,8 @@ def _text(path: str | None, file_name: str, option: str) -> tuple[str, str]:
 
 def _yaml(path: str | None, file_name: str, option: str) -> tuple[dict[str, Any], str]:
     text, where = _text(path, file_name, option)
-    content, _ = safe_yaml.parse(text, where)
+    content, node = safe_yaml.parse(text, where)
+    safe_yaml.refuse_doubled(node, where)
     if not isinstance(content, dict):
         raise BiasError(f"{where}: must be a mapping, is {type(content).__name__}")
     return content, where

@@ -14,10 +14,10 @@ from typing import Any
 from lm_eval_bias.errors import BiasError
 from lm_eval_bias.files import check_no_zeros, read_text
 from lm_eval_bias.report.escaping import guarded, unguarded
-from lm_eval_bias.runs.json_files import unique_keys
 from lm_eval_bias.tasks.regard import regard_texts
 from lm_eval_bias.tasks.regard.classifiers import classifier
 from lm_eval_bias.tasks.regard.classifiers.classifier_identity import LABELS, Identity
+from lm_eval_bias.unique_keys import unique_keys
 
 FORMATS = (".txt", ".csv", ".jsonl")
 LARGEST = 1 << 28  # bytes: 256 MiB, some million texts

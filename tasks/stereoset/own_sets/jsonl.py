@@ -11,7 +11,7 @@ from typing import Any
 
 from lm_eval_bias.errors import BiasError
 from lm_eval_bias.files import read_bytes, writing
-from lm_eval_bias.runs.json_files import unique_keys
+from lm_eval_bias.unique_keys import unique_keys
 
 
 def read(path: Path, needed: Sequence[str]) -> list[dict[str, Any]]:

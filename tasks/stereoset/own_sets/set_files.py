@@ -15,11 +15,11 @@ from typing import Any, NoReturn
 from lm_eval_bias.custom_metrics.stereoset import BIAS_TYPES
 from lm_eval_bias.errors import BiasError, one_line
 from lm_eval_bias.files import expanded, read_bytes, write_whole, writing
-from lm_eval_bias.runs.json_files import unique_keys
 from lm_eval_bias.scoring.questions import BLANK
 from lm_eval_bias.tasks.stereoset import released_sets
 from lm_eval_bias.tasks.stereoset.own_sets.item_texts import word_of
 from lm_eval_bias.tasks.stereoset.stereoset_items import LABELS, TEST_KEYS, TESTS, Candidate, Item, check_known
+from lm_eval_bias.unique_keys import unique_keys
 
 VERSION = "1.0"
 _LARGEST = 1 << 27  # bytes: the five published languages together are 40 million
