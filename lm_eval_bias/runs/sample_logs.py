@@ -236,6 +236,29 @@ def first_filter(path: Path) -> Iterator[Sample]:
             yield sample
 
 
+def requests_at(path: Path, places: Iterable[int]) -> dict[int, list[list[Any]]]:
+    """What was asked about some documents: the arguments of each request.
+
+    Args:
+        path: A log that was read before.
+        places: Of documents among those of :func:`first_filter`.
+    """
+    wanted, requests = set(places), {}
+    first, number = None, -1
+    for place, line in _lines(path):
+        sample = _line(line, place)
+        name = str(sample.get("filter", "none"))
+        first = name if first is None else first
+        if IDLE in sample["doc"] or name != first:
+            continue
+        number += 1
+        if number in wanted:
+            arguments = sample.get("arguments")
+            given = arguments.values() if isinstance(arguments, dict) else []
+            requests[number] = [list(one.values()) if isinstance(one, dict) else [one] for one in given]
+    return requests
+
+
 def results_beside(path: Path) -> Path:
     """The results file of a log's run, by its name."""
     match = _NAME.fullmatch(path.name)
