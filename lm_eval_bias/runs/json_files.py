@@ -13,8 +13,12 @@ from lm_eval_bias.files import check_no_zeros, read_text
 LARGEST = 1 << 26  # bytes: 64 MiB; a run of every task with every breakdown has a tenth of it
 
 
-def _object(pairs: Sequence[tuple[str, Any]]) -> dict[str, Any]:
-    """An object, unless a key stands in it twice: the parser would take the last."""
+def single_keys(pairs: Sequence[tuple[str, Any]]) -> dict[str, Any]:
+    """An object, unless a key stands in it twice: the parser would take the last.
+
+    Raises:
+        BiasError: The first such key.
+    """
     content = dict(pairs)
     if len(content) < len(pairs):
         keys = [key for key, _ in pairs]
@@ -31,7 +35,7 @@ def read(path: Path) -> Any:
     """
     try:
         check_no_zeros(path)
-        return json.loads(read_text(path, largest=LARGEST), object_pairs_hook=_object)
+        return json.loads(read_text(path, largest=LARGEST), object_pairs_hook=single_keys)
     except BiasError:
         raise
     except (ValueError, RecursionError) as error:

@@ -42,9 +42,9 @@ def in_german(lines):
 
 def exchanged(lines):
     """Each item with the answers to another."""
-    answers = [line["filtered_resps"] for line in lines]
+    answers = [(line["filtered_resps"], line["resps"]) for line in lines]
     for line, others in zip(lines, [*answers[3:], *answers[:3]], strict=True):
-        line["filtered_resps"] = others
+        line["filtered_resps"], line["resps"] = others
 
 
 def relabelled(lines):

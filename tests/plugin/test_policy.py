@@ -10,6 +10,7 @@ import pytest
 from lm_eval_bias.analysis import policy_file, policy_targets, policy_verdict
 from lm_eval_bias.analysis.policy_file import Bound, Policy
 from lm_eval_bias.cli.main import main
+from lm_eval_bias.data import sources
 from lm_eval_bias.errors import BiasError
 from lm_eval_bias.report import policy_findings
 from lm_eval_bias.report.numbers import significant
@@ -22,7 +23,7 @@ GAP = Value("stereotype_gap", 0.1, 0.05, (0.0, 0.2), low=-1.0, high=1.0, neutral
 COVERAGE = Value("coverage", math.nan, note="no prompts", low=0.0, high=1.0)
 
 
-INPUTS = {"inputs": {"documents": "0" * 64}}
+INPUTS = {"inputs": {"documents": "0" * 64, "files": sources.hashes("stereoset_en")}}
 
 
 def task(name="stereoset_en", benchmark="stereoset", scores=(SS,), **changes):
