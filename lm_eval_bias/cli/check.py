@@ -5,6 +5,7 @@ from __future__ import annotations
 import argparse
 import sys
 
+from lm_eval_bias.cli import output
 from lm_eval_bias.errors import BiasError
 from lm_eval_bias.files import expanded
 
@@ -60,11 +61,14 @@ def run(arguments: argparse.Namespace) -> int:
         for run in runs
     ]
     # a run that can't be read is one that nothing is known about: it must not make the others' pass look like its own
+    copies = [problem for problem in problems if problem.is_copy]
+    problems = [problem for problem in problems if not problem.is_copy]
     holds = all(finding.holds for _, findings in checked for finding in findings) and not problems
     if arguments.json:
         print(policy_findings.as_json(checked, problems, arguments.policy, holds), end="")
     else:
         print(policy_findings.as_text(checked), end="")
+    output.name_problems(copies)
     for problem in problems:
         print(f"violated: {problem}", file=sys.stderr)
     return 0 if holds else 1

@@ -13,12 +13,8 @@ from lm_eval_bias.files import check_no_zeros, read_text
 LARGEST = 1 << 26  # bytes: 64 MiB; a run of every task with every breakdown has a tenth of it
 
 
-def single_keys(pairs: Sequence[tuple[str, Any]]) -> dict[str, Any]:
-    """An object, unless a key stands in it twice: the parser would take the last.
-
-    Raises:
-        BiasError: The first such key.
-    """
+def unique_keys(pairs: Sequence[tuple[str, Any]]) -> dict[str, Any]:
+    """An object (``object_pairs_hook``); a :class:`BiasError` where a key stands in it twice: the last would count."""
     content = dict(pairs)
     if len(content) < len(pairs):
         keys = [key for key, _ in pairs]
@@ -35,7 +31,7 @@ def read(path: Path) -> Any:
     """
     try:
         check_no_zeros(path)
-        return json.loads(read_text(path, largest=LARGEST), object_pairs_hook=single_keys)
+        return json.loads(read_text(path, largest=LARGEST), object_pairs_hook=unique_keys)
     except BiasError:
         raise
     except (ValueError, RecursionError) as error:

@@ -113,7 +113,7 @@ def task_of(path: Path) -> str:
 
 def _line(text: str, place: str) -> dict[str, Any]:
     try:
-        sample = json.loads(text, object_pairs_hook=json_files.single_keys)
+        sample = json.loads(text, object_pairs_hook=json_files.unique_keys)
     except BiasError as error:
         raise BiasError(f"{place}: {error}") from error
     except (json.JSONDecodeError, RecursionError) as error:

@@ -20,8 +20,10 @@ TAKES_FIRST = ("stereoset_en", "gg_bbq_group_terms", "occugender_debias_implicit
 
 @pytest.fixture
 def forged(small_run, tmp_path):
-    """A copy of the small run."""
-    return shutil.copytree(small_run, tmp_path / "forged")
+    """A run like the small one, made at another time."""
+    folder = shutil.copytree(small_run, tmp_path / "forged")
+    edit(results(folder), lambda content: content.update(date=content["date"] + 1))
+    return folder
 
 
 def results(folder):
@@ -183,7 +185,9 @@ def test_a_key_that_stands_twice(key, forged):
     path = log(forged, "stereoset_en")
     text = path.read_text(encoding="utf-8")
     path.write_text(text.replace(f'"{key}":', f'"{key}": [], "{key}":', 1), encoding="utf-8")
-    assert f"line 1: damaged: the key '{key}' stands twice in one object" in refused(forged, "rescore", str(path))
+    line = refused(forged, "rescore", str(path))
+    assert "line 1: " in line
+    assert f"the key '{key}' stands twice in one object" in line
 
 
 def same(doc):

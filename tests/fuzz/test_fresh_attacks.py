@@ -14,8 +14,12 @@ LOGS = ("rescore", "compare")
 
 @pytest.fixture
 def mixed(small_run, tmp_path):
-    """A copy of the small run beside it."""
-    return shutil.copytree(small_run, tmp_path / "mixed")
+    """A run like the small one beside it, made at another time."""
+    folder = shutil.copytree(small_run, tmp_path / "mixed")
+    (path,) = folder.rglob("results_*")
+    content = json.loads(path.read_text(encoding="utf-8"))
+    path.write_text(json.dumps({**content, "date": content["date"] + 1}), encoding="utf-8")
+    return folder
 
 
 def log(folder, task):

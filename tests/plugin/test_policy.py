@@ -323,7 +323,9 @@ def test_exit_status_and_text(run_file, tmp_path, capsys):
     assert main(["check", str(run_file), "--policy", str(good)]) == 0
     assert "all 1 hold" in capsys.readouterr().out
     bad = written(tmp_path, "bounds: [{task: stereoset_en, score: ss, max: 57, why: a promise}]\n")
-    assert main(["check", str(run_file), str(run_file), "--policy", str(bad)]) == 1
+    other = tmp_path / "other.json"
+    other.write_text(json.dumps({**json.loads(run_file.read_text()), "model": "another"}))
+    assert main(["check", str(run_file), str(other), "--policy", str(bad)]) == 1
     out = capsys.readouterr().out
     assert out.count("1 of 1 violated") == 2
     assert "56.0 [54.0, 58.0]" in out or "56 [54, 58]" in out
