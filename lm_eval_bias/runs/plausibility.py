@@ -182,7 +182,7 @@ def _of_another_task(entry: catalog.Entry, task: TaskRun) -> Iterator[str]:
     may_change = {"version", "language", "benchmark", "measures", *registry.get(entry.benchmark).options}
     for key, value in entry.metadata.items():
         if key not in may_change and (own := task.metadata.get(key, value)) != value:
-            yield f"its {key} is {_shown(str(own))[:60]!r}, the task's is {str(value)!r}"
+            yield f"its metadata say {key}: {_shown(str(own))[:60]}, the task's say {key}: {value}"
     others = {source.pin for source in sources.manifest().files.values()} - sources.hashes(entry.data).keys()
     for name in task.inputs.get("files", {}):
         if name in others:

@@ -94,13 +94,17 @@ KIND = ("occugender_debias_implicit_none", "occugender_debias_explicit_none")
 @pytest.mark.parametrize(
     ("names", "thorough", "says"),
     [
-        (STEREOSET, False, "its data is 'stereoset_en', the task's is 'stereoset_es'"),
+        (STEREOSET, False, "its metadata say data: stereoset_en, the task's say data: stereoset_es"),
         (STEREOSET, True, "df_intrasentence_en.pkl, which is no file of the task"),
-        (GG_BBQ, False, "its data is 'gg_bbq_group_terms', the task's is 'gg_bbq_group_terms_paper'"),
+        (GG_BBQ, False, "its metadata say data: gg_bbq_group_terms, the task's say data: gg_bbq_group_terms_paper"),
         (GG_BBQ, True, "data/subset-1/bbq_de_disamb_test.jsonl, which is no file of the task"),
-        (REGARD, False, "its data is 'regard_en', the task's is 'regard_de'"),
-        (INSTRUCTION, False, "its fixed is"),
-        (KIND, False, "its kind is 'implicit', the task's is 'explicit'"),
+        (REGARD, False, "its metadata say data: regard_en, the task's say data: regard_de"),
+        (
+            INSTRUCTION,
+            False,
+            "the task's say fixed: {'first_templates': 5, 'instruction': 1}",
+        ),
+        (KIND, False, "its metadata say kind: implicit, the task's say kind: explicit"),
     ],
 )
 def test_a_run_of_another_task(names, thorough, says, forged, tmp_path):
@@ -124,7 +128,7 @@ def test_its_log_with_a_hash_that_fits(names, forged, tmp_path):
         edit(results(forged), lambda c: c["configs"][names[1]]["metadata"]["inputs"].update(scored=scored))
 
     change(path, translated)
-    assert "its data is" in refused(forged, *reading(forged, tmp_path, names[1])[-1], "--strict")
+    assert "its metadata say data: " in refused(forged, *reading(forged, tmp_path, names[1])[-1], "--strict")
     assert "not taken into account: " in command("rescore", str(path)).err
 
 
