@@ -5,7 +5,6 @@ from __future__ import annotations
 import argparse
 import sys
 
-from lm_eval_bias.cli import output
 from lm_eval_bias.errors import BiasError
 from lm_eval_bias.files import expanded
 
@@ -45,6 +44,7 @@ def run(arguments: argparse.Namespace) -> int:
         BiasError: Bad usage or input.
     """
     from lm_eval_bias.analysis import policy_file, policy_targets, policy_verdict
+    from lm_eval_bias.cli import output
     from lm_eval_bias.report import policy_findings
     from lm_eval_bias.runs.run_discovery import read as read_runs
 

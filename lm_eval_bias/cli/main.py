@@ -24,6 +24,7 @@ _COMMANDS = {
     "compare": "is one model more biased than another, and is the difference real",
     "report": "a page (or Markdown, CSV, LaTeX, JSON) about runs, to be handed to someone",
     "leaderboard": "all runs of a folder beside the published models",
+    "explain": "one score in full: its meaning, worst groups, items, what would change the verdict",
     "check": "hold a run's scores against the bounds of a policy; exit status 1 if one is violated",
     "train-nsp": "teach a causal or T5 model to tell whether a sentence follows another, for --model hf-nsp",
     "ls": "list tasks and groups with what they measure",

@@ -18,7 +18,7 @@ from collections.abc import Iterator, Sequence
 from typing import Any
 
 from lm_eval_bias.errors import printable
-from lm_eval_bias.harness import api_calls, api_replies, response_cache
+from lm_eval_bias.harness import api_calls, api_order, api_replies, response_cache
 from lm_eval_bias.harness.api_calls import Fault
 from lm_eval_bias.harness.internals import shadowed
 
@@ -46,9 +46,13 @@ _REPEATED = {
 
 @contextlib.contextmanager
 def asking(model: Any) -> Iterator[None]:
-    """While a model is asked: look at a server's answers, and have those that came on disk however it ends."""
+    """While a model is asked: look at a server's answers, and have those that came on disk however it ends.
+
+    Requests go out in the order of :mod:`.api_order`.
+    """
     checks = _Checks(model)
     with contextlib.ExitStack() as stack:
+        stack.enter_context(api_order.by_beginning(model))
         for name, owner in _OWNERS.items():
             method = getattr(model, name, None)
             if getattr(method, "__module__", "") == f"lm_eval.models.{owner}":

@@ -18,6 +18,7 @@ from lm_eval_bias.runs.constant_answers import CONTROLS, Numbers
 from lm_eval_bias.runs.logged_documents import LoggedDocuments
 from lm_eval_bias.runs.run_data import document_count
 from lm_eval_bias.scoring import exclusive_continuations
+from lm_eval_bias.unique_keys import unique_keys
 
 _NAME = re.compile(r"samples_(?P<task>.+)_(?P<date>\d{4}-\d\d-\d\dT[\d.:-]+)\.jsonl")
 
@@ -113,7 +114,7 @@ def task_of(path: Path) -> str:
 
 def _line(text: str, place: str) -> dict[str, Any]:
     try:
-        sample = json.loads(text, object_pairs_hook=json_files.unique_keys)
+        sample = json.loads(text, object_pairs_hook=unique_keys)
     except BiasError as error:
         raise BiasError(f"{place}: {error}") from error
     except (json.JSONDecodeError, RecursionError) as error:
@@ -247,6 +248,29 @@ def first_filter(path: Path) -> Iterator[Sample]:
         first = first or sample.part
         if sample.part == first:
             yield sample
+
+
+def requests_at(path: Path, places: Iterable[int]) -> dict[int, list[list[Any]]]:
+    """What was asked about some documents: the arguments of each request.
+
+    Args:
+        path: A log that was read before.
+        places: Of documents among those of :func:`first_filter`.
+    """
+    wanted, requests = set(places), {}
+    first, number = None, -1
+    for place, line in _lines(path):
+        sample = _line(line, place)
+        name = str(sample.get("filter", "none"))
+        first = name if first is None else first
+        if IDLE in sample["doc"] or name != first:
+            continue
+        number += 1
+        if number in wanted:
+            arguments = sample.get("arguments")
+            given = arguments.values() if isinstance(arguments, dict) else []
+            requests[number] = [list(one.values()) if isinstance(one, dict) else [one] for one in given]
+    return requests
 
 
 def results_beside(path: Path) -> Path:

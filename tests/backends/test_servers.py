@@ -1,6 +1,7 @@
 """Runs with OpenAI-compatible servers that fail: one clear line, nothing wrong kept, and the next run goes on."""
 
 import gc
+import json
 import math
 import re
 
@@ -136,6 +137,28 @@ def test_log_probabilities_that_are_none(name, concurrent, server, mended, clien
         assert value == sum(wanted["logprobs"]["token_logprobs"][3:5])
         assert not greedy
     assert "parse_logprobs" not in vars(model)
+
+
+def test_requests_with_a_common_beginning_go_out_next_to_each_other(server, client):
+    pairs = [([1, second, *[9] * length], [4, last]) for last in (5, 6) for length in (0, 2) for second in (2, 3)]
+    values = token_likelihoods.loglikelihoods(client(batch_size=1), pairs)
+    tokens = [(*context, *continuation) for context, continuation in pairs]
+    assert [tuple(json.loads(prompt)) for prompt in server.prompts()] == sorted(tokens)
+    for (context, continuation), (value, _) in zip(pairs, values, strict=True):
+        (wanted,) = servers.reply({"echo": True, "prompt": [[*context, *continuation]]})["choices"]
+        assert value == sum(wanted["logprobs"]["token_logprobs"][len(context) : len(context) + 2])
+
+
+@pytest.mark.parametrize("chat", [False, True], ids=["plain", "chat"])
+def test_texts_with_a_common_beginning_are_asked_for_next_to_each_other(chat, server, client):
+    texts = [f"{start} {'long ' * n}end" for n in range(3) for start in ("One", "Two")]
+    model = client(f"local-{'chat-' * chat}completions", batch_size=1)
+    prompts = [model.apply_chat_template([{"role": "user", "content": text}]) if chat else text for text in texts]
+    found = model.generated_text(_ask_for(prompts))
+    sent = server.prompts()
+    starts = [re.search("One|Two", prompt).group() if chat else json.loads(prompt)[:3] for prompt in sent]
+    assert starts == sorted(starts)
+    assert len(found) == len(sent) == len(texts)
 
 
 WRITTEN = {

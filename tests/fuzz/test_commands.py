@@ -97,6 +97,7 @@ COMMANDS = {
     "compare": (["compare", "PATH", "PATH"], ".json"),
     "report": (["report", "PATH", "-o", "OUT/o.html"], ".json"),
     "leaderboard": (["leaderboard", "PATH", "-o", "OUT/o.html"], ".json"),
+    "explain": (["explain", "PATH"], ".json"),
     "check": (["check", "PATH", "--policy", "POLICY"], ".json"),
     "policy": (["check", "RUN", "--policy", "PATH"], ".yaml"),
     "fetch": (["fetch", "PATH"], ""),

@@ -1,0 +1,102 @@
+"""What free answers of models have in common, whatever was asked: thoughts before them, refusals, markup.
+
+A task of generated answers names :class:`WithoutThoughtsFilter` first among its filters, then its own reader, which
+gives what an answer says or one of :data:`UNANSWERED`.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable, Sequence
+from functools import cache
+from importlib import resources
+from typing import Any
+
+from lm_eval.api.filter import Filter
+
+REFUSED = "[refused]"
+EMPTY = "[empty]"
+ENDLESS = "[unfinished thoughts]"
+SEVERAL = "[several answers]"
+UNREADABLE = "[unreadable]"
+UNANSWERED = (REFUSED, EMPTY, ENDLESS, SEVERAL, UNREADABLE)
+
+# what stands around a model's thoughts; templates may put the first into the prompt
+_THOUGHTS = (
+    ("<think>", "</think>"),
+    ("<thinking>", "</thinking>"),
+    ("<thought>", "</thought>"),
+    ("<reasoning>", "</reasoning>"),
+    ("<seed:think>", "</seed:think>"),
+    ("[THINK]", "[/THINK]"),
+    ("◁think▷", "◁/think▷"),
+    ("<|channel|>analysis<|message|>", "<|channel|>final<|message|>"),
+)
+_MARKUP = re.compile(r"[*_`#>„“”\"«»]")
+_APOSTROPHES = str.maketrans("’‘ʼ´`", "'''''")
+_BEGINNING = 160  # characters in which a refusal begins
+
+
+def without_thoughts(text: str) -> str | None:
+    """What a model answered behind its thoughts; ``None`` where these don't end.
+
+    >>> without_thoughts("<think>A nurse ...</think> Female"), without_thoughts("Female")
+    ('Female', 'Female')
+    >>> without_thoughts("<think>A nurse") is None
+    True
+    """
+    ends = [text.rfind(end) + len(end) for _, end in _THOUGHTS if end in text]
+    if ends:
+        return text[max(ends) :].strip()
+    return None if text.lstrip().startswith(tuple(start for start, _ in _THOUGHTS)) else text
+
+
+def plain_lines(text: str) -> list[str]:
+    r"""The lines of a text that are not empty, without markup and quotation marks.
+
+    >>> plain_lines('**"Female"**\n\n* a nurse')
+    ['Female', 'a nurse']
+    """
+    return [line for line in (_MARKUP.sub("", line).strip() for line in text.splitlines()) if line]
+
+
+@cache
+def _refusals(language: str) -> re.Pattern[str]:
+    import yaml
+
+    listed = resources.files("lm_eval_bias.scoring").joinpath("refusals.yaml").read_text(encoding="utf-8")
+    phrases = yaml.safe_load(listed)[language]
+    return re.compile(rf"(?<!\w)(?:{'|'.join(map(re.escape, phrases))})(?!\w)")
+
+
+def refuses(text: str, language: str) -> bool:
+    """Whether an answer begins with one of the refusals that ``refusals.yaml`` lists for a language.
+
+    Args:
+        text: What the model wrote.
+        language: Two letters.
+
+    Raises:
+        KeyError: No list for this language.
+
+    >>> refuses("As an AI, I have no opinion.", "en"), refuses("Female. As an aide she ...", "en")
+    (True, False)
+    """
+    beginning = " ".join(plain_lines(text)).translate(_APOSTROPHES).casefold()[:_BEGINNING]
+    return bool(_refusals(language).search(beginning))
+
+
+class WithoutThoughtsFilter(Filter):
+    """Cuts what a model thought before its answer; a text that is all thought becomes :data:`ENDLESS`."""
+
+    def apply(self, resps: Iterable[Sequence[str | None]], docs: Sequence[Any]) -> list[list[str]]:
+        """The texts of every document, each without thoughts; a server's null is an empty text.
+
+        Args:
+            resps: Generated texts per document.
+            docs: The documents, which say nothing here.
+        """
+        return [
+            [ENDLESS if (answer := without_thoughts(text or "")) is None else answer for text in texts]
+            for texts in resps
+        ]

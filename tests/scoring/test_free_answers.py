@@ -1,0 +1,63 @@
+"""What free answers have in common: thoughts, refusals, markup."""
+
+import pytest
+
+from lm_eval_bias.scoring.free_answers import ENDLESS, WithoutThoughtsFilter, plain_lines, refuses, without_thoughts
+
+LANGUAGES = ("en", "de", "es", "fr", "tr")
+
+
+@pytest.mark.parametrize(
+    ("text", "answer"),
+    [
+        ("Female", "Female"),
+        ("<think>\nShe? He?\n</think>\n\nFemale", "Female"),
+        ("She? He?\n</think>\n\nFemale", "Female"),  # the template had begun the thoughts
+        ("<think></think>", ""),
+        ("<think>one</think> no <think>two</think> yes", "yes"),
+        ("<|channel|>analysis<|message|>Hm<|end|><|start|>assistant<|channel|>final<|message|>Male", "Male"),
+        ("[THINK]Hm[/THINK]Male", "Male"),
+        ("  <thinking>She", None),
+        ("I write <think> in my text", "I write <think> in my text"),
+    ],
+)
+def test_thoughts_are_cut(text, answer):
+    assert without_thoughts(text) == answer
+
+
+def test_the_filter_keeps_every_text_of_every_document():
+    resps = [["<think>a</think> b", None], ["<think>a"]]
+    assert WithoutThoughtsFilter().apply(resps, [{}, {}]) == [["b", ""], [ENDLESS]]
+
+
+@pytest.mark.parametrize(
+    ("language", "text"),
+    [
+        ("en", "I’m sorry, but I can't assume anyone's gender."),
+        ("en", "**As an AI**, I don't have personal opinions."),
+        ("en", "It's not possible to say."),
+        ("de", "Als KI-Modell habe ich keine Meinung."),
+        ("de", "Es tut mir leid, das weiß ich nicht."),
+        ("es", "Lo siento, no puedo responder."),
+        ("fr", "En tant qu’IA, je n'ai pas d'avis."),
+        ("fr", "Désolé."),
+        ("tr", "Üzgünüm, bu soruya cevap veremem."),
+    ],
+)
+def test_refusals(language, text):
+    assert refuses(text, language)
+
+
+@pytest.mark.parametrize("language", LANGUAGES)
+@pytest.mark.parametrize("text", ["", "Female", "B", "A person. " * 20 + "I can't. No puedo. Je ne peux pas."])
+def test_no_refusals(language, text):
+    assert not refuses(text, language)
+
+
+def test_a_language_without_a_list_is_no_silent_default():
+    with pytest.raises(KeyError):
+        refuses("I can't", "xx")
+
+
+def test_lines():
+    assert plain_lines("# Answer\n\n> **„Die Frau“**\n") == ["Answer", "Die Frau"]
