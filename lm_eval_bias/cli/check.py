@@ -45,6 +45,7 @@ def run(arguments: argparse.Namespace) -> int:
         BiasError: Bad usage or input.
     """
     from lm_eval_bias.analysis import policy_file, policy_targets, policy_verdict
+    from lm_eval_bias.cli import output
     from lm_eval_bias.report import policy_findings
     from lm_eval_bias.runs.run_discovery import read as read_runs
 
@@ -65,11 +66,14 @@ def run(arguments: argparse.Namespace) -> int:
         for run in runs
     ]
     # a run that can't be read is one that nothing is known about: it must not make the others' pass look like its own
+    copies = [problem for problem in problems if problem.is_copy]
+    problems = [problem for problem in problems if not problem.is_copy]
     holds = all(finding.holds for _, findings in checked for finding in findings) and not problems
     if arguments.json:
         print(policy_findings.as_json(checked, problems, arguments.policy, holds), end="")
     else:
         print(policy_findings.as_text(checked), end="")
+    output.name_problems(copies)
     for problem in problems:
         print(f"violated: {problem}", file=sys.stderr)
     return 0 if holds else 1

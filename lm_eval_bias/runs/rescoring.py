@@ -81,8 +81,8 @@ def unlike_results(results: Sequence[Rescored]) -> Iterator[str]:
             continue
         beside = sample_logs.results_beside(one.part.path)
         try:
-            own = json_files.read(beside)["results"][one.part.task]
-            pairs = [(s.name, e.value, own.get(f"{s.name},{one.part.filter}")) for s, e in one.scores]
+            own = harness_results.numbers(json_files.read(beside)["results"][one.part.task])
+            given = [(s.name, e.value, own[s.name][0]) for s, e in one.scores if s.name in own]
         except (
             BiasError,
             KeyError,
@@ -90,7 +90,6 @@ def unlike_results(results: Sequence[Rescored]) -> Iterator[str]:
             AttributeError,
         ):  # no such file, or a damaged one, which is said elsewhere
             continue
-        given = [(name, value, raw) for name, value, raw in pairs if isinstance(raw, (int, float))]
         other = [
             f"{name} is {value:.6g} by it, {raw:.6g} by {beside.name}"
             for name, value, raw in given
