@@ -117,16 +117,16 @@ def _origin(task: TaskRun, value: Value, found: Contributions | None) -> Iterato
 
 def _groups(task: TaskRun, value: Value) -> Iterator[str]:
     """The same score over parts of the items, those furthest from neutral first."""
-    if value.neutral is None:
+    if (neutral := value.neutral) is None:
         return
     kind = value.name.rpartition("/")[2]
     parts = [
         other
         for other in task.scores.values()
         if other.name != value.name and other.name.rpartition("/")[2] == kind and not math.isnan(other.value)
-        and other.name.startswith(value.name.rpartition("/")[0]) and other.neutral == value.neutral
+        and other.name.startswith(value.name.rpartition("/")[0]) and other.neutral == neutral
     ]  # fmt: skip
-    for other in sorted(parts, key=lambda part: -abs(part.value - value.neutral))[:_WORST]:
+    for other in sorted(parts, key=lambda part: -abs(part.value - neutral))[:_WORST]:
         yield f"{other.name}: {numbers.cell(other)}"
 
 
