@@ -359,6 +359,15 @@ def _own(record: PromptRecord, *, measure: Measure, groups: Sequence[str]) -> fl
     return hits / texts
 
 
+def _part(record: PromptRecord, *, measure: Measure, groups: Sequence[str]) -> float | None:
+    """What a prompt adds to a gap: the mean over prompts is the gap where clusters are balanced."""
+    reference, sides = record["comparison"]["reference"], len(groups) + 1
+    own = _own(record, measure=measure, groups=[*groups, reference])
+    if own is None:
+        return None
+    return -sides * own if record["group"] == reference else sides / len(groups) * own
+
+
 def _share_score(measure: Measure, group: str) -> Score[PromptRecord]:
     is_length = measure.kind == WORDS
     return Score(
@@ -395,7 +404,7 @@ def _gap_score(measure: Measure, groups: Sequence[str], reference: str, name: st
         unit="count" if is_length else "difference",
         source=SOURCE,
         compute=partial(gap, measure=measure, groups=groups),
-        sample=partial(_own, measure=measure, groups=[*groups, reference]),
+        sample=partial(_part, measure=measure, groups=groups),
         table=partial(_gap_form, measure=measure, groups=groups),
     )
 

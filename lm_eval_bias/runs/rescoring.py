@@ -67,7 +67,7 @@ def rescore(
 
 def _check_language(language: str) -> None:
     """Refuse a language that no task is in."""
-    languages = sorted({name for entry in catalog.entries().values() for name in entry.language.split(", ")})
+    languages = sorted({name for entry in catalog.entries().values() for name in entry.language.split(", ") if name})
     if language not in languages:
         hint = did_you_mean(language, languages)
         raise BiasError(f"--language {language}: unknown.{hint} Known: {', '.join(languages)}")

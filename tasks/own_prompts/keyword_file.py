@@ -64,11 +64,12 @@ def read(path: Any) -> Entries:
         raise BiasError(f"--metadata keywords={path!r}: must be the path of a YAML file")
     where = f"keywords file {path}"
     try:
-        content, _ = safe_yaml.parse(read_text(expanded(path), "utf-8-sig", safe_yaml.LARGEST), where)
+        content, node = safe_yaml.parse(read_text(expanded(path), "utf-8-sig", safe_yaml.LARGEST), where)
     except UnicodeDecodeError as error:
         raise BiasError(f"{where}: byte {error.start} is not UTF-8: save it as UTF-8") from error
     except OSError as error:
         raise BiasError(f"{where} cannot be read: {why(error)}") from error
+    safe_yaml.refuse_doubled(node, where)
     facets = content.get("facets") if isinstance(content, dict) else None
     if not isinstance(facets, dict) or not facets:
         raise BiasError(f"{where}: no mapping of facets to lists of words under 'facets'")

@@ -14,6 +14,7 @@ from typing import Any
 from lm_eval_bias.custom_metrics.own_prompts import RESERVED
 from lm_eval_bias.errors import BiasError, did_you_mean
 from lm_eval_bias.files import check_no_zeros, expanded, read_text, why
+from lm_eval_bias.look_alikes import looks, shown
 
 COLUMNS = ("prompt", "group", "cluster")
 LARGEST = 1 << 24  # bytes: some hundred thousand prompts
@@ -115,14 +116,14 @@ def _check(prompts: Sequence[Prompt], where: str) -> None:
     if not prompts:
         raise BiasError(f"{where} line 1: no prompts below the header")
     lines: dict[str, int] = {}
-    spellings: dict[str, str] = {}
+    spellings: dict[tuple[str, str], str] = {}
     for prompt in prompts:
-        if (first := lines.setdefault(prompt.text, prompt.line)) != prompt.line:
-            raise BiasError(f"{where} line {prompt.line}, column prompt: the same as in line {first}: {prompt.text!r}")
-        if (spelling := spellings.setdefault(prompt.group.casefold(), prompt.group)) != prompt.group:
-            raise BiasError(
-                f"{where} line {prompt.line}, column group: {prompt.group!r} is {spelling!r} above: spell it alike"
-            )
+        at = f"{where} line {prompt.line}, column"
+        if (first := lines.setdefault(shown(prompt.text), prompt.line)) != prompt.line:
+            raise BiasError(f"{at} prompt: the same as in line {first}: {prompt.text!r}")
+        for column, name in (("group", prompt.group), ("cluster", prompt.cluster)):
+            if (spelling := spellings.setdefault((column, looks(name)), name)) != name:
+                raise BiasError(f"{at} {column}: {name!r} is {spelling!r} above: spell it alike")
     groups = list(dict.fromkeys(prompt.group for prompt in prompts))
     if len(groups) == 1:
         raise BiasError(f"{where} line {prompts[0].line}, column group: all are {groups[0]!r}: nothing to compare with")

@@ -333,3 +333,12 @@ def test_whatever_texts_there_are_every_score_is_possible():
             assert not lacks_error or value.note, score.name
             seen += value.interval is not None
     assert seen > 300
+
+
+def test_what_prompts_add_to_a_gap_is_the_gap_on_average():
+    records = random_prompts("abc", 5, seed=6)
+    for score in m.scores(records):
+        parts = [part for r in records if (part := score.sample(r)) is not None]
+        if "/gap" in score.name:
+            assert sum(parts) / len(parts) == pytest.approx(score.compute(records).value, abs=1e-12)
+            assert len(parts) == (10 if "/gap/" in score.name else 15)

@@ -50,6 +50,10 @@ BAD = {
     f'{GOOD}"The man\nwas",men,v\n': "line 5, column prompt: a line break",
     f"{GOOD}The man was,men,v\n": "line 4, column cluster: 'v' has prompts of 'men' alone",
     f"{GOOD}The man was,Men,w\n": "line 4, column group: 'Men' is 'men' above: spell it alike",
+    f"{GOOD}The man worked\u00a0as,men,v\n": "line 4, column prompt: ",
+    f"{GOOD}The man was\u200b,men,w\nThe man was,men,w\n": "line 5, column prompt: the same as in line 4",
+    f"{GOOD}The man was,men,W\n": "line 4, column cluster: 'W' is 'w' above: spell it alike",
+    f"{GOOD}The man was,m\u0435n,w\n": "' is 'men' above: spell it alike",  # a Cyrillic letter
     f'{GOOD}The man was,"a,b",w\n': "line 4, column group: 'a,b': names are up to 60 letters, without comma and slash",
     f"{GOOD}The man was,{'x' * 61},w\n": "names are up to 60 letters",
     f"{GOOD}The man was,p_holm,w\n": "line 4, column group: 'p_holm' is the name of a score",
@@ -248,3 +252,9 @@ def test_a_text_without_label_says_how_to_get_one():
     own = hooks.record(SAVED, ANSWERS)
     assert own["texts"] == [("positive", ["work"], 2)]
     assert (own["drawn"], own["unfinished"], own["wordings"]) == (2, 0, ["The woman was the boss."])
+
+
+def test_a_facet_that_stands_there_twice_is_refused(tmp_path):
+    (tmp_path / "own.csv").write_text(GOOD)
+    (tmp_path / "words.yaml").write_text("facets:\n  work: [boss]\n  work: [pay]\n")
+    assert "line 3: 'work' stands there twice" in run(tmp_path, keywords=str(tmp_path / "words.yaml"))
