@@ -11,6 +11,7 @@ from lm_eval_bias.planting import Planting
 from lm_eval_bias.tasks.stereoset import LANGUAGES, TESTS
 
 if TYPE_CHECKING:
+    from lm_eval_bias.custom_metrics.score import Record
     from lm_eval_bias.runs.saved_answers import Reader
 
 
@@ -88,6 +89,14 @@ class StereoSet(Benchmark):
     questions = deferred("lm_eval_bias.tasks.stereoset.hooks:questions")
     provenance = deferred("lm_eval_bias.tasks.stereoset.hooks:provenance")
 
+    outcomes: Sequence[str] = ("stereotype", "anti-stereotype", "unrelated")
+    outcome = deferred("lm_eval_bias.tasks.stereoset.hooks:outcome")
+    counterparts = {f"choice_{kind}": kind for kind in ("lms", "ss", "icat")}
+
+    def clusters(self, record: Record) -> tuple[str, ...]:
+        """Its target term."""
+        return (str(record["term"]),)
+
     scores = deferred("lm_eval_bias.custom_metrics.stereoset:scores")
     every_score = deferred("lm_eval_bias.custom_metrics.stereoset:every_score")
     sentences = deferred("lm_eval_bias.tasks.stereoset.sentences:sentences")
@@ -106,6 +115,7 @@ class Variants(StereoSet):
     """The items between sentences by every generative way of scoring."""
 
     name = "stereoset_variants"
+    outcomes: Sequence[str] = ()  # one for each way of scoring
     main = ("gen/lms", "gen/ss", "gen/icat")
     knowledge = ("gen/lms", 50.0)
     planting = Planting(
