@@ -52,15 +52,24 @@ def _number(value: float, sign: str = "") -> str:
     return "nan" if math.isnan(value) else f"{value:{sign}.4g}" if sign or abs(value) < 1000 else f"{value:,.0f}"
 
 
-def _row(finding: Finding) -> list[str]:
+def values(finding: Finding) -> tuple[str, str, str, str]:
+    """Both sides' values, the difference, and its interval in brackets."""
     difference = finding.difference
-    ends, detectable = difference.interval, difference.detectable(finding.level)
-    return [
-        finding.score.name,
+    ends = difference.interval
+    return (
         _number(finding.base_value),
         _number(finding.other_value),
         _number(difference.value, "+"),
         "" if ends is None else f"[{_number(ends[0], '+')}, {_number(ends[1], '+')}]",
+    )
+
+
+def _row(finding: Finding) -> list[str]:
+    difference = finding.difference
+    detectable = difference.detectable(finding.level)
+    return [
+        finding.score.name,
+        *values(finding),
         p_value(difference.p),
         p_value(finding.adjusted),
         NONE if math.isnan(detectable) else _number(detectable),
@@ -96,11 +105,12 @@ def _tables(findings: Sequence[Finding], correction: str, style: str) -> str:
         notes = sorted({f"note: {finding.note}" for finding in pair if finding.note and style != "latex"})
         lines += [_table(pair, correction, style), *notes, ""]
     if style != "latex":
-        lines.append(_legend(findings, correction))
+        lines.append(legend(findings, correction))
     return "\n".join(lines).rstrip() + "\n"
 
 
-def _legend(findings: Sequence[Finding], correction: str) -> str:
+def legend(findings: Sequence[Finding], correction: str) -> str:
+    """How many differences can be told, and how they were tested."""
     tests = sum(not math.isnan(finding.adjusted) for finding in findings)
     methods = sorted({finding.difference.test for finding in findings if finding.difference.test})
     significant = sum(finding.significant for finding in findings)

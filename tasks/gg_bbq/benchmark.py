@@ -139,7 +139,7 @@ class Wordings(GGBBQ):
         """Each wording is a form of its own, beside the tasks of one wording."""
 
         def holds(number: int) -> Callable[[Document], bool]:
-            return lambda doc: doc["wording"] == number
+            return lambda doc: doc.get("wording") == number
 
         group = task.base.removesuffix("_prompts")
         return [

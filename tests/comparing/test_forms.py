@@ -18,6 +18,7 @@ from lm_eval_bias.cli.main import main
 from lm_eval_bias.custom_metrics.agreement import agreement
 from lm_eval_bias.custom_metrics.rank_correlations import rank_correlation
 from lm_eval_bias.errors import BiasError
+from lm_eval_bias.report import form_parts, parts
 from tests.comparing.toy import Toy, log, run_of, spread_over, task_run
 
 BASE = spread_over("abcdef", values=(0.0, 1.0, 1.0))
@@ -171,6 +172,36 @@ def test_what_else_the_forms_differ_in_is_said(outcomes, tmp_path):
         _compared([run_of("m", tasks[0], other)])
 
 
+def test_a_report_puts_the_forms_of_a_run_side_by_side(outcomes, tmp_path):
+    tasks = [_task(tmp_path, "toy", BASE), _task(tmp_path, "toy_gen", OTHER)]
+    items = parts.report_tasks([run_of("model", *tasks)])
+    part = form_parts.side_by_side(items)
+    scores, associations = part.tables
+    assert [cell.whole for cell in scores.rows[0][:4]] == [
+        "toy log-likelihoods, then generated",
+        "mean",
+        "0.6667",
+        "0.7222",
+    ]
+    assert [row[1].text for row in associations.rows] == [
+        "Spearman's correlation over groups of items",
+        "share of items with the same outcome",
+        "Gwet's AC1",
+        "Cohen's kappa",
+    ]
+    assert form_parts.side_by_side(items[:1]) is None
+    without = [replace(item, task=replace(item.task, samples=None)) for item in items]
+    part = form_parts.side_by_side(without)
+    assert part.tables == ()
+    assert part.text[0].startswith(
+        "toy: generated and log-likelihoods can't be put side by side without the sample logs"
+    )
+    tasks[0].samples.write_text("damaged")
+    part = form_parts.side_by_side(items)
+    assert part.tables == ()
+    assert part.text[0].startswith("Not compared: ")
+
+
 def test_forms_of_every_benchmark():
     gg_bbq, wordings = registry.get("gg_bbq"), registry.get("gg_bbq_prompts")
 
@@ -239,6 +270,10 @@ def test_command_in_every_format_and_with_one_form(made, capsys):
     assert {row["measure"] for row in rows} == {"difference", "correlation", "agreement", "ac1", "kappa"}
     assert "| Gwet's AC1" in _said(capsys, *command, "--format", "md")
     assert "% gg_bbq_group_terms: what generated" in _said(capsys, *command, "--format", "latex")
+    report = _said(capsys, "report", made / "likelihoods", "--format", "md")
+    assert "gg\\_bbq\\_group\\_terms (log-likelihoods, then log-likelihoods, wording 5)" in report
+    assert "What the forms have in common" in report
+    assert "What the forms have in common" not in _said(capsys, "report", made / "generated", "--format", "md")
     assert main(["compare", str(made / "generated"), "--by", "form"]) == 2
     error = capsys.readouterr().err
     assert error.count("\n") == 1
