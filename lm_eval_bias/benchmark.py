@@ -419,6 +419,10 @@ class Benchmark(ABC):
         """The scores that papers print, by task and model."""
         return ()
 
+    def published_in(self, lines: Iterable[Mapping[str, str]]) -> Iterable[Published]:
+        """The scores in lines with the columns of its file in ``results/published/``; asked where it has one."""
+        return ()
+
     # ------------------------------------------------------------------ files
 
     def readers(self) -> Sequence[Reader]:

@@ -109,6 +109,7 @@ class OccuGender(Benchmark):
     cautions = deferred("lm_eval_bias.tasks.occugender.sentences:cautions")
     figures = deferred("lm_eval_bias.tasks.occugender.figures:parts")
     published = deferred("lm_eval_bias.tasks.occugender.published:published")
+    published_in = deferred("lm_eval_bias.tasks.occugender.published:published")
 
 
 BENCHMARK = OccuGender()

@@ -103,6 +103,7 @@ class StereoSet(Benchmark):
     cautions = deferred("lm_eval_bias.tasks.stereoset.sentences:cautions")
     figures = deferred("lm_eval_bias.tasks.stereoset.figures:parts")
     published = deferred("lm_eval_bias.tasks.stereoset.published:published")
+    published_in = deferred("lm_eval_bias.tasks.stereoset.published:published")
 
     def readers(self) -> Sequence[Reader]:
         """The authors' prediction files."""
