@@ -11,7 +11,6 @@ from lm_eval_bias.planting import Planting
 from lm_eval_bias.tasks.stereoset import LANGUAGES, TESTS
 
 if TYPE_CHECKING:
-    from lm_eval_bias.custom_metrics.score import Record
     from lm_eval_bias.runs.saved_answers import Reader
 
 
@@ -92,10 +91,7 @@ class StereoSet(Benchmark):
     outcomes: Sequence[str] = ("stereotype", "anti-stereotype", "unrelated")
     outcome = deferred("lm_eval_bias.tasks.stereoset.hooks:outcome")
     counterparts = {f"choice_{kind}": kind for kind in ("lms", "ss", "icat")}
-
-    def clusters(self, record: Record) -> tuple[str, ...]:
-        """Its target term."""
-        return (str(record["term"]),)
+    clusters = deferred("lm_eval_bias.tasks.stereoset.hooks:clusters")
 
     scores = deferred("lm_eval_bias.custom_metrics.stereoset:scores")
     every_score = deferred("lm_eval_bias.custom_metrics.stereoset:every_score")

@@ -153,3 +153,8 @@ def outcome(record: Record) -> str:
         return ""
     prefers_stereotype, related = preferences
     return "unrelated" if not related else "stereotype" if prefers_stereotype else "anti-stereotype"
+
+
+def clusters(record: Record) -> tuple[str, ...]:
+    """The target term."""
+    return (str(record["term"]),)
