@@ -163,15 +163,25 @@ def _between_runs(runs: Sequence[Run], base: str | None) -> list[Pair]:
 def forms(runs: Sequence[Run]) -> dict[tuple[str, str], dict[str, Side]]:
     """The forms in which each model was asked, by model and what was asked: its runs of one name are one model's.
 
-    A form that several tasks have is the first's.
+    Where a part of a task's documents has the form of a whole task, the task stands for it.
+
+    Raises:
+        BiasError: Two runs of one model have the same form of one task.
     """
     sides: dict[tuple[str, str], dict[str, Side]] = {}
     for run in runs:
         for task in run.tasks.values():
             benchmark = registry.by_name().get(task.benchmark)
             for form in benchmark.forms(task) if benchmark else ():
-                levels = sides.setdefault((run.name, form.group), {})
-                levels.setdefault(form.name, Side(form.name, run, task, form=form))
+                levels, side = sides.setdefault((run.name, form.group), {}), Side(form.name, run, task, form=form)
+                earlier = levels.get(form.name)
+                if earlier is not None and earlier.task.task == task.task:
+                    raise BiasError(
+                        f"{task.task} ({form.name}) of {run.name} stands in {earlier.run.path} and in {run.path}: "
+                        "name one of them"
+                    )
+                if earlier is None or (form.holds is None and earlier.form and earlier.form.holds):
+                    levels[form.name] = side
     return {group: levels for group, levels in sides.items() if len(levels) > 1}
 
 
@@ -320,6 +330,7 @@ def _asked(pair: Pair) -> tuple[bool, bool]:
     return known and base != other, known
 
 
+MODEL = ("model", "model_args", "model_revision", "model_files")  # runs of one name may be of several
 MATTERS = (
     "dtype", "chat_template", "system_instruction", "gen_kwargs", "lm-eval-bias", "lm_eval", "transformers", "torch",
 )  # fmt: skip
@@ -328,7 +339,7 @@ MATTERS = (
 def beside_the_model(pair: Pair) -> str:
     """In what else two runs differ that moves scores; empty if in nothing that is known."""
     parts = []
-    for key in MATTERS:
+    for key in (*MODEL, *MATTERS) if pair.base.form else MATTERS:
         values = [side.run.provenance.get(key) for side in (pair.base, pair.other)]
         if values[0] != values[1]:
             texts = ", ".join("none" if value is None else str(value)[:24] for value in values)

@@ -115,12 +115,11 @@ def _agreement(pair: Pair) -> list[Association]:
     clusters = [benchmarks[0].clusters(record) for record in pair.records[0]]
     found = agreement(first, second, clusters, categories)
     left_out = f"{found.left_out:,} items without an outcome in one form left out" if found.left_out else ""
-    is_known = not math.isnan(found.by_chance)
-    notes = {"ac1": f"unrelated answers of these shares would give {found.by_chance:.2f}"} if is_known else {}
+    notes = {"ac1": f"unrelated answers of these shares would give {round(found.by_chance, 2) + 0.0:.2f}"}
     labels = pair.subject, pair.base.label, pair.other.label
     return [
         Association(
-            *labels, name, "", one.value, one.interval, one.n, joined(one.reason, notes.get(name, ""), left_out)
+            *labels, name, "", one.value, one.interval, one.n, joined(one.reason, notes.get(name, "") if one.n else "", left_out)
         )
         for name, one in found.estimates.items()
     ]

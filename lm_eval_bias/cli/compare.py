@@ -86,7 +86,7 @@ def run(arguments: argparse.Namespace) -> int:
         raise BiasError("--scores and --all_scores: give one of them")
     output.check_place(arguments.output)
     by_form = arguments.by == comparisons.FORM
-    runs, problems = read(arguments.runs, by_task=by_form)
+    runs, problems = read(arguments.runs, by_model=by_form)
     output.name_problems(problems)
     pairs = comparisons.pairs(runs, arguments.by, arguments.base)
     findings = differences.find(

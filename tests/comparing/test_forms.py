@@ -102,6 +102,25 @@ def test_runs_of_one_model_are_read_as_one_and_told_apart_from_others(toy, tmp_p
         comparisons.pairs(runs, "form", base="free")
 
 
+def test_a_form_in_two_runs_is_refused_and_a_whole_task_stands_for_a_part(toy, tmp_path, monkeypatch):
+    twice = [run_of("m", _task(tmp_path / folder, "toy", BASE)) for folder in "ab"]
+    written = run_of("m", _task(tmp_path, "toy_gen", BASE))
+    with pytest.raises(
+        BiasError, match=r"toy \(log-likelihoods\) of m stands in m.json and in m.json: name one of them"
+    ):
+        comparisons.pairs([*twice, written], "form")
+
+    def forms(self, task):
+        own = Form("toy", "log-likelihoods", "toy", (lambda doc: True) if task.task == "part" else None)
+        return [own] if task.task != "toy_gen" else [own._replace(name="generated")]
+
+    monkeypatch.setattr(Toy, "forms", forms)
+    part = run_of("m", _task(tmp_path, "part", BASE))
+    for runs in ([part, twice[0], written], [twice[0], written, part]):
+        (pair,) = comparisons.pairs(runs, "form")
+        assert (pair.base.task.task, pair.other.task.task) == ("toy", "toy_gen")
+
+
 def test_without_outcomes_there_is_no_agreement(toy, tmp_path):
     _, associations = _compared([run_of("model", _task(tmp_path, "toy", BASE), _task(tmp_path, "toy_gen", OTHER))])
     assert [one.measure for one in associations] == ["correlation"]
@@ -162,10 +181,12 @@ def test_what_else_the_forms_differ_in_is_said(outcomes, tmp_path):
         _task(tmp_path, name, BASE, metadata={"words": words, "tone": tone}, version=version)
         for name, words, tone, version in (("toy", "few", "plain", "1.0"), ("toy_gen", None, "plain", "3.0"))
     ]
-    runs = [run_of("m", task, dtype=dtype) for task, dtype in zip(tasks, ("float32", "bfloat16"), strict=True)]
+    dtypes = ("float32", "bfloat16")
+    runs = [run_of("m", own, dtype=dtype, model_args=f"a={dtype}") for own, dtype in zip(tasks, dtypes, strict=True)]
     (finding,), _ = _compared(runs)
     assert finding.note == (
-        "the runs differ in dtype (float32, bfloat16); the forms differ beside that in words (few, none)"
+        "the runs differ in model args (a=float32, a=bfloat16), dtype (float32, bfloat16); "
+        "the forms differ beside that in words (few, none)"
     )
     other = replace(tasks[1], metadata={"dataset_used": {"sha256": "9" * 64}})
     with pytest.raises(BiasError, match="data sets: the published one and 999999999999"):
@@ -237,6 +258,7 @@ def made(tmp_path, tiny_mirror):
     for folder, tasks, extra in (
         ("likelihoods", "gg_bbq_group_terms,gg_bbq_group_terms_prompts", []),
         ("generated", "gg_bbq_group_terms_gen", []),
+        ("letters", "gg_bbq_group_terms_gen", ["--metadata", '{"wording": 4}']),
     ):
         arguments = ["--model", "bias-chance", "--output_path", str(root / folder), "--log_samples"]
         assert main(["run", "--tasks", tasks, *arguments, *extra]) == 0
@@ -250,7 +272,7 @@ def _said(capsys, *arguments):
 
 
 def test_command_in_every_format_and_with_one_form(made, capsys):
-    folders = [made / "likelihoods", made / "generated"]
+    folders = [made / "likelihoods", made / "generated", made / "letters"]
     command = ["compare", *folders, "--by", "form", "--draws", "200"]
     text = _said(capsys, *command)
     assert "gg_bbq_group_terms: generated against log-likelihoods (" in text
@@ -259,7 +281,8 @@ def test_command_in_every_format_and_with_one_form(made, capsys):
     assert "Gwet's AC1" in text
     data = json.loads(_said(capsys, *command, "--format", "json"))
     assert {row["other"] for row in data["differences"]} == {
-        "generated", "log-likelihoods, wording 1", "log-likelihoods, wording 3", "log-likelihoods, wording 4 (letters)",
+        "generated", "generated, wording 4 (letters)",
+        "log-likelihoods, wording 1", "log-likelihoods, wording 3", "log-likelihoods, wording 4 (letters)",
         "log-likelihoods, wording 5",
     }  # fmt: skip
     generated = [row for row in data["associations"] if row["other"] == "generated"]
