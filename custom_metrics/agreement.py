@@ -49,7 +49,7 @@ def agreement(
     Standard error: jackknife over clusters, recomputed; for crossed items the crossed error of the influences.
     Interval: Student's t on the scale of ``log(1 - value)``.
     Why AC1 stands in front of kappa: where 95% of the outcomes are one category, kappa's interval over 21 clusters is
-    two to four times as wide and covers as little as 82%, AC1's 94% to 98% (simulated).
+    two to ten times as wide and covers as little as 82%, AC1's 95% to 98% (simulated, docs/forms.md).
     Source: Gwet (2008), Computing inter-rater reliability and its variance in the presence of high agreement; Cohen
     (1960). That AC1 is high where one category is frequent, agreement or not: Vach & Gerke (2023).
 

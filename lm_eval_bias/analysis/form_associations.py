@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import math
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
@@ -119,7 +118,13 @@ def _agreement(pair: Pair) -> list[Association]:
     labels = pair.subject, pair.base.label, pair.other.label
     return [
         Association(
-            *labels, name, "", one.value, one.interval, one.n, joined(one.reason, notes.get(name, "") if one.n else "", left_out)
+            *labels,
+            name,
+            "",
+            one.value,
+            one.interval,
+            one.n,
+            joined(one.reason, notes.get(name, "") if one.n else "", left_out),
         )
         for name, one in found.estimates.items()
     ]
