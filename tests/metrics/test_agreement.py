@@ -176,3 +176,28 @@ def test_ac1_s_interval_covers_with_even_and_skewed_shares(shares, related):
         interval = agreement(first, second, names, "012").estimates["ac1"].interval
         covered += interval is None or interval[0] <= true <= interval[1]
     assert 0.91 <= covered / rounds <= 0.995
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize(("shares", "related"), [((0.6, 0.35, 0.05), 0.5), ((0.9, 0.07, 0.03), 0.9)])
+def test_crossed_intervals_cover(shares, related):
+    rng, rounds = np.random.default_rng(6), 200
+
+    def drawn(items, templates):
+        spread = rng.normal(0, 1, (items, 1, 3)) + rng.normal(0, 0.5, (1, templates, 3))
+        p = np.exp(np.log(shares) + spread)
+        p = (p / p.sum(axis=-1, keepdims=True)).cumsum(axis=-1)
+        sides = [(p < rng.random((items, templates, 1))).sum(axis=-1).clip(0, 2) for _ in "ab"]
+        return sides[0].ravel(), np.where(rng.random((items, templates)) < related, *sides).ravel()
+
+    table = np.zeros((3, 3))
+    for _ in range(60):
+        np.add.at(table, drawn(200, 200), 1)
+    true = {name: values[0] for name, values in module._measures(table[None]).items()}
+    clusters = [(f"i{i}", f"t{t}") for i in range(40) for t in range(25)]
+    covered = dict.fromkeys(module.MEASURES, 0)
+    for _ in range(rounds):
+        sides = [side.astype(str) for side in drawn(40, 25)]
+        for name, one in agreement(*sides, clusters, "012").estimates.items():
+            covered[name] += one.interval[0] <= true[name] <= one.interval[1]
+    assert all(0.91 <= count / rounds <= 0.99 for count in covered.values()), covered
