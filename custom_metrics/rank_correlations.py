@@ -74,7 +74,7 @@ def rank_correlation(
     if n < LEAST:
         return RankCorrelation(math.nan, n, reason=f"a rank correlation needs {LEAST} {pairs}, has {n}")
     if np.ptp(a) == 0 or np.ptp(b) == 0:
-        return RankCorrelation(math.nan, n, reason=f"all {pairs} have the same value")
+        return RankCorrelation(math.nan, n, reason=f"all {pairs} have the same value on one side")
     spearman = kind == "spearman"
     first, second = stats.rankdata(a), stats.rankdata(b)
     value = _rho(first, second) if spearman else float(stats.kendalltau(a, b).statistic)

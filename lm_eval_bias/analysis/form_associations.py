@@ -30,6 +30,7 @@ class Association:
         value: ``nan`` where there is none.
         interval: 95%; ``None`` where there is none.
         n: How many clusters (of a correlation) or items it rests on.
+        of: How many there are: the others have no value, or no outcome in one form.
         note: Why something is missing, or what to read it with.
     """
 
@@ -41,6 +42,7 @@ class Association:
     value: float
     interval: tuple[float, float] | None
     n: int
+    of: int
     note: str
 
 
@@ -80,10 +82,10 @@ def _correlation(pair: Pair, finding: Finding) -> Iterator[Association]:
     found = rank_correlation(
         [first[cluster] for cluster in shared], [second[cluster] for cluster in shared], pairs="groups of items"
     )
-    without = len({**first, **second}) - len(shared)
-    note = joined(found.reason, f"{without} groups of items without a value left out" if without else "")
-    labels = pair.subject, pair.base.label, pair.other.label
-    yield Association(*labels, CORRELATION, finding.score.name, found.value, found.interval, found.n, note)
+    labels, every = (pair.subject, pair.base.label, pair.other.label), len({**first, **second})
+    yield Association(
+        *labels, CORRELATION, finding.score.name, found.value, found.interval, found.n, every, found.reason
+    )
 
 
 def _by_cluster(table: Design) -> dict[str, float] | None:
@@ -113,18 +115,12 @@ def _agreement(pair: Pair) -> list[Association]:
     )
     clusters = [benchmarks[0].clusters(record) for record in pair.records[0]]
     found = agreement(first, second, clusters, categories)
-    left_out = f"{found.left_out:,} items without an outcome in one form left out" if found.left_out else ""
     notes = {"ac1": f"unrelated answers of these shares would give {round(found.by_chance, 2) + 0.0:.2f}"}
     labels = pair.subject, pair.base.label, pair.other.label
     return [
         Association(
-            *labels,
-            name,
-            "",
-            one.value,
-            one.interval,
-            one.n,
-            joined(one.reason, notes.get(name, "") if one.n else "", left_out),
+            *labels, name, "", one.value, one.interval, one.n, one.n + found.left_out,
+            joined(one.reason, notes.get(name, "") if one.n else ""),
         )
         for name, one in found.estimates.items()
-    ]
+    ]  # fmt: skip

@@ -154,14 +154,15 @@ ASSOCIATION_COLUMNS = (
     Column("Score"),
     Column("Value", True),
     Column("95% interval", True),
-    Column("Of", True),
+    Column("Over", True),
     Column("Note"),
 )
 READING = (
     "A correlation near 1: groups of items (templates, target terms, occupations) that score high in one form do so in "
-    "the other; few items a group pull it towards 0. Agreement is of single items; AC1 and kappa count what is beyond "
-    "chance. AC1's interval holds where one outcome is frequent, but AC1 is then high for unrelated answers as well: "
-    "read it beside what these give. Kappa is 0 for unrelated answers, and its interval is wide there."
+    "the other; few items a group pull it towards 0. Agreement is of single items with an outcome in both forms; AC1 "
+    "and kappa count what is beyond chance. AC1's interval holds where one outcome is frequent, but AC1 is then high "
+    "for unrelated answers as well: read it beside what these give. Kappa is 0 for unrelated answers, and its interval "
+    "is wide there."
 )
 
 
@@ -176,6 +177,7 @@ def association_data(association: Association) -> Mapping[str, object]:
         "value": finite(association.value),
         "interval": None if association.interval is None else list(association.interval),
         "n": association.n,
+        "of": association.of,
         "note": association.note,
     }
 
@@ -188,7 +190,7 @@ def association_row(association: Association) -> list[str]:
         association.score or NONE,
         number(association.value),
         NONE if ends is None else f"[{number(ends[0])}, {number(ends[1])}]",
-        f"{association.n:,} {'groups' if association.measure == CORRELATION else 'items'}",
+        f"{association.n:,} of {association.of:,} {'groups' if association.measure == CORRELATION else 'items'}",
         association.note,
     ]
 

@@ -18,7 +18,7 @@ from lm_eval_bias.cli.main import main
 from lm_eval_bias.custom_metrics.agreement import agreement
 from lm_eval_bias.custom_metrics.rank_correlations import rank_correlation
 from lm_eval_bias.errors import BiasError
-from lm_eval_bias.report import form_parts, parts
+from lm_eval_bias.report import comparison_reports, form_parts, parts
 from tests.comparing.toy import Toy, log, run_of, spread_over, task_run
 
 BASE = spread_over("abcdef", values=(0.0, 1.0, 1.0))
@@ -55,7 +55,7 @@ def test_a_task_and_its_generated_one_are_two_forms(outcomes, tmp_path):
     by_trait = [[sum(v for k, v in side.items() if k[0] == trait) / 3 for trait in "abcdef"] for side in (BASE, OTHER)]
     correlation, share, ac1, kappa = associations
     expected = rank_correlation(*by_trait)
-    assert (correlation.score, correlation.n) == ("mean", 6)
+    assert (correlation.score, correlation.n, correlation.of) == ("mean", 6, 6)
     assert correlation.value == pytest.approx(expected.value, nan_ok=True)
     sides = [["high" if value > 0.5 else "low" for value in side.values()] for side in (BASE, OTHER)]
     found = agreement(*sides, [(key[0],) for key in BASE], ("high", "low"))
@@ -75,6 +75,15 @@ def test_values_by_group_are_correlated(outcomes, tmp_path):
     expected = rank_correlation(*means)
     assert associations[0].value == pytest.approx(expected.value)
     assert associations[0].interval == pytest.approx(expected.interval)
+
+
+def test_items_without_an_outcome_are_told_beside_the_agreement(outcomes, tmp_path, monkeypatch):
+    monkeypatch.setattr(Toy, "outcome", lambda self, record: {0.0: "low", 1.0: "high"}.get(record["value"], ""))
+    unread = {key: 0.5 if key[0] in "ab" else value for key, value in OTHER.items()}
+    _, associations = _compared([run_of("m", _task(tmp_path, "toy", BASE), _task(tmp_path, "toy_gen", unread))])
+    assert [(one.n, one.of) for one in associations] == [(6, 6), (12, 18), (12, 18), (12, 18)]
+    assert associations[1].value == pytest.approx(11 / 12)  # all but c0
+    assert comparison_reports.association_row(associations[1])[4] == "12 of 18 items"
 
 
 def test_one_form_alone_is_one_line(toy, tmp_path):
