@@ -67,7 +67,7 @@ def run(arguments: argparse.Namespace) -> int:
     for flag, given, own in (("--scores", arguments.scores is not None, names), ("--task", arguments.task, tasks)):
         if given and not own:
             raise BiasError(f"{flag} names nothing: leave it out for all")
-    output.check_place(arguments.output)
+    output.check_place(arguments.output, arguments.paths)
     tables = [path for path in arguments.paths if Path(path).suffix.lower() == ".csv"]
     folders = [path for path in arguments.paths if path not in tables]
     runs, problems = run_discovery.read(folders, by_task=True) if folders else ([], [])
