@@ -23,6 +23,7 @@ _COMMANDS = {
     "run": "evaluate a model: the harness's run with all its flags",
     "compare": "is one model more biased than another, and is the difference real",
     "report": "a page (or Markdown, CSV, LaTeX, JSON) about runs, to be handed to someone",
+    "agree": "which scores go together over models, across benchmarks, forms and languages",
     "leaderboard": "all runs of a folder beside the published models",
     "explain": "one score in full: its meaning, worst groups, items, what would change the verdict",
     "check": "hold a run's scores against the bounds of a policy; exit status 1 if one is violated",

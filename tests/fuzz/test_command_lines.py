@@ -16,8 +16,12 @@ RUN = ["run", "--model", "bias-chance", "--tasks", "occugender_explicit"]
 
 @pytest.fixture
 def logs(small_run, tmp_path):
-    """A copy of the small run."""
-    return shutil.copytree(small_run, tmp_path / "logs")
+    """The small run once more, as if it had been made a second later."""
+    folder = shutil.copytree(small_run, tmp_path / "logs")
+    for path in folder.rglob("results_*.json"):
+        content = json.loads(path.read_text())
+        path.write_text(json.dumps({**content, "date": content["date"] + 1}))
+    return folder
 
 
 # ---- what is read for ever
