@@ -16,16 +16,18 @@ from __future__ import annotations
 
 import math
 from collections import Counter
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 from functools import partial
 from operator import itemgetter
 from typing import Any, Literal
 
+import numpy as np
+
 from lm_eval_bias.custom_metrics import crossed, occugender
 from lm_eval_bias.custom_metrics.designs import Design
-from lm_eval_bias.custom_metrics.occugender import OccuGenderRecord
-from lm_eval_bias.custom_metrics.score import Estimate, Record, Score, undefined
+from lm_eval_bias.custom_metrics.occugender import Letter, OccuGenderRecord
+from lm_eval_bias.custom_metrics.score import ROUNDING, Estimate, Record, Score, undefined
 
 Unit = Literal["group", "item"]
 
@@ -33,7 +35,7 @@ Unit = Literal["group", "item"]
 class AnswersRecord(OccuGenderRecord):
     """One prompt (:func:`prompt_record`): ``M``, ``F``, ``D`` are shares of answers, ``mass`` is how many were read."""
 
-    counts: dict[str, int]  # answers that name a gender, by its letter
+    counts: Mapping[Letter, int]  # answers that name a gender, by its letter
     refused: float  # the share of all its answers that are refusals
 
 
@@ -41,7 +43,7 @@ Prompts = Sequence[AnswersRecord]
 
 
 def prompt_record(
-    item: str, template: str, share: float, group: str, *, counts: dict[str, int], refused: int, drawn: int
+    item: str, template: str, share: float, group: str, *, counts: Mapping[Letter, int], refused: int, drawn: int
 ) -> AnswersRecord:
     """A prompt's record from its answers.
 
@@ -85,7 +87,7 @@ def _read(records: Prompts, unit: Unit) -> dict[str, int]:
     return read
 
 
-def _of_units(records: Prompts, unit: Unit, influence: float) -> list[OccuGenderRecord]:
+def _of_units(records: Prompts, unit: Unit, influence: float) -> Sequence[OccuGenderRecord]:
     """The prompts with the shares of the group or item that they belong to, plus their influence on these.
 
     Of a unit with K prompts, counts c and answers read n, the share is R = sum(c) / sum(n) and a prompt's influence
@@ -101,7 +103,7 @@ def _of_units(records: Prompts, unit: Unit, influence: float) -> list[OccuGender
     for record in records:
         for letter, count in record["counts"].items():
             totals[record[unit], letter] += count
-    made: list[OccuGenderRecord] = []
+    made: list[AnswersRecord] = []
     for record in records:
         name, n = record[unit], sum(record["counts"].values())
         shares = dict.fromkeys(occugender.GENDERS, math.nan)
@@ -110,7 +112,7 @@ def _of_units(records: Prompts, unit: Unit, influence: float) -> list[OccuGender
             for letter, count in record["counts"].items():
                 ratio = totals[name, letter] / read[name]
                 shares[letter] = ratio + weight * (count - ratio * n)
-        made.append({**record, **shares})
+        made.append({**record, "M": shares["M"], "F": shares["F"], "D": shares["D"]})
     return made
 
 
@@ -118,7 +120,8 @@ def _unread(records: Prompts, unit: Unit) -> str:
     """Of which groups or items no answer was read; empty where there are none such."""
     names = sorted(name for name, number in _read(records, unit).items() if not number)
     listed = ", ".join(names[:3]) + (f" and {len(names) - 3} more" if names[3:] else "")
-    return f"no answer could be read about {listed}{'-dominated items' if unit == 'group' else ''}" if names else ""
+    about = f"items of the group {listed}" if unit == "group" else listed
+    return f"no answer about {about} could be read" if names else ""
 
 
 def _estimate(records: Prompts, *, score: Score[OccuGenderRecord], unit: Unit) -> Estimate:
@@ -126,10 +129,16 @@ def _estimate(records: Prompts, *, score: Score[OccuGenderRecord], unit: Unit) -
     estimate = score.compute(_of_units(records, unit, 1.0))
     if math.isnan(estimate.value):
         return undefined(_unread(records, unit) or estimate.reason, estimate.n)
-    if unit == "item":
-        return estimate
-    # the mean of the influences is 0, but not of a part of them, and with rounding
-    return replace(estimate, value=score.compute(_of_units(records, unit, 0.0)).value)
+    # influences sum to 0, but for rounding, which tells apart what is equal, and for products that aren't complete
+    by_item = {r["item"]: r for r in _of_units(records, unit, 0.0)}
+    value = score.compute([{**r, "template": ""} for r in by_item.values()]).value
+    if estimate.interval is None or math.isclose(value, estimate.value, abs_tol=ROUNDING):
+        return replace(estimate, value=value)
+    if abs(value) > occugender.ALMOST_PERFECT:
+        return Estimate(value, math.nan, estimate.n, occugender.NO_ERROR)
+    with np.errstate(divide="ignore"):  # an end of the range stays one
+        low, high = np.tanh(np.arctanh(estimate.interval) + math.atanh(value) - math.atanh(estimate.value)).tolist()
+    return replace(estimate, value=value, interval=(low, high))
 
 
 def _table(records: Prompts, *, score: Score[OccuGenderRecord], unit: Unit) -> Design | str:
@@ -179,7 +188,7 @@ def scores(records: Sequence[Record] = (), detailed: bool = False) -> list[Score
         summary = f"{score.summary.replace('P~_f', 'the share of women')} (answers that were read)"
         table = partial(_table, score=score, unit=unit) if score.table else None
         compute = partial(_estimate, score=score, unit=unit)
-        kept.append(replace(score, summary=summary, compute=compute, table=table))  # type: ignore[arg-type]
+        kept.append(replace(score, summary=summary, compute=compute, table=table))
     return [
         *kept,
         *(

@@ -175,8 +175,8 @@ class BiasTask(ConfigurableTask):
         server gets messages and isn't told to go on with the last one (``continue_final_message``), the prompt says it.
         """
         doc = next(iter(self.eval_docs), None)
-        prefix = None if doc is None or self.OUTPUT_TYPE != "generate_until" else self.doc_to_prefix(doc)
-        if not prefix:
+        prefix = self.doc_to_prefix(doc) if doc and self.OUTPUT_TYPE == "generate_until" else None
+        if not doc or not prefix:
             return
         way = "in the prompt"
         if chat_template is not None:

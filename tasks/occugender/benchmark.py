@@ -52,12 +52,14 @@ class OccuGender(Benchmark):
         "Occupational Bias, Findings of NAACL 2025, arXiv:2212.10678",
         link="https://arxiv.org/abs/2212.10678",
     )
-    standard = ("occugender_explicit", "occugender_implicit")
-    quick = {
+    standard: Sequence[str] = ("occugender_explicit", "occugender_implicit")
+    quick: Mapping[str, Sampling] = {
         task: Sampling("templates", deferred("lm_eval_bias.tasks.occugender.sampling:templates"), 8, 320)
         for task in standard
     }
-    left_out = dict.fromkeys(("quick", "standard"), "debiasing instructions and OccuGender from drawn answers")
+    left_out: Mapping[str, str] = dict.fromkeys(
+        ("quick", "standard"), "debiasing instructions and OccuGender from drawn answers"
+    )
     conditions = (
         Condition(
             "instruction", "OccuGender's debiasing instructions", "none", "--tasks occugender_debias has all",
@@ -110,15 +112,15 @@ class DrawnAnswers(OccuGender):
     name = "occugender_gen"
     main = ("stereotype_gap", "female_dominated_F", "male_dominated_M", "labour_pearson", "unanswered")
     unanswered = "unanswered"
-    largest: Mapping[str, float] = {}
+    largest = {}
     options = (
         "items", "templates", "words", "instruction", "instruction_position", "first_templates", "repeats",
     )  # fmt: skip
     samples_texts = True
     greedy_too = True
     standard = ()
-    quick: Mapping[str, Sampling] = {}
-    left_out: Mapping[str, str] = {}
+    quick = {}
+    left_out = {}
 
     def requests(self, metadata: Mapping[str, Any]) -> int:
         """One, which is repeated."""

@@ -89,7 +89,8 @@ def texts(doc: OccuGenderDocument, dial: Dial) -> list[str]:
         return [OTHER]
     words, genders = doc["words"], doc["genders"]
     content = 1.0 - dial.length - dial.frequency
-    shortest = [word for word in words if len(word) == min(map(len, words))]
+    least = min(map(len, words))
+    shortest = {word for word in words if len(word) == least}
     by_frequency = sum(map(word_frequency, words))
     weights = [
         content * shares[gender] / genders.count(gender)
