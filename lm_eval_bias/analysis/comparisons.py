@@ -130,7 +130,7 @@ def _base(levels: Sequence[str], name: str | None, default: str, kind: str) -> s
 def _between_runs(runs: Sequence[Run], base: str | None) -> list[Pair]:
     if len(runs) < 2:
         raise BiasError(
-            f"one run only ({runs[0].name}): name two or more, or compare within it: --by instruction, --by language"
+            f"one run only ({runs[0].name}): name another one, or compare within it: --by instruction, --by language"
         )
     first = _base([run.name for run in runs], base, runs[0].name, "run")
     reference = next(run for run in runs if run.name == first)

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 
 from lm_eval_bias import catalog
 from lm_eval_bias.cli import output
-from lm_eval_bias.errors import BiasError
+from lm_eval_bias.errors import BiasError, did_you_mean
 
 if TYPE_CHECKING:
     from lm_eval_bias.analysis.comparisons import Pair
@@ -80,20 +80,27 @@ def run(arguments: argparse.Namespace) -> int:
         raise BiasError(f"--seed {arguments.seed}: must be 0 or more")
     if arguments.scores and arguments.all_scores:
         raise BiasError("--scores and --all_scores: give one of them")
-    output.check_place(arguments.output)
+    scores = list(dict.fromkeys(filter(None, map(str.strip, (arguments.scores or "").split(",")))))
+    if arguments.scores and not scores:
+        raise BiasError(f"--scores {arguments.scores}: names no score: leave it out for the main ones")
+    output.check_place(arguments.output, arguments.runs)
     runs, problems = read(arguments.runs)
     output.name_problems(problems)
     pairs = comparisons.pairs(runs, arguments.by, arguments.base)
     findings = differences.find(
         pairs,
         by=arguments.by,
-        scores=arguments.scores.split(",") if arguments.scores else None,
+        scores=scores or None,
         everything=arguments.all_scores,
         unpaired=arguments.unpaired,
         correction=arguments.correction,
         draws=arguments.draws,
         seed=SEED if arguments.seed is None else arguments.seed,
     )
+    known = {s.name for pair in pairs for s in pair.base.benchmark.every_score() if s.table is not None}
+    known |= {finding.score.name for finding in findings}
+    if unknown := next((name for name in scores if name not in known), None):
+        raise BiasError(f"--scores {unknown}: no task here has such a score.{did_you_mean(unknown, known)}")
     _refuse_foreign_logs(pairs, findings)
     text = comparison_reports.render(findings, arguments.correction, arguments.format)
     output.deliver(text, arguments.output, f"{arguments.output}: {len(findings)} comparisons")
