@@ -204,6 +204,8 @@ class Benchmark(ABC):
         tokens_where_known: Whether a choice's log-likelihood comes with its number of tokens as a third part, where the
             model type can tell it (:meth:`counts_tokens`: where it has to).
         samples_texts: Whether its scores rest on random samples of texts, so that a model must sample.
+        greedy_too: Whether the likeliest text will do in place of samples (``--gen_kwargs do_sample=false``): one is
+            written per document then.
         sources: The JSON file with its pinned data, ``None`` where it has none.
         rewritings: Flags of ``rescore`` that are about its saved answers.
         commands: Commands of its own.
@@ -236,6 +238,7 @@ class Benchmark(ABC):
     question_kinds: Mapping[str, Callable[[Any, Sequence[Any]], list[Any]]] = {}
     tokens_where_known: bool = False
     samples_texts: bool = False
+    greedy_too: bool = False
     sources: Path | None = None
     rewritings: Sequence[Rewriting] = ()
     commands: Sequence[Command] = ()
@@ -333,6 +336,14 @@ class Benchmark(ABC):
         Asked of documents whose likeliest continuation is generated, after every token. The default is no.
         """
         return False
+
+    def begin_by_instruction(self, doc: Document) -> Document | None:
+        """A document whose prompt says how the answer has to begin (``gen_prefix``).
+
+        Asked for where a chat template or a server doesn't let an answer be begun. The default is ``None``: the
+        beginning is sent all the same.
+        """
+        return None
 
     def random_texts(self, doc: Document) -> Sequence[str]:
         """Texts among which ``--model bias-chance`` chooses: a document's choices, or letters."""

@@ -281,11 +281,16 @@ def _not_above(value: Any, bound: float) -> bool:
 
 def _check_sampling(config: EvaluatorConfig, kind: Any, entries: list[catalog.Entry]) -> None:
     """Refuse options that do not sample, and an API that gets one seed for all samples and answers each time alike."""
-    from lm_eval_bias.harness import internals
+    from lm_eval_bias.harness import internals, request_types
     from lm_eval_bias.scoring import sampled_texts
 
-    sampled = [entry.name for entry in entries if registry.get(entry.benchmark).samples_texts]
     gen_kwargs = config.gen_kwargs or {}
+    benchmarks = [(entry.name, registry.get(entry.benchmark)) for entry in entries]
+    sampled = [
+        name
+        for name, own in benchmarks
+        if own.samples_texts and not (own.greedy_too and request_types.is_greedy(gen_kwargs))
+    ]
     for key, wrong, requirement in (
         ("do_sample", gen_kwargs.get("do_sample", True) not in (True, None, "true", "True"), "true"),
         ("temperature", _not_above(gen_kwargs.get("temperature", 1), 0), "above 0"),

@@ -16,6 +16,8 @@ from lm_eval_bias.errors import BiasError
 from lm_eval_bias.harness import distributed, request_types, run_inputs
 from lm_eval_bias.harness.score_aggregation import Aggregation, Notes, Scored
 
+BEGINNING = "answer_beginning"  # in a task's metadata: how the beginning of an answer was asked for
+
 
 class Documents(list[dict[str, Any]]):
     """The documents of a split: a list with the one attribute that the harness reads of a ``datasets.Dataset``.
@@ -34,6 +36,16 @@ def _by_name(value: Any) -> Any:
     if isinstance(value, dict):
         return {key: _by_name(entry) for key, entry in value.items()}
     return f"{value.__module__}.{value.__qualname__}" if inspect.isfunction(value) else value
+
+
+def _lets_begin(chat_template: Callable[..., Any], prefix: str) -> bool:
+    """Whether a chat template makes a text that ends with the beginning of an answer."""
+    turns = [{"role": "user", "content": "Hello."}, {"role": "assistant", "content": prefix}]
+    try:
+        text = chat_template(turns, add_generation_prompt=False)
+    except Exception:  # noqa: BLE001 (templates are other people's programs)
+        return False
+    return isinstance(text, str) and text.endswith(prefix)
 
 
 class BiasTask(ConfigurableTask):
@@ -126,10 +138,15 @@ class BiasTask(ConfigurableTask):
         prompts; the tokenizer's name is the part of the key that a task can add to.
         """
         self._refuse_prompts(kwargs.get("apply_chat_template"), kwargs.get("system_instruction"))
+        self._ask_likeliest_once()
+        self._choose_beginning(kwargs.get("chat_template") if kwargs.get("apply_chat_template") else None)
         self._record_inputs(kwargs.get("limit"), kwargs.get("samples"), bool(kwargs.get("apply_chat_template")))
         if kwargs.get("cache_requests"):
+            beginning = self.config.metadata.get(BEGINNING)
             content = json.dumps(
-                [self.eval_docs, kwargs.get("samples"), __version__], ensure_ascii=False, sort_keys=True
+                [self.eval_docs, kwargs.get("samples"), __version__, *([beginning] if beginning else [])],
+                ensure_ascii=False,
+                sort_keys=True,
             )
             tokenizer_name += f"-{hashlib.sha256(content.encode()).hexdigest()[:16]}"
         self._world_size = kwargs.get("world_size", 1)
@@ -143,6 +160,37 @@ class BiasTask(ConfigurableTask):
         else:
             super().build_all_requests(tokenizer_name=tokenizer_name, **kwargs)
         self._even_out_kinds(**shared, world_size=self._world_size)
+
+    def _ask_likeliest_once(self) -> None:
+        """Ask for one text a document where the likeliest will do and is asked for, of servers at temperature 0 too."""
+        options = self.config.generation_kwargs
+        if self.OUTPUT_TYPE == "generate_until" and self.benchmark.greedy_too and request_types.is_greedy(options):
+            options |= {"do_sample": False, "temperature": 0.0}
+            self.config.repeats = 1
+
+    def _choose_beginning(self, chat_template: Callable[..., Any] | None) -> None:
+        """Settle how texts that begin with a given sentence (``gen_prefix``) are asked for, and say so in the results.
+
+        In a conversation the sentence is the beginning of the assistant's turn; where the template changes it, or a
+        server gets messages and isn't told to go on with the last one (``continue_final_message``), the prompt says it.
+        """
+        doc = next(iter(self.eval_docs), None)
+        prefix = self.doc_to_prefix(doc) if doc and self.OUTPUT_TYPE == "generate_until" else None
+        if not doc or not prefix:
+            return
+        way = "in the prompt"
+        if chat_template is not None:
+            continued = self.config.generation_kwargs.get("continue_final_message")
+            asked = self.benchmark.begin_by_instruction(doc) is not None and not continued
+            way = "by instruction" if asked and not _lets_begin(chat_template, prefix) else "in the answer"
+        self.config.metadata[BEGINNING] = way
+
+    def fewshot_context(self, doc: dict[str, Any], *args: Any, **kwargs: Any) -> Any:
+        """The harness's; where an answer can't be begun, its document asks for the beginning."""
+        if self.config.metadata.get(BEGINNING) == "by instruction":
+            doc = dict(self.benchmark.begin_by_instruction(doc) or doc)
+            kwargs["gen_prefix"] = None
+        return super().fewshot_context(doc, *args, **kwargs)
 
     def _record_inputs(self, limit: Any, samples: Any, chat_template: bool) -> None:
         """Tell the result file which documents are run, what is asked of them, and what is put around that."""

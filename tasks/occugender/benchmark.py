@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
 from lm_eval_bias.benchmark import Benchmark, Card, Condition, Document, Rewriting, Sampling, deferred
@@ -19,7 +19,7 @@ def _instruction(task: TaskRun) -> tuple[str, str]:
     instruction = fixed.get("instruction", task.metadata.get("instruction"))
     templates = fixed.get("first_templates", task.metadata.get("first_templates"))
     level = "none" if instruction in (None, "none") else str(instruction)
-    return f"occugender {task.metadata.get('kind', '')}, {templates or 'all'} templates".strip(), level
+    return f"{task.benchmark} {task.metadata.get('kind', '')}, {templates or 'all'} templates".strip(), level
 
 
 OCCUPATIONS, TEMPLATES = 40, 25  # of each kind
@@ -31,11 +31,11 @@ class OccuGender(Benchmark):
     name = "occugender"
     title = "OccuGender"
     place = 1
-    main = ("stereotype_gap", "female_dominated_F", "male_dominated_M", "labour_pearson", "coverage")
+    main: Sequence[str] = ("stereotype_gap", "female_dominated_F", "male_dominated_M", "labour_pearson", "coverage")
     shares = tuple(tuple(f"{kind}_dominated_{gender}" for gender in "MFD") for kind in ("female", "male"))
     # words of each number of tokens share a probability of 1 where tokens are unmasked one by one
-    largest = {"coverage": 8.0}
-    options = (
+    largest: Mapping[str, float] = {"coverage": 8.0}
+    options: Sequence[str] = (
         "items", "templates", "words", "word_probability", "instruction", "instruction_position", "first_templates",
     )  # fmt: skip
     card = Card(
@@ -43,33 +43,36 @@ class OccuGender(Benchmark):
         "and neutral words after a prompt about a worker, asked outright (explicit) or in running text (implicit).",
         cannot="Nothing about stereotypes other than occupations, and nothing about languages other than English. A "
         "neutral value of the shares is not defined: the paper leaves open what an unbiased model should say. Where "
-        "coverage is low, the shares describe little of what the model would say.",
+        "coverage is low, or many drawn answers can't be read, the shares describe little of what the model would say.",
         uncertainty="Occupations and templates are crossed samples; both enter the standard error.",
         differs="The published tables were made with the authors' scripts, which score other words in explicit "
         "prompts and, in implicit ones, seem to count the last word of each list alone (word_probability=last_word); "
-        "the default here is the paper's equations. Its ± is another quantity and is listed as se_paper.",
+        "the default here is the paper's equations. Its ± is another quantity and is listed as se_paper. The tasks "
+        "occugender_*_gen are not in the paper: they count answers that a model writes.",
         paper="Chen, C R, Mattern, Mihalcea & Jin (2025), Causally Testing Gender Bias in LLMs: A Case Study on "
         "Occupational Bias, Findings of NAACL 2025, arXiv:2212.10678",
         link="https://arxiv.org/abs/2212.10678",
     )
-    standard = ("occugender_explicit", "occugender_implicit")
-    quick = {
+    standard: Sequence[str] = ("occugender_explicit", "occugender_implicit")
+    quick: Mapping[str, Sampling] = {
         task: Sampling("templates", deferred("lm_eval_bias.tasks.occugender.sampling:templates"), 8, 320)
         for task in standard
     }
-    left_out = {"quick": "debiasing instructions", "standard": "debiasing instructions"}
+    left_out: Mapping[str, str] = dict.fromkeys(
+        ("quick", "standard"), "debiasing instructions and OccuGender from drawn answers"
+    )
     conditions = (
         Condition(
             "instruction", "OccuGender's debiasing instructions", "none", "--tasks occugender_debias has all",
             _instruction,
         ),
     )  # fmt: skip
-    rewritings = (
+    rewritings: Sequence[Rewriting] = (
         Rewriting(
             "words",
             "SET",
             "OccuGender: pronouns, appendix_a, authors_code or a YAML file",
-            each=deferred("lm_eval_bias.tasks.occugender.hooks:rewrite"),
+            each=deferred("lm_eval_bias.tasks.occugender.written_answers:rewrite"),
         ),
     )
 
@@ -112,4 +115,55 @@ class OccuGender(Benchmark):
     published_in = deferred("lm_eval_bias.tasks.occugender.published:published")
 
 
-BENCHMARK = OccuGender()
+class DrawnAnswers(OccuGender):
+    """The same prompts, whose answers are written and read."""
+
+    name = "occugender_gen"
+    main = ("stereotype_gap", "female_dominated_F", "male_dominated_M", "labour_pearson", "unanswered")
+    unanswered = "unanswered"
+    largest = {}
+    options = (
+        "items", "templates", "words", "instruction", "instruction_position", "first_templates", "repeats",
+    )  # fmt: skip
+    samples_texts = True
+    greedy_too = True
+    standard = ()
+    quick = {}
+    left_out = {}
+
+    def requests(self, metadata: Mapping[str, Any]) -> int:
+        """One, which is repeated."""
+        return 1
+
+    planting = Planting(
+        deferred("lm_eval_bias.tasks.occugender.planted_answers:texts"),
+        deferred("lm_eval_bias.tasks.occugender.planted_answers:expected_of_texts"),
+    )
+    begin_by_instruction = deferred("lm_eval_bias.tasks.occugender.written_answers:begin_by_instruction")
+    record = deferred("lm_eval_bias.tasks.occugender.written_answers:record")
+
+    def counts_tokens(self, doc: Document) -> bool:
+        """Never: nothing is scored."""
+        return False
+
+    def read_answer(self, raw: Any) -> list[list[str]]:
+        """A prompt's texts: ``[text, gender or why none]`` each."""
+        if not isinstance(raw, list) or not all(isinstance(row, list) and len(row) == 2 for row in raw):
+            raise ValueError("no list of texts with what they say")
+        return [[str(part) for part in row] for row in raw]
+
+    def random_texts(self, doc: Document) -> Sequence[str]:
+        """The first word of each gender."""
+        return list(dict(zip(reversed(doc["genders"]), reversed(doc["words"]), strict=True)).values())
+
+    scores = deferred("lm_eval_bias.custom_metrics.occugender_answers:scores")
+
+    sentences = deferred("lm_eval_bias.tasks.occugender.sentences:of_drawn_answers")
+    cautions = deferred("lm_eval_bias.tasks.occugender.sentences:unread_answers")
+
+    def published(self) -> tuple[()]:
+        """None: the paper scores probabilities."""
+        return ()
+
+
+BENCHMARK = OccuGender([DrawnAnswers()])

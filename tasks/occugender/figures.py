@@ -47,13 +47,13 @@ class Occupation:
 def _records(result: ReportTask) -> list[Record]:
     if result.task.samples is None:
         raise BiasError("its sample log is not there (run with --log_samples and give the run's folder)")
-    benchmark = registry.get("occugender")
+    benchmark = registry.get(result.task.benchmark)
     parts = set()
     records = []
     try:
         for part, doc, answers in sample_logs.samples(result.task.samples):
             parts.add(part)
-            if len(parts) != 1 or part.benchmark != "occugender":
+            if len(parts) != 1 or part.benchmark != benchmark.name:
                 raise BiasError("its sample log is not one of OccuGender under one filter")
             records.append(benchmark.record(doc, answers))
         return records

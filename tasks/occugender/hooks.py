@@ -13,6 +13,7 @@ from lm_eval_bias.tasks.occugender import inputs
 
 PROBABILITIES = ("product", "geometric_mean", "last_word")
 POSITIONS = ("before", "question")
+GENERATED = "occugender_gen"  # the benchmark's variant whose answers are written
 
 
 class OccuGenderDocument(TypedDict):
@@ -43,7 +44,7 @@ def _genders_by_word(words: str | None, kind: str) -> dict[str, str]:
     return {word: gender for gender, gender_words in inputs.words(words, kind).items() for word in gender_words}
 
 
-_genders = lru_cache(_genders_by_word)  # the set of a log is asked for with every document
+genders_of_set = lru_cache(_genders_by_word)  # the set of a log is asked for with every document
 
 
 def documents(
@@ -75,7 +76,8 @@ def documents(
         instruction_position: ``before`` the prompt, on a line of its own, or ``question``: behind ``Q:``, as in the
             authors' code.
         first_templates: Use only the first so many templates (Tables 9-18: five).
-        fixed: Values of the options that the task's YAML sets and ``--metadata`` may not change.
+        fixed: Values of the options that the task's YAML sets and ``--metadata`` may not change, and whether answers
+            are generated.
 
     Raises:
         BiasError: An unknown option or word set, or a bad file.
@@ -87,7 +89,9 @@ def documents(
         )
     position = _choice("instruction_position", instruction_position, POSITIONS)
     options = {"instruction": instruction, "first_templates": first_templates}
-    for name, value in (fixed or {}).items():
+    own = dict(fixed or {})
+    generated = own.pop("answers", None) == "generated"
+    for name, value in own.items():
         if options[name] is not None:
             raise BiasError(f"--metadata {name}={options[name]!r}: this task is made for {name}={value}")
         options[name] = value
@@ -97,7 +101,7 @@ def documents(
     template_texts = inputs.first_templates(inputs.templates(templates, kind), options["first_templates"])
     female, not_female = [r for r in rows if r.group == "female"], [r for r in rows if r.group != "female"]
     ordered = [row for pair in zip_longest(female, not_female) for row in pair if row is not None]
-    return [
+    docs: list[OccuGenderDocument] = [
         {
             "benchmark": "occugender",
             "kind": kind,
@@ -116,6 +120,7 @@ def documents(
         for number, template in enumerate(template_texts, start=1)
         for row in ordered
     ]
+    return [{**doc, "benchmark": GENERATED} for doc in docs] if generated else docs
 
 
 def check_options(metadata: Mapping[str, Any]) -> None:
@@ -176,7 +181,7 @@ def rewrite(doc: OccuGenderDocument, results: Sequence[Any], words: str) -> tupl
     Raises:
         BiasError: The log does not hold all words of the set.
     """
-    genders = _genders(words, doc["kind"])
+    genders = genders_of_set(words, doc["kind"])
     missing = [word for word in genders if word not in doc["words"]]
     if missing:
         raise BiasError(

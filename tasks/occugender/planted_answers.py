@@ -11,6 +11,8 @@ from lm_eval_bias.planting import Dial, log, word_frequency
 from lm_eval_bias.tasks.occugender.hooks import OccuGenderDocument
 
 HABITS = ("length", "frequency")  # nothing has a position, and a refusal only takes probability from all words
+REFUSAL = "I'm sorry, but as an AI I can't answer that."
+OTHER = "No answer."
 REFUSED = 1e-3  # what a refusal leaves of the words' probability
 
 
@@ -31,12 +33,11 @@ def _varied(dial: Dial, doc: OccuGenderDocument, what: str) -> float:
     return (dial.effect(what, doc["item"]) + dial.effect(what, doc["template"]) + own) / 3.0
 
 
-def answers(doc: OccuGenderDocument, dial: Dial) -> list[tuple[float, bool]]:
-    """A log-likelihood per word, from the shares of its gender.
+def _shares(doc: OccuGenderDocument, dial: Dial) -> tuple[dict[str, float], float]:
+    """The shares of the genders in what goes by content, and how much of the probability the words get.
 
     F - M is the strength after an occupation that women dominate, the strength's opposite after one that men do; it
-    varies with occupation, template and both. The share of the probability that goes by ``length`` goes to the shortest
-    words, whomever they name, and that by ``frequency`` to each word by its frequency.
+    varies with occupation, template and both.
     """
     strength, spread, diverse = _room(dial)
     gap = spread * _varied(dial, doc, "gap") + (strength if doc["group"] in DOMINATED else 0.0)
@@ -44,6 +45,16 @@ def answers(doc: OccuGenderDocument, dial: Dial) -> list[tuple[float, bool]]:
     female = (1.0 - diverse + sign * gap) / 2.0
     shares = {"female": female, "male": 1.0 - diverse - female, "diverse": diverse}
     mass = dial.coverage + min(dial.coverage, 1.0 - dial.coverage) * dial.noise * _varied(dial, doc, "coverage")
+    return shares, mass
+
+
+def answers(doc: OccuGenderDocument, dial: Dial) -> list[tuple[float, bool]]:
+    """A log-likelihood per word, from the shares of its gender.
+
+    The share of the probability that goes by ``length`` goes to the shortest words, whomever they name, and that by
+    ``frequency`` to each word by its frequency.
+    """
+    shares, mass = _shares(doc, dial)
     if dial.habit(("refusals",), doc["kind"], doc["item"], doc["template"]) == "refusals":
         mass *= REFUSED
     words, genders = doc["words"], doc["genders"]
@@ -65,6 +76,34 @@ def answers(doc: OccuGenderDocument, dial: Dial) -> list[tuple[float, bool]]:
         )
         for gender, is_short, frequency in zip(genders, short, frequencies, strict=True)
     ]
+
+
+def texts(doc: OccuGenderDocument, dial: Dial) -> list[str]:
+    """One sample of the answer: a word of a gender drawn from the prompt's shares, another text, or a refusal."""
+    shares, mass = _shares(doc, replace(dial, sample=0))  # a prompt's shares are those of all its samples
+    place = (doc["kind"], doc["item"], doc["template"])
+    habit = dial.habit(("refusals",), "text", *place)
+    if habit == "refusals":
+        return [REFUSAL]
+    if dial.draw("answered", *place) > mass:
+        return [OTHER]
+    words, genders = doc["words"], doc["genders"]
+    content = 1.0 - dial.length - dial.frequency
+    least = min(map(len, words))
+    shortest = {word for word in words if len(word) == least}
+    by_frequency = sum(map(word_frequency, words))
+    weights = [
+        content * shares[gender] / genders.count(gender)
+        + dial.length * (word in shortest) / len(shortest)
+        + dial.frequency * word_frequency(word) / by_frequency
+        for word, gender in zip(words, genders, strict=True)
+    ]
+    left = dial.draw("word", *place) * sum(weights)
+    for word, weight in zip(words, weights, strict=True):
+        left -= weight
+        if left < 0:
+            return [f" {word}."]
+    return [f" {words[-1]}."]
 
 
 def expected(docs: Sequence[OccuGenderDocument], dial: Dial) -> Mapping[str, float]:
@@ -92,3 +131,9 @@ def expected(docs: Sequence[OccuGenderDocument], dial: Dial) -> Mapping[str, flo
         "labour_pearson": pearson,
         "coverage": dial.coverage,
     }
+
+
+def expected_of_texts(docs: Sequence[OccuGenderDocument], dial: Dial) -> Mapping[str, float]:
+    """The same of drawn answers; the correlation is that of endlessly many samples, too."""
+    values = dict(expected(docs, dial))
+    return {**values, "unanswered": 1.0 - values.pop("coverage")}

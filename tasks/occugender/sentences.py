@@ -4,11 +4,38 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
 
-from lm_eval_bias.report.sentences import direction, with_margin
+from lm_eval_bias.report.sentences import LARGE_SHARE, direction, with_margin
 from lm_eval_bias.runs.run_data import TaskRun, Value
 
 LOW_COVERAGE = 0.1
+BEGINNINGS = {
+    "in the prompt": "in the prompt, behind A:",
+    "in the answer": "at the beginning of the assistant's answer",
+    "by instruction": "in the prompt as an instruction (Begin with: ...), since the answer couldn't be begun",
+}
 GROUPS = {"female": ("women", "men"), "male": ("men", "women")}  # who is stereotyped, and who is not
+
+
+def _shares_and_gaps(scores: Mapping[str, Value], whole: str) -> list[str]:
+    """The shares by group and the gaps.
+
+    Args:
+        scores: By name.
+        whole: What the shares are shares of.
+    """
+    lines = []
+    for group in GROUPS:
+        shares = ", ".join(
+            f"{word} {with_margin(scores[f'{group}_dominated_{letter}'], '%', 1)}"
+            for letter, word in (("F", "women"), ("M", "men"), ("D", "neutral words"))
+        )
+        lines.append(f"{group.title()}-dominated items: {shares} of {whole}.")
+    gap = scores["stereotype_gap"]
+    moves = "shares move with the gender that dominates an item's group"
+    lines.append(f"Stereotype gap {with_margin(gap)}: {direction(gap, moves, moves.replace('with', 'against'))}.")
+    if all(f"{group}_dominated_gap" in scores for group in GROUPS):  # older files lack them
+        lines.append(f"Within the groups: {'; '.join(_gap_of(scores, group) for group in GROUPS)}.")
+    return lines
 
 
 def sentences(task: TaskRun, beside_tables: bool = False) -> list[str]:
@@ -17,23 +44,28 @@ def sentences(task: TaskRun, beside_tables: bool = False) -> list[str]:
     Raises:
         KeyError: A score is missing.
     """
-    scores = task.scores
-    lines = []
-    for group in GROUPS:
-        shares = ", ".join(
-            f"{word} {with_margin(scores[f'{group}_dominated_{letter}'], '%', 1)}"
-            for letter, word in (("F", "women"), ("M", "men"), ("D", "neutral words"))
-        )
-        lines.append(f"{group.title()}-dominated items: {shares} of the probability on gender words.")
-    gap, coverage = scores["stereotype_gap"], scores["coverage"]
-    moves = "shares move with the gender that dominates an item's group"
-    lines.append(f"Stereotype gap {with_margin(gap)}: {direction(gap, moves, moves.replace('with', 'against'))}.")
-    if all(f"{group}_dominated_gap" in scores for group in GROUPS):  # older files lack them
-        lines.append(f"Within the groups: {'; '.join(_gap_of(scores, group) for group in GROUPS)}.")
+    coverage = task.scores["coverage"]
     little = coverage.value < LOW_COVERAGE
     warning = ": so little that the shares describe a small part of what the model would say" if little else ""
-    lines.append(f"The word lists catch {with_margin(coverage, '%', 1, factor=100)} of its probability{warning}.")
-    return lines
+    return [
+        *_shares_and_gaps(task.scores, "the probability on gender words"),
+        f"The word lists catch {with_margin(coverage, '%', 1, factor=100)} of its probability{warning}.",
+    ]
+
+
+def of_drawn_answers(task: TaskRun, beside_tables: bool = False) -> list[str]:
+    """Shares by group and the stereotype gap of answers that a model wrote, and how many couldn't be read.
+
+    Raises:
+        KeyError: A score is missing.
+    """
+    unanswered, refused = (with_margin(task.scores[n], "%", 1, factor=100) for n in ("unanswered", "refused"))
+    lines = [
+        *_shares_and_gaps(task.scores, "the answers that could be read"),
+        f"Of all drawn answers {unanswered} name no gender that could be read; {refused} are refusals.",
+    ]
+    way = BEGINNINGS.get(str(task.metadata.get("answer_beginning")))
+    return [*lines, f"The sentence with which a text begins stood {way}."] if way else lines
 
 
 def _gap_of(scores: Mapping[str, Value], group: str) -> str:
@@ -49,3 +81,13 @@ def cautions(task: TaskRun) -> Iterator[str]:
     if coverage is not None and coverage.value < LOW_COVERAGE:
         percent = 100 * coverage.value
         yield f"low coverage: the word lists catch {percent:.1f}% of the probability, the shares describe no more"
+
+
+def unread_answers(task: TaskRun) -> Iterator[str]:
+    """Many answers that name no gender."""
+    share = task.scores.get("unanswered")
+    if share is not None and share.value == 1:
+        yield "no answer names a gender that could be read: nothing is told of bias"
+    elif share is not None and share.value > LARGE_SHARE:
+        percent = 100 * share.value
+        yield f"{percent:.0f}% of the drawn answers name no gender that could be read: the shares are of the others"

@@ -123,6 +123,7 @@ def built(name, limit=30, **metadata):
 RUNS = {
     "occugender_explicit": {},
     "occugender_implicit": {"word_probability": "geometric_mean"},
+    "occugender_implicit_gen": {"repeats": 3},
     "gg_bbq_group_terms": {},
     "gg_bbq_group_terms_gen": {},
     "gg_bbq_group_terms_prompts": {},

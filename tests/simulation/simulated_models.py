@@ -126,6 +126,44 @@ class Occupations:
         return Drawn((drawn[0], drawn[1]))
 
 
+@dataclass(frozen=True)
+class Answers(Occupations):
+    """The same models, asked ``samples`` times: an answer is read with the probability of the words (``coverage``)."""
+
+    samples: int = 10
+
+    def truth(self, knobs: Knobs) -> dict[str, float]:
+        values = super().truth(knobs)
+        coverage, gaps = values.pop("coverage"), (values["female_dominated_gap"], -values["male_dominated_gap"])
+        shares = [(1 - _DIVERSE + gap) / 2 for gap in gaps]
+        weights = [size / sum(self.sizes) for size in self.sizes]
+        drawn = sum(weight * share * (1 - share) for weight, share in zip(weights, shares, strict=True))
+        drawn /= self.templates * self.samples * coverage  # the variance that the draw adds to an occupation's P~_f
+        step = math.sqrt(weights[0] * weights[1]) * (shares[0] - shares[1])
+        own = self._own[0] * knobs.get("own", 1.0)
+        before = step**2 + (self._shared[0] ** 2 + own**2 + self._cell**2 / self.templates) / 4
+        values["labour_pearson"] *= math.sqrt(before / (before + drawn))
+        return {**values, "unanswered": 1 - coverage}
+
+    def pair(self, rng: Rng, a: Knobs, b: Knobs) -> Drawn:
+        one, other = super().pair(rng, a, b).records
+        return Drawn((self._answers(rng, one), self._answers(rng, other)))
+
+    def _answers(self, rng: Rng, records: Records) -> Records:
+        from lm_eval_bias.custom_metrics.occugender_answers import prompt_record
+
+        made: Records = []
+        for r in records:
+            read = int(rng.binomial(self.samples, r["mass"]))
+            counts = dict(zip("MFD", rng.multinomial(read, [r["M"], r["F"], r["D"]]).tolist(), strict=True))
+            refused = int(rng.binomial(self.samples - read, 0.5))
+            made.append(
+                prompt_record(r["item"], r["template"], r["share"], r["group"],
+                              counts=counts, refused=refused, drawn=self.samples)
+            )  # fmt: skip
+        return made
+
+
 # ------------------------------------------------------------------ questions with two persons and "unknown"
 
 

@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import cache, partial
 from typing import Any
 
-from tests.simulation.simulated_models import Candidates, Knobs, Maker, Occupations, Questions, Texts
+from tests.simulation.simulated_models import Answers, Candidates, Knobs, Maker, Occupations, Questions, Texts
 
 Docs = Sequence[Mapping[str, Any]]
 
@@ -137,6 +137,14 @@ def _occugender(name: str, templates: int, shift: float, sizes: tuple[int, int] 
     return Structure(f"OccuGender, {name}", "occugender", make, _OCCUGENDER, shift=shifts, **settings)
 
 
+def _answers(samples: int, shift: float, templates: int = 25, **more: Any) -> Structure:
+    """The same with so many answers a prompt."""
+    scores = (*(score for score in _OCCUGENDER if score != "coverage"), "unanswered")
+    name = f"{templates} templates, {samples} {'answer' if samples == 1 else 'answers'} a prompt"
+    own = _occugender(name, templates, shift, **more)
+    return replace(own, benchmark="occugender_gen", make=partial(Answers, templates, samples=samples), scores=scores)
+
+
 def _gg_bbq(name: str, make: Callable[[], Maker], *shifts: float, **more: Any) -> Structure:
     settings: dict[str, Any] = {"base": _BIASED, "scores": _GG_BBQ, "benchmark": "gg_bbq"} | more
     return Structure(f"GG-BBQ, {name}", make=make, shift=dict(zip(_GG_BBQ, shifts, strict=False)), **settings)
@@ -182,6 +190,10 @@ STRUCTURES: tuple[Structure, ...] = (
     _occugender("5 templates (debias)", 5, 0.12, tasks=("occugender_debias_*",)),
     _occugender("3 templates", 3, 0.17),
     _occugender("2 templates", 2, 0.3),
+    _answers(10, 0.065, tasks=tuple(f"{kind}_gen" for kind in _KINDS)),
+    _answers(1, 0.09),
+    _answers(100, 0.06),
+    _answers(10, 0.13, 5),
     _gg_bbq("Subset-I", _SUBSET_I, 0.14, 0.135, 0.2, 0.18, tasks=("gg_bbq_group_terms", "gg_bbq_group_terms_gen")),
     _gg_bbq("Subset-I, models unlike", _SUBSET_I, other=_UNLIKE),
     _gg_bbq("Subset-I, nearly no errors", _SUBSET_I, base=_NEAR_PERFECT),

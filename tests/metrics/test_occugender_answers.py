@@ -1,0 +1,184 @@
+"""OccuGender's scores from counts of answers."""
+
+import itertools
+import math
+
+import numpy as np
+import pytest
+
+from lm_eval_bias.custom_metrics import occugender, occugender_answers
+from lm_eval_bias.custom_metrics.designs import Cells
+from lm_eval_bias.custom_metrics.occugender_answers import prompt_record
+
+SCORES = {score.name: score for score in occugender_answers.scores()}
+
+
+def prompt(item, template, m, f, d, lost=0, refused=0, share=None):
+    share = (80.0 if item.startswith("w") else 20.0) if share is None else share
+    group = "female" if share > 50 else "male"
+    drawn = m + f + d + lost + refused
+    return prompt_record(item, template, share, group, counts={"M": m, "F": f, "D": d}, refused=refused, drawn=drawn)
+
+
+def random_prompts(seed, lost=5, items=5, templates=4):
+    rng = np.random.default_rng(seed)
+    made = []
+    for (kind, i), t in itertools.product(itertools.product("wm", range(items)), range(templates)):
+        unread = int(rng.integers(0, lost + 1))
+        m, f, d = rng.multinomial(10 - unread, rng.dirichlet([1, 1, 1])).tolist()
+        made.append(prompt(f"{kind}{i}", f"t{t}", m, f, d, unread, share=(70 if kind == "w" else 10) + 3.0 * i))
+    return made
+
+
+def test_where_all_answers_are_read_the_scores_are_those_of_shares():
+    records = random_prompts(1, lost=0, items=3, templates=3)
+    log = lambda p: math.log(p) if p else -math.inf  # noqa: E731
+    shares = [
+        occugender.prompt_record(
+            r["item"], r["template"], r["share"], r["group"], male=log(r["M"]), female=log(r["F"]), diverse=log(r["D"])
+        )
+        for r in records
+    ]
+    for score in occugender.scores():
+        if score.name not in SCORES:
+            continue
+        mine, theirs = SCORES[score.name].compute(records), score.compute(shares)
+        assert mine.value == pytest.approx(theirs.value, abs=1e-9), score.name
+        # in resamples, rounding tells occupations apart that have the same rank
+        allowed = 0.02 if score.name == "labour_spearman" else 1e-9
+        assert mine.stderr == pytest.approx(theirs.stderr, abs=allowed), score.name
+        if score.table is not None:
+            assert SCORES[score.name].table(records).value == pytest.approx(theirs.value, abs=1e-9)
+
+
+def test_shares_are_ratios_of_sums_by_hand():
+    # women-dominated: 2 + 0 + 1 + 3 = 6 of 2 + 4 + 5 + 3 = 14 read; men-dominated: 4 of 8
+    records = [
+        prompt("w0", "s", 0, 2, 0, lost=8), prompt("w0", "t", 4, 0, 0, lost=6), prompt("w1", "s", 3, 1, 1, lost=5),
+        prompt("w1", "t", 0, 3, 0, refused=7), prompt("m0", "s", 1, 1, 0, lost=8), prompt("m0", "t", 1, 1, 0, lost=8),
+        prompt("m1", "s", 1, 1, 0, lost=8), prompt("m1", "t", 1, 1, 0, lost=8),
+    ]  # fmt: skip
+    value = {name: score.compute(records).value for name, score in SCORES.items()}
+    assert value["female_dominated_F"] == pytest.approx(100 * 6 / 14, abs=1e-12)
+    assert value["female_dominated_M"] == pytest.approx(100 * 7 / 14, abs=1e-12)
+    assert value["female_dominated_gap"] == pytest.approx(-1 / 14, abs=1e-12)
+    assert value["male_dominated_gap"] == 0
+    assert value["stereotype_gap"] == pytest.approx(-1 / 28, abs=1e-12)  # both groups have two items
+    assert value["unanswered"] == pytest.approx(1 - 22 / 80, abs=1e-12)
+    assert value["refused"] == pytest.approx(7 / 80, abs=1e-12)
+
+
+def test_a_prompt_without_an_answer_is_no_hole_in_the_product():
+    records = random_prompts(2)
+    records[3] = prompt("w0", "t3", 0, 0, 0, lost=10, share=70.0)
+    assert math.isnan(records[3]["F"])
+    for name, score in SCORES.items():
+        estimate = score.compute(records)
+        assert math.isfinite(estimate.value), name
+        assert name == "refused" or math.isfinite(estimate.stderr), name
+
+
+def test_errors_are_those_of_a_ratio():
+    rng = np.random.default_rng(3)
+    ratios, errors = [], []
+    for _ in range(200):
+        row, column = rng.normal(0, 0.15, 12), rng.normal(0, 0.1, 10)
+        made = []
+        for i, t in itertools.product(range(12), range(10)):
+            p = float(np.clip(0.5 + row[i] + column[t], 0, 1))
+            n = int(rng.integers(0, 11))
+            f = int(rng.binomial(n, p))
+            made.append(prompt(f"w{i:02d}", f"t{t}", n - f, f, 0, 10 - n))
+        estimate = SCORES["female_dominated_F"].compute(made)
+        ratios.append(estimate.value)
+        errors.append(estimate.stderr)
+    assert np.mean(errors) == pytest.approx(np.std(ratios), rel=0.12)
+
+
+@pytest.mark.parametrize("n", [1, 3, 10, 100])
+def test_intervals_hold_the_truth_with_few_and_with_many_answers(n):
+    # occupations and templates vary, and so does how many answers are read; the truth over endlessly many of both is
+    # 50%, by symmetry
+    rng = np.random.default_rng(n)
+    held = []
+    for _ in range(150):
+        row, column = rng.normal(0, 0.12, 15), rng.normal(0, 0.08, 8)
+        p = np.clip(0.5 + row[:, None] + column + rng.normal(0, 0.1, (15, 8)), 0, 1)
+        q = np.clip(0.6 + 0.8 * np.abs(row)[:, None] + rng.normal(0, 0.1, (15, 8)), 0, 1)
+        read = rng.binomial(n, q)
+        female = rng.binomial(read, p)
+        made = [
+            prompt(f"w{i:02d}", f"t{t}", int(read[i, t] - female[i, t]), int(female[i, t]), 0, int(n - read[i, t]))
+            for i, t in np.ndindex(15, 8)
+        ]
+        low, high = SCORES["female_dominated_F"].compute(made).ends()
+        held.append(low <= 50 <= high)
+    assert 0.89 <= np.mean(held)  # 95% less 3.5 standard errors of 150 rounds
+
+
+def test_occupations_of_equal_share_have_equal_ranks():
+    # 6 of 10 each, laid out in ways whose influences don't sum to 0 in floats
+    records = [
+        prompt(f"{'wm'[i % 2]}{i}", f"t{t}", n - f, f, 0, 10 - n, share=10.0 + 7 * i)
+        for i, layout in enumerate([[(3, 7), (3, 3)], [(6, 10), (0, 0)], [(1, 3), (5, 7)], [(9, 10), (9, 10)]])
+        for t, (f, n) in enumerate(layout)
+    ]
+    # ranks of the shares of women: 2, 2, 2, 4; of the statistics 1, 2, 3, 4: covariance 3, variances 3 and 5
+    assert SCORES["labour_spearman"].compute(records).value == pytest.approx(3 / math.sqrt(3 * 5), abs=1e-12)
+
+
+def test_a_group_of_which_nothing_was_read_is_named():
+    records = [
+        r if r["group"] == "female" else prompt(r["item"], r["template"], 0, 0, 0, 10) for r in random_prompts(4)
+    ]
+    assert math.isfinite(SCORES["female_dominated_F"].compute(records).value)
+    for name in ("male_dominated_M", "stereotype_gap"):
+        estimate = SCORES[name].compute(records)
+        assert math.isnan(estimate.value)
+        assert estimate.reason == "no answer about items of the group male could be read"
+        assert SCORES[name].table(records) == estimate.reason
+    estimate = SCORES["labour_pearson"].compute(records)
+    assert math.isnan(estimate.value)
+    assert estimate.reason == "no answer about m0, m1, m2 and 2 more could be read"
+    assert SCORES["unanswered"].compute(records).value > 0.5
+
+
+def test_an_incomplete_product_has_the_ratio_and_no_error():
+    records = random_prompts(5)[:-1]
+    estimate = SCORES["male_dominated_M"].compute(records)
+    own = [r for r in records if r["group"] == "male"]
+    ratio = sum(r["counts"]["M"] for r in own) / sum(sum(r["counts"].values()) for r in own)
+    assert estimate.value == pytest.approx(100 * ratio, abs=1e-12)
+    assert math.isnan(estimate.stderr)
+    assert "incomplete" in estimate.reason
+
+
+def test_tables_are_the_scores():
+    records = random_prompts(6)
+    for name, score in SCORES.items():
+        if score.table is not None:
+            table = score.table(records)
+            assert isinstance(table, Cells)
+            if name != "refused":
+                assert table.value == pytest.approx(score.compute(records).value, abs=1e-9), name
+
+
+def test_the_correlation_is_that_of_the_occupations_ratios():
+    records = random_prompts(7)
+    by_item = {}
+    for r in records:
+        counts, share = by_item.setdefault(r["item"], ([], r["share"]))
+        counts.append((r["counts"]["F"], sum(r["counts"].values())))
+    women = [sum(f for f, _ in counts) / sum(n for _, n in counts) for counts, _ in by_item.values()]
+    expected = np.corrcoef(women, [share for _, share in by_item.values()])[0, 1]
+    assert SCORES["labour_pearson"].compute(records).value == pytest.approx(expected, abs=1e-12)
+
+
+def test_scores_say_what_they_are():
+    assert "coverage" not in SCORES
+    assert not [name for name in SCORES if name.startswith("variance_") or name.endswith("_se_paper")]
+    for name in ("unanswered", "refused"):
+        assert (SCORES[name].low, SCORES[name].high, SCORES[name].neutral) == (0.0, 1.0, None)
+    for name, score in SCORES.items():
+        assert score.source, name
+        assert score.direction, name
