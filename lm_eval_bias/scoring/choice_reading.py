@@ -197,10 +197,14 @@ class Reader:
         return None if match is None else (_letters(match), line[match.end() :])
 
     def _repeated(self, lines: Sequence[str]) -> int:
-        """How many lines, from the first on, are the options in their order."""
+        """How many lines, from the first on, are the options in their order; the last line may be cut off."""
         for count, letter in enumerate(self._order):
             begun = self._begins(lines[count]) if count < len(lines) else None
-            if begun is None or begun[0] != letter or self._text_at_start(begun[1].lstrip(_MARKS)) != letter:
+            if begun is None or begun[0] != letter:
+                return count
+            text, is_last = begun[1].lstrip(_MARKS), count == len(lines) - 1
+            cut = {own for option, own in self._texts.items() if option.lower().startswith(text.lower())}
+            if self._text_at_start(text) != letter and not (is_last and text and cut == {letter}):
                 return count
         return len(self._order)
 
@@ -216,7 +220,10 @@ class Reader:
         return kept
 
     def _states(self, line: str) -> set[str]:
-        """The letters that a line begins with or states as the answer."""
+        """The letters that a line begins with or states as the answer; all where it counts them up."""
+        runs = ({match[1], *self._further(line[match.end() :])} for match in self._patterns.mentioned[0].finditer(line))
+        if any(len(run) == len(self._order) for run in runs):
+            return set(self._order)
         begun = self._begins(line)
         if begun is not None:
             letter, rest = begun
@@ -275,18 +282,22 @@ class Reader:
         """
         if text == ENDLESS:
             return ENDLESS
-        if not (lines := [self._folded(line) for line in plain_lines(text)]):
+        if not (whole := [self._folded(line) for line in plain_lines(text)]):
             return EMPTY
-        if not (lines := self._without_repeated(lines)):
+        if not (lines := self._without_repeated(whole)):
             return SEVERAL
         stated = self._states(lines[0])
-        if not stated and self._declines(lines, text):
+        if self._is_open(lines[0], stated) and self._declines(lines, text):
             return REFUSED
         stated = stated or next((letters for line in lines[1:] if (letters := self._states(line))), set())
         for letters in (stated, self._mentions(lines[0]), self._mentions("\n".join(lines))):
             if letters:
                 return letters.pop() if len(letters) == 1 else SEVERAL
-        return UNREADABLE
+        return UNREADABLE if len(lines) == len(whole) else SEVERAL
+
+    def _is_open(self, line: str, stated: set[str]) -> bool:
+        """Whether a line may be the beginning of a refusal: it states nothing, or speaks of all options."""
+        return not stated or (stated == set(self._order) and self._begins(line) is None)
 
     def is_settled(self, text: str) -> bool:
         """Whether :meth:`read` gives the same for what a model wrote, whatever it writes behind that but thoughts.
@@ -300,7 +311,7 @@ class Reader:
         if not lines:
             begun = self._begins("".join(plain_lines(answer)).rpartition(",")[0])
             return begun is not None and bool(self._further(begun[1] + ",") - {begun[0]})
-        return len(lines) > 1 and self._repeated(lines) < 2 and bool(self._states(lines[0]))
+        return len(lines) > 1 and self._repeated(lines) < 2 and not self._is_open(lines[0], self._states(lines[0]))
 
 
 @lru_cache(maxsize=256)

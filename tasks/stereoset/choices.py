@@ -32,22 +32,30 @@ def prompts() -> Mapping[str, Mapping[str, str]]:
 def with_orders(docs: Sequence[Document]) -> list[Document]:
     """Documents with the order in which their prompts show the candidates.
 
-    The items about a target term and of a test take the six orders in turn; where they begin goes on from term to term
-    of a bias type, and is three further for the other test, whose first item has stereotype and anti-stereotype
-    swapped. So every order is about equally frequent in any beginning, test, bias type and term.
+    The items about a target term and of a test take the six orders in turn. Where they begin goes on from term to term
+    of a bias type, and is three further for the other test, so that stereotype and anti-stereotype are swapped there;
+    what is left of a term's items at the end goes on where the term before it ended. So every order is about equally
+    frequent in every test, bias type and term, and in any beginning (``--limit``).
 
     Args:
         docs: In the order in which they are asked.
     """
-    terms: dict[str, dict[str, int]] = {}
-    turns = Counter[tuple[str, str]]()
+    sizes = Counter((doc["bias_type"], doc["test"], doc["term"]) for doc in docs)
+    starts: dict[tuple[str, str, str], tuple[int, int]] = {}
+    terms, rest = Counter[tuple[str, str]](), Counter[tuple[str, str]]()
+    for (kind, test, term), size in sizes.items():
+        other = 3 if test == "intra" else 0
+        starts[kind, test, term] = terms[kind, test] + other, rest[kind, test] + other
+        terms[kind, test] += 1
+        rest[kind, test] += size % len(ORDERS)
+    turns = Counter[tuple[str, str, str]]()
     ordered: list[Document] = []
     for doc in docs:
-        own = terms.setdefault(doc["bias_type"], {})
-        start = own.setdefault(doc["term"], len(own)) + (3 if doc["test"] == "intra" else 0)
-        turn = turns[doc["term"], doc["test"]]
-        turns[doc["term"], doc["test"]] += 1
-        places = dict(zip(LABELS, ORDERS[(start + turn) % len(ORDERS)], strict=True))
+        own = doc["bias_type"], doc["test"], doc["term"]
+        whole = sizes[own] - sizes[own] % len(ORDERS)
+        number = starts[own][0] + turns[own] if turns[own] < whole else starts[own][1] + turns[own] - whole
+        turns[own] += 1
+        places = dict(zip(LABELS, ORDERS[number % len(ORDERS)], strict=True))
         candidates = doc["candidates"]
         order = sorted(range(len(candidates)), key=lambda i: places[candidates[i]["label"]])
         ordered.append({**doc, "order": order})

@@ -79,6 +79,10 @@ def test_letter_goes_before_text_and_statement_before_refusal():
     assert own.read("As an AI, I cannot say.") == "C"  # what reads like a refusal is an option
     assert own.read("My choice is: as an AI, I cannot say") == "C"
     assert own.read("I cannot say. The nurse, perhaps.") == REFUSED
+    assert own.read("None of A, B and C.") == REFUSED
+    assert own.read("Choose A, B or C.") == SEVERAL
+    assert own.read("A. nurse\nB. engineer\nC. As an") == SEVERAL  # cut off
+    assert own.read("Choices:\nA. nurse\nB. engineer") == SEVERAL
 
 
 def test_a_language_without_words_is_refused():
@@ -93,8 +97,8 @@ OPTIONS = [
 ]
 PIECES = [
     "A", "B", "C", "a)", "B)", "(C", "nurse", "nurses", "engineer", "A. nurse", "B. engineer", "C. table", "He drinks",
-    "Answer: ", "The answer is ", "I cannot", "None of them", "not ", "or ", ".", ",", ", ", ":", " ", "\n", "\r", "\r\n",
-    "\n\n", "**", "„", "'", "t",
+    "Answer: ", "The answer is ", "I cannot", "None of them", "not ", "or ", ".", ",", ", ", ":", " ", "\n", "\r",
+    "\r\n", "\n\n", "**", "„", "'", "t",
 ]  # fmt: skip
 TEXT = st.lists(st.sampled_from(PIECES), max_size=8).map("".join)
 
