@@ -29,6 +29,16 @@ def prompts() -> Mapping[str, Mapping[str, str]]:
     return yaml.safe_load(listed.read_text(encoding="utf-8"))
 
 
+def check_language(language: str) -> None:
+    """Refuse a language without a wording.
+
+    Raises:
+        BiasError: Names those that have one.
+    """
+    if language not in prompts():
+        raise BiasError(f"StereoSet as a choice has no wording in {language!r}, only in {', '.join(prompts())}")
+
+
 def with_orders(docs: Sequence[Document]) -> list[Document]:
     """Documents with the order in which their prompts show the candidates.
 
