@@ -24,6 +24,7 @@ _TURKISH = str.maketrans("Iİ", "ıi")
 _SHORTEST_STEM = 4  # letters of a word that may have an ending
 _LONGEST_ENDING = 3
 _MARKS = " ).:,;]-–—"  # between a letter and its text
+_NEAR = 80  # characters before what a line mentions in which a negation may stand
 _ENGLISH = "en"  # in which models refuse whatever they were asked in
 
 
@@ -171,12 +172,12 @@ class Reader:
         self._order = "".join(option.letter for option in options)
         self._patterns = _patterns(language, self._order)
         self._answer = words()[language]["answer"]
-        self._texts: dict[str, str] = {}  # letters by text; the longest first, which may hold a shorter one
-        for text, letter in sorted(
-            ((self._plain(t), o.letter) for o in options for t in o.texts), key=lambda p: -len(p[0])
-        ):
+        pairs = [(self._plain(text), option.letter) for option in options for text in option.texts]
+        # letters by text, of equal options several; the longest first, which may hold a shorter one
+        self._texts: dict[str, set[str]] = {}
+        for text, letter in sorted(pairs, key=lambda pair: -len(pair[0])):
             if text:
-                self._texts.setdefault(text, letter)
+                self._texts.setdefault(text, set()).add(letter)
 
     def _plain(self, text: str) -> str:
         """A text as it is compared: one line without markup and without its last punctuation."""
@@ -186,10 +187,10 @@ class Reader:
         line = line.translate(_APOSTROPHES)
         return line.translate(_TURKISH) if self._language == "tr" else line
 
-    def _text_at_start(self, line: str) -> str | None:
-        """The letter of the option with whose text a line begins."""
+    def _text_at_start(self, line: str) -> set[str]:
+        """The letters of the option with whose text a line begins."""
         text = leading(line, list(self._texts), self._answer)
-        return None if text is None else self._texts[text]
+        return set() if text is None else set(self._texts[text])
 
     def _begins(self, line: str) -> tuple[str, str] | None:
         """The letter with which a line begins, and what stands behind it."""
@@ -203,8 +204,9 @@ class Reader:
             if begun is None or begun[0] != letter:
                 return count
             text, is_last = begun[1].lstrip(_MARKS), count == len(lines) - 1
-            cut = {own for option, own in self._texts.items() if option.lower().startswith(text.lower())}
-            if self._text_at_start(text) != letter and not (is_last and text and cut == {letter}):
+            cut = [own for option, own in self._texts.items() if option.lower().startswith(text.lower())]
+            is_cut = is_last and text != "" and set().union(*cut) == {letter}
+            if letter not in self._text_at_start(text) and not is_cut:
                 return count
         return len(self._order)
 
@@ -221,28 +223,40 @@ class Reader:
 
     def _states(self, line: str) -> set[str]:
         """The letters that a line begins with or states as the answer; all where it counts them up."""
-        runs = ({match[1], *self._further(line[match.end() :])} for match in self._patterns.mentioned[0].finditer(line))
-        if any(len(run) == len(self._order) for run in runs):
+        if self._counts_up(line):
             return set(self._order)
         begun = self._begins(line)
         if begun is not None:
             letter, rest = begun
             own = self._text_at_start(rest.lstrip(_MARKS))
             others = {m[1] for m in self._patterns.inline.finditer(rest) if self._texts_in(rest[m.end() :]) == {m[1]}}
-            return {letter, *self._further(rest), *(others if own is None else {own, *others})}
-        if text := self._text_at_start(line):
-            return {text}
+            return {letter, *self._further(rest)[0], *others, *(set() if letter in own else own)}
+        if own := self._text_at_start(line):
+            return own
         matches = (match for pattern in self._patterns.stated for match in pattern.finditer(line))
-        return {letter for match in matches for letter in (_letters(match), *self._further(line[match.end() :]))}
+        return {letter for match in matches for letter in (_letters(match), *self._further(line, match.end())[0])}
 
-    def _further(self, rest: str) -> set[str]:
-        """Letters that are joined to the one before: "or B"."""
-        match = self._patterns.more.match(rest)
-        return set() if match is None else {match[1], *self._further(rest[match.end() :])}
+    def _counts_up(self, line: str) -> bool:
+        """Whether all letters stand one behind the other: "A, B or C"."""
+        place = 0
+        while match := self._patterns.mentioned[0].search(line, place):
+            letters, place = self._further(line, match.end())
+            if {match[1], *letters} == set(self._order):
+                return True
+        return False
+
+    def _further(self, line: str, place: int = 0) -> tuple[set[str], int]:
+        """Letters that are joined to the one before a place, "or B", and where they end."""
+        letters = set()
+        while match := self._patterns.more.match(line, place):
+            letters.add(match[1])
+            place = match.end()
+        return letters, place
 
     def _denies(self, line: str, start: int, end: int) -> bool:
         """Whether a negation stands before what a line mentions, or behind it."""
-        return bool(self._patterns.denied.search(line[:start]) or self._patterns.denied_behind.match(line[end:]))
+        before = line[max(0, start - _NEAR) : start]
+        return bool(self._patterns.denied.search(before) or self._patterns.denied_behind.match(line, end))
 
     def _mentions(self, line: str) -> set[str]:
         """The options that a line mentions by letter or, where it has no letter, by text."""
@@ -252,15 +266,17 @@ class Reader:
 
     def _texts_in(self, line: str) -> set[str]:
         """The options whose text a line has, as it is or, where there is none, with an ending."""
-        kept, rest = set(), line
-        for text, letter in self._texts.items():
+        rest = line
+        kept: set[str] = set()
+        for text, letters in self._texts.items():
             pattern = re.compile(rf"(?<!\w){re.escape(text)}(?!\w)", re.IGNORECASE)
             if any(not self._denies(rest, *match.span()) for match in pattern.finditer(rest)):
-                kept.add(letter)
+                kept |= letters
             rest = pattern.sub("\0", rest)
         return kept or {
             letter
-            for text, letter in self._texts.items()
+            for text, letters in self._texts.items()
+            for letter in letters
             if len(text) >= _SHORTEST_STEM and " " not in text
             for match in re.finditer(rf"(?<!\w){re.escape(text)}'?\w{{1,{_LONGEST_ENDING}}}(?!\w)", rest, re.IGNORECASE)
             if not self._denies(rest, *match.span())
@@ -310,7 +326,7 @@ class Reader:
         lines = [self._folded(line) for line in plain_lines("".join(whole))]
         if not lines:
             begun = self._begins("".join(plain_lines(answer)).rpartition(",")[0])
-            return begun is not None and bool(self._further(begun[1] + ",") - {begun[0]})
+            return begun is not None and bool(self._further(begun[1] + ",")[0] - {begun[0]})
         return len(lines) > 1 and self._repeated(lines) < 2 and not self._is_open(lines[0], self._states(lines[0]))
 
 

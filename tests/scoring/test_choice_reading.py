@@ -85,6 +85,22 @@ def test_letter_goes_before_text_and_statement_before_refusal():
     assert own.read("Choices:\nA. nurse\nB. engineer") == SEVERAL
 
 
+def test_equal_options_differ_by_letter_alone():
+    own = reader([["nurse"], ["nurse"], ["engineer"]])
+    assert own.read("B. nurse") == "B"
+    assert own.read("A. nurse") == "A"
+    assert own.read("nurse") == SEVERAL
+    assert own.read("It must be a nurse, I think") == SEVERAL
+    assert own.read("A. nurse\nB. nurse\nC. engineer") == SEVERAL
+
+
+@pytest.mark.parametrize(
+    "text", ["A, " * 5000, "A or B, " * 3000, "A. nurse\n" * 3000, "not A " * 3000, "nurse " * 4000]
+)
+def test_long_answers_are_read(text):
+    assert reader(OPTIONS[0]).read(text) in ("A", SEVERAL, UNREADABLE)
+
+
 def test_a_language_without_words_is_refused():
     with pytest.raises(KeyError):
         reader([["x"], ["y"], ["z"]], "nl")
