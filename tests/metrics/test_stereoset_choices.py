@@ -3,15 +3,18 @@
 import itertools
 import math
 from collections import Counter
+from functools import cache
 
+import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from lm_eval_bias import registry
+from lm_eval_bias import catalog, registry
 from lm_eval_bias.custom_metrics import stereoset, stereoset_choices
 from lm_eval_bias.custom_metrics.stereoset_choices import ANTI, NONE, REFUSED, STEREOTYPE, UNRELATED
 from lm_eval_bias.tasks.stereoset import hooks
+from tests.simulation.simulated_choices import Choices
 
 SHOWN = (STEREOTYPE, ANTI, UNRELATED)
 ORDERS = list(itertools.permutations(SHOWN))
@@ -159,11 +162,16 @@ def test_parts_and_names():
 LANGUAGES = ("en", "de")  # the others have the same items as English
 
 
+@cache
+def documents(language):
+    return hooks.documents({"language": language, "tests": ["inter", "intra"], "choices": True})
+
+
 @pytest.mark.parametrize("language", LANGUAGES)
 @pytest.mark.parametrize("letter", "ABC")
 def test_a_model_that_always_takes_the_same_letter_is_neutral(language, letter, mirror):
     benchmark = registry.get("stereoset_choices")
-    docs = hooks.documents({"language": language, "tests": ["inter", "intra"], "choices": True})
+    docs = documents(language)
     records = [benchmark.record(doc, [letter]) for doc in docs]
     neutral = {"choice_lms": 200 / 3, "choice_ss": 50.0, "choice_ss_meaningful": 50.0}
     for score in benchmark.scores(docs):
@@ -180,7 +188,7 @@ def test_a_model_that_always_takes_the_same_letter_is_neutral(language, letter, 
 
 @pytest.mark.parametrize("limit", [2, 8, 50, 158, 400, 1000])
 def test_any_beginning_is_balanced(limit, mirror):
-    docs = hooks.documents({"language": "en", "tests": ["inter", "intra"], "choices": True})[:limit]
+    docs = documents("en")[:limit]
     labels = [[doc["candidates"][i]["label"] for i in doc["order"]] for doc in docs]
     for place in range(3):
         own = [row[place] for row in labels]
@@ -190,7 +198,8 @@ def test_any_beginning_is_balanced(limit, mirror):
 
 def test_orders_are_balanced_within_types_and_terms(mirror):
     for language in LANGUAGES:
-        docs = hooks.documents({"language": language, "tests": ["inter", "intra"], "choices": True})
+        docs = documents(language)
+        assert len(docs) == catalog.entries()[f"stereoset_{language}_gen"].items
         for fields, most in ((("bias_type", "test"), 1), (("term",), 2), (("term", "test"), 1)):
             counts = {}
             for doc in docs:
@@ -199,3 +208,15 @@ def test_orders_are_balanced_within_types_and_terms(mirror):
             for where, count in counts.items():
                 spread = [count[order] for order in ORDERS]
                 assert max(spread) - min(spread) <= most, (language, where, spread)
+
+
+def test_simulated_models_have_the_scores_that_they_are_said_to_have(mirror):
+    maker, knobs = Choices(documents("en")[:1200]), {"ss": 58.0, "lms": 80.0}
+    rng, found = np.random.default_rng(0), {name: [] for name in maker.truth(knobs)}
+    for _ in range(20):
+        for records in maker.pair(rng, knobs, knobs).records:
+            for name, values in found.items():
+                values.append(SCORES[name].table(records).value)
+    for name, true in maker.truth(knobs).items():
+        chance = 4 * np.std(found[name], ddof=1) / 20**0.5  # pairs are alike: as many as there are
+        assert abs(np.mean(found[name]) - true) <= chance, name
