@@ -1,4 +1,4 @@
-"""Which option a free answer takes: against answers that a person has labelled, and whatever follows a settled one."""
+"""Which option a free answer takes: against answers labelled by reading them, and whatever follows a settled one."""
 
 import json
 import re
