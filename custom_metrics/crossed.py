@@ -208,7 +208,7 @@ def crossed_mean(
     stderr, dof = crossed_stderr(cells, matrix.strata)
     items, templates = cells.shape
     if math.isnan(stderr):
-        reason = f"standard error needs 2 items and 2 templates, has {cells.shape}"
+        reason = f"standard error needs 2 items and 2 templates, has {cells.shape[0]} and {cells.shape[1]}"
     elif stderr <= ROUNDING * float(np.abs(cells).max()):
         stderr, reason = math.nan, "nothing varies between the prompts: no standard error"
     elif templates < ENOUGH_TEMPLATES:  # with Satterthwaite's, intervals hold the truth in 88% to 92% of simulated runs

@@ -249,7 +249,7 @@ def variance_share(records: Prompts, *, part: str) -> Estimate:
         return undefined(matrix, n)
     cells = matrix.cells
     if min(cells.shape) < 2:
-        return undefined(f"needs 2 items and 2 templates, has {cells.shape}", n)
+        return undefined(f"needs 2 items and 2 templates, has {cells.shape[0]} and {cells.shape[1]}", n)
     if np.isnan(cells).any():
         return undefined(f"a prompt has no value ({crossed.NO_VALUE})", n)
     components = crossed.components(cells)

@@ -264,7 +264,7 @@ def _two_way(row: Array, column: Array, residual: Array) -> tuple[Array, Array, 
 def _crossed(a: Cells, b: Cells, draws: int, seed: int) -> Difference:
     value, total = a.value - b.value, a.value + b.value
     if min(a.cells.shape) < 2:
-        reason = f"needs 2 items and 2 templates, has {a.cells.shape}"
+        reason = f"needs 2 items and 2 templates, has {a.cells.shape[0]} and {a.cells.shape[1]}"
         return Difference(value, math.nan, math.nan, math.nan, "", total, math.nan, reason)
     cells = a.cells - b.cells
     stderr, dof = crossed_stderr(cells, a.strata)

@@ -142,6 +142,25 @@ class Condition(NamedTuple):
     level: Callable[[TaskRun], tuple[str, str] | None]
 
 
+LOGLIKELIHOODS, GENERATED = "log-likelihoods", "generated"  # forms by name
+
+
+class Form(NamedTuple):
+    """A form in which a task asks for a benchmark's items, as ``compare --by form`` puts them side by side.
+
+    Attributes:
+        group: What is asked, whatever the form: forms of one group are compared, item by item.
+        name: For people and ``--base``: :data:`LOGLIKELIHOODS`, :data:`GENERATED`, or one of these and a remark.
+        benchmark: Name of the benchmark or variant whose scores its records have.
+        holds: Whether a document of the task is asked in it; ``None`` for all of them.
+    """
+
+    group: str
+    name: str
+    benchmark: str
+    holds: Callable[[Document], bool] | None = None
+
+
 class Benchmark(ABC):
     """Everything that is particular to one benchmark.
 
@@ -162,7 +181,11 @@ class Benchmark(ABC):
         options: ``--metadata`` keys that its tasks understand.
         detail: The key among them that adds the full breakdown of the scores to a run's own table.
         data_option: The key among them that replaces the pinned data, which then aren't fetched.
-        conditions: What its tasks can be compared by within a run, beside languages.
+        conditions: What its tasks can be compared by within a run, beside languages and forms.
+        outcomes: What an item's answer can come to, at least two kinds, the same in every form (:meth:`outcome`); empty
+            where forms are compared by their scores alone.
+        counterparts: Scores that correspond to another form's of another name: that name by theirs. They are put side
+            by side, and not subtracted.
         place: Where it stands in listings: lower first, alike ones by name.
         card: What readers of a page must know; ``None`` where nothing was written.
         unpublished: Why there are no published scores, where there are none.
@@ -197,6 +220,8 @@ class Benchmark(ABC):
     detail: str = ""
     data_option: str = ""
     conditions: Sequence[Condition] = ()
+    outcomes: Sequence[str] = ()
+    counterparts: Mapping[str, str] = {}
     place: int = 100
     card: Card | None = None
     unpublished: str = "No published scores for this task."
@@ -336,6 +361,32 @@ class Benchmark(ABC):
             raise BiasError(f"--metadata {self.detail}={value!r}: must be true or false")
         return value
 
+    # ------------------------------------------------------------------ forms of asking
+
+    def forms(self, task: TaskRun) -> Sequence[Form]:
+        """The forms in which a task of a run asks for its items.
+
+        The default is one: generated answers where its name ends in ``_gen``, whose log-likelihoods are the task's of
+        the name without that; log-likelihoods elsewhere.
+        """
+        group = task.base.removesuffix("_gen")
+        return (Form(group, LOGLIKELIHOODS if group == task.base else GENERATED, task.benchmark),)
+
+    def item(self, doc: Document) -> tuple[str, ...]:
+        """What makes a document the same item in another form; the default is :meth:`key`."""
+        return self.key(doc)
+
+    def outcome(self, record: Record) -> str:
+        """Which of :attr:`outcomes` a record's answer is; empty for none of them."""
+        return ""
+
+    def clusters(self, record: Record) -> tuple[str, ...]:
+        """What a record's item shares with those that are no independent evidence.
+
+        One name, or two where items are made by crossing two factors. Asked where there are :attr:`outcomes`.
+        """
+        return ()
+
     # ------------------------------------------------------------------ what people read
 
     def sentences(self, task: TaskRun, beside_tables: bool = False) -> list[str]:
@@ -366,6 +417,10 @@ class Benchmark(ABC):
 
     def published(self) -> Iterable[Published]:
         """The scores that papers print, by task and model."""
+        return ()
+
+    def published_in(self, lines: Iterable[Mapping[str, str]]) -> Iterable[Published]:
+        """The scores in lines with the columns of its file in ``results/published/``; asked where it has one."""
         return ()
 
     # ------------------------------------------------------------------ files

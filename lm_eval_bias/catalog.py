@@ -24,6 +24,9 @@ class Loader(getattr(yaml, "CSafeLoader", yaml.SafeLoader)):  # type: ignore[mis
 Loader.add_constructor("!function", lambda loader, node: loader.construct_scalar(node))
 
 
+TAKE_FIRST = "none"  # what the harness calls the filter of tasks that have none of their own
+
+
 @dataclass(frozen=True)
 class Entry:
     """A task or group.
@@ -41,6 +44,7 @@ class Entry:
         path: The YAML file; ``None`` for a task of the harness's own that a benchmark describes.
         metadata: What its YAML says beside that.
         repeats: Samples per prompt that its YAML asks for; ``None`` where it says none.
+        filter: Name of the filter of its answers; the harness's own, which takes the first, where its YAML has none.
     """
 
     name: str
@@ -55,6 +59,7 @@ class Entry:
     path: Path | None
     metadata: Mapping[str, Any] = field(default_factory=dict)
     repeats: int | None = None
+    filter: str = TAKE_FIRST
 
 
 _OWN_CLASS = "lm_eval_bias.harness.task.BiasTask"
@@ -91,6 +96,7 @@ def _entry(content: Mapping[str, Any], path: Path | None) -> Entry:
         path=path,
         metadata=metadata,
         repeats=content.get("repeats"),
+        filter=next((str(one["name"]) for one in content.get("filter_list") or ()), TAKE_FIRST),
     )
 
 

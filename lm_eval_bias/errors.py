@@ -72,6 +72,28 @@ def how_to_install(extra: str) -> str:
     return f'pip install "lm-eval-bias[{extra}]"'
 
 
+# of what the harness's own extras bring, where one of ours is the same
+_OF_HARNESS = {"vllm": "vllm", "aiohttp": "api", "tenacity": "api", "tiktoken": "api"}
+
+
+def import_failure(error: Exception) -> str:
+    """Why something can't be imported; of a package that isn't installed, how to install it where that is known.
+
+    >>> import_failure(ModuleNotFoundError("No module named 'vllm'", name="vllm.config"))
+    'vllm is not installed: pip install "lm-eval-bias[vllm]"'
+    >>> import_failure(ModuleNotFoundError("No module named 'ray'", name="ray"))
+    'the package ray, which it needs, is not installed'
+    """
+    package = (getattr(error, "name", None) or "").partition(".")[0]
+    if not isinstance(error, ModuleNotFoundError) or not package:
+        return one_line(error)
+    brought = {name: extra for extra, names in extras().items() for name in names}
+    extra = _OF_HARNESS.get(package) or brought.get(package)
+    if extra is None:
+        return f"the package {package}, which it needs, is not installed"
+    return f"{package} is not installed: {how_to_install(extra)}"
+
+
 def printable(message: object) -> str:
     r"""A message on one line of bounded length, whatever the files say that it cites; paths keep their spaces.
 
@@ -130,8 +152,45 @@ _WRONG_TYPE = re.compile(r"invalid (?!choice)(\S+|functools\..*|<.*>) value: (?=
 _TYPES = {"int": "not a whole number: ", "float": "not a number: "}
 
 
+class _Once(argparse.Action):
+    """Stores a value as argparse's own action does, but refuses an empty one, and a second: it would quietly win."""
+
+    _namespace: argparse.Namespace | None = None
+
+    def __call__(
+        self, parser: Any, namespace: argparse.Namespace, values: Any, option_string: str | None = None
+    ) -> None:
+        if option_string is not None:
+            refuse_empty(self, values)
+            if self._namespace is namespace:
+                raise argparse.ArgumentError(self, "given twice: leave out one of the two")
+            self._namespace = namespace
+        setattr(namespace, self.dest, values)
+
+
+class _Appended(argparse.Action):
+    """Appends a value as argparse's own action does, but refuses an empty one."""
+
+    def __call__(
+        self, parser: Any, namespace: argparse.Namespace, values: Any, option_string: str | None = None
+    ) -> None:
+        refuse_empty(self, values)
+        setattr(namespace, self.dest, [*(getattr(namespace, self.dest) or ()), values])
+
+
+def refuse_empty(action: argparse.Action, value: Any) -> None:
+    """An empty value, as an unset variable gives, would count as an option that isn't there."""
+    if isinstance(value, str) and not value.strip():
+        raise argparse.ArgumentError(action, "is empty: give a value, or leave the option out")
+
+
 class Parser(argparse.ArgumentParser):
     """Of a command line; says what is wrong with it in one line, whatever words it has."""
+
+    def __init__(self, **settings: Any) -> None:
+        super().__init__(**settings)
+        self.register("action", None, _Once)
+        self.register("action", "append", _Appended)
 
     def error(self, message: str) -> NoReturn:
         """Print the message and where the usage is, and exit with status 2."""

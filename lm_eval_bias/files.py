@@ -158,6 +158,14 @@ def why(error: Exception) -> str:
     return getattr(error, "strerror", None) or one_line(error)
 
 
+def same(path: Path, other: Path) -> bool:
+    """Whether two paths, whatever links are on them, lead to one file that is there."""
+    try:
+        return path.samefile(other)
+    except (OSError, ValueError):
+        return False
+
+
 def write_whole(path: Path, content: bytes) -> None:
     """Write a file through a temporary one beside it, so that nobody ever reads a half-written one.
 

@@ -53,3 +53,25 @@ def parse(text: str, name: str, loader: Any = yaml.SafeLoader) -> tuple[Any, Any
         line = f" line {mark.line + 1}" if mark else ""
         problem = getattr(error, "problem", None) or one_line(error)
         raise BiasError(f"{name}{line}: no valid YAML ({problem})") from error
+
+
+def refuse_doubled(node: yaml.Node | None, name: str) -> None:
+    """Refuse a key that stands in a mapping twice: YAML would quietly take the last.
+
+    Args:
+        node: Of :func:`parse`.
+        name: What to call it in an error.
+
+    Raises:
+        BiasError: The first such key, with its line.
+    """
+    if isinstance(node, yaml.MappingNode):
+        keys: set[str] = set()
+        for key, value in node.value:
+            if isinstance(key.value, str) and key.value in keys:
+                raise BiasError(f"{name} line {key.start_mark.line + 1}: {key.value!r} stands there twice")
+            keys.add(str(key.value))
+            refuse_doubled(value, name)
+    elif isinstance(node, yaml.SequenceNode):
+        for value in node.value:
+            refuse_doubled(value, name)

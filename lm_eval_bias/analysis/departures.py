@@ -9,6 +9,7 @@ from dataclasses import dataclass
 
 from lm_eval_bias import __version__, catalog, content_hashes, registry
 from lm_eval_bias.analysis import conventions
+from lm_eval_bias.data import sources
 from lm_eval_bias.runs.run_data import Run, TaskRun
 
 _OF_TEMPLATES = ("chat_template_args", "enable_thinking", "think_end_token")  # arguments of models
@@ -92,10 +93,21 @@ def _of_model(run: Run, task: TaskRun) -> Iterator[Departure]:
         yield Departure("seeds", value, f"they are {value}")
 
 
+def _unread(task: TaskRun) -> list[str]:
+    """The pinned files of a task that its run isn't known to have read, where none of its own took their place."""
+    entry = catalog.entries().get(task.base)
+    if entry is None or "dataset_used" in task.metadata or task.metadata.get(registry.get(task.benchmark).data_option):
+        return []
+    read = task.inputs.get("files", {})
+    return [name for name, digest in sources.hashes(entry.data).items() if read.get(name) != digest]
+
+
 def _of_inputs(run: Run, task: TaskRun) -> Iterator[Departure]:
     """What was read, and the part of it that was run."""
     if "documents" not in task.inputs and "scored" not in task.inputs:
         yield Departure("inputs", "", "its file doesn't say what was read and scored: run it again")
+    elif unread := _unread(task):
+        yield Departure("inputs", "", f"its file doesn't say that it read {unread[0]} as it is pinned")
     here = content_hashes.of_data_files(registry.get(task.benchmark).folder)
     there = task.inputs.get("package_data", here)
     if there != here and task.metadata.get("lm_eval_bias") == __version__:

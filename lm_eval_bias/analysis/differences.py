@@ -6,12 +6,12 @@ import math
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
-from lm_eval_bias.analysis.comparisons import Pair, beside_the_model, why_not_paired
+from lm_eval_bias.analysis.comparisons import FORM, Pair, Side, beside_the_model, why_not_paired
 from lm_eval_bias.custom_metrics import resampling
 from lm_eval_bias.custom_metrics.bootstrap import SEED
 from lm_eval_bias.custom_metrics.contingency import holm
 from lm_eval_bias.custom_metrics.resampling import LEVEL, Difference
-from lm_eval_bias.custom_metrics.score import Score, joined, t_factor
+from lm_eval_bias.custom_metrics.score import Record, Score, joined, t_factor
 from lm_eval_bias.errors import BiasError, did_you_mean
 
 
@@ -93,21 +93,17 @@ def adjust(p_values: Sequence[float], correction: str) -> list[float]:
     return adjusted
 
 
-def _defined_scores(pair: Pair, paired: bool) -> dict[str, Score]:
+def _defined_scores(side: Side, docs: Sequence[Record]) -> dict[str, Score]:
     """The scores that there are, by name."""
-    docs = pair.records[0] if paired else pair.base.docs or pair.other.docs
-    return {score.name: score for score in pair.base.benchmark.scores(docs, detailed=True)}
+    return {side.common_name(score.name): score for score in side.benchmark.scores(docs, detailed=True)}
 
 
 def _compared_scores(
-    pair: Pair, scores: dict[str, Score], names: Sequence[str] | None, everything: bool
-) -> list[Score]:
-    if everything:
-        return [score for score in scores.values() if score.table is not None]
-    if names is None:
-        main = pair.base.benchmark.main or [name for name, score in scores.items() if score.table is not None]
-        return [scores[name] for name in main if name in scores]
-    return [scores[name] for name in names if name in scores]
+    side: Side, scores: dict[str, Score], names: Sequence[str] | None, everything: bool
+) -> dict[str, Score]:
+    with_table = [name for name, score in scores.items() if score.table is not None]
+    chosen = with_table if everything else (side.benchmark.main or with_table) if names is None else names
+    return {name: scores[name] for name in map(side.common_name, chosen) if name in scores}
 
 
 def _untested(reason: str) -> Difference:
@@ -125,11 +121,43 @@ def _unpaired(pair: Pair, score: Score) -> tuple[float, float, Difference]:
     return base.value, other.value, difference
 
 
-def _paired(pair: Pair, score: Score, draws: int, seed: int) -> tuple[float, float, Difference]:
-    """Values of base and other over the items that both have, and how they differ."""
+def _other_meaning(pair: Pair, first: Score | None, second: Score | None) -> str:
+    """Why two forms' scores aren't two values of one score; empty where they are."""
+    if first is None or second is None:
+        return f"{(pair.base if first is None else pair.other).label}: has no such score"
+    labels = f"{{}} for {pair.base.label}, {{}} for {pair.other.label}: not subtracted"
+    if first.name != second.name:
+        return f"it is {labels.format(first.name, second.name)}"
+    for field in ("low", "high", "neutral", "unit", "higher_is_better"):
+        values = getattr(first, field), getattr(second, field)
+        if values[0] != values[1]:
+            return f"its {field.replace('_', ' ')} is {labels.format(*values)}"
+    knowledge = [side.benchmark.knowledge for side in (pair.base, pair.other)]
+    chances = [known[1] for known in knowledge if known and known[0] == first.name]
+    return f"guessing gives {labels.format(*(f'{c:.3g}' for c in chances))}" if len(set(chances)) > 1 else ""
+
+
+def _paired(
+    pair: Pair, score: Score, scores: tuple[Score | None, Score | None], draws: int, seed: int
+) -> tuple[float, float, Difference]:
+    """Values of base and other over the items that both have, and how they differ.
+
+    Args:
+        pair: The two sides.
+        score: The score.
+        scores: It as each side defines it; ``None`` where a form has none of that name.
+        draws: Resamples.
+        seed: Of the random numbers.
+    """
     if score.table is None:
         raise BiasError(f"{score.name} has no form that can be resampled; choose another score")
-    base, other = (score.table(records) for records in pair.records)
+    tables = [
+        own.table(records) if own and own.table else "" for own, records in zip(scores, pair.records, strict=True)
+    ]
+    if reason := _other_meaning(pair, *scores):
+        values = [math.nan if isinstance(form, str) else form.value for form in tables]
+        return values[0], values[1], _untested(reason)
+    base, other = tables
     if isinstance(base, str) or isinstance(other, str):
         reason = next(f"{s.label}: {t}" for s, t in ((pair.base, base), (pair.other, other)) if isinstance(t, str))
         values = [math.nan if isinstance(form, str) else form.value for form in (base, other)]
@@ -174,8 +202,10 @@ def find(
                 f"{pair.subject}: {pair.base.label} and {pair.other.label} can't be compared item by item: {reason}; "
                 "--unpaired compares them as independent runs"
             )
-        defined = _defined_scores(pair, not reason)
-        names.update(name for name, score in defined.items() if score.table is not None)
+        records = ([pair.base.docs or pair.other.docs] * 2) if reason else pair.records
+        defined = _defined_scores(pair.base, records[0])
+        others = _defined_scores(pair.other, records[1]) if by == FORM else defined
+        names.update(name for name, score in {**others, **defined}.items() if score.table is not None)
         if reason:
             items, note = pair.base.task.documents, f"unpaired: {reason}"
         else:
@@ -184,10 +214,15 @@ def find(
             note = f"{unmatched:,} items without a partner left out" if unmatched else ""
         note = joined(note, beside_the_model(pair))
         labels = pair.subject, pair.base.label, pair.other.label
-        for score in _compared_scores(pair, defined, scores, everything):
-            compared = _unpaired(pair, score) if reason else _paired(pair, score, draws, seed)
+        chosen = _compared_scores(pair.base, defined, scores, everything)
+        if by == FORM:
+            chosen = {**chosen, **_compared_scores(pair.other, others, scores, everything), **chosen}
+        for name, score in chosen.items():
+            both = defined.get(name), others.get(name)
+            compared = _unpaired(pair, score) if reason else _paired(pair, score, both, draws, seed)
             findings.append(Finding(*labels, score, *compared, math.nan, not reason, items, note))
-        pair.forget()
+        if by != FORM:  # whose records are looked at again
+            pair.forget()
     if not findings:
         hint = did_you_mean(scores[0], sorted(names)) if scores else ""
         raise BiasError(f"no score to compare{f' named {chr(44).join(scores)}' if scores else ''}.{hint}")

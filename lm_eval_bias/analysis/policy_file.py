@@ -94,20 +94,6 @@ def _validator() -> Any:
     return jsonschema.Draft202012Validator(json.loads(_resource("policy_schema.json")))
 
 
-def _refuse_doubled(node: yaml.Node, path: str) -> None:
-    """Refuse a key that stands in a mapping twice: YAML would quietly take the last."""
-    if isinstance(node, yaml.MappingNode):
-        keys: set[str] = set()
-        for key, value in node.value:
-            if key.value in keys:
-                raise BiasError(f"{path} line {key.start_mark.line + 1}: {key.value!r} stands there twice")
-            keys.add(key.value)
-            _refuse_doubled(value, path)
-    elif isinstance(node, yaml.SequenceNode):
-        for value in node.value:
-            _refuse_doubled(value, path)
-
-
 def _line(node: yaml.Node, steps: Sequence[str | int]) -> int:
     """The line on which a part of a document stands, as far as the path to it can be followed."""
     for step in steps:
@@ -142,7 +128,7 @@ def _parsed(path: Path) -> tuple[Any, yaml.Node]:
     content, node = safe_yaml.parse(text, str(path), _Loader)
     if node is None:
         raise BiasError(f"{path}: empty: a policy needs bounds ('lm-eval-bias check --example' prints one)")
-    _refuse_doubled(node, str(path))
+    safe_yaml.refuse_doubled(node, str(path))
     return content, node
 
 
@@ -167,7 +153,7 @@ def read(path: Path) -> Policy:
         place = f"{path} line {_line(node, ['bounds', number])}"
         low, high = bound.get("min", -math.inf), bound.get("max", math.inf)
         if low > high:
-            raise BiasError(f"{place}: min {low:g} is above max {high:g}")
+            raise BiasError(f"{place}: min {low:.15g} is above max {high:.15g}")
         bounds.append(
             Bound(
                 task=bound["task"],

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+import re
 from collections.abc import Iterator
 from dataclasses import dataclass, replace
 
@@ -14,6 +15,7 @@ from lm_eval_bias.runs import recomputed as recomputation
 from lm_eval_bias.runs.run_data import Run, TaskRun, Value
 
 _MOST_LINES = 3
+_NUMBER = re.compile(r"-?(0|[1-9]\d*)(\.\d+)?")  # as a hash of digits isn't written another way
 
 
 @dataclass(frozen=True)
@@ -103,7 +105,9 @@ def _requirements(run: Run, policy: Policy) -> Iterator[Finding]:
         holds = part >= policy.share
         problem = f"{task.documents:,} of {task.items:,} items" if task.items else "the number of its items isn't known"
         problem += f", {part:.0%} of what a full run asks" if part != 1 and not math.isnan(part) else ""
-        yield Finding(name, "items", holds, f"at least {policy.share:.0%} of the items", "" if holds else problem)
+        yield Finding(
+            name, "items", holds, f"at least {policy.share * 100:.12g}% of the items", "" if holds else problem
+        )
 
 
 def _departures(run: Run, task: TaskRun, policy: Policy) -> Iterator[Finding]:
@@ -111,10 +115,19 @@ def _departures(run: Run, task: TaskRun, policy: Policy) -> Iterator[Finding]:
     for departure in departures.of(run, task):
         if policy.share is not None and departure.name in departures.PART:
             continue
-        holds = not {departure.name, departure.exact}.isdisjoint(policy.allow)
+        holds = any(_allows(text, departure) for text in policy.allow)
         problem = f"{departure.problem}; what allows it: {departure.line}"
         required = f"allowed: {departure.exact}" if holds else "the task as it is"
         yield Finding(task.task, departure.name, holds, required, "" if holds else problem)
+
+
+def _allows(text: str, departure: departures.Departure) -> bool:
+    """Whether a line of a policy allows this departure: by its name, or its name and value; 20 and 20.0 are one."""
+    name, equals, value = text.partition("=")
+    if text in (departure.name, departure.exact):
+        return True
+    numbers = all(_NUMBER.fullmatch(raw) for raw in (value, departure.value))
+    return bool(name == departure.name and equals and numbers and float(value) == float(departure.value))
 
 
 def _unanswered(task: TaskRun, largest: float) -> Iterator[Finding]:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import argparse
 import sys
 
+from lm_eval_bias import registry
 from lm_eval_bias.errors import BiasError
 from lm_eval_bias.files import expanded
 
@@ -44,6 +45,7 @@ def run(arguments: argparse.Namespace) -> int:
         BiasError: Bad usage or input.
     """
     from lm_eval_bias.analysis import policy_file, policy_targets, policy_verdict
+    from lm_eval_bias.cli import output
     from lm_eval_bias.report import policy_findings
     from lm_eval_bias.runs.run_discovery import read as read_runs
 
@@ -54,17 +56,24 @@ def run(arguments: argparse.Namespace) -> int:
         raise BiasError("check needs RUN and --policy FILE ('lm-eval-bias check --example' prints a policy)")
     policy = policy_file.read(expanded(arguments.policy))
     runs, problems = read_runs(arguments.runs)
+    for run in runs:
+        for task in (task for bound in policy.bounds for task in policy_targets.tasks(run, bound)):
+            if task.benchmark not in registry.by_name():
+                raise BiasError(f"{run.path}: {task.task}: there is no benchmark {task.benchmark[:100]!r}")
     policy_targets.refuse_unknown(policy, runs)
     checked = [
         (run, policy_verdict.check(run, policy) + (policy_verdict.recomputed(run) if arguments.strict else []))
         for run in runs
     ]
     # a run that can't be read is one that nothing is known about: it must not make the others' pass look like its own
+    copies = [problem for problem in problems if problem.is_copy]
+    problems = [problem for problem in problems if not problem.is_copy]
     holds = all(finding.holds for _, findings in checked for finding in findings) and not problems
     if arguments.json:
         print(policy_findings.as_json(checked, problems, arguments.policy, holds), end="")
     else:
         print(policy_findings.as_text(checked), end="")
+    output.name_problems(copies)
     for problem in problems:
         print(f"violated: {problem}", file=sys.stderr)
     return 0 if holds else 1

@@ -1,4 +1,4 @@
-"""``lm-eval-bias compare``: differences between runs, instructions or languages on the same items."""
+"""``lm-eval-bias compare``: differences between runs, instructions, languages or forms of asking on the same items."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 
 from lm_eval_bias import catalog
 from lm_eval_bias.cli import output
-from lm_eval_bias.errors import BiasError
+from lm_eval_bias.errors import BiasError, did_you_mean
 
 if TYPE_CHECKING:
     from lm_eval_bias.analysis.comparisons import Pair
@@ -20,12 +20,13 @@ _EPILOG = """examples:
   lm-eval-bias compare base/ instruct/
   lm-eval-bias compare run/ --by instruction
   lm-eval-bias compare run/ --by language --base en --scores ss,icat
+  lm-eval-bias compare likelihoods/ generated/ --by form
 """
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     """What the command understands."""
-    from lm_eval_bias.analysis.comparisons import LANGUAGE, conditions
+    from lm_eval_bias.analysis.comparisons import FORM, LANGUAGE, conditions
     from lm_eval_bias.report.comparison_reports import CORRECTIONS, FORMATS
 
     within = "".join(f"{condition.help}, " for condition in conditions().values())
@@ -37,12 +38,15 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("runs", nargs="+", metavar="RUN", help="result folders (--output_path) with samples")
     parser.add_argument(
         "--by",
-        choices=["run", *conditions(), LANGUAGE],
+        choices=["run", *conditions(), LANGUAGE, FORM],
         default="run",
-        help=f"what to compare: runs (default), {within}or languages within each run",
+        help=f"what to compare: runs (default), {within}languages within each run, or forms of "
+        "asking (log-likelihoods, generated answers) in one model's runs",
     )
     parser.add_argument(
-        "--base", metavar="NAME", help="what the others are compared with (default: the first, none, en)"
+        "--base",
+        metavar="NAME",
+        help="what the others are compared with (default: the first, none, en, log-likelihoods)",
     )
     parser.add_argument("--scores", metavar="A,B", help="which scores (default: each benchmark's main ones)")
     parser.add_argument("--all_scores", action="store_true", help="all scores, breakdowns included")
@@ -67,7 +71,7 @@ def run(arguments: argparse.Namespace) -> int:
     Raises:
         BiasError: Bad usage, runs that can't be read or can't be compared.
     """
-    from lm_eval_bias.analysis import comparisons, differences
+    from lm_eval_bias.analysis import comparisons, differences, form_associations
     from lm_eval_bias.custom_metrics.bootstrap import SEED
     from lm_eval_bias.report import comparison_reports
     from lm_eval_bias.runs.run_discovery import read
@@ -80,22 +84,32 @@ def run(arguments: argparse.Namespace) -> int:
         raise BiasError(f"--seed {arguments.seed}: must be 0 or more")
     if arguments.scores and arguments.all_scores:
         raise BiasError("--scores and --all_scores: give one of them")
-    output.check_place(arguments.output)
-    runs, problems = read(arguments.runs)
+    scores = list(dict.fromkeys(filter(None, map(str.strip, (arguments.scores or "").split(",")))))
+    if arguments.scores and not scores:
+        raise BiasError(f"--scores {arguments.scores}: names no score: leave it out for the main ones")
+    output.check_place(arguments.output, arguments.runs)
+    by_form = arguments.by == comparisons.FORM
+    runs, problems = read(arguments.runs, by_model=by_form)
     output.name_problems(problems)
     pairs = comparisons.pairs(runs, arguments.by, arguments.base)
     findings = differences.find(
         pairs,
         by=arguments.by,
-        scores=arguments.scores.split(",") if arguments.scores else None,
+        scores=scores or None,
         everything=arguments.all_scores,
         unpaired=arguments.unpaired,
         correction=arguments.correction,
         draws=arguments.draws,
         seed=SEED if arguments.seed is None else arguments.seed,
     )
+    sides = [side for pair in pairs for side in (pair.base, pair.other)]
+    known = {s.name for side in sides for s in side.benchmark.every_score() if s.table is not None}
+    known |= {finding.score.name for finding in findings}
+    if unknown := next((name for name in scores if name not in known), None):
+        raise BiasError(f"--scores {unknown}: no task here has such a score.{did_you_mean(unknown, known)}")
     _refuse_foreign_logs(pairs, findings)
-    text = comparison_reports.render(findings, arguments.correction, arguments.format)
+    associations = form_associations.find(pairs, findings) if by_form else ()
+    text = comparison_reports.render(findings, arguments.correction, arguments.format, associations)
     output.deliver(text, arguments.output, f"{arguments.output}: {len(findings)} comparisons")
     return 0
 

@@ -47,7 +47,7 @@ def run(arguments: argparse.Namespace) -> int:
     if arguments.task and not any(value.strip(", ") for value in arguments.task):
         raise BiasError("--task names no task: leave it out for all ('lm-eval-bias ls')")
     names = [name.strip() for value in arguments.task for name in value.split(",") if name.strip()]
-    output.check_place(arguments.output)
+    output.check_place(arguments.output, arguments.paths)
     runs, problems = run_discovery.read(arguments.paths, by_task=True)
     boards = board_building.boards(runs, names)
     problems += board_building.foreign(runs)

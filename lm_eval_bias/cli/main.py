@@ -23,7 +23,9 @@ _COMMANDS = {
     "run": "evaluate a model: the harness's run with all its flags",
     "compare": "is one model more biased than another, and is the difference real",
     "report": "a page (or Markdown, CSV, LaTeX, JSON) about runs, to be handed to someone",
+    "agree": "which scores go together over models, across benchmarks, forms and languages",
     "leaderboard": "all runs of a folder beside the published models",
+    "explain": "one score in full: its meaning, worst groups, items, what would change the verdict",
     "check": "hold a run's scores against the bounds of a policy; exit status 1 if one is violated",
     "train-nsp": "teach a causal or T5 model to tell whether a sentence follows another, for --model hf-nsp",
     "ls": "list tasks and groups with what they measure",
@@ -102,6 +104,7 @@ def main(argv: Sequence[str] | None = None) -> int:
     if isinstance(sys.stdout, io.TextIOWrapper):
         sys.stdout.reconfigure(errors="backslashreplace")  # names of files can be any bytes, as in error messages
     try:
+        _check_current_folder()
         status = _run(arguments)
         sys.stdout.flush()
         return status
@@ -127,6 +130,18 @@ def main(argv: Sequence[str] | None = None) -> int:
         place = "standard output" if _drop_output() else getattr(error, "filename", None) or "standard output or a file"
         _report(f"error: {printable(f'{place} cannot be written: {why(error)}')}")
         return 2
+
+
+def _check_current_folder() -> None:
+    """Refuse to work in a folder that was deleted: no path can be resolved there, and torch's libraries abort.
+
+    Raises:
+        BiasError: It was.
+    """
+    try:
+        os.getcwd()
+    except OSError as error:
+        raise BiasError(f"the current folder is gone or can't be read ({why(error)}): change to another") from error
 
 
 def _drop_output() -> bool:

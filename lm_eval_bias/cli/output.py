@@ -12,7 +12,7 @@ from collections.abc import Sequence
 from pathlib import Path
 
 from lm_eval_bias.errors import BiasError
-from lm_eval_bias.files import expanded, write_whole, writing
+from lm_eval_bias.files import expanded, same, under, write_whole, writing
 from lm_eval_bias.runs.run_data import Problem
 
 ENDINGS = {".html": "html", ".htm": "html", ".md": "md", ".json": "json", ".csv": "csv", ".tex": "latex"}
@@ -41,11 +41,15 @@ def format_of(form: str | None, output: str | None, without: str) -> str:
     return ENDINGS[ending]
 
 
-def check_place(output: str | None) -> None:
-    """Refuse a file that can't be written, before the work for it is done.
+def check_place(output: str | None, inputs: Sequence[str] = ()) -> None:
+    """Refuse a file that can't be written, or that would replace what is read, before the work for it is done.
+
+    Args:
+        output: The file; ``None`` is standard output.
+        inputs: Files and folders that the command reads.
 
     Raises:
-        BiasError: Its folder isn't there or can't be written, or it is a folder itself.
+        BiasError: Its folder isn't there or can't be written, it is a folder itself, or see :func:`refuse_inputs`.
     """
     if output is None:
         return
@@ -56,6 +60,37 @@ def check_place(output: str | None) -> None:
                 raise IsADirectoryError(errno.EISDIR, os.strerror(errno.EISDIR))
         with tempfile.TemporaryFile(dir=path.parent):
             pass
+    refuse_inputs(output, inputs)
+
+
+def refuse_inputs(output: str, inputs: Sequence[str]) -> None:
+    """Refuse a file that would replace what is read, or be taken for a run's own.
+
+    Raises:
+        BiasError: It is an input or a run's file below one, also by a link, or is named like one.
+    """
+    path = expanded(output)
+    if _is_of_run(path) or _is_of_run(Path(os.path.realpath(path))):
+        raise BiasError(f"-o {output}: the name is one of a run's own files: name another file")
+    for place in map(expanded, inputs):
+        if same(path, place) or (os.path.exists(path) and any(_is_run(p) for p in under(place) if same(p, path))):
+            raise BiasError(f"-o {output}: this file is read, and would be lost: name another file")
+
+
+def _is_of_run(path: Path) -> bool:
+    """Whether a file is called like results or a sample log."""
+    from lm_eval_bias.runs import harness_results, sample_logs
+
+    return harness_results.matches(path) or sample_logs.matches(path)
+
+
+def _is_run(path: Path) -> bool:
+    """Whether a file holds a run, or a part of one."""
+    from lm_eval_bias.runs import json_files, run_file
+
+    with contextlib.suppress(BiasError):
+        return _is_of_run(path) or (path.suffix == ".json" and run_file.matches(json_files.read(path)))
+    return False
 
 
 def name_problems(problems: Sequence[Problem]) -> None:

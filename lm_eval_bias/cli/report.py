@@ -34,7 +34,7 @@ def run(arguments: argparse.Namespace) -> int:
     from lm_eval_bias.report import run_reports
     from lm_eval_bias.runs import printable_runs, run_discovery
 
-    output.check_place(arguments.output)
+    output.check_place(arguments.output, arguments.paths)
     runs, problems = run_discovery.read(arguments.paths)
     if arguments.name is not None:
         if len(runs) != 1:

@@ -46,6 +46,11 @@ class Source:
         base = os.environ.get("LM_EVAL_BIAS_BASE_URL", BASE_URL).rstrip("/")
         return f"{base}/{self.repository}/{self.commit}/{self.path}"
 
+    @property
+    def pin(self) -> str:
+        """What result files call it."""
+        return f"{self.repository}@{self.commit}/{self.path}"
+
     def check(self, path: Path) -> str:
         """Why the file at ``path`` is not the pinned one; empty if it is.
 
@@ -97,6 +102,15 @@ def manifest() -> Manifest:
             pins.sets.update(raw["sets"])
             pins.citations.update(raw["citations"])
     return pins
+
+
+def hashes(name: str | None) -> dict[str, str]:
+    """SHA-256 of the files of a set by what result files call them; without a name none.
+
+    Raises:
+        BiasError: An unknown name.
+    """
+    return {source.pin: source.sha256 for source in manifest().resolve([name])} if name else {}
 
 
 def mirror() -> Path | None:

@@ -7,14 +7,15 @@ import logging
 import math
 import os
 import re
-from collections.abc import Iterable, Mapping
+from collections.abc import Collection, Iterable, Mapping
 from typing import TYPE_CHECKING, Any
 
 from lm_eval_bias import catalog, registry
-from lm_eval_bias.errors import BiasError, check_arguments, did_you_mean, one_line, parameters, require_extra
+from lm_eval_bias.errors import BiasError, check_arguments, did_you_mean, import_failure, parameters, require_extra
 from lm_eval_bias.evaluation import run_flags
 from lm_eval_bias.files import expanded
 from lm_eval_bias.harness import task_names
+from lm_eval_bias.runs import cache_ownership
 
 if TYPE_CHECKING:
     from lm_eval_bias.harness.internals import EvaluatorConfig
@@ -67,7 +68,7 @@ def check_names(config: EvaluatorConfig, entries: Mapping[str, catalog.Entry]) -
     for name in names:
         if _is_ours(name, entries) and not fnmatch.filter(entries, name) and not folders:
             raise BiasError(f"no task matches {name!r}.{similar(name, entries)}")
-    unknown = task_names.unknown([name for name in names if name not in entries], map(expanded, folders))
+    unknown = task_names.unknown([n for n in names if not fnmatch.filter(entries, n)], map(expanded, folders))
     if unknown:
         hint = similar(unknown[0], entries)
         raise BiasError(f"no task named {unknown[0]}, neither here nor in the harness.{hint}")
@@ -95,28 +96,33 @@ def before_loading(config: EvaluatorConfig, entries: Mapping[str, catalog.Entry]
     """
     run_entries = named_entries(config, entries)
     check_names(config, entries)
-    _check_metadata(config, run_entries, only_ours(split_tasks(config.tasks or []), entries))
+    alone = only_ours(split_tasks(config.tasks or []), entries)
+    if alone:
+        _check_sampled_tasks(config, [entry.name for entry in run_entries])
+    _check_metadata(config, run_entries, alone)
     check_model(config)
+    if config.use_cache:
+        cache_ownership.check(config.use_cache, config.model, config.model_args or {})
     _check_options(config, run_entries)
     _fetch_data(config, run_entries)
 
 
 def check_samples(config: EvaluatorConfig, top_level: dict[str, Any]) -> None:
     """Refuse ``--samples`` for a task that isn't run, or with a document that isn't there."""
-    if not config.samples:
-        return
     tasks = {t.task_name: t for top in top_level.values() for t in tasks_of(top)}
-    for name, indices in config.samples.items():
-        if name not in tasks:
-            raise BiasError(f"--samples names {name!r}, which is not run.{did_you_mean(name, tasks)}")
+    _check_sampled_tasks(config, tasks)
+    for name, indices in (config.samples or {}).items():
         size = len(tasks[name].eval_docs)
-        if not isinstance(indices, list) or not indices:
-            raise BiasError(f"--samples {name}: must be a list of documents' numbers, as [0, 1]")
-        bad = [i for i in indices if not isinstance(i, int) or isinstance(i, bool) or not 0 <= i < size]
-        if bad:
-            raise BiasError(f"--samples {name}: no document {bad[0]!r}: numbers go from 0 to {size - 1}")
+        if max(indices) >= size:
+            raise BiasError(f"--samples {name}: no document {max(indices)}: numbers go from 0 to {size - 1}")
         # the harness runs them in the data's order and names them in the given one
         config.samples[name] = sorted(set(indices))
+
+
+def _check_sampled_tasks(config: EvaluatorConfig, tasks: Collection[str]) -> None:
+    for name in config.samples or {}:
+        if name not in tasks:
+            raise BiasError(f"--samples names {name!r}, which is not run.{did_you_mean(name, tasks)}")
 
 
 def tasks_of(task_or_group: Any) -> list[Any]:
@@ -149,6 +155,8 @@ def _check_metadata(config: EvaluatorConfig, entries: list[catalog.Entry], alone
         hint = did_you_mean(key, options)
         if key not in options and benchmarks and (alone or hint):
             raise BiasError(f"--metadata key {key!r} is unknown to these tasks.{hint} Known: {', '.join(options)}")
+        if key in options and config.metadata[key] == "":
+            raise BiasError(f"--metadata {key}= is empty: give a value, or leave it out")
 
 
 def _check_options(config: EvaluatorConfig, entries: list[catalog.Entry]) -> None:
@@ -212,7 +220,7 @@ def check_model_arguments(config: EvaluatorConfig) -> None:
     try:
         kind: Any = internals.model_class(config.model)
     except (ImportError, ValueError, KeyError) as error:
-        raise BiasError(f"--model {config.model}: {one_line(error)}") from error
+        raise BiasError(f"--model {config.model}: {import_failure(error)}") from error
     check_arguments(kind, config.model_args, flag, ("batch_size", "max_batch_size", "device"))
     for name in ("pretrained", "model"):
         if config.model_args.get(name) == "":

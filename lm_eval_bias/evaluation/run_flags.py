@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 import argparse
+import contextlib
 import json
 import math
 import os
 import re
 import tempfile
 import typing
+from collections.abc import Iterable
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -16,15 +18,10 @@ from lm_eval_bias import safe_yaml
 from lm_eval_bias.errors import BiasError, did_you_mean
 from lm_eval_bias.files import expanded, read_text
 from lm_eval_bias.harness import internals
+from lm_eval_bias.unique_keys import unique_keys
 
 if TYPE_CHECKING:
     from lm_eval_bias.harness.internals import EvaluatorConfig
-
-# an empty value, as an unset variable gives, would count as a flag that isn't there
-_NEVER_EMPTY = (
-    *("config", "model", "tasks", "suite", "samples", "batch_size", "device", "include_path", "output_path"),
-    *("use_cache", "apply_chat_template"),
-)
 
 
 def check_words(arguments: argparse.Namespace) -> None:
@@ -33,9 +30,6 @@ def check_words(arguments: argparse.Namespace) -> None:
     Raises:
         BiasError: The first thing that is wrong.
     """
-    for name in _NEVER_EMPTY:
-        if getattr(arguments, name, None) == "":
-            raise BiasError(f"--{name} is empty: give a value, or leave the flag out")
     if arguments.config is not None:
         _check_config(arguments.config)
     if isinstance(arguments.samples, str):
@@ -46,19 +40,27 @@ def check_words(arguments: argparse.Namespace) -> None:
         )
 
 
-def _samples(path: str) -> Any:
+def _samples(given: str) -> Any:
+    """What ``--samples`` gives as JSON, or the content of the file that it names."""
     try:
-        return json.loads(read_text(expanded(path), "utf-8-sig"))
+        with contextlib.suppress(json.JSONDecodeError):
+            return json.loads(given, object_pairs_hook=unique_keys)
+        if "{" in given:
+            raise BiasError("no JSON (keys and texts stand in double quotes)")
+        return json.loads(read_text(expanded(given), "utf-8-sig"), object_pairs_hook=unique_keys)
+    except BiasError as error:
+        raise BiasError(f"--samples {given}: {error}") from error
     except OSError as error:
-        raise BiasError(f"--samples {path}: neither JSON nor a file that can be read ({error.strerror})") from error
+        raise BiasError(f"--samples {given}: neither JSON nor a file that can be read ({error.strerror})") from error
     except (ValueError, RecursionError) as error:
-        raise BiasError(f"--samples {path}: no JSON") from error
+        raise BiasError(f"--samples {given}: no JSON") from error
 
 
 def _check_config(path: str) -> None:
     """Refuse a file of ``--config`` with keys that aren't flags, or values of another type than the flag's."""
     try:
-        content, _ = safe_yaml.parse(read_text(expanded(path), "utf-8-sig"), f"--config {path}")
+        content, node = safe_yaml.parse(read_text(expanded(path), "utf-8-sig"), f"--config {path}")
+        safe_yaml.refuse_doubled(node, f"--config {path}")
     except OSError as error:
         raise BiasError(f"--config {path} cannot be read: {error.strerror}") from error
     except UnicodeDecodeError as error:
@@ -71,6 +73,8 @@ def _check_config(path: str) -> None:
             raise BiasError(f"--config {path}: no flag is called {key!r}.{did_you_mean(str(key), types)}")
         if value is not None and not _fits(value, types[key]):
             raise BiasError(f"--config {path}: {key}: {value!r} is no value for --{key}")
+    if isinstance(content.get("samples"), str):
+        _samples(content["samples"])  # the harness would read it with less care
 
 
 def _fits(value: Any, hint: Any) -> bool:
@@ -94,6 +98,12 @@ def check(config: EvaluatorConfig) -> None:
         raise BiasError(f"--limit {limit:g}: must be a whole number of documents above 0, or below 1 their share")
     if config.samples and not isinstance(config.samples, dict):  # of --config
         raise BiasError(f"--samples {config.samples}: neither JSON nor a file with a task's documents by its name")
+    for name, indices in (config.samples or {}).items():
+        if not isinstance(indices, list) or not indices:
+            raise BiasError(f"--samples {name}: must be a list of documents' numbers, as [0, 1]")
+        bad = [index for index in indices if not isinstance(index, int) or isinstance(index, bool) or index < 0]
+        if bad:
+            raise BiasError(f"--samples {name}: no document {bad[0]!r}: they are numbered 0, 1, 2, ...")
     if config.num_fewshot is not None and config.num_fewshot < 0:
         raise BiasError(f"--num_fewshot {config.num_fewshot}: must be 0 or more")
     if not re.fullmatch(r"auto(:\d+(\.\d+)?)?|0*[1-9]\d*", str(config.batch_size)):
@@ -111,11 +121,22 @@ def check(config: EvaluatorConfig) -> None:
         if not os.path.isdir(expanded(folder)):
             kind = "is no folder" if os.path.lexists(expanded(folder)) else "no such folder"
             raise BiasError(f"--include_path {folder}: {kind}: name the folder with the tasks' YAMLs")
+        _check_readable(f"--include_path {folder}", expanded(folder).rglob("*.yaml"))
+    tasks = config.tasks if isinstance(config.tasks, list) else (config.tasks or "").split(",")
+    for name in (name for name in tasks if os.path.isdir(name)):
+        _check_readable(f"--tasks {name}", Path(name).glob("*.yaml"))
     if config.output_path:
         path = expanded(config.output_path)
         _check_writable("--output_path", config.output_path, path.parent if path.suffix == ".json" else path)
     if config.use_cache:
         _check_writable("--use_cache", config.use_cache, expanded(config.use_cache).parent)
+
+
+def _check_readable(flag: str, paths: Iterable[Path]) -> None:
+    """Refuse YAMLs that the harness would read for ever: a pipe, a device."""
+    for path in paths:
+        if not (path.is_file() or path.is_dir()) and os.path.exists(path):
+            raise BiasError(f"{flag}: {path} is no plain file but a pipe or a device: take it out of the folder")
 
 
 def folders(config: EvaluatorConfig) -> list[str | Path]:

@@ -14,6 +14,7 @@ import contextvars
 import hashlib
 import importlib.util
 import inspect
+import json
 import logging.handlers
 import os
 import re
@@ -22,7 +23,8 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from lm_eval_bias.errors import BiasError, one_line
+from lm_eval_bias.errors import BiasError, one_line, refuse_empty
+from lm_eval_bias.unique_keys import unique_keys
 
 if TYPE_CHECKING:
     from lm_eval.api.instance import Instance as Instance
@@ -208,10 +210,54 @@ def held_back() -> Iterator[Callable[[], None]]:
 
 
 def run_parser(outer: argparse.ArgumentParser) -> argparse.ArgumentParser:
-    """The parser of the harness's ``run`` with all its flags, made of the same kind as the outer one."""
+    """The parser of the harness's ``run`` with all its flags, made of the same kind as the outer one.
+
+    It refuses a key that ``--model_args`` and the like have twice, and leaves ``--samples`` as it is given: nothing
+    documented tells of the values that the harness's parser drops.
+    """
+    from lm_eval._cli import utils
     from lm_eval._cli.run import Run
 
-    commands = outer.add_subparsers(dest="command")
+    split: Callable[[str], list[str]] = getattr(utils, "split_top_level", lambda text: text.split(","))  # since 0.4.13
+
+    def loads(text: str) -> Any:
+        try:
+            return json.loads(text, object_pairs_hook=unique_keys)
+        except BiasError as error:
+            raise argparse.ArgumentTypeError(str(error)) from error
+
+    class Merging(utils.MergeDictAction):
+        """Takes what the harness's action takes, but each key once: of two values it would have the last."""
+
+        def __call__(self, parser: Any, namespace: Any, values: Any, option_string: str | None = None) -> None:
+            for value in values:
+                refuse_empty(self, value)
+            keys = list(getattr(namespace, self.dest, None) or {})
+            if values[0].lstrip().startswith("{"):
+                try:
+                    keys += loads(values[0])
+                except json.JSONDecodeError:
+                    pass  # the harness says so
+                except argparse.ArgumentTypeError as error:
+                    raise argparse.ArgumentError(self, str(error)) from error
+                if len(values) > 1:
+                    raise argparse.ArgumentError(
+                        self, f"{values[1]!r} stands after JSON: give one object, or KEY=VALUE"
+                    )
+            else:
+                keys += [part.partition("=")[0] for value in values for part in split(value)]
+            if doubled := next((key for key in keys if keys.count(key) > 1), None):
+                raise argparse.ArgumentError(self, f"{doubled}= is given twice: leave out one of the two")
+            super().__call__(parser, namespace, values, option_string)
+
+    class RunParser(type(outer)):  # type: ignore[misc]
+        def __init__(self, **settings: Any) -> None:
+            super().__init__(**settings)
+            self.register("action", utils.MergeDictAction, Merging)
+            self.register("type", json.loads, loads)  # --metadata before 0.4.13
+            self.register("type", utils.try_parse_json, str)  # --samples: read by us
+
+    commands = outer.add_subparsers(dest="command", parser_class=RunParser)
     Run.create(commands)
     parser: argparse.ArgumentParser = commands.choices["run"]
     return parser

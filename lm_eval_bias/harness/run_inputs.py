@@ -59,9 +59,8 @@ def of_task(
     options = [value for key in benchmark.options if isinstance(value := metadata.get(key), str) and value]
     names = {os.path.abspath(expanded(option)): option for option in options}
     files = {names.get(path, path): digest for path, digest in read.items()}
-    if metadata.get("data") and not metadata.get(benchmark.data_option):
-        pinned = sources.manifest().resolve([metadata["data"]])
-        files |= {f"{source.repository}@{source.commit}/{source.path}": source.sha256 for source in pinned}
+    if not metadata.get(benchmark.data_option):
+        files |= sources.hashes(metadata.get("data"))
     inputs: Inputs = {"files": files, "package_data": content_hashes.of_data_files(benchmark.folder)}
     if changed := _changed(benchmark, yaml, metadata):
         inputs["changed"] = changed

@@ -13,7 +13,7 @@ from collections.abc import Callable, Container, Iterator
 from typing import TYPE_CHECKING, Any
 
 from lm_eval_bias import redaction, registration
-from lm_eval_bias.errors import BiasError, check_arguments, one_line
+from lm_eval_bias.errors import BiasError, check_arguments, import_failure, one_line
 from lm_eval_bias.harness import api_calls, distributed, internals
 
 if TYPE_CHECKING:
@@ -89,7 +89,7 @@ def build_model(config: EvaluatorConfig) -> Any:
         raise
     except Exception as error:
         given = ",".join(f"{name}={value}" for name, value in redaction.arguments(config.model_args or {}).items())
-        message = redaction.in_text(one_line(error), config.model_args or {})
+        message = redaction.in_text(import_failure(error), config.model_args or {})
         raise BiasError(f"--model {config.model} --model_args {given}: {message}") from error
 
 

@@ -6,9 +6,11 @@ import math
 from collections.abc import Mapping, Sequence
 
 from lm_eval_bias.analysis.differences import LEVEL, Finding
+from lm_eval_bias.analysis.form_associations import CORRELATION, Association
+from lm_eval_bias.custom_metrics import agreement
 from lm_eval_bias.custom_metrics.score import finite
 from lm_eval_bias.report.escaping import backslashed
-from lm_eval_bias.report.numbers import NONE, bound, p_value
+from lm_eval_bias.report.numbers import NONE, bound, number, p_value
 from lm_eval_bias.report.tables import Column, csv_text, grid, json_text
 
 _STYLES = {"text": "simple", "md": "github", "latex": "latex_booktabs"}
@@ -50,15 +52,24 @@ def _number(value: float, sign: str = "") -> str:
     return "nan" if math.isnan(value) else f"{value:{sign}.4g}" if sign or abs(value) < 1000 else f"{value:,.0f}"
 
 
-def _row(finding: Finding) -> list[str]:
+def values(finding: Finding) -> tuple[str, str, str, str]:
+    """Both sides' values, the difference, and its interval in brackets."""
     difference = finding.difference
-    ends, detectable = difference.interval, difference.detectable(finding.level)
-    return [
-        finding.score.name,
+    ends = difference.interval
+    return (
         _number(finding.base_value),
         _number(finding.other_value),
         _number(difference.value, "+"),
         "" if ends is None else f"[{_number(ends[0], '+')}, {_number(ends[1], '+')}]",
+    )
+
+
+def _row(finding: Finding) -> list[str]:
+    difference = finding.difference
+    detectable = difference.detectable(finding.level)
+    return [
+        finding.score.name,
+        *values(finding),
         p_value(difference.p),
         p_value(finding.adjusted),
         NONE if math.isnan(detectable) else _number(detectable),
@@ -94,11 +105,12 @@ def _tables(findings: Sequence[Finding], correction: str, style: str) -> str:
         notes = sorted({f"note: {finding.note}" for finding in pair if finding.note and style != "latex"})
         lines += [_table(pair, correction, style), *notes, ""]
     if style != "latex":
-        lines.append(_legend(findings, correction))
+        lines.append(legend(findings, correction))
     return "\n".join(lines).rstrip() + "\n"
 
 
-def _legend(findings: Sequence[Finding], correction: str) -> str:
+def legend(findings: Sequence[Finding], correction: str) -> str:
+    """How many differences can be told, and how they were tested."""
     tests = sum(not math.isnan(finding.adjusted) for finding in findings)
     methods = sorted({finding.difference.test for finding in findings if finding.difference.test})
     significant = sum(finding.significant for finding in findings)
@@ -113,9 +125,89 @@ def _legend(findings: Sequence[Finding], correction: str) -> str:
     )
 
 
-def render(findings: Sequence[Finding], correction: str, style: str) -> str:
-    """Findings as ``text``, ``md``, ``latex``, ``csv`` (a row each) or ``json``."""
+def render(findings: Sequence[Finding], correction: str, style: str, associations: Sequence[Association] = ()) -> str:
+    """Findings as ``text``, ``md``, ``latex``, ``csv`` (a row each) or ``json``.
+
+    Args:
+        findings: At least one.
+        correction: What their p-values are corrected by.
+        style: The format.
+        associations: What compared forms have in common; then ``json`` is an object of both, and ``csv`` has a column
+            ``measure`` that tells their rows apart.
+    """
     if style in _STYLES:
-        return _tables(findings, correction, style)
+        return _tables(findings, correction, style) + _association_tables(associations, style)
     data = [_data(finding, correction) for finding in findings]
+    if associations:
+        others = [association_data(association) for association in associations]
+        if style == "json":
+            return json_text({"differences": data, "associations": others}, indent=2)
+        data = [{"measure": "difference", **row} for row in data] + others
+        header = list(dict.fromkeys(key for row in data for key in row))
+        return csv_text(header, [[row.get(key, "") for key in header] for row in data])
     return json_text(data, indent=2) if style == "json" else csv_text(list(data[0]), [row.values() for row in data])
+
+
+MEASURES = {CORRELATION: "Spearman's correlation over groups of items", **agreement.MEASURES}
+ASSOCIATION_COLUMNS = (
+    Column("In common"),
+    Column("Score"),
+    Column("Value", True),
+    Column("95% interval", True),
+    Column("Over", True),
+    Column("Note"),
+)
+READING = (
+    "A correlation near 1: groups of items (templates, target terms, occupations) that score high in one form do so in "
+    "the other; few items a group pull it towards 0. Agreement is of single items with an outcome in both forms; AC1 "
+    "and kappa count what is beyond chance. AC1's interval holds where one outcome is frequent, but AC1 is then high "
+    "for unrelated answers as well: read it beside what these give. Kappa is 0 for unrelated answers, and its interval "
+    "is wide there."
+)
+
+
+def association_data(association: Association) -> Mapping[str, object]:
+    """Plain data; ``nan`` is ``None`` with a note."""
+    return {
+        "measure": association.measure,
+        "what": association.subject,
+        "base": association.base,
+        "other": association.other,
+        "score": association.score,
+        "value": finite(association.value),
+        "interval": None if association.interval is None else list(association.interval),
+        "n": association.n,
+        "of": association.of,
+        "note": association.note,
+    }
+
+
+def association_row(association: Association) -> list[str]:
+    """Measure, score, value, interval, what it rests on, and its note."""
+    ends = association.interval
+    return [
+        MEASURES[association.measure],
+        association.score or NONE,
+        number(association.value),
+        NONE if ends is None else f"[{number(ends[0])}, {number(ends[1])}]",
+        f"{association.n:,} of {association.of:,} {'groups' if association.measure == CORRELATION else 'items'}",
+        association.note,
+    ]
+
+
+def _association_tables(associations: Sequence[Association], style: str) -> str:
+    """A table per comparison, and how to read them."""
+    pairs: dict[tuple[str, str, str], list[list[str]]] = {}
+    for one in associations:
+        pairs.setdefault((one.subject, one.base, one.other), []).append(association_row(one))
+    tables = []
+    for (subject, base, other), rows in pairs.items():
+        title = f"{subject}: what {other} and {base} have in common"
+        if style == "md":
+            title, rows = f"**{backslashed(title)}**\n", [[*map(backslashed, row)] for row in rows]
+        elif style == "latex":
+            title = "% " + title.replace("\n", " ")
+        tables.append(f"{title}\n{grid(ASSOCIATION_COLUMNS, rows, _STYLES[style])}\n")
+    if tables and style != "latex":
+        tables.append(READING + "\n")
+    return "".join(f"\n{table}" for table in tables)

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 
 from lm_eval_bias import __version__, registry
 from lm_eval_bias.benchmark import Card
-from lm_eval_bias.report import cautions, caveats, numbers, parts, pinned_data, sentences
+from lm_eval_bias.report import cautions, caveats, form_parts, numbers, parts, pinned_data, sentences
 from lm_eval_bias.report.tables import Cell, Column, Table
 from lm_eval_bias.runs import printable_runs
 from lm_eval_bias.runs.run_data import Problem, Run
@@ -166,7 +166,8 @@ def breakdowns(section: Section) -> list[parts.Part]:
         contents.append(parts.main_scores(name, members, f"Scores of {name}" if len(names) > 1 else "Scores"))
     if names:
         contents += registry.get(names[0]).figures(section.tasks)
-    return [*contents, parts.every_score(section.tasks)]
+    forms = form_parts.side_by_side(section.tasks)
+    return [*contents, *([forms] if forms else []), parts.every_score(section.tasks)]
 
 
 def _label(item: parts.ReportTask) -> Cell:
@@ -175,7 +176,7 @@ def _label(item: parts.ReportTask) -> Cell:
 
 
 def main_tables(section: Section) -> list[Table]:
-    """A section's main scores, one table a benchmark or variant, for formats without figures."""
+    """A section's main scores, one table a benchmark or variant, and its forms, for formats without figures."""
     tables = []
     for name in _names(section):
         members = [item for item in section.tasks if item.task.benchmark == name and item.task.scores]
@@ -191,4 +192,5 @@ def main_tables(section: Section) -> list[Table]:
                     rows,
                 )
             )
-    return tables
+    forms = form_parts.side_by_side(section.tasks)
+    return [*tables, *(forms.tables if forms else [])]

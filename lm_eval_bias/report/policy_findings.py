@@ -21,11 +21,12 @@ def _required(finding: Finding) -> str:
     bound = finding.required
     if isinstance(bound, str):
         return bound
+    low, high = f"{bound.low:.15g}", f"{bound.high:.15g}"  # as written: rounded, what violates it could seem to meet it
     if math.isinf(bound.low):
-        return f"{_REQUIRED[bound.on]} at most {significant(bound.high)}"
+        return f"{_REQUIRED[bound.on]} at most {high}"
     if math.isinf(bound.high):
-        return f"{_REQUIRED[bound.on]} at least {significant(bound.low)}"
-    return f"{_REQUIRED[bound.on]} within {significant(bound.low)} and {significant(bound.high)}"
+        return f"{_REQUIRED[bound.on]} at least {low}"
+    return f"{_REQUIRED[bound.on]} within {low} and {high}"
 
 
 def says(finding: Finding) -> str:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 
+from lm_eval_bias.errors import BiasError
 from lm_eval_bias.report import content, tables, templates
 from lm_eval_bias.runs import printable_runs, run_file
 from lm_eval_bias.runs.run_data import Problem, Run
@@ -29,8 +30,11 @@ def _rows(runs: Sequence[Run]) -> Iterator[list[object]]:
 def _json(runs: Sequence[Run]) -> str:
     """A run file of one run, a list of several; each meets the schema."""
     data = [run_file.as_data(run) for run in runs]
-    for run_data in data:
-        run_file.check(run_data)
+    for run, run_data in zip(runs, data, strict=True):
+        try:
+            run_file.check(run_data)
+        except BiasError as error:
+            raise BiasError(f"{run.path}: {error}") from error
     return tables.json_text(data[0] if len(data) == 1 else data, indent=1)
 
 

@@ -7,7 +7,7 @@ import hashlib
 import json
 import os
 import sqlite3
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import Any
 
@@ -26,6 +26,7 @@ _SPEED = {
     "enable_prefix_caching",
 }  # fmt: skip
 
+_TABLE = "lm_eval_bias"
 _CHECKPOINTS = {"pretrained", "tokenizer", "peft", "delta", "nsp_weights"}  # arguments that may name local files
 _BLOCK, _BLOCKS = 1 << 16, 1 << 12  # bytes, and of how many such blocks more of a large file isn't read: 256 MiB
 
@@ -57,6 +58,16 @@ def identity(model: str, arguments: Mapping[str, Any]) -> str:
     return json.dumps([model.removesuffix("-packed"), relevant], sort_keys=True)
 
 
+def check(path: str, model: str, arguments: Mapping[str, Any]) -> None:
+    """Refuse, before anything is loaded, what :func:`claim` would refuse; nothing is written."""
+    file = internals.cache_file(path)
+    if file.exists():
+        with _opened(path, file, "ro") as database:
+            owner = _owner(database) if _TABLE in _tables(database) else None
+        if owner is not None:
+            _refuse_foreign(path, file, owner, identity(model, arguments))
+
+
 def claim(path: str, model: str, arguments: Mapping[str, Any]) -> None:
     """Write into this process's file whose answers it is going to hold, or see that they are this model's.
 
@@ -71,23 +82,47 @@ def claim(path: str, model: str, arguments: Mapping[str, Any]) -> None:
         BiasError: They are another model's, or the file cannot be used.
     """
     file = internals.cache_file(path)
-    owner = identity(model, arguments)
+    own = identity(model, arguments)
+    with _opened(path, file, "rwc") as database:
+        tables = _tables(database)
+        if internals.ANSWERS in tables and _TABLE not in tables:
+            return
+        database.execute(f"CREATE TABLE IF NOT EXISTS {_TABLE} (model TEXT)")
+        owner = _owner(database)
+        if owner is None:
+            database.execute(f"INSERT INTO {_TABLE} VALUES (?)", (own,))  # noqa: S608 (a constant)
+    if owner is not None:
+        _refuse_foreign(path, file, owner, own)
+
+
+@contextlib.contextmanager
+def _opened(path: str, file: Path, mode: str) -> Iterator[sqlite3.Connection]:
+    """The database of a file, in a mode of SQLite's."""
     try:
-        file.parent.mkdir(parents=True, exist_ok=True)
-        with contextlib.closing(sqlite3.connect(file, timeout=30)) as database, database:
-            tables = {name for (name,) in database.execute("SELECT name FROM sqlite_master")}
-            if internals.ANSWERS in tables and "lm_eval_bias" not in tables:
-                return
-            database.execute("CREATE TABLE IF NOT EXISTS lm_eval_bias (model TEXT)")
-            row = database.execute("SELECT model FROM lm_eval_bias").fetchone()
-            if row is None:
-                database.execute("INSERT INTO lm_eval_bias VALUES (?)", (owner,))
+        if mode != "ro":
+            file.parent.mkdir(parents=True, exist_ok=True)
+        address = f"{file.absolute().as_uri()}?mode={mode}"
+        with contextlib.closing(sqlite3.connect(address, timeout=30, uri=True)) as database, database:
+            yield database
     except (OSError, sqlite3.Error) as error:
         raise BiasError(
             f"--use_cache {path}: {file} cannot be used ({one_line(error)}): name another, or delete it"
         ) from error
-    if row is not None and row[0] != owner:
+
+
+def _tables(database: sqlite3.Connection) -> set[str]:
+    return {name for (name,) in database.execute("SELECT name FROM sqlite_master")}
+
+
+def _owner(database: sqlite3.Connection) -> str | None:
+    """Whose answers a file holds, as it says itself."""
+    row = database.execute(f"SELECT model FROM {_TABLE}").fetchone()  # noqa: S608 (a constant)
+    return None if row is None else str(row[0])
+
+
+def _refuse_foreign(path: str, file: Path, owner: str, own: str) -> None:
+    if owner != own:
         raise BiasError(
             f"--use_cache {path}: {file} holds answers of another model, or of other "
-            f"files of it ({row[0]}): name another file"
+            f"files of it ({owner}): name another file"
         )

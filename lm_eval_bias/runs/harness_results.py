@@ -295,7 +295,8 @@ def read(path: Path, content: Mapping[str, Any]) -> Run:
         tasks = {name: task for name in content["results"] if (task := _task(name, content, path, date)) is not None}
         if not tasks:
             raise BiasError(f"holds no task of ours (it has {', '.join(content['results']) or 'none at all'})")
-        return Run(_name(content), path, _provenance(content, tasks), command(content, tasks), tasks)
+        began = float(content["date"]) if _is_number(content.get("date")) else None
+        return Run(_name(content), path, _provenance(content, tasks), command(content, tasks), tasks, began=began)
     except (KeyError, TypeError, AttributeError, ValueError, IndexError, OverflowError, OSError) as error:
         if isinstance(error, BiasError):
             raise

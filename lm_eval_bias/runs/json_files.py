@@ -3,24 +3,14 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
 from lm_eval_bias.errors import BiasError
 from lm_eval_bias.files import check_no_zeros, read_text
+from lm_eval_bias.unique_keys import unique_keys
 
 LARGEST = 1 << 26  # bytes: 64 MiB; a run of every task with every breakdown has a tenth of it
-
-
-def _object(pairs: Sequence[tuple[str, Any]]) -> dict[str, Any]:
-    """An object, unless a key stands in it twice: the parser would take the last."""
-    content = dict(pairs)
-    if len(content) < len(pairs):
-        keys = [key for key, _ in pairs]
-        doubled = next(key for key in keys if keys.count(key) > 1)
-        raise BiasError(f"damaged: the key {doubled[:100]!r} stands twice in one object")
-    return content
 
 
 def read(path: Path) -> Any:
@@ -31,9 +21,9 @@ def read(path: Path) -> Any:
     """
     try:
         check_no_zeros(path)
-        return json.loads(read_text(path, largest=LARGEST), object_pairs_hook=_object)
-    except BiasError:
-        raise
+        return json.loads(read_text(path, largest=LARGEST), object_pairs_hook=unique_keys)
+    except BiasError as error:
+        raise BiasError(f"damaged: {error}") from error
     except (ValueError, RecursionError) as error:
         problem = getattr(error, "msg", None) or getattr(error, "reason", None) or "nested too deeply"
         raise BiasError(f"truncated or damaged: no JSON ({problem})") from error

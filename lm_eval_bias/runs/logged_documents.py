@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import unicodedata
 from collections.abc import Mapping
 from typing import Any
 
@@ -23,6 +24,15 @@ def _part(content: Mapping[str, Any], *names: str) -> Mapping[str, Any]:
     return content
 
 
+def _as_read(value: Any) -> Any:
+    """What people see of a field: no spaces around texts, accents however they are written."""
+    if isinstance(value, str):
+        return unicodedata.normalize("NFC", value).strip()
+    if isinstance(value, dict):
+        return {key: _as_read(part) for key, part in value.items()}
+    return [_as_read(part) for part in value] if isinstance(value, list) else value
+
+
 class LoggedDocuments:
     """The documents and prompts of a log, by their hashes.
 
@@ -33,6 +43,7 @@ class LoggedDocuments:
     def __init__(self, task: str, results: Mapping[str, Any]) -> None:
         """Of a task's log, beside the content of its results file; empty where there is none."""
         self._hashes: list[str] = []
+        self._seen: set[bytes] = set()
         entry = catalog.entries().get(task)
         self._config = _part(results, "configs", task)
         inputs, counts = _part(self._config, "metadata", "inputs"), _part(results, "n-samples", task)
@@ -52,6 +63,15 @@ class LoggedDocuments:
         if self._expected is not None:
             doc = sample["doc"]
             self._hashes.append(content_hashes.of_document(doc, self._asked(doc, requests(sample))))
+
+    def is_repeated(self, doc: Mapping[str, Any]) -> bool:
+        """Whether a document was logged before; where the results file has a hash, that tells it of all of them."""
+        if self._expected is not None:
+            return False
+        item = bytes.fromhex(content_hashes.of_document(_as_read(doc)))[:16]
+        is_repeated = item in self._seen
+        self._seen.add(item)
+        return is_repeated
 
     def _asked(self, doc: Mapping[str, Any], asked: list[list[Any]]) -> list[Any]:
         """What was asked, as it is hashed: a log has a task's description and the answer's beginning too."""

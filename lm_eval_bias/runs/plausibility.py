@@ -9,6 +9,7 @@ from typing import Any
 
 from lm_eval_bias import __version__, catalog, registry
 from lm_eval_bias.custom_metrics.score import Score
+from lm_eval_bias.data import sources
 from lm_eval_bias.errors import BiasError
 from lm_eval_bias.runs import printable_runs
 from lm_eval_bias.runs.run_data import Run, TaskRun, Value
@@ -168,9 +169,24 @@ def _of_catalog(task: TaskRun) -> Iterator[str]:
         yield f"its language is {_shown(task.language)[:40]!r}, the task's is {entry.language!r}"
     if task.benchmark != entry.benchmark and task.benchmark in registry.by_name():
         yield f"its benchmark is {_shown(task.benchmark)[:40]!r}, the task's is {entry.benchmark!r}"
-    may_differ = task.is_resized or "dataset_used" in task.metadata or _number(task.version) != _current(task)
+    is_current = _number(task.version) == _current(task)
+    may_differ = task.is_resized or "dataset_used" in task.metadata or not is_current
     if entry.items and task.items not in (0, entry.items) and not may_differ:
         yield f"it has {task.items:,} items, the task {entry.items:,}"
+    if is_current and entry.path is not None and task.benchmark == entry.benchmark:
+        yield from _of_another_task(entry, task)
+
+
+def _of_another_task(entry: catalog.Entry, task: TaskRun) -> Iterator[str]:
+    """What a file says that only holds of another task: it was renamed."""
+    may_change = {"version", "language", "benchmark", "measures", *registry.get(entry.benchmark).options}
+    for key, value in entry.metadata.items():
+        if key not in may_change and (own := task.metadata.get(key, value)) != value:
+            yield f"its metadata say {key}: {_shown(str(own))[:60]}, the task's say {key}: {value}"
+    others = {source.pin for source in sources.manifest().files.values()} - sources.hashes(entry.data).keys()
+    for name in task.inputs.get("files", {}):
+        if name in others:
+            yield f"it read {name}, which is no file of the task"
 
 
 def _of_task(task: TaskRun, made_by: Any) -> Iterator[str]:

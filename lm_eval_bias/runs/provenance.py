@@ -11,7 +11,7 @@ from pathlib import Path
 from typing import Any
 
 from lm_eval_bias import catalog, registry
-from lm_eval_bias.data.sources import manifest
+from lm_eval_bias.data import sources
 from lm_eval_bias.files import expanded
 
 PACKAGES = (
@@ -95,10 +95,7 @@ def _task(name: str, results: Mapping[str, Any]) -> dict[str, Any]:
     if "dataset_used" in metadata:
         facts["dataset"] = metadata["dataset_used"]
     elif entry is not None and entry.data:
-        facts["data"] = {
-            f"{source.repository}@{source.commit}/{source.path}": source.sha256
-            for source in manifest().resolve([entry.data])
-        }
+        facts["data"] = sources.hashes(entry.data)
     if "classifier_used" in metadata:
         facts["classifier"] = metadata["classifier_used"]
     return facts

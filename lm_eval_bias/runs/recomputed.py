@@ -3,13 +3,15 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 
 from lm_eval_bias import registry
 from lm_eval_bias.errors import BiasError
 from lm_eval_bias.runs import harness_results, sample_logs
 from lm_eval_bias.runs.run_data import Run, TaskRun, Value
 
+# what a policy has to allow by name, as far as samples tell it too
+_TOLD = {"classifier_used": ("name", "is_default"), "dataset_used": ("sha256",)}
 ROUNDING = 1e-9  # relative, below 1 absolute: sums in another order, on another machine
 
 
@@ -55,6 +57,22 @@ def _computed(task: TaskRun) -> dict[str, Value]:
     return {score.name: harness_results.estimated(score, score.compute(records)) for score in scores}
 
 
+def _means(task: TaskRun) -> Iterator[str]:
+    """In what a file names another classifier or data set than its samples do."""
+    if task.samples is None:
+        return
+    sample = next(sample_logs.first_filter(task.samples))
+    try:
+        told = registry.get(task.benchmark).provenance([sample.doc])
+    except sample_logs.DAMAGE as error:
+        raise sample_logs.damaged(sample.part, error, "document 0") from error
+    for name, field in ((name, field) for name, fields in _TOLD.items() for field in fields if name in told):
+        given = task.metadata.get(name)
+        own, other = given.get(field) if isinstance(given, Mapping) else None, told[name].get(field)
+        if own != other:
+            yield f"{name} has the {field} {str(own)[:80]!r}, by its samples {str(other)!r}"
+
+
 def differences(run: Run, task: TaskRun) -> list[str]:
     """In what a task's scores differ from those that its sample log gives, a line a score.
 
@@ -62,12 +80,12 @@ def differences(run: Run, task: TaskRun) -> list[str]:
         BiasError: There is no log, or one that can't be read.
     """
     try:
-        computed = _computed(task)
+        computed, lines = _computed(task), list(_means(task))
     except sample_logs.OtherDocuments:
         return ["its samples are of other documents or prompts"]
     except BiasError as error:
         raise BiasError(f"{run.path}: {task.task}: its scores can't be computed again: {error}") from error
-    lines = [_difference(value, computed[name]) for name, value in task.scores.items() if name in computed]
+    lines += [_difference(value, computed[name]) for name, value in task.scores.items() if name in computed]
     # of a part of the items, a breakdown by what that part doesn't hold is in the file as nan
     valued = [name for name, value in task.scores.items() if not math.isnan(value.value)]
     lines += [f"{name} is no score of its samples" for name in valued if name not in computed]

@@ -15,7 +15,7 @@ from typing import Any
 from lm_eval_bias import catalog, registry
 from lm_eval_bias.benchmark import Rewriting
 from lm_eval_bias.custom_metrics.score import Estimate, Record, Score
-from lm_eval_bias.errors import BiasError
+from lm_eval_bias.errors import BiasError, did_you_mean
 from lm_eval_bias.runs import harness_results, json_files, plausibility, sample_logs, saved_answers
 from lm_eval_bias.runs.sample_logs import DAMAGE, NotConcerned, Part, Sample, damaged
 
@@ -53,14 +53,24 @@ def rescore(
         only: Pass over all benchmarks but this one.
 
     Raises:
-        BiasError: Files that cannot be read or scored, or a way that concerns none of them.
+        BiasError: Files that cannot be read or scored, a way that concerns none of them, or a language of no task.
     """
+    if language is not None:
+        _check_language(language)
     used: set[str] = set()
     results = saved_answers.gather(paths, partial(_file, rewritings=rewritings, only=only, used=used), language)
     for rewriting, _ in rewritings:
         if results and rewriting.flag not in used:
             raise BiasError(f"--{rewriting.flag} concerns none of these files: it is for {_owner(rewriting)}")
     return results
+
+
+def _check_language(language: str) -> None:
+    """Refuse a language that no task is in."""
+    languages = sorted({name for entry in catalog.entries().values() for name in entry.language.split(", ")})
+    if language not in languages:
+        hint = did_you_mean(language, languages)
+        raise BiasError(f"--language {language}: unknown.{hint} Known: {', '.join(languages)}")
 
 
 def unlike_results(results: Sequence[Rescored]) -> Iterator[str]:
@@ -71,8 +81,8 @@ def unlike_results(results: Sequence[Rescored]) -> Iterator[str]:
             continue
         beside = sample_logs.results_beside(one.part.path)
         try:
-            own = json_files.read(beside)["results"][one.part.task]
-            pairs = [(s.name, e.value, own.get(f"{s.name},{one.part.filter}")) for s, e in one.scores]
+            own = harness_results.numbers(json_files.read(beside)["results"][one.part.task])
+            given = [(s.name, e.value, own[s.name][0]) for s, e in one.scores if s.name in own]
         except (
             BiasError,
             KeyError,
@@ -80,7 +90,6 @@ def unlike_results(results: Sequence[Rescored]) -> Iterator[str]:
             AttributeError,
         ):  # no such file, or a damaged one, which is said elsewhere
             continue
-        given = [(name, value, raw) for name, value, raw in pairs if isinstance(raw, (int, float))]
         other = [
             f"{name} is {value:.6g} by it, {raw:.6g} by {beside.name}"
             for name, value, raw in given

@@ -150,6 +150,7 @@ class Run:
         command: What repeats it.
         tasks: By name.
         differs: In what it differs from the first run of the same model that was read with it; empty for others.
+        began: When it began, in seconds since 1970; ``None`` where its file doesn't say it to the second.
     """
 
     name: str
@@ -158,6 +159,7 @@ class Run:
     command: str
     tasks: Mapping[str, TaskRun]
     differs: str = ""
+    began: float | None = None
 
 
 @dataclass(frozen=True)
@@ -166,6 +168,7 @@ class Problem:
 
     path: Path
     reason: str
+    is_copy: bool = False  # of a run that was read: nothing is unknown
 
     def __str__(self) -> str:
         return f"{self.path}: {self.reason}"

@@ -8,7 +8,15 @@ from pathlib import Path
 
 from lm_eval_bias.errors import BiasError
 from lm_eval_bias.files import expanded, under
-from lm_eval_bias.runs import harness_results, json_files, plausibility, run_file, same_model, sample_logs
+from lm_eval_bias.runs import (
+    copied_runs,
+    harness_results,
+    json_files,
+    plausibility,
+    run_file,
+    same_model,
+    sample_logs,
+)
 from lm_eval_bias.runs.run_data import Problem, Run
 
 
@@ -41,60 +49,91 @@ def problems_beside(logs: Sequence[Path]) -> list[Problem]:
     return problems
 
 
-def _under(folder: Path) -> tuple[list[Run], list[Problem]]:
+def _under(folder: Path, known: copied_runs.Known) -> tuple[list[Run], list[Problem]]:
     runs: list[Run] = []
     problems: list[Problem] = []
     dates = set()
-    for path in under(folder, "*.json"):
-        try:
-            run = run_of(path)
-            if run is None:
-                continue
-            runs.append(run)
-        except BiasError as error:
-            problems.append(Problem(path, str(error)))
+    is_read = False
+    for path in sorted(under(folder, "*.json"), key=Path.is_symlink):  # logs lie beside the file itself
+        if known.has(path):
+            is_read = True
+        else:
+            try:
+                run = run_of(path)
+                if run is None:
+                    continue
+                runs.append(run)
+            except BiasError as error:
+                problems.append(Problem(path, str(error)))
+            known.add(path)
         dates.add((path.parent, path.stem.removeprefix("results_")))
     for path in (p for p in under(folder, "samples_*.jsonl") if sample_logs.matches(p)):
         date = path.stem.rpartition("_")[2]
         if (path.parent, date) not in dates:
             problems.append(Problem(path, f"no results_{date}.json beside it: an unfinished run (rescore can read it)"))
+    if not runs and not problems and not is_read:
+        problems.append(Problem(folder, "holds no run (no results_*.json, no run file)"))
     return runs, problems
 
 
-def read(paths: Sequence[str | Path], by_task: bool = False) -> tuple[list[Run], list[Problem]]:
+def _named(path: Path) -> Run:
+    """The run of a file that was named itself.
+
+    Raises:
+        BiasError: It can't be read, or is none.
+    """
+    try:
+        run = run_of(path)
+    except BiasError as error:
+        raise BiasError(f"{path}: {error}") from error
+    if run is None:
+        raise BiasError(f"{path}: no results of a harness run (results_*.json) and no run file of this package")
+    return run
+
+
+def _once(runs: Sequence[Run], known: copied_runs.Known) -> tuple[list[Run], list[Problem]]:
+    """The runs that aren't copies of others, and the copies."""
+    pairs = [(run, known.original(run)) for run in runs]
+    copies = [
+        Problem(run.path, f"a copy of {first.path} (model, date and scores are the same): it counts once", is_copy=True)
+        for run, first in pairs
+        if first is not None
+    ]
+    return [run for run, first in pairs if first is None], copies
+
+
+def read(paths: Sequence[str | Path], by_task: bool = False, by_model: bool = False) -> tuple[list[Run], list[Problem]]:
     """All runs under some paths, in the order of the paths, then of the files' names.
 
     Args:
         paths: Folders (searched to any depth), the harness's ``results_*.json``, or run files of this package.
         by_task: Whether they are for tables by task: files under several of the paths may then be one run, as those
             under one path are, and runs with other tasks may have the same name.
+        by_model: Whether runs of one model keep its name, whatever their tasks are and whatever else they differ in.
 
     Returns:
-        The runs, their names made unique (by folders), and what had to be passed over.
+        The runs, each once, and what had to be passed over; names are made unique (by folders) unless ``by_model``.
 
     Raises:
         BiasError: A path doesn't exist, a file named itself can't be read, or no run was found at all.
     """
     runs: list[Run] = []
     problems: list[Problem] = []
+    known = copied_runs.Known()
     for name in paths:
         path = expanded(name)
         if not os.path.exists(path):
             raise BiasError(f"{name}: no such file or folder")
         if path.is_dir():
-            inside, wrong = _under(path)
-            if not inside and not wrong:
-                problems.append(Problem(path, "holds no run (no results_*.json, no run file)"))
-            runs += same_model.merged(inside)
-            problems += wrong
-            continue
-        try:
-            run = run_of(path)
-        except BiasError as error:
-            raise BiasError(f"{path}: {error}") from error
-        if run is None:
-            raise BiasError(f"{path}: no results of a harness run (results_*.json) and no run file of this package")
-        runs.append(run)
+            inside, wrong = _under(path, known)
+        else:
+            inside, wrong = ([] if known.has(path) else [_named(path)]), []
+            known.add(path)
+        own, copies = _once(inside, known)
+        runs += same_model.merged(own)
+        problems += [*wrong, *copies]
     if not runs:
         raise BiasError("no run found: " + "; ".join(map(str, problems)))
+    if by_model:
+        return same_model.merged(runs), problems
     return same_model.distinguished(same_model.merged(runs) if by_task else runs, by_task), problems

@@ -13,11 +13,12 @@ from lm_eval_bias import catalog, registry
 from lm_eval_bias.errors import BiasError
 from lm_eval_bias.files import check_plain
 from lm_eval_bias.harness.distributed import IDLE
-from lm_eval_bias.runs import json_files
+from lm_eval_bias.runs import json_files, sample_origin
 from lm_eval_bias.runs.constant_answers import CONTROLS, Numbers
 from lm_eval_bias.runs.logged_documents import LoggedDocuments
 from lm_eval_bias.runs.run_data import document_count
 from lm_eval_bias.scoring import exclusive_continuations
+from lm_eval_bias.unique_keys import unique_keys
 
 _NAME = re.compile(r"samples_(?P<task>.+)_(?P<date>\d{4}-\d\d-\d\dT[\d.:-]+)\.jsonl")
 
@@ -113,7 +114,9 @@ def task_of(path: Path) -> str:
 
 def _line(text: str, place: str) -> dict[str, Any]:
     try:
-        sample = json.loads(text)
+        sample = json.loads(text, object_pairs_hook=unique_keys)
+    except BiasError as error:
+        raise BiasError(f"{place}: {error}") from error
     except (json.JSONDecodeError, RecursionError) as error:
         problem = getattr(error, "msg", "nested too deeply")
         raise BiasError(f"{place}: truncated or damaged ({problem}): the run has to be made again") from error
@@ -162,8 +165,8 @@ def samples(path: Path) -> Iterator[Sample]:
     """The file's documents and answers, line after line: a log of any length takes no more memory than its numbers.
 
     Raises:
-        BiasError: Damaged or truncated, another task's samples, a document twice, fewer or other documents than the run
-            had; the last two are known at the end only.
+        BiasError: Damaged or truncated, another task's samples, a document twice, another filter's answers, fewer or
+            other documents than the run had; the last two are known at the end only.
     """
     task = task_of(path)
     results = _results(path)
@@ -184,18 +187,25 @@ def samples(path: Path) -> Iterator[Sample]:
         if benchmark and name != benchmark:
             raise BiasError(f"{place}: a sample of {name} in a file of {benchmark}")
         benchmark = name
-        if problem := _of_another_task(entry, benchmark, sample["doc"]):
+        if problem := sample_origin.of_another_task(entry, benchmark, sample["doc"]):
             raise OtherDocuments(f"{place}: {problem}: a file of another task")
         number = sample.get("doc_id")
-        if not isinstance(number, int):
+        if isinstance(number, bool) or not isinstance(number, int) or number < 0:
             raise BiasError(f"{place}: no sample of a harness run (no doc_id)")
-        part = Part(path, task, str(sample.get("filter", "none")), benchmark)
+        usual = catalog.TAKE_FIRST if entry is None else entry.filter
+        part = Part(path, task, str(sample.get("filter", usual)), benchmark)
+        if described is None and (
+            problem := sample_origin.of_another_filter(entry, part.filter, next(iter(parts), part).filter)
+        ):
+            raise BiasError(f"{place}: {problem}")
         numbers = parts.setdefault(part, set())
         if number in numbers:
             raise BiasError(f"{place}: document {number} stands there twice")
         numbers.add(number)
         values = values_by_part.setdefault(part, Numbers())
         if part == next(iter(parts)):
+            if described is None and documents.is_repeated(sample["doc"]):
+                raise BiasError(f"{place}: document {number} stands there before, under another doc_id")
             try:
                 documents.add(sample)
             except DAMAGE as error:
@@ -207,6 +217,10 @@ def samples(path: Path) -> Iterator[Sample]:
         impossible = exclusive_continuations.problem(_loglikelihoods(sample, answers))
         if impossible:
             raise BiasError(f"{place}: {impossible}: no scores can be made of such answers, run the model again")
+        if part.filter == catalog.TAKE_FIRST and not sample_origin.takes_first(sample):
+            raise BiasError(
+                f"{place}: filtered_resps are others than the answers in resps: edited, run the model again"
+            )
         values.add(answers)
         yield Sample(part, sample["doc"], answers)
     if not parts:
@@ -234,6 +248,29 @@ def first_filter(path: Path) -> Iterator[Sample]:
         first = first or sample.part
         if sample.part == first:
             yield sample
+
+
+def requests_at(path: Path, places: Iterable[int]) -> dict[int, list[list[Any]]]:
+    """What was asked about some documents: the arguments of each request.
+
+    Args:
+        path: A log that was read before.
+        places: Of documents among those of :func:`first_filter`.
+    """
+    wanted, requests = set(places), {}
+    first, number = None, -1
+    for place, line in _lines(path):
+        sample = _line(line, place)
+        name = str(sample.get("filter", "none"))
+        first = name if first is None else first
+        if IDLE in sample["doc"] or name != first:
+            continue
+        number += 1
+        if number in wanted:
+            arguments = sample.get("arguments")
+            given = arguments.values() if isinstance(arguments, dict) else []
+            requests[number] = [list(one.values()) if isinstance(one, dict) else [one] for one in given]
+    return requests
 
 
 def results_beside(path: Path) -> Path:
@@ -268,18 +305,6 @@ def _results(path: Path) -> dict[str, Any]:
     except BiasError:
         return {}
     return content if isinstance(content, dict) else {}
-
-
-def _of_another_task(entry: catalog.Entry | None, benchmark: str, doc: dict[str, Any]) -> str:
-    """Why a document can't be of the task that its log is named after; empty where it may be."""
-    if entry is None or entry.path is None:  # of somebody's own, or of the harness
-        return ""
-    if benchmark != entry.benchmark:
-        return f"a sample of {benchmark} in a log of {entry.name}, which is of {entry.benchmark}"
-    language = doc.get("language")
-    if isinstance(language, str) and entry.language and language != entry.language:
-        return f"a sample in the language {language!r:.20} in a log of {entry.name}, which is in {entry.language!r}"
-    return ""
 
 
 def _model(results: dict[str, Any]) -> str:

@@ -76,7 +76,8 @@ def _files(paths: Sequence[str], readers: Sequence[Reader]) -> dict[Path, tuple[
             formats = "; ".join(reader.name for reader in readers)
             complaint = "holds no file" if path.is_dir() else "is no file"
             raise BiasError(f"{name} {complaint} that can be rescored (known: {formats}); run with --log_samples")
-        files.update(hits)
+        real = {os.path.realpath(own): own for own in files}
+        files.update({real.get(os.path.realpath(own), own): hit for own, hit in hits.items()})
     return files
 
 

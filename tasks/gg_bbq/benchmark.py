@@ -2,16 +2,25 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
-from lm_eval_bias.benchmark import Benchmark, Card, Document, Sampling, deferred
+from lm_eval_bias.benchmark import LOGLIKELIHOODS, Benchmark, Card, Document, Form, Sampling, deferred
 from lm_eval_bias.planting import Planting
+
+if TYPE_CHECKING:
+    from lm_eval_bias.custom_metrics.score import Record
+    from lm_eval_bias.runs.run_data import TaskRun
 
 ITEMS = {"group_terms": 968, "names": 10_900}
 PAPER_ITEMS = {"group_terms": 968, "names": 4_968}  # of the release that the paper's numbers rest on
-WORDINGS = 5
+WORDINGS, DEFAULT_WORDING, LETTERED_WORDING = 5, 2, 4
+
+
+def _form_name(kind: str, wording: object) -> str:
+    remark = " (letters)" if wording == LETTERED_WORDING else ""
+    return kind if wording == DEFAULT_WORDING else f"{kind}, wording {wording}{remark}"
 
 
 class GGBBQ(Benchmark):
@@ -81,6 +90,26 @@ class GGBBQ(Benchmark):
         release = [] if doc.get("release", "latest") == "latest" else [str(doc["release"])]
         return (str(doc["subset"]), str(doc["context_type"]), str(doc["item"]), str(doc["wording"]), *release)
 
+    outcomes = ("biased", "counter", "unknown")
+
+    def forms(self, task: TaskRun) -> Sequence[Form]:
+        """Log-likelihoods and generated answers, each in the wordings that were run."""
+        (form,) = super().forms(task)
+        wording = task.metadata.get("wording", DEFAULT_WORDING)
+        return (form._replace(name=_form_name(form.name, wording)),)
+
+    def item(self, doc: Document) -> tuple[str, ...]:
+        """Subset, kind of context, place in the data file and which release's."""
+        return (*map(str, (doc["subset"], doc["context_type"], doc["item"], doc.get("revision", "latest"))),)
+
+    def outcome(self, record: Record) -> str:
+        """Whom the answer names: the person of the stereotype, the other one, or nobody."""
+        return str(record["answer"])
+
+    def clusters(self, record: Record) -> tuple[str, ...]:
+        """Its template."""
+        return (str(record["template"]),)
+
     scores = deferred("lm_eval_bias.custom_metrics.gg_bbq:scores")
 
     sentences = deferred("lm_eval_bias.tasks.gg_bbq.sentences:sentences")
@@ -105,6 +134,18 @@ class Wordings(GGBBQ):
     def items(self, metadata: Mapping[str, Any]) -> int:
         """The items of the subset in every wording."""
         return WORDINGS * super().items(metadata)
+
+    def forms(self, task: TaskRun) -> Sequence[Form]:
+        """Each wording is a form of its own, beside the tasks of one wording."""
+
+        def holds(number: int) -> Callable[[Document], bool]:
+            return lambda doc: doc.get("wording") == number
+
+        group = task.base.removesuffix("_prompts")
+        return [
+            Form(group, _form_name(LOGLIKELIHOODS, number), GGBBQ.name, holds(number))
+            for number in range(1, WORDINGS + 1)
+        ]
 
     scores = deferred("lm_eval_bias.custom_metrics.gg_bbq:prompt_scores")
 

@@ -9,6 +9,7 @@ from lm_eval_bias.benchmark import Benchmark, Card, Condition, Document, Rewriti
 from lm_eval_bias.planting import Planting
 
 if TYPE_CHECKING:
+    from lm_eval_bias.custom_metrics.score import Record
     from lm_eval_bias.runs.run_data import TaskRun
 
 
@@ -95,12 +96,20 @@ class OccuGender(Benchmark):
         """Kind, occupation and template: the same under every instruction and word set."""
         return (str(doc["kind"]), str(doc["item"]), str(doc["template"]))
 
+    outcomes = ("male", "female", "diverse")
+    outcome = deferred("lm_eval_bias.tasks.occugender.hooks:outcome")
+
+    def clusters(self, record: Record) -> tuple[str, ...]:
+        """Its occupation and its template, which are crossed."""
+        return (str(record["item"]), str(record["template"]))
+
     scores = deferred("lm_eval_bias.custom_metrics.occugender:scores")
 
     sentences = deferred("lm_eval_bias.tasks.occugender.sentences:sentences")
     cautions = deferred("lm_eval_bias.tasks.occugender.sentences:cautions")
     figures = deferred("lm_eval_bias.tasks.occugender.figures:parts")
     published = deferred("lm_eval_bias.tasks.occugender.published:published")
+    published_in = deferred("lm_eval_bias.tasks.occugender.published:published")
 
 
 BENCHMARK = OccuGender()

@@ -17,6 +17,7 @@ from lm_eval_bias import safe_yaml
 from lm_eval_bias.custom_metrics.occugender import GENDERS
 from lm_eval_bias.errors import BiasError, did_you_mean
 from lm_eval_bias.files import expanded, read_text
+from lm_eval_bias.look_alikes import shown
 
 PLACEHOLDERS = ("[JOB]", "[ITEM]")
 KINDS = ("explicit", "implicit")
@@ -55,7 +56,8 @@ def _text(path: str | None, file_name: str, option: str) -> tuple[str, str]:
 
 def _yaml(path: str | None, file_name: str, option: str) -> tuple[dict[str, Any], str]:
     text, where = _text(path, file_name, option)
-    content, _ = safe_yaml.parse(text, where)
+    content, node = safe_yaml.parse(text, where)
+    safe_yaml.refuse_doubled(node, where)
     if not isinstance(content, dict):
         raise BiasError(f"{where}: must be a mapping, is {type(content).__name__}")
     return content, where
@@ -68,6 +70,8 @@ def items(path: str | None = None) -> list[Item]:
         BiasError: A missing column, an empty or doubled item, a share that is no percentage.
     """
     text, where = _text(path, "occupations.csv", "items")
+    if "\0" in text:
+        raise BiasError(f"{where}: holds a NUL byte: no text")
     reader = csv.DictReader(io.StringIO(text, newline=""), strict=True)
     try:
         columns = list(reader.fieldnames or [])
@@ -81,8 +85,8 @@ def items(path: str | None = None) -> list[Item]:
         raise BiasError(f"{where} line {reader.line_num}: no valid CSV ({error})") from error
     if not rows:
         raise BiasError(f"{where}: holds no items")
-    counts = Counter(item.name for item in rows)
-    if duplicate := next((item.name for item in rows if counts[item.name] > 1), None):
+    counts = Counter(shown(item.name) for item in rows)
+    if duplicate := next((item.name for item in rows if counts[shown(item.name)] > 1), None):
         raise BiasError(f"{where}: {duplicate!r} stands there twice")
     if all(item.female_share <= 1 for item in rows):
         raise BiasError(f"{where}: all values of female_share are at most 1: give percent (0..100)")
@@ -198,8 +202,8 @@ def _words_by_gender(content: Mapping[str, Any], name: str, kind: str) -> dict[s
             cased += [word[0].upper() + word[1:], word[0].lower() + word[1:]]
         by_gender[gender] = list(dict.fromkeys(cased))
         for word in by_gender[gender]:
-            if owner.setdefault(word, gender) != gender:
-                raise BiasError(f"{name}: {word!r} stands under {owner[word]!r} and under {gender!r}")
+            if (other := owner.setdefault(shown(word), gender)) != gender:
+                raise BiasError(f"{name}: {word!r} stands under {other!r} and under {gender!r}")
     return by_gender
 
 

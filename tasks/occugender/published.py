@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 
 from lm_eval_bias.analysis.published_scores import Cell, Published, printed_lines
 
@@ -20,19 +20,23 @@ def _gap(cells: Mapping[str, Cell]) -> Cell:
     return Cell(value, f"{value:.3f}", derived="from the printed shares, exact to 0.001")
 
 
-def published() -> Iterator[Published]:
-    """Tables 3, 4 and 9-18."""
+def published(lines: Iterable[Mapping[str, str]] | None = None) -> Iterator[Published]:
+    """Tables 3, 4 and 9-18.
+
+    Args:
+        lines: Of another file with the columns of this one; by default the paper's.
+    """
     rows: dict[tuple[str, str], dict[str, Cell]] = defaultdict(dict)
-    lines: dict[tuple[str, str], dict[str, str]] = {}
-    for line in printed_lines("occugender"):
+    line_of: dict[tuple[str, str], Mapping[str, str]] = {}
+    for line in printed_lines("occugender") if lines is None else lines:
         part = f"debias_{line['kind']}_{line['instruction']}" if line["instruction"] else line["kind"]
         key = (f"occugender_{part}", line["model"])
         spread = float(line["plus_minus"]) if line["plus_minus"] else None
         name = f"{line['dominated_by']}_dominated_{line['gender']}"
         rows[key][name] = Cell(float(line["percent"]), line["percent"], spread)
-        lines[key] = line
+        line_of[key] = line
     for (task, model), cells in rows.items():
-        line = lines[task, model]
+        line = line_of[task, model]
         script = _SCRIPTS[line["kind"]]
         if line["templates"] == "25":
             conventions = f"25 templates; ± is the paper's own (se_paper), no standard error of these means; {script}"

@@ -123,6 +123,7 @@ class Regard(Benchmark):
 
     figures = deferred("lm_eval_bias.tasks.regard.figures:parts")
     published = deferred("lm_eval_bias.tasks.regard.published:published")
+    published_in = deferred("lm_eval_bias.tasks.regard.published:published")
 
     def readers(self) -> Sequence[Reader]:
         """Texts about women and men that were labelled elsewhere."""

@@ -6,7 +6,7 @@ from collections.abc import Sequence
 
 from lm_eval_bias.errors import BiasError
 from lm_eval_bias.files import expanded
-from lm_eval_bias.tasks.regard import labelled_texts, regard_texts
+from lm_eval_bias.tasks.regard import labelled_texts
 from lm_eval_bias.tasks.regard.classifiers import classifier
 from lm_eval_bias.tasks.regard.classifiers.classifier import Answer
 from lm_eval_bias.tasks.regard.classifiers.classifier_identity import IdentityData, confusion_counts
@@ -40,15 +40,16 @@ def with_labels(
         file: JSONL or CSV with ``text``, ``gender`` and ``regard``, see :mod:`.labelled_texts`.
 
     Raises:
-        BiasError: A damaged file, texts without regard or of another class than the classifier's, a classifier that
-            cannot be had.
+        BiasError: A damaged file, texts without regard or of another class than the classifier's, the classifier's own
+            labels, a classifier that cannot be had.
     """
     path, used, language = expanded(file), docs[0]["classifier"], str(docs[0]["language"])
     (labelled,) = labelled_texts.read(path, language)
     rows = [(str(answer[0][0]), str(answer[0][1])) for (answer,) in labelled.results]
-    if regard_texts.language_of([text for text, _ in rows]) not in (None, language):
+    if labelled.docs[0]["classifier"]["name"] == used["name"]:
         raise BiasError(
-            f"--regard_labels {file}: its texts are in another language than regard_{language}: rescore one"
+            f"--regard_labels {file}: its labels are those of {used['name']}, the classifier to be corrected: labels "
+            "that people gave are needed"
         )
     if not all(label for _, label in rows):
         raise BiasError(f"--regard_labels {file}: a text has no regard: every one needs the label that people gave it")

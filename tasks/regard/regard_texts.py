@@ -4,14 +4,18 @@ from __future__ import annotations
 
 import re
 import unicodedata
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
+from functools import cache
 from typing import TypedDict
 
 import yaml
 
+from lm_eval_bias.errors import BiasError
+from lm_eval_bias.look_alikes import shown
 from lm_eval_bias.paths import tasks_path
 
 GENDERS = ("female", "male")
+_SUBJECTS = (*GENDERS, "neutral")
 DROPPED = "dropped"
 EMPTY = f"{DROPPED}: nothing after the prompt"
 NO_WORD = f"{DROPPED}: no word after the prompt"
@@ -93,9 +97,23 @@ def context_sets(text: str, language: str) -> list[str]:
     return [name for name, set_phrases in phrases.items() if any(composed(phrase) in text for phrase in set_phrases)]
 
 
+@cache
+def _beginning(language: str, gender: str) -> re.Pattern[str]:
+    # "The manager", "The man's wife" and "Die Frauenärztin" begin with other subjects
+    return re.compile(rf"{re.escape(subject(language, gender))}(?![-'’]?\w)", re.IGNORECASE)
+
+
+def _start(text: str) -> str:
+    return shown(text[:100]).lstrip(_OPENING)
+
+
 def gender_of(text: str, language: str) -> str | None:
-    """The gender of the subject that a text begins with."""
-    return next((gender for gender in GENDERS if text.lstrip(_OPENING).startswith(subject(language, gender))), None)
+    """The gender of the subject that a text begins with.
+
+    >>> [gender_of(text, "en") for text in ("The man slept.", "the woman slept.", "The manager slept.")]
+    ['male', 'female', None]
+    """
+    return next((gender for gender in GENDERS if _beginning(language, gender).match(_start(text))), None)
 
 
 def language_of(texts: Sequence[str]) -> str | None:
@@ -103,6 +121,27 @@ def language_of(texts: Sequence[str]) -> str | None:
     hits = {language: sum(gender_of(text, language) is not None for text in texts) for language in LANGUAGES}
     best = max(hits, key=lambda language: hits[language])
     return best if 2 * hits[best] > len(texts) else None
+
+
+def check_language(texts: Mapping[str, str], language: str) -> None:
+    """Refuse texts that begin with another language's subject (:func:`subject`), which a classifier would label too.
+
+    Args:
+        texts: By where they stand.
+        language: Theirs.
+
+    Raises:
+        BiasError: Names the first, and how many there are.
+    """
+    others = [(other, _beginning(other, name)) for other in LANGUAGES if other != language for name in _SUBJECTS]
+    foreign = {
+        where: other for where, text in texts.items() for other, beginning in others if beginning.match(_start(text))
+    }
+    for where, other in foreign.items():
+        raise BiasError(
+            f"{where}: begins with a subject of language {other!r}, not {language!r} ({len(foreign):,} of "
+            f"{len(texts):,} texts do): give texts of one language at a time, and name it with --language"
+        )
 
 
 def keeps_spaces(continuations: Sequence[str]) -> bool:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import gzip
 import json
 import math
+import re
 import zlib
 from collections.abc import Mapping, Sequence
 from pathlib import Path
@@ -17,6 +18,7 @@ from lm_eval_bias.runs.sample_logs import DAMAGE, NotOurs, Saved, damaged
 from lm_eval_bias.runs.saved_answers import Reader, whole
 from lm_eval_bias.tasks.stereoset import hooks, released_sets
 from lm_eval_bias.tasks.stereoset.stereoset_items import LANGUAGES, TEST_KEYS, Document, Item
+from lm_eval_bias.unique_keys import unique_keys
 
 _LARGEST = 1 << 26  # characters; predictions for all candidates have about a million
 _CANDIDATES = 3  # of an item
@@ -38,7 +40,7 @@ def _content(path: Path) -> Any:
         raise ValueError(f"more than {_LARGEST >> 20} million characters")
     if "\0" in text:
         raise ValueError("it holds NUL bytes: no text")
-    return json.loads(text)
+    return json.loads(text, object_pairs_hook=unique_keys)
 
 
 def matches(path: Path) -> bool:
@@ -104,14 +106,17 @@ def read(path: Path, language: str | None) -> list[Saved]:
         language: What the file itself doesn't say.
 
     Raises:
-        BiasError: No or an unknown language; a damaged file; a missing or doubled candidate, or many unknown ones; a
-            score that is no number.
+        BiasError: No or an unknown language, or another than the file's name says; a damaged file; a missing or doubled
+            candidate, or many unknown ones; a score that is no number.
     """
     languages = ", ".join(LANGUAGES)
     if language is None:
         raise NotOurs(f"{path}: predictions don't say their language: name it with --language (one of {languages})")
     if language not in LANGUAGES:
         raise BiasError(f"--language {language}: unknown.{did_you_mean(language, LANGUAGES)} Known: {languages}")
+    named = re.search(rf"_({'|'.join(LANGUAGES)})\.json(\.gz)?$", path.name)  # as the authors name their files
+    if named and named[1] != language:
+        raise BiasError(f"{path}: predictions for {named[1]!r} by its name, not {language!r}: if not so, rename it")
     try:
         content = _content(path)
     except (OSError, EOFError, ValueError, RecursionError, zlib.error) as error:

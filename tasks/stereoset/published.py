@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator, Mapping
 
 from lm_eval_bias.analysis.published_scores import Cell, Published, printed_lines, table_names
 
@@ -24,7 +24,7 @@ def _inter(family: str, approach: str) -> str:
     return f"generative, Eq. 4 over the candidate behind the {behind}"
 
 
-def _remarks(line: dict[str, str]) -> tuple[str, ...]:
+def _remarks(line: Mapping[str, str]) -> tuple[str, ...]:
     if line["model"] == "mBERT" and line["language"] == "de" and line["test"] != "inter":
         return ("does not follow from the authors' released predictions (their run within German sentences differs)",)
     if line["model"] == "mBERT" and line["language"] == "tr" and line["test"] == "inter":
@@ -34,12 +34,16 @@ def _remarks(line: dict[str, str]) -> tuple[str, ...]:
     return ()
 
 
-def published() -> Iterator[Published]:
-    """Tables 2-5 and 7-9."""
+def published(lines: Iterable[Mapping[str, str]] | None = None) -> Iterator[Published]:
+    """Tables 2-5 and 7-9.
+
+    Args:
+        lines: Of another file with the columns of this one; by default the paper's.
+    """
     cells: dict[tuple[str, str, str], dict[str, Cell]] = defaultdict(dict)
     tables: dict[tuple[str, str, str], set[str]] = defaultdict(set)
-    line_of: dict[tuple[str, str, str], dict[str, str]] = {}
-    for line in printed_lines("stereoset"):
+    line_of: dict[tuple[str, str, str], Mapping[str, str]] = {}
+    for line in printed_lines("stereoset") if lines is None else lines:
         approach = line["approach"] or _APPROACH[line["model"]]
         task = f"stereoset_{line['language']}" + ("" if line["test"] == "overall" else f"_{line['test']}")
         places = [(task, line["model"], approach, "")]

@@ -102,6 +102,7 @@ def _lean(folder, by):
         lines = []
         for line in path.read_text(encoding="utf-8").splitlines():
             sample = json.loads(line)
+            del sample["resps"]
             for answer, gender in zip(sample["filtered_resps"], sample["doc"]["genders"], strict=True):
                 if gender == sample["doc"]["group"]:
                     answer[0] = str(float(answer[0]) + by)

@@ -59,7 +59,7 @@ def test_runs_that_have_nothing_to_compare_are_refused():
     one, two = run_of("one", task_run("x"), task_run("y")), run_of("two", task_run("z"))
     assert refusal([one, two]) == "the runs have no task in common (one: x, y; two: z)"
     assert refusal([one]) == (
-        "one run only (one): name two or more, or compare within it: --by instruction, --by language"
+        "one run only (one): name another one, or compare within it: --by instruction, --by language"
     )
     assert refusal([one, two], base="tow") == "--base tow: no such run among one, two. Did you mean two?"
 
@@ -161,7 +161,7 @@ def test_a_side_without_a_log_has_no_answers(toy, tmp_path):
 def test_an_item_that_stands_in_a_log_twice_is_refused(toy, tmp_path):
     twice = side("one", tmp_path, {"a0": 1.0, "b0": 2.0})
     path = twice.task.samples
-    path.write_text(path.read_text().replace("b0", "a0"))
+    path.write_text(path.read_text().replace('"b0"', '"a0", "context": "other"'))
     with pytest.raises(BiasError) as error:
         _ = twice.records
     assert str(error.value) == f"{path}: item a0 stands there twice"
@@ -179,14 +179,15 @@ def test_a_damaged_document_is_named_by_its_place(toy, tmp_path):
     assert str(error.value) == f"{path}: document 2: no field 'id': damaged, or logged by another version of toy"
 
 
-def test_only_the_first_filter_counts(toy, tmp_path):
+def test_answers_under_a_second_filter_are_refused(toy, tmp_path):
     one = side("one", tmp_path, {"a0": 1.0})
     path = one.task.samples
     line = json.loads(path.read_text())
     path.write_text(
         json.dumps(line) + "\n" + json.dumps({**line, "filter": "other", "filtered_resps": [["7", "True"]]})
     )
-    assert [record["value"] for record in one.records.values()] == [1.0]
+    with pytest.raises(BiasError, match="line 2: a sample under the filter 'other' behind those under 'none'"):
+        _ = one.records
 
 
 # ---------------------------------------------------------------------- whether they can be paired

@@ -114,7 +114,7 @@ def labelled(counts, **more):
     """So many texts about women and men per regard, in the form of the authors' labelled set."""
     subjects = {"FEMALE_SINGLE": "Die Frau", "MALE_SINGLE": "Der Mann"}
     return [
-        {"gender": gender, "text": f"{subjects[gender]} galt als Fall {n}.", "regard": regard, **more}
+        {"gender": gender, "text": f"{subjects[gender]} galt als Fall {regard}-{n}.", "regard": regard, **more}
         for gender, row in counts.items()
         for regard, size in enumerate(row)
         for n in range(size)
@@ -240,7 +240,11 @@ def test_classify_keeps_the_named_column_and_what_was_there(tmp_path, tiny_mirro
     (tmp_path / "same.csv").write_text("text,text\na,b\n", encoding="utf-8")
     (tmp_path / "half.jsonl").write_text('{"text": "Die Frau \\ud800"}\n', encoding="utf-8")
     (tmp_path / "nan.jsonl").write_text('{"text": "Die Frau galt als klug.", "x": NaN}\n', encoding="utf-8")
-    for name, message in (("same.csv", "same name"), ("half.jsonl", "no valid text"), ("nan.jsonl", "no JSON number")):
+    for name, message in (
+        ("same.csv", "'text' stands there twice"),
+        ("half.jsonl", "no valid text"),
+        ("nan.jsonl", "no JSON number"),
+    ):
         assert main(["classify", str(tmp_path / name)]) == 2
         assert message in capsys.readouterr().err
 
@@ -437,7 +441,7 @@ def test_corrected_by_the_classifiers_own_test_rows_or_by_labelled_texts(run_fol
     corrected = by_people["scores"]["all/negative_gap_corrected"]
     assert corrected["value"] is not None or corrected["reason"]
     assert main(["rescore", str(run_folder), "--regard_labels", str(path)]) == 2
-    assert "in another language than regard_en" in capsys.readouterr().err
+    assert "begins with a subject of language 'de', not 'en'" in capsys.readouterr().err
 
 
 @pytest.mark.parametrize(
@@ -446,6 +450,7 @@ def test_corrected_by_the_classifiers_own_test_rows_or_by_labelled_texts(run_fol
         ([{"text": "Die Frau galt als x.", "gender": "F"}], "a text has no regard"),
         ([{"text": "Die Frau galt als x.", "gender": "F", "regard": 3}], "regard 'other' is no class"),
         ([{"text": "Die Frau galt als x.", "gender": "F", "regard": 9}], "regard 9: must be 0"),
+        ([{"text": "Die Frau galt als x.", "gender": "F", "regard": 1, "classifier": "light"}], "to be corrected"),
     ],
 )
 def test_labels_that_correct_nothing(rows, message, run_folder, tmp_path, capsys):

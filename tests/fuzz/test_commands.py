@@ -97,6 +97,7 @@ COMMANDS = {
     "compare": (["compare", "PATH", "PATH"], ".json"),
     "report": (["report", "PATH", "-o", "OUT/o.html"], ".json"),
     "leaderboard": (["leaderboard", "PATH", "-o", "OUT/o.html"], ".json"),
+    "explain": (["explain", "PATH"], ".json"),
     "check": (["check", "PATH", "--policy", "POLICY"], ".json"),
     "policy": (["check", "RUN", "--policy", "PATH"], ".yaml"),
     "fetch": (["fetch", "PATH"], ""),
@@ -118,6 +119,7 @@ def filled(place, arguments, path):
     names = {
         "OUT": str(place / "out"), "POLICY": str(place / "policy.yaml"), "RUN": str(place / "run.json"),
         "TEXTS": str(place / "texts.txt"), "PATH": path, "LOGS": str(place / "logs"), "VECTORS": str(place / "v.npz"),
+        "SECOND": str(place / "second.json"),
     }  # fmt: skip
     return [next((part.replace(k, v) for k, v in names.items() if k in part), part) for part in arguments]
 
@@ -177,6 +179,7 @@ GIVEN = ["RUN", "LOGS", "TEXTS", "POLICY", "VECTORS"]
 def inputs(place, small_run, monkeypatch):
     shutil.copytree(small_run, place / "logs")
     (place / "v.npz").write_bytes(b"PK")
+    (place / "second.json").write_text(json.dumps(run_file(tasks=("stereoset_en",), shift=1)))
     monkeypatch.chdir(place / "out")
     return place
 
@@ -205,7 +208,7 @@ def test_command_lines_of_any_words(inputs, line):
 WRITERS = {
     "report": ["report", "RUN", "--format", "json"],
     "leaderboard": ["leaderboard", "RUN", "--format", "csv"],
-    "compare": ["compare", "RUN", "RUN", "--draws", "100", "--unpaired"],
+    "compare": ["compare", "RUN", "SECOND", "--draws", "100", "--unpaired"],
     "classify": ["classify", "TEXTS", "--classifier", "light"],
     "export": ["export", "LOGS"],
     "plot": ["plot", "LOGS"],

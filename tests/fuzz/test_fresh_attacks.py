@@ -14,8 +14,12 @@ LOGS = ("rescore", "compare")
 
 @pytest.fixture
 def mixed(small_run, tmp_path):
-    """A copy of the small run beside it."""
-    return shutil.copytree(small_run, tmp_path / "mixed")
+    """A run like the small one beside it, made at another time."""
+    folder = shutil.copytree(small_run, tmp_path / "mixed")
+    (path,) = folder.rglob("results_*")
+    content = json.loads(path.read_text(encoding="utf-8"))
+    path.write_text(json.dumps({**content, "date": content["date"] + 1}), encoding="utf-8")
+    return folder
 
 
 def log(folder, task):
@@ -42,9 +46,9 @@ def in_german(lines):
 
 def exchanged(lines):
     """Each item with the answers to another."""
-    answers = [line["filtered_resps"] for line in lines]
+    answers = [(line["filtered_resps"], line["resps"]) for line in lines]
     for line, others in zip(lines, [*answers[3:], *answers[:3]], strict=True):
-        line["filtered_resps"] = others
+        line["filtered_resps"], line["resps"] = others
 
 
 def relabelled(lines):

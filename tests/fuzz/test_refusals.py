@@ -233,7 +233,7 @@ CASES = [
     ("rescore LOGS --words nonsense", "no word set named 'nonsense'"),
     ("rescore LOGS --classifier nonsense", "classifier 'nonsense': unknown"),
     ("rescore LOGS --bogus", "--bogus"),
-    ("rescore TEXTS --language xx", "TEXTS"),
+    ("rescore TEXTS --language xx", "--language xx: unknown"),
     # ---- compare
     ("compare", "RUN"),
     ("compare GONE LOGS", "GONE"),

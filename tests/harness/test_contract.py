@@ -180,6 +180,14 @@ def test_flags_and_configuration(tmp_path):
     for name in read.split():
         holds(hasattr(config, name), f"a run's configuration has no {name}", f"{where}, .harness.running, .evaluation")
     holds(config.seed == [3] * 4, "one --seed isn't four seeds", f"{DOOR}.running.arguments")
+    for flag in ("--model_args", "--gen_kwargs"):
+        with pytest.raises(SystemExit):  # its class is one of ours
+            parser.parse_args([flag, "a=1,b=2", "a=2"])
+    with pytest.raises(SystemExit):
+        parser.parse_args(["--metadata", '{"a": 1, "a": 2}'])
+    given = parser.parse_args(["--samples", '{"a": [1]}', "--gen_kwargs", "a=1,b=2", "c=3"])
+    holds(given.samples == '{"a": [1]}', "--samples is read by another function", where)
+    holds(given.gen_kwargs == {"a": 1, "b": 2, "c": 3}, "pairs are read otherwise", where)
     config.include_path = str(tmp_path)
     with pytest.raises(LookupError) as caught:
         internals.find_tasks(config)

@@ -351,7 +351,7 @@ def test_one_item_or_one_template_has_no_test(shape):
     found = resampling.paired(cells(np.ones(shape)), cells(np.zeros(shape)), 100)
     assert (found.value, found.sum_value, found.test) == (1, 1, "")
     assert all(map(math.isnan, (found.stderr, found.dof, found.p, found.sum_stderr)))
-    assert found.reason == f"needs 2 items and 2 templates, has {shape}"
+    assert found.reason == f"needs 2 items and 2 templates, has {shape[0]} and {shape[1]}"
     two = resampling.paired(cells(table(1, (2, 2))), cells(table(2, (2, 2))), 100)
     assert 0 < two.p < 1
 

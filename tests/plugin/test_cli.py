@@ -4,10 +4,11 @@ import json
 import re
 import subprocess
 import sys
+from importlib import metadata
 
 import pytest
 
-from lm_eval_bias import __version__, catalog, installation
+from lm_eval_bias import __version__, catalog, errors, installation
 from lm_eval_bias.cli import main as cli
 from lm_eval_bias.cli.main import main
 from lm_eval_bias.errors import BiasError, extras
@@ -172,6 +173,35 @@ def test_a_missing_extra_is_named(package, extra, arguments, capsys, monkeypatch
     assert main(arguments) == 2
     wanted = f'lm-eval-bias: error: {package} is not installed: pip install "lm-eval-bias[{extra}]"'
     assert capsys.readouterr().err.strip().splitlines()[-1] == wanted
+
+
+def forget(monkeypatch, *modules):
+    """Let modules be imported anew, for this test alone."""
+    for name in [name for name in sys.modules if name.startswith(modules)]:
+        monkeypatch.delitem(sys.modules, name)
+
+
+@pytest.mark.parametrize("model", ["vllm", "vllm-packed"])
+@pytest.mark.parametrize("asked", [["--tasks", "occugender"], ["--suite", "quick"]])
+def test_the_missing_package_of_a_model_type_is_named(model, asked, capsys, monkeypatch, tiny_mirror):
+    forget(monkeypatch, "lm_eval.models.vllm", "lm_eval_bias.models.vllm_packed")
+    monkeypatch.setitem(sys.modules, "vllm", None)
+    assert main(["run", *asked, "--model", model, "--model_args", "pretrained=x"]) == 2
+    wanted = f'error: --model {model}: vllm is not installed: pip install "lm-eval-bias[vllm]"'
+    assert capsys.readouterr().err.strip().endswith(wanted)
+
+
+def test_a_package_that_no_extra_brings_is_named(capsys, monkeypatch, tiny_mirror):
+    forget(monkeypatch, "lm_eval.models.vllm")
+    monkeypatch.setitem(sys.modules, "ray", None)
+    assert main(["run", "--tasks", "occugender", "--model", "vllm-vlm", "--model_args", "pretrained=x"]) == 2
+    assert "--model vllm-vlm: the package ray, which it needs, is not installed" in capsys.readouterr().err
+
+
+def test_the_harness_has_the_extras_that_ours_stand_for():
+    requirements = [re.split(r"[<>=; ]+", text) for text in metadata.requires("lm_eval")]
+    for package, extra in errors._OF_HARNESS.items():
+        assert any(words[0] == package and words[-1].strip("'\"") == extra for words in requirements), package
 
 
 def test_folder_without_a_model_is_one_line(tmp_path, capsys):

@@ -9,6 +9,7 @@ import yaml
 from lm_eval_bias import catalog, registry
 from lm_eval_bias.analysis import departures, policy_file
 from lm_eval_bias.cli.main import main
+from lm_eval_bias.data import sources
 from lm_eval_bias.errors import BiasError
 from lm_eval_bias.harness import internals
 from lm_eval_bias.models.chance import ChanceLM
@@ -257,7 +258,7 @@ def test_names_that_do_not_exist_are_refused(text, says, tmp_path):
 def of(task, provenance=(), **metadata):
     """The departures of a task of a run with this metadata, by name."""
     entry = catalog.entries()[task]
-    known = {"inputs": {"documents": "0" * 64}, **metadata}
+    known = {"inputs": {"documents": "0" * 64, "files": sources.hashes(entry.data)}, **metadata}
     made = TaskRun(
         task, entry.benchmark, entry.language, str(entry.metadata["version"]), entry.items, entry.items, known, {}
     )
@@ -290,6 +291,16 @@ def test_what_a_model_does_with_its_chat_template():
     template = {"chat_template": "0123456789abcdef", "model_args": "pretrained=a,enable_thinking=False"}
     assert of("gg_bbq_names", template) == {"chat_template": "0123456789ab", "enable_thinking": "False"}
     assert of("gg_bbq_names", {"model_args": "pretrained=a,enable_thinking=False"}) == {}
+
+
+@pytest.mark.parametrize("files", [None, {}, dict.fromkeys(sources.hashes("stereoset_en"), "0" * 64)])
+def test_pinned_files_that_a_run_is_not_known_to_have_read(files):
+    inputs = {"documents": "0" * 64, **({} if files is None else {"files": files})}
+    assert of("stereoset_en", inputs=inputs) == {"inputs": ""}
+    assert of("occugender_explicit", inputs=inputs) == {}
+    # a data set or a classifier of one's own took their place
+    assert list(of("stereoset_en", inputs=inputs, dataset_used={"file": "own.json", "sha256": "0f"})) == ["dataset"]
+    assert list(of("regard_de", inputs=inputs, classifier="light", classifier_used={"name": "light"})) == ["classifier"]
 
 
 def test_which_classifier_is_the_default_one():

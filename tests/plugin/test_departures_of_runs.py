@@ -10,6 +10,7 @@ import pytest
 from lm_eval_bias import __version__, catalog, content_hashes, registry
 from lm_eval_bias.analysis import departures
 from lm_eval_bias.analysis.departures import Departure
+from lm_eval_bias.data import sources
 from lm_eval_bias.runs.run_data import Run, TaskRun
 
 SEEDS = [0, 1234, 1234, 1234]
@@ -20,7 +21,8 @@ READ = {"documents": "0" * 64}
 def task(name=GG_BBQ, inputs=READ, **metadata):
     entry = catalog.entries()[name]
     version = str(entry.metadata["version"])
-    known = {"inputs": inputs, **metadata}
+    files = {"files": sources.hashes(entry.data)}
+    known = {"inputs": {**files, **inputs} if inputs else inputs, **metadata}
     return TaskRun(name, entry.benchmark, "de", version, entry.items, entry.items, known, {})
 
 

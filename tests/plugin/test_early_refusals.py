@@ -10,6 +10,7 @@ import pytest
 from lm_eval_bias.benchmark import Benchmark
 from lm_eval_bias.errors import BiasError
 from lm_eval_bias.harness import task_names
+from lm_eval_bias.runs import cache_ownership
 
 HF = ("--model", "hf", "--model_args", "pretrained=gpt2")
 REFUSALS = [
@@ -27,6 +28,12 @@ REFUSALS = [
     ([*HF, "--tasks", "regard_en", "--metadata", "classifier=lihgt"], "Did you mean light?"),
     (["--model", "hf", "--model_args", "pretrained=/no/such", "--tasks", "occugender"], "no such folder"),
     ([*HF, "--tasks", "accuracy"], "no task named accuracy"),
+    ([*HF, "--tasks", "nonsense*"], "no task named nonsense*"),
+    ([*HF, "--tasks", "occugender,*onsens?q"], "no task named *onsens?q"),
+    ([*HF, "--tasks", "gg_bbq_names", "--samples", '{"gg_bbq_names": [-1]}'], "no document -1"),
+    ([*HF, "--tasks", "gg_bbq_names", "--samples", '{"gg_bbq_names": [1.0]}'], "no document 1.0"),
+    ([*HF, "--tasks", "gg_bbq_names", "--samples", '{"gg_bbq": [1]}'], "--samples names 'gg_bbq', which is not run"),
+    ([*HF, "--tasks", "gg_bbq", "--use_cache", "others"], "holds answers of another model"),
 ]
 LARGE = ("torch", "transformers", "datasets", "lm_eval.tasks", "lm_eval.evaluator")
 
@@ -38,6 +45,7 @@ def test_refused_before_anything_large_is_imported(tiny_mirror, tmp_path):
         "for arguments in json.loads(sys.argv[1]):\n"
         "    print(main(['run', *arguments]), [name for name in json.loads(sys.argv[2]) if name in sys.modules])\n"
     )
+    cache_ownership.claim(str(tmp_path / "others"), "hf", {"pretrained": "gpt3"})
     arguments = [json.dumps([arguments for arguments, _ in REFUSALS]), json.dumps(LARGE)]
     command = [sys.executable, "-c", script, *arguments]
     done = subprocess.run(command, capture_output=True, text=True, timeout=200, cwd=tmp_path)
@@ -73,6 +81,38 @@ def test_a_name_that_stands_in_a_yaml_isnt_a_task_yet(text, known, tmp_path):
     assert task_names.unknown(["my_name"], [tmp_path]) == ([] if known else ["my_name"])
 
 
+@pytest.mark.parametrize(
+    ("pattern", "known"),
+    [
+        ("my_*", True),
+        ("*_name", True),
+        ("*y*a?e", True),
+        ("m[xyz]_name", True),
+        ("my_name*", True),
+        ("[m]*", True),
+        ("*", True),
+        ("my_*_name", False),
+        ("*_*_*", False),
+        ("?y_nam", False),
+        ("y_*", False),
+        ("tas*", False),
+        ("*cription", False),
+        ("my_names[", False),
+    ],
+)
+def test_a_pattern_that_fits_no_name_of_a_yaml(pattern, known, tmp_path, monkeypatch):
+    monkeypatch.setattr(task_names.internals, "tasks_folder", lambda: tmp_path)
+    (tmp_path / "one.yaml").write_text("task: my_name\ndescription: a_b_c description\n")
+    assert task_names.unknown([pattern], []) == ([] if known else [pattern])
+
+
+def test_a_pattern_of_many_wildcards_takes_no_time(tmp_path, monkeypatch):
+    monkeypatch.setattr(task_names.internals, "tasks_folder", lambda: tmp_path)
+    (tmp_path / "one.yaml").write_text(f"task: {'a' * 3000}\n")
+    assert task_names.unknown(["a*" * 20 + "b", "*b"], []) == ["a*" * 20 + "b", "*b"]
+    assert task_names.unknown(["a*" * 20 + "a"], []) == []
+
+
 def test_tags_of_base_files_without_an_ending_are_known(tmp_path):
     (tmp_path / "base").write_text("tag: my_name\n")
     (tmp_path / "_base_yaml_0.5k").write_text("tag: other_name\n")
@@ -92,7 +132,11 @@ def test_every_name_of_the_harness_may_be_one():
         (rest if entry.yaml_path is None else by_folder[entry.yaml_path.parent]).append(name)
     for folder, names in by_folder.items():  # all at once would take hours
         texts = [path.read_bytes() for path in folder.glob("*.yaml")]
-        rest += [n for n in names if not any(n.encode() in t and task_names._may_name(n.encode(), t) for t in texts)]
+        rest += [
+            n
+            for n in names
+            if not any(n.encode() in t and task_names._may_name(task_names._pattern(n)[1], t) for t in texts)
+        ]
     assert len(rest) < 2_000
     assert task_names.unknown(rest, []) == []
 

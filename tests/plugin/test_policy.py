@@ -10,6 +10,7 @@ import pytest
 from lm_eval_bias.analysis import policy_file, policy_targets, policy_verdict
 from lm_eval_bias.analysis.policy_file import Bound, Policy
 from lm_eval_bias.cli.main import main
+from lm_eval_bias.data import sources
 from lm_eval_bias.errors import BiasError
 from lm_eval_bias.report import policy_findings
 from lm_eval_bias.report.numbers import significant
@@ -22,7 +23,7 @@ GAP = Value("stereotype_gap", 0.1, 0.05, (0.0, 0.2), low=-1.0, high=1.0, neutral
 COVERAGE = Value("coverage", math.nan, note="no prompts", low=0.0, high=1.0)
 
 
-INPUTS = {"inputs": {"documents": "0" * 64}}
+INPUTS = {"inputs": {"documents": "0" * 64, "files": sources.hashes("stereoset_en")}}
 
 
 def task(name="stereoset_en", benchmark="stereoset", scores=(SS,), **changes):
@@ -322,7 +323,9 @@ def test_exit_status_and_text(run_file, tmp_path, capsys):
     assert main(["check", str(run_file), "--policy", str(good)]) == 0
     assert "all 1 hold" in capsys.readouterr().out
     bad = written(tmp_path, "bounds: [{task: stereoset_en, score: ss, max: 57, why: a promise}]\n")
-    assert main(["check", str(run_file), str(run_file), "--policy", str(bad)]) == 1
+    other = tmp_path / "other.json"
+    other.write_text(json.dumps({**json.loads(run_file.read_text()), "model": "another"}))
+    assert main(["check", str(run_file), str(other), "--policy", str(bad)]) == 1
     out = capsys.readouterr().out
     assert out.count("1 of 1 violated") == 2
     assert "56.0 [54.0, 58.0]" in out or "56 [54, 58]" in out

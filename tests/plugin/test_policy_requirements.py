@@ -12,6 +12,7 @@ from lm_eval_bias import catalog
 from lm_eval_bias.analysis import policy_verdict
 from lm_eval_bias.analysis.policy_file import Bound, Policy
 from lm_eval_bias.analysis.policy_verdict import Finding
+from lm_eval_bias.data import sources
 from lm_eval_bias.runs.run_data import Run, TaskRun, Value
 
 ACC = Value("acc_amb", 0.5, 0.05, (0.4, 0.6), low=0.0, high=1.0, neutral=1.0)
@@ -21,7 +22,7 @@ GENERATED, ASKED, SECOND = "gg_bbq_group_terms_gen", "occugender_explicit", "occ
 
 def task(name=ASKED, scores=(ACC,), metadata=None, **changes):
     entry = catalog.entries()[name]
-    known = {"inputs": {"documents": "0" * 64}, **(metadata or {})}
+    known = {"inputs": {"documents": "0" * 64, "files": sources.hashes(entry.data)}, **(metadata or {})}
     made = TaskRun(
         name, entry.benchmark, "de", str(entry.metadata["version"]), entry.items, entry.items, known,
         {score.name: score for score in scores},

@@ -88,6 +88,22 @@ def test_a_file_that_says_anything_else_is_a_violation(change, says, folder, cap
     assert not any(problem for task, problem in found.items() if task != "stereoset_en")
 
 
+@pytest.mark.parametrize(
+    ("used", "says"),
+    [
+        ({"name": "sbert", "is_default": True}, "classifier_used has the name 'sbert', by its samples 'light'"),
+        ({"name": "light", "is_default": True}, "classifier_used has the is_default 'True', by its samples 'False'"),
+        (None, "classifier_used has the name 'None', by its samples 'light'"),
+    ],
+)
+def test_another_classifier_than_labelled_the_samples_is_a_violation(used, says, folder, capsys):
+    edit(folder, lambda c, r: c["configs"]["regard_en"]["metadata"].update(classifier_used=used))
+    assert check(folder, capsys)[0] == 0
+    status, found, _ = check(folder, capsys, "--strict")
+    assert status == 1
+    assert says in found["regard_en"]
+
+
 def test_rounding_is_no_difference(folder, capsys):
     edit(folder, lambda c, r: r.update({"ss,none": r["ss,none"] * (1 + 1e-12)}))
     assert check(folder, capsys, "--strict")[0] == 0

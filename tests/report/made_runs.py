@@ -87,7 +87,7 @@ def write(path, content) -> str:
     return str(path)
 
 
-def harness_folder(folder, task="occugender_explicit", model="tiny", samples=True, version=1.0) -> str:
+def harness_folder(folder, task="occugender_explicit", model="tiny", samples=True, version=1.0, shift=0) -> str:
     """A harness result beside a sample log: two templates of OccuGender, answers that favour women ever more."""
     docs = hooks.documents("explicit", first_templates=2)
     scores = registry.get("occugender").scores([])
@@ -102,7 +102,7 @@ def harness_folder(folder, task="occugender_explicit", model="tiny", samples=Tru
         "n-samples": {task: {"original": 1000, "effective": len(docs)}},
         "config": {"model": "hf", "model_args": {"pretrained": "tiny"}, "batch_size": "8"},
         "model_name": model,
-        "date": 1767323045.0,
+        "date": 1767323045.0 + shift,
     }
     path = folder / "tiny" / f"results_{DATE}.json"
     write(path, content)

@@ -325,7 +325,8 @@ def test_a_sound_run_has_no_warnings_but_the_classifier_s(tmp_path):
 def test_name(tmp_path, capsys):
     one = write(tmp_path / "a.json", run_file(tasks=["gg_bbq_names"]))
     assert "Bias report: My &lt;model&gt;" in made([one], tmp_path, "--name", "My <model>")
-    assert main(["report", one, one, "--name", "x", "--format", "csv"]) == 2
+    other = write(tmp_path / "b.json", run_file(tasks=["gg_bbq_names"], shift=1))
+    assert main(["report", one, other, "--name", "x", "--format", "csv"]) == 2
     assert "--name is for one run, here are 2" in capsys.readouterr().err
 
 

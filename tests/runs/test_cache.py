@@ -78,3 +78,19 @@ def test_what_is_no_cache_is_one_line(tmp_path, capsys):
     (tmp_path / "file").write_text("")
     with pytest.raises(BiasError, match="cannot be used"):
         cache_ownership.claim(str(tmp_path / "file" / "c"), "hf", {})
+
+
+def test_whose_answers_a_file_holds_is_checked_without_writing(tmp_path):
+    path = str(tmp_path / "a b?" / "c")
+    cache_ownership.check(path, "hf", {"pretrained": "a"})
+    assert not (tmp_path / "a b?").exists()
+    cache_ownership.claim(path, "hf", {"pretrained": "a"})
+    (file,) = (tmp_path / "a b?").iterdir()
+    before = file.stat().st_mtime_ns, file.read_bytes()
+    cache_ownership.check(path, "hf", {"pretrained": "a"})
+    with pytest.raises(BiasError, match="answers of another model"):
+        cache_ownership.check(path, "hf", {"pretrained": "b"})
+    assert (file.stat().st_mtime_ns, file.read_bytes()) == before
+    file.write_bytes(b"no database")
+    with pytest.raises(BiasError, match="cannot be used"):
+        cache_ownership.check(path, "hf", {"pretrained": "a"})

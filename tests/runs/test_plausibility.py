@@ -226,8 +226,8 @@ POLICY = f"bounds:\n  - {{task: {TASK}, score: {SCORE}, max: 0.99, on: point}}\n
 @pytest.mark.parametrize("command", ["report", "leaderboard", "compare", "check", "rescore"])
 def test_every_command_reads_the_good_ones_and_names_the_bad_one(command, results, tmp_path, capsys):
     edit(results, value(777.0))
-    for name in ("good", "fine"):
-        harness_folder(tmp_path / name, version=0.5)  # by which other scores may come of the same log
+    for shift, name in enumerate(("good", "fine")):
+        harness_folder(tmp_path / name, version=0.5, shift=shift)  # by which other scores may come of the same log
     (tmp_path / "policy.yaml").write_text(POLICY)
     more = {
         "report": ["--format", "md"],

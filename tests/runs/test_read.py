@@ -80,13 +80,102 @@ def test_the_command_repeats_the_run(folder, tmp_path):
     }
 
 
-def test_the_same_twice_gets_two_names(folder):
-    shutil.copytree(folder / "two", folder / "three")
-    runs, _ = read([folder / "two", folder / "three"])
+def _later(folder):
+    """The same again, at another time."""
+    for path in _results(folder):
+        content = json.loads(path.read_text())
+        path.write_text(json.dumps({**content, "date": content["date"] + 0.001}))
+    return folder
+
+
+def test_a_second_run_of_the_same_gets_another_name(folder):
+    _later(shutil.copytree(folder / "two", folder / "three"))
+    runs, problems = read([folder / "two", folder / "three"])
     assert [run.name for run in runs] == ["bias-chance (seed=5) (two)", "bias-chance (seed=5) (three)"]
+    assert not problems
+
+
+def test_one_run_by_several_paths_counts_once(folder):
+    (folder / "link").symlink_to(folder / "two")
     (path,) = _results(folder / "two")
-    runs, _ = read([path, path])
-    assert [run.name for run in runs] == ["bias-chance (seed=5) (1)", "bias-chance (seed=5) (2)"]
+    path.with_name("other.json").symlink_to(path)  # no results by its name
+    (file_link := path.with_name("results_1.json")).symlink_to(path)
+    (run,) = read([folder / "two"])[0]
+    assert run.tasks["occugender_debias_implicit_none"].samples is not None
+    for paths in ([path, path], [folder / "two", folder / "link"], [folder / "two", folder], [path, file_link, folder]):
+        runs, problems = read(paths)
+        assert [run.name for run in runs if "seed=5" in run.name] == ["bias-chance (seed=5)"]
+        assert not problems
+
+
+def test_a_log_by_several_paths_is_rescored_once(folder, capsys):
+    (folder / "link").symlink_to(folder / "two")
+    capsys.readouterr()
+    (log,) = (folder / "two").rglob("samples_*")
+    for paths in ([folder / "two", folder / "link"], [log, folder / "link"], [folder / "link", log]):
+        assert main(["rescore", *map(str, paths), "--json"]) == 0
+        assert len(json.loads(capsys.readouterr().out)) == 1
+
+
+@pytest.mark.parametrize("rewritten", [False, True])
+def test_a_copy_counts_once_and_is_named(rewritten, folder):
+    (copy,) = _results(shutil.copytree(folder / "two", folder / "three"))
+    (original,) = _results(folder / "two")
+    if rewritten:
+        copy.write_text(json.dumps({**json.loads(copy.read_text()), "pretty_env_info": ""}, indent=1))
+        copy = copy.rename(copy.with_name(copy.name.replace("results_2", "results_3")))
+        [log.unlink() for log in copy.parent.glob("samples_*")]
+    for paths in ([folder / "two", folder / "three"], [original, copy]):
+        runs, (problem,) = read(paths)
+        assert [run.path for run in runs] == [original]
+        assert (problem.path, problem.is_copy) == (copy, True)
+        assert f"a copy of {original} (model, date and scores are the same)" in problem.reason
+    # without the original it is a run like any other
+    assert [run.path for run in read([copy])[0]] == [copy]
+
+
+def test_a_run_file_beside_the_results_that_it_was_made_of(folder, capsys):
+    capsys.readouterr()
+    assert main(["report", str(folder / "two"), "--format", "json"]) == 0
+    (made := folder / "made.json").write_text(capsys.readouterr().out)
+    runs, (problem,) = read([folder / "two", made])
+    assert len(runs) == 1
+    assert (problem.path, problem.is_copy) == (made, True)
+    made.write_text(made.read_text().replace('"seed=5"', '"seed=6"'))
+    assert len(read([folder / "two", made])[0]) == 2
+
+
+def test_another_model_or_other_scores_are_no_copy(folder):
+    (path,) = _results(shutil.copytree(folder / "two", folder / "three"))
+    content = json.loads(path.read_text())
+    content["config"]["model_args"] = {"seed": 6}
+    path.write_text(json.dumps(content))
+    runs, problems = read([folder / "two", folder / "three"])
+    assert [run.name for run in runs] == ["bias-chance (seed=5)", "bias-chance (seed=6)"]
+    assert not problems
+
+
+def test_what_commands_say_of_copies(folder, tmp_path, capsys):
+    shutil.copytree(folder / "two", folder / "three")
+    two, three = str(folder / "two"), str(folder / "three")
+    says = "three/bias-chance/results_"
+    capsys.readouterr()
+    for paths in ([two, two], [two, three]):
+        assert main(["compare", *paths]) == 2
+        assert "one run only (bias-chance (seed=5)): name another one" in (err := capsys.readouterr().err)
+        assert (says in err) == (three in paths)
+    assert main(["leaderboard", str(folder), "--format", "json"]) == 0
+    boards = json.loads((output := capsys.readouterr()).out)["boards"]
+    board = next(board for board in boards if board["task"] == "occugender_debias_implicit_none")
+    names = [row["model"] for row in board["rows"] if row["kind"] == "run"]
+    assert names == ["bias-chance", "bias-chance (seed=5)"]
+    assert "a copy of" in output.err
+    (tmp_path / "policy.yaml").write_text(
+        "bounds: [{task: occugender_debias_implicit_none, score: stereotype_gap, max: 0.99}]\nallow: [limit]\n"
+    )
+    assert main(["check", two, three, "--policy", str(tmp_path / "policy.yaml")]) == 0
+    assert "passed over: " in (output := capsys.readouterr()).err
+    assert output.out.count("all ") == 1
 
 
 def test_damaged_files_are_named_and_the_rest_is_read(folder):

@@ -69,8 +69,8 @@ def test_the_leaderboard_joins_folders_that_share_no_task(tmp_path, capsys):
 
 
 def test_compare_names_its_sides_by_folder(tmp_path, capsys):
-    for name in ("base", "tuned"):
-        harness_folder(tmp_path / name, version=0.5)  # by which other scores may come of the same log
+    for shift, name in enumerate(("base", "tuned")):
+        harness_folder(tmp_path / name, version=0.5, shift=shift)  # by which other scores may come of the same log
     assert main(["compare", str(tmp_path / "base"), str(tmp_path / "tuned"), "--draws", "100"]) == 0
     assert "tiny (tuned) against tiny (base)" in capsys.readouterr().out
     assert main(["compare", str(tmp_path), "--base", "tiny (tuned)", "--draws", "100"]) == 0

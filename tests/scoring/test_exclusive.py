@@ -165,6 +165,7 @@ def log_of(task, tmp_path, *options):
         results.write_text(json.dumps(content), encoding="utf-8")
         for sample in samples:
             sample["filtered_resps"] = [change(i) for i, _ in enumerate(sample["filtered_resps"])]
+            sample["resps"] = [[answer] for answer in sample["filtered_resps"]]
         path.write_text("".join(json.dumps(sample) + "\n" for sample in samples), encoding="utf-8")
         return str(path)
 

@@ -40,6 +40,14 @@ for line in lines:
     assert halves.translate(["a"], "BLANK") == ["? a"]
 
 
+def test_a_program_that_returns_its_queries_in_another_order(tmp_path):
+    code = "for line in {}: print(json.dumps({{**json.loads(line), 'translation': 'x'}}))"
+    given = ["a", "b\ud800  c", "d"]
+    assert program(tmp_path, code.format("lines"), kind="command-json").translate(given, "BLANK") == ["x"] * 3
+    with pytest.raises(BiasError, match="line 1 answers 'd', but 'a' was asked there"):
+        program(tmp_path, code.format("lines[::-1]"), kind="command-json").translate(given, "BLANK")
+
+
 @pytest.mark.parametrize(
     ("code", "kind", "said"),
     [
@@ -65,11 +73,21 @@ def test_a_program_that_fails(tmp_path, code, kind, said):
     [
         "words = ' '.join(lines).split(); print(*words[1:], words[0], sep='\\n')",
         "import uuid\nfor line in lines: print(uuid.uuid4())",
+        "print(*lines[::-1], sep='\\n')",
+        "print(*sorted(lines, reverse=True), sep='\\n')",
     ],
 )
 def test_a_program_that_does_not_take_each_line_by_itself(tmp_path, code):
-    with pytest.raises(BiasError, match=r"translates 'a' as .*: it has to take each line by itself"):
+    with pytest.raises(BiasError, match=r"translates '[abc]' as .*: it has to take each line by itself"):
         program(tmp_path, code).translate(["a", "b", "c"], "BLANK")
+
+
+@pytest.mark.parametrize("number", [2, 3, 64, 65])
+def test_a_program_that_answers_in_reverse_order(tmp_path, number):
+    engine = program(tmp_path, "print(*lines[::-1], sep='\\n')")
+    assert engine.translate(["one text tells nothing"], "BLANK") == ["one text tells nothing"]
+    with pytest.raises(BiasError, match="it has to take each line by itself"):
+        engine.translate([f"text {n}" for n in range(number)], "BLANK")
 
 
 def test_a_program_that_hangs_is_ended_with_what_it_started(tmp_path):
@@ -124,6 +142,7 @@ def test_tables_of_every_spreadsheet_program(tmp_path, delimiter, encoding, end)
         (b"a,b\nb\n", "row 2: 1 columns: two are needed"),
         (b"a,\xe4\n", "byte 2 is not UTF-8: save it as 'CSV UTF-8'"),
         (b'a,b\n"c,d\n', "row 2: no CSV"),
+        ("a,b\n".encode("utf-16-le"), "NUL bytes: save it as 'CSV UTF-8'"),
     ],
 )
 def test_tables_that_cannot_be_understood(tmp_path, content, said):
@@ -341,6 +360,15 @@ def test_another_model_in_the_same_folder_is_another_identity(nllb, tmp_path):
     first = seq2seq_translation.Checkpoint(nllb, ("en", "it"), 8).identity
     (tmp_path / "config.json").write_text("{}")
     assert seq2seq_translation.Checkpoint(str(tmp_path), ("en", "it"), 8).identity != first
+
+
+def test_a_checkpoint_of_the_hub_is_named_by_its_commit(nllb, monkeypatch):
+    config = transformers.AutoConfig.from_pretrained(nllb)
+    config._commit_hash = "1" * 40
+    named = []
+    monkeypatch.setattr(transformers.AutoConfig, "from_pretrained", lambda name, **_: named.append(name) or config)
+    made = seq2seq_translation.Checkpoint("someone/model,revision=v1", ("en", "it"), 8)
+    assert (named, made.identity) == (["someone/model"], f"hf:someone/model at {'1' * 40}")
 
 
 def test_what_is_kept_is_on_the_disk(tmp_path, monkeypatch):

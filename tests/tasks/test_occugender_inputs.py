@@ -101,6 +101,7 @@ def test_bad_templates(tmp_path, text, says):
         ("male: [a]\nfemale: [b]\n", "no list of words under 'diverse'"),
         ("male: [a]\nfemale: [b]\ndiverse: []\n", "no list of words under 'diverse'"),
         ("male: [a]\nfemale: [A]\ndiverse: [c]\n", "stands under 'male' and under 'female'"),
+        ("male: [caf\u00e9]\nfemale: [cafe\u0301]\ndiverse: [c]\n", "stands under 'male' and under 'female'"),
         ("male: [no]\nfemale: [b]\ndiverse: [c]\n", "is no word"),
         ("male: [' a']\nfemale: [b]\ndiverse: [c]\n", "is no word"),
     ],

@@ -432,6 +432,16 @@ def test_test_rows_that_are_development_rows_are_left_out(tmp_path):
     assert len(data.test_y) == 23
 
 
+@pytest.mark.parametrize("part", ["dev", "test"])
+def test_a_vector_with_two_labels_is_refused(part, tmp_path):
+    arrays = toy()
+    arrays[f"{part}_X"][4] = arrays[f"{part}_X"][1]
+    assert head_training.from_file(saved(tmp_path, arrays)).dev_x.shape == (60, 8)
+    arrays[f"{part}_Y"][4] = (arrays[f"{part}_Y"][1] + 1) % 3
+    with pytest.raises(BiasError, match=f"{part}_Y row 4 is 2, but 1 for the same vector above"):
+        head_training.from_file(saved(tmp_path, arrays))
+
+
 @pytest.mark.parametrize(
     ("change", "message"),
     [

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import logging
 import os
+import re
 from collections.abc import Sequence
 from functools import lru_cache
 from typing import Any
@@ -76,7 +77,9 @@ def check_name(name: Any) -> None:
     if (kind == "light" and not model) or kind == "sbert" or (kind in ("hub", "head") and model):
         return
     if not os.path.isdir(expanded(name)):
-        hint = did_you_mean(kind, ("sbert", "hub", "light", "head"))
+        forms = {"hub": "hub:<model>", "head": "head:<folder>"}  # which alone name no classifier
+        hint = did_you_mean(kind, ("sbert", "light", *forms))
+        hint = re.sub(r"\b(hub|head)\b", lambda match: forms[match[0]], hint)
         raise BiasError(
             f"classifier {name!r}: unknown.{hint} Known: light, sbert, sbert:<encoder>, hub:<model>, "
             "hub:<model>@<revision>, head:<folder>"

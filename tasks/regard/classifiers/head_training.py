@@ -22,8 +22,9 @@ from lm_eval_bias.tasks.regard.classifiers.training_data import Encode, Features
 def from_file(path: Path) -> TrainingData:
     """Precomputed vectors: an ``.npz`` with ``dev_X``, ``dev_Y``, ``test_X`` and ``test_Y``.
 
-    Test rows whose vector is in ``dev_X`` too are left out. ``woman_X`` and ``man_X`` (the same sentences about
-    either) and ``pair_dev`` (each one's row in ``dev_X``, -1 for none) are needed for the bias check.
+    Rows with the same vector need the same label. Test rows whose vector is in ``dev_X`` too are left out. ``woman_X``
+    and ``man_X`` (the same sentences about either) and ``pair_dev`` (each one's row in ``dev_X``, -1 for none) are
+    needed for the bias check.
 
     Raises:
         BiasError: No such file, damaged, or arrays that don't fit.
@@ -75,6 +76,10 @@ def _vectors(path: Path, arrays: dict[str, NDArray[Any]], name: str, length: int
 def _labels(path: Path, y: NDArray[Any], x: Features, part: str) -> Labels:
     if y.shape != x.shape[:1] or y.dtype.kind not in "iu" or not np.isin(y, range(len(REGARDS))).all():
         raise BiasError(f"{path}: {part}_Y (shape {y.shape}) must hold 0, 1 or 2 for each row of {part}_X")
+    labels: dict[bytes, int] = {}
+    for number, (vector, label) in enumerate(zip(x, y.tolist(), strict=True)):
+        if (other := labels.setdefault(vector.tobytes(), label)) != label:
+            raise BiasError(f"{path}: {part}_Y row {number} is {label}, but {other} for the same vector above")
     return y.astype(np.int64)
 
 

@@ -7,7 +7,7 @@ import io
 import itertools
 import json
 import re
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from pathlib import Path
 from typing import Any
 
@@ -17,6 +17,7 @@ from lm_eval_bias.report.escaping import guarded, unguarded
 from lm_eval_bias.tasks.regard import regard_texts
 from lm_eval_bias.tasks.regard.classifiers import classifier
 from lm_eval_bias.tasks.regard.classifiers.classifier_identity import LABELS, Identity
+from lm_eval_bias.unique_keys import unique_keys
 
 FORMATS = (".txt", ".csv", ".jsonl")
 LARGEST = 1 << 28  # bytes: 256 MiB, some million texts
@@ -27,15 +28,19 @@ def read_content(path: Path, damage: str = "") -> str:
     """A file's text; ``damage`` is what an error about its bytes adds.
 
     Raises:
-        BiasError: It cannot be read, or is not UTF-8.
+        BiasError: It cannot be read, is not UTF-8, or holds NUL bytes.
     """
     try:
         check_no_zeros(path)
-        return read_text(path, "utf-8-sig", LARGEST)
+        content = read_text(path, "utf-8-sig", LARGEST)
     except UnicodeDecodeError as error:
         raise BiasError(f"{path}: byte {error.start} is not UTF-8{damage}") from error
     except OSError as error:
         raise BiasError(f"{path} cannot be read: {error.strerror}") from error
+    if "\0" in content:
+        line = content.count("\n", 0, content.index("\0")) + 1
+        raise BiasError(f"{path} line {line}: holds a NUL byte: no text{damage}")
+    return content
 
 
 def json_rows(
@@ -44,17 +49,54 @@ def json_rows(
     """Where each line of JSON stands that isn't empty, and its object.
 
     Raises:
-        BiasError: A line is no JSON (with ``damage`` before that), or no object (with what is ``needed``).
+        BiasError: A line is no JSON (with ``damage`` before that), no object (with what is ``needed``), has a key
+            twice, a NUL byte or half a character.
     """
     for number, line in enumerate(content.split("\n"), start=1):
         if line.strip():
             try:
-                row = json.loads(line, parse_constant=parse_constant)
+                row = json.loads(line, parse_constant=parse_constant, object_pairs_hook=unique_keys)
+                json.dumps(row, ensure_ascii=False).encode()
+            except BiasError as error:
+                raise BiasError(f"{path} line {number}: {error}") from error
+            except UnicodeEncodeError as error:
+                raise BiasError(f"{path} line {number}: holds what is no valid text ({error.reason})") from error
             except (ValueError, RecursionError) as error:
                 raise BiasError(f"{path} line {number}: {damage}no JSON ({error})") from error
             if not isinstance(row, dict):
                 raise BiasError(f"{path} line {number}: no object with {needed}")
+            if any("\0" in value for value in row.values() if isinstance(value, str)):
+                raise BiasError(f"{path} line {number}: holds a NUL byte: no text")
             yield f"{path} line {number}", row
+
+
+def lowered(names: Iterable[str], where: str) -> list[str]:
+    """Names of columns or fields in lower case, without spaces around them.
+
+    Raises:
+        BiasError: Two of them are the same then: which one is meant?
+    """
+    lower_names = [str(name).strip().lower() for name in names]
+    if doubled := next((name for name in lower_names if lower_names.count(name) > 1), None):
+        raise BiasError(f"{where}: {doubled!r} stands there twice, case aside: keep one of them")
+    return lower_names
+
+
+def csv_rows(path: Path, content: str) -> Iterator[tuple[str, Row]]:
+    """Where each row of a CSV ends, and its cells by column.
+
+    Raises:
+        BiasError: No CSV, two columns of the same name, or a row with more cells than there are columns.
+    """
+    reader = csv.DictReader(io.StringIO(content, newline=""), strict=True)
+    try:
+        lowered(map(unguarded, reader.fieldnames or []), f"{path} line {reader.line_num}")
+        for row in reader:
+            if None in row:
+                raise BiasError(f"{path} line {reader.line_num}: more fields than the header has")
+            yield f"{path} line {reader.line_num}", plain_cells(row)
+    except csv.Error as error:
+        raise BiasError(f"{path} line {reader.line_num}: no CSV ({error})") from error
 
 
 def read(path: Path, column: str = "text") -> list[Row]:
@@ -77,25 +119,11 @@ def read(path: Path, column: str = "text") -> list[Row]:
         lines = io.StringIO(content, newline=None)
         rows: list[Row] = [{"text": line.strip()} for line in lines if line.strip()]
     else:
+        is_table = path.suffix.lower() == ".csv"
         objects = json_rows(path, content, "a field for the text", parse_constant=_no_number)
-        table = _csv(path, content) if path.suffix.lower() == ".csv" else [row for _, row in objects]
-        rows = [_with_text(row, column, f"{path} row {number}") for number, row in enumerate(table, start=1)]
+        rows = [_with_text(row, column, where) for where, row in (csv_rows(path, content) if is_table else objects)]
     if not rows:
         raise BiasError(f"{path}: no texts")
-    return rows
-
-
-def _csv(path: Path, content: str) -> list[Row]:
-    try:
-        reader = csv.DictReader(io.StringIO(content, newline=""))
-        rows = [plain_cells(row) for row in reader]
-    except csv.Error as error:
-        raise BiasError(f"{path}: no CSV ({error})") from error
-    names = [str(name).strip().lower() for name in reader.fieldnames or []]
-    if len(set(names)) < len(names):
-        raise BiasError(f"{path}: two columns have the same name")
-    if any(None in row for row in rows):
-        raise BiasError(f"{path}: a row has more fields than the header")
     return rows
 
 
@@ -104,16 +132,13 @@ def _no_number(text: str) -> float:
 
 
 def _with_text(row: Row, column: str, where: str) -> Row:
-    key = next((key for key in row if str(key).strip().lower() == column.lower()), None)
-    if key is None:
+    keys = [key for key in row if str(key).strip().lower() == column.lower()]
+    if not keys:
         raise BiasError(f"{where}: no column {column!r} (there are {', '.join(map(str, row))}): name it with --column")
-    text = row[key]
+    lowered(keys, where)
+    text = row[key := keys[0]]
     if not isinstance(text, str) or not text.strip():
         raise BiasError(f"{where}: no text in {key!r}")
-    try:
-        json.dumps(row, ensure_ascii=False).encode()
-    except UnicodeEncodeError as error:
-        raise BiasError(f"{where}: holds what is no valid text ({error.reason})") from error
     columns: Row = {}
     for name, value in row.items():
         new_name = f"{name}_before" if _is_output_column(name) else name
@@ -138,14 +163,16 @@ def label(rows: list[Row], name: str | None, language: str | None) -> tuple[list
         language: ``de`` or ``en``; without it, that of the subjects with which most texts begin.
 
     Raises:
-        BiasError: No language, or no such classifier.
+        BiasError: No language, texts that begin as those of another do, or no such classifier.
     """
     texts = [row["text"] for row in rows]
-    if name is not None and name.startswith(("hub:", "head:")):
-        language = language or regard_texts.LANGUAGES[0]  # such a classifier has its own
-    language = language or regard_texts.language_of(texts)
-    if language is None:
-        raise BiasError("the texts begin with no known subject: name their language with --language (de or en)")
+    if language is None and name is not None and name.startswith(("hub:", "head:")):
+        language = regard_texts.LANGUAGES[0]  # such a classifier has its own
+    else:
+        language = language or regard_texts.language_of(texts)
+        if language is None:
+            raise BiasError("the texts begin with no known subject: name their language with --language (de or en)")
+        regard_texts.check_language({f"text {number}": text for number, text in enumerate(texts, start=1)}, language)
     model = classifier.choose(name, language)
     identity = model.identity
     source = {"classifier": identity.name, **({"warning": identity.warning} if identity.warning else {})}

@@ -7,13 +7,14 @@ import argparse
 from lm_eval_bias.errors import require_extra
 from lm_eval_bias.files import expanded
 from lm_eval_bias.tasks.regard.benchmark import BENCHMARK
+from lm_eval_bias.tasks.regard.regard_texts import LANGUAGES
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     """What the command understands."""
     parser.add_argument("paths", nargs="+", metavar="RESULTS", help="what rescore takes: run folders, labelled texts")
     parser.add_argument("-o", "--output", metavar="DIR", default=".", help="folder for the figures (default: here)")
-    parser.add_argument("--language", metavar="LANG", help="of labelled texts: de or en")
+    parser.add_argument("--language", metavar="LANG", choices=LANGUAGES, help="of labelled texts: de or en")
     parser.add_argument("--classifier", metavar="NAME", help="classify the texts again")
 
 

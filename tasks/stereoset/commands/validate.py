@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import argparse
 import json
+import os
 from pathlib import Path
 
 from lm_eval_bias.errors import BiasError
@@ -54,6 +55,12 @@ def run(arguments: argparse.Namespace) -> int:
     from lm_eval_bias.tasks.stereoset.own_sets.set_examination import data_set_of, examine
     from lm_eval_bias.tasks.stereoset.stereoset_items import LANGUAGES
 
+    if arguments.output is not None and arguments.review is None:
+        raise BiasError("-o is for the data set that --review corrects")
+    if arguments.review is not None:
+        for name in (arguments.set, arguments.source, arguments.output):
+            if name is not None and os.path.realpath(expanded(name)) == os.path.realpath(expanded(arguments.review)):
+                raise BiasError(f"--review {arguments.review}: a data set, which the sheet would replace: name another")
     published = arguments.set in LANGUAGES
     data_set = data_set_of(arguments.set, arguments.language)
     examination = examine(data_set, arguments.source)
@@ -65,8 +72,6 @@ def run(arguments: argparse.Namespace) -> int:
         if output is not None:
             data_set, file = reviewed, output
             examination = examine(data_set, arguments.source)
-    elif arguments.output is not None:
-        raise BiasError("-o is for the data set that --review corrects")
     files: list[Path] = []
     if arguments.tasks is not None:
         if published:

@@ -10,6 +10,7 @@ PROBLEM, NOTE = "problem", "note"
 CODES = {
     "missing": "an item of the source that isn't there",
     "id": "ids that stand there twice, or are not the source's",
+    "repeated": "the texts of another item",
     "source": "test, bias type or group are not the source's",
     "label": "labels that are not the source's, or not each once",
     "empty": "an empty text",
@@ -18,6 +19,7 @@ CODES = {
     "glued": f"{BLANK} touches letters",
     "stray": f"{BLANK} where none belongs",
     "equal": "two candidates are the same",
+    "script": "Latin letters beside Cyrillic or Greek ones in a word, or characters that nobody sees",
     "swapped": "a word or sentence that belongs to another candidate",
     "fill": "a sentence that is not the context with the word in its blank",
     "untranslated": "source language in the translation",

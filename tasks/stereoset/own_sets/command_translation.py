@@ -52,13 +52,17 @@ class Command:
         answers = self._answers(texts, keep)
         if not self._alike:
             self._check_order(texts[:_FEW], answers, keep)
-            self._alike = True
+            self._alike = len(texts) > 1
         return list(answers)
 
     def _check_order(self, texts: Sequence[str], answers: Sequence[str], keep: str) -> None:
-        """Ask again in reverse: a program that joins lines to sentences gives as many back, but moves words between."""
-        reordered = self._answers(texts[::-1], keep)[::-1]
-        for text, first, second in zip(texts, answers, reordered, strict=False):
+        """Ask again in reverse: a program that joins lines to sentences gives as many back, but moves words between.
+
+        The last text is left out: of as many, a program that answers in reverse order would give the same answers.
+        """
+        fewer = texts[:-1] or texts
+        reordered = self._answers(fewer[::-1], keep)[::-1]
+        for text, first, second in zip(fewer, answers, reordered, strict=False):
             if first != second:
                 raise BiasError(
                     f"--engine {self.identity}: translates {text[:60]!r} as {first[:60]!r}, and in another order of "
@@ -67,18 +71,18 @@ class Command:
                 )
 
     def _answers(self, texts: Sequence[str], keep: str) -> list[str]:
-        lines = [" ".join(text.split()) for text in texts]
+        plain = lines = [" ".join(text.encode("utf-8", "replace").decode().split()) for text in texts]
         if self._json:
             source, target = self._languages
-            queries = [{"text": line, "source": source, "target": target, "keep": [keep]} for line in lines]
+            queries = [{"text": text, "source": source, "target": target, "keep": [keep]} for text in plain]
             lines = [json.dumps(question, ensure_ascii=False) for question in queries]
-        output = self._run("".join(f"{line}\n" for line in lines).encode("utf-8", "replace"), len(texts))
+        output = self._run("".join(f"{line}\n" for line in lines).encode(), len(texts))
         answers = output.removesuffix("\n").split("\n") if output else []
         if len(answers) != len(texts):
             raise self._error(f"{len(answers):,} lines came back for {len(texts):,} texts")
-        return [self._answer(line, number) for number, line in enumerate(answers, start=1)]
+        return [self._answer(*answer) for answer in zip(answers, range(1, len(texts) + 1), plain, strict=True)]
 
-    def _answer(self, line: str, number: int) -> str:
+    def _answer(self, line: str, number: int, text: str) -> str:
         if not self._json:
             return line.strip()
         try:
@@ -86,6 +90,8 @@ class Command:
         except (ValueError, RecursionError):
             answer = None
         if isinstance(answer, dict):
+            if (own := answer.get("text", text)) != text:  # of a program that adds its translation to the query
+                raise self._error(f"line {number} answers {str(own)[:60]!r}, but {text[:60]!r} was asked there")
             answer = answer.get("translation")
         if not isinstance(answer, str):
             raise self._error(f'line {number}: {line[:60]!r} is neither a JSON text nor {{"translation": TEXT}}')

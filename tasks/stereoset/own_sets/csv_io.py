@@ -55,6 +55,8 @@ def rows(path: Path, fits: Callable[[Sequence[str]], bool] = two_cells) -> tuple
     except OSError as error:
         raise BiasError(f"{path} cannot be read: {error.strerror}") from error
     text = _decoded(path, raw)
+    if "\0" in text:
+        raise BiasError(f"{path}: holds NUL bytes: save it as 'CSV UTF-8' in the spreadsheet program")
 
     def fitting(delimiter: str) -> int:
         try:

@@ -54,7 +54,8 @@ class Checkpoint:
             self._where, self.revision = str(folder), f"files {digest[:16]}"
             self._name = folder.resolve().name  # the same model wherever it lies
         else:
-            self._where, self.revision = name, self._commit()
+            self._where = name
+            self.revision = self._commit()
         suffixes = [f", {key}={value}" for key, value in sorted(options.items()) if key not in ("device", "revision")]
         self.identity = f"hf:{self._name} at {self.revision}{''.join(suffixes)}"
 

@@ -15,6 +15,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from itertools import combinations
 from typing import Literal
 
+from lm_eval_bias.look_alikes import hidden, looks, mixed_words, shown
 from lm_eval_bias.scoring.questions import BLANK
 from lm_eval_bias.tasks.stereoset.own_sets import agreement_checks, cloze_checks
 from lm_eval_bias.tasks.stereoset.own_sets.check_findings import NOTE, PROBLEM, Finding
@@ -56,8 +57,9 @@ def check_item(
         *_check_empty(item),
         *_check_blank(item, source),
         *_check_different(item),
+        *_check_characters(item),
         *(cloze_checks.check(item) if item["test"] == "intra" else ()),
-        *_check_sentences(item, source, language, length),
+        *_check_sentences(item, source, language, length, from_other=language != "en" or translations is not None),
         *(_check_moved(item, source, translations) if source is not None and translations is not None else ()),
         *agreement_checks.check(item, language),
     ]
@@ -71,11 +73,18 @@ def check_set(
     findings: dict[str, list[Finding]] = {}
     typical = typical_length(items, sources, language)
     counts = Counter(name for item in items for _, name in _ids(item))
+    shown_counts = Counter(shown(name) for item in items for _, name in _ids(item))
+    first_ids: dict[tuple[str, ...], str] = {}
     for item in items:
         item_findings = check_item(item, sources.get(item["id"]), language, typical=typical)
         for part, name in _ids(item):
             if counts[name] > 1:
                 item_findings.append(Finding("id", part, f"the id {name} stands there {counts[name]} times"))
+            elif shown_counts[shown(name)] > 1:
+                item_findings.append(Finding("id", part, f"the id {name} looks the same as another, which it isn't"))
+        first = first_ids.setdefault(_texts(item), item["id"])
+        if first != item["id"]:
+            item_findings.append(Finding("repeated", "item", f"the texts of item {first}"))
         if sources and item["id"] not in sources:
             item_findings.append(Finding("id", "item", "the source has no item of this id"))
         if item_findings:
@@ -88,6 +97,11 @@ def check_set(
 
 def _ids(item: Item) -> list[tuple[str, str]]:
     return [("item", item["id"]), *((candidate["label"], candidate["id"]) for candidate in item["candidates"])]
+
+
+def _texts(item: Item) -> tuple[str, ...]:
+    """An item's test, context and sentences in any order, as they look."""
+    return (item["test"], looks(item["context"]), *sorted(looks(c["sentence"]) for c in item["candidates"]))
 
 
 def typical_length(items: Sequence[Item], sources: Mapping[str, Item], language: str) -> float:
@@ -166,17 +180,28 @@ def _check_different(item: Item) -> Iterator[Finding]:
     for first, second in combinations(item["candidates"], 2):
         pairs = {"word": (first["word"], second["word"]), "sentence": (first["sentence"], second["sentence"])}
         same = {
-            name: text
-            for name, (text, against) in pairs.items()
-            if text and against and text.strip().casefold() == against.strip().casefold()
+            name: text for name, (text, against) in pairs.items() if text and against and looks(text) == looks(against)
         }
         if same:
             text = f"the same {' and '.join(same)} as the {second['label']}: {next(iter(same.values()))}"
             yield Finding("equal", first["label"], text)
 
 
-def _check_sentences(item: Item, source: Item | None, language: str, typical: float) -> Iterator[Finding]:
-    """What is a sentence, against its source; within sentences the candidates' follow from the context."""
+def _check_characters(item: Item) -> Iterator[Finding]:
+    for part, text in (("context", item["context"]), *((c["label"], c["sentence"]) for c in item["candidates"])):
+        if mixed := mixed_words(text.replace(BLANK, " ")):
+            yield Finding("script", part, f"letters of two alphabets in {mixed[0]!r}: {text}", NOTE)
+        if invisible := hidden(text):
+            yield Finding("script", part, f"invisible characters ({', '.join(invisible)}): {text}", NOTE)
+
+
+def _check_sentences(
+    item: Item, source: Item | None, language: str, typical: float, from_other: bool
+) -> Iterator[Finding]:
+    """What is a sentence, against its source; within sentences the candidates' follow from the context.
+
+    An English set's source can be English too, unless it is known to be a translation (``from_other``).
+    """
     pairs = [("context", item["context"], "" if source is None else source["context"])]
     if item["test"] == "inter":
         originals = _sentences(source)
@@ -184,7 +209,7 @@ def _check_sentences(item: Item, source: Item | None, language: str, typical: fl
     for part, text, original in pairs:
         if not words(text):
             continue
-        if leftover := _leftover(text, original, language):
+        if leftover := _leftover(text, original, language, from_other):
             yield Finding("untranslated", part, leftover)
         end, original_end = final(text), final(original)
         doubled = len(end) > 1 and end not in ("...", "…") and len(set(end)) <= 2
@@ -220,17 +245,17 @@ def _check_length(part: str, text: str, original: str, typical: float) -> Iterat
         yield Finding("length", part, f"{ratio:.2f} times as long as the source: {text}")
 
 
-def _leftover(text: str, original: str, language: str) -> str:
+def _leftover(text: str, original: str, language: str, from_other: bool) -> str:
     """What shows that a text is not translated; empty if nothing does."""
+    text_words, source_words = ([w for w in words(sentence) if w != "blank"] for sentence in (text, original))
+    if from_other and text_words == source_words and len(text_words) > 2:
+        return f"is the source's text: {text}"
     if language == "en":
         return ""
-    text_words, source_words = ([w for w in words(sentence) if w != "blank"] for sentence in (text, original))
     if not source_words:
         english = sorted({word for word in text_words if word in _ENGLISH})
         share = sum(word in _ENGLISH for word in text_words) / max(1, len(text_words))
         return f"English words: {', '.join(english)}" if len(english) > 1 and share >= 0.3 else ""
-    if text_words == source_words and len(text_words) > 2:
-        return f"is the source's text: {text}"
     # capitalised ones can be names and titles
     small = {plain(word) for word in re.findall(r"[^\W_]+", text) if word[0].islower()}
     english = sorted(small & set(source_words) & _ENGLISH)

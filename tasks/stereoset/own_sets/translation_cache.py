@@ -105,12 +105,14 @@ def translate(texts: Sequence[str], engine: Engine, cache: TranslationCache) -> 
         BiasError: What the engine raises.
     """
     distinct = sorted(set(texts), key=lambda text: (len(text), text))
-    with tqdm(total=len(distinct), desc="Translating", unit=" texts") as bar:
+    # an error is one line: no bar before the first batch is done, and none left where a later one fails
+    with tqdm(total=len(distinct), desc="Translating", unit=" texts", delay=1, leave=False) as bar:
         for start in range(0, len(distinct), engine.batch):
             batch = distinct[start : start + engine.batch]
             lacking = [text for text in batch if text not in cache]
             cache.add(_translate_batch(lacking, engine, cache.engine or engine.identity), keep=not engine.human)
             bar.update(len(batch))
+        bar.leave = True
 
 
 def _translate_batch(texts: Sequence[str], engine: Engine, identity: str) -> list[Translation]:

@@ -1,0 +1,91 @@
+"""``lm-eval-bias agree``: which scores go together over models."""
+
+from __future__ import annotations
+
+import argparse
+from pathlib import Path
+
+from lm_eval_bias.cli import output
+from lm_eval_bias.errors import BiasError, did_you_mean
+from lm_eval_bias.files import expanded
+
+_EPILOG = """examples:
+  lm-eval-bias agree runs/
+  lm-eval-bias agree runs/ --scores ss,diff_bias_amb
+  lm-eval-bias agree results/published/stereoset.csv -o languages.html
+"""
+
+
+def add_arguments(parser: argparse.ArgumentParser) -> None:
+    """What the command understands."""
+    from lm_eval_bias.report.comparison_reports import CORRECTIONS
+
+    parser.description = (
+        "Rank correlations of scores over models: Spearman's and Kendall's, with intervals, and p-values that are "
+        "exact for up to nine models. By default each main score between languages, forms of asking and tasks of a "
+        "benchmark, and the scores of bias between benchmarks."
+    )
+    parser.epilog = _EPILOG
+    parser.add_argument(
+        "paths", nargs="+", metavar="RUN", help="run folders, result files, or CSV files as in results/published"
+    )
+    parser.add_argument("--scores", metavar="A,B", help="these scores, all pairs of them (default: the main ones)")
+    parser.add_argument(
+        "--task",
+        action="append",
+        default=[],
+        metavar="TASK",
+        help="only this task or group; can be repeated, or several with commas",
+    )
+    parser.add_argument(
+        "--correction",
+        choices=CORRECTIONS,
+        default="holm",
+        help="for the number of tests: Holm (default), Benjamini-Hochberg, none",
+    )
+    parser.add_argument("-o", "--output", metavar="FILE", help="where to (default: standard output)")
+    parser.add_argument("--format", choices=output.FORMATS, help="default: what the output's name ends in, else md")
+
+
+def _names(value: str) -> list[str]:
+    return [name.strip() for name in value.split(",") if name.strip()]
+
+
+def run(arguments: argparse.Namespace) -> int:
+    """Correlate; returns the exit status.
+
+    Raises:
+        BiasError: Bad usage, no run at all, nothing to correlate, or a file that can't be read or written.
+    """
+    from lm_eval_bias.analysis import board_building, published_scores, score_correlations
+    from lm_eval_bias.report import correlation_reports
+    from lm_eval_bias.runs import run_discovery
+
+    form = output.format_of(arguments.format, arguments.output, without="md")
+    names = _names(arguments.scores) if arguments.scores is not None else None
+    tasks = board_building.resolved([name for value in arguments.task for name in _names(value)])
+    for flag, given, own in (("--scores", arguments.scores is not None, names), ("--task", arguments.task, tasks)):
+        if given and not own:
+            raise BiasError(f"{flag} names nothing: leave it out for all")
+    output.check_place(arguments.output, arguments.paths)
+    tables = [path for path in arguments.paths if Path(path).suffix.lower() == ".csv"]
+    folders = [path for path in arguments.paths if path not in tables]
+    runs, problems = run_discovery.read(folders, by_task=True) if folders else ([], [])
+    problems += board_building.foreign(runs)
+    rows = [row for path in tables for row in published_scores.of_file(expanded(path))]
+    output.name_problems(problems)
+
+    def variables(scores: list[str] | None) -> list[score_correlations.Variable]:
+        every = [*score_correlations.of_runs(runs, scores), *score_correlations.of_papers(rows, scores)]
+        return [variable for variable in every if not tasks or variable.task in tasks]
+
+    chosen = variables(names)
+    for name in names or ():
+        if all(variable.score != name for variable in chosen):
+            known = {variable.score for variable in variables(None)}
+            raise BiasError(f"--scores {name}: no task in these files has it.{did_you_mean(name, sorted(known))}")
+    found = score_correlations.find(chosen, named=names is not None, correction=arguments.correction)
+    remarks = score_correlations.remarks(runs, tasks)
+    text = correlation_reports.render(form, found, arguments.correction, remarks, problems)
+    output.deliver(text, arguments.output, f"{arguments.output}: {len(found)} correlations")
+    return 0

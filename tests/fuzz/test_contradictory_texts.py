@@ -1,0 +1,217 @@
+"""Texts of users that contradict themselves: doubled names, genders, languages and labels that can't be true."""
+
+from __future__ import annotations
+
+import codecs
+import json
+
+import pytest
+
+from lm_eval_bias.errors import BiasError
+from lm_eval_bias.tasks.occugender import inputs
+from lm_eval_bias.tasks.regard import labelled_texts
+from lm_eval_bias.tasks.stereoset.own_sets import jsonl, set_files
+from tests.fuzz.kit import command, refused
+from tests.fuzz.test_saved import LABELLED, PREDICTIONS
+
+WOMAN, MAN = "Die Frau galt als klug.", "Der Mann galt als klug."
+GOOD = {"text": WOMAN, "gender": "f", "regard": 2}
+
+
+def write(folder, name, content):
+    path = folder / name
+    raw = content if isinstance(content, bytes) else content.encode("utf-8", "surrogatepass")
+    path.write_bytes(raw)
+    return str(path)
+
+
+def lines(*rows):
+    return "".join(row if isinstance(row, str) else json.dumps(row) + "\n" for row in rows)
+
+
+# ---- one name twice ----
+
+DOUBLED = {
+    "column": ("t.csv", f"text,gender,regard,regard\n{WOMAN},f,0,2\n", "line 1", "'regard'"),
+    "column in another case": ("t.csv", f"text,gender,Regard,regard \n{WOMAN},f,0,2\n", "line 1", "'regard'"),
+    "column of a pair": ("FEMALE.csv", f"Text,Prediction,prediction\n{WOMAN},0,2\n", "line 1", "'prediction'"),
+    "key": ("t.jsonl", lines(GOOD, f'{{"text": "{WOMAN}", "gender": "f", "regard": 0, "regard": 2}}\n'), "line 2",
+            "'regard' stands twice"),
+    "key in another case": ("t.jsonl", lines(GOOD, {**GOOD, "Regard": 0}), "line 2", "'regard'"),
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("name", DOUBLED)
+def test_a_doubled_name_in_labelled_texts(name, tmp_path):
+    file, content, line, doubled = DOUBLED[name]
+    path = write(tmp_path, file, content)
+    write(tmp_path, "MALE.csv", f"Text,Prediction\n{MAN},2\n")
+    for form in ("rescore", path), ("plot", path, "-o", str(tmp_path)):
+        said = refused(tmp_path, *form)
+        assert f"{path} {line}: " in said
+        assert doubled in said
+
+
+@pytest.mark.parametrize(
+    ("file", "content", "line"),
+    [
+        ("t.csv", f"Text,text,note\n{WOMAN},{MAN},a\n", 1),
+        ("t.csv", f"text,note,Note\n{WOMAN},a,b\n", 1),
+        ("t.jsonl", lines({"text": WOMAN}, {"text": WOMAN, "Text": MAN}), 2),
+        ("t.jsonl", f'{{"text": "{WOMAN}", "text": "{MAN}"}}\n', 1),
+    ],
+)
+def test_a_doubled_name_in_texts_to_classify(file, content, line, tmp_path):
+    path = write(tmp_path, file, content)
+    assert f"{path} line {line}: " in refused(tmp_path, "classify", path, "--classifier", "light")
+
+
+def test_a_doubled_key_in_other_files(tmp_path, tiny_mirror):
+    path = write(tmp_path, "set.json", '{"language": "nl", "language": "de", "data": {"intersentence": []}}')
+    with pytest.raises(BiasError, match="'language' stands twice"):
+        set_files.read(path)
+    content = json.dumps(PREDICTIONS).replace('"score"', '"score": 1, "score"', 1)
+    said = refused(tmp_path, "rescore", write(tmp_path, "predictions.json", content), "--language", "en")
+    assert "'score' stands twice" in said
+    (tmp_path / "memory.jsonl").write_text('{"id": "a", "id": "b"}\n')
+    with pytest.raises(BiasError, match=r"memory.jsonl line 1: damaged"):
+        jsonl.read(tmp_path / "memory.jsonl", ("id",))
+    words = write(tmp_path, "words.yaml", "male: [he]\nfemale: [she]\ndiverse: [they]\nmale: [she, they]\n")
+    with pytest.raises(BiasError, match=r"words.yaml line 4: 'male' stands there twice"):
+        inputs.words(words, "implicit")
+
+
+def test_items_that_look_the_same(tmp_path):
+    for other in ("nurse\u200b", "ｎurse", " nurse"):
+        path = write(tmp_path, "items.csv", f"item,female_share\nnurse,87\n{other},5\n")
+        with pytest.raises(BiasError, match="stands there twice"):
+            inputs.items(path)
+
+
+# ---- what a text tells itself ----
+
+CONTRADICTIONS = {
+    "a man called a woman": ([GOOD, {**GOOD, "text": MAN}], "line 2: gender female, but", "1 of 2 texts contradict"),
+    "a woman called a man": ([{**GOOD, "gender": "m"}], "line 1: gender male, but", "1 of 1 texts contradict"),
+    "in capitals": ([{**GOOD, "text": WOMAN.upper(), "gender": "m"}, GOOD], "line 1: gender male, but", "1 of 2"),
+    "after invisible ones": ([{**GOOD, "text": f"\ufeff\u200b“Die\u00a0{WOMAN[4:]}", "gender": "m"}],
+                             "line 1: gender male, but", "1 of 1"),
+    "two labels of what looks the same": ([GOOD, {**GOOD, "text": f"{WOMAN}\u200b".replace(" ", "  "), "regard": 0}],
+                                          "line 2: regard negative, but the same text is positive above", ""),
+    "in English": ([{"text": "“The  woman was known.", "gender": "m", "regard": 1}], "line 1: gender male", "1 of 1"),
+    "two labels": ([GOOD, {**GOOD, "regard": 0}], "line 2: regard negative, but the same text is positive above", ""),
+    "two labels by two people": ([{**GOOD, "annotator": n, "regard": n} for n in (1, 2)], "line 2: regard positive",
+                                 "one label, the majority's"),
+    "two languages": ([GOOD, GOOD, {**GOOD, "text": "The woman was known."}], "line 3: begins with a subject of "
+                      "language 'en', not 'de' (1 of 3 texts do)", ""),
+    "nobody's language": ([GOOD, GOOD, {**GOOD, "text": "The person was known."}], "line 3: begins with", "'en'"),
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("name", CONTRADICTIONS)
+def test_labelled_texts_that_contradict_themselves(name, tmp_path):
+    rows, *parts = CONTRADICTIONS[name]
+    path = write(tmp_path, "t.jsonl", lines(*rows))
+    table = write(tmp_path, "t.csv", "text,gender,regard\n" + "".join(
+        f"{row['text']},{row['gender']},{row['regard']}\n" for row in rows))  # fmt: skip
+    for form in ("rescore", path), ("plot", path, "-o", str(tmp_path)):
+        said = refused(tmp_path, *form)
+        assert all(part in said for part in (path, *parts)), said
+    assert f"{table} line " in refused(tmp_path, "rescore", table)
+
+
+def test_labelled_texts_that_only_seem_to_contradict_themselves(tmp_path):
+    rows = [
+        {**GOOD, "text": "Die Frau arbeitete als Mann für alles."},
+        {"text": "Ein Mann schlief, die Frau las.", "gender": "f", "regard": 1},
+        {"text": "Der Mannschaftsarzt, eine Frau, galt als klug.", "gender": "f", "regard": 1},
+        *[{"text": MAN, "gender": "m", "regard": 1}] * 2,
+    ]
+    (saved,) = labelled_texts.read(tmp_path / write(tmp_path, "t.jsonl", lines(*rows)))
+    assert len(saved.docs) == len(rows)
+    english = [
+        {"text": "The manager worked as a cook.", "gender": "f", "regard": 1},
+        {"text": "The man's wife worked as a cook.", "gender": "f", "regard": 1},
+        {"text": "The woman worked as a cook.", "gender": "f", "regard": 1},
+    ]
+    (saved,) = labelled_texts.read(tmp_path / write(tmp_path, "e.jsonl", lines(*english)), "en")
+    assert saved.task == "regard_en"
+
+
+@pytest.mark.parametrize(("language", "text"), [("de", "The woman was known."), ("en", WOMAN)])
+def test_texts_in_another_language_than_the_one_named(language, text, tmp_path, tiny_mirror):
+    labelled = write(tmp_path, "t.jsonl", lines({**GOOD, "text": text}))
+    plain = write(tmp_path, "t.txt", f"{text}\n")
+    for form in ("rescore", labelled), ("plot", labelled, "-o", str(tmp_path)), ("classify", plain):
+        assert f"not '{language}' (1 of 1 texts do)" in refused(tmp_path, *form, "--language", language)
+
+
+def test_texts_in_two_languages_are_not_classified_as_one(tmp_path, tiny_mirror):
+    path = write(tmp_path, "t.txt", f"{WOMAN}\n{MAN}\nThe man was known.\n")
+    assert "text 3: begins with a subject of language 'en'" in refused(tmp_path, "classify", path)
+
+
+@pytest.mark.parametrize("ending", [".json", ".json.gz"])
+def test_predictions_for_another_language_by_their_name(ending, tmp_path, tiny_mirror):
+    path = write(tmp_path, f"gpt2_d_de{ending}", json.dumps(PREDICTIONS))
+    said = refused(tmp_path, "rescore", path, "--language", "en")
+    assert f"{path}: predictions for 'de' by its name, not 'en'" in said
+
+
+def test_an_unknown_language(tmp_path, small_run):
+    labelled = write(tmp_path, "t.jsonl", lines(*LABELLED))
+    for place in (labelled, str(small_run)):
+        assert "--language xx: unknown. Known: de, en" in refused(tmp_path, "rescore", place, "--language", "xx")
+        assert "'xx'" in refused(tmp_path, "plot", place, "-o", str(tmp_path), "--language", "xx")
+
+
+# ---- bytes and characters that no text has ----
+
+
+@pytest.mark.parametrize(
+    ("file", "content", "says"),
+    [
+        ("t.csv", f"text,gender,regard\n{WOMAN}{' ' * 70_000}\0,f,1\n", "line 2: holds a NUL byte"),
+        ("t.csv", f"text,gender,regard\n{WOMAN},f,1\n\0", "NUL"),
+        ("t.csv", f'text,gender,regard\n"{WOMAN},f,1\n{MAN},m,1\n', "no CSV"),
+        ("t.csv", f"text,gender,regard\n{WOMAN},f,1\nDie M\u00fcllerin,f,1\n".encode("latin-1"), "is not UTF-8"),
+        ("t.jsonl", lines(GOOD, '{"text": "Die Frau \\ud800", "gender": "f", "regard": 1}\n'), "line 2: holds what is"),
+        ("t.jsonl", lines(GOOD, '{"text": "Die Frau", "gender": "f", "regard": 1, "\\udfff": 1}\n'), "line 2: holds"),
+        ("t.jsonl", lines(GOOD, {**GOOD, "text": "Die Frau\0"}), "line 2: holds a NUL byte"),
+        ("t.jsonl", b'{"text": "Die Frau \xed\xa0\x80", "gender": "f", "regard": 1}\n', "is not UTF-8"),
+    ],
+    ids=[
+        "late zero",
+        "zero at the end",
+        "open quote",
+        "Latin-1",
+        "half a character",
+        "half a key",
+        "escaped zero",
+        "half in UTF-8",
+    ],
+)
+def test_what_is_no_text(file, content, says, tmp_path):
+    path = write(tmp_path, file, content)
+    assert says in refused(tmp_path, "rescore", path, "--language", "de")
+    assert says in refused(tmp_path, "classify", path, "--language", "de")
+    assert says in refused(tmp_path, "rescore", str(tmp_path), "--language", "de")  # not passed over in a folder
+
+
+@pytest.mark.parametrize(("file", "content"), [
+    ("t.csv", "text,gender,regard\n" + "".join(f"{row['text']},{row['gender']},{row['regard']}\n" for row in LABELLED)),
+    ("t.jsonl", lines(*LABELLED)),
+])  # fmt: skip
+def test_a_byte_order_mark_changes_nothing(file, content, tmp_path):
+    out = [
+        command("rescore", write(tmp_path, file, mark + content.encode()), "--json").out
+        for mark in (b"", codecs.BOM_UTF8)
+    ]
+    assert out[0] == out[1]
+    assert '"documents": 6' in out[0]
+
+
+def test_items_with_a_zero_byte(tmp_path):
+    path = write(tmp_path, "items.csv", "item,female_share\nnur\0se,87\ncook,38\n")
+    with pytest.raises(BiasError, match="NUL byte"):
+        inputs.items(path)
