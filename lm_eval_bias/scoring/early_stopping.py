@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING, Any
 
 from lm_eval_bias import registry
 from lm_eval_bias.harness.internals import shadowed
+from lm_eval_bias.scoring.free_answers import opens_thoughts
 
 if TYPE_CHECKING:
     import torch
@@ -47,6 +48,8 @@ def ends(text: str, request: Instance) -> bool:
     stops = _stops(request)
     if any(stop in text for stop in stops):
         return True
+    if opens_thoughts(request.args[0]):  # what is read follows them
+        return False
     benchmark = registry.by_name().get(str(request.doc.get("benchmark")))
     return benchmark is not None and benchmark.is_settled(request.doc, _certain(text, stops))
 

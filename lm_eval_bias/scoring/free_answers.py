@@ -51,6 +51,15 @@ def without_thoughts(text: str) -> str | None:
     return None if text.lstrip().startswith(tuple(start for start, _ in _THOUGHTS)) else text
 
 
+def opens_thoughts(prompt: str) -> bool:
+    r"""Whether a prompt ends with what stands before a model's thoughts, which then begin with the answer.
+
+    >>> opens_thoughts("<|assistant|><think>\n"), opens_thoughts("<think></think>Female")
+    (True, False)
+    """
+    return prompt.rstrip().endswith(tuple(start for start, _ in _THOUGHTS))
+
+
 def plain_lines(text: str) -> list[str]:
     r"""The lines of a text that are not empty, without markup and quotation marks.
 

@@ -7,21 +7,12 @@ from collections.abc import Iterable, Sequence
 
 from lm_eval.api.filter import Filter
 
+from lm_eval_bias.scoring import choice_reading
 from lm_eval_bias.tasks.gg_bbq.prompts import GGBBQDocument
 
 NO_ANSWER = "[no single answer]"
 _MARKUP = re.compile(r"[*_`„“”\"«»]")
-
-
-def _choices_in(text: str, choices: Sequence[str]) -> set[int]:
-    """Indices of the choices that a text names as whole words; a longer choice hides a shorter one inside it."""
-    indices = set()
-    for index in sorted(range(len(choices)), key=lambda i: -len(choices[i])):
-        pattern = rf"(?<!\w){re.escape(choices[index])}(?!\w)"
-        text, hits = re.subn(pattern, "\0", text, flags=re.IGNORECASE)
-        if hits:
-            indices.add(index)
-    return indices
+_ANSWER = "antwort"
 
 
 def _letter(line: str, letters: Sequence[str]) -> str | None:
@@ -29,16 +20,14 @@ def _letter(line: str, letters: Sequence[str]) -> str | None:
     options = "".join(letters)
     if match := re.match(rf"\(?(?:([{options}])(?:[).:,]|\s|$)|([{options.lower()}])[).:])", line):
         return (match.group(1) or match.group(2)).upper()
-    match = re.search(rf"(?i:antwort(?:möglichkeit)?)\W*(?:(?i:ist|lautet|wäre)\W*)?\(?([{options}])(?!\w)", line)
+    words = choice_reading.words()["de"]
+    match = next(iter(choice_reading.letters_behind(line, options, words["answer"], words["is"])), None)
     return match.group(1) if match else None
 
 
 def _leading_choice(line: str, choices: Sequence[str]) -> str | None:
     """The choice with which a line begins, if a sentence could end there."""
-    for choice in sorted(choices, key=len, reverse=True):
-        if re.match(rf"(?:antwort\W*)?{re.escape(choice)}\s*(?:[.,;:!?)]|$)", line, flags=re.IGNORECASE):
-            return choice
-    return None
+    return choice_reading.leading(line, choices, [_ANSWER])
 
 
 def _lines(text: str) -> list[str]:
@@ -72,7 +61,7 @@ def parse_choice(text: str, choices: Sequence[str], letters: Sequence[str] = ())
     if letters and (letter := _letter(lines[0], letters)):
         return choices[list(letters).index(letter)]
     for part in (lines[0], "\n".join(lines)):
-        indices = _choices_in(part, choices)
+        indices = choice_reading.named(part, choices)
         if len(indices) == 1:
             return choices[indices.pop()]
     return NO_ANSWER
@@ -85,7 +74,7 @@ def _begins_with_choice(line: str, choices: Sequence[str]) -> bool:
         return False
     plain = [other.lower() for other in choices]
     begin_alike = [other for other in plain if other.startswith(choice.lower()) and other != choice.lower()]
-    return not begin_alike and all(re.match(r"\w", other) and not other.startswith("antwort") for other in plain)
+    return not begin_alike and all(re.match(r"\w", other) and not other.startswith(_ANSWER) for other in plain)
 
 
 def is_settled(doc: GGBBQDocument, text: str) -> bool:
@@ -101,7 +90,11 @@ def is_settled(doc: GGBBQDocument, text: str) -> bool:
     if not lines:
         return _begins_with_choice("".join(_lines(text)), choices)
     begins = _leading_choice(lines[0], choices) or (letters and _letter(lines[0], letters))
-    return bool(begins) or len(_choices_in(lines[0], choices)) == 1 or len(_choices_in("\n".join(lines), choices)) > 1
+    return (
+        bool(begins)
+        or len(choice_reading.named(lines[0], choices)) == 1
+        or len(choice_reading.named("\n".join(lines), choices)) > 1
+    )
 
 
 class AnswerChoiceFilter(Filter):

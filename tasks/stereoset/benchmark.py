@@ -11,7 +11,9 @@ from lm_eval_bias.planting import Planting
 from lm_eval_bias.tasks.stereoset import LANGUAGES, TESTS
 
 if TYPE_CHECKING:
+    from lm_eval_bias.analysis.published_scores import Published
     from lm_eval_bias.runs.saved_answers import Reader
+    from lm_eval_bias.scoring.questions import Question
 
 
 class StereoSet(Benchmark):
@@ -34,7 +36,9 @@ class StereoSet(Benchmark):
         uncertainty="Items about one group are no independent evidence: errors are clustered by target term. Religion "
         "has three terms and gender ten, and their intervals are wide.",
         differs="How a next sentence is scored moves SS across 50; the default is the paper's. 634 of the 654 printed "
-        "cells follow from the authors' files.",
+        "cells follow from the authors' files. The stereoset_*_gen tasks, for models without log-likelihoods, ask "
+        "for a choice among the three candidates, which no paper does: their scores (choice_*) have other chance "
+        "levels (choice_lms: 66.7) and are no substitute for the ranked ones.",
         paper="Öztürk, Nedelchev, Heumann, Garces Arias, Roger, Bischl & Aßenmacher (2023), How Different Is "
         "Stereotypical Bias Across Languages?, arXiv:2307.07331; after Nadeem, Bethke & Reddy (2021), StereoSet, ACL "
         "2021",
@@ -47,8 +51,8 @@ class StereoSet(Benchmark):
     }
     contained = tuple(f"stereoset_{language}_{test}" for language in LANGUAGES for test in TESTS)
     left_out = {
-        "quick": "score variants",
-        "standard": "score variants",
+        "quick": "score variants and choices from generated texts",
+        "standard": "score variants and choices from generated texts",
         "full": "stereoset_*_intra and stereoset_*_inter, whose items and scores are those of stereoset_*",
     }
     sources = Path(__file__).with_name("sources.json")
@@ -126,4 +130,48 @@ class Variants(StereoSet):
     sentences = deferred("lm_eval_bias.tasks.stereoset.sentences:of_variants")
 
 
-BENCHMARK = StereoSet([Variants()])
+class Choices(StereoSet):
+    """The candidates as lettered options of which a generated answer takes one."""
+
+    name = "stereoset_choices"
+    main = ("choice_lms", "choice_ss", "choice_icat")
+    unanswered = "unanswered"
+    shares = (("place_a", "place_b", "place_c"),)
+    knowledge = ("choice_lms", 200 / 3)
+    planting = Planting(
+        deferred("lm_eval_bias.tasks.stereoset.planted_choices:answers"),
+        deferred("lm_eval_bias.tasks.stereoset.planted_choices:expected"),
+    )
+    options = ("dataset", "by_test_and_type")
+    unpublished = "No published scores: no paper asks for a choice among the three candidates."
+
+    def requests(self, metadata: Mapping[str, Any]) -> int:
+        """One text."""
+        return 1
+
+    def questions(self, doc: Document) -> Sequence[Question]:
+        """None: its requests are plain ones of the harness."""
+        return ()
+
+    record = deferred("lm_eval_bias.tasks.stereoset.choices:record")
+    is_settled = deferred("lm_eval_bias.tasks.stereoset.choices:is_settled")
+
+    def random_texts(self, doc: Document) -> Sequence[str]:
+        """The letters."""
+        return "ABC"
+
+    scores = deferred("lm_eval_bias.custom_metrics.stereoset_choices:scores")
+    every_score = deferred("lm_eval_bias.custom_metrics.stereoset_choices:every_score")
+    sentences = deferred("lm_eval_bias.tasks.stereoset.choice_sentences:sentences")
+    cautions = deferred("lm_eval_bias.tasks.stereoset.choice_sentences:cautions")
+
+    def published(self) -> Sequence[Published]:
+        """None."""
+        return ()
+
+    def readers(self) -> Sequence[Reader]:
+        """None: the authors' prediction files have no choices."""
+        return ()
+
+
+BENCHMARK = StereoSet([Variants(), Choices()])

@@ -11,7 +11,7 @@ from lm_eval_bias.custom_metrics.score import Record
 from lm_eval_bias.custom_metrics.stereoset import METHOD, VARIANTS
 from lm_eval_bias.errors import BiasError
 from lm_eval_bias.scoring.questions import NEXT_SENTENCE, SENTENCE_LIKELIHOODS, Cloze, NextSentence, choose
-from lm_eval_bias.tasks.stereoset import released_sets
+from lm_eval_bias.tasks.stereoset import choices, released_sets
 from lm_eval_bias.tasks.stereoset.own_sets import set_tasks
 from lm_eval_bias.tasks.stereoset.stereoset_items import LABELS, Document, spread
 
@@ -23,7 +23,8 @@ def documents(fixed: Mapping[str, Any], **metadata: Any) -> list[Document]:
 
     Args:
         fixed: What the task's YAML sets: ``language``, ``tests``, for the comparison of generative scores
-            ``variants``, and for a language that isn't published its ``dataset``.
+            ``variants``, for candidates as lettered options ``choices``, and for a language that isn't published its
+            ``dataset``.
         metadata: ``bos``, ``inter`` and ``masked``, see :data:`lm_eval_bias.scoring.questions.OPTIONS`; ``dataset``,
             the file of another data set in that language.
 
@@ -31,20 +32,24 @@ def documents(fixed: Mapping[str, Any], **metadata: Any) -> list[Document]:
         BiasError: An unknown language or option, or data that cannot be had or scored.
     """
     language = fixed["language"]
-    options = _options(fixed, metadata)
-    compare = bool(fixed.get("variants"))
-    extra: dict[str, Any] = {"variants": list(VARIANTS)} if compare else {}
+    compare, as_choice = bool(fixed.get("variants")), bool(fixed.get("choices"))
+    extra: dict[str, Any] = {} if as_choice else {"options": _options(fixed, metadata)}
+    if as_choice:
+        choices.check_language(language)
+    if compare:
+        extra["variants"] = list(VARIANTS)
     file = metadata["dataset"] if "dataset" in metadata else (fixed.get("dataset") or {}).get("file")
     if file is None:
         items = released_sets.read_all(language, fixed["tests"])
     else:
         items, extra["dataset"] = set_tasks.load(file, fixed)
-    benchmark = "stereoset_variants" if compare else "stereoset"
-    return [
+    benchmark = "stereoset_variants" if compare else "stereoset_choices" if as_choice else "stereoset"
+    docs: list[Document] = [
         # mypy knows no TypedDict of unpacked ones
-        {"benchmark": benchmark, "language": language, **item, "options": options, **extra}  # type: ignore[typeddict-item]
+        {"benchmark": benchmark, "language": language, **item, **extra}  # type: ignore[typeddict-item]
         for item in spread(items)
     ]
+    return choices.with_orders(docs) if as_choice else docs
 
 
 def _options(fixed: Mapping[str, Any], metadata: Mapping[str, Any]) -> dict[str, str]:
@@ -56,7 +61,8 @@ def _options(fixed: Mapping[str, Any], metadata: Mapping[str, Any]) -> dict[str,
 
 def check_options(metadata: Mapping[str, Any]) -> None:
     """Refuse options that :func:`documents` would, and another data set that can't be read or scored."""
-    _options(metadata["fixed"], metadata)
+    if not metadata["fixed"].get("choices"):
+        _options(metadata["fixed"], metadata)
     if "dataset" in metadata:
         set_tasks.load(metadata["dataset"], metadata["fixed"])
 

@@ -174,7 +174,9 @@ def collect(
     Raises:
         BiasError: Nothing of StereoSet, several languages, a test twice, or items that were not run.
     """
-    samples = [part for part in parts if part.benchmark.startswith("stereoset")]
+    samples = [
+        part for part in parts if part.benchmark in ("stereoset", "stereoset_variants")
+    ]  # choices have no scores
     samples = [part for part in samples if language is None or part.docs[0].get("language") == language]
     if not samples:
         subject = "StereoSet" if language is None else f"StereoSet in {language!r}"

@@ -48,12 +48,13 @@ class LabelledItem(Item):
 class Document(LabelledItem, total=False):
     """An item as a task's document.
 
-    ``options`` are the ways of scoring, ``variants`` the generative scores that are compared, ``dataset`` is the file
-    of a data set that is not the published one.
+    ``options`` are the ways of scoring, ``variants`` the generative scores that are compared, ``order`` says which
+    candidates the letters of a prompt stand for, ``dataset`` is the file of a data set that is not the published one.
     """
 
     options: dict[str, Any]
     variants: list[str]
+    order: list[int]
     dataset: dict[str, str]
 
 

@@ -128,6 +128,7 @@ RUNS = {
     "gg_bbq_group_terms_gen": {},
     "gg_bbq_group_terms_prompts": {},
     "stereoset_de_intra": {},
+    "stereoset_de_gen": {},
     "stereoset_tr_inter_variants": {},
     "regard_de": {"classifier": "light", "repeats": 3},
 }

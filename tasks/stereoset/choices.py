@@ -1,0 +1,120 @@
+"""StereoSet as a choice: the candidates as lettered options, and the record of the one that an answer takes."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Mapping, Sequence
+from functools import cache
+from importlib import resources
+
+import yaml
+
+from lm_eval_bias.custom_metrics.stereoset_choices import ChoiceRecord
+from lm_eval_bias.errors import BiasError
+from lm_eval_bias.scoring import choice_reading
+from lm_eval_bias.scoring.choice_reading import Option, Reader
+from lm_eval_bias.scoring.free_answers import REFUSED
+from lm_eval_bias.tasks.stereoset.stereoset_items import LABELS, Document
+
+LETTERS = "ABC"
+# places of stereotype, anti-stereotype and unrelated candidate: three in a row show each once at every place, and the
+# one three further on swaps stereotype and anti-stereotype
+ORDERS = ((0, 1, 2), (1, 2, 0), (2, 0, 1), (1, 0, 2), (2, 1, 0), (0, 2, 1))
+
+
+@cache
+def prompts() -> Mapping[str, Mapping[str, str]]:
+    """The prompt's text by language and test."""
+    listed = resources.files("lm_eval_bias.tasks.stereoset").joinpath("data/choice_prompts.yaml")
+    return yaml.safe_load(listed.read_text(encoding="utf-8"))
+
+
+def check_language(language: str) -> None:
+    """Refuse a language without a wording.
+
+    Raises:
+        BiasError: Names those that have one.
+    """
+    if language not in prompts():
+        raise BiasError(f"StereoSet as a choice has no wording in {language!r}, only in {', '.join(prompts())}")
+
+
+def with_orders(docs: Sequence[Document]) -> list[Document]:
+    """Documents with the order in which their prompts show the candidates.
+
+    The items about a target term and of a test take the six orders in turn. Where they begin goes on from term to term
+    of a bias type, and is three further for the other test, so that stereotype and anti-stereotype are swapped there;
+    what is left of a term's items at the end goes on where the term before it ended. So every order is about equally
+    frequent in every test, bias type and term, and in any beginning (``--limit``).
+
+    Args:
+        docs: In the order in which they are asked.
+    """
+    sizes = Counter((doc["bias_type"], doc["test"], doc["term"]) for doc in docs)
+    starts: dict[tuple[str, str, str], tuple[int, int]] = {}
+    terms, rest = Counter[tuple[str, str]](), Counter[tuple[str, str]]()
+    for (kind, test, term), size in sizes.items():
+        other = 3 if test == "intra" else 0
+        starts[kind, test, term] = terms[kind, test] + other, rest[kind, test] + other
+        terms[kind, test] += 1
+        rest[kind, test] += size % len(ORDERS)
+    turns = Counter[tuple[str, str, str]]()
+    ordered: list[Document] = []
+    for doc in docs:
+        own = doc["bias_type"], doc["test"], doc["term"]
+        whole = sizes[own] - sizes[own] % len(ORDERS)
+        number = starts[own][0] + turns[own] if turns[own] < whole else starts[own][1] + turns[own] - whole
+        turns[own] += 1
+        places = dict(zip(LABELS, ORDERS[number % len(ORDERS)], strict=True))
+        candidates = doc["candidates"]
+        order = sorted(range(len(candidates)), key=lambda i: places[candidates[i]["label"]])
+        ordered.append({**doc, "order": order})
+    return ordered
+
+
+def shown(doc: Document) -> list[str]:
+    """The candidates as the prompt shows them: words within sentences, sentences between them."""
+    return [doc["candidates"][i]["word"] or doc["candidates"][i]["sentence"] for i in doc["order"]]
+
+
+def prompt(doc: Document) -> str:
+    """The question in the item's language."""
+    lines = [f"{letter}. {text}" for letter, text in zip(LETTERS, shown(doc), strict=True)]
+    template = prompts()[doc["language"]][doc["test"]]
+    return template.replace("{options}", "\n".join(lines)).replace("{context}", doc["context"])
+
+
+def reader(doc: Document) -> Reader:
+    """What reads the answers to a document; a candidate may be named by its whole sentence, too."""
+    own = [doc["candidates"][i] for i in doc["order"]]
+    texts = [(c["word"], c["sentence"]) if c["word"] else (c["sentence"],) for c in own]
+    return choice_reading.reader(tuple(map(Option, LETTERS, texts)), doc["language"])
+
+
+def is_settled(doc: Document, text: str) -> bool:
+    """Whether the same is read from a text whatever follows it."""
+    return reader(doc).is_settled(text)
+
+
+def record(doc: Document, results: Sequence[str]) -> ChoiceRecord:
+    """Which candidate the answer takes.
+
+    Args:
+        doc: The document.
+        results: The one answer as :class:`.filters.CandidateFilter` reads it.
+
+    Raises:
+        BiasError: There are several answers.
+    """
+    if len(results) != 1:
+        raise BiasError(f"item {doc['id']}: {len(results)} answers for one question")
+    labels = [doc["candidates"][i]["label"] for i in doc["order"]]
+    letter = str(results[0])
+    taken = labels[LETTERS.index(letter)] if letter in tuple(LETTERS) else "refused" if letter == REFUSED else "none"
+    return {
+        "test": doc["test"],
+        "bias_type": doc["bias_type"],
+        "term": doc["term"],
+        "taken": taken,
+        "shown": labels,
+    }
