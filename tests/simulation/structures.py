@@ -7,6 +7,7 @@ from dataclasses import dataclass, field, replace
 from functools import cache, partial
 from typing import Any
 
+from tests.simulation.simulated_choices import Choices
 from tests.simulation.simulated_models import Answers, Candidates, Knobs, Maker, Occupations, Questions, Texts
 
 Docs = Sequence[Mapping[str, Any]]
@@ -77,6 +78,12 @@ def _documents(tests: Sequence[str], variants: bool = False) -> Docs:
 def _candidates(tests: Sequence[str] = ("inter", "intra"), quick: bool = False, variants: bool = False) -> Maker:
     docs = _documents(tests, variants)
     return Candidates(_quick("stereoset_en", docs) if quick else docs, "gen/" if variants else "")
+
+
+def _choices() -> Maker:
+    from lm_eval_bias.tasks.stereoset import hooks
+
+    return Choices(hooks.documents({"language": "en", "tests": ["inter", "intra"], "choices": True}))
 
 
 def _parts_differ() -> Maker:
@@ -219,6 +226,8 @@ STRUCTURES: tuple[Structure, ...] = (
     _stereoset("inter, generative variants", partial(_candidates, ("inter",), False, True), 5.6, 2.8,
                benchmark="stereoset_variants", scores=tuple(f"gen/{name}" for name in _STEREOSET),
                tasks=_tests("_inter_variants")),
+    _stereoset("as a choice", _choices, 5.0, 3.5, benchmark="stereoset_choices",
+               scores=tuple(f"choice_{name}" for name in (*_STEREOSET, "ss_meaningful")), tasks=_tests("_gen")),
     _stereoset("part (quick)", partial(_candidates, quick=True), 9.0, 4.5, tasks=_LANGUAGES, suite="quick"),
     _stereoset("part (quick), mirrored SS", partial(_candidates, quick=True),
                base={"ss": 42.0, "lms": 86.0}, other={"ss": 58.0}, tasks=_LANGUAGES, suite="quick"),
