@@ -314,7 +314,7 @@ def test_a_group_and_its_member_run_once(tmp_path):
     out = tmp_path / "out"
     arguments = ["run", "--tasks", "occugender*,occugender_explicit", "--model", "bias-chance", "--limit", "40"]
     assert main([*arguments, "--output_path", str(out)]) == 0
-    assert len(numbers(results_of(out))) == 16
+    assert len(numbers(results_of(out))) == 18
 
 
 def test_every_score_lies_in_its_range(run_folder, capsys):
