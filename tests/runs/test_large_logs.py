@@ -129,7 +129,7 @@ def test_a_word_set_is_read_once_for_all_documents(monkeypatch):
     read = []
     plain = inputs.words
     monkeypatch.setattr(inputs, "words", lambda *which: (read.append(which), plain(*which))[1])
-    hooks._genders.cache_clear()
+    hooks.genders_of_set.cache_clear()
     docs = hooks.documents("explicit")[:3]
     read.clear()
     for doc in docs:
