@@ -14,6 +14,7 @@ import pytest
 import torch.distributed
 import transformers
 from lm_eval.tasks import TaskManager
+from sqlitedict import SqliteDict
 
 from lm_eval_bias.cli.main import main
 from lm_eval_bias.errors import BiasError
@@ -299,12 +300,18 @@ def test_each_process_goes_on_from_its_own_cache(mirror, tmp_path):
     more = ["--limit", "3", "--use_cache", str(tmp_path / "cache")]
     model = model_of("hf", tmp_path / "model")
     first = launch(tmp_path / "first", 2, model, "occugender_implicit", mirror, more)
-    made = transformers.AutoModelForCausalLM.from_pretrained(tmp_path / "model")
-    for weight in made.parameters():
-        torch.nn.init.normal_(weight)
-    made.save_pretrained(tmp_path / "model")  # whoever asks it gets other answers
+    for path in tmp_path.glob("cache_rank*.db"):  # only who reads the cache gets these answers
+        with SqliteDict(str(path)) as cache:
+            answers = {key: value for key, value in cache.items() if isinstance(value, tuple)}
+            assert answers
+            cache.update({key: (value[0] - 1.0, *value[1:]) for key, value in answers.items()})
+            cache.commit()
     again = launch(tmp_path / "again", 2, model, "occugender_implicit", mirror, more)
-    assert again[:2] == first[:2]
+
+    def loglikelihoods(run):
+        return [float(one[0]) for sample in run[0]["occugender_implicit"] for one in sample["filtered_resps"]]
+
+    assert loglikelihoods(again) == [value - 1.0 for value in loglikelihoods(first)]
     assert sorted(path.name for path in tmp_path.glob("cache*")) == ["cache_rank0.db", "cache_rank1.db"]
 
 
