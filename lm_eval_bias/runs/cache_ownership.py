@@ -59,10 +59,13 @@ def identity(model: str, arguments: Mapping[str, Any]) -> str:
 
 
 def check(path: str, model: str, arguments: Mapping[str, Any]) -> None:
-    """Refuse, before anything is loaded, what :func:`claim` would refuse; nothing is written."""
+    """Refuse, before anything is loaded, what :func:`claim` would refuse; no file is made.
+
+    A transaction that a kill broke off is rolled back, which a mere reader may not do.
+    """
     file = internals.cache_file(path)
     if file.exists():
-        with _opened(path, file, "ro") as database:
+        with _opened(path, file, "rw") as database:
             owner = _owner(database) if _TABLE in _tables(database) else None
         if owner is not None:
             _refuse_foreign(path, file, owner, identity(model, arguments))
@@ -99,7 +102,7 @@ def claim(path: str, model: str, arguments: Mapping[str, Any]) -> None:
 def _opened(path: str, file: Path, mode: str) -> Iterator[sqlite3.Connection]:
     """The database of a file, in a mode of SQLite's."""
     try:
-        if mode != "ro":
+        if mode == "rwc":
             file.parent.mkdir(parents=True, exist_ok=True)
         address = f"{file.absolute().as_uri()}?mode={mode}"
         with contextlib.closing(sqlite3.connect(address, timeout=30, uri=True)) as database, database:
