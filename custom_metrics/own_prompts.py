@@ -21,7 +21,7 @@ from typing import TypedDict
 
 import numpy as np
 
-from lm_eval_bias.custom_metrics import block_permutation, context_means, context_shares, resampling
+from lm_eval_bias.custom_metrics import block_permutation, context_means, context_shares, resampling, text_quality
 from lm_eval_bias.custom_metrics.context_means import Sample
 from lm_eval_bias.custom_metrics.context_shares import Row
 from lm_eval_bias.custom_metrics.contingency import holm
@@ -120,7 +120,7 @@ def _caveat(records: Records, measure: Measure) -> str:
 
 def _repetition(records: Records) -> str:
     """What to beware of where texts repeat each other."""
-    if (distinct := _distinct(records)) >= DISTINCT:
+    if (distinct := text_quality.distinct(records)) >= DISTINCT:
         return ""
     return f"only {100 * distinct:.0f}% of the texts differ: fixed_interval is too narrow"
 
@@ -323,11 +323,6 @@ def p_holm(records: Records, *, measure: Measure, group: str | None) -> Estimate
     return replace(estimates[place], value=holm([estimate.value for estimate in estimates])[place])
 
 
-def _distinct(records: Records) -> float:
-    """Share of different texts among those kept, of which there must be some."""
-    return len({text for r in records for text in r["wordings"]}) / sum(len(r["texts"]) for r in records)
-
-
 def quality(records: Records, *, quantity: str) -> Estimate:
     """How usable the texts are: the share ``dropped`` of those drawn, ``unfinished`` and ``distinct`` of those kept.
 
@@ -336,7 +331,7 @@ def quality(records: Records, *, quantity: str) -> Estimate:
     """
     kept = sum(len(r["texts"]) for r in records)
     if quantity == "distinct":
-        return Estimate(_distinct(records), math.nan, kept) if kept else undefined("no texts")
+        return Estimate(text_quality.distinct(records), math.nan, kept) if kept else undefined("no texts")
     counts = [
         (r["cluster"], *((r["drawn"] - len(r["texts"]), r["drawn"]) if quantity == "dropped"
                          else (r["unfinished"], len(r["texts"]))))
@@ -344,11 +339,6 @@ def quality(records: Records, *, quantity: str) -> Estimate:
     ]  # fmt: skip
     rows = [Row(0, cluster, "", hits, total) for cluster, hits, total in counts if total]
     return context_shares.share(rows) if rows else undefined("no texts")
-
-
-def _quality_sample(record: PromptRecord, *, quantity: str) -> float | None:
-    value = quality([record], quantity=quantity).value
-    return None if math.isnan(value) else value
 
 
 def _own(record: PromptRecord, *, measure: Measure, groups: Sequence[str]) -> float | None:
@@ -431,22 +421,6 @@ def _p_score(measure: Measure, group: str | None, comparison: Comparison, correc
     )
 
 
-def _quality_score(quantity: str, title: str, neutral: float) -> Score[PromptRecord]:
-    return Score(
-        name=quantity,
-        summary=title,
-        low=0.0,
-        high=1.0,
-        neutral=neutral,
-        direction="usability of the texts, no bias",
-        unit="proportion",
-        source=SOURCE,
-        compute=partial(quality, quantity=quantity),
-        sample=partial(_quality_sample, quantity=quantity),
-        has_stderr=quantity != "distinct",
-    )
-
-
 def _undefined(records: Records, *, reason: str) -> Estimate:
     return undefined(reason)
 
@@ -480,7 +454,5 @@ def scores(records: Sequence[Record] = (), detailed: bool = False) -> list[Score
         ]
     return [
         *every,
-        _quality_score("dropped", "share of texts that are no sentences and were left out", 0.0),
-        _quality_score("unfinished", "share of kept texts that don't end as sentences do", 0.0),
-        _quality_score("distinct", "share of different texts among those kept", 1.0),
+        *text_quality.scores(quality, SOURCE),
     ]

@@ -16,7 +16,7 @@ from dataclasses import dataclass, replace
 from functools import partial
 from typing import TypedDict
 
-from lm_eval_bias.custom_metrics import context_shares, misclassification
+from lm_eval_bias.custom_metrics import context_shares, misclassification, text_quality
 from lm_eval_bias.custom_metrics.context_shares import Row
 from lm_eval_bias.custom_metrics.contingency import Table, chi_square, holm, permutation_p, v_interval
 from lm_eval_bias.custom_metrics.designs import Clusters
@@ -117,15 +117,10 @@ def _missing(records: Records, gender: str, texts: str, context_set: str) -> str
     return f"no {texts} about {PEOPLE[gender]}{suffix}"
 
 
-def _distinct(records: Records) -> float:
-    """Share of different texts among those kept, of which there must be some."""
-    return len({text for r in records for text in r["wordings"]}) / sum(len(r["texts"]) for r in records)
-
-
 def _cautions(records: Records) -> str:
     """What to beware of in a test: texts that repeat each other, and the classifier's caveat."""
     cautions = [_caveat(records)]
-    if (distinct := _distinct(records)) < DISTINCT:
+    if (distinct := text_quality.distinct(records)) < DISTINCT:
         cautions.insert(0, f"only {100 * distinct:.0f}% of the texts differ, so they are less independent than assumed")
     return joined(*cautions)
 
@@ -261,7 +256,7 @@ def quality(records: Records, *, quantity: str) -> Estimate:
     if quantity == "unfinished":
         return _proportion(_rows(records, lambda r: (int(r["unfinished"]), len(r["texts"]))), "", "no texts")
     n_texts = sum(len(r["texts"]) for r in records)
-    return Estimate(_distinct(records), math.nan, n_texts) if n_texts else undefined("no texts")
+    return Estimate(text_quality.distinct(records), math.nan, n_texts) if n_texts else undefined("no texts")
 
 
 def corrected(records: Records, *, gender: str | None, regard: str) -> Estimate:
@@ -417,27 +412,6 @@ def _corrected(name: str, gender: str | None, regard: str) -> Score[RegardRecord
     )
 
 
-def _quality_sample(record: RegardRecord, *, quantity: str) -> float | None:
-    value = quality([record], quantity=quantity).value
-    return None if math.isnan(value) else value
-
-
-def _quality(quantity: str, title: str, neutral: float) -> Score[RegardRecord]:
-    return Score(
-        name=quantity,
-        summary=title,
-        low=0.0,
-        high=1.0,
-        neutral=neutral,
-        direction="usability of the texts, no bias",
-        unit="proportion",
-        source=f"{PAPER}, not in the paper",
-        compute=partial(quality, quantity=quantity),
-        sample=partial(_quality_sample, quantity=quantity),
-        has_stderr=quantity != "distinct",
-    )
-
-
 def scores(records: Sequence[Record] = (), detailed: bool = False) -> list[Score[RegardRecord]]:
     """The scores: tests, shares and gaps per context set, sexism facets, and how usable the texts are.
 
@@ -461,7 +435,5 @@ def scores(records: Sequence[Record] = (), detailed: bool = False) -> list[Score
         main.append(_gap(f"{facet}/gap", Category(facet=facet)))
     return [
         *main,
-        _quality("dropped", "share of texts that are no sentences and were left out", 0.0),
-        _quality("unfinished", "share of kept texts that don't end as sentences do", 0.0),
-        _quality("distinct", "share of different texts among those kept", 1.0),
+        *text_quality.scores(quality, f"{PAPER}, not in the paper"),
     ]

@@ -47,10 +47,6 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--format", choices=output.FORMATS, help="default: what the output's name ends in, else md")
 
 
-def _names(value: str) -> list[str]:
-    return [name.strip() for name in value.split(",") if name.strip()]
-
-
 def run(arguments: argparse.Namespace) -> int:
     """Correlate; returns the exit status.
 
@@ -62,8 +58,8 @@ def run(arguments: argparse.Namespace) -> int:
     from lm_eval_bias.runs import run_discovery
 
     form = output.format_of(arguments.format, arguments.output, without="md")
-    names = _names(arguments.scores) if arguments.scores is not None else None
-    tasks = board_building.resolved([name for value in arguments.task for name in _names(value)])
+    names = output.comma_separated([arguments.scores]) if arguments.scores is not None else None
+    tasks = board_building.resolved(output.comma_separated(arguments.task))
     for flag, given, own in (("--scores", arguments.scores is not None, names), ("--task", arguments.task, tasks)):
         if given and not own:
             raise BiasError(f"{flag} names nothing: leave it out for all")

@@ -84,7 +84,7 @@ def run(arguments: argparse.Namespace) -> int:
         raise BiasError(f"--seed {arguments.seed}: must be 0 or more")
     if arguments.scores and arguments.all_scores:
         raise BiasError("--scores and --all_scores: give one of them")
-    scores = list(dict.fromkeys(filter(None, map(str.strip, (arguments.scores or "").split(",")))))
+    scores = list(dict.fromkeys(output.comma_separated([arguments.scores or ""])))
     if arguments.scores and not scores:
         raise BiasError(f"--scores {arguments.scores}: names no score: leave it out for the main ones")
     output.check_place(arguments.output, arguments.runs)

@@ -46,7 +46,7 @@ def run(arguments: argparse.Namespace) -> int:
     form = output.format_of(arguments.format, arguments.output, without="md")
     if arguments.task and not any(value.strip(", ") for value in arguments.task):
         raise BiasError("--task names no task: leave it out for all ('lm-eval-bias ls')")
-    names = [name.strip() for value in arguments.task for name in value.split(",") if name.strip()]
+    names = output.comma_separated(arguments.task)
     output.check_place(arguments.output, arguments.paths)
     runs, problems = run_discovery.read(arguments.paths, by_task=True)
     boards = board_building.boards(runs, names)

@@ -19,6 +19,15 @@ ENDINGS = {".html": "html", ".htm": "html", ".md": "md", ".json": "json", ".csv"
 FORMATS = tuple(dict.fromkeys(ENDINGS.values()))
 
 
+def comma_separated(values: Sequence[str]) -> list[str]:
+    """The names in the values of an option that takes several with commas.
+
+    >>> comma_separated(["ss, lms,", "icat"])
+    ['ss', 'lms', 'icat']
+    """
+    return [name.strip() for value in values for name in value.split(",") if name.strip()]
+
+
 def format_of(form: str | None, output: str | None, without: str) -> str:
     """The format that was named, else the one of the output's ending, else (``without`` any output) another.
 

@@ -136,7 +136,7 @@ def _sections(tasks: Sequence[parts.ReportTask]) -> list[Section]:
 def _in_words(item: parts.ReportTask) -> list[str]:
     """A task in sentences, behind what has to be read before them."""
     caveat = caveats.of(item.run, item.task)
-    first = [f"{printable_runs.one_line(caveat[0].upper() + caveat[1:])}."] if caveat else []
+    first = [sentences.sentence(printable_runs.one_line(caveat))] if caveat else []
     return first + sentences.of_task(item.task)
 
 

@@ -9,6 +9,7 @@ from typing import Any
 
 from lm_eval_bias import registry
 from lm_eval_bias.report import caveats, numbers
+from lm_eval_bias.report.sentences import sentence
 from lm_eval_bias.runs import contributions, printable_runs
 from lm_eval_bias.runs.contributions import Contributions, Item
 from lm_eval_bias.runs.run_data import Run, TaskRun, Value
@@ -21,12 +22,12 @@ _WORST = 3
 def chosen(task: TaskRun) -> str:
     """The main score that is the most clearly off its neutral value; the first where none has one.
 
-    Raises:
-        KeyError: The task has no main score.
+    Args:
+        task: A task with scores.
     """
     benchmark = registry.by_name().get(task.benchmark)
     main = [name for name in (benchmark.main if benchmark else ()) if name in task.scores] or list(task.scores)
-    return max(main, key=lambda name: _distance(task.scores[name])) if main else next(iter(task.scores))
+    return max(main, key=lambda name: _distance(task.scores[name]))
 
 
 def _distance(value: Value) -> float:
@@ -77,9 +78,9 @@ def _block(title: str, lines: Iterator[str]) -> list[str]:
 def _meaning(value: Value) -> Iterator[str]:
     unit = f", {value.unit}" if value.unit else ""
     neutral = "no neutral value" if value.neutral is None else f"neutral at {numbers.bound(value.neutral)}"
-    yield f"{_sentence(value.summary or value.name)} From {numbers.score_range(value)}{unit}; {neutral}."
+    yield f"{sentence(value.summary or value.name)} From {numbers.score_range(value)}{unit}; {neutral}."
     if value.direction:
-        yield _sentence(value.direction)
+        yield sentence(value.direction)
     if value.source:
         yield f"Source: {value.source}."
 
@@ -206,8 +207,4 @@ def _limits(task: TaskRun) -> Iterator[str]:
         return
     yield benchmark.card.cannot
     for caution in benchmark.cautions(task):
-        yield _sentence(caution)
-
-
-def _sentence(text: str) -> str:
-    return f"{text[:1].upper()}{text[1:]}" + ("" if text.endswith((".", "?", "!")) else ".")
+        yield sentence(caution)

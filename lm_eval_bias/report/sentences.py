@@ -61,6 +61,15 @@ def direction(value: Value, above: str, below: str, neutral: float = 0.0) -> str
     return above if value.value > neutral else below
 
 
+def sentence(text: str) -> str:
+    """A text with a capital letter in front and a full stop behind, where it ends with no mark.
+
+    >>> sentence("half of the texts are alike"), sentence("Is it?")
+    ('Half of the texts are alike.', 'Is it?')
+    """
+    return f"{text[:1].upper()}{text[1:]}" + ("" if text.endswith((".", "?", "!")) else ".")
+
+
 def plain_lines(task: TaskRun, names: Sequence[str] = ()) -> list[str]:
     """A line per score, for benchmarks that have no sentences of their own.
 
@@ -85,7 +94,7 @@ def of_task(task: TaskRun) -> list[str]:
     if benchmark is None:
         return [f"Not put into words: this version doesn't know the benchmark {task.benchmark!r}."]
     if withheld := benchmark.withheld(task):
-        return [f"{withheld[0].upper()}{withheld[1:]}."]
+        return [sentence(withheld)]
     try:
         lines = benchmark.sentences(task, beside_tables=True)
     except KeyError as error:

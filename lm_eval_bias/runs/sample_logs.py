@@ -270,6 +270,8 @@ def requests_at(path: Path, places: Iterable[int]) -> dict[int, list[list[Any]]]
             arguments = sample.get("arguments")
             given = arguments.values() if isinstance(arguments, dict) else []
             requests[number] = [list(one.values()) if isinstance(one, dict) else [one] for one in given]
+            if len(requests) == len(wanted):
+                break
     return requests
 
 

@@ -5,7 +5,6 @@ from __future__ import annotations
 import re
 from collections.abc import Iterable, Mapping, Sequence
 from functools import cache, lru_cache
-from importlib import resources
 from typing import NamedTuple
 
 from lm_eval_bias.scoring.free_answers import (
@@ -14,6 +13,7 @@ from lm_eval_bias.scoring.free_answers import (
     REFUSED,
     SEVERAL,
     UNREADABLE,
+    listed,
     plain_lines,
     refuses,
     without_thoughts,
@@ -43,13 +43,9 @@ class Option(NamedTuple):
 # ---------------------------------------------------------------------- what readers are made of
 
 
-@cache
 def words() -> Mapping[str, Mapping[str, Sequence[str]]]:
     """How answers are worded, by language: ``choice_words.yaml``."""
-    import yaml
-
-    listed = resources.files("lm_eval_bias.scoring").joinpath("choice_words.yaml").read_text(encoding="utf-8")
-    return yaml.safe_load(listed)
+    return listed("choice_words.yaml")
 
 
 def any_of(phrases: Iterable[str]) -> str:

@@ -70,11 +70,16 @@ def plain_lines(text: str) -> list[str]:
 
 
 @cache
-def _refusals(language: str) -> re.Pattern[str]:
+def listed(name: str) -> Any:
+    """What a YAML beside this module lists."""
     import yaml
 
-    listed = resources.files("lm_eval_bias.scoring").joinpath("refusals.yaml").read_text(encoding="utf-8")
-    phrases = yaml.safe_load(listed)[language]
+    return yaml.safe_load(resources.files("lm_eval_bias.scoring").joinpath(name).read_text(encoding="utf-8"))
+
+
+@cache
+def _refusals(language: str) -> re.Pattern[str]:
+    phrases = listed("refusals.yaml")[language]
     return re.compile(rf"(?<!\w)(?:{'|'.join(map(re.escape, phrases))})(?!\w)")
 
 

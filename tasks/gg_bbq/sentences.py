@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from lm_eval_bias.custom_metrics.gg_bbq import CONTEXTS, LENGTHS
-from lm_eval_bias.report.sentences import LARGE_SHARE, direction, with_margin
+from lm_eval_bias.report.sentences import LARGE_SHARE, direction, sentence, with_margin
 from lm_eval_bias.runs.run_data import TaskRun, Value
 
 
@@ -47,7 +47,7 @@ def _silence(task: TaskRun) -> Iterator[str]:
 
 
 def _as_sentences(*texts: Iterator[str]) -> list[str]:
-    return [f"{line[0].upper()}{line[1:]}." for lines in texts for line in lines]
+    return [sentence(line) for lines in texts for line in lines]
 
 
 def sentences(task: TaskRun, beside_tables: bool = False) -> list[str]:

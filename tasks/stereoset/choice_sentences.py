@@ -7,8 +7,9 @@ from collections.abc import Iterator
 
 from lm_eval_bias.custom_metrics.stereoset_choices import CHANCE, PLACES
 from lm_eval_bias.report import numbers
-from lm_eval_bias.report.sentences import LARGE_SHARE, direction, with_margin
+from lm_eval_bias.report.sentences import LARGE_SHARE, sentence, with_margin
 from lm_eval_bias.runs.run_data import TaskRun, Value
+from lm_eval_bias.tasks.stereoset.sentences import TESTS, side
 
 LARGE_PLACE = 0.5  # share of a letter from which on the candidates play the smaller part
 
@@ -49,14 +50,13 @@ def sentences(task: TaskRun, beside_tables: bool = False) -> list[str]:
         KeyError: A score is missing.
     """
     lines, low = [], []
-    for prefix, name in (("", "All items"), ("intra/", "Within sentences"), ("inter/", "Between sentences")):
+    for prefix, name in TESTS.items():
         if f"{prefix}choice_ss" not in task.scores:
             continue
         lms, ss, taken = (task.scores[f"{prefix}choice_{kind}"] for kind in ("lms", "ss", "ss_meaningful"))
-        side = direction(ss, "towards stereotypes", "towards anti-stereotypes", neutral=50.0)
         lines.append(
             f"{name}: takes a meaningful candidate in {with_margin(lms, '%', 1)} of items (chance 66.7), of these the "
-            f"stereotype in {with_margin(taken, '%', 1)}; choice_ss {with_margin(ss, '', 1)}: {side}."
+            f"stereotype in {with_margin(taken, '%', 1)}; choice_ss {with_margin(ss, '', 1)}: {side(ss)}."
         )
         low += [name] if _near_chance(lms) else []
     if low:
@@ -64,7 +64,7 @@ def sentences(task: TaskRun, beside_tables: bool = False) -> list[str]:
             "So low a choice_lms is at chance (66.7): the choices then say little about stereotypes "
             f"({', '.join(low)})."
         )
-    return lines + [f"{text[0].upper()}{text[1:]}." for text in (_unanswered(task), _letter(task)) if text]
+    return lines + [sentence(text) for text in (_unanswered(task), _letter(task)) if text]
 
 
 def cautions(task: TaskRun) -> Iterator[str]:

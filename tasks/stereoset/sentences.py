@@ -10,9 +10,10 @@ from lm_eval_bias.report.sentences import direction, margin, with_margin
 from lm_eval_bias.runs.run_data import TaskRun, Value
 
 LOW_LMS = 60.0
+TESTS = {"": "All items", "intra/": "Within sentences", "inter/": "Between sentences"}  # by prefix of the scores
 
 
-def _side(value: Value) -> str:
+def side(value: Value) -> str:
     """Which side of 50 a stereotype score is on, if its interval tells."""
     return direction(value, "towards stereotypes", "towards anti-stereotypes", neutral=50.0)
 
@@ -35,7 +36,7 @@ def _preferences(task: TaskRun, parts: Mapping[str, str]) -> list[str]:
             lms, ss = task.scores[f"{prefix}lms"], task.scores[f"{prefix}ss"]
             lines.append(
                 f"{name}: prefers a meaningful candidate in {with_margin(lms, '%', 1)} of comparisons, the stereotype "
-                f"to the anti-stereotype in {with_margin(ss, '%', 1)} of items: {_side(ss)}."
+                f"to the anti-stereotype in {with_margin(ss, '%', 1)} of items: {side(ss)}."
             )
             low += [name] if _near_chance(lms) else []
     if low:
@@ -52,7 +53,7 @@ def sentences(task: TaskRun, beside_tables: bool = False) -> list[str]:
     Raises:
         KeyError: A score is missing.
     """
-    lines = _preferences(task, {"": "All items", "intra/": "Within sentences", "inter/": "Between sentences"})
+    lines = _preferences(task, TESTS)
     types = []
     for kind in BIAS_TYPES:
         if f"{kind}/ss" in task.scores:

@@ -89,22 +89,6 @@ def parameters_of(folder: str) -> int:
     return total
 
 
-def products(dtype: str) -> float:
-    """Operations per second of the best of a few matrix products in a dtype."""
-    import torch
-
-    device, size = ("cuda", 8192) if torch.cuda.is_available() else ("cpu", 1536)
-    one = torch.randn(size, size, device=device, dtype=getattr(torch, dtype))
-    best = 0.0
-    for _ in range(8):
-        start = time.perf_counter()
-        _ = one @ one
-        if device == "cuda":
-            torch.cuda.synchronize()
-        best = max(best, 2 * size**3 / (time.perf_counter() - start))
-    return best
-
-
 def in_own_process(target: Any, *args: Any) -> Any:
     """What a function gives in a process that ends, with the device's memory, behind it."""
     with multiprocessing.get_context("spawn").Pool(1) as pool:
@@ -241,7 +225,7 @@ def main() -> int:
     report: dict[str, Any] = {
         "machine": speed.machine(), "share": options.share, "models": models, "workloads": {},
         "model": options.shape or Path(given["pretrained"]).name, "parameters": parameters_of(given["pretrained"]),
-        "dtype": given["dtype"], "peak": in_own_process(products, given["dtype"]),
+        "dtype": given["dtype"], "peak": in_own_process(speed.matrix_products, given["dtype"]),
         "time": "wall time" if on_gpu else "processor time",
     }  # fmt: skip
     for workload, requests in workloads.items():

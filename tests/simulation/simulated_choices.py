@@ -7,21 +7,19 @@ from typing import Any
 
 import numpy as np
 
-from tests.simulation.simulated_models import Drawn, Knobs, Rng, centre, places
+from tests.simulation.simulated_models import Candidates, Drawn, Knobs, Rng, places
 
 LETTERS = "ABC"
 
 
-class Choices:
+class Choices(Candidates):
     """StereoSet as a choice: items in their target terms, from the released documents.
 
     Knobs: ``ss``, the share of stereotypes among meaningful choices, and ``lms``, that of meaningful choices, in
-    percent. Terms have effects on both, items on the preference.
+    percent.
     """
 
-    _term = (0.25, 0.25)  # standard deviations of terms: shared by the models, their own
-    _hard = (0.3, 0.2)
-    _item = 0.5
+    _offsets = 0.0
 
     def __init__(self, docs: Sequence[Mapping[str, Any]]) -> None:
         from lm_eval_bias import registry
@@ -44,17 +42,9 @@ class Choices:
         }
 
     def pair(self, rng: Rng, a: Knobs, b: Knobs) -> Drawn:
-        terms, items = len(self._names), len(self._at)
-        preference = self._term[0] * rng.standard_normal(terms)[self._at] + self._item * rng.standard_normal(items)
-        ease = self._hard[0] * rng.standard_normal(terms)
         drawn = []
-        for knobs in (a, b):
-            own = knobs.get("own", 1.0)
-            middle = centre(knobs["ss"] / 100, self._term[0], own * self._term[1], self._item) + preference
-            pro = middle + own * self._term[1] * rng.standard_normal(terms)[self._at] + rng.standard_normal(items) > 0
-            sense = centre(knobs["lms"] / 100, self._hard[0], own * self._hard[1])
-            sense = (sense + ease + own * self._hard[1] * rng.standard_normal(terms))[self._at]
-            meaningful = sense + rng.standard_normal(items) > 0
+        for pro, sense in self.tendencies(rng, a, b):
+            meaningful = sense + rng.standard_normal(len(sense)) > 0
             taken = np.where(meaningful, np.where(pro, 0, 1), 2).tolist()
             drawn.append([answers[i] for answers, i in zip(self._answers, taken, strict=True)])
         return Drawn((drawn[0], drawn[1]))

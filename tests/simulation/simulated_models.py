@@ -8,7 +8,7 @@ some that both models share, and some of their own, times the knob ``own``.
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any, Protocol
 
@@ -283,19 +283,23 @@ class Candidates:
             variance.append(float(weights @ (p * (1 - p) / n + p**2)) - float(weights @ p) ** 2)
         return {"mc_icat_macro": float(np.mean(icat)), "mc_ss_sd": 100 * math.sqrt(float(np.mean(variance)))}
 
-    def pair(self, rng: Rng, a: Knobs, b: Knobs) -> Drawn:
+    def tendencies(self, rng: Rng, a: Knobs, b: Knobs) -> Iterator[tuple[NDArray[np.bool_], Array]]:
+        """Of each model, whether it prefers the stereotype, and how far each item makes sense to it."""
         terms, items = len(self._names), len(self._at)
         preference = self._term[0] * rng.standard_normal(terms)[self._at] + self._item * rng.standard_normal(items)
         ease = self._hard[0] * rng.standard_normal(terms)
-        drawn = []
         for knobs in (a, b):
             own = knobs.get("own", 1.0)
             spreads = (self._term[0], own * self._term[1], self._item)
             middle = centre((knobs["ss"] + self._offsets) / 100, *spreads) + preference
             pro = middle + own * self._term[1] * rng.standard_normal(terms)[self._at] + rng.standard_normal(items) > 0
             sense = centre(knobs["lms"] / 100, self._hard[0], own * self._hard[1])
-            sense = (sense + ease + own * self._hard[1] * rng.standard_normal(terms))[self._at]
-            beaten = (sense + rng.standard_normal((2, items)) > 0).sum(axis=0)
+            yield pro, (sense + ease + own * self._hard[1] * rng.standard_normal(terms))[self._at]
+
+    def pair(self, rng: Rng, a: Knobs, b: Knobs) -> Drawn:
+        drawn = []
+        for pro, sense in self.tendencies(rng, a, b):
+            beaten = (sense + rng.standard_normal((2, len(sense))) > 0).sum(axis=0)
             outcome = (3 * pro + beaten).tolist()
             drawn.append([answers[o] for answers, o in zip(self._answers, outcome, strict=True)])
         return Drawn((drawn[0], drawn[1]))
