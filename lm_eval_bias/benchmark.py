@@ -403,6 +403,10 @@ class Benchmark(ABC):
 
     # ------------------------------------------------------------------ what people read
 
+    def score_label(self, score: str) -> str:
+        """What people call a score, for example "women in female-dominated jobs"; by default its name in words."""
+        return score.replace("_", " ").replace("/", ", ")
+
     def sentences(self, task: TaskRun, beside_tables: bool = False) -> list[str]:
         """What a task's scores say; by default a plain line per main score.
 
