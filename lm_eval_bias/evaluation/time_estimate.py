@@ -140,7 +140,8 @@ def _generation_time(model: Any, documents: list[Document], budget: float) -> tu
     instances = [instance for document in documents for instance in document.instances]
     copies = [instance for instance in instances for _ in range(instance.repeats or 1)]
     batch = int(model.batch_size) if str(getattr(model, "batch_size", "")).isdigit() else 1
-    first = _seconds(model, _WRITE, [_shortened(model, instances[0], _SHORT)])
+    # what a model does once, with its first text, isn't to be counted with every one
+    _, first = (_seconds(model, _WRITE, [_shortened(model, instances[0], length)]) for length in (1, _SHORT))
     most = token_likelihoods.everywhere(model, min(batch, len(copies)))
     number = min(most, max(1, int(budget / 2 / first))) if _can_go_on(model) else 1
     sample = (copies * number)[:: max(1, len(copies) // number)][:number]
@@ -152,7 +153,7 @@ def _generation_time(model: Any, documents: list[Document], budget: float) -> tu
     brief, full = (
         (one_token + per_token * (length - 1)) * len(copies) / number for length in (min(longest, _BRIEF), longest)
     )
-    return brief, full, 1 + 2 * number
+    return brief, full, 2 + 2 * number
 
 
 def clock(seconds: float) -> str:

@@ -5,7 +5,11 @@ after a stop everything would be another text. Here the samples of a prompt are 
 own, made of the run's seed, the prompt, the options and the part's place. A part is kept once it is whole; what another
 run, task, limit or number of processes asks beside it does not change it. Backends that take a seed with a request get
 one per text, so that a server that would answer equal seeds alike gives other texts; for the others torch is seeded
-per part, which is a batch.
+per batch.
+
+A batch is a part, or where a part leaves most of a batch empty, the parts of several prompts of one task. These depend
+on each other, so that their prompts are in the seed and in the name of what is kept: the same command gives the same
+texts, stopped or not, and another limit draws the last of them again.
 """
 
 from __future__ import annotations
@@ -13,6 +17,7 @@ from __future__ import annotations
 import contextlib
 import dataclasses
 import functools
+import itertools
 from collections.abc import Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from typing import TYPE_CHECKING, Any
@@ -51,6 +56,7 @@ class Part:
         options: Of the generation, without a seed.
         start: How many samples of the prompt lie before.
         base: The run's seed, ``None`` where none is to be sent.
+        beside: The prompts of all parts of its batch, where it isn't drawn alone.
     """
 
     places: tuple[int, ...]
@@ -58,15 +64,17 @@ class Part:
     options: dict[str, Any]
     start: int
     base: int | None
+    beside: tuple[Any, ...] = ()
 
     @property
     def seed(self) -> int:
-        """Of this part alone; a positive number of 31 bits, which every backend takes."""
-        return int(internals.request_key(GENERATED, (self.context, self.options, self.base, self.start))[:8], 16) >> 1
+        """Of this part alone, or of the batch it is the first of; 31 bits, which every backend takes."""
+        drawn = (self.context, self.options, self.base, self.start, *self.beside)
+        return int(internals.request_key(GENERATED, drawn)[:8], 16) >> 1
 
     def key(self, place: int) -> tuple[Any, ...]:
         """How the text at a place of this part is named in the cache of ``--use_cache``."""
-        return self.context, self.options, self.base, self.start, len(self.places), place
+        return self.context, self.options, self.base, self.start, len(self.places), place, *self.beside
 
 
 PartTexts = tuple[Part, list[str]]
@@ -98,10 +106,35 @@ def parts(requests: Sequence[Instance], size: int, run_seed: int) -> list[Part]:
     return all_parts
 
 
-def _size(model: LM) -> int:
-    """How many samples of a prompt are drawn together."""
+def batches(alone: Sequence[Part], requests: Sequence[Instance], size: int) -> list[list[Part]]:
+    """Parts that are drawn together: at most ``size`` samples, of neighbouring prompts of a task and equal options.
+
+    Args:
+        alone: Parts of at most ``size`` samples (:func:`parts`).
+        requests: Those that the parts answer.
+        size: Samples that are drawn together.
+    """
+    joined: list[list[Part]] = []
+    last: Any = None
+    room = 0
+    for part in alone:
+        kind = requests[part.places[0]].task_name, part.options, part.base
+        if kind != last or len(part.places) > room:
+            joined.append([])
+            last, room = kind, size
+        joined[-1].append(part)
+        room -= len(part.places)
+    for batch in joined:
+        if len(batch) > 1:
+            prompts = tuple(part.context for part in batch)
+            batch[:] = [dataclasses.replace(part, beside=prompts) for part in batch]
+    return joined
+
+
+def _size(model: LM) -> int | None:
+    """How many samples are drawn together; ``None`` if the model looks for that itself."""
     batch = str(getattr(model, "batch_size", 1))
-    return int(batch) * internals.concurrency(model) if batch.isdigit() and int(batch) else 1 << 30
+    return int(batch) * internals.concurrency(model) if batch.isdigit() and int(batch) else None
 
 
 def _write(model: Any, requests: list[Instance]) -> list[str]:
@@ -119,8 +152,11 @@ def _detecting_once(model: Any) -> Iterator[None]:
         yield
 
 
-def _seeded_texts(model: Any, missing: list[Part], requests: Sequence[Instance], _: Instance) -> Iterator[PartTexts]:
+def _seeded_texts(
+    model: Any, batched: list[list[Part]], requests: Sequence[Instance], _: Instance
+) -> Iterator[PartTexts]:
     """Samples from a backend that takes a seed with every request: as many at once as it can take."""
+    missing = [part for (part,) in batched]
 
     def write(batch: list[Part]) -> list[PartTexts]:
         instances = []
@@ -143,21 +179,28 @@ def _seeded_texts(model: Any, missing: list[Part], requests: Sequence[Instance],
 
 
 def _torch_texts(
-    model: Any, missing: list[Part], requests: Sequence[Instance], filler: Instance
+    model: Any, batched: list[list[Part]], requests: Sequence[Instance], filler: Instance
 ) -> Iterator[PartTexts]:
     """Samples from a backend that draws with torch here, or that is to get no seed."""
     import torch
 
     # a server may want to be told that there is none; other backends would not know the option
     unseeded = {"seed": None} if internals.is_client(model) else {}
-    for number in range(token_likelihoods.everywhere(model, len(missing))):  # sharded models have to run in step
-        part = missing[number] if number < len(missing) else None
-        if part is None:
+    for number in range(token_likelihoods.everywhere(model, len(batched))):  # sharded models have to run in step
+        batch = batched[number] if number < len(batched) else []
+        if not batch:
             _write(model, [filler])
             continue
-        arguments = (part.context, {**part.options, **(unseeded if part.base is None else {})})
-        torch.manual_seed(part.seed)
-        yield part, _write(model, [dataclasses.replace(requests[i], arguments=arguments) for i in part.places])
+        torch.manual_seed(batch[0].seed)
+        asked = [
+            dataclasses.replace(
+                requests[i], arguments=(part.context, {**part.options, **(unseeded if part.base is None else {})})
+            )
+            for part in batch
+            for i in part.places
+        ]
+        texts = iter(_write(model, asked))
+        yield from [(part, list(itertools.islice(texts, len(part.places)))) for part in batch]
 
 
 def _sampled(model: LM, requests: Sequence[Instance], filler: Instance) -> list[str]:
@@ -166,18 +209,28 @@ def _sampled(model: LM, requests: Sequence[Instance], filler: Instance) -> list[
 
     takes_seeds = seeded(type(model)) and all(request.args[1].get("seed", 0) is not None for request in requests)
     texts: list[Any] = [None] * len(requests)
+    size = 1 if takes_seeds else _size(model)
+    alone = parts(requests, size or len(requests), torch.initial_seed())
+    batched = [[part] for part in alone] if takes_seeds or size is None else batches(alone, requests, size)
     missing = []
-    for part in parts(requests, 1 if takes_seeds else _size(model), torch.initial_seed()):
-        cached = response_cache.kept(model, GENERATED, map(part.key, range(len(part.places))))
-        if None in cached:
-            missing.append(part)
-        for place, text in zip(part.places, cached, strict=True):
-            texts[place] = text
+    for batch in batched:
+        cached = [
+            (part, response_cache.kept(model, GENERATED, map(part.key, range(len(part.places))))) for part in batch
+        ]
+        if any(None in kept for _, kept in cached):
+            missing.append(batch)
+        for part, kept in cached:
+            for place, text in zip(part.places, kept, strict=True):
+                texts[place] = text
     devices = range(torch.cuda.device_count()) if torch.cuda.is_initialized() else []
     with (
         torch.random.fork_rng(devices=devices),
         _detecting_once(model),
-        tqdm(total=sum(len(part.places) for part in missing), desc="Sampling texts", disable=model.rank != 0) as bar,
+        tqdm(
+            total=sum(len(part.places) for batch in missing for part in batch),
+            desc="Sampling texts",
+            disable=model.rank != 0,
+        ) as bar,
     ):
         for part, part_texts in (_seeded_texts if takes_seeds else _torch_texts)(model, missing, requests, filler):
             for i, text in enumerate(part_texts):

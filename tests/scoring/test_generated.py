@@ -5,6 +5,7 @@ from lm_eval.api.instance import Instance
 from lm_eval.api.model import CachingLM
 
 from lm_eval_bias import registration
+from lm_eval_bias.harness import internals
 from lm_eval_bias.models.chance import ChanceLM
 from lm_eval_bias.scoring import sampled_texts, token_likelihoods
 from tests import tiny
@@ -107,6 +108,38 @@ def test_half_a_part_is_drawn_again_as_a_whole(model, calls, tmp_path):
     calls[:] = []
     assert cached.generated_text(asks("The woman")) == whole
     assert calls == [2]
+
+
+def test_few_samples_of_many_prompts_share_a_batch(model, calls, tmp_path, monkeypatch):
+    monkeypatch.setattr(model, "batch_size_per_gpu", 5)
+    prompts = ["The woman", "A man", "My friend", "The nurse", "A vet"]
+    whole = model.generated_text(asks(*prompts, repeats=2))
+    assert calls == [4, 4, 2]
+    assert len(set(whole)) == 10
+    calls[:] = []
+    # the whole batches of another limit are the same ones, the cut one isn't
+    cached = CachingLM(model, str(tmp_path / "cache.db"))
+    assert cached.generated_text(asks(*prompts[:3], repeats=2))[:4] == whole[:4]
+    assert calls == [4, 2]
+    assert cached.generated_text(asks(*prompts, repeats=2)) == whole
+    assert calls == [4, 2, 4, 2]
+    # one of a batch's texts is lost: all of it are drawn again, to the same
+    (first, _) = sampled_texts.batches(
+        sampled_texts.parts(asks(*prompts[:3], repeats=2), 5, 1234), asks(*prompts[:3], repeats=2), 5
+    )
+    del cached.dbdict[internals.request_key("generated_text", first[1].key(1))]
+    calls[:] = []
+    assert cached.generated_text(asks(*prompts, repeats=2)) == whole
+    assert calls == [4]
+
+
+def test_tasks_and_options_do_not_share_a_batch(model, calls, monkeypatch):
+    monkeypatch.setattr(model, "batch_size_per_gpu", 8)
+    other = [Instance("generated_text", {}, ("A man", dict(SAMPLE)), 0, ("u", 0, 1))] * 2
+    warmer = asks("A vet", repeats=2, options={**SAMPLE, "temperature": 2.0})
+    alone = model.generated_text(asks("The woman", repeats=2))
+    assert model.generated_text([*asks("The woman", repeats=2), *other, *warmer])[:2] == alone
+    assert calls == [2, 2, 2, 2]
 
 
 def test_greedy_texts_are_the_harness_own_and_kept(model, calls, tmp_path):
