@@ -252,7 +252,7 @@ def test_the_time_of_texts_is_told_for_short_and_for_longest_ones(slow, capsys):
     options = {"until": ["\n"], "max_gen_toks": 1024}
     timed(HFLM(), brief=True, number=16, kind="generated_text", options=options)
     out = capsys.readouterr().out
-    assert out.startswith("Expected time: 2 min to 55 min (occugender from texts 2 min to 55 min); measured on 3 ")
+    assert out.startswith("Expected time: 2 min to 55 min (occugender from texts 2 min to 55 min); measured on 4 ")
     assert "Texts of 32 to 1,024 tokens: a lower cap (--gen_kwargs max_gen_toks=64) shortens that" in out
 
 
