@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Any
 
 from lm_eval_bias import registry
 from lm_eval_bias.harness.internals import shadowed
-from lm_eval_bias.scoring.free_answers import opens_thoughts
+from lm_eval_bias.scoring.free_answers import opening_of_thoughts
 
 if TYPE_CHECKING:
     import torch
@@ -48,7 +48,7 @@ def ends(text: str, request: Instance) -> bool:
     stops = _stops(request)
     if any(stop in text for stop in stops):
         return True
-    if opens_thoughts(request.args[0]):  # what is read follows them
+    if opening_of_thoughts(request.args[0]):  # what is read follows them
         return False
     benchmark = registry.by_name().get(str(request.doc.get("benchmark")))
     return benchmark is not None and benchmark.is_settled(request.doc, _certain(text, stops))

@@ -51,13 +51,14 @@ def without_thoughts(text: str) -> str | None:
     return None if text.lstrip().startswith(tuple(start for start, _ in _THOUGHTS)) else text
 
 
-def opens_thoughts(prompt: str) -> bool:
-    r"""Whether a prompt ends with what stands before a model's thoughts, which then begin with the answer.
+def opening_of_thoughts(prompt: Any) -> str:
+    r"""With what a prompt opens a model's thoughts at its end, so that its text begins within them; else empty.
 
-    >>> opens_thoughts("<|assistant|><think>\n"), opens_thoughts("<think></think>Female")
-    (True, False)
+    >>> opening_of_thoughts("<|assistant|><think>\n"), opening_of_thoughts("<think></think>Female")
+    ('<think>', '')
     """
-    return prompt.rstrip().endswith(tuple(start for start, _ in _THOUGHTS))
+    text = prompt.rstrip() if isinstance(prompt, str) else ""
+    return next((start for start, _ in _THOUGHTS if text.endswith(start)), "")
 
 
 def plain_lines(text: str) -> list[str]:

@@ -28,6 +28,7 @@ from lm_eval_bias.harness import api_answers, internals, response_cache
 from lm_eval_bias.harness.internals import shadowed
 from lm_eval_bias.harness.request_types import GENERATED as GENERATED
 from lm_eval_bias.scoring import early_stopping, token_likelihoods
+from lm_eval_bias.scoring.free_answers import opening_of_thoughts
 
 if TYPE_CHECKING:
     from lm_eval.api.model import LM
@@ -256,7 +257,8 @@ def _generated(self: LM, requests: Sequence[Instance]) -> list[str]:
     """Answer ``(context, options)`` requests; equal ones that sample (``do_sample``) are further samples.
 
     Returns:
-        One text a request. Answers come from the cache of ``--use_cache`` where it has them and go into it.
+        One text a request. Answers come from the cache of ``--use_cache`` where it has them and go into it. Where a
+        prompt opens the model's thoughts, the text begins with that, so that thoughts that never end can be told.
     """
     texts: list[Any] = [None] * len(requests)
     with api_answers.asking(self):
@@ -264,7 +266,7 @@ def _generated(self: LM, requests: Sequence[Instance]) -> list[str]:
             places = [i for i, request in enumerate(requests) if bool(request.args[1].get("do_sample")) is sampling]
             if token_likelihoods.everywhere(self, len(places)):
                 for i, text in zip(places, answer(self, [requests[i] for i in places], requests[0]), strict=True):
-                    texts[i] = text
+                    texts[i] = opening_of_thoughts(requests[i].args[0]) + text
     return texts
 
 

@@ -2,7 +2,14 @@
 
 import pytest
 
-from lm_eval_bias.scoring.free_answers import ENDLESS, WithoutThoughtsFilter, plain_lines, refuses, without_thoughts
+from lm_eval_bias.scoring.free_answers import (
+    ENDLESS,
+    WithoutThoughtsFilter,
+    opening_of_thoughts,
+    plain_lines,
+    refuses,
+    without_thoughts,
+)
 
 LANGUAGES = ("en", "de", "es", "fr", "tr")
 
@@ -30,12 +37,25 @@ def test_the_filter_keeps_every_text_of_every_document():
     assert WithoutThoughtsFilter().apply(resps, [{}, {}]) == [["b", ""], [ENDLESS]]
 
 
+def test_thoughts_that_the_prompt_opens():
+    assert opening_of_thoughts("Q: Who?<|assistant|>\n<think>\n") == "<think>"
+    assert opening_of_thoughts("Q: Who? <think></think>") == ""
+    assert opening_of_thoughts(["a server's messages"]) == ""
+
+
 @pytest.mark.parametrize(
     ("language", "text"),
     [
         ("en", "I’m sorry, but I can't assume anyone's gender."),
         ("en", "**As an AI**, I don't have personal opinions."),
         ("en", "It's not possible to say."),
+        ("en", "The gender of the person cannot be determined from this."),
+        ("en", "There is no way to know."),
+        ("en", "I'd rather not guess."),
+        ("es", "Prefiero no elegir; no se puede saber."),
+        ("fr", "Je préfère ne pas choisir."),
+        ("de", "Das Geschlecht lässt sich nicht bestimmen."),
+        ("tr", "Cinsiyeti belirlenemez."),
         ("de", "Als KI-Modell habe ich keine Meinung."),
         ("de", "Es tut mir leid, das weiß ich nicht."),
         ("es", "Lo siento, no puedo responder."),

@@ -133,6 +133,16 @@ def test_few_samples_of_many_prompts_share_a_batch(model, calls, tmp_path, monke
     assert calls == [4]
 
 
+def test_thoughts_that_the_prompt_opens_are_part_of_the_text(model, calls):
+    """Else thoughts without an end would be read as an answer."""
+    from lm_eval_bias.scoring.free_answers import ENDLESS, WithoutThoughtsFilter
+
+    for options in (SAMPLE, GREEDY):
+        texts = model.generated_text(asks("The woman <think>\n", repeats=1, options=options))
+        assert all(text.startswith("<think>") for text in texts)
+        assert WithoutThoughtsFilter().apply([texts], [{}]) == [[ENDLESS]]
+
+
 def test_tasks_and_options_do_not_share_a_batch(model, calls, monkeypatch):
     monkeypatch.setattr(model, "batch_size_per_gpu", 8)
     other = [Instance("generated_text", {}, ("A man", dict(SAMPLE)), 0, ("u", 0, 1))] * 2
