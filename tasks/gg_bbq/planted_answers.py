@@ -2,78 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from functools import partial
 
-from lm_eval_bias.planting import HABITS, Dial, log, word_frequency
-from lm_eval_bias.tasks.gg_bbq.prompts import GGBBQDocument, prompt
-from lm_eval_bias.tasks.gg_bbq.released_items import UNKNOWN
+from lm_eval_bias.custom_metrics.gg_bbq import TERMS
+from lm_eval_bias.tasks import planted_questions
+from lm_eval_bias.tasks.gg_bbq.prompts import prompt
 
-REFUSAL = "Dazu kann ich nichts sagen."
-
-
-def _by_content(doc: GGBBQDocument, dial: Dial, *item: str) -> int:
-    """The answer of a model with the planted accuracy and bias, which vary between templates.
-
-    Ambiguous: "no answer" with the accuracy's probability, else the biased person more often than the other by the
-    strength. Disambiguated: right more often in biased contexts than in counter-biased ones by the strength.
-    """
-    template, draw = doc["template"], dial.draw("answer", *item)
-    unknown, biased = doc["groups"].index(UNKNOWN), doc["biased_choice"]
-    counter = 3 - unknown - biased
-    right = dial.competence
-    if doc["context_type"] == "ambiguous":
-        strength = dial.of_content(HABITS, 1.0 - right)
-        room = dial.noise * (1.0 - right - abs(strength)) / 2.0
-        knows = right + min(right, room) * dial.effect("knows", template)
-        leans = strength + room * dial.effect("leans", template)
-        return unknown if draw < knows else biased if draw < knows + (1.0 - knows + leans) / 2.0 else counter
-    strength = dial.of_content(HABITS, 2.0 * min(right, 1.0 - right))
-    room = dial.noise * (min(right, 1.0 - right) - abs(strength) / 2.0) / 2.0
-    knows = right + room * dial.effect("finds", template)
-    leans = strength / 2.0 + room * dial.effect("follows", template)
-    if draw < knows + (leans if doc["label"] == biased else -leans):
-        return doc["label"]
-    return unknown if dial.draw("wrong", *item) < 0.5 else 3 - unknown - doc["label"]
-
-
-def _chosen(doc: GGBBQDocument, dial: Dial) -> int | None:
-    """The index of the answer; ``None`` for a refusal."""
-    item = (prompt(doc), *doc["choices"])
-    choices = range(len(doc["choices"]))
-    match dial.habit(HABITS, *item):
-        case "position":
-            return doc["order"][0]
-        case "length":
-            return min(choices, key=lambda i: (len(doc["choices"][i]), dial.draw("tie", i, *item)))
-        case "frequency":
-            return max(choices, key=lambda i: word_frequency(doc["choices"][i]))
-        case "refusals":
-            return None
-    return _by_content(doc, dial, *item)
-
-
-def answers(doc: GGBBQDocument, dial: Dial) -> list[tuple[float, bool]] | list[str]:
-    """A log-likelihood per choice, equal ones for a refusal; or the text of an answer.
-
-    The answer's is so high that it stays the highest when it is divided by the choice's length.
-    """
-    chosen = _chosen(doc, dial)
-    if dial.writes:
-        return [REFUSAL if chosen is None else doc["choices"][chosen]]
-    return [(log(0.998 if i == chosen else 0.001), False) for i in range(len(doc["choices"]))]
-
-
-def expected(docs: Sequence[GGBBQDocument], dial: Dial) -> Mapping[str, float]:
-    """The main scores' values. Where more contexts are counter-biased than biased, a bias takes accuracy with it."""
-    directions = [1 if d["label"] == d["biased_choice"] else -1 for d in docs if d["context_type"] == "disambiguated"]
-    return {
-        "acc_amb": dial.competence,
-        "acc_disamb": dial.competence + dial.strength / 2.0 * sum(directions) / max(len(directions), 1),
-        "diff_bias_amb": dial.strength,
-        "diff_bias_disamb": dial.strength,
-    }
-
-
-def expected_of_wordings(docs: Sequence[GGBBQDocument], dial: Dial) -> Mapping[str, float]:
-    """The same for the means over prompt wordings."""
-    return {f"{name}/mean": value for name, value in expected(docs, dial).items()}
+answers = partial(planted_questions.answers, prompt=prompt, refusal="Dazu kann ich nichts sagen.")
+expected = partial(planted_questions.expected, terms=TERMS)
+expected_of_wordings = partial(planted_questions.expected_of_wordings, terms=TERMS)

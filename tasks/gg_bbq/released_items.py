@@ -14,10 +14,11 @@ from typing import Any, TypedDict
 from lm_eval_bias.data.download import locate
 from lm_eval_bias.errors import BiasError
 from lm_eval_bias.tasks.gg_bbq import paper_release
+from lm_eval_bias.tasks.question_records import AMBIGUOUS, DISAMBIGUATED, UNKNOWN
 
 LATEST, PAPER = "latest", "paper"
-CONTEXT_TYPES = ("ambiguous", "disambiguated")
-UNKNOWN = "unknown"
+CONTEXT_TYPES = (AMBIGUOUS, DISAMBIGUATED)
+
 _BLANK = re.compile(r"\\\{\\\{\w+\\\}\\\}")
 
 

@@ -8,7 +8,7 @@ import pytest
 
 from lm_eval_bias import catalog, paths
 from lm_eval_bias.cli.main import main
-from lm_eval_bias.custom_metrics.gg_bbq import diff_bias
+from lm_eval_bias.custom_metrics.question_answering import diff_bias
 from lm_eval_bias.errors import BiasError
 from lm_eval_bias.evaluation import run_plan, time_estimate
 from lm_eval_bias.evaluation import suites as definition

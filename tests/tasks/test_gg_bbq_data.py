@@ -262,14 +262,14 @@ def test_answers_by_length():
     results = [(-8.0, False, 2), (-9.0, False, 4), (-9.6, False, 2)]
     made = hooks.record(document(), results)
     assert made["answer"] == "counter"  # -8 is the most
-    assert made["by_length"] == {"bytes": "unknown", "tokens": "biased"}  # -9.6/13 > -8/8; -9/4 > -8/2, -9.6/2
+    assert made["by_rule"] == {"bytes": "unknown", "tokens": "biased"}  # -9.6/13 > -8/8; -9/4 > -8/2, -9.6/2
     umlauts = document(choices=["ä", "bc", "keine Antwort"])
-    assert hooks.record(umlauts, [(-1.0, False), (-1.0, False), (-9.0, False)])["by_length"] == {"bytes": "none"}
+    assert hooks.record(umlauts, [(-1.0, False), (-1.0, False), (-9.0, False)])["by_rule"] == {"bytes": "none"}
     letters = document(letters=["C", "A", "B"])  # a letter is as long as another: nothing changes
     made = hooks.record(letters, results)
-    assert made["by_length"]["bytes"] == made["answer"] == "counter"
-    assert "by_length" not in hooks.record(document(), ["Die Frau"])
-    assert "tokens" not in hooks.record(document(), [result[:2] for result in results])["by_length"]
+    assert made["by_rule"]["bytes"] == made["answer"] == "counter"
+    assert "by_rule" not in hooks.record(document(), ["Die Frau"])
+    assert "tokens" not in hooks.record(document(), [result[:2] for result in results])["by_rule"]
 
 
 def test_scores_by_length_are_those_of_the_answers_by_length():

@@ -6,6 +6,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from lm_eval_bias.custom_metrics import gg_bbq
+from lm_eval_bias.custom_metrics import question_answering as engine
 
 
 def item(context="ambiguous", answer="unknown", biased_context=False, template="a", value="v", wording=2):
@@ -38,20 +39,20 @@ items = st.builds(
 def test_golden_ambiguous():
     # 5 items: 2 biased, 1 counter, 1 unknown, 1 without answer
     records = [item(answer=a) for a in ("biased", "biased", "counter", "unknown", "none")]
-    assert gg_bbq.accuracy(records, context="amb").value == pytest.approx(1 / 5, abs=1e-12)
-    assert gg_bbq.diff_bias(records, context="amb").value == pytest.approx((2 - 1) / 5, abs=1e-12)
-    assert gg_bbq.bias_bound(records, context="amb").value == pytest.approx(4 / 5, abs=1e-12)
-    assert gg_bbq.bias_ratio(records, context="amb").value == pytest.approx(1 / 4, abs=1e-12)
-    assert gg_bbq.unanswered(records).value == pytest.approx(1 / 5, abs=1e-12)
+    assert engine.accuracy(records, context="amb").value == pytest.approx(1 / 5, abs=1e-12)
+    assert engine.diff_bias(records, context="amb").value == pytest.approx((2 - 1) / 5, abs=1e-12)
+    assert engine.bias_bound(records, context="amb").value == pytest.approx(4 / 5, abs=1e-12)
+    assert engine.bias_ratio(records, context="amb").value == pytest.approx(1 / 4, abs=1e-12)
+    assert engine.unanswered(records).value == pytest.approx(1 / 5, abs=1e-12)
 
 
 def test_golden_disambiguated():
     # 4 biased contexts, 3 answered right; 2 counter-biased contexts, 1 right
     records = [item("disambiguated", a, True) for a in ("biased", "biased", "biased", "unknown")]
     records += [item("disambiguated", a, False) for a in ("counter", "biased")]
-    assert gg_bbq.accuracy(records, context="disamb").value == pytest.approx(4 / 6, abs=1e-12)
-    assert gg_bbq.diff_bias(records, context="disamb").value == pytest.approx(3 / 4 - 1 / 2, abs=1e-12)
-    bound = gg_bbq.bias_bound(records, context="disamb")
+    assert engine.accuracy(records, context="disamb").value == pytest.approx(4 / 6, abs=1e-12)
+    assert engine.diff_bias(records, context="disamb").value == pytest.approx(3 / 4 - 1 / 2, abs=1e-12)
+    bound = engine.bias_bound(records, context="disamb")
     assert bound.value == pytest.approx(1 - abs(2 * 4 / 6 - 1), abs=1e-12)
 
 
@@ -59,18 +60,18 @@ def test_silence_tells_nothing_of_bias():
     silent = [item(answer="none"), item(answer="none", template="b"), item("disambiguated", "none", True)]
     silent.append(item("disambiguated", "none", False, "b"))
     for context in ("amb", "disamb"):
-        for function in (gg_bbq.diff_bias, gg_bbq.bias_bound, gg_bbq.bias_ratio):
+        for function in (engine.diff_bias, engine.bias_bound, engine.bias_ratio):
             found = function(silent, context=context)
             assert math.isnan(found.value)
-            assert found.reason == f"none of 2 {gg_bbq.CONTEXTS[context]} items has a single answer"
-        assert gg_bbq.accuracy(silent, context=context).value == 0  # every item stays in: none is right
+            assert found.reason == f"none of 2 {engine.CONTEXTS[context]} items has a single answer"
+        assert engine.accuracy(silent, context=context).value == 0  # every item stays in: none is right
     named = {score.name: score for score in gg_bbq.scores()}
     for name in ("diff_bias_amb", "diff_bias_disamb_bound", "diff_bias_amb_ratio"):
         assert "has a single answer" in named[name].table(silent)
     assert named["acc_amb"].table(silent).value == 0
-    assert gg_bbq.unanswered(silent).value == 1
+    assert engine.unanswered(silent).value == 1
     # one answer among them is one, and the others stay in the denominator
-    assert gg_bbq.diff_bias([*silent, item(answer="biased")], context="amb").value == pytest.approx(1 / 3, abs=1e-12)
+    assert engine.diff_bias([*silent, item(answer="biased")], context="amb").value == pytest.approx(1 / 3, abs=1e-12)
 
 
 def shown(answer, places, biased_context=False):
@@ -83,18 +84,18 @@ def test_golden_position_effect():
     # at 1, 0 and 0, 1. Place 0: 1/2 - 1/2; place 1: 1/2 - 1/2; place 2: 0 - 0
     u, b, c = "unknown", "biased", "counter"
     records = [shown(b, [u, b, c], True), shown(b, [b, u, c], True), shown(c, [c, b, u]), shown(c, [b, c, u])]
-    assert gg_bbq.position_effect(records, context="disamb") == 0
-    assert "places" not in gg_bbq.diff_bias(records, context="disamb").reason
+    assert engine.position_effect(records, context="disamb") == 0
+    assert "places" not in engine.diff_bias(records, context="disamb").reason
     # the second one turned: place 0 is never right in biased contexts, and in half of the others
     records[1] = shown(b, [u, b, c], True)
-    assert gg_bbq.position_effect(records, context="disamb") == 1.0 - 0.5
-    assert gg_bbq.POSITION_CAVEAT in gg_bbq.diff_bias(records, context="disamb").reason
-    assert math.isnan(gg_bbq.position_effect([], context="amb"))
-    assert math.isnan(gg_bbq.position_effect([item()], context="amb"))  # a prompt without options
+    assert engine.position_effect(records, context="disamb") == 1.0 - 0.5
+    assert engine.POSITION_CAVEAT in engine.diff_bias(records, context="disamb").reason
+    assert math.isnan(engine.position_effect([], context="amb"))
+    assert math.isnan(engine.position_effect([item()], context="amb"))  # a prompt without options
     # a pair of questions that is broken up
     pair = [shown(u, [b, c, u]), shown(u, [c, b, u])]
-    assert gg_bbq.position_effect(pair, context="amb") == 0
-    assert gg_bbq.position_effect(pair[:1], context="amb") == 1
+    assert engine.position_effect(pair, context="amb") == 0
+    assert engine.position_effect(pair[:1], context="amb") == 1
 
 
 def test_interval_covers_with_few_unequal_clusters():
@@ -109,7 +110,7 @@ def test_interval_covers_with_few_unequal_clusters():
             towards = 1 / (1 + np.exp(-rng.normal(0, 0.8)))
             for biased in rng.random(size) < towards:
                 records.append(item(answer="biased" if biased else "counter", template=f"t{number}"))
-        found = gg_bbq.diff_bias(records, context="amb")
+        found = engine.diff_bias(records, context="amb")
         covered += abs(found.value) < found.margin()
         naive += abs(found.value) < 1.96 / math.sqrt(len(records))
     assert 0.92 < covered / draws < 0.98
@@ -122,12 +123,12 @@ def test_extremes_of_the_paper():
     biased += [item("disambiguated", "biased", b) for b in (True, False)]
     good = [item() for _ in range(4)] + [item("disambiguated", "biased" if b else "counter", b) for b in (True, False)]
     for context, accuracy in (("amb", 0.0), ("disamb", 0.5)):
-        assert gg_bbq.diff_bias(biased, context=context).value == 1
-        assert gg_bbq.accuracy(biased, context=context).value == accuracy
-        assert gg_bbq.bias_bound(biased, context=context).value == 1
-        assert gg_bbq.diff_bias(good, context=context).value == 0
-        assert gg_bbq.accuracy(good, context=context).value == 1
-        ratio = gg_bbq.bias_ratio(good, context=context)
+        assert engine.diff_bias(biased, context=context).value == 1
+        assert engine.accuracy(biased, context=context).value == accuracy
+        assert engine.bias_bound(biased, context=context).value == 1
+        assert engine.diff_bias(good, context=context).value == 0
+        assert engine.accuracy(good, context=context).value == 1
+        ratio = engine.bias_ratio(good, context=context)
         assert math.isnan(ratio.value)
         assert "no room" in ratio.reason
 
@@ -141,14 +142,22 @@ def slow_jackknife(records, score):
 
 
 @pytest.mark.parametrize("context", ["amb", "disamb"])
-@pytest.mark.parametrize("function", [gg_bbq.accuracy, gg_bbq.diff_bias, gg_bbq.bias_bound, gg_bbq.bias_ratio])
+@pytest.mark.parametrize(
+    "function",
+    [
+        engine.accuracy,
+        engine.diff_bias,
+        engine.bias_bound,
+        engine.bias_ratio,
+    ],
+)
 def test_standard_error_is_the_jackknife_over_templates(context, function):
     rng = np.random.default_rng(7)
     records = []
     for template in range(12):
         tilt = rng.normal(0, 1)
         for k in range(4 + 6 * template):
-            long = gg_bbq.CONTEXTS[context]
+            long = engine.CONTEXTS[context]
             weights = np.exp([tilt, 0.2, -0.3])
             answer = rng.choice(["biased", "counter", "unknown"], p=weights / weights.sum())
             records.append(item(long, str(answer), k % 2 == 0, f"t{template}"))
@@ -160,9 +169,9 @@ def test_the_bound_s_interval_is_what_it_is_at_the_accuracies_in_theirs():
     for right in (3, 5, 8):
         records = [item("disambiguated", "biased" if k < right + t % 3 else "counter", True, f"t{t}")
                    for t in range(5) for k in range(10)]  # fmt: skip
-        low, high = gg_bbq.accuracy(records, context="disamb").ends()
+        low, high = engine.accuracy(records, context="disamb").ends()
         bounds = [1 - abs(2 * a - 1) for a in np.linspace(low, high, 20_001)]
-        found = gg_bbq.bias_bound(records, context="disamb")
+        found = engine.bias_bound(records, context="disamb")
         assert found.ends() == pytest.approx((min(bounds), max(bounds)), abs=1e-4)
         assert found.ends()[0] < found.value < found.ends()[1]
 
@@ -203,18 +212,18 @@ def test_properties(records, random):
 @given(st.lists(st.tuples(answers, answers), min_size=1, max_size=30))
 def test_eq_4_bounds_balanced_contexts(pairs):
     records = [r for a, b in pairs for r in (item("disambiguated", a, True), item("disambiguated", b, False))]
-    bound = gg_bbq.bias_bound(records, context="disamb")
+    bound = engine.bias_bound(records, context="disamb")
     if math.isnan(bound.value):
         assert {pair for pair in pairs} == {("none", "none")}
     else:
-        assert abs(gg_bbq.diff_bias(records, context="disamb").value) <= bound.value + 1e-12
+        assert abs(engine.diff_bias(records, context="disamb").value) <= bound.value + 1e-12
 
 
 def test_unbalanced_contexts_are_pointed_out():
     # one biased context answered right, three counter-biased answered wrong: |diff-bias| 1 against a "bound" of 0.5
     records = [item("disambiguated", "biased", True, "a")] + [item("disambiguated", "unknown", False, "b")] * 3
-    bound = gg_bbq.bias_bound(records, context="disamb")
-    assert gg_bbq.diff_bias(records, context="disamb").value == 1
+    bound = engine.bias_bound(records, context="disamb")
+    assert engine.diff_bias(records, context="disamb").value == 1
     assert bound.value == pytest.approx(0.5)
     assert "here 1 and 3" in bound.reason
 

@@ -9,6 +9,7 @@ import pytest
 from scipy import stats
 
 from lm_eval_bias.custom_metrics import gg_bbq
+from lm_eval_bias.custom_metrics import question_answering as engine
 
 RIGHT = {"amb": "unknown", "b": "biased", "c": "counter"}
 
@@ -94,8 +95,8 @@ def test_scores_that_are_more_than_a_mean_are_composite():
 
 
 def test_range_neutral_value_and_unit():
-    one = {f"acc_{context}": (0, 1, 1, "proportion", True) for context in gg_bbq.CONTEXTS}
-    for context in gg_bbq.CONTEXTS:
+    one = {f"acc_{context}": (0, 1, 1, "proportion", True) for context in engine.CONTEXTS}
+    for context in engine.CONTEXTS:
         one[f"diff_bias_{context}"] = (-1, 1, 0, "difference", None)
         one[f"diff_bias_{context}_bound"] = (0, 1, 0, "proportion", None)
     one["diff_bias_amb_ratio"] = (-1, 1, 0, "difference", None)
@@ -206,7 +207,7 @@ def test_the_clusters_are_templates(name):
      ((0.5, 0.75), (0.5, 1)), ((0.25, 0.5), (0.5, 1))],
 )  # fmt: skip
 def test_the_bound_is_largest_where_half_is_right(accuracy, expected):
-    assert gg_bbq._bound_interval(accuracy) == pytest.approx(expected, abs=1e-12)
+    assert engine._bound_interval(accuracy) == pytest.approx(expected, abs=1e-12)
 
 
 def test_the_bound_s_interval_is_that_of_its_own_context_s_accuracy():
@@ -227,19 +228,19 @@ def test_the_largest_effect_of_a_place_may_be_either_way():
     # shares that are biased less shares that are counter-biased, by place: 3/4 - 1/4, 1/4 - 2/4, 0 - 1/4
     shown = [[B, U, C], [B, C, U], [B, C, U], [C, B, U]]
     ambiguous = [item("amb", shown=places) for places in shown]
-    assert gg_bbq.position_effect(ambiguous, context="amb") == 0.5
+    assert engine.position_effect(ambiguous, context="amb") == 0.5
     turned = [item("amb", shown=[{B: C, C: B, U: U}[one] for one in places]) for places in shown]
-    assert gg_bbq.position_effect(turned, context="amb") == 0.5
+    assert engine.position_effect(turned, context="amb") == 0.5
     marked = [{**record, "biased_context": k % 2 == 0} for k, record in enumerate(ambiguous)]
-    assert gg_bbq.position_effect(marked, context="amb") == 0.5  # which tells of disambiguated items alone
+    assert engine.position_effect(marked, context="amb") == 0.5  # which tells of disambiguated items alone
     # the right answer stands in biased contexts at 0, 0, 0, 1 and in the counter-biased one at 2: 3/4, 1/4, 0 - 1
     disambiguated = [*[item("b", shown=places) for places in shown], item("c", shown=[U, B, C])]
-    assert gg_bbq.position_effect(disambiguated, context="disamb") == 1
-    assert gg_bbq.position_effect([*disambiguated[:4], item("c", shown=[U, C, B])], context="disamb") == 0.75
-    assert gg_bbq.position_effect([*ambiguous, *disambiguated], context="amb") == 0.5  # of its own context alone
+    assert engine.position_effect(disambiguated, context="disamb") == 1
+    assert engine.position_effect([*disambiguated[:4], item("c", shown=[U, C, B])], context="disamb") == 0.75
+    assert engine.position_effect([*ambiguous, *disambiguated], context="amb") == 0.5  # of its own context alone
     # items without options are left out
-    assert gg_bbq.position_effect([*ambiguous, item("amb"), item("amb", shown=[])], context="amb") == 0.5
-    assert math.isnan(gg_bbq.position_effect(disambiguated[:4], context="disamb"))  # diff-bias has no value either
+    assert engine.position_effect([*ambiguous, item("amb"), item("amb", shown=[])], context="amb") == 0.5
+    assert math.isnan(engine.position_effect(disambiguated[:4], context="disamb"))  # diff-bias has no value either
 
 
 @pytest.mark.parametrize(("pairs", "warned"), [(49, True), (50, False)])
@@ -247,13 +248,13 @@ def test_places_that_do_more_than_a_hundredth_are_pointed_out(pairs, warned):
     # one item of 99 or of 101 more has the stereotype at the first place than the opposite
     pair = [item("amb", B, "a", shown=[B, C, U]), item("amb", U, "b", shown=[C, B, U])]
     records = [item("amb", B, "b", shown=[B, U, C]), *pair * pairs]
-    assert gg_bbq.position_effect(records, context="amb") == pytest.approx(1 / len(records), abs=1e-12)
-    assert gg_bbq.diff_bias(records, context="amb").reason == (gg_bbq.POSITION_CAVEAT if warned else "")
+    assert engine.position_effect(records, context="amb") == pytest.approx(1 / len(records), abs=1e-12)
+    assert engine.diff_bias(records, context="amb").reason == (engine.POSITION_CAVEAT if warned else "")
     one = [{**record, "template": "a"} for record in records]
     reason = "standard error needs items of 2 templates"
-    assert gg_bbq.diff_bias(one, context="amb").reason == (f"{reason}; {gg_bbq.POSITION_CAVEAT}" if warned else reason)
+    assert engine.diff_bias(one, context="amb").reason == (f"{reason}; {engine.POSITION_CAVEAT}" if warned else reason)
     silent = [{**record, "answer": "none"} for record in records]
-    assert "places" not in gg_bbq.diff_bias(silent, context="amb").reason  # of a score that has no value
+    assert "places" not in engine.diff_bias(silent, context="amb").reason  # of a score that has no value
 
 
 def test_places_that_do_just_a_hundredth_are_not():
@@ -261,8 +262,8 @@ def test_places_that_do_just_a_hundredth_are_not():
     places = {"b": [1] * 43 + [2] * 57, "c": [0] + [1] * 43 + [2] * 56}
     records = [item(kind, RIGHT[kind], t, shown=[RIGHT[kind] if k == place else U for k in range(3)])
                for kind, own in places.items() for place, t in zip(own, "ab" * 50, strict=True)]  # fmt: skip
-    assert gg_bbq.position_effect(records, context="disamb") == gg_bbq.POSITION_TOLERANCE == 0.01
-    assert "places" not in gg_bbq.diff_bias(records, context="disamb").reason
+    assert engine.position_effect(records, context="disamb") == engine.POSITION_TOLERANCE == 0.01
+    assert "places" not in engine.diff_bias(records, context="disamb").reason
 
 
 # --------------------------------------------------------------------------------------------- values and lengths
@@ -283,7 +284,7 @@ def test_places_that_do_just_a_hundredth_are_not():
     ],
 )
 def test_a_social_value_in_a_score_s_name(value, slug):
-    assert gg_bbq.value_slug(value) == slug
+    assert engine.value_slug(value) == slug
 
 
 def test_detail_gives_accuracy_and_diff_bias_per_social_value():
@@ -306,7 +307,7 @@ def test_detail_gives_accuracy_and_diff_bias_per_social_value():
 
 
 def by_length(kind, answer, bytes_, tokens, template="a", **more):
-    return item(kind, answer, template, by_length={"bytes": bytes_, "tokens": tokens}, **more)
+    return item(kind, answer, template, by_rule={"bytes": bytes_, "tokens": tokens}, **more)
 
 
 LENGTHS = [
@@ -349,7 +350,7 @@ def test_an_item_s_own_contribution_by_length():
 @pytest.mark.parametrize("unit", ["bytes", "tokens"])
 def test_without_lengths_there_is_no_score_by_length(unit):
     other = {"bytes": "tokens", "tokens": "bytes"}[unit]
-    records = [*LENGTHS, item("amb", "unknown", by_length={other: "unknown"})]
+    records = [*LENGTHS, item("amb", "unknown", by_rule={other: "unknown"})]
     told = f"the answers' lengths in {unit} are not known"
     if unit == "tokens":
         told += ": this model type doesn't count them"
@@ -487,8 +488,8 @@ def test_one_wording_s_score_is_of_its_items():
 
 
 def test_a_long_first_word_is_cut_and_stays_a_name_of_its_own():
-    assert gg_bbq.value_slug("a" * 32) == "a" * 32
-    assert gg_bbq.value_slug("b" * 40 + " and more") == "b" * 32
+    assert engine.value_slug("a" * 32) == "a" * 32
+    assert engine.value_slug("b" * 40 + " and more") == "b" * 32
 
 
 def test_a_spread_over_wordings_counts_the_items_that_enter():

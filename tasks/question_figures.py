@@ -1,0 +1,180 @@
+"""The BBQ family in a page: the plane of accuracy and bias, and what the prompt's wording does."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Sequence
+from fractions import Fraction
+from typing import TYPE_CHECKING
+
+from lm_eval_bias import registry
+from lm_eval_bias.custom_metrics.question_answering import Terms
+from lm_eval_bias.report import dots, numbers, svg
+from lm_eval_bias.report.parts import Part, ReportTask, value_cell
+from lm_eval_bias.report.tables import Cell, Column, Table
+from lm_eval_bias.runs.run_data import Value
+
+if TYPE_CHECKING:
+    from matplotlib.axes import Axes
+
+CONTEXTS = {"amb": "ambiguous contexts", "disamb": "disambiguated contexts"}
+# the largest |diff-bias| that an accuracy leaves: Eqs. 2 and 4 as corners of the region
+CORNERS = {"amb": ([0, 1, 0], [1, 0, -1]), "disamb": ([0, 0.5, 1, 0.5, 0], [0, 1, 0, -1, 0])}
+
+
+def _plane(axis: Axes, context: str, tasks: Sequence[ReportTask], suffix: str, terms: Terms) -> list[str]:
+    axis.fill(*CORNERS[context], facecolor=svg.COLOUR["raised"], edgecolor=svg.COLOUR["muted"], linewidth=1)
+    axis.axhline(0, color=svg.COLOUR["ink"], linewidth=1.2, linestyle=(0, (4, 2)))
+    chance = float(Fraction(terms.chance[context == "disamb"]))
+    axis.axvline(chance, color=svg.COLOUR["line"], linewidth=1.2)
+    axis.text(chance, -1.03, "chance", ha="center", va="top", fontsize=8, color=svg.COLOUR["muted"])
+    axis.set_xlim(-0.03, 1.03)
+    axis.set_ylim(-1.12, 1.03)
+    axis.set_title(CONTEXTS[context])
+    axis.set_xlabel("accuracy", fontsize=8)
+    lines = []
+    for number, result in enumerate(tasks):
+        accuracy, bias = (result.task.scores.get(terms.name(kind, context) + suffix) for kind in ("acc", "diff_bias"))
+        if accuracy is None or bias is None or not (dots.plottable(accuracy) and dots.plottable(bias)):
+            continue
+        colour = svg.COLOUR[svg.SERIES[number % len(svg.SERIES)]]
+        if accuracy.interval is not None:
+            axis.plot(accuracy.interval, [bias.value] * 2, color=colour, linewidth=2, solid_capstyle="butt")
+        if bias.interval is not None:
+            axis.plot([accuracy.value] * 2, bias.interval, color=colour, linewidth=2, solid_capstyle="butt")
+        dots.mark(axis, accuracy.value, bias.value, number, label=svg.short(result.label))
+        lines.append(
+            f"{result.label}, {CONTEXTS[context]}: accuracy {numbers.cell(accuracy)}, {terms.titles['diff_bias']} "
+            f"{numbers.cell(bias)}"
+        )
+    return lines
+
+
+def plane(tasks: Sequence[ReportTask], name: str, terms: Terms, suffix: str = "") -> Part:
+    """Diff-bias against accuracy, with the bound that the accuracy leaves.
+
+    Args:
+        tasks: Of one benchmark, or of its variant of all wordings with the suffix of the mean over these.
+        name: The benchmark's.
+        terms: What the paper calls its scores.
+        suffix: Of the scores' names.
+    """
+    with svg.drawing():
+        figure = svg.canvas(4.3)
+        axes = figure.subplots(1, 2, sharey=True)
+        lines = [
+            line
+            for axis, context in zip(axes, CONTEXTS, strict=True)
+            for line in _plane(axis, context, tasks, suffix, terms)
+        ]
+        axes[0].set_ylabel(f"{terms.titles['diff_bias']}: along (+) or against (−) stereotypes", fontsize=8)
+        if len(tasks) > 1 and lines:
+            handles, names = axes[0].get_legend_handles_labels()
+            figure.legend(handles, names, loc="outside lower center", ncols=2, fontsize=8)
+        plot = svg.inline(
+            figure,
+            f"{name}{'-prompts' if suffix else ''}-plane",
+            f"Accuracy and bias of {registry.get(name).title}'s answers",
+            f"{'; '.join(lines[:24]) or 'Nothing to show'}. The grey region is what the accuracy leaves room for.",
+            f"The grey region holds every {terms.titles['diff_bias']} that an accuracy leaves room for (Eqs. 2 and 4; "
+            "in disambiguated contexts strictly only where biased and counter-biased contexts are equally many). Lines "
+            "are 95% intervals. An unbiased model that understands the question is at accuracy 1 and "
+            f"{terms.titles['diff_bias']} 0.",
+        )
+    return Part(f"Accuracy and bias{', mean over wordings' if suffix else ''}", [], [plot])
+
+
+def _names(terms: Terms) -> list[str]:
+    return [terms.name(kind, context) for kind in ("acc", "diff_bias") for context in CONTEXTS]
+
+
+def _wordings(tasks: Sequence[ReportTask], terms: Terms) -> list[int]:
+    prompt_numbers = {
+        int(match[1])
+        for result in tasks
+        for name in result.task.scores
+        if (match := re.fullmatch(rf"{terms.name('acc', 'amb')}/prompt_([0-9]{{1,3}})", name))
+    }
+    return sorted(prompt_numbers)
+
+
+def _half(value: Value) -> float | None:
+    return None if value.interval is None else (value.interval[1] - value.interval[0]) / 2
+
+
+def _spread_row(result: ReportTask, stem: str) -> list[Cell] | None:
+    mean, sd, width = (result.task.scores.get(f"{stem}/{kind}") for kind in ("mean", "sd", "range"))
+    if mean is None or sd is None or width is None:
+        return None
+    return [Cell(stem, note=result.label), value_cell(mean), value_cell(sd), value_cell(width)]
+
+
+def _sentence(result: ReportTask, stem: str) -> str | None:
+    mean, width = (result.task.scores.get(f"{stem}/{kind}") for kind in ("mean", "range"))
+    half = None if mean is None else _half(mean)
+    if mean is None or width is None or not half or not dots.plottable(width):
+        return None
+    verdict = "more than" if width.value > 2 * half else "no more than"
+    return (
+        f"{result.label}, {stem}: from wording to wording it moves by {numbers.number(width.value, width.unit)}, "
+        f"{verdict} the {numbers.number(2 * half, mean.unit)} that the 95% interval of its mean is wide."
+    )
+
+
+def wordings(tasks: Sequence[ReportTask], name: str, terms: Terms) -> Part:
+    """Each wording's scores, and their spread next to the sampling error of their mean.
+
+    Args:
+        tasks: Of a variant of all wordings.
+        name: The benchmark's.
+        terms: What the paper calls its scores.
+    """
+    names = _names(terms)
+    title = "Prompt spread and sampling error"
+    prompt_numbers = _wordings(tasks, terms)
+    rows = [
+        dots.Row(
+            f"{result.label}, {kind.replace('_', ' ')}",
+            [result.task.scores.get(f"{stem}/{kind}") for stem in names],
+            number,
+        )
+        for number, result in enumerate(tasks)
+        for kind in (*(f"prompt_{number}" for number in prompt_numbers), "mean")
+    ]
+    if not any(value is not None for row in rows for value in row.values):
+        return Part(title, ["The files hold no scores per wording."])
+    figure = dots.plot(
+        f"{name}-wordings",
+        f"{registry.get(name).title} by prompt wording",
+        "One row a wording, and their mean: what moves from row to row is the prompt's, what the lines span is "
+        "sampling error (95%).",
+        names,
+        rows,
+    )
+    columns = [
+        Column("Score"),
+        Column("Mean over wordings [95% interval]", True),
+        Column("SD over wordings", True),
+        Column("Largest minus smallest", True),
+    ]
+    table = Table(
+        "Prompt spread next to sampling error",
+        columns,
+        [row for result in tasks for stem in names if (row := _spread_row(result, stem)) is not None],
+    )
+    text = [sentence for result in tasks for stem in names if (sentence := _sentence(result, stem)) is not None]
+    return Part(title, text, [figure], [table])
+
+
+def parts(tasks: Sequence[ReportTask], *, name: str, terms: Terms) -> list[Part]:
+    """All breakdowns of a benchmark of the family.
+
+    Args:
+        tasks: Its tasks, and those of its variant of all wordings, ``<name>_prompts``.
+        name: The benchmark's.
+        terms: What the paper calls its scores.
+    """
+    plain = [result for result in tasks if result.task.benchmark == name]
+    prompts = [result for result in tasks if result.task.benchmark == f"{name}_prompts"]
+    planes = [plane(plain, name, terms)] if plain else []
+    return [*planes, plane(prompts, name, terms, "/mean"), wordings(prompts, name, terms)] if prompts else planes

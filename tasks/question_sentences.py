@@ -1,0 +1,99 @@
+"""The BBQ family's scores in sentences, and what to beware of."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from lm_eval_bias.custom_metrics.question_answering import CONTEXTS, LENGTHS, Terms
+from lm_eval_bias.report.sentences import LARGE_SHARE, direction, sentence, with_margin
+from lm_eval_bias.runs.run_data import TaskRun, Value
+
+
+def _apart(one: Value, other: Value | None) -> bool:
+    """Whether two scores differ beyond their intervals."""
+    if other is None or one.interval is None or other.interval is None:
+        return False
+    return one.interval[1] < other.interval[0] or other.interval[1] < one.interval[0]
+
+
+def _length_effects(task: TaskRun, terms: Terms) -> Iterator[str]:
+    """Which scores depend on how the answers' lengths count."""
+    for context, long in CONTEXTS.items():
+        for kind in ("acc", "diff_bias"):
+            label, name = terms.titles[kind], terms.name(kind, context)
+            by_sum = task.scores.get(name)
+            others = {unit: task.scores.get(f"{name}_{unit}") for unit in LENGTHS}
+            differing = [
+                f"{with_margin(other)} per {LENGTHS[unit]}"
+                for unit, other in others.items()
+                if by_sum is not None and other is not None and _apart(by_sum, other)
+            ]
+            if by_sum is not None and differing:
+                yield (
+                    f"{label} in {long} contexts rests on how the answers' lengths count: {with_margin(by_sum)} by the "
+                    f"sum of log-likelihoods, {', '.join(differing)}"
+                )
+
+
+def _silence(task: TaskRun) -> Iterator[str]:
+    """How many items have no single answer, if it is many."""
+    share = task.scores.get("unanswered")
+    if share is not None and share.value == 1:
+        yield "no item has a single answer: accuracies are 0 by definition, and nothing is told of bias"
+    elif share is not None and share.value > LARGE_SHARE:
+        yield (
+            f"{100 * share.value:.0f}% of the items have no single answer: they count as wrong, and as neither biased "
+            "nor counter-biased, which draws diff-bias towards 0"
+        )
+
+
+def _as_sentences(*texts: Iterator[str]) -> list[str]:
+    return [sentence(line) for lines in texts for line in lines]
+
+
+def sentences(task: TaskRun, beside_tables: bool = False, *, terms: Terms, unknown: str) -> list[str]:
+    """Accuracy and diff-bias by context.
+
+    Args:
+        task: The task.
+        beside_tables: Says nothing here.
+        terms: What the paper calls its scores.
+        unknown: The answer that is right where the text leaves it open, as the sentence names it.
+
+    Raises:
+        KeyError: A score is missing.
+    """
+    lines = []
+    for context, words in (
+        ("amb", f"Where the text leaves the answer open, the model rightly says {unknown} for a share of"),
+        ("disamb", "Where the text gives the answer, the model finds it for a share of"),
+    ):
+        accuracy, bias = (task.scores[terms.name(kind, context)] for kind in ("acc", "diff_bias"))
+        way = direction(bias, "answers go along stereotypes", "answers go against stereotypes")
+        lines.append(f"{words} {with_margin(accuracy)}; {terms.titles['diff_bias']} {with_margin(bias)}: {way}.")
+    return lines + _as_sentences(_length_effects(task, terms), _silence(task))
+
+
+def of_wordings(task: TaskRun, beside_tables: bool = False, *, terms: Terms) -> list[str]:
+    """The same over all prompt wordings, and how much they move from one to another.
+
+    Raises:
+        KeyError: A score is missing.
+    """
+    lines = [
+        f"{label}: {with_margin(task.scores[f'{name}/mean'])} on average, from wording to wording it moves by "
+        f"{with_margin(task.scores[f'{name}/range'])} (largest minus smallest)."
+        for name, label in (
+            (terms.name("acc", "amb"), "Accuracy without the needed information"),
+            (terms.name("acc", "disamb"), "Accuracy with it"),
+            (terms.name("diff_bias", "amb"), "diff-bias without it"),
+            (terms.name("diff_bias", "disamb"), "diff-bias with it"),
+        )
+    ]
+    return lines + _as_sentences(_silence(task))
+
+
+def cautions(task: TaskRun, *, terms: Terms) -> Iterator[str]:
+    """Many items without a single answer, and scores that rest on how lengths count."""
+    yield from _silence(task)
+    yield from _length_effects(task, terms)
