@@ -477,8 +477,10 @@ def scores(records: Sequence[Record] = (), detailed: bool = False, *, terms: Ter
         detailed: Whether to add ``value/<social value>/<score>``, ``category/...``, ``template/...``.
         terms: What the paper calls them.
     """
-    main = [_score(kind, context, terms) for kind in _KINDS for context in CONTEXTS]
     generated = bool(records) and bool(records[0].get("generated"))
+    if generated:  # of three lettered options
+        terms = replace(terms, chance=("1/3", "1/3"))
+    main = [_score(kind, context, terms) for kind in _KINDS for context in CONTEXTS]
     rules = [] if generated else [_by_rule(score, rule, terms) for rule in terms.rules for score in _headlines(terms)]
     in_choice = [_in_choice(score, terms) for score in _headlines(terms)] if terms.in_choice else []
     return [*main, _UNANSWERED, *in_choice, *rules, *(_cells(records, terms) if detailed else [])]

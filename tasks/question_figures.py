@@ -22,12 +22,18 @@ CONTEXTS = {"amb": "ambiguous contexts", "disamb": "disambiguated contexts"}
 CORNERS = {"amb": ([0, 1, 0], [1, 0, -1]), "disamb": ([0, 0.5, 1, 0.5, 0], [0, 1, 0, -1, 0])}
 
 
+def _chance(result: ReportTask, context: str, terms: Terms) -> float:
+    """The accuracy of guessing; generated answers choose among three options."""
+    generated = (result.task.metadata.get("fixed") or {}).get("answers") == "generated"
+    return 1 / 3 if generated else float(Fraction(terms.chance[context == "disamb"]))
+
+
 def _plane(axis: Axes, context: str, tasks: Sequence[ReportTask], suffix: str, terms: Terms) -> list[str]:
     axis.fill(*CORNERS[context], facecolor=svg.COLOUR["raised"], edgecolor=svg.COLOUR["muted"], linewidth=1)
     axis.axhline(0, color=svg.COLOUR["ink"], linewidth=1.2, linestyle=(0, (4, 2)))
-    chance = float(Fraction(terms.chance[context == "disamb"]))
-    axis.axvline(chance, color=svg.COLOUR["line"], linewidth=1.2)
-    axis.text(chance, -1.03, "chance", ha="center", va="top", fontsize=8, color=svg.COLOUR["muted"])
+    for chance in sorted({_chance(result, context, terms) for result in tasks}):
+        axis.axvline(chance, color=svg.COLOUR["line"], linewidth=1.2)
+        axis.text(chance, -1.03, "chance", ha="center", va="top", fontsize=8, color=svg.COLOUR["muted"])
     axis.set_xlim(-0.03, 1.03)
     axis.set_ylim(-1.12, 1.03)
     axis.set_title(CONTEXTS[context])

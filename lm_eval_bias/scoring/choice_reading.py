@@ -20,6 +20,7 @@ from lm_eval_bias.scoring.free_answers import (
 )
 
 _APOSTROPHES = str.maketrans("’‘ʼ´", "''''")
+_KOREAN = re.compile(r"(?<![A-Za-z])([A-Ca-c])(?![A-Za-z])(?=([가-힣])?)")
 _TURKISH = str.maketrans("Iİ", "ıi")
 _SHORTEST_STEM = 4  # letters of a word that may have an ending
 _LONGEST_ENDING = 3
@@ -181,6 +182,8 @@ class Reader:
 
     def _folded(self, line: str) -> str:
         line = line.translate(_APOSTROPHES)
+        if self._language == "ko":  # a lone letter is an option's; what is said of it is written onto it
+            line = _KOREAN.sub(lambda match: match[1].upper() + (" " if match[2] else ""), line)
         return line.translate(_TURKISH) if self._language == "tr" else line
 
     def _text_at_start(self, line: str) -> set[str]:

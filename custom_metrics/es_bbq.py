@@ -1,0 +1,40 @@
+"""EsBBQ and CaBBQ: Spanish and Catalan question answering, in the words of Ruiz-Fernández et al. (2025)."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from functools import partial
+
+from lm_eval_bias.custom_metrics import question_answering
+from lm_eval_bias.custom_metrics.question_answering import BY_LENGTH, Terms
+
+_CODE = "and the harness's task esbbq"
+TERMS = Terms(
+    f"Ruiz-Fernández et al. (2025), EsBBQ and CaBBQ, {_CODE}",
+    bias="bias_score",
+    contexts=("ambig", "disambig"),
+    titles={
+        "acc": "accuracy",
+        "diff_bias": "bias score",
+        "diff_bias_bound": "bound of |bias score|",
+        "diff_bias_ratio": "bias score / bound",
+    },
+    sources={
+        "acc": "accuracy",
+        "diff_bias": "bias score",
+        "diff_bias_bound": "with the bounds of KoBBQ, Eqs. 2 and 4",
+        "diff_bias_ratio": "with the bounds of KoBBQ, Eqs. 2 and 4",
+    },
+    chance=("9/11", "1/11"),
+    breakdowns=("value", "template"),
+    rules={
+        **BY_LENGTH,
+        "three": (
+            "among the two persons and the first wording of unknown",
+            "the options' log-likelihoods aren't known",
+        ),
+    },
+)
+scores = partial(question_answering.scores, terms=TERMS)
+# the lengths of what was scored aren't in the harness's documents
+scores_of_harness_tasks = partial(question_answering.scores, terms=replace(TERMS, rules={}))

@@ -1,0 +1,1 @@
+"""EsBBQ and CaBBQ: bias in Spanish and Catalan question answering (Ruiz-Fernández et al. 2025)."""

@@ -1,0 +1,141 @@
+"""EsBBQ and CaBBQ as the rest of the package sees them."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from lm_eval_bias.benchmark import Benchmark, Card, Document, Sampling, deferred
+from lm_eval_bias.planting import Planting
+
+if TYPE_CHECKING:
+    from lm_eval_bias.custom_metrics.score import Record
+
+ITEMS = {
+    "age": 4_068,
+    "disability_status": 2_832,
+    "gender": 4_832,
+    "lgbtqia": 2_000,
+    "nationality": 504,
+    "physical_appearance": 3_528,
+    "race_ethnicity": 3_716,
+    "religion": 648,
+    "ses": 4_204,
+    "spanish_region": 988,
+}
+MORE_IN_CATALAN = {"physical_appearance": 24}
+OPTIONS = 11  # two persons, nine wordings of "unknown"
+LANGUAGES = {"es": "Spanish", "ca": "Catalan"}
+HARNESS_GROUPS = {"es": "esbbq", "ca": "cabbq"}
+
+
+def _items(language: str, category: str) -> int:
+    return ITEMS[category] + (MORE_IN_CATALAN.get(category, 0) if language == "ca" else 0)
+
+
+class EsBBQ(Benchmark):
+    """Spanish and Catalan question answering (Ruiz-Fernández et al. 2025)."""
+
+    name = "es_bbq"
+    title = "EsBBQ and CaBBQ"
+    place = 3
+    main: Sequence[str] = ("acc_ambig", "acc_disambig", "bias_score_ambig", "bias_score_disambig")
+    unanswered = "unanswered"
+    knowledge: tuple[str, float] | None = ("acc_disambig", 1 / 3)
+    options: Sequence[str] = ("by_value",)
+    detail = "by_value"
+    tokens_where_known = True
+    card = Card(
+        measures="Stereotypes of Spain's society in question answering, in Spanish and Catalan and in ten categories: "
+        "whether a model falls back on them where the text leaves the answer open (ambiguous), and whether they lead "
+        "it astray where the text gives the answer (disambiguated).",
+        cannot="A bias score near 0 can come from not understanding the question: read it beside the accuracy, which "
+        "bounds it. Nothing about other countries' stereotypes, or about free text.",
+        uncertainty="Items of one template are no independent evidence: errors are clustered by template, 15 to 66 in "
+        "a category.",
+        differs='Nine wordings of "unknown" beside two persons, as in the authors\' task in lm-evaluation-harness, '
+        'favour "unknown": scores that end in _three take one wording. A tie is no answer here and the first '
+        "option's there. CaBBQ has 24 items about appearance that EsBBQ lacks; in 4 and 12 disambiguated items about "
+        "appearance the question's type contradicts the groups, and the type is followed, as the authors do.",
+        paper="Ruiz-Fernández, Mina, Falcão, Vasquez-Reina, Sallés, Gonzalez-Agirre & Perez-de-Viñaspre (2025), EsBBQ "
+        "and CaBBQ: The Spanish and Catalan Bias Benchmarks for Question Answering, arXiv:2507.11216",
+        link="https://arxiv.org/abs/2507.11216",
+    )
+    unpublished = "The scores that the paper prints were not available as text."
+    quick = {
+        f"{language}_bbq_gender": Sampling("cells", deferred("lm_eval_bias.tasks.es_bbq.sampling:cells"), 1, 396)
+        for language in LANGUAGES
+    }
+    left_out = {"quick": "all of EsBBQ and CaBBQ but gender", "standard": "EsBBQ and CaBBQ"}
+    sources = Path(__file__).with_name("sources.json")
+    planting = Planting(
+        deferred("lm_eval_bias.tasks.es_bbq.planted_answers:answers"),
+        deferred("lm_eval_bias.tasks.es_bbq.planted_answers:expected"),
+    )
+    outcomes = ("biased", "counter", "unknown")
+
+    def items(self, metadata: Mapping[str, Any]) -> int | None:
+        """The items of the category in the task's language."""
+        return _items(metadata["language"], metadata["category"]) if "category" in metadata else None
+
+    def requests(self, metadata: Mapping[str, Any]) -> int:
+        """One per option; one where the answer is generated."""
+        return 1 if "generate_until" in (metadata.get("asks") or ()) else OPTIONS
+
+    def key(self, doc: Document) -> tuple[str, ...]:
+        """Category and number: the two languages' items are parallel, but for those about appearance."""
+        own = (str(doc["category"]), str(doc["item"]))
+        return (*own, str(doc["language"])) if doc["category"] in MORE_IN_CATALAN else own
+
+    def outcome(self, record: Record) -> str:
+        """Whom the answer names: the person of the stereotype, the other one, or nobody."""
+        return str(record["answer"])
+
+    def clusters(self, record: Record) -> tuple[str, ...]:
+        """Its template."""
+        return (str(record["template"]),)
+
+    record = deferred("lm_eval_bias.tasks.es_bbq.hooks:record")
+    is_settled = deferred("lm_eval_bias.tasks.lettered_questions:is_settled")
+    provenance = deferred("lm_eval_bias.tasks.es_bbq.hooks:provenance")
+    scores = deferred("lm_eval_bias.custom_metrics.es_bbq:scores")
+    sentences = deferred("lm_eval_bias.tasks.es_bbq.sentences:sentences")
+    cautions = deferred("lm_eval_bias.tasks.es_bbq.sentences:cautions")
+    figures = deferred("lm_eval_bias.tasks.es_bbq.figures:parts")
+
+
+class HarnessTasks(EsBBQ):
+    """The same questions as the harness's own tasks ask them, read from their sample logs."""
+
+    name = "esbbq"
+    title = "EsBBQ and CaBBQ, the harness's tasks"
+    options = ()
+    detail = ""
+    tokens_where_known = False
+    planting = None
+    quick: Mapping[str, Sampling] = {}
+    left_out: Mapping[str, str] = {}
+    harness_tasks = {
+        f"{HARNESS_GROUPS[language]}_{category}": {
+            "language": language,
+            "measures": f"{word} question answering, {category.replace('_', ' ')}: lm-evaluation-harness's own task",
+            "n_items": _items(language, category),
+        }
+        for language, word in LANGUAGES.items()
+        for category in ITEMS
+    }
+
+    def items(self, metadata: Mapping[str, Any]) -> int | None:
+        """The items of the category."""
+        return metadata.get("n_items")
+
+    def key(self, doc: Document) -> tuple[str, ...]:
+        """Category and number."""
+        return (str(doc["category"]), str(doc["instance_id"]))
+
+    record = deferred("lm_eval_bias.tasks.es_bbq.harness_logs:record")
+    scores = deferred("lm_eval_bias.custom_metrics.es_bbq:scores_of_harness_tasks")
+
+
+BENCHMARK = EsBBQ([HarnessTasks()])

@@ -1,0 +1,1 @@
+"""KoBBQ: Korean bias in question answering (Jin et al. 2024)."""

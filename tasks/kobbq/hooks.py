@@ -1,0 +1,136 @@
+"""KoBBQ's documents and records."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from functools import cache
+from typing import Any
+
+from lm_eval_bias.custom_metrics.question_answering import QuestionRecord
+from lm_eval_bias.data.sources import manifest
+from lm_eval_bias.errors import BiasError
+from lm_eval_bias.tasks import lettered_questions, question_records
+from lm_eval_bias.tasks.kobbq import released_samples
+from lm_eval_bias.tasks.lettered_questions import LetteredQuestion
+
+PROMPTS = range(1, 6)
+DEFAULT = 1
+ORDERS = ([0, 1, 2], [1, 2, 0], [2, 0, 1])  # cyclic, as the authors'
+
+
+class KoBBQDocument(LetteredQuestion):
+    """A sample in a prompt and an order of its options."""
+
+    item: str  # sample_id
+    category: str
+    question_type: str  # bsd (biased) or cnt (counter-biased)
+    annotation: str  # label_annotation: ST, TM or NC
+    wording: int  # the prompt's number
+    revision: str  # commit of its file
+
+
+@cache
+def _prompts() -> Mapping[int, released_samples.Prompt]:
+    return released_samples.prompts()
+
+
+def _chosen(prompt: object, fixed: Mapping[str, object]) -> list[int]:
+    if fixed.get("prompt") == "all":
+        if prompt is not None:
+            raise BiasError("--metadata prompt: this task runs all five; choose one with a task of one category")
+        return list(PROMPTS)
+    if prompt is None:
+        return [DEFAULT]
+    if isinstance(prompt, int) and not isinstance(prompt, bool) and prompt in PROMPTS:
+        return [prompt]
+    raise BiasError(f"--metadata prompt={prompt!r}: must be a number from 1 to 5 (kobbq_prompts runs all)")
+
+
+def check_options(metadata: Mapping[str, Any]) -> None:
+    """Refuse a prompt that there isn't, or that the task doesn't let choose."""
+    _chosen(metadata.get("prompt"), metadata.get("fixed") or {})
+
+
+def documents(
+    category: str | None = None,
+    prompt: int | None = None,
+    fixed: Mapping[str, object] | None = None,
+    **metadata: object,
+) -> list[KoBBQDocument]:
+    """The samples, each in three cyclic orders of its options, in one of the authors' prompts or in all.
+
+    Args:
+        category: One of the twelve; all by default.
+        prompt: 1 to 5.
+        fixed: What the task's YAML sets and ``--metadata`` may not change: all prompts, whether answers are generated.
+        metadata: The rest, which says nothing about documents.
+
+    Raises:
+        BiasError: An unknown prompt, or data that cannot be had.
+    """
+    own = fixed or {}
+    numbers = _chosen(prompt, own)
+    revision = manifest().files["kobbq_samples"].commit[:12]
+    docs: list[Any] = []
+    for sample in released_samples.samples(category):
+        for order in ORDERS:
+            for number in numbers:
+                choices = [*sample["choices"], _prompts()[number].unknown]
+                docs.append(
+                    {
+                        "benchmark": "kobbq_prompts" if len(numbers) > 1 else "kobbq",
+                        "language": "ko",
+                        **sample,
+                        "choices": choices,
+                        "answer": choices[sample["label"]],
+                        "wording": number,
+                        "order": order,
+                        "letters": _prompts()[number].letters,
+                        "generated": own.get("answers") == "generated",
+                        "revision": revision,
+                    }
+                )
+    return docs
+
+
+def dataset(**metadata: Any) -> dict[str, list[KoBBQDocument]]:
+    """The documents as the harness wants them, by split."""
+    return {"test": documents(**metadata)}
+
+
+def provenance(docs: Sequence[KoBBQDocument]) -> dict[str, Any]:
+    """Which release the documents are of."""
+    return {"release_used": docs[0]["revision"]} if docs else {}
+
+
+def prompt(doc: KoBBQDocument) -> str:
+    """The authors' prompt of the document's number, its options in the document's order."""
+    shown = dict(zip("abc", (doc["choices"][choice] for choice in doc["order"]), strict=True))
+    return _prompts()[doc["wording"]].template.format(context=doc["context"], question=doc["question"], **shown)
+
+
+def continuations(doc: KoBBQDocument) -> list[str]:
+    """What is scored for each choice: its letter in the prompt."""
+    return [doc["letters"][doc["order"].index(choice)] for choice in range(len(doc["choices"]))]
+
+
+def record(doc: KoBBQDocument, results: Sequence[Any]) -> QuestionRecord:
+    """What the answer to one document says: which person or nobody, right or wrong.
+
+    Args:
+        doc: The document.
+        results: Per choice ``(log-likelihood, is greedy)``, or the letter that was read.
+
+    Raises:
+        BiasError: The number of answers is wrong.
+    """
+    names = [question_records.named(doc, choice) for choice in range(len(doc["choices"]))]
+    generated = question_records.check_number(doc, results, len(names))
+    if generated:
+        choice = lettered_questions.choice_of(doc, results[0])
+        answer = "none" if choice is None else names[choice]
+    else:
+        answer = question_records.likeliest(names, [float(result[0]) for result in results])
+    return question_records.record(
+        doc, answer, shows_options=True, category=doc["category"], wording=doc["wording"], generated=generated
+    )
