@@ -11,6 +11,7 @@ the methods.
 from __future__ import annotations
 
 import importlib
+import re
 import sys
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterable, Mapping, Sequence
@@ -186,8 +187,8 @@ class Benchmark(ABC):
         conditions: What its tasks can be compared by within a run, beside languages and forms.
         outcomes: What an item's answer can come to, at least two kinds, the same in every form (:meth:`outcome`); empty
             where forms are compared by their scores alone.
-        counterparts: Scores that correspond to another form's of another name: that name by theirs. They are put side
-            by side, and not subtracted.
+        counterparts: Scores that correspond to another form's, or another language's, of another name: that name by
+            theirs. Those of forms are put side by side, and not subtracted.
         place: Where it stands in listings: lower first, alike ones by name.
         card: What readers of a page must know; ``None`` where nothing was written.
         unpublished: Why there are no published scores, where there are none.
@@ -375,7 +376,20 @@ class Benchmark(ABC):
             raise BiasError(f"--metadata {self.detail}={value!r}: must be true or false")
         return value
 
-    # ------------------------------------------------------------------ forms of asking
+    # ------------------------------------------------------------------ languages and forms of asking
+
+    def in_any_language(self, task: str, language: str) -> str:
+        """What a task is called whatever its language; tasks of one such name are compared between languages.
+
+        The default is its name with ``*`` in place of ``_<language>``; empty for a name without that, which stands for
+        itself alone. Benchmarks that ask the same in other languages can share a name.
+
+        Args:
+            task: A task's name.
+            language: ISO 639-1 code.
+        """
+        stem = re.sub(rf"_{re.escape(language)}(?=_|$)", "_*", task, count=1)
+        return stem if stem != task else ""
 
     def forms(self, task: TaskRun) -> Sequence[Form]:
         """The forms in which a task of a run asks for its items.

@@ -2,9 +2,8 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import cached_property
 from typing import Any
 
@@ -35,6 +34,7 @@ class Side:
         task: Its task.
         hashes: Of the documents by item, once the records were read; without the fields that conditions are named by.
         form: The form of asking, where forms are compared; it may hold a part of the task's documents.
+        renames: Whether scores go by the names that they have in other forms and languages.
     """
 
     label: str
@@ -42,6 +42,7 @@ class Side:
     task: TaskRun
     hashes: dict[tuple[str, ...], str] = field(default_factory=dict)
     form: Form | None = None
+    renames: bool = False
 
     @property
     def benchmark(self) -> Benchmark:
@@ -49,8 +50,8 @@ class Side:
         return registry.get(self.form.benchmark if self.form else self.task.benchmark)
 
     def common_name(self, score: str) -> str:
-        """A score's name; where forms are compared, the one that it has in the others."""
-        return self.benchmark.counterparts.get(score, score) if self.form else score
+        """A score's name; where forms or benchmarks are compared, the one that it has in the others."""
+        return self.benchmark.counterparts.get(score, score) if self.form or self.renames else score
 
     def _key(self, doc: Mapping[str, Any]) -> tuple[str, ...]:
         return self.benchmark.item(doc) if self.form else self.benchmark.key(doc)
@@ -126,8 +127,9 @@ class Pair:
 def _level(task: TaskRun, by: str) -> tuple[str, str] | None:
     """The group that a task belongs to and its level in it; ``None`` if it has none."""
     if by == LANGUAGE:
-        stem = re.sub(rf"_{re.escape(task.language)}(?=_|$)", "_*", task.task, count=1)
-        return (stem, task.language) if stem != task.task else None
+        own = registry.by_name().get(task.benchmark)
+        name = own.in_any_language(task.task, task.language) if own else ""
+        return (name, task.language) if name else None
     benchmark = registry.family(task.benchmark)
     condition = next((c for c in benchmark.conditions if c.name == by), None) if benchmark else None
     return condition.level(task) if condition else None
@@ -214,11 +216,14 @@ def _within_runs(runs: Sequence[Run], by: str, base: str | None) -> list[Pair]:
             first = _base(list(levels), base, _default(by), by)
             prefix = f"{run.name}: " if len(runs) > 1 else ""
             reference = Side(f"{by} {first}", run, levels[first])
-            pairs += [
-                Pair(prefix + group, reference, Side(f"{by} {level}", run, levels[level]))
-                for level in levels
-                if level != first
-            ]
+            for level in levels:
+                if level == first:
+                    continue
+                other = Side(f"{by} {level}", run, levels[level])
+                if other.benchmark is reference.benchmark:
+                    pairs.append(Pair(prefix + group, reference, other))
+                else:
+                    pairs.append(Pair(prefix + group, *(replace(side, renames=True) for side in (reference, other))))
     if not pairs:
         raise BiasError(f"--by {by}: no task that was run in two or more {by}s ({_example(by)})")
     return pairs
@@ -264,6 +269,8 @@ def why_not_paired(pair: Pair, by: str) -> str:
     base, other = pair.base, pair.other
     if by == FORM:
         return _why_other_items(pair)
+    if base.benchmark is not other.benchmark:
+        return f"other items: {base.task.task} and {other.task.task} are of different benchmarks"
     if base.task.version != other.task.version:
         return f"task versions {base.task.version} and {other.task.version}"
     seeds = [side.run.provenance.get("seeds") for side in (base, other)]

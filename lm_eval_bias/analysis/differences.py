@@ -111,9 +111,17 @@ def _untested(reason: str) -> Difference:
     return Difference(nan, nan, nan, nan, "", nan, nan, reason)
 
 
-def _unpaired(pair: Pair, score: Score) -> tuple[float, float, Difference]:
-    """Values of base and other, and how they differ as independent ones."""
-    base, other = (side.task.scores.get(score.name) for side in (pair.base, pair.other))
+def _unpaired(pair: Pair, score: Score, scores: tuple[Score | None, Score | None]) -> tuple[float, float, Difference]:
+    """Values of base and other, and how they differ as independent ones.
+
+    Args:
+        pair: The two sides.
+        score: The score.
+        scores: It as each side defines it, perhaps under a name of its own.
+    """
+    base, other = (
+        side.task.scores.get((own or score).name) for side, own in zip((pair.base, pair.other), scores, strict=True)
+    )
     if base is None or other is None:
         values = [math.nan if value is None else value.value for value in (base, other)]
         return values[0], values[1], _untested(f"{score.name} is not in both result files")
@@ -197,14 +205,18 @@ def find(
     names: set[str] = set()
     for pair in pairs:
         reason = why_not_paired(pair, by) if pair.base.task.samples and pair.other.task.samples else "no sample logs"
-        if reason and not unpaired:
+        renames = pair.base.renames  # different benchmarks in different languages, which are independent samples
+        if reason and not (unpaired or renames):
             raise BiasError(
                 f"{pair.subject}: {pair.base.label} and {pair.other.label} can't be compared item by item: {reason}; "
                 "--unpaired compares them as independent runs"
             )
         records = ([pair.base.docs or pair.other.docs] * 2) if reason else pair.records
         defined = _defined_scores(pair.base, records[0])
-        others = _defined_scores(pair.other, records[1]) if by == FORM else defined
+        if renames:
+            others = _defined_scores(pair.other, pair.other.docs)
+        else:
+            others = _defined_scores(pair.other, records[1]) if by == FORM else defined
         names.update(name for name, score in {**others, **defined}.items() if score.table is not None)
         if reason:
             items, note = pair.base.task.documents, f"unpaired: {reason}"
@@ -215,11 +227,13 @@ def find(
         note = joined(note, beside_the_model(pair))
         labels = pair.subject, pair.base.label, pair.other.label
         chosen = _compared_scores(pair.base, defined, scores, everything)
-        if by == FORM:
+        if by == FORM or renames:
             chosen = {**chosen, **_compared_scores(pair.other, others, scores, everything), **chosen}
+        if renames:
+            chosen = {name: score for name, score in chosen.items() if name in defined and name in others}
         for name, score in chosen.items():
             both = defined.get(name), others.get(name)
-            compared = _unpaired(pair, score) if reason else _paired(pair, score, both, draws, seed)
+            compared = _unpaired(pair, score, both) if reason else _paired(pair, score, both, draws, seed)
             findings.append(Finding(*labels, score, *compared, math.nan, not reason, items, note))
         if by != FORM:  # whose records are looked at again
             pair.forget()

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import itertools
 import math
-import re
 from collections import defaultdict
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
@@ -198,10 +197,6 @@ def of_papers(rows: Sequence[Published], names: Sequence[str] | None = None) -> 
     return list(variables.values())
 
 
-def _stem(variable: Variable) -> str:
-    return re.sub(rf"_{re.escape(variable.language)}(?=_|$)", "_*", variable.task, count=1)
-
-
 def _relation(a: Variable, b: Variable, named: bool) -> str:
     """How two scores are related; empty where they aren't correlated.
 
@@ -224,7 +219,8 @@ def _relation(a: Variable, b: Variable, named: bool) -> str:
     if not same_score:
         return "scores" if named else ""
     if a.language != b.language:
-        return "languages" if _stem(a) == _stem(b) else ""
+        names = [family.in_any_language(variable.task, variable.language) for variable in (a, b)]
+        return "languages" if names[0] and names[0] == names[1] else ""
     return "forms" if a.group == b.group else "tasks"
 
 

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 from lm_eval_bias.benchmark import Benchmark, Card, Document, Sampling, deferred
 from lm_eval_bias.planting import Planting
+from lm_eval_bias.tasks import question_family
 
 if TYPE_CHECKING:
     from lm_eval_bias.custom_metrics.score import Record
@@ -74,6 +75,13 @@ class EsBBQ(Benchmark):
         deferred("lm_eval_bias.tasks.es_bbq.planted_answers:expected"),
     )
     outcomes = ("biased", "counter", "unknown")
+    # with one wording of "unknown" the options are those of the other languages' benchmarks
+    counterparts = {
+        "acc_ambig_three": "acc_amb",
+        "acc_disambig_three": "acc_disamb",
+        "bias_score_ambig_three": "diff_bias_amb",
+        "bias_score_disambig_three": "diff_bias_disamb",
+    }
 
     def items(self, metadata: Mapping[str, Any]) -> int | None:
         """The items of the category in the task's language."""
@@ -87,6 +95,11 @@ class EsBBQ(Benchmark):
         """Category and number: the two languages' items are parallel, but for those about appearance."""
         own = (str(doc["category"]), str(doc["item"]))
         return (*own, str(doc["language"])) if doc["category"] in MORE_IN_CATALAN else own
+
+    def in_any_language(self, task: str, language: str) -> str:
+        """The same category in Spanish, Catalan, and where they have it German and Korean."""
+        category = task.partition(f"{language}_bbq_")[2]
+        return category and question_family.in_any_language(category)
 
     def outcome(self, record: Record) -> str:
         """Whom the answer names: the person of the stereotype, the other one, or nobody."""
@@ -129,6 +142,10 @@ class HarnessTasks(EsBBQ):
     def items(self, metadata: Mapping[str, Any]) -> int | None:
         """The items of the category."""
         return metadata.get("n_items")
+
+    def in_any_language(self, task: str, language: str) -> str:
+        """The same category in Spanish and Catalan."""
+        return f"esbbq, cabbq: {task.partition('bbq_')[2]}"
 
     def key(self, doc: Document) -> tuple[str, ...]:
         """Category and number."""

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 from lm_eval_bias.benchmark import LOGLIKELIHOODS, Benchmark, Card, Document, Form, Sampling, deferred
 from lm_eval_bias.planting import Planting
+from lm_eval_bias.tasks import question_family
 
 if TYPE_CHECKING:
     from lm_eval_bias.custom_metrics.score import Record
@@ -91,6 +92,11 @@ class GGBBQ(Benchmark):
         return (str(doc["subset"]), str(doc["context_type"]), str(doc["item"]), str(doc["wording"]), *release)
 
     outcomes = ("biased", "counter", "unknown")
+
+    def in_any_language(self, task: str, language: str) -> str:
+        """Subset-I is the family's category of gender in German."""
+        stem, _, rest = task.partition("gg_bbq_group_terms")
+        return question_family.in_any_language(f"gender{rest}") if rest in ("", "_gen") and not stem else ""
 
     def forms(self, task: TaskRun) -> Sequence[Form]:
         """Log-likelihoods and generated answers, each in the wordings that were run."""

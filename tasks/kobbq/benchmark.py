@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 from lm_eval_bias.benchmark import GENERATED, LOGLIKELIHOODS, Benchmark, Card, Document, Form, Sampling, deferred
 from lm_eval_bias.planting import Planting
+from lm_eval_bias.tasks import question_family
 
 if TYPE_CHECKING:
     from lm_eval_bias.custom_metrics.score import Record
@@ -90,6 +91,10 @@ class KoBBQ(Benchmark):
     def item(self, doc: Document) -> tuple[str, ...]:
         """Sample and order of the options."""
         return self.key(doc)[:2]
+
+    def in_any_language(self, task: str, language: str) -> str:
+        """The same category in German, Spanish and Catalan, where they have it."""
+        return question_family.in_any_language(task.removeprefix("kobbq_"))
 
     def outcome(self, record: Record) -> str:
         """Whom the answer names: the person of the stereotype, the other one, or nobody."""
