@@ -216,10 +216,10 @@ def _within_runs(runs: Sequence[Run], by: str, base: str | None) -> list[Pair]:
             first = _base(list(levels), base, _default(by), by)
             prefix = f"{run.name}: " if len(runs) > 1 else ""
             reference = Side(f"{by} {first}", run, levels[first])
-            for level in levels:
-                if level == first:
+            for name in levels:
+                if name == first:
                     continue
-                other = Side(f"{by} {level}", run, levels[level])
+                other = Side(f"{by} {name}", run, levels[name])
                 if other.benchmark is reference.benchmark:
                     pairs.append(Pair(prefix + group, reference, other))
                 else:

@@ -64,13 +64,14 @@ class EsBBQ(Benchmark):
         link="https://arxiv.org/abs/2507.11216",
     )
     unpublished = "The scores that the paper prints were not available as text."
-    quick = {
+    quick: Mapping[str, Sampling] = {
         f"{language}_bbq_gender": Sampling("cells", deferred("lm_eval_bias.tasks.es_bbq.sampling:cells"), 1, 396)
         for language in LANGUAGES
     }
-    left_out = {"quick": "all of EsBBQ and CaBBQ but gender", "standard": "EsBBQ and CaBBQ"}
+    standard: Sequence[str] = tuple(quick)
+    left_out: Mapping[str, str] = dict.fromkeys(("quick", "standard"), "all of EsBBQ and CaBBQ but gender")
     sources = Path(__file__).with_name("sources.json")
-    planting = Planting(
+    planting: Planting | None = Planting(
         deferred("lm_eval_bias.tasks.es_bbq.planted_answers:answers"),
         deferred("lm_eval_bias.tasks.es_bbq.planted_answers:expected"),
     )
@@ -127,8 +128,9 @@ class HarnessTasks(EsBBQ):
     detail = ""
     tokens_where_known = False
     planting = None
-    quick: Mapping[str, Sampling] = {}
-    left_out: Mapping[str, str] = {}
+    quick = {}
+    standard = ()
+    left_out = {}
     harness_tasks = {
         f"{HARNESS_GROUPS[language]}_{category}": {
             "language": language,

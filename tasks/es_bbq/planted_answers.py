@@ -19,5 +19,5 @@ def answers(doc: EsBBQDocument, dial: Dial) -> list[tuple[float, bool]] | list[s
         return own
     # a refusal takes no option: the further wordings are as likely as the others then, and so are the persons
     rest = len(continuations(doc)) - len(own)
-    lowest = min(own)  # type: ignore[type-var]
-    return [*own, *[lowest] * rest]  # type: ignore[list-item]
+    lowest = min(own)
+    return [*own, *[lowest] * rest]

@@ -29,6 +29,7 @@ SAMPLES = {
     "educational_background": 192,
 }
 ORDERS, PROMPTS, DEFAULT_PROMPT = 3, 5, 1
+GENDER = "kobbq_gender_identity"
 
 
 class KoBBQ(Benchmark):
@@ -59,10 +60,13 @@ class KoBBQ(Benchmark):
     )
     unpublished = "The scores that the paper prints were not available as text."
     quick: Mapping[str, Sampling] = {
-        "kobbq_gender_identity": Sampling("stories", deferred("lm_eval_bias.tasks.kobbq.sampling:stories"), 12, 288)
+        GENDER: Sampling("stories", deferred("lm_eval_bias.tasks.kobbq.sampling:stories"), 12, 288)
     }
-    left_out: Mapping[str, str] = {"quick": "all of KoBBQ but gender", "standard": "KoBBQ"}
-    contained: Sequence[str] = tuple(f"kobbq_{category}" for category in SAMPLES)
+    left_out: Mapping[str, str] = {"quick": "all of KoBBQ but gender", "standard": "all of KoBBQ but gender"}
+    standard: Sequence[str] = (GENDER,)
+    contained: Sequence[str] = tuple(
+        name for category in SAMPLES for name in (f"kobbq_{category}", f"kobbq_{category}_gen") if name != GENDER
+    )
     sources = Path(__file__).with_name("sources.json")
     planting = Planting(
         deferred("lm_eval_bias.tasks.kobbq.planted_answers:answers"),
@@ -121,9 +125,10 @@ class Prompts(KoBBQ):
     main = ("acc_amb/mean", "acc_disamb/mean", "diff_bias_amb/mean", "diff_bias_disamb/mean")
     knowledge = ("acc_disamb/mean", 1 / 3)
     options = ("breakdown",)
-    quick: Mapping[str, Sampling] = {}
-    left_out: Mapping[str, str] = {}
+    quick = {}
+    left_out = {}
     contained = ()
+    standard = ()
     planting = Planting(
         deferred("lm_eval_bias.tasks.kobbq.planted_answers:answers"),
         deferred("lm_eval_bias.tasks.kobbq.planted_answers:expected_of_wordings"),

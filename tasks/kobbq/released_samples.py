@@ -48,9 +48,10 @@ def prompts() -> dict[int, Prompt]:
 
 
 def samples(category: str | None = None) -> list[dict[str, Any]]:
-    """All samples, or those of a category: by four (both questions, without and with the needed information).
+    """All samples, or those of a category: whole stories, in turn from every category.
 
-    Stories come in turn from every category, so that any beginning is spread over these.
+    So any beginning is spread over these, and has as many biased as counter-biased contexts: the two are the same story
+    with its persons swapped.
 
     Raises:
         BiasError: The data cannot be had, or aren't what the pinned files hold.
@@ -64,7 +65,7 @@ def samples(category: str | None = None) -> list[dict[str, Any]]:
             )
         if category in (None, match["category"]):
             item = _sample(row, match)
-            stories.setdefault(match["category"], {}).setdefault(row["sample_id"].rsplit("-", 2)[0], []).append(item)
+            stories.setdefault(match["category"], {}).setdefault(item["template"], []).append(item)
     if not stories:
         raise BiasError(f"KoBBQ has no category {category!r}")
     own = [list(blocks.values()) for blocks in stories.values()]

@@ -12,14 +12,18 @@ from lm_eval_bias.custom_metrics.question_answering import diff_bias
 from lm_eval_bias.errors import BiasError
 from lm_eval_bias.evaluation import run_plan, time_estimate
 from lm_eval_bias.evaluation import suites as definition
+from lm_eval_bias.tasks.es_bbq import hooks as es_bbq
 from lm_eval_bias.tasks.gg_bbq import hooks as gg_bbq
 from lm_eval_bias.tasks.gg_bbq import sampling
 from lm_eval_bias.tasks.gg_bbq.option_orders import ORDERS
+from lm_eval_bias.tasks.kobbq import benchmark as kobbq_categories
+from lm_eval_bias.tasks.kobbq import hooks as kobbq
 from lm_eval_bias.tasks.occugender import hooks as occugender
 from lm_eval_bias.tasks.stereoset import hooks as stereoset
 from lm_eval_bias.tasks.stereoset import stereoset_items
 
-# The items of quick, version 2. A change here is a change of what every quick run was measured on: a new version.
+# The items of quick, version 3 (2 was without EsBBQ, CaBBQ and KoBBQ).
+# A change here is a change of what every quick run was measured on: a new version.
 GOLDEN = {
     "occugender_explicit": "b36c5e87b9e50128",
     "occugender_implicit": "1e3322b8487dd4d5",
@@ -36,6 +40,10 @@ def documents(task):
         return occugender.documents(task.removeprefix("occugender_"))
     if task.startswith("gg_bbq"):
         return gg_bbq.documents(task.removeprefix("gg_bbq_"))
+    if task.startswith(("es_bbq", "ca_bbq")):
+        return es_bbq.documents(task[:2], task[7:])
+    if task.startswith("kobbq"):
+        return kobbq.documents(task.removeprefix("kobbq_"))
     return stereoset.documents({"language": task.removeprefix("stereoset_"), "tests": ["inter", "intra"]})
 
 
@@ -64,7 +72,10 @@ def test_full_leaves_out_nothing_but_parts_of_tasks_that_it_has():
     tasks = {n for n, e in catalog.entries().items() if e.kind == "task"}
     languages = stereoset_items.LANGUAGES
     halves = {f"stereoset_{language}_{test}" for language in languages for test in stereoset_items.TESTS}
-    assert tasks - set(definition.load("full").parts) == {*halves, "own_prompts"}
+    categories = {f"kobbq_{category}{form}" for category in kobbq_categories.SAMPLES for form in ("", "_gen")}
+    assert tasks - set(definition.load("full").parts) == {*halves, *categories, "own_prompts"} - {
+        "kobbq_gender_identity"
+    }
 
 
 @pytest.mark.parametrize("kind", ["explicit", "implicit"])
@@ -211,7 +222,7 @@ def test_run_help_shows_the_suites(capsys):
 def test_ls_suites(capsys):
     assert main(["ls", "--suites"]) == 0
     out = capsys.readouterr().out
-    assert "3,874" in out
+    assert "4,954" in out
     assert main(["ls", "--suites", "--json"]) == 0
     listed = json.loads(capsys.readouterr().out)
     assert [suite["name"] for suite in listed] == list(definition.NAMES)

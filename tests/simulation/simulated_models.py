@@ -168,10 +168,10 @@ class Answers(Occupations):
 
 
 class Questions:
-    """GG-BBQ: items in their templates, from the released documents; with wordings, each item in all of them.
+    """The BBQ family: items in their templates, from the released documents; with wordings, each item in all of them.
 
-    Knobs: the scores themselves. Templates have effects on answering rightly, on answering along the stereotype where
-    a context tells the answer, and on whom a guess names; items on answering rightly.
+    Knobs: GG-BBQ's scores, whatever the benchmark calls them. Templates have effects on answering rightly, on answering
+    along the stereotype where a context tells the answer, and on whom a guess names; items on answering rightly.
     """
 
     _right = (0.3, 0.25)  # standard deviations of templates: shared by the models, their own
@@ -179,11 +179,25 @@ class Questions:
     _along = (0.15, 0.15)
     _item = 0.4
 
-    def __init__(self, docs: Sequence[Mapping[str, Any]], suffix: str = "") -> None:
+    def __init__(self, docs: Sequence[Mapping[str, Any]], suffix: str = "", terms: Any = None, more: int = 0) -> None:
+        """Models of these documents.
+
+        Args:
+            docs: Documents.
+            suffix: Of the scores' names.
+            terms: What the benchmark calls its scores; by default as GG-BBQ does.
+            more: Options beside two persons and "unknown", which nobody takes.
+        """
         from lm_eval_bias import registry
+        from lm_eval_bias.custom_metrics.gg_bbq import TERMS
 
         record = registry.get(str(docs[0]["benchmark"])).record
         self._suffix = suffix
+        self._score_names = {
+            TERMS.name(kind, context): (terms or TERMS).name(kind, context)
+            for kind in ("acc", "diff_bias")
+            for context in ("amb", "disamb")
+        }
         self._ambiguous = np.array([doc["context_type"] == "ambiguous" for doc in docs])
         self._biased = np.array([doc["label"] == doc["biased_choice"] for doc in docs])
         self._names, self._template = places([doc["template"] for doc in docs])
@@ -192,14 +206,14 @@ class Questions:
         for doc in docs:
             unknown = doc["groups"].index("unknown")
             counter = 3 - unknown - doc["biased_choice"]
-            by_choice = [record(doc, [(-1.0 - (c != choice), False) for c in range(3)]) for choice in range(3)]
+            by_choice = [record(doc, [(-1.0 - (c != choice), False) for c in range(3 + more)]) for choice in range(3)]
             other = counter if doc["label"] == doc["biased_choice"] else doc["biased_choice"]
             ambiguous = doc["context_type"] == "ambiguous"
             wrong = (doc["biased_choice"], counter) if ambiguous else (other, other)
             self._answers.append([by_choice[choice] for choice in (doc["label"], *wrong)])
 
     def truth(self, knobs: Knobs) -> dict[str, float]:
-        return {f"{name}{self._suffix}": value for name, value in knobs.items() if name != "own"}
+        return {f"{self._score_names[name]}{self._suffix}": value for name, value in knobs.items() if name != "own"}
 
     def pair(self, rng: Rng, a: Knobs, b: Knobs) -> Drawn:
         def effects(spread: float) -> Array:

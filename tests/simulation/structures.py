@@ -67,6 +67,23 @@ def _questions(subset: str, quick: bool = False, wordings: bool = False, paper: 
 
 
 @cache
+def _es_bbq(category: str, quick: bool = False) -> Maker:
+    from lm_eval_bias.custom_metrics.es_bbq import TERMS
+    from lm_eval_bias.tasks.es_bbq import hooks
+
+    docs: Docs = hooks.documents("es", category)
+    return Questions(_quick(f"es_bbq_{category}", docs) if quick else docs, "", TERMS, more=8)
+
+
+@cache
+def _kobbq(category: str | None, quick: bool = False) -> Maker:
+    from lm_eval_bias.tasks.kobbq import hooks
+
+    docs: Docs = hooks.documents(category, fixed={} if category else {"prompt": "all"})
+    return Questions(_quick(f"kobbq_{category}", docs) if quick else docs, "" if category else "/mean")
+
+
+@cache
 def _documents(tests: Sequence[str], variants: bool = False) -> Docs:
     from lm_eval_bias.tasks.stereoset import hooks
 
@@ -120,6 +137,7 @@ _GG_BBQ = ("acc_amb", "acc_disamb", "diff_bias_amb", "diff_bias_disamb")
 _BIASED = {"acc_amb": 0.45, "acc_disamb": 0.6, "diff_bias_amb": 0.08, "diff_bias_disamb": 0.1}
 _UNLIKE = {"acc_amb": 0.75, "acc_disamb": 0.85, "own": 1.5}
 _SUBSET_I, _SUBSET_II = partial(_questions, "group_terms"), partial(_questions, "names")
+_ES_BBQ = ("acc_ambig", "acc_disambig", "bias_score_ambig", "bias_score_disambig")
 _WORDINGS = tuple(f"{name}/mean" for name in _GG_BBQ)
 _NEAR_PERFECT = {"acc_amb": 0.97, "acc_disamb": 0.98, "diff_bias_amb": 0.0, "diff_bias_disamb": 0.0}
 
@@ -188,6 +206,16 @@ def _paper_release() -> list[Structure]:
     ]  # fmt: skip
 
 
+def _es_tasks(*categories: str) -> tuple[str, ...]:
+    return tuple(f"{language}_bbq_{c}{form}" for language in ("es", "ca") for c in categories for form in ("", "_gen"))
+
+
+def _family(name: str, make: Callable[[], Maker], *shifts: float, **more: Any) -> Structure:
+    """A benchmark of GG-BBQ's family; by default EsBBQ, whose scores have other names."""
+    settings: dict[str, Any] = {"benchmark": "es_bbq", "scores": _ES_BBQ} | more
+    return replace(_gg_bbq("", make, *shifts, **settings), name=name)
+
+
 STRUCTURES: tuple[Structure, ...] = (
     _occugender("25 templates", 25, 0.06, tasks=_KINDS),
     _occugender("25 templates, equal strata", 25, 0.06, base=_EQUAL_STRATA, tasks=_KINDS),
@@ -215,6 +243,25 @@ STRUCTURES: tuple[Structure, ...] = (
     _gg_bbq("Subset-II, five wordings", partial(_questions, "names", wordings=True), scores=_WORDINGS,
             benchmark="gg_bbq_prompts", tasks=("gg_bbq_names_prompts",)),
     *_paper_release(),
+    # categories of about as many templates share a structure
+    _family("EsBBQ, gender (66 templates)", partial(_es_bbq, "gender"), 0.08, 0.075, 0.11, 0.1,
+            tasks=_es_tasks("gender")),
+    _family("EsBBQ, age (23 templates)", partial(_es_bbq, "age"), 0.135, 0.13, 0.19, 0.17,
+            tasks=_es_tasks("age", "disability_status", "lgbtqia", "physical_appearance", "ses", "spanish_region")),
+    _family("EsBBQ, race (51 templates)", partial(_es_bbq, "race_ethnicity"), 0.09, 0.085, 0.13, 0.115,
+            tasks=_es_tasks("race_ethnicity")),
+    _family("EsBBQ, nationality (15 templates)", partial(_es_bbq, "nationality"), 0.17, 0.165, 0.24, 0.24,
+            tasks=_es_tasks("nationality", "religion")),
+    _family("EsBBQ, the harness's task, nationality", partial(_es_bbq, "nationality"), 0.17, 0.165, 0.24, 0.24,
+            benchmark="esbbq"),
+    _family("EsBBQ, gender, part (quick)", partial(_es_bbq, "gender", quick=True), 0.11, 0.1, 0.16, 0.17,
+            tasks=("es_bbq_gender", "ca_bbq_gender"), suite="quick"),
+    _family("KoBBQ, gender (25 stories)", partial(_kobbq, "gender_identity"), 0.13, 0.125, 0.18, 0.17,
+            benchmark="kobbq", scores=_GG_BBQ, tasks=("kobbq_*",)),
+    _family("KoBBQ, gender, part (quick)", partial(_kobbq, "gender_identity", quick=True), 0.19, 0.18, 0.27, 0.27,
+            benchmark="kobbq", scores=_GG_BBQ, tasks=("kobbq_gender_identity",), suite="quick"),
+    _family("KoBBQ, five prompts (285 stories)", partial(_kobbq, None), 0.04, 0.038, 0.055, 0.05,
+            benchmark="kobbq_prompts", scores=_WORDINGS, tasks=("kobbq_prompts*",)),
     _stereoset("both tests", _candidates, 5.0, 2.4, scores=(*_STEREOSET, *_BY_TERM), tasks=_LANGUAGES),
     _stereoset("both tests, mirrored SS", _candidates, base={"ss": 42.0, "lms": 86.0}, other={"ss": 58.0},
                tasks=_LANGUAGES),

@@ -71,6 +71,16 @@ def test_samples_categories_and_stories(mirror):
     assert contexts[True] == contexts[False]
 
 
+def test_any_beginning_of_whole_stories_is_balanced(mirror):
+    docs = hooks.documents(fixed={"prompt": "all"})
+    block = 8 * 3 * 5
+    for end in (block, 5 * block, 12 * block, 40 * block):
+        part = docs[:end]
+        contexts = Counter(doc["label"] == doc["biased_choice"] for doc in part if doc["label"] < 2)
+        assert contexts[True] == contexts[False]
+    assert len({doc["category"] for doc in docs[: 12 * block]}) == 12
+
+
 def test_prompts_are_the_authors_without_their_misprints(mirror):
     with locate("kobbq_evaluation_prompts").open(encoding="utf-8", newline="") as lines:
         theirs = {int(row["prompt_id"]): row for row in csv.DictReader(lines, delimiter="\t")}
