@@ -162,6 +162,16 @@ class Form(NamedTuple):
     holds: Callable[[Document], bool] | None = None
 
 
+def without_language(task: str, language: str) -> str:
+    """A task's name with ``*`` in place of its language; empty for one without it.
+
+    >>> without_language("stereoset_de_inter", "de"), without_language("gg_bbq", "de")
+    ('stereoset_*_inter', '')
+    """
+    stem = re.sub(rf"_{re.escape(language)}(?=_|$)", "_*", task, count=1)
+    return stem if stem != task else ""
+
+
 class Benchmark(ABC):
     """Everything that is particular to one benchmark.
 
@@ -388,8 +398,7 @@ class Benchmark(ABC):
             task: A task's name.
             language: ISO 639-1 code.
         """
-        stem = re.sub(rf"_{re.escape(language)}(?=_|$)", "_*", task, count=1)
-        return stem if stem != task else ""
+        return without_language(task, language)
 
     def forms(self, task: TaskRun) -> Sequence[Form]:
         """The forms in which a task of a run asks for its items.

@@ -9,7 +9,7 @@ from typing import Any
 
 from lm_eval_bias import catalog, content_hashes, registry
 from lm_eval_bias.analysis import conventions
-from lm_eval_bias.benchmark import LOGLIKELIHOODS, Benchmark, Condition, Form
+from lm_eval_bias.benchmark import LOGLIKELIHOODS, Benchmark, Condition, Form, without_language
 from lm_eval_bias.custom_metrics.score import Record
 from lm_eval_bias.errors import BiasError, did_you_mean
 from lm_eval_bias.runs import sample_logs
@@ -128,7 +128,7 @@ def _level(task: TaskRun, by: str) -> tuple[str, str] | None:
     """The group that a task belongs to and its level in it; ``None`` if it has none."""
     if by == LANGUAGE:
         own = registry.by_name().get(task.benchmark)
-        name = own.in_any_language(task.task, task.language) if own else ""
+        name = (own.in_any_language if own else without_language)(task.task, task.language)
         return (name, task.language) if name else None
     benchmark = registry.family(task.benchmark)
     condition = next((c for c in benchmark.conditions if c.name == by), None) if benchmark else None
