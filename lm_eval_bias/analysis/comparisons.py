@@ -220,7 +220,7 @@ def _within_runs(runs: Sequence[Run], by: str, base: str | None) -> list[Pair]:
                 if name == first:
                     continue
                 other = Side(f"{by} {name}", run, levels[name])
-                if other.benchmark is reference.benchmark:
+                if other.task.benchmark == reference.task.benchmark:
                     pairs.append(Pair(prefix + group, reference, other))
                 else:
                     pairs.append(Pair(prefix + group, *(replace(side, renames=True) for side in (reference, other))))
@@ -269,7 +269,7 @@ def why_not_paired(pair: Pair, by: str) -> str:
     base, other = pair.base, pair.other
     if by == FORM:
         return _why_other_items(pair)
-    if base.benchmark is not other.benchmark:
+    if base.task.benchmark != other.task.benchmark:
         return f"other items: {base.task.task} and {other.task.task} are of different benchmarks"
     if base.task.version != other.task.version:
         return f"task versions {base.task.version} and {other.task.version}"
