@@ -12,7 +12,7 @@ from lm_eval_bias import registry
 from lm_eval_bias.benchmark import ExportFormat
 from lm_eval_bias.cli import output
 from lm_eval_bias.errors import BiasError
-from lm_eval_bias.files import expanded, whole_folder, writing
+from lm_eval_bias.files import expanded, whole_folder, write_whole, writing
 
 if TYPE_CHECKING:
     from lm_eval_bias.exports.bundle import Bundle
@@ -104,13 +104,14 @@ def _export(name: str, arguments: argparse.Namespace) -> int:
     )
     made = form.make(runs, problems, settings)
     files = {path or arguments.output or "the file": text for path, text in (made.files or made.shown).items()}
-    print(export_previews.text(name, made.scores, directions.names(made.left_out), files, made.remarks), end="")
-    if arguments.output is None:
-        print("\nOnly a preview: -o PATH writes it.")
-    elif form.is_folder:
+    preview = export_previews.text(name, made.scores, directions.names(made.left_out), files, made.remarks)
+    # written before anything is said: what is refused prints nothing
+    if arguments.output is not None and form.is_folder:
         _write_folder(made, arguments.output)
-    else:
-        output.deliver(made.files[""], arguments.output, f"\n{arguments.output}")
+    elif arguments.output is not None:
+        with writing(arguments.output):
+            write_whole(expanded(arguments.output), made.files[""].encode("utf-8", "backslashreplace"))
+    print(f"{preview}\n{arguments.output or 'Only a preview: -o PATH writes it.'}")
     return 0
 
 
@@ -153,4 +154,3 @@ def _write_folder(made: Bundle, place: str) -> None:
         if made.store is not None:
             made.store(folder)
         folder.chmod(0o755)
-    print(f"\n{place}")
