@@ -84,7 +84,7 @@ def run(arguments: argparse.Namespace) -> int:
     else:
         print(policy_findings.as_text(checked), end="")
     if arguments.github:
-        print(policy_outputs.annotations(checked, problems, copies), end="")
+        print(policy_outputs.workflow_commands(checked, problems, copies), end="")
     if arguments.junit:
         _write(arguments.junit, policy_outputs.junit(checked, problems))
     if arguments.markdown:

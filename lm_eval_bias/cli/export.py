@@ -17,9 +17,7 @@ from lm_eval_bias.files import expanded, whole_folder, write_whole, writing
 if TYPE_CHECKING:
     from lm_eval_bias.exports.bundle import Bundle
 
-_EPILOG = """nothing is ever uploaded
-
-examples:
+_EXAMPLES = """examples:
   lm-eval-bias export OUT --to eee                         # a preview
   lm-eval-bias export OUT --to model-card -o bias.md
   lm-eval-bias export OUT --to evidence -o evidence/
@@ -36,15 +34,16 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     from lm_eval_bias.exports import bundle, formats
 
     brought = _brought()
-    parser.description = "Write runs in a format that others read, or preview it. " + " ".join(
-        f"{form.name}: {form.help}." for form in (*formats.FORMATS, *brought.values())
-    )
-    parser.epilog = _EPILOG
+    lines = [f"  {form.name:<16} {form.help}" for form in formats.FORMATS]
+    lines += [f"  {form.name:<16} {form.help}" for form in brought.values()]
+    parser.description = "Write runs in a format that others read, or preview it. Nothing is ever uploaded."
+    parser.epilog = "\n".join(["formats:", *lines, "", _EXAMPLES])
     parser.add_argument("paths", nargs="+", metavar="RUN", help="run folders, results_*.json or run files")
     parser.add_argument(
         "--to",
         choices=[*formats.BY_NAME, *brought],
-        help=f"the format{f'; {next(iter(brought))} without it' if brought else ''}",
+        metavar="FORMAT",
+        help=f"see below{f'; {next(iter(brought))} without it' if brought else ''}",
     )
     parser.add_argument(
         "-o", "--output", metavar="PATH", help="write it there: a file, or for formats of several files a new folder"
@@ -103,8 +102,8 @@ def _export(name: str, arguments: argparse.Namespace) -> int:
         now=_now(),
     )
     made = form.make(runs, problems, settings)
-    files = {path or arguments.output or "the file": text for path, text in (made.files or made.shown).items()}
-    preview = export_previews.text(name, made.scores, directions.names(made.left_out), files, made.remarks)
+    files = {path or arguments.output or "the file": text for path, text in made.files.items()}
+    preview = export_previews.text(name, made.scores, directions.names(made.left_out), made.shown, files, made.remarks)
     # written before anything is said: what is refused prints nothing
     if arguments.output is not None and form.is_folder:
         _write_folder(made, arguments.output)

@@ -53,7 +53,7 @@ class Bundle:
         left_out: Those that don't, and why.
         remarks: What else to know of it, a sentence each.
         store: Writes into a folder what other people's libraries write themselves.
-        shown: What a preview shows of that, by headings.
+        shown: What a preview shows beside the files, by headings.
     """
 
     files: Mapping[str, str] = field(default_factory=dict)

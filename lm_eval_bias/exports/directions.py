@@ -114,3 +114,14 @@ def names(left_out: Sequence[LeftOut]) -> dict[str, list[str]]:
     for one in left_out:
         by_reason.setdefault(one.reason, []).append(f"{one.task.task} {one.value.name}")
     return by_reason
+
+
+def summary(sent: Sequence[Directed]) -> str:
+    """A line per score that goes out: its number, its interval, its direction, and what was measured."""
+    lines = []
+    for one in sent:
+        ends = f" [{one.interval[0]:.6g}, {one.interval[1]:.6g}]" if one.interval is not None else ""
+        measured = f" ({one.value.name} = {one.value.value:.6g})" if one.is_distance else ""
+        better = "lower" if one.lower_is_better else "higher"
+        lines.append(f"{one.task.task} {one.name} = {one.number:.6g}{ends}, {better} is better{measured}\n")
+    return "".join(lines)

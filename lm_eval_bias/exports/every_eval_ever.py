@@ -27,11 +27,13 @@ _PROJECT = "lm-eval-bias, with EleutherAI's lm-evaluation-harness"
 def make(runs: Sequence[Run], problems: Sequence[Problem], settings: Settings) -> Bundle:
     """A file per run, and one with its items, laid out as the collection's own repository is."""
     files: dict[str, str] = {}
+    shown: dict[str, str] = {}
     number, left_out, remarks = 0, [], []
     for run in runs:
         sent, omitted = directions.split(run, settings.main_only)
         left_out += omitted
         number += len(sent)
+        shown[f"scores of {run.name}"] = directions.summary(sent)
         identity = bundle.model_id(run, settings.name)
         evaluation = f"{_COLLECTION}/{identity}/{settings.now:.0f}"
         logs = eval_items.logged(run)
@@ -59,7 +61,7 @@ def make(runs: Sequence[Run], problems: Sequence[Problem], settings: Settings) -
         unlogged = [task.task for task in run.tasks.values() if task.samples is None]
         if settings.with_items and unlogged:
             remarks.append(f"No items of {few(unlogged)}: no sample log beside the results (--log_samples)")
-    return Bundle(files, number, left_out, remarks)
+    return Bundle(files, number, left_out, remarks, shown=shown)
 
 
 def _digest(content: dict[str, Any], items: Sequence[str]) -> bytes:

@@ -6,6 +6,7 @@ Texts alone: the Hub's own library isn't needed to write them, and nothing is se
 from __future__ import annotations
 
 import math
+import re
 from collections.abc import Sequence
 from typing import Any
 
@@ -20,6 +21,9 @@ from lm_eval_bias.exports.directions import Directed, LeftOut
 from lm_eval_bias.report import content, numbers, templates
 from lm_eval_bias.report.score_labels import label
 from lm_eval_bias.runs.run_data import Problem, Run, TaskRun, Value
+
+_KINDS = {"hf-mlm": "fill-mask"}  # the Hub's words for what models of a type do
+_ID = re.compile(r"[\w.-]+/[\w.-]+")
 
 
 def _yaml(data: Any) -> str:
@@ -47,7 +51,8 @@ def model_card(runs: Sequence[Run], problems: Sequence[Problem], settings: Setti
         for task in run.tasks.values():
             metrics = [_metric(own, value) for own, value in sent if own is task]
             if metrics:
-                results.append({"task": {"type": "text-generation"}, "dataset": _dataset(task), "metrics": metrics})
+                kind = _KINDS.get(str(run.provenance.get("model")), "text-generation")
+                results.append({"task": {"type": kind}, "dataset": _dataset(task), "metrics": metrics})
     if not results:
         raise BiasError("a model card without a score says nothing: no score of these runs has a value")
     metadata = {"model-index": [{"name": name, "results": results}]}
@@ -110,10 +115,11 @@ def eval_results(runs: Sequence[Run], problems: Sequence[Problem], settings: Set
         BiasError: The runs may be of several models, or no data set was named: these results are for the leaderboard of
             a data set on the Hub, and nobody but the user knows which.
     """
-    if not settings.dataset:
+    given = f", and got {settings.dataset[:100]!r}" if settings.dataset else ""
+    if not _ID.fullmatch(settings.dataset):
         raise BiasError(
-            "hf-eval-results needs --dataset OWNER/NAME: the data set on the Hub whose leaderboard the results are for "
-            "(its eval.yaml has to list the tasks)"
+            f"hf-eval-results needs --dataset OWNER/NAME{given}: the data set on the Hub whose leaderboard the results "
+            "are for (its eval.yaml has to list the tasks)"
         )
     bundle.one_model(runs, settings, "a file of results")
     entries: list[dict[str, Any]] = []

@@ -12,7 +12,12 @@ _WIDTH = 160
 
 
 def text(
-    form: str, scores: int, left_out: Mapping[str, Sequence[str]], files: Mapping[str, str], remarks: Sequence[str]
+    form: str,
+    scores: int,
+    left_out: Mapping[str, Sequence[str]],
+    shown: Mapping[str, str],
+    files: Mapping[str, str],
+    remarks: Sequence[str],
 ) -> str:
     """What goes out, what doesn't and why, and how each file begins.
 
@@ -20,6 +25,7 @@ def text(
         form: The format's name.
         scores: How many scores go out.
         left_out: Names of those that don't, by the reason.
+        shown: What is shown beside the files, by headings.
         files: Texts by name.
         remarks: What else to know.
     """
@@ -27,6 +33,8 @@ def text(
     for reason, names in left_out.items():
         lines.append(f"left out: {numbers.few(list(names))}: {printable_runs.one_line(reason)}")
     lines += map(printable_runs.one_line, remarks)
+    for name, content in shown.items():
+        lines += ["", f"=== {printable_runs.one_line(name)}", *_beginning(content, _LINES)]
     for name, content in files.items():
         lines += ["", f"=== {printable_runs.one_line(name)} ({len(content.encode('utf-8', 'replace')):,} bytes)"]
         lines += _beginning(content, _LINES if len(files) == 1 else _FEWER)

@@ -60,23 +60,23 @@ def junit(checked: Checked, problems: Sequence[Problem]) -> str:
 
 def _suite(root: ElementTree.Element, name: str, tests: int, failures: int, errors: int) -> ElementTree.Element:
     counts = {"tests": str(tests), "failures": str(failures), "errors": str(errors), "skipped": "0"}
-    return ElementTree.SubElement(root, "testsuite", name=printable_runs.one_line(name), **counts)
+    return ElementTree.SubElement(root, "testsuite", {"name": printable_runs.one_line(name), **counts})
 
 
 def _case(suite: ElementTree.Element, classname: str, name: str) -> ElementTree.Element:
     texts = {"classname": printable_runs.one_line(classname), "name": printable_runs.one_line(name)}
-    return ElementTree.SubElement(suite, "testcase", **texts)
+    return ElementTree.SubElement(suite, "testcase", texts)
 
 
-def annotations(checked: Checked, problems: Sequence[Problem], copies: Sequence[Problem]) -> str:
+def workflow_commands(checked: Checked, problems: Sequence[Problem], copies: Sequence[Problem]) -> str:
     """Lines that GitHub Actions shows beside a change: errors for what is violated, warnings for what to know of it.
 
     An error stands at the bound's line in the policy, where it is of one.
     """
-    return "".join(f"{line}\n" for line in _annotations(checked, problems, copies))
+    return "".join(f"{line}\n" for line in _commands(checked, problems, copies))
 
 
-def _annotations(checked: Checked, problems: Sequence[Problem], copies: Sequence[Problem]) -> Iterator[str]:
+def _commands(checked: Checked, problems: Sequence[Problem], copies: Sequence[Problem]) -> Iterator[str]:
     for run, findings in checked:
         for finding in findings:
             if not finding.holds:

@@ -207,3 +207,11 @@ def test_several_runs_are_several_files(tmp_path, capsys, check):
     assert {one["model_info"]["name"] for one in made} == {"tiny", "other"}
     for content in made:
         check(content)
+
+
+def test_a_preview_shows_every_number(tmp_path, capsys):
+    path, content = a_run(tmp_path)
+    said = exported(capsys, path, "--to", "eee").out
+    cell = cells(content)["occugender_explicit", "stereotype_gap"]
+    assert f"stereotype_gap_distance = {abs(cell['value']):.6g} [" in said
+    assert f", lower is better (stereotype_gap = {cell['value']:.6g})" in said

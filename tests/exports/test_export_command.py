@@ -94,3 +94,12 @@ def test_withheld_scores_are_not_exported(tmp_path, capsys):
     write(tmp_path / "withheld.json", content)
     assert exported(capsys, path, "--to", "csv").out.startswith("csv: 0 scores\n")
     assert exported(capsys, path, "--to", "eee").out.startswith("eee: 0 scores\n")
+
+
+@pytest.mark.parametrize("form", WITHOUT_LIBRARIES, ids=lambda form: form.name)
+def test_a_benchmark_that_this_version_does_not_know(form, tmp_path, capsys):
+    folder = harness_folder(tmp_path / "run")
+    path = next((tmp_path / "run").rglob("results_*.json"))
+    path.write_text(path.read_text().replace('"benchmark": "occugender"', '"benchmark": "newer"'))
+    said = exported(capsys, folder, "--to", form.name, *MORE.get(form.name, []), "-o", tmp_path / "out").out
+    assert not said.startswith(f"{form.name}: 0 scores")

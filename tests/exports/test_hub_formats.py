@@ -114,7 +114,19 @@ def test_eval_results(tmp_path, capsys):
 
 def test_nobody_but_the_user_knows_the_leaderboard(tmp_path, capsys):
     said = exported(capsys, a_run(tmp_path)[0], "--to", "hf-eval-results", status=2).err
-    assert "--dataset OWNER/NAME" in said
+    assert "--dataset OWNER/NAME: the data set" in said
+    said = exported(capsys, a_run(tmp_path)[0], "--to", "hf-eval-results", "--dataset", "a b", status=2).err
+    assert "--dataset OWNER/NAME, and got 'a b'" in said
+
+
+def test_what_a_masked_model_does(tmp_path, capsys):
+    huggingface_hub = pytest.importorskip("huggingface_hub")
+    path, content = a_run(tmp_path)
+    content["provenance"]["model"] = "hf-mlm"
+    write(tmp_path / "tiny.json", content)
+    exported(capsys, path, "--to", "model-card", "-o", tmp_path / "card.md")
+    found = huggingface_hub.ModelCard.load(tmp_path / "card.md").data.eval_results
+    assert {result.task_type for result in found} == {"fill-mask"}
 
 
 def test_the_csv_is_the_reports(tmp_path, capsys):

@@ -114,7 +114,7 @@ def test_annotations(given_files, capsys):
 def test_whatever_a_file_says_is_one_line_of_one_command(task, score, why, problem):
     finding = Finding(task, score, False, Bound(task, score, low=1.0, place="p.yaml line 3"), problem, why=why)
     run = Run(task, None, {}, "", {})
-    text = policy_outputs.annotations([(run, [finding])], [Problem("x", problem)], [])
+    text = policy_outputs.workflow_commands([(run, [finding])], [Problem("x", problem)], [])
     assert len(text.splitlines()) == 2
     for kind, properties, _ in commands(text):
         assert kind == "error"
