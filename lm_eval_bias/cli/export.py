@@ -6,7 +6,7 @@ import argparse
 import importlib
 import os
 import time
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from lm_eval_bias import registry
 from lm_eval_bias.benchmark import ExportFormat
@@ -51,15 +51,34 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--name", metavar="NAME", help="the model's name, as OWNER/NAME where it is on the Hub")
     parser.add_argument("--scores", choices=["main", "all"], help="default: main for the Hub's formats, else all")
     parser.add_argument("--no-items", action="store_true", help="eee: leave out the records of single items")
-    parser.add_argument("--organization", metavar="NAME", default="", help="eee, evidence: who evaluated")
-    parser.add_argument(
-        "--relationship", choices=bundle.RELATIONSHIPS, default="other", help="eee: theirs to the model (default other)"
-    )
-    parser.add_argument(
-        "--dataset", metavar="OWNER/NAME", default="", help="hf-eval-results: the leaderboard's data set"
-    )
+    parser.add_argument("--organization", metavar="NAME", help="eee, evidence: who evaluated")
+    parser.add_argument("--relationship", choices=bundle.RELATIONSHIPS, help="eee: theirs to the model (default other)")
+    parser.add_argument("--dataset", metavar="OWNER/NAME", help="hf-eval-results: the leaderboard's data set")
     for form in brought.values():
-        importlib.import_module(form.module).add_arguments(parser.add_argument_group(f"--to {form.name}"))
+        _add_flags(parser.add_argument_group(f"--to {form.name}"), form)
+
+
+def _add_flags(parser: Any, form: ExportFormat) -> None:
+    importlib.import_module(form.module).add_arguments(parser)
+
+
+def _refuse_foreign(form: str, arguments: argparse.Namespace) -> None:
+    """Refuse options that mean nothing for a format: they would seem to have been heeded.
+
+    Raises:
+        BiasError: The first of them.
+    """
+    from lm_eval_bias.exports import formats
+
+    takes = {one.name: set(one.takes) for one in formats.FORMATS}
+    for one in _brought().values():
+        own = argparse.ArgumentParser(add_help=False)
+        _add_flags(own, one)
+        takes[one.name] = set(vars(own.parse_args([])))
+    for option in sorted(set().union(*takes.values()) - takes[form]):
+        if getattr(arguments, option) not in (None, False):
+            takers = ", ".join(name for name, options in takes.items() if option in options)
+            raise BiasError(f"--{option.replace('_', '-')} means nothing for --to {form}: it is for {takers}")
 
 
 def run(arguments: argparse.Namespace) -> int:
@@ -72,6 +91,7 @@ def run(arguments: argparse.Namespace) -> int:
     form = arguments.to or next(iter(brought), None)
     if form is None:
         raise BiasError("export needs --to FORMAT ('lm-eval-bias export --help' lists them)")
+    _refuse_foreign(form, arguments)
     if form in brought:
         if arguments.output is None:
             raise BiasError(f"--to {form} needs a file: add -o FILE")
@@ -96,9 +116,9 @@ def _export(name: str, arguments: argparse.Namespace) -> int:
         name=arguments.name,
         main_only=form.main_only if arguments.scores is None else arguments.scores == "main",
         with_items=not arguments.no_items,
-        organization=arguments.organization,
-        relationship=arguments.relationship,
-        dataset=arguments.dataset,
+        organization=arguments.organization or "",
+        relationship=arguments.relationship or bundle.Settings().relationship,
+        dataset=arguments.dataset or "",
         now=_now(),
     )
     made = form.make(runs, problems, settings)

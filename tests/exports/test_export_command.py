@@ -103,3 +103,17 @@ def test_a_benchmark_that_this_version_does_not_know(form, tmp_path, capsys):
     path.write_text(path.read_text().replace('"benchmark": "occugender"', '"benchmark": "newer"'))
     said = exported(capsys, folder, "--to", form.name, *MORE.get(form.name, []), "-o", tmp_path / "out").out
     assert not said.startswith(f"{form.name}: 0 scores")
+
+
+@pytest.mark.parametrize(
+    ("arguments", "says"),
+    [
+        ("--to csv --scores main", "--scores means nothing for --to csv: it is for eee, model-card"),
+        ("--to csv --language en", "--language means nothing for --to csv: it is for predictions"),
+        ("--to evidence --no-items", "--no-items means nothing for --to evidence: it is for eee"),
+        ("--to eee --dataset a/b", "--dataset means nothing for --to eee: it is for hf-eval-results"),
+        ("-o p.json --name x", "--name means nothing for --to predictions"),
+    ],
+)
+def test_options_that_another_format_has(arguments, says, tmp_path, capsys):
+    assert says in exported(capsys, a_run(tmp_path)[0], *arguments.split(), status=2).err
