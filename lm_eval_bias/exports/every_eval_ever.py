@@ -210,7 +210,6 @@ def _result(one: Directed, clusters: Sequence[int]) -> dict[str, Any]:
                     "interval_for_the_items_as_given": value.fixed_interval and list(value.fixed_interval),
                     "degrees_of_freedom": finite(value.dof),
                     "clusters": clusters,
-                    "clusters_are": bundle.stderr_method(task, value),
                     "note": value.note,
                 }
             ),

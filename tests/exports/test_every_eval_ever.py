@@ -9,8 +9,10 @@ import jsonschema
 import pytest
 
 from lm_eval_bias import registry
-from lm_eval_bias.exports.directions import NO_DIRECTION
+from lm_eval_bias.exports import eval_items
+from lm_eval_bias.exports.directions import NO_DIRECTION, directed
 from lm_eval_bias.runs import sample_logs
+from lm_eval_bias.runs.run_data import TaskRun, Value
 from tests.conftest import ROOT
 from tests.exports.kit import NAN, a_run, cells, exported, lines
 from tests.report.made_runs import HOSTILE, harness_folder, hostile_file, run_file, write
@@ -215,3 +217,23 @@ def test_a_preview_shows_every_number(tmp_path, capsys):
     cell = cells(content)["occugender_explicit", "stereotype_gap"]
     assert f"stereotype_gap_distance = {abs(cell['value']):.6g} [" in said
     assert f", lower is better (stereotype_gap = {cell['value']:.6g})" in said
+
+
+@pytest.mark.parametrize(
+    ("better", "part", "is_correct"),
+    [
+        (True, 1.0, True),
+        (True, 0.0, False),
+        (False, 0.0, True),
+        (False, 1.0, False),
+        (None, 0.0, False),
+        (None, 1.0, False),
+    ],
+)
+def test_right_answers_are_those_of_scores_that_have_some(better, part, is_correct):
+    value = Value("acc", 0.5, low=0.0, high=1.0, neutral=0.5, higher_is_better=better)
+    task = TaskRun("occugender_explicit", "occugender", "en", "1", 2, 2, {}, {"acc": value})
+    line = eval_items._line(directed(task, value), part, {"item": "nurse", "template": "1"}, {})
+    assert line["evaluation"] == {"score": part, "is_correct": is_correct}
+    assert ("is_correct" in line["metadata"]) is (better is None)
+    assert line["metadata"]["clusters"] == '["nurse", "1"]'

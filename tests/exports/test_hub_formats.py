@@ -56,6 +56,10 @@ def test_all_scores_of_a_model_card(tmp_path, capsys):
     exported(capsys, path, "--to", "model-card", "-o", tmp_path / "card.md", "--scores", "all")
     found = huggingface_hub.ModelCard.load(tmp_path / "card.md").data.eval_results
     assert len(found) == sum(cell["value"] is not None for cell in cells(content).values())
+    told = {(result.dataset_config, result.metric_type): result.metric_args.get("better") for result in found}
+    directions = {True: "higher is better", False: "lower is better", None: None}
+    assert told == {key: directions[cells(content)[key]["higher_is_better"]] for key in told}
+    assert set(told.values()) == set(directions.values())
 
 
 def test_a_model_card_is_about_one_model(tmp_path, capsys):

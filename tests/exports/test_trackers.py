@@ -99,6 +99,37 @@ def test_mlflow_reads_it_back(tmp_path, capsys):
     assert [path.name for path in (tmp_path / "out").iterdir()] == ["mlflow.db"]
 
 
+def test_wandb_is_told_twice_to_stay_offline(tmp_path, capsys, monkeypatch):
+    class Library:
+        calls = []
+
+        @staticmethod
+        def Settings(**settings):
+            return settings
+
+        @classmethod
+        def init(cls, **settings):
+            cls.calls.append((os.environ["WANDB_MODE"], settings))
+            return cls
+
+        @classmethod
+        def log(cls, numbers):
+            cls.calls.append(numbers)
+
+        @staticmethod
+        def finish():
+            pass
+
+    monkeypatch.setattr(trackers, "_library", lambda name: Library)
+    monkeypatch.setenv("WANDB_MODE", "online")
+    path, content = a_run(tmp_path)
+    exported(capsys, path, "--to", "wandb", "-o", tmp_path / "out")
+    (mode, settings), numbers = Library.calls
+    assert (mode, settings["mode"], settings["settings"]["mode"]) == ("offline", "offline", "offline")
+    assert numbers == expected(content)
+    assert os.environ["WANDB_MODE"] == "online"
+
+
 def test_names_that_mlflow_allows():
     names = ["a/b", "a b", "a(b", "a)b", "ä"]
     assert len({trackers._allowed(name) for name in names}) == len(names)

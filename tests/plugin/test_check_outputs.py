@@ -20,7 +20,7 @@ POLICY = """allow_warnings: true
 allow: [inputs, version]
 bounds:
   - {task: stereoset_en, score: ss, min: 0, max: 90, why: "a, b: 50% | c"}
-  - {task: stereoset_en, score: lms, min: 99}
+  - {task: stereoset_en, score: lms, min: 99, why: "100%: all"}
 """
 
 
@@ -108,6 +108,8 @@ def test_annotations(given_files, capsys):
     # at the bound's line
     assert error[1] == {"file": policy, "line": "5", "title": "tiny: stereoset_en, lms"}
     assert "asked for: the whole interval at least 99; but reaches" in error[2]
+    assert error[2].endswith("; why: 100%: all")
+    assert "; why: 100%25: all\n" in said
 
 
 @given(st.text(), st.text(), st.text(), st.text())
