@@ -6,6 +6,7 @@ import hashlib
 import json
 import math
 import uuid
+from collections import Counter
 from collections.abc import Sequence
 from typing import Any
 
@@ -29,13 +30,16 @@ def make(runs: Sequence[Run], problems: Sequence[Problem], settings: Settings) -
     files: dict[str, str] = {}
     shown: dict[str, str] = {}
     number, left_out, remarks = 0, [], []
+    runs_of: Counter[str] = Counter()
     for run in runs:
         sent, omitted = directions.split(run, settings.main_only)
         left_out += omitted
         number += len(sent)
         shown[f"scores of {run.name}"] = directions.summary(sent)
         identity = bundle.model_id(run, settings.name)
-        evaluation = f"{_COLLECTION}/{identity}/{settings.now:.0f}"
+        runs_of[identity] += 1
+        again = f"-{runs_of[identity]}" if runs_of[identity] > 1 else ""  # items are joined by it
+        evaluation = f"{_COLLECTION}/{identity}/{settings.now:.0f}{again}"
         logs = eval_items.logged(run)
         clusters = {name: eval_items.cluster_counts(run.tasks[name], log) for name, log in logs.items()}
         content = _content(run, identity, evaluation, settings)

@@ -207,6 +207,9 @@ def test_several_runs_are_several_files(tmp_path, capsys, check):
     exported(capsys, one, other, "--to", "eee", "-o", tmp_path / "out")
     made = [json.loads(Path(path).read_text()) for path in sorted((tmp_path / "out").rglob("*.json"))]
     assert {one["model_info"]["name"] for one in made} == {"tiny", "other"}
+    exported(capsys, one, other, "--to", "eee", "--name", "owner/both", "-o", tmp_path / "both")
+    ids = [json.loads(Path(path).read_text())["evaluation_id"] for path in (tmp_path / "both").rglob("*.json")]
+    assert sorted(ids) == ["lm-eval-bias/owner/both/1767323045", "lm-eval-bias/owner/both/1767323045-2"]
     for content in made:
         check(content)
 
