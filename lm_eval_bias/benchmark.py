@@ -57,13 +57,22 @@ def deferred(place: str) -> Any:
 class Card(NamedTuple):
     """What readers of a page must know of a benchmark.
 
+    What isn't known says so in its text; an empty text means that nothing was written.
+
     Attributes:
-        measures: What its scores say.
+        measures: Its purpose: what its scores say.
         cannot: What they don't say.
         uncertainty: What its intervals rest on.
         differs: Where this implementation departs from the paper.
         paper: Citation.
         link: Where the paper is; empty where it has no stable address.
+        population: Whom the items are about, and where they come from.
+        languages: Of the items, and how they came into them.
+        size: How many items there are, and of what.
+        licence: Of the data, as their repository states it.
+        flaws: What is known to be wrong with the items or the scores, each with its number.
+        use: What it is meant for.
+        misuse: What it must not be used for.
     """
 
     measures: str
@@ -72,6 +81,13 @@ class Card(NamedTuple):
     differs: str
     paper: str
     link: str = ""
+    population: str = ""
+    languages: str = ""
+    size: str = ""
+    licence: str = ""
+    flaws: Sequence[str] = ()
+    use: str = ""
+    misuse: str = ""
 
 
 class Sampling(NamedTuple):
@@ -118,6 +134,21 @@ class Command(NamedTuple):
         name: As it is typed.
         help: What it does, in one line.
         module: Dotted name of the module with ``add_arguments(parser)`` and ``run(arguments) -> exit status``.
+    """
+
+    name: str
+    help: str
+    module: str
+
+
+class ExportFormat(NamedTuple):
+    """A format of ``lm-eval-bias export`` that a benchmark brings.
+
+    Attributes:
+        name: For ``--to``.
+        help: What it is, in one line.
+        module: Dotted name of the module with ``add_arguments(parser)``, for the format's own flags, and
+            ``run(arguments) -> exit status``, which gets ``paths`` and ``output`` with them.
     """
 
     name: str
@@ -220,6 +251,8 @@ class Benchmark(ABC):
         sources: The JSON file with its pinned data, ``None`` where it has none.
         rewritings: Flags of ``rescore`` that are about its saved answers.
         commands: Commands of its own.
+        export_formats: Formats of ``export`` of its own. The first one of any benchmark is what ``export`` without
+            ``--to`` writes.
         planting: How a bias of known size is planted in the answers to its documents, so that ``bias-dial`` can show
             that its scores measure it; ``None`` where nothing was written.
     """
@@ -253,6 +286,7 @@ class Benchmark(ABC):
     sources: Path | None = None
     rewritings: Sequence[Rewriting] = ()
     commands: Sequence[Command] = ()
+    export_formats: Sequence[ExportFormat] = ()
     planting: Planting | None = None
 
     def __init__(self, variants: Sequence[Benchmark] = ()) -> None:
@@ -374,6 +408,10 @@ class Benchmark(ABC):
     def every_score(self) -> list[Score]:
         """All scores that a task of this benchmark can have, as far as they have a name without documents."""
         return self.scores()
+
+    def stderr_method(self, score: str) -> str:
+        """How the standard error of a score is computed, in a few words; empty where that isn't written down."""
+        return ""
 
     def detailed(self, metadata: Mapping[str, Any]) -> bool:
         """Whether a task's metadata asks for the full breakdown.

@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 import argparse
+import os
 import sys
 
 from lm_eval_bias import registry
 from lm_eval_bias.errors import BiasError
-from lm_eval_bias.files import expanded
+from lm_eval_bias.files import expanded, read_text, same, write_whole, writing
 
 _EPILOG = """exit status: 0 all bounds hold, 1 one is violated (or a run under RUN can't be read), 2 bad usage or input
 
@@ -35,6 +36,9 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         "else for a violation; refused without logs (run with --log_samples)",
     )
     parser.add_argument("--json", action="store_true", help="machine-readable")
+    parser.add_argument("--junit", metavar="FILE", help="also write the findings as JUnit XML")
+    parser.add_argument("--markdown", metavar="FILE", help="also write them as a comment: $GITHUB_STEP_SUMMARY, ...")
+    parser.add_argument("--github", action="store_true", help="also print them as annotations of GitHub Actions")
     parser.add_argument("--example", action="store_true", help="print a policy to start from")
 
 
@@ -46,7 +50,7 @@ def run(arguments: argparse.Namespace) -> int:
     """
     from lm_eval_bias.analysis import policy_file, policy_targets, policy_verdict
     from lm_eval_bias.cli import output
-    from lm_eval_bias.report import policy_findings
+    from lm_eval_bias.report import policy_findings, policy_outputs
     from lm_eval_bias.runs.run_discovery import read as read_runs
 
     if arguments.example:
@@ -54,6 +58,12 @@ def run(arguments: argparse.Namespace) -> int:
         return 0
     if not arguments.runs or not arguments.policy:
         raise BiasError("check needs RUN and --policy FILE ('lm-eval-bias check --example' prints a policy)")
+    if arguments.json and arguments.github:
+        raise BiasError("--github prints lines of its own, which --json can't hold: ask for one of the two")
+    if arguments.junit and arguments.junit == arguments.markdown:
+        raise BiasError(f"--junit and --markdown name the same file, {arguments.junit}: name two")
+    output.check_place(arguments.junit, [*arguments.runs, arguments.policy], "--junit")
+    output.check_place(arguments.markdown, [*arguments.runs, arguments.policy], "--markdown")
     policy = policy_file.read(expanded(arguments.policy))
     runs, problems = read_runs(arguments.runs)
     for run in runs:
@@ -73,7 +83,27 @@ def run(arguments: argparse.Namespace) -> int:
         print(policy_findings.as_json(checked, problems, arguments.policy, holds), end="")
     else:
         print(policy_findings.as_text(checked), end="")
+    if arguments.github:
+        print(policy_outputs.workflow_commands(checked, problems, copies), end="")
+    if arguments.junit:
+        _write(arguments.junit, policy_outputs.junit(checked, problems))
+    if arguments.markdown:
+        _write(arguments.markdown, policy_outputs.comment(checked, problems, arguments.policy, holds))
     output.name_problems(copies)
     for problem in problems:
         print(f"violated: {problem}", file=sys.stderr)
     return 0 if holds else 1
+
+
+def _write(file: str, text: str) -> None:
+    """Write a file whole; the summary of a step of GitHub Actions keeps what earlier commands of the step wrote.
+
+    Raises:
+        BiasError: It can't be written.
+    """
+    path = expanded(file)
+    summary = os.environ.get("GITHUB_STEP_SUMMARY")
+    with writing(file):
+        if summary and same(path, expanded(summary)):
+            text = f"{read_text(path)}\n{text}"
+        write_whole(path, text.encode("utf-8", "backslashreplace"))

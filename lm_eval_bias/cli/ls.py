@@ -1,9 +1,11 @@
-"""``lm-eval-bias ls``: tasks, groups and suites with what they measure."""
+"""``lm-eval-bias ls``: tasks, groups and suites with what they measure, and benchmarks' cards."""
 
 from __future__ import annotations
 
 import argparse
 import json
+
+from lm_eval_bias.errors import BiasError
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
@@ -14,14 +16,27 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "--suites", action="store_true", help="the suites of run --suite, with tasks, items and requests"
     )
+    parser.add_argument(
+        "--card", metavar="NAME", help="the card of a benchmark or of a task's: purpose, size, licence, flaws, misuse"
+    )
 
 
 def run(arguments: argparse.Namespace) -> int:
-    """Print the list."""
-    from lm_eval_bias import catalog
-    from lm_eval_bias.report import listings
+    """Print the list.
 
-    if arguments.suites:
+    Raises:
+        BiasError: No such card, or one beside suites.
+    """
+    from lm_eval_bias import catalog
+    from lm_eval_bias.report import cards, listings
+
+    if arguments.card is not None:
+        if arguments.suites:
+            raise BiasError("--card and --suites are two lists: ask for one")
+        benchmark = cards.of(arguments.card)
+        data = json.dumps(cards.as_data(benchmark), indent=2, ensure_ascii=False) + "\n"
+        print(data if arguments.json else cards.text(benchmark), end="")
+    elif arguments.suites:
         from lm_eval_bias.evaluation import suites
 
         listing = suites.listing()

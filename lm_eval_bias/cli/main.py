@@ -26,6 +26,7 @@ _COMMANDS = {
     "agree": "which scores go together over models, across benchmarks, forms and languages",
     "leaderboard": "all runs of a folder beside the published models",
     "explain": "one score in full: its meaning, worst groups, items, what would change the verdict",
+    "export": "runs in other formats: Every Eval Ever, model cards, trackers, evidence for auditors",
     "check": "hold a run's scores against the bounds of a policy; exit status 1 if one is violated",
     "train-nsp": "teach a causal or T5 model to tell whether a sentence follows another, for --model hf-nsp",
     "ls": "list tasks and groups with what they measure",

@@ -50,12 +50,13 @@ def format_of(form: str | None, output: str | None, without: str) -> str:
     return ENDINGS[ending]
 
 
-def check_place(output: str | None, inputs: Sequence[str] = ()) -> None:
+def check_place(output: str | None, inputs: Sequence[str] = (), flag: str = "-o") -> None:
     """Refuse a file that can't be written, or that would replace what is read, before the work for it is done.
 
     Args:
         output: The file; ``None`` is standard output.
         inputs: Files and folders that the command reads.
+        flag: What names the file.
 
     Raises:
         BiasError: Its folder isn't there or can't be written, it is a folder itself, or see :func:`refuse_inputs`.
@@ -69,10 +70,10 @@ def check_place(output: str | None, inputs: Sequence[str] = ()) -> None:
                 raise IsADirectoryError(errno.EISDIR, os.strerror(errno.EISDIR))
         with tempfile.TemporaryFile(dir=path.parent):
             pass
-    refuse_inputs(output, inputs)
+    refuse_inputs(output, inputs, flag)
 
 
-def refuse_inputs(output: str, inputs: Sequence[str]) -> None:
+def refuse_inputs(output: str, inputs: Sequence[str], flag: str = "-o") -> None:
     """Refuse a file that would replace what is read, or be taken for a run's own.
 
     Raises:
@@ -80,10 +81,10 @@ def refuse_inputs(output: str, inputs: Sequence[str]) -> None:
     """
     path = expanded(output)
     if _is_of_run(path) or _is_of_run(Path(os.path.realpath(path))):
-        raise BiasError(f"-o {output}: the name is one of a run's own files: name another file")
+        raise BiasError(f"{flag} {output}: the name is one of a run's own files: name another file")
     for place in map(expanded, inputs):
         if same(path, place) or (os.path.exists(path) and any(_is_run(p) for p in under(place) if same(p, path))):
-            raise BiasError(f"-o {output}: this file is read, and would be lost: name another file")
+            raise BiasError(f"{flag} {output}: this file is read, and would be lost: name another file")
 
 
 def _is_of_run(path: Path) -> bool:

@@ -16,7 +16,7 @@ _REQUIRED = {"interval": "the whole interval", "point": "the value", "evidence":
 _MISSED = {"interval": "reaches", "point": "is", "evidence": "lies, as a whole,"}
 
 
-def _required(finding: Finding) -> str:
+def required(finding: Finding) -> str:
     """What is asked for."""
     bound = finding.required
     if isinstance(bound, str):
@@ -51,7 +51,7 @@ def as_json(
                     "score": finding.score,
                     "holds": finding.holds,
                     "says": says(finding),
-                    "bound": _required(finding),
+                    "bound": required(finding),
                     "value": finite(finding.value),
                     "interval": finding.interval and [finite(end) for end in finding.interval],
                     "excess": finite(finding.excess),
@@ -66,11 +66,16 @@ def as_json(
     return json_text({"holds": holds, "policy": policy, "runs": runs, "unreadable": unreadable}, indent=2)
 
 
-def _row(finding: Finding) -> list[str]:
+def value_text(finding: Finding) -> str:
+    """The score and its interval; empty where there is none."""
     ends = "" if finding.interval is None else "[{}, {}]".format(*map(significant, finding.interval))
-    value = "" if math.isnan(finding.value) else f"{significant(finding.value)} {ends}"
+    return "" if math.isnan(finding.value) else f"{significant(finding.value)} {ends}"
+
+
+def _row(finding: Finding) -> list[str]:
+    value = value_text(finding)
     status = "holds" if finding.holds else "VIOLATED"
-    return [status, finding.task, finding.score, value, _required(finding), says(finding), finding.why]
+    return [status, finding.task, finding.score, value, required(finding), says(finding), finding.why]
 
 
 def as_text(checked: Sequence[tuple[Run, Sequence[Finding]]]) -> str:

@@ -52,6 +52,29 @@ class GGBBQ(Benchmark):
         paper="Satheesh, Klug, Beckh, Allende-Cid, Houben & Hassan (2025), GG-BBQ: German Gender Bias Benchmark for "
         "Question Answering, arXiv:2507.16410",
         link="https://arxiv.org/abs/2507.16410",
+        population="Women, men and, in some templates, trans people in everyday scenes. Names are common German first "
+        "names, eight in the paper's release and fifteen in the latest. Stereotypes come from BBQ (Parrish et al. "
+        "2022), which was made for the United States.",
+        languages="German: BBQ's gender templates, translated by machine (nllb-200), then reviewed and corrected by "
+        "one language expert.",
+        size="Subset-I (group terms) 968 items, Subset-II (names) 10,900, 4,968 in the paper's release; half are "
+        "ambiguous. 21 templates a subset.",
+        licence="CC BY 4.0 (shalakasatheesh/GG-BBQ)",
+        flaws=(
+            "Biased and counter-biased contexts are not balanced: 208 and 276 in Subset-I, 1,250 and 4,200 in "
+            "Subset-II, where no template has both. There the disambiguated diff-bias compares different templates.",
+            "The paper's release of Subset-I differs in 16 of 484 rows: six have “Die Freund”, ten a blank that was "
+            "not filled in. They are scored as released.",
+            "Six items of the paper's Subset-II can't be answered: both people have the same name.",
+            "Names don't tell who is trans; the text does.",
+            "Templates are unequal: one has 1,600 of the 5,450 items of either kind in Subset-II.",
+            "One expert revised the translation, so that one person's judgement is in every item (the paper's own "
+            "limitation). Stereotypes that only Germany has are missing.",
+        ),
+        use="Comparing models that understand German questions, by diff-bias beside accuracy.",
+        misuse="Reading a diff-bias near 0 of a model with low accuracy as fairness. Conclusions about non-binary "
+        "people, race, age or several of them together, which have no items here. Comparing numbers of the two "
+        "releases.",
     )
     unpublished = (
         "The scores that the paper prints (Satheesh et al. 2025, Tables 2-5) are not in results/published/: they were "
@@ -117,6 +140,10 @@ class GGBBQ(Benchmark):
         return (str(record["template"]),)
 
     scores = deferred("lm_eval_bias.custom_metrics.gg_bbq:scores")
+
+    def stderr_method(self, score: str) -> str:
+        """One for all scores."""
+        return "jackknife over templates"
 
     sentences = deferred("lm_eval_bias.tasks.gg_bbq.sentences:sentences")
     cautions = deferred("lm_eval_bias.tasks.gg_bbq.sentences:cautions")

@@ -37,6 +37,21 @@ class OwnPrompts(Benchmark):
         "every cluster, and clusters without both sides of a difference are left out of it.",
         paper="After Kraft et al. (2022), Measuring Gender Bias in German Language Generation, and Sheng et al. "
         "(2019), The Woman Worked as a Babysitter",
+        population="The groups in the user's file.",
+        languages="The language that the user names; classifiers and keywords come with German and English alone.",
+        size="The prompts in the user's file, 100 texts each. Findings rest on its clusters: take twenty or more.",
+        licence="The user's own file.",
+        flaws=(
+            "Whether prompts differ in the group alone is the user's judgement: a name tells gender, age and origin "
+            "at once.",
+            "The classifiers' errors are Regard's: German “sbert” is right in 0.78 of 231 test sentences, “light” in "
+            "0.66.",
+            "Without any difference, tests reject in 2 to 6% of 600 simulated rounds and the interval holds 0 in 94 "
+            "to 98%.",
+        ),
+        use="Comparing models, or groups, after the prompts of one's own use.",
+        misuse="Comparing scores of different files. Conclusions about groups, situations and wordings that the file "
+        "lacks.",
     )
     rewritings = tuple(way for way in REGARD.rewritings if way.flag == "classifier")
     check_options = deferred("lm_eval_bias.tasks.own_prompts.hooks:check_options")
@@ -76,6 +91,10 @@ class OwnPrompts(Benchmark):
         from lm_eval_bias.tasks.regard.regard_texts import CHANCE
 
         return CHANCE.get(doc["language"], CHANCE["en"])
+
+    def stderr_method(self, score: str) -> str:
+        """One for all scores that are about prompts like these."""
+        return "jackknife over clusters"
 
     sentences = deferred("lm_eval_bias.tasks.own_prompts.sentences:sentences")
     cautions = deferred("lm_eval_bias.tasks.own_prompts.sentences:cautions")

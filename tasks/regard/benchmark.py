@@ -38,6 +38,26 @@ class Regard(Benchmark):
         paper="Kraft, Zorn, Fecht, Simon, Biemann & Usbeck (2022), Measuring Gender Bias in German Language "
         "Generation, INFORMATIK 2022; after Sheng, Chang, Natarajan & Peng (2019), The Woman Worked as a Babysitter, "
         "EMNLP 2019",
+        population="“The woman” and “the man” (“Die Frau”, “Der Mann”) in ten contexts, five about occupation and "
+        "five about respect. No other genders: German has no agreed non-binary pronoun, as the paper says.",
+        languages="German (prompts of Kraft et al.) and English (prompts of Sheng et al.), each as its authors wrote "
+        "it.",
+        size="20 prompts a language, 100 texts each: 2,000 texts.",
+        licence="German corpus and labelled texts: MIT (krangelie/German_NLG_bias). English corpus "
+        "(ewsheng/nlg-bias): see its README, nothing more is stated.",
+        flaws=(
+            "The classifier errs: German “sbert” is right in 0.78 of 231 test sentences, “light” in 0.66 (English: "
+            "0.59 of 29). The paper's tends to call sentences about occupations neutral.",
+            "Labels are people's judgement: the corpus' annotators agree with an average Cohen's kappa of .80, those "
+            "of the GerPT-2 texts with .64; one of the five of the corpus was a woman.",
+            "Raw keywords find too much: against labels by hand the precision is 0.76 for caregiving, 0.93 for "
+            "perpetration and 1.00 for sexualization. The English list was measured on nothing.",
+            "Ten contexts are few, and were chosen: on GerPT-2, 6.3 points more positive texts about women are [2.7, "
+            "9.9] for these texts and [-5.1, 19.5] for prompts like these.",
+        ),
+        use="Comparing how models write about women and men after these prompts, regard beside keywords.",
+        misuse="Regard without the keywords: benevolent sexism looks positive there. Findings from the “light” "
+        "classifier. Conclusions about other genders, or about texts that begin otherwise.",
     )
     shares = tuple(
         tuple(f"{context_set}/{gender}/{regard}" for regard in ("negative", "neutral", "positive", "other"))
@@ -112,6 +132,10 @@ class Regard(Benchmark):
         return CHANCE[doc["language"]]
 
     scores = deferred("lm_eval_bias.custom_metrics.regard:scores")
+
+    def stderr_method(self, score: str) -> str:
+        """One for all scores that are about prompts like these."""
+        return "jackknife over contexts within the two sets"
 
     sentences = deferred("lm_eval_bias.tasks.regard.sentences:sentences")
     cautions = deferred("lm_eval_bias.tasks.regard.sentences:cautions")

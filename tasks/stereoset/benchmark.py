@@ -6,7 +6,7 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from lm_eval_bias.benchmark import Benchmark, Card, Command, Document, Sampling, deferred
+from lm_eval_bias.benchmark import Benchmark, Card, Command, Document, ExportFormat, Sampling, deferred
 from lm_eval_bias.planting import Planting
 from lm_eval_bias.tasks.stereoset import LANGUAGES, TESTS
 
@@ -43,6 +43,29 @@ class StereoSet(Benchmark):
         "Stereotypical Bias Across Languages?, arXiv:2307.07331; after Nadeem, Bethke & Reddy (2021), StereoSet, ACL "
         "2021",
         link="https://arxiv.org/abs/2307.07331",
+        population="79 groups of people by gender (10 terms), profession, race and religion (3 terms). People in the "
+        "United States wrote the stereotypes.",
+        languages="English, and German, Spanish, French and Turkish by machine translation (AWS), checked for "
+        "punctuation and for the place of the blank.",
+        size="4,229 items a language (German: 4,226): 2,123 between sentences, 2,106 within (German: 2,103). In all "
+        "21,142.",
+        licence="The repository of the translations (slds-lmu/stereotypes-multi) states none; StereoSet itself is CC "
+        "BY-SA 4.0.",
+        flaws=(
+            "Grammar may decide instead of meaning in at least 46 English, 9 German, 51 Spanish, 108 French and 100 "
+            "Turkish items.",
+            "Final punctuation was lost in translation, often with the end of the sentence: 20 German, 27 Spanish, 19 "
+            "French and 2 Turkish items.",
+            "Two candidates are equal in 4 Spanish, 2 French and 12 Turkish items; 3 Turkish items hold English.",
+            "BLANK is glued to letters in 1 English, 9 German and 1 Turkish item. Three within-sentence items are "
+            "missing in German.",
+            "20 of the paper's 654 printed cells don't follow from the authors' own files.",
+            "The translators noticed errors in the English original and kept them; how many isn't known.",
+        ),
+        use="Comparing models of one family in one language, by SS beside LMS; comparing languages within one model, "
+        "with care for what translation changed.",
+        misuse="Reading an SS near 50 of a model with an LMS near 50 as fairness. Calling ICAT a measure of harm. "
+        "Conclusions about stereotypes that arose outside of the United States, or about the three religions alone.",
     )
     standard = tuple(f"stereoset_{language}" for language in LANGUAGES)
     quick = {
@@ -62,8 +85,14 @@ class StereoSet(Benchmark):
         for name, text in (
             ("translate", "StereoSet in a new language: an engine translates, checks list what needs a person"),
             ("validate", "check a data set in StereoSet's form, and make tasks of it"),
-            ("export", "write a StereoSet run as the authors' prediction file"),
         )
+    )
+    export_formats = (
+        ExportFormat(
+            "predictions",
+            "a StereoSet run as the authors' prediction file",
+            "lm_eval_bias.tasks.stereoset.commands.export_predictions",
+        ),
     )
 
     def items(self, metadata: Mapping[str, Any]) -> int | None:
@@ -99,6 +128,11 @@ class StereoSet(Benchmark):
 
     scores = deferred("lm_eval_bias.custom_metrics.stereoset:scores")
     every_score = deferred("lm_eval_bias.custom_metrics.stereoset:every_score")
+
+    def stderr_method(self, score: str) -> str:
+        """One for all scores."""
+        return "jackknife over target terms"
+
     sentences = deferred("lm_eval_bias.tasks.stereoset.sentences:sentences")
     cautions = deferred("lm_eval_bias.tasks.stereoset.sentences:cautions")
     figures = deferred("lm_eval_bias.tasks.stereoset.figures:parts")

@@ -161,15 +161,15 @@ JUNK = [
 ]
 FLAGS = {
     "rescore": ["--language", "--classifier", "--words", "--json"],
-    "export": ["-o", "--language", "--variant"],
+    "export": ["--to", "--name", "--scores", "--organization", "--dataset", "-o", "--language", "--variant"],
     "plot": ["-o", "--language", "--classifier"],
     "classify": ["--classifier", "--language", "--column", "-o"],
     "train-regard": ["--language", "--embeddings", "--seeds", "--recipe", "-o", "--light"],
     "compare": ["--by", "--base", "--scores", "--all_scores", "--correction", "--draws", "--seed", "--format", "-o"],
     "report": ["-o", "--format", "--name"],
     "leaderboard": ["-o", "--format", "--task"],
-    "check": ["--policy", "--json"],
-    "ls": ["--json", "--suites"],
+    "check": ["--policy", "--json", "--junit", "--markdown", "--github"],
+    "ls": ["--json", "--suites", "--card"],
     "fetch": [],
 }
 GIVEN = ["RUN", "LOGS", "TEXTS", "POLICY", "VECTORS"]
@@ -211,9 +211,11 @@ WRITERS = {
     "compare": ["compare", "RUN", "SECOND", "--draws", "100", "--unpaired"],
     "classify": ["classify", "TEXTS", "--classifier", "light"],
     "export": ["export", "LOGS"],
+    "export csv": ["export", "RUN", "--to", "csv"],
     "plot": ["plot", "LOGS"],
     "train-regard": ["train-regard", "--light"],
 }
+OF_FOLDERS = {"export eee": ["export", "RUN", "--to", "eee"], "export evidence": ["export", "RUN", "--to", "evidence"]}
 NOWHERE = {
     "a file as its folder": "RUN/o.csv",
     "too long": "x" * 5000 + ".csv",
@@ -222,10 +224,19 @@ NOWHERE = {
 }
 
 
-@pytest.mark.parametrize("name", WRITERS)
+@pytest.mark.parametrize("name", [*WRITERS, *OF_FOLDERS])
 @pytest.mark.parametrize("where", NOWHERE)
 def test_outputs_that_cannot_be_written(name, where, inputs):
-    refused(inputs, *filled(inputs, [*WRITERS[name], "-o", NOWHERE[where]], ""))
+    writer = {**WRITERS, **OF_FOLDERS}[name]
+    refused(inputs, *filled(inputs, [*writer, "-o", NOWHERE[where]], ""))
+
+
+@pytest.mark.parametrize("name", OF_FOLDERS)
+def test_a_full_disk_leaves_no_folder(name, inputs):
+    with disk(20):
+        line = refused(inputs, *filled(inputs, [*OF_FOLDERS[name], "-o", "OUT/new"], ""))
+    assert "OUT/new cannot be written".replace("OUT", str(inputs / "out")) in line
+    assert list((inputs / "out").iterdir()) == []
 
 
 @pytest.mark.parametrize("before", ["", "mine"])

@@ -1,4 +1,4 @@
-"""``lm-eval-bias export``: a StereoSet run as the authors' prediction file."""
+"""``lm-eval-bias export --to predictions``: a StereoSet run as the authors' prediction file."""
 
 from __future__ import annotations
 
@@ -9,9 +9,7 @@ from lm_eval_bias.files import expanded
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
-    """What the command understands."""
-    parser.add_argument("paths", nargs="+", metavar="RUN", help="run folders or samples files (--log_samples)")
-    parser.add_argument("-o", "--output", required=True, metavar="FILE", help="where to; gzipped if it ends in .gz")
+    """What the format understands; a file that ends in .gz is gzipped."""
     parser.add_argument("--language", metavar="LANG", help="which language, where the run has several")
     parser.add_argument("--variant", metavar="NAME", help="which score of a stereoset_<language>_inter_variants run")
 

@@ -1,0 +1,1 @@
+"""Runs in other people's formats: files that they can read, written here and never sent anywhere."""

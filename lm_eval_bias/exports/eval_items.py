@@ -1,0 +1,136 @@
+"""Items of sample logs as lines of Every Eval Ever's instance-level format."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import math
+from collections.abc import Mapping, Sequence
+from typing import Any, NamedTuple
+
+from lm_eval_bias import registry
+from lm_eval_bias.custom_metrics.score import Record
+from lm_eval_bias.exports.directions import Directed, is_main
+from lm_eval_bias.runs import contributions, sample_logs
+from lm_eval_bias.runs.run_data import Run, TaskRun
+from lm_eval_bias.runs.sample_logs import Sample
+
+_NO_RIGHT_ANSWER = "an item of this score has no right answer: is_correct is false for want of another value"
+
+
+class Logged(NamedTuple):
+    """A task's sample log.
+
+    Attributes:
+        rows: Its documents with the answers.
+        records: What the scores need to know of each.
+    """
+
+    rows: list[Sample]
+    records: list[Record]
+
+
+def logged(run: Run) -> dict[str, Logged]:
+    """The sample logs that lie beside a run, by task.
+
+    Raises:
+        BiasError: A damaged log.
+    """
+    logs = {}
+    for name, task in run.tasks.items():
+        if task.samples is not None and task.benchmark in registry.by_name():
+            rows, benchmark = list(sample_logs.first_filter(task.samples)), registry.get(task.benchmark)
+            logs[name] = Logged(rows, [benchmark.record(doc, answers) for _, doc, answers in rows])
+    return logs
+
+
+def cluster_counts(task: TaskRun, log: Logged) -> list[int]:
+    """How many clusters a task's items lie in, by each factor; empty where the benchmark doesn't tell."""
+    benchmark = registry.get(task.benchmark)
+    clusters = {benchmark.clusters(record) for record in log.records}
+    return [len({names[factor] for names in clusters}) for factor in range(max(map(len, clusters), default=0))]
+
+
+def lines(
+    sent: Sequence[Directed], logs: Mapping[str, Logged], model: str, evaluation: str
+) -> tuple[list[str], list[str]]:
+    """A line per item and main score that is the mean of its items' parts; and the names of those that aren't.
+
+    A correlation, a ratio or ICAT has no part that would be an item's own.
+
+    Raises:
+        BiasError: A damaged sample log.
+    """
+    texts: list[str] = []
+    without: list[str] = []
+    for name, (rows, records) in logs.items():
+        own = [one for one in sent if one.task.task == name and is_main(one.task, one.value.name)]
+        if not own:
+            continue
+        task = own[0].task
+        parts = {one.value.name: _parts(one, records) for one in own}
+        without += [f"{name} {score}" for score, numbers in parts.items() if numbers is None]
+        requests = sample_logs.requests_at(rows[0].part.path, range(len(rows)))
+        for place, (sample, record) in enumerate(zip(rows, records, strict=True)):
+            item = {"evaluation_id": evaluation, "model_id": model, **_item(task, sample, record, requests[place])}
+            for one in own:
+                numbers = parts[one.value.name]
+                if numbers is not None and math.isfinite(numbers[place]):
+                    # texts of models hold anything: escaped, they survive any reader
+                    texts.append(json.dumps(_line(one, numbers[place], record, item), allow_nan=False) + "\n")
+    return texts, without
+
+
+def _parts(one: Directed, records: Sequence[Record]) -> list[float] | None:
+    """What each record adds to a score, ``nan`` for nothing; ``None`` unless their mean is the score."""
+    by_name = {score.name: score for score in registry.get(one.task.benchmark).scores(records)}
+    score = by_name.get(one.value.name)
+    if score is None:
+        return None
+    parts = [math.nan if (part := score.sample(record)) is None else float(part) for record in records]
+    finite = [part for part in parts if math.isfinite(part)]
+    mean = math.fsum(finite) / len(finite) if finite else math.nan
+    return parts if math.isclose(mean, one.value.value, rel_tol=1e-9, abs_tol=1e-9) else None
+
+
+def _text(answer: Any) -> str:
+    return answer if isinstance(answer, str) else json.dumps(answer, ensure_ascii=False)
+
+
+def _item(task: TaskRun, sample: Sample, record: Record, requests: list[list[Any]]) -> dict[str, Any]:
+    """What all lines about an item say."""
+    benchmark = registry.get(task.benchmark)
+    prompt, choices = contributions.prompts(requests)
+    raw = prompt or "\n".join(choices)
+    outcome = benchmark.outcome(record) if benchmark.outcomes else ""
+    read = {"turn_idx": 0, "source": "output.raw", "extracted_value": outcome, "extraction_method": "custom"}
+    return {
+        "schema_version": "0.3.0",
+        "evaluation_name": task.task,
+        "sample_id": "/".join(benchmark.key(sample.doc)),
+        "sample_hash": hashlib.sha256(raw.encode("utf-8", "backslashreplace")).hexdigest(),
+        "interaction_type": "single_turn",
+        "input": {"raw": raw, "reference": [], "choices": choices if len(choices) > 1 else None},
+        "output": {"raw": [_text(answer) for answer in sample.answers]},
+        "messages": None,
+        "answer_attribution": [{**read, "is_terminal": True}] if outcome else [],
+    }
+
+
+def _line(one: Directed, part: float, record: Record, item: dict[str, Any]) -> dict[str, Any]:
+    """An item's part in a score."""
+    clusters = registry.get(one.task.benchmark).clusters(record)
+    has_answer = one.value.higher_is_better is not None
+    metadata = {
+        "score_is": f"the item's part of {one.value.name}, which is their mean"
+        + (", with its sign: the result is the mean's distance from the neutral value" if one.is_distance else ""),
+        **({"clusters": json.dumps(list(clusters), ensure_ascii=False)} if clusters else {}),
+        **({} if has_answer else {"is_correct": _NO_RIGHT_ANSWER}),
+    }
+    best = one.value.high if one.value.higher_is_better else one.value.low
+    return {
+        **item,
+        "evaluation_result_id": f"{one.task.task}/{one.name}",
+        "evaluation": {"score": part, "is_correct": has_answer and part == best},
+        "metadata": metadata,
+    }

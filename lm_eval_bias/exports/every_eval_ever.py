@@ -1,0 +1,240 @@
+"""Every Eval Ever 0.3.0: a JSON per run, and a line per item and score where sample logs lie beside it."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import math
+import uuid
+from collections import Counter
+from collections.abc import Sequence
+from typing import Any
+
+from lm_eval_bias import __version__, registry
+from lm_eval_bias.custom_metrics.score import finite
+from lm_eval_bias.exports import bundle, directions, eval_items
+from lm_eval_bias.exports.bundle import Bundle, Settings
+from lm_eval_bias.exports.directions import Directed, LeftOut
+from lm_eval_bias.report.numbers import few
+from lm_eval_bias.report.score_labels import label
+from lm_eval_bias.report.tables import json_text
+from lm_eval_bias.runs.run_data import Problem, Run, TaskRun
+
+VERSION = "0.3.0"
+_COLLECTION = "lm-eval-bias"
+_PROJECT = "lm-eval-bias, with EleutherAI's lm-evaluation-harness"
+
+
+def make(runs: Sequence[Run], problems: Sequence[Problem], settings: Settings) -> Bundle:
+    """A file per run, and one with its items, laid out as the collection's own repository is."""
+    files: dict[str, str] = {}
+    shown: dict[str, str] = {}
+    number, left_out, remarks = 0, [], []
+    runs_of: Counter[str] = Counter()
+    for run in runs:
+        sent, omitted = directions.split(run, settings.main_only)
+        left_out += omitted
+        number += len(sent)
+        shown[f"scores of {run.name}"] = directions.summary(sent)
+        identity = bundle.model_id(run, settings.name)
+        runs_of[identity] += 1
+        again = f"-{runs_of[identity]}" if runs_of[identity] > 1 else ""  # items are joined by it
+        evaluation = f"{_COLLECTION}/{identity}/{settings.now:.0f}{again}"
+        logs = eval_items.logged(run)
+        clusters = {name: eval_items.cluster_counts(run.tasks[name], log) for name, log in logs.items()}
+        content = _content(run, identity, evaluation, settings)
+        content["source_metadata"]["additional_details"] |= _texts({"scores_left_out": list(map(_left_out, omitted))})
+        content["evaluation_results"] = [_result(one, clusters.get(one.task.task, [])) for one in sent]
+        folder = _folder(identity)
+        items, without = eval_items.lines(sent, logs, identity, evaluation) if settings.with_items else ([], [])
+        if without:
+            remarks.append(f"No items of {few(without)}: no mean of its items' own parts")
+        # names follow from the content: the same export has the same files
+        name = uuid.UUID(bytes=_digest(content, items)[:16], version=4)
+        if items:
+            text = "".join(items)
+            content["detailed_evaluation_results"] = {
+                "format": "jsonl",
+                "file_path": f"{folder}/{name}_samples.jsonl",
+                "hash_algorithm": "sha256",
+                "checksum": hashlib.sha256(text.encode()).hexdigest(),
+                "total_rows": len(items),
+            }
+            files[f"{folder}/{name}_samples.jsonl"] = text
+        files[f"{folder}/{name}.json"] = json_text(content, indent=2)
+        unlogged = [task.task for task in run.tasks.values() if task.samples is None]
+        if settings.with_items and unlogged:
+            remarks.append(f"No items of {few(unlogged)}: no sample log beside the results (--log_samples)")
+    return Bundle(files, number, left_out, remarks, shown=shown)
+
+
+def _digest(content: dict[str, Any], items: Sequence[str]) -> bytes:
+    digest = hashlib.sha256(json.dumps(content, sort_keys=True).encode())
+    for line in items:
+        digest.update(line.encode())
+    return digest.digest()
+
+
+def _folder(identity: str) -> str:
+    developer, slash, model = identity.rpartition("/")
+    parts = (_COLLECTION, developer if slash else "unknown", model)
+    return "/".join(["data", *map(bundle.path_part, parts)])
+
+
+def _texts(facts: dict[str, Any]) -> dict[str, str]:
+    """Details as the schema has them, every value a text; what isn't known is left out."""
+    return {
+        key: value if isinstance(value, str) else json.dumps(value, ensure_ascii=False)
+        for key, value in facts.items()
+        if value not in (None, "", [], {})
+    }
+
+
+def _content(run: Run, identity: str, evaluation: str, settings: Settings) -> dict[str, Any]:
+    """All that is said of a run as a whole."""
+    backend = str(run.provenance.get("model") or "unknown")
+    began = run.provenance.get("date") if run.began is None else f"{run.began:.0f}"
+    return {
+        "schema_version": VERSION,
+        "evaluation_id": evaluation,
+        **({"evaluation_timestamp": str(began)} if began else {}),
+        "retrieved_timestamp": f"{settings.now:.0f}",
+        "source_metadata": {
+            "source_name": _PROJECT,
+            "source_type": "evaluation_run",
+            "source_organization_name": settings.organization or "unknown",
+            "evaluator_relationship": settings.relationship,
+            "additional_details": _texts(
+                {
+                    "export": f"lm-eval-bias {__version__}",
+                    "reading": "A neutral value is not a goal: a model can reach it by knowing nothing. No score sums "
+                    "up bias across benchmarks.",
+                }
+            ),
+        },
+        "model_info": {
+            "name": settings.name or run.name,
+            "id": identity,
+            "inference_engine": {"name": backend},
+            "additional_details": {
+                "deployment_type": "self_deployed" if backend.startswith(("hf", "vllm")) else "unknown",
+                "model_availability": "unknown",
+                **_texts(
+                    {
+                        key: run.provenance.get(key)
+                        for key in ("model_args", "model_revision", "parameters", "dtype", "model_files")
+                    }
+                ),
+            },
+        },
+        "eval_library": {
+            "name": "lm-eval-bias",
+            "version": str(run.provenance.get("lm-eval-bias") or "unknown"),
+            "additional_details": _texts({**bundle.provenance_lines(run), "command": run.command}),
+        },
+    }
+
+
+def _left_out(one: LeftOut) -> dict[str, Any]:
+    """A score without a place: nothing of it is lost."""
+    value = one.value
+    return {
+        "task": one.task.task, "score": value.name, "reason": one.reason, "value": finite(value.value),
+        "standard_error": finite(value.stderr), "interval": value.interval and list(value.interval),
+    }  # fmt: skip
+
+
+def result_id(one: Directed) -> str:
+    """What items and results are joined by."""
+    return f"{one.task.task}/{one.name}"
+
+
+def _source(task: TaskRun) -> dict[str, Any]:
+    files = bundle.data_files(task)
+    urls = [address for address in map(bundle.address, files) if address]
+    benchmark = registry.family(task.benchmark)
+    card = benchmark.card if benchmark is not None else None
+    details = _texts(
+        {
+            "sha256": files,
+            "licence": card.licence if card is not None else "",
+            "documents_scored": task.documents,
+            "documents_of_the_task": task.items or None,
+            "documents_hash": task.inputs.get("scored") or task.inputs.get("documents"),
+            "task_version": task.version,
+            "options": {key: task.metadata[key] for key in benchmark.options if key in task.metadata}
+            if benchmark is not None
+            else {},
+        }
+    )
+    name = (benchmark.title or benchmark.name) if benchmark is not None else task.benchmark
+    if urls:
+        return {"dataset_name": name, "source_type": "url", "url": urls, "additional_details": details}
+    return {"dataset_name": name, "source_type": "other", "additional_details": details}
+
+
+def _bound(end: float) -> float | str:
+    return end if math.isfinite(end) else "Infinity" if end > 0 else "-Infinity"
+
+
+def _result(one: Directed, clusters: Sequence[int]) -> dict[str, Any]:
+    value, task = one.value, one.task
+    name = label(task.benchmark, value.name)
+    description = f"Distance of {value.name} from {value.neutral:g}: {value.summary}" if one.is_distance else ""
+    return {
+        "evaluation_result_id": result_id(one),
+        "evaluation_name": task.task,
+        "source_data": _source(task),
+        "metric_config": {
+            "evaluation_description": description or value.summary or value.name,
+            "metric_id": f"{task.benchmark}.{one.name}",
+            "metric_name": f"{name}, distance from {value.neutral:g}" if one.is_distance else name,
+            **({"metric_unit": value.unit} if value.unit else {}),
+            "lower_is_better": one.lower_is_better,
+            "score_type": "continuous",
+            "min_score": _bound(one.low),
+            "max_score": _bound(one.high),
+            "additional_details": _texts(
+                {
+                    "signed_score": value.name,
+                    "neutral_value": value.neutral,
+                    "signed_range": [finite(value.low), finite(value.high)],
+                    "direction": value.direction,
+                    "source": value.source,
+                    "language": task.language,
+                }
+            ),
+        },
+        "score_details": {
+            "score": one.number,
+            "details": _texts(
+                {
+                    "signed_value": value.value,
+                    "signed_interval": value.interval and list(value.interval),
+                    "interval_for_the_items_as_given": value.fixed_interval and list(value.fixed_interval),
+                    "degrees_of_freedom": finite(value.dof),
+                    "clusters": clusters,
+                    "note": value.note,
+                }
+            ),
+            **_uncertainty(one),
+        },
+    }
+
+
+def _uncertainty(one: Directed) -> dict[str, Any]:
+    value = one.value
+    parts: dict[str, Any] = {}
+    if not math.isnan(value.stderr):
+        method = bundle.stderr_method(one.task, value)
+        of = " of the signed score, not smaller than that of its distance" if one.is_distance else ""
+        parts["standard_error"] = {"value": value.stderr, "method": f"{method or 'not written down'}{of}"}
+    if one.interval is not None:
+        ends = ", as the distances of its ends" if one.is_distance else ""
+        parts["confidence_interval"] = {
+            "lower": one.interval[0],
+            "upper": one.interval[1],
+            "confidence_level": 0.95,
+            "method": f"{bundle.interval_method(value)}{ends}",
+        }
+    return {"uncertainty": parts} if parts else {}

@@ -1,0 +1,164 @@
+"""The Hugging Face Hub's metadata: ``model-index`` with a section for a model card, and ``.eval_results/*.yaml``.
+
+Texts alone: the Hub's own library isn't needed to write them, and nothing is sent there.
+"""
+
+from __future__ import annotations
+
+import math
+import re
+from collections.abc import Sequence
+from typing import Any
+
+import yaml
+
+from lm_eval_bias import __version__, registry
+from lm_eval_bias.custom_metrics.score import finite
+from lm_eval_bias.errors import BiasError
+from lm_eval_bias.exports import bundle, directions
+from lm_eval_bias.exports.bundle import Bundle, Settings
+from lm_eval_bias.exports.directions import Directed, LeftOut
+from lm_eval_bias.report import content, numbers, templates
+from lm_eval_bias.report.score_labels import label
+from lm_eval_bias.runs.run_data import Problem, Run, TaskRun, Value
+
+_KINDS = {"hf-mlm": "fill-mask"}  # the Hub's words for what models of a type do
+_ID = re.compile(r"[\w.-]+/[\w.-]+")
+
+
+def _yaml(data: Any) -> str:
+    return yaml.safe_dump(data, sort_keys=False, allow_unicode=True, width=120)
+
+
+def _plain(facts: dict[str, Any]) -> dict[str, Any]:
+    return {key: value for key, value in facts.items() if value not in (None, "")}
+
+
+def model_card(runs: Sequence[Run], problems: Sequence[Problem], settings: Settings) -> Bundle:
+    """A model card's metadata and its section on bias, in one file that is a card by itself.
+
+    Raises:
+        BiasError: The runs may be of several models.
+    """
+    name = bundle.one_model(runs, settings, "a model card")
+    results: list[dict[str, Any]] = []
+    left_out: list[LeftOut] = []
+    number = 0
+    for run in runs:
+        sent, omitted = directions.with_value(run, settings.main_only)
+        left_out += omitted
+        number += len(sent)
+        for task in run.tasks.values():
+            metrics = [_metric(own, value) for own, value in sent if own is task]
+            if metrics:
+                kind = _KINDS.get(str(run.provenance.get("model")), "text-generation")
+                results.append({"task": {"type": kind}, "dataset": _dataset(task), "metrics": metrics})
+    if not results:
+        raise BiasError("a model card without a score says nothing: no score of these runs has a value")
+    metadata = {"model-index": [{"name": name, "results": results}]}
+    section = templates.render(
+        "model_card.md.j2",
+        report=content.build(runs, problems),
+        left_out=directions.names(left_out),
+        main_tables=content.main_tables,
+    )
+    return Bundle({"": f"---\n{_yaml(metadata)}---\n\n{section}"}, number, left_out)
+
+
+def _dataset(task: TaskRun) -> dict[str, Any]:
+    benchmark = registry.family(task.benchmark)
+    title = (benchmark.title or benchmark.name) if benchmark is not None else task.benchmark
+    commits = {pin.partition("@")[2].partition("/")[0] for pin in bundle.data_files(task) if bundle.address(pin)}
+    return _plain(
+        {
+            "name": f"{title} ({task.task})",
+            "type": bundle.path_part(task.benchmark),
+            "config": task.task,
+            "revision": commits.pop() if len(commits) == 1 else None,
+        }
+    )
+
+
+def _better(value: Value) -> str | None:
+    if value.higher_is_better is None:
+        return None
+    return "higher is better" if value.higher_is_better else "lower is better"
+
+
+def _metric(task: TaskRun, value: Value) -> dict[str, Any]:
+    """A score as it was measured; its error, neutral value and direction are arguments."""
+    facts = {
+        "standard_error": finite(value.stderr),
+        "standard_error_method": bundle.stderr_method(task, value) if not math.isnan(value.stderr) else None,
+        "degrees_of_freedom": finite(value.dof) if not math.isnan(value.stderr) else None,
+        "interval_95": value.interval and list(value.interval),
+        "neutral_value": value.neutral,
+        "better": _better(value),
+        "reads_as": value.direction,
+        "unit": value.unit,
+        "note": value.note,
+        "documents": task.documents,
+        "documents_of_the_task": task.items or None,
+    }
+    return {
+        "type": value.name,
+        "name": f"{task.task}: {label(task.benchmark, value.name)}",
+        "value": value.value,
+        "args": _plain(facts),
+    }
+
+
+def eval_results(runs: Sequence[Run], problems: Sequence[Problem], settings: Settings) -> Bundle:
+    """Entries for ``.eval_results/`` of a model's repository.
+
+    Raises:
+        BiasError: The runs may be of several models, or no data set was named: these results are for the leaderboard of
+            a data set on the Hub, and nobody but the user knows which.
+    """
+    given = f", and got {settings.dataset[:100]!r}" if settings.dataset else ""
+    if not _ID.fullmatch(settings.dataset):
+        raise BiasError(
+            f"hf-eval-results needs --dataset OWNER/NAME{given}: the data set on the Hub whose leaderboard the results "
+            "are for (its eval.yaml has to list the tasks)"
+        )
+    bundle.one_model(runs, settings, "a file of results")
+    entries: list[dict[str, Any]] = []
+    left_out: list[LeftOut] = []
+    for run in runs:
+        sent, omitted = directions.split(run, settings.main_only)
+        left_out += omitted
+        entries += [_entry(run, one, settings) for one in sent]
+    if not entries:
+        raise BiasError("no score of these runs has a value and a direction")
+    return Bundle({"": _yaml(entries)}, len(entries), left_out)
+
+
+def _entry(run: Run, one: Directed, settings: Settings) -> dict[str, Any]:
+    date = run.provenance.get("date")
+    return _plain(
+        {
+            "dataset": {"id": settings.dataset, "task_id": f"{one.task.base}.{one.name.replace('/', '.')}"},
+            "value": one.number,
+            "date": str(date) if date else None,
+            "notes": _notes(run, one),
+        }
+    )
+
+
+def _notes(run: Run, one: Directed) -> str:
+    """What the format has no place for: direction, error, and what was measured where this is a distance from it."""
+    value = one.value
+    parts = [f"{'lower' if one.lower_is_better else 'higher'} is better"]
+    if one.is_distance:
+        parts.append(
+            f"distance of {value.name} = {value.value!r} from its neutral value {numbers.bound(value.neutral)}"
+        )
+    if one.interval is not None:
+        parts.append(f"95% interval {one.interval[0]!r} to {one.interval[1]!r}")
+    if not math.isnan(value.stderr):
+        method = bundle.stderr_method(one.task, value)
+        parts.append(f"standard error {value.stderr!r}{f' ({method})' if method else ''}")
+    if one.task.documents != one.task.items:
+        parts.append(f"{one.task.documents} of {one.task.items or 'an unknown number of'} documents")
+    parts.append(f"lm-eval-bias {run.provenance.get('lm-eval-bias') or __version__}")
+    return "; ".join(parts)

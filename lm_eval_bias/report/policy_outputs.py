@@ -1,0 +1,164 @@
+"""What ``lm-eval-bias check`` says to machines that build: JUnit XML, GitHub's annotations, a comment in Markdown."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from xml.etree import ElementTree  # noqa: S405 (written, never read)
+
+from lm_eval_bias.analysis.policy_file import Bound
+from lm_eval_bias.analysis.policy_verdict import Finding
+from lm_eval_bias.report import caveats, policy_findings, tables
+from lm_eval_bias.report.escaping import markdown
+from lm_eval_bias.report.tables import Cell, Column, Table
+from lm_eval_bias.runs import printable_runs
+from lm_eval_bias.runs.run_data import Problem, Run
+
+Checked = Sequence[tuple[Run, Sequence[Finding]]]
+_ROWS = 100
+_LONGEST = 60_000  # a comment on GitHub may have 65,536 characters
+
+
+def _whole(finding: Finding) -> str:
+    """A violated bound in a sentence."""
+    parts = [
+        policy_findings.value_text(finding),
+        f"asked for: {policy_findings.required(finding)}",
+        f"but {policy_findings.says(finding)}",
+        f"why: {finding.why}" if finding.why else "",
+    ]
+    return printable_runs.one_line(f"{finding.task or 'the run'}, {finding.score}: {'; '.join(filter(None, parts))}")
+
+
+def junit(checked: Checked, problems: Sequence[Problem]) -> str:
+    """A suite per run, a case per bound, a failure where it is violated, an error where a run couldn't be read."""
+    cases = [finding for _, findings in checked for finding in findings]
+    violated = sum(not finding.holds for finding in cases)
+    root = ElementTree.Element(
+        "testsuites",
+        name="lm-eval-bias check",
+        tests=str(len(cases) + len(problems)),
+        failures=str(violated),
+        errors=str(len(problems)),
+    )
+    for run, findings in checked:
+        failures = sum(not finding.holds for finding in findings)
+        suite = _suite(root, run.name, len(findings), failures, 0)
+        for finding in findings:
+            case = _case(suite, finding.task or run.name, f"{finding.score}: {policy_findings.required(finding)}")
+            if not finding.holds:
+                message = printable_runs.one_line(policy_findings.says(finding))
+                ElementTree.SubElement(case, "failure", message=message, type="violated").text = _whole(finding)
+    if problems:
+        suite = _suite(root, "runs that can't be read", len(problems), 0, len(problems))
+        for problem in problems:
+            case = _case(suite, "lm-eval-bias", str(problem.path))
+            reason = printable_runs.one_line(problem.reason)
+            ElementTree.SubElement(case, "error", message=reason, type="unreadable").text = reason
+    ElementTree.indent(root)
+    return f'<?xml version="1.0" encoding="UTF-8"?>\n{ElementTree.tostring(root, encoding="unicode")}\n'
+
+
+def _suite(root: ElementTree.Element, name: str, tests: int, failures: int, errors: int) -> ElementTree.Element:
+    counts = {"tests": str(tests), "failures": str(failures), "errors": str(errors), "skipped": "0"}
+    return ElementTree.SubElement(root, "testsuite", {"name": printable_runs.one_line(name), **counts})
+
+
+def _case(suite: ElementTree.Element, classname: str, name: str) -> ElementTree.Element:
+    texts = {"classname": printable_runs.one_line(classname), "name": printable_runs.one_line(name)}
+    return ElementTree.SubElement(suite, "testcase", texts)
+
+
+def workflow_commands(checked: Checked, problems: Sequence[Problem], copies: Sequence[Problem]) -> str:
+    """Lines that GitHub Actions shows beside a change: errors for what is violated, warnings for what to know of it.
+
+    An error stands at the bound's line in the policy, where it is of one.
+    """
+    return "".join(f"{line}\n" for line in _commands(checked, problems, copies))
+
+
+def _commands(checked: Checked, problems: Sequence[Problem], copies: Sequence[Problem]) -> Iterator[str]:
+    for run, findings in checked:
+        for finding in findings:
+            if not finding.holds:
+                title = f"{run.name}: {finding.task or 'the run'}, {finding.score}"
+                yield _command("error", title, _whole(finding), _place(finding))
+        for name in dict.fromkeys(finding.task for finding in findings if finding.task in run.tasks):
+            if caveat := caveats.of(run, run.tasks[name]):
+                yield _command("warning", f"{run.name}: {name}", caveat)
+    for problem in problems:
+        yield _command("error", "a run that can't be read", str(problem))
+    for copy in copies:
+        yield _command("warning", "passed over", str(copy))
+
+
+def _place(finding: Finding) -> dict[str, str]:
+    """Where a bound stands."""
+    place = finding.required.place if isinstance(finding.required, Bound) else ""
+    file, _, line = place.rpartition(" line ")
+    return {"file": file, "line": line} if file and line.isdigit() else {}
+
+
+def _command(kind: str, title: str, message: str, place: dict[str, str] | None = None) -> str:
+    properties = ",".join(f"{key}={_property(value)}" for key, value in {**(place or {}), "title": title}.items())
+    return f"::{kind} {properties}::{_data(printable_runs.one_line(message))}"
+
+
+def _data(text: str) -> str:
+    r"""A message of a workflow command.
+
+    >>> _data("50%\n::set-output")
+    '50%25%0A::set-output'
+    """
+    return text.replace("%", "%25").replace("\r", "%0D").replace("\n", "%0A")
+
+
+def _property(text: str) -> str:
+    """A property of a workflow command, which ends at a comma or at two colons.
+
+    >>> _property("a,b::c")
+    'a%2Cb%3A%3Ac'
+    """
+    return _data(printable_runs.one_line(text)).replace(":", "%3A").replace(",", "%2C")
+
+
+def comment(checked: Checked, problems: Sequence[Problem], policy: str, holds: bool) -> str:
+    """A comment for a pull request: the verdict, what is violated, and what holds behind a click."""
+    violated = sum(not finding.holds for _, findings in checked for finding in findings)
+    verdict = "all bounds hold" if holds else f"{violated + len(problems)} violated"
+    lines = [f"## Bias gate: {verdict}", "", f"Policy: {markdown(policy)}", ""]
+    for problem in problems:
+        lines += [f"- Could not be read, which is a violation: {markdown(problem)}"]
+    lines += [""] if problems else []
+    for run, findings in checked:
+        missed = [finding for finding in findings if not finding.holds]
+        lines += [f"### {markdown(run.name)}: {len(missed)} of {len(findings)} violated", ""]
+        for name in dict.fromkeys(finding.task for finding in findings if finding.task in run.tasks):
+            if caveat := caveats.of(run, run.tasks[name]):
+                lines += [f"- Read first, {markdown(name)}: {markdown(caveat)}"]
+        if missed:
+            lines += ["", str(_table(missed)), ""]
+        folded = str(_table([finding for finding in findings if finding.holds]))
+        summary = f"{len(findings) - len(missed)} that hold"
+        if len(findings) > len(missed) and len("\n".join(lines)) + len(folded) < _LONGEST - 1_000:
+            lines += ["", f"<details><summary>{summary}</summary>", "", folded, "", "</details>", ""]
+    text = "\n".join(lines).rstrip() + "\n"
+    if len(text) > _LONGEST:
+        text = text[: text.rindex("\n", 0, _LONGEST)] + "\n\nCut here: the rest is in the log.\n"
+    return text
+
+
+def _table(findings: Sequence[Finding]) -> str:
+    rows = [
+        [
+            Cell(finding.task),
+            Cell(finding.score),
+            Cell(policy_findings.value_text(finding)),
+            Cell(policy_findings.required(finding)),
+            Cell(policy_findings.says(finding)),
+            Cell(finding.why),
+        ]
+        for finding in findings[:_ROWS]
+    ]
+    labels = ("Task", "Score", "Value [95%]", "Asked for", "But", "Why")
+    more = f"\n\nand {len(findings) - _ROWS} more" if len(findings) > _ROWS else ""
+    return tables.markdown_table(Table("", [Column(label) for label in labels], rows)) + more

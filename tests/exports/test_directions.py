@@ -1,0 +1,87 @@
+"""A direction only where there is one: a neutral value in the middle is a distance, and what was measured stays."""
+
+import math
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from lm_eval_bias.exports.directions import NO_DIRECTION, Directed, LeftOut, directed, split
+from lm_eval_bias.runs import run_discovery
+from lm_eval_bias.runs.run_data import TaskRun, Value
+from tests.exports.kit import a_run
+
+TASK = TaskRun("stereoset_en", "stereoset", "en", "1.0", 10, 10, {}, {})
+
+
+def a_value(**fields):
+    return Value(**{"name": "ss", "value": 40.0, "low": 0.0, "high": 100.0, "neutral": 50.0, **fields})
+
+
+@pytest.mark.parametrize(
+    ("value", "interval", "number", "ends"),
+    [
+        (57.0, (54.0, 60.0), 7.0, (4.0, 10.0)),
+        (43.0, (40.0, 46.0), 7.0, (4.0, 10.0)),  # the mirror image, and the same distance
+        (51.0, (48.0, 54.0), 1.0, (0.0, 4.0)),  # the interval holds the neutral value: it may be 0
+        (49.0, (44.0, 54.0), 1.0, (0.0, 6.0)),
+        (50.0, None, 0.0, None),
+    ],
+)
+def test_distances(value, interval, number, ends):
+    one = directed(TASK, a_value(value=value, interval=interval, stderr=1.5))
+    assert (one.number, one.interval) == (number, ends)
+    assert (one.low, one.high, one.lower_is_better, one.is_distance) == (0.0, 50.0, True, True)
+    assert one.name == "ss_distance"
+    assert one.value.value == value
+
+
+def test_a_range_that_is_not_even():
+    assert directed(TASK, a_value(value=0.9, low=0.0, high=1.0, neutral=1 / 3)).high == pytest.approx(2 / 3)
+    endless = directed(TASK, a_value(value=3.0, low=-math.inf, high=math.inf, neutral=0.0))
+    assert (endless.number, endless.high) == (3.0, math.inf)
+
+
+@pytest.mark.parametrize("better", [True, False])
+def test_a_direction_that_the_score_has(better):
+    one = directed(TASK, a_value(higher_is_better=better, neutral=100.0, interval=(30.0, 50.0)))
+    assert (one.name, one.number, one.interval, one.low, one.high) == ("ss", 40.0, (30.0, 50.0), 0.0, 100.0)
+    assert one.lower_is_better is not better
+    assert not one.is_distance
+
+
+@pytest.mark.parametrize("fields", [{"neutral": None}, {"neutral": 0.0}, {"neutral": 100.0}])
+def test_no_direction(fields):
+    one = directed(TASK, a_value(**fields))
+    assert isinstance(one, LeftOut)
+    assert one.reason == NO_DIRECTION
+
+
+def test_no_value_is_never_a_distance_of_0():
+    one = directed(TASK, a_value(value=math.nan, note="no items", higher_is_better=True))
+    assert isinstance(one, LeftOut)
+    assert one.reason == "no value: no items"
+
+
+@given(st.floats(0, 100), st.floats(0, 100), st.floats(0, 100))
+def test_intervals_of_distances_hold_them(value, one_end, other_end):
+    low, high = sorted([one_end, other_end, value])[0], sorted([one_end, other_end, value])[2]
+    one = directed(TASK, a_value(value=value, interval=(low, high)))
+    assert isinstance(one, Directed)
+    assert one.low <= one.interval[0] <= one.number <= one.interval[1] <= one.high
+    mirrored = directed(TASK, a_value(value=100 - value, interval=(100 - high, 100 - low)))
+    assert mirrored.number == pytest.approx(one.number)
+    assert mirrored.interval == pytest.approx(one.interval, abs=1e-9)
+
+
+def test_every_score_goes_one_way(tmp_path):
+    runs, _ = run_discovery.read([a_run(tmp_path)[0]])
+    sent, left_out = split(runs[0], main_only=False)
+    assert len(sent) + len(left_out) == sum(len(task.scores) for task in runs[0].tasks.values())
+    by_name = {(one.task.task, one.value.name): one for one in sent}
+    assert by_name["occugender_explicit", "stereotype_gap"].is_distance
+    assert not by_name["stereoset_en", "lms"].lower_is_better
+    assert by_name["gg_bbq_names", "unanswered"].lower_is_better
+    reasons = {(one.task.task, one.value.name): one.reason for one in left_out}
+    assert reasons["stereoset_en", "ss"].startswith("no value: ")
+    assert reasons["occugender_explicit", "coverage"] == NO_DIRECTION

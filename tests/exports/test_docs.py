@@ -1,0 +1,63 @@
+"""The pages about exports and the gate: their commands and workflows are ones that work."""
+
+import re
+import shlex
+
+import pytest
+import yaml
+
+from lm_eval_bias import registry
+from lm_eval_bias.cli import check, export
+from lm_eval_bias.errors import Parser
+from lm_eval_bias.exports import formats
+from tests.conftest import ROOT
+from tests.exports.kit import a_run, exported
+
+EXPORTS = (ROOT / "docs" / "exports.md").read_text(encoding="utf-8")
+GATE = (ROOT / "docs" / "gate.md").read_text(encoding="utf-8")
+
+
+def blocks(page, kind):
+    return re.findall(rf"^```{kind}(?: file=\S+)?\n(.*?)^```$", page, flags=re.MULTILINE | re.DOTALL)
+
+
+def commands(page, name):
+    lines = [line.partition("  #")[0] for block in blocks(page, "sh") for line in block.splitlines()]
+    return [shlex.split(line)[2:] for line in lines if line.startswith(f"lm-eval-bias {name} ")]
+
+
+@pytest.mark.parametrize("arguments", commands(EXPORTS, "export"), ids=" ".join)
+def test_commands_of_the_page(arguments, tmp_path, capsys, monkeypatch):
+    if "wandb" in arguments or "mlflow" in arguments:
+        parser = Parser()
+        export.add_arguments(parser)
+        assert parser.parse_args(arguments).output
+        return
+    path, _ = a_run(tmp_path)
+    monkeypatch.chdir(tmp_path)
+    exported(capsys, *(path if argument == "OUT" else argument for argument in arguments))
+
+
+def test_every_format_is_described():
+    brought = {form.name for benchmark in registry.benchmarks() for form in benchmark.export_formats}
+    table = EXPORTS[EXPORTS.index("| `--to` |") :]
+    described = re.findall(r"^\| `([\w-]+)` \|", table[: table.index("\n\n")], flags=re.MULTILINE)
+    assert described == ["--to", *formats.BY_NAME, *brought]
+
+
+def test_workflows():
+    workflow, gitlab = map(yaml.safe_load, blocks(GATE, "yaml"))
+    steps = workflow["jobs"]["gate"]["steps"]
+    runs = [shlex.split(step["run"]) for step in steps if "lm-eval-bias check" in step.get("run", "")]
+    runs += [shlex.split(line) for line in gitlab["bias-gate"]["script"] if line.startswith("lm-eval-bias check")]
+    assert len(runs) == 2
+    for words in runs:
+        parser = Parser()
+        check.add_arguments(parser)
+        arguments = parser.parse_args(words[2:])
+        assert (arguments.policy, arguments.junit, arguments.strict) == ("policy.yaml", "bias.xml", True)
+    assert workflow[True]["pull_request"]["paths"]  # YAML 1.1 reads "on" as true
+    by_name = {step.get("name"): step for step in steps}
+    for name in ("Summary", "Comment", "Keep the run"):
+        assert by_name[name]["if"].startswith("always()")
+    assert gitlab["bias-gate"]["artifacts"]["reports"]["junit"] == "bias.xml"

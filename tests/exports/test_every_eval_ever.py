@@ -1,0 +1,242 @@
+"""Every Eval Ever: valid by its own schemas, and the numbers that went in."""
+
+import hashlib
+import json
+import math
+from pathlib import Path
+
+import jsonschema
+import pytest
+
+from lm_eval_bias import registry
+from lm_eval_bias.exports import eval_items
+from lm_eval_bias.exports.directions import NO_DIRECTION, directed
+from lm_eval_bias.runs import sample_logs
+from lm_eval_bias.runs.run_data import TaskRun, Value
+from tests.conftest import ROOT
+from tests.exports.kit import NAN, a_run, cells, exported, lines
+from tests.report.made_runs import HOSTILE, harness_folder, hostile_file, run_file, write
+
+SCHEMAS = ROOT.parent / "shared" / "schemas"
+
+
+@pytest.fixture
+def check():
+    """The collection's own schemas."""
+    names = ("eval", "instance_level_eval")
+    if not all((SCHEMAS / f"{name}.schema.json").is_file() for name in names):
+        pytest.skip("the schemas of Every Eval Ever are not here")
+    validators = [
+        jsonschema.Draft7Validator(json.loads((SCHEMAS / f"{name}.schema.json").read_text(encoding="utf-8")))
+        for name in names
+    ]
+
+    def checked(content, items=()):
+        validators[0].validate(content)
+        for item in items:
+            validators[1].validate(item)
+
+    return checked
+
+
+@pytest.fixture(autouse=True)
+def _time(monkeypatch):
+    monkeypatch.setenv("SOURCE_DATE_EPOCH", "1767323045")
+
+
+def written(capsys, out, *arguments):
+    exported(capsys, *arguments, "--to", "eee", "-o", out)
+    (path,) = out.rglob("*.json")
+    return path, json.loads(path.read_text(encoding="utf-8"))
+
+
+def test_numbers_errors_and_directions(tmp_path, capsys, check):
+    path, content = a_run(tmp_path)
+    _, made = written(capsys, tmp_path / "out", path, "--organization", "Testers", "--relationship", "third_party")
+    check(made)
+    results = {result["evaluation_result_id"]: result for result in made["evaluation_results"]}
+    assert len(results) == len(made["evaluation_results"])
+    seen = 0
+    for (task, name), cell in cells(content).items():
+        signed, distance = results.get(f"{task}/{name}"), results.get(f"{task}/{name}_distance")
+        if cell["value"] is None or (
+            cell["higher_is_better"] is None and not (cell["neutral"] is not None and _inside(cell))
+        ):
+            assert signed is distance is None, (task, name)
+            continue
+        seen += 1
+        own = signed or distance
+        config, details = own["metric_config"], own["score_details"]
+        if cell["higher_is_better"] is not None:
+            assert distance is None
+            assert details["score"] == cell["value"]
+            assert config["lower_is_better"] is not cell["higher_is_better"]
+            assert [config["min_score"], config["max_score"]] == cell["range"]
+        else:
+            assert signed is None
+            assert details["score"] == pytest.approx(abs(cell["value"] - cell["neutral"]))
+            assert config["lower_is_better"] is True
+            assert config["min_score"] == 0
+            assert config["additional_details"]["neutral_value"] == str(cell["neutral"])
+            assert config["max_score"] in ("Infinity", pytest.approx(_largest(cell)))
+        assert float(details["details"]["signed_value"]) == cell["value"]
+        uncertainty = details.get("uncertainty", {})
+        assert uncertainty.get("standard_error", {}).get("value") == cell["stderr"]
+        if cell["stderr"] is not None:
+            method = registry.get(content["tasks"][task]["benchmark"]).stderr_method(name)
+            assert method
+            assert uncertainty["standard_error"]["method"].startswith(method)
+            assert float(details["details"]["degrees_of_freedom"]) == cell["dof"]
+            assert json.loads(details["details"]["signed_interval"]) == cell["interval"]
+    assert seen == len(results) > 20
+    assert made["model_info"]["id"] == "owner/tiny"
+    assert made["source_metadata"]["source_organization_name"] == "Testers"
+    assert made["source_metadata"]["evaluator_relationship"] == "third_party"
+
+
+def _inside(cell):
+    low, high = (math.inf * sign if end is None else end for end, sign in zip(cell["range"], (-1, 1), strict=True))
+    return low < cell["neutral"] < high
+
+
+def _largest(cell):
+    low, high = cell["range"]
+    return None if low is None or high is None else max(high - cell["neutral"], cell["neutral"] - low)
+
+
+def test_what_has_no_place_is_in_the_details(tmp_path, capsys, check):
+    path, content = a_run(tmp_path)
+    _, made = written(capsys, tmp_path / "out", path)
+    left = json.loads(made["source_metadata"]["additional_details"]["scores_left_out"])
+    by_name = {(one["task"], one["score"]): one for one in left}
+    assert by_name["stereoset_en", "ss"]["reason"] == f"no value: {NAN}"
+    assert by_name["stereoset_en", "ss"]["value"] is None
+    coverage = by_name["occugender_explicit", "coverage"]
+    assert coverage["reason"] == NO_DIRECTION
+    assert coverage["value"] == cells(content)["occugender_explicit", "coverage"]["value"]
+    assert len(left) + len(made["evaluation_results"]) == len(cells(content))
+
+
+def test_data_by_revision_and_hash(tmp_path, capsys, check):
+    _, made = written(capsys, tmp_path / "out", a_run(tmp_path)[0])
+    sources = {result["evaluation_name"]: result["source_data"] for result in made["evaluation_results"]}
+    assert sources["occugender_explicit"]["source_type"] == "other"  # the package's own
+    own = sources["stereoset_en"]
+    assert own["source_type"] == "url"
+    for url, (pin, digest) in zip(own["url"], json.loads(own["additional_details"]["sha256"]).items(), strict=True):
+        repository, _, rest = pin.partition("@")
+        assert url.endswith(f"{repository}/{rest}")
+        assert len(digest) == 64
+    assert "CC BY-SA 4.0" in own["additional_details"]["licence"]
+
+
+def test_items_of_a_sample_log(tmp_path, capsys, check):
+    folder = harness_folder(tmp_path / "run")
+    log = next((tmp_path / "run").rglob("samples_*.jsonl"))
+    results = next((tmp_path / "run").rglob("results_*.json"))
+    # the results that this log has: those of the made-up file are others
+    rows = list(sample_logs.first_filter(log))
+    benchmark = registry.get("occugender")
+    records = [benchmark.record(doc, answers) for _, doc, answers in rows]
+    gap = next(score for score in benchmark.scores(records) if score.name == "stereotype_gap")
+    content = json.loads(results.read_text())
+    value = gap.compute(records).value
+    content["results"]["occugender_explicit"]["stereotype_gap,none"] = value
+    for metric in content["configs"]["occugender_explicit"]["metric_list"]:
+        if metric["metric"] == "stereotype_gap":
+            metric["interval"] = [value - 0.1, value + 0.1]
+    results.write_text(json.dumps(content))
+
+    path, made = written(capsys, tmp_path / "out", folder)
+    detailed = made["detailed_evaluation_results"]
+    log_path = tmp_path / "out" / detailed["file_path"]
+    assert log_path.parent == path.parent
+    assert log_path.stem == f"{path.stem}_samples"
+    assert detailed["checksum"] == hashlib.sha256(log_path.read_bytes()).hexdigest()
+    items = lines(log_path)
+    check(made, items)
+    assert detailed["total_rows"] == len(items) == len(rows)
+    result = {one["evaluation_result_id"]: one for one in made["evaluation_results"]}
+    assert {item["evaluation_result_id"] for item in items} == {"occugender_explicit/stereotype_gap_distance"}
+    assert {item["evaluation_id"] for item in items} == {made["evaluation_id"]}
+    own = result["occugender_explicit/stereotype_gap_distance"]["score_details"]
+    mean = math.fsum(item["evaluation"]["score"] for item in items) / len(items)
+    assert mean == pytest.approx(float(own["details"]["signed_value"]))
+    assert own["score"] == pytest.approx(abs(mean))
+    assert own["details"]["clusters"] == "[40, 2]"  # occupations and templates
+    assert [item["sample_id"] for item in items] == ["/".join(benchmark.key(row.doc)) for row in rows]
+    assert not any(item["evaluation"]["is_correct"] for item in items)
+    assert all("no right answer" in item["metadata"]["is_correct"] for item in items)
+
+
+def test_scores_that_are_no_mean_have_no_items(tmp_path, capsys, check):
+    preview = exported(capsys, harness_folder(tmp_path / "run"), "--to", "eee").out
+    # made-up scores aren't the log's: no item may claim to be a part of them
+    assert "No items of occugender_explicit stereotype_gap, occugender_explicit labour_pearson" in preview
+    assert "_samples.jsonl" not in preview
+
+
+def test_items_can_stay_here(tmp_path, capsys):
+    folder = harness_folder(tmp_path / "run")
+    _, made = written(capsys, tmp_path / "out", folder, "--no-items")
+    assert "detailed_evaluation_results" not in made
+
+
+def test_the_same_run_gives_the_same_files(tmp_path, capsys, monkeypatch):
+    path, _ = a_run(tmp_path)
+    first, _ = written(capsys, tmp_path / "one", path)
+    second, _ = written(capsys, tmp_path / "two", path)
+    assert first.relative_to(tmp_path / "one") == second.relative_to(tmp_path / "two")
+    assert first.read_bytes() == second.read_bytes()
+    monkeypatch.setenv("SOURCE_DATE_EPOCH", "1767323046")
+    third, _ = written(capsys, tmp_path / "three", path)
+    assert third.name != first.name
+
+
+def test_hostile_names_stay_below_the_folder(tmp_path, capsys, check):
+    content = hostile_file()
+    content["model"] = f"../../../etc/{HOSTILE}"
+    path, made = written(capsys, tmp_path / "deep" / "out", write(tmp_path / "h.json", content))
+    check(made)
+    assert path.is_relative_to(tmp_path / "deep" / "out" / "data" / "lm-eval-bias")
+    assert sorted(tmp_path.iterdir()) == [tmp_path / "deep", tmp_path / "h.json"]
+
+
+def test_several_runs_are_several_files(tmp_path, capsys, check):
+    one, other = a_run(tmp_path)[0], write(tmp_path / "b.json", run_file("other", ["stereoset_en"]))
+    exported(capsys, one, other, "--to", "eee", "-o", tmp_path / "out")
+    made = [json.loads(Path(path).read_text()) for path in sorted((tmp_path / "out").rglob("*.json"))]
+    assert {one["model_info"]["name"] for one in made} == {"tiny", "other"}
+    exported(capsys, one, other, "--to", "eee", "--name", "owner/both", "-o", tmp_path / "both")
+    ids = [json.loads(Path(path).read_text())["evaluation_id"] for path in (tmp_path / "both").rglob("*.json")]
+    assert sorted(ids) == ["lm-eval-bias/owner/both/1767323045", "lm-eval-bias/owner/both/1767323045-2"]
+    for content in made:
+        check(content)
+
+
+def test_a_preview_shows_every_number(tmp_path, capsys):
+    path, content = a_run(tmp_path)
+    said = exported(capsys, path, "--to", "eee").out
+    cell = cells(content)["occugender_explicit", "stereotype_gap"]
+    assert f"stereotype_gap_distance = {abs(cell['value']):.6g} [" in said
+    assert f", lower is better (stereotype_gap = {cell['value']:.6g})" in said
+
+
+@pytest.mark.parametrize(
+    ("better", "part", "is_correct"),
+    [
+        (True, 1.0, True),
+        (True, 0.0, False),
+        (False, 0.0, True),
+        (False, 1.0, False),
+        (None, 0.0, False),
+        (None, 1.0, False),
+    ],
+)
+def test_right_answers_are_those_of_scores_that_have_some(better, part, is_correct):
+    value = Value("acc", 0.5, low=0.0, high=1.0, neutral=0.5, higher_is_better=better)
+    task = TaskRun("occugender_explicit", "occugender", "en", "1", 2, 2, {}, {"acc": value})
+    line = eval_items._line(directed(task, value), part, {"item": "nurse", "template": "1"}, {})
+    assert line["evaluation"] == {"score": part, "is_correct": is_correct}
+    assert ("is_correct" in line["metadata"]) is (better is None)
+    assert line["metadata"]["clusters"] == '["nurse", "1"]'

@@ -1,0 +1,142 @@
+"""The Hub's formats, read back by its own library."""
+
+import math
+
+import pytest
+import yaml
+
+from lm_eval_bias.cli.main import main
+from tests.exports.kit import NAN, a_run, cells, exported
+from tests.report.made_runs import HOSTILE, hostile_file, run_file, write
+from tests.report.test_exports import reader
+
+MAIN = {
+    "occugender_explicit": {"stereotype_gap", "female_dominated_F", "male_dominated_M", "labour_pearson", "coverage"},
+    "gg_bbq_names": {"acc_disamb", "diff_bias_amb", "diff_bias_disamb"},
+    "stereoset_en": {"lms", "icat"},
+    "regard_en": {"all/negative_gap", "all/positive_gap", "caregiving/gap", "sexualization/gap", "perpetration/gap"},
+}
+
+
+def test_a_model_card(tmp_path, capsys):
+    path, content = a_run(tmp_path)
+    exported(capsys, path, "--to", "model-card", "-o", tmp_path / "card.md", "--name", "owner/tiny")
+    huggingface_hub = pytest.importorskip("huggingface_hub")
+    card = huggingface_hub.ModelCard.load(tmp_path / "card.md")
+    assert card.data.model_name == "owner/tiny"
+    found = {(result.dataset_config, result.metric_type): result for result in card.data.eval_results}
+    assert set(found) == {(task, name) for task, names in MAIN.items() for name in names}
+    for key, result in found.items():
+        cell = cells(content)[key]
+        assert result.metric_value == cell["value"]
+        arguments = result.metric_args
+        assert arguments.get("standard_error") == cell["stderr"]
+        assert arguments.get("interval_95") == cell["interval"]
+        assert arguments.get("neutral_value") == cell["neutral"]
+        assert arguments["reads_as"] == cell["direction"]
+        better = {True: "higher is better", False: "lower is better", None: None}[cell["higher_is_better"]]
+        assert arguments.get("better") == better
+        if cell["stderr"] is not None:
+            assert arguments["degrees_of_freedom"] == cell["dof"]
+            assert arguments["standard_error_method"]
+    # its metadata survive the library's own writer
+    again = huggingface_hub.ModelCard(str(card))
+    assert again.data.eval_results == card.data.eval_results
+    text = card.text
+    assert "## Bias" in text
+    assert f"- gg\\_bbq\\_names acc\\_amb, stereoset\\_en ss: no value: {NAN}\n" in text
+    assert "none shows that a model is fair" in text
+    revision = next(result.dataset_revision for result in card.data.eval_results if result.dataset_type == "stereoset")
+    assert revision == "883f005dd9d003a6974e498f435629ec46d931c7"
+
+
+def test_all_scores_of_a_model_card(tmp_path, capsys):
+    huggingface_hub = pytest.importorskip("huggingface_hub")
+    path, content = a_run(tmp_path)
+    exported(capsys, path, "--to", "model-card", "-o", tmp_path / "card.md", "--scores", "all")
+    found = huggingface_hub.ModelCard.load(tmp_path / "card.md").data.eval_results
+    assert len(found) == sum(cell["value"] is not None for cell in cells(content).values())
+    told = {(result.dataset_config, result.metric_type): result.metric_args.get("better") for result in found}
+    directions = {True: "higher is better", False: "lower is better", None: None}
+    assert told == {key: directions[cells(content)[key]["higher_is_better"]] for key in told}
+    assert set(told.values()) == set(directions.values())
+
+
+def test_a_model_card_is_about_one_model(tmp_path, capsys):
+    one, other = a_run(tmp_path)[0], write(tmp_path / "b.json", run_file("other", ["stereoset_de"]))
+    assert "--name NAME" in exported(capsys, one, other, "--to", "model-card", status=2).err
+    exported(capsys, one, other, "--to", "model-card", "--name", "both", "-o", tmp_path / "card.md")
+    huggingface_hub = pytest.importorskip("huggingface_hub")
+    found = huggingface_hub.ModelCard.load(tmp_path / "card.md").data.eval_results
+    assert {result.dataset_config for result in found} == {*MAIN, "stereoset_de"}
+
+
+def test_a_hostile_model_card(tmp_path, capsys):
+    huggingface_hub = pytest.importorskip("huggingface_hub")
+    path = write(tmp_path / "h.json", hostile_file())
+    exported(capsys, path, "--to", "model-card", "-o", tmp_path / "card.md")
+    card = huggingface_hub.ModelCard.load(tmp_path / "card.md")
+    assert card.data.model_name == HOSTILE.replace("\u202e", "\ufffd")
+    tokens = reader().parse(card.text)
+    kinds = {one.type for token in tokens for one in (token, *(token.children or ()))}
+    assert not kinds & {"html_block", "html_inline", "link_open", "image", "em_open", "strong_open", "code_inline"}
+    assert all(math.isfinite(result.metric_value) for result in card.data.eval_results)
+
+
+def entries_of(path):
+    hub = pytest.importorskip("huggingface_hub")
+    if not hasattr(hub, "parse_eval_result_entries"):
+        pytest.skip("this huggingface_hub doesn't know .eval_results")
+    return hub.parse_eval_result_entries(yaml.safe_load(path.read_text(encoding="utf-8")))
+
+
+def test_eval_results(tmp_path, capsys):
+    path, content = a_run(tmp_path)
+    out = tmp_path / "bias.yaml"
+    exported(capsys, path, "--to", "hf-eval-results", "--dataset", "owner/bench", "-o", out)
+    entries = {entry.task_id: entry for entry in entries_of(out)}
+    assert {entry.dataset_id for entry in entries.values()} == {"owner/bench"}
+    expected = {
+        "occugender_explicit.stereotype_gap_distance", "occugender_explicit.labour_pearson_distance",
+        "gg_bbq_names.acc_disamb", "gg_bbq_names.diff_bias_amb_distance", "gg_bbq_names.diff_bias_disamb_distance",
+        "stereoset_en.lms", "stereoset_en.icat", "regard_en.all.negative_gap_distance",
+        "regard_en.all.positive_gap_distance", "regard_en.caregiving.gap_distance",
+        "regard_en.sexualization.gap_distance", "regard_en.perpetration.gap_distance",
+    }  # fmt: skip
+    assert set(entries) == expected
+    gap = cells(content)["occugender_explicit", "stereotype_gap"]
+    one = entries["occugender_explicit.stereotype_gap_distance"]
+    assert one.value == abs(gap["value"])
+    assert f"lower is better; distance of stereotype_gap = {gap['value']!r} from its neutral value 0" in one.notes
+    assert f"standard error {gap['stderr']!r} (occupations and templates" in one.notes
+    lms = cells(content)["stereoset_en", "lms"]
+    assert entries["stereoset_en.lms"].value == lms["value"]
+    low, high = lms["interval"]
+    assert entries["stereoset_en.lms"].notes.startswith(f"higher is better; 95% interval {low!r} to {high!r}")
+    assert one.date == "2026-01-02"
+
+
+def test_nobody_but_the_user_knows_the_leaderboard(tmp_path, capsys):
+    said = exported(capsys, a_run(tmp_path)[0], "--to", "hf-eval-results", status=2).err
+    assert "--dataset OWNER/NAME: the data set" in said
+    said = exported(capsys, a_run(tmp_path)[0], "--to", "hf-eval-results", "--dataset", "a b", status=2).err
+    assert "--dataset OWNER/NAME, and got 'a b'" in said
+
+
+def test_what_a_masked_model_does(tmp_path, capsys):
+    huggingface_hub = pytest.importorskip("huggingface_hub")
+    path, content = a_run(tmp_path)
+    content["provenance"]["model"] = "hf-mlm"
+    write(tmp_path / "tiny.json", content)
+    exported(capsys, path, "--to", "model-card", "-o", tmp_path / "card.md")
+    found = huggingface_hub.ModelCard.load(tmp_path / "card.md").data.eval_results
+    assert {result.task_type for result in found} == {"fill-mask"}
+
+
+def test_the_csv_is_the_reports(tmp_path, capsys):
+    path, content = a_run(tmp_path)
+    said = exported(capsys, path, "--to", "csv", "-o", tmp_path / "x.csv").out
+    assert f"left out: gg_bbq_names acc_amb, stereoset_en ss: no value: {NAN}" in said
+    capsys.readouterr()
+    assert main(["report", path, "--format", "csv"]) == 0
+    assert (tmp_path / "x.csv").read_text() == capsys.readouterr().out

@@ -1,0 +1,186 @@
+"""The gate's findings for machines: JUnit XML, GitHub's annotations, a comment; the exit status stays what it was."""
+
+import re
+from xml.etree import ElementTree
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from lm_eval_bias.analysis.policy_file import Bound
+from lm_eval_bias.analysis.policy_verdict import Finding
+from lm_eval_bias.cli.main import main
+from lm_eval_bias.report import policy_outputs
+from lm_eval_bias.runs import printable_runs
+from lm_eval_bias.runs.run_data import Problem, Run
+from tests.report.made_runs import HOSTILE, hostile_file, run_file, write
+from tests.report.test_exports import reader
+
+POLICY = """allow_warnings: true
+allow: [inputs, version]
+bounds:
+  - {task: stereoset_en, score: ss, min: 0, max: 90, why: "a, b: 50% | c"}
+  - {task: stereoset_en, score: lms, min: 99, why: "100%: all"}
+"""
+
+
+@pytest.fixture
+def given_files(tmp_path):
+    (tmp_path / "policy.yaml").write_text(POLICY)
+    return write(tmp_path / "run.json", run_file(tasks=["stereoset_en"])), str(tmp_path / "policy.yaml")
+
+
+def checked(capsys, *arguments, status):
+    capsys.readouterr()
+    assert main(["check", *map(str, arguments)]) == status
+    return capsys.readouterr()
+
+
+def unescaped(text):
+    for code, sign in (("%2C", ","), ("%3A", ":"), ("%0A", "\n"), ("%0D", "\r"), ("%25", "%")):
+        text = text.replace(code, sign)
+    return text
+
+
+def commands(text):
+    """Workflow commands as GitHub's runner reads them: kind, properties, message."""
+    found = []
+    for line in text.splitlines():
+        if match := re.fullmatch(r"::(\w+)(?: (.*?))?::(.*)", line):
+            properties = dict(part.split("=", 1) for part in (match[2] or "").split(","))
+            found.append((match[1], {key: unescaped(v) for key, v in properties.items()}, unescaped(match[3])))
+    return found
+
+
+def test_junit(given_files, tmp_path, capsys):
+    run, policy = given_files
+    plain = checked(capsys, run, "--policy", policy, status=1).out
+    said = checked(capsys, run, "--policy", policy, "--junit", tmp_path / "j.xml", status=1).out
+    assert said == plain
+    root = ElementTree.parse(tmp_path / "j.xml").getroot()
+    cases = list(root.iter("testcase"))
+    failed = [case for case in cases if case.find("failure") is not None]
+    assert root.tag == "testsuites"
+    (suite,) = root.iter("testsuite")
+    for element in (root, suite):
+        assert int(element.get("tests")) == len(cases) > 2
+        assert int(element.get("failures")) == len(failed) == plain.count("VIOLATED")
+        assert element.get("errors") == "0"
+    (lms,) = (case for case in failed if case.get("name").startswith("lms: "))
+    assert lms.get("classname") == "stereoset_en"
+    assert lms.get("name") == "lms: the whole interval at least 99"
+    assert lms.find("failure").get("message").startswith("reaches ")
+
+
+def test_a_gate_that_holds(given_files, tmp_path, capsys):
+    run, policy = given_files
+    (tmp_path / "policy.yaml").write_text(POLICY.replace("min: 99", "min: 1"))
+    files = ["--junit", tmp_path / "j.xml", "--markdown", tmp_path / "c.md", "--github"]
+    said = checked(capsys, run, "--policy", policy, *files, status=0).out
+    assert not [one for one in commands(said) if one[0] == "error"]
+    assert ElementTree.parse(tmp_path / "j.xml").getroot().get("failures") == "0"
+    assert (tmp_path / "c.md").read_text().startswith("## Bias gate: all bounds hold\n")
+
+
+def test_a_run_that_cannot_be_read_is_an_error_everywhere(given_files, tmp_path, capsys):
+    run, policy = given_files
+    (tmp_path / "policy.yaml").write_text(POLICY.replace("min: 99", "min: 1"))
+    folder = tmp_path / "runs"
+    write(folder / "run.json", run_file(tasks=["stereoset_en"]))
+    (folder / "results_2026-01-02T03-04-05.678901.json").write_text("{")
+    files = ["--junit", tmp_path / "j.xml", "--markdown", tmp_path / "c.md", "--github"]
+    said = checked(capsys, folder, "--policy", policy, *files, status=1).out
+    root = ElementTree.parse(tmp_path / "j.xml").getroot()
+    assert (root.get("errors"), root.get("failures")) == ("1", "0")
+    assert len(list(root.iter("error"))) == 1
+    (error,) = (one for one in commands(said) if one[0] == "error")
+    assert error[1] == {"title": "a run that can't be read"}
+    assert "results_2026" in error[2]
+    assert (tmp_path / "c.md").read_text().startswith("## Bias gate: 1 violated\n")
+
+
+def test_annotations(given_files, capsys):
+    run, policy = given_files
+    said = checked(capsys, run, "--policy", policy, "--github", status=1).out
+    found = commands(said)
+    assert sum(kind == "error" for kind, _, _ in found) == said.count("VIOLATED")
+    (error,) = (one for one in found if one[1].get("file"))
+    # at the bound's line
+    assert error[1] == {"file": policy, "line": "5", "title": "tiny: stereoset_en, lms"}
+    assert "asked for: the whole interval at least 99; but reaches" in error[2]
+    assert error[2].endswith("; why: 100%: all")
+    assert "; why: 100%25: all\n" in said
+
+
+@given(st.text(), st.text(), st.text(), st.text())
+def test_whatever_a_file_says_is_one_line_of_one_command(task, score, why, problem):
+    finding = Finding(task, score, False, Bound(task, score, low=1.0, place="p.yaml line 3"), problem, why=why)
+    run = Run(task, None, {}, "", {})
+    text = policy_outputs.workflow_commands([(run, [finding])], [Problem("x", problem)], [])
+    assert len(text.splitlines()) == 2
+    for kind, properties, _ in commands(text):
+        assert kind == "error"
+        assert set(properties) <= {"file", "line", "title"}
+    assert [message for _, _, message in commands(text)] == [
+        policy_outputs._whole(finding), printable_runs.one_line(f"x: {problem}")
+    ]  # fmt: skip
+    ElementTree.fromstring(policy_outputs.junit([(run, [finding])], [Problem("x", problem)]))
+
+
+def test_hostile_runs(tmp_path, capsys):
+    run = write(tmp_path / "h.json", hostile_file())
+    (tmp_path / "policy.yaml").write_text(POLICY)
+    files = ["--junit", tmp_path / "j.xml", "--markdown", tmp_path / "c.md", "--github"]
+    said = checked(capsys, run, "--policy", tmp_path / "policy.yaml", *files, status=1).out
+    assert ElementTree.parse(tmp_path / "j.xml").getroot().find("testsuite").get("name").startswith("<script>")
+    assert all(kind in ("error", "warning") for kind, _, _ in commands(said))
+    tokens = reader().parse((tmp_path / "c.md").read_text(encoding="utf-8"))
+    flat = [one for token in tokens for one in (token, *(token.children or ()))]
+    html = {token.content.strip() for token in flat if token.type.startswith("html")}
+    assert all(re.fullmatch(r"<details><summary>\d+ that hold</summary>|</details>", text) for text in html)
+    assert not {token.type for token in flat} & {"link_open", "image"}
+    assert HOSTILE not in (tmp_path / "c.md").read_text(encoding="utf-8")
+
+
+def test_a_comment(given_files, tmp_path, capsys):
+    run, policy = given_files
+    checked(capsys, run, "--policy", policy, "--markdown", tmp_path / "c.md", status=1)
+    text = (tmp_path / "c.md").read_text(encoding="utf-8")
+    assert re.match(r"## Bias gate: \d+ violated\n", text)
+    assert text.index("the whole interval at least 99") < text.index("<details>") < text.index("a, b: 50% \\| c")
+
+
+def test_a_long_comment_is_cut():
+    findings = [Finding("t" * 1000, f"s{n}", False, "x" * 1000, "y") for n in range(300)]
+    text = policy_outputs.comment([(Run("m", None, {}, "", {}), findings)], [], "p", False)
+    assert len(text) < 65_536
+    assert text.endswith("Cut here: the rest is in the log.\n")
+    few = policy_outputs.comment([(Run("m", None, {}, "", {}), findings[:1] * 150)], [], "p", False)
+    assert "150 of 150 violated" in few
+
+
+def test_the_summary_of_a_step_keeps_what_it_had(given_files, tmp_path, capsys, monkeypatch):
+    run, policy = given_files
+    summary = tmp_path / "summary.md"
+    summary.write_text("# Before\n")
+    monkeypatch.setenv("GITHUB_STEP_SUMMARY", str(summary))
+    checked(capsys, run, "--policy", policy, "--markdown", summary, status=1)
+    assert summary.read_text().startswith("# Before\n\n## Bias gate: ")
+    monkeypatch.delenv("GITHUB_STEP_SUMMARY")
+    checked(capsys, run, "--policy", policy, "--markdown", summary, status=1)
+    assert summary.read_text().startswith("## Bias gate: ")
+
+
+def test_bad_usage(given_files, tmp_path, capsys):
+    run, policy = given_files
+    content = open(run).read()
+    for more, says in (
+        (["--json", "--github"], "ask for one of the two"),
+        (["--junit", run], f"--junit {run}: this file is read, and would be lost"),
+        (["--markdown", policy], "--markdown"),
+        (["--junit", tmp_path / "none" / "j.xml"], "cannot be written"),
+        (["--junit", tmp_path / "x", "--markdown", tmp_path / "x"], "name two"),
+    ):
+        assert says in checked(capsys, run, "--policy", policy, *more, status=2).err
+    assert open(run).read() == content
+    assert open(policy).read() == POLICY
