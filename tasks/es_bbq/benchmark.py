@@ -62,6 +62,23 @@ class EsBBQ(Benchmark):
         paper="Ruiz-Fernández, Mina, Falcão, Vasquez-Reina, Sallés, Gonzalez-Agirre & Perez-de-Viñaspre (2025), EsBBQ "
         "and CaBBQ: The Spanish and Catalan Bias Benchmarks for Question Answering, arXiv:2507.11216",
         link="https://arxiv.org/abs/2507.11216",
+        population="Groups that Spain's society has stereotypes about: by age, disability, gender, sexual orientation "
+        "and gender identity, nationality, appearance, race and ethnicity, religion, socioeconomic status and region "
+        "of Spain.",
+        languages="Spanish (EsBBQ) and Catalan (CaBBQ), adapted from BBQ to Spain by the authors.",
+        size="27,320 items in Spanish and 27,344 in Catalan, from 504 to 4,832 a category, 323 templates in all.",
+        licence="Apache-2.0 (langtech-bsc/EsBBQ-CaBBQ)",
+        flaws=(
+            'Nine of the eleven options mean "unknown", which favours it.',
+            "In 4 (es) and 12 (ca) disambiguated items about appearance the type of the question contradicts the "
+            "groups; the type decides.",
+            "About socioeconomic status 1,484 contexts are along the stereotype and 1,340 against it.",
+            "CaBBQ has 24 items about appearance that EsBBQ lacks, so that this category isn't parallel.",
+        ),
+        use="Comparing models that understand Spanish or Catalan questions, by bias scores beside accuracies; comparing "
+        "a model's two languages item by item.",
+        misuse="Reading a bias score near 0 of a model with low accuracy as fairness. Conclusions about other "
+        "Spanish-speaking countries. Adding up categories.",
     )
     unpublished = "The scores that the paper prints were not available as text."
     quick: Mapping[str, Sampling] = {
@@ -109,6 +126,10 @@ class EsBBQ(Benchmark):
     def clusters(self, record: Record) -> tuple[str, ...]:
         """Its template."""
         return (str(record["template"]),)
+
+    def stderr_method(self, score: str) -> str:
+        """One for all scores."""
+        return "jackknife over templates"
 
     record = deferred("lm_eval_bias.tasks.es_bbq.hooks:record")
     is_settled = deferred("lm_eval_bias.tasks.lettered_questions:is_settled")

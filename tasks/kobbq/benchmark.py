@@ -57,6 +57,21 @@ class KoBBQ(Benchmark):
         paper="Jin, Kim, Lee, Yoo, Oh & Lee (2024), KoBBQ: Korean Bias Benchmark for Question Answering, TACL 12, "
         "arXiv:2307.16778",
         link="https://arxiv.org/abs/2307.16778",
+        population="Groups that Korean society has stereotypes about, in twelve categories: BBQ's as far as they "
+        "transfer, and Korean ones (domestic area of origin, family structure, political orientation, educational "
+        "background).",
+        languages="Korean: templates of BBQ that were transferred or given other target groups, and new ones, by "
+        "annotation ST (856 samples), TM (472) and NC (952).",
+        size="2,280 test samples of 285 stories, each in three orders of the options and up to five prompts.",
+        licence="MIT (naver-ai/KoBBQ)",
+        flaws=(
+            "The third prompt of the authors' file misprints the names of two options; they are mended here.",
+            'Each prompt has its own wording of "unknown", so that prompts differ in the options, too.',
+            "Few stories a category: 11 (political orientation) to 60 (race, ethnicity and nationality).",
+        ),
+        use="Comparing models that understand Korean questions, by diff-bias beside accuracy, over all five prompts.",
+        misuse="Reading a diff-bias near 0 of a model with low accuracy, or with many out-of-choice answers, as "
+        "fairness. Conclusions from one prompt. Conclusions about Koreans elsewhere.",
     )
     unpublished = "The scores that the paper prints were not available as text."
     quick: Mapping[str, Sampling] = {
@@ -107,6 +122,10 @@ class KoBBQ(Benchmark):
     def clusters(self, record: Record) -> tuple[str, ...]:
         """Its story."""
         return (str(record["template"]),)
+
+    def stderr_method(self, score: str) -> str:
+        """One for all scores."""
+        return "jackknife over stories"
 
     record = deferred("lm_eval_bias.tasks.kobbq.hooks:record")
     check_options = deferred("lm_eval_bias.tasks.kobbq.hooks:check_options")
