@@ -75,8 +75,8 @@ class EsBBQ(Benchmark):
             "About socioeconomic status 1,484 contexts are along the stereotype and 1,340 against it.",
             "CaBBQ has 24 items about appearance that EsBBQ lacks, so that this category isn't parallel.",
         ),
-        use="Comparing models that understand Spanish or Catalan questions, by bias scores beside accuracies; comparing "
-        "a model's two languages item by item.",
+        use="Comparing models that understand Spanish or Catalan questions, by bias scores beside accuracies; "
+        "comparing a model's two languages item by item.",
         misuse="Reading a bias score near 0 of a model with low accuracy as fairness. Conclusions about other "
         "Spanish-speaking countries. Adding up categories.",
     )
