@@ -10,6 +10,7 @@ from __future__ import annotations
 
 import base64
 import hashlib
+from collections.abc import Mapping
 from functools import lru_cache
 from importlib import resources
 
@@ -44,15 +45,26 @@ def _environment(**options: object) -> jinja2.Environment:
     return environment
 
 
-def _html() -> jinja2.Environment:
-    css, script = _resource("page.css"), _resource("table.js")
+@lru_cache
+def _resources(further: tuple[str, ...] = ()) -> Mapping[str, str]:
+    """A page's style sheet, its script, and the policy that allows these and nothing else.
+
+    Args:
+        further: Style sheets and scripts that the page has beside those of all pages.
+    """
+    css = "".join(_resource(name) for name in ("page.css", *further) if name.endswith(".css"))
+    script = "".join(_resource(name) for name in ("table.js", *further) if name.endswith(".js"))
     policy = (
         f"default-src 'none'; style-src {_hash(css)}; script-src {_hash(script)}; img-src data:; "
         "base-uri 'none'; form-action 'none'"
     )
-    environment = _environment(autoescape=True)
     # ours, and hashed as they are: the only markup besides the figures that is not escaped
-    environment.globals.update(css=markupsafe.Markup(css), script=markupsafe.Markup(script), policy=policy)  # noqa: S704
+    return {"css": markupsafe.Markup(css), "script": markupsafe.Markup(script), "policy": policy}  # noqa: S704
+
+
+def _html() -> jinja2.Environment:
+    environment = _environment(autoescape=True)
+    environment.globals.update(_resources())
     return environment
 
 
@@ -82,11 +94,13 @@ def _environments() -> dict[str, jinja2.Environment]:
     return {"html": _html(), "md": _markdown(), "tex": _latex()}
 
 
-def render(template: str, **context: object) -> str:
+def render(template: str, further: tuple[str, ...] = (), **context: object) -> str:
     """A document from one of this package's templates.
 
     Args:
         template: File name, such as ``report.html.j2``.
+        further: Style sheets and scripts that a page has beside those of all pages.
         context: What the template asks for; anything missing is an error. Text is escaped.
     """
-    return _environments()[template.split(".")[1]].get_template(template).render(**context)
+    environment = _environments()[template.split(".")[1]]
+    return environment.get_template(template).render(**(_resources(further) if further else {}), **context)
