@@ -15,7 +15,7 @@ from lm_eval_bias.analysis.rank_intervals import Rank
 from lm_eval_bias.report import captions
 from lm_eval_bias.report.numbers import NONE
 from lm_eval_bias.report.score_labels import named
-from lm_eval_bias.report.shortening import shortened
+from lm_eval_bias.report.shortening import shortened_apart
 from lm_eval_bias.report.tables import Cell, Column, Table
 from lm_eval_bias.runs.run_data import Run, Value
 
@@ -203,7 +203,7 @@ def board_table(boards: Sequence[Board], sources: Mapping[tuple[str, str], str],
     Args:
         boards: The boards.
         sources: Ids of where runs come from, by task and row name.
-        limit: Longest name that is shown whole.
+        limit: Longest name that is shown whole; of names that would look alike more is shown.
     """
     rows: dict[tuple[bool, str, str, int], dict[int, Row]] = {}
     for place, board in enumerate(boards):
@@ -213,6 +213,7 @@ def board_table(boards: Sequence[Board], sources: Mapping[tuple[str, str], str],
                 occurrences[row.kind, row.model] += 1
                 key = (row.kind == PUBLISHED, row.model.casefold(), row.model, occurrences[row.kind, row.model])
                 rows.setdefault(key, {})[place] = row
+    shorts = shortened_apart((model for _, _, model, _ in rows), limit)
     models = []
     for (is_published, _, model, _), by_place in sorted(rows.items()):
         place, first = next(iter(by_place.items()))
@@ -220,7 +221,7 @@ def board_table(boards: Sequence[Board], sources: Mapping[tuple[str, str], str],
         link = made_by(boards[place], number) if is_published else sources[boards[place].task, model]
         cells = [_cells(board, by_place[i]) if i in by_place else None for i, board in enumerate(boards)]
         kind = PUBLISHED if is_published else RUN
-        models.append(ModelRow(model, shortened(model, limit), kind, family(model), link, cells))
+        models.append(ModelRow(model, shorts[model], kind, family(model), link, cells))
     return BoardTable([_task_columns(board) for board in boards], models)
 
 
