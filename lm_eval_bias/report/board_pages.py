@@ -132,7 +132,7 @@ class BoardTable:
 
     @property
     def families(self) -> list[str]:
-        """What the filter by family offers: the families of several models, for one model's is found by its name."""
+        """What the filter by family offers."""
         return sorted({row.family for row in self.rows})
 
 

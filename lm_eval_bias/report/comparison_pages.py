@@ -63,11 +63,11 @@ def _printable(finding: Finding) -> Finding:
 
 
 def _title(findings: Sequence[Finding], by: str) -> str:
-    bases, others = ({getattr(f, side): None for f in findings} for side in ("base", "other"))
+    bases = shortened_apart((finding.base for finding in findings), _NAME)
+    others = shortened_apart((finding.other for finding in findings), _NAME)
     if len(bases) > 1:
         return f"Comparison of {_KINDS.get(by, by + 's')}"
-    others = shortened_apart(others, _NAME)
-    return f"Comparison: {few(list(others.values()), 2)} against {', '.join(shortened_apart(bases, _NAME).values())}"
+    return f"Comparison: {few(list(others.values()), 2)} against {', '.join(bases.values())}"
 
 
 def _verdict(finding: Finding) -> str:
@@ -84,7 +84,8 @@ def _sentence(member: Member) -> str:
     return f"{finding.subject}, {label}: {_verdict(finding)} ({numbers}, p {p_value(finding.adjusted)})."
 
 
-def _words(members: Sequence[Member], correction: str) -> list[str]:
+def _words(members: Sequence[Member]) -> list[str]:
+    """The differences that can be told, the clearest first."""
     told = sorted((m for m in members if m.finding.significant), key=lambda m: m.finding.adjusted)
     if not told:
         return [
@@ -256,7 +257,7 @@ def render(
         title=_title([member.finding for member in members], by),
         bases=list(dict.fromkeys(member.finding.base for member in members)),
         others=list(series),
-        words=_words(members, correction),
+        words=_words(members),
         legend=comparison_reports.legend(findings, correction),
         reading=comparison_reports.READING if associations else "",
         refused=[printable_runs.one_line(one) for one in refused],

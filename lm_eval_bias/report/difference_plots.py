@@ -59,8 +59,7 @@ def _draw(axis: Axes, place: int, finding: Finding, series: int) -> None:
     reach, value = _detectable(finding), finding.difference.value
     if not math.isnan(reach):
         axis.barh(place, 2 * reach, left=-reach, height=0.66, color=svg.COLOUR["neutral"], linewidth=0, zorder=1)
-        ends = {"linewidth": 0.9, "color": svg.COLOUR["muted"], "zorder": 2}
-        axis.vlines([-reach, reach], place - 0.33, place + 0.33, **ends)
+        axis.vlines([-reach, reach], place - 0.33, place + 0.33, colors=svg.COLOUR["muted"], linewidth=0.9, zorder=2)
     # colours and marks start to repeat in other pairs after six
     colour = svg.COLOUR[svg.SERIES[(series + series // len(svg.MARKERS)) % len(svg.SERIES)]]
     if finding.difference.interval is not None:

@@ -21,8 +21,8 @@ def shortened(name: str, limit: int = 32) -> str:
 def shortened_apart(names: Iterable[str], limit: int = 32) -> dict[str, str]:
     """Short forms by name, all different: names that would look alike keep more of their middle.
 
-    >>> shortened_apart(["an-organisation/base-7B-chat", "an-organisation/base-9B-chat"], 12).values()
-    dict_values(['an-organisation/base-7B-chat', 'an-organisation/base-9B-chat'])
+    >>> list(shortened_apart(["an-organisation/base-7B-chat", "an-organisation/base-9B-chat"], 12).values())
+    ['an-organ…7B-chat', 'an-organ…9B-chat']
     """
     limits = dict.fromkeys(names, limit)
     while True:

@@ -32,7 +32,7 @@ def made(tmp_path_factory):
     root = tmp_path_factory.mktemp("runs")
     for seed in (1, 2, 3):
         arguments = ["--model", "bias-chance", "--model_args", f"seed={seed}", "--output_path", str(root / f"s{seed}")]
-        assert main(["run", "--tasks", TASKS, *arguments, "--limit", "60", "--log_samples"]) == 0
+        assert main(["run", "--tasks", TASKS, *arguments, "--limit", "200", "--log_samples"]) == 0
     return root
 
 
@@ -66,14 +66,13 @@ def test_every_difference_is_in_the_page_as_in_the_data(runs, tmp_path, capsys, 
     assert main(["compare", *given, "--draws", "200", "--format", "json"]) == 0
     data = json.loads(capsys.readouterr().out)
     data = data["differences"] if by == "form" else data
-    rows = [row for row in page.rows if row and row[0].startswith(tuple(d["what"] for d in data))]
     for one in data:
-        of_one = [
-            row for row in rows
-            if row[0].startswith(one["what"]) and row[1].endswith(one["score"])
-            and (one["other"] in row[0] or by != "run")
-        ]  # fmt: skip
-        row = next(row for row in of_one if len(row) == 11)
+        sides = f"{one['other']}, against {one['base']}" if by == "run" else ""
+        row = next(
+            row
+            for row in page.rows
+            if len(row) == 11 and row[0] == one["what"] + sides and row[1].endswith(one["score"])
+        )
         assert row[5] == one["finding"]
         if one["difference"] is None:
             assert row[4] == row[6] == "–"
@@ -126,15 +125,13 @@ def test_what_is_refused_stands_in_the_page_with_its_reason(runs, tmp_path, caps
 
 def test_hostile_names_are_text(runs, tmp_path):
     plain = page_of(tmp_path / "plain.html", *runs[:2])
-    for name in HOSTILE:
-        if safe(name) != name:
-            continue
+    for name in HOSTILE[:5]:
         _edit(runs[1], lambda content, name=name: content["config"].update(model_args={"pretrained": name}))
         page = page_of(tmp_path / "hostile.html", *runs[:2], "--scores", "stereotype_gap")
         assert set(page.tags) <= set(plain.tags) | {"use", "defs"}
         assert page.tags.count("script") == 1
         assert not [attribute for attribute, _ in page.attributes if attribute.startswith("on")]
-        assert name in page.text
+        assert safe(name) in page.text
 
 
 def test_names_that_hide_are_shown(runs, tmp_path):
@@ -211,10 +208,10 @@ def test_lines_are_ordered_by_size_and_several_sides_stay_below_their_subject():
 
 def test_what_can_be_told_is_said_first_and_what_cannot_is_no_proof():
     members = [Member("toy", finding("a", adjusted=0.04)), Member("toy", finding("b", adjusted=0.001))]
-    words = comparison_pages._words([*members, Member("toy", finding("c", adjusted=0.5))], "holm")
+    words = comparison_pages._words([*members, Member("toy", finding("c", adjusted=0.5))])
     assert [line[0] for line in words] == ["b", "a"]
     assert "(+0.5 [+0.304, +0.696], p 0.001)." in words[0]
-    (line,) = comparison_pages._words([Member("toy", finding(adjusted=0.5))], "holm")
+    (line,) = comparison_pages._words([Member("toy", finding(adjusted=0.5))])
     assert "doesn’t mean that there is none" in line
 
 

@@ -186,6 +186,19 @@ def test_paper_has_every_score_with_its_label(browser, page):
     browser.call("Emulation.setEmulatedMedia", media="")
 
 
+def test_what_has_the_focus_is_not_covered(browser, page):
+    browser.open(page, 1280)
+    names = "[...document.querySelectorAll('.name')]"
+    browser.evaluate(f"document.querySelector('.board-box').scrollTo(0, 1e6), {names}.at(-1).focus()")
+    for _ in range(12):
+        browser.call("Input.dispatchKeyEvent", type="keyDown", key="Tab", windowsVirtualKeyCode=9, modifiers=8)
+        assert browser.evaluate(
+            "(() => { const e = document.activeElement, b = e.getBoundingClientRect();"
+            " return e.contains(document.elementFromPoint(b.left + 5, b.top + 5)); })()"
+        )
+    assert browser.evaluate(f"{names}.indexOf(document.activeElement)") == browser.evaluate(f"{names}.length") - 13
+
+
 def test_a_link_to_a_run_opens_what_is_folded(browser, page):
     browser.open(page)
     browser.evaluate("document.querySelector('.name').click()")
