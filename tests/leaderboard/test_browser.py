@@ -196,6 +196,7 @@ def test_what_has_the_focus_is_not_covered(browser, page):
             "(() => { const e = document.activeElement, b = e.getBoundingClientRect();"
             " return e.contains(document.elementFromPoint(b.left + 5, b.top + 5)); })()"
         )
+        assert browser.evaluate("document.activeElement.className") == "name"
     assert browser.evaluate(f"{names}.indexOf(document.activeElement)") == browser.evaluate(f"{names}.length") - 13
 
 
