@@ -21,6 +21,7 @@ from lm_eval_bias.runs.run_data import Run, Value
 
 READING = (
     "Empty: the model wasn’t run on the task, or its paper doesn’t print it. A dash: there is no value, or no rank.",
+    "Ranks hold among runs that were made alike: “1 of 3” is first of three such runs.",
     "The bar beside a rank reaches from the best to the worst rank that is left open, on a line from first to last.",
     "The number in “made by” stands for how the scores were made; below the table each task lists what it means.",
     "Papers use one name for several checkpoints: a published row may hold other weights in each task.",

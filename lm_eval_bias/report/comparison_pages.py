@@ -15,7 +15,7 @@ from lm_eval_bias.report.difference_plots import Line
 from lm_eval_bias.report.numbers import NONE, bound, count, few, p_value
 from lm_eval_bias.report.parts import Part
 from lm_eval_bias.report.score_labels import named
-from lm_eval_bias.report.shortening import shortened_apart
+from lm_eval_bias.report.shortening import shortened, shortened_apart
 from lm_eval_bias.report.svg import Figure
 from lm_eval_bias.report.tables import Cell, Column, Table
 from lm_eval_bias.runs import printable_runs
@@ -62,12 +62,14 @@ def _printable(finding: Finding) -> Finding:
     )
 
 
-def _title(findings: Sequence[Finding], by: str) -> str:
+def _title(findings: Sequence[Finding], by: str, models: Sequence[str]) -> str:
+    """What is compared with what, and where it was compared within one model's runs, in which."""
     bases = shortened_apart((finding.base for finding in findings), _NAME)
     others = shortened_apart((finding.other for finding in findings), _NAME)
     if len(bases) > 1:
         return f"Comparison of {_KINDS.get(by, by + 's')}"
-    return f"Comparison: {few(list(others.values()), 2)} against {', '.join(bases.values())}"
+    within = shortened(models[0], _NAME) if by != "run" and len(models) == 1 else "Comparison"
+    return f"{within}: {few(list(others.values()), 2)} against {', '.join(bases.values())}"
 
 
 def _verdict(finding: Finding) -> str:
@@ -250,11 +252,13 @@ def render(
             tables.append(_association_table(title, common))
         figures = _figures(f"differences-{benchmark.name}", title, own, series)
         sections.append(Part(title, _notes(own), figures, tables))
-    runs = {id(side.run): side.run for pair in pairs for side in (pair.base, pair.other)}
+    raw = {id(side.run): side.run for pair in pairs for side in (pair.base, pair.other)}
+    runs = printable_runs.runs(list(raw.values()))
+    models = list(dict.fromkeys(run.name for run in runs))
     return templates.render(
         "comparison.html.j2",
         ("board.css",),
-        title=_title([member.finding for member in members], by),
+        title=_title([member.finding for member in members], by, models),
         bases=list(dict.fromkeys(member.finding.base for member in members)),
         others=list(series),
         words=_words(members),
@@ -262,5 +266,5 @@ def render(
         reading=comparison_reports.READING if associations else "",
         refused=[printable_runs.one_line(one) for one in refused],
         sections=sections,
-        origins=captions.origins(printable_runs.runs(list(runs.values()))),
+        origins=captions.origins(runs),
     )

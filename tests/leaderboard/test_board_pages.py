@@ -2,10 +2,11 @@
 
 import json
 import re
+from pathlib import Path
 
 import pytest
 
-from lm_eval_bias import registry
+from lm_eval_bias import catalog, registry
 from lm_eval_bias.cli.main import main
 from lm_eval_bias.report.board_pages import family
 from tests.conftest import ROOT
@@ -99,3 +100,12 @@ def test_published_scores_alone_make_a_page(capsys, tmp_path):
     assert rows
     assert all(row[0].endswith("published") for row in rows)
     assert ": rank by" not in out.read_text(encoding="utf-8")
+
+
+def test_looking_tasks_up_does_not_touch_the_disk_each_time(monkeypatch):
+    catalog.entries()
+    calls = []
+    resolve = Path.resolve
+    monkeypatch.setattr(Path, "resolve", lambda self, *args: calls.append(self) or resolve(self, *args))
+    catalog.entries()
+    assert not calls

@@ -6,6 +6,7 @@ from lm_eval_bias.cli.main import main
 from tests.conftest import ROOT
 from tests.leaderboard.boards import run_data, write
 from tests.leaderboard.many_models import hundred_models
+from tests.report.made_runs import hostile_file
 from tests.report.test_browser import CONTRAST
 
 
@@ -205,6 +206,21 @@ def test_a_link_to_a_run_opens_what_is_folded(browser, page):
     browser.evaluate("document.querySelector('.name').click()")
     target = "document.querySelector(document.querySelector('.name').getAttribute('href'))"
     assert browser.evaluate(f"{target}.checkVisibility()")
+
+
+@pytest.mark.parametrize("width", [1280, 400])
+def test_a_hostile_file_runs_nothing_and_breaks_no_layout(browser, tmp_path, width):
+    write(tmp_path / "runs", "hostile", hostile_file())
+    out = tmp_path / "hostile.html"
+    assert main(["leaderboard", str(tmp_path / "runs"), "-o", str(out)]) == 0
+    browser.open(out.as_uri(), width)
+    assert browser.complaints() == []
+    assert [url for url in browser.requests() if not url.startswith("data:")] == [out.as_uri()]
+    assert browser.evaluate("document.scripts.length") == 1
+    assert browser.evaluate("document.images.length") == 0
+    assert browser.evaluate("document.scrollingElement.scrollWidth") == width
+    assert browser.evaluate(SHOWN)[0].startswith("<script>alert(1)</script>")
+    assert set(browser.evaluate("[...document.links].map(a => a.protocol)")) == {"file:"}
 
 
 def test_a_hundred_models_are_painted_in_time(browser, tmp_path):
