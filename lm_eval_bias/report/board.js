@@ -1,5 +1,5 @@
 // The leaderboard's filters: words in a model's name, its family and source, and the tasks by benchmark and language.
-for (const filters of document.querySelectorAll(".filters")) {
+for (const filters of document.querySelectorAll(".board-filters")) {
   const table = document.querySelector("table.board");
   const [groups, heads] = table.tHead.rows;
   let next = 1;

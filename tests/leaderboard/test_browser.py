@@ -43,7 +43,7 @@ HEADS = f"[...[...{BOARD}.tHead.rows].at(-1).cells]"
 SHOWN = f"[...{BOARD}.tBodies[0].rows].filter(r => r.checkVisibility()).map(r => r.querySelector('.full').textContent)"
 GROUPS = f"[...{BOARD}.tHead.rows[0].cells].slice(1).filter(c => c.checkVisibility())"
 TASKS = f"{GROUPS}.map(c => c.querySelector('a').textContent)"
-STATUS = "document.querySelector('.filters output').textContent"
+STATUS = "document.querySelector('.board-filters output').textContent"
 
 
 def column_of(browser, ending):
@@ -70,7 +70,7 @@ def test_ranks_sort_by_keyboard_and_missing_ones_stay_last(browser, page):
 def choose(browser, name, value):
     """A value of a filter, as a reader chooses it."""
     browser.evaluate(
-        f"(() => {{ const f = document.querySelector('.filters [name={name}]'); f.value = {value!r};"
+        f"(() => {{ const f = document.querySelector('.board-filters [name={name}]'); f.value = {value!r};"
         " f.dispatchEvent(new Event('input', {bubbles: true})); })()"
     )
 
@@ -81,15 +81,15 @@ def test_search_and_filters_agree_and_are_announced(browser, page):
     assert (
         browser.evaluate(STATUS) == f"{len(everything)} of {len(everything)} rows, {len(tasks)} of {len(tasks)} tasks"
     )
-    assert browser.evaluate("document.querySelector('.filters output').ariaLive") == "polite"
-    browser.evaluate("document.querySelector('.filters input').focus()")
+    assert browser.evaluate("document.querySelector('.board-filters output').ariaLive") == "polite"
+    browser.evaluate("document.querySelector('.board-filters input').focus()")
     browser.call("Input.insertText", text="LONG-name organisation/")
     assert browser.evaluate(SHOWN) == ["an-organisation/a-model-with-a-long-name"]
     assert browser.evaluate(STATUS).startswith(f"1 of {len(everything)} rows")
     browser.call("Input.insertText", text="nowhere")
     assert browser.evaluate(SHOWN) == []
     assert browser.evaluate(STATUS).endswith("no row matches")
-    browser.evaluate("document.querySelector('.filters button').focus()")
+    browser.evaluate("document.querySelector('.board-filters button').focus()")
     browser.press("Enter", 13)
     assert browser.evaluate(SHOWN) == everything
     choose(browser, "kind", "published")
@@ -121,7 +121,7 @@ def test_without_a_script_the_whole_table_is_there(browser, page):
     browser.call("Emulation.setScriptExecutionDisabled", value=True)
     try:
         browser.open(page)
-        assert browser.evaluate("document.querySelector('.filters').checkVisibility()") is False
+        assert browser.evaluate("document.querySelector('.board-filters').checkVisibility()") is False
         rows = f"[...{BOARD}.rows]"
         assert browser.evaluate(f"{rows}.length") > 30
         assert browser.evaluate(f"{rows}.every(r => r.checkVisibility() && [...r.cells].every(c => !c.hidden))")
