@@ -45,26 +45,15 @@ def _environment(**options: object) -> jinja2.Environment:
     return environment
 
 
-@lru_cache
-def _resources(further: tuple[str, ...] = ()) -> Mapping[str, str]:
-    """A page's style sheet, its script, and the policy that allows these and nothing else.
-
-    Args:
-        further: Style sheets and scripts that the page has beside those of all pages.
-    """
-    css = "".join(_resource(name) for name in ("page.css", *further) if name.endswith(".css"))
-    script = "".join(_resource(name) for name in ("table.js", *further) if name.endswith(".js"))
+def _html() -> jinja2.Environment:
+    css, script = _resource("page.css"), _resource("table.js")
     policy = (
         f"default-src 'none'; style-src {_hash(css)}; script-src {_hash(script)}; img-src data:; "
         "base-uri 'none'; form-action 'none'"
     )
-    # ours, and hashed as they are: the only markup besides the figures that is not escaped
-    return {"css": markupsafe.Markup(css), "script": markupsafe.Markup(script), "policy": policy}  # noqa: S704
-
-
-def _html() -> jinja2.Environment:
     environment = _environment(autoescape=True)
-    environment.globals.update(_resources())
+    # ours, and hashed as they are: the only markup besides the figures that is not escaped
+    environment.globals.update(css=markupsafe.Markup(css), script=markupsafe.Markup(script), policy=policy)  # noqa: S704
     return environment
 
 
@@ -94,13 +83,25 @@ def _environments() -> dict[str, jinja2.Environment]:
     return {"html": _html(), "md": _markdown(), "tex": _latex()}
 
 
+@lru_cache
+def _with_further(names: tuple[str, ...]) -> Mapping[str, str]:
+    """Style sheet and script of all pages with further ones behind them, and the policy that allows these instead."""
+    shared = _environments()["html"].globals
+    longer, policy = {}, str(shared["policy"])
+    for kind, ending in (("css", ".css"), ("script", ".js")):
+        text = str(shared[kind]) + "".join(_resource(name) for name in names if name.endswith(ending))
+        longer[kind] = markupsafe.Markup(text)  # noqa: S704 (ours as well)
+        policy = policy.replace(_hash(str(shared[kind])), _hash(text))
+    return {**longer, "policy": policy}
+
+
 def render(template: str, further: tuple[str, ...] = (), **context: object) -> str:
     """A document from one of this package's templates.
 
     Args:
         template: File name, such as ``report.html.j2``.
-        further: Style sheets and scripts that a page has beside those of all pages.
+        further: Style sheets and scripts of this page alone.
         context: What the template asks for; anything missing is an error. Text is escaped.
     """
     environment = _environments()[template.split(".")[1]]
-    return environment.get_template(template).render(**(_resources(further) if further else {}), **context)
+    return environment.get_template(template).render(**(_with_further(further) if further else {}), **context)
