@@ -45,6 +45,9 @@ for (const filters of document.querySelectorAll(".board-filters")) {
     for (const field of filters.querySelectorAll("input, select")) field.value = "";
     update();
   });
+  // what the tab key reaches isn't covered by the headings, however high they are
+  const box = table.parentElement;
+  new ResizeObserver(() => { box.style.scrollPaddingTop = `${table.tHead.offsetHeight + 8}px`; }).observe(table.tHead);
   filters.hidden = false;
   update();  // a browser may keep what was chosen when the page is loaded again
 }
