@@ -9,7 +9,6 @@ from typing import TYPE_CHECKING
 
 from lm_eval_bias.analysis.differences import Finding
 from lm_eval_bias.report import numbers, svg
-from lm_eval_bias.report.dots import ACROSS
 from lm_eval_bias.runs.printable_runs import LARGEST
 
 if TYPE_CHECKING:
@@ -20,6 +19,7 @@ CAPTION = (
     "A filled mark: the difference can be told. A hollow one: it can’t. The band around 0 reaches to the smallest "
     "difference that so many items show with a probability of 80%."
 )
+_ACROSS = 3
 _MOST = 24  # numbers that are put into words
 
 
@@ -127,7 +127,7 @@ def plot(ident: str, title: str, caption: str, titles: Mapping[str, str], lines:
         titles: What people call each score, by its technical name.
         lines: Lines from top to bottom.
     """
-    across = 2 if len(titles) == 4 else min(len(titles), ACROSS)
+    across = 2 if len(titles) == 4 else min(len(titles), _ACROSS)
     down = math.ceil(len(titles) / across)
     with svg.drawing():
         figure = svg.canvas(down * (1.0 + 0.27 * len(lines)))
