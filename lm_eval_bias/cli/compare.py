@@ -100,6 +100,7 @@ def run(arguments: argparse.Namespace) -> int:
     pairs = comparisons.pairs(runs, arguments.by, arguments.base)
     findings, refused = _findings(pairs, scores, arguments, is_page=form == "html")
     output.name_problems([Problem(one.pair.other.run.path, str(one)) for one in refused])
+    pairs = _without(pairs, refused)
     sides = [side for pair in pairs for side in (pair.base, pair.other)]
     known = {s.name for side in sides for s in side.benchmark.every_score() if s.table is not None}
     known |= {finding.score.name for finding in findings}
@@ -108,8 +109,7 @@ def run(arguments: argparse.Namespace) -> int:
     _refuse_foreign_logs(pairs, findings)
     associations = form_associations.find(pairs, findings) if by_form else ()
     if form == "html":
-        compared = [pair for pair in pairs if all(pair is not one.pair for one in refused)]
-        text = comparison_pages.render(findings, compared, arguments.by, arguments.correction, associations, refused)
+        text = comparison_pages.render(findings, pairs, arguments.by, arguments.correction, associations, refused)
     else:
         text = comparison_reports.render(findings, arguments.correction, form, associations)
     output.deliver(text, arguments.output, f"{arguments.output}: {len(findings)} comparisons")
@@ -152,7 +152,12 @@ def _findings(
                 refused.append(Refusal(pair, reason))
         if len(refused) in (0, len(pairs)):
             raise
-    return findings([pair for pair in pairs if all(pair is not one.pair for one in refused)]), refused
+    return findings(_without(pairs, refused)), refused
+
+
+def _without(pairs: Sequence[Pair], refused: Sequence[Refusal]) -> list[Pair]:
+    """The pairs that can be compared."""
+    return [pair for pair in pairs if all(pair is not one.pair for one in refused)]
 
 
 def _refuse_foreign_logs(pairs: Sequence[Pair], findings: Sequence[Finding]) -> None:
