@@ -66,10 +66,12 @@ def _title(findings: Sequence[Finding], by: str, models: Sequence[str]) -> str:
     """What is compared with what, and where it was compared within one model's runs, in which."""
     bases = shortened_apart((finding.base for finding in findings), _NAME)
     others = shortened_apart((finding.other for finding in findings), _NAME)
+    kind = _KINDS.get(by, f"{by}s")
     if len(bases) > 1:
-        return f"Comparison of {_KINDS.get(by, by + 's')}"
+        return f"Comparison of {kind}"
     within = shortened(models[0], _NAME) if by != "run" and len(models) == 1 else "Comparison"
-    return f"{within}: {few(list(others.values()), 2)} against {', '.join(bases.values())}"
+    sides = " and ".join(others.values()) if len(others) < 3 else f"{len(others)} {kind}"
+    return f"{within}: {sides} against {', '.join(bases.values())}"
 
 
 def _verdict(finding: Finding) -> str:

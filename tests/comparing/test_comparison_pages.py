@@ -205,6 +205,18 @@ def test_lines_are_ordered_by_size_and_several_sides_stay_below_their_subject():
     assert [line.series for line in lines] == [0, 1, 0, 0, 0]
 
 
+def test_titles_name_what_is_compared():
+    def title(*others, by="run", models=("a", "b")):
+        return comparison_pages._title([finding(other=other) for other in others], by, models)
+
+    assert title("x") == "Comparison: x against base"
+    assert title("x", "y") == "Comparison: x and y against base"
+    assert title("x, y", "z", "w", by="form", models=("gpt2",)) == "gpt2: 3 forms of asking against base"
+    assert title("x", "y", "z", by="instruction") == "Comparison: 3 instructions against base"
+    several = [finding(), finding(base="another")]
+    assert comparison_pages._title(several, "language", ["a"]) == "Comparison of languages"
+
+
 def test_what_can_be_told_is_said_first_and_what_cannot_is_no_proof():
     members = [Member("toy", finding("a", adjusted=0.04)), Member("toy", finding("b", adjusted=0.001))]
     words = comparison_pages._words([*members, Member("toy", finding("c", adjusted=0.5))])
