@@ -148,15 +148,20 @@ def entries(folders: Iterable[str | Path] = ()) -> dict[str, Entry]:
     return {**_included(folders), **packaged()}
 
 
+@lru_cache(maxsize=1)
+def _packaged_paths() -> frozenset[Path]:
+    """Where the packaged tasks stand, looked up once: a board of many runs asks for all entries thousands of times."""
+    return frozenset(entry.path.resolve() for entry in packaged().values() if entry.path)
+
+
 def _included(folders: Iterable[str | Path]) -> dict[str, Entry]:
     entries = {}
-    packaged_paths = {entry.path.resolve() for entry in packaged().values() if entry.path}
     for path in (path for folder in folders for path in under(expanded(folder), "*.yaml")):
         try:
             text = read_text(path)
         except (OSError, UnicodeDecodeError):
             continue  # the harness skips it as well
-        if _OWN_CLASS not in text or path.resolve() in packaged_paths:
+        if _OWN_CLASS not in text or path.resolve() in _packaged_paths():
             continue
         content, _ = safe_yaml.parse(text, str(path), Loader)
         try:

@@ -5,19 +5,23 @@ from __future__ import annotations
 import argparse
 import math
 from collections.abc import Sequence
+from pathlib import Path
 from typing import TYPE_CHECKING
 
 from lm_eval_bias import catalog
 from lm_eval_bias.cli import output
 from lm_eval_bias.errors import BiasError, did_you_mean
+from lm_eval_bias.runs.run_data import Problem
 
 if TYPE_CHECKING:
     from lm_eval_bias.analysis.comparisons import Pair
     from lm_eval_bias.analysis.differences import Finding
+    from lm_eval_bias.report.comparison_pages import Refusal
 
 _MOST_DRAWS = 1_000_000
 _EPILOG = """examples:
   lm-eval-bias compare base/ instruct/
+  lm-eval-bias compare base/ instruct/ -o compare.html
   lm-eval-bias compare run/ --by instruction
   lm-eval-bias compare run/ --by language --base en --scores ss,icat
   lm-eval-bias compare likelihoods/ generated/ --by form
@@ -61,7 +65,9 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     )
     parser.add_argument("--draws", type=int, default=10_000, metavar="N", help="resamples (default 10,000)")
     parser.add_argument("--seed", type=int, default=None, metavar="N", help="of the resamples (fixed by default)")
-    parser.add_argument("--format", choices=FORMATS, default="text")
+    parser.add_argument(
+        "--format", choices=(*FORMATS, "html"), help="default: what the output's name ends in, else text"
+    )
     parser.add_argument("-o", "--output", metavar="FILE", help="write there instead of to standard output")
 
 
@@ -71,9 +77,8 @@ def run(arguments: argparse.Namespace) -> int:
     Raises:
         BiasError: Bad usage, runs that can't be read or can't be compared.
     """
-    from lm_eval_bias.analysis import comparisons, differences, form_associations
-    from lm_eval_bias.custom_metrics.bootstrap import SEED
-    from lm_eval_bias.report import comparison_reports
+    from lm_eval_bias.analysis import comparisons, form_associations
+    from lm_eval_bias.report import comparison_pages, comparison_reports
     from lm_eval_bias.runs.run_discovery import read
 
     if arguments.draws < 100:
@@ -87,21 +92,15 @@ def run(arguments: argparse.Namespace) -> int:
     scores = list(dict.fromkeys(output.comma_separated([arguments.scores or ""])))
     if arguments.scores and not scores:
         raise BiasError(f"--scores {arguments.scores}: names no score: leave it out for the main ones")
+    form = arguments.format or output.ENDINGS.get(Path(arguments.output or "").suffix.lower(), "text")
     output.check_place(arguments.output, arguments.runs)
     by_form = arguments.by == comparisons.FORM
     runs, problems = read(arguments.runs, by_model=by_form)
     output.name_problems(problems)
     pairs = comparisons.pairs(runs, arguments.by, arguments.base)
-    findings = differences.find(
-        pairs,
-        by=arguments.by,
-        scores=scores or None,
-        everything=arguments.all_scores,
-        unpaired=arguments.unpaired,
-        correction=arguments.correction,
-        draws=arguments.draws,
-        seed=SEED if arguments.seed is None else arguments.seed,
-    )
+    findings, refused = _findings(pairs, scores, arguments, is_page=form == "html")
+    output.name_problems([Problem(one.pair.other.run.path, str(one)) for one in refused])
+    pairs = _without(pairs, refused)
     sides = [side for pair in pairs for side in (pair.base, pair.other)]
     known = {s.name for side in sides for s in side.benchmark.every_score() if s.table is not None}
     known |= {finding.score.name for finding in findings}
@@ -109,9 +108,56 @@ def run(arguments: argparse.Namespace) -> int:
         raise BiasError(f"--scores {unknown}: no task here has such a score.{did_you_mean(unknown, known)}")
     _refuse_foreign_logs(pairs, findings)
     associations = form_associations.find(pairs, findings) if by_form else ()
-    text = comparison_reports.render(findings, arguments.correction, arguments.format, associations)
+    if form == "html":
+        text = comparison_pages.render(findings, pairs, arguments.by, arguments.correction, associations, refused)
+    else:
+        text = comparison_reports.render(findings, arguments.correction, form, associations)
     output.deliver(text, arguments.output, f"{arguments.output}: {len(findings)} comparisons")
     return 0
+
+
+def _findings(
+    pairs: Sequence[Pair], scores: Sequence[str], arguments: argparse.Namespace, is_page: bool
+) -> tuple[list[Finding], list[Refusal]]:
+    """What the pairs differ in, and those that can't be compared, which a page lists beside the others.
+
+    Raises:
+        BiasError: A pair that can't be compared, in another format than a page or as all others, or nothing to compare.
+    """
+    from lm_eval_bias.analysis import comparisons, differences
+    from lm_eval_bias.custom_metrics.bootstrap import SEED
+    from lm_eval_bias.report.comparison_pages import Refusal
+
+    def findings(those: Sequence[Pair]) -> list[Finding]:
+        return differences.find(
+            those,
+            by=arguments.by,
+            scores=scores or None,
+            everything=arguments.all_scores,
+            unpaired=arguments.unpaired,
+            correction=arguments.correction,
+            draws=arguments.draws,
+            seed=SEED if arguments.seed is None else arguments.seed,
+        )
+
+    try:
+        return findings(pairs), []
+    except BiasError:
+        if not is_page or arguments.unpaired:
+            raise
+        refused = []
+        for pair in pairs:
+            logs = pair.base.task.samples and pair.other.task.samples
+            if reason := comparisons.why_not_paired(pair, arguments.by) if logs else "no sample logs":
+                refused.append(Refusal(pair, reason))
+        if len(refused) in (0, len(pairs)):
+            raise
+    return findings(_without(pairs, refused)), refused
+
+
+def _without(pairs: Sequence[Pair], refused: Sequence[Refusal]) -> list[Pair]:
+    """The pairs that can be compared."""
+    return [pair for pair in pairs if all(pair is not one.pair for one in refused)]
 
 
 def _refuse_foreign_logs(pairs: Sequence[Pair], findings: Sequence[Finding]) -> None:
@@ -133,7 +179,9 @@ def _refuse_foreign_logs(pairs: Sequence[Pair], findings: Sequence[Finding]) -> 
             is_current = entry is not None and conventions.same_version(task.version, entry.metadata.get("version"))
             if own is None or not is_current or finding.items != task.documents or math.isnan(own.value - value):
                 continue
-            if not math.isclose(own.value, value, rel_tol=1e-9, abs_tol=1e-9):
+            # a standard deviation of equal numbers is 0 or, by the order of a sum, the root of its rounding error
+            width = finding.score.high - finding.score.low
+            if not math.isclose(own.value, value, rel_tol=1e-9, abs_tol=1e-7 * width if width < math.inf else 1e-9):
                 raise BiasError(
                     f"{task.samples}: by it {finding.score.name} is {value:.6g}, by {side.run.path.name} beside it "
                     f"{own.value:.6g}: files of different runs, or edited (rescore reads the log alone)"

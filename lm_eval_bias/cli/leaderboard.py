@@ -14,7 +14,7 @@ from lm_eval_bias.runs import run_discovery
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     """What the command understands."""
     parser.description = (
-        "All runs beside the models that the papers published: one table a task, with intervals of rank."
+        "All runs beside the models that the papers published, with intervals of rank: one table a task, or one page."
     )
     parser.add_argument(
         "paths",
@@ -26,7 +26,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "--format",
         choices=output.FORMATS,
-        help="default: what the output's name ends in, else md; html is sortable",
+        help="default: what the output's name ends in, else md; html is one table to search, filter and sort",
     )
     parser.add_argument(
         "--task",

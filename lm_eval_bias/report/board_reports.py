@@ -7,7 +7,7 @@ from dataclasses import replace
 
 from lm_eval_bias.analysis.boards import PUBLISHED, Board, Cell, Row, rule
 from lm_eval_bias.custom_metrics.score import finite
-from lm_eval_bias.report import captions, caveats, tables, templates
+from lm_eval_bias.report import board_pages, captions, caveats, tables, templates
 from lm_eval_bias.runs import printable_runs
 from lm_eval_bias.runs.run_data import Problem, Run, Value
 
@@ -99,8 +99,8 @@ def render(form: str, boards: Sequence[Board], runs: Sequence[Run], problems: Se
     """The boards of some runs.
 
     Args:
-        form: ``html``, one page with sortable tables; ``md``, a section per task; ``latex``, a table environment per
-            task; ``csv``, a line per model and score; or ``json``, everything.
+        form: ``html``, one page with one table that can be searched, filtered and sorted; ``md``, a section per task;
+            ``latex``, a table environment per task; ``csv``, a line per model and score; or ``json``, everything.
         boards: The boards.
         runs: The runs.
         problems: Files that were passed over.
@@ -116,6 +116,19 @@ def render(form: str, boards: Sequence[Board], runs: Sequence[Run], problems: Se
             "boards": [_board_data(board) for board in boards],
         }
         return tables.json_text(data, indent=1)
+    passed_over = [printable_runs.one_line(problem) for problem in problems]
+    if form == "html":
+        return templates.render(
+            "leaderboard.html.j2",
+            ("board.css", "board.js"),
+            title=captions.TITLE,
+            board=board_pages.board_table(boards, board_pages.run_ids(printable)),
+            captions=captions,
+            pages=board_pages,
+            boards=boards,
+            runs=printable,
+            problems=passed_over,
+        )
     return templates.render(
         f"leaderboard.{templates.ENDINGS[form]}.j2",
         title=captions.TITLE,
@@ -123,7 +136,7 @@ def render(form: str, boards: Sequence[Board], runs: Sequence[Run], problems: Se
         captions=captions,
         boards=boards,
         runs=printable,
-        problems=[printable_runs.one_line(problem) for problem in problems],
+        problems=passed_over,
         # figures are our own: intervals keep their brackets, which would be escaped
         figure=lambda text: text.replace("<", "&lt;"),
     )

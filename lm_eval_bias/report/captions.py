@@ -14,9 +14,12 @@ from lm_eval_bias.runs import printable_runs
 from lm_eval_bias.runs.run_data import Run, Value
 
 TITLE = "Bias leaderboard"
+NO_SUM = (
+    "No number sums up bias, and nothing is ordered across benchmarks: they measure different things, and a model near "
+    "one neutral value can be far from another."
+)
 READING = (
-    "One table a task. No number sums up bias, and nothing is ordered across benchmarks: they measure different "
-    "things, and a model near one neutral value can be far from another.",
+    f"One table a task. {NO_SUM}",
     "Values stand with their 95% intervals. Published scores are the papers' own, made by other code with other "
     "choices; they stand beside the runs and are not ranked, since no usable standard error was printed with them.",
     "A rank is an interval (Mogstad, Romano, Shaikh & Wilhelm 2024): all pairs are tested together (Holm), and all "
@@ -52,12 +55,12 @@ def conventions(board: Board) -> list[str]:
     return list(dict.fromkeys(row.conventions for row in board.rows))
 
 
-def meaning(column: Value) -> str:
-    """How to read a score."""
+def meaning(column: Value, label: str = "") -> str:
+    """How to read a score, named by its label or else by its technical name."""
     span = score_range(column, " … ")
     neutral = f", neutral {bound(column.neutral)}" if column.neutral is not None else ""
     ranked = f"Ranked {rule(column)}." if rule(column) else "Not ranked: it has no neutral value."
-    return f"{column.name}: {column.summary} ({span}{neutral}; {column.direction}). {ranked}"
+    return f"{label or column.name}: {column.summary} ({span}{neutral}; {column.direction}). {ranked}"
 
 
 def unranked(board: Board) -> list[str]:
@@ -102,15 +105,18 @@ def _rank(rank: Rank | None) -> drawing.Cell:
     return drawing.Cell(f"{rank} of {rank.of}", rank.low + rank.high / (rank.of + 1))
 
 
+def score_cells(cell: Cell, column: Value, is_ranked: bool) -> list[drawing.Cell]:
+    """A score's value with its interval, and its rank where the column has ranks."""
+    beside = uncertainty(cell, column) or ("derived" if cell.derived else "")
+    value = drawing.Cell(text(cell, column), cell.value, beside)
+    return [value, _rank(cell.rank)] if is_ranked else [value]
+
+
 def _row(row: Row, columns: Sequence[Value], ranked: Collection[str]) -> list[drawing.Cell]:
     note = f"published: {row.source}" if row.kind == PUBLISHED else row.caveat or row.kind
     cells = [drawing.Cell(row.model, note=note)]
     for column in columns:
-        cell = row.cells[column.name]
-        beside = uncertainty(cell, column) or ("derived" if cell.derived else "")
-        cells.append(drawing.Cell(text(cell, column), cell.value, beside))
-        if column.name in ranked:
-            cells.append(_rank(cell.rank))
+        cells += score_cells(row.cells[column.name], column, column.name in ranked)
     return cells
 
 

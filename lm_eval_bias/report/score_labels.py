@@ -14,3 +14,9 @@ def label(benchmark: str, score: str) -> str:
     """
     known = registry.by_name().get(benchmark)
     return known.score_label(score) if known else score
+
+
+def named(benchmark: str, score: str) -> tuple[str, str]:
+    """What people call a score, and its technical name to stand beside it; empty where that is the same."""
+    shown = label(benchmark, score)
+    return shown, "" if shown == score else score

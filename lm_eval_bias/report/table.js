@@ -2,7 +2,7 @@
 // Sorting by the buttons in table headings: rows without a value stay last, equal rows keep their order.
 for (const table of document.querySelectorAll("table.sortable")) {
   const body = table.tBodies[0];
-  const heads = [...table.tHead.rows[0].cells];
+  const heads = [...[...table.tHead.rows].at(-1).cells];
   const words = new Intl.Collator(undefined, { numeric: true });
   const key = (row, column) => {
     const cell = row.cells[column];

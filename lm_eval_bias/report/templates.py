@@ -10,6 +10,7 @@ from __future__ import annotations
 
 import base64
 import hashlib
+from collections.abc import Mapping
 from functools import lru_cache
 from importlib import resources
 
@@ -82,11 +83,25 @@ def _environments() -> dict[str, jinja2.Environment]:
     return {"html": _html(), "md": _markdown(), "tex": _latex()}
 
 
-def render(template: str, **context: object) -> str:
+@lru_cache
+def _with_further(names: tuple[str, ...]) -> Mapping[str, str]:
+    """Style sheet and script of all pages with further ones behind them, and the policy that allows these instead."""
+    shared = _environments()["html"].globals
+    longer, policy = {}, str(shared["policy"])
+    for kind, ending in (("css", ".css"), ("script", ".js")):
+        text = str(shared[kind]) + "".join(_resource(name) for name in names if name.endswith(ending))
+        longer[kind] = markupsafe.Markup(text)  # noqa: S704 (ours as well)
+        policy = policy.replace(_hash(str(shared[kind])), _hash(text))
+    return {**longer, "policy": policy}
+
+
+def render(template: str, further: tuple[str, ...] = (), **context: object) -> str:
     """A document from one of this package's templates.
 
     Args:
         template: File name, such as ``report.html.j2``.
+        further: Style sheets and scripts of this page alone.
         context: What the template asks for; anything missing is an error. Text is escaped.
     """
-    return _environments()[template.split(".")[1]].get_template(template).render(**context)
+    environment = _environments()[template.split(".")[1]]
+    return environment.get_template(template).render(**(_with_further(further) if further else {}), **context)

@@ -26,12 +26,15 @@ def text(raw: object) -> str:
     >>> text("a\x00b\ud800\u202ec\nd") == "a\ufffdb\ufffd\ufffdc\nd"
     True
     """
+    raw = str(raw)
+    if raw.isascii() and raw.isprintable():  # most texts, of which large boards have hundreds of thousands
+        return raw
     return "".join(
         "\ufffd"
         if (unicodedata.category(c) in ("Cc", "Cs", "Cn") and c not in "\n\t")
         or unicodedata.bidirectional(c) in _DIRECTIONS
         else c
-        for c in str(raw)
+        for c in raw
     )
 
 

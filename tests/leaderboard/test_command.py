@@ -64,7 +64,7 @@ class Page(HTMLParser):
     def handle_data(self, data):
         if self._in not in ("style", "script"):
             self.text += data
-            if self.rows and self.rows[-1] and self._in in ("th", "td", "small", "button"):
+            if self.rows and self.rows[-1] and self._in in ("th", "td", "small", "button", "a", "span"):
                 self.rows[-1][-1] += data
 
 
@@ -265,8 +265,9 @@ def test_a_rank_is_shown_and_sortable(capsys, tmp_path):
         write(tmp_path, name, run_data(name, acc_amb=(value, 0.02)))
     made = run(capsys, tmp_path, "--format", "html")[0]
     page = Page(made)
-    head = next(row for row in page.rows if "acc_amb" in row)
-    place = head.index("acc_amb: rank")
+    head = next(row for row in page.rows if row and row[0] == "Model")
+    place = next(number for number, text in enumerate(head) if text.endswith("acc_amb")) + 1
+    assert head[place] == "Rank"
     shown = {
         row[0].removesuffix("run"): row[place] for row in page.rows if len(row) == len(head) and row[0].endswith("run")
     }

@@ -1,0 +1,272 @@
+"""Comparisons as one page: what differs in words, and per benchmark a picture, its table, and what isn't compared."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
+
+from lm_eval_bias import registry
+from lm_eval_bias.analysis.comparisons import FORM, LANGUAGE, Pair
+from lm_eval_bias.analysis.differences import Finding
+from lm_eval_bias.analysis.form_associations import Association
+from lm_eval_bias.report import captions, comparison_reports, difference_plots, templates
+from lm_eval_bias.report.difference_plots import Line
+from lm_eval_bias.report.numbers import NONE, bound, count, few, p_value
+from lm_eval_bias.report.parts import Part
+from lm_eval_bias.report.score_labels import named
+from lm_eval_bias.report.shortening import shortened, shortened_apart
+from lm_eval_bias.report.svg import Figure
+from lm_eval_bias.report.tables import Cell, Column, Table
+from lm_eval_bias.runs import printable_runs
+
+_KINDS = {"run": "runs", LANGUAGE: "languages", FORM: "forms of asking"}
+_MOST_PANELS = 12  # scores that a picture shows; the table has all
+_NAME, _HEADING = 40, 24  # characters of a name in tables and sentences, and in a column's heading
+
+
+@dataclass(frozen=True)
+class Refusal:
+    """Two sides that can't be compared.
+
+    Attributes:
+        pair: The sides.
+        reason: Why not.
+    """
+
+    pair: Pair
+    reason: str
+
+    def __str__(self) -> str:
+        return f"{self.pair.subject}: {self.pair.other.label} and {self.pair.base.label}: {self.reason}"
+
+
+@dataclass(frozen=True)
+class Member:
+    """A finding and the benchmark or variant that its score belongs to."""
+
+    benchmark: str
+    finding: Finding
+
+
+def _printable(finding: Finding) -> Finding:
+    """A finding whose every text can be shown."""
+    line = printable_runs.one_line
+    return replace(
+        finding,
+        subject=line(finding.subject),
+        base=line(finding.base),
+        other=line(finding.other),
+        note=line(finding.note),
+        difference=replace(finding.difference, reason=line(finding.difference.reason)),
+    )
+
+
+def _title(findings: Sequence[Finding], by: str, models: Sequence[str]) -> str:
+    """What is compared with what, and where it was compared within one model's runs, in which."""
+    bases = shortened_apart((finding.base for finding in findings), _NAME)
+    others = shortened_apart((finding.other for finding in findings), _NAME)
+    kind = _KINDS.get(by, f"{by}s")
+    if len(bases) > 1:
+        return f"Comparison of {kind}"
+    within = shortened(models[0], _NAME) if by != "run" and len(models) == 1 else "Comparison"
+    sides = " and ".join(others.values()) if len(others) < 3 else f"{len(others)} {kind}"
+    return f"{within}: {sides} against {', '.join(bases.values())}"
+
+
+def _verdict(finding: Finding) -> str:
+    """What a difference says, with names shortened: the page's head has them whole."""
+    shorts = shortened_apart((finding.base, finding.other), _NAME)
+    return replace(finding, base=shorts[finding.base], other=shorts[finding.other]).verdict
+
+
+def _sentence(member: Member) -> str:
+    """A difference that can be told."""
+    finding, (label, _) = member.finding, named(member.benchmark, member.finding.score.name)
+    _, _, difference, ends = comparison_reports.values(finding)
+    numbers = f"{difference} {ends}".rstrip()
+    return f"{finding.subject}, {label}: {_verdict(finding)} ({numbers}, p {p_value(finding.adjusted)})."
+
+
+def _words(members: Sequence[Member]) -> list[str]:
+    """The differences that can be told, the clearest first."""
+    told = sorted((m for m in members if m.finding.significant), key=lambda m: m.finding.adjusted)
+    if not told:
+        return [
+            "No difference can be told. That doesn’t mean that there is none: differences within the bands of the "
+            "pictures are likely to stay unseen with so few items."
+        ]
+    return [_sentence(member) for member in told]
+
+
+def _scores(members: Sequence[Member]) -> dict[str, str]:
+    """What people call the scores, by technical name."""
+    return {m.finding.score.name: named(m.benchmark, m.finding.score.name)[0] for m in members}
+
+
+def _comparisons(members: Sequence[Member]) -> dict[tuple[str, str], dict[str, Finding]]:
+    """Each subject's and other side's findings by score."""
+    found: dict[tuple[str, str], dict[str, Finding]] = {}
+    for member in members:
+        finding = member.finding
+        found.setdefault((finding.subject, finding.other), {})[finding.score.name] = finding
+    return found
+
+
+def _ordered(members: Sequence[Member]) -> list[tuple[str, str]]:
+    """The comparisons from the largest difference of the first score down; several of one subject stay together."""
+    comparisons = _comparisons(members)
+    first = members[0].finding.score.name
+
+    def size(key: tuple[str, str]) -> float:
+        finding = comparisons[key].get(first)
+        return -math.inf if finding is None or math.isnan(finding.difference.value) else finding.difference.value
+
+    groups: dict[str, list[tuple[str, str]]] = {}
+    for key in sorted(comparisons, key=size, reverse=True):
+        groups.setdefault(key[0], []).append(key)
+    return [key for group in groups.values() for key in group]
+
+
+def _lines(members: Sequence[Member], series: Mapping[str, int]) -> list[Line]:
+    """The picture's lines: a subject with one other side is one line, with several it heads theirs."""
+    comparisons, shorts = _comparisons(members), shortened_apart(series, 42)
+    lines, heading = [], ""
+    subjects = [subject for subject, _ in comparisons]
+    for subject, other in _ordered(members):
+        is_one_of_several = subjects.count(subject) > 1
+        if is_one_of_several and subject != heading:
+            lines.append(Line(subject))
+        heading = subject
+        label = shorts[other] if is_one_of_several else subject
+        lines.append(Line(label, comparisons[subject, other], series[other]))
+    return lines
+
+
+def _figures(ident: str, title: str, members: Sequence[Member], series: Mapping[str, int]) -> list[Figure]:
+    titles = dict(list(_scores(members).items())[:_MOST_PANELS])
+    drawable = [m for m in members if m.finding.score.name in titles and difference_plots.is_drawable(m.finding)]
+    if not drawable:
+        return []
+    titles = {score: label for score, label in titles.items() if any(m.finding.score.name == score for m in drawable)}
+    bases = list(dict.fromkeys(m.finding.base for m in drawable))
+    caption = difference_plots.CAPTION.format(base=few(bases, 3))
+    if left_out := len(members) - len(drawable):
+        caption += f" {left_out:,} of {len(members):,} comparisons are in the table alone."
+    return [difference_plots.plot(ident, f"Differences: {title}", caption, titles, _lines(drawable, series))]
+
+
+def _value(text: str, value: float, note: str = "") -> Cell:
+    return Cell(NONE if math.isnan(value) else text, value, note)
+
+
+def _row(member: Member, several: bool) -> list[Cell]:
+    finding, (label, name) = member.finding, named(member.benchmark, member.finding.score.name)
+    base, other, difference, ends = comparison_reports.values(finding)
+    detectable = finding.difference.detectable(finding.level)
+    shorts = shortened_apart((finding.base, finding.other), _NAME)
+    sides = f"{shorts[finding.other]}, against {shorts[finding.base]}" if several else ""
+    return [
+        Cell(finding.subject, note=sides),
+        Cell(label, note=name),
+        _value(base, finding.base_value),
+        _value(other, finding.other_value),
+        _value(difference, finding.difference.value, ends),
+        Cell(_verdict(finding)),
+        Cell(p_value(finding.difference.p), finding.difference.p),
+        Cell(p_value(finding.adjusted), finding.adjusted),
+        _value(f"{detectable:.4g}", detectable),
+        Cell(bound(finding.score.neutral), finding.score.neutral),
+        Cell(count(finding.items), finding.items, "" if finding.paired else "independent"),
+    ]
+
+
+def _table(title: str, members: Sequence[Member], correction: str) -> Table:
+    sides = {(m.finding.base, m.finding.other) for m in members}
+    first = members[0].finding
+    names = ("Base", "Other") if len(sides) > 1 else shortened_apart((first.base, first.other), _HEADING).values()
+    columns = [
+        Column("Task"), Column("Score"), *(Column(name, True) for name in names), Column("Difference", True),
+        Column("Finding"), Column("p", True), Column(f"p ({comparison_reports.CORRECTIONS[correction]})", True),
+        Column("Detectable", True), Column("Neutral", True), Column("Items", True),
+    ]  # fmt: skip
+    places = {key: place for place, key in enumerate(_ordered(members))}
+    scores = list(_scores(members))
+    ordered = sorted(
+        members, key=lambda m: (scores.index(m.finding.score.name), places[m.finding.subject, m.finding.other])
+    )
+    caption = f"{title}: differences with 95% intervals in brackets"
+    return Table(caption, columns, [_row(member, len(sides) > 1) for member in ordered])
+
+
+def _association_table(title: str, associations: Sequence[tuple[str, Association]]) -> Table:
+    rows = []
+    for benchmark, one in associations:
+        measure, _, *others = comparison_reports.association_row(one)
+        label, name = named(benchmark, one.score) if one.score else (NONE, "")
+        texts = [Cell(printable_runs.one_line(text)) for text in others]
+        subject, other, base = map(printable_runs.one_line, (one.subject, one.other, one.base))
+        texts[0] = replace(texts[0], value=one.value)
+        rows.append([Cell(subject, note=f"{other} and {base}"), Cell(measure), Cell(label, note=name), *texts])
+    columns = [Column("Task"), *comparison_reports.ASSOCIATION_COLUMNS]
+    return Table(f"{title}: what the forms have in common, with 95% intervals in brackets", columns, rows)
+
+
+def _notes(members: Sequence[Member]) -> list[str]:
+    """What to beware of, each with the comparisons that it is about."""
+    about: dict[str, dict[str, None]] = {}
+    for finding in (m.finding for m in members if m.finding.note):
+        about.setdefault(finding.note, {})[f"{finding.subject} ({finding.other} and {finding.base})"] = None
+    return [f"{few(list(which), 4)}: {note}" for note, which in about.items()]
+
+
+def render(
+    findings: Sequence[Finding],
+    pairs: Sequence[Pair],
+    by: str,
+    correction: str,
+    associations: Sequence[Association] = (),
+    refused: Sequence[Refusal] = (),
+) -> str:
+    """The page.
+
+    Args:
+        findings: At least one.
+        pairs: What was compared with what.
+        by: How the pairs were made.
+        correction: What their p-values are corrected by.
+        associations: What compared forms have in common.
+        refused: Pairs that can't be compared.
+    """
+    benchmarks = {(p.subject, p.base.label, p.other.label): p.base.task.benchmark for p in pairs}
+    members = [Member(benchmarks[f.subject, f.base, f.other], _printable(f)) for f in findings]
+    in_common = [(benchmarks[one.subject, one.base, one.other], one) for one in associations]
+    series = {label: i for i, label in enumerate(dict.fromkeys(m.finding.other for m in members))}
+    sections = []
+    for benchmark in registry.benchmarks():
+        own = [member for member in members if registry.family(member.benchmark) is benchmark]
+        if not own:
+            continue
+        title = benchmark.title or benchmark.name
+        tables = [_table(title, own, correction)]
+        common = [(name, one) for name, one in in_common if registry.family(name) is benchmark]
+        if common:
+            tables.append(_association_table(title, common))
+        figures = _figures(f"differences-{benchmark.name}", title, own, series)
+        sections.append(Part(title, _notes(own), figures, tables))
+    raw = {id(side.run): side.run for pair in pairs for side in (pair.base, pair.other)}
+    runs = printable_runs.runs(list(raw.values()))
+    models = list(dict.fromkeys(run.name for run in runs))
+    return templates.render(
+        "comparison.html.j2",
+        ("board.css",),
+        title=_title([member.finding for member in members], by, models),
+        bases=list(dict.fromkeys(member.finding.base for member in members)),
+        others=list(series),
+        words=_words(members),
+        legend=comparison_reports.legend(findings, correction),
+        reading=comparison_reports.READING if associations else "",
+        refused=[printable_runs.one_line(one) for one in refused],
+        sections=sections,
+        origins=captions.origins(runs),
+    )

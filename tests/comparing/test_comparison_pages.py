@@ -1,0 +1,256 @@
+"""The page of a comparison: what its pictures draw, what its tables say, and what isn't compared."""
+
+from __future__ import annotations
+
+import json
+import math
+import shutil
+
+import pytest
+
+from lm_eval_bias import registry
+from lm_eval_bias.analysis.differences import Finding
+from lm_eval_bias.cli.main import main
+from lm_eval_bias.custom_metrics.resampling import Difference
+from lm_eval_bias.report import comparison_pages, difference_plots, svg
+from lm_eval_bias.report.comparison_pages import Member
+from lm_eval_bias.report.shortening import shortened, shortened_apart
+from tests.comparing.toy import Toy
+from tests.leaderboard.test_command import HOSTILE, Page, safe
+
+TASKS = "occugender_debias_implicit_none,occugender_debias_implicit_1,gg_bbq_group_terms,gg_bbq_group_terms_gen"
+(MEAN,) = (score for score in Toy().scores() if score.name == "mean")
+
+
+def finding(subject="toy", other="other", value=0.5, p=0.01, adjusted=0.01, reason="", stderr=0.1, base="base"):
+    difference = Difference(value, stderr, math.inf, p, "a test", 0.0, 0.1, reason)
+    return Finding(subject, base, other, MEAN, 1.0, 1.0 + value, difference, adjusted, True, 8)
+
+
+@pytest.fixture(scope="module")
+def made(tmp_path_factory):
+    root = tmp_path_factory.mktemp("runs")
+    for seed in (1, 2, 3):
+        arguments = ["--model", "bias-chance", "--model_args", f"seed={seed}", "--output_path", str(root / f"s{seed}")]
+        assert main(["run", "--tasks", TASKS, *arguments, "--limit", "200", "--log_samples"]) == 0
+    return root
+
+
+@pytest.fixture
+def runs(made, tmp_path):
+    """Copies that a test may change."""
+    return [str(shutil.copytree(made / name, tmp_path / name)) for name in ("s1", "s2", "s3")]
+
+
+def page_of(out, *arguments):
+    assert main(["compare", *arguments, "--draws", "200", "-o", str(out)]) == 0
+    return Page(out.read_text(encoding="utf-8"))
+
+
+def test_the_ending_says_the_format_and_no_known_one_is_text(runs, tmp_path, capsys):
+    starts = {"html": "<!doctype html>", "json": "[", "csv": "what,", "md": "**", "txt": "occugender_debias"}
+    for ending, start in starts.items():
+        out = tmp_path / f"compare.{ending}"
+        assert main(["compare", *runs[:2], "--draws", "200", "-o", str(out)]) == 0
+        assert out.read_text(encoding="utf-8").startswith(start), ending
+    out = tmp_path / "named.html"
+    assert main(["compare", *runs[:2], "--draws", "200", "--format", "json", "-o", str(out)]) == 0
+    assert out.read_text(encoding="utf-8").startswith("[")
+
+
+@pytest.mark.parametrize("by", ["run", "instruction", "form"])
+def test_every_difference_is_in_the_page_as_in_the_data(runs, tmp_path, capsys, by):
+    given = [*runs, "--unpaired"] if by == "run" else [runs[0], "--by", by]
+    page = page_of(tmp_path / "c.html", *given)
+    capsys.readouterr()
+    assert main(["compare", *given, "--draws", "200", "--format", "json"]) == 0
+    data = json.loads(capsys.readouterr().out)
+    data = data["differences"] if by == "form" else data
+    for one in data:
+        sides = f"{one['other']}, against {one['base']}" if by == "run" else ""
+        row = next(
+            row
+            for row in page.rows
+            if len(row) == 11 and row[0] == one["what"] + sides and row[1].endswith(one["score"])
+        )
+        assert row[5] == one["finding"]
+        if one["difference"] is None:
+            assert row[4] == row[6] == "–"
+            continue
+        assert row[2] == f"{one['base_value']:.4g}"
+        assert row[4].startswith(f"{one['difference']:+.4g}[")
+        assert one["p"] == pytest.approx(float(row[6].replace("<0.001", "0.0005")), abs=6e-4)
+    assert page.tags.count("script") == 1
+    assert page.tags.count("svg") == len({registry.family(task_benchmark(one["what"])).name for one in data})
+    # what forms have in common stands there too
+    assert ("Gwet's AC1" in page.text) is (by == "form")
+
+
+def task_benchmark(subject):
+    return "occugender" if subject.startswith("occugender") else "gg_bbq"
+
+
+def test_by_language(tmp_path, tiny_mirror):
+    arguments = ["--model", "bias-chance", "--output_path", str(tmp_path / "r"), "--log_samples", "--limit", "20"]
+    assert main(["run", "--tasks", "stereoset_en,stereoset_de", *arguments]) == 0
+    page = page_of(tmp_path / "c.html", str(tmp_path / "r"), "--by", "language", "--unpaired")
+    assert "bias-chance: language de against language en" in page.text
+
+
+def _edit(folder, change):
+    from pathlib import Path
+
+    (path,) = Path(folder).rglob("results_*.json")
+    content = json.loads(path.read_text(encoding="utf-8"))
+    change(content)
+    path.write_text(json.dumps(content), encoding="utf-8")
+
+
+def test_what_is_refused_stands_in_the_page_with_its_reason(runs, tmp_path, capsys):
+    _edit(runs[2], lambda content: content["config"].update(random_seed=99))
+    out = tmp_path / "c.html"
+    page = page_of(out, *runs)
+    reason = "seeds [0, 1234, 1234, 1234] and [99, 1234, 1234, 1234]"
+    assert "Not compared:" in page.text
+    assert page.text.count(reason) == 4  # tasks
+    assert capsys.readouterr().err.count(reason) == 4
+    assert not any("seed=3" in cell for row in page.rows if len(row) == 11 for cell in row)
+    # other formats refuse as before, and so does the page where nothing is left
+    assert main(["compare", *runs, "--draws", "200"]) == 2
+    assert main(["compare", runs[0], runs[2], "--draws", "200", "-o", str(tmp_path / "none.html")]) == 2
+    assert not (tmp_path / "none.html").exists()
+    assert "Not compared:" not in page_of(tmp_path / "both.html", *runs, "--unpaired").text
+
+
+def test_hostile_names_are_text(runs, tmp_path):
+    plain = page_of(tmp_path / "plain.html", *runs[:2])
+    for name in HOSTILE[:3]:
+        _edit(runs[1], lambda content, name=name: content["config"].update(model_args={"pretrained": name}))
+        page = page_of(tmp_path / "hostile.html", *runs[:2], "--scores", "stereotype_gap")
+        assert set(page.tags) <= set(plain.tags) | {"use", "defs"}
+        assert page.tags.count("script") == 1
+        assert not [attribute for attribute, _ in page.attributes if attribute.startswith("on")]
+        assert safe(name) in page.text
+
+
+def test_names_that_hide_are_shown(runs, tmp_path):
+    _edit(runs[1], lambda content: content["config"].update(model_args={"pretrained": "a\x1b[31m\u202egpj"}))
+    page = page_of(tmp_path / "c.html", *runs[:2])
+    assert "\x1b" not in page.text
+    assert "\u202e" not in page.text
+    assert "a\ufffd[31m\ufffdgpj" in page.text
+
+
+def test_scores_have_their_labels(runs, tmp_path, monkeypatch):
+    benchmark = registry.by_name()["occugender"]
+    monkeypatch.setattr(type(benchmark), "score_label", lambda self, score: f"what {score} means", raising=False)
+    page = page_of(tmp_path / "c.html", *runs[:2])
+    assert any("what stereotype_gap meansstereotype_gap" in row for row in page.rows)
+
+
+def panel(findings, score="mean"):
+    """The axis of one score's panel."""
+    lines = [difference_plots.Line(f.subject, {score: f}, number) for number, f in enumerate(findings)]
+    with svg.drawing():
+        axis = svg.canvas(3).subplots()
+        difference_plots._panel(axis, "title", score, lines)
+    return axis
+
+
+def test_bands_intervals_and_marks_are_where_they_belong():
+    clear, unclear = finding(value=0.5), finding(value=-0.1, adjusted=0.6, stderr=0.2)
+    axis = panel([clear, unclear])
+    for place, (one, band) in enumerate(zip((clear, unclear), axis.patches, strict=True)):
+        reach = one.difference.detectable(one.level)
+        assert band.get_x() == pytest.approx(-reach)
+        assert band.get_width() == pytest.approx(2 * reach)
+        assert band.get_y() < place < band.get_y() + band.get_height()
+    drawn = [line for line in axis.lines if len(line.get_xdata()) == 2 and line.get_ydata()[0] == line.get_ydata()[1]]
+    assert [list(line.get_xdata()) for line in drawn] == [
+        pytest.approx(one.difference.interval) for one in (clear, unclear)
+    ]
+    marks = [line for line in axis.lines if line.get_marker() in svg.MARKERS]
+    assert [mark.get_xdata()[0] for mark in marks] == [0.5, -0.1]
+    assert [mark.get_markerfacecolor() for mark in marks] == [svg.COLOUR["series-1"], svg.COLOUR["ground"]]
+    assert marks[0].get_marker() != marks[1].get_marker()
+    # 0 and all that is drawn lie within the axis
+    left, right = axis.get_xlim()
+    assert left < min(band.get_x() for band in axis.patches)
+    assert right > 0.5
+    assert any(list(line.get_xdata()) == [0.0, 0.0] for line in axis.lines)
+
+
+def test_marks_of_many_sides_differ_in_shape_or_colour():
+    marks = [line for line in panel([finding(str(n)) for n in range(30)]).lines if line.get_marker() in svg.MARKERS]
+    assert len({(mark.get_marker(), mark.get_markeredgecolor()) for mark in marks}) == 30
+    assert len({mark.get_marker() for mark in marks[:6]}) == 6
+
+
+@pytest.mark.parametrize("value", [math.nan, 1e300, -1.7e308])
+def test_what_no_axis_can_show_is_left_to_the_table(value):
+    assert not difference_plots.is_drawable(finding(value=value))
+    members = [Member("toy", finding("a")), Member("toy", finding("b", value=value))]
+    (figure,) = comparison_pages._figures("x", "Toy", members, {"other": 0})
+    assert "1 of 2 comparisons are in the table alone." in figure.caption
+    assert comparison_pages._figures("x", "Toy", members[1:], {"other": 0}) == []
+
+
+def test_lines_are_ordered_by_size_and_several_sides_stay_below_their_subject():
+    members = [Member("toy", finding(name, value=value)) for name, value in {"a": -1, "b": 2, "c": 0.5}.items()]
+    assert [line.label for line in comparison_pages._lines(members, {"other": 0})] == ["b", "c", "a"]
+    members.append(Member("toy", finding("a", "second", 3)))
+    lines = comparison_pages._lines(members, {"other": 0, "second": 1})
+    assert [line.label for line in lines] == ["a", "second", "other", "b", "c"]
+    assert [bool(line.findings) for line in lines] == [False, True, True, True, True]
+    assert [line.series for line in lines] == [0, 1, 0, 0, 0]
+
+
+def test_titles_name_what_is_compared():
+    def title(*others, by="run", models=("a", "b")):
+        return comparison_pages._title([finding(other=other) for other in others], by, models)
+
+    assert title("x") == "Comparison: x against base"
+    assert title("x", "y") == "Comparison: x and y against base"
+    assert title("x, y", "z", "w", by="form", models=("gpt2",)) == "gpt2: 3 forms of asking against base"
+    assert title("x", "y", "z", by="instruction") == "Comparison: 3 instructions against base"
+    several = [finding(), finding(base="another")]
+    assert comparison_pages._title(several, "language", ["a"]) == "Comparison of languages"
+
+
+def test_what_can_be_told_is_said_first_and_what_cannot_is_no_proof():
+    members = [Member("toy", finding("a", adjusted=0.04)), Member("toy", finding("b", adjusted=0.001))]
+    words = comparison_pages._words([*members, Member("toy", finding("c", adjusted=0.5))])
+    assert [line[0] for line in words] == ["b", "a"]
+    assert "(+0.5 [+0.304, +0.696], p 0.001)." in words[0]
+    (line,) = comparison_pages._words([Member("toy", finding(adjusted=0.5))])
+    assert "doesn’t mean that there is none" in line
+
+
+def test_a_score_that_is_not_compared_says_why(toy):
+    row = comparison_pages._row(
+        Member("toy", finding(value=math.nan, p=math.nan, adjusted=math.nan, reason="why")), False
+    )
+    assert [cell.text for cell in row][4:7] == ["–", "why", "–"]
+
+
+def test_short_names_stay_apart():
+    names = ["organisation/model-7B-instruct", "organisation/model-9B-instruct", "x"]
+    assert shortened(names[0], 20) == shortened(names[1], 20)
+    shorts = shortened_apart(names, 20)
+    assert len(set(shorts.values())) == 3
+    assert shorts["x"] == "x"
+    assert shortened_apart(["a" * 50, "b"], 20)["a" * 50] == "aaaaaaaaaa…aaaaaaaaa"
+
+
+def test_rounding_errors_are_no_other_run(runs, capsys):
+    def off(by):
+        scores = "occugender_debias_implicit_none", "stereotype_gap,none"
+        _edit(runs[1], lambda content: content["results"][scores[0]].update({scores[1]: given + by}))
+        return main(["compare", *runs[:2], "--draws", "100"])
+
+    found = []
+    _edit(runs[1], lambda content: found.append(content["results"]["occugender_debias_implicit_none"]))
+    given = found[0]["stereotype_gap,none"]
+    assert off(1e-7) == 0
+    assert off(1e-3) == 2
+    assert "files of different runs, or edited" in capsys.readouterr().err
