@@ -6,7 +6,7 @@ import math
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
-from lm_eval_bias.analysis.comparisons import FORM, Pair, Side, beside_the_model, why_not_paired
+from lm_eval_bias.analysis.comparisons import FORM, LANGUAGE, Pair, Side, beside_the_model, why_not_paired
 from lm_eval_bias.custom_metrics import resampling
 from lm_eval_bias.custom_metrics.bootstrap import SEED
 from lm_eval_bias.custom_metrics.contingency import holm
@@ -204,9 +204,11 @@ def find(
     findings: list[Finding] = []
     names: set[str] = set()
     for pair in pairs:
-        reason = why_not_paired(pair, by) if pair.base.task.samples and pair.other.task.samples else "no sample logs"
-        renames = pair.base.renames  # different benchmarks in different languages, which are independent samples
-        if reason and not (unpaired or renames):
+        logged = pair.base.task.samples and pair.other.task.samples
+        reason = why_not_paired(pair, by) if logged else "no sample logs"
+        renames = pair.base.renames
+        # other items in another language are an independent sample
+        if reason and not (unpaired or renames or (by == LANGUAGE and logged and not pair.shared)):
             raise BiasError(
                 f"{pair.subject}: {pair.base.label} and {pair.other.label} can't be compared item by item: {reason}; "
                 "--unpaired compares them as independent runs"
