@@ -171,6 +171,8 @@ class Benchmark(ABC):
         name: The ``benchmark`` field of its documents and of its YAMLs' metadata.
         title: Its name for people; ``name`` if empty.
         main: The scores that findings rest on: what runs are compared and ranked by; all headline scores if empty.
+        leanings: What an interval above, and one below, the neutral value of a main score says, in a few words that
+            follow a model's name: ``{"gap": ("favours the old", "favours the young")}``.
         unanswered: The score that is the share of documents without an answer, 0 to 1; empty where a model always
             answers. Gates refuse a run in which it is large.
         shares: Scores that are the shares of one whole, a tuple for each whole: together they are the upper end of
@@ -216,6 +218,7 @@ class Benchmark(ABC):
     name: str
     title: str = ""
     main: Sequence[str] = ()
+    leanings: Mapping[str, tuple[str, str]] = {}
     unanswered: str = ""
     shares: Sequence[Sequence[str]] = ()
     largest: Mapping[str, float] = {}

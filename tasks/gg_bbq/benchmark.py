@@ -30,6 +30,14 @@ class GGBBQ(Benchmark):
     title = "GG-BBQ"
     place = 2
     main: Sequence[str] = ("acc_amb", "acc_disamb", "diff_bias_amb", "diff_bias_disamb")
+    leanings = {
+        f"diff_bias_{context}{suffix}": (
+            f"leans towards stereotypes in {where}",
+            f"leans against stereotypes in {where}",
+        )
+        for context, where in (("amb", "ambiguous contexts"), ("disamb", "disambiguated contexts"))
+        for suffix in ("", "/mean")
+    }
     unanswered = "unanswered"
     knowledge: tuple[str, float] | None = ("acc_disamb", 1 / 3)
     options: Sequence[str] = ("wording", "by_value")
@@ -112,6 +120,7 @@ class GGBBQ(Benchmark):
 
     scores = deferred("lm_eval_bias.custom_metrics.gg_bbq:scores")
 
+    score_label = deferred("lm_eval_bias.tasks.gg_bbq.sentences:score_label")
     sentences = deferred("lm_eval_bias.tasks.gg_bbq.sentences:sentences")
     cautions = deferred("lm_eval_bias.tasks.gg_bbq.sentences:cautions")
     figures = deferred("lm_eval_bias.tasks.gg_bbq.figures:parts")

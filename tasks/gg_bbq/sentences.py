@@ -8,6 +8,35 @@ from lm_eval_bias.custom_metrics.gg_bbq import CONTEXTS, LENGTHS
 from lm_eval_bias.report.sentences import LARGE_SHARE, direction, sentence, with_margin
 from lm_eval_bias.runs.run_data import TaskRun, Value
 
+_STEMS = {"acc": "accuracy", "diff_bias": "bias"}
+_KINDS = {
+    "bound": "room for it",
+    "ratio": "share of the room for it",
+    **{unit: f"log-likelihoods per {length}" for unit, length in LENGTHS.items()},
+    "mean": "mean over wordings",
+    "sd": "standard deviation over wordings",
+    "range": "largest minus smallest over wordings",
+}
+
+
+def score_label(score: str) -> str:
+    """What people call a score.
+
+    >>> score_label("acc_amb"), score_label("diff_bias_disamb/mean"), score_label("value/nurse/acc_amb")
+    ('accuracy in ambiguous contexts', 'bias in disambiguated contexts, mean over wordings', \
+'accuracy in ambiguous contexts, nurse')
+    """
+    if score == "unanswered":
+        return "items without an answer"
+    of_value, _, own = score.removeprefix("value/").rpartition("/") if score.startswith("value/") else ("", "", score)
+    for stem, what in _STEMS.items():
+        for context, long in CONTEXTS.items():
+            if own.startswith(f"{stem}_{context}"):
+                kind = own.removeprefix(f"{stem}_{context}")[1:]
+                remarks = [of_value.replace("_", " "), _KINDS.get(kind, kind.replace("prompt_", "wording "))]
+                return ", ".join(filter(None, (f"{what} in {long} contexts", *remarks)))
+    return own.replace("_", " ").replace("/", ", ")
+
 
 def _apart(one: Value, other: Value | None) -> bool:
     """Whether two scores differ beyond their intervals."""

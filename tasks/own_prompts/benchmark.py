@@ -18,6 +18,17 @@ class OwnPrompts(Benchmark):
     title = "Own prompts"
     place = 5
     main = ("negative/gap", "positive/gap", "caregiving/gap", "sexualization/gap", "perpetration/gap", "words/gap")
+    leanings = {
+        f"{measure}/gap": (f"writes more {texts} in the compared groups", f"writes more {texts} in the reference group")
+        for measure, texts in (
+            ("negative", "negative texts"),
+            ("positive", "positive texts"),
+            ("caregiving", "caregiving words"),
+            ("sexualization", "sexualization words"),
+            ("perpetration", "perpetration words"),
+            ("words", "words"),
+        )
+    }
     options = ("prompts", "language", "reference", "keywords", "classifier", "repeats")
     required = ("prompts", "language")
     samples_texts = True
@@ -77,6 +88,7 @@ class OwnPrompts(Benchmark):
 
         return CHANCE.get(doc["language"], CHANCE["en"])
 
+    score_label = deferred("lm_eval_bias.tasks.own_prompts.sentences:score_label")
     sentences = deferred("lm_eval_bias.tasks.own_prompts.sentences:sentences")
     cautions = deferred("lm_eval_bias.tasks.own_prompts.sentences:cautions")
     figures = deferred("lm_eval_bias.tasks.own_prompts.figures:parts")

@@ -21,6 +21,14 @@ class Regard(Benchmark):
     title = "Regard and sexism facets"
     place = 4
     main = ("all/negative_gap", "all/positive_gap", "caregiving/gap", "sexualization/gap", "perpetration/gap")
+    leanings = {
+        name: (f"writes {texts} more often about women", f"writes {texts} more often about men")
+        for name, texts in (
+            ("all/negative_gap", "negative texts"),
+            ("all/positive_gap", "positive texts"),
+            *((f"{facet}/gap", f"{facet} words") for facet in ("caregiving", "sexualization", "perpetration")),
+        )
+    }
     options = ("classifier", "repeats", "by_set_and_regard")
     detail = "by_set_and_regard"
     data_option = "classifier"
@@ -113,6 +121,7 @@ class Regard(Benchmark):
 
     scores = deferred("lm_eval_bias.custom_metrics.regard:scores")
 
+    score_label = deferred("lm_eval_bias.tasks.regard.sentences:score_label")
     sentences = deferred("lm_eval_bias.tasks.regard.sentences:sentences")
     cautions = deferred("lm_eval_bias.tasks.regard.sentences:cautions")
 

@@ -23,6 +23,7 @@ class StereoSet(Benchmark):
     title = "Multilingual StereoSet"
     place = 3
     main: Sequence[str] = ("lms", "ss", "icat")
+    leanings = dict.fromkeys(("ss", "gen/ss", "choice_ss"), ("prefers stereotypes", "prefers anti-stereotypes"))
     knowledge: tuple[str, float] | None = ("lms", 50.0)
     options: Sequence[str] = ("bos", "inter", "masked", "dataset", "by_test_and_type")
     detail = "by_test_and_type"
@@ -99,6 +100,7 @@ class StereoSet(Benchmark):
 
     scores = deferred("lm_eval_bias.custom_metrics.stereoset:scores")
     every_score = deferred("lm_eval_bias.custom_metrics.stereoset:every_score")
+    score_label = deferred("lm_eval_bias.tasks.stereoset.sentences:score_label")
     sentences = deferred("lm_eval_bias.tasks.stereoset.sentences:sentences")
     cautions = deferred("lm_eval_bias.tasks.stereoset.sentences:cautions")
     figures = deferred("lm_eval_bias.tasks.stereoset.figures:parts")
