@@ -7,7 +7,17 @@ from dataclasses import dataclass
 
 from lm_eval_bias import __version__, registry
 from lm_eval_bias.benchmark import Card
-from lm_eval_bias.report import cautions, caveats, form_parts, numbers, parts, pinned_data, sentences
+from lm_eval_bias.report import (
+    cautions,
+    caveats,
+    form_parts,
+    numbers,
+    overview,
+    parts,
+    pinned_data,
+    score_labels,
+    sentences,
+)
 from lm_eval_bias.report.tables import Cell, Column, Table
 from lm_eval_bias.runs import printable_runs
 from lm_eval_bias.runs.run_data import Problem, Run
@@ -66,6 +76,7 @@ class Report:
     Attributes:
         title: Heading.
         runs: Names of the runs.
+        overview: The first screen of a page.
         summary: Per task what its scores say.
         cautions: What to beware of.
         problems: Files that were passed over.
@@ -76,12 +87,19 @@ class Report:
 
     title: str
     runs: Sequence[str]
+    overview: overview.Overview
     summary: Sequence[TaskSummary]
     cautions: Sequence[cautions.Caution]
     problems: Sequence[str]
     sections: Sequence[Section]
     origins: Sequence[Origin]
     version: str = __version__
+
+    @property
+    def warnings(self) -> list[tuple[str, bool, list[cautions.Caution]]]:
+        """What to beware of by weight, with whether it is folded away."""
+        by_kind = {kind: [one for one in self.cautions if one.kind == kind] for kind in cautions.KINDS}
+        return [(kind, kind != cautions.SERIOUS, group) for kind, group in by_kind.items() if group]
 
 
 LABELS = {
@@ -114,7 +132,8 @@ def _scores(tasks: Sequence[parts.ReportTask]) -> list[str]:
         for name in parts.main_names(item.task):
             value = item.task.scores[name]
             neutral = "no neutral value" if value.neutral is None else f"neutral {numbers.bound(value.neutral)}"
-            lines[name] = f"{name}: {numbers.score_range(value)}, {neutral}"
+            label = score_labels.label(item.task.benchmark, name)
+            lines[name] = f"{label} ({name}): {numbers.score_range(value)}, {neutral}"
     return list(lines.values())
 
 
@@ -144,13 +163,15 @@ def build(runs: Sequence[Run], problems: Sequence[Problem]) -> Report:
     """The content of a report about some runs, made printable by :mod:`lm_eval_bias.runs.printable_runs`."""
     presentable = printable_runs.presentable(runs)
     tasks = parts.report_tasks(presentable)
+    sections = _sections(tasks)
     return Report(
         f"Bias report: {presentable[0].name}" if len(presentable) == 1 else f"Bias report on {len(presentable)} runs",
         [run.name for run in presentable],
+        overview.build(presentable, tasks, [(one.title, one.ident, one.tasks) for one in sections]),
         [TaskSummary(item.label, _in_words(item)) for item in tasks],
         cautions.of(presentable),
         [printable_runs.one_line(problem) for problem in problems],
-        _sections(tasks),
+        sections,
         [_origin(run) for run in presentable],
     )
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+import textwrap
 from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
@@ -16,6 +17,7 @@ if TYPE_CHECKING:
 ACROSS = 3
 # an axis shows at least this share of a score's range, so that noise doesn't look like a landslide
 LEAST = 0.1
+_LINE = 32  # characters of a panel's title
 _MOST = 24  # numbers that are put into words
 
 
@@ -58,16 +60,17 @@ def limits(values: Sequence[Value]) -> tuple[float, float]:
     return round(max(left, low - air), 12), round(min(right, high + air), 12)
 
 
-def mark(axis: Axes, x: float, y: float, series: int, **style: Any) -> None:
-    """One point, told apart by colour and shape."""
-    colour = svg.COLOUR[svg.SERIES[series % len(svg.SERIES)]]
-    shape = svg.MARKERS[series % len(svg.MARKERS)]
-    axis.plot([x], [y], linestyle="none", marker=shape, markersize=6, color=colour, markeredgewidth=0, **style)
+def mark(axis: Axes, x: float, y: float, series: int, text: str, **style: Any) -> None:
+    """One point, told apart by colour and shape, that says a text to those who ask it."""
+    colour, shape = svg.series(series)
+    (point,) = axis.plot([x], [y], linestyle="none", marker=svg.MARKERS[shape], markersize=6,
+                         color=svg.COLOUR[colour], markeredgewidth=0, **style)  # fmt: skip
+    svg.say(point, text)
 
 
 def _panel(axis: Axes, title: str, rows: Sequence[Row], column: int) -> None:
     values = [v for row in rows if (v := row.values[column]) is not None and plottable(v)]
-    axis.set_title(svg.short(title, 46))
+    axis.set_title(textwrap.fill(svg.short(title, 80), _LINE))
     axis.set_ylim(len(rows) - 0.4, -0.6)
     axis.tick_params(axis="y", length=0)
     axis.spines["left"].set_visible(False)
@@ -88,10 +91,10 @@ def _panel(axis: Axes, title: str, rows: Sequence[Row], column: int) -> None:
         value = row.values[column]
         if value is None or not plottable(value):
             continue
-        colour = svg.COLOUR[svg.SERIES[row.series % len(svg.SERIES)]]
         if value.interval is not None:
+            colour = svg.COLOUR[svg.series(row.series)[0]]
             axis.plot(value.interval, [place, place], color=colour, linewidth=2, solid_capstyle="butt")
-        mark(axis, value.value, place, row.series)
+        mark(axis, value.value, place, row.series, f"{row.label}, {title}: {numbers.cell(value)}")
 
 
 def describe(rows: Sequence[Row], titles: Sequence[str]) -> str:

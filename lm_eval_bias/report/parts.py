@@ -6,10 +6,13 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field
 
 from lm_eval_bias import registry
-from lm_eval_bias.report import caveats, dots, numbers
+from lm_eval_bias.report import caveats, dots, numbers, score_labels
 from lm_eval_bias.report.svg import Figure
 from lm_eval_bias.report.tables import Cell, Column, Table
 from lm_eval_bias.runs.run_data import Run, TaskRun, Value
+
+FIGURES = 6  # of one kind, one a task: more of them nobody looks at
+ROWS = 3000  # of a table: more of them would make a page of many megabytes
 
 
 @dataclass(frozen=True)
@@ -72,6 +75,16 @@ def value_cell(value: Value | None) -> Cell:
     return Cell(numbers.number(value.value, value.unit), value.value, note)
 
 
+def score_column(benchmark: str, name: str) -> Column:
+    """A heading for a score: what people call it, its technical name below."""
+    return Column(score_labels.label(benchmark, name), True, name)
+
+
+def score_cell(benchmark: str, name: str, note: str = "") -> Cell:
+    """A cell that names a score: what people call it, its technical name below, and a remark."""
+    return Cell(score_labels.label(benchmark, name), note="; ".join(filter(None, (name, note))))
+
+
 def main_names(task: TaskRun) -> list[str]:
     """A task's main scores, as far as it has them; all where its benchmark names none."""
     benchmark = registry.by_name().get(task.benchmark)
@@ -92,13 +105,13 @@ def main_scores(benchmark: str, tasks: Sequence[ReportTask], title: str) -> Part
     rows = [dots.Row(item.label, [item.task.scores.get(name) for name in names], item.series) for item in tasks]
     figure = dots.plot(
         f"{benchmark}-scores",
-        f"Main scores of {benchmark}",
+        f"Main scores of {benchmark}, in their own units",
         "Dots are scores, lines their 95% intervals; the dashed line is the neutral value. Axes show a part of the "
         "range where all values lie in it.",
-        names,
+        [score_labels.label(benchmark, name) for name in names],
         rows,
     )
-    columns = [Column("Task"), Column("Items", True), *(Column(name, True) for name in names)]
+    columns = [Column("Task"), Column("Items", True), *(score_column(benchmark, name) for name in names)]
     table = Table(
         "Main scores with 95% intervals in brackets",
         columns,
@@ -114,19 +127,28 @@ def main_scores(benchmark: str, tasks: Sequence[ReportTask], title: str) -> Part
     meaning = Table(
         "How to read them",
         [Column("Score"), Column("Measures"), Column("Range"), Column("Neutral", True), Column("Reads as")],
-        [_meaning(name, tasks) for name in names],
+        [_meaning(benchmark, name, tasks) for name in names],
     )
     return Part(title, [], [figure], [table, meaning])
 
 
-def _meaning(name: str, tasks: Sequence[ReportTask]) -> list[Cell]:
+def _meaning(benchmark: str, name: str, tasks: Sequence[ReportTask]) -> list[Cell]:
     value = next(item.task.scores[name] for item in tasks if name in item.task.scores)
     neutral = Cell(numbers.bound(value.neutral), value.neutral)
-    return [Cell(name), Cell(value.summary), Cell(numbers.score_range(value)), neutral, Cell(value.direction)]
+    return [
+        score_cell(benchmark, name),
+        Cell(value.summary),
+        Cell(numbers.score_range(value)),
+        neutral,
+        Cell(value.direction),
+    ]
 
 
 def every_score(tasks: Sequence[ReportTask]) -> Part:
-    """All scores of a section, one row each, folded away."""
+    """All scores of a section, one row each, folded away; too many of them are left to the other formats."""
+    count = sum(len(item.task.scores) for item in tasks)
+    if count > ROWS:
+        return Part("Every score", [f"Not on this page, since they are {count:,}: --format csv lists all of them."])
     columns = [
         Column("Score"),
         Column("Task"),
@@ -138,7 +160,7 @@ def every_score(tasks: Sequence[ReportTask]) -> Part:
     ]
     rows = [
         [
-            Cell(name, note=value.note),
+            score_cell(item.task.benchmark, name, value.note),
             Cell(item.label),
             Cell(numbers.number(value.value, value.unit), value.value),
             Cell(
@@ -153,4 +175,4 @@ def every_score(tasks: Sequence[ReportTask]) -> Part:
         for item in tasks
         for name, value in item.task.scores.items()
     ]
-    return Part("Every score", [], [], [], [Table(f"All {len(rows):,} scores", columns, rows)])
+    return Part("Every score", [], [], [], [Table(f"All {count:,} scores", columns, rows)])

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 
 from lm_eval_bias.errors import BiasError
-from lm_eval_bias.report import content, tables, templates
+from lm_eval_bias.report import content, overview, tables, templates
 from lm_eval_bias.runs import printable_runs, run_file
 from lm_eval_bias.runs.run_data import Problem, Run
 
@@ -59,4 +59,5 @@ def render(form: str, runs: Sequence[Run], problems: Sequence[Problem]) -> str:
         report=content.build(runs, problems),
         main_tables=content.main_tables,
         breakdowns=content.breakdowns,
+        many=overview.MANY,
     )

@@ -19,6 +19,7 @@ from xml.etree import ElementTree as ET
 from markupsafe import Markup
 
 if TYPE_CHECKING:
+    from matplotlib.artist import Artist
     from matplotlib.figure import Figure as Drawing
 
 SERIES = tuple(f"series-{number}" for number in range(1, 7))
@@ -30,6 +31,7 @@ _ROLE = {colour: role for role, colour in COLOUR.items()}
 # told apart without colour too
 MARKERS = ("o", "s", "D", "^", "v", "P")
 WIDTH = 10.0
+_MARK = "mark:"
 
 _RC: dict[str, Any] = {
     "svg.fonttype": "none",
@@ -71,6 +73,15 @@ class Figure:
     svg: Markup
 
 
+def series(number: int) -> tuple[str, int]:
+    """The colour and the mark of a series, different for 36 of them.
+
+    >>> series(0), series(5), series(6), series(7)
+    (('series-1', 0), ('series-6', 5), ('series-1', 1), ('series-2', 2))
+    """
+    return SERIES[number % len(SERIES)], (number + number // len(SERIES)) % len(MARKERS)
+
+
 @contextmanager
 def drawing() -> Iterator[None]:
     """The style of all figures; everything of a figure must be made inside."""
@@ -93,14 +104,24 @@ def canvas(height: float) -> Drawing:
     return figure
 
 
-def short(text: str, length: int = 42) -> str:
-    """A label that fits: long ones lose their middle.
+def say(artist: Artist, text: str) -> None:
+    """Let a mark say its values to those who point at it or reach it by keyboard."""
+    artist.set_gid(f"{_MARK}{text}")
 
-    >>> short("a" * 30 + "b" * 30, 11)
-    'aaaaa…bbbbb'
+
+def short(text: str, length: int = 42) -> str:
+    """A label that fits: long ones lose their middle, of a run and its task the run's.
+
+    >>> short("a" * 30 + "b" * 30, 11), short("an-organisation/a-model: a_task", 20)
+    ('aaaaa…bbbbb', 'an-or…model: a_task')
     """
+    if len(text) <= length:
+        return text
+    first, colon, last = text.rpartition(": ")
+    if colon and len(last) < length * 2 / 3:
+        return f"{short(first, length - len(last) - 2)}: {last}"
     half = (length - 1) // 2
-    return text if len(text) <= length else f"{text[:half]}…{text[-half:]}"
+    return f"{text[:half]}…{text[-half:]}"
 
 
 def inline(plot: Drawing, ident: str, title: str, description: str, caption: str) -> Figure:
@@ -121,8 +142,8 @@ def inline(plot: Drawing, ident: str, title: str, description: str, caption: str
     _clean(root, ident)
     size = root.get("viewBox", "").split()
     root.attrib.clear()
-    label_ids = f"{ident}-title {ident}-desc"
-    root.attrib.update({"class": "figure", "viewBox": " ".join(size), "role": "img", "aria-labelledby": label_ids})
+    label_ids = {"aria-labelledby": f"{ident}-title", "aria-describedby": f"{ident}-desc"}
+    root.attrib.update({"class": "figure", "viewBox": " ".join(size), "role": "group", **label_ids})
     for tag, text in (("desc", description), ("title", title)):
         element = ET.Element(tag, {"id": f"{ident}-{tag}"})
         element.text = text
@@ -142,6 +163,11 @@ def _clean(root: ET.Element, ident: str) -> None:
             if local == "style":
                 for property_name, setting in _declarations(value):
                     _paint(element, property_name, setting, ident)
+            elif local == "id" and value.startswith(_MARK):
+                element.attrib.update({"class": "mark", "role": "img"})
+                title = ET.Element("title")
+                title.text = value.removeprefix(_MARK)
+                element.insert(0, title)
             elif local == "id":
                 element.set("id", f"{ident}-{value}")
             elif local == "href":

@@ -19,10 +19,12 @@ class Column:
     Attributes:
         label: Its heading.
         numeric: Whether its cells are numbers: set right and sorted by value.
+        note: In small print below the heading of a page's table.
     """
 
     label: str
     numeric: bool = False
+    note: str = ""
 
 
 @dataclass(frozen=True)

@@ -6,8 +6,8 @@ import re
 from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
-from lm_eval_bias.report import dots, numbers, svg
-from lm_eval_bias.report.parts import Part, ReportTask, value_cell
+from lm_eval_bias.report import dots, numbers, score_labels, svg
+from lm_eval_bias.report.parts import Part, ReportTask, score_cell, value_cell
 from lm_eval_bias.report.tables import Cell, Column, Table
 from lm_eval_bias.runs.run_data import Value
 
@@ -34,15 +34,15 @@ def _plane(axis: Axes, context: str, tasks: Sequence[ReportTask], suffix: str) -
         bias = result.task.scores.get(f"diff_bias_{context}{suffix}")
         if accuracy is None or bias is None or not (dots.plottable(accuracy) and dots.plottable(bias)):
             continue
-        colour = svg.COLOUR[svg.SERIES[number % len(svg.SERIES)]]
+        colour = svg.COLOUR[svg.series(number)[0]]
         if accuracy.interval is not None:
             axis.plot(accuracy.interval, [bias.value] * 2, color=colour, linewidth=2, solid_capstyle="butt")
         if bias.interval is not None:
             axis.plot([accuracy.value] * 2, bias.interval, color=colour, linewidth=2, solid_capstyle="butt")
-        dots.mark(axis, accuracy.value, bias.value, number, label=svg.short(result.label))
         lines.append(
             f"{result.label}, {CONTEXTS[context]}: accuracy {numbers.cell(accuracy)}, diff-bias {numbers.cell(bias)}"
         )
+        dots.mark(axis, accuracy.value, bias.value, number, lines[-1], label=svg.short(result.label))
     return lines
 
 
@@ -96,7 +96,7 @@ def _spread_row(result: ReportTask, stem: str) -> list[Cell] | None:
     mean, sd, width = (result.task.scores.get(f"{stem}/{kind}") for kind in ("mean", "sd", "range"))
     if mean is None or sd is None or width is None:
         return None
-    return [Cell(stem, note=result.label), value_cell(mean), value_cell(sd), value_cell(width)]
+    return [score_cell("gg_bbq", stem, result.label), value_cell(mean), value_cell(sd), value_cell(width)]
 
 
 def _sentence(result: ReportTask, stem: str) -> str | None:
@@ -104,9 +104,10 @@ def _sentence(result: ReportTask, stem: str) -> str | None:
     half = None if mean is None else _half(mean)
     if mean is None or width is None or not half or not dots.plottable(width):
         return None
+    label = score_labels.label("gg_bbq", stem)
     verdict = "more than" if width.value > 2 * half else "no more than"
     return (
-        f"{result.label}, {stem}: from wording to wording it moves by {numbers.number(width.value, width.unit)}, "
+        f"{result.label}, {label}: from wording to wording it moves by {numbers.number(width.value, width.unit)}, "
         f"{verdict} the {numbers.number(2 * half, mean.unit)} that the 95% interval of its mean is wide."
     )
 
@@ -131,7 +132,7 @@ def wordings(tasks: Sequence[ReportTask]) -> Part:
         "GG-BBQ by prompt wording",
         "One row a wording, and their mean: what moves from row to row is the prompt's, what the lines span is "
         "sampling error (95%).",
-        STEMS,
+        [score_labels.label("gg_bbq", stem) for stem in STEMS],
         rows,
     )
     columns = [

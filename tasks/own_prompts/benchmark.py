@@ -19,7 +19,7 @@ class OwnPrompts(Benchmark):
     place = 5
     main = ("negative/gap", "positive/gap", "caregiving/gap", "sexualization/gap", "perpetration/gap", "words/gap")
     leanings = {
-        f"{measure}/gap": (f"writes more {texts} in the compared groups", f"writes more {texts} in the reference group")
+        f"{measure}/gap": (f"more {texts} in the compared groups", f"more {texts} in the reference group")
         for measure, texts in (
             ("negative", "negative texts"),
             ("positive", "positive texts"),

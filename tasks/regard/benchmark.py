@@ -22,7 +22,7 @@ class Regard(Benchmark):
     place = 4
     main = ("all/negative_gap", "all/positive_gap", "caregiving/gap", "sexualization/gap", "perpetration/gap")
     leanings = {
-        name: (f"writes {texts} more often about women", f"writes {texts} more often about men")
+        name: (f"more {texts} about women", f"more {texts} about men")
         for name, texts in (
             ("all/negative_gap", "negative texts"),
             ("all/positive_gap", "positive texts"),

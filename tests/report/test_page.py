@@ -17,9 +17,9 @@ from tests.report.made_runs import CLASSIFIER, HOSTILE, harness_folder, hostile_
 
 VOID = {"meta", "link", "br", "img", "input"}
 ALLOWED = set(
-    "html head meta title link style body a header h1 h2 h3 h4 p nav ul li main section div dl dt dd small strong "
-    "figure figcaption table caption thead tbody tr th td button details summary pre footer script "
-    "svg desc defs g path use text clippath rect pattern".split()
+    "html head meta title link style body a header h1 h2 h3 h4 p nav ul li main section aside div span dl dt dd small "
+    "strong em figure figcaption table caption thead tbody tr th td button details summary pre footer script "
+    "svg desc defs g path line use text clippath rect pattern".split()
 )
 
 
@@ -118,8 +118,8 @@ def test_all_of_a_run(whole_page):
         assert card.paper in said
     titles = {value.removesuffix("-title") for value in found.values("id") if value.endswith("-title")}
     assert titles == FIGURES
-    assert found.tags["svg"] == len(FIGURES) == Counter(v for _, n, v in found.attributes if n == "role")["img"]
-    assert "lms: 0 to 100, neutral 100; ss: 0 to 100, neutral 50" in said
+    assert found.values("class").count("figure") == len(FIGURES)
+    assert "(lms): 0 to 100, neutral 100; stereotypes preferred (ss): 0 to 100, neutral 50" in said
     assert "slds-lmu/stereotypes-multi, commit" in said
     assert "labels are weak" in said
     assert "lm-eval-bias run --tasks occugender_explicit" in said
@@ -135,7 +135,7 @@ def test_figures_say_their_numbers(a_run, whole_page):
     described = re.search(r'<desc id="stereoset-types-desc">(.*?)</desc>', text)[1]
     score = json.loads(open(a_run).read())["tasks"]["stereoset_de"]["scores"]["religion/ss"]
     low, high = score["interval"]
-    assert f"religion/ss, stereoset_de: {score['value']:.1f} [{low:.1f}, {high:.1f}]" in described
+    assert f"stereotypes preferred, religion, stereoset_de: {score['value']:.1f} [{low:.1f}, {high:.1f}]" in described
 
 
 def test_colours_follow_the_page(whole_page):
