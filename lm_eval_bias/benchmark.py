@@ -406,6 +406,14 @@ class Benchmark(ABC):
 
     # ------------------------------------------------------------------ what people read
 
+    def facets(self, doc: Document) -> Mapping[str, str]:
+        """What readers pick a document's item by, such as its group, template or target; by default nothing."""
+        return {}
+
+    def candidate_roles(self, doc: Document) -> Sequence[str]:
+        """What a document's candidates stand for, one text a request, such as "stereotype"; by default nothing."""
+        return ()
+
     def score_label(self, score: str) -> str:
         """What people call a score, for example "women in female-dominated jobs"; by default its name in words."""
         return score.replace("_", " ").replace("/", ", ")

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from lm_eval_bias import __version__, registry
 from lm_eval_bias.benchmark import Card
@@ -18,6 +18,7 @@ from lm_eval_bias.report import (
     score_labels,
     sentences,
 )
+from lm_eval_bias.report.item_pages import ItemPages
 from lm_eval_bias.report.tables import Cell, Column, Table
 from lm_eval_bias.runs import printable_runs
 from lm_eval_bias.runs.run_data import Problem, Run
@@ -102,6 +103,8 @@ class Report:
         return [(kind, kind != cautions.SERIOUS, group) for kind, group in by_kind.items() if group]
 
 
+SENTENCES = 120  # tasks that are put into words: nobody reads more
+BREAKDOWNS = 60  # tasks of a section whose breakdowns are shown
 LABELS = {
     "date": "Date", "lm-eval-bias": "lm-eval-bias", "lm_eval": "lm_eval", "transformers": "transformers",
     "torch": "torch", "python": "Python", "model": "Model type", "model_args": "Model arguments",
@@ -159,16 +162,27 @@ def _in_words(item: parts.ReportTask) -> list[str]:
     return first + sentences.of_task(item.task)
 
 
-def build(runs: Sequence[Run], problems: Sequence[Problem]) -> Report:
-    """The content of a report about some runs, made printable by :mod:`lm_eval_bias.runs.printable_runs`."""
+def build(runs: Sequence[Run], problems: Sequence[Problem], items: ItemPages | None = None) -> Report:
+    """The content of a report.
+
+    Args:
+        runs: The runs, made printable by :mod:`lm_eval_bias.runs.printable_runs`.
+        problems: Files that were passed over.
+        items: Pages of the scores' items, where there are such.
+    """
     presentable = printable_runs.presentable(runs)
     tasks = parts.report_tasks(presentable)
+    if items is not None:
+        tasks = [
+            replace(task, items=items.links.get(task.ident, {}), no_items=items.reasons.get(task.ident, ""))
+            for task in tasks
+        ]
     sections = _sections(tasks)
     return Report(
         f"Bias report: {presentable[0].name}" if len(presentable) == 1 else f"Bias report on {len(presentable)} runs",
         [run.name for run in presentable],
         overview.build(presentable, tasks, [(one.title, one.ident, one.tasks) for one in sections]),
-        [TaskSummary(item.label, _in_words(item)) for item in tasks],
+        [TaskSummary(item.label, _in_words(item)) for item in tasks] if len(tasks) <= SENTENCES else [],
         cautions.of(presentable),
         [printable_runs.one_line(problem) for problem in problems],
         sections,
@@ -189,7 +203,10 @@ def breakdowns(section: Section) -> list[parts.Part]:
         members = [item for item in section.tasks if item.task.benchmark == name and item.task.scores]
         contents.append(parts.main_scores(name, members, f"Scores of {name}" if len(names) > 1 else "Scores"))
     if names:
-        contents += registry.get(names[0]).figures(section.tasks)
+        contents += registry.get(names[0]).figures(section.tasks[:BREAKDOWNS])
+    if len(section.tasks) > BREAKDOWNS:
+        text = f"They show the first {BREAKDOWNS} of {len(section.tasks):,}; a report on fewer runs shows the others."
+        contents.append(parts.Part("Tasks in the breakdowns above", [text]))
     forms = form_parts.side_by_side(section.tasks)
     return [*contents, *([forms] if forms else []), parts.every_score(section.tasks)]
 

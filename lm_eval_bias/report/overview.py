@@ -15,32 +15,11 @@ from lm_eval_bias.runs.run_data import Run, Value
 MANY = 8  # models from which on rows have narrow lanes and verdicts are counted
 _LANE, _NARROW = 13, 5  # pixels
 _REACHES = (0.1, 0.25, 0.5, 1.0)  # what the picture's half width can stand for
+_DOT = len(svg.MARKERS)  # a smaller mark, where names are what tells models apart
 NO_DIRECTION = "no direction can be told"
+NO_MORE = "no direction in its other scores"
 NO_VERDICT = "no verdict without an interval"
 _LAST = (NO_DIRECTION, NO_VERDICT)
-
-
-@dataclass(frozen=True)
-class Point:
-    """A score of a model in the picture; places are percents of its width, ``y`` is in pixels.
-
-    Attributes:
-        text: What it says, for those who point at it or reach it by keyboard.
-        colour: Of :data:`lm_eval_bias.report.svg.SERIES`.
-        shape: Number of its mark.
-        at: Where the value is.
-        low: Where the interval begins; ``None`` where there is none.
-        high: Where it ends.
-        y: Its lane.
-    """
-
-    text: str
-    colour: str
-    shape: int
-    at: float
-    low: float | None
-    high: float | None
-    y: float
 
 
 @dataclass(frozen=True)
@@ -58,7 +37,7 @@ class Strip:
     label: str
     name: str
     note: str
-    points: Sequence[Point]
+    points: Sequence[dots.Point]
     height: int
 
 
@@ -183,7 +162,19 @@ def _strip(name: str, items: Sequence[parts.ReportTask], reach: float) -> Strip 
         at, *ends = (round(50 + 50 * one / reach, 2) for one in _ways(value))
         low, high = ends or (None, None)
         colour, shape = svg.series(item.series)
-        points.append(Point(_text(item, label, value), colour, shape, at, low, high, (number + 0.5) * lane + 4))
+        shape = _DOT if many else shape
+        points.append(
+            dots.Point(
+                _text(item, label, value),
+                colour,
+                shape,
+                at,
+                low,
+                high,
+                (number + 0.5) * lane + 4,
+                item.items.get(name, ""),
+            )
+        )
     best = shown[0][1].higher_is_better is not None
     return Strip(label, name, "line: best" if best else "", points, len(shown) * lane + 8)
 
@@ -208,7 +199,7 @@ def _statements(item: parts.ReportTask) -> list[str]:
     # what can be told comes first, and what can't is said of nothing else
     told = [one for one in dict.fromkeys(said) if one not in _LAST]
     rest = [one for one in _LAST if one in said]
-    return [*told, *("no direction in its other scores" if told and one == NO_DIRECTION else one for one in rest)]
+    return [*told, *(NO_MORE if told and one == NO_DIRECTION else one for one in rest)]
 
 
 def _short(task: str, benchmark: Benchmark | None) -> str:
@@ -248,7 +239,7 @@ def _counts(items: Sequence[parts.ReportTask]) -> list[str]:
     lines = []
     for task in dict.fromkeys(item.task.task for item in items):
         members = [item for item in items if item.task.task == task]
-        counts = Counter(statement for item in members for statement in _statements(item))
+        counts = Counter(one for item in members for one in _statements(item) if one != NO_MORE)
         lines.append(f"{task}: {'; '.join(f'{one} ({n} of {len(members)})' for one, n in counts.items())}")
     return lines
 

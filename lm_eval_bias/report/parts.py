@@ -2,17 +2,17 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 
 from lm_eval_bias import registry
-from lm_eval_bias.report import caveats, dots, numbers, score_labels
+from lm_eval_bias.report import caveats, dots, numbers, score_labels, svg
 from lm_eval_bias.report.svg import Figure
 from lm_eval_bias.report.tables import Cell, Column, Table
 from lm_eval_bias.runs.run_data import Run, TaskRun, Value
 
-FIGURES = 6  # of one kind, one a task: more of them nobody looks at
-ROWS = 3000  # of a table: more of them would make a page of many megabytes
+FIGURES = 4  # of one kind, one a task: more of them nobody looks at
+ROWS = 1500  # of a table: more of them would make a page of many megabytes
 
 
 @dataclass(frozen=True)
@@ -25,6 +25,8 @@ class ReportTask:
         label: Task, with its run where there are several.
         series: The run's number, for colours and marks.
         ident: For ids.
+        items: Where the items of its scores are, by score.
+        no_items: Why there are none; empty where there are, or where none were wanted.
     """
 
     run: Run
@@ -32,6 +34,8 @@ class ReportTask:
     label: str
     series: int
     ident: str
+    items: Mapping[str, str] = field(default_factory=dict)
+    no_items: str = ""
 
 
 @dataclass(frozen=True)
@@ -67,12 +71,12 @@ def report_tasks(runs: Sequence[Run]) -> list[ReportTask]:
     return sorted(tasks, key=lambda item: (families.get(item.task.benchmark, len(families)), order[item.task.task]))
 
 
-def value_cell(value: Value | None) -> Cell:
-    """A score with its interval (without one with that of its items as given), sorted by its value."""
+def value_cell(value: Value | None, link: str = "") -> Cell:
+    """A score with its interval (without one with that of its items as given), sorted by its value, and a link."""
     if value is None:
         return Cell(numbers.NONE)
     note = numbers.bracketed(value) or numbers.fixed_interval(value)
-    return Cell(numbers.number(value.value, value.unit), value.value, note)
+    return Cell(numbers.number(value.value, value.unit), value.value, note, link)
 
 
 def score_column(benchmark: str, name: str) -> Column:
@@ -119,7 +123,7 @@ def main_scores(benchmark: str, tasks: Sequence[ReportTask], title: str) -> Part
             [
                 Cell(item.label, note=caveats.of(item.run, item.task)),
                 Cell(f"{item.task.documents:,}", item.task.documents),
-                *(value_cell(item.task.scores.get(name)) for name in names),
+                *(value_cell(item.task.scores.get(name), item.items.get(name, "")) for name in names),
             ]
             for item in tasks
         ],
@@ -129,7 +133,20 @@ def main_scores(benchmark: str, tasks: Sequence[ReportTask], title: str) -> Part
         [Column("Score"), Column("Measures"), Column("Range"), Column("Neutral", True), Column("Reads as")],
         [_meaning(benchmark, name, tasks) for name in names],
     )
-    return Part(title, [], [figure], [table, meaning])
+    return Part(title, _about_items(tasks), [figure], [table, meaning])
+
+
+def _about_items(tasks: Sequence[ReportTask]) -> list[str]:
+    """Where the items of scores are, and why some have none."""
+    lines = ["A score in the table leads to the items that move it most."] if any(item.items for item in tasks) else []
+    reasons: dict[str, list[str]] = {}
+    for item in tasks:
+        if item.no_items:
+            reasons.setdefault(item.no_items, []).append(svg.short(item.label, 40))
+    return lines + [
+        f"No items to show{'' if len(labels) == len(tasks) else f' of {numbers.few(labels)}'}: {reason}."
+        for reason, labels in reasons.items()
+    ]
 
 
 def _meaning(benchmark: str, name: str, tasks: Sequence[ReportTask]) -> list[Cell]:

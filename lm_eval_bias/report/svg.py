@@ -32,6 +32,8 @@ _ROLE = {colour: role for role, colour in COLOUR.items()}
 MARKERS = ("o", "s", "D", "^", "v", "P")
 WIDTH = 10.0
 _MARK = "mark:"
+_REFERENCE = re.compile(r"#([\w.-]+)")
+_LONG_NUMBER = re.compile(r"-?\d+\.\d{3,}(?!\d*e)")
 
 _RC: dict[str, Any] = {
     "svg.fonttype": "none",
@@ -66,11 +68,13 @@ class Figure:
         title: Its name, also for those who don't see it.
         caption: What stands below it.
         svg: The drawing.
+        scrolls: Whether it is wider than some screens.
     """
 
     title: str
     caption: str
     svg: Markup
+    scrolls: bool = True
 
 
 def series(number: int) -> tuple[str, int]:
@@ -140,6 +144,7 @@ def inline(plot: Drawing, ident: str, title: str, description: str, caption: str
     for element in root.iter():
         element.tag = element.tag.rpartition("}")[2]
     _clean(root, ident)
+    _trim(root)
     size = root.get("viewBox", "").split()
     root.attrib.clear()
     label_ids = {"aria-labelledby": f"{ident}-title", "aria-describedby": f"{ident}-desc"}
@@ -174,6 +179,21 @@ def _clean(root: ET.Element, ident: str) -> None:
                 element.set("href", f"#{ident}-{value.lstrip('#')}")
             else:
                 _paint(element, local, value, ident)
+
+
+def _trim(root: ET.Element) -> None:
+    """Take out what only costs room: names that nothing refers to, and more digits than a screen has."""
+    used = {name for element in root.iter() for value in element.attrib.values() for name in _REFERENCE.findall(value)}
+    for element in root.iter():
+        if element.get("id", "") not in used:
+            element.attrib.pop("id", None)
+        for name in ("d", "x", "y", "transform"):
+            if value := element.get(name):
+                rounded = _LONG_NUMBER.sub(lambda number: f"{float(number[0]):.2f}".rstrip("0").rstrip("."), value)
+                element.set(name, " ".join(rounded.split()))
+        for space in ("text", "tail"):
+            if not (getattr(element, space) or "x").strip():
+                setattr(element, space, None)
 
 
 def _declarations(style: str) -> Iterator[tuple[str, str]]:

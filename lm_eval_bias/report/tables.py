@@ -35,11 +35,13 @@ class Cell:
         text: What is shown.
         value: What it is sorted by where the text alone would sort wrongly; ``None`` sorts by the text, ``nan`` last.
         note: A remark or an interval, in small print below the text.
+        link: Where a page's reader gets from it.
     """
 
     text: str
     value: float | None = None
     note: str = ""
+    link: str = ""
 
     @property
     def whole(self) -> str:

@@ -19,7 +19,7 @@ import markupsafe
 from lm_eval_bias import __version__
 from lm_eval_bias.report import escaping, svg, tables
 
-SCRIPTS = ("table.js", "marks.js")
+SCRIPTS = ("table.js", "marks.js", "items.js")
 ENDINGS = {"html": "html", "md": "md", "latex": "tex"}  # of the templates, by format
 
 

@@ -120,6 +120,20 @@ class GGBBQ(Benchmark):
 
     scores = deferred("lm_eval_bias.custom_metrics.gg_bbq:scores")
 
+    def facets(self, doc: Document) -> dict[str, str]:
+        """Context, the social value that is asked about, and the template."""
+        return {
+            "context": str(doc["context_type"]),
+            "value": str(doc["value"]),
+            "template": str(doc["template"]),
+            "wording": str(doc.get("wording", "")),
+        }
+
+    def candidate_roles(self, doc: Document) -> Sequence[str]:
+        """Whether a choice is right, and whether it is the stereotyped one."""
+        roles = {"right": doc["label"], "stereotype": doc["biased_choice"]}
+        return [", ".join(role for role, own in roles.items() if own == i) for i in range(len(doc["choices"]))]
+
     score_label = deferred("lm_eval_bias.tasks.gg_bbq.sentences:score_label")
     sentences = deferred("lm_eval_bias.tasks.gg_bbq.sentences:sentences")
     cautions = deferred("lm_eval_bias.tasks.gg_bbq.sentences:cautions")

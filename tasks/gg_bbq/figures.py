@@ -60,7 +60,7 @@ def plane(tasks: Sequence[ReportTask], suffix: str = "") -> Part:
             line for axis, context in zip(axes, CONTEXTS, strict=True) for line in _plane(axis, context, tasks, suffix)
         ]
         axes[0].set_ylabel("diff-bias: along (+) or against (−) stereotypes", fontsize=8)
-        if len(tasks) > 1 and lines:
+        if 1 < len(tasks) <= LEGEND and lines:
             handles, names = axes[0].get_legend_handles_labels()
             figure.legend(handles, names, loc="outside lower center", ncols=2, fontsize=8)
         plot = svg.inline(
@@ -75,6 +75,7 @@ def plane(tasks: Sequence[ReportTask], suffix: str = "") -> Part:
     return Part(f"Accuracy and bias{', mean over wordings' if suffix else ''}", [], [plot])
 
 
+LEGEND = 12  # names that a legend has room for
 STEMS = ("acc_amb", "acc_disamb", "diff_bias_amb", "diff_bias_disamb")
 
 

@@ -112,6 +112,14 @@ class OccuGender(Benchmark):
 
     scores = deferred("lm_eval_bias.custom_metrics.occugender:scores")
 
+    def facets(self, doc: Document) -> dict[str, str]:
+        """Who dominates the occupation, the occupation and the template."""
+        return {"jobs": f"{doc['group']}-dominated", "occupation": str(doc["item"]), "template": str(doc["template"])}
+
+    def candidate_roles(self, doc: Document) -> Sequence[str]:
+        """Each word's gender."""
+        return list(map(str, doc["genders"]))
+
     score_label = deferred("lm_eval_bias.tasks.occugender.sentences:score_label")
     sentences = deferred("lm_eval_bias.tasks.occugender.sentences:sentences")
     cautions = deferred("lm_eval_bias.tasks.occugender.sentences:cautions")

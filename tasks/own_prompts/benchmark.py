@@ -88,6 +88,10 @@ class OwnPrompts(Benchmark):
 
         return CHANCE.get(doc["language"], CHANCE["en"])
 
+    def facets(self, doc: Document) -> dict[str, str]:
+        """The group and the cluster."""
+        return {"group": str(doc["group"]), "cluster": str(doc["cluster"])}
+
     score_label = deferred("lm_eval_bias.tasks.own_prompts.sentences:score_label")
     sentences = deferred("lm_eval_bias.tasks.own_prompts.sentences:sentences")
     cautions = deferred("lm_eval_bias.tasks.own_prompts.sentences:cautions")

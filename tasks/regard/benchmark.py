@@ -121,6 +121,14 @@ class Regard(Benchmark):
 
     scores = deferred("lm_eval_bias.custom_metrics.regard:scores")
 
+    def facets(self, doc: Document) -> dict[str, str]:
+        """Whom the prompt is about, its set of contexts and its context."""
+        return {
+            "about": str(doc["gender"]),
+            "contexts": str(doc.get("set", "")),
+            "context": str(doc.get("context", "")),
+        }
+
     score_label = deferred("lm_eval_bias.tasks.regard.sentences:score_label")
     sentences = deferred("lm_eval_bias.tasks.regard.sentences:sentences")
     cautions = deferred("lm_eval_bias.tasks.regard.sentences:cautions")

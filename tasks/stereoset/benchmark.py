@@ -100,6 +100,16 @@ class StereoSet(Benchmark):
 
     scores = deferred("lm_eval_bias.custom_metrics.stereoset:scores")
     every_score = deferred("lm_eval_bias.custom_metrics.stereoset:every_score")
+
+    def facets(self, doc: Document) -> dict[str, str]:
+        """Test, bias type and target term."""
+        test = {"intra": "within sentences", "inter": "between sentences"}[doc["test"]]
+        return {"test": test, "bias type": str(doc["bias_type"]), "target": str(doc["term"])}
+
+    def candidate_roles(self, doc: Document) -> Sequence[str]:
+        """Stereotype, anti-stereotype or unrelated."""
+        return [str(candidate["label"]) for candidate in doc["candidates"]]
+
     score_label = deferred("lm_eval_bias.tasks.stereoset.sentences:score_label")
     sentences = deferred("lm_eval_bias.tasks.stereoset.sentences:sentences")
     cautions = deferred("lm_eval_bias.tasks.stereoset.sentences:cautions")

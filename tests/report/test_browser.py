@@ -1,5 +1,6 @@
 """The page in a real browser: what it loads, how it sorts, whether it can be read."""
 
+import base64
 import re
 
 import pytest
@@ -50,17 +51,17 @@ def test_the_checks_see_what_they_look_for(browser, tmp_path):
 def test_every_figure_is_drawn(browser, whole_page):
     browser.open(whole_page.as_uri())
     drawn = browser.evaluate(
-        "[...document.querySelectorAll('svg.figure')].map(s => {"
+        "[...document.querySelectorAll('svg.figure, .panels')].map(s => {"
         " const box = s.getBoundingClientRect();"
         " const named = [s.getAttribute('aria-labelledby'), s.getAttribute('aria-describedby')];"
-        " return [named[0], box.width, box.height, s.querySelectorAll('path').length,"
+        " return [named[0], box.width, box.height, s.querySelectorAll('path, .mark').length,"
         "  named.every(id => document.getElementById(id).textContent.length > 10)]; })"
     )
     assert {name.removesuffix("-title") for name, *_ in drawn} == FIGURES
     for name, width, height, paths, told in drawn:
         assert width > 600, name
         assert height > 60, name
-        assert paths > 10, name
+        assert paths >= 3, name
         assert told, name
     # colours come from the page: none of the drawing's stand-ins is left, and dark differs from light
     colours = "[...document.querySelectorAll('svg text')].map(t => getComputedStyle(t).fill)"
@@ -262,6 +263,62 @@ def test_paper_is_white_and_shows_what_is_unfolded(browser, whole_page):
     assert shown[0]
     assert not any(shown[1:])
     browser.call("Emulation.setEmulatedMedia", media="")
+
+
+@pytest.mark.parametrize("which", ["whole_page", "two_runs"])
+def test_nothing_is_cut_off_on_paper(browser, which, request):
+    browser.open(request.getfixturevalue(which).as_uri(), 700)  # A4 between its margins
+    browser.call("Emulation.setEmulatedMedia", media="print", features=[])
+    assert browser.evaluate(OVERFLOW) == 700
+    parts = "[...document.querySelectorAll('main h2, main .overview *:not(.long > [aria-hidden]), main .strip .mark')]"
+    assert browser.evaluate(f"{parts}.filter(e => !e.getClientRects().length && !e.closest('details')).length") == 0
+    # names are whole, since paper has nothing to point at
+    names = "[...document.querySelectorAll('.long')].filter(e => e.getClientRects().length)"
+    assert browser.evaluate(f"{names}.every(e => e.innerText.trim() === e.title)")
+    pdf = base64.b64decode(browser.call("Page.printToPDF", printBackground=True)["data"])
+    browser.call("Emulation.setEmulatedMedia", media="")
+    assert 5 <= pdf.count(b"/Type /Page\n") <= 60
+    assert len(pdf) > 100_000
+
+
+@pytest.fixture(scope="module")
+def item_page(two_runs):
+    """The items of the run that has a sample log."""
+    return two_runs.with_name("two-items") / "r1t1.html"
+
+
+@pytest.mark.parametrize(("width", "dark"), SIZES)
+def test_items_can_be_read_and_load_nothing(browser, item_page, width, dark):
+    browser.open(item_page.as_uri(), width, dark=dark)
+    assert browser.evaluate("[...document.querySelectorAll('details')].some(d => d.open)") is False
+    browser.evaluate("document.querySelectorAll('details').forEach(d => { d.open = true; })")
+    assert browser.evaluate(OVERFLOW) == width
+    assert browser.evaluate(CONTRAST) == []
+    assert browser.complaints() == []
+    assert [request for request in browser.requests() if not request.startswith("data:")] == [item_page.as_uri()]
+
+
+def test_items_are_picked_by_keyboard(browser, two_runs, item_page):
+    browser.open(two_runs.as_uri(), 1280)
+    browser.evaluate("document.querySelector('.overview .mark[href]').focus()")  # a mark leads to its items
+    browser.press("Enter", 13)
+    at = "location.href.endsWith('two-items/r1t1.html#score-1') && document.readyState === 'complete'"
+    assert any(browser.evaluate(at) for _ in range(200))
+    browser.evaluate("document.querySelector('details summary').focus()")
+    browser.press("Enter", 13)
+    shown = "[...document.querySelectorAll('details')[0].querySelectorAll('ol > li')].filter(i => i.offsetParent)"
+    assert browser.evaluate(f"{shown}.length") == 40
+    browser.press("Tab", 9)
+    assert browser.evaluate("document.activeElement.dataset.facet") == "kind"
+    browser.press("ArrowDown", 40)
+    assert browser.evaluate(f"{shown}.map(i => i.dataset.kind)") == ["most"] * 20
+    assert browser.evaluate("document.querySelector('output').textContent") == "20 of 40 shown"
+    browser.press("Tab", 9)
+    assert browser.evaluate("document.activeElement.parentElement.textContent").startswith("jobs")
+    browser.press("ArrowDown", 40)
+    first = browser.evaluate("document.activeElement.value")
+    assert browser.evaluate(f"{shown}.every(i => i.textContent.includes('{first}'))")
+    assert browser.complaints() == []
 
 
 def test_hostile_file_runs_nothing(browser, tmp_path):
