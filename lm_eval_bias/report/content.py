@@ -18,6 +18,7 @@ from lm_eval_bias.report import (
     score_labels,
     sentences,
 )
+from lm_eval_bias.report.cautions import Caution
 from lm_eval_bias.report.item_pages import ItemPages
 from lm_eval_bias.report.tables import Cell, Column, Table
 from lm_eval_bias.runs import printable_runs
@@ -97,7 +98,7 @@ class Report:
     version: str = __version__
 
     @property
-    def warnings(self) -> list[tuple[str, bool, list[cautions.Caution]]]:
+    def warnings(self) -> list[tuple[str, bool, list[Caution]]]:
         """What to beware of by weight, with whether it is folded away."""
         by_kind = {kind: [one for one in self.cautions if one.kind == kind] for kind in cautions.KINDS}
         return [(kind, kind != cautions.SERIOUS, group) for kind, group in by_kind.items() if group]

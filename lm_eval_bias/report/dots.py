@@ -148,8 +148,9 @@ def _panel(title: str, rows: Sequence[Row], column: int) -> Panel:
     for place, row, value in own:
         if value is not None:
             text = f"{row.label}, {title}: {numbers.cell(value)}"
-            ends = (None, None) if value.interval is None else tuple(map(at, value.interval))
-            points.append(Point(text, *svg.series(row.series), at(value.value), *ends, (place + 0.5) * _ROW))
+            low_end, high_end = (None, None) if value.interval is None else map(at, value.interval)
+            colour, shape = svg.series(row.series)
+            points.append(Point(text, colour, shape, at(value.value), low_end, high_end, (place + 0.5) * _ROW))
     neutral, note = values[0].neutral, f"range {numbers.score_range(values[0])}"
     if neutral is not None:
         note += f", neutral {numbers.bound(neutral)} (dashed)"

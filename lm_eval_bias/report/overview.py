@@ -226,8 +226,8 @@ def _verdict(items: Sequence[parts.ReportTask]) -> Verdict:
         task = _short(item.task.task, registry.family(item.task.benchmark))
         benchmark = registry.by_name().get(item.task.benchmark)
         withheld = benchmark is not None and benchmark.withheld(item.task)
-        statements = ["not shown, see below"] if withheld else _statements(item)
-        pairs += [(statement, task) for statement in statements]
+        said = ["not shown, see below"] if withheld else _statements(item)
+        pairs += [(statement, task) for statement in said]
         before += [(caveat, task) for caveat in caveats.kinds(item.run, item.task)]
     caveat = "; ".join(" ".join(filter(None, one)) for one in _grouped(before, len(items)))
     statements = _grouped(pairs, len(items)) or [("no score of bias to judge by", "")]

@@ -81,12 +81,14 @@ def value_cell(value: Value | None, link: str = "") -> Cell:
 
 def score_column(benchmark: str, name: str) -> Column:
     """A heading for a score: what people call it, its technical name below."""
-    return Column(score_labels.label(benchmark, name), True, name)
+    cell = score_cell(benchmark, name)
+    return Column(cell.text, True, cell.note)
 
 
 def score_cell(benchmark: str, name: str, note: str = "") -> Cell:
     """A cell that names a score: what people call it, its technical name below, and a remark."""
-    return Cell(score_labels.label(benchmark, name), note="; ".join(filter(None, (name, note))))
+    label = score_labels.label(benchmark, name)
+    return Cell(label, note="; ".join(filter(None, (name if name != label else "", note))))
 
 
 def main_names(task: TaskRun) -> list[str]:
