@@ -104,7 +104,7 @@ class Report:
         return [(kind, kind != cautions.SERIOUS, group) for kind, group in by_kind.items() if group]
 
 
-SENTENCES = 120  # tasks that are put into words: nobody reads more
+SENTENCES = 120  # tasks that a page puts into words: nobody reads more
 BREAKDOWNS = 60  # tasks of a section whose breakdowns are shown
 LABELS = {
     "date": "Date", "lm-eval-bias": "lm-eval-bias", "lm_eval": "lm_eval", "transformers": "transformers",
@@ -183,7 +183,7 @@ def build(runs: Sequence[Run], problems: Sequence[Problem], items: ItemPages | N
         f"Bias report: {presentable[0].name}" if len(presentable) == 1 else f"Bias report on {len(presentable)} runs",
         [run.name for run in presentable],
         overview.build(presentable, tasks, [(one.title, one.ident, one.tasks) for one in sections]),
-        [TaskSummary(item.label, _in_words(item)) for item in tasks] if len(tasks) <= SENTENCES else [],
+        [TaskSummary(item.label, _in_words(item)) for item in tasks],
         cautions.of(presentable),
         [printable_runs.one_line(problem) for problem in problems],
         sections,

@@ -67,4 +67,5 @@ def render(form: str, runs: Sequence[Run], problems: Sequence[Problem], pages: I
         main_tables=content.main_tables,
         breakdowns=content.breakdowns,
         many=overview.MANY,
+        most_in_words=content.SENTENCES,
     )

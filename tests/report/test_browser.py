@@ -82,6 +82,7 @@ VISIBLE = """(what) => [...document.querySelectorAll(what)].filter(e => {
 @pytest.mark.parametrize("which", ["whole_page", "two_runs"])
 def test_the_first_screen_holds_picture_and_verdicts(browser, which, width, request):
     browser.open(request.getfixturevalue(which).as_uri(), width)
+    assert browser.evaluate(OVERFLOW) == width
     assert len(browser.evaluate(f"({VISIBLE})('.verdicts li')")) >= 3
     assert len(browser.evaluate(f"({VISIBLE})('.overview figure .mark')")) >= (10 if width > 1000 else 1)
     # what was tested stands above both, and what not to conclude isn't folded

@@ -13,6 +13,7 @@ from lm_eval_bias import registry
 from lm_eval_bias.cli.main import main
 from lm_eval_bias.report import svg, templates
 from lm_eval_bias.runs import plausibility
+from tests.conftest import ROOT
 from tests.report.made_runs import CLASSIFIER, HOSTILE, TASKS, harness_folder, hostile_file, run_file, wild_file, write
 
 VOID = {"meta", "link", "br", "img", "input"}
@@ -380,6 +381,45 @@ def test_contrast_of_the_palette(theme):
     assert _contrast(colour["warn-ink"], colour["warn-ground"]) >= 4.5
     for segment in svg.SEGMENTS:
         assert _contrast(colour[f"on-{segment}"], colour[segment]) >= 4.5
+
+
+def test_warnings_come_by_weight_and_the_light_ones_are_folded(tmp_path):
+    content = run_file(tasks=["stereoset_tr"])
+    content["provenance"] |= {"transformers": None}
+    scores = content["tasks"]["stereoset_tr"]["scores"]
+    scores["lms"] |= {"value": 55.0, "interval": [53.0, 57.0]}
+    scores["ss"]["note"] = "a note of its own"
+    text = made([write(tmp_path / "w.json", content)], tmp_path)
+    section = text[text.index('<section aria-labelledby="warnings">') :]
+    section = section[: section.index("</section>")]
+    places = [
+        section.index(part) for part in ("Low LMS", "<details>", "no version of transformers", "A note of its own")
+    ]
+    assert places == sorted(places)
+    assert "stereotypes preferred" in section  # the note's score, by the name that people know
+
+
+def test_the_verdict_says_what_a_score_can_bear(tmp_path):
+    content = run_file(tasks=["stereoset_en", "gg_bbq_names"])
+    scores = content["tasks"]["stereoset_en"]["scores"]
+    scores["lms"] |= {"value": 90.0, "interval": [88.0, 92.0]}
+    scores["ss"] |= {"value": 60.0, "interval": [55.0, 65.0]}
+    for name in ("diff_bias_amb", "diff_bias_disamb"):
+        content["tasks"]["gg_bbq_names"]["scores"][name] |= {"value": 0.01, "interval": [-0.1, 0.12]}
+    text = made([write(tmp_path / "v.json", content)], tmp_path)
+    verdicts = re.search(r'<div class="verdicts">(.*?)</div>', text, re.S)[1]
+    assert re.findall("<strong>(.*?)</strong>", verdicts) == ["no direction can be told", "prefers stereotypes"]
+    assert "60.0 [55.0, 65.0], 20% of the way from 50 to 100" in text
+    scores["ss"] |= {"value": 40.0, "interval": None, "stderr": None}
+    scores["lms"] |= {"value": 51.0, "interval": [49.0, 53.0]}
+    text = made([write(tmp_path / "v.json", content)], tmp_path)
+    verdicts = re.search(r'<div class="verdicts">(.*?)</div>', text, re.S)[1]
+    assert "<strong>no verdict without an interval</strong>. <em>Beware: chance level.</em>" in verdicts
+
+
+def test_the_demo_ends_with_its_page():
+    demo = (ROOT / "Makefile").read_text().partition("\ndemo:")[2].partition("\n\n")[0]
+    assert demo.splitlines()[-1].endswith("lm-eval-bias report demo-results -o demo-results/report.html")
 
 
 def _hundred(folder, tasks):
