@@ -180,14 +180,16 @@ def build(tasks: Sequence[parts.ReportTask], most: int, folder: str, page: str) 
     """
     pages = ItemPages()
     for item in tasks:
-        if item.task.samples is None or not item.task.scores:
+        if not item.task.scores:  # withheld, as the page says
+            continue
+        if item.task.samples is None:
             pages.reasons[item.ident] = "no sample log (run with --log_samples and give the run's folder)"
             continue
         try:
             log = Log(item.task.samples)
             scores = [
                 _score(log, item.task.task, item.task.scores[name], f"score-{number}", most)
-                for number, name in enumerate(parts.main_names(item.task), start=1)
+                for number, name in enumerate(parts.main_names(item.task)[: parts.MAIN], start=1)
             ]
         except sample_logs.DAMAGE as error:
             pages.reasons[item.ident] = printable_runs.one_line(

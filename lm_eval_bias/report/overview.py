@@ -144,7 +144,7 @@ def _text(item: parts.ReportTask, label: str, value: Value) -> str:
     distance = way(value, value.value)
     end = value.high if distance > 0 else value.low
     off = f"{abs(distance):.0%} of the way from {numbers.bound(value.neutral)} to {numbers.bound(end)}"
-    return f"{item.run.name}, {label}: {numbers.cell(value)}, {off if distance else 'neutral'}"
+    return f"{item.label}, {label}: {numbers.cell(value)}, {off if distance else 'neutral'}"
 
 
 def _strip(name: str, items: Sequence[parts.ReportTask], reach: float) -> Strip | None:
@@ -162,19 +162,9 @@ def _strip(name: str, items: Sequence[parts.ReportTask], reach: float) -> Strip 
         at, *ends = (round(50 + 50 * one / reach, 2) for one in _ways(value))
         low, high = ends or (None, None)
         colour, shape = svg.series(item.series)
-        shape = _DOT if many else shape
-        points.append(
-            dots.Point(
-                _text(item, label, value),
-                colour,
-                shape,
-                at,
-                low,
-                high,
-                (number + 0.5) * lane + 4,
-                item.items.get(name, ""),
-            )
-        )
+        place = (at, low, high, (number + 0.5) * lane + 4)
+        link = item.items.get(name, "")
+        points.append(dots.Point(_text(item, label, value), colour, _DOT if many else shape, *place, link))
     best = shown[0][1].higher_is_better is not None
     return Strip(label, name, "line: best" if best else "", points, len(shown) * lane + 8)
 
@@ -248,7 +238,7 @@ def _group(title: str, ident: str, items: Sequence[parts.ReportTask], reach: flo
     tasks = []
     for task in dict.fromkeys(item.task.task for item in items):
         members = [item for item in items if item.task.task == task]
-        names = dict.fromkeys(name for item in members for name in parts.main_names(item.task))
+        names = list(dict.fromkeys(name for item in members for name in parts.main_names(item.task)))[: parts.MAIN]
         strips = [strip for name in names if (strip := _strip(name, members, reach)) is not None]
         if strips:
             tasks.append(TaskStrips(task, f"{max(item.task.documents for item in members):,} items", strips))

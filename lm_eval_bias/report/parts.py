@@ -12,6 +12,7 @@ from lm_eval_bias.report.tables import Cell, Column, Table
 from lm_eval_bias.runs.run_data import Run, TaskRun, Value
 
 FIGURES = 4  # of one kind, one a task: more of them nobody looks at
+MAIN = 12  # scores a task in the picture and with items, where a benchmark names no main ones
 ROWS = 1500  # of a table: more of them would make a page of many megabytes
 
 

@@ -15,15 +15,6 @@ from tests.report.test_page import check_closed, made
 OF_ITEMS = {"blockquote", "ol", "label", "select", "option", "output"}
 
 
-@pytest.fixture(scope="module")
-def run_folder(tmp_path_factory):
-    folder = tmp_path_factory.mktemp("run")
-    command = ["run", "--tasks", "occugender_explicit", "--limit", "120", "--model", "bias-dial"]
-    command += ["--model_args", "strength=0.5,noise=0.5", "--output_path", str(folder), "--log_samples"]
-    assert main(command) == 0
-    return folder
-
-
 def tasks_of(folder):
     runs, _ = run_discovery.read([folder])
     return parts.report_tasks(printable_runs.presentable(printable_runs.runs(runs)))
