@@ -12,7 +12,10 @@ from lm_eval_bias.errors import BiasError, require_extra
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     """What the command understands."""
-    parser.description = "A report on runs: one HTML file that needs no network, or tables for papers and programs."
+    parser.description = (
+        "A report on runs: an HTML page that needs no network, with the items behind its scores in a folder beside it "
+        "where the runs have sample logs; or tables for papers and programs."
+    )
     parser.add_argument(
         "paths", nargs="+", metavar="RUN", help="result folders (with --log_samples for all figures) or run files"
     )
