@@ -248,7 +248,11 @@ def first_filter(path: Path) -> Iterator[Sample]:
     Raises:
         BiasError: As :func:`samples`.
     """
-    return (sample for sample, _ in with_requests(path))
+    first = None
+    for sample in samples(path):
+        first = first or sample.part
+        if sample.part == first:
+            yield sample
 
 
 def with_requests(path: Path) -> Iterator[tuple[Sample, list[list[Any]]]]:
