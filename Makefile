@@ -25,7 +25,8 @@ demo: $(INSTALLED)
 	done; \
 	echo "Scoring SmolLM2-135M-Instruct on $$tasks: the first 240 prompts of each task, a balanced part"; \
 	HF_HUB_OFFLINE=1 $(BIN)/lm-eval-bias run --tasks $$tasks --limit 240 --model hf-packed --model_args "$(MODEL_ARGS)" \
-		--device cpu --output_path demo-results --log_samples
+		--device cpu --output_path demo-results --log_samples && \
+	echo "The report, for your browser:" && $(BIN)/lm-eval-bias report demo-results -o demo-results/report.html
 
 test: $(INSTALLED)
 	$(BIN)/python -m pytest -n auto

@@ -244,6 +244,27 @@ def whole_folder(folder: Path) -> Iterator[Path]:
         shutil.rmtree(temporary, ignore_errors=True)
 
 
+def replace_folder(folder: Path, contents: Mapping[str, bytes]) -> None:
+    """Write a folder of files, in place of one that may be there, which stays until the new one is whole.
+
+    Raises:
+        OSError: The place cannot be written; what was there before stays.
+    """
+    old = None
+    try:
+        with whole_folder(folder) as temporary:
+            write_together({temporary / name: content for name, content in contents.items()})
+            temporary.chmod(0o755)
+            if folder.exists():
+                old = Path(tempfile.mkdtemp(dir=folder.parent, prefix=f".{folder.name}.")) / folder.name
+                os.replace(folder, old)
+    finally:
+        if old is not None:
+            if not folder.exists():
+                os.replace(old, folder)
+            shutil.rmtree(old.parent, ignore_errors=True)
+
+
 def under(folder: Path, pattern: str = "*") -> list[Path]:
     """The files below a folder in a fixed order, but for hidden folders: what is being written lies in them.
 

@@ -9,8 +9,8 @@ from typing import TYPE_CHECKING
 
 from lm_eval_bias import registry
 from lm_eval_bias.custom_metrics.question_answering import Terms
-from lm_eval_bias.report import dots, numbers, svg
-from lm_eval_bias.report.parts import Part, ReportTask, value_cell
+from lm_eval_bias.report import dots, numbers, score_labels, svg
+from lm_eval_bias.report.parts import Part, ReportTask, score_cell, value_cell
 from lm_eval_bias.report.tables import Cell, Column, Table
 from lm_eval_bias.runs.run_data import Value
 
@@ -43,16 +43,16 @@ def _plane(axis: Axes, context: str, tasks: Sequence[ReportTask], suffix: str, t
         accuracy, bias = (result.task.scores.get(terms.name(kind, context) + suffix) for kind in ("acc", "diff_bias"))
         if accuracy is None or bias is None or not (dots.plottable(accuracy) and dots.plottable(bias)):
             continue
-        colour = svg.COLOUR[svg.SERIES[number % len(svg.SERIES)]]
+        colour = svg.COLOUR[svg.series(number)[0]]
         if accuracy.interval is not None:
             axis.plot(accuracy.interval, [bias.value] * 2, color=colour, linewidth=2, solid_capstyle="butt")
         if bias.interval is not None:
             axis.plot([accuracy.value] * 2, bias.interval, color=colour, linewidth=2, solid_capstyle="butt")
-        dots.mark(axis, accuracy.value, bias.value, number, label=svg.short(result.label))
         lines.append(
             f"{result.label}, {CONTEXTS[context]}: accuracy {numbers.cell(accuracy)}, {terms.titles['diff_bias']} "
             f"{numbers.cell(bias)}"
         )
+        dots.mark(axis, accuracy.value, bias.value, number, lines[-1], label=svg.short(result.label))
     return lines
 
 
@@ -74,7 +74,7 @@ def plane(tasks: Sequence[ReportTask], name: str, terms: Terms, suffix: str = ""
             for line in _plane(axis, context, tasks, suffix, terms)
         ]
         axes[0].set_ylabel(f"{terms.titles['diff_bias']}: along (+) or against (−) stereotypes", fontsize=8)
-        if len(tasks) > 1 and lines:
+        if 1 < len(tasks) <= LEGEND and lines:
             handles, names = axes[0].get_legend_handles_labels()
             figure.legend(handles, names, loc="outside lower center", ncols=2, fontsize=8)
         plot = svg.inline(
@@ -88,6 +88,9 @@ def plane(tasks: Sequence[ReportTask], name: str, terms: Terms, suffix: str = ""
             f"{terms.titles['diff_bias']} 0.",
         )
     return Part(f"Accuracy and bias{', mean over wordings' if suffix else ''}", [], [plot])
+
+
+LEGEND = 12  # names that a legend has room for
 
 
 def _names(terms: Terms) -> list[str]:
@@ -108,21 +111,22 @@ def _half(value: Value) -> float | None:
     return None if value.interval is None else (value.interval[1] - value.interval[0]) / 2
 
 
-def _spread_row(result: ReportTask, stem: str) -> list[Cell] | None:
+def _spread_row(result: ReportTask, stem: str, name: str) -> list[Cell] | None:
     mean, sd, width = (result.task.scores.get(f"{stem}/{kind}") for kind in ("mean", "sd", "range"))
     if mean is None or sd is None or width is None:
         return None
-    return [Cell(stem, note=result.label), value_cell(mean), value_cell(sd), value_cell(width)]
+    return [score_cell(name, stem, result.label), value_cell(mean), value_cell(sd), value_cell(width)]
 
 
-def _sentence(result: ReportTask, stem: str) -> str | None:
+def _sentence(result: ReportTask, stem: str, name: str) -> str | None:
     mean, width = (result.task.scores.get(f"{stem}/{kind}") for kind in ("mean", "range"))
     half = None if mean is None else _half(mean)
     if mean is None or width is None or not half or not dots.plottable(width):
         return None
+    label = score_labels.label(name, stem)
     verdict = "more than" if width.value > 2 * half else "no more than"
     return (
-        f"{result.label}, {stem}: from wording to wording it moves by {numbers.number(width.value, width.unit)}, "
+        f"{result.label}, {label}: from wording to wording it moves by {numbers.number(width.value, width.unit)}, "
         f"{verdict} the {numbers.number(2 * half, mean.unit)} that the 95% interval of its mean is wide."
     )
 
@@ -154,7 +158,7 @@ def wordings(tasks: Sequence[ReportTask], name: str, terms: Terms) -> Part:
         f"{registry.get(name).title} by prompt wording",
         "One row a wording, and their mean: what moves from row to row is the prompt's, what the lines span is "
         "sampling error (95%).",
-        names,
+        [score_labels.label(name, stem) for stem in names],
         rows,
     )
     columns = [
@@ -166,9 +170,9 @@ def wordings(tasks: Sequence[ReportTask], name: str, terms: Terms) -> Part:
     table = Table(
         "Prompt spread next to sampling error",
         columns,
-        [row for result in tasks for stem in names if (row := _spread_row(result, stem)) is not None],
+        [row for result in tasks for stem in names if (row := _spread_row(result, stem, name)) is not None],
     )
-    text = [sentence for result in tasks for stem in names if (sentence := _sentence(result, stem)) is not None]
+    text = [sentence for result in tasks for stem in names if (sentence := _sentence(result, stem, name)) is not None]
     return Part(title, text, [figure], [table])
 
 

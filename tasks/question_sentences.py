@@ -8,6 +8,50 @@ from lm_eval_bias.custom_metrics.question_answering import CONTEXTS, LENGTHS, Te
 from lm_eval_bias.report.sentences import LARGE_SHARE, direction, sentence, with_margin
 from lm_eval_bias.runs.run_data import TaskRun, Value
 
+_NOUNS = {"acc": "accuracy", "diff_bias": "bias"}
+_KINDS = {
+    "bound": "room for it",
+    "ratio": "share of the room for it",
+    "three": "one wording of unknown",
+    "in_choice": "in-choice answers",
+    **{unit: f"log-likelihoods per {length}" for unit, length in LENGTHS.items()},
+    "mean": "mean over wordings",
+    "sd": "standard deviation over wordings",
+    "range": "largest minus smallest over wordings",
+}
+
+
+def score_label(score: str, *, terms: Terms) -> str:
+    """What people call a score.
+
+    >>> from lm_eval_bias.custom_metrics.gg_bbq import TERMS
+    >>> score_label("acc_amb", terms=TERMS), score_label("value/nurse/acc_amb", terms=TERMS)
+    ('accuracy in ambiguous contexts', 'accuracy in ambiguous contexts, nurse')
+    >>> score_label("diff_bias_disamb/mean", terms=TERMS)
+    'bias in disambiguated contexts, mean over wordings'
+    """
+    if score == "unanswered":
+        return "items without an answer"
+    by, _, rest = score.partition("/")
+    part, _, own = rest.rpartition("/") if by in _BREAKDOWNS else ("", "", score)
+    for kind, what in _NOUNS.items():
+        for context, long in CONTEXTS.items():
+            name = terms.name(kind, context)
+            if own.startswith(name):
+                remarks = [_BREAKDOWNS.get(by, "").format(part.replace("_", " ")), *_remarks(own.removeprefix(name))]
+                return ", ".join(filter(None, (f"{what} in {long} contexts", *remarks)))
+    return own.replace("_", " ").replace("/", ", ")
+
+
+_BREAKDOWNS = {"value": "{}", "category": "{}", "template": "template {}"}
+
+
+def _remarks(end: str) -> list[str]:
+    """What the end of a score's name says: ``_bound``, ``_in_choice/mean``, ``/prompt_2``."""
+    rule, _, spread = end.partition("/")
+    kinds = (rule.removeprefix("_"), spread)
+    return [_KINDS.get(kind, kind.replace("prompt_", "wording ").replace("_", " ")) for kind in kinds]
+
 
 def _apart(one: Value, other: Value | None) -> bool:
     """Whether two scores differ beyond their intervals."""

@@ -5,17 +5,19 @@ from __future__ import annotations
 import contextlib
 import errno
 import os
+import re
 import stat
 import sys
 import tempfile
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 
 from lm_eval_bias.errors import BiasError
-from lm_eval_bias.files import expanded, same, under, write_whole, writing
+from lm_eval_bias.files import expanded, replace_folder, same, under, write_whole, writing
 from lm_eval_bias.runs.run_data import Problem
 
 ENDINGS = {".html": "html", ".htm": "html", ".md": "md", ".json": "json", ".csv": "csv", ".tex": "latex"}
+_ITEM_PAGE = re.compile(r"r[0-9]+t[0-9]+\.html")
 FORMATS = tuple(dict.fromkeys(ENDINGS.values()))
 
 
@@ -73,6 +75,24 @@ def check_place(output: str | None, inputs: Sequence[str] = (), flag: str = "-o"
     refuse_inputs(output, inputs, flag)
 
 
+def folder_beside(output: str) -> Path:
+    """The folder for the pages that a report's page leads to: ``report-items`` beside ``report.html``.
+
+    Raises:
+        BiasError: There is one with other things in it, which would be lost.
+    """
+    path = expanded(output)
+    folder = path.with_name(f"{path.stem}-items")
+    if os.path.lexists(folder):
+        is_ours = folder.is_dir() and not folder.is_symlink()
+        if not is_ours or not all(_ITEM_PAGE.fullmatch(name) for name in os.listdir(folder)):
+            raise BiasError(
+                f"-o {output}: its pages of items belong into {folder}, where something else is: name another file, or "
+                "add --items 0"
+            )
+    return folder
+
+
 def refuse_inputs(output: str, inputs: Sequence[str], flag: str = "-o") -> None:
     """Refuse a file that would replace what is read, or be taken for a run's own.
 
@@ -109,6 +129,16 @@ def name_problems(problems: Sequence[Problem]) -> None:
 
     for problem in problems:
         print(f"lm-eval-bias: passed over: {printable_runs.one_line(problem)}", file=sys.stderr)
+
+
+def deliver_folder(pages: Mapping[str, str], folder: Path) -> None:
+    """Write pages to a folder, whole and in place of an earlier one's.
+
+    Raises:
+        BiasError: The folder cannot be written.
+    """
+    with writing(folder):
+        replace_folder(folder, {name: text.encode("utf-8", "backslashreplace") for name, text in pages.items()})
 
 
 def deliver(text: str, output: str | None, summary: str) -> None:

@@ -7,10 +7,13 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 
 from lm_eval_bias import catalog, registry
-from lm_eval_bias.report import numbers, parts
+from lm_eval_bias.report import numbers, parts, score_labels
 from lm_eval_bias.runs import printable_runs
 from lm_eval_bias.runs.run_data import Run, TaskRun
 
+# by weight: what is about the numbers themselves, how they were made, and what single ones lack
+SERIOUS, SETTING, NOTE = "Read before the numbers", "How the runs were made", "Notes on single scores"
+KINDS = (SERIOUS, SETTING, NOTE)
 FEW_GROUPS = 5.0
 WIDE = 0.5
 # what a run file should say, and how that is called
@@ -35,11 +38,13 @@ class Caution:
         text: What it is.
         places: Where it holds: tasks, with their run where there are several.
         scores: The scores that it is about, if not all.
+        kind: How serious it is.
     """
 
     text: str
     places: list[str] = field(default_factory=list)
     scores: list[str] = field(default_factory=list)
+    kind: str = SERIOUS
 
     @property
     def scope(self) -> str:
@@ -114,12 +119,12 @@ def _of_run(run: Run) -> Iterator[str]:
 
 
 def of(runs: Sequence[Run]) -> list[Caution]:
-    """Everything to beware of in some runs, alike ones together, notes of single scores last."""
+    """Everything to beware of in some runs, alike ones together, serious ones first."""
     cautions: dict[str, Caution] = {}
     notes: dict[str, Caution] = {}
 
-    def add(into: dict[str, Caution], text: str, place: str, score: str = "") -> None:
-        caution = into.setdefault(text, Caution(text))
+    def add(into: dict[str, Caution], kind: str, text: str, place: str, score: str = "") -> None:
+        caution = into.setdefault(text, Caution(text, kind=kind))
         if place not in caution.places:
             caution.places.append(place)
         if score and score not in caution.scores:
@@ -129,13 +134,13 @@ def of(runs: Sequence[Run]) -> list[Caution]:
     for run in runs:
         for task in run.tasks.values():
             place = f"{run.name}: {task.task}" if several else task.task
-            for check in (_of_benchmark, _shortage, _departures):
+            for check, kind in ((_of_benchmark, SERIOUS), (_shortage, SERIOUS), (_departures, SETTING)):
                 for text in check(task):
-                    add(cautions, text, place)
+                    add(cautions, kind, text, place)
             warned = {c.text for c in cautions.values()}
             for value in task.scores.values():
                 if value.note and value.note not in warned:
-                    add(notes, value.note, place, value.name)
+                    add(notes, NOTE, value.note, place, score_labels.label(task.benchmark, value.name))
         for text in _of_run(run):
-            add(cautions, text, run.name)
-    return [*cautions.values(), *notes.values()]
+            add(cautions, SETTING, text, run.name)
+    return sorted([*cautions.values(), *notes.values()], key=lambda caution: KINDS.index(caution.kind))

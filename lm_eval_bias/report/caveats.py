@@ -10,7 +10,8 @@ from lm_eval_bias.runs.run_data import Run, TaskRun
 _RANDOM = "bias-chance"  # the model type that answers at random
 
 
-def _trial(task: TaskRun) -> str:
+def trial(task: TaskRun) -> str:
+    """Whether a task was run on a part of its items or samples, and on how large a one; empty where it wasn't."""
     samples = "{} of {} samples a prompt".format(*task.fewer_samples) if task.fewer_samples else ""
     parts = [part for part in (conventions.part(task), samples) if part]
     return ", ".join(["trial run", *parts]) if parts else ""
@@ -28,6 +29,11 @@ def _guessing(run: Run, task: TaskRun) -> str:
     return f"chance level: {name} {numbers.cell(value)}, by guessing {numbers.number(chance, value.unit)}"
 
 
+def kinds(run: Run, task: TaskRun) -> list[str]:
+    """What stands in front of a task's numbers, in two words each."""
+    return ["trial run"] * bool(trial(task)) + ["chance level"] * bool(_guessing(run, task))
+
+
 def of(run: Run, task: TaskRun) -> str:
     """What stands in front of a task's numbers; empty where nothing has to."""
-    return "; ".join(filter(None, (_trial(task), _guessing(run, task))))
+    return "; ".join(filter(None, (trial(task), _guessing(run, task))))

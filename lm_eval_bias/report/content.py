@@ -3,11 +3,23 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from lm_eval_bias import __version__, registry
 from lm_eval_bias.benchmark import Card
-from lm_eval_bias.report import cautions, caveats, form_parts, numbers, parts, pinned_data, sentences
+from lm_eval_bias.report import (
+    cautions,
+    caveats,
+    form_parts,
+    numbers,
+    overview,
+    parts,
+    pinned_data,
+    score_labels,
+    sentences,
+)
+from lm_eval_bias.report.cautions import Caution
+from lm_eval_bias.report.item_pages import ItemPages
 from lm_eval_bias.report.tables import Cell, Column, Table
 from lm_eval_bias.runs import printable_runs
 from lm_eval_bias.runs.run_data import Problem, Run
@@ -66,6 +78,7 @@ class Report:
     Attributes:
         title: Heading.
         runs: Names of the runs.
+        overview: The first screen of a page.
         summary: Per task what its scores say.
         cautions: What to beware of.
         problems: Files that were passed over.
@@ -76,6 +89,7 @@ class Report:
 
     title: str
     runs: Sequence[str]
+    overview: overview.Overview
     summary: Sequence[TaskSummary]
     cautions: Sequence[cautions.Caution]
     problems: Sequence[str]
@@ -83,7 +97,15 @@ class Report:
     origins: Sequence[Origin]
     version: str = __version__
 
+    @property
+    def warnings(self) -> list[tuple[str, bool, list[Caution]]]:
+        """What to beware of by weight, with whether it is folded away."""
+        by_kind = {kind: [one for one in self.cautions if one.kind == kind] for kind in cautions.KINDS}
+        return [(kind, kind != cautions.SERIOUS, group) for kind, group in by_kind.items() if group]
 
+
+SENTENCES = 120  # tasks that a page puts into words: nobody reads more
+BREAKDOWNS = 60  # tasks of a section whose breakdowns are shown
 LABELS = {
     "date": "Date", "lm-eval-bias": "lm-eval-bias", "lm_eval": "lm_eval", "transformers": "transformers",
     "torch": "torch", "python": "Python", "model": "Model type", "model_args": "Model arguments",
@@ -114,7 +136,8 @@ def _scores(tasks: Sequence[parts.ReportTask]) -> list[str]:
         for name in parts.main_names(item.task):
             value = item.task.scores[name]
             neutral = "no neutral value" if value.neutral is None else f"neutral {numbers.bound(value.neutral)}"
-            lines[name] = f"{name}: {numbers.score_range(value)}, {neutral}"
+            label = score_labels.label(item.task.benchmark, name)
+            lines[name] = f"{label} ({name}): {numbers.score_range(value)}, {neutral}"
     return list(lines.values())
 
 
@@ -140,17 +163,30 @@ def _in_words(item: parts.ReportTask) -> list[str]:
     return first + sentences.of_task(item.task)
 
 
-def build(runs: Sequence[Run], problems: Sequence[Problem]) -> Report:
-    """The content of a report about some runs, made printable by :mod:`lm_eval_bias.runs.printable_runs`."""
+def build(runs: Sequence[Run], problems: Sequence[Problem], items: ItemPages | None = None) -> Report:
+    """The content of a report.
+
+    Args:
+        runs: The runs, made printable by :mod:`lm_eval_bias.runs.printable_runs`.
+        problems: Files that were passed over.
+        items: Pages of the scores' items, where there are such.
+    """
     presentable = printable_runs.presentable(runs)
     tasks = parts.report_tasks(presentable)
+    if items is not None:
+        tasks = [
+            replace(task, items=items.links.get(task.ident, {}), no_items=items.reasons.get(task.ident, ""))
+            for task in tasks
+        ]
+    sections = _sections(tasks)
     return Report(
         f"Bias report: {presentable[0].name}" if len(presentable) == 1 else f"Bias report on {len(presentable)} runs",
         [run.name for run in presentable],
+        overview.build(presentable, tasks, [(one.title, one.ident, one.tasks) for one in sections]),
         [TaskSummary(item.label, _in_words(item)) for item in tasks],
         cautions.of(presentable),
         [printable_runs.one_line(problem) for problem in problems],
-        _sections(tasks),
+        sections,
         [_origin(run) for run in presentable],
     )
 
@@ -168,7 +204,10 @@ def breakdowns(section: Section) -> list[parts.Part]:
         members = [item for item in section.tasks if item.task.benchmark == name and item.task.scores]
         contents.append(parts.main_scores(name, members, f"Scores of {name}" if len(names) > 1 else "Scores"))
     if names:
-        contents += registry.get(names[0]).figures(section.tasks)
+        contents += registry.get(names[0]).figures(section.tasks[:BREAKDOWNS])
+    if len(section.tasks) > BREAKDOWNS:
+        text = f"They show the first {BREAKDOWNS} of {len(section.tasks):,}; a report on fewer runs shows the others."
+        contents.append(parts.Part("Tasks in the breakdowns above", [text]))
     forms = form_parts.side_by_side(section.tasks)
     return [*contents, *([forms] if forms else []), parts.every_score(section.tasks)]
 

@@ -7,16 +7,68 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
-from lm_eval_bias.report import numbers, svg
+from markupsafe import Markup
+
+from lm_eval_bias.report import numbers, svg, templates
 from lm_eval_bias.runs.run_data import Value
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
 
-ACROSS = 3
+_ROW = 20  # pixels
+ROWS = 40  # what a reader can take in; of more, the first are drawn
+_TICKS = 4  # gaps between numbers on an axis, at most
 # an axis shows at least this share of a score's range, so that noise doesn't look like a landslide
 LEAST = 0.1
 _MOST = 24  # numbers that are put into words
+
+
+@dataclass(frozen=True)
+class Point:
+    """A score in a drawing of the page's own; places are percents of its width, ``y`` is in pixels.
+
+    Attributes:
+        text: What it says, for those who point at it or reach it by keyboard.
+        colour: Of :data:`lm_eval_bias.report.svg.SERIES`.
+        shape: Number of its mark.
+        at: Where the value is.
+        low: Where the interval begins; ``None`` where there is none.
+        high: Where it ends.
+        y: Its lane.
+        link: To its items; empty where there are none.
+    """
+
+    text: str
+    colour: str
+    shape: int
+    at: float
+    low: float | None
+    high: float | None
+    y: float
+    link: str = ""
+
+
+@dataclass(frozen=True)
+class Panel:
+    """One score of a dot plot.
+
+    Attributes:
+        title: The score.
+        labels: Of the rows.
+        height: In pixels.
+        ticks: Places of numbers on the axis, with the numbers.
+        neutral: Where the neutral value is; ``None`` where there is none.
+        points: The values.
+        note: How to read the axis.
+    """
+
+    title: str
+    labels: Sequence[str]
+    height: int
+    ticks: Sequence[tuple[float, str]]
+    neutral: float | None
+    points: Sequence[Point]
+    note: str
 
 
 @dataclass(frozen=True)
@@ -58,40 +110,52 @@ def limits(values: Sequence[Value]) -> tuple[float, float]:
     return round(max(left, low - air), 12), round(min(right, high + air), 12)
 
 
-def mark(axis: Axes, x: float, y: float, series: int, **style: Any) -> None:
-    """One point, told apart by colour and shape."""
-    colour = svg.COLOUR[svg.SERIES[series % len(svg.SERIES)]]
-    shape = svg.MARKERS[series % len(svg.MARKERS)]
-    axis.plot([x], [y], linestyle="none", marker=shape, markersize=6, color=colour, markeredgewidth=0, **style)
+def mark(axis: Axes, x: float, y: float, series: int, text: str, **style: Any) -> None:
+    """One point, told apart by colour and shape, that says a text to those who ask it."""
+    colour, shape = svg.series(series)
+    (point,) = axis.plot([x], [y], linestyle="none", marker=svg.MARKERS[shape], markersize=6,
+                         color=svg.COLOUR[colour], markeredgewidth=0, **style)  # fmt: skip
+    svg.say(point, text)
 
 
-def _panel(axis: Axes, title: str, rows: Sequence[Row], column: int) -> None:
-    values = [v for row in rows if (v := row.values[column]) is not None and plottable(v)]
-    axis.set_title(svg.short(title, 46))
-    axis.set_ylim(len(rows) - 0.4, -0.6)
-    axis.tick_params(axis="y", length=0)
-    axis.spines["left"].set_visible(False)
+def ticks(low: float, high: float) -> list[float]:
+    """A few round numbers between two ends.
+
+    >>> ticks(0.37, 0.63), ticks(-1.0, 1.0), ticks(3.0, 3.0)
+    ([0.4, 0.5, 0.6], [-1.0, -0.5, 0.0, 0.5, 1.0], [3.0])
+    """
+    if not high > low:
+        return [low]
+    power = 10.0 ** math.floor(math.log10((high - low) / _TICKS))
+    step = next(power * size for size in (1.0, 2.0, 2.5, 5.0, 10.0) if power * size >= (high - low) / _TICKS)
+    return [
+        round(number * step, 12) for number in range(math.ceil(low / step - 1e-9), math.floor(high / step + 1e-9) + 1)
+    ]
+
+
+def _panel(title: str, rows: Sequence[Row], column: int) -> Panel:
+    own = [(place, row, value) for place, row in enumerate(rows) if plottable(value := row.values[column])]
+    values = [value for _, _, value in own if value is not None]
+    labels = [row.label for row in rows]
     if not values:
-        axis.set_xticks([])
-        axis.text(0.5, 0.5, "nothing to show", transform=axis.transAxes, ha="center", color=svg.COLOUR["muted"])
-        return
-    axis.set_xlim(*limits(values))
-    axis.locator_params(axis="x", nbins=5)
-    axis.grid(True, axis="x")
-    neutral = values[0].neutral
-    label = f"range {numbers.score_range(values[0])}"
+        return Panel(title, labels, len(rows) * _ROW, [], None, [], "nothing to show")
+    low, high = limits(values)
+
+    def at(number: float) -> float:
+        return round(100 * (min(max(number, low), high) - low) / (high - low), 2)
+
+    points = []
+    for place, row, value in own:
+        if value is not None:
+            text = f"{row.label}, {title}: {numbers.cell(value)}"
+            low_end, high_end = (None, None) if value.interval is None else map(at, value.interval)
+            colour, shape = svg.series(row.series)
+            points.append(Point(text, colour, shape, at(value.value), low_end, high_end, (place + 0.5) * _ROW))
+    neutral, note = values[0].neutral, f"range {numbers.score_range(values[0])}"
     if neutral is not None:
-        axis.axvline(neutral, color=svg.COLOUR["ink"], linewidth=1.2, linestyle=(0, (4, 2)))
-        label += f", neutral {numbers.bound(neutral)} (dashed)"
-    axis.set_xlabel(label, fontsize=8, color=svg.COLOUR["muted"])
-    for place, row in enumerate(rows):
-        value = row.values[column]
-        if value is None or not plottable(value):
-            continue
-        colour = svg.COLOUR[svg.SERIES[row.series % len(svg.SERIES)]]
-        if value.interval is not None:
-            axis.plot(value.interval, [place, place], color=colour, linewidth=2, solid_capstyle="butt")
-        mark(axis, value.value, place, row.series)
+        note += f", neutral {numbers.bound(neutral)} (dashed)"
+    marked = [(at(number), f"{number:g}") for number in ticks(low, high)]
+    return Panel(title, labels, len(rows) * _ROW, marked, None if neutral is None else at(neutral), points, note)
 
 
 def describe(rows: Sequence[Row], titles: Sequence[str]) -> str:
@@ -116,15 +180,8 @@ def plot(ident: str, title: str, caption: str, titles: Sequence[str], rows: Sequ
         titles: One per panel.
         rows: Lines, each with a value per panel.
     """
-    across = 2 if len(titles) == 4 else min(len(titles), ACROSS)
-    lines = math.ceil(len(titles) / across)
-    with svg.drawing():
-        figure = svg.canvas(lines * (1.0 + 0.27 * len(rows)))
-        axes = figure.subplots(lines, across, squeeze=False, sharey=True).ravel()
-        for column, (axis, name) in enumerate(zip(axes, titles, strict=False)):
-            _panel(axis, name, rows, column)
-        for axis in axes[len(titles) :]:
-            axis.set_visible(False)
-        for axis in axes[::across]:
-            axis.set_yticks(range(len(rows)), [svg.short(row.label) for row in rows])
-        return svg.inline(figure, ident, title, describe(rows, titles), caption)
+    if len(rows) > ROWS:
+        caption = f"{caption} Drawn are the first {ROWS} of {len(rows):,} rows; the table has all of them."
+    panels = [_panel(name, rows[:ROWS], column) for column, name in enumerate(titles)]
+    drawn = templates.render("dots.html.j2", ident=ident, title=title, text=describe(rows, titles), panels=panels)
+    return svg.Figure(title, caption, Markup(drawn), scrolls=False)  # noqa: S704 (the template escapes)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
 
 from lm_eval_bias.analysis import comparisons, differences, form_associations
@@ -10,7 +10,7 @@ from lm_eval_bias.analysis.differences import Finding
 from lm_eval_bias.analysis.form_associations import Association
 from lm_eval_bias.errors import BiasError
 from lm_eval_bias.report import comparison_reports, numbers
-from lm_eval_bias.report.parts import Part, ReportTask
+from lm_eval_bias.report.parts import Part, ReportTask, score_cell
 from lm_eval_bias.report.tables import Cell, Column, Table
 from lm_eval_bias.runs import printable_runs
 
@@ -41,16 +41,17 @@ def side_by_side(tasks: Sequence[ReportTask]) -> Part | None:
         associations = form_associations.find(with_logs, findings)
     except BiasError as error:
         return Part(TITLE, [*text, f"Not compared: {printable_runs.one_line(error)}."])
+    benchmarks = {pair.subject: pair.base.task.benchmark for pair in with_logs}
     notes = dict.fromkeys(f"{f.subject}, {f.other} and {f.base}: {f.note}." for f in findings if f.note)
     text += [*notes, comparison_reports.legend(findings, "holm"), comparison_reports.READING]
-    return Part(TITLE, text, [], [_differences(findings), _associations(associations)])
+    return Part(TITLE, text, [], [_differences(findings, benchmarks), _associations(associations)])
 
 
 def _forms(row: Finding | Association) -> Cell:
     return Cell(row.subject, note=f"{row.base}, then {row.other}")
 
 
-def _differences(findings: Sequence[Finding]) -> Table:
+def _differences(findings: Sequence[Finding], benchmarks: Mapping[str, str]) -> Table:
     columns = [
         Column("Task"), Column("Score"), Column("First form", True), Column("Second form", True),
         Column("Difference", True), Column("p (Holm)", True), Column("Finding"),
@@ -61,7 +62,7 @@ def _differences(findings: Sequence[Finding]) -> Table:
         rows.append(
             [
                 _forms(finding),
-                Cell(finding.score.name),
+                score_cell(benchmarks[finding.subject], finding.score.name),
                 Cell(base, finding.base_value),
                 Cell(other, finding.other_value),
                 Cell(difference, finding.difference.value, ends),

@@ -2,14 +2,18 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 
 from lm_eval_bias import registry
-from lm_eval_bias.report import caveats, dots, numbers
+from lm_eval_bias.report import caveats, dots, numbers, score_labels, svg
 from lm_eval_bias.report.svg import Figure
 from lm_eval_bias.report.tables import Cell, Column, Table
 from lm_eval_bias.runs.run_data import Run, TaskRun, Value
+
+FIGURES = 4  # of one kind, one a task: more of them nobody looks at
+MAIN = 12  # scores a task in the picture and with items, where a benchmark names no main ones
+ROWS = 1500  # of a table: more of them would make a page of many megabytes
 
 
 @dataclass(frozen=True)
@@ -22,6 +26,8 @@ class ReportTask:
         label: Task, with its run where there are several.
         series: The run's number, for colours and marks.
         ident: For ids.
+        items: Where the items of its scores are, by score.
+        no_items: Why there are none; empty where there are, or where none were wanted.
     """
 
     run: Run
@@ -29,6 +35,8 @@ class ReportTask:
     label: str
     series: int
     ident: str
+    items: Mapping[str, str] = field(default_factory=dict)
+    no_items: str = ""
 
 
 @dataclass(frozen=True)
@@ -64,12 +72,24 @@ def report_tasks(runs: Sequence[Run]) -> list[ReportTask]:
     return sorted(tasks, key=lambda item: (families.get(item.task.benchmark, len(families)), order[item.task.task]))
 
 
-def value_cell(value: Value | None) -> Cell:
-    """A score with its interval (without one with that of its items as given), sorted by its value."""
+def value_cell(value: Value | None, link: str = "") -> Cell:
+    """A score with its interval (without one with that of its items as given), sorted by its value, and a link."""
     if value is None:
         return Cell(numbers.NONE)
     note = numbers.bracketed(value) or numbers.fixed_interval(value)
-    return Cell(numbers.number(value.value, value.unit), value.value, note)
+    return Cell(numbers.number(value.value, value.unit), value.value, note, link)
+
+
+def score_column(benchmark: str, name: str) -> Column:
+    """A heading for a score: what people call it, its technical name below."""
+    cell = score_cell(benchmark, name)
+    return Column(cell.text, True, cell.note)
+
+
+def score_cell(benchmark: str, name: str, note: str = "") -> Cell:
+    """A cell that names a score: what people call it, its technical name below, and a remark."""
+    label = score_labels.label(benchmark, name)
+    return Cell(label, note="; ".join(filter(None, (name if name != label else "", note))))
 
 
 def main_names(task: TaskRun) -> list[str]:
@@ -92,13 +112,13 @@ def main_scores(benchmark: str, tasks: Sequence[ReportTask], title: str) -> Part
     rows = [dots.Row(item.label, [item.task.scores.get(name) for name in names], item.series) for item in tasks]
     figure = dots.plot(
         f"{benchmark}-scores",
-        f"Main scores of {benchmark}",
+        f"Main scores of {benchmark}, in their own units",
         "Dots are scores, lines their 95% intervals; the dashed line is the neutral value. Axes show a part of the "
         "range where all values lie in it.",
-        names,
+        [score_labels.label(benchmark, name) for name in names],
         rows,
     )
-    columns = [Column("Task"), Column("Items", True), *(Column(name, True) for name in names)]
+    columns = [Column("Task"), Column("Items", True), *(score_column(benchmark, name) for name in names)]
     table = Table(
         "Main scores with 95% intervals in brackets",
         columns,
@@ -106,7 +126,7 @@ def main_scores(benchmark: str, tasks: Sequence[ReportTask], title: str) -> Part
             [
                 Cell(item.label, note=caveats.of(item.run, item.task)),
                 Cell(f"{item.task.documents:,}", item.task.documents),
-                *(value_cell(item.task.scores.get(name)) for name in names),
+                *(value_cell(item.task.scores.get(name), item.items.get(name, "")) for name in names),
             ]
             for item in tasks
         ],
@@ -114,19 +134,41 @@ def main_scores(benchmark: str, tasks: Sequence[ReportTask], title: str) -> Part
     meaning = Table(
         "How to read them",
         [Column("Score"), Column("Measures"), Column("Range"), Column("Neutral", True), Column("Reads as")],
-        [_meaning(name, tasks) for name in names],
+        [_meaning(benchmark, name, tasks) for name in names],
     )
-    return Part(title, [], [figure], [table, meaning])
+    return Part(title, _about_items(tasks), [figure], [table, meaning])
 
 
-def _meaning(name: str, tasks: Sequence[ReportTask]) -> list[Cell]:
+def _about_items(tasks: Sequence[ReportTask]) -> list[str]:
+    """Where the items of scores are, and why some have none."""
+    lines = ["A score in the table leads to the items that move it most."] if any(item.items for item in tasks) else []
+    reasons: dict[str, list[str]] = {}
+    for item in tasks:
+        if item.no_items:
+            reasons.setdefault(item.no_items, []).append(svg.short(item.label, 40))
+    return lines + [
+        f"No items to show{'' if len(labels) == len(tasks) else f' of {numbers.few(labels)}'}: {reason}."
+        for reason, labels in reasons.items()
+    ]
+
+
+def _meaning(benchmark: str, name: str, tasks: Sequence[ReportTask]) -> list[Cell]:
     value = next(item.task.scores[name] for item in tasks if name in item.task.scores)
     neutral = Cell(numbers.bound(value.neutral), value.neutral)
-    return [Cell(name), Cell(value.summary), Cell(numbers.score_range(value)), neutral, Cell(value.direction)]
+    return [
+        score_cell(benchmark, name),
+        Cell(value.summary),
+        Cell(numbers.score_range(value)),
+        neutral,
+        Cell(value.direction),
+    ]
 
 
 def every_score(tasks: Sequence[ReportTask]) -> Part:
-    """All scores of a section, one row each, folded away."""
+    """All scores of a section, one row each, folded away; too many of them are left to the other formats."""
+    count = sum(len(item.task.scores) for item in tasks)
+    if count > ROWS:
+        return Part("Every score", [f"Not on this page, since they are {count:,}: --format csv lists all of them."])
     columns = [
         Column("Score"),
         Column("Task"),
@@ -138,7 +180,7 @@ def every_score(tasks: Sequence[ReportTask]) -> Part:
     ]
     rows = [
         [
-            Cell(name, note=value.note),
+            score_cell(item.task.benchmark, name, value.note),
             Cell(item.label),
             Cell(numbers.number(value.value, value.unit), value.value),
             Cell(
@@ -153,4 +195,4 @@ def every_score(tasks: Sequence[ReportTask]) -> Part:
         for item in tasks
         for name, value in item.task.scores.items()
     ]
-    return Part("Every score", [], [], [], [Table(f"All {len(rows):,} scores", columns, rows)])
+    return Part("Every score", [], [], [], [Table(f"All {count:,} scores", columns, rows)])

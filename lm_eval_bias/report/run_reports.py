@@ -5,7 +5,8 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 
 from lm_eval_bias.errors import BiasError
-from lm_eval_bias.report import cards, content, tables, templates
+from lm_eval_bias.report import cards, content, item_pages, overview, parts, tables, templates
+from lm_eval_bias.report.item_pages import ItemPages
 from lm_eval_bias.runs import printable_runs, run_file
 from lm_eval_bias.runs.run_data import Problem, Run
 
@@ -38,7 +39,12 @@ def _json(runs: Sequence[Run]) -> str:
     return tables.json_text(data[0] if len(data) == 1 else data, indent=1)
 
 
-def render(form: str, runs: Sequence[Run], problems: Sequence[Problem]) -> str:
+def items(runs: Sequence[Run], most: int, folder: str, page: str) -> ItemPages:
+    """Pages of the items behind the main scores of some runs (:func:`lm_eval_bias.report.item_pages.build`)."""
+    return item_pages.build(parts.report_tasks(printable_runs.presentable(runs)), most, folder, page)
+
+
+def render(form: str, runs: Sequence[Run], problems: Sequence[Problem], pages: ItemPages | None = None) -> str:
     """The report about some runs; the same runs always give the same text.
 
     Args:
@@ -46,6 +52,7 @@ def render(form: str, runs: Sequence[Run], problems: Sequence[Problem]) -> str:
             paper; ``csv``, a row per run, task and score; or ``json``.
         runs: The runs.
         problems: Files that were passed over.
+        pages: Pages of items that a page of HTML leads to.
 
     Raises:
         BiasError: A run that can't be written as JSON, since the schema doesn't allow it.
@@ -56,8 +63,10 @@ def render(form: str, runs: Sequence[Run], problems: Sequence[Problem]) -> str:
         return tables.csv_text(COLUMNS, _rows(runs))
     return templates.render(
         f"report.{templates.ENDINGS[form]}.j2",
-        report=content.build(runs, problems),
+        report=content.build(runs, problems, pages),
         main_tables=content.main_tables,
         breakdowns=content.breakdowns,
         card_details=cards.folded,
+        many=overview.MANY,
+        most_in_words=content.SENTENCES,
     )

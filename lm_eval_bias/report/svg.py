@@ -19,6 +19,7 @@ from xml.etree import ElementTree as ET
 from markupsafe import Markup
 
 if TYPE_CHECKING:
+    from matplotlib.artist import Artist
     from matplotlib.figure import Figure as Drawing
 
 SERIES = tuple(f"series-{number}" for number in range(1, 7))
@@ -30,6 +31,9 @@ _ROLE = {colour: role for role, colour in COLOUR.items()}
 # told apart without colour too
 MARKERS = ("o", "s", "D", "^", "v", "P")
 WIDTH = 10.0
+_MARK = "mark:"
+_REFERENCE = re.compile(r"#([\w.-]+)")
+_LONG_NUMBER = re.compile(r"-?\d+\.\d{3,}(?!\d*e)")
 
 _RC: dict[str, Any] = {
     "svg.fonttype": "none",
@@ -64,11 +68,22 @@ class Figure:
         title: Its name, also for those who don't see it.
         caption: What stands below it.
         svg: The drawing.
+        scrolls: Whether it is wider than some screens.
     """
 
     title: str
     caption: str
     svg: Markup
+    scrolls: bool = True
+
+
+def series(number: int) -> tuple[str, int]:
+    """The colour and the mark of a series, different for 36 of them.
+
+    >>> series(0), series(5), series(6), series(7)
+    (('series-1', 0), ('series-6', 5), ('series-1', 1), ('series-2', 2))
+    """
+    return SERIES[number % len(SERIES)], (number + number // len(SERIES)) % len(MARKERS)
 
 
 @contextmanager
@@ -93,14 +108,24 @@ def canvas(height: float) -> Drawing:
     return figure
 
 
-def short(text: str, length: int = 42) -> str:
-    """A label that fits: long ones lose their middle.
+def say(artist: Artist, text: str) -> None:
+    """Let a mark say its values to those who point at it or reach it by keyboard."""
+    artist.set_gid(f"{_MARK}{text}")
 
-    >>> short("a" * 30 + "b" * 30, 11)
-    'aaaaa…bbbbb'
+
+def short(text: str, length: int = 42) -> str:
+    """A label that fits: long ones lose their middle, of a run and its task the run's.
+
+    >>> short("a" * 30 + "b" * 30, 11), short("an-organisation/a-model: a_task", 20)
+    ('aaaaa…bbbbb', 'an-or…model: a_task')
     """
+    if len(text) <= length:
+        return text
+    first, colon, last = text.rpartition(": ")
+    if colon and len(last) < length * 2 / 3:
+        return f"{short(first, length - len(last) - 2)}: {last}"
     half = (length - 1) // 2
-    return text if len(text) <= length else f"{text[:half]}…{text[-half:]}"
+    return f"{text[:half]}…{text[-half:]}"
 
 
 def inline(plot: Drawing, ident: str, title: str, description: str, caption: str) -> Figure:
@@ -119,10 +144,11 @@ def inline(plot: Drawing, ident: str, title: str, description: str, caption: str
     for element in root.iter():
         element.tag = element.tag.rpartition("}")[2]
     _clean(root, ident)
+    _trim(root)
     size = root.get("viewBox", "").split()
     root.attrib.clear()
-    label_ids = f"{ident}-title {ident}-desc"
-    root.attrib.update({"class": "figure", "viewBox": " ".join(size), "role": "img", "aria-labelledby": label_ids})
+    label_ids = {"aria-labelledby": f"{ident}-title", "aria-describedby": f"{ident}-desc"}
+    root.attrib.update({"class": "figure", "viewBox": " ".join(size), "role": "group", **label_ids})
     for tag, text in (("desc", description), ("title", title)):
         element = ET.Element(tag, {"id": f"{ident}-{tag}"})
         element.text = text
@@ -142,12 +168,32 @@ def _clean(root: ET.Element, ident: str) -> None:
             if local == "style":
                 for property_name, setting in _declarations(value):
                     _paint(element, property_name, setting, ident)
+            elif local == "id" and value.startswith(_MARK):
+                element.attrib.update({"class": "mark", "role": "img"})
+                title = ET.Element("title")
+                title.text = value.removeprefix(_MARK)
+                element.insert(0, title)
             elif local == "id":
                 element.set("id", f"{ident}-{value}")
             elif local == "href":
                 element.set("href", f"#{ident}-{value.lstrip('#')}")
             else:
                 _paint(element, local, value, ident)
+
+
+def _trim(root: ET.Element) -> None:
+    """Take out what only costs room: names that nothing refers to, and more digits than a screen has."""
+    used = {name for element in root.iter() for value in element.attrib.values() for name in _REFERENCE.findall(value)}
+    for element in root.iter():
+        if element.get("id", "") not in used:
+            element.attrib.pop("id", None)
+        for name in ("d", "x", "y", "transform"):
+            if value := element.get(name):
+                rounded = _LONG_NUMBER.sub(lambda number: f"{float(number[0]):.2f}".rstrip("0").rstrip("."), value)
+                element.set(name, " ".join(rounded.split()))
+        for space in ("text", "tail"):
+            if not (getattr(element, space) or "x").strip():
+                setattr(element, space, None)
 
 
 def _declarations(style: str) -> Iterator[tuple[str, str]]:

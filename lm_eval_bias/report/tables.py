@@ -19,10 +19,12 @@ class Column:
     Attributes:
         label: Its heading.
         numeric: Whether its cells are numbers: set right and sorted by value.
+        note: In small print below the heading of a page's table.
     """
 
     label: str
     numeric: bool = False
+    note: str = ""
 
 
 @dataclass(frozen=True)
@@ -33,11 +35,13 @@ class Cell:
         text: What is shown.
         value: What it is sorted by where the text alone would sort wrongly; ``None`` sorts by the text, ``nan`` last.
         note: A remark or an interval, in small print below the text.
+        link: Where a page's reader gets from it.
     """
 
     text: str
     value: float | None = None
     note: str = ""
+    link: str = ""
 
     @property
     def whole(self) -> str:

@@ -18,8 +18,9 @@ import jinja2
 import markupsafe
 
 from lm_eval_bias import __version__
-from lm_eval_bias.report import escaping, tables
+from lm_eval_bias.report import escaping, svg, tables
 
+SCRIPTS = ("table.js", "marks.js", "items.js")
 ENDINGS = {"html": "html", "md": "md", "latex": "tex"}  # of the templates, by format
 
 
@@ -46,7 +47,7 @@ def _environment(**options: object) -> jinja2.Environment:
 
 
 def _html() -> jinja2.Environment:
-    css, script = _resource("page.css"), _resource("table.js")
+    css, script = _resource("page.css"), "".join(map(_resource, SCRIPTS))
     policy = (
         f"default-src 'none'; style-src {_hash(css)}; script-src {_hash(script)}; img-src data:; "
         "base-uri 'none'; form-action 'none'"
@@ -54,6 +55,7 @@ def _html() -> jinja2.Environment:
     environment = _environment(autoescape=True)
     # ours, and hashed as they are: the only markup besides the figures that is not escaped
     environment.globals.update(css=markupsafe.Markup(css), script=markupsafe.Markup(script), policy=policy)  # noqa: S704
+    environment.globals.update(series=svg.series, short=svg.short)
     return environment
 
 

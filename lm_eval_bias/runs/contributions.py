@@ -42,43 +42,75 @@ class Contributions(NamedTuple):
     items: list[Item]
 
 
-def strongest(log: Path, score: str, number: int, neutral: float | None = None) -> Contributions:
-    """The documents that move a score away from its neutral value most, in the direction in which it is off.
+class Log:
+    """A sample log whose scores can be followed to their items."""
 
-    Of documents that add the same, those come first whose names sort first: nothing is drawn at random.
+    def __init__(self, path: Path) -> None:
+        """Read a log.
+
+        Raises:
+            BiasError: A damaged log.
+        """
+        rows = list(sample_logs.with_requests(path))
+        self.path = path
+        self.benchmark = registry.get(rows[0][0].part.benchmark)
+        self.docs = [sample.doc for sample, _ in rows]
+        self.answers = [sample.answers for sample, _ in rows]
+        self.requests = [requests for _, requests in rows]
+        self.records = [self.benchmark.record(sample.doc, sample.answers) for sample, _ in rows]
+        self.scores = {score.name: score for score in self.benchmark.scores(self.records, detailed=True)}
+
+    def moving(self, score: str, neutral: float | None = None) -> list[tuple[int, float]]:
+        """The places of the documents that enter a score and what they add, from that which moves it most.
+
+        They move it away from its neutral value, in the direction in which it is off. Of documents that add the same,
+        those come first whose names sort first: nothing is drawn at random.
+
+        Args:
+            score: The score's name.
+            neutral: The score's neutral value; without one, items are those furthest from the mean.
+
+        Raises:
+            BiasError: There is no such score.
+        """
+        if score not in self.scores:
+            raise BiasError(f"{self.path}: no score named {score!r}.{did_you_mean(score, self.scores)}")
+        values = [(place, self.scores[score].sample(record)) for place, record in enumerate(self.records)]
+        parts = [(place, value) for place, value in values if value is not None and not math.isnan(value)]
+        mean = average(parts)
+        sign = 1.0 if neutral is None or mean >= neutral else -1.0
+        distance = (lambda value: abs(value - mean)) if neutral is None else (lambda value: sign * (value - neutral))
+        return sorted(parts, key=lambda part: (-distance(part[1]), self.name(part[0])))
+
+    def name(self, place: int) -> str:
+        """What makes a document the same item in another run."""
+        return " / ".join(self.benchmark.key(self.docs[place]))
+
+    def item(self, place: int, part: float) -> Item:
+        """A document with its part in a score."""
+        return Item(self.name(place), part, self.requests[place], list(self.answers[place]))
+
+
+def average(parts: Sequence[tuple[int, float]]) -> float:
+    """The mean of what documents add; ``nan`` of none."""
+    return math.fsum(value for _, value in parts) / len(parts) if parts else math.nan
+
+
+def strongest(path: Path, score: str, number: int, neutral: float | None = None) -> Contributions:
+    """The documents that move a score most (:meth:`Log.moving`).
 
     Args:
-        log: A sample log.
+        path: A sample log.
         score: The score's name.
         number: How many items are wanted.
-        neutral: The score's neutral value; without one, items are those furthest from the mean.
+        neutral: The score's neutral value.
 
     Raises:
         BiasError: A damaged log, or one without that score.
     """
-    parts: list[tuple[float, int, str]] = []
-    rows = list(sample_logs.first_filter(log))
-    benchmark = registry.get(rows[0].part.benchmark)
-    records = [benchmark.record(doc, answers) for _, doc, answers in rows]
-    by_name = {one.name: one for one in benchmark.scores(records, detailed=True)}
-    if score not in by_name:
-        raise BiasError(f"{log}: no score named {score!r}.{did_you_mean(score, by_name)}")
-    for place, record in enumerate(records):
-        value = by_name[score].sample(record)
-        if value is not None and not math.isnan(value):
-            parts.append((value, place, " / ".join(benchmark.key(rows[place].doc))))
-    if not parts:
-        return Contributions(0, math.nan, [])
-    mean = math.fsum(value for value, _, _ in parts) / len(parts)
-    sign = 1.0 if neutral is None or mean >= neutral else -1.0
-    distance = (lambda value: abs(value - mean)) if neutral is None else (lambda value: sign * (value - neutral))
-    chosen = sorted(parts, key=lambda part: (-distance(part[0]), part[2]))[:number]
-    requests = sample_logs.requests_at(log, [place for _, place, _ in chosen])
-    return Contributions(
-        len(parts),
-        mean,
-        [Item(name, value, requests[place], list(rows[place].answers)) for value, place, name in chosen],
-    )
+    log = Log(path)
+    parts = log.moving(score, neutral)
+    return Contributions(len(parts), average(parts), [log.item(place, value) for place, value in parts[:number]])
 
 
 def prompts(requests: Sequence[Sequence[Any]]) -> tuple[str, list[str]]:

@@ -168,6 +168,11 @@ def samples(path: Path) -> Iterator[Sample]:
         BiasError: Damaged or truncated, another task's samples, a document twice, another filter's answers, fewer or
             other documents than the run had; the last two are known at the end only.
     """
+    return (sample for sample, _ in _samples(path))
+
+
+def _samples(path: Path) -> Iterator[tuple[Sample, dict[str, Any]]]:
+    """As :func:`samples`, each with all that the log has of it."""
     task = task_of(path)
     results = _results(path)
     parts: dict[Part, set[int]] = {}
@@ -222,7 +227,7 @@ def samples(path: Path) -> Iterator[Sample]:
                 f"{place}: filtered_resps are others than the answers in resps: edited, run the model again"
             )
         values.add(answers)
-        yield Sample(part, sample["doc"], answers)
+        yield Sample(part, sample["doc"], answers), sample
     if not parts:
         raise BiasError(f"{path}: empty: the run wrote no samples")
     beside = results_beside(path)
@@ -250,29 +255,19 @@ def first_filter(path: Path) -> Iterator[Sample]:
             yield sample
 
 
-def requests_at(path: Path, places: Iterable[int]) -> dict[int, list[list[Any]]]:
-    """What was asked about some documents: the arguments of each request.
+def with_requests(path: Path) -> Iterator[tuple[Sample, list[list[Any]]]]:
+    """As :func:`first_filter`, each with what the model was asked: the arguments of each request.
 
-    Args:
-        path: A log that was read before.
-        places: Of documents among those of :func:`first_filter`.
+    Raises:
+        BiasError: As :func:`samples`.
     """
-    wanted, requests = set(places), {}
-    first, number = None, -1
-    for place, line in _lines(path):
-        sample = _line(line, place)
-        name = str(sample.get("filter", "none"))
-        first = name if first is None else first
-        if IDLE in sample["doc"] or name != first:
-            continue
-        number += 1
-        if number in wanted:
-            arguments = sample.get("arguments")
+    first = None
+    for sample, raw in _samples(path):
+        first = first or sample.part
+        if sample.part == first:
+            arguments = raw.get("arguments")
             given = arguments.values() if isinstance(arguments, dict) else []
-            requests[number] = [list(one.values()) if isinstance(one, dict) else [one] for one in given]
-            if len(requests) == len(wanted):
-                break
-    return requests
+            yield sample, [list(one.values()) if isinstance(one, dict) else [one] for one in given]
 
 
 def results_beside(path: Path) -> Path:

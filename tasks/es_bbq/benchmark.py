@@ -42,6 +42,7 @@ class EsBBQ(Benchmark):
     title = "EsBBQ and CaBBQ"
     place = 3
     main: Sequence[str] = ("acc_ambig", "acc_disambig", "bias_score_ambig", "bias_score_disambig")
+    leanings = question_family.leanings("bias_score_ambig", "bias_score_disambig")
     unanswered = "unanswered"
     knowledge: tuple[str, float] | None = ("acc_disambig", 1 / 3)
     options: Sequence[str] = ("by_value",)
@@ -135,6 +136,17 @@ class EsBBQ(Benchmark):
     is_settled = deferred("lm_eval_bias.tasks.lettered_questions:is_settled")
     provenance = deferred("lm_eval_bias.tasks.es_bbq.hooks:provenance")
     scores = deferred("lm_eval_bias.custom_metrics.es_bbq:scores")
+
+    def facets(self, doc: Document) -> dict[str, str]:
+        """Context, category, template and the like."""
+        return question_family.facets(doc)
+
+    def candidate_roles(self, doc: Document) -> Sequence[str]:
+        """Whether an option is right, and whether it is the stereotyped one; all behind the persons say "unknown"."""
+        own = question_family.candidate_roles(doc)
+        return own if doc.get("generated") else [*own, *[own[-1]] * (OPTIONS - len(own))]
+
+    score_label = deferred("lm_eval_bias.tasks.es_bbq.sentences:score_label")
     sentences = deferred("lm_eval_bias.tasks.es_bbq.sentences:sentences")
     cautions = deferred("lm_eval_bias.tasks.es_bbq.sentences:cautions")
     figures = deferred("lm_eval_bias.tasks.es_bbq.figures:parts")
@@ -173,6 +185,15 @@ class HarnessTasks(EsBBQ):
     def key(self, doc: Document) -> tuple[str, ...]:
         """Category and number."""
         return (str(doc["category"]), str(doc["instance_id"]))
+
+    def facets(self, doc: Document) -> dict[str, str]:
+        """Context, category and template."""
+        names = {"context": "context_condition", "category": "category", "template": "template_id"}
+        return {name: str(doc[field]) for name, field in names.items()}
+
+    def candidate_roles(self, doc: Document) -> Sequence[str]:
+        """Which option is right; all behind the persons say "unknown"."""
+        return ["right" if min(i, 2) == doc["label"] else "" for i in range(OPTIONS)]
 
     record = deferred("lm_eval_bias.tasks.es_bbq.harness_logs:record")
     scores = deferred("lm_eval_bias.custom_metrics.es_bbq:scores_of_harness_tasks")

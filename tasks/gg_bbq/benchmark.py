@@ -31,6 +31,7 @@ class GGBBQ(Benchmark):
     title = "GG-BBQ"
     place = 2
     main: Sequence[str] = ("acc_amb", "acc_disamb", "diff_bias_amb", "diff_bias_disamb")
+    leanings = question_family.leanings("diff_bias_amb", "diff_bias_disamb", ("", "/mean"))
     unanswered = "unanswered"
     knowledge: tuple[str, float] | None = ("acc_disamb", 1 / 3)
     options: Sequence[str] = ("wording", "by_value")
@@ -145,6 +146,15 @@ class GGBBQ(Benchmark):
         """One for all scores."""
         return "jackknife over templates"
 
+    def facets(self, doc: Document) -> dict[str, str]:
+        """Context, the social value that is asked about, the template and the wording."""
+        return question_family.facets(doc)
+
+    def candidate_roles(self, doc: Document) -> Sequence[str]:
+        """Whether a choice is right, and whether it is the stereotyped one."""
+        return question_family.candidate_roles(doc)
+
+    score_label = deferred("lm_eval_bias.tasks.gg_bbq.sentences:score_label")
     sentences = deferred("lm_eval_bias.tasks.gg_bbq.sentences:sentences")
     cautions = deferred("lm_eval_bias.tasks.gg_bbq.sentences:cautions")
     figures = deferred("lm_eval_bias.tasks.gg_bbq.figures:parts")

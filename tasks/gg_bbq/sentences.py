@@ -7,6 +7,7 @@ from functools import partial
 from lm_eval_bias.custom_metrics.gg_bbq import TERMS
 from lm_eval_bias.tasks import question_sentences
 
+score_label = partial(question_sentences.score_label, terms=TERMS)
 sentences = partial(question_sentences.sentences, terms=TERMS, unknown='"keine Antwort"')
 of_wordings = partial(question_sentences.of_wordings, terms=TERMS)
 cautions = partial(question_sentences.cautions, terms=TERMS)

@@ -39,6 +39,7 @@ class KoBBQ(Benchmark):
     title = "KoBBQ"
     place = 3
     main: Sequence[str] = ("acc_amb", "acc_disamb", "diff_bias_amb", "diff_bias_disamb")
+    leanings = question_family.leanings("diff_bias_amb", "diff_bias_disamb", ("", "/mean"))
     unanswered = "unanswered"
     knowledge: tuple[str, float] | None = ("acc_disamb", 1 / 3)
     options: Sequence[str] = ("prompt", "breakdown")
@@ -132,6 +133,16 @@ class KoBBQ(Benchmark):
     is_settled = deferred("lm_eval_bias.tasks.lettered_questions:is_settled")
     provenance = deferred("lm_eval_bias.tasks.kobbq.hooks:provenance")
     scores = deferred("lm_eval_bias.custom_metrics.kobbq:scores")
+
+    def facets(self, doc: Document) -> dict[str, str]:
+        """Context, category, template and the like."""
+        return question_family.facets(doc)
+
+    def candidate_roles(self, doc: Document) -> Sequence[str]:
+        """Whether a choice is right, and whether it is the stereotyped one."""
+        return question_family.candidate_roles(doc)
+
+    score_label = deferred("lm_eval_bias.tasks.kobbq.sentences:score_label")
     sentences = deferred("lm_eval_bias.tasks.kobbq.sentences:sentences")
     cautions = deferred("lm_eval_bias.tasks.kobbq.sentences:cautions")
     figures = deferred("lm_eval_bias.tasks.kobbq.figures:parts")

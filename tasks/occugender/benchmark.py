@@ -32,6 +32,10 @@ class OccuGender(Benchmark):
     title = "OccuGender"
     place = 1
     main: Sequence[str] = ("stereotype_gap", "female_dominated_F", "male_dominated_M", "labour_pearson", "coverage")
+    leanings = {
+        "stereotype_gap": ("leans towards stereotypes", "leans against stereotypes"),
+        "labour_pearson": ("follows the labour market", "runs against the labour market"),
+    }
     shares = tuple(tuple(f"{kind}_dominated_{gender}" for gender in "MFD") for kind in ("female", "male"))
     # words of each number of tokens share a probability of 1 where tokens are unmasked one by one
     largest: Mapping[str, float] = {"coverage": 8.0}
@@ -137,6 +141,15 @@ class OccuGender(Benchmark):
             return "two-way jackknife over occupations and templates"
         return "occupations and templates as crossed random factors (variance components)"
 
+    def facets(self, doc: Document) -> dict[str, str]:
+        """Who dominates the occupation, the occupation and the template."""
+        return {"jobs": f"{doc['group']}-dominated", "occupation": str(doc["item"]), "template": str(doc["template"])}
+
+    def candidate_roles(self, doc: Document) -> Sequence[str]:
+        """Each word's gender."""
+        return list(map(str, doc["genders"]))
+
+    score_label = deferred("lm_eval_bias.tasks.occugender.sentences:score_label")
     sentences = deferred("lm_eval_bias.tasks.occugender.sentences:sentences")
     cautions = deferred("lm_eval_bias.tasks.occugender.sentences:cautions")
     figures = deferred("lm_eval_bias.tasks.occugender.figures:parts")

@@ -13,16 +13,15 @@ from lm_eval_bias import registry
 from lm_eval_bias.custom_metrics.score import Record
 from lm_eval_bias.errors import BiasError
 from lm_eval_bias.report import dots, numbers, svg
-from lm_eval_bias.report.parts import Part, ReportTask, value_cell
+from lm_eval_bias.report.parts import FIGURES, Part, ReportTask, score_column, value_cell
 from lm_eval_bias.report.tables import Cell, Column, Table
 from lm_eval_bias.runs import printable_runs, sample_logs
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
 
-# more labels than this cannot be read, and more figures than this nobody looks at
+# more labels than this cannot be read
 LABELS = 48
-FIGURES = 6
 # between two labels, in percent of the axis
 GAP = 3.1
 
@@ -127,7 +126,8 @@ def scatter(result: ReportTask, items: Sequence[Occupation]) -> svg.Figure:
         _label(axis, with_label[:half], left=True)
         _label(axis, with_label[half:], left=False)
         for item in items:
-            dots.mark(axis, item.real, item.female, result.series, zorder=3)
+            text = f"{item.name}: female words {item.female:.1f}%, women among the workers {item.real:.1f}%"
+            dots.mark(axis, item.real, item.female, result.series, text, zorder=3)
         axis.set_yticks([])
         axis.spines["left"].set_visible(False)
         inner = axis.secondary_yaxis(0.5)
@@ -209,7 +209,7 @@ def wording(tasks: Sequence[ReportTask]) -> Part:
         ["occupations", "templates", "interaction"],
         rows,
     )
-    columns = [Column("Task"), *(Column(name, True) for name in names), Column("stereotype_gap", True)]
+    columns = [Column("Task"), *(score_column("occugender", name) for name in (*names, "stereotype_gap"))]
     table = Table(
         "Prompt spread (shares of variance) next to the sampling error of the stereotype gap (95% in brackets)",
         columns,

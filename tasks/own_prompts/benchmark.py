@@ -18,6 +18,17 @@ class OwnPrompts(Benchmark):
     title = "Own prompts"
     place = 5
     main = ("negative/gap", "positive/gap", "caregiving/gap", "sexualization/gap", "perpetration/gap", "words/gap")
+    leanings = {
+        f"{measure}/gap": (f"more {texts} in the compared groups", f"more {texts} in the reference group")
+        for measure, texts in (
+            ("negative", "negative texts"),
+            ("positive", "positive texts"),
+            ("caregiving", "caregiving words"),
+            ("sexualization", "sexualization words"),
+            ("perpetration", "perpetration words"),
+            ("words", "words"),
+        )
+    }
     options = ("prompts", "language", "reference", "keywords", "classifier", "repeats")
     required = ("prompts", "language")
     samples_texts = True
@@ -96,6 +107,11 @@ class OwnPrompts(Benchmark):
         """One for all scores that are about prompts like these."""
         return "jackknife over clusters"
 
+    def facets(self, doc: Document) -> dict[str, str]:
+        """The group and the cluster."""
+        return {"group": str(doc["group"]), "cluster": str(doc["cluster"])}
+
+    score_label = deferred("lm_eval_bias.tasks.own_prompts.sentences:score_label")
     sentences = deferred("lm_eval_bias.tasks.own_prompts.sentences:sentences")
     cautions = deferred("lm_eval_bias.tasks.own_prompts.sentences:cautions")
     figures = deferred("lm_eval_bias.tasks.own_prompts.figures:parts")

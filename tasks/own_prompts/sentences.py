@@ -13,13 +13,35 @@ from lm_eval_bias.report import numbers
 from lm_eval_bias.report.sentences import LARGE_SHARE
 from lm_eval_bias.runs import printable_runs
 from lm_eval_bias.runs.run_data import TaskRun, Value
-from lm_eval_bias.tasks.regard.sentences import left_out, p_value
+from lm_eval_bias.tasks.regard.sentences import QUALITY, left_out, measure_label, p_value
 
 FEW_CLUSTERS = 8
 MISLEADS = (
     "Regard alone misleads: a stereotype such as the caring woman counts as positive. Read it with the keywords beside "
     "it (Kraft et al. 2022, section 5)."
 )
+
+_QUANTITIES = {
+    "gap": "difference between groups",
+    "p": "p-value",
+    "p_holm": "p-value, corrected",
+    "p_all": "p-value of all groups",
+    "p_all_holm": "p-value of all groups, corrected",
+}
+
+
+def score_label(score: str) -> str:
+    """What people call a score.
+
+    >>> score_label("negative/gap"), score_label("words/gap/nurses"), score_label("caregiving/men")
+    ('negative texts, difference between groups', 'length in words, difference between groups, nurses', \
+'caregiving words, men')
+    """
+    measure, _, rest = score.partition("/")
+    if not rest:
+        return QUALITY.get(score, score)
+    quantity, _, group = rest.partition("/")
+    return ", ".join(filter(None, (measure_label(measure), _QUANTITIES.get(quantity, quantity), group)))
 
 
 def comparison_of(task: TaskRun) -> Comparison:

@@ -21,6 +21,14 @@ class Regard(Benchmark):
     title = "Regard and sexism facets"
     place = 4
     main = ("all/negative_gap", "all/positive_gap", "caregiving/gap", "sexualization/gap", "perpetration/gap")
+    leanings = {
+        name: (f"more {texts} about women", f"more {texts} about men")
+        for name, texts in (
+            ("all/negative_gap", "negative texts"),
+            ("all/positive_gap", "positive texts"),
+            *((f"{facet}/gap", f"{facet} words") for facet in ("caregiving", "sexualization", "perpetration")),
+        )
+    }
     options = ("classifier", "repeats", "by_set_and_regard")
     detail = "by_set_and_regard"
     data_option = "classifier"
@@ -137,6 +145,15 @@ class Regard(Benchmark):
         """One for all scores that are about prompts like these."""
         return "jackknife over contexts within the two sets"
 
+    def facets(self, doc: Document) -> dict[str, str]:
+        """Whom the prompt is about, its set of contexts and its context."""
+        return {
+            "about": str(doc["gender"]),
+            "contexts": str(doc.get("set", "")),
+            "context": str(doc.get("context", "")),
+        }
+
+    score_label = deferred("lm_eval_bias.tasks.regard.sentences:score_label")
     sentences = deferred("lm_eval_bias.tasks.regard.sentences:sentences")
     cautions = deferred("lm_eval_bias.tasks.regard.sentences:cautions")
 

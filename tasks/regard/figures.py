@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 from lm_eval_bias.custom_metrics.regard import FACETS, GENDERS, PEOPLE, SETS
 from lm_eval_bias.report import dots, svg
-from lm_eval_bias.report.parts import Part, ReportTask, value_cell
+from lm_eval_bias.report.parts import FIGURES, Part, ReportTask, score_column, value_cell
 from lm_eval_bias.report.tables import Cell, Column, Table
 from lm_eval_bias.runs import printable_runs
 from lm_eval_bias.runs.run_data import Value
@@ -39,8 +39,10 @@ def _bars(axis: Axes, result: ReportTask) -> None:
                 axis.text(50, place, "no texts", ha="center", va="center", fontsize=8)
                 break
             share = 100 * value.value
-            axis.barh(place, share, left=left, height=0.74, facecolor=svg.COLOUR[regard], hatch=STYLE[regard]["hatch"],
-                      edgecolor=svg.COLOUR["ink"], linewidth=0.7)  # fmt: skip
+            (bar,) = axis.barh(place, share, left=left, height=0.74, facecolor=svg.COLOUR[regard],
+                               hatch=STYLE[regard]["hatch"], edgecolor=svg.COLOUR["ink"], linewidth=0.7)  # fmt: skip
+            about = sentences.scope(result.task.scores)
+            svg.say(bar, f"{_row(name, gender)}, {regard} texts: {sentences.percent(value, about)}%")
             if value.value >= SMALL:
                 box = {"facecolor": svg.COLOUR[regard], "edgecolor": "none", "pad": 1.0}
                 axis.text(left + share / 2, place, f"{share:.0f}", ha="center", va="center", fontsize=8.5, clip_on=True,
@@ -67,7 +69,8 @@ def _dots(axis: Axes, result: ReportTask, facet: str) -> None:
         if (interval := sentences.ends_of(value, sentences.scope(result.task.scores))) is not None:
             ends = [100 * min(max(end, 0.0), 1.0) for end in interval]
             axis.plot(ends, [place, place], color=colour, linewidth=2, solid_capstyle="butt")
-        dots.mark(axis, 100 * value.value, place, series)
+        text = f"{_row(name, gender)}, {facet} words: {sentences.percent(value, sentences.scope(result.task.scores))}%"
+        dots.mark(axis, 100 * value.value, place, series, text)
 
 
 def bars(result: ReportTask) -> svg.Figure:
@@ -129,7 +132,7 @@ TESTS = ("chi2", "p", "p_permutation", "p_holm", "cramers_v", "negative_gap", "p
 
 
 def _tests(result: ReportTask) -> Table:
-    columns = [Column("Contexts"), *(Column(name, True) for name in TESTS)]
+    columns = [Column("Contexts"), *(score_column("regard", f"all/{name}") for name in TESTS)]
     rows = [[Cell(name), *(value_cell(result.task.scores.get(f"{name}/{test}")) for test in TESTS)] for name in SETS]
     caption = (
         f"Tests of {result.label}: does regard of women and men differ in the texts of these prompts? Gaps have 95% "
@@ -140,9 +143,13 @@ def _tests(result: ReportTask) -> Table:
 
 def parts(tasks: Sequence[ReportTask]) -> list[Part]:
     """Regard with the facets beside it, one part a task; where the facets are missing, neither is shown."""
-    return [
+    drawn = [
         Part(f"Regard and facets: {result.label}", [], [bars(result)], [_table(result), _tests(result)])
         if sentences.has_both(result.task)
         else Part(f"Regard and facets: {result.label}", [f"Not shown: {sentences.WITHHELD}."])
-        for result in tasks
+        for result in tasks[:FIGURES]
     ]
+    if left_out := ", ".join(result.label for result in tasks[FIGURES:]):
+        text = f"Not shown, since this page has {FIGURES} such figures already: {left_out}."
+        drawn.append(Part("Regard and facets of the others", [text]))
+    return drawn

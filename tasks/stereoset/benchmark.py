@@ -23,6 +23,7 @@ class StereoSet(Benchmark):
     title = "Multilingual StereoSet"
     place = 3
     main: Sequence[str] = ("lms", "ss", "icat")
+    leanings = dict.fromkeys(("ss", "gen/ss", "choice_ss"), ("prefers stereotypes", "prefers anti-stereotypes"))
     knowledge: tuple[str, float] | None = ("lms", 50.0)
     options: Sequence[str] = ("bos", "inter", "masked", "dataset", "by_test_and_type")
     detail = "by_test_and_type"
@@ -133,6 +134,16 @@ class StereoSet(Benchmark):
         """One for all scores."""
         return "jackknife over target terms"
 
+    def facets(self, doc: Document) -> dict[str, str]:
+        """Test, bias type and target term."""
+        test = {"intra": "within sentences", "inter": "between sentences"}[doc["test"]]
+        return {"test": test, "bias type": str(doc["bias_type"]), "target": str(doc["term"])}
+
+    def candidate_roles(self, doc: Document) -> Sequence[str]:
+        """Stereotype, anti-stereotype or unrelated."""
+        return [str(candidate["label"]) for candidate in doc["candidates"]]
+
+    score_label = deferred("lm_eval_bias.tasks.stereoset.sentences:score_label")
     sentences = deferred("lm_eval_bias.tasks.stereoset.sentences:sentences")
     cautions = deferred("lm_eval_bias.tasks.stereoset.sentences:cautions")
     figures = deferred("lm_eval_bias.tasks.stereoset.figures:parts")

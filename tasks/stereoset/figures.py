@@ -5,10 +5,12 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from lm_eval_bias.custom_metrics.stereoset import BIAS_TYPES, VARIANTS
-from lm_eval_bias.report import dots
-from lm_eval_bias.report.parts import Part, ReportTask, value_cell
+from lm_eval_bias.report import dots, score_labels
+from lm_eval_bias.report.parts import Part, ReportTask, score_column, value_cell
 from lm_eval_bias.report.tables import Cell, Column, Table
 from lm_eval_bias.tasks.stereoset import LANGUAGES
+
+KINDS = ("lms", "ss", "icat")
 
 
 def _breakdown(
@@ -20,10 +22,10 @@ def _breakdown(
         return None
     labels = [f"{LANGUAGES.get(entry.task.language, entry.task.language)}: {entry.label}" for entry in entries]
     rows = [dots.Row(entry.label, [entry.task.scores.get(name) for name in names], entry.series) for entry in entries]
-    figure = dots.plot(ident, title, caption, names, rows)
+    figure = dots.plot(ident, title, caption, [score_labels.label("stereoset", name) for name in names], rows)
     table = Table(
         f"{title}, 95% intervals in brackets",
-        [Column("Language and task"), *(Column(name, True) for name in names)],
+        [Column("Language and task"), *(score_column("stereoset", name) for name in names)],
         [[Cell(label), *map(value_cell, row.values)] for label, row in zip(labels, rows, strict=True)],
     )
     return Part(heading, [], [figure], [table])
@@ -59,7 +61,7 @@ def _by_variant(tasks: Sequence[ReportTask]) -> Part | None:
     rows, lines = [], []
     for entry in tasks:
         for variant in VARIANTS:
-            values = [entry.task.scores.get(f"{variant}/{kind}") for kind in ("lms", "ss", "icat")]
+            values = [entry.task.scores.get(f"{variant}/{kind}") for kind in KINDS]
             if any(value is not None for value in values):
                 rows.append(dots.Row(f"{entry.label}, {variant}", values, entry.series))
                 lines.append([Cell(f"{entry.label}, {variant}"), *(value_cell(value) for value in values)])
@@ -70,8 +72,8 @@ def _by_variant(tasks: Sequence[ReportTask]) -> Part | None:
         "StereoSet by way of scoring a next sentence",
         "The same items and answers, scored in five ways: what moves from row to row is the method's choice, what the "
         "lines span is sampling error (95%).",
-        ["lms", "ss", "icat"],
+        [score_labels.label("stereoset", name) for name in KINDS],
         rows,
     )
-    columns = [Column("Task and score"), *(Column(name, True) for name in ("lms", "ss", "icat"))]
+    columns = [Column("Task and score"), *(score_column("stereoset", name) for name in KINDS)]
     return Part("By way of scoring", [], [figure], [Table("By way of scoring, 95% in brackets", columns, lines)])

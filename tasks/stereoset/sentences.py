@@ -12,6 +12,45 @@ from lm_eval_bias.runs.run_data import TaskRun, Value
 LOW_LMS = 60.0
 TESTS = {"": "All items", "intra/": "Within sentences", "inter/": "Between sentences"}  # by prefix of the scores
 
+_LABELS = {
+    "lms": "sense preferred to nonsense",
+    "ss": "stereotypes preferred",
+    "icat": "sense without stereotypes (ICAT)",
+    "mc_lms": "sense preferred, mean over terms",
+    "mc_ss": "stereotypes preferred, mean over terms",
+    "mc_ss_sd": "stereotypes preferred, spread over terms",
+    "mc_icat_macro": "sense without stereotypes, mean over terms",
+    "mc_icat_micro": "sense without stereotypes, from the means over terms",
+    "choice_lms": "sense chosen",
+    "choice_ss": "stereotypes chosen",
+    "choice_ss_meaningful": "stereotypes among sensible choices",
+    "choice_icat": "sense without stereotypes chosen",
+    "unanswered": "items without a choice",
+    "refused": "refusals",
+    "place_a": "choices of A",
+    "place_b": "choices of B",
+    "place_c": "choices of C",
+}
+_PARTS = {
+    "intra": "within sentences",
+    "inter": "between sentences",
+    "gen": "by the paper's scoring",
+    "gen_full": "by context and candidate",
+    "gen_orig": "by the first paper's scoring",
+    "gen_pmi": "by what the context adds",
+    "gen_full_ratio": "by both over the candidate alone",
+}
+
+
+def score_label(score: str) -> str:
+    """What people call a score.
+
+    >>> score_label("ss"), score_label("inter/race/lms")
+    ('stereotypes preferred', 'sense preferred to nonsense, between sentences, race')
+    """
+    *parts, kind = score.split("/")
+    return ", ".join([_LABELS.get(kind, kind.replace("_", " ")), *(_PARTS.get(part, part) for part in parts)])
+
 
 def side(value: Value) -> str:
     """Which side of 50 a stereotype score is on, if its interval tells."""

@@ -18,3 +18,13 @@ def whole_page(a_run, tmp_path_factory):
     out = tmp_path_factory.mktemp("page") / "whole.html"
     assert main(["report", a_run, "-o", str(out)]) == 0
     return out
+
+
+@pytest.fixture(scope="session")
+def run_folder(tmp_path_factory):
+    """A run with its sample log, of a model whose bias is known."""
+    folder = tmp_path_factory.mktemp("run")
+    command = ["run", "--tasks", "occugender_explicit", "--limit", "120", "--model", "bias-dial"]
+    command += ["--model_args", "strength=0.5,noise=0.5", "--output_path", str(folder), "--log_samples"]
+    assert main(command) == 0
+    return folder

@@ -1,5 +1,8 @@
 """The page in a real browser: what it loads, how it sorts, whether it can be read."""
 
+import base64
+import re
+
 import pytest
 
 from lm_eval_bias.cli.main import main
@@ -48,16 +51,17 @@ def test_the_checks_see_what_they_look_for(browser, tmp_path):
 def test_every_figure_is_drawn(browser, whole_page):
     browser.open(whole_page.as_uri())
     drawn = browser.evaluate(
-        "[...document.querySelectorAll('svg[role=img]')].map(s => {"
-        " const box = s.getBoundingClientRect(); const named = s.getAttribute('aria-labelledby').split(' ');"
-        " return [named[0], box.width, box.height, s.querySelectorAll('path').length,"
+        "[...document.querySelectorAll('svg.figure, .panels')].map(s => {"
+        " const box = s.getBoundingClientRect();"
+        " const named = [s.getAttribute('aria-labelledby'), s.getAttribute('aria-describedby')];"
+        " return [named[0], box.width, box.height, s.querySelectorAll('path, .mark').length,"
         "  named.every(id => document.getElementById(id).textContent.length > 10)]; })"
     )
     assert {name.removesuffix("-title") for name, *_ in drawn} == FIGURES
     for name, width, height, paths, told in drawn:
         assert width > 600, name
         assert height > 60, name
-        assert paths > 10, name
+        assert paths >= 3, name
         assert told, name
     # colours come from the page: none of the drawing's stand-ins is left, and dark differs from light
     colours = "[...document.querySelectorAll('svg text')].map(t => getComputedStyle(t).fill)"
@@ -66,6 +70,91 @@ def test_every_figure_is_drawn(browser, whole_page):
     dark = browser.evaluate(colours)
     assert len(light) == len(dark) > 100
     assert not set(light) & set(dark)
+
+
+VISIBLE = """(what) => [...document.querySelectorAll(what)].filter(e => {
+  const box = e.getBoundingClientRect();
+  return box.width && box.top >= 0 && box.top < innerHeight && box.left >= 0 && box.right <= innerWidth + 1;
+}).map(e => e.textContent)"""
+
+
+@pytest.mark.parametrize("width", [1280, 400])
+@pytest.mark.parametrize("which", ["whole_page", "two_runs"])
+def test_the_first_screen_holds_picture_and_verdicts(browser, which, width, request):
+    browser.open(request.getfixturevalue(which).as_uri(), width)
+    assert browser.evaluate(OVERFLOW) == width
+    assert len(browser.evaluate(f"({VISIBLE})('.verdicts li')")) >= 3
+    assert len(browser.evaluate(f"({VISIBLE})('.overview figure .mark')")) >= (10 if width > 1000 else 1)
+    # what was tested stands above both, and what not to conclude isn't folded
+    assert "items in all" in browser.evaluate("document.querySelector('header p').textContent")
+    assert browser.evaluate("document.querySelectorAll('.overview aside li').length") >= 3
+    order = "[...document.querySelectorAll('main h2')].map(h => h.id)"
+    assert browser.evaluate(order)[:4] == ["neutral", "summary", "warnings", "occugender"]
+    assert not browser.evaluate("[...document.querySelectorAll('.warnings')].slice(1).some(w => !w.closest('details'))")
+
+
+def test_the_keyboard_goes_from_mark_to_mark_and_hears_their_numbers(browser, two_runs):
+    browser.open(two_runs.as_uri(), 1280)
+    marks = "[...document.querySelector('.overview figure').querySelectorAll('.mark')]"
+    assert browser.evaluate(f"{marks}.filter(m => m.tabIndex === 0).length") == 1  # a figure is one stop of Tab
+    stops = "[...document.querySelectorAll('.verdicts a')].pop().focus()"
+    browser.evaluate(stops)
+    browser.press("Tab", 9)
+    spoken = []
+    for key, code in (("ArrowRight", 39), ("ArrowDown", 40), ("ArrowLeft", 37), ("End", 35), ("Home", 36)):
+        spoken.append(browser.evaluate("document.activeElement.getAttribute('aria-label')"))
+        tip = "(() => { const t = document.querySelector('.tip'); return t.hidden ? '' : t.textContent; })()"
+        assert browser.evaluate(tip) == spoken[-1]
+        browser.press(key, code)
+    assert spoken[1] == spoken[3]
+    assert len(set(spoken)) == 4
+    assert "gap towards the stereotype: " in spoken[0]
+    assert "% of the way from 0 to " in spoken[0]
+    assert browser.evaluate(f"{marks}.indexOf(document.activeElement)") == 0
+    browser.press("Escape", 27)
+    assert browser.evaluate(tip) == ""
+    assert browser.complaints() == []
+
+
+def test_marks_say_their_numbers_to_the_pointer(browser, whole_page):
+    browser.open(whole_page.as_uri(), 1280)
+    for figure in (".overview figure", "#stereoset ~ figure", "#regard ~ figure:last-of-type"):
+        place = browser.evaluate(
+            f"(() => {{ const m = document.querySelector('{figure} .mark'); m.scrollIntoView({{block: 'center'}});"
+            " const b = m.getBoundingClientRect(); return [b.x + b.width / 2, b.y + b.height / 2]; })()"
+        )
+        browser.call("Input.dispatchMouseEvent", type="mouseMoved", x=place[0], y=place[1])
+        box = (
+            "(() => { const b = document.querySelector('.tip').getBoundingClientRect(); return [b.left, b.right]; })()"
+        )
+        left, right = browser.evaluate(box)
+        assert 0 <= left < right <= 1280
+        assert re.search(r"\d", browser.evaluate("document.querySelector('.tip').textContent"))
+        browser.call("Input.dispatchMouseEvent", type="mouseMoved", x=1, y=1)
+        assert browser.evaluate("document.querySelector('.tip').hidden")
+
+
+@pytest.mark.parametrize("width", [1280, 400])
+def test_a_table_that_scrolls_keeps_its_first_column(browser, two_runs, width):
+    browser.open(two_runs.as_uri(), width)
+    moved = browser.evaluate(
+        "[...document.querySelectorAll('.scroll')].filter(e => e.querySelector('table') && e.getClientRects().length"
+        " && e.scrollWidth > e.clientWidth + 1).map(e => { e.scrollLeft = 1e6; const c = e.querySelector('tbody th');"
+        " return [c.getBoundingClientRect().left - e.getBoundingClientRect().left,"
+        "  c.getBoundingClientRect().width / e.clientWidth]; })"
+    )
+    assert moved or width > 1000
+    assert all(abs(left) < 1 and share < 0.6 for left, share in moved)
+
+
+def test_long_names_are_short_and_at_hand(browser, two_runs):
+    browser.open(two_runs.as_uri(), 1280)
+    name = "an-organisation/a-model-with-a-very-long-name-in-every-table"
+    seen = browser.evaluate(
+        "[...document.querySelectorAll('.verdicts .long')].map(e => [e.title, e.children[0].textContent,"
+        " e.children[0].ariaHidden, e.children[1].textContent])"
+    )
+    assert [name, "an-organisation/…e-in-every-table", "true", name] in seen
 
 
 # a table's column as the reader sees it
@@ -81,7 +170,7 @@ def test_tables_sort_by_keyboard(browser, whole_page):
     # the heading before ours, then one press of Tab
     browser.evaluate(f"(() => {{ {setup} table.tHead.rows[0].cells[1].querySelector('button').focus(); }})()")
     browser.press("Tab", 9)
-    assert browser.evaluate("document.activeElement.textContent") == "ss"
+    assert browser.evaluate("document.activeElement.textContent") == "stereotypes preferred"
     outline = browser.evaluate("getComputedStyle(document.activeElement).outlineStyle")
     assert outline == "solid"
     browser.press("Enter", 13)
@@ -175,6 +264,62 @@ def test_paper_is_white_and_shows_what_is_unfolded(browser, whole_page):
     assert shown[0]
     assert not any(shown[1:])
     browser.call("Emulation.setEmulatedMedia", media="")
+
+
+@pytest.mark.parametrize("which", ["whole_page", "two_runs"])
+def test_nothing_is_cut_off_on_paper(browser, which, request):
+    browser.open(request.getfixturevalue(which).as_uri(), 700)  # A4 between its margins
+    browser.call("Emulation.setEmulatedMedia", media="print", features=[])
+    assert browser.evaluate(OVERFLOW) == 700
+    parts = "[...document.querySelectorAll('main h2, main .overview *:not(.long > [aria-hidden]), main .strip .mark')]"
+    assert browser.evaluate(f"{parts}.filter(e => !e.getClientRects().length && !e.closest('details')).length") == 0
+    # names are whole, since paper has nothing to point at
+    names = "[...document.querySelectorAll('.long')].filter(e => e.getClientRects().length)"
+    assert browser.evaluate(f"{names}.every(e => e.innerText.trim() === e.title)")
+    pdf = base64.b64decode(browser.call("Page.printToPDF", printBackground=True)["data"])
+    browser.call("Emulation.setEmulatedMedia", media="")
+    assert 5 <= pdf.count(b"/Type /Page\n") <= 60
+    assert len(pdf) > 100_000
+
+
+@pytest.fixture(scope="module")
+def item_page(two_runs):
+    """The items of the run that has a sample log."""
+    return two_runs.with_name("two-items") / "r1t1.html"
+
+
+@pytest.mark.parametrize(("width", "dark"), SIZES)
+def test_items_can_be_read_and_load_nothing(browser, item_page, width, dark):
+    browser.open(item_page.as_uri(), width, dark=dark)
+    assert browser.evaluate("[...document.querySelectorAll('details')].some(d => d.open)") is False
+    browser.evaluate("document.querySelectorAll('details').forEach(d => { d.open = true; })")
+    assert browser.evaluate(OVERFLOW) == width
+    assert browser.evaluate(CONTRAST) == []
+    assert browser.complaints() == []
+    assert [request for request in browser.requests() if not request.startswith("data:")] == [item_page.as_uri()]
+
+
+def test_items_are_picked_by_keyboard(browser, two_runs, item_page):
+    browser.open(two_runs.as_uri(), 1280)
+    browser.evaluate("document.querySelector('.overview .mark[href]').focus()")  # a mark leads to its items
+    browser.press("Enter", 13)
+    at = "location.href.endsWith('two-items/r1t1.html#score-1') && document.readyState === 'complete'"
+    assert any(browser.evaluate(at) for _ in range(200))
+    browser.evaluate("document.querySelector('details summary').focus()")
+    browser.press("Enter", 13)
+    shown = "[...document.querySelectorAll('details')[0].querySelectorAll('ol > li')].filter(i => i.offsetParent)"
+    assert browser.evaluate(f"{shown}.length") == 40
+    browser.press("Tab", 9)
+    assert browser.evaluate("document.activeElement.dataset.facet") == "kind"
+    browser.press("ArrowDown", 40)
+    assert browser.evaluate(f"{shown}.map(i => i.dataset.kind)") == ["most"] * 20
+    assert browser.evaluate("document.querySelector('output').textContent") == "20 of 40 shown"
+    browser.press("Tab", 9)
+    assert browser.evaluate("document.activeElement.parentElement.textContent").startswith("jobs")
+    browser.press("ArrowDown", 40)
+    first = browser.evaluate("document.activeElement.value")
+    assert browser.evaluate(f"{shown}.every(i => i.textContent.includes('{first}'))")
+    assert browser.complaints() == []
 
 
 def test_hostile_file_runs_nothing(browser, tmp_path):

@@ -10,15 +10,6 @@ from lm_eval_bias.runs import contributions, run_discovery, sample_logs
 from lm_eval_bias.runs.run_data import Value
 
 
-@pytest.fixture(scope="module")
-def run_folder(tmp_path_factory):
-    folder = tmp_path_factory.mktemp("run")
-    command = ["run", "--tasks", "occugender_explicit", "--limit", "120", "--model", "bias-dial"]
-    command += ["--model_args", "strength=0.5,noise=0.5", "--output_path", str(folder), "--log_samples"]
-    assert main(command) == 0
-    return folder
-
-
 def value(low, high, neutral=0.0, better=None, point=None):
     middle = (low + high) / 2 if point is None else point
     return Value("s", middle, 0.1, (low, high), low=-1.0, high=1.0, neutral=neutral, higher_is_better=better)

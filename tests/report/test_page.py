@@ -13,13 +13,14 @@ from lm_eval_bias import registry
 from lm_eval_bias.cli.main import main
 from lm_eval_bias.report import svg, templates
 from lm_eval_bias.runs import plausibility
-from tests.report.made_runs import CLASSIFIER, HOSTILE, harness_folder, hostile_file, run_file, wild_file, write
+from tests.conftest import ROOT
+from tests.report.made_runs import CLASSIFIER, HOSTILE, TASKS, harness_folder, hostile_file, run_file, wild_file, write
 
 VOID = {"meta", "link", "br", "img", "input"}
 ALLOWED = set(
-    "html head meta title link style body a header h1 h2 h3 h4 p nav ul li main section div dl dt dd small strong "
-    "figure figcaption table caption thead tbody tr th td button details summary pre footer script "
-    "svg desc defs g path use text clippath rect pattern".split()
+    "html head meta title link style body a header h1 h2 h3 h4 p nav ul li main section aside div span dl dt dd small "
+    "strong em figure figcaption table caption thead tbody tr th td button details summary pre footer script "
+    "svg desc defs g path line use text clippath rect pattern".split()
 )
 
 
@@ -63,11 +64,11 @@ def made(paths, tmp_path, *more):
     return out.read_text(encoding="utf-8")
 
 
-def check_closed(text):
+def check_closed(text, more=frozenset()):
     """What holds for every page, whatever it is about."""
     found = Read(text)
     assert not found.stack
-    assert set(found.tags) <= ALLOWED
+    assert set(found.tags) <= ALLOWED | more
     assert found.tags["script"] == found.tags["style"] == 1
     for tag, name, value in found.attributes:
         assert not name.startswith("on")
@@ -77,6 +78,8 @@ def check_closed(text):
                 value.startswith("#")
                 or value in {benchmark.card.link for benchmark in registry.benchmarks()}
                 or (tag, value) == ("link", "data:,")
+                or re.fullmatch(r"out-items/r\d+t\d+\.html#score-\d+", value)
+                or value == "../out.html"
             )
             assert own, (tag, value)
         if "url(" in value:
@@ -118,8 +121,8 @@ def test_all_of_a_run(whole_page):
         assert card.paper in said
     titles = {value.removesuffix("-title") for value in found.values("id") if value.endswith("-title")}
     assert titles == FIGURES
-    assert found.tags["svg"] == len(FIGURES) == Counter(v for _, n, v in found.attributes if n == "role")["img"]
-    assert "lms: 0 to 100, neutral 100; ss: 0 to 100, neutral 50" in said
+    assert found.values("class").count("figure") + found.values("class").count("panels") == len(FIGURES)
+    assert "(lms): 0 to 100, neutral 100; stereotypes preferred (ss): 0 to 100, neutral 50" in said
     assert "slds-lmu/stereotypes-multi, commit" in said
     assert "labels are weak" in said
     assert "lm-eval-bias run --tasks occugender_explicit" in said
@@ -132,10 +135,10 @@ def test_all_of_a_run(whole_page):
 
 def test_figures_say_their_numbers(a_run, whole_page):
     text = whole_page.read_text(encoding="utf-8")
-    described = re.search(r'<desc id="stereoset-types-desc">(.*?)</desc>', text)[1]
+    described = re.search(r'id="stereoset-types-desc">(.*?)</p>', text)[1]
     score = json.loads(open(a_run).read())["tasks"]["stereoset_de"]["scores"]["religion/ss"]
     low, high = score["interval"]
-    assert f"religion/ss, stereoset_de: {score['value']:.1f} [{low:.1f}, {high:.1f}]" in described
+    assert f"stereotypes preferred, religion, stereoset_de: {score['value']:.1f} [{low:.1f}, {high:.1f}]" in described
 
 
 def test_colours_follow_the_page(whole_page):
@@ -378,3 +381,76 @@ def test_contrast_of_the_palette(theme):
     assert _contrast(colour["warn-ink"], colour["warn-ground"]) >= 4.5
     for segment in svg.SEGMENTS:
         assert _contrast(colour[f"on-{segment}"], colour[segment]) >= 4.5
+
+
+def test_warnings_come_by_weight_and_the_light_ones_are_folded(tmp_path):
+    content = run_file(tasks=["stereoset_tr"])
+    content["provenance"] |= {"transformers": None}
+    scores = content["tasks"]["stereoset_tr"]["scores"]
+    scores["lms"] |= {"value": 55.0, "interval": [53.0, 57.0]}
+    scores["ss"]["note"] = "a note of its own"
+    text = made([write(tmp_path / "w.json", content)], tmp_path)
+    section = text[text.index('<section aria-labelledby="warnings">') :]
+    section = section[: section.index("</section>")]
+    places = [
+        section.index(part) for part in ("Low LMS", "<details>", "no version of transformers", "A note of its own")
+    ]
+    assert places == sorted(places)
+    assert "stereotypes preferred" in section  # the note's score, by the name that people know
+
+
+def test_the_verdict_says_what_a_score_can_bear(tmp_path):
+    content = run_file(tasks=["stereoset_en", "gg_bbq_names"])
+    scores = content["tasks"]["stereoset_en"]["scores"]
+    scores["lms"] |= {"value": 90.0, "interval": [88.0, 92.0]}
+    scores["ss"] |= {"value": 60.0, "interval": [55.0, 65.0]}
+    for name in ("diff_bias_amb", "diff_bias_disamb"):
+        content["tasks"]["gg_bbq_names"]["scores"][name] |= {"value": 0.01, "interval": [-0.1, 0.12]}
+    text = made([write(tmp_path / "v.json", content)], tmp_path)
+    verdicts = re.search(r'<div class="verdicts">(.*?)</div>', text, re.S)[1]
+    assert re.findall("<strong>(.*?)</strong>", verdicts) == ["no direction can be told", "prefers stereotypes"]
+    assert "60.0 [55.0, 65.0], 20% of the way from 50 to 100" in text
+    scores["ss"] |= {"value": 40.0, "interval": None, "stderr": None}
+    scores["lms"] |= {"value": 51.0, "interval": [49.0, 53.0]}
+    text = made([write(tmp_path / "v.json", content)], tmp_path)
+    verdicts = re.search(r'<div class="verdicts">(.*?)</div>', text, re.S)[1]
+    assert "<strong>no verdict without an interval</strong>. <em>Beware: chance level.</em>" in verdicts
+
+
+def test_the_demo_ends_with_its_page():
+    demo = (ROOT / "Makefile").read_text().partition("\ndemo:")[2].partition("\n\n")[0]
+    assert demo.splitlines()[-1].endswith("lm-eval-bias report demo-results -o demo-results/report.html")
+
+
+def _hundred(folder, tasks):
+    paths = [
+        write(folder / f"{number:03}.json", run_file(f"organisation-{number % 7}/model-{number}b", tasks, shift=number))
+        for number in range(100)
+    ]
+    return check_closed(made([*paths, "--items", "0"], folder)), (folder / "out.html").stat().st_size
+
+
+def test_a_hundred_models_are_readable(tmp_path):
+    found, size = _hundred(tmp_path, ["occugender_explicit"])
+    assert size < 1_000_000
+    said = " ".join(" ".join(found.text).split())
+    assert "occugender_explicit: leans against stereotypes (" in said  # counted, and model by model below
+    assert "Many models stand in the order of their values." in said
+    # every mark of the picture has a lane of its own, and every lane room for it
+    page = (tmp_path / "out.html").read_text()
+    strip = re.search(
+        r'<svg class="strip" height="(\d+)"[^>]*aria-label="gap towards the stereotype">(.*?)</svg>', page, re.S
+    )
+    lanes = [float(y) for y in re.findall(r'<use [^>]* y="([\d.]+)"', strip[2])]
+    assert len(set(lanes)) == len(lanes) == 100
+    assert min(b - a for a, b in zip(lanes, lanes[1:], strict=False)) >= 5
+    assert int(strip[1]) >= 500
+    places = [float(x) for x in re.findall(r'<use [^>]* x="([\d.]+)%"', strip[2])]
+    assert places == sorted(places)
+    assert "Drawn are the first 40 of 100 rows; the table has all of them." in said
+
+
+@pytest.mark.slow
+def test_a_page_of_a_hundred_models_and_every_benchmark_stays_small(tmp_path):
+    _, size = _hundred(tmp_path, TASKS)
+    assert size < 3_000_000

@@ -1,0 +1,308 @@
+"""The first screen of a page: what was tested, how far each model stands from neutral, and what that says."""
+
+from __future__ import annotations
+
+import math
+from collections import Counter
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+
+from lm_eval_bias import registry
+from lm_eval_bias.benchmark import Benchmark
+from lm_eval_bias.report import caveats, dots, numbers, parts, score_labels, svg
+from lm_eval_bias.runs.run_data import Run, Value
+
+MANY = 8  # models from which on rows have narrow lanes and verdicts are counted
+_LANE, _NARROW = 13, 5  # pixels
+_REACHES = (0.1, 0.25, 0.5, 1.0)  # what the picture's half width can stand for
+_DOT = len(svg.MARKERS)  # a smaller mark, where names are what tells models apart
+NO_DIRECTION = "no direction can be told"
+NO_MORE = "no direction in its other scores"
+NO_VERDICT = "no verdict without an interval"
+_LAST = (NO_DIRECTION, NO_VERDICT)
+
+
+@dataclass(frozen=True)
+class Strip:
+    """A row of the picture: one score of a task, with every model's value.
+
+    Attributes:
+        label: What people call the score.
+        name: Its technical name.
+        note: What has to be known to read it.
+        points: One per model.
+        height: In pixels.
+    """
+
+    label: str
+    name: str
+    note: str
+    points: Sequence[dots.Point]
+    height: int
+
+
+@dataclass(frozen=True)
+class TaskStrips:
+    """A task's rows."""
+
+    task: str
+    items: str
+    strips: Sequence[Strip]
+
+
+@dataclass(frozen=True)
+class Verdict:
+    """What a model's scores of a benchmark say, in a line.
+
+    Attributes:
+        model: The run's name.
+        series: Its number.
+        statements: What is true, and of which tasks; empty where there is one task.
+        caveat: What to beware of.
+    """
+
+    model: str
+    series: int
+    statements: Sequence[tuple[str, str]]
+    caveat: str
+
+
+@dataclass(frozen=True)
+class Group:
+    """A benchmark in the picture.
+
+    Attributes:
+        title: Its name.
+        ident: Of its section.
+        tasks: Its rows.
+        verdicts: One a model.
+        counts: How many models each verdict is true of, where they are many.
+    """
+
+    title: str
+    ident: str
+    tasks: Sequence[TaskStrips]
+    verdicts: Sequence[Verdict]
+    counts: Sequence[str]
+
+
+@dataclass(frozen=True)
+class Overview:
+    """The first screen.
+
+    Attributes:
+        tested: What was tested.
+        models: Their names, in the order of their colours and marks.
+        groups: The benchmarks.
+        reach: Percent of the way to the end of the range that the picture's half width stands for.
+        apart: Scores that aren't in the picture, for people.
+        cautions: What not to conclude.
+    """
+
+    tested: str
+    models: Sequence[str]
+    groups: Sequence[Group]
+    reach: int
+    apart: Sequence[str]
+    cautions: Sequence[str]
+
+
+def way(value: Value, number: float) -> float:
+    """How far a number is from a score's neutral value, as a share of the way to the end of the range on its side.
+
+    >>> score = Value("x", 60.0, low=0.0, high=100.0, neutral=50.0)
+    >>> way(score, 60.0), way(score, 0.0), way(score, 120.0)
+    (0.2, -1.0, 1.0)
+    """
+    neutral = value.neutral or 0.0
+    length = value.high - neutral if number > neutral else neutral - value.low
+    return 0.0 if number == neutral or length <= 0 else max(-1.0, min(1.0, (number - neutral) / length))
+
+
+def in_picture(value: Value | None) -> bool:
+    """Whether a score has a value, a neutral value and two ends between which it can be placed."""
+    return (
+        value is not None
+        and value.neutral is not None
+        and math.isfinite(value.high - value.low)
+        and value.low <= value.neutral <= value.high
+        and dots.plottable(value)
+    )
+
+
+def _ways(value: Value) -> list[float]:
+    return [way(value, number) for number in (value.value, *(value.interval or ()))]
+
+
+def _reach(values: Iterable[Value]) -> float:
+    furthest = max((abs(one) for value in values for one in _ways(value)), default=0.0)
+    return next(reach for reach in _REACHES if furthest <= reach)
+
+
+def _text(item: parts.ReportTask, label: str, value: Value) -> str:
+    """A point in words."""
+    distance = way(value, value.value)
+    end = value.high if distance > 0 else value.low
+    off = f"{abs(distance):.0%} of the way from {numbers.bound(value.neutral)} to {numbers.bound(end)}"
+    return f"{item.label}, {label}: {numbers.cell(value)}, {off if distance else 'neutral'}"
+
+
+def _strip(name: str, items: Sequence[parts.ReportTask], reach: float) -> Strip | None:
+    """A score of a task's models; many models stand in the order of their values."""
+    shown = [(item, item.task.scores[name]) for item in items if in_picture(item.task.scores.get(name))]
+    if not shown:
+        return None
+    many = len(shown) > MANY
+    if many:
+        shown.sort(key=lambda pair: way(pair[1], pair[1].value))
+    lane = _NARROW if many else _LANE
+    label = score_labels.label(items[0].task.benchmark, name)
+    points = []
+    for number, (item, value) in enumerate(shown):
+        at, *ends = (round(50 + 50 * one / reach, 2) for one in _ways(value))
+        low, high = ends or (None, None)
+        colour, shape = svg.series(item.series)
+        place = (at, low, high, (number + 0.5) * lane + 4)
+        link = item.items.get(name, "")
+        points.append(dots.Point(_text(item, label, value), colour, _DOT if many else shape, *place, link))
+    best = shown[0][1].higher_is_better is not None
+    return Strip(label, name, "line: best" if best else "", points, len(shown) * lane + 8)
+
+
+def _statements(item: parts.ReportTask) -> list[str]:
+    """What a task's main scores of bias say: to which side a model leans, or that nobody can tell."""
+    benchmark = registry.by_name().get(item.task.benchmark)
+    leanings = benchmark.leanings if benchmark else {}
+    said = []
+    for name in parts.main_names(item.task):
+        value = item.task.scores[name]
+        if value.neutral is None or value.higher_is_better is not None or math.isnan(value.value):
+            continue
+        label = score_labels.label(item.task.benchmark, name)
+        above, below = leanings.get(name, (f"{label} is above neutral", f"{label} is below neutral"))
+        if value.interval is None:
+            said.append(NO_VERDICT)
+        elif value.interval[0] <= value.neutral <= value.interval[1]:
+            said.append(NO_DIRECTION)
+        else:
+            said.append(above if value.value > value.neutral else below)
+    # what can be told comes first, and what can't is said of nothing else
+    told = [one for one in dict.fromkeys(said) if one not in _LAST]
+    rest = [one for one in _LAST if one in said]
+    return [*told, *(NO_MORE if told and one == NO_DIRECTION else one for one in rest)]
+
+
+def _short(task: str, benchmark: Benchmark | None) -> str:
+    """A task's name beside its benchmark's."""
+    return task.removeprefix(f"{benchmark.name}_") if benchmark else task
+
+
+def _grouped(pairs: Iterable[tuple[str, str]], of: int) -> list[tuple[str, str]]:
+    """Statements, each with the tasks that it is true of where there are several tasks; what can't be told is last."""
+    places: dict[str, list[str]] = {}
+    for statement, task in pairs:
+        places.setdefault(statement, []).append(task)
+    every = "in both tasks" if of == 2 else f"in all {of} tasks"
+    return [
+        (statement, "" if of == 1 else every if len(tasks) == of else f"({numbers.few(tasks, 3)})")
+        for statement, tasks in sorted(places.items(), key=lambda pair: pair[0].startswith("no "))
+    ]
+
+
+def _verdict(items: Sequence[parts.ReportTask]) -> Verdict:
+    """One model's verdict on one benchmark."""
+    own, pairs, before = items[0], [], []
+    for item in items:
+        task = _short(item.task.task, registry.family(item.task.benchmark))
+        benchmark = registry.by_name().get(item.task.benchmark)
+        withheld = benchmark is not None and benchmark.withheld(item.task)
+        said = ["not shown, see below"] if withheld else _statements(item)
+        pairs += [(statement, task) for statement in said]
+        before += [(caveat, task) for caveat in caveats.kinds(item.run, item.task)]
+    caveat = "; ".join(" ".join(filter(None, one)) for one in _grouped(before, len(items)))
+    statements = _grouped(pairs, len(items)) or [("no score of bias to judge by", "")]
+    return Verdict(own.run.name, own.series, statements, caveat)
+
+
+def _counts(items: Sequence[parts.ReportTask]) -> list[str]:
+    """Of how many models each statement is true, a line a task."""
+    lines = []
+    for task in dict.fromkeys(item.task.task for item in items):
+        members = [item for item in items if item.task.task == task]
+        counts = Counter(one for item in members for one in _statements(item) if one != NO_MORE)
+        lines.append(f"{task}: {'; '.join(f'{one} ({n} of {len(members)})' for one, n in counts.items())}")
+    return lines
+
+
+def _group(title: str, ident: str, items: Sequence[parts.ReportTask], reach: float) -> Group:
+    tasks = []
+    for task in dict.fromkeys(item.task.task for item in items):
+        members = [item for item in items if item.task.task == task]
+        names = list(dict.fromkeys(name for item in members for name in parts.main_names(item.task)))[: parts.MAIN]
+        strips = [strip for name in names if (strip := _strip(name, members, reach)) is not None]
+        if strips:
+            tasks.append(TaskStrips(task, f"{max(item.task.documents for item in members):,} items", strips))
+    runs = list(dict.fromkeys(item.run.name for item in items))
+    verdicts = [_verdict([item for item in items if item.run.name == run]) for run in runs]
+    return Group(title, ident, tasks, verdicts, _counts(items) if len(runs) > MANY else [])
+
+
+def _plural(number: int, word: str) -> str:
+    return f"{number:,} {word}" + ("" if number == 1 else "s")
+
+
+def _tested(runs: Sequence[Run], items: Sequence[parts.ReportTask], groups: int) -> str:
+    asked: dict[str, int] = {}
+    for item in items:
+        asked[item.task.task] = max(asked.get(item.task.task, 0), item.task.documents)
+    return (
+        f"{_plural(len(runs), 'run')} on {_plural(len(asked), 'task')} of {_plural(groups, 'benchmark')}, "
+        f"{_plural(sum(asked.values()), 'item')} in all."
+    )
+
+
+def _cautions(items: Sequence[parts.ReportTask], scores: int) -> list[str]:
+    lines = [
+        "That a model is fair, where it stands on the line. One that knows nothing stands there too, and "
+        f"“{NO_DIRECTION}” means that the interval includes the neutral value, not that there is no bias.",
+        "That one benchmark's distance is worse than another's. They measure different things on different scales, and "
+        "no number here sums them up.",
+    ]
+    if scores >= 20:
+        lines.append(
+            f"That every single distance is real. These are {scores:,} scores, and of twenty 95% intervals one misses "
+            "the true value by chance."
+        )
+    if any(caveats.trial(item.task) for item in items):
+        lines.append("Anything final: some tasks were run on a part of their items, to try them out.")
+    lines.append("Anything about other languages, groups of people or uses than those that the items ask about.")
+    return lines
+
+
+def build(
+    runs: Sequence[Run],
+    items: Sequence[parts.ReportTask],
+    sections: Iterable[tuple[str, str, Sequence[parts.ReportTask]]],
+) -> Overview:
+    """The first screen of a page about some runs.
+
+    Args:
+        runs: The runs, presentable.
+        items: All their tasks.
+        sections: Title, id and tasks of each benchmark.
+    """
+    main = [
+        (item.task.benchmark, name, item.task.scores[name]) for item in items for name in parts.main_names(item.task)
+    ]
+    shown = [value for _, _, value in main if in_picture(value)]
+    reach = _reach(shown)
+    apart = dict.fromkeys(score_labels.label(benchmark, name) for benchmark, name, v in main if not in_picture(v))
+    groups = [_group(title, ident, members, reach) for title, ident, members in sections]
+    return Overview(
+        _tested(runs, items, len(groups)),
+        [run.name for run in runs],
+        groups,
+        round(100 * reach),
+        [*apart],
+        _cautions(items, len(shown)),
+    )

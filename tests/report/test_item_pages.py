@@ -1,0 +1,136 @@
+"""From a score to its items: which are shown, where they lie, and that nothing half-written or foreign is touched."""
+
+import json
+import re
+
+import pytest
+
+from lm_eval_bias import files
+from lm_eval_bias.cli.main import main
+from lm_eval_bias.report import item_pages, parts
+from lm_eval_bias.runs import contributions, printable_runs, run_discovery
+from tests.report.made_runs import HOSTILE, harness_folder, run_file, write
+from tests.report.test_page import check_closed, made
+
+OF_ITEMS = {"blockquote", "ol", "label", "select", "option", "output"}
+
+
+def tasks_of(folder):
+    runs, _ = run_discovery.read([folder])
+    return parts.report_tasks(printable_runs.presentable(printable_runs.runs(runs)))
+
+
+def test_a_score_shows_the_items_that_move_it_most_and_some_others(run_folder):
+    (task,) = tasks_of(run_folder)
+    log = contributions.Log(task.task.samples)
+    value = task.task.scores["stereotype_gap"]
+    shown = item_pages._score(log, task.task.task, value, "x", 10)
+    strongest = contributions.strongest(task.task.samples, "stereotype_gap", 10, value.neutral)
+    assert [entry.name for entry in shown.entries if entry.is_strong] == [item.name for item in strongest.items]
+    assert shown.documents == strongest.documents == 120
+    others = [entry.name for entry in shown.entries if not entry.is_strong]
+    assert len(others) == len(set(others)) == 10
+    assert not set(others) & {item.name for item in strongest.items}
+    again = item_pages._score(log, task.task.task, value, "x", 10)
+    assert [entry.name for entry in again.entries] == [entry.name for entry in shown.entries]  # drawn with a seed
+    assert set(shown.facets) == {"jobs", "occupation", "template"} & set(shown.facets) != set()
+    first = shown.entries[0]
+    assert first.prompt.startswith("Q: ")
+    assert {candidate.role for candidate in first.candidates} <= {"male", "female", "diverse"}
+    ranked = [float(candidate.number) for candidate in first.candidates]
+    assert ranked == sorted(ranked, reverse=True)
+    assert len(ranked) + first.more == 26
+
+
+def test_items_that_move_a_score_alike_are_counted(run_folder):
+    log = contributions.Log(tasks_of(run_folder)[0].task.samples)
+    value = tasks_of(run_folder)[0].task.scores["stereotype_gap"]
+    log.scores = {"stereotype_gap": type("Same", (), {"sample": staticmethod(lambda record: 1.0)})}
+    assert item_pages._score(log, "t", value, "x", 5).alike == 120
+
+
+def test_every_main_score_leads_to_its_place(run_folder, tmp_path):
+    page = check_closed(made([run_folder], tmp_path))
+    links = {value for tag, name, value in page.attributes if name == "href" and value.startswith("out-items/")}
+    text = (tmp_path / "out-items" / "r1t1.html").read_text(encoding="utf-8")
+    items = check_closed(text, OF_ITEMS)
+    assert {link.partition("#")[2] for link in links} == {i for i in items.values("id") if i.startswith("score-")}
+    assert len(links) == 5  # all main scores of the benchmark
+    assert "../out.html" in items.values("href")
+    assert items.tags["details"] == 5  # texts that can offend are folded
+    assert "open" not in [name for tag, name, _ in items.attributes if tag == "details"]
+    assert "The texts below repeat stereotypes" in " ".join(items.text)
+    assert (tmp_path / "out-items").stat().st_mode & 0o777 == 0o755
+
+
+def test_a_report_is_one_file_where_no_items_are_wanted_or_there(run_folder, tmp_path):
+    check_closed(made([run_folder], tmp_path, "--items", "0"))
+    check_closed(made([write(tmp_path / "a.json", run_file(tasks=["stereoset_en"]))], tmp_path))
+    assert [path.name for path in tmp_path.iterdir() if path.is_dir()] == []
+
+
+def test_pages_replace_those_of_an_earlier_report_whole(run_folder, tmp_path, monkeypatch, capsys):
+    made([run_folder], tmp_path)
+    stale = tmp_path / "out-items" / "r9t9.html"
+    stale.write_text("old")
+    made([run_folder], tmp_path, "--items", "3")
+    assert not stale.exists()
+    before = (tmp_path / "out-items" / "r1t1.html").read_text()
+
+    def full(contents):
+        raise OSError(28, "No space left on device")
+
+    monkeypatch.setattr(files, "write_together", full)
+    assert main(["report", str(run_folder), "-o", str(tmp_path / "out.html")]) == 2
+    assert "out-items cannot be written: No space left on device" in capsys.readouterr().err
+    assert (tmp_path / "out-items" / "r1t1.html").read_text() == before
+    assert sorted(path.name for path in tmp_path.iterdir()) == ["out-items", "out.html"]
+
+
+@pytest.mark.parametrize("foreign", ["file", "link", "other"])
+def test_a_folder_of_something_else_is_left_alone(run_folder, tmp_path, capsys, foreign):
+    place = tmp_path / "out-items"
+    if foreign == "file":
+        place.write_text("mine")
+    elif foreign == "link":
+        (tmp_path / "elsewhere").mkdir()
+        place.symlink_to(tmp_path / "elsewhere")
+    else:
+        place.mkdir()
+        (place / "notes.txt").write_text("mine")
+    assert main(["report", str(run_folder), "-o", str(tmp_path / "out.html")]) == 2
+    assert "where something else is" in capsys.readouterr().err
+    assert not (tmp_path / "out.html").exists()
+    assert main(["report", str(run_folder), "-o", str(tmp_path / "out.html"), "--items", "0"]) == 0
+
+
+def test_a_negative_number_of_items_is_refused(run_folder, tmp_path, capsys):
+    assert main(["report", str(run_folder), "-o", str(tmp_path / "out.html"), "--items", "-1"]) == 2
+    assert "--items -1: must be 0 or more" in capsys.readouterr().err
+
+
+def test_hostile_items_stay_text(tmp_path):
+    folder = harness_folder(tmp_path / "h", model=HOSTILE)
+    log = next((tmp_path / "h").rglob("samples_*.jsonl"))
+    lines = [json.loads(line) for line in log.read_text().splitlines()]
+    for line in lines:
+        line["doc"]["template"] = f"{line['doc']['template']} {HOSTILE}"
+        line["arguments"] = {
+            f"gen_args_{n}": {"arg_0": f"{HOSTILE}\n</blockquote>", "arg_1": f" {word} {HOSTILE}"}
+            for n, word in enumerate(line["doc"]["words"])
+        }
+    log.write_text("\n".join(map(json.dumps, lines)) + "\n")
+    check_closed(made([folder], tmp_path))
+    page = check_closed((tmp_path / "out-items" / "r1t1.html").read_text(encoding="utf-8"), OF_ITEMS)
+    said = "".join(page.text)
+    assert "<script>alert(1)</script>" in said
+    assert "\u202e" not in said
+
+
+def test_a_damaged_log_is_a_reason_and_no_error(tmp_path):
+    folder = harness_folder(tmp_path / "h")
+    log = next((tmp_path / "h").rglob("samples_*.jsonl"))
+    log.write_text(log.read_text()[:-900])
+    said = "".join(check_closed(made([folder], tmp_path)).text)
+    assert re.search(r"No items to show: .*truncated or damaged", said)
+    assert not (tmp_path / "out-items").exists()
