@@ -101,10 +101,11 @@ def _entry(content: Mapping[str, Any], path: Path | None) -> Entry:
 
 
 def _of_benchmark(benchmark: Benchmark) -> Iterator[Entry]:
-    """The groups and tasks in a benchmark's folder, and the harness's tasks that it describes."""
+    """The groups and tasks in a benchmark's folder, and the harness's tasks that it or a variant of it describes."""
     entries = [_entry(read_yaml(path), path) for path in sorted(benchmark.folder.glob("*.yaml"))]
-    for name, metadata in benchmark.harness_tasks.items():
-        entries.append(_entry({"task": name, "metadata": {"benchmark": benchmark.name, **metadata}}, None))
+    for own in (benchmark, *benchmark.variants):
+        for name, metadata in own.harness_tasks.items():
+            entries.append(_entry({"task": name, "metadata": {"benchmark": own.name, **metadata}}, None))
     items = {entry.name: entry.items for entry in entries}
     for entry in sorted(entries, key=lambda entry: (entry.kind != "group", entry.path.name if entry.path else "")):
         yield replace(entry, items=total(map(items.get, entry.members))) if entry.kind == "group" else entry

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from fractions import Fraction
 from typing import TYPE_CHECKING
 
@@ -24,7 +24,8 @@ CORNERS = {"amb": ([0, 1, 0], [1, 0, -1]), "disamb": ([0, 0.5, 1, 0.5, 0], [0, 1
 
 def _chance(result: ReportTask, context: str, terms: Terms) -> float:
     """The accuracy of guessing; generated answers choose among three options."""
-    generated = (result.task.metadata.get("fixed") or {}).get("answers") == "generated"
+    fixed = result.task.metadata.get("fixed")
+    generated = isinstance(fixed, Mapping) and fixed.get("answers") == "generated"
     return 1 / 3 if generated else float(Fraction(terms.chance[context == "disamb"]))
 
 

@@ -17,7 +17,7 @@ _KINDS = {
     **{unit: f"log-likelihoods per {length}" for unit, length in LENGTHS.items()},
     "mean": "mean over wordings",
     "sd": "standard deviation over wordings",
-    "range": "largest minus smallest over wordings",
+    "range": "range over wordings",
 }
 
 

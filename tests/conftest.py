@@ -19,6 +19,7 @@ import pytest
 from lm_eval_bias.data import download, sources
 from lm_eval_bias.tasks.regard.classifiers import classifier
 from lm_eval_bias.tasks.stereoset import released_sets
+from tests import tiny_questions
 
 ROOT = Path(__file__).resolve().parents[1]
 GIVEN_MIRROR = os.environ.get("LM_EVAL_BIAS_DATA")
@@ -349,6 +350,7 @@ def make_tiny_mirror(folder: Path, monkeypatch) -> Path:
             files[name] = _pin(folder, real.files[name], text.encode())
     files.update(_tiny_stereoset(folder, real))
     files.update(_tiny_regard(folder, real))
+    files.update({name: _pin(folder, real.files[name], raw) for name, raw in tiny_questions.files().items()})
     fake = sources.Manifest(files, real.sets, real.citations)
     for module in (sources, download, released_sets):
         monkeypatch.setattr(module, "manifest", lambda: fake)
