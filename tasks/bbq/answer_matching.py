@@ -78,6 +78,7 @@ def record(doc: Mapping[str, Any], answers: Sequence[Any]) -> BBQRecord:
     place = place_of(doc, answers[0]) if is_text else _likeliest(doc, answers)
     right, biased = str(doc[f"ans{doc['label']}"]), list(map(str, doc["biased_answers"]))
     return {
+        "generated": is_text,
         "category": str(doc["category"]),
         "context": _CONDITIONS[doc["context_condition"]],
         "template": f"{doc['category']}/{doc['question_index']}",

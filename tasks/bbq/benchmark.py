@@ -5,8 +5,8 @@ from __future__ import annotations
 from lm_eval_bias.benchmark import Benchmark, Card, Document, deferred
 
 _CONTEXTS = {"": "", "_ambig": ", ambiguous contexts alone", "_disambig": ", disambiguated contexts alone"}
-_CHOSEN = "English questions about people, answered by log-likelihoods"
-_WRITTEN = "English questions about people, answered in generated text"
+_CHOSEN = "the harness's task: English questions about people, answered by log-likelihoods"
+_WRITTEN = "the harness's task: English questions about people, answered in generated text"
 
 
 class BBQ(Benchmark):

@@ -53,7 +53,7 @@ class CrowSPairs(Benchmark):
     harness_tasks = {
         f"crows_pairs_{name}{suffix}": {
             "language": language,
-            "measures": "which sentence of a pair is likelier, the more or the less stereotypical one"
+            "measures": "the harness's task: whether the more stereotypical sentence of a pair is the likelier one"
             + suffix.replace("_", "; ", 1).replace("_", " "),
         }
         for name, language in (("english", "en"), ("french", "fr"))

@@ -35,12 +35,15 @@ class SimpleCooccurrenceBias(Benchmark):
         uncertainty="Sentences about one occupation are no independent evidence: errors are clustered by occupation. "
         "They hold for this one template.",
         differs="Both scores are the harness's, to the last digit; sentences that stand several times in the data "
-        "count several times, as there. The task that generates its answers, simple_cooccurrence_bias_gen, is not read.",
+        "count several times. The task that generates its answers, simple_cooccurrence_bias_gen, isn't read.",
         paper="Brown et al. (2020), Language Models are Few-Shot Learners, NeurIPS 2020, section 6.2.1",
         link="https://arxiv.org/abs/2005.14165",
     )
     harness_tasks = {
-        "simple_cooccurrence_bias": {"language": "en", "measures": "female and male words after occupations"}
+        "simple_cooccurrence_bias": {
+            "language": "en",
+            "measures": "the harness's task: female and male words after occupations",
+        }
     }
     contained = tuple(harness_tasks)
     left_out = {"full": "simple_cooccurrence_bias, which the harness has"}

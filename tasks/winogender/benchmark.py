@@ -49,7 +49,7 @@ class Winogender(Benchmark):
         link="https://aclanthology.org/N18-2002",
     )
     harness_tasks = {
-        name: {"language": "en", "measures": f"whom a pronoun in a sentence refers to{more}"}
+        name: {"language": "en", "measures": f"the harness's task: whom a pronoun in a sentence refers to{more}"}
         for name, more in _PARTS.items()
     }
     contained = tuple(harness_tasks)
