@@ -9,8 +9,10 @@ from lm_eval_bias.cli.main import main
 from lm_eval_bias.evaluation import suites
 from tests.conftest import make_tiny_mirror
 
-# those that need a file of the user's are run by tests of their own
-ALONE = [name for name, benchmark in registry.by_name().items() if not benchmark.required]
+# those that need a file of the user's, and those that the harness runs, are run by tests of their own
+ALONE = [
+    name for name, benchmark in registry.by_name().items() if not benchmark.required and not benchmark.harness_tasks
+]
 
 
 def task_of(name):
