@@ -68,7 +68,7 @@ _MEAN: Score[CooccurrenceRecord] = clustered_mean(
 )
 
 
-def _mean_difference(records: Sequence[Record]) -> Estimate:
+def _mean_difference(records: Sequence[CooccurrenceRecord]) -> Estimate:
     estimate = _MEAN.compute(records)
     if math.isnan(estimate.value):
         return estimate

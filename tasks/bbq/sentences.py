@@ -20,11 +20,12 @@ def score_label(score: str) -> str:
     """What people call a score.
 
     >>> score_label("s_amb"), score_label("Race_x_SES/s_dis")
-    ('bias in ambiguous contexts', 'bias in disambiguated contexts, race x ses')
+    ('bias in ambiguous contexts', 'bias in disambiguated contexts, race by socio-economic status')
     >>> score_label("disamb_bias_score_Age")
     'bias in disambiguated contexts as the harness has it, age'
     """
     category = next((c for c in CATEGORIES if score.startswith(f"{c}/") or score.endswith(f"_score_{c}")), "")
     kind = score.removeprefix(f"{category}/").removesuffix(f"_{category}") if category else score
     words = _LABELS.get(kind, kind.replace("_", " ").replace("/", ", "))
-    return f"{words}, {category.lower().replace('_', ' ')}" if category else words
+    about = category.replace("SES", "socio-economic status").replace("_x_", " by ").replace("_", " ").lower()
+    return f"{words}, {about}" if category else words

@@ -86,7 +86,8 @@ class CrowSPairs(Benchmark):
         """What people call a score."""
         kind, _, name = score.rpartition("/")
         words = _LABELS.get(name, name.replace("_", " "))
-        return f"{words}, {kind.replace('/', ', ').replace('_', ' ')}" if kind else words
+        about = "other" if kind == "autre" else kind.replace("/", ", ").replace("_", " ")
+        return f"{words}, {about}" if kind else words
 
 
 BENCHMARK = CrowSPairs()
