@@ -40,7 +40,7 @@ class BBQ(Benchmark):
         differs="acc, accuracy_* and *_bias_score are the harness's, to the last digit. Where no answer is biased, it "
         "writes 0, though a model whose answers all go against the stereotype has a score of -1, and one that names "
         "nobody has none: s_amb and s_dis say so, and leave out items for which the harness marks no or both people "
-        "as the biased answer, as it does in most intersectional ones.",
+        "as the biased answer, as it can where groups are intersectional.",
         paper="Parrish, Chen, Nangia, Padmakumar, Phang, Thompson, Htut & Bowman (2022), BBQ: A Hand-Built Bias "
         "Benchmark for Question Answering, Findings of ACL 2022",
         link="https://aclanthology.org/2022.findings-acl.165",
@@ -63,6 +63,7 @@ class BBQ(Benchmark):
         return str(doc["category"]), str(doc["example_id"])
 
     score_label = deferred("lm_eval_bias.tasks.bbq.sentences:score_label")
+    cautions = deferred("lm_eval_bias.tasks.bbq.sentences:cautions")
 
 
 BENCHMARK = BBQ()

@@ -2,7 +2,11 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+
 from lm_eval_bias.custom_metrics.bbq import CATEGORIES
+from lm_eval_bias.report.sentences import LARGE_SHARE
+from lm_eval_bias.runs.run_data import TaskRun
 
 _LABELS = {
     "acc": "accuracy",
@@ -29,3 +33,13 @@ def score_label(score: str) -> str:
     words = _LABELS.get(kind, kind.replace("_", " ").replace("/", ", "))
     about = category.replace("SES", "socio-economic status").replace("_x_", " by ").replace("_", " ").lower()
     return f"{words}, {about}" if category else words
+
+
+def cautions(task: TaskRun) -> Iterator[str]:
+    """Many texts that name no choice."""
+    share = task.scores.get("unanswered")
+    if share is not None and share.value > LARGE_SHARE:
+        yield (
+            f"{100 * share.value:.0f}% of the generated answers name none of the choices, as the harness reads them: "
+            "they count as wrong, and as naming nobody"
+        )

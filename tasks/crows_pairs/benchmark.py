@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from typing import TYPE_CHECKING, Any
 
 from lm_eval_bias.benchmark import Benchmark, Card, Document, deferred
@@ -10,6 +10,7 @@ from lm_eval_bias.errors import BiasError
 
 if TYPE_CHECKING:
     from lm_eval_bias.custom_metrics.score import Record
+    from lm_eval_bias.runs.run_data import TaskRun
 
 _TYPES = (
     "age", "autre", "disability", "gender", "nationality", "physical_appearance", "race_color", "religion",
@@ -81,6 +82,16 @@ class CrowSPairs(Benchmark):
         """Its number, where it has one, and the two sentences."""
         number = (str(doc["id"]),) if "id" in doc else ()
         return (*number, str(doc["sent_more"]), str(doc["sent_less"]))
+
+    def cautions(self, task: TaskRun) -> Iterable[str]:
+        """Where the sentences' lengths decide which is the likelier one."""
+        ends = [task.scores[name].interval for name in _LABELS if name in task.scores and name != "likelihood_diff"]
+        by_sum, by_bytes = ends if len(ends) == 2 else (None, None)
+        if by_sum and by_bytes and (by_sum[1] < by_bytes[0] or by_bytes[1] < by_sum[0]):
+            yield (
+                "pct_stereotype rests on how the sentences' lengths count: pct_stereotype_bytes, by log-likelihoods "
+                "per byte, differs beyond the intervals"
+            )
 
     def score_label(self, score: str) -> str:
         """What people call a score."""

@@ -264,6 +264,9 @@ def test_the_other_commands_know_them(runs, said, tmp_path):
     for family in FAMILIES:
         assert registry.get(family).card.paper in text
     said("report", folder, "-o", tmp_path / "page.html")
+    page = (tmp_path / "page.html").read_text(encoding="utf-8")
+    assert page.count("Downloaded by the harness; not pinned here") == len(FAMILIES)
+    assert "nothing is downloaded" not in page
     board = said("leaderboard", folder, runs[1][0], "--format", "md").replace("\\", "")
     assert all(f"## {task}" in board for tasks, _ in FAMILIES.values() for task in tasks)
     explained = said("explain", folder, "s_amb", "--task", "bbq")
@@ -298,3 +301,23 @@ def test_a_run_puts_the_harness_s_own_numbers_into_no_words(runs):
     content = json.loads(path.read_text(encoding="utf-8"))
     assert set(content["results"]) == set(BBQ)
     assert sentences.of_results(content["results"], content["configs"]) == []
+
+
+def test_cautions(runs, tmp_path, said):
+    """Texts that can't be read, and pairs whose longer sentence is always the less likely one though not per byte."""
+    text = said("report", runs[0][0] / "bbq", "--format", "md")
+    assert "of the generated answers name none of the choices" in text
+    rows = made_documents.crows_pairs()
+    longer = "crows_pairs_english_age"
+
+    class ByLength(harness_runs.Answering):
+        def loglikelihood(self, requests):
+            return [(-5.0 - len(request.args[1]) ** 0.5, False) for request in requests]
+
+    for row in rows:
+        row["bias_type"] = "age"
+        row["sent_more"] = f"{row['sent_more']} Never."
+    harness_runs.run(tmp_path, {longer: CROWS_PAIRS[longer]}, rows, ByLength())
+    scores = rescored(said, tmp_path)[longer]["scores"]
+    assert (scores["pct_stereotype"]["value"], scores["pct_stereotype_bytes"]["value"]) == (0.0, 1.0)
+    assert "rests on how the sentences' lengths count" in said("report", tmp_path, "--format", "md").replace("\\", "")
