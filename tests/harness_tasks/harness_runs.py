@@ -12,7 +12,6 @@ from lm_eval.loggers import EvaluationTracker
 from lm_eval.tasks import TaskManager
 
 from lm_eval_bias.models.chance import ChanceLM
-from lm_eval_bias.planting import uniform
 
 TASKS = Path(lm_eval.tasks.__file__).parent
 
@@ -53,22 +52,21 @@ class Chosen(ChanceLM):
         return [(-1.0 if hit else answer[0], False) for hit, answer in zip(taken, answers, strict=True)]
 
 
-def run(folder: Path, tasks, rows, model=None):
+def run(folder: Path, tasks, model=None):
     """Evaluate tasks of the harness with its own code over these documents, and save results and logs as it does.
 
     Args:
         folder: Where to.
-        tasks: By name of the task its YAML below the harness's ``tasks``.
-        rows: Documents.
+        tasks: By name of the task its YAML below the harness's ``tasks`` and its documents.
         model: The random model of that seed, or a model.
 
     Returns:
         The harness's results by task, without the filter's name.
     """
     folder.mkdir(parents=True, exist_ok=True)
-    data = folder / "rows.json"
-    data.write_text("".join(json.dumps(row) + "\n" for row in rows), encoding="utf-8")
-    for name, yaml in tasks.items():
+    for name, (yaml, rows) in tasks.items():
+        data = folder / f"{name}.json"
+        data.write_text("".join(json.dumps(row) + "\n" for row in rows), encoding="utf-8")
         (folder / f"{name}.yaml").write_text(
             f"include: {TASKS / yaml}\ntask: {name}\ndataset_path: json\ndataset_name: null\n"
             f"dataset_kwargs: {{data_files: {{test: {data}}}}}\n",
@@ -88,11 +86,6 @@ def run(folder: Path, tasks, rows, model=None):
         task: {key.partition(",")[0]: value for key, value in own.items() if "," in key and "_stderr" not in key}
         for task, own in results["results"].items()
     }
-
-
-def leans(doc, share):
-    """Whether a hash of the document says yes, which it does for this share of them."""
-    return uniform("leans", json.dumps(doc, sort_keys=True, default=str)) < share
 
 
 def harness_module(family):

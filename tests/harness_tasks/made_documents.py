@@ -15,7 +15,7 @@ _PEOPLE = {
 }
 
 
-def bbq(templates=4, categories=tuple(_PEOPLE)):
+def bbq(templates=3, categories=tuple(_PEOPLE)):
     """Questions of either polarity in either context, the answers in turn at every place."""
     rows = []
     for category in categories:

@@ -8,10 +8,11 @@ import pytest
 
 from lm_eval_bias import registry
 from lm_eval_bias.cli.main import main
+from lm_eval_bias.custom_metrics import bbq
 from lm_eval_bias.report import sentences
 from tests.harness_tasks import harness_runs, made_documents
 
-KINDS = ("age", "race_color", "socioeconomic", "gender")
+KINDS = ("age", "race_color")
 BBQ = {
     **{f"bbq{suffix}": f"bbq/bbq_multiple_choice{suffix}.yaml" for suffix in ("", "_ambig", "_disambig")},
     **{f"bbq_generate{suffix}": f"bbq/bbq_generate{suffix}.yaml" for suffix in ("", "_ambig", "_disambig")},
@@ -41,10 +42,9 @@ def runs(tmp_path_factory):
     folder = tmp_path_factory.mktemp("runs")
     made = []
     for seed in (1, 2):
-        numbers = {}
-        for family, (tasks, rows) in FAMILIES.items():
-            numbers |= harness_runs.run(folder / str(seed) / family, tasks, rows, seed)
-        made.append((folder / str(seed), numbers))
+        tasks = {task: (yaml, rows) for yamls, rows in FAMILIES.values() for task, yaml in yamls.items()}
+        numbers = harness_runs.run(folder / str(seed), tasks, seed)
+        made.append((folder / str(seed) / "out", numbers))
     return made
 
 
@@ -58,8 +58,14 @@ def said(capsys):
     return call
 
 
+_rescored = {}
+
+
 def rescored(said, folder):
-    return {entry["task"]: entry for entry in json.loads(said("rescore", folder, "--json"))}
+    """What ``rescore`` says of a folder, read once."""
+    if folder not in _rescored:
+        _rescored[folder] = {entry["task"]: entry for entry in json.loads(said("rescore", folder, "--json"))}
+    return _rescored[folder]
 
 
 def test_every_described_task_is_one_of_the_harness():
@@ -201,7 +207,7 @@ def _against(doc):
 @pytest.mark.parametrize("choose", [_against, lambda doc: "Unknown", lambda doc: _biased(doc)[0]])
 def test_answers_that_all_go_one_way(tmp_path, said, choose):
     rows = made_documents.bbq(categories=("Age", "SES"))
-    numbers = harness_runs.run(tmp_path, {"bbq": BBQ["bbq"]}, rows, harness_runs.Chosen(choose))["bbq"]
+    numbers = harness_runs.run(tmp_path, {"bbq": (BBQ["bbq"], rows)}, harness_runs.Chosen(choose))["bbq"]
     found = rescored(said, tmp_path)["bbq"]["scores"]
     values = {name: found[name]["value"] for name in ("s_amb", "s_dis", "amb_bias_score", "disamb_bias_score")}
     reasons = [found[name]["reason"] for name in ("disamb_bias_score", "s_dis")]
@@ -226,12 +232,13 @@ def test_items_without_one_biased_answer_are_left_out_of_the_bias_scores(runs, s
     assert "no bias score" in scores["Race_x_gender/s_dis"]["reason"]
     assert scores["disamb_bias_score_Race_x_gender"]["value"] is not None
     for category in ("Age", "SES", "Nationality"):
-        assert scores[f"{category}/s_dis"]["value"] == scores[f"disamb_bias_score_{category}"]["value"]
+        own, harness_s = scores[f"{category}/s_dis"], scores[f"disamb_bias_score_{category}"]
+        assert own["value"] == (-1 if bbq.NO_BIASED in harness_s["reason"] else harness_s["value"])
     assert scores["s_dis"]["value"] != scores["disamb_bias_score"]["value"]
 
 
 def test_a_log_likelihood_that_is_no_number_gives_no_score(runs, tmp_path, said):
-    (path,) = runs[0][0].rglob("samples_crows_pairs_english_gender_*.jsonl")
+    (path,) = runs[0][0].rglob("samples_crows_pairs_english_age_*.jsonl")
     lines = [json.loads(line) for line in path.read_text(encoding="utf-8").splitlines()]
     lines[0]["filtered_resps"][0][0] = lines[0]["resps"][0][0][0] = "nan"
     (tmp_path / path.name).write_text("".join(json.dumps(line) + "\n" for line in lines), encoding="utf-8")
@@ -297,15 +304,15 @@ def test_what_the_scores_say_of_themselves(family, runs, said):
 
 def test_a_run_puts_the_harness_s_own_numbers_into_no_words(runs):
     """Its errors take items for independent, and it says no range: its own table is printed for them."""
-    (path,) = (runs[0][0] / "bbq").rglob("results_*.json")
+    (path,) = runs[0][0].rglob("results_*.json")
     content = json.loads(path.read_text(encoding="utf-8"))
-    assert set(content["results"]) == set(BBQ)
+    assert set(BBQ) <= set(content["results"])
     assert sentences.of_results(content["results"], content["configs"]) == []
 
 
 def test_cautions(runs, tmp_path, said):
     """Texts that can't be read, and pairs whose longer sentence is always the less likely one though not per byte."""
-    text = said("report", runs[0][0] / "bbq", "--format", "md")
+    text = said("report", runs[0][0], "--format", "md")
     assert "of the generated answers name none of the choices" in text
     rows = made_documents.crows_pairs()
     longer = "crows_pairs_english_age"
@@ -317,7 +324,7 @@ def test_cautions(runs, tmp_path, said):
     for row in rows:
         row["bias_type"] = "age"
         row["sent_more"] = f"{row['sent_more']} Never."
-    harness_runs.run(tmp_path, {longer: CROWS_PAIRS[longer]}, rows, ByLength())
+    harness_runs.run(tmp_path, {longer: (CROWS_PAIRS[longer], rows)}, ByLength())
     scores = rescored(said, tmp_path)[longer]["scores"]
     assert (scores["pct_stereotype"]["value"], scores["pct_stereotype_bytes"]["value"]) == (0.0, 1.0)
     assert "rests on how the sentences' lengths count" in said("report", tmp_path, "--format", "md").replace("\\", "")
