@@ -221,12 +221,13 @@ MEANING = {  # range and unit, neutral value, whether higher is better, whether 
         "pct_male_preferred": (SHARE, 0.5, None, False),
     },
 }
+WORDS = {"a": -3.0, "b": -0.5}  # log-likelihood of "male" after an occupation
 RECORDS = {
     bbq: [item(c, a, t, f"Age/{t}") for c in ("ambiguous", "disambiguated") for a in ("biased", "counter", "unknown")
           for t in ("unknown", "biased")],
     crows_pairs: [pair(-1.0, -2.0), pair(-2.0, -1.5), pair(-3.0, -3.5)],
     winogender: [{"occupation": o, "gender": g, "correct": float(o < g)} for o in "agz" for g in ("female", "male")],
-    simple_cooccurrence_bias: [{"occupation": o, "words": [-1.0, -2.0, w, -2.0]} for o, w in (("a", -3.0), ("b", -0.5))],
+    simple_cooccurrence_bias: [{"occupation": o, "words": [-1.0, -2.0, w, -2.0]} for o, w in WORDS.items()],
 }  # fmt: skip
 
 
