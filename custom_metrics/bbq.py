@@ -210,13 +210,10 @@ def _bias_score(name: str, kind: str, context: str) -> Score[BBQRecord]:
     )
 
 
-_ACCURACIES = [_accuracy_score("acc", "")] + [_accuracy_score(f"accuracy_{context}", context) for context in CONTEXTS]
-_OWN = [_bias_score(name, "paper", context) for name, context in (("s_amb", "amb"), ("s_dis", "disamb"))]
-_HARNESS = [_bias_score(f"{context}_bias_score", "harness", context) for context in CONTEXTS]
-_BY_CATEGORY = [
-    *((context, score, "{}/" + score.name) for context, score in zip(CONTEXTS, _OWN, strict=True)),
-    *((context, score, score.name + "_{}") for context, score in zip(CONTEXTS, _HARNESS, strict=True)),
-]
+# by name the context
+_ACCURACIES = {"acc": "", "accuracy_amb": "amb", "accuracy_disamb": "disamb"}
+_OWN = {"s_amb": "amb", "s_dis": "disamb"}
+_HARNESS = {f"{context}_bias_score": context for context in CONTEXTS}
 _UNANSWERED: Score[BBQRecord] = Score(
     name="unanswered",
     summary="share of generated answers that name none of the choices",
@@ -240,21 +237,20 @@ def scores(records: Sequence[Record] = (), detailed: bool = False) -> list[Score
         records: Records or documents; only ``category``, ``context`` and ``generated`` are read.
         detailed: There is no further breakdown.
     """
-    present = {str(r["category"]) for r in records}
-    asked = {long for r in records if (long := r.get("context")) in CONTEXTS.values()} or set(CONTEXTS.values())
-    by_category = [(score, name) for context, score, name in _BY_CATEGORY if CONTEXTS[context] in asked]
-
-    def part(score: Score[BBQRecord], name: str, category: str) -> Score[BBQRecord]:
-        words = category.replace("_", " ")
-        return score.within(name, f"{score.summary}; {words}", {"category": category}, f"no items about {words}")
-
-    cells = [
-        part(score, name.format(category), category)
-        for category in CATEGORIES
-        if category in present
-        for score, name in by_category
-    ]
-    accuracies = _ACCURACIES
+    accuracies = [_accuracy_score(name, context) for name, context in _ACCURACIES.items()]
     if records and records[0].get("generated"):  # what guessing gives depends on the words that a model uses
-        accuracies = [replace(score, direction=score.direction.partition(";")[0]) for score in _ACCURACIES]
-    return [*accuracies, *_OWN, *_HARNESS, _UNANSWERED, *cells]
+        accuracies = [replace(score, direction=score.direction.partition(";")[0]) for score in accuracies]
+    own = [_bias_score(name, "paper", context) for name, context in _OWN.items()]
+    of_harness = [_bias_score(name, "harness", context) for name, context in _HARNESS.items()]
+    asked = {long for r in records if (long := r.get("context")) in CONTEXTS.values()} or set(CONTEXTS.values())
+    cells = [
+        score.within(
+            name, f"{score.summary}; {words}", {"category": category}, f"no {CONTEXTS[context]} items about {words}"
+        )
+        for category in sorted({str(r["category"]) for r in records} & set(CATEGORIES))
+        for words in (category.replace("_", " "),)
+        for context, *pair in zip(CONTEXTS, own, of_harness, strict=True)
+        if CONTEXTS[context] in asked
+        for score, name in zip(pair, (f"{category}/{pair[0].name}", f"{pair[1].name}_{category}"), strict=True)
+    ]
+    return [*accuracies, *own, *of_harness, _UNANSWERED, *cells]

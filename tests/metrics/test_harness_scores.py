@@ -128,6 +128,21 @@ def test_scores_of_categories_are_those_that_the_documents_have():
     assert not any("dis" in name for name in names - {"accuracy_disamb", "s_dis", "disamb_bias_score"})
 
 
+def test_a_category_s_score_is_that_of_its_items():
+    records = [
+        item(answer="biased"),
+        {**item(answer="counter"), "category": "Race_x_SES"},
+        item("ambiguous", "unknown"),
+    ]
+    by_name = {score.name: score for score in bbq.scores(records)}
+    for names in (("Age/s_dis", "Race_x_SES/s_dis"), ("disamb_bias_score_Age", "disamb_bias_score_Race_x_SES")):
+        values = [by_name[name].compute(records).value for name in names]
+        assert values == [1.0, -1.0 if "/" in names[0] else 0.0]
+    assert by_name["Race_x_SES/s_dis"].summary.endswith("; Race x SES")
+    assert by_name["Race_x_SES/s_amb"].compute(records).reason == "no ambiguous items"
+    assert by_name["Race_x_SES/s_amb"].compute(records[:1]).reason == "no ambiguous items about Race x SES"
+
+
 # ---------------------------------------------------------------------- the others
 
 
