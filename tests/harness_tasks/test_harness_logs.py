@@ -9,6 +9,7 @@ import pytest
 from lm_eval_bias import registry
 from lm_eval_bias.cli.main import main
 from lm_eval_bias.custom_metrics import bbq
+from lm_eval_bias.evaluation import suites
 from lm_eval_bias.report import sentences
 from tests.harness_tasks import harness_runs, made_documents
 
@@ -77,6 +78,9 @@ def test_every_described_task_is_one_of_the_harness():
     described = {task for family in FAMILIES for task in registry.get(family).harness_tasks}
     assert known - described == {"simple_cooccurrence_bias_gen"}
     assert described <= known
+    for suite in map(suites.load, suites.NAMES):  # the harness runs them
+        assert not described & set(suite.parts)
+    assert all(family in suites.load("full").leaves_out for family in FAMILIES)
 
 
 def test_the_harness_s_numbers_to_the_last_digit(runs, said):
