@@ -71,15 +71,25 @@ class Side:
                 key, record = self._key(doc), self.benchmark.record(doc, answers)
             except sample_logs.DAMAGE as error:
                 raise sample_logs.damaged(part, error, f"document {len(records)}") from error
-            if key in records:
+            if key in records and not self._may_repeat:
                 raise BiasError(f"{self.task.samples}: item {', '.join(key)} stands there twice")
+            number, first = 1, key
+            while key in records:
+                key = (*first, str(number := number + 1))
             records[key] = record
             self.hashes[key] = content_hashes.of_document(self._unconditioned(doc))
         return records
 
     def document(self, key: tuple[str, ...]) -> Mapping[str, Any]:
         """An item's document without the fields that conditions are named by."""
-        return next(self._unconditioned(s.doc) for s in self._samples() if self._key(s.doc) == key)
+        matching = (s.doc for s in self._samples() if (own := self._key(s.doc)) == key[: len(own)])
+        return next(map(self._unconditioned, matching))
+
+    @property
+    def _may_repeat(self) -> bool:
+        """Whether the task is one of the harness's own, whose data may hold an item several times."""
+        entry = catalog.entries().get(self.task.base)
+        return entry is not None and entry.path is None
 
     def _unconditioned(self, doc: Mapping[str, Any]) -> Mapping[str, Any]:
         family = registry.family(self.task.benchmark)

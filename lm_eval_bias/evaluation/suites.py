@@ -125,7 +125,7 @@ def _standard() -> Iterable[tuple[str, None]]:
 
 def _full() -> Iterable[tuple[str, None]]:
     """Everything that no other task of the suite contains already, the tasks of ``standard`` first."""
-    contained = {task for benchmark in registry.benchmarks() for task in benchmark.contained}
+    contained = {task for benchmark in registry.by_name().values() for task in benchmark.contained}
     yield from _standard()
     for entry in catalog.entries().values():
         if entry.kind == "task" and entry.name not in contained and not registry.get(entry.benchmark).required:

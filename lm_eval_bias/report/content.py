@@ -45,6 +45,7 @@ class Section:
         scores: Per main score its range and neutral value.
         tasks: What of it was run.
         is_own_data: Whether its data are a file of the user's.
+        is_harness_data: Whether the harness downloads its data.
     """
 
     ident: str
@@ -54,6 +55,7 @@ class Section:
     scores: Sequence[str]
     tasks: Sequence[parts.ReportTask]
     is_own_data: bool = False
+    is_harness_data: bool = False
 
 
 @dataclass(frozen=True)
@@ -146,10 +148,13 @@ def _sections(tasks: Sequence[parts.ReportTask]) -> list[Section]:
     for benchmark in registry.benchmarks():
         members = [item for item in tasks if registry.family(item.task.benchmark) is benchmark]
         if members:
-            data = pinned_data.data_of([item.task.task for item in members])
+            names = [item.task.task for item in members]
+            data, from_harness = pinned_data.data_of(names), pinned_data.are_of_harness(names)
             title = benchmark.title or benchmark.name
             is_own = bool(benchmark.required)
-            sections.append(Section(benchmark.name, title, benchmark.card, data, _scores(members), members, is_own))
+            sections.append(
+                Section(benchmark.name, title, benchmark.card, data, _scores(members), members, is_own, from_harness)
+            )
     unknown = [item for item in tasks if item.task.benchmark not in registry.by_name()]
     if unknown:
         sections.append(Section("other", "Benchmarks that this version doesn't know", None, [], [], unknown))

@@ -8,6 +8,16 @@ from lm_eval_bias import catalog
 from lm_eval_bias.data.sources import manifest
 
 
+def are_of_harness(tasks: Sequence[str]) -> bool:
+    """Whether tasks are all of the harness's own, whose data it downloads.
+
+    Args:
+        tasks: As of :func:`data_of`.
+    """
+    known = [catalog.entries().get(task.partition(" ")[0]) for task in tasks]
+    return all(entry is not None and entry.path is None for entry in known)
+
+
 def data_of(tasks: Sequence[str]) -> list[str]:
     """The pinned data of some tasks, one line per upstream revision.
 

@@ -116,7 +116,8 @@ def of_results(results: Mapping[str, Mapping[str, Any]], configs: Mapping[str, M
         entry = catalog.entries().get(name)
         config = configs.get(name, {})
         metadata = config.get("metadata") or {}
-        benchmark = metadata.get("benchmark") or (entry.benchmark if entry and entry.kind == "task" else None)
+        own = entry if entry and entry.kind == "task" and entry.path else None  # not the harness's own, with its errors
+        benchmark = metadata.get("benchmark") or (own.benchmark if own else None)
         if benchmark in registry.by_name():
             meanings = {metric["metric"]: metric for metric in config.get("metric_list") or []}
             scores = {

@@ -87,7 +87,10 @@ class EsBBQ(Benchmark):
         for language in LANGUAGES
     }
     standard: Sequence[str] = tuple(quick)
-    left_out: Mapping[str, str] = dict.fromkeys(("quick", "standard"), "all of EsBBQ and CaBBQ but gender")
+    left_out: Mapping[str, str] = {
+        **dict.fromkeys(("quick", "standard"), "all of EsBBQ and CaBBQ but gender"),
+        "full": "esbbq_* and cabbq_*, which the harness has",
+    }
     sources = Path(__file__).with_name("sources.json")
     planting: Planting | None = Planting(
         deferred("lm_eval_bias.tasks.es_bbq.planted_answers:answers"),
@@ -173,6 +176,8 @@ class HarnessTasks(EsBBQ):
         for language, word in LANGUAGES.items()
         for category in ITEMS
     }
+
+    contained = tuple(harness_tasks)
 
     def items(self, metadata: Mapping[str, Any]) -> int | None:
         """The items of the category."""

@@ -197,8 +197,8 @@ def test_a_foreign_benchmark_is_named_and_the_rest_still_there(tmp_path):
     write(tmp_path, "a", run_data("a"))
     runs, _ = run_discovery.read([tmp_path])
     task = runs[0].tasks[TASK]
-    alien = type(task)(**{**vars(task), "task": "winogender", "benchmark": "winogender"})
-    runs[0] = type(runs[0])(**{**vars(runs[0]), "tasks": {TASK: task, "winogender": alien}})
+    alien = type(task)(**{**vars(task), "task": "alien_pairs", "benchmark": "alien_pairs"})
+    runs[0] = type(runs[0])(**{**vars(runs[0]), "tasks": {TASK: task, "alien_pairs": alien}})
     assert [board.task for board in board_building.boards(runs)] == [TASK]
     (problem,) = board_building.foreign(runs)
-    assert "winogender: of an unknown benchmark" in problem.reason
+    assert "alien_pairs: of an unknown benchmark" in problem.reason

@@ -78,7 +78,7 @@ def wrong_stderr(run):
 
 
 def wrong_benchmark(run):
-    run["tasks"]["gg_bbq_group_terms"]["benchmark"] = "winogender"
+    run["tasks"]["gg_bbq_group_terms"]["benchmark"] = "alien_pairs"
 
 
 def without_range(run):

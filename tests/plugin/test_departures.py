@@ -192,7 +192,7 @@ def test_metadata_of_the_yaml_that_was_overridden(tmp_path):
 
 
 def test_every_packaged_task_is_the_packaged_one(tiny_mirror):
-    tasks = [entry for entry in catalog.entries().values() if entry.kind == "task"]
+    tasks = [entry for entry in catalog.entries().values() if entry.kind == "task" and entry.path]
     folders = sorted({str(entry.path.parent) for entry in tasks})
     plain = internals.task_manager(folders, {}, include_defaults=False)
     for entry in tasks:

@@ -69,7 +69,7 @@ def test_each_suite_holds_the_one_before():
 
 
 def test_full_leaves_out_nothing_but_parts_of_tasks_that_it_has():
-    tasks = {n for n, e in catalog.entries().items() if e.kind == "task"}
+    tasks = {n for n, e in catalog.entries().items() if e.kind == "task" and e.path}  # those of the harness it has not
     languages = stereoset_items.LANGUAGES
     halves = {f"stereoset_{language}_{test}" for language in languages for test in stereoset_items.TESTS}
     categories = {f"kobbq_{category}{form}" for category in kobbq_categories.SAMPLES for form in ("", "_gen")}

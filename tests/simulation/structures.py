@@ -8,6 +8,7 @@ from functools import cache, partial
 from typing import Any
 
 from tests.simulation.simulated_choices import Choices
+from tests.simulation.simulated_harness_tasks import LAYOUTS
 from tests.simulation.simulated_models import Answers, Candidates, Knobs, Maker, Occupations, Questions, Texts
 
 Docs = Sequence[Mapping[str, Any]]
@@ -286,4 +287,5 @@ STRUCTURES: tuple[Structure, ...] = (
             tasks=_REGARD_TASKS),
     _regard("100 texts, models unlike", 100, other={"level": 1.5, "own": 1.5}, tasks=_REGARD_TASKS),
     _regard("20 texts", 20, 0.22, 0.175, 0.15, 0.083, 0.145),
+    *(Structure(name, benchmark, make, scores, base, shift) for name, benchmark, make, scores, base, shift in LAYOUTS),
 )  # fmt: skip

@@ -1,0 +1,1 @@
+"""BBQ: the harness's tasks."""

@@ -1,0 +1,69 @@
+"""BBQ, which the harness runs, as the rest of the package sees it."""
+
+from __future__ import annotations
+
+from lm_eval_bias.benchmark import Benchmark, Card, Document, deferred
+
+_CONTEXTS = {"": "", "_ambig": ", ambiguous contexts alone", "_disambig": ", disambiguated contexts alone"}
+_CHOSEN = "the harness's task: English questions about people, answered by log-likelihoods"
+_WRITTEN = "the harness's task: English questions about people, answered in generated text"
+
+
+class BBQ(Benchmark):
+    """Stereotypes in English question answering (Parrish et al. 2022)."""
+
+    name = "bbq"
+    title = "BBQ"
+    place = 50
+    main = ("accuracy_amb", "accuracy_disamb", "s_amb", "s_dis")
+    leanings = {
+        "s_amb": ("leans towards stereotypes in ambiguous contexts", "leans against stereotypes in ambiguous contexts"),
+        "s_dis": (
+            "leans towards stereotypes in disambiguated contexts",
+            "leans against stereotypes in disambiguated contexts",
+        ),
+    }
+    unanswered = "unanswered"
+    # of a guess between the two people; the harness's ten ways to say "unknown" leave 1/12 to one among all choices
+    knowledge = ("accuracy_disamb", 0.5)
+    card = Card(
+        measures="Social stereotypes in English question answering, in eleven categories: whether a model falls back "
+        "on them where the text leaves the answer open (ambiguous), and whether they lead it astray where the text "
+        "gives the answer (disambiguated).",
+        cannot="A bias score near 0 can come from not understanding the questions: read it beside the accuracy. The "
+        "stereotypes are those of the United States, chosen and worded by the authors, who warn that a low score is no "
+        "proof of a model without bias, nor of one that behaves so in other tasks. Accuracies here are not the "
+        "paper's: the harness offers ten ways to say that the answer isn't known, so that a uniform guess is right in "
+        "10/12 of ambiguous and 1/12 of disambiguated items.",
+        uncertainty="Questions made from one template are no independent evidence: errors are clustered by category "
+        "and question_index.",
+        differs="acc, accuracy_* and *_bias_score are the harness's, to the last digit. Where no answer is biased, it "
+        "writes 0, though a model whose answers all go against the stereotype has a score of -1, and one that names "
+        "nobody has none: s_amb and s_dis say so, and leave out items for which the harness marks no or both people "
+        "as the biased answer, as it can where groups are intersectional.",
+        paper="Parrish, Chen, Nangia, Padmakumar, Phang, Thompson, Htut & Bowman (2022), BBQ: A Hand-Built Bias "
+        "Benchmark for Question Answering, Findings of ACL 2022",
+        link="https://aclanthology.org/2022.findings-acl.165",
+    )
+    harness_tasks = {
+        **{f"bbq{suffix}": {"language": "en", "measures": _CHOSEN + more} for suffix, more in _CONTEXTS.items()},
+        **{
+            f"bbq_generate{suffix}": {"language": "en", "measures": _WRITTEN + more, "asks": ["generate_until"]}
+            for suffix, more in _CONTEXTS.items()
+        },
+    }
+    contained = tuple(harness_tasks)
+    left_out = {"full": "bbq*, which the harness has"}
+
+    record = deferred("lm_eval_bias.tasks.bbq.answer_matching:record")
+    scores = deferred("lm_eval_bias.custom_metrics.bbq:scores")
+
+    def key(self, doc: Document) -> tuple[str, ...]:
+        """Category and number in its file."""
+        return str(doc["category"]), str(doc["example_id"])
+
+    score_label = deferred("lm_eval_bias.tasks.bbq.sentences:score_label")
+    cautions = deferred("lm_eval_bias.tasks.bbq.sentences:cautions")
+
+
+BENCHMARK = BBQ()

@@ -1,0 +1,1 @@
+"""CrowS-Pairs: the harness's tasks."""

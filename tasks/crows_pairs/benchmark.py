@@ -1,0 +1,104 @@
+"""CrowS-Pairs, which the harness runs, as the rest of the package sees it."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from typing import TYPE_CHECKING, Any
+
+from lm_eval_bias.benchmark import Benchmark, Card, Document, deferred
+from lm_eval_bias.errors import BiasError
+
+if TYPE_CHECKING:
+    from lm_eval_bias.custom_metrics.score import Record
+    from lm_eval_bias.runs.run_data import TaskRun
+
+_TYPES = (
+    "age", "autre", "disability", "gender", "nationality", "physical_appearance", "race_color", "religion",
+    "sexual_orientation", "socioeconomic",
+)  # fmt: skip
+_LABELS = {
+    "pct_stereotype": "stereotypical sentence likelier",
+    "likelihood_diff": "difference of log-likelihoods",
+    "pct_stereotype_bytes": "stereotypical sentence likelier per byte",
+}
+
+
+class CrowSPairs(Benchmark):
+    """Stereotypical and less stereotypical sentences in English and French (Nangia et al. 2020, Névéol et al. 2022)."""
+
+    name = "crows_pairs"
+    title = "CrowS-Pairs"
+    place = 51
+    main = ("pct_stereotype",)
+    leanings = {"pct_stereotype": ("finds stereotypical sentences likelier", "finds them less likely")}
+    card = Card(
+        measures="Whether a model finds the more stereotypical of two sentences likelier, which mostly differ in the "
+        "group that they speak of: nine types of bias in English, ten in French.",
+        cannot="Blodgett et al. (2021) examined the English pairs and found pitfalls that threaten what they measure: "
+        "what is called a stereotype is often none, or none that harms; pairs differ in more than the group, contrast "
+        "groups that don't compare, or aren't grammatical. A number from such pairs, near 0.5 or not, says little of a "
+        "model's stereotypes. The harness's English and French pairs are those that Névéol et al. (2022) revised, "
+        "which mends some of this. pct_stereotype compares sums of log-likelihoods of sentences that needn't be "
+        "equally long, the group's name among them: rarer names and longer sentences lose, whatever is said.",
+        uncertainty="The pair of sentences is the sampling unit: pairs are taken as independent. They were written by "
+        "crowd workers, who wrote several each, and the data don't tell whose they are: the true uncertainty is "
+        "larger.",
+        differs="pct_stereotype and likelihood_diff are the harness's, to the last digit: ordinary log-likelihoods of "
+        "whole sentences. Nangia et al. score the tokens that both sentences share, in masked language models. "
+        "pct_stereotype_bytes, per byte of each sentence, is in neither: where it tells another story, lengths do.",
+        paper="Nangia, Vania, Bhalerao & Bowman (2020), CrowS-Pairs, EMNLP 2020; Névéol, Dupont, Bezançon & Fort "
+        "(2022), French CrowS-Pairs, ACL 2022; criticism: Blodgett, Lopez, Olteanu, Sim & Wallach (2021), Stereotyping "
+        "Norwegian Salmon, ACL 2021",
+        link="https://aclanthology.org/2020.emnlp-main.154",
+    )
+    harness_tasks = {
+        f"crows_pairs_{name}{suffix}": {
+            "language": language,
+            "measures": "the harness's task: whether the more stereotypical sentence of a pair is the likelier one"
+            + suffix.replace("_", "; ", 1).replace("_", " "),
+        }
+        for name, language in (("english", "en"), ("french", "fr"))
+        for suffix in ("", *(f"_{kind}" for kind in _TYPES))
+    }
+    contained = tuple(harness_tasks)
+    left_out = {"full": "crows_pairs_*, which the harness has"}
+
+    scores = deferred("lm_eval_bias.custom_metrics.crows_pairs:scores")
+
+    def record(self, doc: Document, answers: Sequence[Any]) -> Record:
+        """Both sentences' log-likelihoods and lengths."""
+        if len(answers) != 2:
+            raise BiasError(f"{len(answers)} log-likelihoods for 2 sentences")
+        return {
+            "pair": " / ".join(self.key(doc)),
+            "bias_type": str(doc["bias_type"]),
+            "more": float(answers[0][0]),
+            "less": float(answers[1][0]),
+            "more_bytes": len(str(doc["sent_more"]).encode()),
+            "less_bytes": len(str(doc["sent_less"]).encode()),
+        }
+
+    def key(self, doc: Document) -> tuple[str, ...]:
+        """Its number, where it has one, and the two sentences."""
+        number = (str(doc["id"]),) if "id" in doc else ()
+        return (*number, str(doc["sent_more"]), str(doc["sent_less"]))
+
+    def cautions(self, task: TaskRun) -> Iterable[str]:
+        """Where the sentences' lengths decide which is the likelier one."""
+        ends = [task.scores[name].interval for name in _LABELS if name in task.scores and name != "likelihood_diff"]
+        by_sum, by_bytes = ends if len(ends) == 2 else (None, None)
+        if by_sum and by_bytes and (by_sum[1] < by_bytes[0] or by_bytes[1] < by_sum[0]):
+            yield (
+                "pct_stereotype rests on how the sentences' lengths count: pct_stereotype_bytes, by log-likelihoods "
+                "per byte, differs beyond the intervals"
+            )
+
+    def score_label(self, score: str) -> str:
+        """What people call a score."""
+        kind, _, name = score.rpartition("/")
+        words = _LABELS.get(name, name.replace("_", " "))
+        about = "other" if kind == "autre" else kind.replace("/", ", ").replace("_", " ")
+        return f"{words}, {about}" if kind else words
+
+
+BENCHMARK = CrowSPairs()

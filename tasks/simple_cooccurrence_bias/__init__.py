@@ -1,0 +1,1 @@
+"""Gender words after occupations: the harness's task."""

@@ -1,0 +1,1 @@
+"""Winogender: the harness's tasks."""

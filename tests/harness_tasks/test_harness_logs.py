@@ -1,0 +1,334 @@
+"""Runs that were made by the harness alone are read: its own numbers, to the last digit, and what it lacks."""
+
+import json
+import math
+
+import numpy as np
+import pytest
+
+from lm_eval_bias import registry
+from lm_eval_bias.cli.main import main
+from lm_eval_bias.custom_metrics import bbq
+from lm_eval_bias.evaluation import suites
+from lm_eval_bias.report import sentences
+from tests.harness_tasks import harness_runs, made_documents
+
+KINDS = ("age", "race_color")
+BBQ = {
+    **{f"bbq{suffix}": f"bbq/bbq_multiple_choice{suffix}.yaml" for suffix in ("", "_ambig", "_disambig")},
+    **{f"bbq_generate{suffix}": f"bbq/bbq_generate{suffix}.yaml" for suffix in ("", "_ambig", "_disambig")},
+}
+CROWS_PAIRS = {
+    name: f"crows_pairs/{name}.yaml"
+    for language in ("english", "french")
+    for name in (f"crows_pairs_{language}", *(f"crows_pairs_{language}_{kind}" for kind in KINDS))
+}
+WINOGENDER = {f"winogender_{kind}": f"winogender/winogender_{kind}.yaml" for kind in ("male", "female", "neutral")} | {
+    "winogender_all": "winogender/winogender.yaml",
+    "winogender_gotcha": "winogender/winogender_gotcha.yaml",
+    "winogender_gotcha_male": "winogender/winogender_gotcha_male.yaml",
+}
+COOCCURRENCE = {"simple_cooccurrence_bias": "simple_cooccurrence_bias/simple_cooccurrence_bias.yaml"}
+FAMILIES = {
+    "bbq": (BBQ, made_documents.bbq()),
+    "crows_pairs": (CROWS_PAIRS, made_documents.crows_pairs()),
+    "winogender": (WINOGENDER, made_documents.winogender()),
+    "simple_cooccurrence_bias": (COOCCURRENCE, made_documents.cooccurrence()),
+}
+
+
+@pytest.fixture(scope="module")
+def runs(tmp_path_factory):
+    """Two models' runs of every task: their folders, and the harness's numbers of each."""
+    folder = tmp_path_factory.mktemp("runs")
+    made = []
+    for seed in (1, 2):
+        tasks = {task: (yaml, rows) for yamls, rows in FAMILIES.values() for task, yaml in yamls.items()}
+        numbers = harness_runs.run(folder / str(seed), tasks, seed)
+        made.append((folder / str(seed) / "out", numbers))
+    return made
+
+
+@pytest.fixture
+def said(capsys):
+    def call(*arguments, status=0):
+        capsys.readouterr()
+        assert main([*map(str, arguments)]) == status
+        return capsys.readouterr().out
+
+    return call
+
+
+_rescored = {}
+
+
+def rescored(said, folder):
+    """What ``rescore`` says of a folder, read once."""
+    if folder not in _rescored:
+        _rescored[folder] = {entry["task"]: entry for entry in json.loads(said("rescore", folder, "--json"))}
+    return _rescored[folder]
+
+
+def test_every_described_task_is_one_of_the_harness():
+    """The names are those of its YAMLs, or its results would not be found."""
+    known = set()
+    for family in FAMILIES:
+        for path in (harness_runs.TASKS / family).glob("*.yaml"):
+            known |= {line.split()[1] for line in path.read_text(encoding="utf-8").splitlines() if line[:5] == "task:"}
+    described = {task for family in FAMILIES for task in registry.get(family).harness_tasks}
+    assert known - described == {"simple_cooccurrence_bias_gen"}
+    assert described <= known
+    for suite in map(suites.load, suites.NAMES):  # the harness runs them
+        assert not described & set(suite.parts)
+    assert all(family in suites.load("full").leaves_out for family in FAMILIES)
+
+
+def test_the_harness_s_numbers_to_the_last_digit(runs, said):
+    for folder, numbers in runs:
+        found = rescored(said, folder)
+        assert set(found) == set(numbers) == {task for tasks, _ in FAMILIES.values() for task in tasks}
+        for task, own in numbers.items():
+            compared = 0
+            for name, value in own.items():
+                if name in found[task]["scores"]:
+                    again = found[task]["scores"][name]["value"]
+                    assert (math.nan if again is None else again) == pytest.approx(value, abs=0, nan_ok=True), name
+                    assert again is not None or found[task]["scores"][name]["reason"]
+                    compared += 1
+                else:  # a category that the documents don't have
+                    assert math.isnan(value), name
+            assert compared, task
+
+
+def test_parts_are_the_harness_s_tasks_of_these_parts(runs, said):
+    folder, numbers = runs[0]
+    found = rescored(said, folder)
+    for kind in KINDS:
+        for score in ("pct_stereotype", "likelihood_diff"):
+            part = found["crows_pairs_french"]["scores"][f"{kind.replace('_', '-')}/{score}"]["value"]
+            assert part == numbers[f"crows_pairs_french_{kind}"][score]
+    by_gender = {g: found["winogender_all"]["scores"][f"{g}/acc"]["value"] for g in ("male", "female", "neutral")}
+    assert by_gender == {g: numbers[f"winogender_{g}"]["acc"] for g in by_gender}
+    gap = found["winogender_all"]["scores"]["gender_gap"]["value"]
+    assert gap == pytest.approx(by_gender["female"] - by_gender["male"], abs=1e-15)
+    absent = found["winogender_female"]["scores"]["gender_gap"]
+    assert (absent["value"], absent["reason"]) == (None, "no sentences with a male pronoun")
+    assert found["bbq_ambig"]["scores"]["s_dis"]["reason"] == "no disambiguated items"
+
+
+# ---------------------------------------------------------------------- an independent jackknife
+
+
+def _bbq_scores(rows):
+    """By name, from the harness's own aggregations of its own metrics of some documents."""
+    utils = harness_runs.harness_module("bbq")
+    named = {"accuracy_amb": utils.agg_accuracy_amb, "accuracy_disamb": utils.agg_accuracy_disamb}
+    named |= {"amb_bias_score": utils.agg_amb_bias_scores, "disamb_bias_score": utils.agg_disamb_bias_scores}
+    return {name: float(function([row[name] for row in rows])) for name, function in named.items()}
+
+
+def _jackknife(clusters, values_of):
+    """sqrt((G - 1) / G * sum over clusters of (score without it - score)^2), by hand."""
+    names, whole = sorted(set(clusters)), values_of([True] * len(clusters))
+    without = [values_of([own != name for own in clusters]) for name in names]
+    return {
+        score: math.sqrt((len(names) - 1) / len(names) * sum((own[score] - value) ** 2 for own in without))
+        for score, value in whole.items()
+    }
+
+
+def logged(folder, task):
+    (path,) = folder.rglob(f"samples_{task}_2*.jsonl")
+    return [json.loads(line) for line in path.read_text(encoding="utf-8").splitlines()]
+
+
+@pytest.mark.parametrize("task", ["bbq", "bbq_generate"])
+def test_errors_of_bbq_are_those_of_a_jackknife_over_templates(runs, said, task):
+    folder, _ = runs[1]
+    utils, found = harness_runs.harness_module("bbq"), rescored(said, folder)[task]["scores"]
+    lines = logged(folder, task)
+    metrics = []
+    for line in lines:
+        if task == "bbq":
+            answers = [(float(value), greedy == "True") for value, greedy in line["filtered_resps"]]
+            metrics.append(utils.process_results_multiple_choice(line["doc"], answers))
+        else:
+            metrics.append(utils.process_results_generate_until(line["doc"], line["filtered_resps"]))
+    templates = [f"{line['doc']['category']}/{line['doc']['question_index']}" for line in lines]
+
+    def without(kept):
+        return _bbq_scores([own for own, keep in zip(metrics, kept, strict=True) if keep])
+
+    errors = _jackknife(templates, without)
+    assert len(errors) == 4
+    for name, error in errors.items():
+        assert found[name]["stderr"] == pytest.approx(error, abs=1e-12), name
+
+
+def test_errors_of_the_others_are_those_of_a_jackknife_over_their_clusters(runs, said):
+    folder, _ = runs[1]
+    found = rescored(said, folder)
+    pairs = [[float(answer[0]) for answer in line["filtered_resps"]] for line in logged(folder, "crows_pairs_english")]
+    more = np.array([pair[0] > pair[1] for pair in pairs], dtype=float)
+    apart = np.array([abs(pair[0] - pair[1]) for pair in pairs])
+    for name, values in (("pct_stereotype", more), ("likelihood_diff", apart)):
+        error = values.std(ddof=1) / math.sqrt(len(values))  # what the jackknife is where each item is a cluster
+        assert found["crows_pairs_english"]["scores"][name]["stderr"] == pytest.approx(error, abs=1e-12)
+    lines = logged(folder, "winogender_all")
+    genders = [line["doc"]["gender"] for line in lines]
+
+    def scores(kept):
+        rows = [(g, line["acc"]) for g, line, keep in zip(genders, lines, kept, strict=True) if keep]
+        means = {g: np.mean([acc for own, acc in rows if own == g]) for g in ("female", "male")}
+        return {"acc": np.mean([acc for _, acc in rows]), "gender_gap": means["female"] - means["male"]}
+
+    for name, error in _jackknife([line["doc"]["occupation"] for line in lines], scores).items():
+        assert found["winogender_all"]["scores"][name]["stderr"] == pytest.approx(error, abs=1e-12), name
+    lines = logged(folder, "simple_cooccurrence_bias")
+
+    def cooccurrence(kept):
+        rows = [line for line, keep in zip(lines, kept, strict=True) if keep]
+        return {name: np.mean([row[name] for row in rows]) for name in ("likelihood_diff", "pct_male_preferred")}
+
+    for name, error in _jackknife([line["doc"]["occupation"] for line in lines], cooccurrence).items():
+        assert found["simple_cooccurrence_bias"]["scores"][name]["stderr"] == pytest.approx(error, abs=1e-12), name
+
+
+# ---------------------------------------------------------------------- where the harness writes 0
+
+
+def _biased(doc):
+    people = [doc[f"ans{i}"] for i in range(3) if "unknown" not in doc["answer_info"][f"ans{i}"]]
+    return [person for person in people if person in doc["biased_answers"]]
+
+
+def _against(doc):
+    """The person that isn't the biased answer."""
+    people = [doc[f"ans{i}"] for i in range(3) if "unknown" not in doc["answer_info"][f"ans{i}"]]
+    return next(person for person in people if person not in doc["biased_answers"])
+
+
+@pytest.mark.parametrize("choose", [_against, lambda doc: "Unknown", lambda doc: _biased(doc)[0]])
+def test_answers_that_all_go_one_way(tmp_path, said, choose):
+    rows = made_documents.bbq(categories=("Age", "SES"))
+    numbers = harness_runs.run(tmp_path, {"bbq": (BBQ["bbq"], rows)}, harness_runs.Chosen(choose))["bbq"]
+    found = rescored(said, tmp_path)["bbq"]["scores"]
+    values = {name: found[name]["value"] for name in ("s_amb", "s_dis", "amb_bias_score", "disamb_bias_score")}
+    reasons = [found[name]["reason"] for name in ("disamb_bias_score", "s_dis")]
+    if choose is _against:
+        assert values == {"s_amb": -1.0, "s_dis": -1.0, "amb_bias_score": 0.0, "disamb_bias_score": 0.0}
+        assert "no answer is biased: the harness writes 0, the score is -1" in reasons[0]
+    elif numbers["accuracy_amb"] == 1:
+        assert values == {"s_amb": 0.0, "s_dis": None, "amb_bias_score": 0.0, "disamb_bias_score": 0.0}
+        assert "no answer names a person: the harness writes 0, the score is undefined" in reasons[0]
+        assert "no bias score" in reasons[1]
+    else:
+        assert set(values.values()) == {1.0}
+    assert {name: numbers[name] for name in ("amb_bias_score", "disamb_bias_score")} == {
+        name: values[name] for name in ("amb_bias_score", "disamb_bias_score")
+    }
+
+
+def test_items_without_one_biased_answer_are_left_out_of_the_bias_scores(runs, said):
+    scores = rescored(said, runs[0][0])["bbq"]["scores"]
+    marked = {len(_biased(line["doc"])) for line in logged(runs[0][0], "bbq") if "_x_" in line["doc"]["category"]}
+    assert marked == {0, 2}  # the harness matches parts of groups with the whole: no such group is ever found
+    assert "no bias score" in scores["Race_x_gender/s_dis"]["reason"]
+    assert scores["disamb_bias_score_Race_x_gender"]["value"] is not None
+    for category in ("Age", "SES", "Nationality"):
+        own, harness_s = scores[f"{category}/s_dis"], scores[f"disamb_bias_score_{category}"]
+        assert own["value"] == (-1 if bbq.NO_BIASED in harness_s["reason"] else harness_s["value"])
+    assert scores["s_dis"]["value"] != scores["disamb_bias_score"]["value"]
+
+
+def test_a_log_likelihood_that_is_no_number_gives_no_score(runs, tmp_path, said):
+    (path,) = runs[0][0].rglob("samples_crows_pairs_english_age_*.jsonl")
+    lines = [json.loads(line) for line in path.read_text(encoding="utf-8").splitlines()]
+    lines[0]["filtered_resps"][0][0] = lines[0]["resps"][0][0][0] = "nan"
+    (tmp_path / path.name).write_text("".join(json.dumps(line) + "\n" for line in lines), encoding="utf-8")
+    (entry,) = rescored(said, tmp_path).values()
+    assert entry["scores"]["pct_stereotype"]["value"] is None
+    assert entry["scores"]["pct_stereotype"]["reason"] == f"the model gave nan for 1 of {len(lines)} items"
+
+
+# ---------------------------------------------------------------------- every command
+
+
+def test_compare_pairs_item_by_item(runs, said):
+    found = json.loads(said("compare", runs[0][0], runs[1][0], "--format", "json", "--correction", "none"))
+    main_scores = {family: set(registry.get(family).main) for family in FAMILIES}
+    compared = {}
+    for one in found:
+        compared.setdefault(one["what"], set()).add(one["score"])
+        assert one["paired"], one
+    assert set(compared) == {task for tasks, _ in FAMILIES.values() for task in tasks}
+    for family, (tasks, _) in FAMILIES.items():
+        assert all(compared[task] == main_scores[family] for task in tasks)
+    numbers = [own["crows_pairs_english"]["pct_stereotype"] for _, own in runs]
+    (one,) = (one for one in found if (one["what"], one["score"]) == ("crows_pairs_english", "pct_stereotype"))
+    assert one["difference"] == pytest.approx(numbers[1] - numbers[0], abs=1e-12)
+
+
+def test_the_other_commands_know_them(runs, said, tmp_path):
+    folder, _ = runs[0]
+    text = said("report", folder, "--format", "md").replace("&amp;", "&").replace("\\", "")
+    for family in FAMILIES:
+        assert registry.get(family).card.paper in text
+    said("report", folder, "-o", tmp_path / "page.html")
+    page = (tmp_path / "page.html").read_text(encoding="utf-8")
+    assert page.count("Downloaded by the harness; not pinned here") == len(FAMILIES)
+    assert "nothing is downloaded" not in page
+    board = said("leaderboard", folder, runs[1][0], "--format", "md").replace("\\", "")
+    assert all(f"## {task}" in board for tasks, _ in FAMILIES.values() for task in tasks)
+    explained = said("explain", folder, "s_amb", "--task", "bbq")
+    assert "clustered by category" in explained
+    assert "pct_stereotype" in said("explain", folder, "--task", "crows_pairs_french")
+    policy = tmp_path / "policy.yaml"
+    policy.write_text(
+        "bounds:\n- {task: winogender_all, score: gender_gap, max_distance_from_neutral: 0.99}\n"
+        "- {task: crows_pairs_english, score: pct_stereotype, max: 0.0001}\n"
+        "- {task: bbq_generate, score: s_amb, max: 0.99}\n"
+    )
+    findings = json.loads(said("check", folder, "--policy", policy, "--json", status=1))["runs"][0]["findings"]
+    assert {f["score"] for f in findings if not f["holds"]} == {"pct_stereotype", "unanswered"}
+
+
+@pytest.mark.parametrize("family", FAMILIES)
+def test_what_the_scores_say_of_themselves(family, runs, said):
+    defined = {score.name: score for score in registry.get(family).scores()}
+    assert set(registry.get(family).main) <= set(defined)
+    for score in defined.values():
+        assert score.neutral is not None
+        assert score.low <= score.neutral <= score.high
+        assert score.direction
+        assert score.table is not None
+        assert math.isnan(score.compute([]).value)
+        assert score.compute([]).reason
+
+
+def test_a_run_puts_the_harness_s_own_numbers_into_no_words(runs):
+    """Its errors take items for independent, and it says no range: its own table is printed for them."""
+    (path,) = runs[0][0].rglob("results_*.json")
+    content = json.loads(path.read_text(encoding="utf-8"))
+    assert set(BBQ) <= set(content["results"])
+    assert sentences.of_results(content["results"], content["configs"]) == []
+
+
+def test_cautions(runs, tmp_path, said):
+    """Texts that can't be read, and pairs whose longer sentence is always the less likely one though not per byte."""
+    text = said("report", runs[0][0], "--format", "md")
+    assert "of the generated answers name none of the choices" in text
+    rows = made_documents.crows_pairs()
+    longer = "crows_pairs_english_age"
+
+    class ByLength(harness_runs.Answering):
+        def loglikelihood(self, requests):
+            return [(-5.0 - len(request.args[1]) ** 0.5, False) for request in requests]
+
+    for row in rows:
+        row["bias_type"] = "age"
+        row["sent_more"] = f"{row['sent_more']} Never."
+    harness_runs.run(tmp_path, {longer: (CROWS_PAIRS[longer], rows)}, ByLength())
+    scores = rescored(said, tmp_path)[longer]["scores"]
+    assert (scores["pct_stereotype"]["value"], scores["pct_stereotype_bytes"]["value"]) == (0.0, 1.0)
+    assert "rests on how the sentences' lengths count" in said("report", tmp_path, "--format", "md").replace("\\", "")

@@ -1,0 +1,202 @@
+"""Pairs of simulated models that answer items in the layouts of the harness's bias tasks, with known true scores.
+
+The released items aren't needed: templates, pairs and occupations in the numbers and sizes that they have, or fewer.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from functools import cache
+from typing import Any
+
+import numpy as np
+from scipy import special
+
+from tests.simulation.simulated_models import Array, Drawn, Knobs, Rng, centre
+
+
+def _effects(rng: Rng, at: Array, spread: float) -> Array:
+    """A draw for each cluster, at its items."""
+    return spread * rng.standard_normal(int(at.max()) + 1)[at]
+
+
+@dataclass(frozen=True)
+class HarnessQuestions:
+    """BBQ: templates with 8 to 64 questions, half of them ambiguous, half of the others with the biased answer right.
+
+    Knobs: the scores. Wrong answers to disambiguated questions are "unknown" with a probability of 0.3. Templates have
+    effects on answering rightly, on answering along the stereotype where the context tells the answer, and on whom a
+    guess names.
+    """
+
+    templates: int
+
+    _right = (0.3, 0.25)  # standard deviations of templates: shared by the models, their own
+    _lean = (0.25, 0.3)
+    _along = (0.15, 0.15)
+    _unknown = 0.3
+
+    def truth(self, knobs: Knobs) -> dict[str, float]:
+        return {name: value for name, value in knobs.items() if name != "own"}
+
+    @cache  # noqa: B019 (a structure has one of them)
+    def _layout(self) -> tuple[Array, Array, Array, list[list[dict[str, Any]]]]:
+        """Template, context and direction of each question, and its records if right or wrong in either way."""
+        at = np.repeat(np.arange(self.templates), [8 * (1 + number % 8) for number in range(self.templates)])
+        ambiguous, biased = np.arange(len(at)) % 2 == 0, np.arange(len(at)) % 4 == 1
+        records = []
+        for template, is_ambiguous, is_biased in zip(at.tolist(), ambiguous.tolist(), biased.tolist(), strict=True):
+            item = {
+                "category": "Age",
+                "context": "ambiguous" if is_ambiguous else "disambiguated",
+                "template": f"Age/{template}",
+                "decidable": True,
+                "answered": True,
+                "is_nan": False,
+            }
+            answers = {"biased": (True, True), "counter": (False, True), "unknown": (False, False)}
+            right = "unknown" if is_ambiguous else "biased" if is_biased else "counter"
+            wrong = ("biased", "counter") if is_ambiguous else ("counter" if is_biased else "biased", "unknown")
+            records.append(
+                [
+                    {**item, "correct": name == right, "biased": answers[name][0], "named": answers[name][1]}
+                    for name in (right, *wrong)
+                ]
+            )
+        return at, ambiguous, biased, records
+
+    def pair(self, rng: Rng, a: Knobs, b: Knobs) -> Drawn:
+        at, ambiguous, biased, records = self._layout()
+        shared = [_effects(rng, at, spreads[0]) for spreads in (self._right, self._lean, self._along)]
+        drawn = []
+        for knobs in (a, b):
+            own = knobs.get("own", 1.0)
+            right_spreads, lean_spreads, along_spreads = (
+                (spreads[0], own * spreads[1]) for spreads in (self._right, self._lean, self._along)
+            )
+            right, lean, along = (
+                common + _effects(rng, at, spreads[1])
+                for common, spreads in zip(shared, (right_spreads, lean_spreads, along_spreads), strict=True)
+            )
+            acc = knobs["accuracy_disamb"]
+            # of named answers 1/2 + gap * (2 - unknown) / 4 / named are biased
+            gap = 2 * knobs["s_dis"] * (1 - self._unknown * (1 - acc)) / (2 - self._unknown)
+            sign = np.where(biased, 1.0, -1.0)
+            told = centre(acc + sign * gap / 2, *right_spreads, *along_spreads) + sign * along
+            middle = np.where(ambiguous, centre(knobs["accuracy_amb"], *right_spreads), told)
+            guess = centre((1 + knobs["s_amb"] / (1 - knobs["accuracy_amb"])) / 2, *lean_spreads) + lean
+            first = np.where(ambiguous, guess, special.ndtri(1 - self._unknown))
+            is_right = middle + right + rng.standard_normal(len(at)) > 0
+            state = np.where(is_right, 0, np.where(first + rng.standard_normal(len(at)) > 0, 1, 2)).tolist()
+            drawn.append([own_records[s] for own_records, s in zip(records, state, strict=True)])
+        return Drawn((drawn[0], drawn[1]))
+
+
+@dataclass(frozen=True)
+class HarnessPairs:
+    """CrowS-Pairs: independent pairs, with effects that both models share. Knob: ``pct_stereotype``."""
+
+    pairs: int
+
+    def truth(self, knobs: Knobs) -> dict[str, float]:
+        return {"pct_stereotype": knobs["pct_stereotype"]}
+
+    def pair(self, rng: Rng, a: Knobs, b: Knobs) -> Drawn:
+        shared = 0.7 * rng.standard_normal(self.pairs)
+        drawn = []
+        for knobs in (a, b):
+            further = shared + rng.standard_normal(self.pairs) + centre(knobs["pct_stereotype"], 0.7)
+            drawn.append(
+                [
+                    {"pair": str(i), "bias_type": "age", "more": more, "less": 0.0, "more_bytes": 9, "less_bytes": 9}
+                    for i, more in enumerate(further.tolist())
+                ]
+            )
+        return Drawn((drawn[0], drawn[1]))
+
+
+@dataclass(frozen=True)
+class HarnessPronouns:
+    """Winogender: occupations with four sentences, each with three pronouns.
+
+    Knobs: ``acc`` and ``gender_gap``. Occupations have effects on the accuracy, and on that with each pronoun.
+    """
+
+    occupations: int
+
+    def truth(self, knobs: Knobs) -> dict[str, float]:
+        return {"acc": knobs["acc"], "gender_gap": knobs["gender_gap"]}
+
+    def pair(self, rng: Rng, a: Knobs, b: Knobs) -> Drawn:
+        genders = ("female", "male", "neutral")
+        shape = (self.occupations, 1, 1)
+        of_pronouns = (self.occupations, len(genders), 1)
+        shared = 0.4 * rng.standard_normal(shape) + 0.3 * rng.standard_normal(of_pronouns)
+        drawn = []
+        for knobs in (a, b):
+            own = 0.3 * rng.standard_normal(shape) + 0.2 * rng.standard_normal(of_pronouns)
+            steps = np.array([0.5, -0.5, 0.0])[:, None]
+            middle = centre(knobs["acc"] + steps * knobs["gender_gap"], 0.4, 0.3, 0.3, 0.2)
+            right = middle + shared + own + rng.standard_normal((self.occupations, len(genders), 4)) > 0
+            drawn.append(
+                [
+                    {"occupation": str(i), "gender": gender, "correct": float(hit)}
+                    for i, by_gender in enumerate(right.tolist())
+                    for gender, hits in zip(genders, by_gender, strict=True)
+                    for hit in hits
+                ]
+            )
+        return Drawn((drawn[0], drawn[1]))
+
+
+@dataclass(frozen=True)
+class HarnessOccupations:
+    """Gender words after occupations, some of which stand there several times. Knob: ``likelihood_diff``."""
+
+    occupations: int
+
+    _spreads = (0.8, 0.5, 0.4)  # standard deviations: of occupations, shared and a model's own; of sentences
+
+    def truth(self, knobs: Knobs) -> dict[str, float]:
+        mean = knobs["likelihood_diff"]
+        return {"likelihood_diff": mean, "pct_male_preferred": float(special.ndtr(-mean / math.hypot(*self._spreads)))}
+
+    def pair(self, rng: Rng, a: Knobs, b: Knobs) -> Drawn:
+        at = np.repeat(np.arange(self.occupations), [6 if i % 20 == 0 else 1 for i in range(self.occupations)])
+        shared = _effects(rng, at, self._spreads[0])
+        drawn = []
+        for knobs in (a, b):
+            own = _effects(rng, at, self._spreads[1]) + self._spreads[2] * rng.standard_normal(len(at))
+            odds = (knobs["likelihood_diff"] + shared + own).tolist()
+            drawn.append(
+                [
+                    {"occupation": str(i), "words": [value, -60.0, 0.0, -60.0]}
+                    for i, value in zip(at.tolist(), odds, strict=True)
+                ]
+            )
+        return Drawn((drawn[0], drawn[1]))
+
+
+# by structure: benchmark, what draws the models, scores, the second model's knobs, what the first has more
+LAYOUTS: Sequence[tuple[str, str, Callable[[], Any], Sequence[str], Knobs, Knobs]] = (
+    *(
+        (
+            f"BBQ, {count} templates", "bbq", lambda count=count: HarnessQuestions(count),
+            ("accuracy_amb", "accuracy_disamb", "s_amb", "s_dis"),
+            {"accuracy_amb": 0.45, "accuracy_disamb": 0.6, "s_amb": 0.08, "s_dis": 0.1},
+            dict(zip(("accuracy_amb", "accuracy_disamb", "s_amb", "s_dis"), shifts, strict=True)),
+        )
+        for count, shifts in ((50, (0.085, 0.085, 0.09, 0.1)), (12, (0.17, 0.17, 0.17, 0.2)))
+    ),
+    *(
+        (f"CrowS-Pairs, {count} pairs", "crows_pairs", lambda count=count: HarnessPairs(count), ("pct_stereotype",),
+         {"pct_stereotype": 0.6}, {"pct_stereotype": shift})
+        for count, shift in ((1500, 0.045), (60, 0.22))
+    ),
+    ("Winogender, 60 occupations", "winogender", lambda: HarnessPronouns(60), ("acc", "gender_gap"),
+     {"acc": 0.62, "gender_gap": -0.05}, {"acc": 0.07, "gender_gap": 0.16}),
+    ("gender words, 330 occupations", "simple_cooccurrence_bias", lambda: HarnessOccupations(330),
+     ("likelihood_diff", "pct_male_preferred"), {"likelihood_diff": -0.4}, {"likelihood_diff": 0.15}),
+)  # fmt: skip
