@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
+from functools import cached_property
 
 from lm_eval_bias import __version__, registry
 from lm_eval_bias.benchmark import Card
@@ -98,6 +99,11 @@ class Report:
     sections: Sequence[Section]
     origins: Sequence[Origin]
     version: str = __version__
+
+    @cached_property
+    def languages(self) -> parts.Part | None:
+        """Scores by language, over all sections; ``None`` where nothing was asked in two."""
+        return form_parts.languages([task for section in self.sections for task in section.tasks])
 
     @property
     def warnings(self) -> list[tuple[str, bool, list[Caution]]]:

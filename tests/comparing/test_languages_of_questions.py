@@ -68,6 +68,19 @@ def test_the_same_benchmarks_scores_keep_their_names(run, capsys, mirror):
     assert names == {"acc_ambig", "acc_disambig", "bias_score_ambig", "bias_score_disambig"}
 
 
+def test_a_report_has_languages_side_by_side(run, capsys, mirror, tmp_path):
+    page = tmp_path / "page.html"
+    assert main(["report", str(run), "--items", "0", "-o", str(page)]) == 0
+    text = page.read_text(encoding="utf-8")
+    assert '<h2 id="languages">Scores by language</h2>' in text
+    own = text.partition('id="languages">Scores')[2].partition('id="provenance"')[0]
+    assert "language es, then language ca" in own
+    assert "are of different benchmarks" in own
+    assert "acc_amb" in own
+    assert main(["report", str(run), "--format", "md"]) == 0
+    assert "## Scores by language" in capsys.readouterr().out
+
+
 def test_categories_by_any_language():
     from lm_eval_bias import registry
 
