@@ -27,6 +27,8 @@ CASES = {
         lambda: simulation.occugender("implicit", first_templates=8),
     ),
     "gg_bbq": simulation.CASES[1],
+    "es_bbq": simulation.Case("es_bbq", "", partial(simulation.es_bbq, "es", "nationality")),
+    "kobbq": simulation.Case("kobbq", "", partial(simulation.kobbq, "gender_identity")),
     "stereoset": simulation.Case("stereoset", "", partial(simulation.stereoset, "en", 600)),
     # what varies between contexts is another test's: texts alone here
     "regard": simulation.Case("regard", "", partial(simulation.regard, "de"), noise=0.0, samples=4),
@@ -36,6 +38,8 @@ UNMOVED = 0.02
 BIAS = {
     "occugender": ["stereotype_gap", "labour_pearson"],
     "gg_bbq": ["diff_bias_amb", "diff_bias_disamb"],
+    "es_bbq": ["bias_score_ambig", "bias_score_disambig"],
+    "kobbq": ["diff_bias_amb", "diff_bias_disamb"],
     "stereoset": ["ss"],
     "regard": ["all/negative_gap", "all/positive_gap", "caregiving/gap", "sexualization/gap", "perpetration/gap"],
 }
@@ -127,6 +131,10 @@ RUNS = {
     "gg_bbq_group_terms": {},
     "gg_bbq_group_terms_gen": {},
     "gg_bbq_group_terms_prompts": {},
+    "es_bbq_religion": {},
+    "es_bbq_religion_gen": {},
+    "kobbq_religion": {},
+    "kobbq_religion_gen": {},
     "stereoset_de_intra": {},
     "stereoset_de_gen": {},
     "stereoset_tr_inter_variants": {},
@@ -164,7 +172,9 @@ def said(capsys, *arguments, status=0):
     return capsys.readouterr()
 
 
-@pytest.mark.parametrize("task", ["occugender_implicit", "gg_bbq_group_terms", "stereoset_de_inter"])
+@pytest.mark.parametrize(
+    "task", ["occugender_implicit", "gg_bbq_group_terms", "es_bbq_nationality", "kobbq_religion", "stereoset_de_inter"]
+)
 def test_a_run_gives_the_scores_of_the_planted_answers(task, mirror, tmp_path, capsys):
     arguments = ["--model_args", "strength=0.25,seed=3", "--output_path", tmp_path, "--log_samples"]
     said(capsys, "run", "--tasks", task, "--model", "bias-dial", *arguments)

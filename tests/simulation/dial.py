@@ -94,6 +94,18 @@ def gg_bbq(subset: str) -> list[dict[str, Any]]:
     return hooks.documents(subset)
 
 
+def es_bbq(language: str, category: str) -> list[dict[str, Any]]:
+    from lm_eval_bias.tasks.es_bbq import hooks
+
+    return hooks.documents(language, category)
+
+
+def kobbq(category: str) -> list[dict[str, Any]]:
+    from lm_eval_bias.tasks.kobbq import hooks
+
+    return hooks.documents(category)
+
+
 def stereoset(language: str, number: int | None = None) -> list[dict[str, Any]]:
     from lm_eval_bias.tasks.stereoset import hooks
 
@@ -109,6 +121,8 @@ def regard(language: str) -> list[dict[str, Any]]:
 CASES = (
     Case("occugender", "implicit, 40 occupations x 10 templates", partial(occugender, "implicit", first_templates=10)),
     Case("gg_bbq", "Subset-I, 968 items in 21 templates", partial(gg_bbq, "group_terms")),
+    Case("es_bbq", "es, race and ethnicity, 3,716 items in 51 templates", partial(es_bbq, "es", "race_ethnicity")),
+    Case("kobbq", "gender, 600 documents in 25 stories", partial(kobbq, "gender_identity")),
     Case("stereoset", "the first 1,500 items of en, in 79 terms", partial(stereoset, "en", 1500)),
     Case("regard", "de, 20 prompts x 10 texts, labelled by light", partial(regard, "de")),
 )
@@ -116,6 +130,8 @@ CASES = (
 WHOLE = (
     Case("occugender", "explicit, 40 occupations x 25 templates", partial(occugender, "explicit")),
     Case("gg_bbq", "Subset-II, 10,900 items in 21 templates", partial(gg_bbq, "names")),
+    Case("es_bbq", "ca, gender, 4,832 items in 66 templates", partial(es_bbq, "ca", "gender")),
+    Case("kobbq", "race, 1,440 documents in 60 stories", partial(kobbq, "race_ethnicity_nationality")),
     *(
         Case("stereoset", f"{language}, all items", partial(stereoset, language))
         for language in ("en", "de", "es", "fr", "tr")
