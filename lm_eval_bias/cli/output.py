@@ -30,7 +30,7 @@ def comma_separated(values: Sequence[str]) -> list[str]:
     return [name.strip() for value in values for name in value.split(",") if name.strip()]
 
 
-def format_of(form: str | None, output: str | None, without: str) -> str:
+def format_of(form: str | None, output: str | None, without: str, flag: str = "-o") -> str:
     """The format that was named, else the one of the output's ending, else (``without`` any output) another.
 
     Raises:
@@ -46,7 +46,7 @@ def format_of(form: str | None, output: str | None, without: str) -> str:
     ending = Path(output).suffix.lower()
     if ending not in ENDINGS:
         raise BiasError(
-            f"-o {output}: the ending says no format: no format goes with {ending or 'no ending'}; "
+            f"{flag} {output}: the ending says no format: no format goes with {ending or 'no ending'}; "
             "name it with --format"
         )
     return ENDINGS[ending]
@@ -155,6 +155,15 @@ def deliver(text: str, output: str | None, summary: str) -> None:
     if output is None:
         sys.stdout.write(text)
         return
+    write(text, output)
+    print(summary)
+
+
+def write(text: str, output: str) -> None:
+    """Write text whole to a file.
+
+    Raises:
+        BiasError: The file cannot be written.
+    """
     with writing(output):
         write_whole(expanded(output), text.encode("utf-8", "backslashreplace"))
-    print(summary)

@@ -54,14 +54,11 @@ def record(finding: Finding, correction: str) -> dict[str, object]:
 def records(
     findings: Sequence[Finding], correction: str, associations: Sequence[Association] = ()
 ) -> list[dict[str, object]]:
-    """A row per difference, and per thing that compared forms have in common, told apart by ``measure``."""
-    differences = [record(finding, correction) for finding in findings]
+    """A row per difference; where forms are compared also one per thing that they have in common, with ``measure``."""
+    rows = [record(finding, correction) for finding in findings]
     if not associations:
-        return differences
-    rows = [{"measure": "difference", **row} for row in differences]
-    rows += [association_record(association) for association in associations]
-    header = list(dict.fromkeys(key for row in rows for key in row))
-    return [{key: row.get(key, "") for key in header} for row in rows]
+        return rows
+    return [{"measure": "difference", **row} for row in rows] + list(map(association_record, associations))
 
 
 def _plain(row: Mapping[str, object]) -> dict[str, object]:
@@ -167,7 +164,8 @@ def render(findings: Sequence[Finding], correction: str, style: str, association
         return _tables(findings, correction, style) + _association_tables(associations, style)
     if style == "csv":
         rows = list(map(_plain, records(findings, correction, associations)))
-        return csv_text(list(rows[0]), [row.values() for row in rows])
+        header = list(dict.fromkeys(key for row in rows for key in row))
+        return csv_text(header, [[row.get(key, "") for key in header] for row in rows])
     data = [_plain(record(finding, correction)) for finding in findings]
     others = [_plain(association_record(association)) for association in associations]
     return json_text({"differences": data, "associations": others} if others else data, indent=2)
