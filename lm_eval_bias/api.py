@@ -86,7 +86,8 @@ def _public(function: Callable[P, T]) -> Callable[P, T]:
         except BiasError as error:
             given, text = {**signature.bind(*args, **kwargs).arguments, **kwargs}, str(error)
             for name, value in given.items():
-                text = text.replace(f"--{name} {value}", f"{name}={value!r}")
+                said = f"{name}={value!r}"
+                text = re.sub(rf"--{name} {re.escape(str(value))}(?!\w)", lambda _, said=said: said, text)
             flags = "|".join(name.replace("_", "[-_]") for name in {*signature.parameters, *given})
             error.args = (re.sub(rf"--({flags})\b", lambda match: match[1].replace("-", "_"), text),)
             raise
@@ -195,8 +196,9 @@ def scores(runs: Run | Iterable[Run]) -> DataFrame:
     >>> gap = Value("gap", 0.25, 0.05, interval=(0.15, 0.35), low=-1.0, high=1.0, neutral=0.0)
     >>> task = TaskRun("my_task", "mine", "en", "1.0", documents=80, items=100, metadata={}, scores={"gap": gap})
     >>> frame = scores(Run("tiny", Path("tiny.json"), {}, "", {"my_task": task}))
-    >>> frame.loc[0, ["run", "task", "score", "value", "interval_low", "interval_high", "neutral"]].tolist()
-    ['tiny', 'my_task', 'gap', 0.25, 0.15, 0.35, 0.0]
+    >>> print(frame[["run", "score", "value", "interval_low", "interval_high", "neutral"]].to_string(index=False))
+     run score  value  interval_low  interval_high  neutral
+    tiny   gap   0.25          0.15           0.35      0.0
     """
     from lm_eval_bias.report import run_reports
     from lm_eval_bias.runs import printable_runs
@@ -394,8 +396,8 @@ def benchmarks() -> Mapping[str, Benchmark]:
     Raises:
         BiasError: One that can't be loaded.
 
-    >>> benchmarks()["occugender"].main
-    ('stereotype_gap', 'correlation')
+    >>> benchmarks()["occugender"].title
+    'OccuGender'
     """
     return MappingProxyType(registry.by_name())
 
@@ -411,7 +413,7 @@ def card(name: str) -> Card:
         BiasError: There is none of that name, or it has no card.
 
     >>> card("occugender_explicit").link
-    'https://arxiv.org/abs/2405.06687'
+    'https://arxiv.org/abs/2212.10678'
     """
     from lm_eval_bias.report import cards
 
