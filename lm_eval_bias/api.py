@@ -76,7 +76,7 @@ class Runs(Sequence[Run]):
 
 
 def _public(function: Callable[P, T]) -> Callable[P, T]:
-    """Errors name parameters as Python does: ``draws=5`` for ``--draws 5``."""
+    """Errors name parameters as Python does."""
     signature = inspect.signature(function)
 
     @functools.wraps(function)
@@ -84,15 +84,31 @@ def _public(function: Callable[P, T]) -> Callable[P, T]:
         try:
             return function(*args, **kwargs)
         except BiasError as error:
-            given, text = {**signature.bind(*args, **kwargs).arguments, **kwargs}, str(error)
-            for name, value in given.items():
-                said = f"{name}={value!r}"
-                text = re.sub(rf"--{name} {re.escape(str(value))}(?!\w)", lambda _, said=said: said, text)
-            flags = "|".join(name.replace("_", "[-_]") for name in {*signature.parameters, *given})
-            error.args = (re.sub(rf"--({flags})\b", lambda match: match[1].replace("-", "_"), text),)
+            given = {**signature.bind(*args, **kwargs).arguments, **kwargs}
+            error.args = (_in_python(str(error), given, {*signature.parameters, *given}),)
             raise
 
     return call
+
+
+def _in_python(message: str, given: Mapping[str, object], names: Iterable[str]) -> str:
+    """A message about a command's options, as one about parameters.
+
+    Args:
+        message: The message.
+        given: Values of parameters.
+        names: Names of all parameters.
+
+    >>> _in_python("--base x: unknown; --draws 5, or --no-items", {"base": "x"}, ["base", "draws", "no_items"])
+    "base='x': unknown; draws=5, or no_items"
+    """
+    for name in names:
+        flag = rf"--{name.replace('_', '[-_]')}\b"
+        if name in given:
+            value = repr(given[name]).replace("\\", r"\\")
+            message = re.sub(rf"{flag} {re.escape(str(given[name]))}(?!\w)", f"{name}={value}", message)
+        message = re.sub(flag, name, re.sub(rf"{flag} (?=-?\d)", f"{name}=", message))
+    return message
 
 
 def _one_of(name: str, value: str | None, known: Sequence[str]) -> None:
@@ -303,29 +319,30 @@ def compare(
 
 
 @_public
-def write_report(runs: Run | Iterable[Run], path: str | os.PathLike[str], format: str | None = None) -> None:
-    """Write a report as ``report`` does: one HTML page that needs no network, or tables for papers and programs.
+def write_report(
+    runs: Run | Iterable[Run], path: str | os.PathLike[str], format: str | None = None, *, items: int = 20
+) -> None:
+    """Write a report as ``report`` does: an HTML page that needs no network, or tables for papers and programs.
 
     Args:
         runs: From :func:`load`, or some of them.
         path: The file, written whole or not at all.
         format: ``html``, ``md``, ``json``, ``csv`` or ``latex``; by default by the file's ending.
+        items: ``html``, of runs with sample logs: a folder beside the page has pages with so many of the items that
+            move each main score most, and as many others; 0 for none.
 
     Raises:
-        BiasError: An unknown format, or a file that can't be written or holds a run that was read.
+        BiasError: An unknown format, or a file that can't be written or holds a run that was read; for ``html``, the
+            extra ``report`` isn't installed.
     """
-    from lm_eval_bias.cli import output
-    from lm_eval_bias.errors import require_extra
-    from lm_eval_bias.report import run_reports
-    from lm_eval_bias.runs import printable_runs
+    from lm_eval_bias import output_files
+    from lm_eval_bias.report import written_reports
 
     several, place = _several(runs), os.fspath(path)
-    _one_of("format", format, output.FORMATS)
-    form = output.format_of(format, place, without="", flag="path")
-    if form == "html":
-        require_extra("report")
-    output.check_place(place, _inputs(several), "path")
-    output.write(run_reports.render(form, printable_runs.runs(several), several.problems), place)
+    _one_of("format", format, output_files.FORMATS)
+    form = output_files.format_of(format, place, without="", flag="path")
+    written_reports.check(form, place, _inputs(several), items, "path")
+    written_reports.write(form, several, several.problems, place, items)
 
 
 @_public
@@ -360,7 +377,6 @@ def export(
     Raises:
         BiasError: An unknown format, an option that means nothing for it, or a place that can't be written.
     """
-    from lm_eval_bias.cli import output
     from lm_eval_bias.exports import bundle, delivery, formats
 
     several, place = _several(runs), os.fspath(path)
@@ -373,11 +389,7 @@ def export(
     }  # fmt: skip
     delivery.refuse_foreign(to, [key for key, value in options.items() if value not in (None, False)], {})
     form = formats.BY_NAME[to]
-    if form.is_folder:
-        delivery.check_folder(place, "path")
-        output.refuse_inputs(place, _inputs(several), "path")
-    else:
-        output.check_place(place, _inputs(several), "path")
+    delivery.check(form, place, _inputs(several), "path")
     made = delivery.make(form, several, several.problems, name, scores, no_items, organization, relationship, dataset)
     delivery.write(made, form, place)
     return made

@@ -90,11 +90,8 @@ def _export(name: str, paths: list[str], place: str | None, options: dict[str, A
     from lm_eval_bias.runs import run_discovery
 
     form = formats.BY_NAME[name]
-    if not form.is_folder:
-        output.check_place(place, paths)
-    elif place is not None:
-        delivery.check_folder(place)
-        output.refuse_inputs(place, paths)
+    if place is not None:
+        delivery.check(form, place, paths)
     runs, problems = run_discovery.read(paths)
     output.name_problems(problems)
     made = delivery.make(form, runs, problems, **options)

@@ -6,11 +6,12 @@ import os
 import time
 from collections.abc import Iterable, Mapping, Sequence
 
+from lm_eval_bias import output_files
 from lm_eval_bias.errors import BiasError
 from lm_eval_bias.exports import formats
 from lm_eval_bias.exports.bundle import Bundle, Settings
 from lm_eval_bias.exports.formats import Format
-from lm_eval_bias.files import expanded, whole_folder, write_whole, writing
+from lm_eval_bias.files import expanded, whole_folder, writing
 from lm_eval_bias.runs import printable_runs
 from lm_eval_bias.runs.run_data import Problem, Run
 
@@ -35,16 +36,26 @@ def refuse_foreign(form: str, given: Iterable[str], brought: Mapping[str, Iterab
         raise BiasError(f"--{option.replace('_', '-')} means nothing for --to {form}: it is for {takers}")
 
 
-def check_folder(place: str, flag: str = "-o") -> None:
-    """Refuse a folder that holds something, before the work for it is done.
+def check(form: Format, place: str, inputs: Sequence[str], flag: str = "-o") -> None:
+    """Refuse a place that can't be written or holds something else, before the work for it is done.
+
+    Args:
+        form: The format.
+        place: A file, or a new folder.
+        inputs: Files and folders that are read.
+        flag: What names the place.
 
     Raises:
-        BiasError: It does, or is none.
+        BiasError: The first thing that is wrong.
     """
+    if not form.is_folder:
+        output_files.check_place(place, inputs, flag)
+        return
     path = expanded(place)
     with writing(place):
         if os.path.lexists(path) and (not path.is_dir() or any(path.iterdir())):
             raise BiasError(f"{flag} {place}: there is something already: name a new folder")
+    output_files.refuse_inputs(place, inputs, flag)
 
 
 def make(
@@ -107,8 +118,7 @@ def write(made: Bundle, form: Format, place: str) -> None:
         BiasError: The place can't be written.
     """
     if not form.is_folder:
-        with writing(place):
-            write_whole(expanded(place), made.files[""].encode("utf-8", "backslashreplace"))
+        output_files.write(made.files[""], place)
         return
     with writing(place), whole_folder(expanded(place).absolute()) as folder:
         for name, text in made.files.items():

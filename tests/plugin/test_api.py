@@ -36,8 +36,8 @@ SIGNATURES = {
     "load": "(*paths: 'str | os.PathLike[str]') -> 'Runs'",
     "rescore": "(*paths: 'str | os.PathLike[str]', language: 'str | None' = None, **rewritings: 'str') -> 'DataFrame'",
     "scores": "(runs: 'Run | Iterable[Run]') -> 'DataFrame'",
-    "write_report": "(runs: 'Run | Iterable[Run]', path: 'str | os.PathLike[str]', format: 'str | None' = None) "
-    "-> 'None'",
+    "write_report": "(runs: 'Run | Iterable[Run]', path: 'str | os.PathLike[str]', format: 'str | None' = None, *, "
+    "items: 'int' = 20) -> 'None'",
 }
 SCORES = [
     "run", "task", "benchmark", "language", "documents", "items", "score", "value", "stderr", "interval_low",
@@ -261,6 +261,25 @@ def test_reports_are_the_commands(form, tmp_path):
         assert (tmp_path / "by_ending.tex").read_bytes() == theirs.read_bytes()
 
 
+def test_pages_of_items_are_the_commands(tmp_path):
+    folder = harness_folder(tmp_path / "run")
+    files = []
+    for name in ("ours", "theirs"):
+        (tmp_path / name).mkdir()
+        if name == "ours":
+            leb.write_report(leb.load(folder), tmp_path / name / "r.html", items=2)
+        else:
+            assert main(["report", folder, "-o", str(tmp_path / name / "r.html"), "--items", "2"]) == 0
+        paths = [path for path in (tmp_path / name).rglob("*") if path.is_file()]
+        files.append({path.relative_to(tmp_path / name): path.read_bytes() for path in paths})
+    assert files[0] == files[1]
+    assert len(files[0]) > 1
+    (tmp_path / "mine-items").mkdir()
+    (tmp_path / "mine-items" / "thesis.txt").write_text("")
+    with pytest.raises(leb.BiasError, match=r"^path .*mine.html: .* or add items=0$"):
+        leb.write_report(leb.load(folder), tmp_path / "mine.html")
+
+
 @pytest.mark.parametrize(("to", "options"), [
     ("csv", {}), ("model-card", {"name": "a/b", "scores": "all"}), ("eee", {"organization": "Lab", "no_items": True}),
     ("evidence", {}),
@@ -315,6 +334,7 @@ def test_errors_name_parameters(results, tmp_path):
         lambda: leb.rescore(results, language="xx"): "language='xx': unknown.",
         lambda: leb.write_report(runs, tmp_path / "r.txt"): "the ending says no format",
         lambda: leb.write_report(runs, report, "pdf"): "format='pdf': unknown.",
+        lambda: leb.write_report(runs, report, items=-1): "items=-1: must be 0 or more",
         lambda: leb.write_report(runs, log, "md"): "the name is one of a run's own files",
         lambda: leb.write_report(runs, tmp_path / "no" / "r.md"): "cannot be written",
         lambda: leb.export(runs, "predictions", report): "to='predictions': unknown.",
