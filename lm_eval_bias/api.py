@@ -21,7 +21,7 @@ from typing import TYPE_CHECKING, ParamSpec, TypeVar, overload
 
 from lm_eval_bias import registry
 from lm_eval_bias.benchmark import Benchmark, Card
-from lm_eval_bias.errors import BiasError, did_you_mean
+from lm_eval_bias.errors import BiasError, did_you_mean, printable
 from lm_eval_bias.runs.run_data import Problem, Run
 
 if TYPE_CHECKING:
@@ -76,7 +76,7 @@ class Runs(Sequence[Run]):
 
 
 def _public(function: Callable[P, T]) -> Callable[P, T]:
-    """Errors name parameters as Python does."""
+    """Errors are one line, as on a terminal, and name parameters as Python does."""
     signature = inspect.signature(function)
 
     @functools.wraps(function)
@@ -85,7 +85,7 @@ def _public(function: Callable[P, T]) -> Callable[P, T]:
             return function(*args, **kwargs)
         except BiasError as error:
             given = {**signature.bind(*args, **kwargs).arguments, **kwargs}
-            error.args = (_in_python(str(error), given, {*signature.parameters, *given}),)
+            error.args = (printable(_in_python(str(error), given, {*signature.parameters, *given})),)
             raise
 
     return call
@@ -177,7 +177,7 @@ def load(*paths: str | os.PathLike[str]) -> Runs:
     runs, problems = run_discovery.read([os.fspath(path) for path in paths])
     for problem in problems:
         if not problem.is_copy:
-            warnings.warn(f"passed over: {problem}", stacklevel=3)
+            warnings.warn(f"passed over: {printable(problem)}", stacklevel=3)
     return Runs(tuple(runs), tuple(problems), tuple(map(Path, paths)))
 
 
@@ -252,7 +252,7 @@ def rescore(*paths: str | os.PathLike[str], language: str | None = None, **rewri
     chosen = [(known[flag], str(value)) for flag, value in rewritings.items()]
     results = rescoring.rescore([os.fspath(path) for path in paths], language, chosen)
     for difference in () if chosen else rescoring.unlike_results(results):
-        warnings.warn(f"not what its run says: {difference}", stacklevel=3)
+        warnings.warn(f"not what its run says: {printable(difference)}", stacklevel=3)
     runs = rescored_tables.runs(results)
     return scores(Runs(tuple(runs)))
 

@@ -355,6 +355,17 @@ def test_errors_name_parameters(results, tmp_path):
     assert not list(tmp_path.iterdir())
 
 
+def test_what_files_say_stays_on_one_line(tmp_path):
+    path = write(tmp_path / "a\nb.json", {"tasks": {"\x1b[2J": {}}})
+    with pytest.raises(leb.BiasError) as error:
+        leb.load(path)
+    assert str(error.value).isprintable()
+    write(tmp_path / "good.json", run_file(tasks=["regard_en"]))
+    with pytest.warns(UserWarning, match="passed over") as warned:
+        leb.load(tmp_path)
+    assert str(warned[0].message).isprintable()
+
+
 def test_a_run_that_was_read_is_not_written_over(tmp_path):
     path = write(tmp_path / "run.json", run_file())
     content = (tmp_path / "run.json").read_bytes()
