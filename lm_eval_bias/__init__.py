@@ -17,14 +17,37 @@ if not _path.isdir(_path.join(_here, "tasks")) and _path.isfile(
     __path__.append(_path.dirname(_here))
 
 if TYPE_CHECKING:
+    from lm_eval_bias.api import Runs as Runs
+    from lm_eval_bias.api import benchmarks as benchmarks
+    from lm_eval_bias.api import card as card
+    from lm_eval_bias.api import compare as compare
+    from lm_eval_bias.api import export as export
+    from lm_eval_bias.api import load as load
+    from lm_eval_bias.api import rescore as rescore
+    from lm_eval_bias.api import scores as scores
+    from lm_eval_bias.api import write_report as write_report
     from lm_eval_bias.benchmark import Benchmark as Benchmark
+    from lm_eval_bias.benchmark import Card as Card
+    from lm_eval_bias.errors import BiasError as BiasError
+    from lm_eval_bias.runs.run_data import Problem as Problem
+    from lm_eval_bias.runs.run_data import Run as Run
 
-__all__ = ["Benchmark", "__version__"]
+__all__ = [
+    "Benchmark", "BiasError", "Card", "Problem", "Run", "Runs", "__version__", "benchmarks", "card", "compare",
+    "export", "load", "rescore", "scores", "write_report",
+]  # fmt: skip
+_HOMES = {"Benchmark": "benchmark", "BiasError": "errors"}  # what is asked for without the rest
 
 
 def __getattr__(name: str) -> object:
-    if name == "Benchmark":  # imported when it is asked for
-        from lm_eval_bias.benchmark import Benchmark
+    if name not in __all__:
+        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+    from importlib import import_module
 
-        return Benchmark
-    raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+    value = getattr(import_module(f"{__name__}.{_HOMES.get(name, 'api')}"), name)  # imported when it is asked for
+    globals()[name] = value
+    return value
+
+
+def __dir__() -> list[str]:
+    return sorted({*globals(), *__all__})

@@ -5,6 +5,7 @@ from __future__ import annotations
 import argparse
 from pathlib import Path
 
+from lm_eval_bias import output_files
 from lm_eval_bias.cli import output
 from lm_eval_bias.errors import BiasError, did_you_mean
 from lm_eval_bias.files import expanded
@@ -44,7 +45,9 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         help="for the number of tests: Holm (default), Benjamini-Hochberg, none",
     )
     parser.add_argument("-o", "--output", metavar="FILE", help="where to (default: standard output)")
-    parser.add_argument("--format", choices=output.FORMATS, help="default: what the output's name ends in, else md")
+    parser.add_argument(
+        "--format", choices=output_files.FORMATS, help="default: what the output's name ends in, else md"
+    )
 
 
 def run(arguments: argparse.Namespace) -> int:
@@ -57,13 +60,13 @@ def run(arguments: argparse.Namespace) -> int:
     from lm_eval_bias.report import correlation_reports
     from lm_eval_bias.runs import run_discovery
 
-    form = output.format_of(arguments.format, arguments.output, without="md")
+    form = output_files.format_of(arguments.format, arguments.output, without="md")
     names = output.comma_separated([arguments.scores]) if arguments.scores is not None else None
     tasks = board_building.resolved(output.comma_separated(arguments.task))
     for flag, given, own in (("--scores", arguments.scores is not None, names), ("--task", arguments.task, tasks)):
         if given and not own:
             raise BiasError(f"{flag} names nothing: leave it out for all")
-    output.check_place(arguments.output, arguments.paths)
+    output_files.check_place(arguments.output, arguments.paths)
     tables = [path for path in arguments.paths if Path(path).suffix.lower() == ".csv"]
     folders = [path for path in arguments.paths if path not in tables]
     runs, problems = run_discovery.read(folders, by_task=True) if folders else ([], [])

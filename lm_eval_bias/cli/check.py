@@ -6,7 +6,7 @@ import argparse
 import os
 import sys
 
-from lm_eval_bias import registry
+from lm_eval_bias import output_files, registry
 from lm_eval_bias.errors import BiasError
 from lm_eval_bias.files import expanded, read_text, same, write_whole, writing
 
@@ -62,8 +62,8 @@ def run(arguments: argparse.Namespace) -> int:
         raise BiasError("--github prints lines of its own, which --json can't hold: ask for one of the two")
     if arguments.junit and arguments.junit == arguments.markdown:
         raise BiasError(f"--junit and --markdown name the same file, {arguments.junit}: name two")
-    output.check_place(arguments.junit, [*arguments.runs, arguments.policy], "--junit")
-    output.check_place(arguments.markdown, [*arguments.runs, arguments.policy], "--markdown")
+    output_files.check_place(arguments.junit, [*arguments.runs, arguments.policy], "--junit")
+    output_files.check_place(arguments.markdown, [*arguments.runs, arguments.policy], "--markdown")
     policy = policy_file.read(expanded(arguments.policy))
     runs, problems = read_runs(arguments.runs)
     for run in runs:

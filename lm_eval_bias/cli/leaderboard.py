@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import argparse
 
+from lm_eval_bias import output_files
 from lm_eval_bias.analysis import board_building
 from lm_eval_bias.cli import output
 from lm_eval_bias.errors import BiasError
@@ -25,7 +26,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("-o", "--output", metavar="FILE", help="where to (default: standard output)")
     parser.add_argument(
         "--format",
-        choices=output.FORMATS,
+        choices=output_files.FORMATS,
         help="default: what the output's name ends in, else md; html is one table to search, filter and sort",
     )
     parser.add_argument(
@@ -43,11 +44,11 @@ def run(arguments: argparse.Namespace) -> int:
     Raises:
         BiasError: No run at all, an unknown task, or a file that can't be written.
     """
-    form = output.format_of(arguments.format, arguments.output, without="md")
+    form = output_files.format_of(arguments.format, arguments.output, without="md")
     if arguments.task and not any(value.strip(", ") for value in arguments.task):
         raise BiasError("--task names no task: leave it out for all ('lm-eval-bias ls')")
     names = output.comma_separated(arguments.task)
-    output.check_place(arguments.output, arguments.paths)
+    output_files.check_place(arguments.output, arguments.paths)
     runs, problems = run_discovery.read(arguments.paths, by_task=True)
     boards = board_building.boards(runs, names)
     problems += board_building.foreign(runs)

@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 import argparse
+import sys
 from dataclasses import replace
-from pathlib import Path
 
+from lm_eval_bias import output_files
 from lm_eval_bias.cli import output
-from lm_eval_bias.errors import BiasError, require_extra
+from lm_eval_bias.errors import BiasError
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
@@ -20,7 +21,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         "paths", nargs="+", metavar="RUN", help="result folders (with --log_samples for all figures) or run files"
     )
     parser.add_argument("-o", "--output", metavar="FILE", help="where to; html needs it, the others print without")
-    parser.add_argument("--format", choices=output.FORMATS, help="default: by FILE's ending, else html")
+    parser.add_argument("--format", choices=output_files.FORMATS, help="default: by FILE's ending, else html")
     parser.add_argument(
         "--items",
         type=int,
@@ -38,28 +39,22 @@ def run(arguments: argparse.Namespace) -> int:
     Raises:
         BiasError: Bad usage, no run at all, or a file that cannot be written.
     """
-    form = output.format_of(arguments.format, arguments.output, without="html")
-    if form == "html" and arguments.output is None:
-        raise BiasError("an HTML report needs a file: add -o report.html, or --format md|json|csv|latex to print one")
-    if form == "html":
-        require_extra("report")
-    from lm_eval_bias.report import run_reports
+    from lm_eval_bias.report import run_reports, written_reports
     from lm_eval_bias.runs import printable_runs, run_discovery
 
-    if arguments.items < 0:
-        raise BiasError(f"--items {arguments.items}: must be 0 or more")
-    output.check_place(arguments.output, arguments.paths)
-    folder = output.folder_beside(arguments.output) if form == "html" and arguments.items else None
+    form = output_files.format_of(arguments.format, arguments.output, without="html")
+    if form == "html" and arguments.output is None:
+        raise BiasError("an HTML report needs a file: add -o report.html, or --format md|json|csv|latex to print one")
+    written_reports.check(form, arguments.output, arguments.paths, arguments.items)
     runs, problems = run_discovery.read(arguments.paths)
     if arguments.name is not None:
         if len(runs) != 1:
             raise BiasError(f"--name is for one run, here are {len(runs)}: {', '.join(run.name for run in runs)}")
         runs = [replace(runs[0], name=arguments.name)]
     output.name_problems(problems)
-    shown = printable_runs.runs(runs)
-    pages = run_reports.items(shown, arguments.items, folder.name, Path(arguments.output).name) if folder else None
-    text = run_reports.render(form, shown, problems, pages)
-    if folder and pages and pages.files:
-        output.deliver_folder(pages.files, folder)
-    output.deliver(text, arguments.output, arguments.output)
+    if arguments.output is None:
+        sys.stdout.write(run_reports.render(form, printable_runs.runs(runs), problems))
+    else:
+        written_reports.write(form, runs, problems, arguments.output, arguments.items)
+        print(arguments.output)
     return 0

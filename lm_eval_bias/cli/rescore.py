@@ -5,13 +5,11 @@ from __future__ import annotations
 import argparse
 import sys
 
-from lm_eval_bias import registry
-from lm_eval_bias.benchmark import Rewriting
-
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     """What the command understands."""
     from lm_eval_bias.report.run_output import TABLES
+    from lm_eval_bias.runs.rescoring import known_rewritings
 
     parser.description = (
         "Compute every score again from saved samples. A flag that is about one benchmark's answers passes over all "
@@ -28,13 +26,8 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         help="beside the scores in words: the main scores (main, the default), every score (all), or nothing (none)",
     )
     parser.add_argument("--json", action="store_true", help="machine-readable, with every score")
-    for rewriting in _rewritings():
+    for rewriting in known_rewritings():
         parser.add_argument(f"--{rewriting.flag}", metavar=rewriting.metavar, help=rewriting.help)
-
-
-def _rewritings() -> list[Rewriting]:
-    """The flags that benchmarks bring, some of which are for several."""
-    return list(dict.fromkeys(rewriting for benchmark in registry.benchmarks() for rewriting in benchmark.rewritings))
 
 
 def run(arguments: argparse.Namespace) -> int:
@@ -42,9 +35,8 @@ def run(arguments: argparse.Namespace) -> int:
     from lm_eval_bias.report import rescored_tables
     from lm_eval_bias.runs import rescoring
 
-    rewritings = [
-        (rewriting, value) for rewriting in _rewritings() if (value := getattr(arguments, rewriting.flag)) is not None
-    ]
+    values = [(rewriting, getattr(arguments, rewriting.flag)) for rewriting in rescoring.known_rewritings()]
+    rewritings = [(rewriting, value) for rewriting, value in values if value is not None]
     results = rescoring.rescore(arguments.paths, arguments.language, rewritings)
     for problem in () if rewritings else rescoring.unlike_results(results):
         print(f"lm-eval-bias: not what its run says: {problem}", file=sys.stderr)

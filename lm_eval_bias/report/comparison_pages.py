@@ -10,6 +10,7 @@ from lm_eval_bias import registry
 from lm_eval_bias.analysis.comparisons import FORM, LANGUAGE, Pair
 from lm_eval_bias.analysis.differences import Finding
 from lm_eval_bias.analysis.form_associations import Association
+from lm_eval_bias.analysis.run_comparison import Refusal
 from lm_eval_bias.report import captions, comparison_reports, difference_plots, templates
 from lm_eval_bias.report.difference_plots import Line
 from lm_eval_bias.report.numbers import NONE, bound, count, few, p_value
@@ -23,22 +24,6 @@ from lm_eval_bias.runs import printable_runs
 _KINDS = {"run": "runs", LANGUAGE: "languages", FORM: "forms of asking"}
 _MOST_PANELS = 12  # scores that a picture shows; the table has all
 _NAME, _HEADING = 40, 24  # characters of a name in tables and sentences, and in a column's heading
-
-
-@dataclass(frozen=True)
-class Refusal:
-    """Two sides that can't be compared.
-
-    Attributes:
-        pair: The sides.
-        reason: Why not.
-    """
-
-    pair: Pair
-    reason: str
-
-    def __str__(self) -> str:
-        return f"{self.pair.subject}: {self.pair.other.label} and {self.pair.base.label}: {self.reason}"
 
 
 @dataclass(frozen=True)

@@ -18,33 +18,58 @@ FORMATS = ("text", "md", "latex", "csv", "json")
 CORRECTIONS = {"holm": "Holm", "bh": "Benjamini-Hochberg", "none": "not corrected"}
 
 
-def _data(finding: Finding, correction: str) -> Mapping[str, object]:
-    """Plain data; ``nan`` is ``None`` with a reason."""
-    difference, meaning = finding.difference, finding.score.describe()
+def record(finding: Finding, correction: str) -> dict[str, object]:
+    """A difference with all that is needed to read it; numbers that there aren't are ``nan``."""
+    difference, score = finding.difference, finding.score
     return {
         "what": finding.subject,
         "base": finding.base,
         "other": finding.other,
-        "score": finding.score.name,
-        "base_value": finite(finding.base_value),
-        "other_value": finite(finding.other_value),
-        "difference": finite(difference.value),
-        "stderr": finite(difference.stderr),
-        "dof": finite(difference.dof),
-        "interval": None if difference.interval is None else list(difference.interval),
-        "p": finite(difference.p),
-        "p_adjusted": finite(finding.adjusted),
+        "score": score.name,
+        "base_value": finding.base_value,
+        "other_value": finding.other_value,
+        "difference": difference.value,
+        "stderr": difference.stderr,
+        "dof": difference.dof,
+        "interval": difference.interval,
+        "p": difference.p,
+        "p_adjusted": finding.adjusted,
         "correction": correction,
         "test": difference.test,
-        "smallest_detectable": finite(difference.detectable(finding.level)),
+        "smallest_detectable": difference.detectable(finding.level),
         "detectable_at": finding.level,
         "paired": finding.paired,
         "items": finding.items,
         "finding": finding.verdict,
         "reason": difference.reason,
         "note": finding.note,
-        **{key: meaning[key] for key in ("summary", "range", "neutral", "direction", "unit")},
+        "summary": score.summary,
+        "range": (score.low, score.high),
+        "neutral": score.neutral,
+        "direction": score.direction,
+        "unit": score.unit,
     }
+
+
+def records(
+    findings: Sequence[Finding], correction: str, associations: Sequence[Association] = ()
+) -> list[dict[str, object]]:
+    """A row per difference; where forms are compared also one per thing that they have in common, with ``measure``."""
+    rows = [record(finding, correction) for finding in findings]
+    if not associations:
+        return rows
+    return [{"measure": "difference", **row} for row in rows] + list(map(association_record, associations))
+
+
+def _plain(row: Mapping[str, object]) -> dict[str, object]:
+    """A row as JSON and CSV have it: ``None`` where there is no finite number."""
+
+    def plain(value: object) -> object:
+        if isinstance(value, tuple):
+            return [finite(end) for end in value]
+        return finite(value) if isinstance(value, float) else value
+
+    return {key: plain(value) for key, value in row.items()}
 
 
 def _number(value: float, sign: str = "") -> str:
@@ -137,15 +162,13 @@ def render(findings: Sequence[Finding], correction: str, style: str, association
     """
     if style in _STYLES:
         return _tables(findings, correction, style) + _association_tables(associations, style)
-    data = [_data(finding, correction) for finding in findings]
-    if associations:
-        others = [association_data(association) for association in associations]
-        if style == "json":
-            return json_text({"differences": data, "associations": others}, indent=2)
-        data = [{"measure": "difference", **row} for row in data] + others
-        header = list(dict.fromkeys(key for row in data for key in row))
-        return csv_text(header, [[row.get(key, "") for key in header] for row in data])
-    return json_text(data, indent=2) if style == "json" else csv_text(list(data[0]), [row.values() for row in data])
+    if style == "csv":
+        rows = list(map(_plain, records(findings, correction, associations)))
+        header = list(dict.fromkeys(key for row in rows for key in row))
+        return csv_text(header, [[row.get(key, "") for key in header] for row in rows])
+    data = [_plain(record(finding, correction)) for finding in findings]
+    others = [_plain(association_record(association)) for association in associations]
+    return json_text({"differences": data, "associations": others} if others else data, indent=2)
 
 
 MEASURES = {CORRELATION: "Spearman's correlation over groups of items", **agreement.MEASURES}
@@ -166,16 +189,16 @@ READING = (
 )
 
 
-def association_data(association: Association) -> Mapping[str, object]:
-    """Plain data; ``nan`` is ``None`` with a note."""
+def association_record(association: Association) -> dict[str, object]:
+    """What forms have in common, with all that is needed to read it; numbers that there aren't are ``nan``."""
     return {
         "measure": association.measure,
         "what": association.subject,
         "base": association.base,
         "other": association.other,
         "score": association.score,
-        "value": finite(association.value),
-        "interval": None if association.interval is None else list(association.interval),
+        "value": association.value,
+        "interval": association.interval,
         "n": association.n,
         "of": association.of,
         "note": association.note,

@@ -13,7 +13,7 @@ from lm_eval_bias.report.numbers import bound, score_range
 from lm_eval_bias.report.tables import Column, grid, json_text
 from lm_eval_bias.runs import harness_results
 from lm_eval_bias.runs.rescoring import Rescored
-from lm_eval_bias.runs.run_data import TaskRun
+from lm_eval_bias.runs.run_data import Run, TaskRun
 
 
 def _interval(score: Score, estimate: Estimate) -> list[float] | None:
@@ -65,6 +65,14 @@ def _tasks(results: Sequence[Rescored]) -> list[TaskRun]:
         scores = {score.name: harness_results.estimated(score, estimate) for score, estimate in result.scores}
         tasks.append(TaskRun(label, benchmark, language, "", result.documents, 0, result.provenance, scores))
     return tasks
+
+
+def runs(results: Sequence[Rescored]) -> list[Run]:
+    """Each result as a run, called by its file."""
+    return [
+        Run(str(result.part.path), result.part.path, {}, "", {task.task: task})
+        for result, task in zip(results, _tasks(results), strict=True)
+    ]
 
 
 def _is_whole(task: TaskRun) -> bool:

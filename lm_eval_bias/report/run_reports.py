@@ -17,15 +17,17 @@ COLUMNS = (
 )  # fmt: skip
 
 
-def _rows(runs: Sequence[Run]) -> Iterator[list[object]]:
+def records(runs: Sequence[Run]) -> Iterator[dict[str, object]]:
+    """A row per run, task and score: :data:`COLUMNS` and ``dof``; no withheld scores."""
     for run in printable_runs.presentable(runs):
         for task in run.tasks.values():
             for value in task.scores.values():
-                yield [
-                    run.name, task.task, task.benchmark, task.language, task.documents, task.items or "", value.name,
+                cells = [
+                    run.name, task.task, task.benchmark, task.language, task.documents, task.items or None, value.name,
                     value.value, value.stderr, *(value.interval or (None, None)), value.low, value.high, value.neutral,
                     value.unit, value.direction, value.note, *(value.fixed_interval or (None, None)),
                 ]  # fmt: skip
+                yield {**dict(zip(COLUMNS, cells, strict=True)), "dof": value.dof}
 
 
 def _json(runs: Sequence[Run]) -> str:
@@ -60,7 +62,7 @@ def render(form: str, runs: Sequence[Run], problems: Sequence[Problem], pages: I
     if form == "json":
         return _json(runs)
     if form == "csv":
-        return tables.csv_text(COLUMNS, _rows(runs))
+        return tables.csv_text(COLUMNS, ([row[column] for column in COLUMNS] for row in records(runs)))
     return templates.render(
         f"report.{templates.ENDINGS[form]}.j2",
         report=content.build(runs, problems, pages),

@@ -37,6 +37,11 @@ class Rescored:
     provenance: dict[str, Any]
 
 
+def known_rewritings() -> list[Rewriting]:
+    """The benchmarks' ways to score saved answers otherwise, some of which are for several."""
+    return list(dict.fromkeys(rewriting for benchmark in registry.benchmarks() for rewriting in benchmark.rewritings))
+
+
 def rescore(
     paths: list[str],
     language: str | None = None,

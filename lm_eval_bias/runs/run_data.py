@@ -151,6 +151,7 @@ class Run:
         tasks: By name.
         differs: In what it differs from the first run of the same model that was read with it; empty for others.
         began: When it began, in seconds since 1970; ``None`` where its file doesn't say it to the second.
+        model: The model's name where ``name`` says more, since other runs of it were read too; empty elsewhere.
     """
 
     name: str
@@ -160,6 +161,7 @@ class Run:
     tasks: Mapping[str, TaskRun]
     differs: str = ""
     began: float | None = None
+    model: str = ""
 
 
 @dataclass(frozen=True)

@@ -102,17 +102,16 @@ def _once(runs: Sequence[Run], known: copied_runs.Known) -> tuple[list[Run], lis
     return [run for run, first in pairs if first is None], copies
 
 
-def read(paths: Sequence[str | Path], by_task: bool = False, by_model: bool = False) -> tuple[list[Run], list[Problem]]:
+def read(paths: Sequence[str | Path], by_task: bool = False) -> tuple[list[Run], list[Problem]]:
     """All runs under some paths, in the order of the paths, then of the files' names.
 
     Args:
         paths: Folders (searched to any depth), the harness's ``results_*.json``, or run files of this package.
         by_task: Whether they are for tables by task: files under several of the paths may then be one run, as those
             under one path are, and runs with other tasks may have the same name.
-        by_model: Whether runs of one model keep its name, whatever their tasks are and whatever else they differ in.
 
     Returns:
-        The runs, each once, and what had to be passed over; names are made unique (by folders) unless ``by_model``.
+        The runs, each once, and what had to be passed over; names are made unique (by folders).
 
     Raises:
         BiasError: A path doesn't exist, a file named itself can't be read, or no run was found at all.
@@ -134,6 +133,4 @@ def read(paths: Sequence[str | Path], by_task: bool = False, by_model: bool = Fa
         problems += [*wrong, *copies]
     if not runs:
         raise BiasError("no run found: " + "; ".join(map(str, problems)))
-    if by_model:
-        return same_model.merged(runs), problems
     return same_model.distinguished(same_model.merged(runs) if by_task else runs, by_task), problems

@@ -113,6 +113,11 @@ def distinguished(runs: Sequence[Run], repeatable: bool = False) -> list[Run]:
             (first, *_), own = places[run.name], number[run.name]
             number[run.name] += 1
             differs = f"{run.name} ({first}) in {_difference(run, alike[run.name][0])}" if own else ""
-            run = replace(run, name=f"{run.name} ({places[run.name][own]})", differs=differs)
+            run = replace(run, name=f"{run.name} ({places[run.name][own]})", differs=differs, model=run.name)
         result.append(run)
     return result
+
+
+def by_model(runs: Sequence[Run]) -> list[Run]:
+    """Runs of one model under its name, whatever else they differ in; those that :func:`merged` can join are one."""
+    return merged([replace(run, name=run.model, differs="", model="") if run.model else run for run in runs])

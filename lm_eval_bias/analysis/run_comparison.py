@@ -1,0 +1,189 @@
+"""Runs compared, from the choice of pairs to tested differences: what ``compare`` and the Python interface share."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import NamedTuple
+
+from lm_eval_bias import catalog
+from lm_eval_bias.analysis import comparisons, conventions, differences, form_associations
+from lm_eval_bias.analysis.comparisons import FORM, LANGUAGE, Pair
+from lm_eval_bias.analysis.differences import Finding
+from lm_eval_bias.analysis.form_associations import Association
+from lm_eval_bias.custom_metrics import resampling
+from lm_eval_bias.custom_metrics.bootstrap import SEED
+from lm_eval_bias.errors import BiasError, did_you_mean
+from lm_eval_bias.runs import same_model
+from lm_eval_bias.runs.run_data import Run
+
+_MOST_DRAWS = 1_000_000
+
+
+@dataclass(frozen=True)
+class Refusal:
+    """Two sides that can't be compared.
+
+    Attributes:
+        pair: The sides.
+        reason: Why not.
+    """
+
+    pair: Pair
+    reason: str
+
+    def __str__(self) -> str:
+        return f"{self.pair.subject}: {self.pair.other.label} and {self.pair.base.label}: {self.reason}"
+
+
+class Comparison(NamedTuple):
+    """What comparing some runs gave.
+
+    Attributes:
+        findings: A difference per pair and score.
+        associations: What compared forms of asking have in common.
+        pairs: What was compared with what.
+        refused: Pairs that were left out.
+    """
+
+    findings: list[Finding]
+    associations: list[Association]
+    pairs: list[Pair]
+    refused: list[Refusal]
+
+
+class Choice(NamedTuple):
+    """What to compare and how; see :func:`compare`.
+
+    Attributes:
+        by: One of :func:`ways`.
+        base: What the others are compared with; ``None`` for the default (:func:`comparisons.pairs`).
+        scores: Names of scores; each benchmark's main ones if empty.
+        all_scores: All scores, breakdowns included.
+        unpaired: Compare as independent what shares no items, seeds or versions.
+        correction: For the number of tests (:func:`differences.adjust`).
+        draws: Resamples.
+        seed: Of the resamples; ``None`` for a fixed one.
+    """
+
+    by: str = "run"
+    base: str | None = None
+    scores: Sequence[str] = ()
+    all_scores: bool = False
+    unpaired: bool = False
+    correction: str = "holm"
+    draws: int = resampling.DRAWS
+    seed: int | None = None
+
+
+def ways() -> list[str]:
+    """By what runs can be compared."""
+    return ["run", *comparisons.conditions(), LANGUAGE, FORM]
+
+
+def check(choice: Choice) -> None:
+    """Refuse a choice that no runs allow, before any are read.
+
+    Raises:
+        BiasError: The first thing that is wrong.
+    """
+    if choice.draws < 100:
+        raise BiasError(f"--draws {choice.draws}: fewer than 100 say nothing")
+    if choice.draws > _MOST_DRAWS:
+        raise BiasError(f"--draws {choice.draws}: more than {_MOST_DRAWS:,} take much memory and say no more")
+    if choice.seed is not None and choice.seed < 0:
+        raise BiasError(f"--seed {choice.seed}: must be 0 or more")
+    if choice.scores and choice.all_scores:
+        raise BiasError("--scores and --all_scores: give one of them")
+
+
+def compare(runs: Sequence[Run], choice: Choice, leave_out: bool = False) -> Comparison:
+    """Compare runs; by form, runs of one model are one, whatever their names are.
+
+    Args:
+        runs: Runs with names that tell them apart.
+        choice: What to compare and how.
+        leave_out: Leave out and list pairs that can't be compared where others can.
+
+    Raises:
+        BiasError: Nothing to compare, a pair that can't be compared (unless it is left out), an unknown score, or a
+            sample log that isn't its run's.
+    """
+    check(choice)
+    by_form = choice.by == FORM
+    pairs = comparisons.pairs(same_model.by_model(runs) if by_form else runs, choice.by, choice.base)
+    refused: list[Refusal] = []
+    try:
+        findings = _findings(pairs, choice)
+    except BiasError:
+        refused = _refusals(pairs, choice) if leave_out and not choice.unpaired else []
+        if len(refused) in (0, len(pairs)):
+            raise
+        pairs = [pair for pair in pairs if all(pair is not one.pair for one in refused)]
+        findings = _findings(pairs, choice)
+    _refuse_unknown(pairs, findings, choice.scores)
+    _refuse_foreign_logs(pairs, findings)
+    return Comparison(findings, form_associations.find(pairs, findings) if by_form else [], pairs, refused)
+
+
+def _findings(pairs: Sequence[Pair], choice: Choice) -> list[Finding]:
+    return differences.find(
+        pairs,
+        by=choice.by,
+        scores=list(choice.scores) or None,
+        everything=choice.all_scores,
+        unpaired=choice.unpaired,
+        correction=choice.correction,
+        draws=choice.draws,
+        seed=SEED if choice.seed is None else choice.seed,
+    )
+
+
+def _refusals(pairs: Sequence[Pair], choice: Choice) -> list[Refusal]:
+    """The pairs that can't be compared item by item."""
+    refused = []
+    for pair in pairs:
+        logs = pair.base.task.samples and pair.other.task.samples
+        if reason := comparisons.why_not_paired(pair, choice.by) if logs else "no sample logs":
+            refused.append(Refusal(pair, reason))
+    return refused
+
+
+def _refuse_unknown(pairs: Sequence[Pair], findings: Sequence[Finding], scores: Sequence[str]) -> None:
+    """Refuse a name of a score that no compared task has.
+
+    Raises:
+        BiasError: The first such name.
+    """
+    sides = [side for pair in pairs for side in (pair.base, pair.other)]
+    known = {s.name for side in sides for s in side.benchmark.every_score() if s.table is not None}
+    known |= {finding.score.name for finding in findings}
+    if unknown := next((name for name in scores if name not in known), None):
+        raise BiasError(f"--scores {unknown}: no task here has such a score.{did_you_mean(unknown, known)}")
+
+
+def _refuse_foreign_logs(pairs: Sequence[Pair], findings: Sequence[Finding]) -> None:
+    """Refuse sample logs that give other values than the results beside them: they would count for another model.
+
+    What an older version of a task scored otherwise is left alone.
+
+    Raises:
+        BiasError: The first such log.
+    """
+    by_labels = {(pair.subject, pair.base.label, pair.other.label): pair for pair in pairs}
+    for finding in (finding for finding in findings if finding.paired):
+        pair = by_labels[finding.subject, finding.base, finding.other]
+        for side, value in ((pair.base, finding.base_value), (pair.other, finding.other_value)):
+            task, own = side.task, side.task.scores.get(finding.score.name)
+            entry = catalog.entries().get(task.base)
+            is_current = entry is not None and conventions.same_version(task.version, entry.metadata.get("version"))
+            if own is None or not is_current or finding.items != task.documents or math.isnan(own.value - value):
+                continue
+            # a standard deviation of equal numbers is 0 or, by the order of a sum, the root of its rounding error
+            width = finding.score.high - finding.score.low
+            if not math.isclose(own.value, value, rel_tol=1e-9, abs_tol=1e-7 * width if width < math.inf else 1e-9):
+                raise BiasError(
+                    f"{task.samples}: by it {finding.score.name} is {value:.6g}, by {side.run.path.name} beside it "
+                    f"{own.value:.6g}: files of different runs, or edited (rescore reads the log alone)"
+                )

@@ -1,0 +1,434 @@
+"""The functions of ``import lm_eval_bias as leb``: load runs, read and compare their scores, write reports and exports.
+
+The commands do the same with the same code: the numbers are theirs. ``docs/python-api.md`` shows them in use. Use the
+functions as ``lm_eval_bias.load`` and so on; where they lie can change.
+
+Errors are :class:`lm_eval_bias.BiasError`: one line that says what was wrong, where, and what to do.
+"""
+
+from __future__ import annotations
+
+import functools
+import inspect
+import os
+import re
+import warnings
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from types import MappingProxyType
+from typing import TYPE_CHECKING, ParamSpec, TypeVar, overload
+
+from lm_eval_bias import registry
+from lm_eval_bias.benchmark import Benchmark, Card
+from lm_eval_bias.errors import BiasError, did_you_mean, printable
+from lm_eval_bias.runs.run_data import Problem, Run
+
+if TYPE_CHECKING:
+    from pandas import DataFrame
+
+    from lm_eval_bias.exports.bundle import Bundle
+
+P = ParamSpec("P")
+T = TypeVar("T")
+
+_ENDS = ("interval", "range")  # of which a data frame has the two ends
+_COUNTS = ("items", "n", "of")
+_NUMBERS = (
+    "value", "stderr", "dof", "interval_low", "interval_high", "range_low", "range_high", "neutral",
+    "fixed_interval_low", "fixed_interval_high", "base_value", "other_value", "difference", "p", "p_adjusted",
+    "smallest_detectable", "detectable_at",
+)  # fmt: skip
+
+
+@dataclass(frozen=True, repr=False)
+class Runs(Sequence[Run]):
+    """Runs that were read together, each with a name of its own; a part of them is a slice.
+
+    Attributes:
+        runs: The runs.
+        problems: Files that were passed over, and why.
+        paths: What was read.
+    """
+
+    runs: tuple[Run, ...]
+    problems: tuple[Problem, ...] = ()
+    paths: tuple[Path, ...] = ()
+
+    @overload
+    def __getitem__(self, index: int) -> Run: ...
+    @overload
+    def __getitem__(self, index: slice) -> Runs: ...
+    def __getitem__(self, index: int | slice) -> Run | Runs:
+        if isinstance(index, slice):
+            return Runs(self.runs[index], self.problems, self.paths)
+        return self.runs[index]
+
+    def __len__(self) -> int:
+        return len(self.runs)
+
+    def __repr__(self) -> str:
+        from lm_eval_bias.report.numbers import few
+
+        names = few([f"{run.name} ({few(list(run.tasks), 3)})" for run in self.runs])
+        passed_over = f"; passed over: {len(self.problems)}" if self.problems else ""
+        return f"<{len(self)} run{'s' * (len(self) != 1)}: {names}{passed_over}>"
+
+
+def _public(function: Callable[P, T]) -> Callable[P, T]:
+    """Errors are one line, as on a terminal, and name parameters as Python does."""
+    signature = inspect.signature(function)
+
+    @functools.wraps(function)
+    def call(*args: P.args, **kwargs: P.kwargs) -> T:
+        try:
+            return function(*args, **kwargs)
+        except BiasError as error:
+            given = {**signature.bind(*args, **kwargs).arguments, **kwargs}
+            error.args = (printable(_in_python(str(error), given, {*signature.parameters, *given})),)
+            raise
+
+    return call
+
+
+def _in_python(message: str, given: Mapping[str, object], names: Iterable[str]) -> str:
+    """A message about a command's options, as one about parameters.
+
+    Args:
+        message: The message.
+        given: Values of parameters.
+        names: Names of all parameters.
+
+    >>> _in_python("--base x: unknown; --draws 5, or --no-items", {"base": "x"}, ["base", "draws", "no_items"])
+    "base='x': unknown; draws=5, or no_items"
+    """
+    for name in names:
+        flag = rf"--{name.replace('_', '[-_]')}\b"
+        if name in given:
+            value = repr(given[name]).replace("\\", r"\\")
+            message = re.sub(rf"{flag} {re.escape(str(given[name]))}(?!\w)", f"{name}={value}", message)
+        message = re.sub(flag, name, re.sub(rf"{flag} (?=-?\d)", f"{name}=", message))
+    return message
+
+
+def _one_of(name: str, value: str | None, known: Sequence[str]) -> None:
+    if value is not None and value not in known:
+        hint = did_you_mean(str(value), known)
+        raise BiasError(f"{name}={value!r}: unknown.{hint} Known: {', '.join(known)}")
+
+
+def _several(runs: Run | Iterable[Run]) -> Runs:
+    """Any runs as :class:`Runs`.
+
+    Raises:
+        BiasError: No run, something else, or two of one name, which would be taken for one.
+    """
+    if isinstance(runs, Runs):
+        several = runs
+    else:
+        several = Runs((runs,) if isinstance(runs, Run) else tuple(runs))
+        if not all(isinstance(run, Run) for run in several):
+            raise BiasError(f"runs={str(runs)[:80]!r}: no runs: read them first, with lm_eval_bias.load(PATH)")
+        names = [run.name for run in several]
+        if repeated := [name for name in names if names.count(name) > 1]:
+            raise BiasError(f"two runs are called {repeated[0]!r}: read all with one lm_eval_bias.load(PATH, PATH)")
+    if not several:
+        raise BiasError("no run: there is nothing to read or write")
+    return several
+
+
+def _frame(rows: Sequence[Mapping[str, object]], columns: Sequence[str] | None = None) -> DataFrame:
+    """Rows with a number, or ``nan``, in every column of numbers."""
+    import pandas
+
+    def cells(row: Mapping[str, object]) -> dict[str, object]:
+        flat: dict[str, object] = {}
+        for key, value in row.items():
+            if key in _ENDS:
+                low, high = value if isinstance(value, tuple) else (None, None)
+                flat |= {f"{key}_low": low, f"{key}_high": high}
+            else:
+                flat[key] = value
+        return flat
+
+    frame = pandas.DataFrame([cells(row) for row in rows], columns=columns)
+    kinds = {**dict.fromkeys(_NUMBERS, "float64"), **dict.fromkeys(_COUNTS, "Int64"), "paired": "boolean"}
+    return frame.astype({column: kind for column, kind in kinds.items() if column in frame})
+
+
+@_public
+def load(*paths: str | os.PathLike[str]) -> Runs:
+    """Read runs, as every command does.
+
+    Args:
+        *paths: Run folders (searched to any depth), the harness's ``results_*.json``, or run files of this package.
+
+    Returns:
+        The runs in the order of the paths, each once. Runs of one model have names that tell them apart. Files that
+        can't be read are in ``.problems``, with a warning each.
+
+    Raises:
+        BiasError: A path that doesn't exist, a file named itself that can't be read, or no run at all.
+    """
+    from lm_eval_bias.runs import run_discovery
+
+    if not paths:
+        raise BiasError("load() needs a path: a run folder or a file")
+    runs, problems = run_discovery.read([os.fspath(path) for path in paths])
+    for problem in problems:
+        if not problem.is_copy:
+            warnings.warn(f"passed over: {printable(problem)}", stacklevel=3)
+    return Runs(tuple(runs), tuple(problems), tuple(map(Path, paths)))
+
+
+@_public
+def scores(runs: Run | Iterable[Run]) -> DataFrame:
+    """All scores of runs, a row per run, task and score: the rows of ``report --format csv``, and ``dof``.
+
+    ===================================== ============================================================================
+    ``run``, ``task``, ``benchmark``,     the run's name, what it ran, and its benchmark or variant
+    ``language``                          ISO 639-1 code
+    ``documents``, ``items``              how many documents were scored, and how many the task has (``<NA>``: unknown)
+    ``score``                             its name
+    ``value``, ``stderr``                 in ``unit``; ``nan`` where there is none, and ``note`` says why
+    ``interval_low``, ``interval_high``   95% interval within the range; ``nan`` without one
+    ``range_low``, ``range_high``         smallest and largest possible value, perhaps infinite
+    ``neutral``                           the value that means "no bias"; ``nan`` where none exists
+    ``unit``, ``direction``               of the value, and what values on either side of ``neutral`` mean
+    ``note``                              why the value is ``nan``, or what to beware of
+    ``fixed_interval_low``, ``..._high``  95% interval for these very items, where ``interval`` is for items like them
+    ``dof``                               degrees of freedom of ``stderr``; infinite where a normal quantile is meant
+    ===================================== ============================================================================
+
+    Scores that a benchmark withholds (:meth:`Benchmark.withheld`) have no row, as in every report.
+
+    Args:
+        runs: From :func:`load`, or some of them.
+
+    Raises:
+        BiasError: No runs.
+
+    >>> from lm_eval_bias.runs.run_data import TaskRun, Value
+    >>> gap = Value("gap", 0.25, 0.05, interval=(0.15, 0.35), low=-1.0, high=1.0, neutral=0.0)
+    >>> task = TaskRun("my_task", "mine", "en", "1.0", documents=80, items=100, metadata={}, scores={"gap": gap})
+    >>> frame = scores(Run("tiny", Path("tiny.json"), {}, "", {"my_task": task}))
+    >>> print(frame[["run", "score", "value", "interval_low", "interval_high", "neutral"]].to_string(index=False))
+     run score  value  interval_low  interval_high  neutral
+    tiny   gap   0.25          0.15           0.35      0.0
+    """
+    from lm_eval_bias.report import run_reports
+    from lm_eval_bias.runs import printable_runs
+
+    rows = list(run_reports.records(printable_runs.runs(_several(runs))))
+    return _frame(rows, (*run_reports.COLUMNS, "dof"))
+
+
+@_public
+def rescore(*paths: str | os.PathLike[str], language: str | None = None, **rewritings: str) -> DataFrame:
+    """Every score again from saved samples, without a model: as :func:`scores`, with the sample's file as ``run``.
+
+    Args:
+        *paths: Run folders with sample logs (``--log_samples``), such files, or predictions made elsewhere.
+        language: Of files that don't say it themselves.
+        **rewritings: The flags of ``rescore`` that are about one benchmark's answers, such as ``words="pronouns"``.
+            All other benchmarks are then passed over.
+
+    Returns:
+        The columns of :func:`scores`; ``items`` isn't known. A log that gives other scores than the results beside it
+        comes with a warning.
+
+    Raises:
+        BiasError: Files that can't be read or scored, or a flag that concerns none of them.
+    """
+    from lm_eval_bias.report import rescored_tables
+    from lm_eval_bias.runs import rescoring
+
+    if not paths:
+        raise BiasError("rescore() needs a path: a run folder or a file of saved answers")
+    known = {one.flag: one for one in rescoring.known_rewritings()}
+    for flag in rewritings:
+        if flag not in known:
+            raise BiasError(f"{flag}= is unknown.{did_you_mean(flag, known)} Known: language, {', '.join(known)}")
+    chosen = [(known[flag], str(value)) for flag, value in rewritings.items()]
+    results = rescoring.rescore([os.fspath(path) for path in paths], language, chosen)
+    for difference in () if chosen else rescoring.unlike_results(results):
+        warnings.warn(f"not what its run says: {printable(difference)}", stacklevel=3)
+    runs = rescored_tables.runs(results)
+    return scores(Runs(tuple(runs)))
+
+
+@_public
+def compare(
+    runs: Run | Iterable[Run],
+    by: str = "run",
+    base: str | None = None,
+    scores: str | Sequence[str] | None = None,
+    *,
+    all_scores: bool = False,
+    unpaired: bool = False,
+    correction: str = "holm",
+    draws: int = 10_000,
+    seed: int | None = None,
+) -> DataFrame:
+    """Paired differences of scores, a row per comparison and score: the rows of ``compare --format csv``.
+
+    Pairs of runs need the same items and sample logs (``--log_samples``).
+
+    ======================================== =========================================================================
+    ``what``, ``base``, ``other``, ``score`` the task or tasks, the two sides, the score
+    ``base_value``, ``other_value``          of the items that both sides have
+    ``difference``, ``stderr``, ``dof``      other minus base, in ``unit``
+    ``interval_low``, ``interval_high``      95% interval of the difference, clustered
+    ``p``, ``p_adjusted``, ``correction``    of the ``test``, and corrected for the number of tests
+    ``smallest_detectable``                  the true difference that is found with a probability of 80% at the level
+                                             ``detectable_at``
+    ``paired``, ``items``                    whether item by item, and how many both sides have
+    ``finding``, ``reason``, ``note``        what it says, why a number is ``nan``, what to beware of
+    ``summary``, ``range_low``, ...          what the score is; ``range_high``, ``neutral``, ``direction``, ``unit`` too
+    ======================================== =========================================================================
+
+    With ``by="form"`` a first column, ``measure``, tells the differences from rows about what the forms have in common:
+    correlations over groups of items and agreement, with ``value``, interval, ``n`` and ``of``.
+
+    Args:
+        runs: From :func:`load`, or some of them.
+        by: ``run``; ``language`` or a condition such as ``instruction``, within each run; or ``form`` of asking, within
+            each model's runs.
+        base: What the others are compared with: by default the first run, no instruction, English, log-likelihoods.
+        scores: Names of scores; by default each benchmark's main ones.
+        all_scores: All scores, breakdowns included.
+        unpaired: Compare as independent what shares no items, seeds or versions.
+        correction: For the number of tests: ``holm``, ``bh`` (Benjamini-Hochberg) or ``none``.
+        draws: Resamples, 100 to 1,000,000.
+        seed: Of the resamples; fixed by default.
+
+    Raises:
+        BiasError: Nothing to compare, sides that can't be compared, or an unknown name.
+    """
+    from lm_eval_bias.analysis import run_comparison
+    from lm_eval_bias.report import comparison_reports
+
+    _one_of("by", by, run_comparison.ways())
+    _one_of("correction", correction, list(comparison_reports.CORRECTIONS))
+    names = [scores] if isinstance(scores, str) else list(dict.fromkeys(scores or ()))
+    if scores is not None and not names:
+        raise BiasError("scores= names no score: leave it out for the main ones")
+    choice = run_comparison.Choice(by, base, names, all_scores, unpaired, correction, draws, seed)
+    compared = run_comparison.compare(_several(runs), choice)
+    return _frame(comparison_reports.records(compared.findings, correction, compared.associations))
+
+
+@_public
+def write_report(
+    runs: Run | Iterable[Run], path: str | os.PathLike[str], format: str | None = None, *, items: int = 20
+) -> None:
+    """Write a report as ``report`` does: an HTML page that needs no network, or tables for papers and programs.
+
+    Args:
+        runs: From :func:`load`, or some of them.
+        path: The file, written whole or not at all.
+        format: ``html``, ``md``, ``json``, ``csv`` or ``latex``; by default by the file's ending.
+        items: ``html``, of runs with sample logs: a folder beside the page has pages with so many of the items that
+            move each main score most, and as many others; 0 for none.
+
+    Raises:
+        BiasError: An unknown format, or a file that can't be written or holds a run that was read; for ``html``, the
+            extra ``report`` isn't installed.
+    """
+    from lm_eval_bias import output_files
+    from lm_eval_bias.report import written_reports
+
+    several, place = _several(runs), os.fspath(path)
+    _one_of("format", format, output_files.FORMATS)
+    form = output_files.format_of(format, place, without="", flag="path")
+    written_reports.check(form, place, _inputs(several), items, "path")
+    written_reports.write(form, several, several.problems, place, items)
+
+
+@_public
+def export(
+    runs: Run | Iterable[Run],
+    to: str,
+    path: str | os.PathLike[str],
+    *,
+    name: str | None = None,
+    scores: str | None = None,
+    no_items: bool = False,
+    organization: str | None = None,
+    relationship: str | None = None,
+    dataset: str | None = None,
+) -> Bundle:
+    """Write runs in a format that others read, as ``export`` does. Nothing is ever uploaded.
+
+    Args:
+        runs: From :func:`load`, or some of them.
+        to: ``eee``, ``model-card``, ``hf-eval-results``, ``csv``, ``wandb``, ``mlflow`` or ``evidence``.
+        path: A file, or for formats of several files a new folder; written whole or not at all.
+        name: The model's name, as OWNER/NAME where it is on the Hub.
+        scores: ``main`` or ``all``; the default is the format's.
+        no_items: ``eee``: leave out the records of single items.
+        organization: ``eee``, ``evidence``: who evaluated.
+        relationship: ``eee``: theirs to the model: ``first_party``, ``third_party``, ``collaborative`` or ``other``.
+        dataset: ``hf-eval-results``: the leaderboard's data set.
+
+    Returns:
+        What was written: ``.files``, how many ``.scores``, and what was ``.left_out`` with its reason.
+
+    Raises:
+        BiasError: An unknown format, an option that means nothing for it, or a place that can't be written.
+    """
+    from lm_eval_bias.exports import bundle, delivery, formats
+
+    several, place = _several(runs), os.fspath(path)
+    _one_of("to", to, list(formats.BY_NAME))
+    _one_of("scores", scores, ["main", "all"])
+    _one_of("relationship", relationship, bundle.RELATIONSHIPS)
+    options = {
+        "name": name, "scores": scores, "no_items": no_items, "organization": organization,
+        "relationship": relationship, "dataset": dataset,
+    }  # fmt: skip
+    delivery.refuse_foreign(to, [key for key, value in options.items() if value not in (None, False)], {})
+    form = formats.BY_NAME[to]
+    delivery.check(form, place, _inputs(several), "path")
+    made = delivery.make(form, several, several.problems, name, scores, no_items, organization, relationship, dataset)
+    delivery.write(made, form, place)
+    return made
+
+
+def _inputs(runs: Runs) -> list[str]:
+    """What must not be written over."""
+    logs = [task.samples for run in runs for task in run.tasks.values() if task.samples is not None]
+    return [str(path) for path in (*runs.paths, *(run.path for run in runs), *logs)]
+
+
+@_public
+def benchmarks() -> Mapping[str, Benchmark]:
+    """All benchmarks and their variants by name: this package's, and those that other packages bring.
+
+    Raises:
+        BiasError: One that can't be loaded.
+
+    >>> benchmarks()["occugender"].title
+    'OccuGender'
+    """
+    return MappingProxyType(registry.by_name())
+
+
+@_public
+def card(name: str) -> Card:
+    """What is known of a benchmark: what it measures, what it can't say, whom it is about, its licence, flaws and use.
+
+    Args:
+        name: A benchmark, variant, task or group.
+
+    Raises:
+        BiasError: There is none of that name, or it has no card.
+
+    >>> card("occugender_explicit").link
+    'https://arxiv.org/abs/2212.10678'
+    """
+    from lm_eval_bias.report import cards
+
+    benchmark_card = cards.of(name).card
+    assert benchmark_card is not None
+    return benchmark_card

@@ -1,0 +1,395 @@
+"""The Python interface: its signatures, that its numbers are the commands', and that its page runs."""
+
+import ast
+import csv
+import inspect
+import io
+import json
+import math
+import pkgutil
+import re
+import shlex
+import subprocess
+import sys
+
+import pandas
+import pytest
+
+import lm_eval_bias as leb
+from lm_eval_bias import registry
+from lm_eval_bias.cli.main import main
+from tests.conftest import ROOT
+from tests.report.made_runs import harness_folder, hostile_file, run_file, write
+
+PAGE = (ROOT / "docs" / "python-api.md").read_text(encoding="utf-8")
+SHELL, PYTHON = (re.findall(rf"^```{kind}\n(.*?)^```$", PAGE, flags=re.M | re.S) for kind in ("sh", "python"))
+
+# A change here is a change of the interface: it belongs into the changelog.
+SIGNATURES = {
+    "benchmarks": "() -> 'Mapping[str, Benchmark]'",
+    "card": "(name: 'str') -> 'Card'",
+    "compare": "(runs: 'Run | Iterable[Run]', by: 'str' = 'run', base: 'str | None' = None, "
+    "scores: 'str | Sequence[str] | None' = None, *, all_scores: 'bool' = False, unpaired: 'bool' = False, "
+    "correction: 'str' = 'holm', draws: 'int' = 10000, seed: 'int | None' = None) -> 'DataFrame'",
+    "export": "(runs: 'Run | Iterable[Run]', to: 'str', path: 'str | os.PathLike[str]', *, name: 'str | None' = None, "
+    "scores: 'str | None' = None, no_items: 'bool' = False, organization: 'str | None' = None, "
+    "relationship: 'str | None' = None, dataset: 'str | None' = None) -> 'Bundle'",
+    "load": "(*paths: 'str | os.PathLike[str]') -> 'Runs'",
+    "rescore": "(*paths: 'str | os.PathLike[str]', language: 'str | None' = None, **rewritings: 'str') -> 'DataFrame'",
+    "scores": "(runs: 'Run | Iterable[Run]') -> 'DataFrame'",
+    "write_report": "(runs: 'Run | Iterable[Run]', path: 'str | os.PathLike[str]', format: 'str | None' = None, *, "
+    "items: 'int' = 20) -> 'None'",
+}
+SCORES = [
+    "run", "task", "benchmark", "language", "documents", "items", "score", "value", "stderr", "interval_low",
+    "interval_high", "range_low", "range_high", "neutral", "unit", "direction", "note", "fixed_interval_low",
+    "fixed_interval_high", "dof",
+]  # fmt: skip
+COMPARISON = [
+    "what", "base", "other", "score", "base_value", "other_value", "difference", "stderr", "dof", "interval_low",
+    "interval_high", "p", "p_adjusted", "correction", "test", "smallest_detectable", "detectable_at", "paired", "items",
+    "finding", "reason", "note", "summary", "range_low", "range_high", "neutral", "direction", "unit",
+]  # fmt: skip
+
+
+def said(capsys, *arguments):
+    capsys.readouterr()
+    assert main(list(map(str, arguments))) == 0
+    return capsys.readouterr().out
+
+
+@pytest.fixture(scope="module")
+def results(tmp_path_factory):
+    """The page's runs, made by its commands."""
+    folder = tmp_path_factory.mktemp("page")
+    with pytest.MonkeyPatch.context() as patch:
+        patch.chdir(folder)
+        patch.setenv("HF_HUB_OFFLINE", "1")
+        patch.setenv("LM_EVAL_BIAS_CACHE", str(folder / "cache"))
+        for line in SHELL[0].splitlines():
+            assert main(shlex.split(line)[1:]) == 0
+    return folder / "results"
+
+
+def equal(value, cell):
+    """Whether a cell of a data frame is one of a CSV, which has nothing where there is no finite number."""
+    if value is None or value is pandas.NA or (isinstance(value, float) and not math.isfinite(value)):
+        return cell == ""
+    if isinstance(value, str):
+        return cell in (value, f"'{value}")  # so that no spreadsheet runs it
+    return math.isclose(float(value), float({"True": "1", "False": "0"}.get(cell, cell)), rel_tol=1e-15)
+
+
+def assert_same(frame, text, split=()):
+    rows = list(csv.DictReader(io.StringIO(text)))
+    assert len(frame) == len(rows) > 0
+    for row, cells in zip(frame.to_dict("records"), rows, strict=True):
+        for name in split:
+            ends = json.loads(cells.pop(name) or "[null, null]")
+            cells |= {
+                f"{name}_{end}": "" if at is None else repr(at) for end, at in zip(("low", "high"), ends, strict=True)
+            }
+        assert set(cells) <= set(row)
+        for name, cell in cells.items():
+            assert equal(row[name], cell), (name, row[name], cell)
+
+
+# ---------------------------------------------------------------------- the interface
+
+
+def test_signatures():
+    functions = {name: getattr(leb, name) for name in leb.__all__ if inspect.isfunction(getattr(leb, name))}
+    assert {name: str(inspect.signature(function)) for name, function in functions.items()} == SIGNATURES
+    kinds = {"Benchmark", "BiasError", "Card", "Problem", "Run", "Runs"}
+    assert {name for name in leb.__all__ if inspect.isclass(getattr(leb, name))} == kinds
+    assert set(leb.__all__) == {*SIGNATURES, *kinds, "__version__"}
+    assert str(inspect.signature(leb.Runs)) == (
+        "(runs: 'tuple[Run, ...]', problems: 'tuple[Problem, ...]' = (), paths: 'tuple[Path, ...]' = ()) -> None"
+    )
+    assert set(leb.__all__) <= set(dir(leb))
+    # importing a module of that name would put it in the function's place
+    assert not {module.name for module in pkgutil.iter_modules(leb.__path__)} & set(leb.__all__)
+    for name in SIGNATURES:
+        assert {"Raises:"} <= set(inspect.getdoc(getattr(leb, name)).split()), name
+
+
+def test_type_checkers_see_what_there_is():
+    tree = ast.parse((ROOT / "lm_eval_bias" / "__init__.py").read_text(encoding="utf-8"))
+    (block,) = (node for node in tree.body if isinstance(node, ast.If) and "TYPE_CHECKING" in ast.unparse(node.test))
+    names = {alias.asname: (node.module, alias.name) for node in block.body for alias in node.names}
+    assert set(names) == set(leb.__all__) - {"__version__"}
+    for name, (module, own) in names.items():
+        assert getattr(sys.modules[module], own) is getattr(leb, name)
+
+
+def test_nothing_is_imported_before_it_is_used(tmp_path):
+    path = write(tmp_path / "tiny.json", run_file())
+    code = f"""
+import sys, lm_eval_bias as leb
+heavy = "pandas", "numpy", "scipy", "torch", "transformers", "lm_eval", "datasets", "matplotlib"
+loaded = lambda: [name for name in (*heavy, "lm_eval_bias.api") if name in sys.modules]
+assert not loaded(), loaded()
+leb.BiasError, leb.Benchmark
+assert not loaded(), loaded()
+leb.scores(leb.load({path!r}))
+assert not {{"torch", "transformers", "lm_eval", "datasets", "matplotlib"}} & set(loaded()), loaded()
+"""
+    subprocess.run([sys.executable, "-c", code], check=True)  # noqa: S603
+    with pytest.raises(AttributeError, match="no attribute 'nothing'"):
+        leb.nothing  # noqa: B018
+
+
+# ---------------------------------------------------------------------- runs
+
+
+def test_runs(tmp_path):
+    one, two = (
+        write(tmp_path / name / "run.json", run_file(tasks=["regard_en"], shift=i)) for i, name in enumerate("ab")
+    )
+    broken = tmp_path / "b" / "results_2026-01-02T03-04-05.678901.json"
+    broken.write_text("{")
+    with pytest.warns(UserWarning, match="passed over: .*results_2026") as warned:
+        runs = leb.load(tmp_path)
+    assert warned[0].filename == __file__
+    assert [run.name for run in runs] == ["tiny (a)", "tiny (b)"]
+    assert [problem.path for problem in runs.problems] == [broken]
+    assert repr(runs) == "<2 runs: tiny (a) (regard_en), tiny (b) (regard_en); passed over: 1>"
+    assert runs[:1] == leb.Runs(runs.runs[:1], runs.problems, (tmp_path,))
+    assert runs[-1] is runs.runs[1]
+    with pytest.raises(AttributeError):
+        runs.problems = ()
+    assert leb.scores(runs[1]).equals(leb.scores([runs[1]]))
+    twice = [*leb.load(one), *leb.load(two)]
+    with pytest.raises(leb.BiasError, match=r"two runs are called 'tiny': read all with one lm_eval_bias.load"):
+        leb.scores(twice)
+
+
+def test_a_copy_is_no_warning(tmp_path, recwarn):
+    for name in "ab":
+        write(tmp_path / name / "run.json", run_file(tasks=["regard_en"]))
+    runs = leb.load(tmp_path)
+    assert len(runs) == 1
+    assert [problem.is_copy for problem in runs.problems] == [True]
+    assert not recwarn.list
+
+
+# ---------------------------------------------------------------------- the same numbers
+
+
+def with_gaps():
+    """A run with a score without a value, and one without an interval."""
+    content = run_file(tasks=["gg_bbq_names", "stereoset_en"])
+    cells = content["tasks"]["stereoset_en"]["scores"]
+    cells["ss"] |= {"value": None, "stderr": None, "interval": None, "note": "nothing could be told"}
+    cells["icat"] |= {"stderr": None, "interval": None, "dof": None}
+    return content
+
+
+@pytest.mark.parametrize("content", [run_file(), with_gaps(), hostile_file()])
+def test_scores_are_those_of_the_report(content, tmp_path, capsys):
+    path = write(tmp_path / "run.json", content)
+    frame = leb.scores(leb.load(path))
+    assert list(frame.columns) == SCORES
+    assert_same(frame, said(capsys, "report", path, "--format", "csv"))
+    numbers = frame[["value", "stderr", "interval_low", "range_low", "neutral", "fixed_interval_low", "dof"]]
+    assert set(map(str, numbers.dtypes)) == {"float64"}
+    assert frame.note[frame.value.isna()].all()
+
+
+def test_scores_of_nothing_have_their_columns(tmp_path):
+    content = run_file(tasks=["regard_en"])
+    content["tasks"]["regard_en"]["scores"].clear()
+    frame = leb.scores(leb.load(write(tmp_path / "run.json", content)))
+    assert (len(frame), list(frame.columns)) == (0, SCORES)
+
+
+def test_rescored_scores_are_the_commands(tmp_path, capsys):
+    folder = harness_folder(tmp_path)
+    with pytest.warns(UserWarning, match="not what its run says: .*of another run, edited"):
+        frame = leb.rescore(folder)
+    assert list(frame.columns) == SCORES
+    (expected,) = json.loads(said(capsys, "rescore", folder, "--json"))
+    assert set(frame.run) == {expected["path"]}
+    assert list(frame.score) == list(expected["scores"])
+    for row in frame.itertuples():
+        cell = expected["scores"][row.score]
+        for name in ("value", "stderr"):
+            own = getattr(row, name)
+            assert own == cell[name] or (math.isnan(own) and cell[name] is None)
+        assert [row.interval_low, row.interval_high] == cell["interval"] or cell["interval"] is None
+    assert not frame.value.equals(leb.rescore(folder, words="pronouns").value)
+
+
+def test_comparisons_are_the_commands(results, capsys):
+    runs = leb.load(results)
+    frame = leb.compare(runs, draws=200)
+    assert list(frame.columns) == COMPARISON
+    options = ["compare", results, "--draws", "200"]
+    assert_same(frame, said(capsys, *options, "--format", "csv"), split=["interval", "range"])
+    other = leb.compare(runs, "run", runs[1].name, "stereotype_gap", correction="none", draws=200, seed=5)
+    options += ["--base", runs[1].name, "--scores", "stereotype_gap", "--correction", "none", "--seed", "5"]
+    assert_same(other, said(capsys, *options, "--format", "csv"), split=["interval", "range"])
+    assert len(leb.compare(runs, all_scores=True, draws=100)) > len(frame) > len(other) == 1
+
+
+def test_forms_are_compared_whatever_the_runs_are_called(tmp_path, capsys):
+    folder = tmp_path / "forms"
+    for task, seed in (("occugender_explicit", 1), ("occugender_explicit_gen", 2)):
+        command = ["run", "--tasks", task, "--limit", "40", "--model", "bias-chance", "--seed", seed, "--log_samples"]
+        said(capsys, *command, "--output_path", folder / task)
+    runs = leb.load(folder)
+    assert {(run.name, run.model) for run in runs} == {
+        ("bias-chance (occugender_explicit)", "bias-chance"), ("bias-chance (occugender_explicit_gen)", "bias-chance"),
+    }  # fmt: skip
+    frame = leb.compare(runs, by="form", draws=200)
+    assert set(frame.columns) == {"measure", *COMPARISON, "value", "n", "of"}
+    text = said(capsys, "compare", folder, "--by", "form", "--draws", "200", "--format", "csv")
+    rows = list(csv.DictReader(io.StringIO(text)))
+    assert list(frame.measure) == [row["measure"] for row in rows]
+    assert {"difference", "agreement", "ac1", "kappa"} <= set(frame.measure)
+    for row, cells in zip(frame.itertuples(), rows, strict=True):
+        own = row.difference if row.measure == "difference" else row.value
+        assert equal(own, cells["difference" if row.measure == "difference" else "value"])
+
+
+@pytest.mark.parametrize("form", ["md", "json", "csv", "latex"])
+def test_reports_are_the_commands(form, tmp_path):
+    path = write(tmp_path / "run.json", run_file(tasks=["regard_en"]))
+    ours, theirs = tmp_path / "ours.tex", tmp_path / "theirs.tex"
+    leb.write_report(leb.load(path), ours, form)
+    assert main(["report", path, "-o", str(theirs), "--format", form]) == 0
+    assert ours.read_bytes() == theirs.read_bytes()
+    if form == "latex":
+        leb.write_report(leb.load(path), tmp_path / "by_ending.tex")
+        assert (tmp_path / "by_ending.tex").read_bytes() == theirs.read_bytes()
+
+
+def test_pages_of_items_are_the_commands(tmp_path):
+    folder = harness_folder(tmp_path / "run")
+    files = []
+    for name in ("ours", "theirs"):
+        (tmp_path / name).mkdir()
+        if name == "ours":
+            leb.write_report(leb.load(folder), tmp_path / name / "r.html", items=2)
+        else:
+            assert main(["report", folder, "-o", str(tmp_path / name / "r.html"), "--items", "2"]) == 0
+        paths = [path for path in (tmp_path / name).rglob("*") if path.is_file()]
+        files.append({path.relative_to(tmp_path / name): path.read_bytes() for path in paths})
+    assert files[0] == files[1]
+    assert len(files[0]) > 1
+    (tmp_path / "mine-items").mkdir()
+    (tmp_path / "mine-items" / "thesis.txt").write_text("")
+    with pytest.raises(leb.BiasError, match=r"^path .*mine.html: .* or add items=0$"):
+        leb.write_report(leb.load(folder), tmp_path / "mine.html")
+
+
+@pytest.mark.parametrize(("to", "options"), [
+    ("csv", {}), ("model-card", {"name": "a/b", "scores": "all"}), ("eee", {"organization": "Lab", "no_items": True}),
+    ("evidence", {}),
+])  # fmt: skip
+def test_exports_are_the_commands(to, options, tmp_path, monkeypatch):
+    monkeypatch.setenv("SOURCE_DATE_EPOCH", "1767323045")
+    path = write(tmp_path / "run.json", run_file())
+    made = leb.export(leb.load(path), to, tmp_path / "ours", **options)
+    flags = [
+        word
+        for name, value in options.items()
+        for word in ([f"--{name.replace('_', '-')}"] if value is True else [f"--{name}", value])
+    ]
+    assert main(["export", path, "--to", to, "-o", str(tmp_path / "theirs"), *flags]) == 0
+    files = [{p.relative_to(root): p.read_bytes() for p in [root, *root.rglob("*")] if p.is_file()}
+             for root in (tmp_path / "ours", tmp_path / "theirs")]  # fmt: skip
+    assert files[0] == files[1] != {}
+    assert made.scores > 0
+    assert len(made.files) == len(files[0])
+
+
+def test_benchmarks_and_cards():
+    assert dict(leb.benchmarks()) == registry.by_name()
+    with pytest.raises(TypeError):
+        leb.benchmarks()["mine"] = None
+    assert leb.card("stereoset_de") is leb.benchmarks()["stereoset"].card
+
+
+# ---------------------------------------------------------------------- errors
+
+
+def test_errors_name_parameters(results, tmp_path):
+    runs = leb.load(results)
+    report = tmp_path / "r.md"
+    (log,) = (results / "one").rglob("samples_*")
+    refused = {
+        lambda: leb.load(): "load() needs a path",
+        lambda: leb.load(tmp_path / "none"): "no such file or folder",
+        lambda: leb.load(""): "an empty path",
+        lambda: leb.scores(str(results)): "no runs: read them first, with lm_eval_bias.load(PATH)",
+        lambda: leb.scores([]): "no run",
+        lambda: leb.compare(runs, "runs"): "by='runs': unknown. Did you mean run? Known: run, instruction",
+        lambda: leb.compare(runs, correction="Holm"): "correction='Holm': unknown. Did you mean holm?",
+        lambda: leb.compare(runs, draws=5): "draws=5: fewer than 100 say nothing",
+        lambda: leb.compare(runs, base="x"): "base='x': no such run among bias-chance, bias-chance (seed=1).",
+        lambda: leb.compare(runs, scores=[]): "scores= names no score",
+        lambda: leb.compare(runs, scores="a", all_scores=True): "scores and all_scores: give one of them",
+        lambda: leb.compare(runs, scores=["coverage", "x"], draws=100): "scores x: no task here has such a score.",
+        lambda: leb.compare(runs[0]): "or compare within it: by instruction, by language",
+        lambda: leb.rescore(): "rescore() needs a path",
+        lambda: leb.rescore(results, word="x"): "word= is unknown. Did you mean words?",
+        lambda: leb.rescore(results, language="xx"): "language='xx': unknown.",
+        lambda: leb.write_report(runs, tmp_path / "r.txt"): "the ending says no format",
+        lambda: leb.write_report(runs, report, "pdf"): "format='pdf': unknown.",
+        lambda: leb.write_report(runs, report, items=-1): "items=-1: must be 0 or more",
+        lambda: leb.write_report(runs, log, "md"): "the name is one of a run's own files",
+        lambda: leb.write_report(runs, tmp_path / "no" / "r.md"): "cannot be written",
+        lambda: leb.export(runs, "predictions", report): "to='predictions': unknown.",
+        lambda: leb.export(runs, "csv", report, no_items=True): "no_items means nothing for to='csv': it is for eee",
+        lambda: leb.export(runs, "csv", report, scores="best"): "scores='best': unknown.",
+        lambda: leb.export(runs, "eee", tmp_path, relationship="x"): "relationship='x': unknown.",
+        lambda: leb.export(runs, "evidence", results): "there is something already: name a new folder",
+        lambda: leb.card("stereset"): "no benchmark or task is called 'stereset'. Did you mean stereoset",
+    }  # fmt: skip
+    for call, message in refused.items():
+        with pytest.raises(leb.BiasError, match=re.escape(message)) as error:
+            call()
+        assert "\n" not in str(error.value)
+        assert "-o " not in str(error.value)
+    assert not list(tmp_path.iterdir())
+
+
+def test_what_files_say_stays_on_one_line(tmp_path):
+    path = write(tmp_path / "a\nb.json", {"tasks": {"\x1b[2J": {}}})
+    with pytest.raises(leb.BiasError) as error:
+        leb.load(path)
+    assert str(error.value).isprintable()
+    write(tmp_path / "good.json", run_file(tasks=["regard_en"]))
+    with pytest.warns(UserWarning, match="passed over") as warned:
+        leb.load(tmp_path)
+    assert str(warned[0].message).isprintable()
+
+
+def test_a_run_that_was_read_is_not_written_over(tmp_path):
+    path = write(tmp_path / "run.json", run_file())
+    content = (tmp_path / "run.json").read_bytes()
+    runs = leb.load(tmp_path)
+    for call in (lambda: leb.write_report(runs, path), lambda: leb.export([runs[0]], "csv", path)):
+        with pytest.raises(leb.BiasError, match="this file is read, and would be lost"):
+            call()
+    assert (tmp_path / "run.json").read_bytes() == content
+
+
+# ---------------------------------------------------------------------- the page
+
+
+def test_the_page_runs(results):
+    code = "\n".join([*PYTHON, "import sys", "assert 'torch' not in sys.modules"])
+    command = [sys.executable, "-W", "error", "-c", code]
+    ran = subprocess.run(command, cwd=results.parent, capture_output=True, text=True)  # noqa: S603
+    assert ran.returncode == 0, ran.stderr
+    for comment in re.findall(r"^print\(.*\)  # (.*)$", PAGE, flags=re.M):
+        assert comment in ran.stdout
+    assert "one run only (bias-chance)" in ran.stdout
+
+
+def test_the_page_names_everything():
+    columns = set(re.findall(r"`(\w+)`", PAGE))
+    assert set(SCORES) <= columns
+    assert set(re.findall(r"leb\.(\w+)", PAGE)) == set(leb.__all__) - {"Card", "Problem", "Run", "Runs", "__version__"}
