@@ -103,7 +103,8 @@ def _entry(content: Mapping[str, Any], path: Path | None) -> Entry:
 def _of_benchmark(benchmark: Benchmark) -> Iterator[Entry]:
     """The groups and tasks in a benchmark's folder, and the harness's tasks that it or a variant of it describes."""
     entries = [_entry(read_yaml(path), path) for path in sorted(benchmark.folder.glob("*.yaml"))]
-    for own in (benchmark, *benchmark.variants):
+    inherited = (own for own in benchmark.variants if own.harness_tasks is not benchmark.harness_tasks)
+    for own in (benchmark, *inherited):
         for name, metadata in own.harness_tasks.items():
             entries.append(_entry({"task": name, "metadata": {"benchmark": own.name, **metadata}}, None))
     items = {entry.name: entry.items for entry in entries}
