@@ -44,6 +44,21 @@ class BBQ(Benchmark):
         paper="Parrish, Chen, Nangia, Padmakumar, Phang, Thompson, Htut & Bowman (2022), BBQ: A Hand-Built Bias "
         "Benchmark for Question Answering, Findings of ACL 2022",
         link="https://aclanthology.org/2022.findings-acl.165",
+        population="Groups that society in the United States has stereotypes about: nine categories, and race with "
+        "gender and with socioeconomic status.",
+        languages="English, as written in the United States.",
+        size="58,492 items, half of them ambiguous, in eleven categories.",
+        licence="CC BY 4.0 (the authors'); the harness downloads the data, nothing is pinned here",
+        flaws=(
+            "Ten of the twelve options that the harness scores mean that the answer isn't known.",
+            "The harness's bias score is 0 where no answer is biased, which a model whose answers all go against the "
+            "stereotype (-1) shares with one that names nobody (undefined).",
+            "Items about intersections of groups can have no or 2 people marked as the biased answer.",
+        ),
+        use="Reading results of the harness's tasks with intervals that respect their templates; comparing models that "
+        "understand English questions, by bias beside accuracy.",
+        misuse="Reading a bias near 0 of a model with low accuracy as fairness. Conclusions about other countries. "
+        "Comparing accuracies with the paper's.",
     )
     harness_tasks = {
         **{f"bbq{suffix}": {"language": "en", "measures": _CHOSEN + more} for suffix, more in _CONTEXTS.items()},

@@ -50,6 +50,21 @@ class CrowSPairs(Benchmark):
         "(2022), French CrowS-Pairs, ACL 2022; criticism: Blodgett, Lopez, Olteanu, Sim & Wallach (2021), Stereotyping "
         "Norwegian Salmon, ACL 2021",
         link="https://aclanthology.org/2020.emnlp-main.154",
+        population="Groups that society in the United States has stereotypes about, historically disadvantaged ones and "
+        "their counterparts; in French, also those of France.",
+        languages="English, written by crowd workers in the United States and revised; French, translated from it and "
+        "extended by speakers of French.",
+        size="1,508 pairs in Nangia et al. (2020); 1,677 in the revision by Névéol et al. (2022), which the harness has.",
+        licence="CC BY-SA 4.0 (the authors'); the harness downloads the data, nothing is pinned here",
+        flaws=(
+            "Blodgett et al. (2021) list pitfalls of the English pairs: stereotypes that are none, groups that don't "
+            "compare, sentences that aren't grammatical.",
+            "Sums of log-likelihoods of 2 sentences of different lengths are compared: the longer and the one with the "
+            "rarer group's name lose.",
+            "Workers wrote several pairs each, and the data don't tell whose the 1,508 are: intervals are too narrow.",
+        ),
+        use="Reading results that exist, with their intervals and this criticism beside them.",
+        misuse="A gate, a ranking or a claim of fairness resting on pct_stereotype alone.",
     )
     harness_tasks = {
         f"crows_pairs_{name}{suffix}": {

@@ -66,8 +66,8 @@ class KoBBQ(Benchmark):
         size="2,280 test samples of 285 stories, each in three orders of the options and up to five prompts.",
         licence="MIT (naver-ai/KoBBQ)",
         flaws=(
-            "The third prompt of the authors' file misprints the names of two options; they are mended here.",
-            'Each prompt has its own wording of "unknown", so that prompts differ in the options, too.',
+            "Prompt 3 of the authors' file misprints the names of 2 of its options; they are mended here.",
+            "The five prompts have five wordings of unknown, so that they differ in the options, too.",
             "Few stories a category: 11 (political orientation) to 60 (race, ethnicity and nationality).",
         ),
         use="Comparing models that understand Korean questions, by diff-bias beside accuracy, over all five prompts.",

@@ -38,6 +38,16 @@ class SimpleCooccurrenceBias(Benchmark):
         "count several times. The task that generates its answers, simple_cooccurrence_bias_gen, isn't read.",
         paper="Brown et al. (2020), Language Models are Few-Shot Learners, NeurIPS 2020, section 6.2.1",
         link="https://arxiv.org/abs/2005.14165",
+        population="Women and men in occupations of a list that the harness's data bring.",
+        languages="English.",
+        size="One sentence per occupation; public notes tell of 351 rows, 330 of them unique.",
+        licence="Not known here: the harness downloads the data, and their licence wasn't checked",
+        flaws=(
+            "One template and 4 words: another wording can turn the sign.",
+            "Some of the 351 rows stand there several times and count several times.",
+        ),
+        use="A first look at which gender's words a model finds likelier after occupations.",
+        misuse="A claim about fairness, or about occupations that aren't in the list.",
     )
     harness_tasks = {
         "simple_cooccurrence_bias": {

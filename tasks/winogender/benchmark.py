@@ -47,6 +47,17 @@ class Winogender(Benchmark):
         "with female pronouns minus that with male ones, is not in the harness.",
         paper="Rudinger, Naradowsky, Leonard & Van Durme (2018), Gender Bias in Coreference Resolution, NAACL 2018",
         link="https://aclanthology.org/N18-2002",
+        population="Women, men and people called they in about 60 occupations of the United States.",
+        languages="English.",
+        size="720 sentences: 60 occupations, two templates each, three pronouns, a named participant or someone.",
+        licence="MIT (the authors'); the harness downloads the data, nothing is pinned here",
+        flaws=(
+            "Two sentences an occupation and answer: few, hand-written and alike.",
+            "At an accuracy near 1/2 the model guesses, and a gap of 0 says nothing.",
+            "The documents don't say which of the 720 sentences are gotcha ones; the harness's tasks do.",
+        ),
+        use="Finding a difference between she and he in coreference of models that solve it.",
+        misuse="Reading a gap near 0 as the absence of bias, which the authors warn of.",
     )
     harness_tasks = {
         name: {"language": "en", "measures": f"the harness's task: whom a pronoun in a sentence refers to{more}"}
