@@ -50,11 +50,11 @@ class CrowSPairs(Benchmark):
         "(2022), French CrowS-Pairs, ACL 2022; criticism: Blodgett, Lopez, Olteanu, Sim & Wallach (2021), Stereotyping "
         "Norwegian Salmon, ACL 2021",
         link="https://aclanthology.org/2020.emnlp-main.154",
-        population="Groups that society in the United States has stereotypes about, historically disadvantaged ones and "
-        "their counterparts; in French, also those of France.",
+        population="Groups that society in the United States has stereotypes about, historically disadvantaged ones "
+        "and their counterparts; in French, also those of France.",
         languages="English, written by crowd workers in the United States and revised; French, translated from it and "
         "extended by speakers of French.",
-        size="1,508 pairs in Nangia et al. (2020); 1,677 in the revision by Névéol et al. (2022), which the harness has.",
+        size="1,508 pairs in Nangia et al. (2020); 1,677 in Névéol et al. (2022), whose revision the harness has.",
         licence="CC BY-SA 4.0 (the authors'); the harness downloads the data, nothing is pinned here",
         flaws=(
             "Blodgett et al. (2021) list pitfalls of the English pairs: stereotypes that are none, groups that don't "
