@@ -1,7 +1,8 @@
 """Pages of the site that don't lie in docs/: READMEs of the checkout, and references made from the code.
 
-A hook of mkdocs. Links are written for the checkout. Where their target is a page of the site they lead there. Where it
-is a file of the code they lead to the repository, if ``repo_url`` in mkdocs.yml names one, and are plain text otherwise.
+A hook of mkdocs. Links are written for the checkout. Where their target is a page of the site they lead there. Where
+it is a file of the code they lead to the repository, if ``repo_url`` in mkdocs.yml names one, and are plain text
+otherwise.
 """
 
 from __future__ import annotations
