@@ -64,6 +64,16 @@ docs: $(INSTALLED)
 	HF_HUB_OFFLINE=1 NO_MKDOCS_2_WARNING=1 $(BIN)/python -m mkdocs build --strict --quiet
 	@echo "Open build/site/index.html"
 
+# what a release would publish: built, checked, and the wheel tried in an environment that has nothing else
+release-check: $(INSTALLED)
+	@$(PIP) install -q -c constraints.txt build "twine>=6"
+	rm -rf build/lib build/release dist
+	$(BIN)/python -m build --outdir dist .
+	$(BIN)/python -m twine check --strict dist/*
+	$(PYTHON) -m venv build/release
+	build/release/bin/python -m pip --disable-pip-version-check install -q -c constraints.txt dist/*.whl
+	cd build && release/bin/lm-eval-bias ls
+
 format: $(INSTALLED)
 	$(BIN)/ruff check --fix .
 	$(BIN)/ruff format .
