@@ -1,4 +1,4 @@
-"""Pages of the reference that are written from the code: commands from their parsers, scores from the catalogue."""
+"""Pages of the reference that are written from the code: commands from parsers, scores from the catalogue, cards."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from collections.abc import Iterator
 from lm_eval_bias import catalog, registry
 from lm_eval_bias.cli import main as commands
 from lm_eval_bias.errors import Parser
-from lm_eval_bias.report import score_labels
+from lm_eval_bias.report import cards, score_labels
 
 
 def pages() -> dict[str, str]:
@@ -123,3 +123,23 @@ def scores_page() -> str:
             )
         lines.append("")
     return "\n".join(lines)
+
+
+# -------------------------------------------------------------------------------------------------------------- cards
+
+
+def card(name: str) -> str:
+    """The card of a benchmark as a section of its page; empty where no benchmark of this name has one."""
+    benchmark = registry.by_name().get(name)
+    if benchmark is None or benchmark.card is None:
+        return ""
+    blocks = [f"## Card\n\n`lm-eval-bias ls --card {name}` prints it."]
+    for field, label in cards._LABELS.items():
+        sentences = [_cell(sentence) for sentence in cards.lines(benchmark.card, field)]
+        if field == "link":
+            sentences = [f"<{sentence}>" for sentence in cards.lines(benchmark.card, field)]
+        if len(sentences) > 1:
+            blocks.append(f"**{label}**\n\n" + "\n".join(f"- {sentence}" for sentence in sentences))
+        elif sentences:
+            blocks.append(f"**{label}**: {sentences[0]}")
+    return "\n\n".join(blocks) + "\n"

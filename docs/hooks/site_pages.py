@@ -64,7 +64,7 @@ def on_files(files: Any, config: Any) -> Any:
 
 
 def on_page_markdown(markdown: str, page: Any, config: Any, files: Any) -> str:
-    """Lead links to pages of the site; give files in code blocks their names as titles."""
+    """Lead links to pages of the site, give files in code blocks their names as titles, and benchmarks their cards."""
     here = page.file.src_uri
     folder = posixpath.dirname(INCLUDED.get(here, f"docs/{here}"))
 
@@ -85,7 +85,9 @@ def on_page_markdown(markdown: str, page: Any, config: Any, files: Any) -> str:
 
     parts = re.split(r"(^ *```.*?^ *```$)", markdown, flags=re.MULTILINE | re.DOTALL)
     text = "".join(part if part.lstrip().startswith("```") else _LINK.sub(link, part) for part in parts)
-    return _FENCE.sub(r'\1``` { .\2 title="\3" }', text)
+    titled = _FENCE.sub(r'\1``` { .\2 title="\3" }', text)
+    card = reference_pages.card(posixpath.basename(here).removesuffix(".md"))
+    return f"{titled}\n{card}" if card else titled
 
 
 def on_post_page(output: str, page: Any, config: Any) -> str:

@@ -111,6 +111,13 @@ def test_python_of_the_reference(tmp_path, monkeypatch, capsys):
     assert -1 < float(capsys.readouterr().out.splitlines()[-1]) < 1
 
 
+def test_card_is_on_a_benchmarks_page(reference):
+    section = reference.card("occugender")
+    assert section.startswith("## Card\n")
+    assert all(f"**{label}**" in section for label in ("Purpose", "Can't say", "Licence", "Known flaws", "Misuse"))
+    assert reference.card("no_such_page") == ""
+
+
 def test_reference_has_every_command_and_main_score(reference, flags):
     from lm_eval_bias import registry
 
