@@ -47,8 +47,9 @@ def on_config(config: Any) -> Any:
     on_disk = {path.relative_to(ROOT / "docs").as_posix() for path in (ROOT / "docs").rglob("*.md")}
     sections = {name: pages for section in config.nav for name, pages in section.items()}
     for page in sorted((on_disk | set(INCLUDED)) - named):
-        is_benchmark = page.startswith("benchmarks/") or page == "harness_tasks.md"
-        sections["Benchmarks" if is_benchmark else "Guides"].append(page)
+        begin = page.partition("/")[0]
+        section = {"benchmarks": "Benchmarks", "reference": "Reference", "python-api.md": "Reference"}.get(begin, "Guides")
+        sections[section].append(page)
     return config
 
 
