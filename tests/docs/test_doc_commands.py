@@ -111,6 +111,34 @@ def test_python_of_the_reference(tmp_path, monkeypatch, capsys):
     assert -1 < float(capsys.readouterr().out.splitlines()[-1]) < 1
 
 
+@pytest.mark.slow
+@pytest.mark.model
+def test_output_of_the_demo_is_as_shown(smollm2, mirror, capsys):
+    run = [
+        "run",
+        "--tasks",
+        "occugender_implicit,stereoset_en",
+        "--limit",
+        "240",
+        "--model",
+        "hf-packed",
+        "--device",
+        "cpu",
+    ]
+    assert main([*run, "--model_args", smollm2]) == 0
+    printed = capsys.readouterr().out.splitlines()
+    number = re.compile(r"\d+\.\d+")
+    by_form = {number.sub("#", " ".join(line.split())): line for line in printed}
+    for _, block in pages.blocks("docs/start.md", "text"):
+        for line in block.splitlines():
+            if line.strip() == "..." or not line.strip(" -"):
+                continue
+            form = number.sub("#", " ".join(line.split()))
+            assert form in by_form, line
+            shown, got = (list(map(float, number.findall(one))) for one in (line, by_form[form]))
+            assert got == pytest.approx(shown, abs=0.2), line  # other processors round otherwise
+
+
 def test_card_is_on_a_benchmarks_page(reference):
     section = reference.card("occugender")
     assert section.startswith("## Card\n")
