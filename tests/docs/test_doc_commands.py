@@ -18,7 +18,7 @@ from tests.docs import pages
 
 RUN_ELSEWHERE = {"docs/add-a-benchmark.md", "docs/own_prompts.md", "docs/exports.md", "docs/gate.md"}
 RUNNABLE = [page for page in map(pages.name, pages.PAGES) if pages.blocks(page, "sh") and page not in RUN_ELSEWHERE]
-NEEDS_DATA = {"docs/dial.md"}  # GG-BBQ's, and half a minute
+NEEDS_DATA = {"docs/dial.md"}  # GG-BBQ's
 
 
 def words(line):
@@ -93,6 +93,8 @@ def test_blocks_marked_sh_run(page, tmp_path, request, monkeypatch, capsys):
     every = [command for _, body in pages.blocks(page, "sh") for command in commands(body)]
     assert every
     for command in every:
+        if command[0] == "doctor":  # its status says whether scores are recovered: tests/e2e/test_dial.py
+            continue
         assert main(command) == 0, command
         assert capsys.readouterr().out, command
 
