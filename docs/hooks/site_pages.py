@@ -25,6 +25,7 @@ INCLUDED = {
     "changes.md": "CHANGELOG.md",
     "contributing.md": "CONTRIBUTING.md",
     "security.md": "SECURITY.md",
+    "conduct.md": "CODE_OF_CONDUCT.md",
     "performance.md": "tests/performance/README.md",
     "simulation.md": "tests/simulation/README.md",
     "results.md": "results/README.md",
