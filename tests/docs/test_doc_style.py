@@ -15,7 +15,7 @@ AVOIDED = {
     r"\b(is|are) (its|their|the \w+'s) affair\b": "depends on it",
     r"\bmake up for one another\b": "balance each other",
     r"\blooks? without gain\b": "evaluations without improvement",
-    r"\b(could|can)(n't| not|not)? be had\b": "could not be downloaded",
+    r"\b(could|can)(n't|'t| not|not)? be had\b": "could not be downloaded",
     r"\bis told by so few\b": "has too few groups",
     r"\bin sight of\b": "having seen",
     r"\bin spite of the reasons\b": "although it is listed",
