@@ -48,7 +48,7 @@ def on_config(config: Any) -> Any:
     on_disk = {path.relative_to(ROOT / "docs").as_posix() for path in (ROOT / "docs").rglob("*.md")}
     sections = {name: pages for section in config.nav for name, pages in section.items()}
     for page in sorted((on_disk | set(INCLUDED)) - named):
-        places = {"benchmarks": "Benchmarks", "reference": "Reference", "python-api.md": "Reference"}
+        places = {"benchmarks": "Benchmarks", "reference": "Reference"}
         sections[places.get(page.partition("/")[0], "Guides")].append(page)
     return config
 
