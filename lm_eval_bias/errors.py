@@ -37,7 +37,7 @@ def extras() -> dict[str, list[str]]:
         return {}
     for requirement in requirements:
         match = re.fullmatch(r"([\w-]+)(\[.*\])?[^;]*; *extra == ['\"](\w+)['\"]", requirement)
-        if match and not match[2] and match[3] not in ("test", "dev", "mutation"):
+        if match and not match[2] and match[3] not in ("test", "dev", "mutation", "docs"):
             name = "sklearn" if match[1] == "scikit-learn" else match[1].replace("-", "_")
             brought.setdefault(match[3], []).append(name)
     return brought

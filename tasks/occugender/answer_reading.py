@@ -2,7 +2,7 @@
 
 Both readers take the words of the document's word set, whole and in any case. What they can't read is one of
 :data:`~lm_eval_bias.scoring.free_answers.UNANSWERED`, never a gender. How often they are right is measured on labelled
-answers (README.md).
+answers (docs/benchmarks/occugender.md).
 """
 
 from __future__ import annotations

@@ -1,11 +1,10 @@
-"""How written answers are read: rules one by one, and on answers that people labelled (README.md has the figures)."""
+"""How written answers are read: rules one by one, and on answers that people labelled (the page has the figures)."""
 
 import json
 from collections import Counter
 
 import pytest
 
-from lm_eval_bias.paths import tasks_path
 from lm_eval_bias.scoring.free_answers import EMPTY, ENDLESS, REFUSED, SEVERAL, UNREADABLE
 from lm_eval_bias.tasks.occugender import hooks
 from lm_eval_bias.tasks.occugender.answer_reading import read
@@ -39,7 +38,7 @@ def _share(hits, total):
 
 
 def table():
-    """The rows of the README's table: precision and recall by kind, part and class."""
+    """The rows of the page's table: precision and recall by kind, part and class."""
     counts = Counter((row["kind"], row["part"], row["label"], reading(row)) for row in rows())
     lines = []
     for kind in ("explicit", "implicit"):
@@ -55,7 +54,7 @@ def table():
 
 
 def misses():
-    """The README's list of answers that are read as something else than their label."""
+    """The page's list of answers that are read as something else than their label."""
     return [
         f"- {row['kind']}, {row['label']} read as {said}: `{' '.join(row['text'].split())[:90]}`"
         for row in rows()
@@ -63,8 +62,8 @@ def misses():
     ]
 
 
-def test_the_readmes_figures_are_those_of_the_labelled_answers():
-    text = (tasks_path() / "occugender" / "README.md").read_text(encoding="utf-8")
+def test_the_pages_figures_are_those_of_the_labelled_answers():
+    text = (ROOT / "docs" / "benchmarks" / "occugender.md").read_text(encoding="utf-8")
     assert len(rows()) >= 250
     assert f"{len(rows())} answers" in text
     assert [line for line in text.splitlines() if line.startswith(("| explicit, ", "| implicit, "))] == table()

@@ -182,5 +182,5 @@ def test_precision_and_recall_against_the_authors_hand_curated_labels():
         hits = [facet in own for own in found]
         both = sum(a and b for a, b in zip(hits, truth, strict=True))
         counts[facet] = (both, sum(hits) - both, sum(truth) - both)
-    # true positives, false positives, false negatives; stated in the task's README
+    # true positives, false positives, false negatives; stated on the benchmark's page
     assert counts == {"caregiving": (163, 52, 2), "sexualization": (34, 0, 1), "perpetration": (82, 6, 0)}

@@ -1,0 +1,117 @@
+"""Pages of the site that don't lie in docs/: READMEs of the checkout, and references made from the code.
+
+A hook of mkdocs. Links are written for the checkout. Where their target is a page of the site they lead there. Where
+it is a file of the code they lead to the repository, if ``repo_url`` in mkdocs.yml names one, and are plain text
+otherwise.
+"""
+
+from __future__ import annotations
+
+import posixpath
+import re
+import sys
+from pathlib import Path
+from typing import Any
+
+from mkdocs.structure.files import File
+
+ROOT = Path(__file__).resolve().parents[2]
+sys.path[:0] = [str(ROOT), str(Path(__file__).parent)]
+
+import reference_pages  # noqa: E402
+
+# pages whose text lies elsewhere in the checkout
+INCLUDED = {
+    "changes.md": "CHANGELOG.md",
+    "contributing.md": "CONTRIBUTING.md",
+    "security.md": "SECURITY.md",
+    "conduct.md": "CODE_OF_CONDUCT.md",
+    "performance.md": "tests/performance/README.md",
+    "simulation.md": "tests/simulation/README.md",
+    "results.md": "results/README.md",
+    # a benchmark without a page in docs/ has its folder's README as one
+    **{
+        f"benchmarks/{readme.parent.name}.md": readme.relative_to(ROOT).as_posix()
+        for readme in sorted(ROOT.glob("tasks/*/README.md"))
+        if not any((ROOT / "docs" / place / f"{readme.parent.name}.md").is_file() for place in ("benchmarks", "."))
+    },
+}
+# what a folder's README leads to where it is not a page itself
+_PAGES = {text: page for page, text in INCLUDED.items()} | {"README.md": "index.md"}
+_LINK = re.compile(r"(!?)\[((?:[^\[\]]|\[[^\]]*\])*)\]\(([^()\s]+)\)")
+_FENCE = re.compile(r"^( *)```(\w+) file=(\S+)$", re.MULTILINE)
+
+
+def on_config(config: Any) -> Any:
+    """Put pages that the navigation doesn't name into their section."""
+    named = set(re.findall(r"[\w/-]+\.md", str(config.nav)))
+    on_disk = {path.relative_to(ROOT / "docs").as_posix() for path in (ROOT / "docs").rglob("*.md")}
+    sections = {name: pages for section in config.nav for name, pages in section.items()}
+    for page in sorted((on_disk | set(INCLUDED)) - named):
+        places = {"benchmarks": "Benchmarks", "reference": "Reference"}
+        sections[places.get(page.partition("/")[0], "Guides")].append(page)
+    return config
+
+
+def on_files(files: Any, config: Any) -> Any:
+    """Add the pages from elsewhere, and the figures of measured runs."""
+    for page, text in INCLUDED.items():
+        files.append(File.generated(config, page, content=(ROOT / text).read_text(encoding="utf-8")))
+    for figure in sorted((ROOT / "results" / "figures").iterdir()):
+        files.append(File.generated(config, f"images/{figure.name}", content=figure.read_bytes()))
+    for page, content in reference_pages.pages().items():
+        files.append(File.generated(config, page, content=content))
+    return files
+
+
+def on_page_markdown(markdown: str, page: Any, config: Any, files: Any) -> str:
+    """Lead links to pages of the site, give files in code blocks their names as titles, and benchmarks their cards."""
+    here = page.file.src_uri
+    folder = posixpath.dirname(INCLUDED.get(here, f"docs/{here}"))
+
+    def link(match: re.Match[str]) -> str:
+        mark, text, target = match.groups()
+        if re.match(r"[a-z]+:|#", target):
+            return match[0]
+        path, _, anchor = target.partition("#")
+        path = posixpath.normpath(posixpath.join(folder, path))
+        found = _page(path)
+        if found is not None:
+            target = posixpath.relpath(found, posixpath.dirname(here) or ".")
+            return f"{mark}[{text}]({target}{'#' + anchor if anchor else ''})"
+        if config.repo_url:
+            kind = "tree" if (ROOT / path).is_dir() else "blob"
+            return f"[{text}]({config.repo_url.rstrip('/')}/{kind}/main/{path})"
+        return text
+
+    parts = re.split(r"(^ *```.*?^ *```$)", markdown, flags=re.MULTILINE | re.DOTALL)
+    text = "".join(part if part.lstrip().startswith("```") else _LINK.sub(link, part) for part in parts)
+    titled = _FENCE.sub(r'\1``` { .\2 title="\3" }', text)
+    card = reference_pages.card(posixpath.basename(here).removesuffix(".md"))
+    return f"{titled}\n{card}" if card else titled
+
+
+def on_post_page(output: str, page: Any, config: Any) -> str:
+    """Have the theme's search take our script instead of one on another host."""
+    script = posixpath.relpath("javascripts/search_worker.js", posixpath.dirname(page.file.src_uri) or ".")
+    return output.replace("https://unpkg.com/iframe-worker/shim", script)
+
+
+def on_post_template(output_content: str, template_name: str, config: Any) -> str:
+    """The same on the page for addresses that don't exist."""
+    return output_content.replace("https://unpkg.com/iframe-worker/shim", "javascripts/search_worker.js")
+
+
+def _page(path: str) -> str | None:
+    """The page or picture of the site for a path in the checkout."""
+    if path in _PAGES:
+        return _PAGES[path]
+    if path.startswith("docs/"):
+        return path.removeprefix("docs/")
+    if path.startswith("results/figures/"):
+        return f"images/{posixpath.basename(path)}"
+    readme = re.fullmatch(r"tasks/(\w+)(/README\.md)?", path)
+    if readme:
+        own = f"benchmarks/{readme[1]}.md"
+        return own if own in INCLUDED or (ROOT / "docs" / own).is_file() else f"{readme[1]}.md"
+    return _PAGES.get(f"{path}/README.md")

@@ -1,0 +1,75 @@
+"""The pages of the documentation, and what stands in them: prose, links, headings, blocks of code."""
+
+from __future__ import annotations
+
+import re
+from pathlib import Path
+
+from markdown_it import MarkdownIt
+from markdown_it.token import Token
+
+from tests.conftest import ROOT
+
+PATTERNS = (
+    "*.md", ".github/*.md", "docs/**/*.md", "tasks/*/README.md", "tests/*/README.md", "results/README.md",
+)  # fmt: skip
+PAGES = sorted({path for pattern in PATTERNS for path in ROOT.glob(pattern)})
+_BLOCK = re.compile(r"^```(\w+)(?: file=(\S+))?\n(.*?)^```$", re.MULTILINE | re.DOTALL)
+
+
+def name(path: Path) -> str:
+    """A page's path in the checkout."""
+    return path.relative_to(ROOT).as_posix()
+
+
+def text(page: str) -> str:
+    """The text of a page."""
+    return (ROOT / page).read_text(encoding="utf-8")
+
+
+def tokens(path: Path) -> list[Token]:
+    """The Markdown of a page, parsed."""
+    return MarkdownIt("commonmark").enable("table").parse(path.read_text(encoding="utf-8"))
+
+
+def inline(path: Path) -> list[Token]:
+    """The parts of all its paragraphs, cells and headings."""
+    return [child for token in tokens(path) for child in token.children or ()]
+
+
+def links(path: Path) -> list[str]:
+    """Where its links and pictures lead, those in HTML included."""
+    found = [str(t.attrs.get("href") or t.attrs.get("src")) for t in inline(path) if t.type in ("link_open", "image")]
+    for token in tokens(path):
+        if token.type == "html_block":
+            found += re.findall(r'(?:src|srcset|href)="([^" ]+)"', token.content)
+    return found
+
+
+def anchors(path: Path) -> set[str]:
+    """The names of its headings in addresses."""
+    found: set[str] = set()
+    every = tokens(path)
+    for heading, content in zip(every, every[1:], strict=False):
+        if heading.type == "heading_open":
+            title = "".join(child.content for child in content.children or ())
+            slug = re.sub(r"[^\w\- ]", "", title.lower()).replace(" ", "-")
+            repeated = sum(one == slug or re.fullmatch(rf"{re.escape(slug)}-\d+", one) is not None for one in found)
+            found.add(f"{slug}-{repeated}" if repeated else slug)
+    return found
+
+
+def prose(path: Path) -> list[str]:
+    """Its paragraphs, items and cells without code, as plain text."""
+    parts = []
+    for token in tokens(path):
+        if token.type == "inline":
+            kinds = {"softbreak": " ", "hardbreak": " ", "code_inline": "CODE"}
+            children = token.children or ()
+            parts.append("".join(kinds.get(c.type, c.content if c.type == "text" else "") for c in children))
+    return parts
+
+
+def blocks(page: str, kind: str) -> list[tuple[str, str]]:
+    """Its fenced blocks of a kind, each with the file that it shows."""
+    return [(file, body) for word, file, body in _BLOCK.findall(text(page)) if word == kind]

@@ -1,0 +1,52 @@
+"""Links between the pages of the checkout lead to a file, and to a heading where they name one."""
+
+import re
+
+import pytest
+import yaml
+
+from tests.conftest import ROOT
+from tests.docs import pages
+
+
+@pytest.mark.parametrize("path", pages.PAGES, ids=pages.name)
+def test_links(path):
+    for target in pages.links(path):
+        if re.match(r"[a-z]+:", target):
+            assert target.startswith("https://"), target
+            continue
+        place, _, anchor = target.partition("#")
+        file = (path.parent / place).resolve() if place else path
+        assert file.exists(), f"{target}: there is no {file}"
+        assert ROOT in file.parents, target
+        if anchor:
+            assert anchor in pages.anchors(file), f"{target}: no such heading, known: {sorted(pages.anchors(file))}"
+
+
+def test_a_broken_link_is_noticed(tmp_path):
+    page = tmp_path / "page.md"
+    page.write_text('# A `b` -- c!\n\n[x](gone.md) ![y](gone.png)\n\n# A\n\n# A\n\n<img src="gone.svg">\n')
+    assert pages.links(page) == ["gone.md", "gone.png", "gone.svg"]
+    assert pages.anchors(page) == {"a-b----c", "a", "a-1"}
+
+
+def test_every_page_is_in_the_navigation_or_has_a_section():
+    class Loader(yaml.SafeLoader):
+        """Reads mkdocs.yml, which names a function."""
+
+    Loader.add_multi_constructor("tag:yaml.org,2002:python/", lambda loader, suffix, node: None)
+    site = yaml.load((ROOT / "mkdocs.yml").read_text(encoding="utf-8"), Loader=Loader)  # noqa: S506 (a SafeLoader)
+    named = re.findall(r"[\w/-]+\.md", str(site["nav"]))
+    assert len(named) == len(set(named))
+    assert {"Benchmarks", "Guides"} <= {title for section in site["nav"] for title in section}  # the hook adds to these
+    assert (site["theme"]["font"], site["extra"]["generator"]) == (False, False)
+    assert {"search", "offline"} <= set(site["plugins"])
+
+
+@pytest.mark.parametrize("folder", sorted(path.parent for path in ROOT.glob("tasks/*/benchmark.py")), ids=pages.name)
+def test_every_benchmark_has_a_readme(folder):
+    readme = folder / "README.md"
+    own = [page for page in (f"docs/benchmarks/{folder.name}.md", f"docs/{folder.name}.md") if (ROOT / page).is_file()]
+    if own:  # the folder says what it is and leads there
+        assert f"../../{own[0]}" in pages.links(readme)
+        assert len(readme.read_text(encoding="utf-8").splitlines()) <= 15

@@ -1,0 +1,74 @@
+"""What a repository needs around the code: workflows, forms and the citation agree with pyproject.toml."""
+
+import re
+
+import pytest
+import yaml
+
+import lm_eval_bias
+from tests.conftest import ROOT
+
+FLOWS = sorted(ROOT.glob(".github/workflows/*.yml"))
+WORKFLOWS = {path.stem: yaml.safe_load(path.read_text(encoding="utf-8")) for path in FLOWS}
+PROJECT = (ROOT / "pyproject.toml").read_text(encoding="utf-8")
+MAKEFILE = (ROOT / "Makefile").read_text(encoding="utf-8")
+
+
+def test_tests_run_with_every_python_and_harness_that_are_supported():
+    matrix = WORKFLOWS["ci"]["jobs"]["test"]["strategy"]["matrix"]
+    assert matrix["python"] == re.findall(r'"Programming Language :: Python :: (3\.\d+)"', PROJECT)
+    assert f'requires-python = ">={matrix["python"][0]}"' in PROJECT
+    newest = (ROOT / "constraints.txt").read_text(encoding="utf-8")
+    oldest = (ROOT / "constraints-oldest.txt").read_text(encoding="utf-8")
+    assert f"lm_eval=={matrix['harness'][0]}\n" in newest
+    assert f"lm_eval=={matrix['include'][0]['harness']}\n" in oldest
+
+
+@pytest.mark.parametrize("name", sorted(WORKFLOWS))
+def test_workflows_have_no_more_rights_than_they_need(name):
+    flow = WORKFLOWS[name]
+    assert flow["permissions"] == {"contents": "read"}
+    for job, content in flow["jobs"].items():
+        rights = content.get("permissions", {})
+        assert set(rights) <= ({"id-token", "pages"} if job == "publish" else set()), (name, job)
+        for step in content["steps"]:
+            assert "secrets." not in str(step)  # trusted publishing: no token is stored
+            if "checkout" in step.get("uses", ""):
+                assert step["with"] == {"persist-credentials": False}
+
+
+def test_targets_of_the_workflows_are_in_the_makefile():
+    steps = [s for flow in WORKFLOWS.values() for job in flow["jobs"].values() for s in job["steps"]]
+    targets = {target for step in steps for target in re.findall(r"\bmake ([\w-]+)", step.get("run", ""))}
+    assert {"check", "docs", "release-check", "test-oldest"} <= targets
+    for target in targets:
+        assert re.search(rf"^{target}:", MAKEFILE, flags=re.MULTILINE), target
+        assert re.search(rf"^\.PHONY:.* {target}\b", MAKEFILE, flags=re.MULTILINE), target
+
+
+def test_a_release_is_checked_before_it_is_published():
+    jobs = WORKFLOWS["release"]["jobs"]
+    assert jobs["publish"]["needs"] == "build"
+    assert WORKFLOWS["release"][True] == {"release": {"types": ["published"]}}  # YAML 1.1 reads "on" as true
+
+
+def test_citation():
+    citation = yaml.safe_load((ROOT / "CITATION.cff").read_text(encoding="utf-8"))
+    assert citation["version"] == lm_eval_bias.__version__
+    assert f'version = "{citation["version"]}"' in PROJECT
+    assert f'license = "{citation["license"]}"' in PROJECT
+    assert {"message", "title", "authors", "cff-version"} <= set(citation)
+    for work in citation["references"]:
+        assert work["title"]
+        assert all({"family-names", "name"} & set(author) for author in work["authors"])
+
+
+@pytest.mark.parametrize("path", sorted(ROOT.glob(".github/ISSUE_TEMPLATE/*.yml")), ids=lambda path: path.stem)
+def test_issue_forms(path):
+    form = yaml.safe_load(path.read_text(encoding="utf-8"))
+    if path.stem == "config":
+        return
+    assert {"name", "description", "body"} <= set(form)
+    ids = [part["id"] for part in form["body"]]
+    assert len(ids) == len(set(ids))
+    assert all(part["attributes"]["label"] for part in form["body"])

@@ -1,0 +1,56 @@
+"""The site is built without a warning, and nothing on its pages asks another host for anything."""
+
+import json
+import logging
+import re
+
+import pytest
+
+from tests.conftest import ROOT
+
+
+@pytest.fixture(scope="module")
+def site(tmp_path_factory):
+    """The site, built as `make docs` builds it."""
+    pytest.importorskip("material", reason="no mkdocs-material: pip install '.[docs]'")
+    from mkdocs.commands.build import build
+    from mkdocs.config import load_config
+
+    folder = tmp_path_factory.mktemp("site")
+    warned = []
+    handler = logging.Handler(logging.WARNING)
+    handler.emit = lambda record: warned.append(record.getMessage())
+    logging.getLogger("mkdocs").addHandler(handler)
+    build(load_config(str(ROOT / "mkdocs.yml"), site_dir=str(folder)))
+    logging.getLogger("mkdocs").removeHandler(handler)
+    assert not warned
+    return folder
+
+
+def test_no_page_asks_another_host(site):
+    html = sorted(site.rglob("*.html"))
+    assert len(html) > 35
+    for page in html:
+        text = page.read_text(encoding="utf-8")
+        assert not re.findall(r'<(?:script|img|iframe|source)[^>]+(?:src|srcset)="?(?:https?:)?//', text), page
+        assert not re.findall(r'<link[^>]+rel="?(?!canonical)[^>]+href="?(?:https?:)?//', text), page
+
+
+def test_search_knows_every_section(site):
+    script = (site / "search" / "search_index.js").read_text(encoding="utf-8")
+    found = {one["location"] for one in json.loads(script[script.index("{") :])["docs"]}
+    assert {"gate.html", "reference/commands.html#compare", "benchmarks/es_bbq.html", "changes.html"} <= found
+
+
+def test_search_in_a_browser(site, browser):
+    browser.open((site / "index.html").as_uri(), width=1280)
+    browser.evaluate(
+        "document.querySelector('[data-md-toggle=search]').click();"
+        "var field = document.querySelector('.md-search__input'); field.focus(); field.value = 'jackknife';"
+        "field.dispatchEvent(new KeyboardEvent('keyup', {bubbles: true}))"
+    )
+    count = "document.querySelectorAll('.md-search-result__item').length"
+    look = f"const look = () => {count} || tries++ > 100 ? done({count}) : setTimeout(look, 100)"
+    assert browser.evaluate(f"new Promise(done => {{ let tries = 0; {look}; look(); }})") > 2
+    assert browser.complaints() == []
+    assert not [address for address in browser.requests() if not address.startswith(("file:", "data:"))]
