@@ -166,6 +166,7 @@ class Reader:
             KeyError: A language without words.
         """
         self._language = language
+        self._attached: re.Pattern[str] | None = None
         self._order = "".join(option.letter for option in options)
         self._patterns = _patterns(language, self._order)
         self._answer = words()[language]["answer"]
@@ -175,6 +176,8 @@ class Reader:
         for text, letter in sorted(pairs, key=lambda pair: -len(pair[0])):
             if text:
                 self._texts.setdefault(text, set()).add(letter)
+        if language == "ko" and self._texts:
+            self._attached = re.compile(rf"(?<!\w)({'|'.join(map(re.escape, self._texts))})(?=[가-힣])")
 
     def _plain(self, text: str) -> str:
         """A text as it is compared: one line without markup and without its last punctuation."""
@@ -184,6 +187,7 @@ class Reader:
         line = line.translate(_APOSTROPHES)
         if self._language == "ko":  # a lone letter is an option's; what is said of it is written onto it
             line = _KOREAN.sub(lambda match: match[1].upper() + (" " if match[2] else ""), line)
+            line = self._attached.sub(r"\1 ", line) if self._attached else line
         return line.translate(_TURKISH) if self._language == "tr" else line
 
     def _text_at_start(self, line: str) -> set[str]:
