@@ -7,7 +7,7 @@ from functools import cache
 from typing import Any
 
 from lm_eval_bias.custom_metrics.question_answering import QuestionRecord
-from lm_eval_bias.data.sources import manifest
+from lm_eval_bias.data import sources
 from lm_eval_bias.errors import BiasError
 from lm_eval_bias.tasks import lettered_questions, question_records
 from lm_eval_bias.tasks.kobbq import released_samples
@@ -29,8 +29,13 @@ class KoBBQDocument(LetteredQuestion):
     revision: str  # commit of its file
 
 
-@cache
 def _prompts() -> Mapping[int, released_samples.Prompt]:
+    return _prompts_of(sources.manifest().files["kobbq_evaluation_prompts"].sha256)
+
+
+@cache
+def _prompts_of(_: str) -> Mapping[int, released_samples.Prompt]:
+    """The prompts of the file with this hash, read once."""
     return released_samples.prompts()
 
 
@@ -70,7 +75,7 @@ def documents(
     """
     own = fixed or {}
     numbers = _chosen(prompt, own)
-    revision = manifest().files["kobbq_samples"].commit[:12]
+    revision = sources.manifest().files["kobbq_samples"].commit[:12]
     docs: list[Any] = []
     for sample in released_samples.samples(category):
         for order in ORDERS:

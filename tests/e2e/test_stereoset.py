@@ -159,7 +159,7 @@ def test_bad_predictions_are_refused_by_name(saved, capsys, tmp_path):
     intra = content["intrasentence"]
     path = write()
     assert "name it with --language (one of en, de" in refused(capsys, "rescore", path)
-    assert "--language fx: unknown. Known: de, en" in refused(capsys, "rescore", path, "--language", "fx")
+    assert "--language fx: unknown. Known: ca, de, en" in refused(capsys, "rescore", path, "--language", "fx")
     assert "candidates that the released de data don't have" in refused(capsys, "rescore", path, "--language", "de")
     write(intrasentence=intra[1:])
     assert f"no score for 1 of 12 candidates, {intra[0]['id']} among" in refused(

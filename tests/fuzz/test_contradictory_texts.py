@@ -161,7 +161,7 @@ def test_predictions_for_another_language_by_their_name(ending, tmp_path, tiny_m
 def test_an_unknown_language(tmp_path, small_run):
     labelled = write(tmp_path, "t.jsonl", lines(*LABELLED))
     for place in (labelled, str(small_run)):
-        assert "--language xx: unknown. Known: de, en" in refused(tmp_path, "rescore", place, "--language", "xx")
+        assert "--language xx: unknown. Known: ca, de, en" in refused(tmp_path, "rescore", place, "--language", "xx")
         assert "'xx'" in refused(tmp_path, "plot", place, "-o", str(tmp_path), "--language", "xx")
 
 
