@@ -25,12 +25,20 @@ ROOT = Path(__file__).resolve().parents[1]
 GIVEN_MIRROR = os.environ.get("LM_EVAL_BIAS_DATA")
 
 
+@pytest.fixture(autouse=True, scope="session")
+def _own_variables(tmp_path_factory):
+    """Fixtures of a wider scope find no more data here than on a machine that has none."""
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setenv("HF_HUB_OFFLINE", "1")
+        patch.setenv("LM_EVAL_BIAS_CACHE", str(tmp_path_factory.mktemp("cache")))
+        patch.delenv("LM_EVAL_BIAS_DATA", raising=False)
+        patch.delenv("LM_EVAL_BIAS_BASE_URL", raising=False)
+        yield
+
+
 @pytest.fixture(autouse=True)
 def _isolated(tmp_path, monkeypatch):
-    monkeypatch.setenv("HF_HUB_OFFLINE", "1")
     monkeypatch.setenv("LM_EVAL_BIAS_CACHE", str(tmp_path / "cache"))
-    monkeypatch.delenv("LM_EVAL_BIAS_DATA", raising=False)
-    monkeypatch.delenv("LM_EVAL_BIAS_BASE_URL", raising=False)
     # the harness's log handler keeps the standard error that pytest captured when it was made, and that gets closed
     monkeypatch.setattr("logging.raiseExceptions", False)
     levels = {name: logging.getLogger(name).level for name in ("lm_eval", "lm_eval.bias")}
