@@ -32,6 +32,7 @@ def test_workflows_have_no_more_rights_than_they_need(name):
         rights = content.get("permissions", {})
         assert set(rights) <= ({"id-token", "pages"} if job == "publish" else set()), (name, job)
         for step in content["steps"]:
+            assert re.search(r"@[0-9a-f]{40}$", step.get("uses", "@" + "0" * 40)), step  # a tag can be moved
             assert "secrets." not in str(step)  # trusted publishing: no token is stored
             if "checkout" in step.get("uses", ""):
                 assert step["with"] == {"persist-credentials": False}
@@ -57,6 +58,8 @@ def test_citation():
     assert citation["version"] == lm_eval_bias.__version__
     assert f'version = "{citation["version"]}"' in PROJECT
     assert f'license = "{citation["license"]}"' in PROJECT
+    released = f"## {citation['version']} ({citation['date-released']})\n"
+    assert released in (ROOT / "CHANGELOG.md").read_text(encoding="utf-8")
     assert {"message", "title", "authors", "cff-version"} <= set(citation)
     for work in citation["references"]:
         assert work["title"]
