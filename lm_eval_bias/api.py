@@ -196,7 +196,7 @@ def scores(runs: Run | Iterable[Run]) -> DataFrame:
     ``neutral``                           the value that means "no bias"; ``nan`` where none exists
     ``unit``, ``direction``               of the value, and what values on either side of ``neutral`` mean
     ``note``                              why the value is ``nan``, or what to beware of
-    ``fixed_interval_low``, ``..._high``  95% interval for exactly these items, where ``interval`` is for items like them
+    ``fixed_interval_low``, ``..._high``  95% interval for exactly these items; ``interval`` is for items like them
     ``dof``                               degrees of freedom of ``stderr``; infinite where a normal quantile is meant
     ===================================== ============================================================================
 

@@ -66,8 +66,8 @@ def _installed(package: str) -> bool:
 def how_to_install(extra: str) -> str:
     """The command that installs an extra.
 
-    >>> how_to_install("report")
-    'pip install "lm-eval-bias[report]"'
+    >>> how_to_install("regard")
+    'pip install "lm-eval-bias[regard]"'
     """
     return f'pip install "lm-eval-bias[{extra}]"'
 

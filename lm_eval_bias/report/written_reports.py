@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from pathlib import Path
 
 from lm_eval_bias import output_files
-from lm_eval_bias.errors import BiasError, require_extra
+from lm_eval_bias.errors import BiasError
 from lm_eval_bias.report import run_reports
 from lm_eval_bias.runs import printable_runs
 from lm_eval_bias.runs.run_data import Problem, Run
@@ -25,8 +25,6 @@ def check(form: str, place: str | None, inputs: Sequence[str], items: int, flag:
     Raises:
         BiasError: The first thing that is wrong.
     """
-    if form == "html":
-        require_extra("report")
     if items < 0:
         raise BiasError(f"--items {items}: must be 0 or more")
     output_files.check_place(place, inputs, flag)

@@ -143,7 +143,7 @@ def test_a_flag_has_one_spelling(arguments, refused, capsys):
 def test_extras_bring_what_they_are_asked_for():
     tomllib = pytest.importorskip("tomllib")
     listed = tomllib.loads((ROOT / "pyproject.toml").read_text())["project"]["optional-dependencies"]
-    assert {"regard", "report", "train", "translate", "gguf"} == set(extras())
+    assert {"regard", "train", "translate", "gguf"} == set(extras())
     for extra, packages in extras().items():
         names = [re.match(r"[\w-]+", requirement).group() for requirement in listed[extra]]
         assert sorted(packages) == sorted("sklearn" if n == "scikit-learn" else n.replace("-", "_") for n in names)
@@ -153,8 +153,6 @@ def test_extras_bring_what_they_are_asked_for():
 @pytest.mark.parametrize(
     ("package", "extra", "arguments"),
     [
-        ("matplotlib", "report", ["report", "RUN", "-o", "x.html"]),
-        ("matplotlib", "report", ["plot", "RUN"]),
         ("sentencex", "regard", ["run", "--tasks", "regard_de", "--model", "bias-chance"]),
         ("openpyxl", "regard", ["classify", "texts.txt", "--language", "de"]),
         ("sklearn", "regard", ["train-regard", "--light"]),

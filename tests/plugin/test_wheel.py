@@ -136,9 +136,8 @@ def test_without_extras(tmp_path, wheel):
     check(python, tmp_path)
     out = tmp_path / "out"
     for command in ("leaderboard", "report"):
-        run(python, "-m", "lm_eval_bias", command, out, "-o", tmp_path / f"{command}.md", cwd=tmp_path)
+        run(python, "-m", "lm_eval_bias", command, out, "-o", tmp_path / f"{command}.html", cwd=tmp_path)
     for line, extra in (
-        (["report", out, "-o", tmp_path / "page.html"], "report"),
         (["run", "--tasks", "regard_de", "--model", "bias-chance", "--metadata", "classifier=light"], "regard"),
         (["train-nsp", "--model", "gpt2", "--corpus", out, "--language", "en", "-o", tmp_path / "nsp"], "train"),
     ):

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import argparse
 
-from lm_eval_bias.errors import require_extra
 from lm_eval_bias.files import expanded
 from lm_eval_bias.tasks.regard.benchmark import BENCHMARK
 from lm_eval_bias.tasks.regard.regard_texts import LANGUAGES
@@ -23,7 +22,6 @@ def run(arguments: argparse.Namespace) -> int:
     from lm_eval_bias.runs import rescoring
     from lm_eval_bias.tasks.regard import plots
 
-    require_extra("report")
     folder = expanded(arguments.output)
     rewritings = [] if arguments.classifier is None else [(BENCHMARK.rewritings[0], arguments.classifier)]
     results = rescoring.rescore(arguments.paths, arguments.language, rewritings, only="regard")
