@@ -10,7 +10,7 @@ MODEL_ARGS = pretrained=$$($(BIN)/python -c "import importlib.util as u, os; pri
 .PHONY: demo test test-slow test-vllm test-oldest mutation check format docs release-check clean
 
 $(INSTALLED): pyproject.toml constraints.txt
-	@echo "Installing into $(VENV) (some minutes; torch is the largest part)"
+	@echo "Installing into $(VENV) (takes a few minutes; torch is the largest part)"
 	@$(PYTHON) -m venv $(VENV)
 	@$(PIP) install -q -c constraints.txt torch
 	@$(PIP) install -q -c constraints.txt -e ".[dev]"
@@ -21,9 +21,9 @@ demo: $(INSTALLED)
 	@tasks=occugender; \
 	for task in gg_bbq_group_terms stereoset_en; do \
 		if $(BIN)/lm-eval-bias fetch $$task; then tasks=$$tasks,$$task; \
-		else echo "The data of $$task cannot be had here (see the line above): the demo goes on without it."; fi; \
+		else echo "The data of $$task could not be downloaded (see the line above). The demo goes on without it."; fi; \
 	done; \
-	echo "Scoring SmolLM2-135M-Instruct on $$tasks: the first 240 prompts of each task, a balanced part"; \
+	echo "Scoring SmolLM2-135M-Instruct on the first 240 prompts (a balanced part) of $$tasks"; \
 	HF_HUB_OFFLINE=1 $(BIN)/lm-eval-bias run --tasks $$tasks --limit 240 --model hf-packed --model_args "$(MODEL_ARGS)" \
 		--device cpu --output_path demo-results --log_samples && \
 	echo "The report, for your browser:" && $(BIN)/lm-eval-bias report demo-results -o demo-results/report.html
