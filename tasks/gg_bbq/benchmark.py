@@ -2,16 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from lm_eval_bias.benchmark import LOGLIKELIHOODS, Benchmark, Card, Document, Form, Sampling, deferred
+from lm_eval_bias.benchmark import LOGLIKELIHOODS, Card, Document, Form, Sampling, deferred
 from lm_eval_bias.planting import Planting
 from lm_eval_bias.tasks import question_family
 
 if TYPE_CHECKING:
-    from lm_eval_bias.custom_metrics.score import Record
     from lm_eval_bias.runs.run_data import TaskRun
 
 ITEMS = {"group_terms": 968, "names": 10_900}
@@ -24,16 +23,12 @@ def _form_name(kind: str, wording: object) -> str:
     return kind if wording == DEFAULT_WORDING else f"{kind}, wording {wording}{remark}"
 
 
-class GGBBQ(Benchmark):
+class GGBBQ(question_family.QuestionBenchmark):
     """German gender bias in question answering (Satheesh et al. 2025)."""
 
     name = "gg_bbq"
     title = "GG-BBQ"
     place = 2
-    main: Sequence[str] = ("acc_amb", "acc_disamb", "diff_bias_amb", "diff_bias_disamb")
-    leanings = question_family.leanings("diff_bias_amb", "diff_bias_disamb", ("", "/mean"))
-    unanswered = "unanswered"
-    knowledge: tuple[str, float] | None = ("acc_disamb", 1 / 3)
     options: Sequence[str] = ("wording", "by_value")
     detail = "by_value"
     tokens_where_known = True
@@ -97,10 +92,6 @@ class GGBBQ(Benchmark):
         paper = (metadata.get("fixed") or {}).get("release") == "paper"
         return (PAPER_ITEMS if paper else ITEMS)[metadata["subset"]]
 
-    def requests(self, metadata: Mapping[str, Any]) -> int:
-        """One per choice; one where the answer is generated."""
-        return 1 if "generate_until" in (metadata.get("asks") or ()) else 3
-
     planting = Planting(
         deferred("lm_eval_bias.tasks.gg_bbq.planted_answers:answers"),
         deferred("lm_eval_bias.tasks.gg_bbq.planted_answers:expected"),
@@ -114,8 +105,6 @@ class GGBBQ(Benchmark):
         """Subset, kind of context, place in the data file and prompt wording; and the release, if not the latest."""
         release = [] if doc.get("release", "latest") == "latest" else [str(doc["release"])]
         return (str(doc["subset"]), str(doc["context_type"]), str(doc["item"]), str(doc["wording"]), *release)
-
-    outcomes = ("biased", "counter", "unknown")
 
     def in_any_language(self, task: str, language: str) -> str:
         """Subset-I is the family's category of gender in German."""
@@ -132,27 +121,7 @@ class GGBBQ(Benchmark):
         """Subset, kind of context, place in the data file and which release's."""
         return (*map(str, (doc["subset"], doc["context_type"], doc["item"], doc.get("revision", "latest"))),)
 
-    def outcome(self, record: Record) -> str:
-        """Whom the answer names: the person of the stereotype, the other one, or nobody."""
-        return str(record["answer"])
-
-    def clusters(self, record: Record) -> tuple[str, ...]:
-        """Its template."""
-        return (str(record["template"]),)
-
     scores = deferred("lm_eval_bias.custom_metrics.gg_bbq:scores")
-
-    def stderr_method(self, score: str) -> str:
-        """One for all scores."""
-        return "jackknife over templates"
-
-    def facets(self, doc: Document) -> dict[str, str]:
-        """Context, the social value that is asked about, the template and the wording."""
-        return question_family.facets(doc)
-
-    def candidate_roles(self, doc: Document) -> Sequence[str]:
-        """Whether a choice is right, and whether it is the stereotyped one."""
-        return question_family.candidate_roles(doc)
 
     score_label = deferred("lm_eval_bias.tasks.gg_bbq.sentences:score_label")
     sentences = deferred("lm_eval_bias.tasks.gg_bbq.sentences:sentences")
@@ -180,15 +149,8 @@ class Wordings(GGBBQ):
 
     def forms(self, task: TaskRun) -> Sequence[Form]:
         """Each wording is a form of its own, beside the tasks of one wording."""
-
-        def holds(number: int) -> Callable[[Document], bool]:
-            return lambda doc: doc.get("wording") == number
-
-        group = task.base.removesuffix("_prompts")
-        return [
-            Form(group, _form_name(LOGLIKELIHOODS, number), GGBBQ.name, holds(number))
-            for number in range(1, WORDINGS + 1)
-        ]
+        names = [_form_name(LOGLIKELIHOODS, number) for number in range(1, WORDINGS + 1)]
+        return question_family.forms_of_wordings(task.base.removesuffix("_prompts"), GGBBQ.name, names)
 
     scores = deferred("lm_eval_bias.custom_metrics.gg_bbq:prompt_scores")
 
