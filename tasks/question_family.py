@@ -70,6 +70,7 @@ class QuestionBenchmark(Benchmark):
     candidates = 3
     clustered_by = "templates"
     is_settled = deferred("lm_eval_bias.tasks.lettered_questions:is_settled")
+    provenance = deferred("lm_eval_bias.tasks.question_records:provenance")
 
     def requests(self, metadata: Mapping[str, Any]) -> int:
         """One per candidate; one where the answer is generated."""

@@ -116,7 +116,6 @@ class EsBBQ(question_family.QuestionBenchmark):
         return category and question_family.in_any_language(category)
 
     record = deferred("lm_eval_bias.tasks.es_bbq.hooks:record")
-    provenance = deferred("lm_eval_bias.tasks.es_bbq.hooks:provenance")
     scores = deferred("lm_eval_bias.custom_metrics.es_bbq:scores")
 
     def candidate_roles(self, doc: Document) -> Sequence[str]:

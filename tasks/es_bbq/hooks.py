@@ -80,11 +80,6 @@ def dataset(**metadata: Any) -> dict[str, list[EsBBQDocument]]:
     return {"test": documents(**metadata)}
 
 
-def provenance(docs: Sequence[EsBBQDocument]) -> dict[str, Any]:
-    """Which release the documents are of."""
-    return {"release_used": docs[0]["revision"]} if docs else {}
-
-
 def prompt(doc: EsBBQDocument) -> str:
     """The authors' prompt; with lettered options where the model writes its answer."""
     own = wordings(doc["language"])

@@ -112,7 +112,6 @@ class KoBBQ(question_family.QuestionBenchmark):
 
     record = deferred("lm_eval_bias.tasks.kobbq.hooks:record")
     check_options = deferred("lm_eval_bias.tasks.kobbq.hooks:check_options")
-    provenance = deferred("lm_eval_bias.tasks.kobbq.hooks:provenance")
     scores = deferred("lm_eval_bias.custom_metrics.kobbq:scores")
 
     score_label = deferred("lm_eval_bias.tasks.kobbq.sentences:score_label")

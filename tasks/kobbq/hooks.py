@@ -103,11 +103,6 @@ def dataset(**metadata: Any) -> dict[str, list[KoBBQDocument]]:
     return {"test": documents(**metadata)}
 
 
-def provenance(docs: Sequence[KoBBQDocument]) -> dict[str, Any]:
-    """Which release the documents are of."""
-    return {"release_used": docs[0]["revision"]} if docs else {}
-
-
 def prompt(doc: KoBBQDocument) -> str:
     """The authors' prompt of the document's number, its options in the document's order."""
     shown = dict(zip("abc", (doc["choices"][choice] for choice in doc["order"]), strict=True))
