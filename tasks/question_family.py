@@ -2,14 +2,17 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
 from functools import partial
 from typing import TYPE_CHECKING, Any
 
 from lm_eval_bias.benchmark import Benchmark, Document, Form, deferred
+from lm_eval_bias.errors import BiasError
 
 if TYPE_CHECKING:
     from lm_eval_bias.custom_metrics.score import Record
+    from lm_eval_bias.runs.run_data import TaskRun
 
 _ALIASES = {"gender_identity": "gender"}
 
@@ -39,15 +42,56 @@ def bias_leanings(ambiguous: str, disambiguated: str, suffixes: Sequence[str] = 
     }
 
 
-def forms_of_wordings(group: str, benchmark: str, names: Iterable[str]) -> list[Form]:
-    """A form for each prompt wording, of a task that asks all of them.
+@dataclass(frozen=True)
+class PromptWordings:
+    """The wordings of a benchmark's prompts.
 
-    Args:
-        group: What is asked, whatever the form.
-        benchmark: Whose scores the records have.
-        names: Of the forms, in the order of the wordings' numbers.
+    Attributes:
+        option: The ``--metadata`` key that takes the number of one.
+        numbers: Of all.
+        default: The one that is asked by default.
+        all_in: The task, or group, that asks all of them.
+        refusal: What such a task says to those who choose one.
+        lettered: The one whose options alone have letters, which the names of forms say.
     """
-    return [Form(group, name, benchmark, partial(_has_wording, number)) for number, name in enumerate(names, start=1)]
+
+    option: str
+    numbers: range
+    default: int
+    all_in: str
+    refusal: str
+    lettered: int | None = None
+
+    def chosen(self, metadata: Mapping[str, Any]) -> list[int]:
+        """The wordings that a task asks: the one that its metadata choose, the default one, or all.
+
+        Raises:
+            BiasError: There is no such wording, or the task asks all.
+        """
+        number = metadata.get(self.option)
+        if self.option in (metadata.get("fixed") or {}):
+            if number is not None:
+                raise BiasError(f"--metadata {self.option}: {self.refusal}")
+            return list(self.numbers)
+        if number is None:
+            return [self.default]
+        if isinstance(number, int) and not isinstance(number, bool) and number in self.numbers:
+            return [number]
+        raise BiasError(
+            f"--metadata {self.option}={number!r}: must be a number from 1 to {len(self.numbers)} "
+            f"({self.all_in} runs all)"
+        )
+
+    def named(self, form: Form, number: object) -> Form:
+        """A form whose name says in which wording it is, unless that is the default one."""
+        remark = " (letters)" if number == self.lettered else ""
+        name = form.name if number == self.default else f"{form.name}, {self.option} {number}{remark}"
+        return form._replace(name=name)
+
+    def forms(self, group: str, kind: str, benchmark: str) -> list[Form]:
+        """A form for each wording, of a task that asks all of them."""
+        form = Form(group, kind, benchmark)
+        return [self.named(form, number)._replace(holds=partial(_has_wording, number)) for number in self.numbers]
 
 
 def _has_wording(number: int, doc: Document) -> bool:
@@ -60,6 +104,7 @@ class QuestionBenchmark(Benchmark):
     Attributes:
         candidates: How many texts are scored for a question.
         clustered_by: What its questions are clustered by, in the plural.
+        wordings: Of its prompts, where they have several.
     """
 
     main: Sequence[str] = ("acc_amb", "acc_disamb", "diff_bias_amb", "diff_bias_disamb")
@@ -69,12 +114,23 @@ class QuestionBenchmark(Benchmark):
     outcomes = ("biased", "counter", "unknown")
     candidates = 3
     clustered_by = "templates"
+    wordings: PromptWordings | None = None
     is_settled = deferred("lm_eval_bias.tasks.lettered_questions:is_settled")
     provenance = deferred("lm_eval_bias.tasks.question_records:provenance")
 
     def requests(self, metadata: Mapping[str, Any]) -> int:
         """One per candidate; one where the answer is generated."""
         return 1 if "generate_until" in (metadata.get("asks") or ()) else self.candidates
+
+    def check_options(self, metadata: Mapping[str, Any]) -> None:
+        """Refuse a prompt wording that there isn't, or that the task doesn't let choose."""
+        if self.wordings is not None:
+            self.wordings.chosen(metadata)
+
+    def forms(self, task: TaskRun) -> Sequence[Form]:
+        """Log-likelihoods and generated answers, each in the prompt wording that was run."""
+        (form,), own = super().forms(task), self.wordings
+        return (form if own is None else own.named(form, task.metadata.get(own.option, own.default)),)
 
     def outcome(self, record: Record) -> str:
         """Whom the answer names: the person of the stereotype, the other one, or nobody."""

@@ -15,12 +15,14 @@ if TYPE_CHECKING:
 
 ITEMS = {"group_terms": 968, "names": 10_900}
 PAPER_ITEMS = {"group_terms": 968, "names": 4_968}  # of the release that the paper's numbers rest on
-WORDINGS, DEFAULT_WORDING, LETTERED_WORDING = 5, 2, 4
-
-
-def _form_name(kind: str, wording: object) -> str:
-    remark = " (letters)" if wording == LETTERED_WORDING else ""
-    return kind if wording == DEFAULT_WORDING else f"{kind}, wording {wording}{remark}"
+WORDINGS = question_family.PromptWordings(
+    "wording",
+    range(1, 6),
+    default=2,
+    lettered=4,
+    all_in="gg_bbq_prompts",
+    refusal="this task runs all wordings; choose one with the task without _prompts",
+)
 
 
 class GGBBQ(question_family.QuestionBenchmark):
@@ -29,6 +31,7 @@ class GGBBQ(question_family.QuestionBenchmark):
     name = "gg_bbq"
     title = "GG-BBQ"
     place = 2
+    wordings = WORDINGS
     options: Sequence[str] = ("wording", "by_value")
     detail = "by_value"
     tokens_where_known = True
@@ -96,7 +99,6 @@ class GGBBQ(question_family.QuestionBenchmark):
         deferred("lm_eval_bias.tasks.gg_bbq.planted_answers:answers"),
         deferred("lm_eval_bias.tasks.gg_bbq.planted_answers:expected"),
     )
-    check_options = deferred("lm_eval_bias.tasks.gg_bbq.hooks:check_options")
     record = deferred("lm_eval_bias.tasks.gg_bbq.hooks:record")
     is_settled = deferred("lm_eval_bias.tasks.gg_bbq.filters:is_settled")
     provenance = deferred("lm_eval_bias.tasks.gg_bbq.hooks:provenance")
@@ -110,12 +112,6 @@ class GGBBQ(question_family.QuestionBenchmark):
         """Subset-I is the family's category of gender in German."""
         stem, _, rest = task.partition("gg_bbq_group_terms")
         return question_family.in_any_language(f"gender{rest}") if rest in ("", "_gen") and not stem else ""
-
-    def forms(self, task: TaskRun) -> Sequence[Form]:
-        """Log-likelihoods and generated answers, each in the wordings that were run."""
-        (form,) = super().forms(task)
-        wording = task.metadata.get("wording", DEFAULT_WORDING)
-        return (form._replace(name=_form_name(form.name, wording)),)
 
     def item(self, doc: Document) -> tuple[str, ...]:
         """Subset, kind of context, place in the data file and which release's."""
@@ -145,12 +141,11 @@ class Wordings(GGBBQ):
 
     def items(self, metadata: Mapping[str, Any]) -> int:
         """The items of the subset in every wording."""
-        return WORDINGS * super().items(metadata)
+        return len(WORDINGS.numbers) * super().items(metadata)
 
     def forms(self, task: TaskRun) -> Sequence[Form]:
         """Each wording is a form of its own, beside the tasks of one wording."""
-        names = [_form_name(LOGLIKELIHOODS, number) for number in range(1, WORDINGS + 1)]
-        return question_family.forms_of_wordings(task.base.removesuffix("_prompts"), GGBBQ.name, names)
+        return WORDINGS.forms(task.base.removesuffix("_prompts"), LOGLIKELIHOODS, GGBBQ.name)
 
     scores = deferred("lm_eval_bias.custom_metrics.gg_bbq:prompt_scores")
 

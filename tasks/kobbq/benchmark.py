@@ -27,12 +27,15 @@ SAMPLES = {
     "political_orientation": 88,
     "educational_background": 192,
 }
-ORDERS, PROMPTS, DEFAULT_PROMPT = 3, 5, 1
+ORDERS = 3
+PROMPTS = question_family.PromptWordings(
+    "prompt",
+    range(1, 6),
+    default=1,
+    all_in="kobbq_prompts",
+    refusal="this task runs all five; choose one with a task of one category",
+)
 GENDER = "kobbq_gender_identity"
-
-
-def _form_name(kind: str, prompt: object) -> str:
-    return kind if prompt == DEFAULT_PROMPT else f"{kind}, prompt {prompt}"
 
 
 class KoBBQ(question_family.QuestionBenchmark):
@@ -42,6 +45,7 @@ class KoBBQ(question_family.QuestionBenchmark):
     title = "KoBBQ"
     place = 3
     clustered_by = "stories"
+    wordings = PROMPTS
     options: Sequence[str] = ("prompt", "breakdown")
     detail = "breakdown"
     card = Card(
@@ -97,11 +101,6 @@ class KoBBQ(question_family.QuestionBenchmark):
         """Sample, order of the options and prompt."""
         return (str(doc["item"]), "".join(map(str, doc["order"])), str(doc["wording"]))
 
-    def forms(self, task: TaskRun) -> Sequence[Form]:
-        """Log-likelihoods and generated answers, each in the prompt that was run."""
-        (form,) = super().forms(task)
-        return (form._replace(name=_form_name(form.name, task.metadata.get("prompt", DEFAULT_PROMPT))),)
-
     def item(self, doc: Document) -> tuple[str, ...]:
         """Sample and order of the options."""
         return self.key(doc)[:2]
@@ -111,7 +110,6 @@ class KoBBQ(question_family.QuestionBenchmark):
         return question_family.in_any_language(task.removeprefix("kobbq_"))
 
     record = deferred("lm_eval_bias.tasks.kobbq.hooks:record")
-    check_options = deferred("lm_eval_bias.tasks.kobbq.hooks:check_options")
     scores = deferred("lm_eval_bias.custom_metrics.kobbq:scores")
 
     score_label = deferred("lm_eval_bias.tasks.kobbq.sentences:score_label")
@@ -138,13 +136,12 @@ class Prompts(KoBBQ):
 
     def items(self, metadata: Mapping[str, Any]) -> int:
         """The samples in every order and prompt."""
-        return PROMPTS * super().items(metadata)
+        return len(PROMPTS.numbers) * super().items(metadata)
 
     def forms(self, task: TaskRun) -> Sequence[Form]:
         """Each prompt is a form of its own."""
         kind = GENERATED if task.base.endswith("_gen") else LOGLIKELIHOODS
-        names = [_form_name(kind, number) for number in range(1, PROMPTS + 1)]
-        return question_family.forms_of_wordings("kobbq_prompts", KoBBQ.name, names)
+        return PROMPTS.forms("kobbq_prompts", kind, KoBBQ.name)
 
     scores = deferred("lm_eval_bias.custom_metrics.kobbq:prompt_scores")
     sentences = deferred("lm_eval_bias.tasks.kobbq.sentences:of_wordings")
