@@ -44,7 +44,7 @@ def documents(
 
     Args:
         language: ``es`` or ``ca``.
-        category: One of :data:`.released_rows.CATEGORIES`.
+        category: One of those that :data:`.benchmark.ITEMS` counts.
         fixed: What the task's YAML sets and ``--metadata`` may not change: whether answers are generated.
         metadata: The rest, which says nothing about documents.
 

@@ -27,7 +27,7 @@ SAMPLES = {
     "political_orientation": 88,
     "educational_background": 192,
 }
-ORDERS = 3
+ORDERS = ([0, 1, 2], [1, 2, 0], [2, 0, 1])  # cyclic, as the authors'
 PROMPTS = question_family.PromptWordings(
     "prompt",
     range(1, 6),
@@ -95,7 +95,7 @@ class KoBBQ(question_family.QuestionBenchmark):
 
     def items(self, metadata: Mapping[str, Any]) -> int:
         """The samples of the category, or all, in every order."""
-        return ORDERS * SAMPLES.get(metadata.get("category", ""), sum(SAMPLES.values()))
+        return len(ORDERS) * SAMPLES.get(metadata.get("category", ""), sum(SAMPLES.values()))
 
     def key(self, doc: Document) -> tuple[str, ...]:
         """Sample, order of the options and prompt."""

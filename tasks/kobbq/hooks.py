@@ -10,10 +10,8 @@ from lm_eval_bias.custom_metrics.question_answering import QuestionRecord
 from lm_eval_bias.data import sources
 from lm_eval_bias.tasks import lettered_questions, question_records
 from lm_eval_bias.tasks.kobbq import released_samples
-from lm_eval_bias.tasks.kobbq.benchmark import PROMPTS
+from lm_eval_bias.tasks.kobbq.benchmark import ORDERS, PROMPTS
 from lm_eval_bias.tasks.lettered_questions import LetteredQuestion
-
-ORDERS = ([0, 1, 2], [1, 2, 0], [2, 0, 1])  # cyclic, as the authors'
 
 
 class KoBBQDocument(LetteredQuestion):
