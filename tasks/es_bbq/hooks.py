@@ -131,8 +131,7 @@ def record(doc: EsBBQDocument, results: Sequence[Any]) -> QuestionRecord:
     texts = continuations(doc)
     generated = question_records.check_number(doc, results, len(texts))
     if generated:
-        choice = lettered_questions.choice_of(doc, results[0])
-        answer = "none" if choice is None else question_records.named(doc, choice)
+        answer = lettered_questions.answer_of(doc, results[0])
         more: dict[str, Any] = {}
     else:
         answer, by_rule = of_likelihoods(doc, results, texts)

@@ -106,8 +106,7 @@ def record(doc: KoBBQDocument, results: Sequence[Any]) -> QuestionRecord:
     names = [question_records.named(doc, choice) for choice in range(len(doc["choices"]))]
     generated = question_records.check_number(doc, results, len(names))
     if generated:
-        choice = lettered_questions.choice_of(doc, results[0])
-        answer = "none" if choice is None else names[choice]
+        answer = lettered_questions.answer_of(doc, results[0])
     else:
         answer = question_records.likeliest(names, [float(result[0]) for result in results])
     return question_records.record(
