@@ -12,7 +12,7 @@ from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import partial
-from typing import TypedDict
+from typing import Any, TypedDict
 
 import numpy as np
 
@@ -392,6 +392,22 @@ _UNANSWERED: Score[QuestionRecord] = Score(
 )
 
 
+def _viewed(
+    base: Score[QuestionRecord], view: Callable[[Items], tuple[Items, str]], **changes: Any
+) -> Score[QuestionRecord]:
+    """The same score of what a view makes of the items, unless it says that they give none, and why."""
+
+    def compute(records: Items) -> Estimate:
+        items, problem = view(records)
+        return undefined(problem, len(items)) if records and problem else base.compute(items)
+
+    def table(records: Items) -> Design | str:
+        items, problem = view(records)
+        return base.table(items) if base.table and not problem else problem
+
+    return replace(base, compute=compute, table=table, **changes)
+
+
 def _by_rule(base: Score[QuestionRecord], rule: str, terms: Terms) -> Score[QuestionRecord]:
     """The same score of the answers that another rule tells, such as log-likelihoods divided by the answers' lengths.
 
@@ -401,59 +417,43 @@ def _by_rule(base: Score[QuestionRecord], rule: str, terms: Terms) -> Score[Ques
     """
     title, absent = terms.rules[rule]
 
-    def known(records: Items) -> bool:
-        return all(rule in r.get("by_rule", {}) for r in records)
-
-    def views(records: Items) -> Items:
-        return [_with_answer(r, r["by_rule"][rule]) for r in records]
-
-    def compute(records: Items) -> Estimate:
-        return base.compute(views(records)) if known(records) else undefined(absent, len(records))
-
-    def table(records: Items) -> Design | str:
-        return base.table(views(records)) if base.table and known(records) else absent
+    def view(records: Items) -> tuple[Items, str]:
+        if all(rule in r.get("by_rule", {}) for r in records):
+            return [_with_answer(r, r["by_rule"][rule]) for r in records], ""
+        return records, absent
 
     def sample(record: QuestionRecord) -> float | None:
         # every document has a value, or the harness would have no metric
         return base.sample(_with_answer(record, record.get("by_rule", {}).get(rule, "nan")))
 
-    return replace(
+    return _viewed(
         base,
+        view,
         name=f"{base.name}_{rule}",
         summary=f"{base.summary}, {title}",
         direction=base.direction.partition("; chance")[0],  # at random, the longer answer is likelier to win
         source="not in the paper" + (", after the harness's acc_bytes" if rule == "bytes" else ""),
-        compute=compute,
         sample=sample,
-        table=table,
     )
 
 
 def _in_choice(base: Score[QuestionRecord], terms: Terms) -> Score[QuestionRecord]:
     """The same score of the items with a single answer alone, as the paper takes it. Undefined: there are none."""
 
-    def answered(records: Items) -> Items:
-        return [r for r in records if r["answer"] != "none"]
-
-    def compute(records: Items) -> Estimate:
-        kept = answered(records)
-        return undefined("no item has a single answer", 0) if records and not kept else base.compute(kept)
-
-    def table(records: Items) -> Design | str:
-        kept = answered(records)
-        return "no item has a single answer" if not kept or base.table is None else base.table(kept)
+    def view(records: Items) -> tuple[Items, str]:
+        answered = [r for r in records if r["answer"] != "none"]
+        return answered, "" if answered else "no item has a single answer"
 
     def sample(record: QuestionRecord) -> float | None:
         return base.sample(record) if record["answer"] != "none" else None
 
-    return replace(
+    return _viewed(
         base,
+        view,
         name=f"{base.name}_in_choice",
         summary=f"{base.summary}, of the items whose answer is one of the choices",
         source=f"{terms.paper}: answers that are no choice are left out",
-        compute=compute,
         sample=sample,
-        table=table,
     )
 
 

@@ -11,7 +11,7 @@ from lm_eval.api.filter import Filter
 
 from lm_eval_bias.scoring import choice_reading
 from lm_eval_bias.scoring.choice_reading import Option, Reader
-from lm_eval_bias.tasks.question_records import Question
+from lm_eval_bias.tasks.question_records import Question, named
 
 LETTERS = "ABC"
 ORDERS = [list(order) for order in permutations(range(3))]
@@ -60,9 +60,9 @@ def is_settled(doc: LetteredQuestion, text: str) -> bool:
     return reader(doc).is_settled(text)
 
 
-def choice_of(doc: LetteredQuestion, letter: Any) -> int | None:
-    """The index of the choice that an answer takes; ``None`` for what :class:`LetteredAnswerFilter` couldn't read."""
-    return doc["order"][LETTERS.index(letter)] if letter in tuple(LETTERS) else None
+def answer_of(doc: LetteredQuestion, letter: Any) -> str:
+    """Whom the choice of a letter names; ``none`` for what :class:`LetteredAnswerFilter` couldn't read."""
+    return named(doc, doc["order"][LETTERS.index(letter)]) if letter in tuple(LETTERS) else "none"
 
 
 class LetteredAnswerFilter(Filter):

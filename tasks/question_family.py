@@ -1,9 +1,18 @@
-"""What pages say of the benchmarks in the manner of BBQ, and what their categories are called in any language."""
+"""What the benchmarks in the manner of BBQ have in common."""
 
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from typing import Any
+from dataclasses import dataclass
+from functools import partial
+from typing import TYPE_CHECKING, Any
+
+from lm_eval_bias.benchmark import Benchmark, Document, Form, deferred
+from lm_eval_bias.errors import BiasError
+
+if TYPE_CHECKING:
+    from lm_eval_bias.custom_metrics.score import Record
+    from lm_eval_bias.runs.run_data import TaskRun
 
 _ALIASES = {"gender_identity": "gender"}
 
@@ -18,7 +27,7 @@ def in_any_language(category: str) -> str:
     return f"BBQ family, {_ALIASES.get(stem, stem)}{category.removeprefix(stem)}"
 
 
-def leanings(ambiguous: str, disambiguated: str, suffixes: Sequence[str] = ("",)) -> dict[str, tuple[str, str]]:
+def bias_leanings(ambiguous: str, disambiguated: str, suffixes: Sequence[str] = ("",)) -> dict[str, tuple[str, str]]:
     """What a diff-bias above 0 and below says, by score.
 
     Args:
@@ -33,15 +42,116 @@ def leanings(ambiguous: str, disambiguated: str, suffixes: Sequence[str] = ("",)
     }
 
 
-def facets(doc: Mapping[str, Any]) -> dict[str, str]:
-    """Context, category or social value, template, and prompt wording, as far as a document has them."""
-    names = {"context": "context_type", "category": "category", "value": "value", "template": "template"}
-    return {name: str(doc[field]) for name, field in names.items() if field in doc} | {
-        "wording": str(doc.get("wording", ""))
-    }
+@dataclass(frozen=True)
+class PromptWordings:
+    """The wordings of a benchmark's prompts.
+
+    Attributes:
+        option: The ``--metadata`` key that takes the number of one.
+        numbers: Of all.
+        default: The one that is asked by default.
+        all_in: The task, or group, that asks all of them.
+        refusal: What such a task says to those who choose one.
+        lettered: The one whose options alone have letters, which the names of forms say.
+    """
+
+    option: str
+    numbers: range
+    default: int
+    all_in: str
+    refusal: str
+    lettered: int | None = None
+
+    def chosen(self, metadata: Mapping[str, Any]) -> list[int]:
+        """The wordings that a task asks: the one that its metadata choose, the default one, or all.
+
+        Raises:
+            BiasError: There is no such wording, or the task asks all.
+        """
+        number = metadata.get(self.option)
+        if self.option in (metadata.get("fixed") or {}):
+            if number is not None:
+                raise BiasError(f"--metadata {self.option}: {self.refusal}")
+            return list(self.numbers)
+        if number is None:
+            return [self.default]
+        if isinstance(number, int) and not isinstance(number, bool) and number in self.numbers:
+            return [number]
+        raise BiasError(
+            f"--metadata {self.option}={number!r}: must be a number from 1 to {len(self.numbers)} "
+            f"({self.all_in} runs all)"
+        )
+
+    def named(self, form: Form, number: object) -> Form:
+        """A form whose name says in which wording it is, unless that is the default one."""
+        remark = " (letters)" if number == self.lettered else ""
+        name = form.name if number == self.default else f"{form.name}, {self.option} {number}{remark}"
+        return form._replace(name=name)
+
+    def forms(self, group: str, kind: str, benchmark: str) -> list[Form]:
+        """A form for each wording, of a task that asks all of them."""
+        form = Form(group, kind, benchmark)
+        return [self.named(form, number)._replace(holds=partial(_has_wording, number)) for number in self.numbers]
 
 
-def candidate_roles(doc: Mapping[str, Any]) -> Sequence[str]:
-    """Whether a choice is right, and whether it is the stereotyped one."""
-    roles = {"right": doc["label"], "stereotype": doc["biased_choice"]}
-    return [", ".join(role for role, own in roles.items() if own == i) for i in range(len(doc["choices"]))]
+def _has_wording(number: int, doc: Document) -> bool:
+    return doc.get("wording") == number
+
+
+class QuestionBenchmark(Benchmark):
+    """A benchmark in the manner of BBQ, with the names of scores that most papers have.
+
+    Attributes:
+        candidates: How many texts are scored for a question.
+        clustered_by: What its questions are clustered by, in the plural.
+        wordings: Of its prompts, where they have several.
+    """
+
+    main: Sequence[str] = ("acc_amb", "acc_disamb", "diff_bias_amb", "diff_bias_disamb")
+    leanings = bias_leanings("diff_bias_amb", "diff_bias_disamb", ("", "/mean"))
+    unanswered = "unanswered"
+    knowledge: tuple[str, float] | None = ("acc_disamb", 1 / 3)
+    outcomes = ("biased", "counter", "unknown")
+    candidates = 3
+    clustered_by = "templates"
+    wordings: PromptWordings | None = None
+    is_settled = deferred("lm_eval_bias.tasks.lettered_questions:is_settled")
+    provenance = deferred("lm_eval_bias.tasks.question_records:provenance")
+
+    def requests(self, metadata: Mapping[str, Any]) -> int:
+        """One per candidate; one where the answer is generated."""
+        return 1 if "generate_until" in (metadata.get("asks") or ()) else self.candidates
+
+    def check_options(self, metadata: Mapping[str, Any]) -> None:
+        """Refuse a prompt wording that there isn't, or that the task doesn't let choose."""
+        if self.wordings is not None:
+            self.wordings.chosen(metadata)
+
+    def forms(self, task: TaskRun) -> Sequence[Form]:
+        """Log-likelihoods and generated answers, each in the prompt wording that was run."""
+        (form,), own = super().forms(task), self.wordings
+        return (form if own is None else own.named(form, task.metadata.get(own.option, own.default)),)
+
+    def outcome(self, record: Record) -> str:
+        """Whom the answer names: the person of the stereotype, the other one, or nobody."""
+        return str(record["answer"])
+
+    def clusters(self, record: Record) -> tuple[str, ...]:
+        """Its template, or story."""
+        return (str(record["template"]),)
+
+    def stderr_method(self, score: str) -> str:
+        """One for all scores."""
+        return f"jackknife over {self.clustered_by}"
+
+    def facets(self, doc: Document) -> dict[str, str]:
+        """Context, category or social value, template, and prompt wording, as far as a document has them."""
+        names = {"context": "context_type", "category": "category", "value": "value", "template": "template"}
+        return {name: str(doc[field]) for name, field in names.items() if field in doc} | {
+            "wording": str(doc.get("wording", ""))
+        }
+
+    def candidate_roles(self, doc: Document) -> Sequence[str]:
+        """Whether a choice is right, and whether it is the stereotyped one."""
+        roles = {"right": doc["label"], "stereotype": doc["biased_choice"]}
+        return [", ".join(role for role, own in roles.items() if own == i) for i in range(len(doc["choices"]))]

@@ -90,6 +90,11 @@ def record(doc: Question, answer: str, *, shows_options: bool, **more: Any) -> Q
     return fields  # type: ignore[return-value]
 
 
+def provenance(docs: Sequence[Mapping[str, Any]]) -> dict[str, Any]:
+    """Which release the documents are of."""
+    return {"release_used": docs[0]["revision"]} if docs else {}
+
+
 def check_number(doc: Question, results: Sequence[Any], choices: int) -> bool:
     """Whether a document's answer is one text; else it has a log-likelihood per choice.
 

@@ -16,6 +16,7 @@ from pathlib import Path
 
 import pytest
 
+from lm_eval_bias.cli.main import main
 from lm_eval_bias.data import download, sources
 from lm_eval_bias.tasks.regard.classifiers import classifier
 from lm_eval_bias.tasks.stereoset import released_sets
@@ -77,6 +78,18 @@ def mirror(monkeypatch):
         pytest.skip("no mirror of the upstream data (set LM_EVAL_BIAS_DATA)")
     monkeypatch.setenv("LM_EVAL_BIAS_DATA", str(path))
     return path
+
+
+@pytest.fixture
+def said(capsys):
+    """What a command prints."""
+
+    def call(*arguments, status=0):
+        capsys.readouterr()
+        assert main([*map(str, arguments)]) == status
+        return capsys.readouterr().out
+
+    return call
 
 
 @pytest.fixture(scope="session")

@@ -4,7 +4,7 @@ import csv
 import io
 from itertools import product
 
-from lm_eval_bias.tasks.es_bbq.released_rows import CATEGORIES
+from lm_eval_bias.tasks.es_bbq.benchmark import ITEMS
 from lm_eval_bias.tasks.kobbq.benchmark import SAMPLES
 
 _STORIES = {
@@ -86,7 +86,7 @@ def kobbq_prompts() -> bytes:
 
 def files() -> dict[str, bytes]:
     """All of them by the names of the pinned files."""
-    names = [(f"{language}_bbq_{category}", language, category) for language in _STORIES for category in CATEGORIES]
+    names = [(f"{language}_bbq_{category}", language, category) for language in _STORIES for category in ITEMS]
     return {
         **{name: es_bbq_csv(language, category) for name, language, category in names},
         "kobbq_samples": kobbq_samples(),

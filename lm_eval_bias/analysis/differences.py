@@ -215,10 +215,8 @@ def find(
             )
         records = ([pair.base.docs or pair.other.docs] * 2) if reason else pair.records
         defined = _defined_scores(pair.base, records[0])
-        if renames:
-            others = _defined_scores(pair.other, pair.other.docs)
-        else:
-            others = _defined_scores(pair.other, records[1]) if by == FORM else defined
+        apart = by == FORM or renames  # each side has scores of its own
+        others = _defined_scores(pair.other, pair.other.docs if renames else records[1]) if apart else defined
         names.update(name for name, score in {**others, **defined}.items() if score.table is not None)
         if reason:
             items, note = pair.base.task.documents, f"unpaired: {reason}"
@@ -229,7 +227,7 @@ def find(
         note = joined(note, beside_the_model(pair))
         labels = pair.subject, pair.base.label, pair.other.label
         chosen = _compared_scores(pair.base, defined, scores, everything)
-        if by == FORM or renames:
+        if apart:
             chosen = {**chosen, **_compared_scores(pair.other, others, scores, everything), **chosen}
         if renames:
             chosen = {name: score for name, score in chosen.items() if name in defined and name in others}

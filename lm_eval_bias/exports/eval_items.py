@@ -22,11 +22,11 @@ class Logged(NamedTuple):
     """A task's sample log.
 
     Attributes:
-        rows: Its documents with the answers.
+        rows: Its documents with the answers, each with what was asked: the arguments of each request.
         records: What the scores need to know of each.
     """
 
-    rows: list[Sample]
+    rows: list[tuple[Sample, list[list[Any]]]]
     records: list[Record]
 
 
@@ -39,8 +39,8 @@ def logged(run: Run) -> dict[str, Logged]:
     logs = {}
     for name, task in run.tasks.items():
         if task.samples is not None and task.benchmark in registry.by_name():
-            rows, benchmark = list(sample_logs.first_filter(task.samples)), registry.get(task.benchmark)
-            logs[name] = Logged(rows, [benchmark.record(doc, answers) for _, doc, answers in rows])
+            rows, benchmark = list(sample_logs.with_requests(task.samples)), registry.get(task.benchmark)
+            logs[name] = Logged(rows, [benchmark.record(doc, answers) for (_, doc, answers), _ in rows])
     return logs
 
 
@@ -70,9 +70,8 @@ def lines(
         task = own[0].task
         parts = {one.value.name: _parts(one, records) for one in own}
         without += [f"{name} {score}" for score, numbers in parts.items() if numbers is None]
-        requests = sample_logs.requests_at(rows[0].part.path, range(len(rows)))
-        for place, (sample, record) in enumerate(zip(rows, records, strict=True)):
-            item = {"evaluation_id": evaluation, "model_id": model, **_item(task, sample, record, requests[place])}
+        for place, ((sample, requests), record) in enumerate(zip(rows, records, strict=True)):
+            item = {"evaluation_id": evaluation, "model_id": model, **_item(task, sample, record, requests)}
             for one in own:
                 numbers = parts[one.value.name]
                 if numbers is not None and math.isfinite(numbers[place]):

@@ -18,6 +18,8 @@ from xml.etree import ElementTree as ET
 
 from markupsafe import Markup
 
+from lm_eval_bias.report.shortening import shortened
+
 if TYPE_CHECKING:
     from matplotlib.artist import Artist
     from matplotlib.figure import Figure as Drawing
@@ -124,8 +126,7 @@ def short(text: str, length: int = 42) -> str:
     first, colon, last = text.rpartition(": ")
     if colon and len(last) < length * 2 / 3:
         return f"{short(first, length - len(last) - 2)}: {last}"
-    half = (length - 1) // 2
-    return f"{text[:half]}…{text[-half:]}"
+    return shortened(text, length - 1 + length % 2)  # as much of both ends
 
 
 def inline(plot: Drawing, ident: str, title: str, description: str, caption: str) -> Figure:

@@ -248,11 +248,7 @@ def first_filter(path: Path) -> Iterator[Sample]:
     Raises:
         BiasError: As :func:`samples`.
     """
-    first = None
-    for sample in samples(path):
-        first = first or sample.part
-        if sample.part == first:
-            yield sample
+    return (sample for sample, _ in with_requests(path))
 
 
 def with_requests(path: Path) -> Iterator[tuple[Sample, list[list[Any]]]]:
@@ -272,29 +268,6 @@ def _requests(sample: dict[str, Any]) -> list[list[Any]]:
     arguments = sample.get("arguments")
     given = arguments.values() if isinstance(arguments, dict) else []
     return [list(one.values()) if isinstance(one, dict) else [one] for one in given]
-
-
-def requests_at(path: Path, places: Iterable[int]) -> dict[int, list[list[Any]]]:
-    """What was asked about some documents: the arguments of each request.
-
-    Args:
-        path: A log that was read before.
-        places: Of documents among those of :func:`first_filter`.
-    """
-    wanted, requests = set(places), {}
-    first, number = None, -1
-    for place, line in _lines(path):
-        sample = _line(line, place)
-        name = str(sample.get("filter", "none"))
-        first = name if first is None else first
-        if IDLE in sample["doc"] or name != first:
-            continue
-        number += 1
-        if number in wanted:
-            requests[number] = _requests(sample)
-            if len(requests) == len(wanted):
-                break
-    return requests
 
 
 def results_beside(path: Path) -> Path:

@@ -4,14 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
-from lm_eval_bias.benchmark import Benchmark, Card, Document, Sampling, deferred
+from lm_eval_bias.benchmark import Card, Document, Sampling, deferred
 from lm_eval_bias.planting import Planting
 from lm_eval_bias.tasks import question_family
-
-if TYPE_CHECKING:
-    from lm_eval_bias.custom_metrics.score import Record
 
 ITEMS = {
     "age": 4_068,
@@ -35,16 +32,16 @@ def _items(language: str, category: str) -> int:
     return ITEMS[category] + (MORE_IN_CATALAN.get(category, 0) if language == "ca" else 0)
 
 
-class EsBBQ(Benchmark):
+class EsBBQ(question_family.QuestionBenchmark):
     """Spanish and Catalan question answering (Ruiz-Fernández et al. 2025)."""
 
     name = "es_bbq"
     title = "EsBBQ and CaBBQ"
     place = 3
-    main: Sequence[str] = ("acc_ambig", "acc_disambig", "bias_score_ambig", "bias_score_disambig")
-    leanings = question_family.leanings("bias_score_ambig", "bias_score_disambig")
-    unanswered = "unanswered"
-    knowledge: tuple[str, float] | None = ("acc_disambig", 1 / 3)
+    main = ("acc_ambig", "acc_disambig", "bias_score_ambig", "bias_score_disambig")
+    leanings = question_family.bias_leanings("bias_score_ambig", "bias_score_disambig")
+    knowledge = ("acc_disambig", 1 / 3)
+    candidates = OPTIONS
     options: Sequence[str] = ("by_value",)
     detail = "by_value"
     tokens_where_known = True
@@ -96,7 +93,6 @@ class EsBBQ(Benchmark):
         deferred("lm_eval_bias.tasks.es_bbq.planted_answers:answers"),
         deferred("lm_eval_bias.tasks.es_bbq.planted_answers:expected"),
     )
-    outcomes = ("biased", "counter", "unknown")
     # with one wording of "unknown" the options are those of the other languages' benchmarks
     counterparts = {
         "acc_ambig_three": "acc_amb",
@@ -109,10 +105,6 @@ class EsBBQ(Benchmark):
         """The items of the category in the task's language."""
         return _items(metadata["language"], metadata["category"]) if "category" in metadata else None
 
-    def requests(self, metadata: Mapping[str, Any]) -> int:
-        """One per option; one where the answer is generated."""
-        return 1 if "generate_until" in (metadata.get("asks") or ()) else OPTIONS
-
     def key(self, doc: Document) -> tuple[str, ...]:
         """Category and number: the two languages' items are parallel, but for those about appearance."""
         own = (str(doc["category"]), str(doc["item"]))
@@ -123,30 +115,12 @@ class EsBBQ(Benchmark):
         category = task.partition(f"{language}_bbq_")[2]
         return category and question_family.in_any_language(category)
 
-    def outcome(self, record: Record) -> str:
-        """Whom the answer names: the person of the stereotype, the other one, or nobody."""
-        return str(record["answer"])
-
-    def clusters(self, record: Record) -> tuple[str, ...]:
-        """Its template."""
-        return (str(record["template"]),)
-
-    def stderr_method(self, score: str) -> str:
-        """One for all scores."""
-        return "jackknife over templates"
-
     record = deferred("lm_eval_bias.tasks.es_bbq.hooks:record")
-    is_settled = deferred("lm_eval_bias.tasks.lettered_questions:is_settled")
-    provenance = deferred("lm_eval_bias.tasks.es_bbq.hooks:provenance")
     scores = deferred("lm_eval_bias.custom_metrics.es_bbq:scores")
-
-    def facets(self, doc: Document) -> dict[str, str]:
-        """Context, category, template and the like."""
-        return question_family.facets(doc)
 
     def candidate_roles(self, doc: Document) -> Sequence[str]:
         """Whether an option is right, and whether it is the stereotyped one; all behind the persons say "unknown"."""
-        own = question_family.candidate_roles(doc)
+        own = super().candidate_roles(doc)
         return own if doc.get("generated") else [*own, *[own[-1]] * (OPTIONS - len(own))]
 
     score_label = deferred("lm_eval_bias.tasks.es_bbq.sentences:score_label")

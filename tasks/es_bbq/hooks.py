@@ -44,7 +44,7 @@ def documents(
 
     Args:
         language: ``es`` or ``ca``.
-        category: One of :data:`.released_rows.CATEGORIES`.
+        category: One of those that :data:`.benchmark.ITEMS` counts.
         fixed: What the task's YAML sets and ``--metadata`` may not change: whether answers are generated.
         metadata: The rest, which says nothing about documents.
 
@@ -78,11 +78,6 @@ def documents(
 def dataset(**metadata: Any) -> dict[str, list[EsBBQDocument]]:
     """The documents as the harness wants them, by split."""
     return {"test": documents(**metadata)}
-
-
-def provenance(docs: Sequence[EsBBQDocument]) -> dict[str, Any]:
-    """Which release the documents are of."""
-    return {"release_used": docs[0]["revision"]} if docs else {}
 
 
 def prompt(doc: EsBBQDocument) -> str:
@@ -136,8 +131,7 @@ def record(doc: EsBBQDocument, results: Sequence[Any]) -> QuestionRecord:
     texts = continuations(doc)
     generated = question_records.check_number(doc, results, len(texts))
     if generated:
-        choice = lettered_questions.choice_of(doc, results[0])
-        answer = "none" if choice is None else question_records.named(doc, choice)
+        answer = lettered_questions.answer_of(doc, results[0])
         more: dict[str, Any] = {}
     else:
         answer, by_rule = of_likelihoods(doc, results, texts)

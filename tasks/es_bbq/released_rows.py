@@ -11,10 +11,6 @@ from lm_eval_bias.data.download import locate
 from lm_eval_bias.errors import BiasError
 from lm_eval_bias.tasks.question_records import AMBIGUOUS, DISAMBIGUATED, UNKNOWN
 
-CATEGORIES = (
-    "age", "disability_status", "gender", "lgbtqia", "nationality", "physical_appearance", "race_ethnicity",
-    "religion", "ses", "spanish_region",
-)  # fmt: skip
 CONTEXTS = {"ambig": AMBIGUOUS, "disambig": DISAMBIGUATED}
 _BLOCK = 4  # rows of a story: both questions, without and with the needed information
 

@@ -2,38 +2,36 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from lm_eval_bias.benchmark import LOGLIKELIHOODS, Benchmark, Card, Document, Form, Sampling, deferred
+from lm_eval_bias.benchmark import LOGLIKELIHOODS, Card, Document, Form, Sampling, deferred
 from lm_eval_bias.planting import Planting
 from lm_eval_bias.tasks import question_family
 
 if TYPE_CHECKING:
-    from lm_eval_bias.custom_metrics.score import Record
     from lm_eval_bias.runs.run_data import TaskRun
 
 ITEMS = {"group_terms": 968, "names": 10_900}
 PAPER_ITEMS = {"group_terms": 968, "names": 4_968}  # of the release that the paper's numbers rest on
-WORDINGS, DEFAULT_WORDING, LETTERED_WORDING = 5, 2, 4
+WORDINGS = question_family.PromptWordings(
+    "wording",
+    range(1, 6),
+    default=2,
+    lettered=4,
+    all_in="gg_bbq_prompts",
+    refusal="this task runs all wordings; choose one with the task without _prompts",
+)
 
 
-def _form_name(kind: str, wording: object) -> str:
-    remark = " (letters)" if wording == LETTERED_WORDING else ""
-    return kind if wording == DEFAULT_WORDING else f"{kind}, wording {wording}{remark}"
-
-
-class GGBBQ(Benchmark):
+class GGBBQ(question_family.QuestionBenchmark):
     """German gender bias in question answering (Satheesh et al. 2025)."""
 
     name = "gg_bbq"
     title = "GG-BBQ"
     place = 2
-    main: Sequence[str] = ("acc_amb", "acc_disamb", "diff_bias_amb", "diff_bias_disamb")
-    leanings = question_family.leanings("diff_bias_amb", "diff_bias_disamb", ("", "/mean"))
-    unanswered = "unanswered"
-    knowledge: tuple[str, float] | None = ("acc_disamb", 1 / 3)
+    wordings = WORDINGS
     options: Sequence[str] = ("wording", "by_value")
     detail = "by_value"
     tokens_where_known = True
@@ -97,15 +95,10 @@ class GGBBQ(Benchmark):
         paper = (metadata.get("fixed") or {}).get("release") == "paper"
         return (PAPER_ITEMS if paper else ITEMS)[metadata["subset"]]
 
-    def requests(self, metadata: Mapping[str, Any]) -> int:
-        """One per choice; one where the answer is generated."""
-        return 1 if "generate_until" in (metadata.get("asks") or ()) else 3
-
     planting = Planting(
         deferred("lm_eval_bias.tasks.gg_bbq.planted_answers:answers"),
         deferred("lm_eval_bias.tasks.gg_bbq.planted_answers:expected"),
     )
-    check_options = deferred("lm_eval_bias.tasks.gg_bbq.hooks:check_options")
     record = deferred("lm_eval_bias.tasks.gg_bbq.hooks:record")
     is_settled = deferred("lm_eval_bias.tasks.gg_bbq.filters:is_settled")
     provenance = deferred("lm_eval_bias.tasks.gg_bbq.hooks:provenance")
@@ -115,44 +108,16 @@ class GGBBQ(Benchmark):
         release = [] if doc.get("release", "latest") == "latest" else [str(doc["release"])]
         return (str(doc["subset"]), str(doc["context_type"]), str(doc["item"]), str(doc["wording"]), *release)
 
-    outcomes = ("biased", "counter", "unknown")
-
     def in_any_language(self, task: str, language: str) -> str:
         """Subset-I is the family's category of gender in German."""
         stem, _, rest = task.partition("gg_bbq_group_terms")
         return question_family.in_any_language(f"gender{rest}") if rest in ("", "_gen") and not stem else ""
 
-    def forms(self, task: TaskRun) -> Sequence[Form]:
-        """Log-likelihoods and generated answers, each in the wordings that were run."""
-        (form,) = super().forms(task)
-        wording = task.metadata.get("wording", DEFAULT_WORDING)
-        return (form._replace(name=_form_name(form.name, wording)),)
-
     def item(self, doc: Document) -> tuple[str, ...]:
         """Subset, kind of context, place in the data file and which release's."""
         return (*map(str, (doc["subset"], doc["context_type"], doc["item"], doc.get("revision", "latest"))),)
 
-    def outcome(self, record: Record) -> str:
-        """Whom the answer names: the person of the stereotype, the other one, or nobody."""
-        return str(record["answer"])
-
-    def clusters(self, record: Record) -> tuple[str, ...]:
-        """Its template."""
-        return (str(record["template"]),)
-
     scores = deferred("lm_eval_bias.custom_metrics.gg_bbq:scores")
-
-    def stderr_method(self, score: str) -> str:
-        """One for all scores."""
-        return "jackknife over templates"
-
-    def facets(self, doc: Document) -> dict[str, str]:
-        """Context, the social value that is asked about, the template and the wording."""
-        return question_family.facets(doc)
-
-    def candidate_roles(self, doc: Document) -> Sequence[str]:
-        """Whether a choice is right, and whether it is the stereotyped one."""
-        return question_family.candidate_roles(doc)
 
     score_label = deferred("lm_eval_bias.tasks.gg_bbq.sentences:score_label")
     sentences = deferred("lm_eval_bias.tasks.gg_bbq.sentences:sentences")
@@ -176,19 +141,11 @@ class Wordings(GGBBQ):
 
     def items(self, metadata: Mapping[str, Any]) -> int:
         """The items of the subset in every wording."""
-        return WORDINGS * super().items(metadata)
+        return len(WORDINGS.numbers) * super().items(metadata)
 
     def forms(self, task: TaskRun) -> Sequence[Form]:
         """Each wording is a form of its own, beside the tasks of one wording."""
-
-        def holds(number: int) -> Callable[[Document], bool]:
-            return lambda doc: doc.get("wording") == number
-
-        group = task.base.removesuffix("_prompts")
-        return [
-            Form(group, _form_name(LOGLIKELIHOODS, number), GGBBQ.name, holds(number))
-            for number in range(1, WORDINGS + 1)
-        ]
+        return WORDINGS.forms(task.base.removesuffix("_prompts"), LOGLIKELIHOODS, GGBBQ.name)
 
     scores = deferred("lm_eval_bias.custom_metrics.gg_bbq:prompt_scores")
 

@@ -10,25 +10,10 @@ from lm_eval_bias.data.sources import manifest
 from lm_eval_bias.errors import BiasError
 from lm_eval_bias.tasks import question_records
 from lm_eval_bias.tasks.gg_bbq import option_orders, prompts, released_items
+from lm_eval_bias.tasks.gg_bbq.benchmark import WORDINGS
 from lm_eval_bias.tasks.gg_bbq.prompts import GGBBQDocument, prompt
 
 __all__ = ["continuations", "dataset", "documents", "prompt", "provenance", "record"]
-
-
-def _wordings(wording: object, fixed: Mapping[str, object]) -> list[int]:
-    if "wording" in fixed:
-        if wording is not None:
-            raise BiasError(
-                "--metadata wording: this task runs all wordings; choose one with the task without _prompts"
-            )
-        return list(prompts.WORDINGS)
-    if wording is None:
-        return [prompts.DEFAULT]
-    if isinstance(wording, int) and not isinstance(wording, bool) and wording in prompts.WORDINGS:
-        return [wording]
-    raise BiasError(
-        f"--metadata wording={wording!r}: must be a number from 1 to {len(prompts.WORDINGS)} (gg_bbq_prompts runs all)"
-    )
 
 
 def documents(
@@ -52,7 +37,7 @@ def documents(
     own = fixed or {}
     if "release" in metadata:
         raise BiasError("--metadata release: the paper's release has tasks of its own, gg_bbq_*_paper")
-    wordings = _wordings(wording, own)
+    wordings = WORDINGS.chosen({"wording": wording, "fixed": own})
     release = str(own.get("release", released_items.LATEST))
     revision = manifest().files[f"{released_items.files(subset, release)}_ambiguous"].commit[:12]
     return [
@@ -79,11 +64,6 @@ def provenance(docs: Sequence[GGBBQDocument]) -> dict[str, Any]:
         return {}
     which = "the paper's" if docs[0]["release"] == released_items.PAPER else "the latest"
     return {"release_used": f"{which}, {docs[0]['revision']}"}
-
-
-def check_options(metadata: Mapping[str, Any]) -> None:
-    """Refuse a wording that there isn't, or that the task doesn't let choose."""
-    _wordings(metadata.get("wording"), metadata.get("fixed") or {})
 
 
 def dataset(**metadata: Any) -> dict[str, list[GGBBQDocument]]:

@@ -10,7 +10,6 @@ from collections.abc import Sequence
 from lm_eval_bias.tasks.gg_bbq.released_items import GGBBQItem
 
 LETTERS = "ABC"
-DEFAULT = 2
 
 WORDINGS = {
     1: "{context}\nFrage: {question}\nAntwort:",

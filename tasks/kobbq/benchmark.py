@@ -2,16 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from lm_eval_bias.benchmark import GENERATED, LOGLIKELIHOODS, Benchmark, Card, Document, Form, Sampling, deferred
+from lm_eval_bias.benchmark import GENERATED, LOGLIKELIHOODS, Card, Document, Form, Sampling, deferred
 from lm_eval_bias.planting import Planting
 from lm_eval_bias.tasks import question_family
 
 if TYPE_CHECKING:
-    from lm_eval_bias.custom_metrics.score import Record
     from lm_eval_bias.runs.run_data import TaskRun
 
 SAMPLES = {
@@ -28,20 +27,25 @@ SAMPLES = {
     "political_orientation": 88,
     "educational_background": 192,
 }
-ORDERS, PROMPTS, DEFAULT_PROMPT = 3, 5, 1
+ORDERS = ([0, 1, 2], [1, 2, 0], [2, 0, 1])  # cyclic, as the authors'
+PROMPTS = question_family.PromptWordings(
+    "prompt",
+    range(1, 6),
+    default=1,
+    all_in="kobbq_prompts",
+    refusal="this task runs all five; choose one with a task of one category",
+)
 GENDER = "kobbq_gender_identity"
 
 
-class KoBBQ(Benchmark):
+class KoBBQ(question_family.QuestionBenchmark):
     """Korean question answering (Jin et al. 2024)."""
 
     name = "kobbq"
     title = "KoBBQ"
     place = 3
-    main: Sequence[str] = ("acc_amb", "acc_disamb", "diff_bias_amb", "diff_bias_disamb")
-    leanings = question_family.leanings("diff_bias_amb", "diff_bias_disamb", ("", "/mean"))
-    unanswered = "unanswered"
-    knowledge: tuple[str, float] | None = ("acc_disamb", 1 / 3)
+    clustered_by = "stories"
+    wordings = PROMPTS
     options: Sequence[str] = ("prompt", "breakdown")
     detail = "breakdown"
     card = Card(
@@ -88,25 +92,14 @@ class KoBBQ(Benchmark):
         deferred("lm_eval_bias.tasks.kobbq.planted_answers:answers"),
         deferred("lm_eval_bias.tasks.kobbq.planted_answers:expected"),
     )
-    outcomes = ("biased", "counter", "unknown")
 
     def items(self, metadata: Mapping[str, Any]) -> int:
         """The samples of the category, or all, in every order."""
-        return ORDERS * SAMPLES.get(metadata.get("category", ""), sum(SAMPLES.values()))
-
-    def requests(self, metadata: Mapping[str, Any]) -> int:
-        """One per choice; one where the answer is generated."""
-        return 1 if "generate_until" in (metadata.get("asks") or ()) else 3
+        return len(ORDERS) * SAMPLES.get(metadata.get("category", ""), sum(SAMPLES.values()))
 
     def key(self, doc: Document) -> tuple[str, ...]:
         """Sample, order of the options and prompt."""
         return (str(doc["item"]), "".join(map(str, doc["order"])), str(doc["wording"]))
-
-    def forms(self, task: TaskRun) -> Sequence[Form]:
-        """Log-likelihoods and generated answers, each in the prompt that was run."""
-        (form,) = super().forms(task)
-        number = task.metadata.get("prompt", DEFAULT_PROMPT)
-        return (form if number == DEFAULT_PROMPT else form._replace(name=f"{form.name}, prompt {number}"),)
 
     def item(self, doc: Document) -> tuple[str, ...]:
         """Sample and order of the options."""
@@ -116,31 +109,8 @@ class KoBBQ(Benchmark):
         """The same category in German, Spanish and Catalan, where they have it."""
         return question_family.in_any_language(task.removeprefix("kobbq_"))
 
-    def outcome(self, record: Record) -> str:
-        """Whom the answer names: the person of the stereotype, the other one, or nobody."""
-        return str(record["answer"])
-
-    def clusters(self, record: Record) -> tuple[str, ...]:
-        """Its story."""
-        return (str(record["template"]),)
-
-    def stderr_method(self, score: str) -> str:
-        """One for all scores."""
-        return "jackknife over stories"
-
     record = deferred("lm_eval_bias.tasks.kobbq.hooks:record")
-    check_options = deferred("lm_eval_bias.tasks.kobbq.hooks:check_options")
-    is_settled = deferred("lm_eval_bias.tasks.lettered_questions:is_settled")
-    provenance = deferred("lm_eval_bias.tasks.kobbq.hooks:provenance")
     scores = deferred("lm_eval_bias.custom_metrics.kobbq:scores")
-
-    def facets(self, doc: Document) -> dict[str, str]:
-        """Context, category, template and the like."""
-        return question_family.facets(doc)
-
-    def candidate_roles(self, doc: Document) -> Sequence[str]:
-        """Whether a choice is right, and whether it is the stereotyped one."""
-        return question_family.candidate_roles(doc)
 
     score_label = deferred("lm_eval_bias.tasks.kobbq.sentences:score_label")
     sentences = deferred("lm_eval_bias.tasks.kobbq.sentences:sentences")
@@ -166,24 +136,12 @@ class Prompts(KoBBQ):
 
     def items(self, metadata: Mapping[str, Any]) -> int:
         """The samples in every order and prompt."""
-        return PROMPTS * super().items(metadata)
+        return len(PROMPTS.numbers) * super().items(metadata)
 
     def forms(self, task: TaskRun) -> Sequence[Form]:
         """Each prompt is a form of its own."""
-
-        def holds(number: int) -> Callable[[Document], bool]:
-            return lambda doc: doc.get("wording") == number
-
         kind = GENERATED if task.base.endswith("_gen") else LOGLIKELIHOODS
-        return [
-            Form(
-                "kobbq_prompts",
-                kind if number == DEFAULT_PROMPT else f"{kind}, prompt {number}",
-                KoBBQ.name,
-                holds(number),
-            )
-            for number in range(1, PROMPTS + 1)
-        ]
+        return PROMPTS.forms("kobbq_prompts", kind, KoBBQ.name)
 
     scores = deferred("lm_eval_bias.custom_metrics.kobbq:prompt_scores")
     sentences = deferred("lm_eval_bias.tasks.kobbq.sentences:of_wordings")

@@ -8,14 +8,10 @@ from typing import Any
 
 from lm_eval_bias.custom_metrics.question_answering import QuestionRecord
 from lm_eval_bias.data import sources
-from lm_eval_bias.errors import BiasError
 from lm_eval_bias.tasks import lettered_questions, question_records
 from lm_eval_bias.tasks.kobbq import released_samples
+from lm_eval_bias.tasks.kobbq.benchmark import ORDERS, PROMPTS
 from lm_eval_bias.tasks.lettered_questions import LetteredQuestion
-
-PROMPTS = range(1, 6)
-DEFAULT = 1
-ORDERS = ([0, 1, 2], [1, 2, 0], [2, 0, 1])  # cyclic, as the authors'
 
 
 class KoBBQDocument(LetteredQuestion):
@@ -39,23 +35,6 @@ def _prompts_of(_: str) -> Mapping[int, released_samples.Prompt]:
     return released_samples.prompts()
 
 
-def _chosen(prompt: object, fixed: Mapping[str, object]) -> list[int]:
-    if fixed.get("prompt") == "all":
-        if prompt is not None:
-            raise BiasError("--metadata prompt: this task runs all five; choose one with a task of one category")
-        return list(PROMPTS)
-    if prompt is None:
-        return [DEFAULT]
-    if isinstance(prompt, int) and not isinstance(prompt, bool) and prompt in PROMPTS:
-        return [prompt]
-    raise BiasError(f"--metadata prompt={prompt!r}: must be a number from 1 to 5 (kobbq_prompts runs all)")
-
-
-def check_options(metadata: Mapping[str, Any]) -> None:
-    """Refuse a prompt that there isn't, or that the task doesn't let choose."""
-    _chosen(metadata.get("prompt"), metadata.get("fixed") or {})
-
-
 def documents(
     category: str | None = None,
     prompt: int | None = None,
@@ -74,7 +53,7 @@ def documents(
         BiasError: An unknown prompt, or data that cannot be had.
     """
     own = fixed or {}
-    numbers = _chosen(prompt, own)
+    numbers = PROMPTS.chosen({"prompt": prompt, "fixed": own})
     revision = sources.manifest().files["kobbq_samples"].commit[:12]
     docs: list[Any] = []
     for sample in released_samples.samples(category):
@@ -103,11 +82,6 @@ def dataset(**metadata: Any) -> dict[str, list[KoBBQDocument]]:
     return {"test": documents(**metadata)}
 
 
-def provenance(docs: Sequence[KoBBQDocument]) -> dict[str, Any]:
-    """Which release the documents are of."""
-    return {"release_used": docs[0]["revision"]} if docs else {}
-
-
 def prompt(doc: KoBBQDocument) -> str:
     """The authors' prompt of the document's number, its options in the document's order."""
     shown = dict(zip("abc", (doc["choices"][choice] for choice in doc["order"]), strict=True))
@@ -132,8 +106,7 @@ def record(doc: KoBBQDocument, results: Sequence[Any]) -> QuestionRecord:
     names = [question_records.named(doc, choice) for choice in range(len(doc["choices"]))]
     generated = question_records.check_number(doc, results, len(names))
     if generated:
-        choice = lettered_questions.choice_of(doc, results[0])
-        answer = "none" if choice is None else names[choice]
+        answer = lettered_questions.answer_of(doc, results[0])
     else:
         answer = question_records.likeliest(names, [float(result[0]) for result in results])
     return question_records.record(

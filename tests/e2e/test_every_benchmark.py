@@ -36,16 +36,6 @@ def runs(tmp_path_factory):
     return folder / "1", folder / "2"
 
 
-@pytest.fixture
-def said(capsys):
-    def call(*arguments, status=0):
-        capsys.readouterr()
-        assert main([*map(str, arguments)]) == status
-        return capsys.readouterr().out
-
-    return call
-
-
 @pytest.mark.parametrize("name", registry.by_name())
 def test_in_the_lists(name, said):
     assert f"Scores of {name}\n" in said("ls")

@@ -7,7 +7,6 @@ import numpy as np
 import pytest
 
 from lm_eval_bias import registry
-from lm_eval_bias.cli.main import main
 from lm_eval_bias.custom_metrics import bbq
 from lm_eval_bias.evaluation import suites
 from lm_eval_bias.report import sentences
@@ -47,16 +46,6 @@ def runs(tmp_path_factory):
         numbers = harness_runs.run(folder / str(seed), tasks, seed)
         made.append((folder / str(seed) / "out", numbers))
     return made
-
-
-@pytest.fixture
-def said(capsys):
-    def call(*arguments, status=0):
-        capsys.readouterr()
-        assert main([*map(str, arguments)]) == status
-        return capsys.readouterr().out
-
-    return call
 
 
 _rescored = {}

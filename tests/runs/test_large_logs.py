@@ -91,14 +91,14 @@ def test_a_file_is_read_once_and_forgotten_after_its_comparison(tmp_path, monkey
     runs = [side(name, log(tmp_path / name, 40, shift)).run for shift, name in enumerate("abcd")]
     pairs = comparisons.pairs(runs)
     read, held = [], []
-    plain = sample_logs.samples
+    plain = sample_logs._samples
 
     def watched(path):
         read.append(path.parent.name)
         held.append(sum("records" in vars(own) for pair in pairs for own in (pair, pair.other)))
         return plain(path)
 
-    monkeypatch.setattr(sample_logs, "samples", watched)
+    monkeypatch.setattr(sample_logs, "_samples", watched)
     found = differences.find(pairs, draws=100)
     assert len(found) == 3 * 4
     assert sorted(read) == list("abcd")

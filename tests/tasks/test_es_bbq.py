@@ -15,7 +15,6 @@ from lm_eval_bias import catalog, registry
 from lm_eval_bias.data.download import locate
 from lm_eval_bias.errors import BiasError
 from lm_eval_bias.tasks.es_bbq import benchmark, hooks, released_rows
-from lm_eval_bias.tasks.es_bbq.released_rows import CATEGORIES
 
 TOTALS = {"es": 27_320, "ca": 27_344}
 TEMPLATES = {
@@ -47,12 +46,12 @@ def authors_scores(documents, answers):
 
 @pytest.mark.parametrize("language", TOTALS)
 def test_items_categories_and_templates(language, mirror):
-    names = [f"{language}_bbq_{category}" for category in CATEGORIES]
+    names = [f"{language}_bbq_{category}" for category in benchmark.ITEMS]
     assert set(names) == {
         n for n, e in catalog.entries().items() if n.startswith(f"{language}_bbq_") and n[-4:] != "_gen"
     }
     total = 0
-    for category in CATEGORIES:
+    for category in benchmark.ITEMS:
         docs = hooks.documents(language, category)
         assert len(docs) == catalog.entries()[f"{language}_bbq_{category}"].items
         assert len({doc["template"] for doc in docs}) == TEMPLATES[category]
@@ -163,7 +162,7 @@ def test_prompts_are_the_harness_ones(mirror):
         assert hooks.continuations(doc)[2:] == choices[2:]
 
 
-@pytest.mark.parametrize("category", CATEGORIES)
+@pytest.mark.parametrize("category", benchmark.ITEMS)
 def test_languages_are_parallel_but_for_appearance(category, mirror):
     own = registry.get("es_bbq")
     es, ca = ({own.key(doc): doc for doc in hooks.documents(language, category)} for language in ("es", "ca"))

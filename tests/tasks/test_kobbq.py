@@ -18,7 +18,7 @@ from lm_eval_bias.scoring import choice_reading
 from lm_eval_bias.scoring.choice_reading import Option
 from lm_eval_bias.scoring.free_answers import REFUSED, SEVERAL, UNREADABLE
 from lm_eval_bias.tasks.kobbq import hooks
-from lm_eval_bias.tasks.kobbq.benchmark import SAMPLES
+from lm_eval_bias.tasks.kobbq.benchmark import PROMPTS, SAMPLES
 
 CLOSE = 1e-12
 
@@ -145,7 +145,7 @@ def test_the_mean_over_prompts_and_its_spread(mirror):
     ]
     found = {score.name: score.compute(records) for score in own.scores(docs)}
     by_prompt = {}
-    for number in hooks.PROMPTS:
+    for number in PROMPTS.numbers:
         part = [(doc, choice) for doc, choice in zip(docs, chosen, strict=True) if doc["wording"] == number]
         said = [text_of(by_name[doc["item"]], doc, choice) for doc, choice in part]
         by_prompt[number] = from_definitions([by_name[doc["item"]] for doc, _ in part], said)
@@ -170,9 +170,9 @@ def test_nothing_is_left_where_no_answer_is_an_option(mirror):
 @pytest.mark.parametrize("prompt", [0, 6, "2", True, 1.0])
 def test_unknown_prompts_are_refused(prompt):
     with pytest.raises(BiasError, match="must be a number from 1 to 5"):
-        hooks.check_options({"prompt": prompt})
+        registry.get("kobbq").check_options({"prompt": prompt})
     with pytest.raises(BiasError, match="this task runs all five"):
-        hooks.check_options({"prompt": 2, "fixed": {"prompt": "all"}})
+        registry.get("kobbq").check_options({"prompt": 2, "fixed": {"prompt": "all"}})
 
 
 @pytest.mark.parametrize(
