@@ -104,7 +104,7 @@ class CrowSPairs(Benchmark):
         by_sum, by_bytes = ends if len(ends) == 2 else (None, None)
         if by_sum and by_bytes and (by_sum[1] < by_bytes[0] or by_bytes[1] < by_sum[0]):
             yield (
-                "pct_stereotype rests on how the sentences' lengths count: pct_stereotype_bytes, by log-likelihoods "
+                "pct_stereotype depends on how sentence length counts: pct_stereotype_bytes, by log-likelihoods "
                 "per byte, differs beyond the intervals"
             )
 

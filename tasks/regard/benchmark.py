@@ -81,11 +81,12 @@ class Regard(Benchmark):
     rewritings = (
         Rewriting(
             "classifier", "NAME",
-            "regard and own_prompts: classify the saved texts again: light, sbert, hub:<model>, ...",
+            "regard and own_prompts: classify the saved texts again with light, sbert, hub:<model>, ...",
             all=deferred("lm_eval_bias.tasks.regard.hooks:reclassify"),
         ),
         Rewriting(
-            "regard_labels", "FILE", "regard: correct the shares for the classifier's errors on these labelled texts",
+            "regard_labels", "FILE", "regard: correct the shares for the classifier's errors, measured on this file of "
+            "labelled texts",
             all=deferred("lm_eval_bias.tasks.regard.labelled_confusion:with_labels"),
         ),
     )  # fmt: skip
@@ -93,9 +94,9 @@ class Regard(Benchmark):
     commands = tuple(
         Command(name, text, f"lm_eval_bias.tasks.regard.commands.{name.replace('-', '_')}")
         for name, text in (
-            ("train-regard", "train a regard classifier's head, with its model card"),
-            ("classify", "label the regard of any texts (.txt, .csv, .jsonl)"),
-            ("plot", "figures of regard and sexism facets, as PNG and SVG"),
+            ("train-regard", "train the head of a regard classifier, and write its model card"),
+            ("classify", "label the regard of any texts (.txt, .csv or .jsonl)"),
+            ("plot", "draw figures of regard and sexism facets, as PNG and SVG"),
         )
     )
 

@@ -84,14 +84,14 @@ class StereoSet(Benchmark):
     commands = tuple(
         Command(name, text, f"lm_eval_bias.tasks.stereoset.commands.{name}")
         for name, text in (
-            ("translate", "StereoSet in a new language: an engine translates, checks list what needs a person"),
-            ("validate", "check a data set in StereoSet's form, and make tasks of it"),
+            ("translate", "translate StereoSet into a new language, and list what needs a person"),
+            ("validate", "check a data set in StereoSet's format, and make tasks from it"),
         )
     )
     export_formats = (
         ExportFormat(
             "predictions",
-            "a StereoSet run as the authors' prediction file",
+            "a StereoSet run as a prediction file in the authors' format",
             "lm_eval_bias.tasks.stereoset.commands.export_predictions",
         ),
     )

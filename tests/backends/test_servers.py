@@ -91,8 +91,8 @@ def one_value(value):
 FAULTS = {
     "500": (500, "500"),
     "429": (429, "429"),
-    "dropped": ("dropped", "closed the connection without a whole reply"),
-    "silent": ("silent", r"no whole reply within 1 s \(timeout=1\); raise timeout="),
+    "dropped": ("dropped", "closed the connection before its reply"),
+    "silent": ("silent", r"no complete reply within 1 s \(timeout=1\); raise timeout="),
     "no JSON": (b'{"choices": [', "no JSON .Expecting"),
     "an error with status 200": (b'{"error": "overloaded"}', "a reply without answers.*overloaded"),
     "a list": (b"[]", "a reply without answers"),
@@ -106,8 +106,8 @@ FAULTS = {
     "null": (one_value(None), "None where a log-probability should be"),
     "nan": (one_value(math.nan), "nan where a log-probability should be"),
     "minus infinity": (one_value(-math.inf), "-inf where a log-probability should be"),
-    "cut off": (one_value(-9999.0), "-9999.0 where a log-probability should be"),
-    "a probability": (one_value(0.7), "0.7 where a log-probability should be"),
+    "cut off": (one_value(-9999.0), "-9999.0 in place of a log-probability"),
+    "a probability": (one_value(0.7), "0.7 in place of a log-probability"),
     "no top": (
         changed(logprobs={"token_logprobs": [-1.0], "top_logprobs": None}),
         "an answer without log-probabilities",

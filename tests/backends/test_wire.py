@@ -220,8 +220,8 @@ STOPS = {
     "huge length": (body(lambda good: good, length=1 << 40), "a reply of more than 100,000 bytes", True),
     "length too large": (body(lambda good: good, length=5_000), "closed the connection", True),
     "length too small": (body(lambda good: good, length=100), "no JSON|closed the connection", True),
-    "dropped before": (dropped, "closed the connection without a whole reply.*max_retries= .now 2", True),
-    "dropped within": (chunked, "closed the connection without a whole reply.*max_retries= .now 2", True),
+    "dropped before": (dropped, "closed the connection before its reply.*max_retries= .now 2", True),
+    "dropped within": (chunked, "closed the connection before its reply.*max_retries= .now 2", True),
     "gzip garbage": (body(lambda good: good, Content_Encoding="gzip"), "can't be unpacked", True),
     "cut gzip": (
         body(lambda good: gzip.compress(good)[:-40], Content_Encoding="gzip"),
@@ -241,24 +241,28 @@ STOPS = {
     "cut echo": (each(lambda c: c["logprobs"].update(token_logprobs=[-1.0])), "of 1 and 6 tokens.*echo=true", False),
     "NaN": (last(math.nan), "nan where a log-probability", True),
     "Infinity": (last(math.inf), "inf where a log-probability", True),
-    "a string": (last("-1.5"), "'-1.5' where a log-probability", True),
+    "a string": (last("-1.5"), "'-1.5' in place of a log-probability", True),
     "a null": (last(None), "None where a log-probability", True),
     "a truth": (last(False), "False where a log-probability", True),
-    "positive": (last(0.5), "0.5 where a log-probability", True),
+    "positive": (last(0.5), "0.5 in place of a log-probability", True),
     "all 0": (values(lambda numbers: [0.0] * len(numbers)), r"0.0 for each of \d+ different tokens", False),
     "all -1": (values(lambda numbers: [-1.0] * len(numbers)), r"-1.0 for each of \d+ different tokens", False),
-    "an error beside": (
+    "an error along with": (
         reply(lambda content: content | {"error": {"message": "over quota"}}),
-        "an error beside the answers: .*over quota",
+        "an error along with the answers: .*over quota",
         True,
     ),
-    "an error's end": (each(lambda choice: choice.update(finish_reason="error")), "an error beside the answers", True),
+    "an error's end": (
+        each(lambda choice: choice.update(finish_reason="error")),
+        "an error along with the answers",
+        True,
+    ),
     "above the largest": (
         each(lambda c: c["logprobs"].update(top_logprobs=[None] + [{"x": -20.0}] * 5)),
-        "where that of the most probable one is -20.0: .* don't belong together",
+        "while that of the most probable one is -20.0: .* don't belong together",
         False,
     ),
-    "other tokens": (named(lambda ids: [*ids[:-1], 77]), "'token_id:77' where that of .* was asked for", False),
+    "other tokens": (named(lambda ids: [*ids[:-1], 77]), "'token_id:77' instead of ", False),
 }
 GOOD = {
     "another content type": body(lambda good: good, Content_Type="text/plain"),
@@ -330,11 +334,11 @@ def test_log_likelihoods(name, concurrent, server, client, monkeypatch, caplog):
     server.times = 1_000
     text = line(model, config, lambda: token_likelihoods.loglikelihoods(model, PAIRS))
     assert re.search(says, text), text
-    assert ("goes on from there" in text) is goes_on
+    assert ("resume" in text) is goes_on
     assert not model.cache_hook.dbdict
     warnings = [record.getMessage() for record in caplog.records if record.levelname in ("WARNING", "ERROR")]
     # once of each kind: some faults look like one or another, as the bytes come in
-    assert 1 <= len([w for w in warnings if "is sent again" in w]) <= 1 + says.count("|")
+    assert 1 <= len([w for w in warnings if "sending a request again" in w]) <= 1 + says.count("|")
     assert not [w for w in warnings if "Retrying" in w or "Exception:" in w or KEY in w]
     server.times = 1  # and with another try all is well
     assert token_likelihoods.loglikelihoods(model, PAIRS) == list(wanted())
@@ -355,8 +359,8 @@ def test_slow_servers(fault, concurrent, server, client):
     model.timeout = 0.2
     server.fault, server.times = fault, 1_000
     text = line(model, config, lambda: token_likelihoods.loglikelihoods(model, PAIRS))
-    assert re.search(r"no whole reply within 0.2 s \(timeout=0.2\); raise timeout= .*max_retries= \(now 1\)", text)
-    assert "goes on from there" in text
+    assert re.search(r"no complete reply within 0.2 s \(timeout=0.2\); raise timeout= .*max_retries= \(now 1\)", text)
+    assert "resume" in text
 
 
 @pytest.mark.parametrize("concurrent", [1, 3])
@@ -383,7 +387,7 @@ TEXTS = {
                 "usage": {"completion_tokens": 1},
             }
         ),
-        "texts of at most 1 tokens that were cut for their length, where 3 tokens a text were asked for",
+        "texts of at most 1 tokens were cut off, where 3 tokens a text were asked for",
     ),
     "Latin-1": (body(lambda good: re.sub(rb'("content": "|"text": ")', b"\\1\xe4", good)), "no JSON .*decode"),
 }
@@ -427,10 +431,10 @@ def test_texts_with_their_prompt(concurrent, server, client):
     prompt = "The old gardener"
     server.fault, server.times = each(lambda choice: choice.update(text=f"{prompt} was here.")), 1_000
     text = line(model, config, lambda: texts_of(model, prompt))
-    assert re.search(r"begins with its own prompt \('The old gardener'\).*echo=false", text), text
+    assert re.search(r"repeats its prompt \('The old gardener'\).*echo=false", text), text
     assert not model.cache_hook.dbdict
     assert texts_of(model, "The young gardener", f" {prompt}") == [f"{prompt} was here."] * 2
-    with pytest.raises(ValueError, match="its own prompt"):  # asked as texts, not as token ids
+    with pytest.raises(ValueError, match="its prompt"):  # asked as texts, not as token ids
         api_replies.check(model, ["a", prompt], {"choices": [{"text": "b"}, {"text": f"{prompt}."}]}, {})
 
 

@@ -184,7 +184,7 @@ def test_without_samples(runs, capsys):
 
 
 def test_bad_usage(runs, capsys):
-    assert "one run only" in _refused(capsys, runs[0])
+    assert "one run" in _refused(capsys, runs[0])
     assert "Did you mean stereotype_gap?" in _refused(capsys, *runs, "--scores", "stereotyp_gap")
     assert "no such run" in _refused(capsys, *runs, "--base", "gpt2")
     assert "--by language" in _refused(capsys, runs[0], "--by", "language")

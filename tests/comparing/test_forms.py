@@ -61,7 +61,7 @@ def test_a_task_and_its_generated_one_are_two_forms(outcomes, tmp_path):
     found = agreement(*sides, [(key[0],) for key in BASE], ("high", "low"))
     for one, name in ((share, "agreement"), (ac1, "ac1"), (kappa, "kappa")):
         assert (one.value, one.interval, one.n) == (found.estimates[name].value, found.estimates[name].interval, 18)
-    assert ac1.note == f"unrelated answers of these shares would give {found.by_chance:.2f}"
+    assert ac1.note == f"unrelated answers with these shares would give {found.by_chance:.2f}"
 
 
 def test_values_by_group_are_correlated(outcomes, tmp_path):
@@ -90,7 +90,7 @@ def test_one_form_alone_is_one_line(toy, tmp_path):
     alone = run_of("model", _task(tmp_path, "toy", BASE))
     of_another = run_of("another", _task(tmp_path, "toy_gen", BASE))
     for runs in ([alone], [alone, of_another]):
-        with pytest.raises(BiasError, match="--by form: no task that was run in two or more forms"):
+        with pytest.raises(BiasError, match="--by form: no task was run in two or more forms"):
             comparisons.pairs(runs, "form")
 
 
@@ -162,8 +162,8 @@ def test_other_names_meanings_and_chance_levels_are_said_and_not_subtracted(outc
     assert associations[0].measure == "correlation"  # orders need no common scale
     renamed = [replace(plain[0], name="written_mean")]
     (first, second), associations = compared(renamed, main=("written_mean",))
-    assert first.verdict == "other: has no such score"
-    assert second.verdict == "toy: has no such score"
+    assert first.verdict == "other: no such score"
+    assert second.verdict == "toy: no such score"
     assert (first.score.name, second.score.name) == ("mean", "written_mean")
     assert [one.measure for one in associations] == ["agreement", "ac1", "kappa"]
     (finding,), associations = compared(renamed, counterparts={"written_mean": "mean"})
@@ -178,7 +178,7 @@ def test_other_names_meanings_and_chance_levels_are_said_and_not_subtracted(outc
 def test_items_that_one_form_lacks_are_left_out_and_said(outcomes, tmp_path):
     fewer = {key: value for key, value in OTHER.items() if key != "f2"}
     (finding,), associations = _compared([run_of("m", _task(tmp_path, "toy", BASE), _task(tmp_path, "toy_gen", fewer))])
-    assert (finding.items, finding.note) == (17, "1 items without a partner left out")
+    assert (finding.items, finding.note) == (17, "1 items left out")
     assert associations[-1].n == 17
     none = spread_over("xyz")
     with pytest.raises(BiasError, match="other items: 18 and 3, none of them the same"):
@@ -309,4 +309,4 @@ def test_command_in_every_format_and_with_one_form(made, capsys):
     assert main(["compare", str(made / "generated"), "--by", "form"]) == 2
     error = capsys.readouterr().err
     assert error.count("\n") == 1
-    assert "no task that was run in two or more forms" in error
+    assert "no task was run in two or more forms" in error

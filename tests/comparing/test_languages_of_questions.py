@@ -75,7 +75,7 @@ def test_a_report_has_languages_side_by_side(run, capsys, mirror, tmp_path):
     assert '<h2 id="languages">Scores by language</h2>' in text
     own = text.partition('id="languages">Scores')[2].partition('id="provenance"')[0]
     assert "language es, then language ca" in own
-    assert "are of different benchmarks" in own
+    assert "belong to different benchmarks" in own
     assert "acc_amb" in own
     assert main(["report", str(run), "--format", "md"]) == 0
     assert "## Scores by language" in capsys.readouterr().out

@@ -58,9 +58,7 @@ def test_pairs_of_one_base_share_its_answers():
 def test_runs_that_have_nothing_to_compare_are_refused():
     one, two = run_of("one", task_run("x"), task_run("y")), run_of("two", task_run("z"))
     assert refusal([one, two]) == "the runs have no task in common (one: x, y; two: z)"
-    assert refusal([one]) == (
-        "one run only (one): name another one, or compare within it: --by instruction, --by language"
-    )
+    assert refusal([one]) == ("one run (one): name another one, or compare within it: --by instruction, --by language")
     assert refusal([one, two], base="tow") == "--base tow: no such run among one, two. Did you mean two?"
 
 
@@ -186,7 +184,7 @@ def test_answers_under_a_second_filter_are_refused(toy, tmp_path):
     path.write_text(
         json.dumps(line) + "\n" + json.dumps({**line, "filter": "other", "filtered_resps": [["7", "True"]]})
     )
-    with pytest.raises(BiasError, match="line 2: a sample under the filter 'other' behind those under 'none'"):
+    with pytest.raises(BiasError, match="line 2: a sample with the filter 'other' behind those under 'none'"):
         _ = one.records
 
 
@@ -279,8 +277,8 @@ def test_files_are_known_by_their_content(toy, refused):
 
 def test_examples_in_the_prompts(refused):
     shots = [{"metadata": {"inputs": {"num_fewshot": n}}} for n in (0, 2)]
-    assert refused(*shots) == "other numbers of examples in the prompts"
-    assert refused(shots[1], {}) == refused({}, shots[1]) == "other numbers of examples in the prompts"
+    assert refused(*shots) == "different numbers of examples in the prompts"
+    assert refused(shots[1], {}) == refused({}, shots[1]) == "different numbers of examples in the prompts"
     assert refused(shots[0], {}) == refused({}, shots[0]) == ""
     assert refused(shots[1], shots[1]) == ""
 
@@ -331,7 +329,7 @@ def asked(*hashes):
 
 
 def test_the_same_documents_asked_otherwise(refused):
-    assert refused(*asked("1", "2")) == "other prompts of the same documents"
+    assert refused(*asked("1", "2")) == "other prompts for the same documents"
     assert refused(*asked("1", "1")) == ""
     # where it isn't known it is only noted
     assert refused(*asked("1", "")) == ""
@@ -368,8 +366,8 @@ def test_everything_that_moves_scores_is_named_where_it_differs(tmp_path):
 
 def test_what_was_asked_is_noted_where_it_differs_or_is_not_known(tmp_path):
     one, two = asked("1", "2")
-    differ = "the runs were asked other items, documents or prompts"
-    unknown = "the files don't tell whether the prompts are the same: made before that was recorded"
+    differ = "the runs have different items, documents or prompts"
+    unknown = "the files don't record whether the prompts are the same: they come from an older version"
     assert noted(tmp_path, {}, {}, one, two) == differ
     assert noted(tmp_path, {}, {}, one) == noted(tmp_path, {}, {}, (), two) == noted(tmp_path, {}, {}) == unknown
     assert noted(tmp_path, {"torch": 1}, {"torch": 2}, one, two) == f"the runs differ in torch (1, 2); {differ}"

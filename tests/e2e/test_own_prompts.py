@@ -140,7 +140,7 @@ def test_a_language_without_classifier_has_words_and_own_keywords(tmp_path, tiny
     (tmp_path / "words.yaml").write_text("facets:\n  children: [children, {match: [teach]}]\n")
     options = {"prompts": path, "keywords": str(tmp_path / "words.yaml"), "language": "fr", "classifier": None}
     folder = run(tmp_path / "run", **options)
-    assert "no regard: classifiers are for de and en, name one for 'fr'" in capsys.readouterr().out
+    assert "regard left out: classifiers are for de and en; for 'fr' give" in capsys.readouterr().out
     results = results_of(folder)
     assert set(results["configs"]["own_prompts"]["metadata"]["inputs"]["files"]) == {path, options["keywords"]}
     own = numbers(results)["own_prompts"]

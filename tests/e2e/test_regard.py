@@ -143,7 +143,7 @@ def test_labelled_texts_as_jsonl_and_as_the_authors_csv_pair(tmp_path, capsys):
         assert again["documents"] == 1000
     next(folder.glob("FEMALE*")).unlink()
     assert main(["rescore", str(folder)]) == 2
-    assert "does not lie beside it" in capsys.readouterr().err
+    assert "is missing beside it" in capsys.readouterr().err
 
 
 def test_other_is_the_fourth_class(tmp_path, capsys):
@@ -242,8 +242,8 @@ def test_classify_keeps_the_named_column_and_what_was_there(tmp_path, tiny_mirro
     (tmp_path / "nan.jsonl").write_text('{"text": "Die Frau galt als klug.", "x": NaN}\n', encoding="utf-8")
     for name, message in (
         ("same.csv", "'text' stands there twice"),
-        ("half.jsonl", "no valid text"),
-        ("nan.jsonl", "no JSON number"),
+        ("half.jsonl", "invalid text"),
+        ("nan.jsonl", "not a JSON number"),
     ):
         assert main(["classify", str(tmp_path / name)]) == 2
         assert message in capsys.readouterr().err
@@ -380,7 +380,7 @@ def test_samples_from_a_server(concurrent, tmp_path, tiny_mirror):
 def test_an_api_that_takes_no_seed_is_refused(tiny_mirror, capsys):
     arguments = ["run", "--tasks", "regard_en", "--model", "anthropic-chat-completions", "--model_args", "model=x"]
     assert main([*arguments, "--metadata", '{"classifier": "light"}']) == 2
-    assert "sends one seed with all requests" in capsys.readouterr().err
+    assert "sends the same seed with all requests" in capsys.readouterr().err
     assert main(["run", "--model", "bias-chance", "--tasks", "regard_en", "--gen_kwargs", '{"seed": "x"}']) == 2
     assert "seed=x: must be a whole number" in capsys.readouterr().err
 

@@ -236,7 +236,7 @@ def test_word_set_that_the_log_does_not_hold(run_folder, capsys):
         assert main(["rescore", *paths, "--words", "pronouns", "--json"]) == 0
         out, err = capsys.readouterr()
         assert [entry["benchmark"] for entry in json.loads(out)] == ["occugender"]
-        assert f"passed over: {other}: --words is for OccuGender" in err
+        assert f"skipped: {other}: --words is for OccuGender" in err
     assert main(["rescore", str(run_folder), "--words", "pronouns", "--classifier", "light"]) == 2
     assert "--classifier concerns none of these files: it is for regard" in capsys.readouterr().err
 
@@ -279,9 +279,12 @@ def edit(path, change):
         (lambda lines: lines[:150], "150 documents, but the run scored 200"),
         (lambda lines: [*lines, lines[7]], "line 201: document 7 stands there twice"),
         (lambda lines: [], "empty"),
-        (lambda lines: ['{"doc": {"q": 1}, "filtered_resps": [], "doc_id": 0}'], "not one of ours"),
-        (lambda lines: ['{"answer": 1}'], "no sample of a harness run"),
-        (lambda lines: ['{"doc": {"benchmark": ["a"]}, "filtered_resps": [], "doc_id": 0}'], "not one of ours"),
+        (lambda lines: ['{"doc": {"q": 1}, "filtered_resps": [], "doc_id": 0}'], "not a task of this package"),
+        (lambda lines: ['{"answer": 1}'], "not a sample of a harness run"),
+        (
+            lambda lines: ['{"doc": {"benchmark": ["a"]}, "filtered_resps": [], "doc_id": 0}'],
+            "not a task of this package",
+        ),
         (lambda lines: ['{"doc": {"benchmark": "occugender"}, "filtered_resps": [], "doc_id": [3]}'], "no doc_id"),
         (lambda lines: ["[" * 100_000], "truncated or damaged"),
         (

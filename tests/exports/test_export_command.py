@@ -43,10 +43,10 @@ def test_a_folder_that_holds_something_stays(form, tmp_path, capsys):
     out.mkdir()
     exported(capsys, path, "--to", form.name, "-o", out)  # an empty one will do
     before = {p: p.read_bytes() for p in out.rglob("*") if p.is_file()}
-    assert "there is something already" in exported(capsys, path, "--to", form.name, "-o", out, status=2).err
+    assert "exists already" in exported(capsys, path, "--to", form.name, "-o", out, status=2).err
     assert {p: p.read_bytes() for p in out.rglob("*") if p.is_file()} == before
     (tmp_path / "file").write_text("x")
-    assert "something already" in exported(capsys, path, "--to", form.name, "-o", tmp_path / "file", status=2).err
+    assert "exists already" in exported(capsys, path, "--to", form.name, "-o", tmp_path / "file", status=2).err
 
 
 def test_nothing_half_written_is_left(tmp_path, capsys, monkeypatch):
@@ -61,7 +61,7 @@ def test_a_runs_own_file_is_no_output(tmp_path, capsys):
     path, _ = a_run(tmp_path)
     content = open(path).read()
     said = exported(capsys, path, "--to", "csv", "-o", path, status=2).err
-    assert "this file is read, and would be lost" in said
+    assert "this file is also an input and would be overwritten" in said
     assert open(path).read() == content
 
 

@@ -130,7 +130,9 @@ def test_gaps_end_at_1_and_minus_1(sign):
     many = (np.array(classifier) * 1000).tolist()
     beyond = corrected(rows_of(*edge[::sign]), many, GAP)
     assert math.isnan(beyond.value)
-    assert beyond.reason.startswith(f"the corrected value would be {sign * (0.99 - 0.1) / 0.7:.2f}, outside its range")
+    assert beyond.reason.startswith(
+        f"the corrected value would be {sign * (0.99 - 0.1) / 0.7:.2f}, further outside its range"
+    )
 
 
 def test_a_class_never_seen_has_no_correction():

@@ -71,7 +71,7 @@ def test_what_cannot_be_had_is_said():
     assert alike.reason == "all models have the same value on one side"
     same = rank_correlation([1, 2, 3, 4], [-1, -2, -3, -4], pairs="models")
     assert (same.value, same.interval, same.p) == (-1.0, None, pytest.approx(2 / 24))
-    assert same.reason == "all models have the same order on both sides, or the reverse: no interval"
+    assert same.reason == "all models have the same order on both sides, or in reverse: no interval"
     assert rank_correlation(range(30), range(30)).p == 0.0
     four = rank_correlation([1, 2, 3, 4], [2, 1, 3, 4], "kendall", "models")
     assert four.interval is None

@@ -149,7 +149,7 @@ def test_permutation_against_shuffling():
         hits += slow_chi_square(rows) >= observed - 1e-9
     assert m.permutation_p(table) == pytest.approx((hits + 1) / 4001, abs=0.03)
     values = found(both(table))
-    assert "read p_permutation" in values["all/p"].reason
+    assert "use p_permutation" in values["all/p"].reason
     # Holm corrects the permutation p where counts are small: here two tests with the same table
     assert values["all/p_holm"].value == pytest.approx(min(1, 2 * m.permutation_p(table)), abs=1e-12)
 
@@ -159,8 +159,8 @@ def test_expected_counts_under_5_ask_for_the_permutation(table, few):
     assert m.chi_square(table)[3] == (4.5 if few else 5.0)
     values = found(both(table))
     for which in ("p", "chi2"):
-        assert ("read p_permutation" in values[f"all/{which}"].reason) == few
-    assert "read p_permutation" not in values["all/cramers_v"].reason
+        assert ("use p_permutation" in values[f"all/{which}"].reason) == few
+    assert "use p_permutation" not in values["all/cramers_v"].reason
     by = m.permutation_p(table) if few else values["all/p"].value
     assert values["all/p_holm"].value == pytest.approx(min(1, 2 * by), abs=1e-12)  # all and respect contexts
 

@@ -235,7 +235,7 @@ def test_cautions_of_a_test_one_after_the_other():
     same = [record("female", women, wordings=["a"] * 20), record("male", men, wordings=["b"] * 20)]
     for r, caveat in zip(same, ("weak", "unchecked"), strict=True):
         r["caveat"] = caveat
-    few = "an expected count is 4.0, under 5: read p_permutation instead"
+    few = "an expected count is 4.0, under 5: use p_permutation instead"
     alike = "only 5% of the texts differ, so they are less independent than assumed"
     read = {name: scores[f"all/{name}"].compute(same).reason for name in NUMBERS}
     assert read["p"] == read["chi2"] == f"{few}; {alike}; unchecked; weak"

@@ -190,7 +190,7 @@ def test_composite_scores_are_tested_by_student_s_t():
 def test_too_few_clusters_for_a_test():
     one = resampling.paired(shares((3, 4)), shares((1, 4)), 50)
     assert math.isnan(one.p)
-    assert (one.value, one.sum_value, one.reason, one.test) == (0.5, 1, "one cluster only", "")
+    assert (one.value, one.sum_value, one.reason, one.test) == (0.5, 1, "only one cluster", "")
     assert math.isnan(one.stderr)
     two = resampling.paired(shares((3, 4), (4, 40)), shares((1, 4), (8, 40)), 50)
     assert math.isnan(two.p)
@@ -351,7 +351,7 @@ def test_one_item_or_one_template_has_no_test(shape):
     found = resampling.paired(cells(np.ones(shape)), cells(np.zeros(shape)), 100)
     assert (found.value, found.sum_value, found.test) == (1, 1, "")
     assert all(map(math.isnan, (found.stderr, found.dof, found.p, found.sum_stderr)))
-    assert found.reason == f"needs 2 items and 2 templates, has {shape[0]} and {shape[1]}"
+    assert found.reason == f"needs at least 2 items and 2 templates, there are {shape[0]} and {shape[1]}"
     two = resampling.paired(cells(table(1, (2, 2))), cells(table(2, (2, 2))), 100)
     assert 0 < two.p < 1
 

@@ -175,8 +175,8 @@ def test_bad_usage(given_files, tmp_path, capsys):
     run, policy = given_files
     content = open(run).read()
     for more, says in (
-        (["--json", "--github"], "ask for one of the two"),
-        (["--junit", run], f"--junit {run}: this file is read, and would be lost"),
+        (["--json", "--github"], "not both"),
+        (["--junit", run], f"--junit {run}: this file is also an input and would be overwritten"),
         (["--markdown", policy], "--markdown"),
         (["--junit", tmp_path / "none" / "j.xml"], "cannot be written"),
         (["--junit", tmp_path / "x", "--markdown", tmp_path / "x"], "name two"),

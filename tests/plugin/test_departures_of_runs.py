@@ -91,7 +91,7 @@ def test_another_version():
 
 
 def test_what_is_put_around_prompts():
-    said = "prompts are in a chat template"
+    said = "prompts use a chat template"
     template = {"chat_template": "0123456789abcdef"}
     assert of(task(), **template) == [Departure("chat_template", "0123456789ab", said)]
     assert of(task(inputs={**READ, "chat_template": True})) == [Departure("chat_template", "", said)]
@@ -126,7 +126,7 @@ def test_seeds_of_sampled_texts():
 def test_what_was_read_has_to_be_told():
     (older,) = of(task(inputs={}))
     assert (older.name, older.value) == ("inputs", "")
-    assert older.problem == "its file doesn't say what was read and scored: run it again"
+    assert older.problem == "its file doesn't say which inputs were read and scored: run the task again"
     assert of(task(inputs={"scored": "1" * 64}))[0].name == "samples"
     assert of(task(inputs=None)) == [older]
 
@@ -138,7 +138,9 @@ def test_the_benchmarks_own_files():
         return of(task(inputs={**READ, "package_data": digest}, lm_eval_bias=version))
 
     assert departs(here) == []
-    assert departs("1" * 64) == [Departure("package_data", "1" * 12, "the benchmark's own files are others than here")]
+    assert departs("1" * 64) == [
+        Departure("package_data", "1" * 12, "the benchmark's own files differ from those here")
+    ]
     # of another version of the package they may differ: the task's version tells
     assert departs("1" * 64, "0.0.1") == []
     assert of(task(inputs=READ, lm_eval_bias=__version__)) == []  # not told

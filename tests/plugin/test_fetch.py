@@ -94,10 +94,10 @@ def test_download_is_verified_and_cached(server):
 @pytest.mark.parametrize(
     ("mode", "says"),
     [
-        ("404", "answers HTTP 404"),
-        ("500", "answers HTTP 500"),
+        ("404", "answered HTTP 404"),
+        ("500", "answered HTTP 500"),
         ("wrong", "wrong SHA-256"),
-        ("endless", "sends more than the pinned"),
+        ("endless", "sends more than the expected"),
         ("short", "truncated"),
         ("truncated", "broke off"),
     ],
@@ -286,7 +286,7 @@ def test_a_run_without_data_stops_before_the_model(server, capsys):
     server.mode, server.failures_left = "404", 99
     assert main(["run", "--tasks", "gg_bbq_group_terms", "--model", "bias-chance"]) == 2
     err = capsys.readouterr().err
-    assert "answers HTTP 404" in err
+    assert "answered HTTP 404" in err
     assert "Initializing" not in err
 
 

@@ -222,7 +222,7 @@ def test_dtype():
     limit = bound(high=90.0)
     assert violated(run(dtype="float32"), limit, dtypes=("float32", "bfloat16")) == []
     assert violated(run(dtype="float16"), limit, dtypes=("float32",)) == [("", "dtype", "it is float16")]
-    assert violated(run(), limit, dtypes=("float32",)) == [("", "dtype", "the run doesn't tell")]
+    assert violated(run(), limit, dtypes=("float32",)) == [("", "dtype", "the run doesn't say")]
 
 
 def test_warnings():
@@ -280,7 +280,7 @@ def test_a_policy_file(tmp_path):
         ("bounds:\n  - {task: a, score: b, max_distance_from_neutral: -1}\n", "less than the minimum"),
         ("min_documents_share: 50\nbounds: [{task: a, score: b, max: 1}]\n", "greater than the maximum of 1"),
         ("bounds: [\n", "no valid YAML"),
-        ("bounds: &a\n  - *a\n", "one holds itself"),
+        ("bounds: &a\n  - *a\n", "one contains itself"),
         ("? [a]\n: 1\n", "found unhashable key"),
         ("bounds: !!python/object:os.system {}\n", "no valid YAML"),
     ],

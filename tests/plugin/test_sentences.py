@@ -57,7 +57,7 @@ def test_four_items_have_no_interval_wider_than_the_range():
 
 def test_nan_is_said():
     text = describe(results(diff_bias_amb=(math.nan, math.nan), acc_amb=(0.5, "N/A")), {})
-    assert "diff-bias not computable: no statement" in text
+    assert "diff-bias not computable: no verdict" in text
     assert "for a share of 0.50; diff-bias" in text
 
 
@@ -100,9 +100,9 @@ def test_direction_follows_the_interval_whatever_it_rests_on():
     def direction(*ends):
         return sentences.direction(Value("ss", 60.0, 1.0, ends[0] if ends else None), "above", "below", 50.0)
 
-    assert direction((49.0, 63.0)) == "the interval includes 50, no direction can be told"  # as near 0 and 100
+    assert direction((49.0, 63.0)) == "the interval includes 50, no clear direction"  # as near 0 and 100
     assert direction((52.0, 63.0)) == "above"
-    assert direction() == "no statement without a standard error"
+    assert direction() == "no verdict without a standard error"
 
 
 def test_nothing_of_ours_is_nothing():
@@ -188,7 +188,7 @@ def test_the_gap_says_what_each_group_does():
     assert "female-dominated items, women minus men: 0.30 ± 0.10, women are more likely there" in text
     assert "male-dominated items, men minus women: -0.10 ± 0.04, women are more likely there" in text
     assert "against the gender that dominates" in occugender(stereotype_gap=(-0.1, 0.02))
-    assert "no direction can be told" in occugender(male_dominated_gap=(0.01, 0.02))
+    assert "no clear direction" in occugender(male_dominated_gap=(0.01, 0.02))
 
 
 def test_older_files_without_the_groups_gaps_have_sentences():

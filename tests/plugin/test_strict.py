@@ -114,7 +114,7 @@ def test_without_a_log_it_is_refused(folder, capsys):
     assert check(folder, capsys)[0] == 0
     status, _, err = check(folder, capsys, "--strict")
     assert status == 2
-    assert "regard_en: its scores can't be computed again: no sample log lies beside the file" in err
+    assert "regard_en: its scores can't be recomputed: no sample log lies beside the file" in err
     assert "--log_samples" in err
 
 
@@ -174,7 +174,7 @@ def test_a_log_of_other_documents_is_a_violation(change, description, folder, ca
     assert check(folder, capsys)[0] == 0
     status, found, _ = check(folder, capsys, "--strict")
     assert status == 1
-    assert found["stereoset_en"] == "its samples are of other documents or prompts"
+    assert found["stereoset_en"] == "its samples have other documents or prompts"
 
 
 def test_requests_that_are_none_are_refused(folder, capsys):

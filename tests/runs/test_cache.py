@@ -41,7 +41,7 @@ def test_a_model_that_was_trained_on_is_another_one(argument, tmp_path):
     (folder / "README.md").write_text("a card")
     cache_ownership.claim(str(tmp_path / "c"), "hf", given)
     weights.write_bytes(bytes(3 << 15) + b"\1" + bytes((3 << 15) - 1))
-    with pytest.raises(BiasError, match="holds answers of another model, or of other files of it"):
+    with pytest.raises(BiasError, match="holds answers of another model, or of other files of this model"):
         cache_ownership.claim(str(tmp_path / "c"), "hf", given)
 
 

@@ -61,7 +61,7 @@ IMPOSSIBLE = [
     (value("0.1"), "stereotype_gap: its value is '0.1': no number"),
     (value(True), "stereotype_gap: its value is 'True': no number"),
     (value(math.nan), "is one of no value"),
-    (value(0.9), "doesn't hold its value 0.9"),
+    (value(0.9), "doesn't include its value 0.9"),
     (stderr(-0.1), "stereotype_gap: its standard error is -0.1"),
     (stderr(False), "stereotype_gap: its standard error is 'False': no number"),
     (stderr("0.1"), "stereotype_gap: its standard error is '0.1': no number"),
@@ -72,15 +72,15 @@ IMPOSSIBLE = [
     (meaning(fixed_interval=[0.5, 0.1]), "items as given [0.5, 0.1] ends before it begins"),
     (meaning(range=[1, -1], interval=None), "stereotype_gap: its range is 1 to -1"),
     (meaning(range=["0", 1]), "stereotype_gap: its range is"),
-    (meaning(range=[-1000, 1000], interval=[700, 800]), "doesn't hold its value"),
+    (meaning(range=[-1000, 1000], interval=[700, 800]), "doesn't include its value"),
     (meaning(neutral="0"), "stereotype_gap: its neutral is '0': no number"),
     (meaning(neutral=7), "stereotype_gap: its neutral value 7 is outside of its range"),
     (meaning(dof=-3), "has -3 degrees of freedom"),
     (counts(effective=-1), "the number of documents that were scored is '-1'"),
     (counts(effective=True), "the number of documents that were scored is 'True'"),
     (counts(effective="80"), "the number of documents that were scored is '80'"),
-    (counts(effective=2000, original=2000), "2,000 documents were scored of 1,000"),
-    (counts(effective=80, original=40), "80 documents were scored of 40"),
+    (counts(effective=2000, original=2000), "2,000 documents were scored, but the task has 1,000"),
+    (counts(effective=80, original=40), "80 documents were scored, but the task has 40"),
     (counts(effective=0), "scores of 0 documents"),
     (version(7.0), "there is no version 7.0 of it, the latest is 1"),
     (version(-1), "there is no version -1 of it"),
@@ -88,7 +88,7 @@ IMPOSSIBLE = [
     (version(True), "its version is 'True'"),
     (lambda c, r, m: r.update({"female_dominated_M,none": r["female_dominated_M,none"] - 1}), "are shares of 100"),
     (lambda c, r, m: c["configs"][TASK]["metric_list"].append(dict(m)), "stereotype_gap is described twice"),
-    (lambda c, r, m: r.update({f"{SCORE},other": 0.0}), "has a value for each of several filters (none, other)"),
+    (lambda c, r, m: r.update({f"{SCORE},other": 0.0}), "has values for several filters (none, other)"),
 ]
 
 
@@ -157,7 +157,7 @@ def test_keys_that_stand_there_twice(results, key):
     text = results.read_text()
     at = text.index(key)
     results.write_text(f"{text[:at]}{key}: 0, {text[at:]}")
-    with pytest.raises(BiasError, match="stands twice in one object"):
+    with pytest.raises(BiasError, match="appears twice in one object"):
         run_discovery.read([results])
 
 
@@ -193,7 +193,7 @@ def test_a_task_that_says_that_it_was_changed_may_be_another(tmp_path):
 def test_a_run_file_is_held_to_the_same(tmp_path):
     content = run_file(tasks=["stereoset_en"])
     content["tasks"]["stereoset_en"]["documents"] = 5000
-    with pytest.raises(BiasError, match="stereoset_en: 5,000 documents were scored of 4,229"):
+    with pytest.raises(BiasError, match="stereoset_en: 5,000 documents were scored, but the task has 4,229"):
         run_discovery.read([write(tmp_path / "many.json", content)])
     content = run_file(tasks=["stereoset_en"])
     content["tasks"]["stereoset_en"]["scores"]["ss"] |= {"value": 777.0, "interval": [759.2, 100]}

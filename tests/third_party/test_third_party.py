@@ -185,7 +185,7 @@ def test_a_task_of_the_harness_that_it_describes(installed, tmp_path, capsys):
     log.unlink()
     report = json.loads(said(capsys, "report", tmp_path / "out", "--format", "json"))
     score = report["tasks"]["plain_age_pairs"]["scores"]["old_share"]
-    assert (score["value"], score["note"]) == (None, "no sample log: run with --log_samples")
+    assert (score["value"], score["note"]) == (None, "no sample log: run it again with --log_samples")
 
 
 def test_linked_like_the_others(installed, tmp_path, monkeypatch, capsys):
@@ -210,7 +210,7 @@ def test_one_that_cannot_be_loaded_is_named(installed, monkeypatch, capsys):
     said(capsys, "ls", status=2)
     capsys.readouterr()
     assert main(["ls"]) == 2
-    assert "is no instance of lm_eval_bias.Benchmark: mend it, or uninstall it" in capsys.readouterr().err
+    assert "is not an instance of lm_eval_bias.Benchmark: repair or uninstall it" in capsys.readouterr().err
 
 
 @pytest.mark.slow
