@@ -41,7 +41,7 @@ def standard_error(value: float, without: Array, clusters: str = "clusters") -> 
     if count < 2:
         return math.nan, f"a standard error needs items of at least 2 {clusters}"
     if not np.isfinite(without).all():
-        return math.nan, f"no standard error: without one of the {clusters} there is no value"
+        return math.nan, f"no standard error: the score has no value without one of the {clusters}"
     if np.ptp(without) <= ROUNDING * max(1.0, abs(value)):
         return math.nan, f"nothing varied between {clusters}: no standard error"
     return math.sqrt((count - 1) / count * math.fsum((without - value) ** 2)), ""

@@ -38,7 +38,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         action="append",
         default=[],
         metavar="TASK",
-        help="only this task or group; repeat it, or separate several by commas",
+        help="only this task or group; repeat it, or separate several with commas",
     )
     parser.add_argument(
         "--correction",

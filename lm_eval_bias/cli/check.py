@@ -35,7 +35,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         help="recompute every score from the sample logs beside the results; a results file that differs is a "
         "violation. Needs the logs (run with --log_samples)",
     )
-    parser.add_argument("--json", action="store_true", help="machine-readable")
+    parser.add_argument("--json", action="store_true", help="print the findings as JSON")
     parser.add_argument("--junit", metavar="FILE", help="also write the findings to FILE as JUnit XML")
     parser.add_argument(
         "--markdown",

@@ -37,7 +37,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         "--to",
         choices=[*formats.BY_NAME, *brought],
         metavar="FORMAT",
-        help=f"see below{f'; {next(iter(brought))} without it' if brought else ''}",
+        help=f"output format, see below{f' (default: {next(iter(brought))})' if brought else ''}",
     )
     parser.add_argument(
         "-o",
@@ -45,7 +45,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         metavar="PATH",
         help="file to write, or a new folder for formats of several files (default: only a preview)",
     )
-    parser.add_argument("--name", metavar="NAME", help="the model's name, as OWNER/NAME where it is on the Hub")
+    parser.add_argument("--name", metavar="NAME", help="name of the model, as OWNER/NAME if it is on the Hub")
     parser.add_argument(
         "--scores", choices=["main", "all"], help="which scores (default: main for the Hub's formats, else all)"
     )

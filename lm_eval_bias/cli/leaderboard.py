@@ -36,7 +36,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         action="append",
         default=[],
         metavar="TASK",
-        help="only this task or group, even one that has only published scores; repeat it, or separate several by "
+        help="only this task or group, even one that has only published scores; repeat it, or separate several with "
         "commas",
     )
 

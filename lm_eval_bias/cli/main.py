@@ -69,9 +69,14 @@ def _parser() -> argparse.ArgumentParser:
     )
     parser.add_argument("--version", action="version", version=f"lm-eval-bias {__version__}")
     commands = parser.add_subparsers(dest="command", metavar="COMMAND", required=True)
-    for name, purpose in [*_COMMANDS.items(), *((command.name, command.help) for command in _benchmark_commands())]:
+    for name, purpose in _purposes().items():
         commands.add_parser(name, help=purpose, add_help=False)
     return parser
+
+
+def _purposes() -> dict[str, str]:
+    """What each command is for."""
+    return _COMMANDS | {command.name: command.help for command in _benchmark_commands()}
 
 
 def _module(name: str) -> str | None:
@@ -94,6 +99,9 @@ def _run(argv: Sequence[str]) -> int:
         return int(module.main(argv[1:]))  # the harness's parser parses
     parser = Parser(prog=f"lm-eval-bias {argv[0]}", formatter_class=_Formatter, allow_abbrev=False)
     module.add_arguments(parser)
+    if parser.description is None:
+        purpose = (_COMMANDS.get(argv[0]) or _purposes()[argv[0]]).rstrip(".")
+        parser.description = f"{purpose[:1].upper()}{purpose[1:]}."
     return int(module.run(parser.parse_args(argv[1:])))
 
 

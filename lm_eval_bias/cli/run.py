@@ -33,8 +33,9 @@ def parser() -> argparse.ArgumentParser:
     group.add_argument(
         "--suite",
         metavar="<name>",
-        help="; ".join(f"{name}: {purpose}" for name, purpose in suites.PURPOSES.items())
-        + " ('lm-eval-bias ls --suites')",
+        help="Suite to run: "
+        + "; ".join(f"{name} ({purpose})" for name, purpose in suites.PURPOSES.items())
+        + " ('lm-eval-bias ls --suites' lists their tasks)",
     )
     group.add_argument(
         "--estimate",

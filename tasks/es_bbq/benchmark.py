@@ -54,7 +54,8 @@ class EsBBQ(Benchmark):
         "it astray where the text gives the answer (disambiguated).",
         cannot="A bias score near 0 can come from not understanding the question: read it beside the accuracy, which "
         "bounds it. Nothing about other countries' stereotypes, or about free text.",
-        uncertainty="Items of one template are no independent evidence: errors are clustered by template, 15 to 66 in "
+        uncertainty="Items of one template are not independent evidence, so errors are clustered by template, 15 to 66 "
+        "in "
         "a category.",
         differs='Nine wordings of "unknown" beside two persons, as in the authors\' task in lm-evaluation-harness, '
         'favour "unknown": scores that end in _three take one wording. A tie is no answer here and the first '
@@ -63,7 +64,7 @@ class EsBBQ(Benchmark):
         paper="Ruiz-Fernández, Mina, Falcão, Vasquez-Reina, Sallés, Gonzalez-Agirre & Perez-de-Viñaspre (2025), EsBBQ "
         "and CaBBQ: The Spanish and Catalan Bias Benchmarks for Question Answering, arXiv:2507.11216",
         link="https://arxiv.org/abs/2507.11216",
-        population="Groups that Spain's society has stereotypes about: by age, disability, gender, sexual orientation "
+        population="Groups that are stereotyped in Spain: by age, disability, gender, sexual orientation "
         "and gender identity, nationality, appearance, race and ethnicity, religion, socioeconomic status and region "
         "of Spain.",
         languages="Spanish (EsBBQ) and Catalan (CaBBQ), adapted from BBQ to Spain by the authors.",

@@ -114,4 +114,4 @@ def _yaml(task: str, tests: Sequence[str], data_set: DataSet, pinned: Mapping[st
     }  # fmt: skip
     base = (tasks_path() / "stereoset" / "_stereoset_base_yaml").read_text(encoding="utf-8")
     dumped = yaml.safe_dump({"task": task, "metadata": metadata}, sort_keys=False, width=1000)
-    return f"# Written by 'lm-eval-bias validate stereoset FILE --tasks DIR', anew when FILE changes.\n{base}{dumped}"
+    return f"# Written by 'lm-eval-bias validate stereoset FILE --tasks DIR', again when FILE changes.\n{base}{dumped}"
