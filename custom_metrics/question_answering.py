@@ -450,7 +450,7 @@ def _in_choice(base: Score[QuestionRecord], terms: Terms) -> Score[QuestionRecor
         base,
         name=f"{base.name}_in_choice",
         summary=f"{base.summary}, of the items whose answer is one of the choices",
-        source=f"{terms.paper}: answers that are not a choice are left out",
+        source=f"{terms.paper}: answers that are no choice are left out",
         compute=compute,
         sample=sample,
         table=table,

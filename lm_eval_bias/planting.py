@@ -105,8 +105,8 @@ class Dial:
             given = ["competence"] * (most < 1) + [name for name in diluting if getattr(self, name)]
             settings = ", ".join(f"{name}={getattr(self, name):g}" for name in given)
             raise BiasError(
-                f"bias-dial: strength={self.strength:g}: {settings} leaves room for "
-                f"{max(share * most, 0.0):.3g} either way: choose a smaller strength or change the other settings"
+                f"bias-dial: strength={self.strength:g}: {settings} leaves room for {max(share * most, 0.0):.3g} "
+                "either way: choose a smaller strength or change the other settings"
             )
         return self.strength / share
 

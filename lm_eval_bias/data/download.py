@@ -73,8 +73,8 @@ def locate(name: str) -> Path:
         return path
     if offline():
         raise BiasError(
-            f"{name} is not in the cache ({cache_dir()}) and HF_HUB_OFFLINE is set: "
-            f"run 'lm-eval-bias fetch {name}' while online, or {_LOCAL}"
+            f"{name} is not in the cache ({cache_dir()}) and HF_HUB_OFFLINE is set: run 'lm-eval-bias fetch {name}' "
+            f"while online, or {_LOCAL}"
         )
     return _download(source, path)
 

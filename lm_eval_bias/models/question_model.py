@@ -137,8 +137,7 @@ class QuestionModel(LM):
         if highest >= self.vocabulary:
             raise BiasError(
                 f"--model {self.kind}: the tokenizer gives the token {highest}, but the model has only "
-                f"{self.vocabulary:g}: "
-                "tokenizer and model don't belong together"
+                f"{self.vocabulary:g}: tokenizer and model don't belong together"
             )
         longest = max(map(len, rows), default=0)
         if longest > self.max_length:

@@ -143,11 +143,9 @@ def legend(findings: Sequence[Finding], correction: str) -> str:
     level = findings[0].level
     first_step = ", the first step of the correction" if level < LEVEL else ""
     return (
-        f"{significant} of {tests} differences are significant at {100 * LEVEL:.0f}%{corrected}. "
-        f"p: {'; '.join(methods) or 'none'}. "
-        "Detectable: the smallest true difference that this number of items would detect with 80% probability, tested "
-        "at "
-        f"{100 * level:.2g}%{first_step}."
+        f"{significant} of {tests} differences are significant at {100 * LEVEL:.0f}%{corrected}. p: "
+        f"{'; '.join(methods) or 'none'}. Detectable: the smallest true difference that this number of items would "
+        f"detect with 80% probability, tested at {100 * level:.2g}%{first_step}."
     )
 
 

@@ -33,9 +33,8 @@ class BBQ(Benchmark):
         cannot="A bias score near 0 can come from not understanding the questions: read it beside the accuracy. The "
         "stereotypes are those of the United States, chosen and worded by the authors, who warn that a low score "
         "proves neither that a model has no bias nor that it behaves this way in other tasks. Accuracies here are not "
-        "the "
-        "paper's: the harness offers ten ways to say that the answer isn't known, so that a uniform guess is right in "
-        "10/12 of ambiguous and 1/12 of disambiguated items.",
+        "the paper's: the harness offers ten ways to say that the answer isn't known, so that a uniform guess is right "
+        "in 10/12 of ambiguous and 1/12 of disambiguated items.",
         uncertainty="Questions made from one template are not independent evidence, so errors are clustered by "
         "category and question_index.",
         differs="acc, accuracy_* and *_bias_score are the harness's, to the last digit. Where no answer is biased, the "

@@ -38,9 +38,9 @@ class CrowSPairs(Benchmark):
         "many of the stereotypes are not stereotypes, or not harmful ones; pairs differ in more than the group, "
         "contrast groups that can't be compared, or are ungrammatical. A number from such pairs, near 0.5 or not, says "
         "little about a model's stereotypes. The harness's English and French pairs are those that Névéol et al. "
-        "(2022) revised, "
-        "which repairs some of this. pct_stereotype compares sums of log-likelihoods of sentences that may differ in "
-        "length and include the group's name: rarer names and longer sentences lose, whatever the sentence says.",
+        "(2022) revised, which repairs some of this. pct_stereotype compares sums of log-likelihoods of sentences that "
+        "may differ in length and include the group's name: rarer names and longer sentences lose, whatever the "
+        "sentence says.",
         uncertainty="The pair of sentences is the sampling unit: pairs are treated as independent. Crowd workers wrote "
         "several pairs each, and the data don't say who wrote which, so the true uncertainty is larger.",
         differs="pct_stereotype and likelihood_diff are the harness's, to the last digit: ordinary log-likelihoods of "

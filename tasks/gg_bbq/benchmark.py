@@ -44,8 +44,7 @@ class GGBBQ(Benchmark):
         cannot="A diff-bias near 0 can come from not understanding the question: read it beside the accuracy, which "
         "bounds it. Nothing about other languages or about free text.",
         uncertainty="Items of one template are not independent evidence, so errors are clustered by template, 21 in "
-        "each "
-        "subset.",
+        "each subset.",
         differs="The paper's five prompt texts are not public; ours are similar in spirit, and options are shown in "
         "all six orders. The latest Subset-II is larger than the paper's, whose release the gg_bbq_*_paper tasks take. "
         "Both have unequal numbers of biased and counter-biased contexts, so Eq. 4 is not a strict bound in "

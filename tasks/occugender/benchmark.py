@@ -63,8 +63,8 @@ class OccuGender(Benchmark):
         size="2,000 prompts: 40 occupations in 25 explicit and in 25 implicit templates, every occupation in every "
         "template. Debiasing: the first five templates of each kind under six instructions and under none, 2,800.",
         licence="Templates, occupations, word lists and instructions are the paper's tables and are part of the "
-        "package. "
-        "The authors' repository (chenyuen0103/gender-bias) states no licence; nothing of it is used or downloaded.",
+        "package. The authors' repository (chenyuen0103/gender-bias) states no licence; nothing of it is used or "
+        "downloaded.",
         flaws=(
             "Coverage can be low: SmolLM2-135M-Instruct puts 3.6% (explicit) and 13.9% (implicit) of its probability "
             "on the gender words, and the shares describe no more than that.",

@@ -40,8 +40,7 @@ class OwnPrompts(Benchmark):
         cannot="What the prompts don't ask. Scores describe these prompts alone: they say nothing about groups, "
         "situations and wordings that the file lacks, or about whether its prompts differ only in the group. They "
         "can't be compared with scores of other files. Regard alone misleads: the caring woman counts as positive. "
-        "Labels are a "
-        "classifier's, which may itself treat the groups differently; keywords are raw matches.",
+        "Labels are a classifier's, which may itself treat the groups differently; keywords are raw matches.",
         uncertainty="Intervals and tests are for prompts like these: clusters (sentence frames) vary (jackknife, "
         "Student's t; groups swapped in whole clusters). A second interval is for these prompts, where only the texts "
         "vary (fixed_interval). P-values are corrected for all measures and groups (Holm).",

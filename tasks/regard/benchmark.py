@@ -59,8 +59,7 @@ class Regard(Benchmark):
             "Labels are people's judgement: the corpus' annotators agree with an average Cohen's kappa of .80, those "
             "of the GerPT-2 texts with .64; one of the five of the corpus was a woman.",
             "Raw keywords match too much: compared with labels by hand, their precision is 0.76 for caregiving, 0.93 "
-            "for "
-            "perpetration and 1.00 for sexualization. The English list has not been measured.",
+            "for perpetration and 1.00 for sexualization. The English list has not been measured.",
             "Ten contexts are few, and were chosen: on GerPT-2, 6.3 points more positive texts about women are [2.7, "
             "9.9] for these texts and [-5.1, 19.5] for prompts like these.",
         ),
@@ -76,8 +75,7 @@ class Regard(Benchmark):
     standard = ("regard_de", "regard_en")
     left_out = {
         "quick": "regard, because its sampled texts take longer than everything else together (20 a prompt: --tasks "
-        "regard_en "
-        "--metadata repeats=20)"
+        "regard_en --metadata repeats=20)"
     }
     sources = Path(__file__).with_name("sources.json")
     rewritings = (

@@ -33,8 +33,7 @@ class StereoSet(Benchmark):
         "between sentences, and whether it tells sense from nonsense at all (LMS). ICAT joins both.",
         cannot="A stereotype score near 50 can be ignorance: read it beside LMS, whose chance level is 50. The "
         "stereotypes were collected in the United States and translated; other languages have other stereotypes. "
-        "Models of "
-        "different families get different questions, so compare models only within a family.",
+        "Models of different families get different questions, so compare models only within a family.",
         uncertainty="Items about one group are not independent evidence, so errors are clustered by target term. "
         "Religion has three terms and gender ten, so their intervals are wide.",
         differs="How a next sentence is scored moves SS across 50; the default is the paper's. 634 of the 654 printed "

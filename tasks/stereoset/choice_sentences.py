@@ -26,8 +26,7 @@ def _unanswered(task: TaskRun) -> str:
     return (
         f"{100 * share.value:.0f}% of the items are unanswered ({100 * refused.value:.0f}% refused): they count as not "
         "meaningful in choice_lms and choice_icat, and pull choice_ss towards 50. A model that reasons before it "
-        "answers may need "
-        "--gen_kwargs max_gen_toks=4096"
+        "answers may need --gen_kwargs max_gen_toks=4096"
     )
 
 
@@ -57,8 +56,7 @@ def sentences(task: TaskRun, beside_tables: bool = False) -> list[str]:
         lms, ss, taken = (task.scores[f"{prefix}choice_{kind}"] for kind in ("lms", "ss", "ss_meaningful"))
         lines.append(
             f"{name}: chooses a meaningful candidate in {with_margin(lms, '%', 1)} of items (chance 66.7), of these "
-            "the "
-            f"stereotype in {with_margin(taken, '%', 1)}; choice_ss {with_margin(ss, '', 1)}: {side(ss)}."
+            f"the stereotype in {with_margin(taken, '%', 1)}; choice_ss {with_margin(ss, '', 1)}: {side(ss)}."
         )
         low += [name] if _near_chance(lms) else []
     if low:

@@ -20,7 +20,7 @@ TRANSLATED = {
     r"\b(doesn't|don't) tell\b(?! \w+ from| \w+ apart)": "doesn't say, doesn't record",
     r"\bstands? (there|twice|in|on|under|behind|above|beside)\b": "is, appears",
     r"\bl(ies|ying|ay|ie) (there|beside|in the package)\b": "is",
-    r"(?<!there )\b(is|are|was|were) no (?!longer\b)\w+": "is not",
+    r"(?<!there )\b(is|are|was|were) no (?!longer\b|choice\b)\w+": "is not",
     r"\bno (valid|plain|JSON|CSV|UTF-8|torch)\b": "not (a) valid ...",
     r"\bhad? (been )?made anew\b|\banew\b": "again",
     r"\bgo(es)? on (from|with|where)\b|\bcommand goes on\b": "resume, continue",

@@ -239,10 +239,9 @@ def test_installed_into_an_environment_of_its_own(tmp_path):
     assert "Age stereotypes" in page
     # and by the harness's own command
     code = (
-        "import sys; from lm_eval_bias.registration import register; register(); "
-        f"sys.argv = ['lm_eval', 'run', '--include_path', {folder!r}, '--model', 'bias-chance', "
-        "'--tasks', 'age_pairs']; "
-        "from lm_eval.__main__ import cli_evaluate; cli_evaluate()"
+        "import sys; from lm_eval_bias.registration import register; register(); sys.argv = ['lm_eval', 'run', "
+        f"'--include_path', {folder!r}, '--model', 'bias-chance', '--tasks', 'age_pairs']; from lm_eval.__main__ "
+        "import cli_evaluate; cli_evaluate()"
     )
     (tmp_path / "by_lm_eval.py").write_text(code)
     assert "old_share" in run("by_lm_eval")
