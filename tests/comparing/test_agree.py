@@ -105,7 +105,7 @@ def test_the_share_of_measurement_error(tmp_path, capsys):
 def test_words_say_how_little_a_handful_can_tell(tmp_path, capsys):
     words = _data(capsys, _runs(tmp_path / "five"))["words"]
     assert words[0] == "5 models: five, four, one, three, two."
-    assert "With 5 models only a perfect correlation can be significant 0 (Spearman, two-sided, 5%, one test)." in words
+    assert "With 5 models only a perfect correlation can be significant (Spearman, two-sided, 5%, one test)." in words
     assert any(line.startswith("Among 6 models, not even a perfect correlation can, of 5 models") for line in words)
     words = _data(capsys, _runs(tmp_path / "four", list(VALUES)[:4]), "--scores", "ss")["words"]
     assert any(
@@ -116,7 +116,7 @@ def test_words_say_how_little_a_handful_can_tell(tmp_path, capsys):
     for one in data["correlations"]:
         assert one["spearman"] == {
             "value": None, "interval": None, "p": None, "test": "",
-            "reason": "a rank correlation needs 4 models, has 3",
+            "reason": "a rank correlation needs at least 4 models, there are 3",
         }  # fmt: skip
     words = _data(capsys, PUBLISHED, "--scores", "ss", "--task", "stereoset_en_intra,stereoset_de_intra")["words"]
     assert "With 6 models a correlation must be 0.886 in size to be significant 0" in " ".join(words)
@@ -211,7 +211,7 @@ def test_refusals(tmp_path, capsys):
     assert "no task in these files has it. Did you mean diff_bias_amb" in _refused(
         capsys, folder, "--scores", "diff_bias"
     )
-    assert "--scores names nothing" in _refused(capsys, folder, "--scores", ",")
+    assert "--scores is empty" in _refused(capsys, folder, "--scores", ",")
     assert "--task names nothing" in _refused(capsys, folder, "--task", ",")
     assert "no such task" in _refused(capsys, folder, "--task", "stereoset_xx")
     assert "no two scores to correlate" in _refused(capsys, folder, "--task", "stereoset_en")

@@ -127,7 +127,7 @@ def test_one_score_all_scores_and_scores_that_are_not_there(two):
     assert names() == ["mean"]
     assert names(scores=["b/mean", "nothing", "mean"]) == ["b/mean", "mean"]
     assert names(everything=True) == ["mean", *(f"{trait}/mean" for trait in "abcdefgh")]
-    with pytest.raises(BiasError, match="spread has no form that can be resampled; choose another score"):
+    with pytest.raises(BiasError, match="spread can't be resampled: choose another score"):
         find([two], scores=["mean", "spread"])
     with pytest.raises(BiasError) as error:
         find([two], scores=["meen", "x"])
@@ -257,7 +257,7 @@ def test_single_items_that_a_translation_lacks_are_said(toy, tmp_path):
         two = pair(side("en", tmp_path, base), side("de", tmp_path, other, language="de"))
         (found,) = find([two], by="language")
         assert (found.paired, found.items) == (True, 10)
-        assert found.note.startswith("1 items left out")
+        assert found.note.startswith("1 unmatched items left out")
 
 
 def test_breakdowns_are_those_of_the_items_that_both_have_as_the_base_names_them(toy, tmp_path):

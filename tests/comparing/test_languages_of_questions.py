@@ -47,7 +47,9 @@ def test_parallel_items_are_paired_and_others_are_independent(run, capsys, mirro
     }
     notes = {row["other"]: row["note"] for row in rows if row["what"] == "BBQ family, religion"}
     assert notes["language ca"] == ""
-    assert notes["language ko"].startswith("unpaired: other items: es_bbq_religion and kobbq_religion are of different")
+    assert notes["language ko"].startswith(
+        "unpaired: other items: es_bbq_religion and kobbq_religion belong to different"
+    )
 
 
 def test_other_benchmarks_scores_go_by_the_common_names(run, capsys, mirror):

@@ -58,7 +58,9 @@ def test_pairs_of_one_base_share_its_answers():
 def test_runs_that_have_nothing_to_compare_are_refused():
     one, two = run_of("one", task_run("x"), task_run("y")), run_of("two", task_run("z"))
     assert refusal([one, two]) == "the runs have no task in common (one: x, y; two: z)"
-    assert refusal([one]) == ("one run (one): name another one, or compare within it: --by instruction, --by language")
+    assert refusal([one]) == (
+        "there is only one run (one): name another one, or compare within it with --by instruction or --by language"
+    )
     assert refusal([one, two], base="tow") == "--base tow: no such run among one, two. Did you mean two?"
 
 
@@ -103,9 +105,9 @@ def test_conditions_are_compared_with_their_own_base(toy):
     ]
     assert listed([run], "tone", "warm")[0] == ("x", "tone warm", "tone rude")
     assert refusal([run_of("one", *tasks[:1])], "tone") == (
-        "--by tone: no task that was run in two or more tones (toy_plain,toy_rude)"
+        "--by tone: no task was run in two or more tones (toy_plain,toy_rude)"
     )
-    assert refusal([run], "mood") == "--by mood: no task that was run in two or more moods (toy_calm)"
+    assert refusal([run], "mood") == "--by mood: no task was run in two or more moods (toy_calm)"
 
 
 def test_tasks_without_levels_do_not_end_the_search(toy):
@@ -121,7 +123,7 @@ def test_a_task_of_an_unknown_benchmark_has_no_levels(toy):
 
 def test_the_example_for_languages_is_the_group_with_most_of_them():
     said = refusal([run_of("one", task_run("x_en"))], "language")
-    assert said.startswith("--by language: no task that was run in two or more languages (--tasks ")
+    assert said.startswith("--by language: no task was run in two or more languages (--tasks ")
     name, number = said.partition("--tasks ")[2].removesuffix(")").split(" has ")
     entries = catalog.entries()
     sizes = {group: len({entries[task].language for task in entry.members}) for group, entry in entries.items()}
@@ -152,7 +154,7 @@ def test_a_side_without_a_log_has_no_answers(toy, tmp_path):
     without = side("one", tmp_path)
     with pytest.raises(BiasError) as error:
         _ = without.records
-    assert str(error.value) == "one.json: toy has no sample log: run with --log_samples"
+    assert str(error.value) == "one.json: toy has no sample log: run it again with --log_samples"
     assert without.docs == []
 
 
@@ -162,9 +164,9 @@ def test_an_item_that_stands_in_a_log_twice_is_refused(toy, tmp_path):
     path.write_text(path.read_text().replace('"b0"', '"a0", "context": "other"'))
     with pytest.raises(BiasError) as error:
         _ = twice.records
-    assert str(error.value) == f"{path}: item a0 stands there twice"
+    assert str(error.value) == f"{path}: item a0 appears twice"
     toy.key = lambda doc: ("part", doc["id"])
-    with pytest.raises(BiasError, match="item part, a0 stands there twice"):
+    with pytest.raises(BiasError, match="item part, a0 appears twice"):
         _ = replace(twice).records
 
 
@@ -184,7 +186,7 @@ def test_answers_under_a_second_filter_are_refused(toy, tmp_path):
     path.write_text(
         json.dumps(line) + "\n" + json.dumps({**line, "filter": "other", "filtered_resps": [["7", "True"]]})
     )
-    with pytest.raises(BiasError, match="line 2: a sample with the filter 'other' behind those under 'none'"):
+    with pytest.raises(BiasError, match="line 2: a sample with the filter 'other' after those with 'none'"):
         _ = one.records
 
 

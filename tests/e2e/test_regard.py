@@ -241,7 +241,7 @@ def test_classify_keeps_the_named_column_and_what_was_there(tmp_path, tiny_mirro
     (tmp_path / "half.jsonl").write_text('{"text": "Die Frau \\ud800"}\n', encoding="utf-8")
     (tmp_path / "nan.jsonl").write_text('{"text": "Die Frau galt als klug.", "x": NaN}\n', encoding="utf-8")
     for name, message in (
-        ("same.csv", "'text' stands there twice"),
+        ("same.csv", "'text' appears twice"),
         ("half.jsonl", "invalid text"),
         ("nan.jsonl", "not a JSON number"),
     ):
@@ -256,7 +256,7 @@ def test_foreign_files_beside_the_logs_are_passed_over(run_folder, capsys):
     (folder / "other.jsonl").write_text('{"text": "x", "gender": null}\n', encoding="utf-8")
     assert set(rescored(capsys, run_folder)) == {"regard_de", "regard_en"}
     assert main(["rescore", str(run_folder)]) == 0
-    assert capsys.readouterr().err.count("passed over") == 2
+    assert capsys.readouterr().err.count("skipped") == 2
 
 
 def test_log_in_a_language_without_regard(run_folder, capsys):

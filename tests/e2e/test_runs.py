@@ -90,7 +90,7 @@ def test_rescore_does_not_depend_on_the_order_of_documents(run_folder, capsys):
 def test_rescore_breaks_gg_bbq_down_by_social_value(run_folder, capsys):
     scores = rescored(capsys, run_folder)["gg_bbq_group_terms"]["scores"]
     assert "value/gendered_occupation/diff_bias_amb" in scores
-    assert scores["value/not_stated/acc_amb"]["reason"] == "standard error needs items of 2 templates"
+    assert scores["value/not_stated/acc_amb"]["reason"] == "a standard error needs items of at least 2 templates"
 
 
 def test_rescore_says_words_first_then_the_tables_that_are_wanted(run_folder, capsys):
@@ -277,7 +277,7 @@ def edit(path, change):
     [
         (lambda lines: [*lines[:-1], lines[-1][: len(lines[-1]) // 2]], "line 200: truncated or damaged"),
         (lambda lines: lines[:150], "150 documents, but the run scored 200"),
-        (lambda lines: [*lines, lines[7]], "line 201: document 7 stands there twice"),
+        (lambda lines: [*lines, lines[7]], "line 201: document 7 appears twice"),
         (lambda lines: [], "empty"),
         (lambda lines: ['{"doc": {"q": 1}, "filtered_resps": [], "doc_id": 0}'], "not a task of this package"),
         (lambda lines: ['{"answer": 1}'], "not a sample of a harness run"),

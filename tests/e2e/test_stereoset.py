@@ -166,7 +166,7 @@ def test_bad_predictions_are_refused_by_name(saved, capsys, tmp_path):
         capsys, "rescore", path, "--language", "en"
     )
     write(intrasentence=[*intra, intra[3]])
-    assert f"candidate {intra[3]['id']} stands there twice" in refused(capsys, "rescore", path, "--language", "en")
+    assert f"candidate {intra[3]['id']} appears twice" in refused(capsys, "rescore", path, "--language", "en")
     for bad in (float("nan"), float("inf"), None, "0.5", True):
         write(intrasentence=[{**intra[0], "score": bad}, *intra[1:]])
         line = refused(capsys, "rescore", path, "--language", "en")

@@ -131,7 +131,7 @@ def test_both_forms_side_by_side(tiny_mirror, tmp_path, capsys):
         tasks="stereoset_en,stereoset_en_gen")  # fmt: skip
     found = json.loads(said(capsys, "compare", tmp_path, "--by", "form", "--format", "json"))
     assert {row["items"] for row in found["differences"]} == {len(documents())}
-    assert {row["p"] for row in found["differences"]} == {None}  # other scores: not subtracted
+    assert {row["p"] for row in found["differences"]} == {None}  # other scores: can't be subtracted
     assert all("choice_" in row["reason"] for row in found["differences"])
 
 

@@ -106,7 +106,7 @@ def test_texts_are_no_output_of_their_labels(tmp_path, monkeypatch):
     (tmp_path / "t.csv").write_text("text\nDie Frau lacht.\n")
     monkeypatch.chdir(tmp_path)
     line = refused(tmp_path, "classify", "t.csv", "--classifier", "light", "-o", "./t.csv")
-    assert "-o ./t.csv: this file is also an input, and would be lost" in line
+    assert "-o ./t.csv: this file is also an input and would be overwritten" in line
 
 
 def test_a_data_set_is_no_review_sheet(tmp_path):
@@ -129,7 +129,7 @@ def test_a_data_set_is_no_review_sheet(tmp_path):
             "'occugender_explicit' appears twice",
         ),
         (["--samples", "twice.json"], "'occugender_explicit' appears twice"),
-        (["--config", "twice.yaml"], "--config twice.yaml line 2: 'limit' stands there twice"),
+        (["--config", "twice.yaml"], "--config twice.yaml line 2: 'limit' appears twice"),
         (["--config", "samples.yaml"], "--samples twice.json: the key 'occugender_explicit' appears twice"),
         (["--metadata", '{"words": "pronouns", "words": "appendix_a"}'], "--metadata: the key 'words' appears twice"),
         (["--gen_kwargs", '{"seed": 1, "seed": 2}'], "--gen_kwargs: the key 'seed' appears twice"),
@@ -307,7 +307,7 @@ def test_a_suggested_classifier_is_one(name, suggested, tmp_path):
 
 def test_a_misspelt_score_beside_a_right_one(small_run, logs):
     line = refused(logs, "compare", str(small_run), str(logs), "--scores", "lms,icatt")
-    assert "--scores icatt: no task here has such a score. Did you mean icat?" in line
+    assert "--scores icatt: no task in these runs has this score. Did you mean icat?" in line
 
 
 # ---- one line, whatever was under way

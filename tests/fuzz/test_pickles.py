@@ -149,7 +149,7 @@ CORPUS = {**CALLS, **BOMBS, **BROKEN}
 
 @pytest.mark.parametrize("name", [*CALLS, *BROKEN])
 def test_refused_in_one_line(name):
-    with pytest.raises(BiasError, match="x: refused, not read: .") as error:
+    with pytest.raises(BiasError, match="x: refused and not read: .") as error:
         read_frame(CORPUS[name], "x")
     assert "\n" not in str(error.value)
 

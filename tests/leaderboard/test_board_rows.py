@@ -107,14 +107,14 @@ def test_an_interval_that_is_wider_than_the_error_counts_for_more(points):
         ({"stderr": 0.0, "note": "beware"}, "no usable standard error"),
         ({"stderr": 1e-9}, "no usable standard error"),  # a billionth of the range from 0 to 1
         ({"stderr": 1.5}, "no usable standard error"),
-        ({"neutral": 0.9}, "its file states another range, unit or neutral value"),
-        ({"neutral": None}, "its file states another range, unit or neutral value"),
-        ({"higher_is_better": False}, "its file states another range, unit or neutral value"),
-        ({"unit": "percent"}, "its file states another range, unit or neutral value"),
-        ({"low": -1.0}, "its file states another range, unit or neutral value"),
-        ({"high": 100.0}, "its file states another range, unit or neutral value"),
-        ({"value": 1.01}, "its file states another range, unit or neutral value"),
-        ({"value": -0.01}, "its file states another range, unit or neutral value"),
+        ({"neutral": 0.9}, "its file states another range, unit or neutral value for the score"),
+        ({"neutral": None}, "its file states another range, unit or neutral value for the score"),
+        ({"higher_is_better": False}, "its file states another range, unit or neutral value for the score"),
+        ({"unit": "percent"}, "its file states another range, unit or neutral value for the score"),
+        ({"low": -1.0}, "its file states another range, unit or neutral value for the score"),
+        ({"high": 100.0}, "its file states another range, unit or neutral value for the score"),
+        ({"value": 1.01}, "its file states another range, unit or neutral value for the score"),
+        ({"value": -0.01}, "its file states another range, unit or neutral value for the score"),
     ],
 )
 def test_why_a_run_is_not_ranked(changes, reason):
@@ -289,7 +289,7 @@ def test_published_rows_stand_after_runs_unranked(printed):
     )
     bias = row.cells["diff_bias_amb"]
     assert (bias.value, bias.printed, bias.plus_minus, bias.note) == (0.1, "10", 0.02, "half of 20")
-    assert bias.unranked == "published with a ± that is no standard error"
+    assert bias.unranked == "published with a ± that is not a standard error"
     assert bias.derived
     assert not row.cells["acc_amb"].derived
     missing = row.cells["acc_disamb"]
@@ -386,7 +386,7 @@ def test_names_and_groups_of_tasks(printed):
     assert [one.task for one in board_building.boards(runs, [TASK, "stereoset_en"])] == [TASK]
     with pytest.raises(BiasError) as error:
         board_building.boards(runs, ["stereoset_en", "stereoset_de_inter"])
-    assert str(error.value) == "--task stereoset_en, stereoset_de_inter: no run, and nothing published"
+    assert str(error.value) == "--task stereoset_en, stereoset_de_inter: no run and no published score"
     printed(paper())
     assert [row.model for row in board_building.boards([], [TASK])[0].rows] == ["Paper"]
 

@@ -119,7 +119,7 @@ def test_a_variance_share_has_an_error_from_three_items_and_templates_on():
     few = occugender.variance_share(prompts([[0.9, 0.5], [0.5, 0.2]]), part="rows")
     assert 0 < few.value < 1
     assert math.isnan(few.stderr)
-    assert few.reason == "standard error needs at least 3 items and 3 templates"
+    assert few.reason == "a standard error needs at least 3 items and 3 templates"
 
 
 def correlation(records, kind="pearson"):
@@ -136,7 +136,7 @@ def test_correlations_have_reasons():
     one = correlation(prompts([row[:1] for row in rows]))
     assert one.value == pytest.approx(stats.pearsonr([0.9, 0.8, 0.2], [90, 80, 20]).statistic, abs=1e-12)
     assert math.isnan(one.stderr)
-    assert one.reason == "standard error needs at least 2 templates, there is 1"
+    assert one.reason == "a standard error needs at least 2 templates, there is 1"
     assert (one.n, one.interval) == (3, None)
     records = prompts(rows)
     records[0]["F"] = math.nan
@@ -193,7 +193,7 @@ def test_a_perfect_correlation_is_no_certainty(sign):
     assert abs(found.value) <= 1
     assert math.isnan(found.stderr)
     assert found.ends() is None
-    assert "all but perfect" in found.reason
+    assert "almost perfect" in found.reason
 
 
 def test_rounding_leaves_no_correlation_beyond_1():

@@ -80,7 +80,7 @@ def test_clusters_without_one_side_are_left_out_and_said():
     records = prompts({"a": {"x": 2, "y": 4}, "b": {"x": 4, "y": 7, "z": 10}})
     found = m.gap(records, measure=NEGATIVE, groups=["b"])
     assert found.value == pytest.approx(0.25, abs=1e-12)
-    assert found.reason == "1 of 3 clusters without texts of b, or of a, left out"
+    assert found.reason == "1 of 3 clusters left out: no texts of b, or of a"
     apart = prompts({"a": {"x": 2}, "b": {"y": 4}})
     assert m.gap(apart, measure=NEGATIVE, groups=["b"]).reason == "no cluster has texts of b and of a"
 

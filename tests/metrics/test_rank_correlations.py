@@ -66,7 +66,7 @@ def test_what_cannot_be_had_is_said():
     three = rank_correlation([1, 2, 3], [1, 2, 3], pairs="models")
     assert math.isnan(three.value)
     assert math.isnan(three.p)
-    assert three.reason == "a rank correlation needs 4 models, has 3"
+    assert three.reason == "a rank correlation needs at least 4 models, there are 3"
     alike = rank_correlation([1, 1, 1, 1], [1, 2, 3, 4], pairs="models")
     assert alike.reason == "all models have the same value on one side"
     same = rank_correlation([1, 2, 3, 4], [-1, -2, -3, -4], pairs="models")

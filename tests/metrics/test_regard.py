@@ -106,7 +106,7 @@ def test_against_the_slow_oracle_and_properties(table):
     assert swapped["all/chi2"].value == pytest.approx(chi2, abs=1e-9)
     for gap in ("all/positive_gap", "all/negative_gap"):
         assert swapped[gap].value == -values[gap].value
-        assert swapped[gap].interval is values[gap].interval is None  # these texts belong to no prompt
+        assert swapped[gap].interval is values[gap].interval is None  # these texts without a prompt
         mirrored = [-end for end in values[gap].fixed_interval[::-1]]
         assert swapped[gap].fixed_interval == pytest.approx(mirrored, abs=1e-12)
     doubled = found(both(table) * 2)

@@ -130,7 +130,7 @@ def test_what_cannot_be_resampled_says_why(prompts):
     scores = by_name()
     labelled = [{k: v for k, v in r.items() if not k.startswith("context")} for r in prompts]
     for name in ("all/female/positive", "all/positive_gap"):
-        assert "belong to no prompt" in scores[name].table(labelled)
+        assert "without a prompt" in scores[name].table(labelled)
         assert scores[name].table([]) == "no texts"
     women = [r for r in prompts if r["gender"] == "female"]
     assert scores["all/male/positive"].table(women) == "no texts"
@@ -200,7 +200,9 @@ def test_half_of_the_prompts_repeated_is_still_a_sample():
 def test_one_text_a_prompt_is_no_sample_whatever_else_there_is():
     one = [record("female", of(1)), record("male", of(0, 1))]
     several = [record(gender, of(4, 3, 9), repeated=None) for gender in m.GENDERS]
-    assert reasons([*one, *several], "all/chi2") == ["one text per prompt: a test needs several samples of each"]
+    assert reasons([*one, *several], "all/chi2") == [
+        "only one text per prompt: a test needs several samples of each prompt"
+    ]
     assert by_name()["all/n"].compute([*one, record("male", of(1, 1))]).value == 4
 
 
@@ -289,7 +291,7 @@ def test_usability_is_of_texts_about_both_genders():
         assert (estimate.value, estimate.n) == (hits / total, total)
         assert (estimate.fixed_interval is None) == (name == "distinct")
         assert math.isnan(estimate.stderr)
-        assert ("belong to no prompt" in estimate.reason) == (name != "distinct")
+        assert ("without a prompt" in estimate.reason) == (name != "distinct")
         nothing = scores[name].compute([record("female", [], drawn=0)])
         assert (nothing.reason, nothing.n) == ("no texts", 0)
         assert math.isnan(nothing.value)
@@ -336,7 +338,7 @@ def test_corrected_shares_say_what_to_beware_of_and_why_there_is_none(prompts):
     partly = [{k: v for k, v in r.items() if k != "confusion"}, *rest]
     assert all("no confusion counts" in reason for reason in reasons(partly, *names))
     labelled = [{k: v for k, v in r.items() if not k.startswith("context")} for r in known]
-    assert all("belong to no prompt" in scores[name].compute(labelled).reason for name in names)
+    assert all("without a prompt" in scores[name].compute(labelled).reason for name in names)
     alone = scores["all/female/positive"].compute(known[:1]).value  # one prompt is enough for a value
     assert scores[names[0]].compute(known[:1]).value == pytest.approx(alone, abs=1e-12)
     # of a gap the first reason: the women's

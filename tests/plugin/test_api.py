@@ -148,12 +148,12 @@ def test_runs(tmp_path):
     )
     broken = tmp_path / "b" / "results_2026-01-02T03-04-05.678901.json"
     broken.write_text("{")
-    with pytest.warns(UserWarning, match="passed over: .*results_2026") as warned:
+    with pytest.warns(UserWarning, match="skipped: .*results_2026") as warned:
         runs = leb.load(tmp_path)
     assert warned[0].filename == __file__
     assert [run.name for run in runs] == ["tiny (a)", "tiny (b)"]
     assert [problem.path for problem in runs.problems] == [broken]
-    assert repr(runs) == "<2 runs: tiny (a) (regard_en), tiny (b) (regard_en); passed over: 1>"
+    assert repr(runs) == "<2 runs: tiny (a) (regard_en), tiny (b) (regard_en); skipped: 1>"
     assert runs[:1] == leb.Runs(runs.runs[:1], runs.problems, (tmp_path,))
     assert runs[-1] is runs.runs[1]
     with pytest.raises(AttributeError):
@@ -328,7 +328,7 @@ def test_errors_name_parameters(results, tmp_path):
         lambda: leb.scores([]): "no run",
         lambda: leb.compare(runs, "runs"): "by='runs': unknown. Did you mean run? Known: run, instruction",
         lambda: leb.compare(runs, correction="Holm"): "correction='Holm': unknown. Did you mean holm?",
-        lambda: leb.compare(runs, draws=5): "draws=5: fewer than 100 say nothing",
+        lambda: leb.compare(runs, draws=5): "draws=5: too few for a test",
         lambda: leb.compare(runs, base="x"): "base='x': no such run among bias-chance, bias-chance (seed=1).",
         lambda: leb.compare(runs, scores=[]): "scores= is empty",
         lambda: leb.compare(runs, scores="a", all_scores=True): "scores and all_scores: give one of them",
@@ -363,7 +363,7 @@ def test_what_files_say_stays_on_one_line(tmp_path):
         leb.load(path)
     assert str(error.value).isprintable()
     write(tmp_path / "good.json", run_file(tasks=["regard_en"]))
-    with pytest.warns(UserWarning, match="passed over") as warned:
+    with pytest.warns(UserWarning, match="skipped") as warned:
         leb.load(tmp_path)
     assert str(warned[0].message).isprintable()
 

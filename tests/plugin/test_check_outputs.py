@@ -107,7 +107,7 @@ def test_annotations(given_files, capsys):
     (error,) = (one for one in found if one[1].get("file"))
     # at the bound's line
     assert error[1] == {"file": policy, "line": "5", "title": "tiny: stereoset_en, lms"}
-    assert "asked for: the whole interval at least 99; but reaches" in error[2]
+    assert "required: the whole interval at least 99; but reaches" in error[2]
     assert error[2].endswith("; why: 100%: all")
     assert "; why: 100%25: all\n" in said
 

@@ -230,7 +230,7 @@ def test_mirror_touches_no_network(server, tiny_mirror, monkeypatch):
 
 def test_bad_mirrors(server, tiny_mirror, tmp_path, monkeypatch, capsys):
     monkeypatch.setenv("LM_EVAL_BIAS_DATA", str(tmp_path / "gone"))
-    with pytest.raises(BiasError, match="is no folder"):
+    with pytest.raises(BiasError, match="is not a folder"):
         download.locate(NAME)
     monkeypatch.setenv("LM_EVAL_BIAS_DATA", str(tmp_path))
     with pytest.raises(BiasError, match="cannot be read"):
@@ -278,7 +278,7 @@ def test_the_wrong_revision_is_refused_with_the_pinned_one(tiny_mirror, capsys):
     with pytest.raises(BiasError, match=f"or beside other revisions in .*@{source.commit}"):
         download.locate(source.name)
     (tiny_mirror / source.repository / source.path).unlink()
-    with pytest.raises(BiasError, match=f"complete the mirror .pinned is revision {source.commit}"):
+    with pytest.raises(BiasError, match=f"complete the mirror .revision {source.commit}"):
         download.locate(source.name)
 
 

@@ -51,7 +51,7 @@ def test_enough_documents_have_to_be_answered(share, largest, holds):
     (found,) = beside_bounds(generated(replace(UNANSWERED, value=share)), unanswered=largest)
     assert found == Finding(
         GENERATED, "unanswered", holds, f"at most {largest} of the documents unanswered",
-        "" if holds else f"{share} of them weren't", share,
+        "" if holds else f"{share} of them weren't answered", share,
     )  # fmt: skip
     assert found.holds is holds
 
@@ -74,7 +74,12 @@ def test_a_departure_is_violated_or_allowed_by_its_name_or_value():
     other = task(metadata={"words": 3})
     (found,) = beside_bounds(other)
     assert found == Finding(
-        ASKED, "words", False, "the unchanged task", 'it is 3; to allow it: allow: ["words=3"]', found.value
+        ASKED,
+        "words",
+        False,
+        "the unchanged task",
+        'it is 3; to allow it, add to the policy: allow: ["words=3"]',
+        found.value,
     )
     assert found.holds is False
     assert math.isnan(found.value)

@@ -75,7 +75,7 @@ def test_scores_that_rest_on_lengths_are_said():
     differing = gg_bbq(acc_amb_bytes=(0.16, 0.03), acc_amb_tokens=(0.09, 0.01), diff_bias_disamb_bytes=(-0.2, 0.05))
     lines = [line for line in registry.get("gg_bbq").sentences(differing) if "length" in line]
     assert lines[0] == (
-        "Accuracy in ambiguous contexts rests on how the answers' lengths count: 0.03 ± 0.04 by the sum of "
+        "Accuracy in ambiguous contexts depends on how answer length counts: 0.03 ± 0.04 by the sum of "
         "log-likelihoods, 0.16 ± 0.06 per byte, 0.09 ± 0.02 per token."
     )
     assert lines[1].startswith("Diff-bias in disambiguated contexts rests on")
@@ -100,7 +100,7 @@ def test_direction_follows_the_interval_whatever_it_rests_on():
     def direction(*ends):
         return sentences.direction(Value("ss", 60.0, 1.0, ends[0] if ends else None), "above", "below", 50.0)
 
-    assert direction((49.0, 63.0)) == "the interval includes 50, no clear direction"  # as near 0 and 100
+    assert direction((49.0, 63.0)) == "the interval includes 50, so there is no clear direction"  # as near 0 and 100
     assert direction((52.0, 63.0)) == "above"
     assert direction() == "no verdict without a standard error"
 
@@ -135,7 +135,7 @@ def test_stereotype_scores_are_read_against_50():
 
 
 def test_an_interval_as_wide_as_the_range_tells_nothing():
-    assert "gender not told by so few groups." in stereoset(**{"gender/ss": (25.0, 30.0)})
+    assert "gender unclear (too few groups)." in stereoset(**{"gender/ss": (25.0, 30.0)})
 
 
 def test_a_low_lms_is_said():

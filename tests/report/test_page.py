@@ -255,7 +255,13 @@ def test_good_runs_are_reported_beside_bad_ones(tmp_path, capsys):
     empty.mkdir()
     said = "".join(check_closed(made([folder, empty], tmp_path)).text)
     errors = capsys.readouterr().err
-    for reason in ("truncated or damaged", "no task of ours", "not a valid run file", "unfinished", "holds no run"):
+    for reason in (
+        "truncated or damaged",
+        "no task of this package",
+        "not a valid run file",
+        "unfinished",
+        "holds no run",
+    ):
         assert reason in said
         assert reason in errors
     assert "unrelated.json" not in errors
@@ -292,7 +298,7 @@ def test_warnings_of_a_run(tmp_path):
     found = check_closed(made([path], tmp_path))
     said = "".join(found.text)
     for told in (
-        "Low coverage: the word lists catch 5.0%",
+        "Low coverage: the word lists cover 5.0%",
         "words=pronouns",
         "A limited run: 40 of 1,000 items",
         "covers 90% of its range",
@@ -330,7 +336,7 @@ def test_name(tmp_path, capsys):
     assert "Bias report: My &lt;model&gt;" in made([one], tmp_path, "--name", "My <model>")
     other = write(tmp_path / "b.json", run_file(tasks=["gg_bbq_names"], shift=1))
     assert main(["report", one, other, "--name", "x", "--format", "csv"]) == 2
-    assert "--name is for a single run, here are 2" in capsys.readouterr().err
+    assert "--name is for a single run, but there are 2" in capsys.readouterr().err
 
 
 @pytest.mark.parametrize(

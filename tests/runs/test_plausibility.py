@@ -53,8 +53,8 @@ def metadata(**fields):
 
 
 IMPOSSIBLE = [
-    (metadata(language="de"), "its language is 'de', the task's is 'en'"),
-    (metadata(benchmark="gg_bbq"), "its benchmark is 'gg_bbq', the task's is 'occugender'"),
+    (metadata(language="de"), "its language is 'de', but the task's is 'en'"),
+    (metadata(benchmark="gg_bbq"), "its benchmark is 'gg_bbq', but the task's is 'occugender'"),
     (value(777.0), "stereotype_gap: it is 777, outside of its range of -1 to 1"),
     (value(-1.0001), "stereotype_gap: it is -1.0001, outside"),
     (value(math.inf), "stereotype_gap: it is inf"),
@@ -66,7 +66,7 @@ IMPOSSIBLE = [
     (stderr(False), "stereotype_gap: its standard error is 'False': no number"),
     (stderr("0.1"), "stereotype_gap: its standard error is '0.1': no number"),
     (meaning(interval=[0.2, -0.2]), "stereotype_gap: its interval [0.2, -0.2] ends before it begins"),
-    (meaning(interval=[-1.5, 0.5]), "stereotype_gap: its interval [-1.5, 0.5] leaves the range of -1 to 1"),
+    (meaning(interval=[-1.5, 0.5]), "stereotype_gap: its interval [-1.5, 0.5] exceeds the range from -1 to 1"),
     (meaning(interval=[math.nan, 0.5]), "stereotype_gap: its interval [nan, 0.5] has no end"),
     (meaning(interval=["-1", "1"]), "stereotype_gap: its interval is"),
     (meaning(fixed_interval=[0.5, 0.1]), "items as given [0.5, 0.1] ends before it begins"),
@@ -76,12 +76,12 @@ IMPOSSIBLE = [
     (meaning(neutral="0"), "stereotype_gap: its neutral is '0': no number"),
     (meaning(neutral=7), "stereotype_gap: its neutral value 7 is outside of its range"),
     (meaning(dof=-3), "has -3 degrees of freedom"),
-    (counts(effective=-1), "the number of documents that were scored is '-1'"),
-    (counts(effective=True), "the number of documents that were scored is 'True'"),
-    (counts(effective="80"), "the number of documents that were scored is '80'"),
+    (counts(effective=-1), "the number of scored documents is '-1'"),
+    (counts(effective=True), "the number of scored documents is 'True'"),
+    (counts(effective="80"), "the number of scored documents is '80'"),
     (counts(effective=2000, original=2000), "2,000 documents were scored, but the task has 1,000"),
     (counts(effective=80, original=40), "80 documents were scored, but the task has 40"),
-    (counts(effective=0), "scores of 0 documents"),
+    (counts(effective=0), "scores for 0 documents"),
     (version(7.0), "there is no version 7.0 of it, the latest is 1"),
     (version(-1), "there is no version -1 of it"),
     (version("x"), "there is no version x of it"),
@@ -172,9 +172,9 @@ def test_tasks_whose_names_read_alike(tmp_path):
 @pytest.mark.parametrize(
     ("field", "other", "says"),
     [
-        ("language", "de", "its language is 'de', the task's is 'en'"),
+        ("language", "de", "its language is 'de', but the task's is 'en'"),
         ("benchmark", "stereoset_variants", "its benchmark is 'stereoset_variants'"),
-        ("items", 8000, "it has 8,000 items, the task 4,229"),
+        ("items", 8000, "it has 8,000 items, but the task has 4,229"),
     ],
 )
 def test_a_run_file_that_contradicts_the_catalog(field, other, says, tmp_path):

@@ -119,7 +119,7 @@ def test_long_requests_are_cut_on_the_left_as_hf_cuts(where, caplog):
     with caplog.at_level(logging.WARNING, "lm_eval.bias"):
         found = packed(where, **options).loglikelihood(instances(*pairs))
     assert_same(found, hf(where, **options).loglikelihood(instances(*pairs)))
-    assert "3 requests are longer than the model's 40 tokens" in caplog.text
+    assert "3 requests are longer than the model's limit of 40 tokens" in caplog.text
 
 
 def test_one_token_string_divided_at_two_places(gpt2):

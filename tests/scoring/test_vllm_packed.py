@@ -233,8 +233,8 @@ def other(value, where):
         (spoilt(prompt_token_ids=[1]), "an answer to another prompt"),
         (spoilt(num_cached_tokens=None), "None tokens of a prompt came from the cache"),
         (spoilt(prompt_logprobs=[None, {}]), "rows of log-probabilities for"),
-        (other(math.nan, "rows"), "nan where a log-probability has to be"),
-        (other(-math.inf, "rows"), "-inf where a log-probability has to be"),
+        (other(math.nan, "rows"), "nan in place of a log-probability"),
+        (other(-math.inf, "rows"), "-inf in place of a log-probability"),
         (other(0.5, "next tokens"), "0.5 in place of a log-probability"),
         (spoilt(outputs=[types.SimpleNamespace(logprobs=None)]), "no log-probability of a token"),
     ],
@@ -245,7 +245,7 @@ def test_what_an_engine_may_not_answer_ends_the_run_in_one_line(spoil, says, mak
     engine.spoil = spoil
     requests = [(None, [1, 2, 3], [5]), (None, [1, 2, 3], [6]), (None, list(range(9)), list(range(20)))]
     with pytest.raises(
-        BiasError, match=f"vLLM gives no usable answer: .*{says}.*; --model vllm, which doesn't share prefixes"
+        BiasError, match=f"vLLM gives no usable answer: .*{says}; use --model vllm, which doesn't share prefixes"
     ):
         model._loglikelihood_tokens(requests, disable_tqdm=True)
 

@@ -100,7 +100,7 @@ def test_refused_in_one_line(tmp_path, given, capsys, monkeypatch, more, said):
 def test_a_sheet_needs_ids_and_labels(tmp_path, capsys):
     path = tmp_path / "set.json"
     set_files.write(path, DataSet("de", [ITEMS[0], ITEMS[0]], {}))
-    assert "item good stands there twice" in refused(capsys, path, "--review", tmp_path / "s.csv")
+    assert "item good appears twice" in refused(capsys, path, "--review", tmp_path / "s.csv")
     odd = item(name="odd")
     odd["candidates"][0]["label"] = "unrelated"
     set_files.write(path, DataSet("de", [odd], {}))

@@ -138,7 +138,7 @@ def test_sheets_of_every_spreadsheet_program(tmp_path, how):
     [
         (b"id,correct contxt\ni1,a\n", "unknown column 'correct contxt'. Did you mean correct context"),
         (b"id,notes\ni1,a\n", "unknown column 'notes'"),
-        (b"id,accept,accept\ni1,x,\n", "the column 'accept' stands there twice"),
+        (b"id,accept,accept\ni1,x,\n", "the column 'accept' appears twice"),
         (b"name,accept\ni1,x\n", "unknown column 'name'"),
         (b"accept,comment\nx,a\n", "no column 'id'"),
         (b"id,accept\ni1,x\n\n,x\n", "row 4: no id"),

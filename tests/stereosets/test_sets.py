@@ -175,7 +175,7 @@ def test_broken_files(tmp_path, content, said):
         ("", "is empty"),
         ("id,test\n", "holds no items"),
         (table(DUTCH).replace("bias_type", "type"), "no column 'bias_type'"),
-        (table(DUTCH).replace("c2_id", "c1_id"), "the column 'c1_id' stands there twice"),
+        (table(DUTCH).replace("c2_id", "c1_id"), "the column 'c1_id' appears twice"),
         (table(DUTCH) + "one,two\n", "line 6: 2 cells, but the header has 18"),
         (table(DUTCH) + '"open\n', "line 6: not a valid table"),
         (table(DUTCH).replace("intra", "inner"), "line 4: unknown test 'inner'"),

@@ -196,7 +196,7 @@ def test_folders_with_tasks_of_others(tmp_path, dutch):
     }
     own = place / "stereoset_nl.yaml"
     own.write_text(own.read_text().replace("  n_items: 4\n", ""))
-    with pytest.raises(BiasError, match="no task of this package"):
+    with pytest.raises(BiasError, match="not a task of this package"):
         catalog.entries([place])
 
 

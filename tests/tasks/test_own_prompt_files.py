@@ -257,4 +257,4 @@ def test_a_text_without_label_says_how_to_get_one():
 def test_a_facet_that_stands_there_twice_is_refused(tmp_path):
     (tmp_path / "own.csv").write_text(GOOD)
     (tmp_path / "words.yaml").write_text("facets:\n  work: [boss]\n  work: [pay]\n")
-    assert "line 3: 'work' stands there twice" in run(tmp_path, keywords=str(tmp_path / "words.yaml"))
+    assert "line 3: 'work' appears twice" in run(tmp_path, keywords=str(tmp_path / "words.yaml"))
