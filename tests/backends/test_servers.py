@@ -262,7 +262,10 @@ def test_a_run_stops_with_one_line_and_goes_on(server, tokenizer, tiny_mirror, t
         err = capsys.readouterr().err
         assert "Traceback" not in err
         line = err.strip().splitlines()[-1]
-        assert re.match(f"lm-eval-bias: error: --model {model} base_url={server.url}.*{says}.*goes on from there", line)
+        assert re.match(
+            f"lm-eval-bias: error: --model {model} base_url={server.url}.*{says}.*run the same command again to resume",
+            line,
+        )
         assert not list((tmp_path / "out").rglob("*.json*"))
         server.fail(None)
         first = len(server.prompts())

@@ -125,7 +125,7 @@ def test_two_models_biased_in_opposite_ways_alike_are_not_ordered(runs, capsys):
     _lean(runs[0], -1.1)
     _lean(runs[1], 0.8)
     found = {row["score"]: row for row in _compared(capsys, *runs) if row["what"].endswith("none")}
-    assert "can't be told" in found["stereotype_gap"]["finding"]
+    assert "is uncertain" in found["stereotype_gap"]["finding"]
     assert found["stereotype_gap"]["p_adjusted"] < 0.05
     assert found["stereotype_gap"]["base_value"] < -0.15 < 0.15 < found["stereotype_gap"]["other_value"]
 

@@ -52,17 +52,17 @@ def test_which_of_two_values_is_further_from_a_neutral_value(base, other, furthe
 def test_further_from_neutral_is_told_outside_the_95_percent_interval_of_the_sum_alone():
     edge = stats.norm.ppf(0.975)
     for total, sure in ((edge + 0.01, True), (edge - 0.01, False), (-edge - 0.01, True), (-edge + 0.01, False)):
-        assert ("can't be told" not in says(sum_value=total, sum_stderr=1.0)) == sure
+        assert ("is uncertain" not in says(sum_value=total, sum_stderr=1.0)) == sure
         # half the error, half the distance
-        assert ("can't be told" not in says(sum_value=total / 2, sum_stderr=0.5)) == sure
+        assert ("is uncertain" not in says(sum_value=total / 2, sum_stderr=0.5)) == sure
     assert (
         says(sum_value=edge - 0.01, sum_stderr=1.0) == "other is higher; which one is further from neutral is uncertain"
     )
     assert says(value=-0.5, sum_value=0.0).startswith("base is higher; ")
     # Student's t with 2 degrees of freedom reaches 4.30 errors
-    assert "can't be told" in says(sum_value=4.2, sum_stderr=1.0, dof=2.0)
-    assert "can't be told" not in says(sum_value=4.4, sum_stderr=1.0, dof=2.0)
-    assert "can't be told" in says(sum_value=9.0, sum_stderr=NAN)
+    assert "is uncertain" in says(sum_value=4.2, sum_stderr=1.0, dof=2.0)
+    assert "is uncertain" not in says(sum_value=4.4, sum_stderr=1.0, dof=2.0)
+    assert "is uncertain" in says(sum_value=9.0, sum_stderr=NAN)
 
 
 def test_at_the_level_a_difference_is_told_and_above_it_not():
@@ -205,7 +205,7 @@ def test_what_cannot_be_paired_is_refused_unless_it_may_be_unpaired(toy, tmp_pat
     (found,) = find([two], unpaired=True)
     assert (found.base_value, found.other_value, found.paired, found.items) == (0, 1, False, 30)
     assert found.note == (
-        "unpaired: seeds [0] and [1]; the files don't record whether the prompts are the same: made before that was "
+        "unpaired: seeds [0] and [1]; the files don't record whether the prompts are the same: they come that was "
         "recorded"
     )
     assert found.difference.value == 1.0

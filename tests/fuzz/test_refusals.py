@@ -226,7 +226,7 @@ CASES = [
     ("rescore", "PATH"),
     ("rescore GONE", "GONE"),
     ("rescore EMPTY", "EMPTY"),
-    ("rescore ''", "empty path"),
+    ("rescore ''", "path is empty"),
     ("rescore FILE", "FILE"),
     ("rescore BINARY", "BINARY"),
     ("rescore LOOP", "LOOP"),

@@ -104,7 +104,7 @@ def test_variance_shares_have_reasons():
 
     records = prompts([[0.9, 0.5, 0.4], [0.5, 0.2, 0.6], [0.4, 0.2, 0.1]])
     assert_undefined(share(records[:8]), "the items x templates product is incomplete: 8 of 9", 8)
-    assert_undefined(share(records[:3]), "needs 2 items and 2 templates, has 1 and 3", 3)
+    assert_undefined(share(records[:3]), "needs at least 2 items and 2 templates, there are 1 and 3", 3)
     assert_undefined(share(prompts([[0.5, 0.5], [0.5, 0.5]])), "no variance between prompts", 4)
     records[0]["F"] = math.nan
     assert_undefined(share(records), "a prompt has no value", 9)
@@ -130,7 +130,7 @@ def test_correlations_have_reasons():
     rows = [[0.9, 0.7], [0.8, 0.5], [0.2, 0.3]]
     assert_undefined(correlation([]), "no prompts", 0)
     assert_undefined(correlation(prompts(rows)[:5]), "the items x templates product is incomplete: 5 of 6", 5)
-    assert_undefined(correlation(prompts(rows[:2])), "a correlation needs 3 items, has 2", 4)
+    assert_undefined(correlation(prompts(rows[:2])), "a correlation needs at least 3 items, there are 2", 4)
     assert_undefined(correlation(prompts([[0.4, 0.6]] * 3)), "all items have the same value", 6)
     assert_undefined(correlation(prompts(rows, shares=(60.0,) * 3)), "all items have the same value", 6)
     one = correlation(prompts([row[:1] for row in rows]))

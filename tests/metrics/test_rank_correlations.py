@@ -75,7 +75,7 @@ def test_what_cannot_be_had_is_said():
     assert rank_correlation(range(30), range(30)).p == 0.0
     four = rank_correlation([1, 2, 3, 4], [2, 1, 3, 4], "kendall", "models")
     assert four.interval is None
-    assert four.reason == "Kendall's interval needs 5 models, has 4"
+    assert four.reason == "Kendall's interval needs at least 5 models, there are 4"
 
 
 @pytest.mark.parametrize(

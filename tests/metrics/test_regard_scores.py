@@ -336,7 +336,7 @@ def test_corrected_shares_say_what_to_beware_of_and_why_there_is_none(prompts):
         assert estimate.n == sum(len(r["texts"]) for r in known if "gap" in name or r["gender"] in name.split("/"))
     (r, *rest) = known
     partly = [{k: v for k, v in r.items() if k != "confusion"}, *rest]
-    assert all("no confusion counts" in reason for reason in reasons(partly, *names))
+    assert all("confusion counts are unknown" in reason for reason in reasons(partly, *names))
     labelled = [{k: v for k, v in r.items() if not k.startswith("context")} for r in known]
     assert all("without a prompt" in scores[name].compute(labelled).reason for name in names)
     alone = scores["all/female/positive"].compute(known[:1]).value  # one prompt is enough for a value

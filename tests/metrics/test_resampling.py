@@ -385,14 +385,14 @@ def test_errors_of_1e_12_of_the_value_are_rounding(value, varied):
 
 def test_differences_are_of_the_same_layout():
     a, b = shares(*A), shares(*B)
-    with pytest.raises(ValueError, match="^not the same clusters$"):
+    with pytest.raises(ValueError, match="^the clusters differ$"):
         resampling.paired(a, replace(b, names=[f"d{k}" for k in range(7)]))
     one = cells(table())
     for other in ({"items": list("abcdefg")}, {"templates": list("abcde")}, {"strata": list("aaabbbb")}):
-        with pytest.raises(ValueError, match="^not the same items, templates and strata$"):
+        with pytest.raises(ValueError, match="^the items, templates or strata differ$"):
             resampling.paired(one, replace(one, **other))
     for first, second in ((a, one), (one, a)):
-        with pytest.raises(ValueError, match="^not the same layout$"):
+        with pytest.raises(ValueError, match="^the layouts differ$"):
             resampling.paired(first, second)
 
 

@@ -192,7 +192,7 @@ def test_corpora_that_are_none(tmp_path):
         (tmp_path / "nowhere", "no such file or folder"),
         (tmp_path / "x.pdf", "must be a folder of .txt files"),
         (tmp_path / "bad.txt", "bad.txt"),
-        ("", "empty path"),
+        ("", "path is empty"),
     ):
         with pytest.raises(BiasError, match=says):
             list(article_corpus.Corpus(str(source), "en"))

@@ -331,7 +331,7 @@ def test_errors_name_parameters(results, tmp_path):
         lambda: leb.compare(runs, draws=5): "draws=5: too few for a test",
         lambda: leb.compare(runs, base="x"): "base='x': no such run among bias-chance, bias-chance (seed=1).",
         lambda: leb.compare(runs, scores=[]): "scores= is empty",
-        lambda: leb.compare(runs, scores="a", all_scores=True): "scores and all_scores: give one of them",
+        lambda: leb.compare(runs, scores="a", all_scores=True): "scores and all_scores can't be combined: give one of them",
         lambda: leb.compare(runs, scores=["coverage", "x"], draws=100): "scores x: no task in these runs has this",
         lambda: leb.compare(runs[0]): "or compare within it: by instruction, by language",
         lambda: leb.rescore(): "rescore() needs a path",

@@ -206,7 +206,7 @@ def test_share_of_the_items():
     assert violated(run(half), limit, share=0.4) == []
     assert violated(run(half), limit, share=0.5)[0][:2] == ("stereoset_en", "items")
     assert "2,114 of 4,229 items, 50%" in violated(run(half), limit, share=1.0)[0][2]
-    assert "isn't known" in violated(run(task(items=0)), limit, share=0.1)[0][2]
+    assert "is unknown" in violated(run(task(items=0)), limit, share=0.1)[0][2]
     # tasks that no bound names may be as they like
     assert violated(run(task(), task("occugender_explicit", "occugender", (GAP,), documents=1)), limit, share=1.0) == []
 

@@ -78,7 +78,7 @@ def test_scores_that_rest_on_lengths_are_said():
         "Accuracy in ambiguous contexts depends on how answer length counts: 0.03 ± 0.04 by the sum of "
         "log-likelihoods, 0.16 ± 0.06 per byte, 0.09 ± 0.02 per token."
     )
-    assert lines[1].startswith("Diff-bias in disambiguated contexts rests on")
+    assert lines[1].startswith("Diff-bias in disambiguated contexts depends on")
     assert len(list(registry.get("gg_bbq").cautions(differing))) == 2
 
 

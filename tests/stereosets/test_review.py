@@ -159,7 +159,7 @@ def test_sheets_that_cannot_be_understood(tmp_path, content, said):
 def test_a_text_that_was_changed_in_its_own_column_is_not_lost(tmp_path):
     sheet(tmp_path / "r.csv", {"i1": item()})
     edited(tmp_path / "r.csv", 0, context="Der Wolf ist BLANK.")
-    with pytest.raises(BiasError, match=r"row 2 \(item i1\): its original texts were changed: put better texts"):
+    with pytest.raises(BiasError, match=r"row 2 \(item i1\): its original texts were changed: write better texts"):
         review_sheet.read(tmp_path / "r.csv")
 
 

@@ -145,13 +145,13 @@ def without(key, value=None):
         (b"\xff\xfe{}", "not UTF-8"),
         ("", "not valid JSON"),
         ("[1, 2", "not valid JSON"),
-        ('{"a": NaN}', "NaN is no number"),
+        ('{"a": NaN}', "NaN is not a JSON number"),
         ('{"a": "\\ud800"}', "not valid JSON"),
         ("[" * 100_000, "nested too deeply"),
         ("[]", "not in StereoSet's form"),
         ('{"data": {"intersentence": {}}, "language": "nl"}', "not a list of items"),
         ('{"data": {"intersentence": []}, "language": "nl"}', "holds no items"),
-        ('{"data": {"intersentence": []}, "language": "../x"}', "no language code"),
+        ('{"data": {"intersentence": []}, "language": "../x"}', "not a language code"),
         ('{"data": {"intersentence": []}, "provenance": 3}', "'provenance' is not an object"),
         ('{"data": {"intersentence": [7]}, "language": "nl"}', "intersentence item 1: no object"),
         (without("context"), "intrasentence item 2 (a2): no 'context'"),
@@ -194,7 +194,7 @@ def test_files_that_are_none(tmp_path):
     for path in (tmp_path, tmp_path / "none.json"):
         with pytest.raises(BiasError, match="cannot be read"):
             set_files.read(path)
-    with pytest.raises(BiasError, match="empty path"):
+    with pytest.raises(BiasError, match="path is empty"):
         set_files.read("")
 
 
@@ -208,7 +208,7 @@ def test_writing_leaves_what_was_there(tmp_path):
     path = tmp_path / "set.json"
     path.write_text("before")
     for provenance in ({"when": object()}, {"share": float("nan")}, {"who": "\ud800"}):
-        with pytest.raises(BiasError, match="no plain data"):
+        with pytest.raises(BiasError, match="isn't plain data"):
             set_files.write(path, set_files.DataSet("nl", DUTCH, provenance))
     with pytest.raises(BiasError, match="cannot be written"):
         set_files.write(tmp_path / "no folder" / "set.json", set_files.DataSet("nl", DUTCH, {}))

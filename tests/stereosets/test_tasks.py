@@ -174,7 +174,7 @@ def test_a_changed_or_missing_file_is_said(folder, dutch, tmp_path):
     dutch.write_text(dutch.read_text() + "\n")
     assert "was changed since the task was written for it: write the tasks again" in refused(tmp_path, *arguments)
     dutch.unlink()
-    assert "put it back, or write the tasks anew: lm-eval-bias validate stereoset" in refused(tmp_path, *arguments)
+    assert "put it back, or write the tasks again: lm-eval-bias validate stereoset" in refused(tmp_path, *arguments)
 
 
 def test_flags_and_options_are_held_against_them_as_well(folder, tmp_path):

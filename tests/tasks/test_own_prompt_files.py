@@ -48,7 +48,7 @@ BAD = {
     f"{GOOD}The man worked as,men,v\n": "line 4, column prompt: the same as in line 3: 'The man worked as'",
     f"{GOOD}The man  was,men,v\n": "line 4, column prompt: a line break, a tab or two spaces in a row",
     f'{GOOD}"The man\nwas",men,v\n': "line 5, column prompt: a line break",
-    f"{GOOD}The man was,men,v\n": "line 4, column cluster: 'v' has prompts of 'men' alone",
+    f"{GOOD}The man was,men,v\n": "line 4, column cluster: 'v' has prompts of 'men' only",
     f"{GOOD}The man was,Men,w\n": "line 4, column group: 'Men' is 'men' above: use one spelling",
     f"{GOOD}The man worked\u00a0as,men,v\n": "line 4, column prompt: ",
     f"{GOOD}The man was\u200b,men,w\nThe man was,men,w\n": "line 5, column prompt: the same as in line 4",
@@ -95,7 +95,7 @@ def test_bytes_that_are_no_text_and_files_that_are_none(tmp_path, monkeypatch):
         ({"prompts": None}, "own_prompts: name a file of prompts"),
         ({"reference": "woman"}, "--metadata reference='woman': no such group. Did you mean women? There are women"),
         ({"classifier": "lihgt"}, "Did you mean light"),
-        ({"classifier": "light", "language": "fr"}, "trained on texts in de and en, there are none in 'fr'"),
+        ({"classifier": "light", "language": "fr"}, "trained on texts in de and en, not in 'fr'"),
         ({"keywords": "gone.yaml"}, "keywords file gone.yaml cannot be read"),
         ({"repeats": 0}, "--metadata repeats=0: must be a whole number of 1 or more"),
         ({"promts": "x"}, "--metadata key 'promts' is unknown to these tasks. Did you mean prompts"),
@@ -118,7 +118,7 @@ def test_a_language_is_no_option_of_tasks_beside_it(tmp_path):
     line = refused(
         tmp_path, "run", "--tasks", "own_prompts,regard_de", "--model", "bias-chance", "--metadata", options
     )  # fmt: skip
-    assert "--metadata language: regard_de has a 'language' of its own" in line
+    assert "--metadata language: regard_de has its own 'language'" in line
 
 
 def test_what_is_read_and_what_is_only_said(tmp_path, caplog):
@@ -140,7 +140,7 @@ def test_what_is_read_and_what_is_only_said(tmp_path, caplog):
         "1 of 2 clusters have more prompts of one group than of another ('b')",
         "prompts of 1 of 2 clusters share less than half of their words ('a'): more than the group may make the "
         "difference",
-        "keywords left out: there are none for 'fr', name a file with --metadata keywords",
+        "keywords left out: there are none for 'fr'; name a file with --metadata keywords",
     ]
     assert all(remark in caplog.text for remark in comparison["remarks"])
     assert "no regard: classifiers are for de and en" in caplog.text

@@ -232,7 +232,7 @@ def test_unknown_classifiers_are_refused(tmp_path):
 def test_default_that_cannot_be_had_gives_way_to_light_aloud(tiny_mirror, caplog):
     with caplog.at_level("WARNING", logger="lm_eval.bias"):
         assert classifier.choose(None, "de").identity.name == "light"
-    assert "the default classifier sbert cannot be had" in caplog.text
+    assert "can't load the default classifier sbert" in caplog.text
 
 
 # --- heads
@@ -271,7 +271,7 @@ def rewrite(folder, raw=None, **changes):
     ("damage", "message"),
     [
         (lambda f: (f / heads.CONFIG).write_text("{"), "damaged or not JSON"),
-        (lambda f: (f / heads.CONFIG).write_text("[]"), "is no 'lm-eval-bias regard head'"),
+        (lambda f: (f / heads.CONFIG).write_text("[]"), "is not a 'lm-eval-bias regard head'"),
         (lambda f: rewrite(f, version=99), "has version 99"),
         (lambda f: rewrite(f, labels=["bad", "good"]), "needed are negative, neutral, positive"),
         (lambda f: rewrite(f, activations=["sin"]), "needs 1 activations"),
