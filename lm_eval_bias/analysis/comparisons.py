@@ -154,7 +154,7 @@ def _base(levels: Sequence[str], name: str | None, default: str, kind: str) -> s
 def _between_runs(runs: Sequence[Run], base: str | None) -> list[Pair]:
     if len(runs) < 2:
         raise BiasError(
-            f"there is only one run ({runs[0].name}): name another one, or compare within it with --by instruction or "
+            f"there is only one run ({runs[0].name}): name another one, or compare within it: --by instruction or "
             "--by language"
         )
     first = _base([run.name for run in runs], base, runs[0].name, "run")

@@ -55,7 +55,7 @@ def _keywords(metadata: Mapping[str, Any], language: str) -> tuple[str | keyword
 
 def _no_classifier(language: str) -> str:
     known = " and ".join(classifier.DEFAULT)
-    return f"regard left out: classifiers are for {known}; for {language!r} give --metadata classifier=hub:<model>"
+    return f"no regard: classifiers are for {known}, name one for {language!r} with --metadata classifier=hub:<model>"
 
 
 def _documents(metadata: Mapping[str, Any]) -> list[OwnDocument]:
@@ -70,7 +70,7 @@ def _documents(metadata: Mapping[str, Any]) -> list[OwnDocument]:
     prompts = prompt_file.read(metadata["prompts"])
     remarks = prompt_file.remarks(prompts)
     if not facets:
-        remarks.append(f"keywords left out: there are none for {language!r}; name a file with --metadata keywords")
+        remarks.append(f"no keywords: there are none for {language!r}, name a file with --metadata keywords")
     comparison: Comparison = {
         "groups": list(dict.fromkeys(prompt.group for prompt in prompts)),
         "reference": prompt_file.reference(prompts, metadata.get("reference")),

@@ -524,7 +524,7 @@ def test_tokens_that_a_server_names(client):
     checks._check_tokens(None, ids)
     word = next(i for i, name in enumerate(decoded) if len(name.strip()) > 2 and name.strip().isalpha())
     for other in (" man", "▁woman"):
-        with pytest.raises(ValueError, match=f"'{other}' where that of '{decoded[word].strip()}' was asked for"):
+        with pytest.raises(ValueError, match=f"'{other}' instead of '{decoded[word].strip()}'"):
             checks._check_tokens([*decoded[:word], other, *decoded[word + 1 :]], ids)
 
 

@@ -110,7 +110,7 @@ def test_words_say_how_little_a_handful_can_tell(tmp_path, capsys):
     words = _data(capsys, _runs(tmp_path / "four", list(VALUES)[:4]), "--scores", "ss")["words"]
     assert any(line.startswith("With 4 models no correlation can be significant, not even a perfect") for line in words)
     data = _data(capsys, _runs(tmp_path / "three", list(VALUES)[:3]), "--scores", "ss")
-    assert "With 3 models there is no rank correlation: it needs 4." in data["words"]
+    assert "With 3 models there is no rank correlation: it needs at least 4." in data["words"]
     for one in data["correlations"]:
         assert one["spearman"] == {
             "value": None, "interval": None, "p": None, "test": "",
@@ -219,10 +219,10 @@ def test_refusals(tmp_path, capsys):
     assert "not a file of published scores: the first line must be" in _refused(capsys, foreign)
     header = PUBLISHED.read_text(encoding="utf-8").splitlines()[0]
     for line, reason in (
-        ("2,intra,BERT,monolingual,,en,ss,high", "a line is no published score of stereoset"),
+        ("2,intra,BERT,monolingual,,en,ss,high", "a line is not a published score of stereoset"),
         ("2,intra,BERT,monolingual,,xx,ss,50", "no such task"),
         ("2,intra,BERT,monolingual,,en,ss,500", "ss of BERT in stereoset_en_intra is 500, which is outside 0 to 100"),
-        ("2,intra", "a line is no published score of stereoset"),
+        ("2,intra", "a line is not a published score of stereoset"),
     ):
         foreign.write_text(f"{header}\n{line}\n", encoding="utf-8")
         assert reason in _refused(capsys, foreign)

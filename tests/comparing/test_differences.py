@@ -205,8 +205,8 @@ def test_what_cannot_be_paired_is_refused_unless_it_may_be_unpaired(toy, tmp_pat
     (found,) = find([two], unpaired=True)
     assert (found.base_value, found.other_value, found.paired, found.items) == (0, 1, False, 30)
     assert found.note == (
-        "unpaired: seeds [0] and [1]; the files don't record whether the prompts are the same: they come that was "
-        "recorded"
+        "unpaired: seeds [0] and [1]; the files don't record whether the prompts are the same: they come from an "
+        "older version"
     )
     assert found.difference.value == 1.0
     assert found.difference.stderr == pytest.approx(0.5)  # of 0.3 and 0.4

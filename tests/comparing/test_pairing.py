@@ -59,7 +59,7 @@ def test_runs_that_have_nothing_to_compare_are_refused():
     one, two = run_of("one", task_run("x"), task_run("y")), run_of("two", task_run("z"))
     assert refusal([one, two]) == "the runs have no task in common (one: x, y; two: z)"
     assert refusal([one]) == (
-        "there is only one run (one): name another one, or compare within it with --by instruction or --by language"
+        "there is only one run (one): name another one, or compare within it: --by instruction or --by language"
     )
     assert refusal([one, two], base="tow") == "--base tow: no such run among one, two. Did you mean two?"
 

@@ -93,7 +93,7 @@ def test_every_command_takes_such_runs(runs, tmp_path, capsys):
     printed("check", runs[0], "--policy", policy, status=1)
     printed("report", *runs, "-o", tmp_path / "report.html")
     page = (tmp_path / "report.html").read_text()
-    for text in ("Gaps of ", "all groups", "They are all that was tried", "clusters lack a group"):
+    for text in ("Gaps of ", "all groups", "Scores describe these prompts alone", "clusters lack a group"):
         assert text in page
     assert page.count('id="r1t1-groups') >= 1
     assert "A file of the user’s" in page
@@ -140,7 +140,7 @@ def test_a_language_without_classifier_has_words_and_own_keywords(tmp_path, tiny
     (tmp_path / "words.yaml").write_text("facets:\n  children: [children, {match: [teach]}]\n")
     options = {"prompts": path, "keywords": str(tmp_path / "words.yaml"), "language": "fr", "classifier": None}
     folder = run(tmp_path / "run", **options)
-    assert "regard left out: classifiers are for de and en; for 'fr' give" in capsys.readouterr().out
+    assert "no regard: classifiers are for de and en, name one for 'fr'" in capsys.readouterr().out
     results = results_of(folder)
     assert set(results["configs"]["own_prompts"]["metadata"]["inputs"]["files"]) == {path, options["keywords"]}
     own = numbers(results)["own_prompts"]

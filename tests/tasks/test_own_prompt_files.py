@@ -140,7 +140,7 @@ def test_what_is_read_and_what_is_only_said(tmp_path, caplog):
         "1 of 2 clusters have more prompts of one group than of another ('b')",
         "prompts of 1 of 2 clusters share less than half of their words ('a'): more than the group may make the "
         "difference",
-        "keywords left out: there are none for 'fr'; name a file with --metadata keywords",
+        "no keywords: there are none for 'fr', name a file with --metadata keywords",
     ]
     assert all(remark in caplog.text for remark in comparison["remarks"])
     assert "no regard: classifiers are for de and en" in caplog.text
