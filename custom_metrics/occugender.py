@@ -355,7 +355,7 @@ def scores(records: Sequence[Record] = (), detailed: bool = False) -> list[Score
         neutral=0.0,
         direction="+ shares move with the group that dominates, - against it",
         unit="difference",
-        source=f"on Eq. 6 of {PAPER}",
+        source=f"based on Eq. 6 of {PAPER}",
         compute=stereotype_gap,
         sample=_gap_sample,
         table=partial(_cells, value=_gap_sample),

@@ -57,7 +57,7 @@ def text(run: Run, task: TaskRun, name: str, examples: int) -> str:
     blocks = [
         [f"{name} of {task.task}, {run.name}"],
         _block("What it means", _meaning(value)),
-        _block("Here", _here(run, task, value)),
+        _block("In this run", _here(run, task, value)),
         _block("How it was computed", _origin(task, value, found)),
         _block("Its worst groups", _groups(task, value)),
         _items(task, found),
@@ -76,7 +76,7 @@ def _block(title: str, lines: Iterator[str]) -> list[str]:
 
 
 def _meaning(value: Value) -> Iterator[str]:
-    unit = f", {value.unit}" if value.unit else ""
+    unit = f" ({value.unit})" if value.unit else ""
     neutral = "no neutral value" if value.neutral is None else f"neutral at {numbers.bound(value.neutral)}"
     yield f"{sentence(value.summary or value.name)} From {numbers.score_range(value)}{unit}; {neutral}."
     if value.direction:

@@ -20,7 +20,7 @@ def test_a_score_is_explained_from_its_meaning_to_its_limits(run_folder, capsys)
     out = capsys.readouterr().out
     titles = [line for line in out.splitlines() if line and not line.startswith(" ")]
     assert titles[0].startswith("stereotype_gap of occugender_explicit, ")
-    assert titles[1:5] == ["What it means", "Here", "How it was computed", titles[4]]
+    assert titles[1:5] == ["What it means", "In this run", "How it was computed", titles[4]]
     assert titles[4] == "The items that move it most (texts may offend), 3 of 120"
     assert titles[5:] == ["What would change the verdict", "What it can't support"]
     assert "neutral at 0" in out
