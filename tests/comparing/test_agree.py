@@ -117,7 +117,7 @@ def test_words_say_how_little_a_handful_can_tell(tmp_path, capsys):
             "reason": "a rank correlation needs at least 4 models, there are 3",
         }  # fmt: skip
     words = _data(capsys, PUBLISHED, "--scores", "ss", "--task", "stereoset_en_intra,stereoset_de_intra")["words"]
-    assert "With 6 models a correlation must be 0.886 in size to be significant 0" in " ".join(words)
+    assert "With 6 models a correlation must be at least 0.886 in size to be significant" in " ".join(words)
     assert not any("not even a perfect" in line for line in words)  # one test: 2 of 720 orders
 
 

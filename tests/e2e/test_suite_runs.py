@@ -80,7 +80,7 @@ def test_a_run_with_an_estimate_is_the_run_without(small_suite, tiny_mirror, mod
 
     assert main([*arguments("suite"), "--suite", "quick"]) == 0
     said = capsys.readouterr().out
-    assert "In all 592 requests: 40 generated texts, 528 log-likelihoods, 9 next sentences, 9 blanks" in said
+    assert "592 requests in all: 40 generated texts, 528 log-likelihoods, 9 next sentences, 9 blanks" in said
     assert "Expected time: " in said
     suite = content(tmp_path / "suite")
     indices = {}
@@ -124,7 +124,7 @@ def test_estimate_stops_before_anything_is_scored(small_suite, tiny_mirror, tmp_
 def test_estimate_of_named_tasks(tmp_path, capsys):
     assert main(["run", "--tasks", "occugender", "--model", "bias-chance", "--limit", "40", "--estimate"]) == 0
     out = capsys.readouterr().out
-    assert "In all 1,280 requests" in out
+    assert "1,280 requests in all" in out
     assert "Expected time: about" in out
 
 

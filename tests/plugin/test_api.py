@@ -343,7 +343,7 @@ def test_errors_name_parameters(results, tmp_path):
         lambda: leb.write_report(runs, log, "md"): "a run's own files",
         lambda: leb.write_report(runs, tmp_path / "no" / "r.md"): "cannot be written",
         lambda: leb.export(runs, "predictions", report): "to='predictions': unknown.",
-        lambda: leb.export(runs, "csv", report, no_items=True): "no_items means nothing for to='csv': it is for eee",
+        lambda: leb.export(runs, "csv", report, no_items=True): "no_items has no effect with to='csv': it is for eee",
         lambda: leb.export(runs, "csv", report, scores="best"): "scores='best': unknown.",
         lambda: leb.export(runs, "eee", tmp_path, relationship="x"): "relationship='x': unknown.",
         lambda: leb.export(runs, "evidence", results): "exists already: name a new folder",
