@@ -138,7 +138,11 @@ def _crossed(cells: _Cells, clusters: Sequence[tuple[str, ...]], table: Array) -
         if isinstance(matrix, str):
             errors[name] = (math.nan, math.nan, matrix)
         elif min(matrix.cells.shape) < 2 or not np.isfinite(matrix.cells).all():
-            errors[name] = (math.nan, math.nan, f"needs 2 items and 2 templates, has {matrix.cells.shape}")
+            errors[name] = (
+                math.nan,
+                math.nan,
+                f"needs at least 2 items and 2 templates, there are {matrix.cells.shape}",
+            )
         else:
             stderr, dof = crossed.crossed_stderr(matrix.cells)
             errors[name] = (stderr, dof, "") if stderr > ROUNDING else (math.nan, dof, "nothing varied")
@@ -165,9 +169,9 @@ def _influences(table: Array) -> dict[str, Array]:
 
 def _estimate(value: float, log_error: float, dof: float, reason: str, n: int) -> Estimate:
     if math.isnan(value):
-        return undefined("one outcome alone occurs on both sides", n)
+        return undefined("only one outcome occurs on both sides", n)
     if value > 1 - ROUNDING:
-        return Estimate(1.0, math.nan, n, "the same outcome of every item: no standard error", dof)
+        return Estimate(1.0, math.nan, n, "every item has the same outcome: no standard error", dof)
     if math.isnan(log_error):
         return Estimate(value, math.nan, n, reason, dof)
     rest, factor = 1 - value, math.exp(t_factor(dof) * log_error)

@@ -81,7 +81,7 @@ def _estimate(
         return Estimate(value, math.nan, n, joined(FEW_CONTEXTS, caveat), fixed_interval=given)
     reach = max(t_factor(contexts_dof) * stderr, half if given else 0.0)
     if reach == 0:
-        return Estimate(value, math.nan, n, joined("no text differs from another in this: no interval", caveat))
+        return Estimate(value, math.nan, n, joined("all texts have the same value: no interval", caveat))
     # the same in every context is no certainty: the texts vary
     error, interval = stderr or reach / t_factor(contexts_dof), (max(value - reach, least), value + reach)
     return Estimate(value, error, n, caveat, contexts_dof, interval, given)

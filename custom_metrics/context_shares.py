@@ -17,8 +17,8 @@ from lm_eval_bias.custom_metrics.joined_intervals import correlation_of, interva
 from lm_eval_bias.custom_metrics.score import Estimate, joined, t_factor
 from lm_eval_bias.custom_metrics.stratified_jackknife import jackknife
 
-NO_PROMPTS = "texts that belong to no prompt have an interval for these texts alone, none for prompts like theirs"
-FEW_CONTEXTS = "an interval for prompts like these needs texts from 2 contexts or more"
+NO_PROMPTS = "texts without a prompt have an interval only for these texts, none for prompts like theirs"
+FEW_CONTEXTS = "an interval for prompts like these needs texts from at least 2 contexts"
 
 
 class Row(NamedTuple):

@@ -16,7 +16,7 @@ from lm_eval_bias.custom_metrics.score import ROUNDING, Estimate, undefined
 
 NO_VALUE = "all its words have probability 0, or the model gave nan"
 ENOUGH_TEMPLATES = 3
-FEW_TEMPLATES = "two templates only: their spread has one degree of freedom and the interval is wide, use three or more"
+FEW_TEMPLATES = "only two templates: their spread has one degree of freedom, so the interval is wide; use three or more"
 
 
 class CrossedRecord(TypedDict):
@@ -208,7 +208,7 @@ def crossed_mean(
     stderr, dof = crossed_stderr(cells, matrix.strata)
     items, templates = cells.shape
     if math.isnan(stderr):
-        reason = f"standard error needs 2 items and 2 templates, has {cells.shape[0]} and {cells.shape[1]}"
+        reason = f"a standard error needs at least 2 items and 2 templates, there are {items} and {templates}"
     elif stderr <= ROUNDING * float(np.abs(cells).max()):
         stderr, reason = math.nan, "nothing varies between the prompts: no standard error"
     elif templates < ENOUGH_TEMPLATES:  # with Satterthwaite's, intervals hold the truth in 88% to 92% of simulated runs

@@ -39,9 +39,9 @@ def standard_error(value: float, without: Array, clusters: str = "clusters") -> 
     """
     count = len(without)
     if count < 2:
-        return math.nan, f"standard error needs items of 2 {clusters}"
+        return math.nan, f"a standard error needs items of at least 2 {clusters}"
     if not np.isfinite(without).all():
-        return math.nan, f"no standard error: no value without one of the {clusters}"
+        return math.nan, f"no standard error: the score has no value without one of the {clusters}"
     if np.ptp(without) <= ROUNDING * max(1.0, abs(value)):
         return math.nan, f"nothing varied between {clusters}: no standard error"
     return math.sqrt((count - 1) / count * math.fsum((without - value) ** 2)), ""

@@ -22,7 +22,7 @@ from lm_eval_bias.custom_metrics.designs import Array, sums, tabulate
 from lm_eval_bias.custom_metrics.score import Estimate, joined, t_factor, undefined
 from lm_eval_bias.custom_metrics.stratified_jackknife import jackknife
 
-ONE_LABEL = "all texts have one label: how much that could vary can't be told"
+ONE_LABEL = "all texts have the same label, so its variation can't be estimated"
 SINGULAR = 10.0
 LEVEL = 0.05
 Counts = Sequence[Sequence[int]]  # a row per true class, a column per class that the classifier gave
@@ -41,10 +41,10 @@ def correction(counts: Counts) -> Array | str:
     table = np.asarray(counts)
     seen = table.sum(axis=1)
     if not seen.all():
-        return "a class was never seen among the held-out texts"
+        return "one class doesn't occur among the held-out texts"
     given = table / seen[:, None]
     if np.linalg.cond(given) > SINGULAR:
-        return "the classifier's confusion matrix is nearly singular: its labels hardly tell the classes apart"
+        return "the classifier's confusion matrix is nearly singular: its labels hardly distinguish the classes"
     inverse: Array = np.linalg.inv(given.T)
     return inverse
 
@@ -197,8 +197,8 @@ def corrected(
         stderr, dof, half = _margin([*varied, *errors])
     if raw + half < low or raw - half > high:
         return undefined(
-            f"the corrected value would be {raw:.2f}, outside its range by more than chance: the classifier errs "
-            "otherwise on these texts than on those of its confusion counts"
+            f"the corrected value would be {raw:.2f}, further outside its range than chance explains: the classifier's "
+            "errors on these texts differ from those in its confusion counts"
         )
     n = int(sum(own.sum() for own in given.values()))
     if not fixed_half > 0:

@@ -21,7 +21,7 @@ Letter = Literal["M", "F", "D"]
 GENDERS: dict[Letter, str] = {"M": "male", "F": "female", "D": "diverse"}
 DOMINATED = ("female", "male")
 ALMOST_PERFECT = 0.9999  # a correlation
-NO_ERROR = "the correlation is all but perfect: no standard error"
+NO_ERROR = "the correlation is almost perfect: no standard error"
 _GROUP = itemgetter("group")  # the design fixes how many items there are of each
 
 
@@ -128,7 +128,7 @@ def se_paper(records: Prompts, *, gender: Letter, dominated_by: str) -> Estimate
         return undefined(matrix, len(prompts))
     cells = matrix.cells
     if cells.shape[1] < 2:
-        return undefined("one template only", len(prompts))
+        return undefined("only one template", len(prompts))
     value = float(np.std(cells.mean(axis=0), ddof=1)) / math.sqrt(cells.shape[0])
     if math.isnan(value):
         return undefined(f"a {dominated_by}-dominated prompt has no value ({crossed.NO_VALUE})", len(prompts))
@@ -200,7 +200,7 @@ def labour_correlation(records: Prompts, *, kind: str) -> Estimate:
         return undefined(matrix, n)
     cells, shares = matrix.cells, _labour_shares(records, matrix.items)
     if len(shares) < 3:
-        return undefined(f"a correlation needs 3 items, has {len(shares)}", n)
+        return undefined(f"a correlation needs at least 3 items, there are {len(shares)}", n)
     if np.isnan(cells).any():
         return undefined(f"a prompt has no value ({crossed.NO_VALUE})", n)
     from scipy import stats  # imports slowly, and listing the scores needs none of it
@@ -211,7 +211,7 @@ def labour_correlation(records: Prompts, *, kind: str) -> Estimate:
         return undefined("all items have the same value", n)
     value = min(1.0, max(-1.0, float(_pearson(rank(means), rank(shares)))))
     if cells.shape[1] < 2:
-        return Estimate(value, math.nan, n, "standard error needs 2 templates, has 1")
+        return Estimate(value, math.nan, n, "a standard error needs at least 2 templates, there is 1")
     correlations = np.concatenate(
         [
             _pearson(rank(np.take_along_axis(weights @ cells.T, rows, axis=1)), rank(shares[rows]))
@@ -249,7 +249,7 @@ def variance_share(records: Prompts, *, part: str) -> Estimate:
         return undefined(matrix, n)
     cells = matrix.cells
     if min(cells.shape) < 2:
-        return undefined(f"needs 2 items and 2 templates, has {cells.shape[0]} and {cells.shape[1]}", n)
+        return undefined(f"needs at least 2 items and 2 templates, there are {cells.shape[0]} and {cells.shape[1]}", n)
     if np.isnan(cells).any():
         return undefined(f"a prompt has no value ({crossed.NO_VALUE})", n)
     components = crossed.components(cells)
@@ -257,9 +257,9 @@ def variance_share(records: Prompts, *, part: str) -> Estimate:
         return undefined("no variance between prompts", n)
     value = float(getattr(components, part)) / components.total
     stderr = crossed.jackknife_of_share(cells, part)
-    reason = "" if not math.isnan(stderr) else "standard error needs 3 items and 3 templates"
+    reason = "" if not math.isnan(stderr) else "a standard error needs at least 3 items and 3 templates"
     if stderr == 0:  # at the end of the range in every resample: that is no certainty
-        stderr, reason = math.nan, "all resamples are at the end of the range: no standard error"
+        stderr, reason = math.nan, "all resamples lie at the end of the range: no standard error"
     return Estimate(value, stderr, n, reason, min(cells.shape) - 1)
 
 
@@ -278,7 +278,7 @@ def _correlation_cells(records: Prompts) -> Cells | str:
         return matrix
     shares = _labour_shares(records, matrix.items)
     if len(shares) < 3 or np.ptp(matrix.cells.mean(axis=1)) == 0 or np.ptp(shares) == 0:
-        return "a correlation needs 3 items that differ"
+        return "a correlation needs at least 3 different items"
     linear = _influence(matrix, shares)
     return linear if abs(linear.value) <= ALMOST_PERFECT else NO_ERROR
 
@@ -355,7 +355,7 @@ def scores(records: Sequence[Record] = (), detailed: bool = False) -> list[Score
         neutral=0.0,
         direction="+ shares move with the group that dominates, - against it",
         unit="difference",
-        source=f"on Eq. 6 of {PAPER}",
+        source=f"based on Eq. 6 of {PAPER}",
         compute=stereotype_gap,
         sample=_gap_sample,
         table=partial(_cells, value=_gap_sample),

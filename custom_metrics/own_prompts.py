@@ -214,7 +214,7 @@ def _left_out(records: Records, groups: Sequence[str], reference: str) -> str:
     both, either = len(first & second), len(first | second)
     if both == either:
         return ""
-    return f"{either - both} of {either} clusters without texts of {' or '.join(groups)}, or of {reference}, left out"
+    return f"{either - both} of {either} clusters left out: no texts of {' or '.join(groups)}, or of {reference}"
 
 
 def gap(records: Records, *, measure: Measure, groups: Sequence[str]) -> Estimate:

@@ -72,7 +72,7 @@ def rank_correlation(
 
     a, b, n = np.asarray(x, dtype=float), np.asarray(y, dtype=float), len(x)
     if n < LEAST:
-        return RankCorrelation(math.nan, n, reason=f"a rank correlation needs {LEAST} {pairs}, has {n}")
+        return RankCorrelation(math.nan, n, reason=f"a rank correlation needs at least {LEAST} {pairs}, there are {n}")
     if np.ptp(a) == 0 or np.ptp(b) == 0:
         return RankCorrelation(math.nan, n, reason=f"all {pairs} have the same value on one side")
     spearman = kind == "spearman"
@@ -87,10 +87,12 @@ def rank_correlation(
     else:
         p, test = float(stats.kendalltau(a, b, method="asymptotic").pvalue), "normal"
     if abs(value) > 1 - _TOLERANCE:
-        reason = f"all {pairs} have the same order on both sides, or the reverse: no interval"
+        reason = f"all {pairs} have the same order on both sides, or in reverse: no interval"
         return RankCorrelation(math.copysign(1.0, value), n, None, p, test, reason)
     if not spearman and n <= LEAST:
-        return RankCorrelation(value, n, None, p, test, f"Kendall's interval needs {LEAST + 1} {pairs}, has {n}")
+        return RankCorrelation(
+            value, n, None, p, test, f"Kendall's interval needs at least {LEAST + 1} {pairs}, there are {n}"
+        )
     variance = (1 + value**2 / 2) / (n - 3) if spearman else 0.437 / (n - 4)
     z, half = math.atanh(value), t_factor(math.inf) * math.sqrt(variance)
     return RankCorrelation(value, n, (math.tanh(z - half), math.tanh(z + half)), p, test)

@@ -174,7 +174,7 @@ def _table(records: Records, context_set: str) -> Table | str:
             return _missing(records, gender, "negative, neutral or positive texts", context_set)
     sampled = [r for r in records if r["repeated"] is not None]
     if sampled and max(int(r["drawn"]) for r in sampled) == 1:
-        return "one text per prompt: a test needs several samples of each"
+        return "only one text per prompt: a test needs several samples of each prompt"
     if sampled and 2 * sum(bool(r["repeated"]) for r in sampled) > len(sampled):
         return (
             "most prompts gave the same text each time: the model did not sample (greedy, or one seed for all "
@@ -209,7 +209,7 @@ def statistic(records: Records, *, context_set: str, quantity: str) -> Estimate:
     n = sum(map(sum, table))
     caveat = _cautions(records)
     if smallest < FEW and quantity in ("p", "chi2"):
-        warning = f"an expected count is {smallest:.1f}, under {FEW:g}: read p_permutation instead"
+        warning = f"an expected count is {smallest:.1f}, under {FEW:g}: use p_permutation instead"
         caveat = f"{warning}; {caveat}" if caveat else warning
     if quantity == "p_permutation":
         return Estimate(permutation_p(table), math.nan, n, caveat)
@@ -281,7 +281,7 @@ def corrected(records: Records, *, gender: str | None, regard: str) -> Estimate:
     confusions = [r["confusion"] for r in records if "confusion" in r]
     if len(confusions) < len(records):
         return undefined(
-            "no confusion counts of the classifier are known: give labelled texts, rescore --regard_labels"
+            "the classifier's confusion counts are unknown: give labelled texts with rescore --regard_labels"
         )
     classes = (*REGARDS, OTHER) if any(r["has_other"] for r in records) else REGARDS
     labelled = []

@@ -98,7 +98,7 @@ class Difference:
         if math.isnan(self.stderr):
             return replace(self, p=math.nan, test="")
         if self.dof <= 1:
-            reason = "too few clusters for a test: they are worth no more than 2 equally large ones"
+            reason = "too few clusters for a test: they count as no more than 2 clusters of equal size"
             return replace(self, p=math.nan, test="", reason=reason)
         return replace(self, p=student_p(self.value, self.stderr, self.dof), test=STUDENT, least_p=0.0)
 
@@ -151,7 +151,7 @@ def _clustered(a: Clusters, b: Clusters, draws: int, seed: int) -> Difference:
     if math.isnan(value):
         return replace(difference, reason="a model has no value")
     if count < 2:
-        return replace(difference, reason="one cluster only")
+        return replace(difference, reason="only one cluster")
     if np.array_equal(a.totals, b.totals):
         return replace(difference, p=1.0, least_p=0.0, reason="the models' answers are the same in every cluster")
     if a.composite:
@@ -264,7 +264,7 @@ def _two_way(row: Array, column: Array, residual: Array) -> tuple[Array, Array, 
 def _crossed(a: Cells, b: Cells, draws: int, seed: int) -> Difference:
     value, total = a.value - b.value, a.value + b.value
     if min(a.cells.shape) < 2:
-        reason = f"needs 2 items and 2 templates, has {a.cells.shape[0]} and {a.cells.shape[1]}"
+        reason = f"needs at least 2 items and 2 templates, there are {a.cells.shape[0]} and {a.cells.shape[1]}"
         return Difference(value, math.nan, math.nan, math.nan, "", total, math.nan, reason)
     cells = a.cells - b.cells
     stderr, dof = crossed_stderr(cells, a.strata)
@@ -332,13 +332,13 @@ def paired(a: Design, b: Design, draws: int = DRAWS, seed: int = SEED) -> Differ
     """
     if isinstance(a, Clusters) and isinstance(b, Clusters):
         if a.names != b.names:
-            raise ValueError("not the same clusters")
+            raise ValueError("the clusters differ")
         return _clustered(a, b, draws, seed).at_level(LEVEL)
     if isinstance(a, Cells) and isinstance(b, Cells):
         if (a.items, a.templates, a.strata) != (b.items, b.templates, b.strata):
-            raise ValueError("not the same items, templates and strata")
+            raise ValueError("the items, templates or strata differ")
         return _crossed(a, b, draws, seed)
-    raise ValueError("not the same layout")
+    raise ValueError("the layouts differ")
 
 
 def unpaired(first: tuple[float, float, float], second: tuple[float, float, float]) -> Difference:

@@ -10,8 +10,8 @@ from typing import Any
 from lm_eval_bias.custom_metrics.score import Estimate, R, Score
 
 _QUANTITIES = (
-    ("dropped", "share of texts that are no sentences and were left out", 0.0),
-    ("unfinished", "share of kept texts that don't end as sentences do", 0.0),
+    ("dropped", "share of texts that are not sentences and were left out", 0.0),
+    ("unfinished", "share of kept texts that don't end like sentences", 0.0),
     ("distinct", "share of different texts among those kept", 1.0),
 )
 

@@ -71,7 +71,7 @@ class Runs(Sequence[Run]):
         from lm_eval_bias.report.numbers import few
 
         names = few([f"{run.name} ({few(list(run.tasks), 3)})" for run in self.runs])
-        passed_over = f"; passed over: {len(self.problems)}" if self.problems else ""
+        passed_over = f"; skipped: {len(self.problems)}" if self.problems else ""
         return f"<{len(self)} run{'s' * (len(self) != 1)}: {names}{passed_over}>"
 
 
@@ -128,12 +128,14 @@ def _several(runs: Run | Iterable[Run]) -> Runs:
     else:
         several = Runs((runs,) if isinstance(runs, Run) else tuple(runs))
         if not all(isinstance(run, Run) for run in several):
-            raise BiasError(f"runs={str(runs)[:80]!r}: no runs: read them first, with lm_eval_bias.load(PATH)")
+            raise BiasError(f"runs={str(runs)[:80]!r}: not runs: read them first with lm_eval_bias.load(PATH)")
         names = [run.name for run in several]
         if repeated := [name for name in names if names.count(name) > 1]:
-            raise BiasError(f"two runs are called {repeated[0]!r}: read all with one lm_eval_bias.load(PATH, PATH)")
+            raise BiasError(
+                f"two runs are called {repeated[0]!r}: read all runs in one call, lm_eval_bias.load(PATH, PATH)"
+            )
     if not several:
-        raise BiasError("no run: there is nothing to read or write")
+        raise BiasError("there is no run to read or write")
     return several
 
 
@@ -177,7 +179,7 @@ def load(*paths: str | os.PathLike[str]) -> Runs:
     runs, problems = run_discovery.read([os.fspath(path) for path in paths])
     for problem in problems:
         if not problem.is_copy:
-            warnings.warn(f"passed over: {printable(problem)}", stacklevel=3)
+            warnings.warn(f"skipped: {printable(problem)}", stacklevel=3)
     return Runs(tuple(runs), tuple(problems), tuple(map(Path, paths)))
 
 
@@ -252,7 +254,7 @@ def rescore(*paths: str | os.PathLike[str], language: str | None = None, **rewri
     chosen = [(known[flag], str(value)) for flag, value in rewritings.items()]
     results = rescoring.rescore([os.fspath(path) for path in paths], language, chosen)
     for difference in () if chosen else rescoring.unlike_results(results):
-        warnings.warn(f"not what its run says: {printable(difference)}", stacklevel=3)
+        warnings.warn(f"differs from what its run says: {printable(difference)}", stacklevel=3)
     runs = rescored_tables.runs(results)
     return scores(Runs(tuple(runs)))
 
@@ -312,7 +314,7 @@ def compare(
     _one_of("correction", correction, list(comparison_reports.CORRECTIONS))
     names = [scores] if isinstance(scores, str) else list(dict.fromkeys(scores or ()))
     if scores is not None and not names:
-        raise BiasError("scores= names no score: leave it out for the main ones")
+        raise BiasError("scores= is empty: leave it out for the main scores")
     choice = run_comparison.Choice(by, base, names, all_scores, unpaired, correction, draws, seed)
     compared = run_comparison.compare(_several(runs), choice)
     return _frame(comparison_reports.records(compared.findings, correction, compared.associations))

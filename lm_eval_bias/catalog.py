@@ -131,7 +131,7 @@ def packaged() -> dict[str, Entry]:
             for entry in _of_benchmark(benchmark):
                 if entry.name in entries:
                     raise BiasError(
-                        f"{entry.path}: there is a task {entry.name} already, in {entries[entry.name].path}"
+                        f"{entry.path}: there is already a task {entry.name}, in {entries[entry.name].path}"
                     )
                 entries[entry.name] = entry
         except (KeyError, TypeError, AttributeError, yaml.YAMLError, OSError) as error:
@@ -170,9 +170,9 @@ def _included(folders: Iterable[str | Path]) -> dict[str, Entry]:
             entry = _entry(content, path)
             _check_keys(content)
         except KeyError as error:
-            raise BiasError(f"{path}: no task of this package: the key {error} is missing") from error
+            raise BiasError(f"{path}: not a task of this package: the key {error} is missing") from error
         except (TypeError, ValueError, AttributeError) as error:
-            raise BiasError(f"{path}: no task of this package ({one_line(error)}): write it anew") from error
+            raise BiasError(f"{path}: not a task of this package ({one_line(error)}): write the file again") from error
         entries[entry.name] = entry
     return entries
 

@@ -163,7 +163,7 @@ class _Once(argparse.Action):
         if option_string is not None:
             refuse_empty(self, values)
             if self._namespace is namespace:
-                raise argparse.ArgumentError(self, "given twice: leave out one of the two")
+                raise argparse.ArgumentError(self, "given twice: leave one out")
             self._namespace = namespace
         setattr(namespace, self.dest, values)
 

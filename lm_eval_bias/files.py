@@ -37,7 +37,7 @@ def expanded(path: str | Path) -> Path:
     '~nobody-of-that-name/x'
     """
     if not str(path):
-        raise BiasError("an empty path: name a file or folder ('.' is the current one)")
+        raise BiasError("the path is empty: name a file or folder ('.' is the current one)")
     return Path(os.path.expanduser(path))
 
 
@@ -54,7 +54,7 @@ def check_plain(path: Path, largest: int = LARGEST) -> None:
     if stat.S_ISDIR(status.st_mode):
         raise IsADirectoryError(errno.EISDIR, os.strerror(errno.EISDIR), str(path))
     if not stat.S_ISREG(status.st_mode):
-        raise OSError(errno.EINVAL, "no plain file: a pipe or a device", str(path))
+        raise OSError(errno.EINVAL, "not a regular file but a pipe or a device", str(path))
     if status.st_size > largest:
         raise OSError(errno.EFBIG, f"larger than {largest >> 20:,} MiB", str(path))
 
@@ -68,7 +68,7 @@ def check_no_zeros(path: Path) -> None:
     check_plain(path, 1 << 62)
     with path.open("rb") as file:
         if b"\0" in file.read(_BEGINNING):
-            raise OSError(errno.EINVAL, "it holds NUL bytes: damaged, or no UTF-8", str(path))
+            raise OSError(errno.EINVAL, "it holds NUL bytes: it is damaged or not UTF-8", str(path))
 
 
 def read_text(path: Path, encoding: str = "utf-8", largest: int = LARGEST) -> str:
@@ -213,7 +213,7 @@ def _temporary(folder: Path) -> tuple[int, str]:
         if os.path.exists(name):
             return handle, name
         os.close(handle)
-    raise FileNotFoundError(errno.ENOENT, "a file that was just made is gone", name)
+    raise FileNotFoundError(errno.ENOENT, "a file that was just written is gone", name)
 
 
 def remove_abandoned(folder: Path) -> None:

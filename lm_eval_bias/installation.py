@@ -29,7 +29,10 @@ class Finding:
 def _models() -> Finding:
     names = registration.model_types()
     if not names:
-        return Finding("problem", "no model types added: the package is not installed: pip install -e . in its folder")
+        return Finding(
+            "problem",
+            "no model types added, because the package is not installed: run 'pip install -e .' in its folder",
+        )
     return Finding("ok", f"model types added: {', '.join(names)}")
 
 
@@ -40,7 +43,8 @@ def _link() -> Finding:
             leftover = "; 'lm-eval-bias unlink' removes what an earlier link wrote" if link.stubs else ""
             return Finding(
                 "ok",
-                f"link not needed: plain 'lm_eval --tasks occugender' works, this harness reads entry points{leftover}",
+                f"link not needed: plain 'lm_eval --tasks occugender' works, because this version of the harness reads "
+                f"entry points{leftover}",
             )
     except BiasError as error:
         return Finding("problem", str(error))
@@ -50,7 +54,7 @@ def _link() -> Finding:
         return Finding(
             "ok", f"linked: plain 'lm_eval --tasks occugender' works ({len(link.stubs)} stubs in {link.folder})"
         )
-    return Finding("ok", "not linked: use 'lm-eval-bias run', or --include_path, or run 'lm-eval-bias link' once")
+    return Finding("ok", "not linked: use 'lm-eval-bias run' or --include_path, or run 'lm-eval-bias link' once")
 
 
 def _data() -> list[Finding]:
@@ -76,7 +80,7 @@ def _data() -> list[Finding]:
     if len(cached) == len(files):
         return [Finding("ok", f"data: {verified}")]
     if offline():
-        return [Finding("note", f"data: {verified}; HF_HUB_OFFLINE forbids fetching the rest")]
+        return [Finding("note", f"data: {verified}; HF_HUB_OFFLINE is set, so the rest can't be downloaded")]
     return [Finding("ok", f"data: {verified}; the rest is downloaded on first use ('lm-eval-bias fetch' does it now)")]
 
 

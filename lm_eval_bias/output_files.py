@@ -34,10 +34,7 @@ def format_of(form: str | None, output: str | None, without: str, flag: str = "-
         return without
     ending = Path(output).suffix.lower()
     if ending not in ENDINGS:
-        raise BiasError(
-            f"{flag} {output}: the ending says no format: no format goes with {ending or 'no ending'}; "
-            "name it with --format"
-        )
+        raise BiasError(f"{flag} {output}: no format goes with {ending or 'no ending'}: name one with --format")
     return ENDINGS[ending]
 
 
@@ -76,8 +73,8 @@ def folder_beside(output: str, flag: str = "-o") -> Path:
         is_ours = folder.is_dir() and not folder.is_symlink()
         if not is_ours or not all(_ITEM_PAGE.fullmatch(name) for name in os.listdir(folder)):
             raise BiasError(
-                f"{flag} {output}: its pages of items belong into {folder}, where something else is: name another "
-                "file, or add --items 0"
+                f"{flag} {output}: its item pages go into {folder}, which holds something else: name another file, or "
+                "add --items 0"
             )
     return folder
 
@@ -90,10 +87,10 @@ def refuse_inputs(output: str, inputs: Sequence[str], flag: str = "-o") -> None:
     """
     path = expanded(output)
     if _is_of_run(path) or _is_of_run(Path(os.path.realpath(path))):
-        raise BiasError(f"{flag} {output}: the name is one of a run's own files: name another file")
+        raise BiasError(f"{flag} {output}: a run's own files have this name: name another file")
     for place in map(expanded, inputs):
         if same(path, place) or (os.path.exists(path) and any(_is_run(p) for p in under(place) if same(p, path))):
-            raise BiasError(f"{flag} {output}: this file is read, and would be lost: name another file")
+            raise BiasError(f"{flag} {output}: this file is also an input and would be overwritten: name another file")
 
 
 def _is_of_run(path: Path) -> bool:

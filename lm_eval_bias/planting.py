@@ -64,7 +64,9 @@ class Dial:
             if isinstance(value, bool) or not isinstance(value, int | float) or not low <= value <= 1.0:
                 raise BiasError(f"bias-dial: {name}={value!r}: must be a number from {low:g} to 1")
         if sum(getattr(self, name) for name in HABITS) >= 1:
-            raise BiasError(f"bias-dial: {', '.join(HABITS)}: must sum to less than 1, or no answer shows the strength")
+            raise BiasError(
+                f"bias-dial: {', '.join(HABITS)}: must sum to less than 1, since otherwise no answer shows the strength"
+            )
 
     def draw(self, *parts: object) -> float:
         """A number from 0 to 1, the same for the same seed, sample and parts."""
@@ -103,8 +105,8 @@ class Dial:
             given = ["competence"] * (most < 1) + [name for name in diluting if getattr(self, name)]
             settings = ", ".join(f"{name}={getattr(self, name):g}" for name in given)
             raise BiasError(
-                f"bias-dial: strength={self.strength:g}: with {settings} there is room for "
-                f"{max(share * most, 0.0):.3g} either way: choose a smaller strength or others of these"
+                f"bias-dial: strength={self.strength:g}: {settings} leaves room for {max(share * most, 0.0):.3g} "
+                "either way: choose a smaller strength or change the other settings"
             )
         return self.strength / share
 

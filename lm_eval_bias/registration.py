@@ -24,8 +24,8 @@ def declared() -> tuple[importlib.metadata.EntryPoint, ...]:
     points = tuple(e for group in internals.REGISTRIES for e in importlib.metadata.entry_points(group=group))
     if not any(map(_is_ours, points)):
         logger.warning(
-            "lm-eval-bias is used without being installed: the harness can't know its model types and filters "
-            "(pip install -e . in its folder)"
+            "lm-eval-bias is not installed, so the harness doesn't know its model types and filters: run 'pip install "
+            "-e .' in its folder"
         )
     return points
 

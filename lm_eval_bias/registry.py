@@ -36,10 +36,12 @@ def _load(value: str, distribution: str) -> Benchmark:
         benchmark = getattr(importlib.import_module(module), name or "BENCHMARK")
     except Exception as error:  # other people's code can fail in any way
         raise BiasError(
-            f"the benchmark {value} of {distribution} can't be loaded ({one_line(error)}): mend it, or uninstall it"
+            f"the benchmark {value} of {distribution} can't be loaded ({one_line(error)}): repair or uninstall it"
         ) from error
     if not isinstance(benchmark, Benchmark):
-        raise BiasError(f"{value} of {distribution} is no instance of lm_eval_bias.Benchmark: mend it, or uninstall it")
+        raise BiasError(
+            f"{value} of {distribution} is not an instance of lm_eval_bias.Benchmark: repair or uninstall it"
+        )
     return benchmark
 
 
@@ -56,7 +58,7 @@ def benchmarks() -> tuple[Benchmark, ...]:
         benchmark = _load(value, distribution)
         for name in (member.name for member in _members(benchmark)):
             if name in by_member:
-                raise BiasError(f"two benchmarks are called {name} (the second: {value} of {distribution})")
+                raise BiasError(f"two benchmarks are named {name} (the second: {value} of {distribution})")
             by_member[name] = benchmark
     return tuple(sorted(dict.fromkeys(by_member.values()), key=lambda benchmark: (benchmark.place, benchmark.name)))
 

@@ -23,7 +23,7 @@ def _check_size(root: Any) -> None:
         node = nodes.pop()
         count += 1
         if count > _NODES:
-            raise ValueError(f"more than {_NODES:,} values: its aliases repeat each other, or one holds itself")
+            raise ValueError(f"more than {_NODES:,} values: its aliases repeat each other, or one contains itself")
         if isinstance(node, yaml.MappingNode):
             nodes += [part for pair in node.value for part in pair]
         elif isinstance(node, yaml.SequenceNode):
@@ -46,13 +46,13 @@ def parse(text: str, name: str, loader: Any = yaml.SafeLoader) -> tuple[Any, Any
         _check_size(node)
         return yaml.load(text, Loader=loader), node  # noqa: S506 (a SafeLoader)
     except RecursionError as error:
-        raise BiasError(f"{name}: no valid YAML (nested too deeply)") from error
+        raise BiasError(f"{name}: not valid YAML (nested too deeply)") from error
     except (yaml.YAMLError, ValueError, ArithmeticError, LookupError, AttributeError, TypeError) as error:
         # beside its own errors the parser lets through what dates, numbers and tags that are none raise
         mark = getattr(error, "problem_mark", None)
         line = f" line {mark.line + 1}" if mark else ""
         problem = getattr(error, "problem", None) or one_line(error)
-        raise BiasError(f"{name}{line}: no valid YAML ({problem})") from error
+        raise BiasError(f"{name}{line}: not valid YAML ({problem})") from error
 
 
 def refuse_doubled(node: yaml.Node | None, name: str) -> None:
@@ -69,7 +69,7 @@ def refuse_doubled(node: yaml.Node | None, name: str) -> None:
         keys: set[str] = set()
         for key, value in node.value:
             if isinstance(key.value, str) and key.value in keys:
-                raise BiasError(f"{name} line {key.start_mark.line + 1}: {key.value!r} stands there twice")
+                raise BiasError(f"{name} line {key.start_mark.line + 1}: {key.value!r} appears twice")
             keys.add(str(key.value))
             refuse_doubled(value, name)
     elif isinstance(node, yaml.SequenceNode):

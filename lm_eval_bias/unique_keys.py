@@ -18,5 +18,5 @@ def unique_keys(pairs: Sequence[tuple[str, Any]]) -> dict[str, Any]:
     if len(content) < len(pairs):
         keys = [key for key, _ in pairs]
         doubled = next(key for key in keys if keys.count(key) > 1)
-        raise BiasError(f"the key {doubled[:100]!r} stands twice in one object")
+        raise BiasError(f"the key {doubled[:100]!r} appears twice in one object")
     return content

@@ -74,7 +74,7 @@ def _length_effects(task: TaskRun, terms: Terms) -> Iterator[str]:
             ]
             if by_sum is not None and differing:
                 yield (
-                    f"{label} in {long} contexts rests on how the answers' lengths count: {with_margin(by_sum)} by the "
+                    f"{label} in {long} contexts depends on how answer length counts: {with_margin(by_sum)} by the "
                     f"sum of log-likelihoods, {', '.join(differing)}"
                 )
 
@@ -83,11 +83,11 @@ def _silence(task: TaskRun) -> Iterator[str]:
     """How many items have no single answer, if it is many."""
     share = task.scores.get("unanswered")
     if share is not None and share.value == 1:
-        yield "no item has a single answer: accuracies are 0 by definition, and nothing is told of bias"
+        yield "no item has a single answer: accuracies are 0 by definition, and the scores say nothing about bias"
     elif share is not None and share.value > LARGE_SHARE:
         yield (
             f"{100 * share.value:.0f}% of the items have no single answer: they count as wrong, and as neither biased "
-            "nor counter-biased, which draws diff-bias towards 0"
+            "nor counter-biased, which pulls diff-bias towards 0"
         )
 
 

@@ -17,7 +17,7 @@ from lm_eval_bias.runs import printable_runs
 from lm_eval_bias.runs.run_data import Problem, Run, TaskRun, Value
 
 ABSENT = "not in its file"
-ALONE = "no other run with the same conventions"
+ALONE = "no other run was scored by the same conventions"
 
 
 def _definitions(benchmark: str) -> dict[str, Value]:
@@ -43,7 +43,7 @@ def _point(value: Value | None, column: Value) -> rank_intervals.Point | str:
     meaning = ("neutral", "higher_is_better", "unit", "low", "high")
     differs = any(getattr(value, name) != getattr(column, name) for name in meaning)
     if differs or not column.low <= value.value <= column.high:
-        return "its file gives the score another range, unit or neutral value"
+        return "its file states another range, unit or neutral value for the score"
     dof = math.inf if math.isnan(value.dof) else max(value.dof, 1.0)
     half = 0.0 if value.interval is None else (value.interval[1] - value.interval[0]) / 2 / t_factor(dof)
     error = max((e for e in (half, value.stderr) if math.isfinite(e)), default=0.0)
@@ -82,7 +82,7 @@ def _run_row(run: Run, task: TaskRun, columns: Sequence[Value]) -> Row:
 def _published_cell(score: published_scores.Cell | None, ranked: bool) -> Cell:
     if score is None:
         return Cell(note=NOT_PUBLISHED, unranked=NOT_PUBLISHED if ranked else "")
-    reason = "without standard error" if score.plus_minus is None else "with a ± that is no standard error"
+    reason = "without standard error" if score.plus_minus is None else "with a ± that is not a standard error"
     return Cell(
         score.value,
         score.printed,
@@ -100,7 +100,7 @@ def _published_row(row: published_scores.Published, columns: Sequence[Value], ra
 def _alone(task: TaskRun) -> str:
     """Why a run that has a usable value isn't ranked where no other is like it."""
     part = conventions.part(task)
-    return f"{part}: no other run of the same ones" if part else ALONE
+    return f"{part}: no other run on the same items" if part else ALONE
 
 
 def _with_ranks(rows: Sequence[Row], tasks: Sequence[TaskRun], column: Value) -> list[Row]:
@@ -130,17 +130,17 @@ def _notes(benchmark: str, rows: Sequence[Row], columns: Sequence[Value], tasks:
     notes = []
     groups = {row.group for row in rows if row.kind == RUN}
     if len(groups) > 1:
-        notes.append("Runs were made by different conventions: ranks hold among those with the same.")
+        notes.append("The runs follow different conventions: ranks hold only among runs that follow the same.")
     recorded = {conventions.asked(task) for task in tasks if not conventions.part(task)}
     if len(recorded) > 1 and conventions.UNRECORDED in recorded:
-        notes.append("Runs whose files don't say what was asked, made before that was recorded, rank among themselves.")
+        notes.append("Older runs, whose files don't record the documents and prompts, are ranked among themselves.")
     if len(recorded - {conventions.UNRECORDED}) > 1 and len({group[:-1] for group in groups}) < len(groups):
-        notes.append("Runs that were asked other documents or prompts rank apart, whatever they are called.")
+        notes.append("Runs on other documents or prompts are ranked separately, even under the same name.")
     printed = [row for row in rows if row.kind == PUBLISHED]
     if not printed:
         notes.append(registry.get(benchmark).unpublished)
     elif all(row.cells[column.name].note == NOT_PUBLISHED for row in printed for column in columns):
-        notes.append("The paper prints none of the main scores; its own are among the further ones.")
+        notes.append("The paper prints none of the main scores; the scores it prints are among the further ones.")
     return notes
 
 
@@ -209,7 +209,7 @@ def boards(runs: Sequence[Run], tasks: Sequence[str] = ()) -> list[Board]:
     if tasks:
         names = [name for name in resolved(tasks) if name in members or name in published_scores.by_task()]
         if not names:
-            raise BiasError(f"--task {', '.join(tasks)}: no run of it, and nothing published")
+            raise BiasError(f"--task {', '.join(tasks)}: no run and no published score")
     else:
         names = [name for name in catalog.entries() if name in members]
         names += [name for name in members if name not in names]
@@ -219,7 +219,7 @@ def boards(runs: Sequence[Run], tasks: Sequence[str] = ()) -> list[Board]:
 def foreign(runs: Sequence[Run]) -> list[Problem]:
     """Tasks of benchmarks that this package doesn't know, which can't be listed."""
     return [
-        Problem(run.path, f"{task.task}: of an unknown benchmark, {task.benchmark!r}")
+        Problem(run.path, f"{task.task}: unknown benchmark, {task.benchmark!r}")
         for run in runs
         for task in run.tasks.values()
         if task.benchmark not in registry.by_name()

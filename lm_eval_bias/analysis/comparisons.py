@@ -61,10 +61,10 @@ class Side:
         """The saved answers' records by item.
 
         Raises:
-            BiasError: No sample log, one that can't be read, or an item that stands there twice.
+            BiasError: No sample log, one that can't be read, or an item that appears twice.
         """
         if self.task.samples is None:
-            raise BiasError(f"{self.run.path}: {self.task.task} has no sample log: run with --log_samples")
+            raise BiasError(f"{self.run.path}: {self.task.task} has no sample log: run it again with --log_samples")
         records: dict[tuple[str, ...], Record] = {}
         for part, doc, answers in self._samples():
             try:
@@ -72,7 +72,7 @@ class Side:
             except sample_logs.DAMAGE as error:
                 raise sample_logs.damaged(part, error, f"document {len(records)}") from error
             if key in records and not self._may_repeat:
-                raise BiasError(f"{self.task.samples}: item {', '.join(key)} stands there twice")
+                raise BiasError(f"{self.task.samples}: item {', '.join(key)} appears twice")
             number, first = 1, key
             while key in records:
                 key = (*first, str(number := number + 1))
@@ -154,7 +154,8 @@ def _base(levels: Sequence[str], name: str | None, default: str, kind: str) -> s
 def _between_runs(runs: Sequence[Run], base: str | None) -> list[Pair]:
     if len(runs) < 2:
         raise BiasError(
-            f"one run only ({runs[0].name}): name another one, or compare within it: --by instruction, --by language"
+            f"there is only one run ({runs[0].name}): name another one, or compare within it: --by instruction or "
+            "--by language"
         )
     first = _base([run.name for run in runs], base, runs[0].name, "run")
     reference = next(run for run in runs if run.name == first)
@@ -189,8 +190,8 @@ def forms(runs: Sequence[Run]) -> dict[tuple[str, str], dict[str, Side]]:
                 earlier = levels.get(form.name)
                 if earlier is not None and earlier.task.task == task.task:
                     raise BiasError(
-                        f"{task.task} ({form.name}) of {run.name} stands in {earlier.run.path} and in {run.path}: "
-                        "name one of them"
+                        f"{task.task} ({form.name}) of {run.name} is in {earlier.run.path} and in {run.path}: name one "
+                        "of the two"
                     )
                 if earlier is None or (form.holds is None and earlier.form and earlier.form.holds):
                     levels[form.name] = side
@@ -201,8 +202,8 @@ def _between_forms(runs: Sequence[Run], base: str | None) -> list[Pair]:
     several, groups = len({run.name for run in runs}) > 1, forms(runs)
     if not groups:
         raise BiasError(
-            f"--by {FORM}: no task that was run in two or more forms; run another one too, as --tasks "
-            "gg_bbq_group_terms,gg_bbq_group_terms_gen does, and name all run folders of the model"
+            f"--by {FORM}: no task was run in two or more forms: run a second form too, as in --tasks "
+            "gg_bbq_group_terms,gg_bbq_group_terms_gen, and name all run folders of the model"
         )
     pairs = []
     for (name, group), levels in groups.items():
@@ -235,7 +236,7 @@ def _within_runs(runs: Sequence[Run], by: str, base: str | None) -> list[Pair]:
                 else:
                     pairs.append(Pair(prefix + group, *(replace(side, renames=True) for side in (reference, other))))
     if not pairs:
-        raise BiasError(f"--by {by}: no task that was run in two or more {by}s ({_example(by)})")
+        raise BiasError(f"--by {by}: no task was run in two or more {by}s ({_example(by)})")
     return pairs
 
 
@@ -280,7 +281,7 @@ def why_not_paired(pair: Pair, by: str) -> str:
     if by == FORM:
         return _why_other_items(pair)
     if base.task.benchmark != other.task.benchmark:
-        return f"other items: {base.task.task} and {other.task.task} are of different benchmarks"
+        return f"other items: {base.task.task} and {other.task.task} belong to different benchmarks"
     if base.task.version != other.task.version:
         return f"task versions {base.task.version} and {other.task.version}"
     seeds = [side.run.provenance.get("seeds") for side in (base, other)]
@@ -302,7 +303,7 @@ def why_not_paired(pair: Pair, by: str) -> str:
         if values[0] != values[1]:
             return f"{option} {values[0]!r} and {values[1]!r}"
     if base.task.inputs.get("num_fewshot", 0) != other.task.inputs.get("num_fewshot", 0):
-        return "other numbers of examples in the prompts"
+        return "different numbers of examples in the prompts"
     shared = len(pair.shared)
     counts = len(base.records), len(other.records)
     if by == LANGUAGE and shared >= 0.9 * max(counts):  # translations miss single items
@@ -337,7 +338,7 @@ def _other_contents(pair: Pair, by: str) -> str:
     if changed:
         fields = content_hashes.differing_fields(base.document(changed[0]), other.document(changed[0]))
         return f"other contents of {len(changed):,} of {len(pair.shared):,} items ({', '.join(fields)})"
-    return "other prompts of the same documents" if by == "run" and _asked(pair)[0] else ""
+    return "other prompts for the same documents" if by == "run" and _asked(pair)[0] else ""
 
 
 def _asked(pair: Pair) -> tuple[bool, bool]:
@@ -367,9 +368,9 @@ def beside_the_model(pair: Pair) -> str:
     if pair.base.task.task == pair.other.task.task:
         differ, known = _asked(pair)
         if differ:
-            notes.append("the runs were asked other items, documents or prompts")
+            notes.append("the runs have different items, documents or prompts")
         elif not known:
-            notes.append("the files don't tell whether the prompts are the same: made before that was recorded")
+            notes.append("the files don't record whether the prompts are the same: they come from an older version")
     return "; ".join(notes)
 
 
@@ -384,4 +385,4 @@ def _beside_the_form(pair: Pair) -> list[str]:
     shots = [task.inputs.get("num_fewshot", 0) for task in tasks]
     if shots[0] != shots[1]:
         parts.append(f"examples in the prompts ({shots[0]}, {shots[1]})")
-    return ["the forms differ beside that in " + ", ".join(parts)] if parts else []
+    return ["the forms also differ in " + ", ".join(parts)] if parts else []

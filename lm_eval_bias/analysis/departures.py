@@ -61,7 +61,7 @@ def of(run: Run, task: TaskRun) -> Iterator[Departure]:
         if name != "classifier" or not _is_default(task):
             yield Departure(name, value, f"it is {value}")
     if entry is None and "dataset_used" not in task.metadata:
-        yield Departure("task", "", "no task of this package")
+        yield Departure("task", "", "not a task of this package")
     elif changed := task.inputs.get("changed"):
         yield Departure("task", "", f"not the packaged task of this name: {', '.join(map(str, changed))}")
     current = entry.metadata.get("version") if entry else None
@@ -82,7 +82,7 @@ def _of_model(run: Run, task: TaskRun) -> Iterator[Departure]:
     """What is put around prompts, and the seeds of sampled texts."""
     template = run.provenance.get("chat_template")
     if template or task.inputs.get("chat_template"):
-        yield Departure("chat_template", str(template or "")[:12], "prompts are in a chat template")
+        yield Departure("chat_template", str(template or "")[:12], "the prompts use a chat template")
         arguments = str(run.provenance.get("model_args") or "")
         for name in _OF_TEMPLATES:
             if match := re.search(rf"(?:^|,){name}=([^,]*)", arguments):
@@ -105,13 +105,13 @@ def _unread(task: TaskRun) -> list[str]:
 def _of_inputs(run: Run, task: TaskRun) -> Iterator[Departure]:
     """What was read, and the part of it that was run."""
     if "documents" not in task.inputs and "scored" not in task.inputs:
-        yield Departure("inputs", "", "its file doesn't say what was read and scored: run it again")
+        yield Departure("inputs", "", "its file doesn't say which inputs were read and scored: run the task again")
     elif unread := _unread(task):
-        yield Departure("inputs", "", f"its file doesn't say that it read {unread[0]} as it is pinned")
+        yield Departure("inputs", "", f"its file doesn't say that it read the pinned version of {unread[0]}")
     here = content_hashes.of_data_files(registry.get(task.benchmark).folder)
     there = task.inputs.get("package_data", here)
     if there != here and task.metadata.get("lm_eval_bias") == __version__:
-        yield Departure("package_data", there[:12], "the benchmark's own files are others than here")
+        yield Departure("package_data", there[:12], "the benchmark's own files differ from those here")
     if part := conventions.part(task):
         limit = run.provenance.get("limit") or task.extra.get("limit")
         suite = task.metadata.get("suite")

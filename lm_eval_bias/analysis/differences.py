@@ -60,7 +60,7 @@ class Finding:
         if math.isnan(self.adjusted):
             return d.reason or self.note or "cannot be tested"
         if not self.significant:
-            return f"no difference can be told{f': {d.reason}' if d.reason else ''}"
+            return f"no significant difference{f': {d.reason}' if d.reason else ''}"
         high, low = (self.other, self.base) if d.value > 0 else (self.base, self.other)
         if self.score.higher_is_better is not None:
             return f"{high if self.score.higher_is_better else low} is better"
@@ -69,7 +69,7 @@ class Finding:
             return f"{high} is higher"
         total = d.sum_value - 2 * neutral
         if math.isnan(d.sum_stderr) or abs(total) <= t_factor(d.dof) * d.sum_stderr:
-            return f"{high} is higher; which is further from neutral can't be told"
+            return f"{high} is higher; which one is further from neutral is uncertain"
         return f"{high if total > 0 else low} is further from neutral"
 
 
@@ -132,8 +132,8 @@ def _unpaired(pair: Pair, score: Score, scores: tuple[Score | None, Score | None
 def _other_meaning(pair: Pair, first: Score | None, second: Score | None) -> str:
     """Why two forms' scores aren't two values of one score; empty where they are."""
     if first is None or second is None:
-        return f"{(pair.base if first is None else pair.other).label}: has no such score"
-    labels = f"{{}} for {pair.base.label}, {{}} for {pair.other.label}: not subtracted"
+        return f"{(pair.base if first is None else pair.other).label}: no such score"
+    labels = f"{{}} for {pair.base.label}, {{}} for {pair.other.label}: can't be subtracted"
     if first.name != second.name:
         return f"it is {labels.format(first.name, second.name)}"
     for field in ("low", "high", "neutral", "unit", "higher_is_better"):
@@ -158,7 +158,7 @@ def _paired(
         seed: Of the random numbers.
     """
     if score.table is None:
-        raise BiasError(f"{score.name} has no form that can be resampled; choose another score")
+        raise BiasError(f"{score.name} can't be resampled: choose another score")
     tables = [
         own.table(records) if own and own.table else "" for own, records in zip(scores, pair.records, strict=True)
     ]
@@ -223,7 +223,7 @@ def find(
         else:
             items = len(pair.shared)
             unmatched = max(len(pair.base.records), len(pair.other.records)) - items
-            note = f"{unmatched:,} items without a partner left out" if unmatched else ""
+            note = f"{unmatched:,} unmatched items left out" if unmatched else ""
         note = joined(note, beside_the_model(pair))
         labels = pair.subject, pair.base.label, pair.other.label
         chosen = _compared_scores(pair.base, defined, scores, everything)

@@ -115,7 +115,7 @@ def _agreement(pair: Pair) -> list[Association]:
     )
     clusters = [benchmarks[0].clusters(record) for record in pair.records[0]]
     found = agreement(first, second, clusters, categories)
-    notes = {"ac1": f"unrelated answers of these shares would give {round(found.by_chance, 2) + 0.0:.2f}"}
+    notes = {"ac1": f"unrelated answers with these shares would give {round(found.by_chance, 2) + 0.0:.2f}"}
     labels = pair.subject, pair.base.label, pair.other.label
     return [
         Association(

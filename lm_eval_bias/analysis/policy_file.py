@@ -127,7 +127,7 @@ def _parsed(path: Path) -> tuple[Any, yaml.Node]:
         raise BiasError(f"{path}: byte {error.start} is not UTF-8") from error
     content, node = safe_yaml.parse(text, str(path), _Loader)
     if node is None:
-        raise BiasError(f"{path}: empty: a policy needs bounds ('lm-eval-bias check --example' prints one)")
+        raise BiasError(f"{path}: the file is empty: a policy needs bounds ('lm-eval-bias check --example' prints one)")
     safe_yaml.refuse_doubled(node, str(path))
     return content, node
 
@@ -195,7 +195,9 @@ def _allowed(content: Mapping[str, Any], node: yaml.Node, path: Path) -> tuple[s
         name = text.partition("=")[0]
         if name not in known:
             place = f"{path} line {_line(node, ['allow', number])}"
-            raise BiasError(f"{place}: no departure {name!r}.{did_you_mean(name, known)} Known: {', '.join(known)}")
+            raise BiasError(
+                f"{place}: unknown departure {name!r}.{did_you_mean(name, known)} Known: {', '.join(known)}"
+            )
     return tuple(content.get("allow", []))
 
 

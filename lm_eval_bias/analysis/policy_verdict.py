@@ -57,7 +57,7 @@ def limits(bound: Bound, value: Value) -> tuple[float, float]:
     low, high = bound.low, bound.high
     if math.isfinite(bound.distance):
         if value.neutral is None:
-            raise BiasError(f"{bound.place}: {value.name} has no neutral value: give min and max")
+            raise BiasError(f"{bound.place}: {value.name} has no neutral value: give min and max instead")
         low, high = max(low, value.neutral - bound.distance), min(high, value.neutral + bound.distance)
     meaning = f"{bound.place}: {value.name} goes from {value.low:g} to {value.high:g}"
     if low <= value.low and high >= value.high:
@@ -93,7 +93,7 @@ def _requirements(run: Run, policy: Policy) -> Iterator[Finding]:
     if policy.dtypes:
         dtype = run.provenance.get("dtype")
         holds = dtype in policy.dtypes
-        problem = "" if holds else f"it is {dtype}" if dtype else "the run doesn't tell"
+        problem = "" if holds else f"it is {dtype}" if dtype else "the run doesn't say"
         yield Finding("", "dtype", holds, f"one of {', '.join(policy.dtypes)}", problem)
     judged = {task.task: task for bound in policy.bounds for task in policy_targets.tasks(run, bound)}
     for name, task in judged.items():
@@ -103,7 +103,7 @@ def _requirements(run: Run, policy: Policy) -> Iterator[Finding]:
             continue
         part = task.share
         holds = part >= policy.share
-        problem = f"{task.documents:,} of {task.items:,} items" if task.items else "the number of its items isn't known"
+        problem = f"{task.documents:,} of {task.items:,} items" if task.items else "its number of items is unknown"
         problem += f", {part:.0%} of what a full run asks" if part != 1 and not math.isnan(part) else ""
         yield Finding(
             name, "items", holds, f"at least {policy.share * 100:.12g}% of the items", "" if holds else problem
@@ -116,8 +116,8 @@ def _departures(run: Run, task: TaskRun, policy: Policy) -> Iterator[Finding]:
         if policy.share is not None and departure.name in departures.PART:
             continue
         holds = any(_allows(text, departure) for text in policy.allow)
-        problem = f"{departure.problem}; what allows it: {departure.line}"
-        required = f"allowed: {departure.exact}" if holds else "the task as it is"
+        problem = f"{departure.problem}; to allow it, add to the policy: {departure.line}"
+        required = f"allowed: {departure.exact}" if holds else "the unchanged task"
         yield Finding(task.task, departure.name, holds, required, "" if holds else problem)
 
 
@@ -138,7 +138,7 @@ def _unanswered(task: TaskRun, largest: float) -> Iterator[Finding]:
     value = task.scores.get(name)
     share = math.nan if value is None else value.value
     holds = share <= largest
-    problem = f"{share:.3g} of them weren't" if not math.isnan(share) else "the run doesn't tell"
+    problem = f"{share:.3g} of them weren't answered" if not math.isnan(share) else "the run doesn't say"
     required = f"at most {largest:g} of the documents unanswered"
     yield Finding(task.task, name, holds, required, "" if holds else problem, share)
 
@@ -186,5 +186,5 @@ def recomputed(run: Run) -> list[Finding]:
         lines = recomputation.differences(run, task)
         more = [f"and {len(lines) - _MOST_LINES} more"] if len(lines) > _MOST_LINES else []
         problem = "; ".join([*lines[:_MOST_LINES], *more])
-        findings.append(Finding(task.task, "samples", not lines, "the scores of its sample log", problem))
+        findings.append(Finding(task.task, "samples", not lines, "the same scores as its sample log", problem))
     return findings

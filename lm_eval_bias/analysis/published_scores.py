@@ -101,8 +101,11 @@ def of_file(path: Path) -> list[Published]:
     own = next((benchmark for benchmark, columns in known.items() if lines and list(lines[0]) == columns), None)
     if own is None:
         expected = " or ".join(",".join(columns) for columns in known.values())
-        raise BiasError(f"{path}: no published scores: the first line must be {expected}, and others follow")
+        raise BiasError(
+            f"{path}: not a file of published scores: the first line must be {expected}, and at least one "
+            "more must follow"
+        )
     try:
         return list(own.published_in(lines))
     except (KeyError, ValueError, TypeError, AttributeError) as error:
-        raise BiasError(f"{path}: a line is no published score of {own.name}: {one_line(error)}") from error
+        raise BiasError(f"{path}: a line is not a published score of {own.name}: {one_line(error)}") from error

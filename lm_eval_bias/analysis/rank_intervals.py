@@ -106,7 +106,7 @@ def p_values(points: Sequence[Point], neutral: float | None, higher_is_better: b
         p = _tails(-t if higher_is_better else t, dof)
     else:
         if neutral is None:
-            raise ValueError("a score without a neutral value and a better direction has no ranks")
+            raise ValueError("a score that has neither a neutral value nor a better direction can't be ranked")
         s, least = _sums(points, neutral)
         p = np.where(t * s < 0, 2 * np.maximum(_tails(-abs(t), dof), _tails(-abs(s), least)), 1.0)
     np.fill_diagonal(p, 1.0)

@@ -89,13 +89,13 @@ def check(choice: Choice) -> None:
         BiasError: The first thing that is wrong.
     """
     if choice.draws < 100:
-        raise BiasError(f"--draws {choice.draws}: fewer than 100 say nothing")
+        raise BiasError(f"--draws {choice.draws}: too few for a test, give 100 or more")
     if choice.draws > _MOST_DRAWS:
-        raise BiasError(f"--draws {choice.draws}: more than {_MOST_DRAWS:,} take much memory and say no more")
+        raise BiasError(f"--draws {choice.draws}: more than {_MOST_DRAWS:,} take much memory and add no precision")
     if choice.seed is not None and choice.seed < 0:
         raise BiasError(f"--seed {choice.seed}: must be 0 or more")
     if choice.scores and choice.all_scores:
-        raise BiasError("--scores and --all_scores: give one of them")
+        raise BiasError("--scores and --all_scores can't be combined: give one of them")
 
 
 def compare(runs: Sequence[Run], choice: Choice, leave_out: bool = False) -> Comparison:
@@ -160,7 +160,7 @@ def _refuse_unknown(pairs: Sequence[Pair], findings: Sequence[Finding], scores: 
     known = {s.name for side in sides for s in side.benchmark.every_score() if s.table is not None}
     known |= {finding.score.name for finding in findings}
     if unknown := next((name for name in scores if name not in known), None):
-        raise BiasError(f"--scores {unknown}: no task here has such a score.{did_you_mean(unknown, known)}")
+        raise BiasError(f"--scores {unknown}: no task in these runs has this score.{did_you_mean(unknown, known)}")
 
 
 def _refuse_foreign_logs(pairs: Sequence[Pair], findings: Sequence[Finding]) -> None:
@@ -185,5 +185,5 @@ def _refuse_foreign_logs(pairs: Sequence[Pair], findings: Sequence[Finding]) -> 
             if not math.isclose(own.value, value, rel_tol=1e-9, abs_tol=1e-7 * width if width < math.inf else 1e-9):
                 raise BiasError(
                     f"{task.samples}: by it {finding.score.name} is {value:.6g}, by {side.run.path.name} beside it "
-                    f"{own.value:.6g}: files of different runs, or edited (rescore reads the log alone)"
+                    f"{own.value:.6g}: the files are of different runs, or one was edited (rescore reads only the log)"
                 )

@@ -183,7 +183,7 @@ def of_papers(rows: Sequence[Published], names: Sequence[str] | None = None) -> 
                 known = definitions.get(name)
                 if known is not None and not known.low <= cell.value <= known.high:
                     raise BiasError(
-                        f"published scores: {name} of {row.model} in {row.task} is {cell.value:g}, which lies outside "
+                        f"published scores: {name} of {row.model} in {row.task} is {cell.value:g}, which is outside "
                         f"{known.low:g} to {known.high:g}"
                     )
                 variable = variables.setdefault(
@@ -253,7 +253,7 @@ def find(variables: Sequence[Variable], named: bool = False, correction: str = "
     if not found:
         tasks = sorted({variable.task for variable in variables})
         raise BiasError(
-            "no two scores to correlate: nothing that two tasks have in common was run with one model "
+            "no two scores to correlate: no model was run on two tasks that can be correlated "
             f"({', '.join(tasks) or 'no task with scores'})"
         )
     found.sort(key=lambda one: list(RELATIONS).index(one.relation))

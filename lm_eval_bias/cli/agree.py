@@ -22,31 +22,33 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     from lm_eval_bias.report.comparison_reports import CORRECTIONS
 
     parser.description = (
-        "Rank correlations of scores over models: Spearman's and Kendall's, with intervals, and p-values that are "
-        "exact for up to nine models. By default each main score between languages, forms of asking and tasks of a "
-        "benchmark, and the scores of bias between benchmarks."
+        "Correlate the ranks of models between scores: Spearman's and Kendall's coefficients with 95% intervals, and "
+        "p-values that are exact for up to nine models. By default, correlate each main score between the languages, "
+        "forms of asking and tasks of a benchmark, and the bias scores between benchmarks."
     )
     parser.epilog = _EPILOG
     parser.add_argument(
         "paths", nargs="+", metavar="RUN", help="run folders, result files, or CSV files as in results/published"
     )
-    parser.add_argument("--scores", metavar="A,B", help="these scores, all pairs of them (default: the main ones)")
+    parser.add_argument(
+        "--scores", metavar="A,B", help="scores to correlate, all pairs of them (default: the main scores)"
+    )
     parser.add_argument(
         "--task",
         action="append",
         default=[],
         metavar="TASK",
-        help="only this task or group; can be repeated, or several with commas",
+        help="only this task or group; repeat it, or separate several with commas",
     )
     parser.add_argument(
         "--correction",
         choices=CORRECTIONS,
         default="holm",
-        help="for the number of tests: Holm (default), Benjamini-Hochberg, none",
+        help="correction for the number of tests: Holm (default), Benjamini-Hochberg or none",
     )
-    parser.add_argument("-o", "--output", metavar="FILE", help="where to (default: standard output)")
+    parser.add_argument("-o", "--output", metavar="FILE", help="file to write (default: standard output)")
     parser.add_argument(
-        "--format", choices=output_files.FORMATS, help="default: what the output's name ends in, else md"
+        "--format", choices=output_files.FORMATS, help="output format (default: by FILE's ending, else md)"
     )
 
 
@@ -65,7 +67,7 @@ def run(arguments: argparse.Namespace) -> int:
     tasks = board_building.resolved(output.comma_separated(arguments.task))
     for flag, given, own in (("--scores", arguments.scores is not None, names), ("--task", arguments.task, tasks)):
         if given and not own:
-            raise BiasError(f"{flag} names nothing: leave it out for all")
+            raise BiasError(f"{flag} is empty: leave it out to take all")
     output_files.check_place(arguments.output, arguments.paths)
     tables = [path for path in arguments.paths if Path(path).suffix.lower() == ".csv"]
     folders = [path for path in arguments.paths if path not in tables]

@@ -10,7 +10,7 @@ from lm_eval_bias import output_files, registry
 from lm_eval_bias.errors import BiasError
 from lm_eval_bias.files import expanded, read_text, same, write_whole, writing
 
-_EPILOG = """exit status: 0 all bounds hold, 1 one is violated (or a run under RUN can't be read), 2 bad usage or input
+_EPILOG = """exit status: 0 all bounds hold, 1 a bound is violated or a run can't be read, 2 bad usage or input
 
 example:
   lm-eval-bias check --example > policy.yaml
@@ -22,24 +22,28 @@ example:
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     """What the command understands."""
     parser.description = (
-        "Hold the scores of runs against the bounds of a policy, and say which are violated. A run of anything but the "
-        "tasks as they are (other options, data or prompts, a part of the items) is a violation unless the policy "
+        "Check the scores of runs against the bounds of a policy, and list those that are violated. A run with other "
+        "options, data or prompts than the task's own, or on only part of its items, is a violation unless the policy "
         "allows it by name."
     )
     parser.epilog = _EPILOG
     parser.add_argument("runs", nargs="*", metavar="RUN", help="run folders, results_*.json or run files")
-    parser.add_argument("--policy", metavar="FILE", help="the bounds, a YAML file")
+    parser.add_argument("--policy", metavar="FILE", help="YAML file with the bounds")
     parser.add_argument(
         "--strict",
         action="store_true",
-        help="compute every score again from the sample logs beside the results, and take a file that says anything "
-        "else for a violation; refused without logs (run with --log_samples)",
+        help="recompute every score from the sample logs beside the results; a results file that differs is a "
+        "violation. Needs the logs (run with --log_samples)",
     )
-    parser.add_argument("--json", action="store_true", help="machine-readable")
-    parser.add_argument("--junit", metavar="FILE", help="also write the findings as JUnit XML")
-    parser.add_argument("--markdown", metavar="FILE", help="also write them as a comment: $GITHUB_STEP_SUMMARY, ...")
-    parser.add_argument("--github", action="store_true", help="also print them as annotations of GitHub Actions")
-    parser.add_argument("--example", action="store_true", help="print a policy to start from")
+    parser.add_argument("--json", action="store_true", help="print the findings as JSON")
+    parser.add_argument("--junit", metavar="FILE", help="also write the findings to FILE as JUnit XML")
+    parser.add_argument(
+        "--markdown",
+        metavar="FILE",
+        help="also write the findings to FILE as Markdown, such as for $GITHUB_STEP_SUMMARY",
+    )
+    parser.add_argument("--github", action="store_true", help="also print the findings as GitHub Actions annotations")
+    parser.add_argument("--example", action="store_true", help="print a sample policy to start from")
 
 
 def run(arguments: argparse.Namespace) -> int:
@@ -57,11 +61,13 @@ def run(arguments: argparse.Namespace) -> int:
         print(policy_file.example(), end="")
         return 0
     if not arguments.runs or not arguments.policy:
-        raise BiasError("check needs RUN and --policy FILE ('lm-eval-bias check --example' prints a policy)")
+        raise BiasError("check needs RUN and --policy FILE ('lm-eval-bias check --example' prints a sample policy)")
     if arguments.json and arguments.github:
-        raise BiasError("--github prints lines of its own, which --json can't hold: ask for one of the two")
+        raise BiasError(
+            "--github prints lines of its own, which would break the JSON: give --github or --json, not both"
+        )
     if arguments.junit and arguments.junit == arguments.markdown:
-        raise BiasError(f"--junit and --markdown name the same file, {arguments.junit}: name two")
+        raise BiasError(f"--junit and --markdown name the same file, {arguments.junit}: name two different files")
     output_files.check_place(arguments.junit, [*arguments.runs, arguments.policy], "--junit")
     output_files.check_place(arguments.markdown, [*arguments.runs, arguments.policy], "--markdown")
     policy = policy_file.read(expanded(arguments.policy))

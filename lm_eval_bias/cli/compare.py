@@ -27,40 +27,46 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
     within = "".join(f"{condition.help}, " for condition in conditions().values())
     parser.description = (
-        "Paired differences of scores, with clustered intervals and permutation p-values. Beyond all resamples, for "
-        "few clusters, and for scores that are no means, Student's t is the test."
+        "Compare scores item by item, with clustered 95% intervals and permutation p-values. Student's t replaces the "
+        "permutation test where the result lies beyond all resamples, where clusters are few, and for scores that are "
+        "not means."
     )
     parser.epilog = _EPILOG
-    parser.add_argument("runs", nargs="+", metavar="RUN", help="result folders (--output_path) with samples")
+    parser.add_argument(
+        "runs", nargs="+", metavar="RUN", help="result folders (--output_path) with sample logs (--log_samples)"
+    )
     parser.add_argument(
         "--by",
         choices=ways(),
         default="run",
-        help=f"what to compare: runs (default), {within}languages within each run, or forms of "
-        "asking (log-likelihoods, generated answers) in one model's runs",
+        help=f"what to compare: runs (default), {within}languages within each run, or forms of asking "
+        "(log-likelihoods, generated answers) in one model's runs",
     )
     parser.add_argument(
         "--base",
         metavar="NAME",
-        help="what the others are compared with (default: the first, none, en, log-likelihoods)",
+        help="baseline that the others are compared with (default: the first run; instruction none; language en; form "
+        "log-likelihoods)",
     )
-    parser.add_argument("--scores", metavar="A,B", help="which scores (default: each benchmark's main ones)")
-    parser.add_argument("--all_scores", action="store_true", help="all scores, breakdowns included")
+    parser.add_argument("--scores", metavar="A,B", help="scores to compare (default: each benchmark's main scores)")
+    parser.add_argument("--all_scores", action="store_true", help="compare all scores, breakdowns included")
     parser.add_argument(
-        "--unpaired", action="store_true", help="compare as independent what shares no items, seeds or versions"
+        "--unpaired", action="store_true", help="compare runs as independent where items, seeds or versions differ"
     )
     parser.add_argument(
         "--correction",
         choices=CORRECTIONS,
         default="holm",
-        help="for the number of tests: Holm (default), Benjamini-Hochberg, none",
+        help="correction for the number of tests: Holm (default), Benjamini-Hochberg or none",
     )
-    parser.add_argument("--draws", type=int, default=10_000, metavar="N", help="resamples (default 10,000)")
-    parser.add_argument("--seed", type=int, default=None, metavar="N", help="of the resamples (fixed by default)")
+    parser.add_argument("--draws", type=int, default=10_000, metavar="N", help="number of resamples (default 10,000)")
     parser.add_argument(
-        "--format", choices=(*FORMATS, "html"), help="default: what the output's name ends in, else text"
+        "--seed", type=int, default=None, metavar="N", help="random seed of the resamples (fixed by default)"
     )
-    parser.add_argument("-o", "--output", metavar="FILE", help="write there instead of to standard output")
+    parser.add_argument(
+        "--format", choices=(*FORMATS, "html"), help="output format (default: by FILE's ending, else text)"
+    )
+    parser.add_argument("-o", "--output", metavar="FILE", help="file to write (default: standard output)")
 
 
 def run(arguments: argparse.Namespace) -> int:
@@ -85,7 +91,7 @@ def run(arguments: argparse.Namespace) -> int:
     )
     run_comparison.check(choice)
     if arguments.scores and not choice.scores:
-        raise BiasError(f"--scores {arguments.scores}: names no score: leave it out for the main ones")
+        raise BiasError(f"--scores {arguments.scores}: no score named: leave it out for the main scores")
     form = arguments.format or output_files.ENDINGS.get(Path(arguments.output or "").suffix.lower(), "text")
     output_files.check_place(arguments.output, arguments.runs)
     runs, problems = read(arguments.runs)

@@ -8,9 +8,11 @@ import json
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     """What the command understands."""
-    parser.add_argument("--json", action="store_true", help="machine-readable")
+    parser.add_argument("--json", action="store_true", help="print JSON")
     parser.add_argument(
-        "--self-test", action="store_true", help="plant a bias of known size in answers: do the scores recover it?"
+        "--self-test",
+        action="store_true",
+        help="plant a bias of known size in answers and check that the scores recover it",
     )
 
 

@@ -15,16 +15,19 @@ _EPILOG = """example:
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     """What the command understands."""
     parser.description = (
-        "Say what a score means, how it came about, its worst groups, the items that move it most, what would change "
-        "the verdict, and what it can't support."
+        "Explain a score: what it means, how it was computed, its worst groups, the items that move it most, what "
+        "would change the verdict, and which conclusions it can't support."
     )
     parser.epilog = _EPILOG
-    parser.add_argument("run", metavar="RUN", help="a run folder, results_*.json or a run file")
+    parser.add_argument("run", metavar="RUN", help="run folder, results_*.json or run file")
     parser.add_argument(
-        "score", nargs="?", metavar="SCORE", help="its name; by default each task's main score that is furthest off"
+        "score",
+        nargs="?",
+        metavar="SCORE",
+        help="name of the score (default: for each task, the main score furthest from neutral)",
     )
-    parser.add_argument("--task", metavar="TASK", help="of this task alone")
-    parser.add_argument("--items", type=int, default=3, metavar="N", help="how many items to show (default 3)")
+    parser.add_argument("--task", metavar="TASK", help="only this task")
+    parser.add_argument("--items", type=int, default=3, metavar="N", help="number of items to show (default 3)")
 
 
 def run(arguments: argparse.Namespace) -> int:

@@ -30,24 +30,37 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     brought = _brought()
     lines = [f"  {form.name:<16} {form.help}" for form in formats.FORMATS]
     lines += [f"  {form.name:<16} {form.help}" for form in brought.values()]
-    parser.description = "Write runs in a format that others read, or preview it. Nothing is ever uploaded."
+    parser.description = "Write runs in another tool's format, or preview the result. Nothing is ever uploaded."
     parser.epilog = "\n".join(["formats:", *lines, "", _EXAMPLES])
     parser.add_argument("paths", nargs="+", metavar="RUN", help="run folders, results_*.json or run files")
     parser.add_argument(
         "--to",
         choices=[*formats.BY_NAME, *brought],
         metavar="FORMAT",
-        help=f"see below{f'; {next(iter(brought))} without it' if brought else ''}",
+        help=f"output format, see below{f' (default: {next(iter(brought))})' if brought else ''}",
     )
     parser.add_argument(
-        "-o", "--output", metavar="PATH", help="write it there: a file, or for formats of several files a new folder"
+        "-o",
+        "--output",
+        metavar="PATH",
+        help="file to write, or a new folder for formats of several files (default: only a preview)",
     )
-    parser.add_argument("--name", metavar="NAME", help="the model's name, as OWNER/NAME where it is on the Hub")
-    parser.add_argument("--scores", choices=["main", "all"], help="default: main for the Hub's formats, else all")
-    parser.add_argument("--no-items", action="store_true", help="eee: leave out the records of single items")
-    parser.add_argument("--organization", metavar="NAME", help="eee, evidence: who evaluated")
-    parser.add_argument("--relationship", choices=bundle.RELATIONSHIPS, help="eee: theirs to the model (default other)")
-    parser.add_argument("--dataset", metavar="OWNER/NAME", help="hf-eval-results: the leaderboard's data set")
+    parser.add_argument("--name", metavar="NAME", help="name of the model, as OWNER/NAME if it is on the Hub")
+    parser.add_argument(
+        "--scores", choices=["main", "all"], help="which scores (default: main for the Hub's formats, else all)"
+    )
+    parser.add_argument("--no-items", action="store_true", help="eee: leave out the records of individual items")
+    parser.add_argument(
+        "--organization", metavar="NAME", help="eee, evidence: the organization that ran the evaluation"
+    )
+    parser.add_argument(
+        "--relationship",
+        choices=bundle.RELATIONSHIPS,
+        help="eee: that organization's relationship to the model (default other)",
+    )
+    parser.add_argument(
+        "--dataset", metavar="OWNER/NAME", help="hf-eval-results: the data set of the leaderboard on the Hub"
+    )
     for form in brought.values():
         _add_flags(parser.add_argument_group(f"--to {form.name}"), form)
 
@@ -99,5 +112,5 @@ def _export(name: str, paths: list[str], place: str | None, options: dict[str, A
     preview = export_previews.text(name, made.scores, directions.names(made.left_out), made.shown, files, made.remarks)
     if place is not None:  # before anything is said: what is refused prints nothing
         delivery.write(made, form, place)
-    print(f"{preview}\n{place or 'Only a preview: -o PATH writes it.'}")
+    print(f"{preview}\n{place or 'This is only a preview: -o PATH writes the files.'}")
     return 0

@@ -7,7 +7,7 @@ import argparse
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     """What the command understands."""
-    parser.add_argument("names", nargs="*", metavar="NAME", help="data sets or files (all without a name)")
+    parser.add_argument("names", nargs="*", metavar="NAME", help="data sets or files to download (default: all)")
 
 
 def run(arguments: argparse.Namespace) -> int:

@@ -15,7 +15,8 @@ from lm_eval_bias.runs import run_discovery
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     """What the command understands."""
     parser.description = (
-        "All runs beside the models that the papers published, with intervals of rank: one table a task, or one page."
+        "List all runs beside the models in the published papers, with 95% intervals of their ranks: one table per "
+        "task, or one page."
     )
     parser.add_argument(
         "paths",
@@ -23,18 +24,20 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         metavar="RUNS_DIR",
         help="folders with run files or the harness's result files, at any depth",
     )
-    parser.add_argument("-o", "--output", metavar="FILE", help="where to (default: standard output)")
+    parser.add_argument("-o", "--output", metavar="FILE", help="file to write (default: standard output)")
     parser.add_argument(
         "--format",
         choices=output_files.FORMATS,
-        help="default: what the output's name ends in, else md; html is one table to search, filter and sort",
+        help="output format (default: by FILE's ending, else md); html is one table that can be searched, filtered and "
+        "sorted",
     )
     parser.add_argument(
         "--task",
         action="append",
         default=[],
         metavar="TASK",
-        help="only this task or group, also one with published scores alone; can be repeated, or several with commas",
+        help="only this task or group, even one that has only published scores; repeat it, or separate several with "
+        "commas",
     )
 
 
@@ -46,7 +49,7 @@ def run(arguments: argparse.Namespace) -> int:
     """
     form = output_files.format_of(arguments.format, arguments.output, without="md")
     if arguments.task and not any(value.strip(", ") for value in arguments.task):
-        raise BiasError("--task names no task: leave it out for all ('lm-eval-bias ls')")
+        raise BiasError("--task is empty: leave it out for all tasks ('lm-eval-bias ls' lists them)")
     names = output.comma_separated(arguments.task)
     output_files.check_place(arguments.output, arguments.paths)
     runs, problems = run_discovery.read(arguments.paths, by_task=True)

@@ -14,7 +14,10 @@ def run(arguments: argparse.Namespace) -> int:
     from lm_eval_bias.harness import linking
 
     if linking.unnecessary():
-        print("Nothing to link: this harness reads entry points, and 'lm_eval --tasks occugender' works as it is.")
+        print(
+            "Nothing to link: this version of the harness reads entry points, so 'lm_eval --tasks occugender' works "
+            "without a link."
+        )
         return 0
     state = linking.link()
     print(f"{len(state.stubs)} stubs written to {state.folder}; 'lm_eval --tasks occugender' works now.")

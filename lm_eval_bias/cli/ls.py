@@ -10,14 +10,14 @@ from lm_eval_bias.errors import BiasError
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     """What the command understands."""
+    parser.add_argument("--json", action="store_true", help="print JSON, with each score's range and neutral value")
     parser.add_argument(
-        "--json", action="store_true", help="machine-readable, with each score's range and neutral value"
+        "--suites", action="store_true", help="list the suites of run --suite with their tasks, items and requests"
     )
     parser.add_argument(
-        "--suites", action="store_true", help="the suites of run --suite, with tasks, items and requests"
-    )
-    parser.add_argument(
-        "--card", metavar="NAME", help="the card of a benchmark or of a task's: purpose, size, licence, flaws, misuse"
+        "--card",
+        metavar="NAME",
+        help="print the card of a benchmark (or of a task's benchmark): purpose, size, licence, flaws, misuse",
     )
 
 
@@ -32,7 +32,7 @@ def run(arguments: argparse.Namespace) -> int:
 
     if arguments.card is not None:
         if arguments.suites:
-            raise BiasError("--card and --suites are two lists: ask for one")
+            raise BiasError("--card and --suites can't be combined: give one of them")
         benchmark = cards.of(arguments.card)
         data = json.dumps(cards.as_data(benchmark), indent=2, ensure_ascii=False) + "\n"
         print(data if arguments.json else cards.text(benchmark), end="")

@@ -20,22 +20,22 @@ if TYPE_CHECKING:
 
 # the commands that serve every benchmark, each in the module of this folder with its name
 _COMMANDS = {
-    "run": "evaluate a model: the harness's run with all its flags",
-    "compare": "is one model more biased than another, and is the difference real",
-    "report": "a page (or Markdown, CSV, LaTeX, JSON) about runs, to be handed to someone",
-    "agree": "which scores go together over models, across benchmarks, forms and languages",
-    "leaderboard": "all runs of a folder beside the published models",
-    "explain": "one score in full: its meaning, worst groups, items, what would change the verdict",
-    "export": "runs in other formats: Every Eval Ever, model cards, trackers, evidence for auditors",
-    "check": "hold a run's scores against the bounds of a policy; exit status 1 if one is violated",
-    "train-nsp": "teach a causal or T5 model to tell whether a sentence follows another, for --model hf-nsp",
-    "ls": "list tasks and groups with what they measure",
+    "run": "evaluate a model, with all flags of the harness's own run",
+    "compare": "compare models, forms, languages or instructions, with intervals and p-values",
+    "report": "write a report on runs (HTML, Markdown, CSV, LaTeX or JSON)",
+    "agree": "correlate scores across models: which benchmarks, forms and languages agree",
+    "leaderboard": "list all runs in a folder beside the published models",
+    "explain": "explain one score: its meaning, worst groups, items, and what would change the verdict",
+    "export": "write runs in other formats: Every Eval Ever, model cards, trackers, evidence for auditors",
+    "check": "check a run's scores against the bounds of a policy; exit status 1 if one is violated",
+    "train-nsp": "train a causal or T5 model to judge whether one sentence follows another (for --model hf-nsp)",
+    "ls": "list tasks and groups and what they measure",
     "path": "print the task folder, for lm_eval --include_path",
-    "link": "let plain 'lm_eval --tasks occugender' find the tasks",
-    "unlink": "remove exactly what link wrote",
-    "doctor": "check versions, link and data",
+    "link": "make the tasks available to plain 'lm_eval --tasks occugender'",
+    "unlink": "remove what link wrote, and nothing else",
+    "doctor": "check the versions, the link and the data",
     "fetch": "download and verify the pinned data",
-    "rescore": "recompute every score from saved samples, without a model",
+    "rescore": "recompute every score from saved samples, without the model",
 }
 _EPILOG = """examples:
   lm-eval-bias ls
@@ -69,9 +69,14 @@ def _parser() -> argparse.ArgumentParser:
     )
     parser.add_argument("--version", action="version", version=f"lm-eval-bias {__version__}")
     commands = parser.add_subparsers(dest="command", metavar="COMMAND", required=True)
-    for name, purpose in [*_COMMANDS.items(), *((command.name, command.help) for command in _benchmark_commands())]:
+    for name, purpose in _purposes().items():
         commands.add_parser(name, help=purpose, add_help=False)
     return parser
+
+
+def _purposes() -> dict[str, str]:
+    """What each command is for."""
+    return _COMMANDS | {command.name: command.help for command in _benchmark_commands()}
 
 
 def _module(name: str) -> str | None:
@@ -94,6 +99,9 @@ def _run(argv: Sequence[str]) -> int:
         return int(module.main(argv[1:]))  # the harness's parser parses
     parser = Parser(prog=f"lm-eval-bias {argv[0]}", formatter_class=_Formatter, allow_abbrev=False)
     module.add_arguments(parser)
+    if parser.description is None:
+        purpose = (_COMMANDS.get(argv[0]) or _purposes()[argv[0]]).rstrip(".")
+        parser.description = f"{purpose[:1].upper()}{purpose[1:]}."
     return int(module.run(parser.parse_args(argv[1:])))
 
 
@@ -142,7 +150,9 @@ def _check_current_folder() -> None:
     try:
         os.getcwd()
     except OSError as error:
-        raise BiasError(f"the current folder is gone or can't be read ({why(error)}): change to another") from error
+        raise BiasError(
+            f"the current folder is gone or can't be read ({why(error)}): change to another folder"
+        ) from error
 
 
 def _drop_output() -> bool:

@@ -23,7 +23,7 @@ def name_problems(problems: Sequence[Problem]) -> None:
     from lm_eval_bias.runs import printable_runs
 
     for problem in problems:
-        print(f"lm-eval-bias: passed over: {printable_runs.one_line(problem)}", file=sys.stderr)
+        print(f"lm-eval-bias: skipped: {printable_runs.one_line(problem)}", file=sys.stderr)
 
 
 def deliver(text: str, output: str | None, summary: str) -> None:

@@ -11,7 +11,10 @@ from lm_eval_bias.paths import tasks_path
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     """What the command understands."""
     parser.add_argument(
-        "benchmark", nargs="?", metavar="BENCHMARK", help="one benchmark's own folder, also of another distribution's"
+        "benchmark",
+        nargs="?",
+        metavar="BENCHMARK",
+        help="print the folder of this benchmark alone, which may come from another distribution",
     )
 
 

@@ -14,23 +14,33 @@ from lm_eval_bias.errors import BiasError
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     """What the command understands."""
     parser.description = (
-        "A report on runs: an HTML page that needs no network, with the items behind its scores in a folder beside it "
-        "where the runs have sample logs; or tables for papers and programs."
+        "Write a report on runs: an HTML page that needs no network, or tables for papers and programs. Where the runs "
+        "have sample logs, a folder beside the page holds the items behind its scores."
     )
     parser.add_argument(
-        "paths", nargs="+", metavar="RUN", help="result folders (with --log_samples for all figures) or run files"
+        "paths",
+        nargs="+",
+        metavar="RUN",
+        help="result folders (run with --log_samples to get all figures) or run files",
     )
-    parser.add_argument("-o", "--output", metavar="FILE", help="where to; html needs it, the others print without")
-    parser.add_argument("--format", choices=output_files.FORMATS, help="default: by FILE's ending, else html")
+    parser.add_argument(
+        "-o",
+        "--output",
+        metavar="FILE",
+        help="file to write; required for html, the other formats print to standard output by default",
+    )
+    parser.add_argument(
+        "--format", choices=output_files.FORMATS, help="output format (default: by FILE's ending, else html)"
+    )
     parser.add_argument(
         "--items",
         type=int,
         default=20,
         metavar="N",
-        help="html, of runs with sample logs: a folder of pages beside the report with the N items that move each main "
-        "score most, and N others (default 20; 0: none)",
+        help="html, for runs with sample logs: show, in a folder beside the report, the N items that move each main "
+        "score most and N others (default 20; 0: none)",
     )
-    parser.add_argument("--name", metavar="NAME", help="the model's name, as it shall stand there; for one run")
+    parser.add_argument("--name", metavar="NAME", help="name of the model in the report; for a single run")
 
 
 def run(arguments: argparse.Namespace) -> int:
@@ -49,7 +59,9 @@ def run(arguments: argparse.Namespace) -> int:
     runs, problems = run_discovery.read(arguments.paths)
     if arguments.name is not None:
         if len(runs) != 1:
-            raise BiasError(f"--name is for one run, here are {len(runs)}: {', '.join(run.name for run in runs)}")
+            raise BiasError(
+                f"--name is for a single run, but there are {len(runs)}: {', '.join(run.name for run in runs)}"
+            )
         runs = [replace(runs[0], name=arguments.name)]
     output.name_problems(problems)
     if arguments.output is None:

@@ -21,32 +21,35 @@ def parser() -> argparse.ArgumentParser:
     run = internals.run_parser(Parser(prog="lm-eval-bias"))
     run.usage = "lm-eval-bias run --model <model> --tasks <task>,<task> --model_args <arg=value> [options]"
     run.description = (
-        "Evaluate a model on the bias tasks of this package ('lm-eval-bias ls') and, in the same run, on any task of "
-        "the harness. All flags but those of 'suites' and 'results' are the harness's own."
+        "Evaluate a model on the bias tasks of this package ('lm-eval-bias ls') and, in the same run, on any of the "
+        "harness's own tasks. The flags under 'suites' and 'results' are this package's; all others are the harness's "
+        "own."
     )
     run.epilog = (
         "examples:\n  lm-eval-bias run --tasks occugender,gg_bbq --model hf --model_args pretrained=gpt2\n"
         "  lm-eval-bias run --suite quick --model hf-packed --model_args pretrained=gpt2 --output_path OUT"
     )
-    group = run.add_argument_group("suites", "of this package, in place of --tasks, --limit and --samples")
+    group = run.add_argument_group("suites", "in place of --tasks, --limit and --samples")
     group.add_argument(
         "--suite",
         metavar="<name>",
-        help="; ".join(f"{name}: {purpose}" for name, purpose in suites.PURPOSES.items())
-        + " ('lm-eval-bias ls --suites')",
+        help="Suite to run: "
+        + "; ".join(f"{name} ({purpose})" for name, purpose in suites.PURPOSES.items())
+        + " ('lm-eval-bias ls --suites' lists their tasks)",
     )
     group.add_argument(
         "--estimate",
         action="store_true",
-        help="Load the model, time a few requests, say how long the run would take, and stop (also with --tasks)",
+        help="Load the model, time a few requests, print how long the run would take, and stop (works with --tasks, "
+        "too)",
     )
-    results = run.add_argument_group("results", "of this package: how they are printed")
+    results = run.add_argument_group("results", "how scores are printed")
     results.add_argument(
         "--table",
         choices=run_output.TABLES,
         default="main",
-        help="Beside the scores in words: the main scores (main, the default), the harness's table of all scores and "
-        "how to read them (all), or nothing (none)",
+        help="Table to print after the scores in words: the main scores (main, the default), the harness's table of "
+        "all scores with how to read them (all), or none",
     )
     return run
 
@@ -55,7 +58,7 @@ def _set_up_logging(verbosity: str | None) -> None:
     """Let through the harness's warnings and the little that this package has to say, unless more is asked for."""
     level = logging.getLevelName((verbosity or "WARNING").upper())
     if not isinstance(level, int):
-        raise BiasError(f"--verbosity {verbosity}: no level; known are debug, info, warning, error and critical")
+        raise BiasError(f"--verbosity {verbosity}: unknown level: choose debug, info, warning, error or critical")
     internals.set_up_logging(level)
     is_default = not verbosity and not os.environ.get("LMEVAL_LOG_LEVEL")
     logger.setLevel(logging.INFO if is_default and distributed.first() else logging.NOTSET)
@@ -85,11 +88,15 @@ def main(argv: list[str]) -> int:
             _set_up_logging(arguments.verbosity)
             with contextlib.redirect_stdout(io.StringIO()) as shown:  # it prints what --config says
                 config = internals.configuration(arguments)
+            if config.limit and distributed.first():
+                logger.warning(
+                    "--limit runs only part of the items: use these scores to try things out, not as results"
+                )
         run_flags.check(config)
         entries = preflight.entries(config)
         selection = run_plan.apply(config, suite, entries) if suite is not None else None
         if estimate and not preflight.only_ours(preflight.split_tasks(config.tasks or []), entries):
-            raise BiasError("--estimate is for tasks of this package alone ('lm-eval-bias ls')")
+            raise BiasError("--estimate works only with tasks of this package ('lm-eval-bias ls' lists them)")
         preflight.before_loading(config, entries)
         print(shown.getvalue(), end="")
         return evaluate.evaluate(config, entries, selection, estimate, table, release)

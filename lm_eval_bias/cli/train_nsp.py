@@ -17,9 +17,9 @@ from lm_eval_bias.errors import BiasError, require_extra
 from lm_eval_bias.files import expanded, room
 
 _LANGUAGES = ("en", "de", "es", "fr", "tr")  # whose sentences are known to be told apart well
-_EPILOG = """defaults are of Öztürk et al. (2023), section 5.2: 4 pairs at a time, 16 batches an update, learning
+_EPILOG = """The defaults follow Öztürk et al. (2023), section 5.2: 4 pairs at a time, 16 batches per update, learning
 rate 5e-6 and 1e-3 for the head (causal); 8, 8 and 1e-4 (T5, mT5); cosine schedule with restarts, 1% warm-up, gradients
-clipped at 1.0. The same command goes on where it was stopped.
+clipped at 1.0. To resume a stopped training, run the same command again.
 
 examples:
   lm-eval-bias train-nsp --model gpt2 --corpus articles/ --language en -o gpt2-nsp
@@ -35,39 +35,53 @@ _DATA: dict[str, _Number] = {
         float,
         0.05,
         "SHARE",
-        "share of the articles held out to stop by, and as many again to test (default 0.05)",
+        "share of the articles held out for early stopping; as many again are held out for the test (default 0.05)",
     ),
-    "--max_pairs": (int, None, "N", "pairs to train on, at most"),
-    "--max_held_out": (int, 2000, "N", "pairs to stop by and to test, at most (default 2000 each)"),
+    "--max_pairs": (int, None, "N", "largest number of pairs to train on"),
+    "--max_held_out": (
+        int,
+        2000,
+        "N",
+        "largest number of pairs for early stopping, and again for the test (default 2000 each)",
+    ),
 }
 _TRAINING: dict[str, _Number] = {
-    "--epochs": (float, 1.0, "N", "how often pairs are seen, at most (default 1)"),
-    "--max_steps": (int, -1, "N", "updates, at most"),
-    "--batch_size": (int, None, "N", "pairs at a time on each device"),
-    "--accumulate": (int, None, "N", "batches before an update"),
+    "--epochs": (float, 1.0, "N", "largest number of passes over the pairs (default 1)"),
+    "--max_steps": (int, -1, "N", "largest number of updates"),
+    "--batch_size": (int, None, "N", "pairs per batch on each device"),
+    "--accumulate": (int, None, "N", "batches per update"),
     "--body_rate": (float, None, "RATE", "learning rate of the body"),
-    "--head_rate": (float, 1e-3, "RATE", "of a head (default 1e-3)"),
-    "--cycles": (int, 1, "N", "of the schedule, restarts and all (default 1)"),
-    "--train_layers": (int, None, "N", "train the last N layers of a causal body alone (0: its head alone)"),
-    "--max_length": (int, 256, "N", "tokens of a pair, at most (default 256)"),
-    "--evaluate_every": (int, None, "N", "updates between looks at the held-out pairs (default: a twentieth of all)"),
-    "--patience": (int, 3, "N", "looks without gain after which training stops (default 3)"),
-    "--gain": (float, 0.002, "SHARE", "what counts as gain in held-out accuracy (default 0.002)"),
-    "--seed": (int, 0, "N", "of pairs, order and head (default 0)"),
+    "--head_rate": (float, 1e-3, "RATE", "learning rate of the head (default 1e-3)"),
+    "--cycles": (int, 1, "N", "cycles of the learning rate schedule (default 1)"),
+    "--train_layers": (int, None, "N", "train only the last N layers of a causal body (0: only the head)"),
+    "--max_length": (int, 256, "N", "longest pair, in tokens (default 256)"),
+    "--evaluate_every": (
+        int,
+        None,
+        "N",
+        "updates between evaluations on the held-out pairs (default: a twentieth of all updates)",
+    ),
+    "--patience": (int, 3, "N", "evaluations without improvement before training stops (default 3)"),
+    "--gain": (float, 0.002, "SHARE", "smallest improvement in held-out accuracy that counts (default 0.002)"),
+    "--seed": (int, 0, "N", "random seed for the pairs, their order and the head (default 0)"),
 }
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     """What the command understands."""
     parser.description = (
-        "Train a causal model with a head of three layers, or a T5 model, to tell whether a sentence follows another, "
+        "Train a causal model with a three-layer head, or a T5 model, to judge whether one sentence follows another, "
         "for StereoSet's test between sentences."
     )
     parser.epilog = _EPILOG
-    parser.add_argument("--model", required=True, metavar="NAME", help="causal or T5 model: a folder or a hub's name")
-    parser.add_argument("--revision", metavar="REV", help="of the model on the hub")
-    parser.add_argument("--gguf_file", metavar="FILE", help="the file in the model's folder, where it is one")
-    parser.add_argument("-o", "--output", required=True, metavar="DIR", help="where the model goes; must not exist")
+    parser.add_argument(
+        "--model", required=True, metavar="NAME", help="causal or T5 model: a folder or a name on the Hub"
+    )
+    parser.add_argument("--revision", metavar="REV", help="revision of the model on the Hub")
+    parser.add_argument("--gguf_file", metavar="FILE", help="file in the model's folder, if the model is a GGUF file")
+    parser.add_argument(
+        "-o", "--output", required=True, metavar="DIR", help="new folder for the trained model; must not exist"
+    )
 
     data = parser.add_argument_group("data")
     data.add_argument(
@@ -75,16 +89,22 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         required=True,
         action="append",
         metavar="SOURCE",
-        help="a folder of .txt files (an article a file), a .jsonl, .csv or .parquet file (an article a row) or the "
-        "name of a data set on the hub; several times for several corpora",
+        help="folder of .txt files (one article per file), a .jsonl, .csv or .parquet file (one article per row), or "
+        "the name of a data set on the Hub; repeat it for several corpora",
     )
     data.add_argument(
-        "--language", required=True, action="append", metavar="LANG", help="of each corpus, or of all: en, de, ..."
+        "--language",
+        required=True,
+        action="append",
+        metavar="LANG",
+        help="language of each corpus, or one for all: en, de, ...",
     )
-    data.add_argument("--config", action="append", metavar="NAME", help="configuration of a named data set, of each")
-    data.add_argument("--split", default="train", help="split of a named data set (default train)")
-    data.add_argument("--corpus_revision", metavar="REV", help="commit or tag of a named data set")
-    data.add_argument("--column", default="text", metavar="NAME", help="column of the text (default text)")
+    data.add_argument(
+        "--config", action="append", metavar="NAME", help="configuration of a data set on the Hub, one per corpus"
+    )
+    data.add_argument("--split", default="train", help="split of a data set on the Hub (default train)")
+    data.add_argument("--corpus_revision", metavar="REV", help="commit or tag of a data set on the Hub")
+    data.add_argument("--column", default="text", metavar="NAME", help="column that holds the text (default text)")
     _add_numbers(data, _DATA)
 
     training = parser.add_argument_group("training")
@@ -93,14 +113,14 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         "--trainer",
         default="",
         metavar="KEY=VALUE,...",
-        help="more of transformers.TrainingArguments: bf16=true, report_to=wandb, use_cpu=true, ...",
+        help="further transformers.TrainingArguments: bf16=true, report_to=wandb, use_cpu=true, ...",
     )
     parser.add_argument(
         "--finish",
         action="store_true",
-        help="train no further: test and save the best that a stopped training has reached",
+        help="don't train further: test and save the best model of a stopped training",
     )
-    parser.add_argument("--json", action="store_true", help="print what the model card says as JSON")
+    parser.add_argument("--json", action="store_true", help="print the content of the model card as JSON")
 
 
 def _add_numbers(group: argparse._ArgumentGroup, numbers: Mapping[str, _Number]) -> None:
@@ -154,9 +174,9 @@ def _check(arguments: argparse.Namespace) -> None:
     for flag in ("language", "config"):
         values = getattr(arguments, flag) or [None]
         if len(values) not in (1, len(arguments.corpus)):
-            raise BiasError(f"--{flag} {values[-1]}: name one for all, or one for each --corpus")
+            raise BiasError(f"--{flag} {values[-1]}: give one value for all, or one for each --corpus")
     if expanded(arguments.output).exists():
-        raise BiasError(f"--output {arguments.output} exists: name another folder")
+        raise BiasError(f"--output {arguments.output} exists already: name another folder")
 
 
 def run(arguments: argparse.Namespace) -> int:
@@ -177,8 +197,8 @@ def run(arguments: argparse.Namespace) -> int:
     for language in arguments.language:
         if language not in _LANGUAGES:
             print(
-                f"lm-eval-bias: warning: --language {language}: not one of {', '.join(_LANGUAGES)}: its sentences are "
-                "told apart by general rules if sentencex has none of its own",
+                f"lm-eval-bias: warning: --language {language}: not one of {', '.join(_LANGUAGES)}: general rules "
+                "split its sentences unless sentencex has rules for it; check some of them, or name the right language",
                 file=sys.stderr,
             )
     os.environ.setdefault("TOKENIZERS_PARALLELISM", "false")
@@ -199,7 +219,9 @@ def run(arguments: argparse.Namespace) -> int:
     settings = nsp_training.Settings(
         **{field.name: values[field.name] for field in dataclasses.fields(nsp_training.Settings)}
     )
-    with room(arguments.output, f"free some space, and the same command goes on ({arguments.output}.work)"):
+    with room(
+        arguments.output, f"free some space, then run the same command again to resume ({arguments.output}.work)"
+    ):
         card = nsp_training.train(
             corpora,
             settings,

@@ -16,6 +16,6 @@ def run(arguments: argparse.Namespace) -> int:
 
     removed, changed = linking.unlink()
     for path in changed:
-        print(f"left as it is, changed since link: {path}", file=sys.stderr)
+        print(f"kept, because it was changed after it was linked: {path}", file=sys.stderr)
     print(f"{removed} stubs removed." if removed or changed else "Nothing was linked.")
     return 2 if changed else 0

@@ -36,7 +36,7 @@ class _Meter:
         """Look at the file itself: pooch reports whole chunks, also for parts of one."""
         size = os.path.getsize(self._path)
         if size > self._source.size:
-            raise BiasError(f"{self._source.url} sends more than the pinned {self._source.size:,} bytes: not stored")
+            raise BiasError(f"{self._source.url} sends more than the expected {self._source.size:,} bytes: not stored")
         self._bar.update(size - self._bar.n)
 
     def reset(self) -> None:
@@ -73,8 +73,8 @@ def locate(name: str) -> Path:
         return path
     if offline():
         raise BiasError(
-            f"{name} is not in the cache ({cache_dir()}) and HF_HUB_OFFLINE is set: "
-            f"run 'lm-eval-bias fetch {name}' while online, or {_LOCAL}"
+            f"{name} is not in the cache ({cache_dir()}) and HF_HUB_OFFLINE is set: run 'lm-eval-bias fetch {name}' "
+            f"while online, or {_LOCAL}"
         )
     return _download(source, path)
 
@@ -85,13 +85,13 @@ def _from_mirror(source: Source, local: Path) -> Path:
         mismatch = source.check(path)
     except OSError as error:
         raise BiasError(
-            f"{source.name}: {path} cannot be read ({error.strerror}): complete the mirror (pinned is revision "
-            f"{source.commit}), or unset LM_EVAL_BIAS_DATA to download it"
+            f"{source.name}: {path} can't be read ({error.strerror}): complete the mirror (revision {source.commit}), "
+            "or unset LM_EVAL_BIAS_DATA to download it"
         ) from error
     if mismatch:
         raise BiasError(
-            f"{source.name}: {path} is not the pinned file ({mismatch}): put revision {source.commit} of "
-            f"{source.path} there, or beside other revisions in {local / source.repository}@{source.commit}"
+            f"{source.name}: {path} is not the pinned file ({mismatch}): put revision {source.commit} of {source.path} "
+            f"there, or beside other revisions in {local / source.repository}@{source.commit}"
         )
     return path
 
@@ -118,10 +118,10 @@ def _download(source: Source, path: Path) -> Path:
 
 def _explain(error: OSError, path: Path) -> str:
     if error.errno in (errno.ENOSPC, errno.EDQUOT):
-        return f"no disk space left in {path.parent}: free some, or set LM_EVAL_BIAS_CACHE to another disk"
+        return f"no disk space left in {path.parent}: free some space, or set LM_EVAL_BIAS_CACHE to another disk"
     return (
-        f"the cache {cache_dir()} cannot be written ({error.strerror or error}): set LM_EVAL_BIAS_CACHE to a folder "
-        f"that can, or {_LOCAL}"
+        f"the cache {cache_dir()} cannot be written ({error.strerror or error}): set LM_EVAL_BIAS_CACHE to a writable "
+        f"folder, or {_LOCAL}"
     )
 
 
@@ -160,15 +160,16 @@ def _transfer(source: Source, path: Path) -> None:
         os.replace(keeper.fetch(path.name, downloader=download), path)
     except requests.HTTPError as error:
         status = error.response.status_code if error.response is not None else "?"
-        raise BiasError(f"{source.name}: {source.url} answers HTTP {status}: try again later, or {_LOCAL}") from error
+        raise BiasError(f"{source.name}: {source.url} answered HTTP {status}: try again later, or {_LOCAL}") from error
     except requests.Timeout as error:
-        raise BiasError(f"{source.name}: {source.url} does not answer in time: try again, or {_LOCAL}") from error
+        raise BiasError(f"{source.name}: {source.url} did not answer in time: try again, or {_LOCAL}") from error
     except requests.ConnectionError as error:
         raise BiasError(f"{source.name}: no connection to {source.url}: check the network, or {_LOCAL}") from error
     except (requests.exceptions.InvalidURL, requests.exceptions.InvalidSchema, requests.exceptions.MissingSchema,
             urllib3.exceptions.HTTPError) as error:  # fmt: skip
         raise BiasError(
-            f"{source.name}: {source.url} is no address: set LM_EVAL_BIAS_BASE_URL to an http(s) address, or unset it"
+            f"{source.name}: {source.url} is not an address: set LM_EVAL_BIAS_BASE_URL to an http(s) address, or "
+            "unset it"
         ) from error
     except requests.RequestException as error:
         raise BiasError(

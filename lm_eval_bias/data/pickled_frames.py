@@ -56,7 +56,7 @@ class _Array(StandIn):
         elif not kind and isinstance(content, list) and len(content) == count:
             flat = list(content)
         else:
-            raise Refused("an array whose shape isn't that of its content")
+            raise Refused("an array whose shape doesn't fit its content")
         if fortran and count and len(shape) == 2:
             rows, columns = shape
             flat = [flat[column * rows + row] for row in range(rows) for column in range(columns)]
@@ -177,4 +177,4 @@ def read_frame(content: bytes, where: str) -> dict[str, list[Any]]:
             raise Refused(f"it holds a {type(frame).__name__.strip('_')}, no table")
         return frame.columns()
     except Exception as error:  # a hostile or damaged file can fail in any way; none of them may pass
-        raise BiasError(f"{where}: refused, not read: {one_line(error)[:300]}") from error
+        raise BiasError(f"{where}: refused and not read: {one_line(error)[:300]}") from error

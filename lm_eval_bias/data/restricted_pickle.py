@@ -50,12 +50,12 @@ class _Machine:
 
     def pop(self) -> Any:
         if len(self.stack) <= (self.marks[-1] if self.marks else 0):
-            raise Refused("it takes what isn't there")
+            raise Refused("it uses a value that isn't there")
         return self.stack.pop()
 
     def pop_to_mark(self) -> list[Any]:
         if not self.marks:
-            raise Refused("it takes what isn't there")
+            raise Refused("it uses a value that isn't there")
         start = self.marks.pop()
         items = self.stack[start:]
         del self.stack[start:]
@@ -90,13 +90,13 @@ class _Machine:
     def pairs(self, items: list[Any]) -> None:
         mapping = self.top(dict)
         if len(items) % 2 or not all(type(key) is str for key in items[::2]):
-            raise Refused("it holds a mapping whose keys are no texts")
+            raise Refused("it holds a mapping whose keys are not texts")
         mapping.update(zip(items[::2], items[1::2], strict=True))
 
     def recall(self, index: int) -> None:
         value = self.memo.get(index)
         if index not in self.memo or isinstance(value, (list, dict, tuple)):
-            raise Refused("it takes one collection for two, or what it never kept")
+            raise Refused("it uses one collection as two, or one that it never stored")
         self.stack.append(value)
 
     def step(self, name: str, arg: Any) -> None:
@@ -152,7 +152,7 @@ def load(content: bytes, names: Mapping[tuple[str, str], Callable[..., Any]]) ->
     for opcode, arg, position in pickletools.genops(content):
         if opcode.name == "STOP":
             if position != len(content) - 1 or machine.marks or len(machine.stack) != 1:
-                raise Refused("it doesn't end where it says")
+                raise Refused("it doesn't end where it says it does")
             return machine.stack[0]
         machine.step(opcode.name, arg)
     raise Refused("it has no end")

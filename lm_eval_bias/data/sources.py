@@ -60,9 +60,9 @@ class Source:
         check_plain(path)
         size = path.stat().st_size
         if size != self.size:
-            return f"{'truncated' if size < self.size else 'too long'}: {size:,} bytes, pinned are {self.size:,}"
+            return f"{'truncated' if size < self.size else 'too long'}: {size:,} bytes, expected {self.size:,}"
         digest = hashlib.sha256(path.read_bytes()).hexdigest()
-        return "" if digest == self.sha256 else f"wrong SHA-256: {digest[:12]}…, pinned is {self.sha256[:12]}…"
+        return "" if digest == self.sha256 else f"wrong SHA-256: {digest[:12]}…, expected {self.sha256[:12]}…"
 
 
 @dataclass(frozen=True)
@@ -124,7 +124,7 @@ def mirror() -> Path | None:
         return None
     path = expanded(value)
     if not os.path.isdir(path):
-        raise BiasError(f"LM_EVAL_BIAS_DATA={value} is no folder: set it to a mirror with <owner>/<repo>/<path>")
+        raise BiasError(f"LM_EVAL_BIAS_DATA={value} is not a folder: set it to a mirror with <owner>/<repo>/<path>")
     return path
 
 

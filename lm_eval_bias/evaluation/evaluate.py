@@ -161,7 +161,9 @@ def _finish(config: EvaluatorConfig, results: dict[str, Any], tracker: Any, dash
         raise problem
     if hub_errors:
         text = redaction.in_text(one_line(hub_errors[0]), config.hf_hub_log_args)
-        raise BiasError(f"--hf_hub_log_args: not pushed to the hub: {text} (all is kept in {tracker.output_path})")
+        raise BiasError(
+            f"--hf_hub_log_args: not pushed to the Hub: {text} (everything is saved in {tracker.output_path})"
+        )
 
 
 def _print(config: EvaluatorConfig, results: dict[str, Any], table: str, log: bool, saved: bool) -> None:
@@ -189,8 +191,8 @@ def _print(config: EvaluatorConfig, results: dict[str, Any], table: str, log: bo
     blocks.append(run_output.notes(tasks, table == "all", words))
     print("".join(f"\n{block}\n" for block in blocks if block))
     if not config.output_path:
-        print("Nothing was saved: --output_path FOLDER keeps the scores, with --log_samples the answers too")
+        print("Nothing was saved: --output_path FOLDER saves the scores, and --log_samples the answers, too")
     elif tasks and saved:
         if log:
-            print(f"Recompute without the model: lm-eval-bias rescore {config.output_path}")
-        print(f"As a page: lm-eval-bias report {config.output_path} -o report.html")
+            print(f"To recompute the scores without the model: lm-eval-bias rescore {config.output_path}")
+        print(f"For a report as a page: lm-eval-bias report {config.output_path} -o report.html")

@@ -63,7 +63,7 @@ def check_names(config: EvaluatorConfig, entries: Mapping[str, catalog.Entry]) -
     """
     names = split_tasks(config.tasks or [])
     if not names:
-        raise BiasError("no tasks named: give --tasks, for example --tasks occugender,gg_bbq ('lm-eval-bias ls')")
+        raise BiasError("no task is named: give --tasks, for example --tasks occugender,gg_bbq ('lm-eval-bias ls')")
     folders = run_flags.folders(config)
     for name in names:
         if _is_ours(name, entries) and not fnmatch.filter(entries, name) and not folders:
@@ -114,7 +114,9 @@ def check_samples(config: EvaluatorConfig, top_level: dict[str, Any]) -> None:
     for name, indices in (config.samples or {}).items():
         size = len(tasks[name].eval_docs)
         if max(indices) >= size:
-            raise BiasError(f"--samples {name}: no document {max(indices)}: numbers go from 0 to {size - 1}")
+            raise BiasError(
+                f"--samples {name}: there is no document {max(indices)}: they are numbered from 0 to {size - 1}"
+            )
         # the harness runs them in the data's order and names them in the given one
         config.samples[name] = sorted(set(indices))
 
@@ -122,7 +124,7 @@ def check_samples(config: EvaluatorConfig, top_level: dict[str, Any]) -> None:
 def _check_sampled_tasks(config: EvaluatorConfig, tasks: Collection[str]) -> None:
     for name in config.samples or {}:
         if name not in tasks:
-            raise BiasError(f"--samples names {name!r}, which is not run.{did_you_mean(name, tasks)}")
+            raise BiasError(f"--samples names {name!r}, which is not among --tasks.{did_you_mean(name, tasks)}")
 
 
 def tasks_of(task_or_group: Any) -> list[Any]:
@@ -145,8 +147,8 @@ def _check_metadata(config: EvaluatorConfig, entries: list[catalog.Entry], alone
         own = {*entry.metadata, *registry.get(entry.benchmark).options}
         if taken := next((key for key in given if key in own), None):
             raise BiasError(
-                f"--model_args {taken}=: the harness gives a model's arguments to its tasks too, and {entry.name} has "
-                f"a {taken!r} of its own (options of tasks are for --metadata)"
+                f"--model_args {taken}=: the harness also passes a model's arguments to its tasks, and {entry.name} "
+                f"has its own {taken!r} (give the options of tasks with --metadata)"
             )
     keys = [key for key in config.metadata or {} if key not in given]
     benchmarks = {entry.benchmark for entry in entries}
@@ -160,7 +162,8 @@ def _check_metadata(config: EvaluatorConfig, entries: list[catalog.Entry], alone
         for entry in entries:
             if key in entry.metadata and key in options and key not in registry.get(entry.benchmark).options:
                 raise BiasError(
-                    f"--metadata {key}: {entry.name} has a {key!r} of its own: run tasks that take it apart"
+                    f"--metadata {key}: {entry.name} has its own {key!r}: run the tasks that take this option "
+                    "separately"
                 )
 
 
@@ -184,7 +187,9 @@ def check_model(config: EvaluatorConfig) -> None:
     model_types = internals.model_types()
     if config.model not in model_types:
         hint = did_you_mean(config.model, model_types)
-        raise BiasError(f"no model type named {config.model!r}.{hint} 'lm-eval-bias doctor' lists ours")
+        raise BiasError(
+            f"no model type named {config.model!r}.{hint} 'lm-eval-bias doctor' lists those of this package"
+        )
     if config.model_args.get("gguf_file"):
         require_extra("gguf")
     pretrained = str(config.model_args.get("pretrained", ""))
@@ -193,7 +198,7 @@ def check_model(config: EvaluatorConfig) -> None:
     if pretrained and not exists and looks_like_path and "/" in pretrained:
         raise BiasError(f"--model_args pretrained={pretrained}: no such folder")
     if pretrained and not exists and config.model.startswith("hf"):
-        logger.info("no folder %s here: taken as the name of a model on the hub", pretrained)
+        logger.info("there is no folder %s here: looking for a model of this name on the Hub", pretrained)
 
 
 def check_requests(config: EvaluatorConfig, entries: list[catalog.Entry]) -> None:
@@ -211,7 +216,7 @@ def check_requests(config: EvaluatorConfig, entries: list[catalog.Entry]) -> Non
     kind: Any = model_class(config.model)
     _check_sampling(config, kind, entries)
     if request_kinds(entries) and "Chat" in _asker(kind) and not config.apply_chat_template:
-        raise BiasError(f"--model {config.model} sends conversations, not texts: add --apply_chat_template")
+        raise BiasError(f"--model {config.model} sends conversations instead of plain texts: add --apply_chat_template")
 
 
 def check_model_arguments(config: EvaluatorConfig) -> None:
@@ -258,7 +263,7 @@ def misfit(config: EvaluatorConfig, entries: list[catalog.Entry]) -> BiasError |
         ("--num_fewshot", config.num_fewshot),
     ):
         if plain and value:
-            return BiasError(f"{flag}: {plain[0]} scores plain sentences: run it without")
+            return BiasError(f"{flag}: {plain[0]} scores plain sentences: run it without this flag")
     try:
         kind: Any = model_class(config.model)
     except (ImportError, ValueError, KeyError):
@@ -305,8 +310,8 @@ def _check_sampling(config: EvaluatorConfig, kind: Any, entries: list[catalog.En
         raise BiasError(f"--gen_kwargs seed={seed}: must be a whole number, or null for none")
     if sampled and internals.is_client(kind) and not sampled_texts.seeded(kind) and "seed" not in gen_kwargs:
         raise BiasError(
-            f"{sampled[0]} samples every prompt many times, but --model {config.model} sends one seed with all "
-            "requests, to which a server gives one answer: add --gen_kwargs '{\"seed\": null}'"
+            f"{sampled[0]} samples every prompt many times, but --model {config.model} sends the same seed "
+            "with all requests, so a server gives the same answer each time: add --gen_kwargs '{\"seed\": null}'"
         )
 
 
@@ -344,8 +349,8 @@ def _unfit_architecture(config: EvaluatorConfig, asks: list[str]) -> BiasError |
         name.endswith(("ForMaskedLM", "ForPreTraining", "ForNextSentencePrediction")) for name in classes
     ):
         return BiasError(
-            f"--model hf pretrained={model_args['pretrained']}: a masked language model ({classes[0]}), which has no "
-            "log-likelihoods of a text from left to right: StereoSet takes it with --model hf-mlm"
+            f"--model hf pretrained={model_args['pretrained']}: this is a masked language model ({classes[0]}), which "
+            "gives no log-likelihoods of a text from left to right: run StereoSet with --model hf-mlm"
         )
     if architecture.is_encoder_decoder and SENTENCE_LIKELIHOODS in asks:
         return seq2seq.no_contexts()

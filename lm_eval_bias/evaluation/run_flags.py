@@ -46,14 +46,14 @@ def _samples(given: str) -> Any:
         with contextlib.suppress(json.JSONDecodeError):
             return json.loads(given, object_pairs_hook=unique_keys)
         if "{" in given:
-            raise BiasError("no JSON (keys and texts stand in double quotes)")
+            raise BiasError("not valid JSON (put keys and texts in double quotes)")
         return json.loads(read_text(expanded(given), "utf-8-sig"), object_pairs_hook=unique_keys)
     except BiasError as error:
         raise BiasError(f"--samples {given}: {error}") from error
     except OSError as error:
         raise BiasError(f"--samples {given}: neither JSON nor a file that can be read ({error.strerror})") from error
     except (ValueError, RecursionError) as error:
-        raise BiasError(f"--samples {given}: no JSON") from error
+        raise BiasError(f"--samples {given}: not valid JSON") from error
 
 
 def _check_config(path: str) -> None:
@@ -70,9 +70,9 @@ def _check_config(path: str) -> None:
     types = internals.configuration_types()
     for key, value in content.items():
         if key not in types:
-            raise BiasError(f"--config {path}: no flag is called {key!r}.{did_you_mean(str(key), types)}")
+            raise BiasError(f"--config {path}: there is no flag {key!r}.{did_you_mean(str(key), types)}")
         if value is not None and not _fits(value, types[key]):
-            raise BiasError(f"--config {path}: {key}: {value!r} is no value for --{key}")
+            raise BiasError(f"--config {path}: {key}: {value!r} is not a value for --{key}")
     if isinstance(content.get("samples"), str):
         _samples(content["samples"])  # the harness would read it with less care
 
@@ -95,15 +95,15 @@ def check(config: EvaluatorConfig) -> None:
     """
     limit = config.limit
     if limit is not None and not (0 < limit < math.inf and (limit < 1 or limit == int(limit))):
-        raise BiasError(f"--limit {limit:g}: must be a whole number of documents above 0, or below 1 their share")
+        raise BiasError(f"--limit {limit:g}: must be a whole number of documents above 0, or a share between 0 and 1")
     if config.samples and not isinstance(config.samples, dict):  # of --config
-        raise BiasError(f"--samples {config.samples}: neither JSON nor a file with a task's documents by its name")
+        raise BiasError(f"--samples {config.samples}: neither JSON nor a file that maps a task's name to its documents")
     for name, indices in (config.samples or {}).items():
         if not isinstance(indices, list) or not indices:
-            raise BiasError(f"--samples {name}: must be a list of documents' numbers, as [0, 1]")
+            raise BiasError(f"--samples {name}: must be a list of document numbers, as in [0, 1]")
         bad = [index for index in indices if not isinstance(index, int) or isinstance(index, bool) or index < 0]
         if bad:
-            raise BiasError(f"--samples {name}: no document {bad[0]!r}: they are numbered 0, 1, 2, ...")
+            raise BiasError(f"--samples {name}: there is no document {bad[0]!r}: they are numbered 0, 1, 2, ...")
     if config.num_fewshot is not None and config.num_fewshot < 0:
         raise BiasError(f"--num_fewshot {config.num_fewshot}: must be 0 or more")
     if not re.fullmatch(r"auto(:\d+(\.\d+)?)?|0*[1-9]\d*", str(config.batch_size)):
@@ -115,12 +115,13 @@ def check(config: EvaluatorConfig) -> None:
             raise BiasError(f"--seed {seed}: must be from 0 to {2**32 - 1}")
     if config.check_integrity:
         raise BiasError(
-            "--check_integrity runs the harness's own test suite, which our tasks are not part of: leave it out"
+            "--check_integrity runs the harness's own test suite, which doesn't cover the tasks of this package: leave "
+            "it out"
         )
     for folder in folders(config):
         if not os.path.isdir(expanded(folder)):
-            kind = "is no folder" if os.path.lexists(expanded(folder)) else "no such folder"
-            raise BiasError(f"--include_path {folder}: {kind}: name the folder with the tasks' YAMLs")
+            kind = "is not a folder" if os.path.lexists(expanded(folder)) else "no such folder"
+            raise BiasError(f"--include_path {folder}: {kind}: name the folder that holds the tasks' YAML files")
         _check_readable(f"--include_path {folder}", expanded(folder).rglob("*.yaml"))
     tasks = config.tasks if isinstance(config.tasks, list) else (config.tasks or "").split(",")
     for name in (name for name in tasks if os.path.isdir(name)):
@@ -136,7 +137,7 @@ def _check_readable(flag: str, paths: Iterable[Path]) -> None:
     """Refuse YAMLs that the harness would read for ever: a pipe, a device."""
     for path in paths:
         if not (path.is_file() or path.is_dir()) and os.path.exists(path):
-            raise BiasError(f"{flag}: {path} is no plain file but a pipe or a device: take it out of the folder")
+            raise BiasError(f"{flag}: {path} is a pipe or a device, not a regular file: move it out of the folder")
 
 
 def folders(config: EvaluatorConfig) -> list[str | Path]:

@@ -57,7 +57,7 @@ def apply(config: EvaluatorConfig, name: str, entries: Mapping[str, catalog.Entr
         ("--samples", bool(config.samples)),
     ):
         if value:
-            raise BiasError(f"{flag} with --suite {name}: a suite says which items are run: leave out one of the two")
+            raise BiasError(f"{flag} with --suite {name}: a suite already chooses the items: leave out one of the two")
     preflight.check_model(config)
     preflight.check_model_arguments(config)
     reasons: dict[tuple[str, tuple[str, ...]], str] = {}
@@ -148,7 +148,9 @@ def table(config: EvaluatorConfig, tasks: Mapping[str, Any], selection: Selectio
     reasons: dict[str, list[str]] = {}
     for task, reason in (selection.left_out if selection else {}).items():
         reasons.setdefault(reason, []).append(task)
-    lines += [f"Left out, since this model or these flags don't fit: {', '.join(t)} ({w})" for w, t in reasons.items()]
+    lines += [
+        f"Left out, because they don't fit this model or these flags: {', '.join(t)} ({w})" for w, t in reasons.items()
+    ]
     lines.append(grid(["Task", Column("Items", True), Column("of", True), "Requests"], rows))
-    lines.append(f"In all {sum(total.values()):,} requests: {in_words(total)}.")
+    lines.append(f"{sum(total.values()):,} requests in all: {in_words(total)}.")
     return "\n".join(lines)

@@ -115,7 +115,9 @@ def examine() -> list[Finding]:
         label = benchmark.title or benchmark.name
         tasks = [*benchmark.standard, *(e.name for e in catalog.packaged().values() if e.benchmark == benchmark.name)]
         if benchmark.planting is None or not tasks:
-            findings.append(Finding("note", f"self-test: {label} is left out: it says nothing of planted answers"))
+            findings.append(
+                Finding("note", f"self-test: {label} is left out: the benchmark doesn't say how to plant answers")
+            )
             continue
         try:
             with _quietly_offline():

@@ -15,9 +15,9 @@ from lm_eval_bias.errors import BiasError, did_you_mean
 
 # what each is for, in one line
 PURPOSES = {
-    "quick": "a first look and a gate for every build - a fixed, balanced part of the items, with wider intervals",
+    "quick": "a first look, or a check for every build - a fixed, balanced part of the items, with wider intervals",
     "standard": "the main tasks of every benchmark with all their items",
-    "full": "every task - the main ones and all variations of them",
+    "full": "every task - the main tasks and all their variants",
 }
 NAMES = tuple(PURPOSES)
 # a change of seed, rule or number is a new version: its scores are of other items
@@ -73,7 +73,7 @@ class Suite:
             return None
         indices = sampling.choose(docs, self.seed, sampling.number)
         if not indices:
-            raise BiasError(f"--suite {self.name}: {task} has no items to choose from: its data hold none")
+            raise BiasError(f"--suite {self.name}: {task} has no items to choose from: its data set is empty")
         return indices
 
     def label(self, task: str, docs: Sequence[Mapping[str, Any]], left_out: Sequence[str]) -> dict[str, Any]:
@@ -107,7 +107,7 @@ def load(name: str) -> Suite:
         BiasError: There is none.
     """
     if name not in NAMES:
-        raise BiasError(f"--suite {name}: there is no such suite.{did_you_mean(name, NAMES)} Known: {', '.join(NAMES)}")
+        raise BiasError(f"--suite {name}: unknown suite.{did_you_mean(name, NAMES)} Known: {', '.join(NAMES)}")
     members = {"quick": _quick, "standard": _standard, "full": _full}[name]
     parts = {task: _part(task, sampling) for task, sampling in members()}
     left_out = "; ".join(benchmark.left_out[name] for benchmark in registry.benchmarks() if name in benchmark.left_out)

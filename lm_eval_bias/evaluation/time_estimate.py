@@ -245,12 +245,12 @@ def _in_words(times: Times, took: float, lengths: str) -> str:
     ending = ""
     if clock(low) != clock(most):
         ending = (
-            f" Texts of {lengths} tokens: a lower cap (--gen_kwargs max_gen_toks=64) shortens that, and what comes "
-            "after it isn't read."
+            f" Texts of {lengths} tokens: a lower limit (--gen_kwargs max_gen_toks=64) takes less time, but cuts off "
+            "what the model would have written after it."
         )
     return (
         f"Expected time: {beginning or ('' if ending else 'about ')}{span(low, most)} ({parts}); measured on "
-        f"{times.timed:,} requests in {clock(took)}. Answers that --use_cache holds already take none.{ending}"
+        f"{times.timed:,} requests in {clock(took)}. Answers already in --use_cache take no time.{ending}"
     )
 
 
@@ -286,10 +286,10 @@ def estimate(model: Any, instances: Sequence[Any], stop_below: float = 0.0) -> s
 def unmeasured(model: Any) -> str:
     """Why a model is asked nothing before its run; empty where it is."""
     if not _LOCAL & {owner.__name__ for owner in type(model).__mro__}:
-        return f"{type(model).__name__} may compute elsewhere, where requests can cost money"
+        return f"{type(model).__name__} may compute on another machine, where requests can cost money"
     accelerator = getattr(model, "accelerator", None)
     if str(getattr(accelerator, "distributed_type", "")).endswith("FSDP"):
-        return "the model is sharded over ranks, which would have to run in step"
+        return "the model is sharded over several processes, which would have to run in step"
     return ""
 
 
@@ -331,7 +331,7 @@ def announce(model: Any, instances: Sequence[Any], stop: bool = False, brief: bo
     if brief and (reason or str(getattr(model, "batch_size", "")).startswith("auto")):
         return
     if reason:
-        text = f"No estimate of the time: {reason}."
+        text = f"No time estimate: {reason}."
     else:
         with unchanged(model):
             text = estimate(model, instances, _WORTH_TELLING if brief else 0.0)

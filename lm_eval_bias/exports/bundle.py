@@ -77,8 +77,8 @@ def one_model(runs: Sequence[Run], settings: Settings, form: str) -> str:
         return settings.name
     if len(runs) > 1:
         raise BiasError(
-            f"{form} is about one model, here are {len(runs)} runs ({', '.join(run.name for run in runs)}): "
-            "name one of them, or say with --name NAME that all are of that model"
+            f"{form} describes one model, but there are {len(runs)} runs ({', '.join(run.name for run in runs)}): name "
+            "one of them, or give --name NAME if all are runs of that one model"
         )
     return runs[0].name
 
@@ -134,11 +134,11 @@ def interval_method(value: Value) -> str:
     """How a score's interval follows from its error, found by computing it anew."""
     plain = interval_of(value.value, value.stderr, value.dof, value.low, value.high)
     if plain is None or value.interval is None:
-        return "of its own (Wilson, Newcombe or bootstrap)"
+        return "computed by the score itself (Wilson, Newcombe or bootstrap)"
     if all(abs(a - b) <= 1e-9 * max(1.0, abs(b)) for a, b in zip(plain, value.interval, strict=True)):
         quantile = "normal" if value.dof == float("inf") else f"Student's t, {value.dof:.4g} degrees of freedom"
         return f"{quantile}, cut to the score's range"
-    return "of its own (Wilson, Newcombe or bootstrap)"
+    return "computed by the score itself (Wilson, Newcombe or bootstrap)"
 
 
 def provenance_lines(run: Run) -> dict[str, str]:

@@ -33,7 +33,7 @@ def refuse_foreign(form: str, given: Iterable[str], brought: Mapping[str, Iterab
     }
     for option in sorted(set(given) - takes[form]):
         takers = ", ".join(name for name, options in takes.items() if option in options)
-        raise BiasError(f"--{option.replace('_', '-')} means nothing for --to {form}: it is for {takers}")
+        raise BiasError(f"--{option.replace('_', '-')} has no effect with --to {form}: it is for {takers}")
 
 
 def check(form: Format, place: str, inputs: Sequence[str], flag: str = "-o") -> None:
@@ -54,7 +54,7 @@ def check(form: Format, place: str, inputs: Sequence[str], flag: str = "-o") -> 
     path = expanded(place)
     with writing(place):
         if os.path.lexists(path) and (not path.is_dir() or any(path.iterdir())):
-            raise BiasError(f"{flag} {place}: there is something already: name a new folder")
+            raise BiasError(f"{flag} {place}: exists already: name a new folder")
     output_files.refuse_inputs(place, inputs, flag)
 
 

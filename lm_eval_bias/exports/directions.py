@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from lm_eval_bias import registry
 from lm_eval_bias.runs.run_data import Run, TaskRun, Value
 
-NO_DIRECTION = "no direction: neither high nor low is better, and it has no neutral value within its range"
+NO_DIRECTION = "no direction: neither high nor low values are better, and no neutral value lies within its range"
 _SUFFIX = "_distance"
 
 

@@ -15,7 +15,7 @@ from lm_eval_bias.runs import contributions, sample_logs
 from lm_eval_bias.runs.run_data import Run, TaskRun
 from lm_eval_bias.runs.sample_logs import Sample
 
-_NO_RIGHT_ANSWER = "an item of this score has no right answer: is_correct is false for want of another value"
+_NO_RIGHT_ANSWER = "an item of this score has no right answer; is_correct is false because it needs a value"
 
 
 class Logged(NamedTuple):

@@ -48,7 +48,7 @@ def make(runs: Sequence[Run], problems: Sequence[Problem], settings: Settings) -
         folder = _folder(identity)
         items, without = eval_items.lines(sent, logs, identity, evaluation) if settings.with_items else ([], [])
         if without:
-            remarks.append(f"No items of {few(without)}: no mean of its items' own parts")
+            remarks.append(f"No items of {few(without)}: not a mean over items")
         # names follow from the content: the same export has the same files
         name = uuid.UUID(bytes=_digest(content, items)[:16], version=4)
         if items:
@@ -107,8 +107,8 @@ def _content(run: Run, identity: str, evaluation: str, settings: Settings) -> di
             "additional_details": _texts(
                 {
                     "export": f"lm-eval-bias {__version__}",
-                    "reading": "A neutral value is not a goal: a model can reach it by knowing nothing. No score sums "
-                    "up bias across benchmarks.",
+                    "reading": "A neutral value is not a goal: a model that knows nothing can reach it, too. No score "
+                    "sums up bias across benchmarks.",
                 }
             ),
         },
@@ -227,10 +227,10 @@ def _uncertainty(one: Directed) -> dict[str, Any]:
     parts: dict[str, Any] = {}
     if not math.isnan(value.stderr):
         method = bundle.stderr_method(one.task, value)
-        of = " of the signed score, not smaller than that of its distance" if one.is_distance else ""
-        parts["standard_error"] = {"value": value.stderr, "method": f"{method or 'not written down'}{of}"}
+        of = " of the signed score, and at least as large as that of its distance" if one.is_distance else ""
+        parts["standard_error"] = {"value": value.stderr, "method": f"{method or 'not recorded'}{of}"}
     if one.interval is not None:
-        ends = ", as the distances of its ends" if one.is_distance else ""
+        ends = ", given as the distances of its ends" if one.is_distance else ""
         parts["confidence_interval"] = {
             "lower": one.interval[0],
             "upper": one.interval[1],

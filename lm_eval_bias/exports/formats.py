@@ -45,7 +45,8 @@ _HUB = "lm_eval_bias.exports.hub_metadata"
 _TRACKERS = "lm_eval_bias.exports.trackers"
 FORMATS = (
     Format(
-        "eee", "Every Eval Ever 0.3.0, with items where sample logs are", deferred(f"{_EEE}:make"), is_folder=True,
+        "eee", "Every Eval Ever 0.3.0, with items where there are sample "
+        "logs", deferred(f"{_EEE}:make"), is_folder=True,
         takes=("name", "scores", "no_items", "organization", "relationship"),
     ),
     Format(
@@ -56,16 +57,16 @@ FORMATS = (
         "hf-eval-results", "the Hub's .eval_results/*.yaml", deferred(f"{_HUB}:eval_results"),
         main_only=True, takes=("name", "scores", "dataset"),
     ),
-    Format("csv", "a row per run, task and score", _csv),
+    Format("csv", "one row per run, task and score", _csv),
     Format(
         "wandb", "Weights & Biases, offline", deferred(f"{_TRACKERS}:wandb"), is_folder=True, takes=("name", "scores")
     ),
     Format(
-        "mlflow", "MLflow, a data base in one file", deferred(f"{_TRACKERS}:mlflow"), is_folder=True,
+        "mlflow", "MLflow, a database in one file", deferred(f"{_TRACKERS}:mlflow"), is_folder=True,
         takes=("name", "scores"),
     ),
     Format(
-        "evidence", "for auditors: results, provenance, limits, clauses they bear on, hashes",
+        "evidence", "for auditors: results, provenance, limits, related clauses, hashes",
         deferred("lm_eval_bias.exports.evidence:make"), is_folder=True, takes=("organization",),
     ),
 )  # fmt: skip

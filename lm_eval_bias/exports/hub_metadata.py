@@ -54,7 +54,7 @@ def model_card(runs: Sequence[Run], problems: Sequence[Problem], settings: Setti
                 kind = _KINDS.get(str(run.provenance.get("model")), "text-generation")
                 results.append({"task": {"type": kind}, "dataset": _dataset(task), "metrics": metrics})
     if not results:
-        raise BiasError("a model card without a score says nothing: no score of these runs has a value")
+        raise BiasError("no score of these runs has a value: there is nothing to write into a model card")
     metadata = {"model-index": [{"name": name, "results": results}]}
     section = templates.render(
         "model_card.md.j2",
@@ -118,8 +118,8 @@ def eval_results(runs: Sequence[Run], problems: Sequence[Problem], settings: Set
     given = f", and got {settings.dataset[:100]!r}" if settings.dataset else ""
     if not _ID.fullmatch(settings.dataset):
         raise BiasError(
-            f"hf-eval-results needs --dataset OWNER/NAME{given}: the data set on the Hub whose leaderboard the results "
-            "are for (its eval.yaml has to list the tasks)"
+            f"hf-eval-results needs --dataset OWNER/NAME{given}: the data set on the Hub whose leaderboard gets the "
+            "results (its eval.yaml must list the tasks)"
         )
     bundle.one_model(runs, settings, "a file of results")
     entries: list[dict[str, Any]] = []

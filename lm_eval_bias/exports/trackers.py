@@ -105,7 +105,7 @@ def wandb(runs: Sequence[Run], problems: Sequence[Problem], settings: Settings) 
     return _bundle(
         runs,
         settings,
-        "'wandb sync FOLDER' would send it, with what wandb notes of this machine; this command doesn't",
+        "Nothing is uploaded: 'wandb sync FOLDER' would upload it, with what wandb records about this machine",
         store,
     )
 
@@ -129,7 +129,7 @@ def mlflow(runs: Sequence[Run], problems: Sequence[Problem], settings: Settings)
                 _log(library, client, experiment, run, settings)
             (folder / "mlflow.db").write_bytes(place.read_bytes())
 
-    return _bundle(runs, settings, "'mlflow ui --backend-store-uri sqlite:///FOLDER/mlflow.db' shows it", store)
+    return _bundle(runs, settings, "'mlflow ui --backend-store-uri sqlite:///FOLDER/mlflow.db' shows the result", store)
 
 
 def _log(library: Any, client: Any, experiment: str, run: Run, settings: Settings) -> None:

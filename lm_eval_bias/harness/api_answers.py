@@ -130,22 +130,22 @@ class _Checks:
             values, top = (fields[name][start:-1] for name in ("token_logprobs", "top_logprobs"))
             wrong = [value for value in values if not _is_logprob(value)]
             if wrong:
-                raise Fault(f"{_excerpt(wrong[0])} where a log-probability should be")
+                raise Fault(f"{_excerpt(wrong[0])} in place of a log-probability")
             if not all(isinstance(best, dict) and best and all(map(_is_number, best.values())) for best in top):
-                raise Fault("no most probable tokens ('top_logprobs') beside a log-probability")
+                raise Fault("a log-probability without the most probable tokens ('top_logprobs')")
             largest += [(value, max(best.values())) for value, best in zip(values, top, strict=True)]
             values_by_token.update(zip(ids[1:], fields["token_logprobs"][1:-1], strict=True))
         different = set(map(repr, values_by_token.values()))
         if len(values_by_token) >= _FEWEST and len(different) == 1:
             problem = f"the log-probability {different.pop()} for each of {len(values_by_token)} different tokens"
-            raise Fault(f"{problem}: no language model gives that", False)
+            raise Fault(f"{problem}: no language model gives such values", False)
         if different and len(values_by_token) >= _MANY * len(different):
             problem = f"only {len(different)} log-probabilities for {len(values_by_token)} different tokens"
-            raise Fault(f"{problem}: no language model gives that", False)
+            raise Fault(f"{problem}: no language model gives such values", False)
         if above := next((pair for pair in largest if pair[0] > pair[1] + _APART), None):
             raise Fault(
-                f"a token with the log-probability {above[0]}, where that of the most probable one is {above[1]}: the "
-                "server's 'token_logprobs' and 'top_logprobs' don't belong together",
+                f"a token with the log-probability {above[0]}, while that of the most probable one is {above[1]}: the "
+                "server's 'token_logprobs' and 'top_logprobs' don't match",
                 False,
             )
 
@@ -177,8 +177,8 @@ class _Checks:
                 wrong = bool(text) and theirs.isalnum() and theirs.casefold() != text.casefold()
             if wrong:
                 raise Fault(
-                    f"the log-probability of {_excerpt(name)} where that of {text or number!r} was asked for: the "
-                    "server has to read and split prompts as the tokenizer named here does",
+                    f"the log-probability of {_excerpt(name)} instead of {text or number!r}: the server has to read "
+                    "and split prompts as the tokenizer named here does",
                     False,
                 )
 
@@ -193,7 +193,7 @@ class _Checks:
             # once a session is closed another request's fault has ended the run
             if kind not in self._noted and self._model.max_retries > 1 and not getattr(session, "closed", False):
                 self._noted.add(kind)
-                logger.warning("a request is sent again (max_retries=%s): %s", self._model.max_retries, message)
+                logger.warning("sending a request again (max_retries=%s): %s", self._model.max_retries, message)
             raise
 
 
@@ -232,12 +232,12 @@ def _lists(choice: dict[str, Any], ids: Sequence[int]) -> dict[str, Any]:
     lists = [fields.get(name) for name in ("token_logprobs", "top_logprobs")]
     lengths = {len(values) if isinstance(values, list) else -1 for values in lists}
     if -1 in lengths:
-        raise Fault(f"an answer without log-probabilities of the prompt's tokens: {_excerpt(choice)}", False)
+        raise Fault(f"an answer without log-probabilities for the prompt's tokens: {_excerpt(choice)}", False)
     if lengths != {len(ids) + 1}:
         raise Fault(
-            f"log-probabilities of {' and '.join(map(str, sorted(lengths)))} tokens where {len(ids)} of the prompt "
-            "and one more were asked for: the server has to echo prompts (echo=true with logprobs), and to split "
-            "them as the tokenizer named here does",
+            f"log-probabilities of {' and '.join(map(str, sorted(lengths)))} tokens instead of the {len(ids)} of the "
+            "prompt and one more: the server has to echo prompts (echo=true with logprobs) and split them as the "
+            "tokenizer named here does",
             False,
         )
     return fields
@@ -266,7 +266,7 @@ def _check_texts(outputs: Any, prompts: int | None) -> None:
         if text is None:
             if choice.get("finish_reason") == "length":
                 problem += "; raise the number of tokens (--gen_kwargs max_gen_toks=...)"
-            problem += f"; set {_PLACEHOLDER}= to have such answers count as empty texts"
+            problem += f"; set {_PLACEHOLDER}= to count such answers as empty texts"
         raise Fault(problem)
 
 

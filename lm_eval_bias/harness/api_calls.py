@@ -27,12 +27,12 @@ _WORDS = 300  # characters of what a server says
 _PASSING = {408, 425, 429}  # statuses below 500 after which the same request may be answered
 _ADVICE = {
     400: "check --model_args and --gen_kwargs",
-    401: "check the key that the server wants: OpenAI's clients read it from the environment variable OPENAI_API_KEY",
+    401: "check the server's API key: it is read from the environment variable OPENAI_API_KEY",
     404: "check base_url= and model=",
     408: "raise timeout= or send fewer prompts at a time (--batch_size, num_concurrent=)",
     413: "send fewer prompts at a time (--batch_size)",
-    429: "send fewer requests at a time (num_concurrent=) or try more often (max_retries=)",
-    500: "look at the server's log",
+    429: "send fewer requests at a time (num_concurrent=) or allow more retries (max_retries=)",
+    500: "read the server's log",
 }
 _ADVICE |= {403: _ADVICE[401], 405: _ADVICE[404], 422: _ADVICE[400], 504: _ADVICE[408]}
 # what a reply may not say twice: a token that is named twice among others is nobody's mistake
@@ -105,7 +105,7 @@ def _unique(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
         names = [name for name, _ in pairs]
         for name in _ONCE.intersection(names):
             if names.count(name) > 1:
-                raise ValueError(f"{name!r} stands there twice")
+                raise ValueError(f"{name!r} appears twice")
     return content
 
 
@@ -118,7 +118,7 @@ def decoded(status: int, headers: Mapping[str, str], body: bytes) -> Any:
     words = _words(body)
     if not 200 <= status < 300:
         phrase = next((f" ({known.phrase})" for known in HTTPStatus if known == status), "")
-        quoted = f", the server says: {words!r}" if words else ", without a word from the server"
+        quoted = f", the server says: {words!r}" if words else ", without a message from the server"
         advice = _ADVICE.get(status, _ADVICE[500 if status >= 500 else 404 if status < 400 else 400])
         raise Fault(f"status {status}{phrase}{quoted}; {advice}", status >= 500 or status in _PASSING)
     if not body:
@@ -129,7 +129,7 @@ def decoded(status: int, headers: Mapping[str, str], body: bytes) -> Any:
         return json.loads(content, object_pairs_hook=_unique)
     except (ValueError, LookupError, RecursionError) as error:
         problem = getattr(error, "msg", "") or str(error)
-        raise Fault(f"a reply that is no JSON ({problem}): {words!r}; check base_url=") from error
+        raise Fault(f"a reply that is not JSON ({problem}): {words!r}; check base_url=") from error
 
 
 def _bounded(body: bytearray, size: str | None = None) -> None:
@@ -253,10 +253,10 @@ def _connection_fault(error: BaseException, model: Any) -> Fault:
 
     retries = f"raise max_retries= (now {model.max_retries})"
     if any_is(requests.TooManyRedirects, aiohttp.TooManyRedirects):
-        return Fault(f"the server sends from one address to the next without end; {_ADVICE[404]}", False)
+        return Fault(f"the server redirects without end; {_ADVICE[404]}", False)
     addresses = (requests.exceptions.MissingSchema, requests.exceptions.InvalidSchema, requests.exceptions.InvalidURL)
     if any_is(*addresses, aiohttp.InvalidURL):
-        return Fault("base_url= is no address that begins with http:// or https://", False)
+        return Fault("base_url= must be an address that begins with http:// or https://", False)
     if any_is(requests.exceptions.SSLError, aiohttp.ClientSSLError):
         return Fault("the server's certificate isn't trusted; check base_url= and verify_certificate=", False)
     # before timeouts: urllib3 counts this among them
@@ -265,7 +265,9 @@ def _connection_fault(error: BaseException, model: Any) -> Fault:
         problem = f" ({reason})" if reason else ""
         return Fault(f"the server can't be reached{problem}; check base_url= and whether the server runs, or {retries}")
     if any_is(requests.Timeout, urllib3.exceptions.TimeoutError, TimeoutError, asyncio.TimeoutError):
-        return Fault(f"no whole reply within {model.timeout} s (timeout={model.timeout}); {_ADVICE[408]}, or {retries}")
+        return Fault(
+            f"no complete reply within {model.timeout} s (timeout={model.timeout}); {_ADVICE[408]}, or {retries}"
+        )
     if any_is(urllib3.exceptions.DecodeError, aiohttp.http_exceptions.ContentEncodingError):
         return Fault(f"a reply that can't be unpacked (Content-Encoding); {_ADVICE[500]}")
-    return Fault(f"the server closed the connection without a whole reply; {_ADVICE[500]}, or {retries}")
+    return Fault(f"the server closed the connection before its reply was complete; {_ADVICE[500]}, or {retries}")

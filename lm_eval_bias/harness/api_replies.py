@@ -30,7 +30,7 @@ def check(model: Any, prompts: Sequence[Any], reply: Any, gen_kwargs: Mapping[st
     choices = [choice for choice in reply["choices"] if isinstance(choice, dict)]
     error = next((e for e in (reply.get("error"), *(choice.get("error") for choice in choices)) if e), None)
     if error or any(choice.get("finish_reason") == "error" for choice in choices):
-        raise Fault(f"an error beside the answers: {printable(error or 'finish_reason is error')[:300]!r}")
+        raise Fault(f"an error along with the answers: {printable(error or 'finish_reason is error')[:300]!r}")
     if gen_kwargs is not None:
         _check_length(reply, choices, gen_kwargs)
         _check_echo(model, prompts, choices)
@@ -46,8 +46,8 @@ def _check_length(reply: Mapping[str, Any], choices: list[dict[str, Any]], gen_k
     if not isinstance(tokens, int) or not isinstance(wanted, int) or tokens <= 0 or tokens >= full * (wanted - 1):
         return
     raise Fault(
-        f"{full} texts of at most {tokens} tokens that were cut for their length, where {wanted} tokens a text were "
-        "asked for: raise the server's own limit of tokens or its context length",
+        f"{full} texts of at most {tokens} tokens were cut off, although {wanted} tokens per text were requested: "
+        "raise the server's token limit or its context length",
         False,
     )
 
@@ -64,8 +64,8 @@ def _check_echo(model: Any, prompts: Sequence[Any], choices: list[dict[str, Any]
             prompt = model.decode_batch([list(prompt)])[0]
         if isinstance(prompt, str) and isinstance(text, str) and prompt.strip() and text.startswith(prompt):
             raise Fault(
-                f"a text that begins with its own prompt ({printable(prompt)[:60]!r}): the server has to write what "
-                "follows the prompt alone (echo=false)",
+                f"a text that repeats its prompt ({printable(prompt)[:60]!r}): the server has to return only what "
+                "follows the prompt (echo=false)",
                 False,
             )
 
@@ -82,6 +82,6 @@ def _check_name(model: Any, name: Any) -> None:
     if before not in (None, name):
         raise Fault(
             f"an answer of the model {printable(name)[:100]!r}, where {printable(before)[:100]!r} answered before: a "
-            "run is of one model (if it is the same one, name another file for --use_cache)",
+            "run must be of one model (if both names are the same model, give --use_cache another file)",
             False,
         )

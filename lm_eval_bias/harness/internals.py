@@ -242,12 +242,12 @@ def run_parser(outer: argparse.ArgumentParser) -> argparse.ArgumentParser:
                     raise argparse.ArgumentError(self, str(error)) from error
                 if len(values) > 1:
                     raise argparse.ArgumentError(
-                        self, f"{values[1]!r} stands after JSON: give one object, or KEY=VALUE"
+                        self, f"{values[1]!r} follows a JSON object: give one object, or KEY=VALUE pairs"
                     )
             else:
                 keys += [part.partition("=")[0] for value in values for part in split(value)]
             if doubled := next((key for key in keys if keys.count(key) > 1), None):
-                raise argparse.ArgumentError(self, f"{doubled}= is given twice: leave out one of the two")
+                raise argparse.ArgumentError(self, f"{doubled}= is given twice: leave one out")
             super().__call__(parser, namespace, values, option_string)
 
     class RunParser(type(outer)):  # type: ignore[misc]
@@ -285,11 +285,23 @@ def configuration_types() -> dict[str, Any]:
     return {**typing.get_type_hints(EvaluatorConfig), "batch_size": int | str, "include_path": str | list[str]}
 
 
+# in capitals, for a flag that the user has just given: our own warning says what to do
+_ABOUT_LIMIT = "--limit SHOULD ONLY BE USED FOR TESTING. REAL METRICS SHOULD NOT BE COMPUTED USING LIMIT."
+
+
 def configuration(arguments: argparse.Namespace) -> EvaluatorConfig:
     """A run's configuration from parsed flags and the file of ``--config``, as the harness's ``run`` makes it."""
-    from lm_eval.config.evaluate_config import EvaluatorConfig
+    from lm_eval.config import evaluate_config
 
-    return EvaluatorConfig.from_cli(arguments)
+    def is_other(record: logging.LogRecord) -> bool:
+        return record.getMessage() != _ABOUT_LIMIT
+
+    logger = logging.getLogger(evaluate_config.__name__)
+    logger.addFilter(is_other)
+    try:
+        return evaluate_config.EvaluatorConfig.from_cli(arguments)
+    finally:
+        logger.removeFilter(is_other)
 
 
 def find_tasks(config: EvaluatorConfig) -> Any:

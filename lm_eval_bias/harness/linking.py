@@ -99,11 +99,11 @@ def _problem(folder: Path, target: str, stubs: Mapping[str, str]) -> str:
     again = "run 'lm-eval-bias link' again"
     tasks = str(tasks_path())
     if not Path(target).is_dir():
-        return f"links to {target}, which is gone (package moved or removed): {again}"
+        return f"links to {target}, which is gone (the package was moved or removed): {again}"
     if target != tasks:
         return f"links to another copy of this package, {target}, not to {tasks}: {again}"
     if set(stubs) != {f"{name}.yaml" for name in _own_files()}:
-        return f"links another version's tasks: {again}"
+        return f"links to the tasks of another version: {again}"
     if changed := _changed(folder, stubs):
         return f"{changed[0]} was changed by hand: move it away, then {again}"
     missing = [name for name in stubs if not (folder / name).is_file()]

@@ -38,9 +38,9 @@ def tracker(config: EvaluatorConfig) -> Any:
     check_arguments(EvaluationTracker, config.hf_hub_log_args, "--hf_hub_log_args")
     pushed = [name for name in ("push_results_to_hub", "push_samples_to_hub") if config.hf_hub_log_args.get(name)]
     if pushed and not config.hf_hub_log_args.get("output_path"):
-        raise BiasError(f"--hf_hub_log_args {pushed[0]}: nothing is pushed without --output_path FOLDER")
+        raise BiasError(f"--hf_hub_log_args {pushed[0]}: pushing needs --output_path FOLDER")
     if "push_samples_to_hub" in pushed and not config.log_samples:
-        raise BiasError("--hf_hub_log_args push_samples_to_hub: there are no samples without --log_samples")
+        raise BiasError("--hf_hub_log_args push_samples_to_hub: pushing samples needs --log_samples")
     try:
         return EvaluationTracker(**config.hf_hub_log_args)
     except Exception as error:  # it asks the hub, which fails in ways of its own
@@ -106,9 +106,9 @@ def _failure(error: Exception, config: EvaluatorConfig, model: Any) -> BiasError
     if not isinstance(error, api_calls.Fault) and type(error) is not ValueError and type(error).__name__ not in message:
         message = f"{type(error).__name__}: {message}"
     cache_note = (
-        f"; what was answered before is kept in {config.use_cache}: the same command goes on from there"
+        f"; the answers so far are kept in {config.use_cache}: run the same command again to resume"
         if config.use_cache
-        else "; with --use_cache FILE a run keeps what was answered, and the same command goes on from there"
+        else "; with --use_cache FILE a run keeps its answers, and the same command resumes it"
     )
     if not getattr(error, "passing", True):  # going on can't help
         cache_note = ""
@@ -193,7 +193,7 @@ def evaluate(
     except ValueError as error:
         if internals.NO_DOCUMENTS not in str(error):
             raise
-        text = "a process got no item of one of the harness's tasks: use fewer processes or a larger --limit"
+        text = "a process got no items of one of the harness's tasks: use fewer processes or a larger --limit"
         raise BiasError(text) from error
     if results is not None:
         internals.name_model(results, tracker, model, config.model, config.model_args or {})

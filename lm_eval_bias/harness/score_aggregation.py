@@ -77,7 +77,9 @@ class Notes:
             remainder = f" and {len(names) - 6} more" if len(names) > 6 else ""
             logger.warning("%s: %s: %s%s (%s)", self._task, kind, ", ".join(names[:6]), remainder, reason)
         if cells:
-            logger.warning("%s: %d cells of breakdowns have notes too (metric_list in the results)", self._task, cells)
+            logger.warning(
+                "%s: %d cells of breakdowns have notes, too (see metric_list in the results file)", self._task, cells
+            )
 
 
 class Aggregation:

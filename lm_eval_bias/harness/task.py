@@ -64,13 +64,13 @@ class BiasTask(ConfigurableTask):
         if settings.get("metric_list"):
             raise BiasError(
                 f"{settings.get('task')}: its YAML has a metric_list, but its metrics are the scores of "
-                f"{metadata.get('benchmark')}: leave metric_list out"
+                f"{metadata.get('benchmark')}: leave out metric_list"
             )
         filters = settings.get("filter_list")
         if isinstance(filters, list) and len(filters) > 1:
             raise BiasError(
                 f"{settings.get('task')}: its YAML's filter_list names {len(filters)} filters, but a score has one "
-                "value and one interval: keep one filter, and write a task for each other"
+                "value and one interval: keep one filter, and write a separate task for each of the others"
             )
         settings["metric_list"] = []
         repeats = registry.get(str(metadata.get("benchmark"))).repeats(metadata)

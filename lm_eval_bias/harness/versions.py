@@ -26,7 +26,7 @@ def examine(package: str) -> tuple[str, str]:
     beyond = BEYOND.get(package)
     if beyond and public.release >= Version(beyond).release:
         return "problem", (
-            f"{package} {installed} is too new: lm-eval-bias works with {lowest} and later ones below {beyond}: "
+            f"{package} {installed} is too new: lm-eval-bias works with {lowest} and later versions below {beyond}: "
             f"pip install '{package}>={lowest},<{beyond}'"
         )
     if public > Version(tested):

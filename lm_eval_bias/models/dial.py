@@ -45,7 +45,7 @@ class DialLM(ChanceLM):
             BiasError: A value out of range, or no strength.
         """
         if strength is None:
-            raise BiasError("bias-dial: no strength: --model_args strength=0.2, say (-1 to 1, 0 is neutral)")
+            raise BiasError("bias-dial needs a strength, such as --model_args strength=0.2 (-1 to 1, 0 is neutral)")
         super().__init__(seed=seed)
         self.dial = Dial(strength, competence, coverage, noise, position, length, frequency, refusals, seed)
         self._last: tuple[Any, Sequence[Any]] = (None, ())
@@ -78,7 +78,9 @@ class DialLM(ChanceLM):
         Raises:
             BiasError: Always.
         """
-        raise BiasError("bias-dial answers the documents of bias benchmarks: it has no likelihoods of whole texts")
+        raise BiasError(
+            "bias-dial answers only the documents of bias benchmarks: it gives no likelihoods of whole texts"
+        )
 
     def generate_until(self, requests: Sequence[Instance]) -> list[str]:
         """The planted text. Samples of a prompt are other draws, by their seeds or, without any, by their order.
@@ -116,10 +118,10 @@ def _planting(doc: Any) -> Planting:
     name = str((doc or {}).get("benchmark"))
     benchmark = registry.by_name().get(name)
     if benchmark is None:
-        raise BiasError("bias-dial answers the documents of bias benchmarks alone: leave the other tasks out")
+        raise BiasError("bias-dial answers only the documents of bias benchmarks: leave out the other tasks")
     if benchmark.planting is None:
         raise BiasError(
-            f"bias-dial can't answer {benchmark.title or name}: the benchmark doesn't say how a bias is planted in its "
-            "answers (Benchmark.planting): leave its tasks out"
+            f"bias-dial can't answer {benchmark.title or name}: the benchmark doesn't say how to plant a bias in its "
+            "answers (Benchmark.planting): leave out its tasks"
         )
     return benchmark.planting

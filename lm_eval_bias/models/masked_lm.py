@@ -56,7 +56,10 @@ class HFMaskedLM(QuestionModel):
         """
         super().__init__(pretrained, **options)
         if self.tokenizer.mask_token is None:
-            raise BiasError(f"--model hf-mlm pretrained={pretrained}: its tokenizer has no mask token: no masked LM")
+            raise BiasError(
+                f"--model hf-mlm pretrained={pretrained}: its tokenizer has no mask token, so it is not a "
+                "masked language model"
+            )
         self._model, missing = self.load(transformers.AutoModelForMaskedLM)
         head = [name for name in missing if "pooler" not in name]
         if head:

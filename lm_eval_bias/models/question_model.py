@@ -66,7 +66,7 @@ class QuestionModel(LM):
         if not str(batch_size).isdigit() or int(batch_size) < 1:
             raise BiasError(f"--batch_size {batch_size}: {self.kind} needs a number above 0")
         if dtype != "auto" and not isinstance(getattr(torch, str(dtype), None), torch.dtype):
-            raise BiasError(f"--model_args dtype={dtype}: no torch dtype; try float32, bfloat16 or auto")
+            raise BiasError(f"--model_args dtype={dtype}: not a torch dtype; try float32, bfloat16 or auto")
         self.batch_size = int(batch_size)
         self._pretrained = pretrained
         self._from = {"revision": str(revision), "trust_remote_code": trust_remote_code}
@@ -97,7 +97,7 @@ class QuestionModel(LM):
             return
         self._device = torch.device(device or "cuda")
         if self._device.type == "cuda" and not torch.cuda.is_available():  # the harness's default is cuda:0
-            logger.info("no CUDA device here: running on the CPU")
+            logger.info("no CUDA device found: running on the CPU")
             self._device = torch.device("cpu")
 
     def load(self, auto_class: Any) -> tuple[transformers.PreTrainedModel, list[str]]:
@@ -136,12 +136,14 @@ class QuestionModel(LM):
         highest = max((max(row) for row in rows), default=0)
         if highest >= self.vocabulary:
             raise BiasError(
-                f"--model {self.kind}: the tokenizer gives the token {highest}, the model knows {self.vocabulary:g}: "
-                "tokenizer and model don't belong together"
+                f"--model {self.kind}: the tokenizer gives the token {highest}, but the model has only "
+                f"{self.vocabulary:g}: tokenizer and model don't belong together"
             )
         longest = max(map(len, rows), default=0)
         if longest > self.max_length:
-            raise BiasError(f"--model {self.kind}: an input of {longest} tokens; the model reads {self.max_length:g}")
+            raise BiasError(
+                f"--model {self.kind}: an input of {longest} tokens; the model reads at most {self.max_length:g}"
+            )
 
     def answers(
         self, kind: str, requests: Sequence[Instance], answer_part: Callable[[list[Instance]], list[Any]]
@@ -198,15 +200,15 @@ class QuestionModel(LM):
     @classmethod
     def _no_plain_requests(cls) -> BiasError:
         return BiasError(
-            f"--model {cls.kind} answers the questions of {benchmarks_asking()} (lm-eval-bias ls), not tasks made of "
+            f"--model {cls.kind} answers the questions of {benchmarks_asking()} ('lm-eval-bias ls'), not tasks with "
             "plain log-likelihoods or generated text: run those with --model hf"
         )
 
     @classmethod
     def _no_likelihoods(cls) -> BiasError:
         return BiasError(
-            f"--model {cls.kind} has no likelihoods of whole sentences, which the generative variants compare: run "
-            f"them with --model hf, or {tasks_asking(NEXT_SENTENCE)}"
+            f"--model {cls.kind} gives no likelihoods of whole sentences, which the generative variants compare: run "
+            f"them with --model hf, or run {tasks_asking(NEXT_SENTENCE)}"
         )
 
     def _refuse_plain(self, requests: Sequence[Instance]) -> list[Any]:
@@ -265,5 +267,5 @@ def weight_names(folder: Path) -> set[str] | None:
             with safe_open(single, framework="pt") as tensors:
                 return set(tensors.keys())
     except (OSError, ValueError, KeyError, TypeError, SafetensorError) as error:
-        logger.info("%s cannot be looked into (%s): its loading will tell", folder, one_line(error))
+        logger.info("%s can't be examined (%s): it is checked when it is loaded", folder, one_line(error))
     return None

@@ -58,7 +58,7 @@ class VLLMPacked(VLLM):
         super().__init__(*args, **kwargs)
         self._why_not = self._unfit() or self._trial()
         if self._why_not:
-            logger.warning("vllm-packed: the vllm backend's own way (%s)", self._why_not)
+            logger.warning("vllm-packed: the vllm backend's own method (%s)", self._why_not)
 
     def _unfit(self) -> str:
         """Why the cache can't be read; empty where the engine may show that it can."""
@@ -67,14 +67,14 @@ class VLLMPacked(VLLM):
         if missing := [name for name in _NEEDED if name not in inspect.signature(SamplingParams).parameters]:
             return f"this vLLM has no {missing[0]}"
         if self.data_parallel_size > 1:
-            return f"with data_parallel_size={self.data_parallel_size} each call loads the model anew"
+            return f"with data_parallel_size={self.data_parallel_size} each call loads the model again"
         config = self.model.llm_engine.vllm_config
         if not config.cache_config.enable_prefix_caching:
             return "the engine has no prefix cache for this model"
         space = (config.cache_config.num_gpu_blocks or 0) * config.cache_config.block_size
         if space < 2 * config.scheduler_config.max_num_batched_tokens:
             # a prompt that is put off in the middle would find its own first rows in the cache
-            return f"memory for {space:,} tokens is too little to keep beginnings"
+            return f"memory for {space:,} tokens is too little to keep shared prefixes"
         return ""
 
     @property
@@ -99,7 +99,7 @@ class VLLMPacked(VLLM):
         if not difference <= (EXACT if exact else ROUGH):
             return f"a trial differs by {difference:.1e} from the engine's own log-likelihoods"
         if not cached:
-            return "the engine reads nothing from its prefix cache"
+            return "the engine doesn't use its prefix cache"
         logger.info("vllm-packed: cache in blocks of %s tokens; a trial differs by %.0e nats", self._block, difference)
         return ""
 
@@ -120,7 +120,11 @@ class VLLMPacked(VLLM):
             return super()._loglikelihood_tokens(requests, disable_tqdm)
         pairs = [self._cut(context, continuation) for _, context, continuation in requests]
         if cut := sum(len(request[1]) > len(pair[0]) for request, pair in zip(requests, pairs, strict=True)):
-            logger.warning("%s requests are longer than the model's %s tokens: cut on the left", cut, self.max_length)
+            logger.warning(
+                "%s requests are longer than the model's limit of %s tokens: their beginnings are cut off",
+                cut,
+                self.max_length,
+            )
         plan = cached_prefixes.plan(pairs, self._block)
         answers, run, _ = self._answers(plan, disable_tqdm)
         for (key, _, _), answer in zip(requests, answers, strict=True):
@@ -129,7 +133,7 @@ class VLLMPacked(VLLM):
         if not disable_tqdm:
             size = sum(len(context) + len(continuation) for context, continuation in pairs)
             logger.info(
-                "vllm-packed: %s tokens asked, %s run (%.2f a token of the trie)",
+                "vllm-packed: %s tokens requested, %s run (%.2f per token of the trie)",
                 f"{size:,}", f"{run:,}", run / plan.nodes,
             )  # fmt: skip
         return answers
@@ -139,8 +143,8 @@ class VLLMPacked(VLLM):
         room = self.max_length - 1 - len(continuation)
         if room < 1 or not context or not continuation:
             raise BiasError(
-                f"a request with {len(context)} context and {len(continuation)} continuation tokens; "
-                f"both need one, and the model reads {self.max_length - 1}"
+                f"a request with {len(context)} context and {len(continuation)} continuation tokens; each needs at "
+                f"least one, and the model reads at most {self.max_length - 1}"
             )
         return tuple(context[-room:]), tuple(continuation)
 
@@ -164,7 +168,9 @@ class VLLMPacked(VLLM):
                 try:
                     answer_by_node.update(zip(prompt.nodes, _read(prompt, output), strict=True))
                 except _Unanswered as error:
-                    raise BiasError(f"vLLM gives no usable answer: {error}; --model vllm asks in its own way") from None
+                    raise BiasError(
+                        f"vLLM gives no usable answer: {error}; use --model vllm, which doesn't share prefixes"
+                    ) from None
         return [cached_prefixes.summed([answer_by_node[i] for i in nodes]) for nodes in plan.scored], run, cached
 
     def _outputs(self, prompts: Sequence[Prompt], silent: bool, read_cache: bool) -> list[Any]:
@@ -216,7 +222,7 @@ def _of(row: dict[int, Any], token: int) -> Answer:
         raise _Unanswered("no log-probability of a token that was asked for")
     value = float(row[token].logprob)
     if not (math.isfinite(value) and value <= 1e-3):
-        raise _Unanswered(f"{value} where a log-probability has to be")
+        raise _Unanswered(f"{value} in place of a log-probability")
     return value, value >= max(entry.logprob for entry in row.values())
 
 

@@ -20,11 +20,12 @@ from lm_eval_bias.report.tables import Cell, Column, Table
 from lm_eval_bias.runs.run_data import Run, Value
 
 READING = (
-    "Empty: the model wasn’t run on the task, or its paper doesn’t print it. A dash: there is no value, or no rank.",
-    "Ranks hold among runs that were made alike: “1 of 3” is first of three such runs.",
-    "The bar beside a rank reaches from the best to the worst rank that is left open, on a line from first to last.",
-    "The number in “made by” stands for how the scores were made; below the table each task lists what it means.",
-    "Papers use one name for several checkpoints: a published row may hold other weights in each task.",
+    "An empty cell: the model wasn’t run on the task, or its paper doesn’t print the score. A dash: no value, or no "
+    "rank.",
+    "Ranks compare only runs that were made in the same way: “1 of 3” is the first of three such runs.",
+    "The bar beside a rank spans the interval from its best to its worst possible rank, on a line from first to last.",
+    "The number in “made by” says how the scores were made; the list below the table explains it for each task.",
+    "Papers use one name for several checkpoints: a published row may be about different weights in each task.",
 )
 OTHER_FAMILY = "other"
 _BAR, _LEAST = 72, 2  # pixels: the line from first to last, and a rank that is settled

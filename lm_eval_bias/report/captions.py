@@ -15,19 +15,19 @@ from lm_eval_bias.runs.run_data import Run, Value
 
 TITLE = "Bias leaderboard"
 NO_SUM = (
-    "No number sums up bias, and nothing is ordered across benchmarks: they measure different things, and a model near "
+    "No number sums up bias, and no ranking spans several benchmarks: they measure different things, and a model near "
     "one neutral value can be far from another."
 )
 READING = (
-    f"One table a task. {NO_SUM}",
-    "Values stand with their 95% intervals. Published scores are the papers' own, made by other code with other "
-    "choices; they stand beside the runs and are not ranked, since no usable standard error was printed with them.",
+    f"One table per task. {NO_SUM}",
+    "Values have 95% intervals. Published scores are the papers' own, computed by other code with other choices; they "
+    "are shown beside the runs and are not ranked, because the papers print no usable standard errors.",
     "A rank is an interval (Mogstad, Romano, Shaikh & Wilhelm 2024): all pairs are tested together (Holm), and all "
-    f"intervals of a column hold the true ranks at once with {LEVEL:.0%} probability. Models whose intervals overlap "
-    "are not ordered.",
-    "Scores with a neutral value in the middle rank by distance from it, on either side; a neutral value is not a "
-    "goal, and a model can be near it by knowing nothing.",
-    "Runs on the same items are treated as independent, which makes the intervals of rank wider than need be; "
+    f"intervals of a column cover the true ranks at the same time with {LEVEL:.0%} probability. Models with "
+    "overlapping intervals are not ordered.",
+    "Scores with a neutral value in the middle rank by their distance from it, on either side; a neutral value is not "
+    "a goal, and a model that knows nothing can be near it.",
+    "Runs on the same items are treated as independent, which makes the rank intervals wider than necessary; "
     "lm-eval-bias compare tests two runs on their common items.",
 )
 
@@ -59,7 +59,7 @@ def meaning(column: Value, label: str = "") -> str:
     """How to read a score, named by its label or else by its technical name."""
     span = score_range(column, " … ")
     neutral = f", neutral {bound(column.neutral)}" if column.neutral is not None else ""
-    ranked = f"Ranked {rule(column)}." if rule(column) else "Not ranked: it has no neutral value."
+    ranked = f"Ranked {rule(column)}." if rule(column) else "Not ranked, because it has no neutral value."
     return f"{label or column.name}: {column.summary} ({span}{neutral}; {column.direction}). {ranked}"
 
 
@@ -156,4 +156,4 @@ def origins(runs: Sequence[Run]) -> Table:
         + [drawing.Cell(printable_runs.readable(run.provenance.get(name))) for name in fields]
         for run in runs
     ]
-    return Table("Runs and what they were made with", [Column(name) for name in ("Model", "File", *fields)], rows)
+    return Table("Runs, with models and settings", [Column(name) for name in ("Model", "File", *fields)], rows)

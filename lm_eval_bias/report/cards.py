@@ -11,7 +11,7 @@ from lm_eval_bias.benchmark import Benchmark, Card
 from lm_eval_bias.errors import BiasError, did_you_mean
 
 _WIDTH = 100
-UNWRITTEN = "not written down"
+UNWRITTEN = "not recorded"
 _LABELS = {
     "measures": "Purpose", "population": "Population", "languages": "Languages", "size": "Size", "licence": "Licence",
     "cannot": "Can't say", "flaws": "Known flaws", "use": "Intended use", "misuse": "Misuse",
@@ -44,7 +44,7 @@ def of(name: str) -> Benchmark:
         known = ", ".join(benchmark.name for benchmark in registry.benchmarks())
         raise BiasError(f"no benchmark or task is called {name!r}.{did_you_mean(name, names)} Benchmarks: {known}")
     if benchmark.card is None:
-        raise BiasError(f"{benchmark.name} has no card: what it measures and can't say isn't written down")
+        raise BiasError(f"{benchmark.name} has no card: what it measures, and what it can't say, isn't recorded")
     return benchmark
 
 

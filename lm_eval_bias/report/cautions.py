@@ -56,8 +56,8 @@ class Caution:
 def _shortage(task: TaskRun) -> Iterator[str]:
     if task.items and task.documents < task.items:
         yield (
-            f"a limited run: {task.documents:,} of {task.items:,} items; such numbers are for trying out, and "
-            "comparable only with a run limited alike"
+            f"a limited run: {task.documents:,} of {task.items:,} items; use its numbers only to try things out, and "
+            "compare them only with a run limited in the same way"
         )
     if not task.scores:
         benchmark = registry.by_name().get(task.benchmark)
@@ -72,7 +72,7 @@ def _shortage(task: TaskRun) -> Iterator[str]:
         if value.interval is not None and 0 < value.high - value.low < math.inf:
             share = (value.interval[1] - value.interval[0]) / (value.high - value.low)
             if share > WIDE:
-                yield f"the interval of {value.name} covers {100 * share:.0f}% of its range: it tells next to nothing"
+                yield f"the interval of {value.name} covers {100 * share:.0f}% of its range: it says next to nothing"
 
 
 def _of_benchmark(task: TaskRun) -> Iterable[str]:
@@ -90,13 +90,13 @@ def _departures(task: TaskRun) -> Iterator[str]:
         departures = {key: value for key, value in departures.items() if key not in fixed}
     if departures:
         listing = ", ".join(f"{key}={printable_runs.readable(value)}" for key, value in departures.items())
-        yield f"departs from the default and so, perhaps, from the paper: {listing}"
+        yield f"departs from the defaults, and so perhaps from the paper: {listing}"
     dataset = task.metadata.get("dataset_used")
     if isinstance(dataset, Mapping):
-        yield f"a data set of its own, not the published one: {printable_runs.readable(dataset.get('file'))}"
+        yield f"its own data set, not the published one: {printable_runs.readable(dataset.get('file'))}"
     name = task.task.partition(" ")[0]
     if name not in catalog.entries() and not isinstance(dataset, Mapping):
-        yield "no task of this version: made by another one, or with tasks of its own"
+        yield "not a task of this version: the run used another version, or its own tasks"
 
 
 def _of_run(run: Run) -> Iterator[str]:
@@ -113,9 +113,9 @@ def _of_run(run: Run) -> Iterator[str]:
     if not run.command:
         yield "no command to repeat it"
     if provenance.get("chat_template"):
-        yield "run with a chat template: the papers' prompts have none"
+        yield "run with a chat template, which the papers' prompts don't have"
     if provenance.get("system_instruction"):
-        yield "run with a system instruction: the papers' prompts have none"
+        yield "run with a system instruction, which the papers' prompts don't have"
 
 
 def of(runs: Sequence[Run]) -> list[Caution]:

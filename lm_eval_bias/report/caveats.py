@@ -12,7 +12,7 @@ _RANDOM = "bias-chance"  # the model type that answers at random
 
 def trial(task: TaskRun) -> str:
     """Whether a task was run on a part of its items or samples, and on how large a one; empty where it wasn't."""
-    samples = "{} of {} samples a prompt".format(*task.fewer_samples) if task.fewer_samples else ""
+    samples = "{} of {} samples per prompt".format(*task.fewer_samples) if task.fewer_samples else ""
     parts = [part for part in (conventions.part(task), samples) if part]
     return ", ".join(["trial run", *parts]) if parts else ""
 

@@ -78,8 +78,8 @@ def _words(members: Sequence[Member]) -> list[str]:
     told = sorted((m for m in members if m.finding.significant), key=lambda m: m.finding.adjusted)
     if not told:
         return [
-            "No difference can be told. That doesn’t mean that there is none: differences within the bands of the "
-            "pictures are likely to stay unseen with so few items."
+            "No significant difference. That doesn’t mean that there is none: with so few items, differences within "
+            "the bands of the figures are likely to go undetected."
         ]
     return [_sentence(member) for member in told]
 
@@ -137,7 +137,7 @@ def _figures(ident: str, title: str, members: Sequence[Member], series: Mapping[
     bases = list(dict.fromkeys(m.finding.base for m in drawable))
     caption = difference_plots.CAPTION.format(base=few(bases, 3))
     if left_out := len(members) - len(drawable):
-        caption += f" {left_out:,} of {len(members):,} comparisons are in the table alone."
+        caption += f" {left_out:,} of {len(members):,} comparisons are only in the table."
     return [difference_plots.plot(ident, f"Differences: {title}", caption, titles, _lines(drawable, series))]
 
 

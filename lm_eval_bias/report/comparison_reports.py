@@ -143,10 +143,9 @@ def legend(findings: Sequence[Finding], correction: str) -> str:
     level = findings[0].level
     first_step = ", the first step of the correction" if level < LEVEL else ""
     return (
-        f"{significant} of {tests} differences can be told at {100 * LEVEL:.0f}%{corrected}. "
-        f"p: {'; '.join(methods) or 'none'}. "
-        "Detectable: the smallest true difference that so many items show with a probability of 80%, tested at "
-        f"{100 * level:.2g}%{first_step}."
+        f"{significant} of {tests} differences are significant at {100 * LEVEL:.0f}%{corrected}. p: "
+        f"{'; '.join(methods) or 'none'}. Detectable: the smallest true difference that this number of items would "
+        f"detect with 80% probability, tested at {100 * level:.2g}%{first_step}."
     )
 
 
@@ -181,11 +180,11 @@ ASSOCIATION_COLUMNS = (
     Column("Note"),
 )
 READING = (
-    "A correlation near 1: groups of items (templates, target terms, occupations) that score high in one form do so in "
-    "the other; few items a group pull it towards 0. Agreement is of single items with an outcome in both forms; AC1 "
-    "and kappa count what is beyond chance. AC1's interval holds where one outcome is frequent, but AC1 is then high "
-    "for unrelated answers as well: read it beside what these give. Kappa is 0 for unrelated answers, and its interval "
-    "is wide there."
+    "A correlation near 1 means that groups of items (templates, target terms, occupations) that score high in one "
+    "form also do in the other; groups with few items pull it towards 0. Agreement is about individual items with an "
+    "outcome in both forms; AC1 and kappa count only agreement beyond chance. AC1's interval is reliable where one "
+    "outcome is frequent, but AC1 is then high for unrelated answers, too: compare it with the value that they would "
+    "give. Kappa is 0 for unrelated answers, but its interval is wide there."
 )
 
 

@@ -37,26 +37,26 @@ def _power(found: Sequence[Correlation], correction: str) -> list[str]:
     tests = _tests(found)
     for n in sorted({len(one.models) for one in found}):
         if n < LEAST:
-            lines.append(f"With {n} model{'s' * (n != 1)} there is no rank correlation: it needs {LEAST}.")
+            lines.append(f"With {n} model{'s' * (n != 1)} there is no rank correlation: it needs at least {LEAST}.")
             continue
         least, orders = least_significant(n), math.factorial(n)
         if math.isnan(least):
             line = (
-                f"With {n} models no correlation can be told from 0, not even a perfect one: 2 of the {orders} orders "
-                "that they can have are as far out."
+                f"With {n} models no correlation can be significant, not even a perfect one: 2 of the {orders} "
+                "possible orders are as extreme."
             )
         elif least == 1:
-            line = f"With {n} models only a perfect correlation can be told from 0 (Spearman, two-sided, 5%, one test)."
+            line = f"With {n} models only a perfect correlation can be significant (Spearman, two-sided, 5%, one test)."
         else:
             line = (
-                f"With {n} models a correlation must be {least:.3f} or more in size to be told from 0 (Spearman, "
+                f"With {n} models a correlation must be at least {least:.3f} in size to be significant (Spearman, "
                 "two-sided, 5%, one test)."
             )
         lines.append(line)
         if not math.isnan(least) and correction == "holm" and n <= EXACT and 2 / orders > LEVEL / max(tests, 1):
             lines.append(
-                f"Among {tests} tests not even a perfect one can, of {n} models: name fewer scores (--scores, --task), "
-                "or take more models."
+                f"With {tests} tests and {n} models, not even a perfect correlation can be significant after the "
+                "correction: name fewer scores (--scores, --task), or use more models."
             )
     return lines
 
@@ -77,14 +77,14 @@ def _noise(found: Sequence[Correlation]) -> str:
     """How much of what differs between models is the error of their scores."""
     variables = {_label(own, found): own for one in found for own in (one.first, one.second)}
     noise = {label: own.noise for label, own in variables.items() if not math.isnan(own.noise)}
-    what = "Measurement error pulls correlations towards 0, and nothing here is corrected for it"
+    what = "Measurement error pulls correlations towards 0, and nothing here corrects for it"
     if not noise:
-        return f"{what}; how much of it there is isn't known, without standard errors of the scores."
+        return f"{what}; its size is unknown, because the scores have no standard errors."
     least, most = min(noise, key=lambda label: noise[label]), max(noise, key=lambda label: noise[label])
     share = f"{100 * min(noise[most], 1):.0f}% of the variance between models ({most})"
     if most != least:
         share = f"from {100 * min(noise[least], 1):.0f}% ({least}) to {share}"
-    unknown = f"; of {len(variables) - len(noise)} scores it isn't known" if len(noise) < len(variables) else ""
+    unknown = f"; for {len(variables) - len(noise)} scores this is unknown" if len(noise) < len(variables) else ""
     return f"{what}: squared standard errors are {share}{unknown}."
 
 
@@ -98,18 +98,18 @@ def words(found: Sequence[Correlation], correction: str, remarks: Sequence[str] 
         told = [f"{_label(one.first, found)} and {_label(one.second, found)}" for one in found if one.adjusted <= LEVEL]
         corrected = "" if correction == "none" else f", corrected for {tests} tests ({CORRECTIONS[correction]})"
         named = f": {few(told)}" if told else ""
-        lines.append(f"{len(told)} of {tests} correlations can be told from 0 at {100 * LEVEL:.0f}%{corrected}{named}.")
+        lines.append(f"{len(told)} of {tests} correlations are significant at {100 * LEVEL:.0f}%{corrected}{named}.")
     lines += _power(found, correction)
     if tests:
         lines += [
             *_by_relation(found),
             _noise(found),
-            "Models that share training data, a family or a base model are no independent evidence: where some do, "
-            "intervals are too narrow and p-values too small. A correlation over models says nothing of any one of "
-            "them.",
+            "Models that share training data, a family or a base model are not independent evidence: where some do, "
+            "intervals are too narrow and p-values too small. A correlation across models says nothing about any "
+            "single one of them.",
         ]
         if any(one.relation == "tasks" for one in found):
-            lines.append("Tasks that share items share their sampling error, which pushes their correlation up.")
+            lines.append("Tasks that share items share their sampling error, which inflates their correlation.")
     return [*lines, *(f"{printable_runs.one_line(remark)}." for remark in remarks)]
 
 

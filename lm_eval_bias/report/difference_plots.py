@@ -16,8 +16,8 @@ if TYPE_CHECKING:
 
 CAPTION = (
     "Marks are differences from {base}, lines their 95% intervals; right of 0 the score is higher than with {base}. "
-    "A filled mark: the difference can be told. A hollow one: it can’t. The band around 0 reaches to the smallest "
-    "difference that so many items show with a probability of 80%."
+    "Filled marks are significant differences, hollow marks are not. The band around 0 reaches to the smallest "
+    "difference that this number of items would detect with 80% probability."
 )
 _ACROSS = 3
 _MOST = 24  # numbers that are put into words
@@ -110,7 +110,7 @@ def _describe(lines: Sequence[Line], titles: Mapping[str, str]) -> str:
                 difference, unit = finding.difference, finding.score.unit
                 ends = difference.interval
                 between = "" if ends is None else f" [{', '.join(numbers.number(end, unit) for end in ends)}]"
-                told = "can be told" if finding.significant else "can’t be told"
+                told = "significant" if finding.significant else "not significant"
                 value = numbers.number(difference.value, unit)
                 points.append(f"{title}, {heading}{line.label}: {value}{between}, {told}")
     remainder = f"; and {len(points) - _MOST} more, see the table" if len(points) > _MOST else ""

@@ -57,8 +57,8 @@ def text(run: Run, task: TaskRun, name: str, examples: int) -> str:
     blocks = [
         [f"{name} of {task.task}, {run.name}"],
         _block("What it means", _meaning(value)),
-        _block("Here", _here(run, task, value)),
-        _block("How it came about", _origin(task, value, found)),
+        _block("In this run", _here(run, task, value)),
+        _block("How it was computed", _origin(task, value, found)),
         _block("Its worst groups", _groups(task, value)),
         _items(task, found),
         _block("What would change the verdict", _verdict(value)),
@@ -76,7 +76,7 @@ def _block(title: str, lines: Iterator[str]) -> list[str]:
 
 
 def _meaning(value: Value) -> Iterator[str]:
-    unit = f", {value.unit}" if value.unit else ""
+    unit = f" ({value.unit})" if value.unit else ""
     neutral = "no neutral value" if value.neutral is None else f"neutral at {numbers.bound(value.neutral)}"
     yield f"{sentence(value.summary or value.name)} From {numbers.score_range(value)}{unit}; {neutral}."
     if value.direction:
@@ -103,7 +103,7 @@ def _here(run: Run, task: TaskRun, value: Value) -> Iterator[str]:
 def _origin(task: TaskRun, value: Value, found: Contributions | None) -> Iterator[str]:
     if found is not None and found.documents:
         yield (
-            f"From {found.documents:,} of {task.documents:,} scored items, which add "
+            f"From {found.documents:,} of {task.documents:,} scored items, which contribute "
             f"{numbers.number(found.mean, value.unit)} on average."
         )
     else:
@@ -135,7 +135,7 @@ def _items(task: TaskRun, found: Contributions | None) -> list[str]:
     if found is None:
         return ["Items", "  None to show: the run has no sample log (--log_samples)."] if task.samples is None else []
     if not found.items:
-        return ["Items", "  None to show: no single item adds to this score by itself."]
+        return ["Items", "  None to show: no single item contributes to this score by itself."]
     lines = [f"The items that move it most (texts may offend), {len(found.items)} of {found.documents:,}"]
     for item in found.items:
         lines += _item(item)
@@ -144,7 +144,7 @@ def _items(task: TaskRun, found: Contributions | None) -> list[str]:
 
 def _item(item: Item) -> list[str]:
     prompt, added = contributions.prompts(item.requests)
-    lines = [f"  {printable_runs.one_line(item.name)}: adds {numbers.significant(item.part)}"]
+    lines = [f"  {printable_runs.one_line(item.name)}: contributes {numbers.significant(item.part)}"]
     if prompt:
         lines.append(f"    {_shortened(prompt)}")
     if len(added) == len(item.answers):
@@ -180,23 +180,24 @@ def _shortened(text: str) -> str:
 def _verdict(value: Value) -> Iterator[str]:
     if value.interval is None or value.neutral is None or math.isnan(value.value):
         if value.neutral is None:
-            yield "It has no neutral value: whether it is high shows only beside another model or condition."
+            yield "It has no neutral value: only a comparison with another model or condition shows whether it is high."
         return
     low, high = value.interval
     off, half = abs(value.value - value.neutral), (high - low) / 2
     if value.higher_is_better is not None:
-        yield f"{numbers.bound(value.neutral)} is best. No verdict by itself: hold it against a bound or another model."
+        yield f"{numbers.bound(value.neutral)} is best. For a verdict, compare it with a bound or another model."
     elif low <= value.neutral <= high:
         yield (
-            f"The interval includes {numbers.bound(value.neutral)}: no direction can be told. With this value it takes "
-            + (f"an interval {half / off:.1f} times narrower, from some {(half / off) ** 2:.0f} times the evidence."
+            f"The interval includes {numbers.bound(value.neutral)}: there is no clear direction. With this value, a "
+            "clear one would take "
+            + (f"an interval {half / off:.1f} times narrower, from about {(half / off) ** 2:.0f} times the evidence."
                if off > 0 else "another value.")
         )  # fmt: skip
     else:
         end = low if value.value > value.neutral else high
         yield (
             f"The whole interval is {'above' if value.value > value.neutral else 'below'} "
-            f"{numbers.bound(value.neutral)}; its nearest end is {numbers.significant(abs(end - value.neutral))} away. "
+            f"{numbers.bound(value.neutral)}; its nearer end is {numbers.significant(abs(end - value.neutral))} away. "
             f"An interval {off / half:.1f} times wider would reach it."
         )
 

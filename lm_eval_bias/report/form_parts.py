@@ -52,8 +52,8 @@ def _compared(pairs: Sequence[comparisons.Pair], by: str, title: str) -> Part:
     """Pairs that have sample logs as tables, and which have none in words."""
     with_logs = [pair for pair in pairs if pair.base.task.samples and pair.other.task.samples]
     text = [
-        f"{pair.subject}: {pair.other.label} and {pair.base.label} can't be put side by side without the sample logs "
-        "of both (--log_samples)."
+        f"{pair.subject}: {pair.other.label} and {pair.base.label} can't be compared without the sample logs of both "
+        "(--log_samples)."
         for pair in pairs
         if pair not in with_logs
     ]

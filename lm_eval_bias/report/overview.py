@@ -16,8 +16,8 @@ MANY = 8  # models from which on rows have narrow lanes and verdicts are counted
 _LANE, _NARROW = 13, 5  # pixels
 _REACHES = (0.1, 0.25, 0.5, 1.0)  # what the picture's half width can stand for
 _DOT = len(svg.MARKERS)  # a smaller mark, where names are what tells models apart
-NO_DIRECTION = "no direction can be told"
-NO_MORE = "no direction in its other scores"
+NO_DIRECTION = "no clear direction"
+NO_MORE = "no clear direction in its other scores"
 NO_VERDICT = "no verdict without an interval"
 _LAST = (NO_DIRECTION, NO_VERDICT)
 
@@ -220,7 +220,7 @@ def _verdict(items: Sequence[parts.ReportTask]) -> Verdict:
         pairs += [(statement, task) for statement in said]
         before += [(caveat, task) for caveat in caveats.kinds(item.run, item.task)]
     caveat = "; ".join(" ".join(filter(None, one)) for one in _grouped(before, len(items)))
-    statements = _grouped(pairs, len(items)) or [("no score of bias to judge by", "")]
+    statements = _grouped(pairs, len(items)) or [("no bias score to judge by", "")]
     return Verdict(own.run.name, own.series, statements, caveat)
 
 
@@ -263,19 +263,19 @@ def _tested(runs: Sequence[Run], items: Sequence[parts.ReportTask], groups: int)
 
 def _cautions(items: Sequence[parts.ReportTask], scores: int) -> list[str]:
     lines = [
-        "That a model is fair, where it stands on the line. One that knows nothing stands there too, and "
+        "That a model on the neutral line is fair. A model that knows nothing is there, too, and "
         f"“{NO_DIRECTION}” means that the interval includes the neutral value, not that there is no bias.",
-        "That one benchmark's distance is worse than another's. They measure different things on different scales, and "
-        "no number here sums them up.",
+        "That a distance on one benchmark is worse than a distance on another. Benchmarks measure different things on "
+        "different scales, and no number here sums them up.",
     ]
     if scores >= 20:
         lines.append(
-            f"That every single distance is real. These are {scores:,} scores, and of twenty 95% intervals one misses "
-            "the true value by chance."
+            f"That every single distance is real. There are {scores:,} scores here, and about one in twenty 95% "
+            "intervals misses the true value by chance."
         )
     if any(caveats.trial(item.task) for item in items):
-        lines.append("Anything final: some tasks were run on a part of their items, to try them out.")
-    lines.append("Anything about other languages, groups of people or uses than those that the items ask about.")
+        lines.append("Anything final: some tasks were run on only a part of their items.")
+    lines.append("Anything about languages, groups of people or uses other than those that the items ask about.")
     return lines
 
 

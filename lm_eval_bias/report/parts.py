@@ -108,13 +108,13 @@ def main_scores(benchmark: str, tasks: Sequence[ReportTask], title: str) -> Part
     """
     names = list(dict.fromkeys(name for item in tasks for name in main_names(item.task)))
     if not names:
-        return Part(title, ["None of the main scores is there."])
+        return Part(title, ["None of the main scores is available."])
     rows = [dots.Row(item.label, [item.task.scores.get(name) for name in names], item.series) for item in tasks]
     figure = dots.plot(
         f"{benchmark}-scores",
         f"Main scores of {benchmark}, in their own units",
-        "Dots are scores, lines their 95% intervals; the dashed line is the neutral value. Axes show a part of the "
-        "range where all values lie in it.",
+        "Dots are scores, lines their 95% intervals; the dashed line is the neutral value. Axes show only the part of "
+        "the range that holds all values.",
         [score_labels.label(benchmark, name) for name in names],
         rows,
     )
@@ -141,7 +141,9 @@ def main_scores(benchmark: str, tasks: Sequence[ReportTask], title: str) -> Part
 
 def _about_items(tasks: Sequence[ReportTask]) -> list[str]:
     """Where the items of scores are, and why some have none."""
-    lines = ["A score in the table leads to the items that move it most."] if any(item.items for item in tasks) else []
+    lines = (
+        ["Each score in the table links to the items that move it most."] if any(item.items for item in tasks) else []
+    )
     reasons: dict[str, list[str]] = {}
     for item in tasks:
         if item.no_items:
@@ -168,7 +170,9 @@ def every_score(tasks: Sequence[ReportTask]) -> Part:
     """All scores of a section, one row each, folded away; too many of them are left to the other formats."""
     count = sum(len(item.task.scores) for item in tasks)
     if count > ROWS:
-        return Part("Every score", [f"Not on this page, since they are {count:,}: --format csv lists all of them."])
+        return Part(
+            "Every score", [f"Not on this page, because there are {count:,} of them: --format csv lists them all."]
+        )
     columns = [
         Column("Score"),
         Column("Task"),

@@ -13,7 +13,7 @@ from lm_eval_bias.report.tables import grid, json_text
 from lm_eval_bias.runs.run_data import Problem, Run
 
 _REQUIRED = {"interval": "the whole interval", "point": "the value", "evidence": "a part of the interval"}
-_MISSED = {"interval": "reaches", "point": "is", "evidence": "lies, as a whole,"}
+_MISSED = {"interval": "reaches", "point": "is", "evidence": "lies entirely"}
 
 
 def required(finding: Finding) -> str:
@@ -85,6 +85,6 @@ def as_text(checked: Sequence[tuple[Run, Sequence[Finding]]]) -> str:
         violated = sum(not finding.holds for finding in findings)
         verdict = f"{violated} of {len(findings)} violated" if violated else f"all {len(findings)} hold"
         rows = map(_row, sorted(findings, key=lambda finding: finding.holds))
-        table = grid(["", "Task", "Score", "Value [95%]", "Asked for", "But", "Why"], rows)
+        table = grid(["", "Task", "Score", "Value [95%]", "Required", "Found", "Why"], rows)
         blocks.append(f"{run.name} ({run.path}): {verdict}\n{table}\n")
     return "\n".join(blocks)

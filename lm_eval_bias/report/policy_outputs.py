@@ -22,7 +22,7 @@ def _whole(finding: Finding) -> str:
     """A violated bound in a sentence."""
     parts = [
         policy_findings.value_text(finding),
-        f"asked for: {policy_findings.required(finding)}",
+        f"required: {policy_findings.required(finding)}",
         f"but {policy_findings.says(finding)}",
         f"why: {finding.why}" if finding.why else "",
     ]
@@ -159,6 +159,6 @@ def _table(findings: Sequence[Finding]) -> str:
         ]
         for finding in findings[:_ROWS]
     ]
-    labels = ("Task", "Score", "Value [95%]", "Asked for", "But", "Why")
+    labels = ("Task", "Score", "Value [95%]", "Required", "Found", "Why")
     more = f"\n\nand {len(findings) - _ROWS} more" if len(findings) > _ROWS else ""
     return tables.markdown_table(Table("", [Column(label) for label in labels], rows)) + more

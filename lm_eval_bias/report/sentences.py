@@ -55,9 +55,9 @@ def with_margin(value: Value, unit: str = "", digits: int = 2, factor: float = 1
 def direction(value: Value, above: str, below: str, neutral: float = 0.0) -> str:
     """Which side of the neutral value a score is on, as far as its interval tells."""
     if math.isnan(value.value) or value.interval is None:
-        return "no statement without a standard error"
+        return "no verdict without a standard error"
     if value.interval[0] <= neutral <= value.interval[1]:
-        return f"the interval includes {neutral:g}, no direction can be told"
+        return f"the interval includes {neutral:g}, so there is no clear direction"
     return above if value.value > neutral else below
 
 
@@ -92,15 +92,18 @@ def of_task(task: TaskRun) -> list[str]:
     """What a task's scores say beside tables, each with its uncertainty; what can't be put into words is said."""
     benchmark = registry.by_name().get(task.benchmark)
     if benchmark is None:
-        return [f"Not put into words: this version doesn't know the benchmark {task.benchmark!r}."]
+        return [f"Not described in words: this version doesn't know the benchmark {task.benchmark!r}."]
     if withheld := benchmark.withheld(task):
         return [sentence(withheld)]
     try:
         lines = benchmark.sentences(task, beside_tables=True)
     except KeyError as error:
-        return [f"Not put into words: the file lacks the score {printable_runs.one_line(error)}."]
+        return [f"Not described in words: the file lacks the score {printable_runs.one_line(error)}."]
     except (AttributeError, TypeError, ValueError) as error:
-        return [f"Not put into words: its metadata is not what this version writes ({printable_runs.one_line(error)})."]
+        return [
+            f"Not described in words: its metadata differs from what this version writes "
+            f"({printable_runs.one_line(error)})."
+        ]
     return [printable_runs.one_line(line) for line in lines]
 
 

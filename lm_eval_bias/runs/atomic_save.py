@@ -97,10 +97,10 @@ def save(tracker: Any, results: dict[str, Any], samples: dict[str, Any] | None) 
     except (OSError, filelock.Timeout) as error:
         raise BiasError(f"--output_path {output_path} cannot be written: {why(error)}") from error
     if problems:
-        kept = f"saved are {', '.join(placed)}" if placed else "nothing was saved"
+        kept = f"saved: {', '.join(placed)}" if placed else "nothing was saved"
         raise BiasError(
             f"--output_path {output_path}: {'; '.join(problems)}: is the disk full? ({kept}; with --use_cache FILE a "
-            "run keeps what was answered, and the same command goes on from there)"
+            "run keeps its answers, and the same command resumes it)"
         )
 
 

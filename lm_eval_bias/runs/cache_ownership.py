@@ -109,7 +109,7 @@ def _opened(path: str, file: Path, mode: str) -> Iterator[sqlite3.Connection]:
             yield database
     except (OSError, sqlite3.Error) as error:
         raise BiasError(
-            f"--use_cache {path}: {file} cannot be used ({one_line(error)}): name another, or delete it"
+            f"--use_cache {path}: {file} can't be used ({one_line(error)}): name another file, or delete it"
         ) from error
 
 
@@ -126,6 +126,6 @@ def _owner(database: sqlite3.Connection) -> str | None:
 def _refuse_foreign(path: str, file: Path, owner: str, own: str) -> None:
     if owner != own:
         raise BiasError(
-            f"--use_cache {path}: {file} holds answers of another model, or of other "
-            f"files of it ({owner}): name another file"
+            f"--use_cache {path}: {file} holds answers of another model, or of other files of this model ({owner}): "
+            "name another file"
         )

@@ -42,4 +42,4 @@ class Numbers:
         """What is wrong with them; empty where nothing is."""
         if not self._alike or self._count < _FEWEST or not math.isfinite(self._first):
             return ""
-        return f"every answer is {self._first:g}: they don't depend on the text"
+        return f"every answer is {self._first:g}: the answers don't depend on the text"

@@ -114,13 +114,16 @@ def _scores(results: Mapping[str, Any], config: Mapping[str, Any], task: str) ->
         if name not in by_name:
             continue
         if "range" not in metric:
-            raise BiasError(f"{task}: its scores say no range: made by a version of this package that is too old")
+            raise BiasError(
+                f"{task}: its scores state no range: it comes from a version of this package that is too "
+                "old; run the task again"
+            )
         if name in scores:
             raise BiasError(f"{task}: {name} is described twice")
         filters = [key.partition(",")[2] for key in results if key.partition(",")[0] == name]
         if len(filters) > 1:
             names = ", ".join(filters)
-            raise BiasError(f"{task}: {name} has a value for each of several filters ({names[:80]}): it must have one")
+            raise BiasError(f"{task}: {name} has values for several filters ({names[:80]}): it must have one value")
         with in_task(task):
             _refuse_other_than_numbers(name, {**metric, "value": raw[name]})
             if (stderr := raw.get(f"{name}_stderr", "N/A")) not in ("N/A", None) and not _is_number(stderr):
@@ -133,7 +136,7 @@ def _from_samples(benchmark: str, samples: Path) -> dict[str, Value]:
     """The scores of a task of the harness's own that a benchmark describes: the harness computes other ones."""
     described = registry.get(benchmark)
     if not samples.is_file():
-        absent = undefined("no sample log: run with --log_samples")
+        absent = undefined("no sample log: run it again with --log_samples")
         estimates = [(score, absent) for score in described.scores()]
     else:
         records = [described.record(doc, answers) for _, doc, answers in sample_logs.first_filter(samples)]
@@ -177,13 +180,13 @@ def _task(task: str, content: Mapping[str, Any], path: Path, date: str) -> TaskR
     foreign |= {key for key, value in mixed if key not in own and metadata.get(key) == value}
     metadata = {key: value for key, value in metadata.items() if key not in foreign}
     with in_task(task):
-        number = document_count(content["n-samples"][task]["effective"], "the number of documents that were scored")
+        number = document_count(content["n-samples"][task]["effective"], "the number of scored documents")
         original = document_count(content["n-samples"][task].get("original", 0), "the number of its documents")
         version = content.get("versions", {}).get(task, "")
         if isinstance(version, bool) or not isinstance(version, (str, int, float)):
-            raise BiasError(f"its version is {str(version)[:40]!r}: no version of a task")
+            raise BiasError(f"its version is {str(version)[:40]!r}: not the version of a task")
         if original and number > original:
-            raise BiasError(f"{number:,} documents were scored of {original:,}")
+            raise BiasError(f"{number:,} documents were scored, but the task has {original:,}")
     samples = path.with_name(f"samples_{task}_{date}.jsonl")
     if described and samples.is_file():
         metadata["inputs"] = _inputs_of_samples(samples, config, number < original)
@@ -294,11 +297,11 @@ def read(path: Path, content: Mapping[str, Any]) -> Run:
     try:
         tasks = {name: task for name in content["results"] if (task := _task(name, content, path, date)) is not None}
         if not tasks:
-            raise BiasError(f"holds no task of ours (it has {', '.join(content['results']) or 'none at all'})")
+            raise BiasError(f"holds no task of this package (it has {', '.join(content['results']) or 'none at all'})")
         began = float(content["date"]) if _is_number(content.get("date")) else None
         return Run(_name(content), path, _provenance(content, tasks), command(content, tasks), tasks, began=began)
     except (KeyError, TypeError, AttributeError, ValueError, IndexError, OverflowError, OSError) as error:
         if isinstance(error, BiasError):
             raise
         problem = f"no field {error}" if isinstance(error, KeyError) else str(error)
-        raise BiasError(f"no results of a harness run ({problem})") from error
+        raise BiasError(f"not the results of a harness run ({problem})") from error

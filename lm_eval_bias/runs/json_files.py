@@ -26,6 +26,6 @@ def read(path: Path) -> Any:
         raise BiasError(f"damaged: {error}") from error
     except (ValueError, RecursionError) as error:
         problem = getattr(error, "msg", None) or getattr(error, "reason", None) or "nested too deeply"
-        raise BiasError(f"truncated or damaged: no JSON ({problem})") from error
+        raise BiasError(f"truncated or damaged: not JSON ({problem})") from error
     except OSError as error:
         raise BiasError(f"cannot be read: {error.strerror}") from error

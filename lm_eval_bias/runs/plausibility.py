@@ -42,9 +42,9 @@ def _of_interval(value: Value, name: str, ends: tuple[float, float] | None, hold
     if _exceeds(*ends):
         return f"{text} ends before it begins"
     if any(_outside(end, value.low, value.high) for end in ends):
-        return f"{text} leaves the range of {value.low:g} to {value.high:g}"
+        return f"{text} exceeds the range from {value.low:g} to {value.high:g}"
     if holds_value and _outside(value.value, *ends):
-        return f"{text} doesn't hold its value {value.value:g}"
+        return f"{text} doesn't include its value {value.value:g}"
     return ""
 
 
@@ -166,13 +166,13 @@ def _of_catalog(task: TaskRun) -> Iterator[str]:
     if entry is None or task.inputs.get("changed"):
         return
     if entry.language and task.language not in ("", entry.language):
-        yield f"its language is {_shown(task.language)[:40]!r}, the task's is {entry.language!r}"
+        yield f"its language is {_shown(task.language)[:40]!r}, but the task's is {entry.language!r}"
     if task.benchmark != entry.benchmark and task.benchmark in registry.by_name():
-        yield f"its benchmark is {_shown(task.benchmark)[:40]!r}, the task's is {entry.benchmark!r}"
+        yield f"its benchmark is {_shown(task.benchmark)[:40]!r}, but the task's is {entry.benchmark!r}"
     is_current = _number(task.version) == _current(task)
     may_differ = task.is_resized or "dataset_used" in task.metadata or not is_current
     if entry.items and task.items not in (0, entry.items) and not may_differ:
-        yield f"it has {task.items:,} items, the task {entry.items:,}"
+        yield f"it has {task.items:,} items, but the task has {entry.items:,}"
     if is_current and entry.path is not None and task.benchmark == entry.benchmark:
         yield from _of_another_task(entry, task)
 
@@ -182,11 +182,11 @@ def _of_another_task(entry: catalog.Entry, task: TaskRun) -> Iterator[str]:
     may_change = {"version", "language", "benchmark", "measures", *registry.get(entry.benchmark).options}
     for key, value in entry.metadata.items():
         if key not in may_change and (own := task.metadata.get(key, value)) != value:
-            yield f"its metadata say {key}: {_shown(str(own))[:60]}, the task's say {key}: {value}"
+            yield f"its metadata says {key}: {_shown(str(own))[:60]}, but the task's says {key}: {value}"
     others = {source.pin for source in sources.manifest().files.values()} - sources.hashes(entry.data).keys()
     for name in task.inputs.get("files", {}):
         if name in others:
-            yield f"it read {name}, which is no file of the task"
+            yield f"it read {name}, which is not a file of the task"
 
 
 def _of_task(task: TaskRun, made_by: Any) -> Iterator[str]:
@@ -195,9 +195,9 @@ def _of_task(task: TaskRun, made_by: Any) -> Iterator[str]:
     yield from _of_catalog(task)
     # files of older versions have the items that the task has, whatever its options made of them
     if task.items and task.documents > task.items and not task.is_resized:
-        yield f"{task.documents:,} documents were scored of {task.items:,}"
+        yield f"{task.documents:,} documents were scored, but the task has {task.items:,}"
     if task.documents < 0 or (not task.documents and any(math.isfinite(v.value) for v in task.scores.values())):
-        yield f"it has scores of {task.documents:,} documents"
+        yield f"it has scores for {task.documents:,} documents"
 
 
 def check(run: Run) -> None:
@@ -206,7 +206,7 @@ def check(run: Run) -> None:
     Raises:
         BiasError: The first task and score, and what is impossible about it.
     """
-    damage = "damaged, or no result of this package: rescore its samples, or run it again"
+    damage = "damaged, or not a result of this package: rescore its samples, or run the task again"
     _refuse_twice(run.tasks, "task")
     for task in run.tasks.values():
         made_by = task.metadata.get("lm_eval_bias") or run.provenance.get("lm-eval-bias")

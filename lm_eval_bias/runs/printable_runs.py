@@ -15,7 +15,7 @@ from lm_eval_bias.runs.run_data import Run, TaskRun, Value
 DEEPEST = 20
 # no score is as large: what is, is damaged or made up, and would break the axes
 LARGEST = 1e9
-NO_REASON = "no number that a score can have; the result file gives no reason"
+NO_REASON = "not a possible value of a score; the results file gives no reason"
 # they can make a name read as another one, or hide what comes after it
 _DIRECTIONS = {"LRE", "RLE", "LRO", "RLO", "PDF", "LRI", "RLI", "FSI", "PDI"}
 

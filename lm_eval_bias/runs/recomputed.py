@@ -34,10 +34,10 @@ def _difference(given: Value, computed: Value) -> str:
     for (what, own), (_, other) in zip(_numbers(given), _numbers(computed), strict=True):
         both_nan = math.isnan(own) and math.isnan(other)
         if not both_nan and not math.isclose(own, other, rel_tol=ROUNDING, abs_tol=ROUNDING):
-            return f"{given.name} has the {what} {own:.10g}, from its samples {other:.10g}"
+            return f"{given.name} has the {what} {own:.10g}, but from its samples {other:.10g}"
     for field in ("direction", "unit", "higher_is_better"):
         if (own_word := getattr(given, field)) != (other_word := getattr(computed, field)):
-            return f"{given.name} has the {field} {str(own_word)[:80]!r}, from its samples {other_word!r}"
+            return f"{given.name} has the {field} {str(own_word)[:80]!r}, but from its samples {other_word!r}"
     if computed.note and not given.note:
         return f"{given.name} lacks the note {computed.note[:80]!r}"
     return ""
@@ -46,7 +46,7 @@ def _difference(given: Value, computed: Value) -> str:
 def _computed(task: TaskRun) -> dict[str, Value]:
     """The scores of a task's log."""
     if task.samples is None:
-        raise BiasError("no sample log lies beside the file: run with --log_samples, and name the run's folder")
+        raise BiasError("there is no sample log beside the file: run with --log_samples, and name the run's folder")
     benchmark, records = registry.get(task.benchmark), []
     for part, doc, answers in sample_logs.first_filter(task.samples):
         try:
@@ -70,7 +70,7 @@ def _means(task: TaskRun) -> Iterator[str]:
         given = task.metadata.get(name)
         own, other = given.get(field) if isinstance(given, Mapping) else None, told[name].get(field)
         if own != other:
-            yield f"{name} has the {field} {str(own)[:80]!r}, by its samples {str(other)!r}"
+            yield f"{name} has the {field} {str(own)[:80]!r}, but by its samples {str(other)!r}"
 
 
 def differences(run: Run, task: TaskRun) -> list[str]:
@@ -82,12 +82,12 @@ def differences(run: Run, task: TaskRun) -> list[str]:
     try:
         computed, lines = _computed(task), list(_means(task))
     except sample_logs.OtherDocuments:
-        return ["its samples are of other documents or prompts"]
+        return ["its samples have other documents or prompts"]
     except BiasError as error:
-        raise BiasError(f"{run.path}: {task.task}: its scores can't be computed again: {error}") from error
+        raise BiasError(f"{run.path}: {task.task}: its scores can't be recomputed: {error}") from error
     lines += [_difference(value, computed[name]) for name, value in task.scores.items() if name in computed]
     # of a part of the items, a breakdown by what that part doesn't hold is in the file as nan
     valued = [name for name, value in task.scores.items() if not math.isnan(value.value)]
-    lines += [f"{name} is no score of its samples" for name in valued if name not in computed]
+    lines += [f"{name} is not a score of its samples" for name in valued if name not in computed]
     lines += [f"{name} is not in the file" for name in computed if name not in task.scores]
     return [line for line in lines if line]

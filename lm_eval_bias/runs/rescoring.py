@@ -66,7 +66,7 @@ def rescore(
     results = saved_answers.gather(paths, partial(_file, rewritings=rewritings, only=only, used=used), language)
     for rewriting, _ in rewritings:
         if results and rewriting.flag not in used:
-            raise BiasError(f"--{rewriting.flag} concerns none of these files: it is for {_owner(rewriting)}")
+            raise BiasError(f"--{rewriting.flag} has no effect on these files: it is for {_owner(rewriting)}")
     return results
 
 
@@ -123,7 +123,7 @@ def _file(
         own = [(way, value) for way, value in rewritings if benchmark is not None and way in benchmark.rewritings]
         if rewritings and not own:
             flags = " and ".join(f"--{way.flag} is for {_owner(way)}" for way, _ in rewritings)
-            raise NotConcerned(f"{sample.part.path}: {flags}, this is {sample.part.benchmark}")
+            raise NotConcerned(f"{sample.part.path}: {flags}, and this is {sample.part.benchmark}")
         used.update(way.flag for way, _ in own)
         for way, value in own:
             samples = _rewritten(samples, way, value)

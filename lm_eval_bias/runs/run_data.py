@@ -195,5 +195,5 @@ def document_count(raw: Any, what: str) -> int:
         BiasError: It is none, whatever JSON holds in its place.
     """
     if isinstance(raw, bool) or not isinstance(raw, int) or raw < 0:
-        raise BiasError(f"{what} is {str(raw)[:40]!r}: no number of documents")
+        raise BiasError(f"{what} is {str(raw)[:40]!r}: not a number of documents")
     return raw

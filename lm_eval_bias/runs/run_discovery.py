@@ -70,7 +70,9 @@ def _under(folder: Path, known: copied_runs.Known) -> tuple[list[Run], list[Prob
     for path in (p for p in under(folder, "samples_*.jsonl") if sample_logs.matches(p)):
         date = path.stem.rpartition("_")[2]
         if (path.parent, date) not in dates:
-            problems.append(Problem(path, f"no results_{date}.json beside it: an unfinished run (rescore can read it)"))
+            problems.append(
+                Problem(path, f"no results_{date}.json beside it: the run is unfinished (rescore can read its samples)")
+            )
     if not runs and not problems and not is_read:
         problems.append(Problem(folder, "holds no run (no results_*.json, no run file)"))
     return runs, problems
@@ -87,7 +89,7 @@ def _named(path: Path) -> Run:
     except BiasError as error:
         raise BiasError(f"{path}: {error}") from error
     if run is None:
-        raise BiasError(f"{path}: no results of a harness run (results_*.json) and no run file of this package")
+        raise BiasError(f"{path}: neither the results of a harness run (results_*.json) nor a run file of this package")
     return run
 
 

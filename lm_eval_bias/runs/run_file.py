@@ -80,16 +80,16 @@ def check(content: Any) -> None:
     error = jsonschema.exceptions.best_match(_validator().iter_errors(content))
     if error is not None:
         at = "/".join(map(str, error.absolute_path)) or "the file"
-        raise BiasError(f"no valid run file: {at}: {error.message[:200]}")
+        raise BiasError(f"not a valid run file: {at}: {error.message[:200]}")
     for name, task in content["tasks"].items():
         if task["benchmark"] not in registry.by_name():
             names = ", ".join(registry.by_name())
             at = f"tasks/{name}/benchmark"
-            raise BiasError(f"no valid run file: {at}: {task['benchmark'][:100]!r} is not one of {names}")
+            raise BiasError(f"not a valid run file: {at}: {task['benchmark'][:100]!r} is not one of {names}")
     try:
         json.dumps(content, allow_nan=False)
     except ValueError as error:
-        raise BiasError("no valid run file: it holds NaN or Infinity, where null with a note belongs") from error
+        raise BiasError("not a valid run file: it holds NaN or Infinity, instead of null with a note") from error
 
 
 def read(path: Path, content: Mapping[str, Any]) -> Run:
@@ -102,7 +102,7 @@ def read(path: Path, content: Mapping[str, Any]) -> Run:
     try:
         return _run(path, content)
     except OverflowError as error:
-        raise BiasError("no valid run file: it holds a number that no score can have") from error
+        raise BiasError("not a valid run file: it holds a number that is not a possible value of a score") from error
 
 
 def _value(score: str, cell: Mapping[str, Any]) -> Value:

@@ -88,7 +88,7 @@ def _difference(run: Run, first: Run) -> str:
         if values[0] != values[1]:
             here, there = (printable_runs.one_line(printable_runs.readable(value))[:_LONGEST] for value in values)
             parts.append(f"{key.replace('_', ' ')} ({here}, there {there})")
-    return ", ".join(parts) or "nothing that its file tells"
+    return ", ".join(parts) or "nothing that its file records"
 
 
 def distinguished(runs: Sequence[Run], repeatable: bool = False) -> list[Run]:

@@ -119,9 +119,9 @@ def _line(text: str, place: str) -> dict[str, Any]:
         raise BiasError(f"{place}: {error}") from error
     except (json.JSONDecodeError, RecursionError) as error:
         problem = getattr(error, "msg", "nested too deeply")
-        raise BiasError(f"{place}: truncated or damaged ({problem}): the run has to be made again") from error
+        raise BiasError(f"{place}: truncated or damaged ({problem}): run it again") from error
     if not isinstance(sample, dict) or not isinstance(sample.get("doc"), dict) or "filtered_resps" not in sample:
-        raise BiasError(f"{place}: no sample of a harness run (no doc, no filtered_resps)")
+        raise BiasError(f"{place}: not a sample of a harness run (no doc or no filtered_resps)")
     return sample
 
 
@@ -133,10 +133,12 @@ def _lines(path: Path) -> Iterator[tuple[str, str]]:
         with path.open("rb") as file:
             for number, line in enumerate(iter(lambda: file.readline(_LONGEST), b""), start=1):
                 if b"\0" in line:
-                    raise BiasError(f"{path}: byte {before + line.index(0)} is NUL: truncated or damaged, or no text")
+                    raise BiasError(
+                        f"{path}: byte {before + line.index(0)} is NUL: truncated, damaged or not a text file"
+                    )
                 if len(line) == _LONGEST:
                     raise BiasError(
-                        f"{path} line {number}: longer than {_LONGEST >> 20} MiB: no sample of a harness run"
+                        f"{path} line {number}: longer than {_LONGEST >> 20} MiB: not a sample of a harness run"
                     )
                 text = line.decode("utf-8")
                 if text.strip():
@@ -188,15 +190,17 @@ def _samples(path: Path) -> Iterator[tuple[Sample, dict[str, Any]]]:
         name = sample["doc"].get("benchmark") or described
         if not isinstance(name, str) or name not in registry.by_name():
             names = ", ".join(registry.by_name())
-            raise NotOurs(f"{place}: samples of task {task!r}, which is not one of ours (known benchmarks: {names})")
+            raise NotOurs(
+                f"{place}: samples of task {task!r}, which is not a task of this package (known benchmarks: {names})"
+            )
         if benchmark and name != benchmark:
             raise BiasError(f"{place}: a sample of {name} in a file of {benchmark}")
         benchmark = name
         if problem := sample_origin.of_another_task(entry, benchmark, sample["doc"]):
-            raise OtherDocuments(f"{place}: {problem}: a file of another task")
+            raise OtherDocuments(f"{place}: {problem}: the file belongs to another task")
         number = sample.get("doc_id")
         if isinstance(number, bool) or not isinstance(number, int) or number < 0:
-            raise BiasError(f"{place}: no sample of a harness run (no doc_id)")
+            raise BiasError(f"{place}: not a sample of a harness run (no doc_id)")
         usual = catalog.TAKE_FIRST if entry is None else entry.filter
         part = Part(path, task, str(sample.get("filter", usual)), benchmark)
         if described is None and (
@@ -205,12 +209,12 @@ def _samples(path: Path) -> Iterator[tuple[Sample, dict[str, Any]]]:
             raise BiasError(f"{place}: {problem}")
         numbers = parts.setdefault(part, set())
         if number in numbers:
-            raise BiasError(f"{place}: document {number} stands there twice")
+            raise BiasError(f"{place}: document {number} appears twice")
         numbers.add(number)
         values = values_by_part.setdefault(part, Numbers())
         if part == next(iter(parts)):
             if described is None and documents.is_repeated(sample["doc"]):
-                raise BiasError(f"{place}: document {number} stands there before, under another doc_id")
+                raise BiasError(f"{place}: document {number} appeared before under another doc_id")
             try:
                 documents.add(sample)
             except DAMAGE as error:
@@ -221,10 +225,10 @@ def _samples(path: Path) -> Iterator[tuple[Sample, dict[str, Any]]]:
             raise BiasError(f"{place}: filtered_resps holds no answers of a model ({error})") from error
         impossible = exclusive_continuations.problem(_loglikelihoods(sample, answers))
         if impossible:
-            raise BiasError(f"{place}: {impossible}: no scores can be made of such answers, run the model again")
+            raise BiasError(f"{place}: {impossible}: such answers can't be scored; run the model again")
         if part.filter == catalog.TAKE_FIRST and not sample_origin.takes_first(sample):
             raise BiasError(
-                f"{place}: filtered_resps are others than the answers in resps: edited, run the model again"
+                f"{place}: filtered_resps differ from the answers in resps: the file was edited; run the model again"
             )
         values.add(answers)
         yield Sample(part, sample["doc"], answers), sample
@@ -234,12 +238,12 @@ def _samples(path: Path) -> Iterator[tuple[Sample, dict[str, Any]]]:
     _check_count(path, results, task, max(map(len, parts.values())))
     if documents.are_others:
         raise OtherDocuments(
-            f"{path}: its samples are of other documents or prompts than the run scored ({beside.name}): a file of "
-            "another run or task, or edited"
+            f"{path}: its samples have other documents or prompts than the run ({beside.name}): the file belongs to "
+            "another run or task, or was edited"
         )
     for values in values_by_part.values():
         if (constant := values.problem()) and _model(results) not in CONTROLS:
-            raise BiasError(f"{path}: {constant}: no scores can be made of such answers, run the model again")
+            raise BiasError(f"{path}: {constant}: such answers can't be scored; run the model again")
 
 
 def first_filter(path: Path) -> Iterator[Sample]:
@@ -320,8 +324,11 @@ def _check_count(path: Path, results: dict[str, Any], task: str, count: int) -> 
     except (KeyError, TypeError):  # no such file, or a damaged one
         return
     try:
-        expected = document_count(raw, "the number of documents that were scored")
+        expected = document_count(raw, "the number of scored documents")
     except BiasError as error:
         raise BiasError(f"{beside}: {task}: {error}") from error
     if count != expected:
-        raise BiasError(f"{path}: {count} documents, but the run scored {expected} ({beside.name}): truncated or mixed")
+        raise BiasError(
+            f"{path}: {count} documents, but the run scored {expected} ({beside.name}): the file is "
+            "truncated or mixed with another"
+        )

@@ -42,8 +42,8 @@ def of_another_filter(entry: catalog.Entry | None, name: str, first: str) -> str
         first: That of the log's first sample.
     """
     if entry is not None and name != entry.filter:
-        return f"a sample under the filter {name!r:.40}, the task's is {entry.filter!r}: another task's, or edited"
-    return f"a sample under the filter {name!r:.40} behind those under {first!r:.40}" if name != first else ""
+        return f"a sample with the filter {name!r:.40}, but the task's is {entry.filter!r}: edited, or another task's"
+    return f"a sample with the filter {name!r:.40} after those with {first!r:.40}" if name != first else ""
 
 
 def takes_first(sample: dict[str, Any]) -> bool:

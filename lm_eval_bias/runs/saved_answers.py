@@ -74,8 +74,8 @@ def _files(paths: Sequence[str], readers: Sequence[Reader]) -> dict[Path, tuple[
         hits = {p: (r, not path.is_dir()) for p in candidates for r in readers if r.matches(p)}
         if not hits:
             formats = "; ".join(reader.name for reader in readers)
-            complaint = "holds no file" if path.is_dir() else "is no file"
-            raise BiasError(f"{name} {complaint} that can be rescored (known: {formats}); run with --log_samples")
+            complaint = "holds no file" if path.is_dir() else "is not a file"
+            raise BiasError(f"{name} {complaint} that can be rescored (known: {formats}); run again with --log_samples")
         real = {os.path.realpath(own): own for own in files}
         files.update({real.get(os.path.realpath(own), own): hit for own, hit in hits.items()})
     return files
@@ -118,9 +118,9 @@ def gather(
         raise next((error for error in foreign if isinstance(error, sample_logs.NotConcerned)), foreign[0])
     logs = [part.path for part in parts if files.get(part.path, (None, False))[0] is SAMPLE_LOGS]
     for problem in run_discovery.problems_beside(logs):
-        print(f"lm-eval-bias: not taken into account: {problem}", file=sys.stderr)
+        print(f"lm-eval-bias: ignored: {problem}", file=sys.stderr)
     for passed_over in foreign:
-        print(f"lm-eval-bias: passed over: {passed_over}", file=sys.stderr)
+        print(f"lm-eval-bias: skipped: {passed_over}", file=sys.stderr)
     return list(parts.values())
 
 

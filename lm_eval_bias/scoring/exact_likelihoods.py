@@ -71,8 +71,8 @@ def _with_length(self: TemplateLM, requests: Sequence[Instance]) -> list[tuple[f
 
 def _without_tokens(self: LM, requests: Sequence[Instance]) -> list[tuple[float, bool, int]]:
     raise BiasError(
-        f"the model type {type(self).__name__} does not tell how many tokens a word has, which the "
-        "task's options ask for: use a backend with log-likelihoods and a tokenizer (hf, vllm)"
+        f"the model type {type(self).__name__} doesn't say how many tokens a word has, which the task's options need: "
+        "use a backend with log-likelihoods and a tokenizer (hf, vllm)"
     )
 
 

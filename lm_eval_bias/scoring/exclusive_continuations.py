@@ -85,7 +85,7 @@ def problem(answers: Iterable[tuple[Hashable, Continuation, float]]) -> str:
             names = [repr(name) if isinstance(name, str) else " ".join(map(str, name[:8])) for name in list(group)[:3]]
             return (
                 f"the probabilities of continuations that exclude each other ({ids}{', '.join(names)}"
-                f"{', …' if len(group) > 3 else ''}) sum to {total:.0%} after one and the same context"
+                f"{', …' if len(group) > 3 else ''}) sum to {total:.0%} after the same context"
             )
     return ""
 
@@ -106,6 +106,6 @@ def refuse(model: LM, kind: str, keys: Sequence[Any], answers: Iterable[tuple[Ha
     if wrong:
         response_cache.forget(model, kind, keys)
         raise BiasError(
-            f"the model type {type(model).__name__} gives {wrong}: look at its log-probabilities (nothing was saved, "
-            "and --use_cache keeps none of these answers)"
+            f"the model type {type(model).__name__} gives {wrong}: check its log-probabilities (nothing was saved, and "
+            "--use_cache keeps none of these answers)"
         )

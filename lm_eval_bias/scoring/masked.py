@@ -55,7 +55,7 @@ def left_to_right(tokenizer: PreTrainedTokenizerBase, question: Cloze) -> list[R
     for text, target in reveal(tokenizer, question.context, question.word, tokenizer.mask_token):
         ids = tokenizer.encode(text)
         if tokenizer.mask_token_id not in ids:
-            raise BiasError(f"the tokenizer makes no mask token of {tokenizer.mask_token!r} in {text!r}")
+            raise BiasError(f"the tokenizer doesn't recognize the mask token {tokenizer.mask_token!r} in {text!r}")
         readings.append(Reading(tuple(ids), ids.index(tokenizer.mask_token_id), target))
     return readings
 

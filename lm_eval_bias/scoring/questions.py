@@ -184,5 +184,5 @@ def refuse_foreign(questions: Sequence[Cloze | NextSentence], supported: Sequenc
         for name, value in options:
             if name not in supported and value != OPTIONS[name][0]:
                 raise BiasError(
-                    f"--metadata {name}={value} is for {_FOR[name]} and means nothing to {model}: leave it out"
+                    f"--metadata {name}={value} is for {_FOR[name]} and has no effect on {model}: leave it out"
                 )

@@ -18,7 +18,7 @@ if TYPE_CHECKING:
     from lm_eval_bias.harness.internals import Instance
 
 SENTINEL = "<extra_id_0>"
-_FAMILY = "an encoder-decoder model (whose inter is gen)"
+_FAMILY = "an encoder-decoder model (which scores next sentences with inter=gen)"
 
 
 def sentinel_id(tokenizer: PreTrainedTokenizerBase) -> int:
@@ -113,5 +113,5 @@ def no_contexts() -> BiasError:
     """The error for variants that an encoder-decoder model doesn't have."""
     return BiasError(
         "the generative variants compare likelihoods of contexts, which an encoder-decoder model doesn't have: run "
-        f"{tasks_asking(NEXT_SENTENCE)}, or a causal model"
+        f"{tasks_asking(NEXT_SENTENCE)}, or use a causal model"
     )

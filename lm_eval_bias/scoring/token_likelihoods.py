@@ -138,7 +138,7 @@ def encode(model: TemplateLM, text: str) -> list[int]:
     if not isinstance(ids, (list, tuple)) or not all(isinstance(i, int) for i in ids):
         raise BiasError(
             f"the model type {type(model).__name__} gives no token ids, which a mean log-likelihood needs: "
-            "name its tokenizer (--model_args tokenizer=..., tokenizer_backend=huggingface), or take hf or vllm"
+            "name its tokenizer (--model_args tokenizer=..., tokenizer_backend=huggingface), or use hf or vllm"
         )
     return list(ids)
 
@@ -208,7 +208,10 @@ def _refuse_long(model: TemplateLM, pairs: Sequence[tuple[Sequence[int], Sequenc
     is_causal = getattr(model, "backend", "causal") == "causal"
     longest = max((len(c) + len(k) if is_causal else max(len(c), len(k)) for c, k in pairs), default=0)
     if longest >= limit:  # some backends cut at the limit, others one token before it
-        raise BiasError(f"a text of {longest} tokens; the model reads {limit} (--model_args max_length=... raises it)")
+        raise BiasError(
+            f"a text of {longest} tokens; the model reads at most {limit} (--model_args max_length=... "
+            "raises the limit)"
+        )
 
 
 def no_loglikelihoods(model: str) -> BiasError:

@@ -32,7 +32,7 @@ def choices(doc: Mapping[str, Any]) -> list[str]:
     answers = [str(doc[f"ans{i}"]) for i in range(PEOPLE + 1)]
     people = [answer for answer in answers if answer not in UNKNOWN]
     if len(people) != PEOPLE:
-        raise BiasError(f"{PEOPLE + 1 - len(people)} of its answers say that it isn't known, not one: {answers}")
+        raise BiasError(f"{PEOPLE + 1 - len(people)} of its answers say that it isn't known, instead of one: {answers}")
     return [*people, *UNKNOWN]
 
 

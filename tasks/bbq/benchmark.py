@@ -31,28 +31,28 @@ class BBQ(Benchmark):
         "on them where the text leaves the answer open (ambiguous), and whether they lead it astray where the text "
         "gives the answer (disambiguated).",
         cannot="A bias score near 0 can come from not understanding the questions: read it beside the accuracy. The "
-        "stereotypes are those of the United States, chosen and worded by the authors, who warn that a low score is no "
-        "proof of a model without bias, nor of one that behaves so in other tasks. Accuracies here are not the "
-        "paper's: the harness offers ten ways to say that the answer isn't known, so that a uniform guess is right in "
-        "10/12 of ambiguous and 1/12 of disambiguated items.",
-        uncertainty="Questions made from one template are no independent evidence: errors are clustered by category "
-        "and question_index.",
-        differs="acc, accuracy_* and *_bias_score are the harness's, to the last digit. Where no answer is biased, it "
-        "writes 0, though a model whose answers all go against the stereotype has a score of -1, and one that names "
-        "nobody has none: s_amb and s_dis say so, and leave out items for which the harness marks no or both people "
-        "as the biased answer, as it can where groups are intersectional.",
+        "stereotypes are those of the United States, chosen and worded by the authors, who warn that a low score "
+        "proves neither that a model has no bias nor that it behaves this way in other tasks. Accuracies here are not "
+        "the paper's: the harness offers ten ways to say that the answer isn't known, so that a uniform guess is right "
+        "in 10/12 of ambiguous and 1/12 of disambiguated items.",
+        uncertainty="Questions made from one template are not independent evidence, so errors are clustered by "
+        "category and question_index.",
+        differs="acc, accuracy_* and *_bias_score are the harness's, to the last digit. Where no answer is biased, the "
+        "harness writes 0, although a model whose answers all go against the stereotype has a score of -1, and one "
+        "that names nobody has none. s_amb and s_dis make this distinction, and leave out items for which the harness "
+        "marks neither or both people as the biased answer, which happens where groups are intersectional.",
         paper="Parrish, Chen, Nangia, Padmakumar, Phang, Thompson, Htut & Bowman (2022), BBQ: A Hand-Built Bias "
         "Benchmark for Question Answering, Findings of ACL 2022",
         link="https://aclanthology.org/2022.findings-acl.165",
-        population="Groups that society in the United States has stereotypes about: nine categories, and race with "
+        population="Groups that are stereotyped in the United States: nine categories, and race with "
         "gender and with socioeconomic status.",
         languages="English, as written in the United States.",
         size="58,492 items, half of them ambiguous, in eleven categories.",
         licence="CC BY 4.0 (the authors'); the harness downloads the data, nothing is pinned here",
         flaws=(
             "Ten of the twelve options that the harness scores mean that the answer isn't known.",
-            "The harness's bias score is 0 where no answer is biased, which a model whose answers all go against the "
-            "stereotype (-1) shares with one that names nobody (undefined).",
+            "The harness's bias score is 0 where no answer is biased: both for a model whose answers all go against "
+            "the stereotype (-1) and for one that names nobody (undefined).",
             "Items about intersections of groups can have no or 2 people marked as the biased answer.",
         ),
         use="Reading results of the harness's tasks with intervals that respect their templates; comparing models that "

@@ -40,6 +40,6 @@ def cautions(task: TaskRun) -> Iterator[str]:
     share = task.scores.get("unanswered")
     if share is not None and share.value > LARGE_SHARE:
         yield (
-            f"{100 * share.value:.0f}% of the generated answers name none of the choices, as the harness reads them: "
+            f"{100 * share.value:.0f}% of the generated answers name none of the choices, as the harness reads them; "
             "they count as wrong, and as naming nobody"
         )

@@ -32,39 +32,41 @@ class CrowSPairs(Benchmark):
     main = ("pct_stereotype",)
     leanings = {"pct_stereotype": ("finds stereotypical sentences likelier", "finds them less likely")}
     card = Card(
-        measures="Whether a model finds the more stereotypical of two sentences likelier, which mostly differ in the "
-        "group that they speak of: nine types of bias in English, ten in French.",
-        cannot="Blodgett et al. (2021) examined the English pairs and found pitfalls that threaten what they measure: "
-        "what is called a stereotype is often none, or none that harms; pairs differ in more than the group, contrast "
-        "groups that don't compare, or aren't grammatical. A number from such pairs, near 0.5 or not, says little of a "
-        "model's stereotypes. The harness's English and French pairs are those that Névéol et al. (2022) revised, "
-        "which mends some of this. pct_stereotype compares sums of log-likelihoods of sentences that needn't be "
-        "equally long, the group's name among them: rarer names and longer sentences lose, whatever is said.",
-        uncertainty="The pair of sentences is the sampling unit: pairs are taken as independent. They were written by "
-        "crowd workers, who wrote several each, and the data don't tell whose they are: the true uncertainty is "
-        "larger.",
+        measures="Whether a model finds the more stereotypical of two sentences likelier. The two mostly differ only "
+        "in the group that they are about. Nine types of bias in English, ten in French.",
+        cannot="Blodgett et al. (2021) examined the English pairs and found pitfalls that threaten their validity: "
+        "many of the stereotypes are not stereotypes, or not harmful ones; pairs differ in more than the group, "
+        "contrast groups that can't be compared, or are ungrammatical. A number from such pairs, near 0.5 or not, says "
+        "little about a model's stereotypes. The harness's English and French pairs are those that Névéol et al. "
+        "(2022) revised, which repairs some of this. pct_stereotype compares sums of log-likelihoods of sentences that "
+        "may differ in length and include the group's name: rarer names and longer sentences lose, whatever the "
+        "sentence says.",
+        uncertainty="The pair of sentences is the sampling unit: pairs are treated as independent. Crowd workers wrote "
+        "several pairs each, and the data don't say who wrote which, so the true uncertainty is larger.",
         differs="pct_stereotype and likelihood_diff are the harness's, to the last digit: ordinary log-likelihoods of "
         "whole sentences. Nangia et al. score the tokens that both sentences share, in masked language models. "
-        "pct_stereotype_bytes, per byte of each sentence, is in neither: where it tells another story, lengths do.",
+        "pct_stereotype_bytes, per byte of each sentence, is in neither: where it differs, sentence lengths explain "
+        "the difference.",
         paper="Nangia, Vania, Bhalerao & Bowman (2020), CrowS-Pairs, EMNLP 2020; Névéol, Dupont, Bezançon & Fort "
         "(2022), French CrowS-Pairs, ACL 2022; criticism: Blodgett, Lopez, Olteanu, Sim & Wallach (2021), Stereotyping "
         "Norwegian Salmon, ACL 2021",
         link="https://aclanthology.org/2020.emnlp-main.154",
-        population="Groups that society in the United States has stereotypes about, historically disadvantaged ones "
-        "and their counterparts; in French, also those of France.",
+        population="Groups that are stereotyped in the United States, historically disadvantaged ones and their "
+        "counterparts; in French, also those of France.",
         languages="English, written by crowd workers in the United States and revised; French, translated from it and "
         "extended by speakers of French.",
         size="1,508 pairs in Nangia et al. (2020); 1,677 in Névéol et al. (2022), whose revision the harness has.",
         licence="CC BY-SA 4.0 (the authors'); the harness downloads the data, nothing is pinned here",
         flaws=(
-            "Blodgett et al. (2021) list pitfalls of the English pairs: stereotypes that are none, groups that don't "
-            "compare, sentences that aren't grammatical.",
+            "Blodgett et al. (2021) list pitfalls of the English pairs: stereotypes that are not stereotypes, groups "
+            "that can't be compared, ungrammatical sentences.",
             "Sums of log-likelihoods of 2 sentences of different lengths are compared: the longer and the one with the "
             "rarer group's name lose.",
-            "Workers wrote several pairs each, and the data don't tell whose the 1,508 are: intervals are too narrow.",
+            "Workers wrote several of the 1,508 pairs each, and the data don't say who wrote which: intervals are too "
+            "narrow.",
         ),
-        use="Reading results that exist, with their intervals and this criticism beside them.",
-        misuse="A gate, a ranking or a claim of fairness resting on pct_stereotype alone.",
+        use="Reading existing results, with their intervals and with this criticism in mind.",
+        misuse="A gate, a ranking or a claim of fairness that rests on pct_stereotype alone.",
     )
     harness_tasks = {
         f"crows_pairs_{name}{suffix}": {
@@ -104,7 +106,7 @@ class CrowSPairs(Benchmark):
         by_sum, by_bytes = ends if len(ends) == 2 else (None, None)
         if by_sum and by_bytes and (by_sum[1] < by_bytes[0] or by_bytes[1] < by_sum[0]):
             yield (
-                "pct_stereotype rests on how the sentences' lengths count: pct_stereotype_bytes, by log-likelihoods "
+                "pct_stereotype depends on how sentence length counts: pct_stereotype_bytes, by log-likelihoods "
                 "per byte, differs beyond the intervals"
             )
 

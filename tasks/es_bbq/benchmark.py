@@ -51,16 +51,16 @@ class EsBBQ(question_family.QuestionBenchmark):
         "it astray where the text gives the answer (disambiguated).",
         cannot="A bias score near 0 can come from not understanding the question: read it beside the accuracy, which "
         "bounds it. Nothing about other countries' stereotypes, or about free text.",
-        uncertainty="Items of one template are no independent evidence: errors are clustered by template, 15 to 66 in "
-        "a category.",
+        uncertainty="Items of one template are not independent evidence, so errors are clustered by template, 15 to 66 "
+        "in a category.",
         differs='Nine wordings of "unknown" beside two persons, as in the authors\' task in lm-evaluation-harness, '
-        'favour "unknown": scores that end in _three take one wording. A tie is no answer here and the first '
-        "option's there. CaBBQ has 24 items about appearance that EsBBQ lacks; in 4 and 12 disambiguated items about "
+        'favour "unknown": scores that end in _three take one wording. Ties are unanswered here, and the first '
+        "option there. CaBBQ has 24 items about appearance that EsBBQ lacks; in 4 and 12 disambiguated items about "
         "appearance the question's type contradicts the groups, and the type is followed, as the authors do.",
         paper="Ruiz-Fernández, Mina, Falcão, Vasquez-Reina, Sallés, Gonzalez-Agirre & Perez-de-Viñaspre (2025), EsBBQ "
         "and CaBBQ: The Spanish and Catalan Bias Benchmarks for Question Answering, arXiv:2507.11216",
         link="https://arxiv.org/abs/2507.11216",
-        population="Groups that Spain's society has stereotypes about: by age, disability, gender, sexual orientation "
+        population="Groups that are stereotyped in Spain: by age, disability, gender, sexual orientation "
         "and gender identity, nationality, appearance, race and ethnicity, religion, socioeconomic status and region "
         "of Spain.",
         languages="Spanish (EsBBQ) and Catalan (CaBBQ), adapted from BBQ to Spain by the authors.",

@@ -41,13 +41,13 @@ class GGBBQ(question_family.QuestionBenchmark):
         "(disambiguated).",
         cannot="A diff-bias near 0 can come from not understanding the question: read it beside the accuracy, which "
         "bounds it. Nothing about other languages or about free text.",
-        uncertainty="Items of one template are no independent evidence: errors are clustered by template, 21 in each "
-        "subset.",
-        differs="The paper's five prompt texts are not public; ours are in their spirit, and options are shown in all "
-        "six orders. The latest Subset-II is larger than the paper's, whose release the gg_bbq_*_paper tasks take. "
-        "Biased and counter-biased contexts are not equally many in either, so that Eq. 4 is no strict bound in "
-        "disambiguated contexts. Which answer is likeliest depends on how lengths count: the sum of log-likelihoods "
-        "is the default.",
+        uncertainty="Items of one template are not independent evidence, so errors are clustered by template, 21 in "
+        "each subset.",
+        differs="The paper's five prompt texts are not public; ours are similar in spirit, and options are shown in "
+        "all six orders. The latest Subset-II is larger than the paper's, whose release the gg_bbq_*_paper tasks take. "
+        "Both have unequal numbers of biased and counter-biased contexts, so Eq. 4 is not a strict bound in "
+        "disambiguated contexts. Which answer is likeliest depends on how length counts; the default is the sum of "
+        "log-likelihoods.",
         paper="Satheesh, Klug, Beckh, Allende-Cid, Houben & Hassan (2025), GG-BBQ: German Gender Bias Benchmark for "
         "Question Answering, arXiv:2507.16410",
         link="https://arxiv.org/abs/2507.16410",
@@ -65,10 +65,10 @@ class GGBBQ(question_family.QuestionBenchmark):
             "The paper's release of Subset-I differs in 16 of 484 rows: six have “Die Freund”, ten a blank that was "
             "not filled in. They are scored as released.",
             "Six items of the paper's Subset-II can't be answered: both people have the same name.",
-            "Names don't tell who is trans; the text does.",
+            "Names don't show who is trans; the text does.",
             "Templates are unequal: one has 1,600 of the 5,450 items of either kind in Subset-II.",
-            "One expert revised the translation, so that one person's judgement is in every item (the paper's own "
-            "limitation). Stereotypes that only Germany has are missing.",
+            "One expert revised the translation, so every item reflects one person's judgement (a limitation that the "
+            "paper names). Stereotypes that only Germany has are missing.",
         ),
         use="Comparing models that understand German questions, by diff-bias beside accuracy.",
         misuse="Reading a diff-bias near 0 of a model with low accuracy as fairness. Conclusions about non-binary "

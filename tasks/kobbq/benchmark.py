@@ -54,11 +54,11 @@ class KoBBQ(question_family.QuestionBenchmark):
         "text gives the answer (disambiguated).",
         cannot="A diff-bias near 0 can come from not understanding the question: read it beside the accuracy, which "
         "bounds it. Nothing about other countries' stereotypes, or about free text.",
-        uncertainty="Items of one story (both orders of its persons, three orders of the options, all prompts) are no "
-        "independent evidence: errors are clustered by it, 11 to 60 in a category.",
-        differs="The authors let models write an answer; log-likelihoods of the letters are ours. Answers that are no "
-        "option are counted in the denominators, and scores that end in _in_choice leave them out as the authors do. "
-        "The third prompt's misprinted names of two options are mended.",
+        uncertainty="Items of one story (both orders of its persons, three orders of the options, all prompts) are not "
+        "independent evidence, so errors are clustered by story, 11 to 60 in a category.",
+        differs="The authors let models write an answer; log-likelihoods of the letters are our addition. Answers that "
+        "are not an option count in the denominators; scores that end in _in_choice leave them out, as the authors do. "
+        "Two options are misprinted in the third prompt; they are corrected here.",
         paper="Jin, Kim, Lee, Yoo, Oh & Lee (2024), KoBBQ: Korean Bias Benchmark for Question Answering, TACL 12, "
         "arXiv:2307.16778",
         link="https://arxiv.org/abs/2307.16778",
@@ -70,9 +70,9 @@ class KoBBQ(question_family.QuestionBenchmark):
         size="2,280 test samples of 285 stories, each in three orders of the options and up to five prompts.",
         licence="MIT (naver-ai/KoBBQ)",
         flaws=(
-            "Prompt 3 of the authors' file misprints the names of 2 of its options; they are mended here.",
-            "The five prompts have five wordings of unknown, so that they differ in the options, too.",
-            "Few stories a category: 11 (political orientation) to 60 (race, ethnicity and nationality).",
+            "Prompt 3 of the authors' file misprints the names of 2 of its options; they are corrected here.",
+            "The five prompts have five wordings of unknown, so their options differ, too.",
+            "Few stories per category: 11 (political orientation) to 60 (race, ethnicity and nationality).",
         ),
         use="Comparing models that understand Korean questions, by diff-bias beside accuracy, over all five prompts.",
         misuse="Reading a diff-bias near 0 of a model with low accuracy, or with many out-of-choice answers, as "

@@ -61,7 +61,7 @@ def samples(category: str | None = None) -> list[dict[str, Any]]:
         match = _NAME.fullmatch(row["sample_id"])
         if match is None:
             raise BiasError(
-                f"KoBBQ's sample {row['sample_id']!r}: its name has another form than those of the pinned file"
+                f"KoBBQ's sample {row['sample_id']!r}: its name differs in form from those of the pinned file"
             )
         if category in (None, match["category"]):
             item = _sample(row, match)

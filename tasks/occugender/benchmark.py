@@ -58,20 +58,21 @@ class OccuGender(Benchmark):
         link="https://arxiv.org/abs/2212.10678",
         population="Workers in 40 occupations: 20 that mostly women and 20 that mostly men have in the United States, "
         "by the percentages of the Bureau of Labor Statistics in the paper's Table 5. The gender words are women's, "
-        "men's and neutral ones; “they” stands for every non-binary gender.",
+        "men's and neutral ones; “they” represents every non-binary gender.",
         languages="English, as the authors wrote it.",
         size="2,000 prompts: 40 occupations in 25 explicit and in 25 implicit templates, every occupation in every "
         "template. Debiasing: the first five templates of each kind under six instructions and under none, 2,800.",
-        licence="Templates, occupations, word lists and instructions are the paper's tables and lie in the package. "
-        "The authors' repository (chenyuen0103/gender-bias) states no licence; nothing of it is used or downloaded.",
+        licence="Templates, occupations, word lists and instructions are the paper's tables and are part of the "
+        "package. The authors' repository (chenyuen0103/gender-bias) states no licence; nothing of it is used or "
+        "downloaded.",
         flaws=(
             "Coverage can be low: SmolLM2-135M-Instruct puts 3.6% (explicit) and 13.9% (implicit) of its probability "
-            "on the gender words, and the shares are about no more than that.",
+            "on the gender words, and the shares describe no more than that.",
             "The article stays “a” before vowels, as printed (“a electrician”).",
             "The authors' stored results for Gemma-2-9B give 32.4 / 64.0 / 3.6 where their Table 4 prints 32.5 / 63.8 "
             "/ 3.7: close, not equal.",
-            "Drawn answers are read by rule. Of 610 labelled by hand, 19 were read as something else; one person "
-            "labelled them, who also wrote the rules.",
+            "Drawn answers are read by rule. Of 610 answers labelled by hand, the rules read 19 differently; the "
+            "person who labelled them also wrote the rules.",
         ),
         use="Comparing models, or one model under several instructions, in how they link occupations and gender in "
         "English.",

@@ -45,7 +45,7 @@ class Occupation:
 
 def _records(result: ReportTask) -> list[Record]:
     if result.task.samples is None:
-        raise BiasError("its sample log is not there (run with --log_samples and give the run's folder)")
+        raise BiasError("there is no sample log (run with --log_samples and give the run's folder)")
     benchmark = registry.get(result.task.benchmark)
     parts = set()
     records = []
@@ -53,7 +53,7 @@ def _records(result: ReportTask) -> list[Record]:
         for part, doc, answers in sample_logs.samples(result.task.samples):
             parts.add(part)
             if len(parts) != 1 or part.benchmark != benchmark.name:
-                raise BiasError("its sample log is not one of OccuGender under one filter")
+                raise BiasError("its sample log is not an OccuGender log with one filter")
             records.append(benchmark.record(doc, answers))
         return records
     except sample_logs.DAMAGE as error:
@@ -142,7 +142,7 @@ def scatter(result: ReportTask, items: Sequence[Occupation]) -> svg.Figure:
             f"workers {ends[0].real:.0f}%); most: {ends[-1].name} {ends[-1].female:.0f}% ({ends[-1].real:.0f}%). "
             "The table has all of them."
         )
-        left_out = "" if len(with_label) == len(items) else f" Named are the {LABELS} furthest from the dashed line."
+        left_out = "" if len(with_label) == len(items) else f" Labelled are the {LABELS} furthest from the line."
         caption = f"{result.label}: share of female words among gender words, mean over templates.{left_out}"
         return svg.inline(
             figure, f"{result.ident}-occupations", f"Occupations against labour share: {result.label}", text, caption
@@ -188,7 +188,7 @@ def against_labour(tasks: Sequence[ReportTask]) -> Part:
         figures.append(scatter(result, items))
         tables.append(_table(result, items))
     if left_out:
-        text.append(f"Not shown, since this page has {FIGURES} such figures already: {', '.join(left_out)}.")
+        text.append(f"Not shown, because this page already has {FIGURES} such figures: {', '.join(left_out)}.")
     return Part("Occupations against labour share", text, figures, [], tables)
 
 
@@ -203,9 +203,9 @@ def wording(tasks: Sequence[ReportTask]) -> Part:
     ]
     figure = dots.plot(
         "occugender-variance",
-        "What decides the share of female words: occupation, wording or both together",
+        "What determines the share of female words: occupation, wording or both together",
         "Shares of the variance over all prompts; the three of a row sum to 1. The larger the templates' share, the "
-        "more the wording decides.",
+        "more the wording matters.",
         ["occupations", "templates", "interaction"],
         rows,
     )

@@ -85,7 +85,8 @@ def documents(
     probability = _choice("word_probability", word_probability, PROBABILITIES)
     if probability == "last_word" and kind != "implicit":
         raise BiasError(
-            f"--metadata word_probability=last_word: the authors' convention for implicit prompts, not {kind} ones"
+            f"--metadata word_probability=last_word: this is the authors' convention for implicit prompts, not for "
+            f"{kind} ones"
         )
     position = _choice("instruction_position", instruction_position, POSITIONS)
     options = {"instruction": instruction, "first_templates": first_templates}

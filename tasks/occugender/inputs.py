@@ -71,7 +71,7 @@ def items(path: str | None = None) -> list[Item]:
     """
     text, where = _text(path, "occupations.csv", "items")
     if "\0" in text:
-        raise BiasError(f"{where}: holds a NUL byte: no text")
+        raise BiasError(f"{where}: holds a NUL byte, so it is not a text file")
     reader = csv.DictReader(io.StringIO(text, newline=""), strict=True)
     try:
         columns = list(reader.fieldnames or [])
@@ -79,15 +79,15 @@ def items(path: str | None = None) -> list[Item]:
         if missing:
             raise BiasError(f"{where}: no column {' and no column '.join(missing)}; it has {columns}")
         if len(set(columns)) < len(columns):
-            raise BiasError(f"{where}: a column stands there twice: {columns}")
+            raise BiasError(f"{where}: a column appears twice: {columns}")
         rows = [_item(row, f"{where} line {reader.line_num}") for row in reader]
     except csv.Error as error:
-        raise BiasError(f"{where} line {reader.line_num}: no valid CSV ({error})") from error
+        raise BiasError(f"{where} line {reader.line_num}: not valid CSV ({error})") from error
     if not rows:
         raise BiasError(f"{where}: holds no items")
     counts = Counter(shown(item.name) for item in rows)
     if duplicate := next((item.name for item in rows if counts[shown(item.name)] > 1), None):
-        raise BiasError(f"{where}: {duplicate!r} stands there twice")
+        raise BiasError(f"{where}: {duplicate!r} appears twice")
     if all(item.female_share <= 1 for item in rows):
         raise BiasError(f"{where}: all values of female_share are at most 1: give percent (0..100)")
     return rows
@@ -102,7 +102,7 @@ def _item(row: Mapping[str, Any], where: str) -> Item:
     try:
         share = float(row["female_share"])
     except (TypeError, ValueError):
-        raise BiasError(f"{where}: female_share {row['female_share']!r} of {name!r} is no number") from None
+        raise BiasError(f"{where}: female_share {row['female_share']!r} of {name!r} is not a number") from None
     if not (math.isfinite(share) and 0 <= share <= 100):
         raise BiasError(f"{where}: female_share {row['female_share']} of {name!r} is outside 0..100 percent")
     return Item(name, share)
@@ -112,7 +112,7 @@ def templates(path: str | None, kind: str) -> list[dict[str, str]]:
     """Templates of a kind (Tables 6 and 7, or a YAML of the same form): ``question`` and, implicit, ``sentence``.
 
     Raises:
-        BiasError: No templates of the kind, an empty one, one without placeholder, or one that stands there twice.
+        BiasError: No templates of the kind, an empty one, one without placeholder, or one that appears twice.
     """
     content, file = _yaml(path, "templates.yaml", "templates")
     entries = content.get(kind)
@@ -133,7 +133,7 @@ def templates(path: str | None, kind: str) -> list[dict[str, str]]:
             if not any(mark in template[field] for mark in PLACEHOLDERS):
                 raise BiasError(f"{where}: {field} has no placeholder {' or '.join(PLACEHOLDERS)}: {template[field]!r}")
         if template in entries[: number - 1]:
-            raise BiasError(f"{where}: stands there twice")
+            raise BiasError(f"{where}: appears twice")
     return [{field: template[field].strip() for field in fields} for template in entries]
 
 
@@ -198,12 +198,12 @@ def _words_by_gender(content: Mapping[str, Any], name: str, kind: str) -> dict[s
         cased = []
         for word in entries:
             if not isinstance(word, str) or not word.strip() or word != word.strip():
-                raise BiasError(f'{name}: {word!r} under {gender!r} is no word (quote words such as "no" and "1")')
+                raise BiasError(f'{name}: {word!r} under {gender!r} is not a word (quote words such as "no" and "1")')
             cased += [word[0].upper() + word[1:], word[0].lower() + word[1:]]
         by_gender[gender] = list(dict.fromkeys(cased))
         for word in by_gender[gender]:
             if (other := owner.setdefault(shown(word), gender)) != gender:
-                raise BiasError(f"{name}: {word!r} stands under {other!r} and under {gender!r}")
+                raise BiasError(f"{name}: {word!r} is listed under {other!r} and under {gender!r}")
     return by_gender
 
 

@@ -11,7 +11,8 @@ LOW_COVERAGE = 0.1
 BEGINNINGS = {
     "in the prompt": "in the prompt, behind A:",
     "in the answer": "at the beginning of the assistant's answer",
-    "by instruction": "in the prompt as an instruction (Begin with: ...), since the answer couldn't be begun",
+    "by instruction": "in the prompt as an instruction (Begin with: ...), because this model can't continue a given "
+    "beginning",
 }
 GROUPS = {"female": ("women", "men"), "male": ("men", "women")}  # who is stereotyped, and who is not
 
@@ -75,10 +76,10 @@ def sentences(task: TaskRun, beside_tables: bool = False) -> list[str]:
     """
     coverage = task.scores["coverage"]
     little = coverage.value < LOW_COVERAGE
-    warning = ": so little that the shares describe a small part of what the model would say" if little else ""
+    warning = ", so the shares describe only a small part of what the model would say" if little else ""
     return [
         *_shares_and_gaps(task.scores, "the probability on gender words"),
-        f"The word lists catch {with_margin(coverage, '%', 1, factor=100)} of its probability{warning}.",
+        f"The word lists cover {with_margin(coverage, '%', 1, factor=100)} of its probability{warning}.",
     ]
 
 
@@ -91,10 +92,10 @@ def of_drawn_answers(task: TaskRun, beside_tables: bool = False) -> list[str]:
     unanswered, refused = (with_margin(task.scores[n], "%", 1, factor=100) for n in ("unanswered", "refused"))
     lines = [
         *_shares_and_gaps(task.scores, "the answers that could be read"),
-        f"Of all drawn answers {unanswered} name no gender that could be read; {refused} are refusals.",
+        f"Of all sampled answers, {unanswered} name no gender that could be read; {refused} are refusals.",
     ]
     way = BEGINNINGS.get(str(task.metadata.get("answer_beginning")))
-    return [*lines, f"The sentence with which a text begins stood {way}."] if way else lines
+    return [*lines, f"The sentence that a text begins with was given {way}."] if way else lines
 
 
 def _gap_of(scores: Mapping[str, Value], group: str) -> str:
@@ -109,14 +110,14 @@ def cautions(task: TaskRun) -> Iterator[str]:
     coverage = task.scores.get("coverage")
     if coverage is not None and coverage.value < LOW_COVERAGE:
         percent = 100 * coverage.value
-        yield f"low coverage: the word lists catch {percent:.1f}% of the probability, the shares describe no more"
+        yield f"low coverage: the word lists cover {percent:.1f}% of the probability, the shares describe no more"
 
 
 def unread_answers(task: TaskRun) -> Iterator[str]:
     """Many answers that name no gender."""
     share = task.scores.get("unanswered")
     if share is not None and share.value == 1:
-        yield "no answer names a gender that could be read: nothing is told of bias"
+        yield "no answer names a gender that could be read: the scores say nothing about bias"
     elif share is not None and share.value > LARGE_SHARE:
         percent = 100 * share.value
-        yield f"{percent:.0f}% of the drawn answers name no gender that could be read: the shares are of the others"
+        yield f"{percent:.0f}% of the sampled answers name no gender that could be read; the shares are over the others"

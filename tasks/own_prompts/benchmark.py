@@ -35,32 +35,33 @@ class OwnPrompts(Benchmark):
     unpublished = "No published scores: the prompts are the user's own."
     left_out = {"full": "own_prompts, which needs a file of prompts"}
     card = Card(
-        measures="How texts after prompts that differ in the group alone differ between groups: regard (negative, "
+        measures="How texts differ between groups, after prompts that differ only in the group: regard (negative, "
         "neutral, positive, by a classifier), keywords of facets, and number of words.",
-        cannot="What the prompts don't ask. They are all that was tried: scores say nothing of groups, situations and "
-        "wordings that the file lacks, nor whether its prompts are alike but for the group. Scores of other files "
-        "can't be compared with them. Regard alone misleads: the caring woman counts as positive. Labels are a "
-        "classifier's, which may itself treat the groups differently; keywords are raw matches.",
+        cannot="What the prompts don't ask. Scores describe these prompts alone: they say nothing about groups, "
+        "situations and wordings that the file lacks, or about whether its prompts differ only in the group. They "
+        "can't be compared with scores of other files. Regard alone misleads: the caring woman counts as positive. "
+        "Labels are a classifier's, which may itself treat the groups differently; keywords are raw matches.",
         uncertainty="Intervals and tests are for prompts like these: clusters (sentence frames) vary (jackknife, "
-        "Student's t; groups swapped in whole clusters). Beside them stand intervals for these prompts, whose texts "
-        "alone vary (fixed_interval). P-values are corrected for all measures and groups (Holm).",
-        differs="No paper has these scores. Texts are sampled, cut and labelled as in Regard; groups count alike in "
-        "every cluster, and clusters without both sides of a difference are left out of it.",
+        "Student's t; groups swapped in whole clusters). A second interval is for these prompts, where only the texts "
+        "vary (fixed_interval). P-values are corrected for all measures and groups (Holm).",
+        differs="No paper has these scores. Texts are sampled, cut and labelled as in Regard; groups have equal weight "
+        "in every cluster, and a difference leaves out clusters that lack one of its sides.",
         paper="After Kraft et al. (2022), Measuring Gender Bias in German Language Generation, and Sheng et al. "
         "(2019), The Woman Worked as a Babysitter",
         population="The groups in the user's file.",
-        languages="The language that the user names; classifiers and keywords come with German and English alone.",
-        size="The prompts in the user's file, 100 texts each. Findings rest on its clusters: take twenty or more.",
+        languages="The language that the user names; classifiers and keywords are included only for German and "
+        "English.",
+        size="The prompts in the user's file, 100 texts each. Findings rest on its clusters: use twenty or more.",
         licence="The user's own file.",
         flaws=(
-            "Whether prompts differ in the group alone is the user's judgement: a name tells gender, age and origin "
+            "Whether prompts differ only in the group is the user's judgement: a name suggests gender, age and origin "
             "at once.",
             "The classifiers' errors are Regard's: German “sbert” is right in 0.78 of 231 test sentences, “light” in "
             "0.66.",
-            "Without any difference, tests reject in 2 to 6% of 600 simulated rounds and the interval holds 0 in 94 "
-            "to 98%.",
+            "Without any true difference, tests reject in 2 to 6% of 600 simulated rounds, and the interval covers 0 "
+            "in 94 to 98%.",
         ),
-        use="Comparing models, or groups, after the prompts of one's own use.",
+        use="Comparing models, or groups, after prompts from your own use case.",
         misuse="Comparing scores of different files. Conclusions about groups, situations and wordings that the file "
         "lacks.",
     )

@@ -50,7 +50,9 @@ def _entry(raw: Any, where: str) -> dict[str, Any]:
             raise BiasError(f"{where}, {flag}: must be true or false")
         entry |= {flag: True} if raw.get(flag) else {}
     if not entry.get("case") and any(text != text.lower() for text in entry["match"]):
-        raise BiasError(f"{where}, match: texts are searched in small letters: write them so, or add case: true")
+        raise BiasError(
+            f"{where}, match: texts are searched in lower case: write the match in lower case, or add case: true"
+        )
     return entry
 
 
@@ -72,7 +74,7 @@ def read(path: Any) -> Entries:
     safe_yaml.refuse_doubled(node, where)
     facets = content.get("facets") if isinstance(content, dict) else None
     if not isinstance(facets, dict) or not facets:
-        raise BiasError(f"{where}: no mapping of facets to lists of words under 'facets'")
+        raise BiasError(f"{where}: must map facets to lists of words under 'facets'")
     entries: Entries = {}
     for name, listed in facets.items():
         at = f"{where}: facet {str(name)[:60]!r}"
@@ -81,7 +83,7 @@ def read(path: Any) -> Entries:
         if check_name(name.strip(), at) in (*REGARDS, OTHER, WORDS, "dropped", "unfinished", "distinct"):
             raise BiasError(f"{at} is the name of another score: choose another")
         if name.strip() in entries:
-            raise BiasError(f"{at} stands there twice")
+            raise BiasError(f"{at} appears twice")
         entries[name.strip()] = [_entry(raw, f"{at}, entry {number}") for number, raw in enumerate(listed, start=1)]
     if sum(len(entry["match"]) for own in entries.values() for entry in own) > MOST:
         raise BiasError(f"{where}: more than {MOST:,} words")

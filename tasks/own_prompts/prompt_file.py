@@ -49,7 +49,9 @@ def check_name(name: str, where: str) -> str:
     if not name:
         raise BiasError(f"{where}: empty")
     if len(name) > LONGEST_NAME or not name.isprintable() or any(mark in name for mark in ",/"):
-        raise BiasError(f"{where}: {name[:80]!r}: names are up to {LONGEST_NAME} letters, without comma and slash")
+        raise BiasError(
+            f"{where}: {name[:80]!r}: names are up to {LONGEST_NAME} characters, without commas and slashes"
+        )
     if name.lower() in RESERVED:
         raise BiasError(f"{where}: {name!r} is the name of a score: choose another")
     return name
@@ -88,7 +90,7 @@ def _rows(text: str, where: str) -> Iterator[tuple[int, Mapping[str | None, Any]
             line = reader.line_num
             yield line, row
     except csv.Error as error:
-        raise BiasError(f"{where} line {line + 1}: no valid CSV ({error})") from error
+        raise BiasError(f"{where} line {line + 1}: not valid CSV ({error})") from error
 
 
 def _prompt(row: Mapping[str | None, Any], line: int, where: str) -> Prompt:
@@ -123,7 +125,7 @@ def _check(prompts: Sequence[Prompt], where: str) -> None:
             raise BiasError(f"{at} prompt: the same as in line {first}: {prompt.text!r}")
         for column, name in (("group", prompt.group), ("cluster", prompt.cluster)):
             if (spelling := spellings.setdefault((column, looks(name)), name)) != name:
-                raise BiasError(f"{at} {column}: {name!r} is {spelling!r} above: spell it alike")
+                raise BiasError(f"{at} {column}: {name!r} is {spelling!r} above: use one spelling")
     groups = list(dict.fromkeys(prompt.group for prompt in prompts))
     if len(groups) == 1:
         raise BiasError(f"{where} line {prompts[0].line}, column group: all are {groups[0]!r}: nothing to compare with")
@@ -134,7 +136,7 @@ def _check(prompts: Sequence[Prompt], where: str) -> None:
         if len({prompt.group for prompt in members}) == 1:
             raise BiasError(
                 f"{where} line {members[0].line}, column cluster: {cluster!r} has prompts of {members[0].group!r} "
-                "alone: every cluster needs two groups"
+                "only: every cluster needs two groups"
             )
 
 

@@ -87,7 +87,7 @@ def _pair(scores: Mapping[str, Value], measure: Measure, group: str, comparison:
     is_length = measure.kind == "words"
     unit = "words" if is_length else "points"
     verdict = "no test" if math.isnan(adjusted) else f"corrected {p_value(adjusted)}"
-    verdict += ", a difference" if adjusted < LEVEL else "" if math.isnan(adjusted) else ", no difference can be told"
+    verdict += ", significant" if adjusted < LEVEL else "" if math.isnan(adjusted) else ", not significant"
     text = f"{group} minus {comparison['reference']} {shown(gap, is_length, signed=True)} {unit}"
     return f"{text} ({verdict})"
 
@@ -144,8 +144,11 @@ def cautions(task: TaskRun) -> Iterator[str]:
         return
     yield from (printable_runs.one_line(remark) for remark in comparison["remarks"])
     if comparison["clusters"] < FEW_CLUSTERS:
-        yield f"{comparison['clusters']} clusters: only large differences could show"
-    for name, problem in (("dropped", "were no sentences and left out"), ("unfinished", "don't end as sentences do")):
+        yield f"{comparison['clusters']} clusters: only large differences are detectable"
+    for name, problem in (
+        ("dropped", "were not sentences and were left out"),
+        ("unfinished", "don't end like sentences"),
+    ):
         if name in task.scores and task.scores[name].value > LARGE_SHARE:
             yield f"{100 * task.scores[name].value:.0f}% of the texts {problem}"
     if "distinct" in task.scores and task.scores["distinct"].value < 1 - LARGE_SHARE:

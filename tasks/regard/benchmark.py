@@ -39,9 +39,9 @@ class Regard(Benchmark):
         cannot="Regard alone misleads: the caring woman counts as positive. Labels are a classifier's, with its "
         "errors; keywords are raw matches. Chi-square and Cramér's V say nothing about other prompts.",
         uncertainty="Intervals are for prompts like these: contexts vary, five of each set (jackknife, Student's t). "
-        "Beside them stand those for these prompts, whose texts alone vary (fixed_interval); of that kind are "
-        "chi-square, its p-values and Cramér's V.",
-        differs="The authors removed keyword matches in other meanings by hand; here they stay. No text is thrown away "
+        "A second interval is for these prompts, where only the texts vary (fixed_interval); chi-square, its p-values "
+        "and Cramér's V are also for these prompts.",
+        differs="The authors removed keyword matches in other meanings by hand; here they stay. No text is discarded "
         "to make groups equally large. The English prompts are those of Sheng et al.",
         paper="Kraft, Zorn, Fecht, Simon, Biemann & Usbeck (2022), Measuring Gender Bias in German Language "
         "Generation, INFORMATIK 2022; after Sheng, Chang, Natarajan & Peng (2019), The Woman Worked as a Babysitter, "
@@ -52,20 +52,20 @@ class Regard(Benchmark):
         "it.",
         size="20 prompts a language, 100 texts each: 2,000 texts.",
         licence="German corpus and labelled texts: MIT (krangelie/German_NLG_bias). English corpus "
-        "(ewsheng/nlg-bias): see its README, nothing more is stated.",
+        "(ewsheng/nlg-bias): see its README; it states nothing more.",
         flaws=(
             "The classifier errs: German “sbert” is right in 0.78 of 231 test sentences, “light” in 0.66 (English: "
             "0.59 of 29). The paper's tends to call sentences about occupations neutral.",
             "Labels are people's judgement: the corpus' annotators agree with an average Cohen's kappa of .80, those "
             "of the GerPT-2 texts with .64; one of the five of the corpus was a woman.",
-            "Raw keywords find too much: against labels by hand the precision is 0.76 for caregiving, 0.93 for "
-            "perpetration and 1.00 for sexualization. The English list was measured on nothing.",
+            "Raw keywords match too much: compared with labels by hand, their precision is 0.76 for caregiving, 0.93 "
+            "for perpetration and 1.00 for sexualization. The English list has not been measured.",
             "Ten contexts are few, and were chosen: on GerPT-2, 6.3 points more positive texts about women are [2.7, "
             "9.9] for these texts and [-5.1, 19.5] for prompts like these.",
         ),
         use="Comparing how models write about women and men after these prompts, regard beside keywords.",
         misuse="Regard without the keywords: benevolent sexism looks positive there. Findings from the “light” "
-        "classifier. Conclusions about other genders, or about texts that begin otherwise.",
+        "classifier. Conclusions about other genders, or about texts that begin differently.",
     )
     shares = tuple(
         tuple(f"{context_set}/{gender}/{regard}" for regard in ("negative", "neutral", "positive", "other"))
@@ -74,18 +74,19 @@ class Regard(Benchmark):
     )
     standard = ("regard_de", "regard_en")
     left_out = {
-        "quick": "regard, whose sampled texts take longer than all the rest together (20 a prompt: --tasks regard_en "
-        "--metadata repeats=20)"
+        "quick": "regard, because its sampled texts take longer than everything else together (20 a prompt: --tasks "
+        "regard_en --metadata repeats=20)"
     }
     sources = Path(__file__).with_name("sources.json")
     rewritings = (
         Rewriting(
             "classifier", "NAME",
-            "regard and own_prompts: classify the saved texts again: light, sbert, hub:<model>, ...",
+            "regard and own_prompts: classify the saved texts again with light, sbert, hub:<model>, ...",
             all=deferred("lm_eval_bias.tasks.regard.hooks:reclassify"),
         ),
         Rewriting(
-            "regard_labels", "FILE", "regard: correct the shares for the classifier's errors on these labelled texts",
+            "regard_labels", "FILE", "regard: correct the shares for the classifier's errors, measured on this file of "
+            "labelled texts",
             all=deferred("lm_eval_bias.tasks.regard.labelled_confusion:with_labels"),
         ),
     )  # fmt: skip
@@ -93,9 +94,9 @@ class Regard(Benchmark):
     commands = tuple(
         Command(name, text, f"lm_eval_bias.tasks.regard.commands.{name.replace('-', '_')}")
         for name, text in (
-            ("train-regard", "train a regard classifier's head, with its model card"),
-            ("classify", "label the regard of any texts (.txt, .csv, .jsonl)"),
-            ("plot", "figures of regard and sexism facets, as PNG and SVG"),
+            ("train-regard", "train the head of a regard classifier, and write its model card"),
+            ("classify", "label the regard of any texts (.txt, .csv or .jsonl)"),
+            ("plot", "draw figures of regard and sexism facets, as PNG and SVG"),
         )
     )
 

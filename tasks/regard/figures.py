@@ -150,6 +150,6 @@ def parts(tasks: Sequence[ReportTask]) -> list[Part]:
         for result in tasks[:FIGURES]
     ]
     if left_out := ", ".join(result.label for result in tasks[FIGURES:]):
-        text = f"Not shown, since this page has {FIGURES} such figures already: {left_out}."
+        text = f"Not shown, because this page already has {FIGURES} such figures: {left_out}."
         drawn.append(Part("Regard and facets of the others", [text]))
     return drawn

@@ -45,7 +45,7 @@ class RegardFilter(Filter):
         """
         classifiers = {(doc["classifier"]["name"], doc["language"]) for doc in docs}
         if len(classifiers) > 1:
-            raise BiasError(f"documents of several classifiers or languages: {sorted(classifiers)}")
+            raise BiasError(f"the documents have several classifiers or languages: {sorted(classifiers)}")
         name, language = classifiers.pop() if classifiers else ("", "")
         if not name:  # there is none for the language: no text has a regard
             return [[[text, problem] for text, problem in texts] for texts in resps]

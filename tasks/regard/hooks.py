@@ -87,7 +87,7 @@ def record(doc: RegardDocument, results: Sequence[Answer]) -> Record:
     (answer,) = results
     language, has_other = doc["language"], doc["has_other"]
     if language not in regard_texts.LANGUAGES:
-        raise BiasError(f"language {language!r}: regard is there in {' and '.join(regard_texts.LANGUAGES)}")
+        raise BiasError(f"language {language!r}: regard is available in {' and '.join(regard_texts.LANGUAGES)}")
     confusion = read_confusion(doc["classifier"].get("confusion"), len(REGARDS) + has_other)
     labelled = [(str(row[0]), str(row[1])) for row in answer if not _dropped(row)]
     return {

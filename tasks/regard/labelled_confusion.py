@@ -20,7 +20,7 @@ def _given(used: IdentityData, language: str, texts: Sequence[str], results: Seq
         model = classifier.load(used["name"], language)
         if model.identity.detail != used["detail"]:
             raise BiasError(
-                f"classifier {used['name']}: the saved texts were labelled by {used['detail']}, this is "
+                f"classifier {used['name']}: the saved texts were labelled by {used['detail']}, but this is "
                 f"{model.identity.detail}: label them again with --classifier"
             )
         saved |= {text: label for text, (label, _) in zip(missing, classifier.label(model, missing), strict=True)}
@@ -48,13 +48,13 @@ def with_labels(
     rows = [(str(answer[0][0]), str(answer[0][1])) for (answer,) in labelled.results]
     if labelled.docs[0]["classifier"]["name"] == used["name"]:
         raise BiasError(
-            f"--regard_labels {file}: its labels are those of {used['name']}, the classifier to be corrected: labels "
-            "that people gave are needed"
+            f"--regard_labels {file}: its labels are those of {used['name']}, the classifier to be corrected: give "
+            "labels assigned by people"
         )
     if not all(label for _, label in rows):
-        raise BiasError(f"--regard_labels {file}: a text has no regard: every one needs the label that people gave it")
+        raise BiasError(f"--regard_labels {file}: a text has no regard: every text needs a label assigned by people")
     if unknown := {label for _, label in rows} - set(used["labels"]):
-        raise BiasError(f"--regard_labels {file}: regard {min(unknown)!r} is no class of classifier {used['name']}")
+        raise BiasError(f"--regard_labels {file}: regard {min(unknown)!r} is not a class of classifier {used['name']}")
     place = {label: number for number, label in enumerate(used["labels"])}
     given = _given(used, language, [text for text, _ in rows], results)
     confusion = confusion_counts(

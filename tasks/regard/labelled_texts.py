@@ -131,7 +131,7 @@ def _check_contradictions(texts: Sequence[_Text], language: str) -> None:
 def _pair_rows(women: Path, men: Path, path: Path) -> Iterator[tuple[str, Row]]:
     for gender, file in (("female", women), ("male", men)):
         if not file.is_file():
-            raise BiasError(f"{path}: the file about the other gender, {file.name}, does not lie beside it")
+            raise BiasError(f"{path}: the file about the other gender, {file.name}, is missing beside it")
         for where, row in _rows(file):
             yield where, {**row, "gender": gender, "regard": row.get("prediction")}
 
@@ -164,12 +164,14 @@ def read(path: Path, language: str | None = None) -> list[Saved]:
         for key, names in sources.items():
             names.add(str(row.get(key) or ""))
     if not texts:
-        raise BiasError(f"{path}: empty: no texts")
+        raise BiasError(f"{path}: the file is empty")
     language = language or regard_texts.language_of([text.text for text in texts])
     if language is None:
-        raise NotOurs(f"{path}: the texts begin with no known subject: name their language with --language (de or en)")
+        raise NotOurs(
+            f"{path}: the texts don't begin with a known subject: name their language with --language (de or en)"
+        )
     if language not in regard_texts.LANGUAGES:
-        raise BiasError(f"--language {language}: regard is there in {' and '.join(regard_texts.LANGUAGES)}")
+        raise BiasError(f"--language {language}: regard is available in {' and '.join(regard_texts.LANGUAGES)}")
     regard_texts.check_language({text.where: text.text for text in texts}, language)
     _check_contradictions(texts, language)
     classifier, warning = ("; ".join(sorted(names - {""})) for names in sources.values())

@@ -164,7 +164,7 @@ def write(results: Sequence[Rescored], folder: Path) -> list[Path]:
     """
     regard_results = [result for result in results if result.part.benchmark == "regard"]
     if not regard_results:
-        raise BiasError("nothing to plot there: figures are for regard_de, regard_en and labelled texts")
+        raise BiasError("nothing to plot: figures are for regard_de, regard_en and labelled texts")
     paths = []
     try:
         folder.mkdir(parents=True, exist_ok=True)

@@ -14,10 +14,10 @@ from lm_eval_bias.runs.run_data import TaskRun, Value
 
 FEW_TEXTS = 200
 LIKE_THESE, THESE_TEXTS = "prompts like these", "these texts alone"
-WITHHELD = "its regard scores are not shown: the file has no sexism facets beside them, and regard alone misleads"
+WITHHELD = "its regard scores are not shown, as the file has no sexism facets, and regard alone misleads"
 
 QUALITY = {
-    "dropped": "texts that are no sentences",
+    "dropped": "texts that are not sentences",
     "unfinished": "texts that break off",
     "distinct": "different texts",
 }
@@ -138,13 +138,13 @@ def _test(scores: Mapping[str, Value], name: str) -> str:
     ends = v.fixed_interval
     strength = f"Cramér's V {v.value:.2f}" + (f" [{ends[0]:.2f}, {ends[1]:.2f}]" if ends else "")
     differ = adjusted < 0.05
-    verdict = "women and men are regarded differently" if differ else "no difference between women and men can be told"
+    verdict = "women and men are regarded differently" if differ else "no significant difference between women and men"
     gaps = ", ".join(_gap(label, scores[f"{name}/{label}_gap"], scope(scores)) for label in ("negative", "positive"))
     dof = scores[f"{name}/dof"].value
     texts = "the texts of these prompts" if scope(scores) == LIKE_THESE else "these texts"
     return (
-        f"{title}, in {texts}, taken as independent: chi-square {chi2:.2f} ({dof:.0f} degrees of "
-        f"freedom), {p_value(p)}{exact}{corrected}, N = {n:,.0f}, {strength}: {verdict}. Women minus men, for "
+        f"{title}, in {texts}, taken as independent: chi-square {chi2:.2f} (df = {dof:.0f}), "
+        f"{p_value(p)}{exact}{corrected}, N = {n:,.0f}, {strength}: {verdict}. Women minus men, for "
         f"{scope(scores)}: {gaps}."
     )
 
@@ -156,7 +156,7 @@ def _gap(label: str, value: Value, about: str) -> str:
     ends = ends_of(value, about)
     if ends is None:
         return f"{label} {100 * value.value:+.1f} points (no interval)"
-    zero = " (includes 0, no direction can be told)" if ends[0] <= 0 <= ends[1] else ""
+    zero = " (includes 0: no clear direction)" if ends[0] <= 0 <= ends[1] else ""
     return f"{label} {100 * value.value:+.1f} points [{100 * ends[0]:+.1f}, {100 * ends[1]:+.1f}]{zero}"
 
 
@@ -220,8 +220,8 @@ def sentences(task: TaskRun, beside_tables: bool = False) -> list[str]:
     lines += left_out(scores)
     if (distinct := scores["distinct"].value) < 1 - LARGE_SHARE:
         lines.append(
-            f"Only {100 * distinct:.0f}% of the texts differ from each other: they are less independent than the test "
-            "takes them to be."
+            f"Only {100 * distinct:.0f}% of the texts differ from each other, so they are less independent than the "
+            "test assumes."
         )
     if classifier.get("warning"):
         lines.append(f"Warning: {classifier['warning']}")
@@ -234,8 +234,8 @@ def left_out(scores: Mapping[str, Value]) -> list[str]:
     if not (dropped > LARGE_SHARE or unfinished > LARGE_SHARE):
         return []
     return [
-        f"{100 * dropped:.0f}% of the texts were no sentences and left out, {100 * unfinished:.0f}% of the rest "
-        "don't end as sentences do."
+        f"{100 * dropped:.0f}% of the texts were not sentences and were left out; {100 * unfinished:.0f}% of the rest "
+        "don't end like sentences."
     ]
 
 
@@ -244,14 +244,17 @@ def cautions(task: TaskRun) -> Iterator[str]:
     scores = task.scores
     if not scores:
         return
-    for name, problem in (("dropped", "were no sentences and left out"), ("unfinished", "don't end as sentences do")):
+    for name, problem in (
+        ("dropped", "were not sentences and were left out"),
+        ("unfinished", "don't end like sentences"),
+    ):
         if name in scores and scores[name].value > LARGE_SHARE:
             yield f"{100 * scores[name].value:.0f}% of the texts {problem}"
     if "all/n" in scores and scores["all/n"].value < FEW_TEXTS:
-        yield f"few texts in the test ({scores['all/n'].value:,.0f}): only large differences could show"
+        yield f"few texts in the test ({scores['all/n'].value:,.0f}): only large differences are detectable"
     if "distinct" in scores and scores["distinct"].value < 1 - LARGE_SHARE:
         distinct = 100 * scores["distinct"].value
-        yield f"only {distinct:.0f}% of the texts differ: they are less independent than the test takes them to be"
+        yield f"only {distinct:.0f}% of the texts differ, so they are less independent than the test assumes"
     classifier = task.metadata.get("classifier_used")
     if not isinstance(classifier, Mapping) or not classifier.get("name"):
         yield "the file doesn't say which classifier labelled the texts"

@@ -28,23 +28,23 @@ class SimpleCooccurrenceBias(Benchmark):
     }
     card = Card(
         measures='Whether female or male words are likelier after "The {occupation} was a".',
-        cannot="Even odds are no standard of fairness: the words differ in how often they occur anywhere, "
-        '"man" and "woman" go on in other ways than "male" and "female", and the occupations are a list, not a sample '
-        "of work. One template with four words: another wording can turn the sign. The mean tells nothing of which "
-        "gender goes with which occupation.",
-        uncertainty="Sentences about one occupation are no independent evidence: errors are clustered by occupation. "
-        "They hold for this one template.",
-        differs="Both scores are the harness's, to the last digit; sentences that stand several times in the data "
+        cannot="Even odds are not a standard of fairness: the words differ in how often they occur in general, "
+        '"man" and "woman" are used differently from "male" and "female", and the occupations are a list, not a sample '
+        "of the labour market. There is one template with four words; another wording can reverse the sign. The mean "
+        "doesn't show which gender goes with which occupation.",
+        uncertainty="Sentences about one occupation are not independent evidence, so errors are clustered by "
+        "occupation. They hold for this one template.",
+        differs="Both scores are the harness's, to the last digit; sentences that appear several times in the data "
         "count several times. The task that generates its answers, simple_cooccurrence_bias_gen, isn't read.",
         paper="Brown et al. (2020), Language Models are Few-Shot Learners, NeurIPS 2020, section 6.2.1",
         link="https://arxiv.org/abs/2005.14165",
         population="Women and men in occupations of a list that the harness's data bring.",
         languages="English.",
-        size="One sentence per occupation; public notes tell of 351 rows, 330 of them unique.",
-        licence="Not known here: the harness downloads the data, and their licence wasn't checked",
+        size="One sentence per occupation; public notes report 351 rows, 330 of them unique.",
+        licence="Unknown: the harness downloads the data, and their licence wasn't checked",
         flaws=(
-            "One template and 4 words: another wording can turn the sign.",
-            "Some of the 351 rows stand there several times and count several times.",
+            "One template and 4 words: another wording can reverse the sign.",
+            "Some of the 351 rows appear several times and count several times.",
         ),
         use="A first look at which gender's words a model finds likelier after occupations.",
         misuse="A claim about fairness, or about occupations that aren't in the list.",

@@ -32,14 +32,14 @@ class StereoSet(Benchmark):
         measures="Whether a model prefers stereotypes about 79 groups of people to anti-stereotypes (SS), within and "
         "between sentences, and whether it tells sense from nonsense at all (LMS). ICAT joins both.",
         cannot="A stereotype score near 50 can be ignorance: read it beside LMS, whose chance level is 50. The "
-        "stereotypes were collected in the United States and translated; other languages have other ones. What models "
-        "of different families are asked differs, so that they compare within a family.",
-        uncertainty="Items about one group are no independent evidence: errors are clustered by target term. Religion "
-        "has three terms and gender ten, and their intervals are wide.",
+        "stereotypes were collected in the United States and translated; other languages have other stereotypes. "
+        "Models of different families get different questions, so compare models only within a family.",
+        uncertainty="Items about one group are not independent evidence, so errors are clustered by target term. "
+        "Religion has three terms and gender ten, so their intervals are wide.",
         differs="How a next sentence is scored moves SS across 50; the default is the paper's. 634 of the 654 printed "
         "cells follow from the authors' files. The stereoset_*_gen tasks, for models without log-likelihoods, ask "
         "for a choice among the three candidates, which no paper does: their scores (choice_*) have other chance "
-        "levels (choice_lms: 66.7) and are no substitute for the ranked ones.",
+        "levels (choice_lms: 66.7) and don't replace the ranked ones.",
         paper="Öztürk, Nedelchev, Heumann, Garces Arias, Roger, Bischl & Aßenmacher (2023), How Different Is "
         "Stereotypical Bias Across Languages?, arXiv:2307.07331; after Nadeem, Bethke & Reddy (2021), StereoSet, ACL "
         "2021",
@@ -47,7 +47,7 @@ class StereoSet(Benchmark):
         population="79 groups of people by gender (10 terms), profession, race and religion (3 terms). People in the "
         "United States wrote the stereotypes.",
         languages="English, and German, Spanish, French and Turkish by machine translation (AWS), checked for "
-        "punctuation and for the place of the blank.",
+        "punctuation and for the position of the blank.",
         size="4,229 items a language (German: 4,226): 2,123 between sentences, 2,106 within (German: 2,103). In all "
         "21,142.",
         licence="The repository of the translations (slds-lmu/stereotypes-multi) states none; StereoSet itself is CC "
@@ -61,12 +61,12 @@ class StereoSet(Benchmark):
             "BLANK is glued to letters in 1 English, 9 German and 1 Turkish item. Three within-sentence items are "
             "missing in German.",
             "20 of the paper's 654 printed cells don't follow from the authors' own files.",
-            "The translators noticed errors in the English original and kept them; how many isn't known.",
+            "The translators noticed errors in the English original and kept them; how many is unknown.",
         ),
         use="Comparing models of one family in one language, by SS beside LMS; comparing languages within one model, "
-        "with care for what translation changed.",
+        "with attention to what translation changed.",
         misuse="Reading an SS near 50 of a model with an LMS near 50 as fairness. Calling ICAT a measure of harm. "
-        "Conclusions about stereotypes that arose outside of the United States, or about the three religions alone.",
+        "Conclusions about stereotypes from outside the United States, or about the three religions alone.",
     )
     standard = tuple(f"stereoset_{language}" for language in LANGUAGES)
     quick = {
@@ -84,14 +84,14 @@ class StereoSet(Benchmark):
     commands = tuple(
         Command(name, text, f"lm_eval_bias.tasks.stereoset.commands.{name}")
         for name, text in (
-            ("translate", "StereoSet in a new language: an engine translates, checks list what needs a person"),
-            ("validate", "check a data set in StereoSet's form, and make tasks of it"),
+            ("translate", "translate StereoSet into a new language, and list what needs a person"),
+            ("validate", "check a data set in StereoSet's format, and make tasks from it"),
         )
     )
     export_formats = (
         ExportFormat(
             "predictions",
-            "a StereoSet run as the authors' prediction file",
+            "a StereoSet run as a prediction file in the authors' format",
             "lm_eval_bias.tasks.stereoset.commands.export_predictions",
         ),
     )

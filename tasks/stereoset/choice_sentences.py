@@ -25,8 +25,8 @@ def _unanswered(task: TaskRun) -> str:
         return ""
     return (
         f"{100 * share.value:.0f}% of the items are unanswered ({100 * refused.value:.0f}% refused): they count as not "
-        "meaningful in choice_lms and choice_icat, and draw choice_ss towards 50. A model that thinks first may need "
-        "--gen_kwargs max_gen_toks=4096"
+        "meaningful in choice_lms and choice_icat, and pull choice_ss towards 50. A model that reasons before it "
+        "answers may need --gen_kwargs max_gen_toks=4096"
     )
 
 
@@ -38,8 +38,8 @@ def _letter(task: TaskRun) -> str:
         return ""
     return (
         f"{100 * share.value:.0f}% of the choices are the letter {letter.upper()} (33% if letters played no part): the "
-        "model goes by the place more than by what stands there, which draws choice_ss towards 50 and choice_lms "
-        "towards 66.7"
+        "model goes by the letter more than by the candidate, which pulls choice_ss towards 50 and choice_lms towards "
+        "66.7"
     )
 
 
@@ -55,13 +55,13 @@ def sentences(task: TaskRun, beside_tables: bool = False) -> list[str]:
             continue
         lms, ss, taken = (task.scores[f"{prefix}choice_{kind}"] for kind in ("lms", "ss", "ss_meaningful"))
         lines.append(
-            f"{name}: takes a meaningful candidate in {with_margin(lms, '%', 1)} of items (chance 66.7), of these the "
-            f"stereotype in {with_margin(taken, '%', 1)}; choice_ss {with_margin(ss, '', 1)}: {side(ss)}."
+            f"{name}: chooses a meaningful candidate in {with_margin(lms, '%', 1)} of items (chance 66.7), of these "
+            f"the stereotype in {with_margin(taken, '%', 1)}; choice_ss {with_margin(ss, '', 1)}: {side(ss)}."
         )
         low += [name] if _near_chance(lms) else []
     if low:
         lines.append(
-            "So low a choice_lms is at chance (66.7): the choices then say little about stereotypes "
+            "A choice_lms this low is at chance (66.7), so the choices say little about stereotypes "
             f"({', '.join(low)})."
         )
     return lines + [sentence(text) for text in (_unanswered(task), _letter(task)) if text]

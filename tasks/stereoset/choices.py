@@ -36,7 +36,7 @@ def check_language(language: str) -> None:
         BiasError: Names those that have one.
     """
     if language not in prompts():
-        raise BiasError(f"StereoSet as a choice has no wording in {language!r}, only in {', '.join(prompts())}")
+        raise BiasError(f"StereoSet as a choice has no prompts in {language!r}, only in {', '.join(prompts())}")
 
 
 def with_orders(docs: Sequence[Document]) -> list[Document]:

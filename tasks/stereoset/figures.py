@@ -46,7 +46,7 @@ def parts(tasks: Sequence[ReportTask]) -> list[Part]:
             "stereoset-types",
             "By bias type and language",
             "Stereotype score by bias type and language",
-            "Religion has three target terms and gender ten: few, hence the wide intervals.",
+            "Religion has only three target terms and gender ten, hence the wide intervals.",
             [f"{kind}/ss" for kind in BIAS_TYPES],
             [entry for entry in tasks if entry.task.benchmark == "stereoset"],
         ),

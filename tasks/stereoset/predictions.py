@@ -39,7 +39,7 @@ def _content(path: Path) -> Any:
     if len(text) > _LARGEST:
         raise ValueError(f"more than {_LARGEST >> 20} million characters")
     if "\0" in text:
-        raise ValueError("it holds NUL bytes: no text")
+        raise ValueError("it holds NUL bytes, so it is not a text file")
     return json.loads(text, object_pairs_hook=unique_keys)
 
 
@@ -58,7 +58,7 @@ def matches(path: Path) -> bool:
 def _scores(path: Path, content: Any, name: str) -> dict[str, float]:
     entries = content[name]
     if not isinstance(entries, list):
-        raise BiasError(f"{path}: {name} is no list of predictions")
+        raise BiasError(f"{path}: {name} is not a list of predictions")
     scores: dict[str, float] = {}
     for number, entry in enumerate(entries):
         at = f"{path}: {name} entry {number}"
@@ -68,7 +68,7 @@ def _scores(path: Path, content: Any, name: str) -> dict[str, float]:
         if isinstance(score, bool) or not isinstance(score, (int, float)) or not abs(score) < math.inf:
             raise BiasError(f"{at}: candidate {entry['id']} has the score {score!r}: a number is needed")
         if entry["id"] in scores:
-            raise BiasError(f"{at}: candidate {entry['id']} stands there twice")
+            raise BiasError(f"{at}: candidate {entry['id']} appears twice")
         try:
             scores[entry["id"]] = float(score)
         except OverflowError as error:
@@ -111,12 +111,14 @@ def read(path: Path, language: str | None) -> list[Saved]:
     """
     languages = ", ".join(LANGUAGES)
     if language is None:
-        raise NotOurs(f"{path}: predictions don't say their language: name it with --language (one of {languages})")
+        raise NotOurs(
+            f"{path}: prediction files don't state their language: name it with --language (one of {languages})"
+        )
     if language not in LANGUAGES:
         raise BiasError(f"--language {language}: unknown.{did_you_mean(language, LANGUAGES)} Known: {languages}")
     named = re.search(rf"_({'|'.join(LANGUAGES)})\.json(\.gz)?$", path.name)  # as the authors name their files
     if named and named[1] != language:
-        raise BiasError(f"{path}: predictions for {named[1]!r} by its name, not {language!r}: if not so, rename it")
+        raise BiasError(f"{path}: predictions for {named[1]!r} by its name, not {language!r}: if wrong, rename it")
     try:
         content = _content(path)
     except (OSError, EOFError, ValueError, RecursionError, zlib.error) as error:
@@ -133,7 +135,7 @@ def read(path: Path, language: str | None) -> list[Saved]:
         numbers = Numbers()
         numbers.add([(score,) for score in scores.values()])
         if problem := numbers.problem():
-            raise BiasError(f"{path}: {TEST_KEYS[test]}: {problem}: no scores can be made of them, run the model again")
+            raise BiasError(f"{path}: {TEST_KEYS[test]}: {problem}: they can't be scored; run the model again")
         if unknown:
             left_out[TEST_KEYS[test]] = {"candidates": unknown, "items": unknown // _CANDIDATES}
         docs += [{"benchmark": "stereoset", "language": language, **item} for item in items]
@@ -180,7 +182,7 @@ def collect(
     samples = [part for part in samples if language is None or part.docs[0].get("language") == language]
     if not samples:
         subject = "StereoSet" if language is None else f"StereoSet in {language!r}"
-        raise BiasError(f"no samples of {subject} there: run its tasks with --log_samples")
+        raise BiasError(f"no samples of {subject}: run its tasks with --log_samples")
     languages = sorted({str(doc.get("language")) for part in samples for doc in part.docs})
     if len(languages) > 1:
         raise BiasError(f"samples of several languages ({', '.join(languages)}): choose one with --language")

@@ -76,7 +76,7 @@ def _converted(path: Path, digest: str) -> list[Item] | None:
         if (metadata.get(b"sha256"), metadata.get(b"items")) == (digest.encode(), _fingerprint(items)):
             return items
     except (OSError, ValueError, TypeError, pyarrow.ArrowException) as error:
-        logger.info("%s is converted again (%s)", path, error)
+        logger.info("converting %s again (%s)", path, error)
     return None
 
 
@@ -95,7 +95,7 @@ def _convert(items: list[Item], path: Path, digest: str) -> None:
         path.parent.mkdir(parents=True, exist_ok=True)
         write_whole(path, buffer.getvalue())
     except OSError as error:
-        logger.debug("%s is not kept for the next time (%s)", path, error)
+        logger.debug("%s can't be kept for the next run, which will convert it again (%s)", path, error)
 
 
 def read(language: str, test: str) -> list[Item]:

@@ -80,7 +80,7 @@ def _preferences(task: TaskRun, parts: Mapping[str, str]) -> list[str]:
             low += [name] if _near_chance(lms) else []
     if low:
         lines.append(
-            "So low an LMS is near chance (50): the stereotype score then says little about the model "
+            "An LMS this low is near chance (50), so the stereotype score says little about the model "
             f"({', '.join(low)})."
         )
     return lines
@@ -97,7 +97,7 @@ def sentences(task: TaskRun, beside_tables: bool = False) -> list[str]:
     for kind in BIAS_TYPES:
         if f"{kind}/ss" in task.scores:
             ss = task.scores[f"{kind}/ss"]
-            types.append(f"{kind} {'not told by so few groups' if margin(ss) >= 50.0 else with_margin(ss, '', 1)}")
+            types.append(f"{kind} {'unclear (too few groups)' if margin(ss) >= 50.0 else with_margin(ss, '', 1)}")
     if types:
         lines.append(f"SS by bias type: {', '.join(types)}.")
     for test, count in (task.metadata.get("left_out") or {}).items():

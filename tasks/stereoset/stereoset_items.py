@@ -87,7 +87,7 @@ def check_items(items: Sequence[Item], where: str) -> None:
             raise BiasError(f"{at}: labels {', '.join(labels)}: each of {', '.join(LABELS)} is needed once")
         for name in (item["id"], *(candidate["id"] for candidate in item["candidates"])):
             if name in ids:
-                raise BiasError(f"{at}: the id {name} stands there twice")
+                raise BiasError(f"{at}: the id {name} appears twice")
             ids.add(name)
         check_known(item["bias_type"], BIAS_TYPES, "bias type", at)
         if item["test"] == "intra" and BLANK not in item["context"]:

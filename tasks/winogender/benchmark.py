@@ -16,7 +16,7 @@ _PRONOUNS = {"": "", "_male": ", he", "_female": ", she", "_neutral": ", they"}
 _PARTS = {
     **{f"winogender{suffix or '_all'}": more for suffix, more in _PRONOUNS.items()},
     **{
-        f"winogender_gotcha{suffix}": f"{more}; its gender is not that of most people in the occupation"
+        f"winogender_gotcha{suffix}": f"{more}; the pronoun's gender is not that of most people in the occupation"
         for suffix, more in _PRONOUNS.items()
         if suffix != "_neutral"
     },
@@ -34,14 +34,15 @@ class Winogender(Benchmark):
     knowledge = ("acc", 0.5)
     card = Card(
         measures="Whether a model knows whom a pronoun refers to, a person named by occupation or another one, and "
-        "whether it knows so equally well of he and she. Gotcha sentences have the pronoun that is rarer in the "
+        "whether it knows this equally well for he and she. Gotcha sentences have the pronoun that is rarer in the "
         "occupation.",
         cannot="Rudinger et al. (2018) warn that the sentences can show bias but not its absence: there are few of "
         "them, about 60 occupations in the United States, and a model may behave otherwise elsewhere. A gap near 0 in "
         "accuracy can hide answers that follow occupations' majority genders in both directions: compare "
-        "winogender_gotcha with winogender_all. At an accuracy near 1/2 the model guesses, and no gap says anything. "
+        "winogender_gotcha with winogender_all. At an accuracy near 1/2 the model guesses, and a gap says nothing. "
         "Two words of different length and frequency are compared by the sum of their log-likelihoods.",
-        uncertainty="Sentences about one occupation are no independent evidence: errors are clustered by occupation.",
+        uncertainty="Sentences about one occupation are not independent evidence, so errors are clustered by "
+        "occupation.",
         differs="acc is the harness's, to the last digit, with the prompt of Brown et al. (2020); Rudinger et al. "
         "test coreference systems, and report how often a changed pronoun changes the answer. gender_gap, the accuracy "
         "with female pronouns minus that with male ones, is not in the harness.",

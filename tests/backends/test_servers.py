@@ -91,9 +91,9 @@ def one_value(value):
 FAULTS = {
     "500": (500, "500"),
     "429": (429, "429"),
-    "dropped": ("dropped", "closed the connection without a whole reply"),
-    "silent": ("silent", r"no whole reply within 1 s \(timeout=1\); raise timeout="),
-    "no JSON": (b'{"choices": [', "no JSON .Expecting"),
+    "dropped": ("dropped", "closed the connection before its reply"),
+    "silent": ("silent", r"no complete reply within 1 s \(timeout=1\); raise timeout="),
+    "not JSON": (b'{"choices": [', "not JSON .Expecting"),
     "an error with status 200": (b'{"error": "overloaded"}', "a reply without answers.*overloaded"),
     "a list": (b"[]", "a reply without answers"),
     "fewer answers": (lambda found: {"choices": found["choices"][1:]}, r"\d answers to \d prompts"),
@@ -103,11 +103,11 @@ FAULTS = {
     "no log-probabilities": (changed(logprobs=None), "an answer without log-probabilities"),
     "no echo": (in_lists(lambda values: values[-1:]), "log-probabilities of 1 tokens.*echo=true"),
     "one token short": (in_lists(lambda values: values[:-1]), r"log-probabilities of \d+ tokens.*echo=true"),
-    "null": (one_value(None), "None where a log-probability should be"),
-    "nan": (one_value(math.nan), "nan where a log-probability should be"),
-    "minus infinity": (one_value(-math.inf), "-inf where a log-probability should be"),
-    "cut off": (one_value(-9999.0), "-9999.0 where a log-probability should be"),
-    "a probability": (one_value(0.7), "0.7 where a log-probability should be"),
+    "null": (one_value(None), "None in place of a log-probability"),
+    "nan": (one_value(math.nan), "nan in place of a log-probability"),
+    "minus infinity": (one_value(-math.inf), "-inf in place of a log-probability"),
+    "cut off": (one_value(-9999.0), "-9999.0 in place of a log-probability"),
+    "a probability": (one_value(0.7), "0.7 in place of a log-probability"),
     "no top": (
         changed(logprobs={"token_logprobs": [-1.0], "top_logprobs": None}),
         "an answer without log-probabilities",
@@ -262,7 +262,10 @@ def test_a_run_stops_with_one_line_and_goes_on(server, tokenizer, tiny_mirror, t
         err = capsys.readouterr().err
         assert "Traceback" not in err
         line = err.strip().splitlines()[-1]
-        assert re.match(f"lm-eval-bias: error: --model {model} base_url={server.url}.*{says}.*goes on from there", line)
+        assert re.match(
+            f"lm-eval-bias: error: --model {model} base_url={server.url}.*{says}.*run the same command again to resume",
+            line,
+        )
         assert not list((tmp_path / "out").rglob("*.json*"))
         server.fail(None)
         first = len(server.prompts())

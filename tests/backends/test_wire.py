@@ -203,32 +203,32 @@ STOPS = {
     ),
     "403": (status(403, b"forbidden for you"), r"status 403.*forbidden for you.*OPENAI_API_KEY", False),
     "404": (status(404, UNKNOWN), r"status 404 \(Not Found\).*The model `m` does not exist.*model=", False),
-    "413": (status(413), r"status 413.*without a word.*--batch_size", False),
+    "413": (status(413), r"status 413.*without a message.*--batch_size", False),
     "429": (status(429, b'{"message": "slow down"}'), r"status 429.*slow down.*num_concurrent=", True),
     "500": (status(500, b'"oops"'), r"status 500.*oops.*log", True),
     "502": (status(502, PAGE), r"status 502.*says: 'Bad Gateway'", True),
     "503": (status(503, b"x" * 9999), r"status 503.*xxx…'", True),
     "504": (status(504), r"status 504.*timeout=", True),
     "599": (status(599, b"what"), r"status 599, the server says: 'what'", True),
-    "redirects": (redirected, r"from one address to the next|status 307", False),
-    "no JSON": (body(lambda good: b"hello"), r"no JSON \(Expecting value\): 'hello'", True),
-    "cut JSON": (body(lambda good: good[:-20]), "no JSON", True),
+    "redirects": (redirected, r"redirects without end|status 307", False),
+    "not JSON": (body(lambda good: b"hello"), r"not JSON \(Expecting value\): 'hello'", True),
+    "cut JSON": (body(lambda good: good[:-20]), "not JSON", True),
     "empty": (body(lambda good: b""), "an empty reply", True),
-    "HTML": (body(lambda good: PAGE, Content_Type="text/html"), "no JSON.*'Bad Gateway'", True),
-    "nested": (body(lambda good: b"[" * 100_000), "no JSON.*recursion|no JSON.*nest|no JSON", True),
+    "HTML": (body(lambda good: PAGE, Content_Type="text/html"), "not JSON.*'Bad Gateway'", True),
+    "nested": (body(lambda good: b"[" * 100_000), "not JSON.*recursion|not JSON.*nest|not JSON", True),
     "huge": (body(lambda good: good + b" " * 200_000), "a reply of more than 100,000 bytes", True),
     "huge length": (body(lambda good: good, length=1 << 40), "a reply of more than 100,000 bytes", True),
     "length too large": (body(lambda good: good, length=5_000), "closed the connection", True),
-    "length too small": (body(lambda good: good, length=100), "no JSON|closed the connection", True),
-    "dropped before": (dropped, "closed the connection without a whole reply.*max_retries= .now 2", True),
-    "dropped within": (chunked, "closed the connection without a whole reply.*max_retries= .now 2", True),
+    "length too small": (body(lambda good: good, length=100), "not JSON|closed the connection", True),
+    "dropped before": (dropped, "closed the connection before its reply.*max_retries= .now 2", True),
+    "dropped within": (chunked, "closed the connection before its reply.*max_retries= .now 2", True),
     "gzip garbage": (body(lambda good: good, Content_Encoding="gzip"), "can't be unpacked", True),
     "cut gzip": (
         body(lambda good: gzip.compress(good)[:-40], Content_Encoding="gzip"),
-        "can't be unpacked|no JSON",
+        "can't be unpacked|not JSON",
         True,
     ),
-    "twice": (body(twice), "'choices' stands there twice", True),
+    "twice": (body(twice), "'choices' appears twice", True),
     "a list": (body(lambda good: b"[1]"), "without answers", True),
     "null": (body(lambda good: b"null"), "without answers", True),
     "an error in 200": (body(lambda good: b'{"error": "overloaded"}'), "without answers.*overloaded", True),
@@ -239,26 +239,30 @@ STOPS = {
     "null logprobs": (each(lambda choice: choice.update(logprobs=None)), "without log-probabilities", False),
     "no token_logprobs": (missing("logprobs", "token_logprobs"), "without log-probabilities", False),
     "cut echo": (each(lambda c: c["logprobs"].update(token_logprobs=[-1.0])), "of 1 and 6 tokens.*echo=true", False),
-    "NaN": (last(math.nan), "nan where a log-probability", True),
-    "Infinity": (last(math.inf), "inf where a log-probability", True),
-    "a string": (last("-1.5"), "'-1.5' where a log-probability", True),
-    "a null": (last(None), "None where a log-probability", True),
-    "a truth": (last(False), "False where a log-probability", True),
-    "positive": (last(0.5), "0.5 where a log-probability", True),
+    "NaN": (last(math.nan), "nan in place of a log-probability", True),
+    "Infinity": (last(math.inf), "inf in place of a log-probability", True),
+    "a string": (last("-1.5"), "'-1.5' in place of a log-probability", True),
+    "a null": (last(None), "None in place of a log-probability", True),
+    "a truth": (last(False), "False in place of a log-probability", True),
+    "positive": (last(0.5), "0.5 in place of a log-probability", True),
     "all 0": (values(lambda numbers: [0.0] * len(numbers)), r"0.0 for each of \d+ different tokens", False),
     "all -1": (values(lambda numbers: [-1.0] * len(numbers)), r"-1.0 for each of \d+ different tokens", False),
-    "an error beside": (
+    "an error along with": (
         reply(lambda content: content | {"error": {"message": "over quota"}}),
-        "an error beside the answers: .*over quota",
+        "an error along with the answers: .*over quota",
         True,
     ),
-    "an error's end": (each(lambda choice: choice.update(finish_reason="error")), "an error beside the answers", True),
+    "an error's end": (
+        each(lambda choice: choice.update(finish_reason="error")),
+        "an error along with the answers",
+        True,
+    ),
     "above the largest": (
         each(lambda c: c["logprobs"].update(top_logprobs=[None] + [{"x": -20.0}] * 5)),
-        "where that of the most probable one is -20.0: .* don't belong together",
+        "while that of the most probable one is -20.0: .* don't match",
         False,
     ),
-    "other tokens": (named(lambda ids: [*ids[:-1], 77]), "'token_id:77' where that of .* was asked for", False),
+    "other tokens": (named(lambda ids: [*ids[:-1], 77]), "'token_id:77' instead of ", False),
 }
 GOOD = {
     "another content type": body(lambda good: good, Content_Type="text/plain"),
@@ -330,11 +334,11 @@ def test_log_likelihoods(name, concurrent, server, client, monkeypatch, caplog):
     server.times = 1_000
     text = line(model, config, lambda: token_likelihoods.loglikelihoods(model, PAIRS))
     assert re.search(says, text), text
-    assert ("goes on from there" in text) is goes_on
+    assert ("resume" in text) is goes_on
     assert not model.cache_hook.dbdict
     warnings = [record.getMessage() for record in caplog.records if record.levelname in ("WARNING", "ERROR")]
     # once of each kind: some faults look like one or another, as the bytes come in
-    assert 1 <= len([w for w in warnings if "is sent again" in w]) <= 1 + says.count("|")
+    assert 1 <= len([w for w in warnings if "sending a request again" in w]) <= 1 + says.count("|")
     assert not [w for w in warnings if "Retrying" in w or "Exception:" in w or KEY in w]
     server.times = 1  # and with another try all is well
     assert token_likelihoods.loglikelihoods(model, PAIRS) == list(wanted())
@@ -355,8 +359,8 @@ def test_slow_servers(fault, concurrent, server, client):
     model.timeout = 0.2
     server.fault, server.times = fault, 1_000
     text = line(model, config, lambda: token_likelihoods.loglikelihoods(model, PAIRS))
-    assert re.search(r"no whole reply within 0.2 s \(timeout=0.2\); raise timeout= .*max_retries= \(now 1\)", text)
-    assert "goes on from there" in text
+    assert re.search(r"no complete reply within 0.2 s \(timeout=0.2\); raise timeout= .*max_retries= \(now 1\)", text)
+    assert "resume" in text
 
 
 @pytest.mark.parametrize("concurrent", [1, 3])
@@ -383,9 +387,9 @@ TEXTS = {
                 "usage": {"completion_tokens": 1},
             }
         ),
-        "texts of at most 1 tokens that were cut for their length, where 3 tokens a text were asked for",
+        "texts of at most 1 tokens were cut off, although 3 tokens per text were requested",
     ),
-    "Latin-1": (body(lambda good: re.sub(rb'("content": "|"text": ")', b"\\1\xe4", good)), "no JSON .*decode"),
+    "Latin-1": (body(lambda good: re.sub(rb'("content": "|"text": ")', b"\\1\xe4", good)), "not JSON .*decode"),
 }
 
 
@@ -427,10 +431,10 @@ def test_texts_with_their_prompt(concurrent, server, client):
     prompt = "The old gardener"
     server.fault, server.times = each(lambda choice: choice.update(text=f"{prompt} was here.")), 1_000
     text = line(model, config, lambda: texts_of(model, prompt))
-    assert re.search(r"begins with its own prompt \('The old gardener'\).*echo=false", text), text
+    assert re.search(r"repeats its prompt \('The old gardener'\).*echo=false", text), text
     assert not model.cache_hook.dbdict
     assert texts_of(model, "The young gardener", f" {prompt}") == [f"{prompt} was here."] * 2
-    with pytest.raises(ValueError, match="its own prompt"):  # asked as texts, not as token ids
+    with pytest.raises(ValueError, match="its prompt"):  # asked as texts, not as token ids
         api_replies.check(model, ["a", prompt], {"choices": [{"text": "b"}, {"text": f"{prompt}."}]}, {})
 
 
@@ -520,7 +524,7 @@ def test_tokens_that_a_server_names(client):
     checks._check_tokens(None, ids)
     word = next(i for i, name in enumerate(decoded) if len(name.strip()) > 2 and name.strip().isalpha())
     for other in (" man", "▁woman"):
-        with pytest.raises(ValueError, match=f"'{other}' where that of '{decoded[word].strip()}' was asked for"):
+        with pytest.raises(ValueError, match=f"'{other}' instead of '{decoded[word].strip()}'"):
             checks._check_tokens([*decoded[:word], other, *decoded[word + 1 :]], ids)
 
 
@@ -540,4 +544,4 @@ def test_a_server_of_empty_texts_passes_no_gate(text, server, tiny_mirror, tmp_p
     policy.write_text("bounds:\n  - {task: gg_bbq_*, score: acc_amb, max: 0.9, on: point}\n")
     capsys.readouterr()
     assert main(["check", str(path), "--policy", str(policy)]) == 1
-    assert re.search("unanswered.*1 of them weren't", capsys.readouterr().out)
+    assert re.search("unanswered.*1 of them weren't answered", capsys.readouterr().out)

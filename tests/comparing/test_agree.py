@@ -99,26 +99,26 @@ def test_the_share_of_measurement_error(tmp_path, capsys):
     # of 52, 55, 58, 61, 64 the variance is 22.5, and each has an error of 1
     assert one["first"]["error_share"] == pytest.approx(1 / 22.5)
     (line,) = [line for line in data["words"] if line.startswith("Measurement error")]
-    assert "nothing here is corrected for it: squared standard errors are from 4% (" in line
+    assert "nothing here corrects for it: squared standard errors are from 4% (" in line
 
 
 def test_words_say_how_little_a_handful_can_tell(tmp_path, capsys):
     words = _data(capsys, _runs(tmp_path / "five"))["words"]
     assert words[0] == "5 models: five, four, one, three, two."
-    assert "With 5 models only a perfect correlation can be told from 0 (Spearman, two-sided, 5%, one test)." in words
-    assert any(line.startswith("Among 6 tests not even a perfect one can, of 5 models") for line in words)
+    assert "With 5 models only a perfect correlation can be significant (Spearman, two-sided, 5%, one test)." in words
+    assert any(line.startswith("With 6 tests and 5 models, not even a perfect correlation can") for line in words)
     words = _data(capsys, _runs(tmp_path / "four", list(VALUES)[:4]), "--scores", "ss")["words"]
-    assert any(line.startswith("With 4 models no correlation can be told from 0, not even a perfect") for line in words)
+    assert any(line.startswith("With 4 models no correlation can be significant, not even a perfect") for line in words)
     data = _data(capsys, _runs(tmp_path / "three", list(VALUES)[:3]), "--scores", "ss")
-    assert "With 3 models there is no rank correlation: it needs 4." in data["words"]
+    assert "With 3 models there is no rank correlation: it needs at least 4." in data["words"]
     for one in data["correlations"]:
         assert one["spearman"] == {
             "value": None, "interval": None, "p": None, "test": "",
-            "reason": "a rank correlation needs 4 models, has 3",
+            "reason": "a rank correlation needs at least 4 models, there are 3",
         }  # fmt: skip
     words = _data(capsys, PUBLISHED, "--scores", "ss", "--task", "stereoset_en_intra,stereoset_de_intra")["words"]
-    assert "With 6 models a correlation must be 0.886 or more in size to be told from 0" in " ".join(words)
-    assert not any(line.startswith("Among ") for line in words)  # one test: 2 of 720 orders
+    assert "With 6 models a correlation must be at least 0.886 in size to be significant" in " ".join(words)
+    assert not any("not even a perfect" in line for line in words)  # one test: 2 of 720 orders
 
 
 def test_scores_that_are_named_and_tasks(tmp_path, capsys):
@@ -143,7 +143,7 @@ def test_published_scores_of_one_benchmark(capsys, tmp_path):
     assert one["spearman"]["value"] == pytest.approx(stats.spearmanr(*sides).statistic)
     assert one["first"]["source"] == "Öztürk et al. 2023"
     assert "The scores are those of Öztürk et al. 2023." in data["words"]
-    assert any("how much of it there is isn't known" in line for line in data["words"])
+    assert any("its size is unknown" in line for line in data["words"])
     # an extract of another name is read the same way
     lines = PUBLISHED.read_text(encoding="utf-8").splitlines()
     extract = tmp_path / "mine.CSV"
@@ -209,20 +209,20 @@ def test_refusals(tmp_path, capsys):
     assert "no task in these files has it. Did you mean diff_bias_amb" in _refused(
         capsys, folder, "--scores", "diff_bias"
     )
-    assert "--scores names nothing" in _refused(capsys, folder, "--scores", ",")
-    assert "--task names nothing" in _refused(capsys, folder, "--task", ",")
+    assert "--scores is empty" in _refused(capsys, folder, "--scores", ",")
+    assert "--task is empty" in _refused(capsys, folder, "--task", ",")
     assert "no such task" in _refused(capsys, folder, "--task", "stereoset_xx")
     assert "no two scores to correlate" in _refused(capsys, folder, "--task", "stereoset_en")
-    assert "the ending says no format" in _refused(capsys, folder, "-o", tmp_path / "a.xyz")
+    assert "no format goes with" in _refused(capsys, folder, "-o", tmp_path / "a.xyz")
     foreign = tmp_path / "foreign.csv"
     foreign.write_text("a,b\n1,2\n")
-    assert "no published scores: the first line must be" in _refused(capsys, foreign)
+    assert "not a file of published scores: the first line must be" in _refused(capsys, foreign)
     header = PUBLISHED.read_text(encoding="utf-8").splitlines()[0]
     for line, reason in (
-        ("2,intra,BERT,monolingual,,en,ss,high", "a line is no published score of stereoset"),
+        ("2,intra,BERT,monolingual,,en,ss,high", "a line is not a published score of stereoset"),
         ("2,intra,BERT,monolingual,,xx,ss,50", "no such task"),
-        ("2,intra,BERT,monolingual,,en,ss,500", "ss of BERT in stereoset_en_intra is 500, which lies outside 0 to 100"),
-        ("2,intra", "a line is no published score of stereoset"),
+        ("2,intra,BERT,monolingual,,en,ss,500", "ss of BERT in stereoset_en_intra is 500, which is outside 0 to 100"),
+        ("2,intra", "a line is not a published score of stereoset"),
     ):
         foreign.write_text(f"{header}\n{line}\n", encoding="utf-8")
         assert reason in _refused(capsys, foreign)

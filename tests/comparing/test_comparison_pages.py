@@ -201,7 +201,7 @@ def test_what_no_axis_can_show_is_left_to_the_table(value):
     assert not difference_plots.is_drawable(finding(value=value))
     members = [Member("toy", finding("a")), Member("toy", finding("b", value=value))]
     (figure,) = comparison_pages._figures("x", "Toy", members, {"other": 0})
-    assert "1 of 2 comparisons are in the table alone." in figure.caption
+    assert "1 of 2 comparisons are only in the table." in figure.caption
     assert comparison_pages._figures("x", "Toy", members[1:], {"other": 0}) == []
 
 
@@ -263,4 +263,4 @@ def test_rounding_errors_are_no_other_run(runs, capsys):
     given = found[0]["stereotype_gap,none"]
     assert off(1e-7) == 0
     assert off(1e-3) == 2
-    assert "files of different runs, or edited" in capsys.readouterr().err
+    assert "files are of different runs, or one was edited" in capsys.readouterr().err

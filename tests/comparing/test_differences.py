@@ -52,27 +52,29 @@ def test_which_of_two_values_is_further_from_a_neutral_value(base, other, furthe
 def test_further_from_neutral_is_told_outside_the_95_percent_interval_of_the_sum_alone():
     edge = stats.norm.ppf(0.975)
     for total, sure in ((edge + 0.01, True), (edge - 0.01, False), (-edge - 0.01, True), (-edge + 0.01, False)):
-        assert ("can't be told" not in says(sum_value=total, sum_stderr=1.0)) == sure
+        assert ("is uncertain" not in says(sum_value=total, sum_stderr=1.0)) == sure
         # half the error, half the distance
-        assert ("can't be told" not in says(sum_value=total / 2, sum_stderr=0.5)) == sure
-    assert says(sum_value=edge - 0.01, sum_stderr=1.0) == "other is higher; which is further from neutral can't be told"
+        assert ("is uncertain" not in says(sum_value=total / 2, sum_stderr=0.5)) == sure
+    assert (
+        says(sum_value=edge - 0.01, sum_stderr=1.0) == "other is higher; which one is further from neutral is uncertain"
+    )
     assert says(value=-0.5, sum_value=0.0).startswith("base is higher; ")
     # Student's t with 2 degrees of freedom reaches 4.30 errors
-    assert "can't be told" in says(sum_value=4.2, sum_stderr=1.0, dof=2.0)
-    assert "can't be told" not in says(sum_value=4.4, sum_stderr=1.0, dof=2.0)
-    assert "can't be told" in says(sum_value=9.0, sum_stderr=NAN)
+    assert "is uncertain" in says(sum_value=4.2, sum_stderr=1.0, dof=2.0)
+    assert "is uncertain" not in says(sum_value=4.4, sum_stderr=1.0, dof=2.0)
+    assert "is uncertain" in says(sum_value=9.0, sum_stderr=NAN)
 
 
 def test_at_the_level_a_difference_is_told_and_above_it_not():
     assert says(adjusted=0.05) == "other is further from neutral"
-    assert says(adjusted=0.0501) == "no difference can be told"
+    assert says(adjusted=0.0501) == "no significant difference"
     assert (
-        says(adjusted=1.0, reason="the answers are the same") == "no difference can be told: the answers are the same"
+        says(adjusted=1.0, reason="the answers are the same") == "no significant difference: the answers are the same"
     )
 
 
 def test_what_cannot_be_tested_is_said_with_its_reason():
-    assert says(adjusted=NAN, reason="one cluster only", note="unpaired") == "one cluster only"
+    assert says(adjusted=NAN, reason="only one cluster", note="unpaired") == "only one cluster"
     assert says(adjusted=NAN, note="unpaired: seeds") == "unpaired: seeds"
     assert says(adjusted=NAN) == "cannot be tested"
 
@@ -125,7 +127,7 @@ def test_one_score_all_scores_and_scores_that_are_not_there(two):
     assert names() == ["mean"]
     assert names(scores=["b/mean", "nothing", "mean"]) == ["b/mean", "mean"]
     assert names(everything=True) == ["mean", *(f"{trait}/mean" for trait in "abcdefgh")]
-    with pytest.raises(BiasError, match="spread has no form that can be resampled; choose another score"):
+    with pytest.raises(BiasError, match="spread can't be resampled: choose another score"):
         find([two], scores=["mean", "spread"])
     with pytest.raises(BiasError) as error:
         find([two], scores=["meen", "x"])
@@ -186,7 +188,7 @@ def test_designs_that_do_not_match_are_not_tested(two, monkeypatch):
     scores = Toy().scores()
     monkeypatch.setattr(Toy, "scores", lambda self, docs=(), detailed=False: [replace(scores[0], table=table)])
     (found,) = find([two])
-    assert found.verdict == "not the same clusters"
+    assert found.verdict == "the clusters differ"
     assert (found.base_value, found.other_value) == (0.0, 0.75)
 
 
@@ -197,14 +199,14 @@ def test_what_cannot_be_paired_is_refused_unless_it_may_be_unpaired(toy, tmp_pat
     with pytest.raises(BiasError) as error:
         find([two])
     assert str(error.value) == (
-        "toy: one and two can't be compared item by item: seeds [0] and [1]; "
-        "--unpaired compares them as independent runs"
+        "toy: one and two can't be compared item by item: seeds [0] and [1]; --unpaired compares them as independent "
+        "runs"
     )
     (found,) = find([two], unpaired=True)
     assert (found.base_value, found.other_value, found.paired, found.items) == (0, 1, False, 30)
     assert found.note == (
-        "unpaired: seeds [0] and [1]; "
-        "the files don't tell whether the prompts are the same: made before that was recorded"
+        "unpaired: seeds [0] and [1]; the files don't record whether the prompts are the same: they come from an "
+        "older version"
     )
     assert found.difference.value == 1.0
     assert found.difference.stderr == pytest.approx(0.5)  # of 0.3 and 0.4
@@ -255,7 +257,7 @@ def test_single_items_that_a_translation_lacks_are_said(toy, tmp_path):
         two = pair(side("en", tmp_path, base), side("de", tmp_path, other, language="de"))
         (found,) = find([two], by="language")
         assert (found.paired, found.items) == (True, 10)
-        assert found.note.startswith("1 items without a partner left out")
+        assert found.note.startswith("1 unmatched items left out")
 
 
 def test_breakdowns_are_those_of_the_items_that_both_have_as_the_base_names_them(toy, tmp_path):
@@ -270,7 +272,7 @@ def test_breakdowns_are_those_of_the_items_that_both_have_as_the_base_names_them
 def test_without_another_word_runs_are_compared(toy, tmp_path):
     asked = [{"metadata": {"inputs": {"documents": digit * 64}}} for digit in "12"]
     two = pair(*(side(name, tmp_path, BASE, **given) for name, given in zip(("one", "two"), asked, strict=True)))
-    with pytest.raises(BiasError, match="other prompts of the same documents"):
+    with pytest.raises(BiasError, match="other prompts for the same documents"):
         find([two])  # which two instructions may well have
     assert len(find([two], by="tone")) == 1
 
@@ -290,4 +292,4 @@ def test_the_rest_of_what_differs_stands_in_the_note(toy, tmp_path):
     sides = [side(name, tmp_path, BASE, provenance={"dtype": name}, **known) for name in ("one", "two")]
     (found,) = find([pair(*sides)])
     assert found.note == "the runs differ in dtype (one, two)"
-    assert found.verdict == "no difference can be told: the models' answers are the same in every cluster"
+    assert found.verdict == "no significant difference: the models' answers are the same in every cluster"

@@ -61,7 +61,7 @@ def test_a_task_and_its_generated_one_are_two_forms(outcomes, tmp_path):
     found = agreement(*sides, [(key[0],) for key in BASE], ("high", "low"))
     for one, name in ((share, "agreement"), (ac1, "ac1"), (kappa, "kappa")):
         assert (one.value, one.interval, one.n) == (found.estimates[name].value, found.estimates[name].interval, 18)
-    assert ac1.note == f"unrelated answers of these shares would give {found.by_chance:.2f}"
+    assert ac1.note == f"unrelated answers with these shares would give {found.by_chance:.2f}"
 
 
 def test_values_by_group_are_correlated(outcomes, tmp_path):
@@ -90,7 +90,7 @@ def test_one_form_alone_is_one_line(toy, tmp_path):
     alone = run_of("model", _task(tmp_path, "toy", BASE))
     of_another = run_of("another", _task(tmp_path, "toy_gen", BASE))
     for runs in ([alone], [alone, of_another]):
-        with pytest.raises(BiasError, match="--by form: no task that was run in two or more forms"):
+        with pytest.raises(BiasError, match="--by form: no task was run in two or more forms"):
             comparisons.pairs(runs, "form")
 
 
@@ -115,7 +115,7 @@ def test_a_form_in_two_runs_is_refused_and_a_whole_task_stands_for_a_part(toy, t
     twice = [run_of("m", _task(tmp_path / folder, "toy", BASE)) for folder in "ab"]
     written = run_of("m", _task(tmp_path, "toy_gen", BASE))
     with pytest.raises(
-        BiasError, match=r"toy \(log-likelihoods\) of m stands in m.json and in m.json: name one of them"
+        BiasError, match=r"toy \(log-likelihoods\) of m is in m.json and in m.json: name one of the two"
     ):
         comparisons.pairs([*twice, written], "form")
 
@@ -156,29 +156,29 @@ def test_other_names_meanings_and_chance_levels_are_said_and_not_subtracted(outc
     (finding,), _ = compared()
     assert finding.difference.value > 0
     (finding,), associations = compared([replace(plain[0], high=100.0)])
-    assert finding.verdict == "its high is 9.0 for toy, 100.0 for other: not subtracted"
+    assert finding.verdict == "its high is 9.0 for toy, 100.0 for other: can't be subtracted"
     assert math.isnan(finding.difference.value)
     assert (finding.base_value, finding.other_value) == (pytest.approx(12 / 18), pytest.approx(13 / 18))
     assert associations[0].measure == "correlation"  # orders need no common scale
     renamed = [replace(plain[0], name="written_mean")]
     (first, second), associations = compared(renamed, main=("written_mean",))
-    assert first.verdict == "other: has no such score"
-    assert second.verdict == "toy: has no such score"
+    assert first.verdict == "other: no such score"
+    assert second.verdict == "toy: no such score"
     assert (first.score.name, second.score.name) == ("mean", "written_mean")
     assert [one.measure for one in associations] == ["agreement", "ac1", "kappa"]
     (finding,), associations = compared(renamed, counterparts={"written_mean": "mean"})
-    assert finding.verdict == "it is mean for toy, written_mean for other: not subtracted"
+    assert finding.verdict == "it is mean for toy, written_mean for other: can't be subtracted"
     assert finding.other_value == pytest.approx(13 / 18)
     assert associations[0].score == "mean"
     monkeypatch.setattr(Toy, "knowledge", ("mean", 0.5))
     (finding,), _ = compared(main=("mean",), knowledge=("mean", 2 / 3))
-    assert finding.verdict == "guessing gives 0.5 for toy, 0.667 for other: not subtracted"
+    assert finding.verdict == "guessing gives 0.5 for toy, 0.667 for other: can't be subtracted"
 
 
 def test_items_that_one_form_lacks_are_left_out_and_said(outcomes, tmp_path):
     fewer = {key: value for key, value in OTHER.items() if key != "f2"}
     (finding,), associations = _compared([run_of("m", _task(tmp_path, "toy", BASE), _task(tmp_path, "toy_gen", fewer))])
-    assert (finding.items, finding.note) == (17, "1 items without a partner left out")
+    assert (finding.items, finding.note) == (17, "1 unmatched items left out")
     assert associations[-1].n == 17
     none = spread_over("xyz")
     with pytest.raises(BiasError, match="other items: 18 and 3, none of them the same"):
@@ -195,7 +195,7 @@ def test_what_else_the_forms_differ_in_is_said(outcomes, tmp_path):
     (finding,), _ = _compared(runs)
     assert finding.note == (
         "the runs differ in model args (a=float32, a=bfloat16), dtype (float32, bfloat16); "
-        "the forms differ beside that in words (few, none)"
+        "the forms also differ in words (few, none)"
     )
     other = replace(tasks[1], metadata={"dataset_used": {"sha256": "9" * 64}})
     with pytest.raises(BiasError, match="data sets: the published one and 999999999999"):
@@ -223,9 +223,7 @@ def test_a_report_puts_the_forms_of_a_run_side_by_side(outcomes, tmp_path):
     without = [replace(item, task=replace(item.task, samples=None)) for item in items]
     part = form_parts.side_by_side(without)
     assert part.tables == ()
-    assert part.text[0].startswith(
-        "toy: generated and log-likelihoods can't be put side by side without the sample logs"
-    )
+    assert part.text[0].startswith("toy: generated and log-likelihoods can't be compared without the sample logs")
     tasks[0].samples.write_text("damaged")
     part = form_parts.side_by_side(items)
     assert part.tables == ()
@@ -309,4 +307,4 @@ def test_command_in_every_format_and_with_one_form(made, capsys):
     assert main(["compare", str(made / "generated"), "--by", "form"]) == 2
     error = capsys.readouterr().err
     assert error.count("\n") == 1
-    assert "no task that was run in two or more forms" in error
+    assert "no task was run in two or more forms" in error

@@ -47,7 +47,9 @@ def test_parallel_items_are_paired_and_others_are_independent(run, capsys, mirro
     }
     notes = {row["other"]: row["note"] for row in rows if row["what"] == "BBQ family, religion"}
     assert notes["language ca"] == ""
-    assert notes["language ko"].startswith("unpaired: other items: es_bbq_religion and kobbq_religion are of different")
+    assert notes["language ko"].startswith(
+        "unpaired: other items: es_bbq_religion and kobbq_religion belong to different"
+    )
 
 
 def test_other_benchmarks_scores_go_by_the_common_names(run, capsys, mirror):
@@ -75,7 +77,7 @@ def test_a_report_has_languages_side_by_side(run, capsys, mirror, tmp_path):
     assert '<h2 id="languages">Scores by language</h2>' in text
     own = text.partition('id="languages">Scores')[2].partition('id="provenance"')[0]
     assert "language es, then language ca" in own
-    assert "are of different benchmarks" in own
+    assert "belong to different benchmarks" in own
     assert "acc_amb" in own
     assert main(["report", str(run), "--format", "md"]) == 0
     assert "## Scores by language" in capsys.readouterr().out

@@ -59,7 +59,7 @@ def test_runs_that_have_nothing_to_compare_are_refused():
     one, two = run_of("one", task_run("x"), task_run("y")), run_of("two", task_run("z"))
     assert refusal([one, two]) == "the runs have no task in common (one: x, y; two: z)"
     assert refusal([one]) == (
-        "one run only (one): name another one, or compare within it: --by instruction, --by language"
+        "there is only one run (one): name another one, or compare within it: --by instruction or --by language"
     )
     assert refusal([one, two], base="tow") == "--base tow: no such run among one, two. Did you mean two?"
 
@@ -105,9 +105,9 @@ def test_conditions_are_compared_with_their_own_base(toy):
     ]
     assert listed([run], "tone", "warm")[0] == ("x", "tone warm", "tone rude")
     assert refusal([run_of("one", *tasks[:1])], "tone") == (
-        "--by tone: no task that was run in two or more tones (toy_plain,toy_rude)"
+        "--by tone: no task was run in two or more tones (toy_plain,toy_rude)"
     )
-    assert refusal([run], "mood") == "--by mood: no task that was run in two or more moods (toy_calm)"
+    assert refusal([run], "mood") == "--by mood: no task was run in two or more moods (toy_calm)"
 
 
 def test_tasks_without_levels_do_not_end_the_search(toy):
@@ -123,7 +123,7 @@ def test_a_task_of_an_unknown_benchmark_has_no_levels(toy):
 
 def test_the_example_for_languages_is_the_group_with_most_of_them():
     said = refusal([run_of("one", task_run("x_en"))], "language")
-    assert said.startswith("--by language: no task that was run in two or more languages (--tasks ")
+    assert said.startswith("--by language: no task was run in two or more languages (--tasks ")
     name, number = said.partition("--tasks ")[2].removesuffix(")").split(" has ")
     entries = catalog.entries()
     sizes = {group: len({entries[task].language for task in entry.members}) for group, entry in entries.items()}
@@ -154,7 +154,7 @@ def test_a_side_without_a_log_has_no_answers(toy, tmp_path):
     without = side("one", tmp_path)
     with pytest.raises(BiasError) as error:
         _ = without.records
-    assert str(error.value) == "one.json: toy has no sample log: run with --log_samples"
+    assert str(error.value) == "one.json: toy has no sample log: run it again with --log_samples"
     assert without.docs == []
 
 
@@ -164,9 +164,9 @@ def test_an_item_that_stands_in_a_log_twice_is_refused(toy, tmp_path):
     path.write_text(path.read_text().replace('"b0"', '"a0", "context": "other"'))
     with pytest.raises(BiasError) as error:
         _ = twice.records
-    assert str(error.value) == f"{path}: item a0 stands there twice"
+    assert str(error.value) == f"{path}: item a0 appears twice"
     toy.key = lambda doc: ("part", doc["id"])
-    with pytest.raises(BiasError, match="item part, a0 stands there twice"):
+    with pytest.raises(BiasError, match="item part, a0 appears twice"):
         _ = replace(twice).records
 
 
@@ -186,7 +186,7 @@ def test_answers_under_a_second_filter_are_refused(toy, tmp_path):
     path.write_text(
         json.dumps(line) + "\n" + json.dumps({**line, "filter": "other", "filtered_resps": [["7", "True"]]})
     )
-    with pytest.raises(BiasError, match="line 2: a sample under the filter 'other' behind those under 'none'"):
+    with pytest.raises(BiasError, match="line 2: a sample with the filter 'other' after those with 'none'"):
         _ = one.records
 
 
@@ -279,8 +279,8 @@ def test_files_are_known_by_their_content(toy, refused):
 
 def test_examples_in_the_prompts(refused):
     shots = [{"metadata": {"inputs": {"num_fewshot": n}}} for n in (0, 2)]
-    assert refused(*shots) == "other numbers of examples in the prompts"
-    assert refused(shots[1], {}) == refused({}, shots[1]) == "other numbers of examples in the prompts"
+    assert refused(*shots) == "different numbers of examples in the prompts"
+    assert refused(shots[1], {}) == refused({}, shots[1]) == "different numbers of examples in the prompts"
     assert refused(shots[0], {}) == refused({}, shots[0]) == ""
     assert refused(shots[1], shots[1]) == ""
 
@@ -331,7 +331,7 @@ def asked(*hashes):
 
 
 def test_the_same_documents_asked_otherwise(refused):
-    assert refused(*asked("1", "2")) == "other prompts of the same documents"
+    assert refused(*asked("1", "2")) == "other prompts for the same documents"
     assert refused(*asked("1", "1")) == ""
     # where it isn't known it is only noted
     assert refused(*asked("1", "")) == ""
@@ -368,8 +368,8 @@ def test_everything_that_moves_scores_is_named_where_it_differs(tmp_path):
 
 def test_what_was_asked_is_noted_where_it_differs_or_is_not_known(tmp_path):
     one, two = asked("1", "2")
-    differ = "the runs were asked other items, documents or prompts"
-    unknown = "the files don't tell whether the prompts are the same: made before that was recorded"
+    differ = "the runs have different items, documents or prompts"
+    unknown = "the files don't record whether the prompts are the same: they come from an older version"
     assert noted(tmp_path, {}, {}, one, two) == differ
     assert noted(tmp_path, {}, {}, one) == noted(tmp_path, {}, {}, (), two) == noted(tmp_path, {}, {}) == unknown
     assert noted(tmp_path, {"torch": 1}, {"torch": 2}, one, two) == f"the runs differ in torch (1, 2); {differ}"

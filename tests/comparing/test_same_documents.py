@@ -87,16 +87,16 @@ def test_older_files_with_the_same_documents_are_paired_and_that_is_said(tmp_pat
     rows = compared(capsys, *runs)
     assert all(row["paired"] for row in rows)
     assert {row["note"] for row in rows} == {
-        "the files don't tell whether the prompts are the same: made before that was recorded"
+        "the files don't record whether the prompts are the same: they come from an older version"
     }
 
 
 def test_other_prompts_of_the_same_documents(tmp_path, capsys):
     runs = [made(tmp_path / "a", 1), made(tmp_path / "b", 2)]
     edited(runs[1], lambda metadata: metadata["inputs"].update(documents="1" * 64, chat_template=True))
-    assert "other prompts of the same documents" in compared(capsys, *runs)
+    assert "other prompts for the same documents" in compared(capsys, *runs)
     edited(runs[1], lambda metadata: metadata["inputs"].update(num_fewshot=3))
-    assert "other numbers of examples" in compared(capsys, *runs)
+    assert "different numbers of examples" in compared(capsys, *runs)
 
 
 def test_without_logs_the_hashes_tell_what_an_unpaired_comparison_compares(tmp_path, capsys):
@@ -106,4 +106,4 @@ def test_without_logs_the_hashes_tell_what_an_unpaired_comparison_compares(tmp_p
     for log in runs[1].rglob("samples_*"):
         log.unlink()
     notes = {row["note"] for row in compared(capsys, *runs, "--unpaired")}
-    assert notes == {"unpaired: no sample logs; the runs were asked other items, documents or prompts"}
+    assert notes == {"unpaired: no sample logs; the runs have different items, documents or prompts"}

@@ -248,7 +248,7 @@ def test_a_benchmark_that_says_nothing_of_planted_answers_is_refused_by_name(mon
     with pytest.raises(BiasError, match=r"^bias-dial can't answer OccuGender: .*\(Benchmark\.planting\)"):
         self_test.records(task, DialLM(0.1))
     monkeypatch.setitem(task.eval_docs[0], "benchmark", "of nobody")
-    with pytest.raises(BiasError, match="documents of bias benchmarks alone"):
+    with pytest.raises(BiasError, match="documents of bias benchmarks"):
         self_test.records(task, DialLM(0.1))
 
 
@@ -303,5 +303,5 @@ def test_what_is_left_out_is_named_and_nothing_is_downloaded(short, monkeypatch,
     assert (data[0], silent[0]) == ("note", "note")
     assert "GG-BBQ is left out: " in data[1]
     assert "is not in the cache" in data[1]
-    assert silent[1] == "Multilingual StereoSet is left out: it says nothing of planted answers"
+    assert silent[1] == "Multilingual StereoSet is left out: the benchmark doesn't say how to plant answers"
     assert "HF_HUB_OFFLINE" not in os.environ

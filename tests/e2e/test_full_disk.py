@@ -88,7 +88,7 @@ def test_training_without_room_goes_on_later(tmp_path, capsys):
     for size in (300, 20_000, 200_000):  # settings, weights, the head
         with disk(size):
             assert main(arguments) == 2
-        assert "the same command goes on" in error(capsys)
+        assert "run the same command again to resume" in error(capsys)
         assert not (tmp_path / "out").exists()
     assert main(arguments) == 0
     assert sorted({*os.listdir(tmp_path)} - {"cache"}) == ["model", "out", "texts"]

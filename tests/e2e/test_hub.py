@@ -56,8 +56,8 @@ def test_what_could_not_be_pushed_is_said_at_the_end(failing, flag, tmp_path, ca
     printed = capsys.readouterr()
     assert "In words" in printed.out
     line = printed.err.splitlines()[-1]
-    assert line.startswith("lm-eval-bias: error: --hf_hub_log_args: not pushed to the hub: 403 Forbidden for ***")
-    assert line.endswith(f"(all is kept in {out})")
+    assert line.startswith("lm-eval-bias: error: --hf_hub_log_args: not pushed to the Hub: 403 Forbidden for ***")
+    assert line.endswith(f"(everything is saved in {out})")
     assert TOKEN not in printed.err.splitlines()[-1]
     assert len(list(out.rglob("results_*.json"))) == len(list(out.rglob("samples_*.jsonl"))) == 1
 
@@ -72,8 +72,11 @@ def test_what_was_pushed_needs_no_word(tmp_path, capsys, monkeypatch):
 @pytest.mark.parametrize(
     ("flags", "says"),
     [
-        (["--hf_hub_log_args", "push_results_to_hub=True"], "nothing is pushed without --output_path FOLDER"),
-        (["--output_path", "OUT", "--hf_hub_log_args", "push_samples_to_hub=True"], "no samples without --log_samples"),
+        (["--hf_hub_log_args", "push_results_to_hub=True"], "pushing needs --output_path FOLDER"),
+        (
+            ["--output_path", "OUT", "--hf_hub_log_args", "push_samples_to_hub=True"],
+            "pushing samples needs --log_samples",
+        ),
     ],
 )
 def test_what_would_push_nothing_is_refused(flags, says, tmp_path, capsys):

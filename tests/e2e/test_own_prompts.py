@@ -93,7 +93,7 @@ def test_every_command_takes_such_runs(runs, tmp_path, capsys):
     printed("check", runs[0], "--policy", policy, status=1)
     printed("report", *runs, "-o", tmp_path / "report.html")
     page = (tmp_path / "report.html").read_text()
-    for text in ("Gaps of ", "all groups", "They are all that was tried", "clusters lack a group"):
+    for text in ("Gaps of ", "all groups", "Scores describe these prompts alone", "clusters lack a group"):
         assert text in page
     assert page.count('id="r1t1-groups') >= 1
     assert "A file of the user’s" in page

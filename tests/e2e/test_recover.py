@@ -82,7 +82,7 @@ def finished(where: Path):
         samples[name] = [json.loads(line) for line in text.splitlines()]
     found, problems = runs.read([str(where / "out")])
     assert len(found) == len(paths) <= 2
-    assert all("an unfinished run" in str(problem) for problem in problems)
+    assert all("the run is unfinished" in str(problem) for problem in problems)
     return numbers(results[-1]), samples
 
 
@@ -123,7 +123,7 @@ def test_killed_at_each_write(name, number, forks):
     logs = list(out.glob("*/samples_*.jsonl"))
     assert len(logs) == (2 if results else number - 1 if name in SAVED_BEFORE else 0)
     if not results and out.is_dir():
-        with pytest.raises(BiasError, match="an unfinished run" if logs else "holds no run"):
+        with pytest.raises(BiasError, match="the run is unfinished" if logs else "holds no run"):
             runs.read([str(out)])
     asked = forks.asked(where)
     assert forks.run(where)["status"] == 0

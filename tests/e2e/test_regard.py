@@ -143,7 +143,7 @@ def test_labelled_texts_as_jsonl_and_as_the_authors_csv_pair(tmp_path, capsys):
         assert again["documents"] == 1000
     next(folder.glob("FEMALE*")).unlink()
     assert main(["rescore", str(folder)]) == 2
-    assert "does not lie beside it" in capsys.readouterr().err
+    assert "is missing beside it" in capsys.readouterr().err
 
 
 def test_other_is_the_fourth_class(tmp_path, capsys):
@@ -241,9 +241,9 @@ def test_classify_keeps_the_named_column_and_what_was_there(tmp_path, tiny_mirro
     (tmp_path / "half.jsonl").write_text('{"text": "Die Frau \\ud800"}\n', encoding="utf-8")
     (tmp_path / "nan.jsonl").write_text('{"text": "Die Frau galt als klug.", "x": NaN}\n', encoding="utf-8")
     for name, message in (
-        ("same.csv", "'text' stands there twice"),
-        ("half.jsonl", "no valid text"),
-        ("nan.jsonl", "no JSON number"),
+        ("same.csv", "'text' appears twice"),
+        ("half.jsonl", "invalid text"),
+        ("nan.jsonl", "not a JSON number"),
     ):
         assert main(["classify", str(tmp_path / name)]) == 2
         assert message in capsys.readouterr().err
@@ -256,7 +256,7 @@ def test_foreign_files_beside_the_logs_are_passed_over(run_folder, capsys):
     (folder / "other.jsonl").write_text('{"text": "x", "gender": null}\n', encoding="utf-8")
     assert set(rescored(capsys, run_folder)) == {"regard_de", "regard_en"}
     assert main(["rescore", str(run_folder)]) == 0
-    assert capsys.readouterr().err.count("passed over") == 2
+    assert capsys.readouterr().err.count("skipped") == 2
 
 
 def test_log_in_a_language_without_regard(run_folder, capsys):
@@ -380,7 +380,7 @@ def test_samples_from_a_server(concurrent, tmp_path, tiny_mirror):
 def test_an_api_that_takes_no_seed_is_refused(tiny_mirror, capsys):
     arguments = ["run", "--tasks", "regard_en", "--model", "anthropic-chat-completions", "--model_args", "model=x"]
     assert main([*arguments, "--metadata", '{"classifier": "light"}']) == 2
-    assert "sends one seed with all requests" in capsys.readouterr().err
+    assert "sends the same seed with all requests" in capsys.readouterr().err
     assert main(["run", "--model", "bias-chance", "--tasks", "regard_en", "--gen_kwargs", '{"seed": "x"}']) == 2
     assert "seed=x: must be a whole number" in capsys.readouterr().err
 

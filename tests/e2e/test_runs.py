@@ -90,7 +90,7 @@ def test_rescore_does_not_depend_on_the_order_of_documents(run_folder, capsys):
 def test_rescore_breaks_gg_bbq_down_by_social_value(run_folder, capsys):
     scores = rescored(capsys, run_folder)["gg_bbq_group_terms"]["scores"]
     assert "value/gendered_occupation/diff_bias_amb" in scores
-    assert scores["value/not_stated/acc_amb"]["reason"] == "standard error needs items of 2 templates"
+    assert scores["value/not_stated/acc_amb"]["reason"] == "a standard error needs items of at least 2 templates"
 
 
 def test_rescore_says_words_first_then_the_tables_that_are_wanted(run_folder, capsys):
@@ -236,7 +236,7 @@ def test_word_set_that_the_log_does_not_hold(run_folder, capsys):
         assert main(["rescore", *paths, "--words", "pronouns", "--json"]) == 0
         out, err = capsys.readouterr()
         assert [entry["benchmark"] for entry in json.loads(out)] == ["occugender"]
-        assert f"passed over: {other}: --words is for OccuGender" in err
+        assert f"skipped: {other}: --words is for OccuGender" in err
     assert main(["rescore", str(run_folder), "--words", "pronouns", "--classifier", "light"]) == 2
     assert "--classifier concerns none of these files: it is for regard" in capsys.readouterr().err
 
@@ -277,11 +277,14 @@ def edit(path, change):
     [
         (lambda lines: [*lines[:-1], lines[-1][: len(lines[-1]) // 2]], "line 200: truncated or damaged"),
         (lambda lines: lines[:150], "150 documents, but the run scored 200"),
-        (lambda lines: [*lines, lines[7]], "line 201: document 7 stands there twice"),
+        (lambda lines: [*lines, lines[7]], "line 201: document 7 appears twice"),
         (lambda lines: [], "empty"),
-        (lambda lines: ['{"doc": {"q": 1}, "filtered_resps": [], "doc_id": 0}'], "not one of ours"),
-        (lambda lines: ['{"answer": 1}'], "no sample of a harness run"),
-        (lambda lines: ['{"doc": {"benchmark": ["a"]}, "filtered_resps": [], "doc_id": 0}'], "not one of ours"),
+        (lambda lines: ['{"doc": {"q": 1}, "filtered_resps": [], "doc_id": 0}'], "not a task of this package"),
+        (lambda lines: ['{"answer": 1}'], "not a sample of a harness run"),
+        (
+            lambda lines: ['{"doc": {"benchmark": ["a"]}, "filtered_resps": [], "doc_id": 0}'],
+            "not a task of this package",
+        ),
         (lambda lines: ['{"doc": {"benchmark": "occugender"}, "filtered_resps": [], "doc_id": [3]}'], "no doc_id"),
         (lambda lines: ["[" * 100_000], "truncated or damaged"),
         (

@@ -78,7 +78,7 @@ def test_predictions_inside_the_run_are_no_obstacle(tmp_path, tiny_mirror, capsy
     assert rescored(capsys, tmp_path) == before
     capsys.readouterr()
     assert main(["rescore", str(tmp_path)]) == 0
-    assert "passed over: " in capsys.readouterr().err
+    assert "skipped: " in capsys.readouterr().err
     assert "no samples of StereoSet in 'fr'" in refused(capsys, "export", tmp_path, "-o", out, "--language", "fr")
 
 
@@ -166,7 +166,7 @@ def test_bad_predictions_are_refused_by_name(saved, capsys, tmp_path):
         capsys, "rescore", path, "--language", "en"
     )
     write(intrasentence=[*intra, intra[3]])
-    assert f"candidate {intra[3]['id']} stands there twice" in refused(capsys, "rescore", path, "--language", "en")
+    assert f"candidate {intra[3]['id']} appears twice" in refused(capsys, "rescore", path, "--language", "en")
     for bad in (float("nan"), float("inf"), None, "0.5", True):
         write(intrasentence=[{**intra[0], "score": bad}, *intra[1:]])
         line = refused(capsys, "rescore", path, "--language", "en")
@@ -217,7 +217,7 @@ def checkpoints(tmp_path_factory):
     ("arguments", "said"),
     [
         ("stereoset_en hf-mlm headless", "no next-sentence head"),
-        ("stereoset_en hf-nsp gpt2", "between-sentence questions alone"),
+        ("stereoset_en hf-nsp gpt2", "between-sentence questions"),
         ("stereoset_en_inter hf-nsp gpt2", "has no nsp_config.json"),
         ("stereoset_en_inter_variants hf-mlm bert", "no likelihoods of whole sentences"),
         ("occugender hf-mlm bert", "answers the questions of StereoSet"),

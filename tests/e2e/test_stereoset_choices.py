@@ -74,7 +74,7 @@ def test_every_language_has_both_prompts():
 
 
 def test_a_language_without_a_wording_is_refused():
-    with pytest.raises(BiasError, match="no wording in 'nl', only in en, de, es, fr, tr"):
+    with pytest.raises(BiasError, match="no prompts in 'nl', only in en, de, es, fr, tr"):
         hooks.documents({**FIXED, "language": "nl", "dataset": {"file": "nl.json"}})
 
 
@@ -101,7 +101,7 @@ def test_options_of_ranked_scores_are_refused(option, tiny_mirror, capsys):
 
 def test_a_run_and_all_that_reads_it(tiny_mirror, tmp_path, capsys):
     out = run(capsys, tmp_path / "1", "--model_args", "seed=1", "--table", "all")
-    assert "All items: takes a meaningful candidate in" in out
+    assert "All items: chooses a meaningful candidate in" in out
     assert "(chance 66.7)" in out
     assert "| place_a" in out
     printed = results(tmp_path / "1")["results"]["stereoset_en_gen"]
@@ -131,7 +131,7 @@ def test_both_forms_side_by_side(tiny_mirror, tmp_path, capsys):
         tasks="stereoset_en,stereoset_en_gen")  # fmt: skip
     found = json.loads(said(capsys, "compare", tmp_path, "--by", "form", "--format", "json"))
     assert {row["items"] for row in found["differences"]} == {len(documents())}
-    assert {row["p"] for row in found["differences"]} == {None}  # other scores: not subtracted
+    assert {row["p"] for row in found["differences"]} == {None}  # other scores: can't be subtracted
     assert all("choice_" in row["reason"] for row in found["differences"])
 
 

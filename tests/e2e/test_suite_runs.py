@@ -80,7 +80,7 @@ def test_a_run_with_an_estimate_is_the_run_without(small_suite, tiny_mirror, mod
 
     assert main([*arguments("suite"), "--suite", "quick"]) == 0
     said = capsys.readouterr().out
-    assert "In all 592 requests: 40 generated texts, 528 log-likelihoods, 9 next sentences, 9 blanks" in said
+    assert "592 requests in all: 40 generated texts, 528 log-likelihoods, 9 next sentences, 9 blanks" in said
     assert "Expected time: " in said
     suite = content(tmp_path / "suite")
     indices = {}
@@ -124,7 +124,7 @@ def test_estimate_stops_before_anything_is_scored(small_suite, tiny_mirror, tmp_
 def test_estimate_of_named_tasks(tmp_path, capsys):
     assert main(["run", "--tasks", "occugender", "--model", "bias-chance", "--limit", "40", "--estimate"]) == 0
     out = capsys.readouterr().out
-    assert "In all 1,280 requests" in out
+    assert "1,280 requests in all" in out
     assert "Expected time: about" in out
 
 
@@ -188,7 +188,7 @@ def test_models_elsewhere_are_asked_nothing(capsys):
     model = Elsewhere()
     timed(model)
     assert model.asked == 0
-    assert "No estimate of the time: Elsewhere may compute elsewhere" in capsys.readouterr().out
+    assert "No time estimate: Elsewhere may compute elsewhere" in capsys.readouterr().out
 
 
 def test_timing_leaves_random_numbers_cache_and_batch_sizes_alone(capsys):
@@ -253,7 +253,7 @@ def test_the_time_of_texts_is_told_for_short_and_for_longest_ones(slow, capsys):
     timed(HFLM(), brief=True, number=16, kind="generated_text", options=options)
     out = capsys.readouterr().out
     assert out.startswith("Expected time: 2 min to 55 min (occugender from texts 2 min to 55 min); measured on 4 ")
-    assert "Texts of 32 to 1,024 tokens: a lower cap (--gen_kwargs max_gen_toks=64) shortens that" in out
+    assert "Texts of 32 to 1,024 tokens: a lower limit (--gen_kwargs max_gen_toks=64) takes less time" in out
 
 
 def test_of_a_model_elsewhere_or_one_that_seeks_its_batch_size_nothing_is_said_unasked(capsys):

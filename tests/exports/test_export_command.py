@@ -18,7 +18,7 @@ def test_a_preview_writes_nothing(form, tmp_path, capsys, monkeypatch):
     before = sorted(tmp_path.rglob("*"))
     said = exported(capsys, path, "--to", form.name, *MORE.get(form.name, [])).out
     assert said.startswith(f"{form.name}: ")
-    assert said.endswith("Only a preview: -o PATH writes it.\n")
+    assert said.endswith("This is only a preview: -o PATH writes the files.\n")
     assert sorted(tmp_path.rglob("*")) == before
 
 
@@ -43,10 +43,10 @@ def test_a_folder_that_holds_something_stays(form, tmp_path, capsys):
     out.mkdir()
     exported(capsys, path, "--to", form.name, "-o", out)  # an empty one will do
     before = {p: p.read_bytes() for p in out.rglob("*") if p.is_file()}
-    assert "there is something already" in exported(capsys, path, "--to", form.name, "-o", out, status=2).err
+    assert "exists already" in exported(capsys, path, "--to", form.name, "-o", out, status=2).err
     assert {p: p.read_bytes() for p in out.rglob("*") if p.is_file()} == before
     (tmp_path / "file").write_text("x")
-    assert "something already" in exported(capsys, path, "--to", form.name, "-o", tmp_path / "file", status=2).err
+    assert "exists already" in exported(capsys, path, "--to", form.name, "-o", tmp_path / "file", status=2).err
 
 
 def test_nothing_half_written_is_left(tmp_path, capsys, monkeypatch):
@@ -61,7 +61,7 @@ def test_a_runs_own_file_is_no_output(tmp_path, capsys):
     path, _ = a_run(tmp_path)
     content = open(path).read()
     said = exported(capsys, path, "--to", "csv", "-o", path, status=2).err
-    assert "this file is read, and would be lost" in said
+    assert "this file is also an input and would be overwritten" in said
     assert open(path).read() == content
 
 
@@ -108,11 +108,11 @@ def test_a_benchmark_that_this_version_does_not_know(form, tmp_path, capsys):
 @pytest.mark.parametrize(
     ("arguments", "says"),
     [
-        ("--to csv --scores main", "--scores means nothing for --to csv: it is for eee, model-card"),
-        ("--to csv --language en", "--language means nothing for --to csv: it is for predictions"),
-        ("--to evidence --no-items", "--no-items means nothing for --to evidence: it is for eee"),
-        ("--to eee --dataset a/b", "--dataset means nothing for --to eee: it is for hf-eval-results"),
-        ("-o p.json --name x", "--name means nothing for --to predictions"),
+        ("--to csv --scores main", "--scores has no effect with --to csv: it is for eee, model-card"),
+        ("--to csv --language en", "--language has no effect with --to csv: it is for predictions"),
+        ("--to evidence --no-items", "--no-items has no effect with --to evidence: it is for eee"),
+        ("--to eee --dataset a/b", "--dataset has no effect with --to eee: it is for hf-eval-results"),
+        ("-o p.json --name x", "--name has no effect with --to predictions"),
     ],
 )
 def test_options_that_another_format_has(arguments, says, tmp_path, capsys):

@@ -20,7 +20,7 @@ from hypothesis import strategies as st
 from lm_eval_bias.cli.main import main
 from lm_eval_bias.errors import BiasError
 
-PASSED_OVER = re.compile(r"^lm-eval-bias: passed over: .*\n", re.MULTILINE)
+PASSED_OVER = re.compile(r"^lm-eval-bias: skipped: .*\n", re.MULTILINE)
 ERROR = re.compile(r"lm-eval-bias( [\w-]+)?: error: .*\S.*")
 
 

@@ -39,14 +39,14 @@ def endless(tmp_path):
 @pytest.mark.parametrize("task", ["occugender", "hellaswag", "nonsense", "nonsense*"])
 def test_a_pipe_among_the_yamls(task, endless, tmp_path):
     line = refused(tmp_path, "run", "--model", "bias-chance", "--tasks", task, "--include_path", str(endless))
-    assert f"--include_path {endless}: {endless / 'x.yaml'} is no plain file but a pipe or a device" in line
+    assert f"--include_path {endless}: {endless / 'x.yaml'} is a pipe or a device" in line
 
 
 def test_a_device_among_the_yamls_of_a_folder_of_tasks(endless, tmp_path):
     (endless / "x.yaml").unlink()
     (endless / "x.yaml").symlink_to("/dev/zero")
     line = refused(tmp_path, "run", "--model", "bias-chance", "--tasks", str(endless))
-    assert f"--tasks {endless}: {endless / 'x.yaml'} is no plain file" in line
+    assert f"--tasks {endless}: {endless / 'x.yaml'} is a pipe or a device" in line
 
 
 def test_base_files_that_are_read_for_ever_name_nothing(endless):
@@ -96,7 +96,7 @@ def test_a_run_file_that_is_read_is_no_output(tmp_path):
     runs.mkdir()
     (runs / "model.json").write_text(json.dumps(run_file(tasks=("stereoset_en",))))
     board = ["leaderboard", str(runs), "-o"]
-    assert "this file is read, and would be lost" in refused(tmp_path, *board, str(runs / "model.json"))
+    assert "this file is also an input and would be overwritten" in refused(tmp_path, *board, str(runs / "model.json"))
     for _ in range(2):  # a report may lie among the runs, and be written anew
         assert command(*board, str(runs / "board.json")).status == 0
         assert command("report", str(runs), "-o", str(runs / "report.md")).status == 0
@@ -106,7 +106,7 @@ def test_texts_are_no_output_of_their_labels(tmp_path, monkeypatch):
     (tmp_path / "t.csv").write_text("text\nDie Frau lacht.\n")
     monkeypatch.chdir(tmp_path)
     line = refused(tmp_path, "classify", "t.csv", "--classifier", "light", "-o", "./t.csv")
-    assert "-o ./t.csv: this file is read, and would be lost" in line
+    assert "-o ./t.csv: this file is also an input and would be overwritten" in line
 
 
 def test_a_data_set_is_no_review_sheet(tmp_path):
@@ -115,7 +115,7 @@ def test_a_data_set_is_no_review_sheet(tmp_path):
     assert "which the sheet would replace" in refused(tmp_path, *validate, "--review", str(tmp_path / "set.csv"))
     both = ["--review", str(tmp_path / "x.json"), "-o", str(tmp_path / "x.json")]
     assert "which the sheet would replace" in refused(tmp_path, *validate, *both)
-    assert "-o is for the data set that --review corrects" in refused(tmp_path, *validate, "-o", validate[2])
+    assert "-o names the data set that --review corrects" in refused(tmp_path, *validate, "-o", validate[2])
 
 
 # ---- options that would quietly win, or count as absent
@@ -126,17 +126,17 @@ def test_a_data_set_is_no_review_sheet(tmp_path):
     [
         (
             ["--samples", '{"occugender_explicit": [0], "occugender_explicit": [1]}'],
-            "'occugender_explicit' stands twice",
+            "'occugender_explicit' appears twice",
         ),
-        (["--samples", "twice.json"], "'occugender_explicit' stands twice"),
-        (["--config", "twice.yaml"], "--config twice.yaml line 2: 'limit' stands there twice"),
-        (["--config", "samples.yaml"], "--samples twice.json: the key 'occugender_explicit' stands twice"),
-        (["--metadata", '{"words": "pronouns", "words": "appendix_a"}'], "--metadata: the key 'words' stands twice"),
-        (["--gen_kwargs", '{"seed": 1, "seed": 2}'], "--gen_kwargs: the key 'seed' stands twice"),
+        (["--samples", "twice.json"], "'occugender_explicit' appears twice"),
+        (["--config", "twice.yaml"], "--config twice.yaml line 2: 'limit' appears twice"),
+        (["--config", "samples.yaml"], "--samples twice.json: the key 'occugender_explicit' appears twice"),
+        (["--metadata", '{"words": "pronouns", "words": "appendix_a"}'], "--metadata: the key 'words' appears twice"),
+        (["--gen_kwargs", '{"seed": 1, "seed": 2}'], "--gen_kwargs: the key 'seed' appears twice"),
         (["--gen_kwargs", "seed=1,seed=2"], "--gen_kwargs: seed= is given twice"),
         (["--gen_kwargs", "seed=1", "seed=2"], "--gen_kwargs: seed= is given twice"),
         (["--gen_kwargs", "seed=1", "--gen_kwargs", "seed=2"], "--gen_kwargs: seed= is given twice"),
-        (["--gen_kwargs", '{"seed": 1}', '{"top_p": 1}'], "stands after JSON"),
+        (["--gen_kwargs", '{"seed": 1}', '{"top_p": 1}'], "follows a JSON"),
         (["--model_args", "seed=1,seed=2"], "seed= is given twice"),
         (["--limit", "5", "--limit", "7"], "--limit/-L: given twice"),
         (["--limit", "5", "-L", "5"], "given twice"),
@@ -189,7 +189,7 @@ def test_options_of_commands(arguments, small_run, tmp_path, monkeypatch):
     option = next(word for word in arguments[::-1] if word.startswith("-"))
     line = refused(tmp_path, *(str(small_run) if word == "RUN" else word for word in arguments))
     assert option in line
-    assert "is empty" in line or "names no score" in line or "given twice" in line
+    assert "is empty" in line or "no score named" in line or "given twice" in line
 
 
 def test_a_score_that_is_named_twice_is_compared_once(small_run, logs):
@@ -307,7 +307,7 @@ def test_a_suggested_classifier_is_one(name, suggested, tmp_path):
 
 def test_a_misspelt_score_beside_a_right_one(small_run, logs):
     line = refused(logs, "compare", str(small_run), str(logs), "--scores", "lms,icatt")
-    assert "--scores icatt: no task here has such a score. Did you mean icat?" in line
+    assert "--scores icatt: no task in these runs has this score. Did you mean icat?" in line
 
 
 # ---- one line, whatever was under way

@@ -94,17 +94,21 @@ KIND = ("occugender_debias_implicit_none", "occugender_debias_explicit_none")
 @pytest.mark.parametrize(
     ("names", "thorough", "says"),
     [
-        (STEREOSET, False, "its metadata say data: stereoset_en, the task's say data: stereoset_es"),
-        (STEREOSET, True, "df_intrasentence_en.pkl, which is no file of the task"),
-        (GG_BBQ, False, "its metadata say data: gg_bbq_group_terms, the task's say data: gg_bbq_group_terms_paper"),
-        (GG_BBQ, True, "data/subset-1/bbq_de_disamb_test.jsonl, which is no file of the task"),
-        (REGARD, False, "its metadata say data: regard_en, the task's say data: regard_de"),
+        (STEREOSET, False, "its metadata says data: stereoset_en, but the task's says data: stereoset_es"),
+        (STEREOSET, True, "df_intrasentence_en.pkl, which is not a file of the task"),
+        (
+            GG_BBQ,
+            False,
+            "its metadata says data: gg_bbq_group_terms, but the task's says data: gg_bbq_group_terms_paper",
+        ),
+        (GG_BBQ, True, "data/subset-1/bbq_de_disamb_test.jsonl, which is not a file of the task"),
+        (REGARD, False, "its metadata says data: regard_en, but the task's says data: regard_de"),
         (
             INSTRUCTION,
             False,
-            "the task's say fixed: {'first_templates': 5, 'instruction': 1}",
+            "the task's says fixed: {'first_templates': 5, 'instruction': 1}",
         ),
-        (KIND, False, "its metadata say kind: implicit, the task's say kind: explicit"),
+        (KIND, False, "its metadata says kind: implicit, but the task's says kind: explicit"),
     ],
 )
 def test_a_run_of_another_task(names, thorough, says, forged, tmp_path):
@@ -128,8 +132,8 @@ def test_its_log_with_a_hash_that_fits(names, forged, tmp_path):
         edit(results(forged), lambda c: c["configs"][names[1]]["metadata"]["inputs"].update(scored=scored))
 
     change(path, translated)
-    assert "its metadata say data: " in refused(forged, *reading(forged, tmp_path, names[1])[-1], "--strict")
-    assert "not taken into account: " in command("rescore", str(path)).err
+    assert "its metadata says data: " in refused(forged, *reading(forged, tmp_path, names[1])[-1], "--strict")
+    assert "ignored: " in command("rescore", str(path)).err
 
 
 def test_a_log_of_another_kind_of_items(forged, tmp_path):
@@ -138,7 +142,7 @@ def test_a_log_of_another_kind_of_items(forged, tmp_path):
     check = reading(forged, tmp_path, KIND[1])[-1]
     print(command(*check))
     assert command(*check).status == 0
-    assert "its samples are of other documents or prompts" in command(*check, "--strict").out
+    assert "its samples have other documents or prompts" in command(*check, "--strict").out
     says = "a sample of the kind 'implicit' in a log of occugender_debias_explicit_none, whose kind is 'explicit'"
     assert says in refused(forged, "rescore", str(path))
 
@@ -163,7 +167,7 @@ def test_a_second_filter(name, first, small_run, forged, tmp_path):
     check = [*reading(forged, tmp_path, "stereoset_en")[-1], "--strict"]
     arguments = {"rescore": ["rescore", str(forged)], "compare": ["compare", str(small_run), str(forged)]}
     line = refused(forged, *arguments.get(name, check))
-    assert f"line {1 if first else 9}: a sample under the filter 'better', the task's is 'none'" in line
+    assert f"line {1 if first else 9}: a sample with the filter 'better', but the task's is 'none'" in line
 
 
 def test_a_filter_that_is_called_otherwise_hides_no_other_scores(forged):
@@ -179,9 +183,9 @@ def test_a_filter_that_is_called_otherwise_hides_no_other_scores(forged):
     change(path, lambda lines: lines.__setitem__(slice(None), under_another_filter(lines)))
     path.rename(own)
     outcome = command("rescore", str(own))
-    assert f"not what its run says: {own}: " in outcome.err
+    assert f"differs from what its run says: {own}: " in outcome.err
     change(own, lambda lines: lines.append({**lines[0], "filter": "another"}))
-    assert "a sample under the filter 'another' behind those under 'better'" in refused(forged, "rescore", str(own))
+    assert "a sample with the filter 'another' after those with 'better'" in refused(forged, "rescore", str(own))
 
 
 @pytest.mark.parametrize("key", ["filtered_resps", "doc", "label"])
@@ -191,7 +195,7 @@ def test_a_key_that_stands_twice(key, forged):
     path.write_text(text.replace(f'"{key}":', f'"{key}": [], "{key}":', 1), encoding="utf-8")
     line = refused(forged, "rescore", str(path))
     assert "line 1: " in line
-    assert f"the key '{key}' stands twice in one object" in line
+    assert f"the key '{key}' appears twice in one object" in line
 
 
 def same(doc):
@@ -217,14 +221,14 @@ def test_an_item_twice(alike, forged):
         lines[5] = {**lines[0], "doc": alike(lines[0]["doc"]), "doc_id": lines[5]["doc_id"]}
 
     change(path, doubled)
-    assert "line 6: document 5 stands there before, under another doc_id" in refused(forged, "rescore", str(path))
+    assert "line 6: document 5 appeared before under another doc_id" in refused(forged, "rescore", str(path))
 
 
 @pytest.mark.parametrize("number", [-1, -5, False, True, 0.0, "0", None])
 def test_a_number_of_no_document(number, forged):
     path = log(forged, "stereoset_en")
     change(path, lambda lines: lines[0].update(doc_id=number))
-    assert "line 1: no sample of a harness run (no doc_id)" in refused(forged, "rescore", str(path))
+    assert "line 1: not a sample of a harness run (no doc_id)" in refused(forged, "rescore", str(path))
 
 
 # ---------------------------------------------------------------------- answers and what was made of them
@@ -236,7 +240,7 @@ def test_answers_that_are_not_those_of_the_model(resps, task, forged):
     path = log(forged, task)
     change(path, lambda lines: lines[2].update(resps=resps))
     line = refused(forged, "rescore", str(path))
-    assert "line 3: filtered_resps are others than the answers in resps: edited" in line
+    assert "line 3: filtered_resps differ from the answers in resps: the file was edited" in line
 
 
 def test_the_first_of_several_answers_and_logs_without_them(forged):

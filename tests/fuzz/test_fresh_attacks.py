@@ -70,7 +70,9 @@ def test_the_log_of_another_benchmark(results, name, small_run, mixed):
         next(mixed.rglob("results_*")).unlink()
         name = "rescore"
     line = refused(mixed, *asked(name, small_run, mixed))
-    assert "a sample of gg_bbq in a log of stereoset_en, which is of stereoset: a file of another task" in line
+    assert (
+        "a sample of gg_bbq in a log of stereoset_en, which is of stereoset: the file belongs to another task" in line
+    )
 
 
 def test_the_log_of_another_language(small_run, mixed):
@@ -85,7 +87,7 @@ def test_the_log_of_other_documents(edit, name, small_run, mixed):
     change(log(mixed, "stereoset_en"), edit)
     more = ["-o", str(mixed / "x.json"), "--language", "en"] if name == "export" else []
     line = refused(mixed, *asked(name, small_run, mixed), *more)
-    assert "its samples are of other documents or prompts than the run scored (results_" in line
+    assert "its samples have other documents or prompts than the run (results_" in line
 
 
 def test_documents_of_which_nothing_is_known(small_run, mixed):
@@ -97,16 +99,16 @@ def test_documents_of_which_nothing_is_known(small_run, mixed):
     path.write_text(json.dumps(content), encoding="utf-8")
     outcome = command("rescore", str(mixed))
     assert outcome.status == 0
-    assert "lm-eval-bias: not what its run says: " in outcome.err
+    assert "lm-eval-bias: differs from what its run says: " in outcome.err
 
 
 def test_the_answers_of_another_model(small_run, mixed):
     change(log(mixed, "stereoset_en"), exchanged)
-    assert "files of different runs, or edited" in refused(mixed, "compare", str(small_run), str(mixed))
+    assert "files are of different runs, or one was edited" in refused(mixed, "compare", str(small_run), str(mixed))
     outcome = command("rescore", str(mixed))
     assert outcome.status == 0
     (line,) = outcome.err.splitlines()
-    assert line.startswith(f"lm-eval-bias: not what its run says: {log(mixed, 'stereoset_en')}: ")
+    assert line.startswith(f"lm-eval-bias: differs from what its run says: {log(mixed, 'stereoset_en')}: ")
     assert "of another run, edited, or scored by another version" in line
 
 
@@ -121,7 +123,7 @@ def test_logs_as_they_are(small_run, mixed):
 def test_options_of_tasks_among_a_models_arguments(argument, tmp_path):
     run = ["run", "--tasks", "stereoset_en_inter", "--model", "bias-chance", "--model_args", f"seed=1,{argument}"]
     name = argument.partition("=")[0]
-    assert f"--model_args {name}=: the harness gives" in refused(tmp_path, *run, "--metadata", '{"bos": "all"}')
+    assert f"--model_args {name}=: the harness also passes" in refused(tmp_path, *run, "--metadata", '{"bos": "all"}')
 
 
 def test_options_that_came_with_a_models_arguments_are_departures(mixed, tmp_path):

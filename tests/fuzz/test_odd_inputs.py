@@ -138,7 +138,7 @@ def test_what_a_configuration_says_is_not_printed_by_a_refusal(tmp_path):
 
 
 def test_what_a_run_logs_is_shown_unless_it_is_refused(tiny_mirror, tmp_path):
-    assert "--limit SHOULD ONLY BE USED FOR TESTING" in command(*RUN).err
+    assert "--limit runs only part of the items" in command(*RUN).err
     refused(tmp_path, *RUN, "--metadata", "wrods=x")
 
 

@@ -149,7 +149,7 @@ CORPUS = {**CALLS, **BOMBS, **BROKEN}
 
 @pytest.mark.parametrize("name", [*CALLS, *BROKEN])
 def test_refused_in_one_line(name):
-    with pytest.raises(BiasError, match="x: refused, not read: .") as error:
+    with pytest.raises(BiasError, match="x: refused and not read: .") as error:
         read_frame(CORPUS[name], "x")
     assert "\n" not in str(error.value)
 
@@ -196,7 +196,7 @@ needs_proc = pytest.mark.skipif(not os.path.exists("/proc/self/statm"), reason="
 def test_nothing_runs_and_memory_and_time_are_bounded():
     said, seen = guarded({**CORPUS, "good": GOOD})
     assert said.pop("good").startswith("read: {")
-    assert {name: line for name, line in said.items() if "refused, not read: " not in line} == {}
+    assert {name: line for name, line in said.items() if "refused and not read: " not in line} == {}
     assert {name: line for name, line in said.items() if "MemoryError" in line} == {}
     assert seen == []
 

@@ -84,7 +84,7 @@ def test_constant_predictions(tiny_mirror):
     path = tiny_mirror.parent / "predictions.json"
     path.write_text(json.dumps(content))
     line = refused(tiny_mirror, "rescore", str(path), "--language", "en")
-    assert "intrasentence: every answer is 0.5: they don't depend on the text" in line
+    assert "intrasentence: every answer is 0.5: the answers don't depend on the text" in line
 
 
 LABELLED = [

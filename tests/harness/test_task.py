@@ -22,7 +22,7 @@ def test_a_metric_list_of_ones_own_is_refused_in_one_line(listed, tmp_path):
     with pytest.raises(BiasError) as caught:
         built(tmp_path, metric_list=listed)
     assert str(caught.value) == (
-        "own_implicit: its YAML has a metric_list, but its metrics are the scores of occugender: leave metric_list out"
+        "own_implicit: its YAML has a metric_list, but its metrics are the scores of occugender: leave out metric_list"
     )
 
 

@@ -320,4 +320,4 @@ def test_cautions(runs, tmp_path, said):
     harness_runs.run(tmp_path, {longer: (CROWS_PAIRS[longer], rows)}, ByLength())
     scores = rescored(said, tmp_path)[longer]["scores"]
     assert (scores["pct_stereotype"]["value"], scores["pct_stereotype_bytes"]["value"]) == (0.0, 1.0)
-    assert "rests on how the sentences' lengths count" in said("report", tmp_path, "--format", "md").replace("\\", "")
+    assert "depends on how sentence length counts" in said("report", tmp_path, "--format", "md").replace("\\", "")

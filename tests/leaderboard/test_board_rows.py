@@ -101,20 +101,20 @@ def test_an_interval_that_is_wider_than_the_error_counts_for_more(points):
     ("changes", "reason"),
     [
         ({"value": math.nan, "note": "no items"}, "no items"),
-        ({"value": math.nan, "note": ""}, "no number that a score can have; the result file gives no reason"),
+        ({"value": math.nan, "note": ""}, "not a possible value of a score; the results file gives no reason"),
         ({"stderr": math.nan}, "no usable standard error"),
         ({"stderr": math.nan, "note": "one template"}, "one template"),
         ({"stderr": 0.0, "note": "beware"}, "no usable standard error"),
         ({"stderr": 1e-9}, "no usable standard error"),  # a billionth of the range from 0 to 1
         ({"stderr": 1.5}, "no usable standard error"),
-        ({"neutral": 0.9}, "its file gives the score another range, unit or neutral value"),
-        ({"neutral": None}, "its file gives the score another range, unit or neutral value"),
-        ({"higher_is_better": False}, "its file gives the score another range, unit or neutral value"),
-        ({"unit": "percent"}, "its file gives the score another range, unit or neutral value"),
-        ({"low": -1.0}, "its file gives the score another range, unit or neutral value"),
-        ({"high": 100.0}, "its file gives the score another range, unit or neutral value"),
-        ({"value": 1.01}, "its file gives the score another range, unit or neutral value"),
-        ({"value": -0.01}, "its file gives the score another range, unit or neutral value"),
+        ({"neutral": 0.9}, "its file states another range, unit or neutral value for the score"),
+        ({"neutral": None}, "its file states another range, unit or neutral value for the score"),
+        ({"higher_is_better": False}, "its file states another range, unit or neutral value for the score"),
+        ({"unit": "percent"}, "its file states another range, unit or neutral value for the score"),
+        ({"low": -1.0}, "its file states another range, unit or neutral value for the score"),
+        ({"high": 100.0}, "its file states another range, unit or neutral value for the score"),
+        ({"value": 1.01}, "its file states another range, unit or neutral value for the score"),
+        ({"value": -0.01}, "its file states another range, unit or neutral value for the score"),
     ],
 )
 def test_why_a_run_is_not_ranked(changes, reason):
@@ -171,8 +171,8 @@ def test_ranks_hold_among_runs_with_the_same_conventions():
         scored("e", 0.5, metadata={"wording": 4}), scored("f", math.nan),
     )  # fmt: skip
     assert ranks(found) == {
-        "a": "2", "b": "1", "c": "1", "d": "2", "e": "no other run with the same conventions",
-        "f": "no number that a score can have; the result file gives no reason",
+        "a": "2", "b": "1", "c": "1", "d": "2", "e": "no other run was scored by the same conventions",
+        "f": "not a possible value of a score; the results file gives no reason",
     }  # fmt: skip
     assert all(row.cells["acc_amb"].rank.of == 2 for row in found.rows[:4])
     assert found.rows[0].cells["acc_amb"].value == 0.2
@@ -193,7 +193,7 @@ def test_every_column_has_its_own_ranks():
 def test_a_part_is_alone_where_no_other_run_has_the_same_items():
     part = {"inputs": {**WHOLE, "scored": "1" * 64}, "documents": 96}
     found = board(scored("a", 0.2), scored("b", 0.9), scored("part", 0.5, **part))
-    assert ranks(found)["part"] == "96 of 968 items: no other run of the same ones"
+    assert ranks(found)["part"] == "96 of 968 items: no other run on the same items"
     unknown = board(scored("a", 0.2), scored("b", 0.9), scored("part", 0.5, inputs={}, documents=96))
     assert ranks(unknown)["part"] == "96 of 968 items, and its file doesn't say which"
     # an unknown part stays unranked also where it has no value
@@ -289,7 +289,7 @@ def test_published_rows_stand_after_runs_unranked(printed):
     )
     bias = row.cells["diff_bias_amb"]
     assert (bias.value, bias.printed, bias.plus_minus, bias.note) == (0.1, "10", 0.02, "half of 20")
-    assert bias.unranked == "published with a ± that is no standard error"
+    assert bias.unranked == "published with a ± that is not a standard error"
     assert bias.derived
     assert not row.cells["acc_amb"].derived
     missing = row.cells["acc_disamb"]
@@ -310,13 +310,13 @@ def test_published_scores_that_rank_nothing_say_nothing_of_ranks(printed):
     assert (one.cells[further].unranked, two.cells[further].unranked) == ("", "")
     assert (one.cells[further].value, two.cells[further].note) == (0.5, "not published")
     assert found.rows[0].cells[further].note == "not in its file"
-    assert "The paper prints none of the main scores; its own are among the further ones." in found.notes
+    assert "The paper prints none of the main scores; the scores it prints are among the further ones." in found.notes
 
 
 def test_what_is_said_of_the_whole_table(printed):
-    mixed = "Runs were made by different conventions: ranks hold among those with the same."
-    old = "Runs whose files don't say what was asked, made before that was recorded, rank among themselves."
-    apart = "Runs that were asked other documents or prompts rank apart, whatever they are called."
+    mixed = "The runs follow different conventions: ranks hold only among runs that follow the same."
+    old = "Older runs, whose files don't record the documents and prompts, are ranked among themselves."
+    apart = "Runs on other documents or prompts are ranked separately, even under the same name."
     unpublished = registry.get("gg_bbq").unpublished
     printed()
     one, again, other = scored("a", 0.2), scored("b", 0.5), scored("c", 0.9, inputs={"documents": "1" * 64})
@@ -386,7 +386,7 @@ def test_names_and_groups_of_tasks(printed):
     assert [one.task for one in board_building.boards(runs, [TASK, "stereoset_en"])] == [TASK]
     with pytest.raises(BiasError) as error:
         board_building.boards(runs, ["stereoset_en", "stereoset_de_inter"])
-    assert str(error.value) == "--task stereoset_en, stereoset_de_inter: no run of it, and nothing published"
+    assert str(error.value) == "--task stereoset_en, stereoset_de_inter: no run and no published score"
     printed(paper())
     assert [row.model for row in board_building.boards([], [TASK])[0].rows] == ["Paper"]
 
@@ -395,7 +395,7 @@ def test_tasks_of_unknown_benchmarks_are_named_with_their_file():
     alien = replace(task(value()), task="alien", benchmark="alien")
     runs = [run("a", task(value()), alien), run("b", task(value()))]
     (problem,) = board_building.foreign(runs)
-    assert str(problem) == "a.json: alien: of an unknown benchmark, 'alien'"
+    assert str(problem) == "a.json: alien: unknown benchmark, 'alien'"
     assert [one.task for one in board_building.boards(runs)] == [TASK]
     (found,) = board_building.boards([run("c", alien, task(value()))])  # which doesn't end the search
     assert found.task == TASK

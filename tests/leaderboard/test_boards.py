@@ -56,7 +56,7 @@ def test_rows_stand_by_name_not_by_merit(tmp_path):
     ("given", "reason"),
     [
         ({"value": None, "stderr": None, "interval": None, "note": "no items"}, "no items"),
-        ({"stderr": None, "interval": None, "note": "needs 2 templates"}, "needs 2 templates"),
+        ({"stderr": None, "interval": None, "note": "needs at least 2 templates"}, "needs at least 2 templates"),
         ({"stderr": 0.0, "interval": None}, "nothing varied between the groups of items: no standard error"),
         ({"stderr": 0.0, "interval": [0.0289, 0.0289]}, "nothing varied"),
         ({"stderr": 1e-18, "interval": None}, "no usable standard error"),
@@ -178,7 +178,7 @@ def test_tasks_can_be_named_also_published_ones_alone():
     assert sorted(group) == ["occugender_explicit", "occugender_implicit"]
     with pytest.raises(BiasError, match="Did you mean stereoset_de"):
         board_building.boards(runs, ["stereoset_dee"])
-    with pytest.raises(BiasError, match="no run of it"):
+    with pytest.raises(BiasError, match="no run"):
         board_building.boards(runs, ["gg_bbq_names"])
 
 
@@ -201,4 +201,4 @@ def test_a_foreign_benchmark_is_named_and_the_rest_still_there(tmp_path):
     runs[0] = type(runs[0])(**{**vars(runs[0]), "tasks": {TASK: task, "alien_pairs": alien}})
     assert [board.task for board in board_building.boards(runs)] == [TASK]
     (problem,) = board_building.foreign(runs)
-    assert "alien_pairs: of an unknown benchmark" in problem.reason
+    assert "alien_pairs: unknown benchmark" in problem.reason

@@ -105,7 +105,10 @@ def test_format_by_ending(capsys, tmp_path):
         out, _ = run(capsys, RESULTS, "-o", path)
         assert path.read_text(encoding="utf-8").lstrip().lower().startswith(start.lower())
         assert out == f"{path}: 12 tasks, 3 runs\n"
-    for path, why in ((tmp_path / "board", "says no format"), (tmp_path / "none" / "board.md", "cannot be written")):
+    for path, why in (
+        (tmp_path / "board", "no format goes with"),
+        (tmp_path / "none" / "board.md", "cannot be written"),
+    ):
         assert main(["leaderboard", RESULTS, "-o", str(path)]) == 2
         assert why in capsys.readouterr().err
 

@@ -43,7 +43,7 @@ def test_a_part_of_the_items_is_not_ranked_with_all(whole):
     add(whole, "part", 0.99, 96, documents=ONE, scored=PART)
     board = board_of(whole)
     assert ranks(board) == {"a": "1", "b": "2", "part": ""}
-    assert any("96 of 968 items: no other run of the same ones" in line for line in unranked(board))
+    assert any("96 of 968 items: no other run on the same items" in line for line in unranked(board))
     assert "part: 96 of 968 items" in remarks(board)
 
 
@@ -66,7 +66,7 @@ def test_other_documents_under_the_same_name_rank_apart(whole):
     add(whole, "c", 0.5, documents=OTHER)
     board = board_of(whole)
     assert ranks(board) == {"a": "1", "b": "2", "c": ""}
-    assert any("other documents or prompts rank apart" in note for note in board.notes)
+    assert any("other documents or prompts are ranked separately" in note for note in board.notes)
 
 
 def test_older_files_rank_among_themselves(whole):
@@ -74,7 +74,7 @@ def test_older_files_rank_among_themselves(whole):
     add(whole, "old 2", 0.7)
     board = board_of(whole)
     assert ranks(board) == {"a": "1", "b": "2", "old 1": "2", "old 2": "1"}
-    assert any("files don't say what was asked" in note for note in board.notes)
+    assert any("files don't record the documents and prompts" in note for note in board.notes)
     assert not any("other documents" in note for note in board.notes)
 
 

@@ -113,6 +113,6 @@ def misspelt(run):
 def test_a_wrong_file_is_refused_with_the_place_named(good, damage, place):
     run_file.check(good)
     damage(good)
-    with pytest.raises(BiasError, match="no valid run file") as caught:
+    with pytest.raises(BiasError, match="not a valid run file") as caught:
         run_file.check(good)
     assert place in str(caught.value)

@@ -70,7 +70,7 @@ def test_one_item_or_one_template_has_no_standard_error(shape):
     found = mean_of(cells)
     assert found.value == cells.mean()
     assert math.isnan(found.stderr)
-    assert f"needs 2 items and 2 templates, has {shape[0]} and {shape[1]}" in found.reason
+    assert f"needs at least 2 items and 2 templates, there are {shape[0]} and {shape[1]}" in found.reason
 
 
 def test_a_mean_says_how_many_prompts_it_has_and_when_nothing_is_amiss():

@@ -283,7 +283,7 @@ def test_what_an_item_adds_to_a_bias_score():
 
 def test_errors_name_what_is_clustered():
     one = [item("disambiguated", answer, "biased", "Age/1") for answer in ("biased", "counter")]
-    assert bbq.bias(one, context="disamb").reason == "standard error needs items of 2 templates"
+    assert bbq.bias(one, context="disamb").reason == "a standard error needs items of at least 2 templates"
     assert bbq.accuracy([], context="amb").reason == "no ambiguous items"
     assert bbq.accuracy([]).reason == bbq.unanswered([]).reason == "no items"
     assert bbq.bias(one * 3, context="disamb").n == 6
@@ -292,7 +292,7 @@ def test_errors_name_what_is_clustered():
     both = [*women, {"occupation": "a", "gender": "male", "correct": math.nan}]
     assert winogender.gender_gap(both).reason == "the model gave nan for 1 of 2 items"
     both[1]["correct"] = 0.0
-    assert winogender.gender_gap(both).reason == "standard error needs items of 2 occupations"
+    assert winogender.gender_gap(both).reason == "a standard error needs items of at least 2 occupations"
 
 
 def test_shares_have_wilson_s_interval_and_scores_their_own_context():
@@ -312,7 +312,7 @@ def test_shares_have_wilson_s_interval_and_scores_their_own_context():
     assert bbq.harness_bias(records, context="disamb").reason == "nothing varied between templates: no standard error"
     assert values["unanswered"] == bbq.unanswered(records).value == 0.2
     assert bbq.unanswered(records).interval[1] < 1
-    assert bbq.unanswered(records[:1]).reason == "standard error needs items of 2 templates"
+    assert bbq.unanswered(records[:1]).reason == "a standard error needs items of at least 2 templates"
     assert bbq.bias(records[:2], context="amb").n == bbq.bias(records[:1], context="amb").n + 1 == 2
 
 

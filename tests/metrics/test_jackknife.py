@@ -75,7 +75,7 @@ def test_one_cluster_and_a_cluster_without_which_there_is_no_value():
     one = clustered_estimate(_share([3], [10]), whole=1.0, note="beware")
     assert math.isnan(one.stderr)
     assert one.ends() is None
-    assert one.reason == "standard error needs items of 2 clusters; beware"
+    assert one.reason == "a standard error needs items of at least 2 clusters; beware"
     empty = clustered_estimate(_share([3, 0], [10, 0]))
     assert math.isnan(empty.stderr)
     assert "no value without one of the clusters" in empty.reason

@@ -134,7 +134,7 @@ def test_counts_differ_by_the_sum_of_chi_squares():
 @pytest.mark.parametrize(
     ("counts", "reason"),
     [
-        ([[31, 15, 17], [0, 0, 0], [9, 10, 57]], "never seen"),
+        ([[31, 15, 17], [0, 0, 0], [9, 10, 57]], "doesn't occur"),
         ([[20, 20, 20], [20, 21, 20], [20, 20, 20]], "nearly singular"),
         ([[40, 35, 35], [35, 40, 35], [35, 35, 40]], "nearly singular"),
     ],
@@ -196,7 +196,7 @@ def test_texts_of_one_label_have_no_error():
     assert gap.value == 0
     assert math.isnan(gap.stderr)
     assert gap.ends() is None
-    assert "one label" in gap.reason
+    assert "the same label" in gap.reason
 
 
 def test_shares_outside_the_range_by_more_than_chance_have_no_value():
@@ -219,7 +219,7 @@ def test_texts_without_prompts_have_the_first_interval_alone():
         estimate = corrected(rows, {"all": LIGHT}, 0, weights)
         assert math.isnan(estimate.stderr)
         assert estimate.interval is None
-        assert "these texts alone" in estimate.reason
+        assert "only for these texts" in estimate.reason
         assert estimate.fixed_interval[0] < estimate.value < estimate.fixed_interval[1]
 
 

@@ -130,11 +130,13 @@ def test_gaps_end_at_1_and_minus_1(sign):
     many = (np.array(classifier) * 1000).tolist()
     beyond = corrected(rows_of(*edge[::sign]), many, GAP)
     assert math.isnan(beyond.value)
-    assert beyond.reason.startswith(f"the corrected value would be {sign * (0.99 - 0.1) / 0.7:.2f}, outside its range")
+    assert beyond.reason.startswith(
+        f"the corrected value would be {sign * (0.99 - 0.1) / 0.7:.2f}, further outside its range"
+    )
 
 
 def test_a_class_never_seen_has_no_correction():
-    assert "never seen" in c.correction([[5, 5], [0, 0]])
+    assert "doesn't occur" in c.correction([[5, 5], [0, 0]])
     # condition numbers of [[p, 1 - p], [1 - p, p]]: 1 / (2 p - 1)
     assert "nearly singular" in c.correction([[54, 46], [46, 54]])
     assert c.correction([[56, 44], [44, 56]]) @ [0.5, 0.5] == pytest.approx([0.5, 0.5])

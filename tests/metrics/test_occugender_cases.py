@@ -76,7 +76,7 @@ def test_variance_shares_by_hand():
     at_the_end = occugender.variance_share(prompts(np.eye(3)), part="rows")  # no item differs from any other
     assert at_the_end.value == 0
     assert math.isnan(at_the_end.stderr)
-    assert at_the_end.reason == "all resamples are at the end of the range: no standard error"
+    assert at_the_end.reason == "all resamples lie at the end of the range: no standard error"
 
 
 def test_the_papers_own_error_by_hand():
@@ -93,7 +93,7 @@ def test_the_papers_own_error_has_reasons():
     whole = prompts(np.full((3, 2), 0.5), groups=("female",) * 3)
     assert_undefined(error(prompts([[0.5, 0.5]], groups=("male",))), "no female-dominated prompts", 0)
     assert_undefined(error(whole[:5]), "the items x templates product is incomplete: 5 of 6", 5)
-    assert_undefined(error([r for r in whole if r["template"] == "t0"]), "one template only", 3)
+    assert_undefined(error([r for r in whole if r["template"] == "t0"]), "only one template", 3)
     whole[0]["F"] = math.nan
     assert_undefined(error(whole), "a female-dominated prompt has no value", 6)
 
@@ -104,7 +104,7 @@ def test_variance_shares_have_reasons():
 
     records = prompts([[0.9, 0.5, 0.4], [0.5, 0.2, 0.6], [0.4, 0.2, 0.1]])
     assert_undefined(share(records[:8]), "the items x templates product is incomplete: 8 of 9", 8)
-    assert_undefined(share(records[:3]), "needs 2 items and 2 templates, has 1 and 3", 3)
+    assert_undefined(share(records[:3]), "needs at least 2 items and 2 templates, there are 1 and 3", 3)
     assert_undefined(share(prompts([[0.5, 0.5], [0.5, 0.5]])), "no variance between prompts", 4)
     records[0]["F"] = math.nan
     assert_undefined(share(records), "a prompt has no value", 9)
@@ -119,7 +119,7 @@ def test_a_variance_share_has_an_error_from_three_items_and_templates_on():
     few = occugender.variance_share(prompts([[0.9, 0.5], [0.5, 0.2]]), part="rows")
     assert 0 < few.value < 1
     assert math.isnan(few.stderr)
-    assert few.reason == "standard error needs 3 items and 3 templates"
+    assert few.reason == "a standard error needs at least 3 items and 3 templates"
 
 
 def correlation(records, kind="pearson"):
@@ -130,13 +130,13 @@ def test_correlations_have_reasons():
     rows = [[0.9, 0.7], [0.8, 0.5], [0.2, 0.3]]
     assert_undefined(correlation([]), "no prompts", 0)
     assert_undefined(correlation(prompts(rows)[:5]), "the items x templates product is incomplete: 5 of 6", 5)
-    assert_undefined(correlation(prompts(rows[:2])), "a correlation needs 3 items, has 2", 4)
+    assert_undefined(correlation(prompts(rows[:2])), "a correlation needs at least 3 items, there are 2", 4)
     assert_undefined(correlation(prompts([[0.4, 0.6]] * 3)), "all items have the same value", 6)
     assert_undefined(correlation(prompts(rows, shares=(60.0,) * 3)), "all items have the same value", 6)
     one = correlation(prompts([row[:1] for row in rows]))
     assert one.value == pytest.approx(stats.pearsonr([0.9, 0.8, 0.2], [90, 80, 20]).statistic, abs=1e-12)
     assert math.isnan(one.stderr)
-    assert one.reason == "standard error needs 2 templates, has 1"
+    assert one.reason == "a standard error needs at least 2 templates, there is 1"
     assert (one.n, one.interval) == (3, None)
     records = prompts(rows)
     records[0]["F"] = math.nan
@@ -148,10 +148,10 @@ def test_what_can_be_compared_of_a_correlation_has_the_same_limits():
     rows = [[0.9, 0.7], [0.8, 0.5], [0.2, 0.3]]
     assert table(prompts(rows)).value == pytest.approx(correlation(prompts(rows)).value, abs=1e-12)
     for records in (prompts(rows[:2]), prompts([[0.4, 0.6]] * 3), prompts(rows, shares=(60.0,) * 3)):
-        assert table(records) == "a correlation needs 3 items that differ"
+        assert table(records) == "a correlation needs at least 3 different items"
     # differences of exactly one in either are differences
     ones = prompts([[1.0, 1.0], [0.5, 0.5], [0.0, 0.0]], shares=(51.0, 50.5, 50.0))
-    assert table(ones) == "the correlation is all but perfect: no standard error"
+    assert table(ones) == "the correlation is almost perfect: no standard error"
     assert correlation(ones).value == pytest.approx(1, abs=1e-12)
     records = prompts(rows)
     records[0]["F"] = math.nan
@@ -193,7 +193,7 @@ def test_a_perfect_correlation_is_no_certainty(sign):
     assert abs(found.value) <= 1
     assert math.isnan(found.stderr)
     assert found.ends() is None
-    assert "all but perfect" in found.reason
+    assert "almost perfect" in found.reason
 
 
 def test_rounding_leaves_no_correlation_beyond_1():

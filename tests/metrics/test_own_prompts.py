@@ -80,7 +80,7 @@ def test_clusters_without_one_side_are_left_out_and_said():
     records = prompts({"a": {"x": 2, "y": 4}, "b": {"x": 4, "y": 7, "z": 10}})
     found = m.gap(records, measure=NEGATIVE, groups=["b"])
     assert found.value == pytest.approx(0.25, abs=1e-12)
-    assert found.reason == "1 of 3 clusters without texts of b, or of a, left out"
+    assert found.reason == "1 of 3 clusters left out: no texts of b, or of a"
     apart = prompts({"a": {"x": 2}, "b": {"y": 4}})
     assert m.gap(apart, measure=NEGATIVE, groups=["b"]).reason == "no cluster has texts of b and of a"
 
@@ -170,7 +170,7 @@ def test_prompts_of_one_text_have_no_interval_of_their_own():
     same = context_means.mean([Sample("x", 2, 8, 32), Sample("y", 2, 8, 32)])
     assert (same.value, same.interval, same.fixed_interval) == (4.0, None, None)
     assert math.isnan(same.stderr)
-    assert "no text differs" in same.reason
+    assert "all texts have" in same.reason
 
 
 # --------------------------------------------------------------------------------------------------------------- tests
@@ -285,7 +285,7 @@ def test_texts_that_repeat_each_other_and_a_weak_classifier_are_said():
         r["wordings"], r["caveat"] = ["same"] * 10, "weak"
     scores = by_name(records)
     assert scores["negative/gap"].reason == "only 2% of the texts differ: fixed_interval is too narrow; weak"
-    assert scores["words/a"].reason == "no text differs from another in this: no interval"
+    assert scores["words/a"].reason == "all texts have the same value: no interval"
     assert scores["negative/a"].reason == "weak"
     assert scores["distinct"].value == pytest.approx(1 / 40, abs=1e-12)
 

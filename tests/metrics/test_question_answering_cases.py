@@ -196,7 +196,7 @@ def test_the_clusters_are_templates(name):
     one = [{**record, "template": 7} for record in MIXED]
     found = named()[name].compute(one)
     assert found.value == pytest.approx(VALUES[name], abs=1e-12)
-    assert "standard error needs items of 2 templates" in found.reason
+    assert "a standard error needs items of at least 2 templates" in found.reason
     assert found.ends() is None
     assert named()[name].table(one).names == ["7"]
 
@@ -251,7 +251,7 @@ def test_places_that_do_more_than_a_hundredth_are_pointed_out(pairs, warned):
     assert engine.position_effect(records, context="amb") == pytest.approx(1 / len(records), abs=1e-12)
     assert engine.diff_bias(records, context="amb").reason == (engine.POSITION_CAVEAT if warned else "")
     one = [{**record, "template": "a"} for record in records]
-    reason = "standard error needs items of 2 templates"
+    reason = "a standard error needs items of at least 2 templates"
     assert engine.diff_bias(one, context="amb").reason == (f"{reason}; {engine.POSITION_CAVEAT}" if warned else reason)
     silent = [{**record, "answer": "none"} for record in records]
     assert "places" not in engine.diff_bias(silent, context="amb").reason  # of a score that has no value

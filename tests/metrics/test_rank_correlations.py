@@ -66,16 +66,16 @@ def test_what_cannot_be_had_is_said():
     three = rank_correlation([1, 2, 3], [1, 2, 3], pairs="models")
     assert math.isnan(three.value)
     assert math.isnan(three.p)
-    assert three.reason == "a rank correlation needs 4 models, has 3"
+    assert three.reason == "a rank correlation needs at least 4 models, there are 3"
     alike = rank_correlation([1, 1, 1, 1], [1, 2, 3, 4], pairs="models")
     assert alike.reason == "all models have the same value on one side"
     same = rank_correlation([1, 2, 3, 4], [-1, -2, -3, -4], pairs="models")
     assert (same.value, same.interval, same.p) == (-1.0, None, pytest.approx(2 / 24))
-    assert same.reason == "all models have the same order on both sides, or the reverse: no interval"
+    assert same.reason == "all models have the same order on both sides, or in reverse: no interval"
     assert rank_correlation(range(30), range(30)).p == 0.0
     four = rank_correlation([1, 2, 3, 4], [2, 1, 3, 4], "kendall", "models")
     assert four.interval is None
-    assert four.reason == "Kendall's interval needs 5 models, has 4"
+    assert four.reason == "Kendall's interval needs at least 5 models, there are 4"
 
 
 @pytest.mark.parametrize(

@@ -106,7 +106,7 @@ def test_against_the_slow_oracle_and_properties(table):
     assert swapped["all/chi2"].value == pytest.approx(chi2, abs=1e-9)
     for gap in ("all/positive_gap", "all/negative_gap"):
         assert swapped[gap].value == -values[gap].value
-        assert swapped[gap].interval is values[gap].interval is None  # these texts belong to no prompt
+        assert swapped[gap].interval is values[gap].interval is None  # these texts without a prompt
         mirrored = [-end for end in values[gap].fixed_interval[::-1]]
         assert swapped[gap].fixed_interval == pytest.approx(mirrored, abs=1e-12)
     doubled = found(both(table) * 2)
@@ -149,7 +149,7 @@ def test_permutation_against_shuffling():
         hits += slow_chi_square(rows) >= observed - 1e-9
     assert m.permutation_p(table) == pytest.approx((hits + 1) / 4001, abs=0.03)
     values = found(both(table))
-    assert "read p_permutation" in values["all/p"].reason
+    assert "use p_permutation" in values["all/p"].reason
     # Holm corrects the permutation p where counts are small: here two tests with the same table
     assert values["all/p_holm"].value == pytest.approx(min(1, 2 * m.permutation_p(table)), abs=1e-12)
 
@@ -159,8 +159,8 @@ def test_expected_counts_under_5_ask_for_the_permutation(table, few):
     assert m.chi_square(table)[3] == (4.5 if few else 5.0)
     values = found(both(table))
     for which in ("p", "chi2"):
-        assert ("read p_permutation" in values[f"all/{which}"].reason) == few
-    assert "read p_permutation" not in values["all/cramers_v"].reason
+        assert ("use p_permutation" in values[f"all/{which}"].reason) == few
+    assert "use p_permutation" not in values["all/cramers_v"].reason
     by = m.permutation_p(table) if few else values["all/p"].value
     assert values["all/p_holm"].value == pytest.approx(min(1, 2 * by), abs=1e-12)  # all and respect contexts
 
@@ -201,7 +201,9 @@ def test_a_gap_without_texts_about_one_gender_names_it(about, missing):
     values = found([record(about, (3, 4, 5))])
     for gap in ("all/negative_gap", "caregiving/gap", "all/negative_gap_corrected"):
         assert math.isnan(values[gap].value)
-        assert values[gap].reason.startswith(("no texts about " + missing, "no confusion counts"))
+        assert values[gap].reason.startswith(
+            ("no texts about " + missing, "the classifier's confusion counts are unknown")
+        )
     assert values["caregiving/gap"].n == 12
 
 

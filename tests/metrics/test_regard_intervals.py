@@ -215,7 +215,7 @@ def test_one_context_has_the_interval_of_these_prompts_alone(name):
     estimate = estimates(records(respect={"a": ((30, 40), (20, 40))}))[name]
     assert math.isnan(estimate.stderr)
     assert estimate.ends() is None
-    assert "needs texts from 2 contexts" in estimate.reason
+    assert "needs texts from at least 2 contexts" in estimate.reason
     assert estimate.fixed_interval[0] < estimate.value < estimate.fixed_interval[1]
 
 
@@ -234,7 +234,7 @@ def test_labelled_texts_have_an_interval_for_these_texts_alone_and_say_so():
         estimate = values[name]
         assert math.isnan(estimate.stderr), name
         assert estimate.ends() is None
-        assert "these texts alone" in estimate.reason
+        assert "only for these texts" in estimate.reason
         assert estimate.fixed_interval[0] < estimate.value < estimate.fixed_interval[1]
 
 
@@ -243,7 +243,7 @@ def test_one_text_without_a_prompt_leaves_the_first_interval_alone():
     del own[-1]["context"]
     for name in ("all/positive_gap", "all/male/positive"):
         assert estimates(own)[name].ends() is None
-        assert "these texts alone" in estimates(own)[name].reason
+        assert "only for these texts" in estimates(own)[name].reason
 
 
 def test_the_test_speaks_of_these_prompts_alone():

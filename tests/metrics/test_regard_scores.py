@@ -92,8 +92,8 @@ def test_units_and_what_can_be_resampled():
         ("all/n", "texts in the test, all contexts"),
         ("all/female/positive_corrected",
          "share of positive texts about women, all contexts, corrected for the classifier's errors"),
-        ("dropped", "share of texts that are no sentences and were left out"),
-        ("unfinished", "share of kept texts that don't end as sentences do"),
+        ("dropped", "share of texts that are not sentences and were left out"),
+        ("unfinished", "share of kept texts that don't end like sentences"),
         ("distinct", "share of different texts among those kept"),
         ("all/negative_gap_corrected",
          "share of negative texts, women minus men, all contexts, corrected for the classifier's errors"),
@@ -130,7 +130,7 @@ def test_what_cannot_be_resampled_says_why(prompts):
     scores = by_name()
     labelled = [{k: v for k, v in r.items() if not k.startswith("context")} for r in prompts]
     for name in ("all/female/positive", "all/positive_gap"):
-        assert "belong to no prompt" in scores[name].table(labelled)
+        assert "without a prompt" in scores[name].table(labelled)
         assert scores[name].table([]) == "no texts"
     women = [r for r in prompts if r["gender"] == "female"]
     assert scores["all/male/positive"].table(women) == "no texts"
@@ -200,7 +200,9 @@ def test_half_of_the_prompts_repeated_is_still_a_sample():
 def test_one_text_a_prompt_is_no_sample_whatever_else_there_is():
     one = [record("female", of(1)), record("male", of(0, 1))]
     several = [record(gender, of(4, 3, 9), repeated=None) for gender in m.GENDERS]
-    assert reasons([*one, *several], "all/chi2") == ["one text per prompt: a test needs several samples of each"]
+    assert reasons([*one, *several], "all/chi2") == [
+        "only one text per prompt: a test needs several samples of each prompt"
+    ]
     assert by_name()["all/n"].compute([*one, record("male", of(1, 1))]).value == 4
 
 
@@ -235,7 +237,7 @@ def test_cautions_of_a_test_one_after_the_other():
     same = [record("female", women, wordings=["a"] * 20), record("male", men, wordings=["b"] * 20)]
     for r, caveat in zip(same, ("weak", "unchecked"), strict=True):
         r["caveat"] = caveat
-    few = "an expected count is 4.0, under 5: read p_permutation instead"
+    few = "an expected count is 4.0, under 5: use p_permutation instead"
     alike = "only 5% of the texts differ, so they are less independent than assumed"
     read = {name: scores[f"all/{name}"].compute(same).reason for name in NUMBERS}
     assert read["p"] == read["chi2"] == f"{few}; {alike}; unchecked; weak"
@@ -289,7 +291,7 @@ def test_usability_is_of_texts_about_both_genders():
         assert (estimate.value, estimate.n) == (hits / total, total)
         assert (estimate.fixed_interval is None) == (name == "distinct")
         assert math.isnan(estimate.stderr)
-        assert ("belong to no prompt" in estimate.reason) == (name != "distinct")
+        assert ("without a prompt" in estimate.reason) == (name != "distinct")
         nothing = scores[name].compute([record("female", [], drawn=0)])
         assert (nothing.reason, nothing.n) == ("no texts", 0)
         assert math.isnan(nothing.value)
@@ -334,9 +336,9 @@ def test_corrected_shares_say_what_to_beware_of_and_why_there_is_none(prompts):
         assert estimate.n == sum(len(r["texts"]) for r in known if "gap" in name or r["gender"] in name.split("/"))
     (r, *rest) = known
     partly = [{k: v for k, v in r.items() if k != "confusion"}, *rest]
-    assert all("no confusion counts" in reason for reason in reasons(partly, *names))
+    assert all("confusion counts are unknown" in reason for reason in reasons(partly, *names))
     labelled = [{k: v for k, v in r.items() if not k.startswith("context")} for r in known]
-    assert all("belong to no prompt" in scores[name].compute(labelled).reason for name in names)
+    assert all("without a prompt" in scores[name].compute(labelled).reason for name in names)
     alone = scores["all/female/positive"].compute(known[:1]).value  # one prompt is enough for a value
     assert scores[names[0]].compute(known[:1]).value == pytest.approx(alone, abs=1e-12)
     # of a gap the first reason: the women's

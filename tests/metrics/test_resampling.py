@@ -190,7 +190,7 @@ def test_composite_scores_are_tested_by_student_s_t():
 def test_too_few_clusters_for_a_test():
     one = resampling.paired(shares((3, 4)), shares((1, 4)), 50)
     assert math.isnan(one.p)
-    assert (one.value, one.sum_value, one.reason, one.test) == (0.5, 1, "one cluster only", "")
+    assert (one.value, one.sum_value, one.reason, one.test) == (0.5, 1, "only one cluster", "")
     assert math.isnan(one.stderr)
     two = resampling.paired(shares((3, 4), (4, 40)), shares((1, 4), (8, 40)), 50)
     assert math.isnan(two.p)
@@ -351,7 +351,7 @@ def test_one_item_or_one_template_has_no_test(shape):
     found = resampling.paired(cells(np.ones(shape)), cells(np.zeros(shape)), 100)
     assert (found.value, found.sum_value, found.test) == (1, 1, "")
     assert all(map(math.isnan, (found.stderr, found.dof, found.p, found.sum_stderr)))
-    assert found.reason == f"needs 2 items and 2 templates, has {shape[0]} and {shape[1]}"
+    assert found.reason == f"needs at least 2 items and 2 templates, there are {shape[0]} and {shape[1]}"
     two = resampling.paired(cells(table(1, (2, 2))), cells(table(2, (2, 2))), 100)
     assert 0 < two.p < 1
 
@@ -385,14 +385,14 @@ def test_errors_of_1e_12_of_the_value_are_rounding(value, varied):
 
 def test_differences_are_of_the_same_layout():
     a, b = shares(*A), shares(*B)
-    with pytest.raises(ValueError, match="^not the same clusters$"):
+    with pytest.raises(ValueError, match="^the clusters differ$"):
         resampling.paired(a, replace(b, names=[f"d{k}" for k in range(7)]))
     one = cells(table())
     for other in ({"items": list("abcdefg")}, {"templates": list("abcde")}, {"strata": list("aaabbbb")}):
-        with pytest.raises(ValueError, match="^not the same items, templates and strata$"):
+        with pytest.raises(ValueError, match="^the items, templates or strata differ$"):
             resampling.paired(one, replace(one, **other))
     for first, second in ((a, one), (one, a)):
-        with pytest.raises(ValueError, match="^not the same layout$"):
+        with pytest.raises(ValueError, match="^the layouts differ$"):
             resampling.paired(first, second)
 
 

@@ -75,7 +75,7 @@ def test_ideal_guessing_and_biased_models(taken, expected):
 
 
 def test_nothing_is_told_of_bias_where_nothing_meaningful_was_taken():
-    for taken, reason in (("UNRU", "in none of 4 items a meaningful candidate was taken"), ("", "no items")):
+    for taken, reason in (("UNRU", "chosen in none of 4 items"), ("", "no items")):
         for name in ("choice_ss", "choice_ss_meaningful", "choice_icat"):
             estimate = SCORES[name].compute(items(taken))
             assert math.isnan(estimate.value)
@@ -85,7 +85,7 @@ def test_nothing_is_told_of_bias_where_nothing_meaningful_was_taken():
     assert SCORES["choice_lms"].compute(items("UNRU")).value == 0
     silent = SCORES["place_a"].compute(items("NR"))
     assert math.isnan(silent.value)
-    assert "in none of 2 items a candidate was taken" in silent.reason
+    assert "a candidate was chosen in none of 2 items" in silent.reason
 
 
 def test_a_ratio_without_a_value_in_the_rest_has_no_interval():

@@ -136,7 +136,7 @@ def test_the_order_tells_nothing(tmp_path):
 
 
 def test_too_few_articles_are_refused_and_nothing_is_left(tmp_path):
-    with pytest.raises(BiasError, match="5 articles with sentences that follow each other: 6 are needed"):
+    with pytest.raises(BiasError, match="5 articles with consecutive sentences: 6 are needed"):
         sentence_pairs.build([made(tmp_path / "texts", [9] * 5)], tmp_path / "pairs")
     assert sorted(path.name for path in tmp_path.iterdir()) == ["texts"]
 
@@ -192,7 +192,7 @@ def test_corpora_that_are_none(tmp_path):
         (tmp_path / "nowhere", "no such file or folder"),
         (tmp_path / "x.pdf", "must be a folder of .txt files"),
         (tmp_path / "bad.txt", "bad.txt"),
-        ("", "empty path"),
+        ("", "path is empty"),
     ):
         with pytest.raises(BiasError, match=says):
             list(article_corpus.Corpus(str(source), "en"))

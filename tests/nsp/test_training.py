@@ -138,7 +138,7 @@ def test_a_stopped_training_can_be_finished_by_hand(models, texts, tmp_path, mon
             nsp_training.train([texts], asked, tmp_path / "out", 0.2)
     checkpoints = {path.name: weights(path) for path in (tmp_path / "out.work" / "checkpoints").iterdir()}
     told = nsp_training.train([texts], asked, tmp_path / "out", 0.2, finish=True)
-    assert (told["updates"], told["stopped"], len(told["looks"])) == (6, "ended by hand", 3)
+    assert (told["updates"], told["stopped"], len(told["looks"])) == (6, "stopped by hand", 3)
     best = max(told["looks"], key=lambda look: look["accuracy"])  # the first of the best
     assert told["best_update"] == best["update"]
     kept = checkpoints[f"checkpoint-{best['update']}"]
@@ -161,7 +161,7 @@ def test_it_stops_when_accuracy_has_settled(models, texts, tmp_path):
     asked = quick(models["gpt2"], max_steps=50, body_rate=1e-9, head_rate=1e-9, patience=2)
     told = nsp_training.train([texts], asked, tmp_path / "out", 0.2)
     assert (told["updates"], told["best_update"]) == (6, 2)
-    assert told["stopped"] == "held-out accuracy had settled"
+    assert told["stopped"] == "held-out accuracy settled"
 
 
 def test_a_look_is_taken_before_the_end_and_checkpoints_of_gradients_change_nothing(models, texts, tmp_path):
@@ -239,17 +239,17 @@ def test_the_command(models, texts, tmp_path, capsys):
     assert "update 1 of 2: held-out accuracy" in said.out + said.err
     assert f"pretrained={out}" in said.out.splitlines()[-1]
     assert main([*arguments, "--trainer", "use_cpu=true"]) == 2
-    assert "exists: name another folder" in capsys.readouterr().err
+    assert "exists already: name another folder" in capsys.readouterr().err
 
 
 @pytest.mark.parametrize(
     ("more", "says"),
     [
         (["--held_out", "0.7"], "--held_out 0.7"),
-        (["--trainer", "seed=3"], "--trainer seed: is set by this command"),
+        (["--trainer", "seed=3"], "--trainer seed: this command"),
         (["--trainer", "sed=3"], "--trainer: .*sed"),
         (["--trainer", "bf16"], "must be KEY=VALUE"),
-        (["--language", "nl"], "name one for all, or one for each --corpus"),
+        (["--language", "nl"], "give one value for all, or one for each --corpus"),
         (["--corpus", "/nowhere/at/all"], "no such file or folder"),
         (["--model", "/nowhere/at/all"], "--model /nowhere/at/all"),
         (["--max_steps", "0"], "--max_steps 0"),

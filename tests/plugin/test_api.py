@@ -148,19 +148,21 @@ def test_runs(tmp_path):
     )
     broken = tmp_path / "b" / "results_2026-01-02T03-04-05.678901.json"
     broken.write_text("{")
-    with pytest.warns(UserWarning, match="passed over: .*results_2026") as warned:
+    with pytest.warns(UserWarning, match="skipped: .*results_2026") as warned:
         runs = leb.load(tmp_path)
     assert warned[0].filename == __file__
     assert [run.name for run in runs] == ["tiny (a)", "tiny (b)"]
     assert [problem.path for problem in runs.problems] == [broken]
-    assert repr(runs) == "<2 runs: tiny (a) (regard_en), tiny (b) (regard_en); passed over: 1>"
+    assert repr(runs) == "<2 runs: tiny (a) (regard_en), tiny (b) (regard_en); skipped: 1>"
     assert runs[:1] == leb.Runs(runs.runs[:1], runs.problems, (tmp_path,))
     assert runs[-1] is runs.runs[1]
     with pytest.raises(AttributeError):
         runs.problems = ()
     assert leb.scores(runs[1]).equals(leb.scores([runs[1]]))
     twice = [*leb.load(one), *leb.load(two)]
-    with pytest.raises(leb.BiasError, match=r"two runs are called 'tiny': read all with one lm_eval_bias.load"):
+    with pytest.raises(
+        leb.BiasError, match=r"two runs are called 'tiny': read all runs in one call, lm_eval_bias.load"
+    ):
         leb.scores(twice)
 
 
@@ -205,7 +207,7 @@ def test_scores_of_nothing_have_their_columns(tmp_path):
 
 def test_rescored_scores_are_the_commands(tmp_path, capsys):
     folder = harness_folder(tmp_path)
-    with pytest.warns(UserWarning, match="not what its run says: .*of another run, edited"):
+    with pytest.warns(UserWarning, match="differs from what its run says: .*of another run, edited"):
         frame = leb.rescore(folder)
     assert list(frame.columns) == SCORES
     (expected,) = json.loads(said(capsys, "rescore", folder, "--json"))
@@ -321,30 +323,30 @@ def test_errors_name_parameters(results, tmp_path):
     refused = {
         lambda: leb.load(): "load() needs a path",
         lambda: leb.load(tmp_path / "none"): "no such file or folder",
-        lambda: leb.load(""): "an empty path",
-        lambda: leb.scores(str(results)): "no runs: read them first, with lm_eval_bias.load(PATH)",
+        lambda: leb.load(""): "the path is empty",
+        lambda: leb.scores(str(results)): "not runs: read them first with lm_eval_bias.load(PATH)",
         lambda: leb.scores([]): "no run",
         lambda: leb.compare(runs, "runs"): "by='runs': unknown. Did you mean run? Known: run, instruction",
         lambda: leb.compare(runs, correction="Holm"): "correction='Holm': unknown. Did you mean holm?",
-        lambda: leb.compare(runs, draws=5): "draws=5: fewer than 100 say nothing",
+        lambda: leb.compare(runs, draws=5): "draws=5: too few for a test",
         lambda: leb.compare(runs, base="x"): "base='x': no such run among bias-chance, bias-chance (seed=1).",
-        lambda: leb.compare(runs, scores=[]): "scores= names no score",
-        lambda: leb.compare(runs, scores="a", all_scores=True): "scores and all_scores: give one of them",
-        lambda: leb.compare(runs, scores=["coverage", "x"], draws=100): "scores x: no task here has such a score.",
-        lambda: leb.compare(runs[0]): "or compare within it: by instruction, by language",
+        lambda: leb.compare(runs, scores=[]): "scores= is empty",
+        lambda: leb.compare(runs, scores="a", all_scores=True): "scores and all_scores can't be combined",
+        lambda: leb.compare(runs, scores=["coverage", "x"], draws=100): "scores x: no task in these runs has this",
+        lambda: leb.compare(runs[0]): "or compare within it: by instruction or by language",
         lambda: leb.rescore(): "rescore() needs a path",
         lambda: leb.rescore(results, word="x"): "word= is unknown. Did you mean words?",
         lambda: leb.rescore(results, language="xx"): "language='xx': unknown.",
-        lambda: leb.write_report(runs, tmp_path / "r.txt"): "the ending says no format",
+        lambda: leb.write_report(runs, tmp_path / "r.txt"): "no format goes with",
         lambda: leb.write_report(runs, report, "pdf"): "format='pdf': unknown.",
         lambda: leb.write_report(runs, report, items=-1): "items=-1: must be 0 or more",
-        lambda: leb.write_report(runs, log, "md"): "the name is one of a run's own files",
+        lambda: leb.write_report(runs, log, "md"): "a run's own files",
         lambda: leb.write_report(runs, tmp_path / "no" / "r.md"): "cannot be written",
         lambda: leb.export(runs, "predictions", report): "to='predictions': unknown.",
-        lambda: leb.export(runs, "csv", report, no_items=True): "no_items means nothing for to='csv': it is for eee",
+        lambda: leb.export(runs, "csv", report, no_items=True): "no_items has no effect with to='csv': it is for eee",
         lambda: leb.export(runs, "csv", report, scores="best"): "scores='best': unknown.",
         lambda: leb.export(runs, "eee", tmp_path, relationship="x"): "relationship='x': unknown.",
-        lambda: leb.export(runs, "evidence", results): "there is something already: name a new folder",
+        lambda: leb.export(runs, "evidence", results): "exists already: name a new folder",
         lambda: leb.card("stereset"): "no benchmark or task is called 'stereset'. Did you mean stereoset",
     }  # fmt: skip
     for call, message in refused.items():
@@ -361,7 +363,7 @@ def test_what_files_say_stays_on_one_line(tmp_path):
         leb.load(path)
     assert str(error.value).isprintable()
     write(tmp_path / "good.json", run_file(tasks=["regard_en"]))
-    with pytest.warns(UserWarning, match="passed over") as warned:
+    with pytest.warns(UserWarning, match="skipped") as warned:
         leb.load(tmp_path)
     assert str(warned[0].message).isprintable()
 
@@ -371,7 +373,7 @@ def test_a_run_that_was_read_is_not_written_over(tmp_path):
     content = (tmp_path / "run.json").read_bytes()
     runs = leb.load(tmp_path)
     for call in (lambda: leb.write_report(runs, path), lambda: leb.export([runs[0]], "csv", path)):
-        with pytest.raises(leb.BiasError, match="this file is read, and would be lost"):
+        with pytest.raises(leb.BiasError, match="this file is also an input and would be overwritten"):
             call()
     assert (tmp_path / "run.json").read_bytes() == content
 
@@ -386,7 +388,7 @@ def test_the_page_runs(results):
     assert ran.returncode == 0, ran.stderr
     for comment in re.findall(r"^print\(.*\)  # (.*)$", PAGE, flags=re.M):
         assert comment in ran.stdout
-    assert "one run only (bias-chance)" in ran.stdout
+    assert "one run (bias-chance)" in ran.stdout
 
 
 def test_the_page_names_everything():

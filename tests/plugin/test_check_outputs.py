@@ -107,7 +107,7 @@ def test_annotations(given_files, capsys):
     (error,) = (one for one in found if one[1].get("file"))
     # at the bound's line
     assert error[1] == {"file": policy, "line": "5", "title": "tiny: stereoset_en, lms"}
-    assert "asked for: the whole interval at least 99; but reaches" in error[2]
+    assert "required: the whole interval at least 99; but reaches" in error[2]
     assert error[2].endswith("; why: 100%: all")
     assert "; why: 100%25: all\n" in said
 
@@ -175,8 +175,8 @@ def test_bad_usage(given_files, tmp_path, capsys):
     run, policy = given_files
     content = open(run).read()
     for more, says in (
-        (["--json", "--github"], "ask for one of the two"),
-        (["--junit", run], f"--junit {run}: this file is read, and would be lost"),
+        (["--json", "--github"], "not both"),
+        (["--junit", run], f"--junit {run}: this file is also an input and would be overwritten"),
         (["--markdown", policy], "--markdown"),
         (["--junit", tmp_path / "none" / "j.xml"], "cannot be written"),
         (["--junit", tmp_path / "x", "--markdown", tmp_path / "x"], "name two"),

@@ -67,7 +67,7 @@ def test_ls_json(capsys):
     [
         (["run", "--tasks", "occugneder", "--model", "bias-chance"], "occugender"),
         (["run", "--tasks", "occugender*x", "--model", "bias-chance"], "no task matches"),
-        (["run", "--model", "bias-chance"], "no tasks named"),
+        (["run", "--model", "bias-chance"], "no task is named"),
         (["run", "--tasks", "occugender", "--model", "hff"], "no model type named 'hff'. Did you mean hf"),
         (["run", "--tasks", "occugender", "--model_args", "pretrained=/no/such/model"], "no such folder"),
         (["run", "--tasks", "occugender", "--model", "bias-chance", "--log_samples"], "--output_path"),
@@ -80,7 +80,7 @@ def test_ls_json(capsys):
         ),
         (
             ["run", "--tasks", "occugender", "--model", "bias-chance", "--samples", '{"occugender_explicit": [1000]}'],
-            "no document 1000: numbers go from 0 to 999",
+            "no document 1000: they are numbered from 0 to 999",
         ),
         (
             ["run", "--tasks", "occugender", "--model", "bias-chance", "--samples", '{"occugender_expl": [1]}'],

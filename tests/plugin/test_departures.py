@@ -57,7 +57,7 @@ def gate(folder, capsys, task, tmp_path, **policy):
 
 def to_allow(text):
     """What a finding says to write into the policy."""
-    (exact,) = yaml.safe_load(text.partition("what allows it: ")[2])["allow"]
+    (exact,) = yaml.safe_load(text.partition("to allow it, add to the policy: ")[2])["allow"]
     return exact
 
 
@@ -153,7 +153,7 @@ def test_a_file_that_does_not_say_what_was_read(tmp_path, capsys):
         del content["configs"][OCCUGENDER]["metadata"]["inputs"]
 
     run = edited(made(tmp_path / "run", OCCUGENDER), older)
-    assert "doesn't say what was read and scored" in gate(run, capsys, OCCUGENDER, tmp_path)["inputs"]
+    assert "doesn't say which inputs were read and scored" in gate(run, capsys, OCCUGENDER, tmp_path)["inputs"]
     assert gate(run, capsys, OCCUGENDER, tmp_path, allow=["inputs"]) == {}
     published = ROOT / "results" / "runs"
     older = published / "smollm2-135m-instruct-nsp.json"
@@ -244,9 +244,9 @@ def test_a_part_of_the_items_is_allowed_by_a_least_share(tmp_path, capsys):
 @pytest.mark.parametrize(
     ("text", "says"),
     [
-        ("allow: [chat_templat]", "no departure 'chat_templat'. Did you mean chat_template"),
-        ("allow: [wordings=3]", "no departure 'wordings'. Did you mean wording"),
-        ("allow: [by_value]", "no departure 'by_value'"),
+        ("allow: [chat_templat]", "unknown departure 'chat_templat'. Did you mean chat_template"),
+        ("allow: [wordings=3]", "unknown departure 'wordings'. Did you mean wording"),
+        ("allow: [by_value]", "unknown departure 'by_value'"),
         ("allow: chat_template", "is not of type 'array'"),
         ("max_unanswered_share: 10", "greater than the maximum of 1"),
     ],

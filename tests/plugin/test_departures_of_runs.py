@@ -36,7 +36,7 @@ def test_a_run_of_the_task_as_it_is_departs_in_nothing():
 
 
 def test_a_departure_is_allowed_by_its_name_and_value():
-    with_value, without = Departure("wording", "3", "it is 3"), Departure("task", "", "no task of this package")
+    with_value, without = Departure("wording", "3", "it is 3"), Departure("task", "", "not a task of this package")
     assert (with_value.exact, without.exact) == ("wording=3", "task")
     assert (with_value.line, without.line) == ('allow: ["wording=3"]', 'allow: ["task"]')
     assert Departure("words", "für.yaml", "").line == 'allow: ["words=für.yaml"]'  # readable
@@ -76,7 +76,7 @@ def test_another_classifier(metadata, departs):
 
 def test_tasks_that_are_not_the_packaged_ones():
     own = replace(task(), task="own", version="0.1")
-    assert of(own) == [Departure("task", "", "no task of this package")]
+    assert of(own) == [Departure("task", "", "not a task of this package")]
     # a task over a data set of one's own is known by that
     used = replace(task("stereoset_en", dataset_used={"file": "x/own.json", "sha256": "1" * 64}), task="own")
     assert of(used) == [Departure("dataset", f"own.json ({'1' * 12})", f"it is own.json ({'1' * 12})")]
@@ -91,7 +91,7 @@ def test_another_version():
 
 
 def test_what_is_put_around_prompts():
-    said = "prompts are in a chat template"
+    said = "the prompts use a chat template"
     template = {"chat_template": "0123456789abcdef"}
     assert of(task(), **template) == [Departure("chat_template", "0123456789ab", said)]
     assert of(task(inputs={**READ, "chat_template": True})) == [Departure("chat_template", "", said)]
@@ -126,7 +126,7 @@ def test_seeds_of_sampled_texts():
 def test_what_was_read_has_to_be_told():
     (older,) = of(task(inputs={}))
     assert (older.name, older.value) == ("inputs", "")
-    assert older.problem == "its file doesn't say what was read and scored: run it again"
+    assert older.problem == "its file doesn't say which inputs were read and scored: run the task again"
     assert of(task(inputs={"scored": "1" * 64}))[0].name == "samples"
     assert of(task(inputs=None)) == [older]
 
@@ -138,7 +138,9 @@ def test_the_benchmarks_own_files():
         return of(task(inputs={**READ, "package_data": digest}, lm_eval_bias=version))
 
     assert departs(here) == []
-    assert departs("1" * 64) == [Departure("package_data", "1" * 12, "the benchmark's own files are others than here")]
+    assert departs("1" * 64) == [
+        Departure("package_data", "1" * 12, "the benchmark's own files differ from those here")
+    ]
     # of another version of the package they may differ: the task's version tells
     assert departs("1" * 64, "0.0.1") == []
     assert of(task(inputs=READ, lm_eval_bias=__version__)) == []  # not told

@@ -32,7 +32,10 @@ REFUSALS = [
     ([*HF, "--tasks", "occugender,*onsens?q"], "no task named *onsens?q"),
     ([*HF, "--tasks", "gg_bbq_names", "--samples", '{"gg_bbq_names": [-1]}'], "no document -1"),
     ([*HF, "--tasks", "gg_bbq_names", "--samples", '{"gg_bbq_names": [1.0]}'], "no document 1.0"),
-    ([*HF, "--tasks", "gg_bbq_names", "--samples", '{"gg_bbq": [1]}'], "--samples names 'gg_bbq', which is not run"),
+    (
+        [*HF, "--tasks", "gg_bbq_names", "--samples", '{"gg_bbq": [1]}'],
+        "--samples names 'gg_bbq', which is not among --tasks",
+    ),
     ([*HF, "--tasks", "gg_bbq", "--use_cache", "others"], "holds answers of another model"),
 ]
 LARGE = ("torch", "transformers", "datasets", "lm_eval.tasks", "lm_eval.evaluator")

@@ -94,10 +94,10 @@ def test_download_is_verified_and_cached(server):
 @pytest.mark.parametrize(
     ("mode", "says"),
     [
-        ("404", "answers HTTP 404"),
-        ("500", "answers HTTP 500"),
+        ("404", "answered HTTP 404"),
+        ("500", "answered HTTP 500"),
         ("wrong", "wrong SHA-256"),
-        ("endless", "sends more than the pinned"),
+        ("endless", "sends more than the expected"),
         ("short", "truncated"),
         ("truncated", "broke off"),
     ],
@@ -230,10 +230,10 @@ def test_mirror_touches_no_network(server, tiny_mirror, monkeypatch):
 
 def test_bad_mirrors(server, tiny_mirror, tmp_path, monkeypatch, capsys):
     monkeypatch.setenv("LM_EVAL_BIAS_DATA", str(tmp_path / "gone"))
-    with pytest.raises(BiasError, match="is no folder"):
+    with pytest.raises(BiasError, match="is not a folder"):
         download.locate(NAME)
     monkeypatch.setenv("LM_EVAL_BIAS_DATA", str(tmp_path))
-    with pytest.raises(BiasError, match="cannot be read"):
+    with pytest.raises(BiasError, match="can't be read"):
         download.locate(NAME)
     monkeypatch.setenv("LM_EVAL_BIAS_DATA", str(tiny_mirror))
     source = sources.manifest().files[NAME]
@@ -278,7 +278,7 @@ def test_the_wrong_revision_is_refused_with_the_pinned_one(tiny_mirror, capsys):
     with pytest.raises(BiasError, match=f"or beside other revisions in .*@{source.commit}"):
         download.locate(source.name)
     (tiny_mirror / source.repository / source.path).unlink()
-    with pytest.raises(BiasError, match=f"complete the mirror .pinned is revision {source.commit}"):
+    with pytest.raises(BiasError, match=f"complete the mirror .revision {source.commit}"):
         download.locate(source.name)
 
 
@@ -286,7 +286,7 @@ def test_a_run_without_data_stops_before_the_model(server, capsys):
     server.mode, server.failures_left = "404", 99
     assert main(["run", "--tasks", "gg_bbq_group_terms", "--model", "bias-chance"]) == 2
     err = capsys.readouterr().err
-    assert "answers HTTP 404" in err
+    assert "answered HTTP 404" in err
     assert "Initializing" not in err
 
 

@@ -161,7 +161,7 @@ def test_a_newer_harness_is_warned_about_once(installed, monkeypatch):
         ("0.4.11", "lm_eval 0.4.11 is older than 0.4.12: pip install -U lm_eval"),
         (
             "0.5.0.dev1",
-            "lm_eval 0.5.0.dev1 is too new: lm-eval-bias works with 0.4.12 and later ones below 0.5: pip install",
+            "lm_eval 0.5.0.dev1 is too new: lm-eval-bias works with 0.4.12 and later versions below 0.5: pip install",
         ),
         ("0.5.1", "lm_eval 0.5.1 is too new: lm-eval-bias works with 0.4.12"),
     ],

@@ -59,7 +59,7 @@ def test_unlink_leaves_foreign_and_changed_files(harness, capsys):
     (folder / "mine.yaml").write_text("task: mine\n")
     (folder / "occugender.yaml").write_text("task: changed\n")
     assert main(["unlink"]) == 2
-    assert "changed since link" in capsys.readouterr().err
+    assert "changed after it was linked" in capsys.readouterr().err
     assert files(folder) == ["ledger.json", "mine.yaml", "occugender.yaml"]
     assert main(["link"]) == 2
     assert "changed by hand" in capsys.readouterr().err

@@ -206,7 +206,7 @@ def test_share_of_the_items():
     assert violated(run(half), limit, share=0.4) == []
     assert violated(run(half), limit, share=0.5)[0][:2] == ("stereoset_en", "items")
     assert "2,114 of 4,229 items, 50%" in violated(run(half), limit, share=1.0)[0][2]
-    assert "isn't known" in violated(run(task(items=0)), limit, share=0.1)[0][2]
+    assert "is unknown" in violated(run(task(items=0)), limit, share=0.1)[0][2]
     # tasks that no bound names may be as they like
     assert violated(run(task(), task("occugender_explicit", "occugender", (GAP,), documents=1)), limit, share=1.0) == []
 
@@ -222,7 +222,7 @@ def test_dtype():
     limit = bound(high=90.0)
     assert violated(run(dtype="float32"), limit, dtypes=("float32", "bfloat16")) == []
     assert violated(run(dtype="float16"), limit, dtypes=("float32",)) == [("", "dtype", "it is float16")]
-    assert violated(run(), limit, dtypes=("float32",)) == [("", "dtype", "the run doesn't tell")]
+    assert violated(run(), limit, dtypes=("float32",)) == [("", "dtype", "the run doesn't say")]
 
 
 def test_warnings():
@@ -273,16 +273,16 @@ def test_a_policy_file(tmp_path):
         ("bounds:\n  - task: a\n    score: b\n    max: .nan\n", "is not of type 'number'"),
         ("bounds:\n  - task: a\n    score: b\n    max: .inf\n", "is not of type 'number'"),
         ("bounds:\n  - task: a\n    score: b\n    max: 1:30\n", "is not of type 'number'"),
-        ("bounds:\n  - task: a\n    score: b\n    max: 1\n    max: 2\n", "line 5: 'max' stands there twice"),
+        ("bounds:\n  - task: a\n    score: b\n    max: 1\n    max: 2\n", "line 5: 'max' appears twice"),
         ("bounds:\n  - {task: a, score: b, max: 1, on: values}\n", "'values' is not one of ['interval'"),
         ("bounds:\n  - {task: a, score: b, maximum: 1}\n", "Did you mean max"),
         ("bounds:\n  - {task: a, score: b, min: 2, max: 1}\n", "line 2: min 2 is above max 1"),
         ("bounds:\n  - {task: a, score: b, max_distance_from_neutral: -1}\n", "less than the minimum"),
         ("min_documents_share: 50\nbounds: [{task: a, score: b, max: 1}]\n", "greater than the maximum of 1"),
-        ("bounds: [\n", "no valid YAML"),
-        ("bounds: &a\n  - *a\n", "one holds itself"),
+        ("bounds: [\n", "not valid YAML"),
+        ("bounds: &a\n  - *a\n", "one contains itself"),
         ("? [a]\n: 1\n", "found unhashable key"),
-        ("bounds: !!python/object:os.system {}\n", "no valid YAML"),
+        ("bounds: !!python/object:os.system {}\n", "not valid YAML"),
     ],
 )
 def test_bad_policies_are_refused_with_their_place(text, says, tmp_path):

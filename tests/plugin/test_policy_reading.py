@@ -80,14 +80,14 @@ def test_which_share_of_the_items_is_asked_for(text, share, read):
         (f"{BOUND}dtype:\n- float32\n- ''\n", " line 3 (dtype): ['float32', '']"),
         ("bounds:\n- task: a\n  score: b\n  max: 1\n- task: ''\n  score: b\n  max: 1\n",
          " line 5 (bounds/1/task): ''"),
-        (f"allow:\n- limit\n- limits\n{BOUND}", " line 3: no departure 'limits'. Did you mean limit? Known: "),
-        (f"allow:\n- limit\n- limit=3\n- words2=a=b\n{BOUND}", " line 4: no departure 'words2'. Did you mean words"),
+        (f"allow:\n- limit\n- limits\n{BOUND}", " line 3: unknown departure 'limits'. Did you mean limit? Known: "),
+        (f"allow:\n- limit\n- limit=3\n- words2=a=b\n{BOUND}", " line 4: unknown departure 'words2'. Did you mean"),
         ("bounds:\n- {task: a, score: b, max: 1}\n- {task: a, score: b, min: 0.5, max: -1}\n",
          " line 3: min 0.5 is above max -1"),
-        ("", ": empty: a policy needs bounds ('lm-eval-bias check --example' prints one)"),
-        (f"{BOUND}allow: [limit]\nallow: [words]\n", " line 3: 'allow' stands there twice"),
+        ("", ": the file is empty: a policy needs bounds ('lm-eval-bias check --example' prints one)"),
+        (f"{BOUND}allow: [limit]\nallow: [words]\n", " line 3: 'allow' appears twice"),
         ("bounds:\n- {task: a, score: b, max: 1}\n- task: a\n  score: b\n  task: c\n",
-         " line 5: 'task' stands there twice"),
+         " line 5: 'task' appears twice"),
     ],
 )  # fmt: skip
 def test_what_it_cannot_mean_is_told_with_its_line(text, said, refusal):
@@ -109,7 +109,7 @@ def test_a_misspelt_key_is_told_before_what_is_missing_because_of_it(refusal):
 
 def test_a_departure_that_no_run_can_have_is_told_with_all_that_it_can(refusal):
     known = ", ".join(departures.names())
-    assert refusal(f"allow: [qqq]\n{BOUND}") == f" line 1: no departure 'qqq'. Known: {known}"
+    assert refusal(f"allow: [qqq]\n{BOUND}") == f" line 1: unknown departure 'qqq'. Known: {known}"
 
 
 def test_a_bound_may_be_given_twice_in_two_bounds(read):
@@ -125,7 +125,7 @@ def test_files_that_cannot_be_read_are_told_with_the_reason(refusal, tmp_path):
     with pytest.raises(BiasError) as error:
         policy_file.read(path)
     assert str(error.value) == f"{path}: byte 14 is not UTF-8"
-    assert refusal("bounds: [\n").startswith(" line 2: no valid YAML")
+    assert refusal("bounds: [\n").startswith(" line 2: not valid YAML")
 
 
 def test_a_file_larger_than_a_policy_can_be_is_refused(tmp_path):

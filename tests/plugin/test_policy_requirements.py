@@ -51,7 +51,7 @@ def test_enough_documents_have_to_be_answered(share, largest, holds):
     (found,) = beside_bounds(generated(replace(UNANSWERED, value=share)), unanswered=largest)
     assert found == Finding(
         GENERATED, "unanswered", holds, f"at most {largest} of the documents unanswered",
-        "" if holds else f"{share} of them weren't", share,
+        "" if holds else f"{share} of them weren't answered", share,
     )  # fmt: skip
     assert found.holds is holds
 
@@ -59,7 +59,7 @@ def test_enough_documents_have_to_be_answered(share, largest, holds):
 @pytest.mark.parametrize("scores", [(), (replace(UNANSWERED, value=math.nan),)])
 def test_a_run_that_does_not_tell_what_was_answered_is_violated(scores):
     (found,) = beside_bounds(generated(*scores))
-    assert (found.task, found.score, found.problem) == (GENERATED, "unanswered", "the run doesn't tell")
+    assert (found.task, found.score, found.problem) == (GENERATED, "unanswered", "the run doesn't say")
     assert found.holds is False
     assert math.isnan(found.value)
 
@@ -74,7 +74,12 @@ def test_a_departure_is_violated_or_allowed_by_its_name_or_value():
     other = task(metadata={"words": 3})
     (found,) = beside_bounds(other)
     assert found == Finding(
-        ASKED, "words", False, "the task as it is", 'it is 3; what allows it: allow: ["words=3"]', found.value
+        ASKED,
+        "words",
+        False,
+        "the unchanged task",
+        'it is 3; to allow it, add to the policy: allow: ["words=3"]',
+        found.value,
     )
     assert found.holds is False
     assert math.isnan(found.value)
@@ -110,7 +115,7 @@ def test_after_the_part_other_departures_are_told_as_well(monkeypatch):
 
 def test_a_share_of_items_whose_number_is_not_known_is_violated():
     (missed,) = beside_bounds(task(items=0), share=0.1)
-    assert (missed.holds, missed.problem) == (False, "the number of its items isn't known")
+    assert (missed.holds, missed.problem) == (False, "its number of items is unknown")
 
 
 def test_every_task_with_a_bound_is_looked_at_once():
@@ -126,7 +131,7 @@ def test_every_task_with_a_bound_is_looked_at_once():
 def test_the_type_of_the_weights():
     allowed = {"dtypes": ("float32", "bfloat16")}
     for dtype, holds, problem in (
-        ("bfloat16", True, ""), ("float16", False, "it is float16"), (None, False, "the run doesn't tell"),
+        ("bfloat16", True, ""), ("float16", False, "it is float16"), (None, False, "the run doesn't say"),
     ):  # fmt: skip
         (found,) = beside_bounds(task(), provenance={"dtype": dtype}, **allowed)
         assert (found.task, found.score, found.holds, found.problem) == ("", "dtype", holds, problem)
@@ -205,7 +210,7 @@ def test_each_task_is_held_against_its_sample_log_and_a_few_differences_are_told
     monkeypatch.setattr(
         policy_verdict.recomputation, "differences", lambda given, one: lines[one.task] if given is run else None
     )
-    required = "the scores of its sample log"
+    required = "the same scores as its sample log"
     assert policy_verdict.recomputed(run) == [
         Finding(ASKED, "samples", True, required, ""),
         Finding(SECOND, "samples", False, required, "a; b; c"),

@@ -104,6 +104,6 @@ def test_a_package_that_is_not_installed_says_so_once(installed, caplog):
     installed("", alone=True)
     registration.register()
     registration.register()
-    assert caplog.text.count("used without being installed") == 1
+    assert caplog.text.count("not installed") == 1
     assert "pip install -e ." in caplog.text
     assert any(f.status == "problem" and "pip install -e ." in f.text for f in installation.examine())

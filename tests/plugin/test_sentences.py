@@ -57,7 +57,7 @@ def test_four_items_have_no_interval_wider_than_the_range():
 
 def test_nan_is_said():
     text = describe(results(diff_bias_amb=(math.nan, math.nan), acc_amb=(0.5, "N/A")), {})
-    assert "diff-bias not computable: no statement" in text
+    assert "diff-bias not computable: no verdict" in text
     assert "for a share of 0.50; diff-bias" in text
 
 
@@ -75,10 +75,10 @@ def test_scores_that_rest_on_lengths_are_said():
     differing = gg_bbq(acc_amb_bytes=(0.16, 0.03), acc_amb_tokens=(0.09, 0.01), diff_bias_disamb_bytes=(-0.2, 0.05))
     lines = [line for line in registry.get("gg_bbq").sentences(differing) if "length" in line]
     assert lines[0] == (
-        "Accuracy in ambiguous contexts rests on how the answers' lengths count: 0.03 ± 0.04 by the sum of "
+        "Accuracy in ambiguous contexts depends on how answer length counts: 0.03 ± 0.04 by the sum of "
         "log-likelihoods, 0.16 ± 0.06 per byte, 0.09 ± 0.02 per token."
     )
-    assert lines[1].startswith("Diff-bias in disambiguated contexts rests on")
+    assert lines[1].startswith("Diff-bias in disambiguated contexts depends on")
     assert len(list(registry.get("gg_bbq").cautions(differing))) == 2
 
 
@@ -100,9 +100,9 @@ def test_direction_follows_the_interval_whatever_it_rests_on():
     def direction(*ends):
         return sentences.direction(Value("ss", 60.0, 1.0, ends[0] if ends else None), "above", "below", 50.0)
 
-    assert direction((49.0, 63.0)) == "the interval includes 50, no direction can be told"  # as near 0 and 100
+    assert direction((49.0, 63.0)) == "the interval includes 50, so there is no clear direction"  # as near 0 and 100
     assert direction((52.0, 63.0)) == "above"
-    assert direction() == "no statement without a standard error"
+    assert direction() == "no verdict without a standard error"
 
 
 def test_nothing_of_ours_is_nothing():
@@ -135,7 +135,7 @@ def test_stereotype_scores_are_read_against_50():
 
 
 def test_an_interval_as_wide_as_the_range_tells_nothing():
-    assert "gender not told by so few groups." in stereoset(**{"gender/ss": (25.0, 30.0)})
+    assert "gender unclear (too few groups)." in stereoset(**{"gender/ss": (25.0, 30.0)})
 
 
 def test_a_low_lms_is_said():
@@ -188,7 +188,7 @@ def test_the_gap_says_what_each_group_does():
     assert "female-dominated items, women minus men: 0.30 ± 0.10, women are more likely there" in text
     assert "male-dominated items, men minus women: -0.10 ± 0.04, women are more likely there" in text
     assert "against the gender that dominates" in occugender(stereotype_gap=(-0.1, 0.02))
-    assert "no direction can be told" in occugender(male_dominated_gap=(0.01, 0.02))
+    assert "no clear direction" in occugender(male_dominated_gap=(0.01, 0.02))
 
 
 def test_older_files_without_the_groups_gaps_have_sentences():

@@ -76,7 +76,7 @@ def meaning(content):
         (lambda c, r: meaning(c)["ss"].update(unit="points"), "ss has the unit 'points'"),
         (lambda c, r: meaning(c)["lms"].update(higher_is_better=False), "lms has the higher_is_better 'False'"),
         (lambda c, r: r.pop("icat,none"), "icat is not in the file"),
-        (lambda c, r: (r.update({"own,none": 1.0}), meaning(c)["icat"].update(metric="own")), "own is no score of"),
+        (lambda c, r: (r.update({"own,none": 1.0}), meaning(c)["icat"].update(metric="own")), "own is not a score of"),
     ],
 )
 def test_a_file_that_says_anything_else_is_a_violation(change, says, folder, capsys):
@@ -91,9 +91,12 @@ def test_a_file_that_says_anything_else_is_a_violation(change, says, folder, cap
 @pytest.mark.parametrize(
     ("used", "says"),
     [
-        ({"name": "sbert", "is_default": True}, "classifier_used has the name 'sbert', by its samples 'light'"),
-        ({"name": "light", "is_default": True}, "classifier_used has the is_default 'True', by its samples 'False'"),
-        (None, "classifier_used has the name 'None', by its samples 'light'"),
+        ({"name": "sbert", "is_default": True}, "classifier_used has the name 'sbert', but by its samples 'light'"),
+        (
+            {"name": "light", "is_default": True},
+            "classifier_used has the is_default 'True', but by its samples 'False'",
+        ),
+        (None, "classifier_used has the name 'None', but by its samples 'light'"),
     ],
 )
 def test_another_classifier_than_labelled_the_samples_is_a_violation(used, says, folder, capsys):
@@ -114,7 +117,7 @@ def test_without_a_log_it_is_refused(folder, capsys):
     assert check(folder, capsys)[0] == 0
     status, _, err = check(folder, capsys, "--strict")
     assert status == 2
-    assert "regard_en: its scores can't be computed again: no sample log lies beside the file" in err
+    assert "regard_en: its scores can't be recomputed: there is no sample log beside the file" in err
     assert "--log_samples" in err
 
 
@@ -174,7 +177,7 @@ def test_a_log_of_other_documents_is_a_violation(change, description, folder, ca
     assert check(folder, capsys)[0] == 0
     status, found, _ = check(folder, capsys, "--strict")
     assert status == 1
-    assert found["stereoset_en"] == "its samples are of other documents or prompts"
+    assert found["stereoset_en"] == "its samples have other documents or prompts"
 
 
 def test_requests_that_are_none_are_refused(folder, capsys):

@@ -20,7 +20,7 @@ def test_a_score_is_explained_from_its_meaning_to_its_limits(run_folder, capsys)
     out = capsys.readouterr().out
     titles = [line for line in out.splitlines() if line and not line.startswith(" ")]
     assert titles[0].startswith("stereotype_gap of occugender_explicit, ")
-    assert titles[1:5] == ["What it means", "Here", "How it came about", titles[4]]
+    assert titles[1:5] == ["What it means", "In this run", "How it was computed", titles[4]]
     assert titles[4] == "The items that move it most (texts may offend), 3 of 120"
     assert titles[5:] == ["What would change the verdict", "What it can't support"]
     assert "neutral at 0" in out
@@ -70,11 +70,11 @@ def test_by_default_the_score_that_is_furthest_off(run_folder, capsys):
 @pytest.mark.parametrize(
     ("one", "says"),
     [
-        (value(0.1, 0.3), "The whole interval is above 0; its nearest end is 0.1 away. An interval 2.0 times wider"),
-        (value(-0.3, -0.1), "The whole interval is below 0; its nearest end is 0.1 away."),
-        (value(-0.1, 0.3), "The interval includes 0: no direction can be told. With this value it takes an interval "
-                           "2.0 times narrower, from some 4 times the evidence."),
-        (value(-0.2, 0.2), "no direction can be told. With this value it takes another value."),
+        (value(0.1, 0.3), "The whole interval is above 0; its nearer end is 0.1 away. An interval 2.0 times wider"),
+        (value(-0.3, -0.1), "The whole interval is below 0; its nearer end is 0.1 away."),
+        (value(-0.1, 0.3), "The interval includes 0: there is no clear direction. With this value, a clear one "
+                           "would take an interval 2.0 times narrower, from about 4 times the evidence."),
+        (value(-0.2, 0.2), "there is no clear direction. With this value, a clear one would take another value."),
         (value(0.1, 0.3, neutral=None), "It has no neutral value"),
         (value(0.1, 0.3, neutral=1.0, better=True), "1 is best."),
     ],
@@ -84,7 +84,7 @@ def test_what_would_change_the_verdict(one, says):
 
 
 def test_a_value_that_could_not_be_computed_has_no_verdict():
-    missing = Value("s", math.nan, note="one template only", neutral=0.0)
+    missing = Value("s", math.nan, note="only one template", neutral=0.0)
     assert list(explanations._verdict(missing)) == []
 
 

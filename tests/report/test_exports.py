@@ -90,7 +90,7 @@ def test_a_run_that_the_schema_does_not_allow(tmp_path, capsys):
     path = next((tmp_path / "h").rglob("results_*.json"))
     path.write_text(path.read_text().replace('"benchmark": "occugender"', '"benchmark": "newer"'))
     assert main(["report", folder, "--format", "json"]) == 2
-    assert "no valid run file" in capsys.readouterr().err
+    assert "not a valid run file" in capsys.readouterr().err
 
 
 def test_markdown_says_the_same(a_run, capsys):

@@ -99,7 +99,7 @@ def test_a_folder_of_something_else_is_left_alone(run_folder, tmp_path, capsys, 
         place.mkdir()
         (place / "notes.txt").write_text("mine")
     assert main(["report", str(run_folder), "-o", str(tmp_path / "out.html")]) == 2
-    assert "where something else is" in capsys.readouterr().err
+    assert "which holds something else" in capsys.readouterr().err
     assert not (tmp_path / "out.html").exists()
     assert main(["report", str(run_folder), "-o", str(tmp_path / "out.html"), "--items", "0"]) == 0
 

@@ -125,7 +125,7 @@ def test_all_of_a_run(whole_page):
     assert "labels are weak" in said
     assert "lm-eval-bias run --tasks occugender_explicit" in said
     assert "Seeds (random, numpy, torch, few-shot)" in said
-    assert "occugender_explicit: not shown, its sample log is not there" in said
+    assert "occugender_explicit: not shown, there is no sample log" in said
     # every table that can be sorted has a button and a direction in each heading
     assert found.tags["button"] == found.values("aria-sort").count("none") > 50
     assert all(v == "0" for v in found.values("tabindex"))
@@ -224,7 +224,7 @@ def test_occupations_from_the_sample_log(tmp_path):
 @pytest.mark.parametrize(
     ("damage", "reason"),
     [
-        (lambda log: log.unlink(), "its sample log is not there"),
+        (lambda log: log.unlink(), "there is no sample log"),
         (lambda log: log.write_text(""), "the run wrote no samples"),
         (lambda log: log.write_text(log.read_text()[:-900]), "truncated or damaged"),
         (lambda log: log.write_text(log.read_text().splitlines()[0]), "1 documents, but the run scored 80"),
@@ -255,7 +255,13 @@ def test_good_runs_are_reported_beside_bad_ones(tmp_path, capsys):
     empty.mkdir()
     said = "".join(check_closed(made([folder, empty], tmp_path)).text)
     errors = capsys.readouterr().err
-    for reason in ("truncated or damaged", "no task of ours", "no valid run file", "unfinished run", "holds no run"):
+    for reason in (
+        "truncated or damaged",
+        "no task of this package",
+        "not a valid run file",
+        "unfinished",
+        "holds no run",
+    ):
         assert reason in said
         assert reason in errors
     assert "unrelated.json" not in errors
@@ -292,7 +298,7 @@ def test_warnings_of_a_run(tmp_path):
     found = check_closed(made([path], tmp_path))
     said = "".join(found.text)
     for told in (
-        "Low coverage: the word lists catch 5.0%",
+        "Low coverage: the word lists cover 5.0%",
         "words=pronouns",
         "A limited run: 40 of 1,000 items",
         "covers 90% of its range",
@@ -330,7 +336,7 @@ def test_name(tmp_path, capsys):
     assert "Bias report: My &lt;model&gt;" in made([one], tmp_path, "--name", "My <model>")
     other = write(tmp_path / "b.json", run_file(tasks=["gg_bbq_names"], shift=1))
     assert main(["report", one, other, "--name", "x", "--format", "csv"]) == 2
-    assert "--name is for one run, here are 2" in capsys.readouterr().err
+    assert "--name is for a single run, but there are 2" in capsys.readouterr().err
 
 
 @pytest.mark.parametrize(
@@ -406,7 +412,7 @@ def test_the_verdict_says_what_a_score_can_bear(tmp_path):
         content["tasks"]["gg_bbq_names"]["scores"][name] |= {"value": 0.01, "interval": [-0.1, 0.12]}
     text = made([write(tmp_path / "v.json", content)], tmp_path)
     verdicts = re.search(r'<div class="verdicts">(.*?)</div>', text, re.S)[1]
-    assert re.findall("<strong>(.*?)</strong>", verdicts) == ["no direction can be told", "prefers stereotypes"]
+    assert re.findall("<strong>(.*?)</strong>", verdicts) == ["no clear direction", "prefers stereotypes"]
     assert "60.0 [55.0, 65.0], 20% of the way from 50 to 100" in text
     scores["ss"] |= {"value": 40.0, "interval": None, "stderr": None}
     scores["lms"] |= {"value": 51.0, "interval": [49.0, 53.0]}

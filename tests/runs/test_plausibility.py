@@ -53,42 +53,42 @@ def metadata(**fields):
 
 
 IMPOSSIBLE = [
-    (metadata(language="de"), "its language is 'de', the task's is 'en'"),
-    (metadata(benchmark="gg_bbq"), "its benchmark is 'gg_bbq', the task's is 'occugender'"),
+    (metadata(language="de"), "its language is 'de', but the task's is 'en'"),
+    (metadata(benchmark="gg_bbq"), "its benchmark is 'gg_bbq', but the task's is 'occugender'"),
     (value(777.0), "stereotype_gap: it is 777, outside of its range of -1 to 1"),
     (value(-1.0001), "stereotype_gap: it is -1.0001, outside"),
     (value(math.inf), "stereotype_gap: it is inf"),
     (value("0.1"), "stereotype_gap: its value is '0.1': no number"),
     (value(True), "stereotype_gap: its value is 'True': no number"),
     (value(math.nan), "is one of no value"),
-    (value(0.9), "doesn't hold its value 0.9"),
+    (value(0.9), "doesn't include its value 0.9"),
     (stderr(-0.1), "stereotype_gap: its standard error is -0.1"),
     (stderr(False), "stereotype_gap: its standard error is 'False': no number"),
     (stderr("0.1"), "stereotype_gap: its standard error is '0.1': no number"),
     (meaning(interval=[0.2, -0.2]), "stereotype_gap: its interval [0.2, -0.2] ends before it begins"),
-    (meaning(interval=[-1.5, 0.5]), "stereotype_gap: its interval [-1.5, 0.5] leaves the range of -1 to 1"),
+    (meaning(interval=[-1.5, 0.5]), "stereotype_gap: its interval [-1.5, 0.5] exceeds the range from -1 to 1"),
     (meaning(interval=[math.nan, 0.5]), "stereotype_gap: its interval [nan, 0.5] has no end"),
     (meaning(interval=["-1", "1"]), "stereotype_gap: its interval is"),
     (meaning(fixed_interval=[0.5, 0.1]), "items as given [0.5, 0.1] ends before it begins"),
     (meaning(range=[1, -1], interval=None), "stereotype_gap: its range is 1 to -1"),
     (meaning(range=["0", 1]), "stereotype_gap: its range is"),
-    (meaning(range=[-1000, 1000], interval=[700, 800]), "doesn't hold its value"),
+    (meaning(range=[-1000, 1000], interval=[700, 800]), "doesn't include its value"),
     (meaning(neutral="0"), "stereotype_gap: its neutral is '0': no number"),
     (meaning(neutral=7), "stereotype_gap: its neutral value 7 is outside of its range"),
     (meaning(dof=-3), "has -3 degrees of freedom"),
-    (counts(effective=-1), "the number of documents that were scored is '-1'"),
-    (counts(effective=True), "the number of documents that were scored is 'True'"),
-    (counts(effective="80"), "the number of documents that were scored is '80'"),
-    (counts(effective=2000, original=2000), "2,000 documents were scored of 1,000"),
-    (counts(effective=80, original=40), "80 documents were scored of 40"),
-    (counts(effective=0), "scores of 0 documents"),
+    (counts(effective=-1), "the number of scored documents is '-1'"),
+    (counts(effective=True), "the number of scored documents is 'True'"),
+    (counts(effective="80"), "the number of scored documents is '80'"),
+    (counts(effective=2000, original=2000), "2,000 documents were scored, but the task has 1,000"),
+    (counts(effective=80, original=40), "80 documents were scored, but the task has 40"),
+    (counts(effective=0), "scores for 0 documents"),
     (version(7.0), "there is no version 7.0 of it, the latest is 1"),
     (version(-1), "there is no version -1 of it"),
     (version("x"), "there is no version x of it"),
     (version(True), "its version is 'True'"),
     (lambda c, r, m: r.update({"female_dominated_M,none": r["female_dominated_M,none"] - 1}), "are shares of 100"),
     (lambda c, r, m: c["configs"][TASK]["metric_list"].append(dict(m)), "stereotype_gap is described twice"),
-    (lambda c, r, m: r.update({f"{SCORE},other": 0.0}), "has a value for each of several filters (none, other)"),
+    (lambda c, r, m: r.update({f"{SCORE},other": 0.0}), "has values for several filters (none, other)"),
 ]
 
 
@@ -157,7 +157,7 @@ def test_keys_that_stand_there_twice(results, key):
     text = results.read_text()
     at = text.index(key)
     results.write_text(f"{text[:at]}{key}: 0, {text[at:]}")
-    with pytest.raises(BiasError, match="stands twice in one object"):
+    with pytest.raises(BiasError, match="appears twice in one object"):
         run_discovery.read([results])
 
 
@@ -172,9 +172,9 @@ def test_tasks_whose_names_read_alike(tmp_path):
 @pytest.mark.parametrize(
     ("field", "other", "says"),
     [
-        ("language", "de", "its language is 'de', the task's is 'en'"),
+        ("language", "de", "its language is 'de', but the task's is 'en'"),
         ("benchmark", "stereoset_variants", "its benchmark is 'stereoset_variants'"),
-        ("items", 8000, "it has 8,000 items, the task 4,229"),
+        ("items", 8000, "it has 8,000 items, but the task has 4,229"),
     ],
 )
 def test_a_run_file_that_contradicts_the_catalog(field, other, says, tmp_path):
@@ -193,7 +193,7 @@ def test_a_task_that_says_that_it_was_changed_may_be_another(tmp_path):
 def test_a_run_file_is_held_to_the_same(tmp_path):
     content = run_file(tasks=["stereoset_en"])
     content["tasks"]["stereoset_en"]["documents"] = 5000
-    with pytest.raises(BiasError, match="stereoset_en: 5,000 documents were scored of 4,229"):
+    with pytest.raises(BiasError, match="stereoset_en: 5,000 documents were scored, but the task has 4,229"):
         run_discovery.read([write(tmp_path / "many.json", content)])
     content = run_file(tasks=["stereoset_en"])
     content["tasks"]["stereoset_en"]["scores"]["ss"] |= {"value": 777.0, "interval": [759.2, 100]}

@@ -162,7 +162,7 @@ def test_what_commands_say_of_copies(folder, tmp_path, capsys):
     capsys.readouterr()
     for paths in ([two, two], [two, three]):
         assert main(["compare", *paths]) == 2
-        assert "one run only (bias-chance (seed=5)): name another one" in (err := capsys.readouterr().err)
+        assert "one run (bias-chance (seed=5)): name another one" in (err := capsys.readouterr().err)
         assert (says in err) == (three in paths)
     assert main(["leaderboard", str(folder), "--format", "json"]) == 0
     boards = json.loads((output := capsys.readouterr()).out)["boards"]
@@ -174,7 +174,7 @@ def test_what_commands_say_of_copies(folder, tmp_path, capsys):
         "bounds: [{task: occugender_debias_implicit_none, score: stereotype_gap, max: 0.99}]\nallow: [limit]\n"
     )
     assert main(["check", two, three, "--policy", str(tmp_path / "policy.yaml")]) == 0
-    assert "passed over: " in (output := capsys.readouterr()).err
+    assert "skipped: " in (output := capsys.readouterr()).err
     assert output.out.count("all ") == 1
 
 
@@ -198,11 +198,11 @@ def test_damaged_files_are_named_and_the_rest_is_read(folder):
     said = {problem.path.name: problem.reason for problem in problems}
     assert set(said) == {*(f"results_{i}.json" for i in range(1, 5)), "run.json", name}
     assert "truncated or damaged" in said["results_1.json"]
-    assert "no task of ours (it has mmlu)" in said["results_2.json"]
+    assert "no task of this package (it has mmlu)" in said["results_2.json"]
     assert "too old" in said["results_3.json"]
-    assert "no results of a harness run" in said["results_4.json"]
-    assert "no valid run file" in said["run.json"]
-    assert "an unfinished run" in said[name]
+    assert "not the results of a harness run" in said["results_4.json"]
+    assert "not a valid run file" in said["run.json"]
+    assert "the run is unfinished" in said[name]
 
 
 def test_nothing_to_read(tmp_path):
@@ -211,7 +211,7 @@ def test_nothing_to_read(tmp_path):
     with pytest.raises(BiasError, match="no such file or folder"):
         read([tmp_path / "nowhere"])
     (tmp_path / "a.json").write_text("[]")
-    with pytest.raises(BiasError, match="no run file of this package"):
+    with pytest.raises(BiasError, match="a run file of this package"):
         read([tmp_path / "a.json"])
 
 

@@ -95,7 +95,7 @@ def test_fewer_samples_a_prompt_are_a_trial_run(tmp_path, capsys):
         assert main([command, path, "--format", "md"]) == 0
         out = capsys.readouterr().out.replace("\\", "")
         row = next(line for line in out.splitlines() if line.startswith("|") and "trial run" in line)
-        assert "trial run, 20 of 100 samples a prompt" in row.split("|")[1]
+        assert "trial run, 20 of 100 samples per prompt" in row.split("|")[1]
     content["tasks"]["regard_en"]["metadata"]["repeats"] = 100
     write(tmp_path / "run.json", content)
     assert main(["report", path, "--format", "md"]) == 0

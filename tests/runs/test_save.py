@@ -76,10 +76,10 @@ def test_without_samples_the_results_alone_are_saved(tmp_path):
 
 
 @pytest.mark.parametrize(("broken", "message", "left"), [
-    ([("samples_t_2026", 3)], r"samples of t: 1 of 3 lines: .*saved are samples of t_2, results", ["results", LOGS[1]]),
+    ([("samples_t_2026", 3)], r"samples of t: 1 of 3 lines: .*saved: samples of t_2, results", ["results", LOGS[1]]),
     ([("samples_t_2026", 5)], r"samples of t: 2 of 3 lines", ["results", LOGS[1]]),
     ([("samples_t_2026", -1)], r"samples of t: not written", ["results", LOGS[1]]),
-    ([("results", 40)], r"results: cut off \(Unterminated.*saved are samples of t, samples of t_2", LOGS),
+    ([("results", 40)], r"results: cut off \(Unterminated.*saved: samples of t, samples of t_2", LOGS),
     ([("results", -1)], r"results: not written", LOGS),
     ([("", -1)], r"samples of t: not written; samples of t_2: not written; results: not written.*nothing was", []),
     ([("", 0)], r"samples of t: 0 of 3 lines; samples of t_2: 0 of 1 lines; results: cut off .*nothing was", []),

@@ -183,7 +183,7 @@ def test_logs_of_a_constant_are_refused(tmp_path, tiny_mirror, capsys):
     ):
         capsys.readouterr()
         assert main(["rescore", rewrite(constant)]) == 2
-        assert "they don't depend on the text" in capsys.readouterr().err
+        assert "the answers don't depend on the text" in capsys.readouterr().err
     assert main(["rescore", words(lambda i: ["-4.0", "False"], model="bias-dial")]) == 0  # a neutral control may
     assert main(["rescore", words(lambda i: [str(-4.0 - i / 7), "False"])]) == 0
     assert main(["rescore", sentences(lambda i: [str(0.25 + i / 7), str(3 + i)])]) == 0

@@ -119,7 +119,7 @@ def test_long_requests_are_cut_on_the_left_as_hf_cuts(where, caplog):
     with caplog.at_level(logging.WARNING, "lm_eval.bias"):
         found = packed(where, **options).loglikelihood(instances(*pairs))
     assert_same(found, hf(where, **options).loglikelihood(instances(*pairs)))
-    assert "3 requests are longer than the model's 40 tokens" in caplog.text
+    assert "3 requests are longer than the model's limit of 40 tokens" in caplog.text
 
 
 def test_one_token_string_divided_at_two_places(gpt2):
@@ -219,7 +219,7 @@ def test_too_little_memory_halves_the_forwards(gpt2, caplog, error, way):
     with caplog.at_level(logging.WARNING, "lm_eval.bias"):
         found = model._loglikelihood_tokens(requests(40, 200, 20))
     assert_same(found, hf(gpt2)._loglikelihood_tokens(requests(40, 200, 20)))
-    assert "out of memory, going on with 256 tokens" in caplog.text
+    assert "out of memory, continuing with 256 tokens" in caplog.text
     assert sizes
 
 
@@ -230,7 +230,7 @@ def test_no_memory_at_all_is_one_line(gpt2):
         raise torch.OutOfMemoryError("CUDA out of memory.")
 
     model._method.network.call = never
-    with pytest.raises(BiasError, match="memory does not suffice for one sequence"):
+    with pytest.raises(BiasError, match="not enough memory for a single sequence"):
         model._loglikelihood_tokens(requests(5, 200, 20))
 
 
@@ -255,8 +255,8 @@ def test_a_wrong_mask_is_noticed(gpt2, monkeypatch, caplog):
     with caplog.at_level(logging.INFO, "lm_eval.bias"):
         model = packed(gpt2)
     assert model._method.name == "cache"
-    assert "walk: differs from plain forwards by" in caplog.text
-    assert "trie: differs from plain forwards by" in caplog.text
+    assert "walk: differs from plain forward passes by" in caplog.text
+    assert "trie: differs from plain forward passes by" in caplog.text
     assert_same(model.loglikelihood(instances(*PAIRS)), hf(gpt2).loglikelihood(instances(*PAIRS)))
 
 
@@ -364,7 +364,7 @@ def test_a_model_that_does_nothing_right_is_left_to_hf(gpt2, monkeypatch, caplog
     with caplog.at_level(logging.WARNING, "lm_eval.bias"):
         model = packed(gpt2, batch_size=4)
     assert model._method is None
-    assert "the hf backend's own way" in caplog.text
+    assert "the hf backend's own method" in caplog.text
     assert_same(model.loglikelihood(instances(*PAIRS)), hf(gpt2).loglikelihood(instances(*PAIRS)))
     rolling = [Instance("loglikelihood_rolling", {}, ("The old gardener was very patient.",), 0)]
     assert model.loglikelihood_rolling(rolling) == pytest.approx(hf(gpt2).loglikelihood_rolling(rolling))
@@ -379,7 +379,7 @@ def test_what_was_shared_is_said(gpt2, caplog):
     model = packed(gpt2)
     with caplog.at_level(logging.INFO, "lm_eval.bias"):
         model._loglikelihood_tokens([(None, [5, 6, 7], [8]), (None, [5, 6, 7], [9]), (None, [5, 6, 7], [9, 4])])
-    assert "hf-packed: 10 tokens asked, 4 run (60% shared)" in caplog.text
+    assert "hf-packed: 10 tokens requested, 4 run (60% shared)" in caplog.text
 
 
 def test_no_requests(gpt2):

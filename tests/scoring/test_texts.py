@@ -77,7 +77,7 @@ def test_every_rank_asks_for_as_many(monkeypatch):
 
 
 def test_a_model_without_tokens_says_so():
-    with pytest.raises(BiasError, match="ChanceLM does not tell how many tokens"):
+    with pytest.raises(BiasError, match="ChanceLM doesn't say how many tokens"):
         getattr(ChanceLM(), REQUEST)(instances(("a", " b")))
 
 

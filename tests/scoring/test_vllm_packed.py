@@ -194,7 +194,7 @@ def test_the_cache_serves_what_requests_share(make, caplog):
         model._loglikelihood_tokens(requests)
     asked, nodes = 6 * 45, 40 + 6 * 5
     assert nodes <= engine.run <= 45 + 5 * 9 + 40  # a block or less of the context anew for each
-    assert f"{asked} tokens asked, {engine.run} run ({engine.run / nodes:.2f} a token of the trie)" in caplog.text
+    assert f"{asked} tokens requested, {engine.run} run ({engine.run / nodes:.2f} per token of the trie)" in caplog.text
     assert not model.kept  # requests without a key, as rolling ones are
 
 
@@ -233,9 +233,9 @@ def other(value, where):
         (spoilt(prompt_token_ids=[1]), "an answer to another prompt"),
         (spoilt(num_cached_tokens=None), "None tokens of a prompt came from the cache"),
         (spoilt(prompt_logprobs=[None, {}]), "rows of log-probabilities for"),
-        (other(math.nan, "rows"), "nan where a log-probability has to be"),
-        (other(-math.inf, "rows"), "-inf where a log-probability has to be"),
-        (other(0.5, "next tokens"), "0.5 where a log-probability has to be"),
+        (other(math.nan, "rows"), "nan in place of a log-probability"),
+        (other(-math.inf, "rows"), "-inf in place of a log-probability"),
+        (other(0.5, "next tokens"), "0.5 in place of a log-probability"),
         (spoilt(outputs=[types.SimpleNamespace(logprobs=None)]), "no log-probability of a token"),
     ],
 )
@@ -244,7 +244,9 @@ def test_what_an_engine_may_not_answer_ends_the_run_in_one_line(spoil, says, mak
     model = make(engine)
     engine.spoil = spoil
     requests = [(None, [1, 2, 3], [5]), (None, [1, 2, 3], [6]), (None, list(range(9)), list(range(20)))]
-    with pytest.raises(BiasError, match=f"vLLM gives no usable answer: .*{says}.*; --model vllm asks in its own way"):
+    with pytest.raises(
+        BiasError, match=f"vLLM gives no usable answer: .*{says}.*; use --model vllm, which doesn't share prefixes"
+    ):
         model._loglikelihood_tokens(requests, disable_tqdm=True)
 
 
@@ -252,7 +254,7 @@ def test_what_an_engine_may_not_answer_ends_the_run_in_one_line(spoil, says, mak
     ("engine", "changes", "says"),
     [
         (Engine(caching=False), {}, "the engine has no prefix cache for this model"),
-        (Engine(), {"data_parallel_size": 2}, "data_parallel_size=2 each call loads the model anew"),
+        (Engine(), {"data_parallel_size": 2}, "data_parallel_size=2 each call loads the model again"),
         (Engine(), {"space": 900}, "memory for 900 tokens is too little"),
     ],
 )
@@ -273,7 +275,7 @@ def test_an_engine_that_gives_others_with_its_cache_is_found_out_at_load(make):
     assert "a trial differs by" in make(engine)._why_not
     engine = Engine()
     engine.held = type("Nothing", (), {"update": lambda *_: None, "__contains__": lambda *_: False})()
-    assert "reads nothing from its prefix cache" in make(engine)._why_not
+    assert "doesn't use its prefix cache" in make(engine)._why_not
 
 
 def test_an_older_vllm_is_asked_in_its_own_way(make, monkeypatch):
@@ -287,5 +289,5 @@ def test_requests_that_do_not_fit_are_cut_on_the_left_or_refused(make):
     (answer,) = model._loglikelihood_tokens([(None, context, continuation)], disable_tqdm=True)
     assert answer[0] == pytest.approx(wanted(context[-60:], continuation)[0], abs=1e-9)
     for pair in (([1], list(range(40)) * 2), ([], [1]), ([1], [])):
-        with pytest.raises(BiasError, match="context and .* continuation tokens; both need one"):
+        with pytest.raises(BiasError, match="context and .* continuation tokens; each needs at least one"):
             model._loglikelihood_tokens([(None, *pair)], disable_tqdm=True)

@@ -51,7 +51,7 @@ def test_a_set_of_ones_own_is_corrected_through_a_sheet(tmp_path, given, capsys)
     edited(sheet, rows(sheet)["empty"], **{"correct unrelated": "Brot ist rund.", "comment": "so"})
     edited(sheet, rows(sheet)["lost"], accept="x", **{"correct stereotype word": "brav"})
     filled = sheet.read_bytes()
-    assert "decides about 2 items: say with -o" in refused(capsys, given, "--review", sheet)
+    assert "decides about 2 items: name the file for the result with -o" in refused(capsys, given, "--review", sheet)
     assert sheet.read_bytes() == filled
     assert validate(given, "--review", sheet, "-o", better) == 1
     assert given.read_bytes() == before
@@ -84,7 +84,7 @@ def test_a_set_of_ones_own_is_corrected_through_a_sheet(tmp_path, given, capsys)
 @pytest.mark.parametrize(
     ("more", "said"),
     [
-        (["-o", "x.json"], "-o is for the data set that --review corrects"),
+        (["-o", "x.json"], "-o names the data set that --review corrects"),
         (["--review", "s.csv", "-o", "x.csv"], "-o x.csv: must end in .json"),
         (["--review", "/no/such/s.csv"], "/no/such/s.csv cannot be written"),
         (["--review", "unknown.csv"], "unknown.csv row 2: no item 'nobody' in the data set"),
@@ -100,7 +100,7 @@ def test_refused_in_one_line(tmp_path, given, capsys, monkeypatch, more, said):
 def test_a_sheet_needs_ids_and_labels(tmp_path, capsys):
     path = tmp_path / "set.json"
     set_files.write(path, DataSet("de", [ITEMS[0], ITEMS[0]], {}))
-    assert "item good stands there twice" in refused(capsys, path, "--review", tmp_path / "s.csv")
+    assert "item good appears twice" in refused(capsys, path, "--review", tmp_path / "s.csv")
     odd = item(name="odd")
     odd["candidates"][0]["label"] = "unrelated"
     set_files.write(path, DataSet("de", [odd], {}))

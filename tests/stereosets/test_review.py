@@ -138,15 +138,15 @@ def test_sheets_of_every_spreadsheet_program(tmp_path, how):
     [
         (b"id,correct contxt\ni1,a\n", "unknown column 'correct contxt'. Did you mean correct context"),
         (b"id,notes\ni1,a\n", "unknown column 'notes'"),
-        (b"id,accept,accept\ni1,x,\n", "the column 'accept' stands there twice"),
+        (b"id,accept,accept\ni1,x,\n", "the column 'accept' appears twice"),
         (b"name,accept\ni1,x\n", "unknown column 'name'"),
         (b"accept,comment\nx,a\n", "no column 'id'"),
         (b"id,accept\ni1,x\n\n,x\n", "row 4: no id"),
         (b"id,accept\ni1,perhaps\n", "row 2 (item i1): accept 'perhaps': must be x or empty"),
-        (b"id,accept\ni1,\ni1,x\n", "row 3: the item i1 stands in a row above too"),
-        (b"id,accept\ni1,x,more\n", "row 2: a cell without a column's name above it"),
+        (b"id,accept\ni1,\ni1,x\n", "row 3: the item i1 is also in a row above"),
+        (b"id,accept\ni1,x,more\n", "row 2: a cell in a column without a name"),
         (b"id,comment\ni1,\xe4\n", "is not UTF-8: save it as 'CSV UTF-8'"),
-        (b'id,comment\ni1,"a\n', "row 2: no CSV"),
+        (b'id,comment\ni1,"a\n', "row 2: not CSV"),
     ],
 )
 def test_sheets_that_cannot_be_understood(tmp_path, content, said):
@@ -159,7 +159,7 @@ def test_sheets_that_cannot_be_understood(tmp_path, content, said):
 def test_a_text_that_was_changed_in_its_own_column_is_not_lost(tmp_path):
     sheet(tmp_path / "r.csv", {"i1": item()})
     edited(tmp_path / "r.csv", 0, context="Der Wolf ist BLANK.")
-    with pytest.raises(BiasError, match=r"row 2 \(item i1\): its present texts were changed: put better texts"):
+    with pytest.raises(BiasError, match=r"row 2 \(item i1\): its original texts were changed: write better texts"):
         review_sheet.read(tmp_path / "r.csv")
 
 

@@ -68,7 +68,7 @@ def test_stereosets_own_file(tmp_path):
     path = tmp_path / "dev.json"
     path.write_text(json.dumps(dev(ENGLISH)))
     assert set_files.read(path, "en") == set_files.DataSet("en", ENGLISH, {})
-    with pytest.raises(BiasError, match="doesn't say its language: name it with --language"):
+    with pytest.raises(BiasError, match="doesn't state its language: name it with --language"):
         set_files.read(path)
 
 
@@ -142,26 +142,26 @@ def without(key, value=None):
 @pytest.mark.parametrize(
     ("content", "said"),
     [
-        (b"\xff\xfe{}", "no UTF-8"),
-        ("", "no valid JSON"),
-        ("[1, 2", "no valid JSON"),
-        ('{"a": NaN}', "NaN is no number"),
-        ('{"a": "\\ud800"}', "no valid JSON"),
+        (b"\xff\xfe{}", "not UTF-8"),
+        ("", "not valid JSON"),
+        ("[1, 2", "not valid JSON"),
+        ('{"a": NaN}', "NaN is not a JSON number"),
+        ('{"a": "\\ud800"}', "not valid JSON"),
         ("[" * 100_000, "nested too deeply"),
         ("[]", "not in StereoSet's form"),
-        ('{"data": {"intersentence": {}}, "language": "nl"}', "no list of items"),
+        ('{"data": {"intersentence": {}}, "language": "nl"}', "not a list of items"),
         ('{"data": {"intersentence": []}, "language": "nl"}', "holds no items"),
-        ('{"data": {"intersentence": []}, "language": "../x"}', "no language code"),
-        ('{"data": {"intersentence": []}, "provenance": 3}', "'provenance' is no object"),
+        ('{"data": {"intersentence": []}, "language": "../x"}', "not a language code"),
+        ('{"data": {"intersentence": []}, "provenance": 3}', "'provenance' is not an object"),
         ('{"data": {"intersentence": [7]}, "language": "nl"}', "intersentence item 1: no object"),
         (without("context"), "intrasentence item 2 (a2): no 'context'"),
-        (without("context", 5), "'context' is no text"),
+        (without("context", 5), "'context' is not a text"),
         (without("id", " "), "an empty id"),
         (without("bias_type", "age"), "unknown bias type 'age'"),
-        (without("sentences", [1, 2, 3]), "no list of candidates"),
+        (without("sentences", [1, 2, 3]), "not a list of candidates"),
         (without("sentences", []), "0 candidates: 3 are needed"),
         (without("sentences/1/sentence"), "candidate 2: no 'sentence'"),
-        (without("sentences/1/word", 3), "'word' is no text"),
+        (without("sentences/1/word", 3), "'word' is not a text"),
         (without("sentences/2/gold_label", "related"), "unknown label 'related'"),
     ],
 )
@@ -175,9 +175,9 @@ def test_broken_files(tmp_path, content, said):
         ("", "is empty"),
         ("id,test\n", "holds no items"),
         (table(DUTCH).replace("bias_type", "type"), "no column 'bias_type'"),
-        (table(DUTCH).replace("c2_id", "c1_id"), "the column 'c1_id' stands there twice"),
-        (table(DUTCH) + "one,two\n", "line 6: 2 cells, but the head has 18"),
-        (table(DUTCH) + '"open\n', "line 6: no valid table"),
+        (table(DUTCH).replace("c2_id", "c1_id"), "the column 'c1_id' appears twice"),
+        (table(DUTCH) + "one,two\n", "line 6: 2 cells, but the header has 18"),
+        (table(DUTCH) + '"open\n', "line 6: not a valid table"),
         (table(DUTCH).replace("intra", "inner"), "line 4: unknown test 'inner'"),
         (table(DUTCH).replace("profession", "work"), "unknown bias type 'work'"),
         (
@@ -194,7 +194,7 @@ def test_files_that_are_none(tmp_path):
     for path in (tmp_path, tmp_path / "none.json"):
         with pytest.raises(BiasError, match="cannot be read"):
             set_files.read(path)
-    with pytest.raises(BiasError, match="empty path"):
+    with pytest.raises(BiasError, match="path is empty"):
         set_files.read("")
 
 
@@ -208,7 +208,7 @@ def test_writing_leaves_what_was_there(tmp_path):
     path = tmp_path / "set.json"
     path.write_text("before")
     for provenance in ({"when": object()}, {"share": float("nan")}, {"who": "\ud800"}):
-        with pytest.raises(BiasError, match="no plain data"):
+        with pytest.raises(BiasError, match="isn't plain data"):
             set_files.write(path, set_files.DataSet("nl", DUTCH, provenance))
     with pytest.raises(BiasError, match="cannot be written"):
         set_files.write(tmp_path / "no folder" / "set.json", set_files.DataSet("nl", DUTCH, {}))

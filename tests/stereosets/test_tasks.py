@@ -92,13 +92,13 @@ def test_a_run_and_all_that_reads_it(folder, dutch, tmp_path, monkeypatch):
     assert again[again.index("--include_path") + 1] == str(folder)
     page = command("report", str(out), "--format", "md")
     assert page.status == 0
-    assert "a data set of its own, not the published one" in page.out
-    assert "no task of this version" not in page.out
+    assert "its own data set, not the published one" in page.out
+    assert "not a task of this version" not in page.out
     board = command("leaderboard", str(out), "--format", "md")
     assert f"dataset=nl.json ({set_files.digest(dutch)[:12]})" in board.out
     assert "a task that this package doesn't know" not in board.out
     assert command("report", str(out), "-o", str(tmp_path / "run.json")).status == 0
-    assert "no task of this version" not in command("report", str(tmp_path / "run.json"), "--format", "md").out
+    assert "not a task of this version" not in command("report", str(tmp_path / "run.json"), "--format", "md").out
     policy = tmp_path / "policy.yaml"
     policy.write_text(
         "require_full: true\nallow_warnings: true\nbounds:\n  - {task: stereoset_nl, score: lms, min: 101}\n"
@@ -172,9 +172,9 @@ def test_a_set_is_refused_before_a_model_is_loaded(tiny_mirror, dutch, tmp_path)
 def test_a_changed_or_missing_file_is_said(folder, dutch, tmp_path):
     arguments = ["run", "--include_path", str(folder), "--tasks", "stereoset_nl", "--model", "bias-chance"]
     dutch.write_text(dutch.read_text() + "\n")
-    assert "was changed since the task was written for it: write the tasks anew" in refused(tmp_path, *arguments)
+    assert "was changed since the task was written for it: write the tasks again" in refused(tmp_path, *arguments)
     dutch.unlink()
-    assert "put it back, or write the tasks anew: lm-eval-bias validate stereoset" in refused(tmp_path, *arguments)
+    assert "put it back, or write the tasks again: lm-eval-bias validate stereoset" in refused(tmp_path, *arguments)
 
 
 def test_flags_and_options_are_held_against_them_as_well(folder, tmp_path):
@@ -196,7 +196,7 @@ def test_folders_with_tasks_of_others(tmp_path, dutch):
     }
     own = place / "stereoset_nl.yaml"
     own.write_text(own.read_text().replace("  n_items: 4\n", ""))
-    with pytest.raises(BiasError, match="no task of this package"):
+    with pytest.raises(BiasError, match="not a task of this package"):
         catalog.entries([place])
 
 
@@ -269,7 +269,7 @@ def test_validate_refuses(tiny_mirror, dutch, tmp_path):
         (["nope"], "nope: cannot be read"),
         ([str(dutch), "--language", "de"], "is in language 'nl', not 'de'"),
         ([str(dutch), "--source", str(tmp_path / "x.json")], "x.json: cannot be read"),
-        (["de", "--tasks", str(tmp_path / "t")], "is published and has its tasks"),
+        (["de", "--tasks", str(tmp_path / "t")], "is published and already has tasks"),
     ):
         assert said in refused(tmp_path, "validate", "stereoset", *arguments)
     path = tmp_path / "de.json"

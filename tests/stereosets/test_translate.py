@@ -291,7 +291,7 @@ def test_another_source(tmp_path, tiny_mirror, engine, capsys):
     ("arguments", "said"),
     [
         (["--to", "en"], "is the source's own language"),
-        (["--to", "I t"], "is no language code"),
+        (["--to", "I t"], "is not a language code"),
         (["--tests", "between"], "must be intra, inter or intra,inter"),
         (["--limit", "0"], "must be 1 or more"),
         (["--batch_size", "0"], "must be 1 or more"),

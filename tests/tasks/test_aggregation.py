@@ -58,5 +58,5 @@ def test_notes_name_main_reasons_and_count_cells(caplog):
                 notes.add(*one)
     assert [record.getMessage() for record in caplog.records] == [
         "t: no standard error: a, b (one group)",
-        "t: 2 cells of breakdowns have notes too (metric_list in the results)",
+        "t: 2 cells of breakdowns have notes, too (see metric_list in the results file)",
     ]

@@ -58,13 +58,13 @@ def test_fields_of_study_end_to_end(tmp_path, capsys):
         ("item,female_share\nlaw,101\n", "line 2: female_share 101 of 'law' is outside 0..100"),
         ("item,female_share\nlaw,-1\n", "outside 0..100"),
         ("item,female_share\nlaw,nan\n", "outside 0..100"),
-        ("item,female_share\nlaw,many\n", "female_share 'many' of 'law' is no number"),
-        ("item,female_share\nlaw\n", "female_share None of 'law' is no number"),
+        ("item,female_share\nlaw,many\n", "female_share 'many' of 'law' is not a number"),
+        ("item,female_share\nlaw\n", "female_share None of 'law' is not a number"),
         ("item,female_share\n ,50\n", "line 2: the item is empty"),
-        ("item,female_share\nlaw,50\nlaw,51\n", "'law' stands there twice"),
+        ("item,female_share\nlaw,50\nlaw,51\n", "'law' appears twice"),
         ("item,female_share\nlaw,0.4\nart,0.7\n", "give percent"),
         ("item,female_share\nlaw,70,5\n", "line 2: more fields than columns"),
-        ("item,female_share,female_share\nlaw,70,5\n", "a column stands there twice"),
+        ("item,female_share,female_share\nlaw,70,5\n", "a column appears twice"),
     ],
 )
 def test_bad_items(tmp_path, text, says):
@@ -83,8 +83,8 @@ def test_bad_items(tmp_path, text, says):
         ("explicit:\n  - question: 'no mark'\n", "has no placeholder"),
         ("explicit:\n  - 'a [JOB]'\n", "must be a mapping"),
         ("explicit:\n  - question: 'a [JOB]'\n    sentense: x\n", "unknown field sentense"),
-        ("explicit:\n  - question: 'a [JOB]'\n  - question: 'a [JOB]'\n", "stands there twice"),
-        ("explicit: [\n", "no valid YAML"),
+        ("explicit:\n  - question: 'a [JOB]'\n  - question: 'a [JOB]'\n", "appears twice"),
+        ("explicit: [\n", "not valid YAML"),
         ("explicit:\n  - question: 'a [job]'\n", "question has no placeholder"),
         ("- a\n", "must be a mapping"),
     ],
@@ -100,10 +100,10 @@ def test_bad_templates(tmp_path, text, says):
     [
         ("male: [a]\nfemale: [b]\n", "no list of words under 'diverse'"),
         ("male: [a]\nfemale: [b]\ndiverse: []\n", "no list of words under 'diverse'"),
-        ("male: [a]\nfemale: [A]\ndiverse: [c]\n", "stands under 'male' and under 'female'"),
-        ("male: [caf\u00e9]\nfemale: [cafe\u0301]\ndiverse: [c]\n", "stands under 'male' and under 'female'"),
-        ("male: [no]\nfemale: [b]\ndiverse: [c]\n", "is no word"),
-        ("male: [' a']\nfemale: [b]\ndiverse: [c]\n", "is no word"),
+        ("male: [a]\nfemale: [A]\ndiverse: [c]\n", "is listed under 'male' and under 'female'"),
+        ("male: [caf\u00e9]\nfemale: [cafe\u0301]\ndiverse: [c]\n", "is listed under 'male' and under 'female'"),
+        ("male: [no]\nfemale: [b]\ndiverse: [c]\n", "is not a word"),
+        ("male: [' a']\nfemale: [b]\ndiverse: [c]\n", "is not a word"),
     ],
 )
 def test_bad_words(tmp_path, text, says):
@@ -209,7 +209,7 @@ def test_last_word_is_the_authors_implicit_convention():
     he, she, they = math.exp(-3), math.exp(-2), math.exp(-3)
     assert made["mass"] == pytest.approx(he + she + they, rel=1e-12)
     assert made["F"] == pytest.approx(she / (he + she + they), rel=1e-12)
-    with pytest.raises(BiasError, match="implicit prompts, not explicit ones"):
+    with pytest.raises(BiasError, match="implicit prompts, not for explicit ones"):
         hooks.documents("explicit", word_probability="last_word")
 
 

@@ -48,17 +48,17 @@ BAD = {
     f"{GOOD}The man worked as,men,v\n": "line 4, column prompt: the same as in line 3: 'The man worked as'",
     f"{GOOD}The man  was,men,v\n": "line 4, column prompt: a line break, a tab or two spaces in a row",
     f'{GOOD}"The man\nwas",men,v\n': "line 5, column prompt: a line break",
-    f"{GOOD}The man was,men,v\n": "line 4, column cluster: 'v' has prompts of 'men' alone",
-    f"{GOOD}The man was,Men,w\n": "line 4, column group: 'Men' is 'men' above: spell it alike",
+    f"{GOOD}The man was,men,v\n": "line 4, column cluster: 'v' has prompts of 'men' only",
+    f"{GOOD}The man was,Men,w\n": "line 4, column group: 'Men' is 'men' above: use one spelling",
     f"{GOOD}The man worked\u00a0as,men,v\n": "line 4, column prompt: ",
     f"{GOOD}The man was\u200b,men,w\nThe man was,men,w\n": "line 5, column prompt: the same as in line 4",
-    f"{GOOD}The man was,men,W\n": "line 4, column cluster: 'W' is 'w' above: spell it alike",
-    f"{GOOD}The man was,m\u0435n,w\n": "' is 'men' above: spell it alike",  # a Cyrillic letter
-    f'{GOOD}The man was,"a,b",w\n': "line 4, column group: 'a,b': names are up to 60 letters, without comma and slash",
-    f"{GOOD}The man was,{'x' * 61},w\n": "names are up to 60 letters",
+    f"{GOOD}The man was,men,W\n": "line 4, column cluster: 'W' is 'w' above: use one spelling",
+    f"{GOOD}The man was,m\u0435n,w\n": "' is 'men' above: use one spelling",  # a Cyrillic letter
+    f'{GOOD}The man was,"a,b",w\n': "line 4, column group: 'a,b': names are up to 60 characters, without commas",
+    f"{GOOD}The man was,{'x' * 61},w\n": "names are up to 60 characters",
     f"{GOOD}The man was,p_holm,w\n": "line 4, column group: 'p_holm' is the name of a score",
     "prompt,group,cluster\nA,women,w\nB,women,w\n": "line 2, column group: all are 'women': nothing to compare with",
-    f'{GOOD}"The man was,men,w\n': "line 4: no valid CSV (unexpected end of data)",
+    f'{GOOD}"The man was,men,w\n': "line 4: not valid CSV (unexpected end of data)",
     "prompt,group,cluster\n" + "".join(f"P {n},g{n},w\n" for n in range(21)): "line 22, column group: more than 20",
 }
 
@@ -74,7 +74,7 @@ def test_a_bad_file_is_one_line_with_its_place(content, tmp_path):
 def test_bytes_that_are_no_text_and_files_that_are_none(tmp_path, monkeypatch):
     path = tmp_path / "own.csv"
     path.write_bytes(GOOD.encode("utf-16"))
-    assert "holds NUL bytes: damaged, or no UTF-8" in run(tmp_path)
+    assert "holds NUL bytes: it is damaged or not UTF-8" in run(tmp_path)
     path.write_bytes(GOOD.encode() + b"x" * (1 << 16) + b"\n\0,women,v\n")
     assert "line 5: holds a NUL byte: damaged" in run(tmp_path)
     path.write_bytes(GOOD.encode() + b"\xff,women,v\n")
@@ -95,7 +95,7 @@ def test_bytes_that_are_no_text_and_files_that_are_none(tmp_path, monkeypatch):
         ({"prompts": None}, "own_prompts: name a file of prompts"),
         ({"reference": "woman"}, "--metadata reference='woman': no such group. Did you mean women? There are women"),
         ({"classifier": "lihgt"}, "Did you mean light"),
-        ({"classifier": "light", "language": "fr"}, "trained on texts in de and en, there are none in 'fr'"),
+        ({"classifier": "light", "language": "fr"}, "trained on texts in de and en, not in 'fr'"),
         ({"keywords": "gone.yaml"}, "keywords file gone.yaml cannot be read"),
         ({"repeats": 0}, "--metadata repeats=0: must be a whole number of 1 or more"),
         ({"promts": "x"}, "--metadata key 'promts' is unknown to these tasks. Did you mean prompts"),
@@ -118,7 +118,7 @@ def test_a_language_is_no_option_of_tasks_beside_it(tmp_path):
     line = refused(
         tmp_path, "run", "--tasks", "own_prompts,regard_de", "--model", "bias-chance", "--metadata", options
     )  # fmt: skip
-    assert "--metadata language: regard_de has a 'language' of its own" in line
+    assert "--metadata language: regard_de has its own 'language'" in line
 
 
 def test_what_is_read_and_what_is_only_said(tmp_path, caplog):
@@ -196,15 +196,15 @@ def test_keywords_of_a_file_are_found_by_its_rules(tmp_path):
 @pytest.mark.parametrize(
     ("content", "says"),
     [
-        ({}, "no mapping of facets to lists of words under 'facets'"),
+        ({}, "must map facets to lists of words under 'facets'"),
         ({"facets": {"work": []}}, "facet 'work': must be a name with a list of words"),
         ({"facets": {"work": [3]}}, "facet 'work', entry 1: must be a word"),
         ({"facets": {"work": [{"match": []}]}}, "entry 1, match: must be a list of texts"),
         ({"facets": {"work": [{"match": ["a"], "exept": ["b"]}]}}, "unknown field 'exept'. Did you mean except"),
         ({"facets": {"work": [{"match": ["a"], "whole": "yes"}]}}, "entry 1, whole: must be true or false"),
-        ({"facets": {"work": [{"match": ["Boss"]}]}}, "texts are searched in small letters"),
+        ({"facets": {"work": [{"match": ["Boss"]}]}}, "texts are searched in lower case"),
         ({"facets": {"positive": ["good"]}}, "facet 'positive' is the name of another score"),
-        ({"facets": {"a/b": ["good"]}}, "without comma and slash"),
+        ({"facets": {"a/b": ["good"]}}, "without commas and slashes"),
     ],
 )
 def test_bad_keywords_are_one_line_with_their_place(content, says, tmp_path):
@@ -257,4 +257,4 @@ def test_a_text_without_label_says_how_to_get_one():
 def test_a_facet_that_stands_there_twice_is_refused(tmp_path):
     (tmp_path / "own.csv").write_text(GOOD)
     (tmp_path / "words.yaml").write_text("facets:\n  work: [boss]\n  work: [pay]\n")
-    assert "line 3: 'work' stands there twice" in run(tmp_path, keywords=str(tmp_path / "words.yaml"))
+    assert "line 3: 'work' appears twice" in run(tmp_path, keywords=str(tmp_path / "words.yaml"))

@@ -185,7 +185,7 @@ def test_a_task_of_the_harness_that_it_describes(installed, tmp_path, capsys):
     log.unlink()
     report = json.loads(said(capsys, "report", tmp_path / "out", "--format", "json"))
     score = report["tasks"]["plain_age_pairs"]["scores"]["old_share"]
-    assert (score["value"], score["note"]) == (None, "no sample log: run with --log_samples")
+    assert (score["value"], score["note"]) == (None, "no sample log: run it again with --log_samples")
 
 
 def test_linked_like_the_others(installed, tmp_path, monkeypatch, capsys):
@@ -210,7 +210,7 @@ def test_one_that_cannot_be_loaded_is_named(installed, monkeypatch, capsys):
     said(capsys, "ls", status=2)
     capsys.readouterr()
     assert main(["ls"]) == 2
-    assert "is no instance of lm_eval_bias.Benchmark: mend it, or uninstall it" in capsys.readouterr().err
+    assert "is not an instance of lm_eval_bias.Benchmark: repair or uninstall it" in capsys.readouterr().err
 
 
 @pytest.mark.slow
@@ -239,10 +239,9 @@ def test_installed_into_an_environment_of_its_own(tmp_path):
     assert "Age stereotypes" in page
     # and by the harness's own command
     code = (
-        "import sys; from lm_eval_bias.registration import register; register(); "
-        f"sys.argv = ['lm_eval', 'run', '--include_path', {folder!r}, '--model', 'bias-chance', "
-        "'--tasks', 'age_pairs']; "
-        "from lm_eval.__main__ import cli_evaluate; cli_evaluate()"
+        "import sys; from lm_eval_bias.registration import register; register(); sys.argv = ['lm_eval', 'run', "
+        f"'--include_path', {folder!r}, '--model', 'bias-chance', '--tasks', 'age_pairs']; from lm_eval.__main__ "
+        "import cli_evaluate; cli_evaluate()"
     )
     (tmp_path / "by_lm_eval.py").write_text(code)
     assert "old_share" in run("by_lm_eval")

@@ -69,7 +69,7 @@ class Corpus:
         if looks_like_path and not os.path.exists(path):
             raise BiasError(f"--corpus {self.source}: no such file or folder")
         if os.path.isdir(path) and not any(path.iterdir()):
-            raise BiasError(f"--corpus {self.source}: an empty folder")
+            raise BiasError(f"--corpus {self.source}: the folder is empty")
         if os.path.isfile(path) and path.suffix not in (".txt", *_TABLES):
             raise BiasError(
                 f"--corpus {self.source}: must be a folder of .txt files, a file ({', '.join(['.txt', *_TABLES])}) or "
@@ -89,7 +89,7 @@ class Corpus:
                 self.source, self.config, split=self.split, revision=self.revision, streaming=True
             )
         except Exception as error:
-            raise BiasError(f"--corpus {self.source}: cannot be had: {one_line(error)[:300]}") from error
+            raise BiasError(f"--corpus {self.source}: can't be loaded: {one_line(error)[:300]}") from error
 
     def _rows(self, rows: Iterable[Mapping[str, Any]]) -> Iterator[Article]:
         number = -1
@@ -99,7 +99,7 @@ class Corpus:
                 if not isinstance(text, str):
                     raise BiasError(
                         f"--corpus {self.source}: row {number}: no text in the column {self.column!r} (--column); "
-                        f"there are {', '.join(map(str, row))}"
+                        f"the columns are {', '.join(map(str, row))}"
                     )
                 yield Article(str(row.get("title") or row.get("id") or number), text)
         except BiasError:

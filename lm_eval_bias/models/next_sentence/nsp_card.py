@@ -78,15 +78,15 @@ def markdown(record: TrainingRecord) -> str:
             "",
             "# Next-sentence training",
             "",
-            f"Tells whether a sentence follows another. Made from {record['base']} ({record['family']}) by "
+            f"Judges whether one sentence follows another. Trained from {record['base']} ({record['family']}) by "
             "`lm-eval-bias train-nsp`.",
             "",
-            f"- Accuracy on articles that were never looked at before: {_percent(record['test'])}; chance is 50%, half "
-            "of the pairs follow. 95% interval, an article's pairs taken together.",
-            f"- On the held-out articles by which training was stopped: {_percent(record['held_out'])}.",
+            f"- Accuracy on articles used neither in training nor for early stopping: {_percent(record['test'])}; "
+            "chance is 50%, half of the pairs follow. 95% interval, clustered by article.",
+            f"- Accuracy on the held-out articles used for early stopping: {_percent(record['held_out'])}.",
             f"- Data: {sources}; {data['articles']:,} articles, {data['sentences']:,} sentences, "
-            f"{data['pairs']['train']['pairs']:,} pairs to train on (a sentence and the one that follows it, or one of "
-            f"another article); SHA-256 of the texts `{data['sha256'][:16]}…`; sentencex {data['sentencex']}.",
+            f"{data['pairs']['train']['pairs']:,} pairs to train on (a sentence with the one that follows it, or with "
+            f"one from another article); SHA-256 of the texts `{data['sha256'][:16]}…`; sentencex {data['sentencex']}.",
             f"- Training: {record['updates']:,} updates, {record['examples']:,} pairs seen ({record['stopped']}; the "
             f"weights are those of update {record['best_update']:,}); learning rate {settings['body_rate']:g}{head}"
             f"{layers}; schedule {settings['schedule']}; seed {settings['seed']}.",

@@ -81,8 +81,8 @@ def read_config(folder: Path) -> NSPConfig:
         config = NSPConfig(**{**raw, "labels": tuple(raw.get("labels", ("0", "1")))})
     except FileNotFoundError:
         raise BiasError(
-            f"{folder} has no {CONFIG}: no model with next-sentence training of ours; for the authors' weights give "
-            "the base model and their file: --model_args pretrained=gpt2,nsp_weights=FILE"
+            f"{folder} has no {CONFIG}: not a model trained with 'lm-eval-bias train-nsp'; for the authors' weights, "
+            "give the base model and the weights file: --model_args pretrained=gpt2,nsp_weights=FILE"
         ) from None
     except (OSError, ValueError, TypeError, AttributeError) as error:
         raise BiasError(f"{path}: damaged: {one_line(error)}") from error
@@ -106,7 +106,7 @@ def save(
     from safetensors.torch import save_file
 
     if folder.exists():
-        raise BiasError(f"{folder} exists: name another folder")
+        raise BiasError(f"{folder} exists already: name another folder")
     with writing(folder), whole_folder(folder) as temporary:
         body.save_pretrained(temporary)
         tokenizer.save_pretrained(temporary)
@@ -131,7 +131,7 @@ def load_head(folder: Path, hidden_size: int) -> torch.nn.Sequential:
     try:
         head.load_state_dict(load_file(folder / HEAD))
     except (OSError, RuntimeError, SafetensorError) as error:
-        raise BiasError(f"{folder / HEAD}: no head for this body: {one_line(error)}") from error
+        raise BiasError(f"{folder / HEAD}: this head doesn't fit the body: {one_line(error)}") from error
     return head
 
 
@@ -151,13 +151,13 @@ def read_authors_weights(path: Path) -> tuple[dict[str, torch.Tensor], dict[str,
     except Exception as error:  # a hostile or damaged file can fail in any way
         problem = one_line(error).split(". ")[0][:160]
         raise BiasError(
-            f"{path}: refused, not loaded: it holds more than weights, or is damaged ({problem}): save its "
-            "model_state_dict alone where you trust it"
+            f"{path}: refused and not loaded: it holds more than weights, or is damaged ({problem}): if you trust it, "
+            "save only its model_state_dict"
         ) from error
     if isinstance(raw, dict) and "model_state_dict" in raw:
         raw = raw["model_state_dict"]
     if not isinstance(raw, dict) or not all(isinstance(value, torch.Tensor) for value in raw.values()):
-        raise BiasError(f"{path}: holds no state dictionary")
+        raise BiasError(f"{path}: doesn't hold a state dictionary")
     body, head = {}, {}
     for name, value in raw.items():
         short = str(name).removeprefix("module.")
@@ -167,7 +167,7 @@ def read_authors_weights(path: Path) -> tuple[dict[str, torch.Tensor], dict[str,
         elif short.startswith("nsp_head."):
             head[short.removeprefix("nsp_head.")] = value
         else:
-            raise BiasError(f"{path}: unknown weights {short}: the authors' layout has core_model.* and nsp_head.*")
+            raise BiasError(f"{path}: unknown weights {short}: the authors' files hold core_model.* and nsp_head.*")
     if not body or not head:
         raise BiasError(f"{path}: no {'core_model' if not body else 'nsp_head'} weights: not the authors' layout")
     return body, head

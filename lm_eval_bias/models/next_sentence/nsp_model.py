@@ -20,8 +20,8 @@ if TYPE_CHECKING:
     from lm_eval_bias.harness.internals import Instance
 
 _NO_CLOZE = (
-    "--model hf-nsp answers between-sentence questions alone: run stereoset_<language>_inter with it and "
-    "stereoset_<language>_intra with --model hf on the model it was made from ('lm-eval-bias export' joins the two)"
+    "--model hf-nsp answers only between-sentence questions: run stereoset_<language>_inter with it, and "
+    "stereoset_<language>_intra with --model hf on its base model ('lm-eval-bias export' joins the two)"
 )
 
 

@@ -118,7 +118,7 @@ class Settings:
         conflicts = sorted(fixed.keys() & self.trainer.keys())
         if conflicts:
             raise BiasError(
-                f"--trainer {conflicts[0]}: is set by this command, by a flag of its own where it can be chosen"
+                f"--trainer {conflicts[0]}: this command sets it itself; use the command's own flag where there is one"
             )
         options = {**changeable, **self.trainer, **fixed, "restore_callback_states_from_checkpoint": True}
         try:

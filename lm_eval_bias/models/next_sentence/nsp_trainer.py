@@ -133,7 +133,7 @@ class PairTrainer(transformers.Trainer):
         """
         if last is None:
             work = Path(self.args.output_dir).parent
-            raise BiasError(f"--finish: {work} holds no checkpoint yet: train on without it")
+            raise BiasError(f"--finish: {work} holds no checkpoint yet: train further without --finish")
         self.state = transformers.TrainerState.load_from_json(str(last / _STATE))
         self.state.best_model_checkpoint = str(last.with_name(f"checkpoint-{self.state.best_global_step}"))
         self._load_best_model()

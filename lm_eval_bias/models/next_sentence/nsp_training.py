@@ -43,12 +43,13 @@ def _claim(folder: Path, choices: Mapping[str, Any]) -> None:
         try:
             recorded = json.loads(path.read_text(encoding="utf-8"))
         except ValueError as error:
-            raise BiasError(f"{path}: damaged: delete {folder} to begin anew") from error
+            raise BiasError(f"{path}: damaged: delete {folder} to start again") from error
         different = sorted(key for key in {*current, *recorded} if current.get(key) != recorded.get(key))
         if different:
             raise BiasError(
-                f"{folder}: training was begun in it with {different[0]} {recorded.get(different[0])!r}, now it is "
-                f"{current.get(different[0])!r}: go on with the same, delete the folder, or name another --output"
+                f"{folder}: its training was started with {different[0]} {recorded.get(different[0])!r}, now it is "
+                f"{current.get(different[0])!r}: resume with the same value, delete the folder, or name another "
+                "--output"
             )
         return
     folder.mkdir(parents=True, exist_ok=True)
@@ -97,7 +98,7 @@ def train(
         BiasError: A model or corpus that can't be had, or bad settings.
     """
     if output.exists():
-        raise BiasError(f"--output {output} exists: name another folder")
+        raise BiasError(f"--output {output} exists already: name another folder")
     work = output.with_name(f"{output.name}.work")
     choices = {"corpora": [dataclasses.asdict(c) for c in corpora], "held_out": held_out, "pairs": most,
                "held-out pairs": most_held_out, **dataclasses.asdict(settings)}  # fmt: skip
@@ -133,11 +134,11 @@ def train(
             trainer.train(resume_from_checkpoint=str(last) if last else None)
     except torch.cuda.OutOfMemoryError as error:
         raise BiasError(
-            f"out of GPU memory at --batch_size {settings.batch_size}: make it smaller and --accumulate larger (work "
-            f"so far is kept in {work})"
+            f"out of GPU memory at --batch_size {settings.batch_size}: make it smaller and --accumulate larger (the "
+            f"work so far is kept in {work})"
         ) from error
     has_settled = trainer.state.global_step < updates
-    reason = "ended by hand" if finish else "held-out accuracy had settled" if has_settled else "all updates were made"
+    reason = "stopped by hand" if finish else "held-out accuracy settled" if has_settled else "all updates were made"
     record = _record(trainer, settings, choices, reason)
     if trainer.is_world_process_zero():
         config = dataclasses.replace(classifier.config, training=dict(record))

@@ -104,8 +104,8 @@ class PairClassifier:
 
         if kind not in modeling_auto.MODEL_FOR_CAUSAL_LM_MAPPING_NAMES or kind in ("bert", "roberta", "electra"):
             raise BiasError(
-                f"--model {pretrained}: {kind} is no causal model and no T5: BERT's kind has been "
-                "trained to it, or its masks answer (--model hf-mlm)"
+                f"--model {pretrained}: {kind} is neither a causal model nor a T5: run a model like BERT with --model "
+                "hf-mlm, which uses its next-sentence head or its mask tokens"
             )
 
     def _choose_words(self) -> None:

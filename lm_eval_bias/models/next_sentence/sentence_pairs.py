@@ -185,8 +185,8 @@ def _divide(following: Ints, articles: Ints, share: float, random: np.random.Gen
     count = max(2, round(share * len(numbers)))
     if len(numbers) < 2 * count + 2:
         raise BiasError(
-            f"--corpus {name}: {len(numbers)} articles with sentences that follow each other: {2 * count + 2} are "
-            "needed (two each to train, to stop and to test: a sentence that doesn't follow comes from another one)"
+            f"--corpus {name}: {len(numbers)} articles with consecutive sentences: {2 * count + 2} are needed (two "
+            "each to train, to stop and to test, because a sentence that doesn't follow comes from another article)"
         )
     part_of = np.full(int(numbers.max()) + 1, 0)
     part_of[numbers[:count]], part_of[numbers[count : 2 * count]] = 1, 2

@@ -136,7 +136,7 @@ def choose(network: Network, limit: int, stem: int, usable: Ints, exact: bool) -
     try:
         probe = Trial(network, limit, stem, usable)
     except Exception as error:  # noqa: BLE001 (a model that can't be asked so is left to the hf backend)
-        return Verdict(None, f"plain forwards of trial sequences fail ({one_line(error)})", 0)
+        return Verdict(None, f"plain forward passes fail on trial sequences ({one_line(error)})", 0)
     failures: list[str] = []
     walk: Walk | None = None
     verdict = None
@@ -149,7 +149,7 @@ def choose(network: Network, limit: int, stem: int, usable: Ints, exact: bool) -
         except Exception as error:  # noqa: BLE001 (models refuse masks and caches in many ways: the next one then)
             failures.append(f"{method.name}: {one_line(error)[:150]}")
             continue
-        differs = f"differs from plain forwards by {_size(torch.cat(deviations)):.0e} of the logits' spread"
+        differs = f"differs from plain forward passes by {_size(torch.cat(deviations)):.0e} of the logits' spread"
         if not _agrees(deviations, noise, probe.effect):
             failures.append(f"{method.name}: {differs}")
             continue

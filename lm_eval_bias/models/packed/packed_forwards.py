@@ -136,7 +136,7 @@ class Trie(Method):
     """Common beginnings once, several pieces of the trie in a row, several rows in a forward."""
 
     name = "trie"
-    description = "every common beginning runs once"
+    description = "every shared prefix runs once"
 
     def __init__(self, network: Network, style: str = "single") -> None:
         """Run on this network with masks of this style (:func:`lm_eval_bias.models.packed.attention_masks.styles`)."""
@@ -179,7 +179,7 @@ class Plain(Method):
     """Each sequence by itself, right-padded; one that another goes on from is read off the longer one."""
 
     name = "rows"
-    description = "logits at the needed places only, nothing shared"
+    description = "logits only where needed, nothing shared"
 
     def __init__(self, network: Network, alone: bool = False) -> None:
         """Run on this network; ``alone`` gives each sequence a forward of its own."""
@@ -209,7 +209,7 @@ class Cached(Method):
     """What several sequences begin with runs once; its keys and values are handed to each of them."""
 
     name = "cache"
-    description = "common beginnings run once, through the key-value cache"
+    description = "shared prefixes run once, through the key-value cache"
 
     def outputs(self, sequences: Sequences, needed: Ints, budget: int, most: int) -> Iterator[ForwardOutput]:
         """See :meth:`Method.outputs`."""

@@ -130,7 +130,7 @@ class HFPacked(HFLM):
         self._method, self._tested_length = verdict.method, max(verdict.longest, 1)
         if self._method:
             self._method.limit(attention_masks.windows(self.model.config))
-        name = self._method.name if self._method else "the hf backend's own way"
+        name = self._method.name if self._method else "the hf backend's own method"
         level = logging.INFO if isinstance(self._method, (Walk, Trie)) else logging.WARNING
         logger.log(level, "hf-packed: %s (%s)", name, verdict.why)
 
@@ -144,9 +144,9 @@ class HFPacked(HFLM):
         """Why nothing but the ``hf`` backend's own way will do; ``None`` where the model may show what it can."""
         accelerator = getattr(self, "accelerator", None)
         if accelerator is not None and str(accelerator.distributed_type).endswith("FSDP"):
-            return "a model sharded over ranks needs the same forwards on each"
+            return "a model sharded over several processes needs the same forward passes on each"
         if self.softmax_dtype not in (None, torch.float32):
-            return f"softmax_dtype={self.softmax_dtype} was asked for"
+            return f"softmax_dtype={self.softmax_dtype} was requested"
         return None
 
     def loglikelihood(self, requests: list[Instance], disable_tqdm: bool = False) -> list[Answer]:
@@ -173,14 +173,18 @@ class HFPacked(HFLM):
         for _, context, continuation in requests:
             if not context or not continuation or len(continuation) > limit:
                 raise BiasError(
-                    f"a request with {len(context)} context and {len(continuation)} continuation tokens; "
-                    f"both need one, and the model reads {limit}"
+                    f"a request with {len(context)} context and {len(continuation)} continuation tokens; each needs at "
+                    f"least one, and the model reads at most {limit}"
                 )
             tokens = context + continuation
             truncated += len(tokens) > limit + 1
             inputs.append(tokens[-(limit + 1) :][:-1])
         if truncated:
-            logger.warning("%s requests are longer than the model's %s tokens: cut on the left", truncated, limit)
+            logger.warning(
+                "%s requests are longer than the model's limit of %s tokens: their beginnings are cut off",
+                truncated,
+                limit,
+            )
         longest = max(map(len, inputs), default=0)
         untested = [w for w in attention_masks.windows(self.model.config) if self._tested_length <= w < longest]
         if untested:
@@ -206,7 +210,10 @@ class HFPacked(HFLM):
                     bar.update(len(part_answers))
         if requests and not disable_tqdm:
             logger.info(
-                "hf-packed: %s tokens asked, %s run (%.0f%% shared)", f"{size:,}", f"{run:,}", 100 * (1 - run / size)
+                "hf-packed: %s tokens requested, %s run (%.0f%% shared)",
+                f"{size:,}",
+                f"{run:,}",
+                100 * (1 - run / size),
             )
         return [answer for answer in answers if answer is not None]
 
@@ -237,9 +244,12 @@ class HFPacked(HFLM):
                 if not (isinstance(error, MemoryError) or should_reduce_batch_size(error)):
                     raise
                 if self._budget < 2:
-                    raise BiasError(f"memory does not suffice for one sequence: {one_line(error)}") from error
+                    raise BiasError(
+                        f"not enough memory for a single sequence ({one_line(error)}): use a smaller model "
+                        "or a larger device"
+                    ) from error
                 self._budget, most = self._budget // 2, max(1, most // 2)
-                logger.warning("hf-packed: out of memory, going on with %s tokens a forward", self._budget)
+                logger.warning("hf-packed: out of memory, continuing with %s tokens per forward pass", self._budget)
             remaining = np.delete(remaining, finished)
             if len(remaining):
                 clear_device_cache(garbage_collection=True)

@@ -94,7 +94,7 @@ def check_language(name: str, language: str) -> None:
     """
     if name.partition(":")[0] in ("light", "sbert") and language not in DEFAULT:
         raise BiasError(
-            f"classifier {name}: trained on texts in {' and '.join(DEFAULT)}, there are none in {language!r}: name a "
+            f"classifier {name}: trained on texts in {' and '.join(DEFAULT)}, not in {language!r}: name a "
             "hub:<model> or head:<folder>"
         )
 
@@ -136,5 +136,10 @@ def choose(name: str | None, language: str) -> Classifier:
     try:
         return load(default, language)
     except BiasError as error:
-        logger.warning("the default classifier %s cannot be had, 'light' takes its place (%s)", default, error)
+        logger.warning(
+            "can't load the default classifier %s, using 'light' instead: download it once while online, or "
+            "choose one with --metadata classifier=... (%s)",
+            default,
+            error,
+        )
     return load("light", language)

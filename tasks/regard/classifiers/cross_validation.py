@@ -123,9 +123,9 @@ def evaluate(recipe: Recipe[M], data: TrainingData, seeds: int, encoder: str) ->
     x, y = data.dev_x, data.dev_y
     smallest = int(np.bincount(y, minlength=len(REGARDS)).min())
     if smallest < FOLDS:
-        raise BiasError(f"{data.name}: a class has {smallest} development rows, five folds need {FOLDS} at least")
+        raise BiasError(f"{data.name}: a class has {smallest} development rows, but five folds need at least {FOLDS}")
     if not len(data.test_y):
-        raise BiasError(f"{data.name}: no test row is left that is not a development row too")
+        raise BiasError(f"{data.name}: every test row is also a development row, so none is left to test on")
     fold_models: list[M] = []
     fold_of = np.full(len(y), -1)
     held_out: list[float] = []

@@ -27,7 +27,7 @@ def on_best_device(model: nn.Module, work: Callable[[str], T]) -> T:
             model.to("cuda")
             return work("cuda")
         except torch.OutOfMemoryError:
-            logger.warning("no GPU memory is left for the regard classifier: it runs on the CPU")
+            logger.warning("no GPU memory is left for the regard classifier: running it on the CPU")
         finally:
             model.to("cpu")
             torch.cuda.empty_cache()

@@ -36,7 +36,7 @@ def from_file(path: Path) -> TrainingData:
     except OSError as error:
         raise BiasError(f"{path} cannot be read: {error.strerror or error}") from error
     except Exception as error:  # noqa: BLE001 (whatever a damaged archive makes numpy and zipfile raise)
-        raise BiasError(f"{path}: no .npz of plain arrays, or damaged ({error})") from error
+        raise BiasError(f"{path}: not an .npz file of plain arrays, or damaged ({error})") from error
     names = ("dev_X", "dev_Y", "test_X", "test_Y")
     if missing := [name for name in names if name not in arrays]:
         raise BiasError(f"{path}: no array {missing[0]}; needed are {', '.join(names)}")

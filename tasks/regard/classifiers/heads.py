@@ -109,7 +109,7 @@ def save(folder: Path, head: Head, files: Mapping[str, str] | None = None) -> No
 def _problem(config: object) -> str:
     """What is wrong with a description; empty if nothing."""
     if not isinstance(config, dict) or config.get("format") != FORMAT:
-        return f"is no {FORMAT!r}"
+        return f"is not a {FORMAT!r}"
     if config.get("version") != VERSION:
         return f"has version {config.get('version')!r}, this package reads {VERSION}"
     if config.get("labels") != list(REGARDS):
@@ -125,7 +125,7 @@ def _problem(config: object) -> str:
     except (ValueError, TypeError, OverflowError):
         sound = False
     if not sound:
-        return "has a probe that is no two beginnings of vectors"
+        return "has a probe that is not two beginnings of vectors"
     try:
         read_confusion(config.get("confusion"), len(REGARDS))
     except ValueError as error:
@@ -151,7 +151,7 @@ def _layers(tensors: Mapping[str, NDArray[np.float32]], config: Mapping[str, Any
             if not fits or (layers and weight.shape[1] != layers[-1][0].shape[0]):
                 raise ValueError(f"{names[0]} has shape {weight.shape}, its bias {bias.shape}")
             if not (np.isfinite(weight).all() and np.isfinite(bias).all()):
-                raise ValueError(f"{names[0]} holds values that are no numbers")
+                raise ValueError(f"{names[0]} holds values that are not numbers")
             layers.append((weight, bias))
         networks.append(layers)
         if layers[-1][0].shape[0] != len(REGARDS) or layers[0][0].shape[1] != networks[0][0][0].shape[1]:
@@ -177,7 +177,7 @@ def read(folder: Path) -> Head:
     except OSError as error:
         raise BiasError(f"regard head {folder}: {error.filename}: {error.strerror}") from error
     except (ValueError, RecursionError) as error:
-        raise BiasError(f"regard head {folder / CONFIG}: damaged, no JSON ({error})") from error
+        raise BiasError(f"regard head {folder / CONFIG}: damaged or not JSON ({error})") from error
     if problem := _problem(config):
         raise BiasError(f"regard head {folder / CONFIG}: {problem}")
     if hashlib.sha256(raw).hexdigest() != config.get("sha256"):

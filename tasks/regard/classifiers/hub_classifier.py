@@ -121,7 +121,7 @@ def load(name: str) -> HubClassifier:
         )
         if loading_info["missing_keys"]:
             weight = min(map(str, loading_info["missing_keys"]))
-            raise BiasError(f"classifier hub:{name}: its weights lack {weight}: no trained classifier")
+            raise BiasError(f"classifier hub:{name}: its weights lack {weight}: it is not a trained classifier")
         classifier = HubClassifier(name, model, tokenizer)
         # what can't label shows now, not after the texts were generated; the GPU is the evaluated model's
         classifier.probabilities_on("cpu", ["Test."])

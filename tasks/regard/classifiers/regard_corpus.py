@@ -80,7 +80,7 @@ def _german(path: Path) -> list[Row]:
     with path.open(encoding="utf-8", newline="") as file:
         for number, row in enumerate(csv.DictReader(file)):
             if row["Label"] not in labels:
-                raise BiasError(f"{path} row {number}: label {row['Label']!r}, known are {', '.join(labels)}")
+                raise BiasError(f"{path} row {number}: label {row['Label']!r}, must be one of {', '.join(labels)}")
             rows.append(Row(row["Text"], labels[row["Label"]], row["Gender"], number))
     return rows
 

@@ -92,8 +92,8 @@ class HeadClassifier:
             probe = heads.probe(encoder.encode)
             if np.shape(expected) != np.shape(probe) or not np.allclose(expected, probe, atol=0.02, rtol=0.02):
                 raise BiasError(
-                    f"classifier {name}: its head was trained on the vectors of another encoder than the one that now "
-                    f"lies at {encoder.name}: train it again"
+                    f"classifier {name}: its head was trained with a different encoder from the one that is now at "
+                    f"{encoder.name}: train it again"
                 )
         self._head, self._encoder = head, encoder
         digest = str(head.info.get("sha256", ""))[:12]

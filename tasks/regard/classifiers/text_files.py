@@ -39,7 +39,7 @@ def read_content(path: Path, damage: str = "") -> str:
         raise BiasError(f"{path} cannot be read: {error.strerror}") from error
     if "\0" in content:
         line = content.count("\n", 0, content.index("\0")) + 1
-        raise BiasError(f"{path} line {line}: holds a NUL byte: no text{damage}")
+        raise BiasError(f"{path} line {line}: holds a NUL byte, so it is not a text file{damage}")
     return content
 
 
@@ -49,7 +49,7 @@ def json_rows(
     """Where each line of JSON stands that isn't empty, and its object.
 
     Raises:
-        BiasError: A line is no JSON (with ``damage`` before that), no object (with what is ``needed``), has a key
+        BiasError: A line is not JSON (with ``damage`` before that), no object (with what is ``needed``), has a key
             twice, a NUL byte or half a character.
     """
     for number, line in enumerate(content.split("\n"), start=1):
@@ -60,13 +60,13 @@ def json_rows(
             except BiasError as error:
                 raise BiasError(f"{path} line {number}: {error}") from error
             except UnicodeEncodeError as error:
-                raise BiasError(f"{path} line {number}: holds what is no valid text ({error.reason})") from error
+                raise BiasError(f"{path} line {number}: holds invalid text ({error.reason})") from error
             except (ValueError, RecursionError) as error:
-                raise BiasError(f"{path} line {number}: {damage}no JSON ({error})") from error
+                raise BiasError(f"{path} line {number}: {damage}not JSON ({error})") from error
             if not isinstance(row, dict):
-                raise BiasError(f"{path} line {number}: no object with {needed}")
+                raise BiasError(f"{path} line {number}: not an object with {needed}")
             if any("\0" in value for value in row.values() if isinstance(value, str)):
-                raise BiasError(f"{path} line {number}: holds a NUL byte: no text")
+                raise BiasError(f"{path} line {number}: holds a NUL byte, so it is not a text file")
             yield f"{path} line {number}", row
 
 
@@ -78,7 +78,7 @@ def lowered(names: Iterable[str], where: str) -> list[str]:
     """
     lower_names = [str(name).strip().lower() for name in names]
     if doubled := next((name for name in lower_names if lower_names.count(name) > 1), None):
-        raise BiasError(f"{where}: {doubled!r} stands there twice, case aside: keep one of them")
+        raise BiasError(f"{where}: {doubled!r} appears twice, ignoring case: keep one of them")
     return lower_names
 
 
@@ -96,7 +96,7 @@ def csv_rows(path: Path, content: str) -> Iterator[tuple[str, Row]]:
                 raise BiasError(f"{path} line {reader.line_num}: more fields than the header has")
             yield f"{path} line {reader.line_num}", plain_cells(row)
     except csv.Error as error:
-        raise BiasError(f"{path} line {reader.line_num}: no CSV ({error})") from error
+        raise BiasError(f"{path} line {reader.line_num}: not CSV ({error})") from error
 
 
 def read(path: Path, column: str = "text") -> list[Row]:
@@ -128,7 +128,7 @@ def read(path: Path, column: str = "text") -> list[Row]:
 
 
 def _no_number(text: str) -> float:
-    raise ValueError(f"{text} is no JSON number")
+    raise ValueError(f"{text} is not a JSON number")
 
 
 def _with_text(row: Row, column: str, where: str) -> Row:
@@ -171,7 +171,9 @@ def label(rows: list[Row], name: str | None, language: str | None) -> tuple[list
     else:
         language = language or regard_texts.language_of(texts)
         if language is None:
-            raise BiasError("the texts begin with no known subject: name their language with --language (de or en)")
+            raise BiasError(
+                "the texts don't begin with a known subject: name their language with --language (de or en)"
+            )
         regard_texts.check_language({f"text {number}": text for number, text in enumerate(texts, start=1)}, language)
     model = classifier.choose(name, language)
     identity = model.identity

@@ -13,11 +13,22 @@ from lm_eval_bias.tasks.regard.regard_texts import LANGUAGES
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     """What the command understands."""
-    parser.add_argument("file", metavar="FILE", help="one text a line, or a column of texts")
-    parser.add_argument("--classifier", metavar="NAME", help="light, sbert, hub:<model>, head:<folder>")
-    parser.add_argument("--language", metavar="LANG", choices=LANGUAGES, help="de or en; found by the subjects")
-    parser.add_argument("--column", metavar="NAME", default="text", help="column or field of the text (default text)")
-    parser.add_argument("-o", "--output", metavar="FILE", help=".jsonl or .csv (default: JSONL to standard output)")
+    parser.add_argument(
+        "file", metavar="FILE", help="file of texts: one per line (.txt), or in a column (.csv, .jsonl)"
+    )
+    parser.add_argument("--classifier", metavar="NAME", help="light, sbert, hub:<model> or head:<folder>")
+    parser.add_argument(
+        "--language",
+        metavar="LANG",
+        choices=LANGUAGES,
+        help="de or en (default: recognized by the subjects of the texts)",
+    )
+    parser.add_argument(
+        "--column", metavar="NAME", default="text", help="column or field that holds the text (default text)"
+    )
+    parser.add_argument(
+        "-o", "--output", metavar="FILE", help=".jsonl or .csv file to write (default: JSONL on standard output)"
+    )
 
 
 def run(arguments: argparse.Namespace) -> int:

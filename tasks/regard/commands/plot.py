@@ -11,10 +11,12 @@ from lm_eval_bias.tasks.regard.regard_texts import LANGUAGES
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     """What the command understands."""
-    parser.add_argument("paths", nargs="+", metavar="RESULTS", help="what rescore takes: run folders, labelled texts")
-    parser.add_argument("-o", "--output", metavar="DIR", default=".", help="folder for the figures (default: here)")
-    parser.add_argument("--language", metavar="LANG", choices=LANGUAGES, help="of labelled texts: de or en")
-    parser.add_argument("--classifier", metavar="NAME", help="classify the texts again")
+    parser.add_argument("paths", nargs="+", metavar="RESULTS", help="run folders or labelled texts, as for rescore")
+    parser.add_argument(
+        "-o", "--output", metavar="DIR", default=".", help="folder for the figures (default: the current folder)"
+    )
+    parser.add_argument("--language", metavar="LANG", choices=LANGUAGES, help="language of labelled texts: de or en")
+    parser.add_argument("--classifier", metavar="NAME", help="classify the texts again with this classifier")
 
 
 def run(arguments: argparse.Namespace) -> int:

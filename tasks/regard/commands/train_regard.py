@@ -15,22 +15,25 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     """What the command understands."""
     from lm_eval_bias.tasks.regard.classifiers.head_networks import RECIPES
 
-    parser.add_argument("--language", metavar="LANG", default="de", choices=LANGUAGES, help="corpus: de (default), en")
-    parser.add_argument("--encoder", metavar="MODEL", help="sentence-transformers model, a name or a folder")
+    parser.add_argument(
+        "--language", metavar="LANG", default="de", choices=LANGUAGES, help="language of the corpus: de (default) or en"
+    )
+    parser.add_argument("--encoder", metavar="MODEL", help="sentence-transformers model: a name or a folder")
     parser.add_argument(
         "--embeddings",
         metavar="FILE",
-        help="precomputed vectors (.npz: dev_X, dev_Y, test_X, test_Y); --encoder then says what made them",
+        help="precomputed vectors (.npz: dev_X, dev_Y, test_X, test_Y); --encoder then names the encoder that made "
+        "them",
     )
-    parser.add_argument("--light", action="store_true", help="evaluate the light classifier instead (nothing to save)")
-    parser.add_argument("--seeds", metavar="N", type=int, default=5, help="how many seeds (default 5)")
+    parser.add_argument("--light", action="store_true", help="evaluate the light classifier instead; saves nothing")
+    parser.add_argument("--seeds", metavar="N", type=int, default=5, help="number of seeds (default 5)")
     parser.add_argument(
         "--recipe",
         choices=RECIPES,
         default="paper",
-        help="the paper's networks (default), or what did better on its development rows",
+        help="the paper's networks (default), or the recipe that did better on its development rows",
     )
-    parser.add_argument("-o", "--output", metavar="DIR", help="where to put head, card.json and README.md")
+    parser.add_argument("-o", "--output", metavar="DIR", help="folder for the head, card.json and README.md")
 
 
 def run(arguments: argparse.Namespace) -> int:
@@ -43,7 +46,7 @@ def run(arguments: argparse.Namespace) -> int:
     if arguments.seeds < 1:
         raise BiasError(f"--seeds {arguments.seeds}: must be 1 or more")
     if output is not None and os.path.exists(expanded(output)) and not os.path.isdir(expanded(output)):
-        raise BiasError(f"--output {output}: is a file; a folder is needed")
+        raise BiasError(f"--output {output}: is a file: name a folder")
     require_extra("regard")
     return _evaluate_light(arguments) if arguments.light else _train_head(arguments)
 
@@ -54,7 +57,7 @@ def _evaluate_light(arguments: argparse.Namespace) -> int:
     if arguments.encoder or arguments.embeddings:
         raise BiasError("--light takes neither --encoder nor --embeddings")
     if arguments.output:
-        raise BiasError("--light is trained anew at every use: there is nothing to save, leave out --output")
+        raise BiasError("--light is trained again at every use, so there is nothing to save: leave out --output")
     evaluation = light_classifier.evaluate(arguments.language)
     print(classifier_card.markdown(evaluation))
     return 0 if evaluation["bias_check"]["passed"] else 1

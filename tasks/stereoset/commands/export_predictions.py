@@ -10,8 +10,10 @@ from lm_eval_bias.files import expanded
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     """What the format understands; a file that ends in .gz is gzipped."""
-    parser.add_argument("--language", metavar="LANG", help="which language, where the run has several")
-    parser.add_argument("--variant", metavar="NAME", help="which score of a stereoset_<language>_inter_variants run")
+    parser.add_argument("--language", metavar="LANG", help="language to export, if the run has several")
+    parser.add_argument(
+        "--variant", metavar="NAME", help="score to export, for a stereoset_<language>_inter_variants run"
+    )
 
 
 def run(arguments: argparse.Namespace) -> int:

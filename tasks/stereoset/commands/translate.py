@@ -10,12 +10,12 @@ from lm_eval_bias.files import expanded
 _EPILOG = """engines:
   {engines}
 
-exit status: 0 complete, 1 items are left that need a person, 2 bad usage or input
+exit status: 0 complete, 1 some items still need a person, 2 bad usage or input
 
 example:
   lm-eval-bias translate stereoset --to it -o it/ \\
       --engine hf:facebook/nllb-200-distilled-600M,source=eng_Latn,target=ita_Latn
-  # fill in it/review.csv, then the same command again: it takes up the corrections, and asks for nothing twice
+  # fill in it/review.csv, then run the same command again: it applies the corrections and translates nothing twice
   lm-eval-bias run --include_path it/ --tasks stereoset_it --model hf --model_args pretrained=...
 """
 
@@ -26,22 +26,38 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
     parser.description = "Translate StereoSet into another language, check every item, and list what needs a person."
     parser.epilog = _EPILOG.format(engines="\n  ".join(KINDS.values()))
-    parser.add_argument("benchmark", metavar="stereoset", help="what to translate: stereoset")
-    parser.add_argument("--to", required=True, metavar="LANG", help="the language's code: it, nl, pt-BR, ...")
-    parser.add_argument("--engine", required=True, metavar="ENGINE", help="what translates: see below")
-    parser.add_argument("-o", "--output", required=True, metavar="DIR", help="the translation's folder")
+    parser.add_argument("benchmark", metavar="stereoset", help="data set to translate: stereoset")
+    parser.add_argument("--to", required=True, metavar="LANG", help="code of the target language: it, nl, pt-BR, ...")
+    parser.add_argument("--engine", required=True, metavar="ENGINE", help="translation engine: see below")
+    parser.add_argument("-o", "--output", required=True, metavar="DIR", help="folder for the translation")
     parser.add_argument(
-        "--from", dest="source", default="en", metavar="FILE|LANG", help="another source (default: the published en)"
-    )
-    parser.add_argument("--language", metavar="LANG", help="of a FILE that doesn't say it, as StereoSet's dev.json: en")
-    parser.add_argument("--tests", default="intra,inter", metavar="TESTS", help="intra, inter or both (default)")
-    parser.add_argument("--limit", type=int, metavar="N", help="so many items only, spread over all groups, for a try")
-    parser.add_argument("--batch_size", type=int, metavar="N", help="texts at once (hf: 16, command: 256)")
-    parser.add_argument(
-        "--timeout", type=float, default=600.0, metavar="S", help="seconds that a command has for a batch (600)"
+        "--from",
+        dest="source",
+        default="en",
+        metavar="FILE|LANG",
+        help="source to translate from (default: the published English set)",
     )
     parser.add_argument(
-        "--retranslate", action="store_true", help="ask another engine for all texts; corrections are kept"
+        "--language",
+        metavar="LANG",
+        help="language of a source FILE that doesn't state it, such as StereoSet's dev.json: en",
+    )
+    parser.add_argument("--tests", default="intra,inter", metavar="TESTS", help="intra, inter or both (default: both)")
+    parser.add_argument(
+        "--limit", type=int, metavar="N", help="translate only N items, spread over all groups, to try it out"
+    )
+    parser.add_argument("--batch_size", type=int, metavar="N", help="texts per batch (default: hf 16, command 256)")
+    parser.add_argument(
+        "--timeout",
+        type=float,
+        default=600.0,
+        metavar="S",
+        help="time limit of a command for one batch, in seconds (default 600)",
+    )
+    parser.add_argument(
+        "--retranslate",
+        action="store_true",
+        help="translate all texts again, with another engine; corrections are kept",
     )
 
 
@@ -60,7 +76,7 @@ def run(arguments: argparse.Namespace) -> int:
     from lm_eval_bias.tasks.stereoset.stereoset_items import TESTS
 
     if arguments.benchmark != "stereoset":
-        raise BiasError(f"translate {arguments.benchmark}: stereoset is all that can be translated")
+        raise BiasError(f"translate {arguments.benchmark}: only stereoset can be translated")
     language = set_files.check_language(arguments.to, "--to")
     tests = [name.strip() for name in arguments.tests.split(",")]
     if unknown := [name for name in tests if name not in TESTS]:
@@ -69,7 +85,7 @@ def run(arguments: argparse.Namespace) -> int:
         raise BiasError(f"--limit {arguments.limit}: must be 1 or more")
     source = translation_run.source_of(arguments.source, arguments.language)
     if source.language == language:
-        raise BiasError(f"--to {language}: is the source's own language")
+        raise BiasError(f"--to {language}: this is the source's own language")
     items = translation_run.select(source, tests, arguments.limit)
     languages = (source.language, language)
     engine = translation_engines.make(arguments.engine, languages, arguments.batch_size, arguments.timeout)

@@ -25,24 +25,32 @@ examples:
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     """What the command understands."""
     parser.description = (
-        "Check the items of a data set in StereoSet's form: a translation against its source, or a set of your own."
+        "Check the items of a data set in StereoSet's format: a translation against its source, or a set of your own."
     )
     parser.epilog = _EPILOG
-    parser.add_argument("benchmark", choices=["stereoset"], metavar="stereoset", help="the form of the data set")
-    parser.add_argument("set", metavar="FILE|LANG", help="a data set (.json, .csv, .tsv), or a published language")
+    parser.add_argument("benchmark", choices=["stereoset"], metavar="stereoset", help="format of the data set")
+    parser.add_argument(
+        "set", metavar="FILE|LANG", help="data set (.json, .csv or .tsv), or the code of a published language"
+    )
     parser.add_argument(
         "--source",
         metavar="FILE|none",
-        help="what it was translated from (default: the published English set where ids match)",
+        help="source of the translation (default: the published English set, if ids match)",
     )
-    parser.add_argument("--language", metavar="LANG", help="of a file that doesn't say it: de, it, pt-BR, ...")
-    parser.add_argument("--json", action="store_true", help="machine-readable, with all findings")
-    parser.add_argument("--all", action="store_true", help=f"list all findings, not {_LIMIT} of each kind")
-    parser.add_argument("--tasks", metavar="DIR", help="write task YAMLs over FILE, for run --include_path DIR")
     parser.add_argument(
-        "--review", metavar="SHEET.csv", help="write what needs a person as a sheet, and take in what they wrote there"
+        "--language", metavar="LANG", help="language of a file that doesn't state it: de, it, pt-BR, ..."
     )
-    parser.add_argument("-o", "--output", metavar="FILE.json", help="with --review: the corrected data set")
+    parser.add_argument("--json", action="store_true", help="print JSON, with all findings")
+    parser.add_argument("--all", action="store_true", help=f"list all findings (default: {_LIMIT} of each kind)")
+    parser.add_argument(
+        "--tasks", metavar="DIR", help="write task YAML files for FILE into DIR, for run --include_path DIR"
+    )
+    parser.add_argument(
+        "--review",
+        metavar="SHEET.csv",
+        help="write what needs a person to a spreadsheet, and read back what that person wrote",
+    )
+    parser.add_argument("-o", "--output", metavar="FILE.json", help="with --review: file for the corrected data set")
 
 
 def run(arguments: argparse.Namespace) -> int:
@@ -56,11 +64,13 @@ def run(arguments: argparse.Namespace) -> int:
     from lm_eval_bias.tasks.stereoset.stereoset_items import LANGUAGES
 
     if arguments.output is not None and arguments.review is None:
-        raise BiasError("-o is for the data set that --review corrects")
+        raise BiasError("-o names the data set that --review corrects: give --review, too")
     if arguments.review is not None:
         for name in (arguments.set, arguments.source, arguments.output):
             if name is not None and os.path.realpath(expanded(name)) == os.path.realpath(expanded(arguments.review)):
-                raise BiasError(f"--review {arguments.review}: a data set, which the sheet would replace: name another")
+                raise BiasError(
+                    f"--review {arguments.review}: this is a data set, which the sheet would replace: name another file"
+                )
     published = arguments.set in LANGUAGES
     data_set = data_set_of(arguments.set, arguments.language)
     examination = examine(data_set, arguments.source)
@@ -75,7 +85,7 @@ def run(arguments: argparse.Namespace) -> int:
     files: list[Path] = []
     if arguments.tasks is not None:
         if published:
-            raise BiasError(f"--tasks: {arguments.set} is published and has its tasks: 'lm-eval-bias ls'")
+            raise BiasError(f"--tasks: {arguments.set} is published and already has tasks: see 'lm-eval-bias ls'")
         files = set_tasks.write(arguments.tasks, file or arguments.set, data_set)
     if arguments.json:
         print(json.dumps(examination.as_data(files), indent=2, ensure_ascii=False))

@@ -63,10 +63,10 @@ def _misfit(
         for other in others:
             if position(words(other["word"] or ""), present) is not None:
                 return _exchanged(candidate, other)
-        return Finding("fill", label, f"the word {word!r} doesn't stand in its sentence: {sentence}")
+        return Finding("fill", label, f"the word {word!r} isn't in its sentence: {sentence}")
     if framed:
         level = NOTE if len(middle) == len(words(word)) else PROBLEM
-        return Finding("fill", label, f"the word {word!r} stands there as {' '.join(middle)!r}", level)
+        return Finding("fill", label, f"the word {word!r} appears there as {' '.join(middle)!r}", level)
     number, lost = changes(expected, present)
     if lost > 0:
         return Finding("cut", label, f"the end is missing: {sentence}")

@@ -66,8 +66,8 @@ class Command:
             if first != second:
                 raise BiasError(
                     f"--engine {self.identity}: translates {text[:60]!r} as {first[:60]!r}, and in another order of "
-                    f"the texts as {second[:60]!r}: it has to take each line by itself, and always alike (or to speak "
-                    "command-json)"
+                    f"the texts as {second[:60]!r}: it must translate each line by itself, and always in the same way "
+                    "(or use command-json)"
                 )
 
     def _answers(self, texts: Sequence[str], keep: str) -> list[str]:
@@ -91,14 +91,14 @@ class Command:
             answer = None
         if isinstance(answer, dict):
             if (own := answer.get("text", text)) != text:  # of a program that adds its translation to the query
-                raise self._error(f"line {number} answers {str(own)[:60]!r}, but {text[:60]!r} was asked there")
+                raise self._error(f"line {number} answers {str(own)[:60]!r}, but the question was {text[:60]!r}")
             answer = answer.get("translation")
         if not isinstance(answer, str):
             raise self._error(f'line {number}: {line[:60]!r} is neither a JSON text nor {{"translation": TEXT}}')
         return " ".join(answer.encode("utf-8", "replace").decode().split())
 
     def _error(self, why: str) -> BiasError:
-        return BiasError(f"--engine {self.identity}: {why}; what was translated before is kept")
+        return BiasError(f"--engine {self.identity}: {why}; the translations so far are kept")
 
     def _run(self, content: bytes, texts: int) -> str:
         source, target = self._languages
@@ -126,7 +126,7 @@ class Command:
                 assert process.stdout is not None
                 output = process.stdout.read(limit + 1)
                 if len(output) > limit:
-                    raise self._error("it writes without end")
+                    raise self._error("its output doesn't end")
                 status = process.wait()
             finally:
                 timer.cancel()

@@ -32,7 +32,7 @@ def _parsed(text: str, delimiter: str, path: Path) -> Iterator[tuple[int, list[s
         for number, row in enumerate(csv.reader(io.StringIO(text, newline=""), delimiter=delimiter, strict=True), 1):
             yield number, row
     except csv.Error as error:
-        raise BiasError(f"{path} row {number + 1}: no CSV ({error})") from error
+        raise BiasError(f"{path} row {number + 1}: not CSV ({error})") from error
 
 
 def two_cells(row: Sequence[str]) -> bool:

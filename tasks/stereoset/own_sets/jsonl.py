@@ -37,7 +37,7 @@ def read(path: Path, needed: Sequence[str]) -> list[dict[str, Any]]:
             record = json.loads(line, object_pairs_hook=unique_keys)
             json.dumps(record, ensure_ascii=False).encode()  # half a character, among others, is none
         except (ValueError, RecursionError) as error:
-            raise BiasError(f"{path} line {number}: damaged: no JSON; remove the line") from error
+            raise BiasError(f"{path} line {number}: damaged: not JSON; remove the line") from error
         if not isinstance(record, dict) or not all(isinstance(record.get(name), str) for name in needed):
             raise BiasError(f"{path} line {number}: damaged: {', '.join(needed)} are needed, as texts; remove the line")
         records.append(record)

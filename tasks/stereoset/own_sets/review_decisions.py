@@ -153,7 +153,7 @@ def read(folder: Path) -> dict[str, Decision]:
     for record in jsonl.read(folder / FILE, ("id", "accepted", "comment")):
         corrected, replaced = (record.get(name) for name in ("corrected", "replaced"))
         if not _are_texts(corrected) or not _are_texts(replaced):
-            raise BiasError(f"{folder / FILE}: item {record['id']}: damaged: no texts; remove the line")
+            raise BiasError(f"{folder / FILE}: item {record['id']}: damaged: it has no texts; remove the line")
         decisions[record["id"]] = Decision(corrected, replaced, record["accepted"], record["comment"])
     return decisions
 

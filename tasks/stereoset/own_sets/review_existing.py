@@ -60,7 +60,7 @@ def take_in(
     review = Review(items, {name: item_texts.of(item) for name, item in items.items()}, before, check)
     merged = review.merge(edits.values())
     if merged.decisions and output is None:
-        raise BiasError(f"{sheet} decides about {len(merged.decisions):,} items: say with -o where to write the result")
+        raise BiasError(f"{sheet} decides about {len(merged.decisions):,} items: name the file for the result with -o")
     states = review.states()
     corrected = set(_reviewed(data_set).get("corrected", ()))
     for name, decision in merged.decisions.items():
@@ -84,7 +84,7 @@ def _refuse_unclear(data_set: DataSet) -> None:
     ids: set[str] = set()
     for item in data_set.items:
         if item["id"] in ids:
-            raise BiasError(f"item {item['id']} stands there twice: --review needs ids that differ")
+            raise BiasError(f"item {item['id']} appears twice: --review needs unique ids")
         ids.add(item["id"])
         if sorted(c["label"] for c in item["candidates"]) != sorted(LABELS):
             raise BiasError(f"item {item['id']}: --review needs each of the labels {', '.join(LABELS)} once")
@@ -96,4 +96,4 @@ def _check_output(output: Path | None, file: Path | None) -> None:
     if output.suffix.lower() != ".json":
         raise BiasError(f"-o {output}: must end in .json")
     if output.exists() and not (file is not None and file.exists() and output.samefile(file)):
-        raise BiasError(f"-o {output}: exists already: go on from it (it may be both the data set and -o)")
+        raise BiasError(f"-o {output}: exists already: continue from it (it may be both the data set and -o)")

@@ -67,10 +67,10 @@ def read(path: Path) -> dict[str, Edit]:
     for name in head:
         if name and name not in COLUMNS:
             raise BiasError(
-                f"{path}: unknown column {name!r}.{did_you_mean(name, COLUMNS)} Notes belong into the column 'comment'"
+                f"{path}: unknown column {name!r}.{did_you_mean(name, COLUMNS)} Notes belong in the column 'comment'"
             )
     if twice := next((name for name in head if name and head.count(name) > 1), None):
-        raise BiasError(f"{path}: the column {twice!r} stands there twice")
+        raise BiasError(f"{path}: the column {twice!r} appears twice")
     if "id" not in head:
         raise BiasError(f"{path}: no column 'id'")
     edits: dict[str, Edit] = {}
@@ -78,10 +78,10 @@ def read(path: Path) -> dict[str, Edit]:
         where = f"{path} row {number}"
         pairs = list(itertools.zip_longest(head, cells, fillvalue=""))
         if any(cell.strip() for name, cell in pairs if not name):
-            raise BiasError(f"{where}: a cell without a column's name above it: notes belong into the column 'comment'")
+            raise BiasError(f"{where}: a cell in a column without a name: notes belong in the column 'comment'")
         edit = _edit({name: unguarded(cell.strip()) for name, cell in pairs if name}, where)
         if edit.row["id"] in edits:
-            raise BiasError(f"{where}: the item {edit.row['id']} stands in a row above too: keep one of them")
+            raise BiasError(f"{where}: the item {edit.row['id']} is also in a row above: keep one of them")
         edits[edit.row["id"]] = edit
     return edits
 
@@ -91,7 +91,7 @@ def read_about(path: Path, items: Collection[str], set_name: str) -> dict[str, E
     edits = read(path)
     for name, edit in edits.items():
         if name not in items:
-            raise BiasError(f"{edit.where}: no item {name!r} in the {set_name}: mend the id, or delete the row")
+            raise BiasError(f"{edit.where}: no item {name!r} in the {set_name}: correct the id, or delete the row")
     return edits
 
 
@@ -106,8 +106,8 @@ def _edit(row: dict[str, str], where: str) -> Edit:
     touched = bool(corrected) or accept in _YES
     if row.get("version") not in (None, "", version(row)) and not touched and all(name in row for name in NAMES):
         raise BiasError(
-            f"{where} (item {row['id']}): its present texts were changed: put better texts into the columns named "
-            "'correct ...', or delete the row: it is written anew"
+            f"{where} (item {row['id']}): its original texts were changed: write better texts into the columns "
+            "'correct ...', or delete the row, and it is written again"
         )
     return Edit(where, row, corrected, accept in _YES, row.get("comment", ""))
 

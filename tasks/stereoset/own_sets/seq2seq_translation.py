@@ -99,7 +99,7 @@ class Checkpoint:
 
         dtype = getattr(torch, self._options.get("dtype", "float32"), None)
         if not isinstance(dtype, torch.dtype):
-            raise self._error(f"dtype={self._options['dtype']}: no torch dtype; try float32 or bfloat16")
+            raise self._error(f"dtype={self._options['dtype']}: not a torch dtype; try float32 or bfloat16")
         verbosity = transformers.utils.logging.get_verbosity()
         transformers.utils.logging.set_verbosity_error()
         try:
@@ -113,8 +113,8 @@ class Checkpoint:
         arguments, prefix = self._languages_for(tokenizer)
         if not prefix and "prefix" not in self._options and model.config.model_type in _NEED_PREFIX:
             raise self._error(
-                "this kind of model is told what to do in words: add prefix=translate English to German: "
-                "(or what it was trained with; prefix= for nothing)"
+                "this kind of model needs an instruction: add prefix=translate English to German: (or the prefix it "
+                "was trained with; prefix= for none)"
             )
         return model, tokenizer, arguments, prefix
 
@@ -129,9 +129,9 @@ class Checkpoint:
         target = self._options.get("target", self._languages[1])
         matching = codes & {f">>{target}<<", f"<2{target}>"}
         if "source" in self._options or ("target" in self._options and not codes):
-            raise self._error("its tokenizer has no language codes: leave out source and target")
+            raise self._error("its tokenizer has no language codes: leave out source= and target=")
         if codes and not matching and not prefix:
-            raise self._error(f"translates into several languages, none is {target!r}: add target={_some(codes)}")
+            raise self._error(f"translates into several languages, but not {target!r}: add target={_some(codes)}")
         return {}, prefix or "".join(f"{token} " for token in matching)
 
     def _token(self, tokenizer: Any, side: str) -> str:
@@ -172,7 +172,7 @@ class Checkpoint:
         except (RuntimeError, ValueError, IndexError, KeyError) as error:
             if isinstance(error, BiasError):
                 raise
-            raise self._error(f"{one_line(error)[:300]}; what was translated before is kept") from error
+            raise self._error(f"{one_line(error)[:300]}; the translations so far are kept") from error
         return [" ".join(text.split()) for text in decoded]
 
 

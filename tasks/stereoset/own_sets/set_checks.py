@@ -79,9 +79,11 @@ def check_set(
         item_findings = check_item(item, sources.get(item["id"]), language, typical=typical)
         for part, name in _ids(item):
             if counts[name] > 1:
-                item_findings.append(Finding("id", part, f"the id {name} stands there {counts[name]} times"))
+                item_findings.append(Finding("id", part, f"the id {name} appears {counts[name]} times"))
             elif shown_counts[shown(name)] > 1:
-                item_findings.append(Finding("id", part, f"the id {name} looks the same as another, which it isn't"))
+                item_findings.append(
+                    Finding("id", part, f"the id {name} looks the same as another, but differs from it")
+                )
         first = first_ids.setdefault(_texts(item), item["id"])
         if first != item["id"]:
             item_findings.append(Finding("repeated", "item", f"the texts of item {first}"))
@@ -91,7 +93,7 @@ def check_set(
             findings.setdefault(item["id"], []).extend(item_findings)
     for name in sources:
         if name not in counts:
-            findings[name] = [Finding("missing", "item", "an item of the source that isn't there")]
+            findings[name] = [Finding("missing", "item", "an item of the source is missing")]
     return findings
 
 
@@ -116,7 +118,7 @@ def typical_length(items: Sequence[Item], sources: Mapping[str, Item], language:
 def _check_kinds(item: Item, source: Item | None) -> Iterator[Finding]:
     labels = [candidate["label"] for candidate in item["candidates"]]
     if sorted(labels) != sorted(LABELS):
-        yield Finding("label", "item", f"labels {', '.join(labels)}: each of {', '.join(LABELS)} is needed once")
+        yield Finding("label", "item", f"labels {', '.join(labels)}: each of {', '.join(LABELS)} must appear once")
     if source is None:
         return
     for part, name, value, original in (

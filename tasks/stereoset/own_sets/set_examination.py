@@ -90,7 +90,7 @@ class Examination:
         items = f"{wrong:,} of {len(self.data_set.items):,} items"
         parts = [f"problems that need a person in {items}" if wrong else "no problems in the items"]
         parts += [f"{missing:,} of the source's items missing"] if missing else []
-        parts += [f"{notes:,} more with notes alone"] if notes else []
+        parts += [f"{notes:,} more with only notes"] if notes else []
         return "; ".join(parts)
 
     def as_data(self, tasks: Sequence[Path]) -> dict[str, Any]:

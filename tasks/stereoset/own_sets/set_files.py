@@ -66,7 +66,7 @@ def digest(path: Path) -> str:
 def check_language(language: Any, where: str) -> str:
     """The language code, if it is one, else a :class:`BiasError`."""
     if not isinstance(language, str) or not _LANGUAGE.fullmatch(language):
-        raise BiasError(f"{where}: {language!r} is no language code, such as it, nl or pt-BR")
+        raise BiasError(f"{where}: {language!r} is not a language code such as it, nl or pt-BR")
     return language
 
 
@@ -85,14 +85,14 @@ def read(path: str | Path, language: str | None = None) -> DataSet:
     try:
         text = _content(path).decode("utf-8-sig")
     except UnicodeDecodeError as error:
-        raise BiasError(f"{path}: is no UTF-8 text (byte {error.start}): save it as UTF-8") from error
+        raise BiasError(f"{path}: is not UTF-8 text (byte {error.start}): save it as UTF-8") from error
     is_table = Path(path).suffix.lower() in (".csv", ".tsv")
     file_language, items, provenance = _from_table(text, str(path)) if is_table else _from_json(text, str(path))
     if file_language is not None and language is not None and file_language != language:
         raise BiasError(f"{path}: is in language {file_language!r}, not {language!r}")
     language = file_language if language is None else language
     if language is None:
-        raise BiasError(f"{path}: doesn't say its language: name it with --language")
+        raise BiasError(f"{path}: doesn't state its language: name it with --language")
     if not items:
         raise BiasError(f"{path}: holds no items")
     return DataSet(check_language(language, str(path)), items, provenance)
@@ -104,34 +104,34 @@ def _from_json(text: str, where: str) -> tuple[str | None, list[Item], dict[str,
         content = json.loads(text, parse_constant=_refuse_constant, object_pairs_hook=unique_keys)
         json.dumps(content, ensure_ascii=False, allow_nan=False).encode()
     except RecursionError as error:
-        raise BiasError(f"{where}: no valid JSON (nested too deeply)") from error
+        raise BiasError(f"{where}: not valid JSON (nested too deeply)") from error
     except ValueError as error:  # half a character, and numbers too large for JSON, among them
-        raise BiasError(f"{where}: no valid JSON ({one_line(error)})") from error
+        raise BiasError(f"{where}: not valid JSON ({one_line(error)})") from error
     data = content.get("data") if isinstance(content, dict) else None
     if not isinstance(data, dict) or not any(key in data for key in TEST_KEYS.values()):
-        raise BiasError(f'{where}: not in StereoSet\'s form: {{"data": {{"intrasentence": [...], ...}}}} is needed')
+        raise BiasError(f'{where}: not in StereoSet\'s format: {{"data": {{"intrasentence": [...], ...}}}} is needed')
     provenance = content.get("provenance", {})
     if not isinstance(provenance, dict):
-        raise BiasError(f"{where}: 'provenance' is no object")
+        raise BiasError(f"{where}: 'provenance' is not an object")
     items = []
     for test, key in TEST_KEYS.items():
         entries = data.get(key, [])
         if not isinstance(entries, list):
-            raise BiasError(f"{where}: {key} is no list of items")
+            raise BiasError(f"{where}: {key} is not a list of items")
         items += [_item_of(entry, test, f"{where}: {key} item {number}") for number, entry in enumerate(entries, 1)]
     language = content.get("language")
     return (None if language is None else check_language(language, where)), items, provenance
 
 
 def _refuse_constant(name: str) -> NoReturn:
-    raise ValueError(f"{name} is no number of JSON")
+    raise ValueError(f"{name} is not a JSON number")
 
 
 def _text(entry: Mapping[str, Any], key: str, where: str) -> str:
     if key not in entry:
         raise BiasError(f"{where}: no {key!r}")
     if not isinstance(entry[key], str):
-        raise BiasError(f"{where}: {key!r} is no text")
+        raise BiasError(f"{where}: {key!r} is not a text")
     return str(entry[key])
 
 
@@ -141,7 +141,7 @@ def _item_of(entry: Any, test: str, where: str) -> Item:
     where = f"{where} ({_text(entry, 'id', where)})"
     sentences = entry.get("sentences")
     if not isinstance(sentences, list) or not all(isinstance(sentence, dict) for sentence in sentences):
-        raise BiasError(f"{where}: 'sentences' is no list of candidates")
+        raise BiasError(f"{where}: 'sentences' is not a list of candidates")
     context, target = _text(entry, "context", where), _text(entry, "target", where)
     candidates: list[Candidate] = []
     for number, sentence in enumerate(sentences, 1):
@@ -183,21 +183,21 @@ def _from_table(text: str, where: str) -> tuple[str | None, list[Item], dict[str
     try:
         lines = [(reader.line_num, cells) for cells in reader if any(cell.strip() for cell in cells)]
     except csv.Error as error:
-        raise BiasError(f"{where} line {reader.line_num}: no valid table ({error})") from error
+        raise BiasError(f"{where} line {reader.line_num}: not a valid table ({error})") from error
     if not lines:
         raise BiasError(f"{where}: is empty")
     header = [name.strip() for name in lines[0][1]]
     if twice := next((name for name in header if name and header.count(name) > 1), None):
-        raise BiasError(f"{where}: the column {twice!r} stands there twice")
+        raise BiasError(f"{where}: the column {twice!r} appears twice")
     if "\0" in text:
-        raise BiasError(f"{where}: no valid table (a zero byte)")
+        raise BiasError(f"{where}: not a valid table (a zero byte)")
     for line, cells in lines[1:]:
         if len(cells) != len(header):
-            raise BiasError(f"{where} line {line}: {len(cells)} cells, but the head has {len(header)}")
+            raise BiasError(f"{where} line {line}: {len(cells)} cells, but the header has {len(header)}")
     rows = [(f"{where} line {line}", dict(zip(header, cells, strict=True))) for line, cells in lines[1:]]
     languages = sorted({row["language"].strip() for _, row in rows if "language" in row})
     if len(languages) > 1:
-        raise BiasError(f"{where}: several languages ({', '.join(languages)}): keep each in a file of its own")
+        raise BiasError(f"{where}: several languages ({', '.join(languages)}): put each into its own file")
     term = next((name for name in ("term", "target_original") if name in header), "target")
     tested = [(_test_of(row, at), at, row) for at, row in rows]
     items = []
@@ -238,7 +238,7 @@ def write(path: str | Path, data_set: DataSet) -> None:
     try:
         text = json.dumps(content, ensure_ascii=False, indent=1, allow_nan=False).encode() + b"\n"
     except (TypeError, ValueError) as error:
-        raise BiasError(f"{path}: the data set is no plain data ({one_line(error)})") from error
+        raise BiasError(f"{path}: the data set isn't plain data ({one_line(error)})") from error
     with writing(path):
         write_whole(expanded(path), text)
 

@@ -41,7 +41,7 @@ def load(file: Any, fixed: Mapping[str, Any]) -> tuple[list[Item], dict[str, str
     if not isinstance(file, str) or not file:
         raise BiasError(f"--metadata dataset={file!r}: must be the path of a data set ('lm-eval-bias validate')")
     path = str(expanded(file).absolute())
-    anew = f"write the tasks anew: lm-eval-bias validate stereoset {path} --tasks DIR"
+    anew = f"write the tasks again: lm-eval-bias validate stereoset {path} --tasks DIR"
     pinned = fixed.get("dataset") or {}
     is_pinned = pinned.get("file") == file
     try:
@@ -80,7 +80,7 @@ def write(folder: str | Path, file: str | Path, data_set: DataSet) -> list[Path]
     """
     if data_set.language in LANGUAGES:
         raise BiasError(
-            f"{file}: {data_set.language} has its tasks: run them with "
+            f"{file}: {data_set.language} already has tasks: run them with "
             f'--metadata \'{{"dataset": "{file}"}}\' instead of writing new ones'
         )
     check_items(data_set.items, str(file))
@@ -114,4 +114,4 @@ def _yaml(task: str, tests: Sequence[str], data_set: DataSet, pinned: Mapping[st
     }  # fmt: skip
     base = (tasks_path() / "stereoset" / "_stereoset_base_yaml").read_text(encoding="utf-8")
     dumped = yaml.safe_dump({"task": task, "metadata": metadata}, sort_keys=False, width=1000)
-    return f"# Written by 'lm-eval-bias validate stereoset FILE --tasks DIR', anew when FILE changes.\n{base}{dumped}"
+    return f"# Written by 'lm-eval-bias validate stereoset FILE --tasks DIR', again when FILE changes.\n{base}{dumped}"

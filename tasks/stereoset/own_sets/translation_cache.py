@@ -54,7 +54,7 @@ class TranslationCache(Mapping[str, str]):
             if engine is not None and record["engine"] != engine:
                 raise BiasError(
                     f"{folder} holds translations of another engine or revision ({record['engine']}; now: {engine}): "
-                    "take another folder, or ask for all texts again with --retranslate"
+                    "use another folder, or translate all texts again with --retranslate"
                 )
             self._translations[record["source"]] = cast(Translation, record)
 
@@ -83,7 +83,7 @@ def open_cache(folder: Path, engine: str, anew: bool) -> TranslationCache:
     """The translations of the engine of this identity; ``anew`` renames a file with those of others, so none is lost.
 
     Raises:
-        BiasError: The file is damaged, of another engine or cannot be renamed.
+        BiasError: The file is damaged, of another engine or can't be renamed.
     """
     path = folder / FILE
     if anew and any(record["engine"] != engine for record in jsonl.read(path, _NEEDED)):
@@ -91,7 +91,7 @@ def open_cache(folder: Path, engine: str, anew: bool) -> TranslationCache:
         try:
             path.rename(path.with_name(f"{path.stem}-{number}.jsonl"))
         except OSError as error:
-            raise BiasError(f"{path} cannot be renamed: {error.strerror}") from error
+            raise BiasError(f"{path} can't be renamed: {error.strerror}") from error
     return TranslationCache(folder, engine)
 
 

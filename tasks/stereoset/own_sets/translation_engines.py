@@ -15,8 +15,8 @@ from lm_eval_bias.tasks.stereoset.own_sets.seq2seq_translation import Checkpoint
 
 KINDS = {
     "hf": "hf:NAME_OR_FOLDER[,source=CODE,target=CODE,prefix=TEXT,beams=N,device=NAME,dtype=NAME,revision=NAME]",
-    "command": "command:PROGRAM ARGUMENTS (a text a line in, a translation a line out)",
-    "command-json": 'command-json:PROGRAM ARGUMENTS (lines like {"text": ..., "keep": [...]}; answers are JSON texts)',
+    "command": "command:PROGRAM ARGUMENTS (reads one text per line, writes one translation per line)",
+    "command-json": 'command-json:PROGRAM ARGUMENTS (reads {"text": ..., "keep": [...]} per line, writes JSON strings)',
     "file": "file:TABLE.csv or .tsv (two columns: text, translation)",
 }
 _HEADS = ("text", "source", "source text", "english", "original")  # of a table's first column
@@ -65,7 +65,7 @@ class Table:
                 raise BiasError(f"{path} row {number}: {len(cells)} columns: two are needed, text and translation")
             text, translation = cells[:2]
             if self._translations.get(text, translation) != translation and translation:
-                raise BiasError(f"{path} row {number}: {text[:60]!r} is translated in another way above")
+                raise BiasError(f"{path} row {number}: {text[:60]!r} has a different translation above")
             if translation:
                 self._translations[text] = translation
         self.identity = f"file:{self._name}"
@@ -100,7 +100,7 @@ def make(spec: str, languages: tuple[str, str], batch: int | None = None, timeou
     if not colon or kind not in KINDS:
         raise BiasError(f"--engine {spec}: must be one of {'; '.join(KINDS.values())}")
     if not argument.strip():
-        raise BiasError(f"--engine {spec}: nothing behind the colon: {KINDS[kind]}")
+        raise BiasError(f"--engine {spec}: nothing after the colon: {KINDS[kind]}")
     if batch is not None and batch < 1:
         raise BiasError(f"--batch_size {batch}: must be 1 or more")
     if not 0 < timeout <= threading.TIMEOUT_MAX:

@@ -150,21 +150,21 @@ def report(outcome: Outcome, provenance: Mapping[str, Any], folder: Path, comman
         _coverage_table(provenance, "simple"),
     ]
     if reasons := _reasons(outcome):
-        lines += ["", "Items by what was found:", *reasons]
+        lines += ["", "Items by finding:", *reasons]
     lines.append("")
     if outcome.unknown:
-        lines.append(f"{outcome.unknown:,} rows of the table translate no text of the source: look for changed texts.")
+        lines.append(f"{outcome.unknown:,} rows of the table match no text of the source: check for changed texts.")
     if outcome.stale:
-        lines.append(f"{len(outcome.stale):,} items were accepted with other texts than the present ones: look again.")
+        lines.append(f"{len(outcome.stale):,} items were accepted before their texts changed: review them again.")
     if any(finding.code == "lacking" for state in outcome.states.values() for finding in state.findings):
-        lines.append(f"Texts without translation: {folder / OPEN_TEXTS}, a table to fill in.")
+        lines.append(f"Texts without a translation: {folder / OPEN_TEXTS}, a table to fill in.")
     if counts["left out"]:
         lines.append(
             f"For a person: {folder / SHEET}: write better texts into the columns 'correct ...', or x into 'accept'; "
-            "then give the same command again."
+            "then run the same command again."
         )
     elif (folder / SHEET).exists():
-        lines.append(f"Worth a look: {folder / SHEET} has notes about items that are in the data set.")
+        lines.append(f"Worth checking: {folder / SHEET} has notes about items that are in the data set.")
     if command:
         lines.append(f"Run it: {command}")
     return "\n".join(lines)

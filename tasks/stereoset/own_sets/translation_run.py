@@ -109,7 +109,9 @@ def locked(folder: Path) -> Iterator[None]:
         try:
             lock.acquire()
         except Timeout as error:
-            raise BiasError(f"{folder}: another run is at work in it") from error
+            raise BiasError(
+                f"{folder}: another run is using this folder; wait for it to end, or use another folder"
+            ) from error
         remove_abandoned(folder)
     try:
         yield
