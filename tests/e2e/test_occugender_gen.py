@@ -167,7 +167,7 @@ def test_chance_is_neutral_and_everything_is_told(tmp_path, capsys):
     out = run(capsys, tmp_path, "--limit", "80", "--metadata", "repeats=4").out
     assert "of the answers that could be read" in out
     assert "name no gender that could be read" in out
-    assert "The sentence with which a text begins stood in the prompt, behind A:." in out
+    assert "The sentence that a text begins with was given in the prompt, behind A:." in out
     for values in numbers(results_of(tmp_path)).values():
         assert abs(values["stereotype_gap"]) < 4 * values["stereotype_gap_stderr"]
         assert values["unanswered"] == values["refused"] == 0
