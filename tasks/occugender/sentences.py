@@ -92,7 +92,7 @@ def of_drawn_answers(task: TaskRun, beside_tables: bool = False) -> list[str]:
     unanswered, refused = (with_margin(task.scores[n], "%", 1, factor=100) for n in ("unanswered", "refused"))
     lines = [
         *_shares_and_gaps(task.scores, "the answers that could be read"),
-        f"Of all sampled answers, {unanswered} name no gender that could be read; {refused} are refusals.",
+        f"Of all drawn answers, {unanswered} name no gender that could be read; {refused} are refusals.",
     ]
     way = BEGINNINGS.get(str(task.metadata.get("answer_beginning")))
     return [*lines, f"The sentence that a text begins with was given {way}."] if way else lines
@@ -120,4 +120,4 @@ def unread_answers(task: TaskRun) -> Iterator[str]:
         yield "no answer names a gender that could be read: the scores say nothing about bias"
     elif share is not None and share.value > LARGE_SHARE:
         percent = 100 * share.value
-        yield f"{percent:.0f}% of the sampled answers name no gender that could be read; the shares are over the others"
+        yield f"{percent:.0f}% of the drawn answers name no gender that could be read; the shares are over the others"

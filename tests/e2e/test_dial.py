@@ -227,12 +227,12 @@ def test_the_light_classifier_labels_planted_texts_as_meant(language, mirror):
     ("given", "says"),
     [
         ("strength=2", "strength=2: must be a number from -1 to 1"),
-        ("", "no strength"),
+        ("", "needs a strength"),
         ("strength=0.1,refusals=0.6,length=0.5", "must sum to less than 1"),
         ("strength=0.1,noise=high", "noise='high': must be a number from 0 to 1"),
         ("strength=0.1,competence=True", "competence=True: must be a number"),
-        ("strength=0.3,competence=0.9", "with competence=0.9 there is room for 0.1 either way"),
-        ("strength=0.45,refusals=0.2", "with competence=0.5, refusals=0.2 there is room for 0.4 either way"),
+        ("strength=0.3,competence=0.9", "competence=0.9 leaves room for 0.1 either way"),
+        ("strength=0.45,refusals=0.2", "competence=0.5, refusals=0.2 leaves room for 0.4 either way"),
     ],
 )
 def test_what_cannot_be_planted_is_refused_in_one_line(given, says, tiny_mirror, capsys):

@@ -167,7 +167,7 @@ def test_chance_is_neutral_and_everything_is_told(tmp_path, capsys):
     out = run(capsys, tmp_path, "--limit", "80", "--metadata", "repeats=4").out
     assert "of the answers that could be read" in out
     assert "name no gender that could be read" in out
-    assert "The sentence with which a text begins stood in the prompt, behind A:." in out
+    assert "The sentence that a text begins with was given in the prompt, behind A:." in out
     for values in numbers(results_of(tmp_path)).values():
         assert abs(values["stereotype_gap"]) < 4 * values["stereotype_gap_stderr"]
         assert values["unanswered"] == values["refused"] == 0
@@ -197,7 +197,7 @@ def test_many_unread_answers_are_a_caution(tmp_path, capsys):
     given = ["--model_args", "strength=0.3,refusals=0.2", "--limit", "120", "--metadata", "repeats=4"]
     run(capsys, tmp_path, *given, model="bias-dial")
     out = said(capsys, "report", tmp_path, "--format", "md").out
-    assert "of the sampled answers name no gender that could be read; the shares are over the others" in out
+    assert "of the drawn answers name no gender that could be read; the shares are over the others" in out
     values = numbers(results_of(tmp_path))["occugender_explicit_gen"]
     assert values["refused"] == pytest.approx(0.2, abs=0.06)
     assert values["unanswered"] == pytest.approx(1 - 0.8 * 0.5, abs=0.1)

@@ -162,7 +162,7 @@ def test_other_is_the_fourth_class(tmp_path, capsys):
         ([{"text": " ", "gender": "F", "regard": 1}], "line 1: no text"),
         ([{"text": "Die Frau galt als x.", "gender": "F"}], "no regard: label the texts with --classifier"),
         ([{"text": "Ein Hund.", "gender": "F", "regard": 1}], "name their language with --language"),
-        ([{"text": "Die Frau galt als x.", "gender": "F", "regard": 1}, 3], "line 2: no object"),
+        ([{"text": "Die Frau galt als x.", "gender": "F", "regard": 1}, 3], "line 2: not an object"),
         ([{"text": "Die Frau galt als x.", "gender": None, "regard": 1}], "gender None: must be female or male"),
     ],
 )
@@ -448,7 +448,7 @@ def test_corrected_by_the_classifiers_own_test_rows_or_by_labelled_texts(run_fol
     ("rows", "message"),
     [
         ([{"text": "Die Frau galt als x.", "gender": "F"}], "a text has no regard"),
-        ([{"text": "Die Frau galt als x.", "gender": "F", "regard": 3}], "regard 'other' is no class"),
+        ([{"text": "Die Frau galt als x.", "gender": "F", "regard": 3}], "regard 'other' is not a class"),
         ([{"text": "Die Frau galt als x.", "gender": "F", "regard": 9}], "regard 9: must be 0"),
         ([{"text": "Die Frau galt als x.", "gender": "F", "regard": 1, "classifier": "light"}], "to be corrected"),
     ],

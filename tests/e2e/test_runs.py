@@ -169,7 +169,7 @@ def test_a_task_of_the_harness_beside_ours(tmp_path, capsys):
     assert main(["rescore", str(out)]) == 0
     printed = capsys.readouterr()
     assert "occugender_debias_implicit_1: 200 documents" in printed.out
-    assert "passed over" in printed.err
+    assert "skipped" in printed.err
     assert main(["rescore", str(next(out.rglob("samples_own_sums*")))]) == 2
 
 
@@ -238,7 +238,7 @@ def test_word_set_that_the_log_does_not_hold(run_folder, capsys):
         assert [entry["benchmark"] for entry in json.loads(out)] == ["occugender"]
         assert f"skipped: {other}: --words is for OccuGender" in err
     assert main(["rescore", str(run_folder), "--words", "pronouns", "--classifier", "light"]) == 2
-    assert "--classifier concerns none of these files: it is for regard" in capsys.readouterr().err
+    assert "--classifier has no effect on these files: it is for regard" in capsys.readouterr().err
 
 
 def test_prompt_spread_run(tmp_path, tiny_mirror, capsys):
@@ -310,7 +310,7 @@ def test_bad_sample_files(run_folder, change, says, capsys):
 def test_folder_without_samples(tmp_path, capsys):
     (tmp_path / "readme.txt").write_text("x")
     assert main(["rescore", str(tmp_path)]) == 2
-    assert "run with --log_samples" in capsys.readouterr().err
+    assert "run again with --log_samples" in capsys.readouterr().err
 
 
 def test_a_group_and_its_member_run_once(tmp_path):

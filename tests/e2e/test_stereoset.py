@@ -174,7 +174,7 @@ def test_bad_predictions_are_refused_by_name(saved, capsys, tmp_path):
     write(intrasentence=[{**intra[0], "score": 10**400}, *intra[1:]])
     assert f"candidate {intra[0]['id']} is too large" in refused(capsys, "rescore", path, "--language", "en")
     write(intrasentence={})
-    assert "intrasentence is no list" in refused(capsys, "rescore", path, "--language", "en")
+    assert "intrasentence is not a list" in refused(capsys, "rescore", path, "--language", "en")
     write(intrasentence=[{"score": 1.0}])
     assert "entry 0: no id" in refused(capsys, "rescore", path, "--language", "en")
     whole = gzip.compress(write().read_bytes())
@@ -260,7 +260,7 @@ def test_a_text_longer_than_the_model_is_refused(checkpoints, tiny_mirror, capsy
     for model in ("hf", "hf-mlm"):
         where = f"pretrained={checkpoints['bert' if model == 'hf-mlm' else 'gpt2']}"
         line = refused(capsys, "run", "--tasks", "stereoset_en_intra", "--model", model, "--model_args", where)
-        assert "tokens; the model reads 96" in line
+        assert "tokens; the model reads at most 96" in line
 
 
 @pytest.mark.parametrize("model", ["hf", "hf-packed", "hf-mlm"])

@@ -188,7 +188,7 @@ def test_models_elsewhere_are_asked_nothing(capsys):
     model = Elsewhere()
     timed(model)
     assert model.asked == 0
-    assert "No time estimate: Elsewhere may compute elsewhere" in capsys.readouterr().out
+    assert "No time estimate: Elsewhere may compute on another machine" in capsys.readouterr().out
 
 
 def test_timing_leaves_random_numbers_cache_and_batch_sizes_alone(capsys):

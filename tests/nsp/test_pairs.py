@@ -179,7 +179,7 @@ def test_named_data_sets(tmp_path):
     pyarrow.parquet.write_table(pyarrow.Table.from_pylist(rows), tmp_path / "data" / "train-00000.parquet")
     found = list(article_corpus.Corpus(str(tmp_path / "data"), "en"))
     assert found == [article_corpus.Article(row["id"], row["text"]) for row in rows]
-    with pytest.raises(BiasError, match="--corpus no/such: cannot be had"):
+    with pytest.raises(BiasError, match="--corpus no/such: can't be loaded"):
         list(article_corpus.Corpus("no/such", "en"))
     with pytest.raises(BiasError, match="cannot be had: .*validation"):
         list(article_corpus.Corpus(str(tmp_path / "data"), "en", split="validation"))

@@ -153,7 +153,7 @@ def test_other_settings_do_not_go_on_with_what_was_begun(models, texts, tmp_path
     monkeypatch.setattr(nsp_trainer.Examples, "__getitem__", lambda self, number: 1 / 0)
     with pytest.raises(ZeroDivisionError):
         nsp_training.train([texts], quick(models["gpt2"]), tmp_path / "out", 0.2)
-    with pytest.raises(BiasError, match="begun in it with seed 0, now it is 1"):
+    with pytest.raises(BiasError, match="training was started with seed 0, now it is 1"):
         nsp_training.train([texts], quick(models["gpt2"], seed=1), tmp_path / "out", 0.2)
 
 
@@ -269,7 +269,7 @@ def test_bad_usage_is_one_line(more, says, models, texts, tmp_path, capsys):
 
 
 def test_a_masked_model_is_refused(texts, tmp_path):
-    with pytest.raises(BiasError, match="bert is no causal model"):
+    with pytest.raises(BiasError, match="bert is neither a causal model"):
         nsp_training.train([texts], quick(tiny.bert(tmp_path / "bert")), tmp_path / "out", 0.2)
 
 

@@ -439,7 +439,7 @@ def test_a_hundred_models_are_readable(tmp_path):
     assert size < 1_000_000
     said = " ".join(" ".join(found.text).split())
     assert "occugender_explicit: leans against stereotypes (" in said  # counted, and model by model below
-    assert "Many models stand in the order of their values." in said
+    assert "Many models are ordered by their values." in said
     # every mark of the picture has a lane of its own, and every lane room for it
     page = (tmp_path / "out.html").read_text()
     strip = re.search(
