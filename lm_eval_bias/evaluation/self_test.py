@@ -25,6 +25,9 @@ logger = logging.getLogger("lm_eval.bias")
 STRENGTHS = (-0.3, 0.0, 0.3)
 RUNS = 3  # at each strength, with a seed each
 TOLERANCE = 0.05  # of a score's range, for the mean over the runs of a strength
+# or this many standard errors of that mean, for few clusters: the 100 or so means of a self-test are all within it but
+# once in 1,000 times, where 3 would give a false alarm in one installation of four
+CHANCE = 4.5
 LEAST = 0.5  # more of the 95% intervals must hold the planted value: by chance fewer do once in 10,000 times
 
 
@@ -70,8 +73,7 @@ def _verdict(label: str, low: float, high: float, planted: Sequence[float], foun
     means = [math.fsum(estimate.value for estimate in own) / len(own) for own in found]
     ends = [(value, estimate.ends()) for value, own in zip(planted, found, strict=True) for estimate in own]
     held = sum(end is not None and end[0] <= value <= end[1] for value, end in ends)
-    # of few clusters a mean over runs can be further off by chance
-    chances = [3.0 * math.sqrt(math.fsum(e.stderr**2 for e in own if e.stderr == e.stderr)) / len(own) for own in found]
+    chances = [CHANCE * math.sqrt(math.fsum(e.stderr**2 for e in own if e.stderr == e.stderr)) / len(own) for own in found]
     allowed = [max(TOLERANCE * (high - low), chance) for chance in chances]
     near = all(abs(a - b) <= most for a, b, most in zip(means, planted, allowed, strict=True))
     good = near and held > LEAST * len(ends)
