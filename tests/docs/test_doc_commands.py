@@ -27,6 +27,7 @@ from tests.docs import pages, stand_ins
 # pages whose commands follow each other in ways that their own tests know
 RUN_ELSEWHERE = {
     "docs/add-a-benchmark.md": "tests/third_party/test_guide.py",
+    "docs/add_a_model_family.md": "tests/third_party/test_guide.py",
     "docs/own_prompts.md": "tests/e2e/test_own_prompts.py",
     "docs/python-api.md": "tests/plugin/test_api.py",
 }
@@ -142,7 +143,15 @@ def test_what_is_not_run_or_run_elsewhere_stands_in_the_pages():
     assert set(RUN_ELSEWHERE) <= set(PRINTED)
     for page, test in RUN_ELSEWHERE.items():
         assert Path(page).name in (ROOT / test).read_text(encoding="utf-8")
-    assert len(every) > 90
+    assert len(every) > 120
+
+
+def test_python_and_output_stand_where_a_test_looks_at_them():
+    shown = {
+        kind: {page for page in map(pages.name, pages.PAGES) if pages.blocks(page, kind)} for kind in ("python", "text")
+    }
+    assert shown["python"] <= {*RUN_ELSEWHERE, "docs/reference/python_runs.md"}
+    assert shown["text"] == {"docs/start.md"}
 
 
 @pytest.mark.parametrize("page", PRINTED)
