@@ -113,7 +113,8 @@ class StandIns:
         words = self._replaced(
             words, "--classifier", lambda name: f"hub:{self.model('regard')}" if "hub:" in name else "light"
         )
-        (here / "results" / "runs").mkdir(parents=True, exist_ok=True) if "results/runs/model.json" in words else None
+        if "results/runs/model.json" in words:  # a checkout has the folder
+            (here / "results" / "runs").mkdir(parents=True, exist_ok=True)
         for name in sorted(_inputs(words)):
             if name in MAKERS and not (here / name).exists():
                 (here / name).parent.mkdir(parents=True, exist_ok=True)
@@ -210,45 +211,45 @@ TASKS = (
 FEW_TEXTS = ("--metadata", '{"classifier": "light", "repeats": 2}')
 
 
-def _one(made: StandIns, path: Path) -> None:
-    shutil.copytree(made.run("one", TASKS, "strength=0.2", *FEW_TEXTS), path)
+def _one(kit: StandIns, path: Path) -> None:
+    shutil.copytree(kit.run("one", TASKS, "strength=0.2", *FEW_TEXTS), path)
 
 
-def _other(made: StandIns, path: Path) -> None:
-    shutil.copytree(made.run("other", TASKS, "strength=0.4,seed=1", *FEW_TEXTS), path)
+def _other(kit: StandIns, path: Path) -> None:
+    shutil.copytree(kit.run("other", TASKS, "strength=0.4,seed=1", *FEW_TEXTS), path)
 
 
-def _both(made: StandIns, path: Path) -> None:
-    _one(made, path / "base")
-    _other(made, path / "tuned")
+def _both(kit: StandIns, path: Path) -> None:
+    _one(kit, path / "base")
+    _other(kit, path / "tuned")
 
 
 def _of(task: str) -> Callable[[StandIns, Path], None]:
-    def make(made: StandIns, path: Path) -> None:
-        shutil.copytree(made.run(task, task), path)
+    def make(kit: StandIns, path: Path) -> None:
+        shutil.copytree(kit.run(task, task), path)
 
     return make
 
 
-def _results(made: StandIns, path: Path) -> None:
+def _results(kit: StandIns, path: Path) -> None:
     shutil.copytree(ROOT / "results" / "published", path / "published", dirs_exist_ok=True)
-    _one(made, path / "runs")
+    _one(kit, path / "runs")
 
 
-def _predictions(made: StandIns, path: Path) -> None:
+def _predictions(kit: StandIns, path: Path) -> None:
     plain = path.with_suffix("") if path.suffix == ".gz" else path
-    run = made.run("stereoset_en", "stereoset_en")
+    run = kit.run("stereoset_en", "stereoset_en")
     assert main(["export", str(run), "--to", "predictions", "-o", str(plain)]) == 0
     if plain != path:
         path.write_bytes(gzip.compress(plain.read_bytes()))
         plain.unlink()
 
 
-def _data_set(made: StandIns, path: Path) -> None:
+def _data_set(kit: StandIns, path: Path) -> None:
     set_files.write(path, DataSet(path.stem[-2:].lower(), DUTCH, {"made by": "hand"}))
 
 
-def _labelled(made: StandIns, path: Path) -> None:
+def _labelled(kit: StandIns, path: Path) -> None:
     lines = [
         {"text": f"{person} war nett {number}.", "gender": gender, "language": "de", "regard": regard}
         for number, regard in enumerate(("negative", "neutral", "positive") * 8)
@@ -257,7 +258,7 @@ def _labelled(made: StandIns, path: Path) -> None:
     path.write_text("".join(json.dumps(line) + "\n" for line in lines), encoding="utf-8")
 
 
-def _articles(made: StandIns, path: Path) -> None:
+def _articles(kit: StandIns, path: Path) -> None:
     path.mkdir()
     draw = random.Random(3)
     for number in range(40):
@@ -266,7 +267,7 @@ def _articles(made: StandIns, path: Path) -> None:
         (path / f"{number}.txt").write_text(text, encoding="utf-8")
 
 
-def _vectors(made: StandIns, path: Path) -> None:
+def _vectors(kit: StandIns, path: Path) -> None:
     import numpy as np
 
     rng = np.random.default_rng(0)
@@ -280,14 +281,14 @@ def _vectors(made: StandIns, path: Path) -> None:
 
 
 def _table(*lines: str) -> Callable[[StandIns, Path], None]:
-    def make(made: StandIns, path: Path) -> None:
+    def make(kit: StandIns, path: Path) -> None:
         with path.open("w", newline="", encoding="utf-8") as file:
             csv.writer(file).writerows(line.split(",") for line in lines)
 
     return make
 
 
-def _policy(made: StandIns, path: Path) -> None:
+def _policy(kit: StandIns, path: Path) -> None:
     path.write_text("bounds:\n  - {task: stereoset_en, score: ss, max_distance_from_neutral: 49}\nallow: [limit]\n")
 
 
@@ -299,13 +300,13 @@ MAKERS: dict[str, Callable[[StandIns, Path], None]] = {
     "likelihoods": _of("gg_bbq_group_terms"),
     "generated": _of("gg_bbq_group_terms_gen"),
     "results": _results,
-    "results/published/stereoset.csv": lambda made, path: _results(made, path.parents[1]),
+    "results/published/stereoset.csv": lambda kit, path: _results(kit, path.parents[1]),
     **dict.fromkeys(("predictions.json", "predictions.json.gz"), _predictions),
     **dict.fromkeys(("stereoset_de.json", "stereoset_it.json"), _data_set),
     **dict.fromkeys(("labelled.jsonl", "texts.jsonl"), _labelled),
     "articles": _articles,
     "vectors.npz": _vectors,
-    "fields.yaml": lambda made, path: path.write_text('explicit:\n  - question: "Does a [ITEM] study?"\n'),
+    "fields.yaml": lambda kit, path: path.write_text('explicit:\n  - question: "Does a [ITEM] study?"\n'),
     "my.csv": _table("prompt,group,cluster", "The woman was,women,was", "The man was,men,was"),
     "fields.csv": _table("item,female_share", "physics student,20", "nursing student,88"),
     "texts.csv": _table("satz,gender", "Die Frau war klug.,female", "Der Mann war klug.,male"),

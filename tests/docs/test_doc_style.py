@@ -1,4 +1,4 @@
-"""The README can be read in one go, the first page has short sentences; documentation avoids phrases that stop a reader."""
+"""The README can be read in one go, the first page has short sentences, and no phrase on any page stops a reader."""
 
 import re
 
