@@ -20,6 +20,7 @@ import json
 import random
 import re
 import shutil
+import sys
 from collections.abc import Callable, Iterator
 from pathlib import Path
 
@@ -173,8 +174,7 @@ def _inputs(words: list[str]) -> set[str]:
 
 
 def _translator(here: Path) -> str:
-    import sys
-
+    """A program that translates by rule, as ``--engine`` starts it."""
     program = here / "translator.py"
     program.write_text(
         "import sys, zlib\n"
