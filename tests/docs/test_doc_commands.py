@@ -1,35 +1,41 @@
-"""Commands in the documentation: blocks marked ``sh`` are run, all others have flags and tasks that there are.
+"""Every command of this package that the documentation shows is run, and the shell reads every block.
 
-The pages on a benchmark of one's own, own prompts, exports, the gate and Python have tests of their own.
+``stand_ins.py`` says what is there in place of models, servers, data and runs, and what isn't run for which reason.
 """
 
+import fnmatch
 import importlib.util
 import itertools
+import os
 import re
 import shlex
+import subprocess
 import sys
+from pathlib import Path
 
 import pytest
+import yaml
 
 from lm_eval_bias import catalog
 from lm_eval_bias.cli.main import main
-from tests.conftest import ROOT
-from tests.docs import pages
+from lm_eval_bias.evaluation import run_plan
+from tests import servers
+from tests.conftest import ROOT, make_tiny_mirror
+from tests.docs import pages, stand_ins
 
+# pages whose commands follow each other in ways that their own tests know
 RUN_ELSEWHERE = {
-    "docs/add-a-benchmark.md",
-    "docs/own_prompts.md",
-    "docs/exports.md",
-    "docs/gate.md",
-    "docs/python-api.md",
+    "docs/add-a-benchmark.md": "tests/third_party/test_guide.py",
+    "docs/add_a_model_family.md": "tests/third_party/test_guide.py",
+    "docs/own_prompts.md": "tests/e2e/test_own_prompts.py",
+    "docs/python-api.md": "tests/plugin/test_api.py",
 }
-RUNNABLE = [page for page in map(pages.name, pages.PAGES) if pages.blocks(page, "sh") and page not in RUN_ELSEWHERE]
-NEEDS_DATA = {"docs/dial.md"}  # GG-BBQ's
+DEMO = "docs/start.md"  # shows what `make demo` prints
 
 
 def words(line):
-    """The words of a command line up to a pipe, a redirection or a comment."""
-    return list(itertools.takewhile(lambda word: word not in {"|", ">", "&&", "&"}, shlex.split(line, comments=True)))
+    """The words of a command line up to a pipe or a comment."""
+    return list(itertools.takewhile(lambda word: word not in {"|", "&&", "&"}, shlex.split(line, comments=True)))
 
 
 def commands(text):
@@ -81,28 +87,135 @@ def test_flags_and_tasks_are_known(path, flags):
 def test_unknown_flags_and_comments_are_noticed():
     assert commands("x\nlm-eval-bias run --tasks a \\\n  --modell b  # c\nA=1 python -m lm_eval_bias ls > f") == [
         ["run", "--tasks", "a", "--modell", "b"],
-        ["ls"],
+        ["ls", ">", "f"],
     ]
 
 
-@pytest.mark.parametrize(
-    "page", [pytest.param(page, marks=[pytest.mark.slow] if page in NEEDS_DATA else []) for page in RUNNABLE]
-)
-def test_blocks_marked_sh_run(page, tmp_path, request, monkeypatch, capsys):
-    if page in NEEDS_DATA:
-        request.getfixturevalue("mirror")
-    for kind in ("csv", "yaml", "python"):
-        for file, body in pages.blocks(page, kind):
-            if file:
-                (tmp_path / file).write_text(body, encoding="utf-8")
+def of_script(script, here):
+    """The commands of a whole script, as the shell hands them over."""
+    recorder = here / "bin" / "lm-eval-bias"
+    recorder.parent.mkdir()
+    recorder.write_text("#!/bin/sh\nprintf '%s\\0' \"$@\" >> recorded; echo >> recorded\n")
+    recorder.chmod(0o755)
+    (here / "models.txt").write_text("other/model\norg/model\n")
+    given = {**os.environ, "PATH": f"{recorder.parent}:{os.environ['PATH']}", "SLURM_ARRAY_TASK_ID": "2"}
+    subprocess.run(["bash", "-c", script], cwd=here, env=given, check=True)
+    return [line.rstrip("\0").split("\0") for line in (here / "recorded").read_text().splitlines()]
+
+
+def shown(page):
+    """Where a page may show commands: blocks, workflows, sentences (but a command's bare name is none)."""
+    for token in pages.tokens(ROOT / page):
+        kind = token.info.split()[0] if token.info else ""
+        if token.type == "code_block" or (token.type == "fence" and kind in ("sh", "bash")):
+            yield token.content
+        if token.type == "fence" and kind == "yaml":
+            yield from workflow_steps(yaml.load(token.content, yaml.BaseLoader))  # noqa: S506 (texts alone)
+        for child in token.children or ():
+            if child.type == "code_inline" and re.match(r"lm-eval-bias \S+ .", child.content):
+                yield child.content
+
+
+def workflow_steps(content):
+    """The commands of a workflow."""
+    if isinstance(content, str):
+        yield from [content] if content.startswith("lm-eval-bias ") else []
+    elif isinstance(content, dict | list):
+        for part in content.values() if isinstance(content, dict) else content:
+            yield from workflow_steps(part)
+
+
+def is_not_run(command):
+    """The entry of the list that a command falls under."""
+    return next((entry for entry in stand_ins.NOT_RUN if fnmatch.fnmatchcase(" ".join(command), entry)), None)
+
+
+PRINTED = {
+    page: found
+    for page in map(pages.name, pages.PAGES)
+    if page != "CHANGELOG.md" and (found := [(block, commands(block)) for block in shown(page) if commands(block)])
+}
+
+
+def test_what_is_not_run_or_run_elsewhere_stands_in_the_pages():
+    every = [command for found in PRINTED.values() for _, own in found for command in own]
+    assert {is_not_run(command) for command in every} - {None} == set(stand_ins.NOT_RUN)
+    assert set(RUN_ELSEWHERE) <= set(PRINTED)
+    for page, test in RUN_ELSEWHERE.items():
+        assert Path(page).name in (ROOT / test).read_text(encoding="utf-8")
+    assert len(every) > 120
+
+
+def test_python_and_output_stand_where_a_test_looks_at_them():
+    shown = {
+        kind: {page for page in map(pages.name, pages.PAGES) if pages.blocks(page, kind)} for kind in ("python", "text")
+    }
+    assert shown["python"] <= {*RUN_ELSEWHERE, "docs/reference/python_runs.md"}
+    assert shown["text"] <= set(PRINTED) - set(RUN_ELSEWHERE)
+
+
+@pytest.mark.parametrize("page", PRINTED)
+def test_the_shell_reads_every_block(page):
+    for block, _ in PRINTED[page]:
+        read = subprocess.run(["bash", "-n"], input=block.replace("...", "x"), capture_output=True, text=True)
+        assert read.returncode == 0, read.stderr
+
+
+def compare_output(page, printed):
+    """What a page shows was printed, numbers but for their last digits; ``...`` stands for the rest."""
+    number = re.compile(r"\d+\.\d+")
+    by_form = {number.sub("#", " ".join(line.split())): line for line in printed.splitlines()}
+    for _, block in pages.blocks(page, "text"):
+        for line in block.splitlines():
+            if line.strip() == "..." or not line.strip(" -"):
+                continue
+            form = number.sub("#", " ".join(line.removesuffix("...").split()))
+            forms = [one for one in by_form if one == form or (line.endswith("...") and one.startswith(form))]
+            assert forms, line
+            for shown, got in zip(number.findall(line), number.findall(by_form[forms[0]]), strict=False):
+                last = 0.1 ** len(shown.partition(".")[2])  # other processors round otherwise
+                assert float(got) == pytest.approx(float(shown), abs=2 * last), line
+
+
+@pytest.fixture(scope="module")
+def kit(tmp_path_factory):
+    """Models, a server and runs for the pages, and data in the released form."""
+    server = servers.Server()
+    with pytest.MonkeyPatch.context() as patch:
+        make_tiny_mirror(tmp_path_factory.mktemp("mirror"), patch)
+        patch.setattr(run_plan, "load", lambda name: stand_ins.SUITE)
+        patch.setattr("torch.utils.collect_env.get_pretty_env_info", lambda: "PyTorch version: 0")  # takes a second
+        yield stand_ins.StandIns(tmp_path_factory.mktemp("kit"), server.url)
+    server.close()
+
+
+@pytest.mark.parametrize("page", [page for page in PRINTED if page not in RUN_ELSEWHERE])
+def test_commands_run(page, kit, tmp_path, monkeypatch, capsys):
     monkeypatch.chdir(tmp_path)
-    every = [command for _, body in pages.blocks(page, "sh") for command in commands(body)]
-    assert every
-    for command in every:
-        if command[0] == "doctor":  # its status says whether scores are recovered: tests/e2e/test_dial.py
-            continue
-        assert main(command) == 0, command
-        assert capsys.readouterr().out, command
+    for file, body in [block for kind in ("csv", "yaml", "python") for block in pages.blocks(page, kind)]:
+        if file:
+            Path(file).parent.mkdir(parents=True, exist_ok=True)
+            Path(file).write_text(body, encoding="utf-8")
+    texts = ""
+    for block, printed in PRINTED[page]:
+        for command in of_script(block, tmp_path) if block.startswith("#!") else printed:
+            if is_not_run(command):
+                continue
+            command, file = (command[:-2], Path(command[-1])) if ">" in command else (command, None)
+            given = kit.command(command, tmp_path)
+            capsys.readouterr()
+            status = main(given)
+            output = capsys.readouterr()
+            verdict = command[0] in stand_ins.VERDICTS and status == 1
+            assert status == 0 or verdict, (given, output.err[-2000:])
+            texts += output.out
+            assert output.out or any(stand_ins.outputs(given)), given
+            if file:
+                file.write_text(output.out, encoding="utf-8")
+            for name in stand_ins.outputs(given):
+                assert list(tmp_path.glob(f"{name.rstrip('/')}*")), (name, given)
+    if page != DEMO:
+        compare_output(page, texts)
 
 
 def test_python_of_the_reference(capsys):
@@ -126,17 +239,7 @@ def test_output_of_the_demo_is_as_shown(smollm2, mirror, capsys):
         "cpu",
     ]
     assert main([*run, "--model_args", smollm2]) == 0
-    printed = capsys.readouterr().out.splitlines()
-    number = re.compile(r"\d+\.\d+")
-    by_form = {number.sub("#", " ".join(line.split())): line for line in printed}
-    for _, block in pages.blocks("docs/start.md", "text"):
-        for line in block.splitlines():
-            if line.strip() == "..." or not line.strip(" -"):
-                continue
-            form = number.sub("#", " ".join(line.split()))
-            assert form in by_form, line
-            shown, got = (list(map(float, number.findall(one))) for one in (line, by_form[form]))
-            assert got == pytest.approx(shown, abs=0.2), line  # other processors round otherwise
+    compare_output(DEMO, capsys.readouterr().out)
 
 
 def test_card_is_on_a_benchmarks_page(reference):

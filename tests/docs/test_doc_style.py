@@ -1,4 +1,4 @@
-"""The README is a page that can be read in one go; documentation avoids phrases that stop a reader."""
+"""The README can be read in one go, the first page has short sentences, and no phrase on any page stops a reader."""
 
 import re
 
@@ -8,7 +8,8 @@ from tests.conftest import ROOT
 from tests.docs import pages
 
 README = ROOT / "README.md"
-LONGEST = 35  # words in a sentence of the README
+START = ROOT / "docs" / "start.md"
+LONGEST = 35  # words in a sentence of the README and of the first page
 
 # what reads as if translated, or says nothing
 AVOIDED = {
@@ -40,8 +41,8 @@ def test_readme_is_short():
     assert commands == ["make demo", "make test"]
 
 
-@pytest.mark.parametrize("paragraph", pages.prose(README))
-def test_sentences_of_the_readme(paragraph):
+@pytest.mark.parametrize("paragraph", [*pages.prose(README), *pages.prose(START)])
+def test_sentences_of_the_first_pages(paragraph):
     for sentence in sentences(paragraph):
         assert len(sentence.split()) <= LONGEST, sentence
 

@@ -21,8 +21,8 @@ from typing import Any
 import speed
 
 STANDARD = (
-    "occugender_explicit,occugender_implicit,gg_bbq_group_terms,gg_bbq_names,stereoset_en,stereoset_de,stereoset_es,"
-    "stereoset_fr,stereoset_tr,regard_de,regard_en"
+    "occugender_explicit,occugender_implicit,gg_bbq_group_terms,gg_bbq_names,es_bbq_gender,ca_bbq_gender,"
+    "kobbq_gender_identity,stereoset_en,stereoset_de,stereoset_es,stereoset_fr,stereoset_tr,regard_de,regard_en"
 )
 
 

@@ -1,12 +1,14 @@
-"""docs/add-a-benchmark.md does what it says: its files, installed, give a number with an interval in the report."""
+"""The guides to packages of one's own do what they say: their files, installed, give what the page promises."""
 
 import json
 import re
 
 import pytest
 
-from lm_eval_bias import registry
+from lm_eval_bias import registration, registry
+from lm_eval_bias.cli.main import main
 from tests.conftest import ROOT
+from tests.docs import pages
 from tests.third_party.test_third_party import as_if_installed, said
 
 GUIDE = (ROOT / "docs" / "add-a-benchmark.md").read_text(encoding="utf-8")
@@ -52,3 +54,31 @@ def test_every_part_in_the_guide_is_one_of_the_class():
     for cell in re.findall(r"^\| (.*?) \|", table, flags=re.MULTILINE)[2:]:
         for name in re.findall(r"`(\w+)", cell):
             assert name == "variants" or hasattr(registry.Benchmark, name), name
+
+
+def test_guide_to_model_families(tmp_path, tiny_mirror, monkeypatch, capsys):
+    tomllib = pytest.importorskip("tomllib", reason="Python 3.10 has no TOML reader")
+    page = "docs/add_a_model_family.md"
+    (tmp_path / "my_models.py").write_text(dict(pages.blocks(page, "python"))["my_models.py"])
+    project = tomllib.loads(dict(pages.blocks(page, "toml"))["pyproject.toml"])["project"]
+    ((name, target),) = project["entry-points"]["lm_eval.models"].items()
+    installed = tmp_path / "my_models-1.0.dist-info"
+    installed.mkdir()
+    (installed / "METADATA").write_text("Metadata-Version: 2.1\nName: my-models\nVersion: 1.0\n")
+    (installed / "entry_points.txt").write_text(f"[lm_eval.models]\n{name} = {target}\n")
+    monkeypatch.syspath_prepend(str(tmp_path))
+    monkeypatch.chdir(tmp_path)
+    registration.declared.cache_clear()
+    pip, *commands = pages.blocks(page, "sh")[0][1].splitlines()
+    assert pip == "pip install -e ."
+    for command in commands:
+        assert "stereoset_en_intra" in said(capsys, *command.split()[1:])
+    _, _, output = said(capsys, "compare", "out/1", "out/2").partition("\n")
+    assert output
+    for more, reason in (
+        (["--tasks", "stereoset_en"], "only fills blanks"),
+        (["--tasks", "stereoset_en_intra", "--metadata", '{"masked": "pll_original"}'], "means nothing to shortest"),
+    ):
+        assert main(["run", "--model", name, *more]) == 2
+        assert reason in capsys.readouterr().err
+    registration.declared.cache_clear()

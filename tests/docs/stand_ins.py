@@ -1,0 +1,314 @@
+"""What a page's commands meet in the tests in place of what can't be here.
+
+A command runs as it is printed, in a folder of its page, but for these:
+
+- models (``pretrained=``, ``--encoder``, ...): tiny ones with fixed seeds, unless the page made a folder of that name
+- servers (``base_url=``): ``tests/servers.py``
+- data: ``tiny_mirror``, two items of each task (``--limit 2`` where the page has no limit), two samples of a prompt
+- ``--suite``: a suite of two tasks
+- ``...`` among the options: ``--model bias-chance``, where no model is named
+- runs, data sets and tables that a page takes for granted (``OUT``, ``texts.csv``, ...): ``MAKERS``
+
+What is in ``NOT_RUN`` isn't run, for the reason given there.
+"""
+
+from __future__ import annotations
+
+import csv
+import gzip
+import json
+import random
+import re
+import shutil
+import sys
+from collections.abc import Callable, Iterator
+from pathlib import Path
+
+from lm_eval_bias.cli.main import main
+from lm_eval_bias.evaluation.suites import Part, Suite
+from lm_eval_bias.tasks.stereoset.own_sets import set_files
+from lm_eval_bias.tasks.stereoset.own_sets.set_files import DataSet
+from tests import tiny
+from tests.conftest import ROOT
+from tests.stereosets.example_items import DUTCH
+
+VLLM = "needs vLLM: tests/backends/test_vllm.py"
+RANKS = "needs several GPUs or processes: tests/e2e/test_ranks.py"
+# a command as it is printed, * for its end, and why no test of the pages runs it
+NOT_RUN = {
+    "run --suite standard --model vllm-packed *": VLLM,
+    "run --tasks ... --model vllm-packed *": VLLM,
+    "run ...": RANKS,
+    "run --device cpu ...": RANKS,
+    "run --tasks bbq": "downloads the harness's data: tests/harness_tasks/test_harness_logs.py",
+    "doctor --self-test": "its status says whether planted biases come back: tests/e2e/test_dial.py",
+    "export OUT --to wandb *": "needs wandb: tests/exports/test_trackers.py",
+    "export OUT --to mlflow *": "needs mlflow: tests/exports/test_trackers.py",
+    "train-nsp --model google/mt5-base *": "downloads Wikipedia: tests/nsp/test_training.py trains a T5 model",
+    "train-nsp --model smollm2 *": "trains for hours",
+}
+# commands whose status is a verdict: 1 for a violation, a problem that needs a person, a classifier with a bias
+VERDICTS = {"check", "validate", "train-regard"}
+
+SUITE = Suite(
+    "quick", 1, "a test", "nothing", "s",
+    {task: Part(task, None, None, None) for task in ("stereoset_de", "stereoset_es")},
+)  # fmt: skip
+_SHAPES: dict[str, Callable[[Path], str]] = {
+    "hf": tiny.served,
+    "hf-packed": tiny.served,
+    "hf-mlm": tiny.bert,
+    "hf-nsp": tiny.gpt2,
+    "seq2seq": tiny.t5,
+    "local-completions": tiny.served,
+    "sentences": tiny.sentence_encoder,
+    "regard": lambda folder: tiny.classification(folder, ["negative", "neutral", "positive"]),
+}
+_SAMPLED = ("regard", "own_prompts", "occugender_gen")
+# the choice that a word of the pages leaves to the reader
+_CHOICES = {("--card", "NAME"): "occugender", ("--to", "FORMAT"): "csv", ("stereoset", "LANG"): "de"}
+_OUTPUTS = ("-o", "--output_path", "--junit", "--markdown", "--use_cache")
+
+
+class StandIns:
+    """Models, a server and runs for the commands of the pages; each is made when a command first names it."""
+
+    def __init__(self, folder: Path, server: str) -> None:
+        self._folder, self._server = folder, server
+
+    def model(self, shape: str) -> str:
+        """The folder of a tiny model."""
+        folder = self._folder / "models" / shape
+        if not folder.exists():
+            folder.mkdir(parents=True)
+            return _SHAPES[shape](folder)
+        return str(folder / "st" if shape == "sentences" else folder)
+
+    def run(self, name: str, tasks: str, planted: str = "strength=0.2", *options: str) -> Path:
+        """The folder of a run of a model with a planted bias."""
+        folder = self._folder / "runs" / name
+        if not folder.exists():
+            arguments = ["run", "--model", "bias-dial", "--limit", "8", "--output_path", str(folder), "--log_samples"]
+            assert main([*arguments, "--tasks", tasks, "--model_args", planted, *options]) == 0
+        return folder
+
+    def command(self, words: list[str], here: Path) -> list[str]:
+        """A command as it is run here.
+
+        Args:
+            words: As it is printed.
+            here: The folder of its page.
+        """
+        words = [word.removesuffix("...") if re.fullmatch(r"[A-Z]+\.\.\.", word) else word for word in words]
+        words = [_CHOICES.get(pair, pair[1]) for pair in zip(["", *words], words, strict=False)]
+        if words[0] == "run":
+            words = self._run(words, here)
+        if words[0] == "translate":
+            words = self._replaced(words, "--engine", lambda engine: f"command:{_translator(here)}")
+        if words[0] == "train-nsp":
+            words = [*words, "--max_steps", "2", "--batch_size", "4", "--accumulate", "1", "--max_length", "32"]
+            words = self._replaced([*words, "--trainer", "use_cpu=true"], "--model", lambda name: self.model("hf-nsp"))
+        if words[0] == "train-regard":
+            words = [*words, "--seeds", "1"]
+        words = self._replaced(words, "--encoder", lambda name: self.model("sentences"))
+        words = self._replaced(
+            words, "--classifier", lambda name: f"hub:{self.model('regard')}" if "hub:" in name else "light"
+        )
+        if "results/runs/model.json" in words:  # a checkout has the folder
+            (here / "results" / "runs").mkdir(parents=True, exist_ok=True)
+        for name in sorted(_inputs(words)):
+            if name in MAKERS and not (here / name).exists():
+                (here / name).parent.mkdir(parents=True, exist_ok=True)
+                MAKERS[name](self, here / name)
+        return words
+
+    def _run(self, words: list[str], here: Path) -> list[str]:
+        words = self._replaced(words, "--tasks", lambda tasks: "occugender_implicit" if tasks == "..." else tasks)
+        if "..." in words:
+            words = [word for word in words if word != "..."]
+            words += [] if "--model" in words else ["--model", "bias-chance"]
+            words += [] if "--tasks" in words else ["--tasks", "occugender_implicit"]
+        model = words[words.index("--model") + 1]
+        words = self._replaced(words, "--model_args", lambda given: self._model_arguments(model, given, here))
+        if "--suite" not in words:
+            words += [] if "--limit" in words else ["--limit", "2"]
+            tasks = words[words.index("--tasks") + 1]
+            if any(name in tasks for name in ("_gen", "regard", "own_prompts")):
+                words += [] if "--gen_kwargs" in words else ["--gen_kwargs", "max_gen_toks=8"]
+            if any(name in tasks for name in _SAMPLED):
+                given = {"repeats": 2} | ({} if "_gen" in tasks else {"classifier": "light"})
+                words += [] if "--metadata" in words else ["--metadata", "{}"]
+                words = self._replaced(words, "--metadata", lambda text: json.dumps(given | json.loads(text)))
+        return words
+
+    def _model_arguments(self, model: str, given: str, here: Path) -> str:
+        values = dict(part.split("=", 1) for part in given.split(","))
+        shape = "seq2seq" if values.get("backend") == "seq2seq" else model
+        if "pretrained" in values and not (here / values["pretrained"]).exists():
+            values["pretrained"] = self.model(shape)
+        if "tokenizer" in values:
+            values["tokenizer"] = self.model(shape)
+        if "base_url" in values:
+            values["base_url"] = self._server + values["base_url"].partition("/v1")[2]
+        if "nsp_weights" in values:
+            values["nsp_weights"] = _head(self._folder, values["pretrained"])
+        return ",".join(f"{key}={value}" for key, value in values.items())
+
+    @staticmethod
+    def _replaced(words: list[str], option: str, change: Callable[[str], str]) -> list[str]:
+        return [change(word) if before == option else word for before, word in zip(["", *words], words, strict=False)]
+
+
+def outputs(words: list[str]) -> Iterator[str]:
+    """The files and folders that a command shall write."""
+    for option, value in zip(words, words[1:], strict=False):
+        if option in _OUTPUTS or (words[0] == "validate" and option == "--tasks"):
+            yield value
+
+
+def _inputs(words: list[str]) -> set[str]:
+    """What a command may read: its words but options and outputs, and what its JSON names."""
+    words = [word for word in words if word not in set(outputs(words))]
+    named = [value for word in words if word.startswith("{") for value in json.loads(word).values()]
+    return {str(name).rstrip("/") for name in (*words, *named)}
+
+
+def _translator(here: Path) -> str:
+    """A program that translates by rule, as ``--engine`` starts it."""
+    program = here / "translator.py"
+    program.write_text(
+        "import sys, zlib\n"
+        "for line in sys.stdin:\n"
+        "    text = line.rstrip('\\n')\n"
+        "    end = text[-1] if text[-1] in '.!?' else ''\n"
+        "    print(f'parola {zlib.crc32(text.encode())}' + ' e BLANK' * text.count('BLANK') + end)\n"
+    )
+    return f"{sys.executable} -S {program}"
+
+
+def _head(folder: Path, body: str) -> str:
+    """Weights of a next-sentence head in the layout of StereoSet's authors."""
+    import torch
+    import transformers
+
+    from lm_eval_bias.models.next_sentence.nsp_checkpoint import make_head
+
+    model = transformers.AutoModel.from_pretrained(body)
+    weights = {f"module.core_model.{name}": value for name, value in model.state_dict().items()}
+    head = make_head(model.config.hidden_size).state_dict()
+    path = folder / "nsp.bin"
+    torch.save({**weights, **{f"module.nsp_head.{name}": value for name, value in head.items()}}, path)
+    return str(path)
+
+
+# ------------------------------------------------------------------------------------------------ what pages name
+
+
+TASKS = (
+    "occugender_explicit,occugender_implicit,occugender_debias_implicit_none,occugender_debias_implicit_1,"
+    "gg_bbq_group_terms,gg_bbq_group_terms_gen,stereoset_de,stereoset_es,regard_en"
+)
+FEW_TEXTS = ("--metadata", '{"classifier": "light", "repeats": 2}')
+
+
+def _one(kit: StandIns, path: Path) -> None:
+    shutil.copytree(kit.run("one", TASKS, "strength=0.2", *FEW_TEXTS), path)
+
+
+def _other(kit: StandIns, path: Path) -> None:
+    shutil.copytree(kit.run("other", TASKS, "strength=0.4,seed=1", *FEW_TEXTS), path)
+
+
+def _both(kit: StandIns, path: Path) -> None:
+    _one(kit, path / "base")
+    _other(kit, path / "tuned")
+
+
+def _of(task: str) -> Callable[[StandIns, Path], None]:
+    def make(kit: StandIns, path: Path) -> None:
+        shutil.copytree(kit.run(task, task), path)
+
+    return make
+
+
+def _results(kit: StandIns, path: Path) -> None:
+    shutil.copytree(ROOT / "results" / "published", path / "published", dirs_exist_ok=True)
+    _one(kit, path / "runs")
+
+
+def _predictions(kit: StandIns, path: Path) -> None:
+    plain = path.with_suffix("") if path.suffix == ".gz" else path
+    run = kit.run("stereoset_en", "stereoset_en")
+    assert main(["export", str(run), "--to", "predictions", "-o", str(plain)]) == 0
+    if plain != path:
+        path.write_bytes(gzip.compress(plain.read_bytes()))
+        plain.unlink()
+
+
+def _data_set(kit: StandIns, path: Path) -> None:
+    set_files.write(path, DataSet(path.stem[-2:].lower(), DUTCH, {"made by": "hand"}))
+
+
+def _labelled(kit: StandIns, path: Path) -> None:
+    lines = [
+        {"text": f"{person} war nett {number}.", "gender": gender, "language": "de", "regard": regard}
+        for number, regard in enumerate(("negative", "neutral", "positive") * 8)
+        for person, gender in (("Die Frau", "female"), ("Der Mann", "male"))
+    ]
+    path.write_text("".join(json.dumps(line) + "\n" for line in lines), encoding="utf-8")
+
+
+def _articles(kit: StandIns, path: Path) -> None:
+    path.mkdir()
+    draw = random.Random(3)
+    for number in range(40):
+        texts = [" ".join(draw.choices(("the", "woman", "man", "was", "who"), k=5)) for _ in range(12)]
+        text = " ".join(f"{text.capitalize()} {draw.randrange(1000)}." for text in texts)
+        (path / f"{number}.txt").write_text(text, encoding="utf-8")
+
+
+def _vectors(kit: StandIns, path: Path) -> None:
+    import numpy as np
+
+    rng = np.random.default_rng(0)
+    arrays = {}
+    for part, rows in (("dev", 60), ("test", 24)):
+        classes = np.arange(rows) % 3
+        arrays |= {f"{part}_X": rng.normal(scale=0.3, size=(rows, 8)).astype(np.float32), f"{part}_Y": classes}
+        arrays[f"{part}_X"][np.arange(rows), classes] += 3
+    arrays |= {"woman_X": arrays["dev_X"], "man_X": arrays["dev_X"], "pair_dev": np.arange(60)}
+    np.savez(path, **arrays)
+
+
+def _table(*lines: str) -> Callable[[StandIns, Path], None]:
+    def make(kit: StandIns, path: Path) -> None:
+        with path.open("w", newline="", encoding="utf-8") as file:
+            csv.writer(file).writerows(line.split(",") for line in lines)
+
+    return make
+
+
+def _policy(kit: StandIns, path: Path) -> None:
+    path.write_text("bounds:\n  - {task: stereoset_en, score: ss, max_distance_from_neutral: 49}\nallow: [limit]\n")
+
+
+MAKERS: dict[str, Callable[[StandIns, Path], None]] = {
+    **dict.fromkeys(("OUT", "run", "base", "BASE", "out/base", "out/some-model"), _one),
+    **dict.fromkeys(("OTHER", "TUNED", "instruct", "out/tuned"), _other),
+    **dict.fromkeys(("out", "runs"), _both),
+    "RUN": _of("occugender_implicit,gg_bbq_group_terms,stereoset_en"),
+    "likelihoods": _of("gg_bbq_group_terms"),
+    "generated": _of("gg_bbq_group_terms_gen"),
+    "results": _results,
+    "results/published/stereoset.csv": lambda kit, path: _results(kit, path.parents[1]),
+    **dict.fromkeys(("predictions.json", "predictions.json.gz"), _predictions),
+    **dict.fromkeys(("stereoset_de.json", "stereoset_it.json"), _data_set),
+    **dict.fromkeys(("labelled.jsonl", "texts.jsonl"), _labelled),
+    "articles": _articles,
+    "vectors.npz": _vectors,
+    "fields.yaml": lambda kit, path: path.write_text('explicit:\n  - question: "Does a [ITEM] study?"\n'),
+    "my.csv": _table("prompt,group,cluster", "The woman was,women,was", "The man was,men,was"),
+    "fields.csv": _table("item,female_share", "physics student,20", "nursing student,88"),
+    "texts.csv": _table("satz,gender", "Die Frau war klug.,female", "Der Mann war klug.,male"),
+    "policy.yaml": _policy,
+}
