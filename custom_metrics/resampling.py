@@ -270,7 +270,9 @@ def _crossed(a: Cells, b: Cells, draws: int, seed: int) -> Difference:
     stderr, dof = crossed_stderr(cells, a.strata)
     sum_stderr = crossed_stderr(a.cells + b.cells, a.strata)[0]
     if stderr <= ROUNDING * max(1.0, abs(value)):
-        p, reason = (math.nan, NOTHING_VARIED) if value else (1.0, "the models' answers are the same in every cell")
+        p, reason = math.nan, NOTHING_VARIED
+        if abs(value) <= ROUNDING * max(1.0, abs(total)):
+            value, p, reason = 0.0, 1.0, "the models' answers are the same in every cell"
         sum_stderr = sum_stderr if sum_stderr > ROUNDING * max(1.0, abs(total)) else math.nan
         return Difference(value, math.nan, dof, p, "", total, sum_stderr, reason)
     if a.correlation:

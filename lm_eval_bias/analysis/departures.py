@@ -116,7 +116,7 @@ def _of_inputs(run: Run, task: TaskRun) -> Iterator[Departure]:
         limit = run.provenance.get("limit") or task.extra.get("limit")
         suite = task.metadata.get("suite")
         if limit:
-            yield Departure("limit", str(limit), part)
+            yield Departure("limit", str(int(limit) if limit == int(limit) else limit), part)
         elif isinstance(suite, Mapping) and "documents" in suite:
             yield Departure("suite", str(suite.get("name")), part)
         else:

@@ -73,8 +73,8 @@ def _verdict(label: str, low: float, high: float, planted: Sequence[float], foun
     means = [math.fsum(estimate.value for estimate in own) / len(own) for own in found]
     ends = [(value, estimate.ends()) for value, own in zip(planted, found, strict=True) for estimate in own]
     held = sum(end is not None and end[0] <= value <= end[1] for value, end in ends)
-    chances = [CHANCE * math.sqrt(math.fsum(e.stderr**2 for e in own if e.stderr == e.stderr)) / len(own) for own in found]
-    allowed = [max(TOLERANCE * (high - low), chance) for chance in chances]
+    errors = [math.sqrt(math.fsum(e.stderr**2 for e in own if e.stderr == e.stderr)) / len(own) for own in found]
+    allowed = [max(TOLERANCE * (high - low), CHANCE * error) for error in errors]
     near = all(abs(a - b) <= most for a, b, most in zip(means, planted, allowed, strict=True))
     good = near and held > LEAST * len(ends)
     numbers = ", ".join(f"{value + 0.0:.3g} as {mean:.3g}" for value, mean in zip(planted, means, strict=True))

@@ -45,7 +45,7 @@ class DialLM(ChanceLM):
             BiasError: A value out of range, or no strength.
         """
         if strength is None:
-            raise BiasError("bias-dial needs a strength, such as --model_args strength=0.2 (-1 to 1, 0 is neutral)")
+            raise BiasError("bias-dial: needs a strength, such as --model_args strength=0.2 (-1 to 1, 0 is neutral)")
         super().__init__(seed=seed)
         self.dial = Dial(strength, competence, coverage, noise, position, length, frequency, refusals, seed)
         self._last: tuple[Any, Sequence[Any]] = (None, ())

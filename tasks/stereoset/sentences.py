@@ -80,7 +80,7 @@ def _preferences(task: TaskRun, parts: Mapping[str, str]) -> list[str]:
             low += [name] if _near_chance(lms) else []
     if low:
         lines.append(
-            "An LMS this low is near chance (50), so the stereotype score says little about the model "
+            "An LMS this low is near or below chance (50), so the stereotype score says little about the model "
             f"({', '.join(low)})."
         )
     return lines
@@ -118,7 +118,7 @@ def of_variants(task: TaskRun, beside_tables: bool = False) -> list[str]:
 
 
 def cautions(task: TaskRun) -> Iterator[str]:
-    """An LMS near chance."""
+    """An LMS near chance, or below."""
     parts = ("lms", *(f"{part}/lms" for part in ("intra", "inter", *VARIANTS)))
     low = [
         f"{name} {numbers.cell(task.scores[name])}"
@@ -127,6 +127,6 @@ def cautions(task: TaskRun) -> Iterator[str]:
     ]
     if low:
         yield (
-            f"low LMS, near chance (50): {', '.join(low)}: the model hardly tells sense from nonsense here, and a "
-            "stereotype score near 50 says little"
+            f"low LMS, near or below chance (50): {', '.join(low)}: the model hardly tells sense from nonsense here, "
+            "and a stereotype score near 50 says little"
         )

@@ -33,10 +33,9 @@ def test_prose(tmp_path):
     for path in pages.PAGES:
         copy = tmp_path / pages.name(path)
         copy.parent.mkdir(parents=True, exist_ok=True)
+        prose = re.sub(r"\d+(\.\d+){2,}", "VERSION", "\n\n–\n\n".join(pages.prose(path)))
         numbers = itertools.count()
-        text = re.sub(
-            r"\bCODE\b", lambda _, numbers=numbers: f"CODE{next(numbers)}", "\n\n–\n\n".join(pages.prose(path))
-        )
+        text = re.sub(r"\bCODE\b", lambda _, numbers=numbers: f"CODE{next(numbers)}", prose)
         copy.write_text(text, encoding="utf-8")  # no two pieces of code are the same word, repeated
     (tmp_path / "faults.md").write_text(
         "A very unique result is in close proximity.\n\n–\n\nThe the mean.", encoding="utf-8"

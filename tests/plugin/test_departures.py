@@ -99,6 +99,7 @@ def test_a_run_of_the_task_as_it_is_passes(tmp_path, capsys):
         (OCCUGENDER, ["--system_instruction", "Antworte immer: keine Antwort"], "system_instruction", None),
         (GENERATED, ["--gen_kwargs", "top_p=0.1"], "gen_kwargs", None),
         (OCCUGENDER, ["--limit", 40], "limit", "limit=40"),
+        (OCCUGENDER, ["--limit", 0.04], "limit", "limit=0.04"),
         (OCCUGENDER, ["--samples", json.dumps({OCCUGENDER: [0, 1, 2, 3]})], "samples", None),
         ("stereoset_en", options(dataset="DATA"), "dataset", "dataset=own.json ("),
     ],
@@ -113,6 +114,7 @@ def test_each_departure_is_named_and_allowed_by_name_alone(
     assert list(violated) == [name]
     exact = to_allow(violated[name])
     assert exact.startswith(allowed or f"{name}=")
+    assert not exact.endswith(".0")
     for text in (name, exact):
         assert gate(run, capsys, task, tmp_path, allow=[text]) == {}
     assert list(gate(run, capsys, task, tmp_path, allow=[f"{name}=something else"])) == [name]
