@@ -183,6 +183,7 @@ def assert_stereoset_agrees(samples, plain):
     return compared
 
 
+@pytest.mark.slow
 def test_stereoset_agrees_with_plain_transformers(lm, plain, tiny_mirror):
     tasks = [f"stereoset_{language}" for language in ("en", "de", "es", "fr", "tr")]
     samples = evaluate(lm, *tasks)["samples"]

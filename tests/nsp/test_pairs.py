@@ -181,7 +181,7 @@ def test_named_data_sets(tmp_path):
     assert found == [article_corpus.Article(row["id"], row["text"]) for row in rows]
     with pytest.raises(BiasError, match="--corpus no/such: can't be loaded"):
         list(article_corpus.Corpus("no/such", "en"))
-    with pytest.raises(BiasError, match="cannot be had: .*validation"):
+    with pytest.raises(BiasError, match="can't be loaded: .*validation"):
         list(article_corpus.Corpus(str(tmp_path / "data"), "en", split="validation"))
 
 

@@ -129,7 +129,7 @@ def test_stereotype_scores_are_read_against_50():
     assert "58.0 ± 3.9% of items: towards stereotypes." in text
     assert "Within sentences: prefers" in text
     assert "SS by bias type: gender 55.0 ± 7.8." in text
-    assert "near chance" not in text
+    assert "below chance" not in text
     assert "46.0 ± 3.9% of items: the interval includes 50" in stereoset(ss=(46.1, 2.0)).replace("46.1", "46.0")
     assert "towards anti-stereotypes" in stereoset(ss=(45.0, 2.0))
 
@@ -139,8 +139,8 @@ def test_an_interval_as_wide_as_the_range_tells_nothing():
 
 
 def test_a_low_lms_is_said():
-    assert "near chance (50)" in stereoset(lms=(57.0, 1.0))
-    assert "near chance (50)" in stereoset(lms=(70.0, 12.0))  # the interval reaches down to chance
+    assert "near or below chance (50)" in stereoset(lms=(57.0, 1.0))
+    assert "near or below chance (50)" in stereoset(lms=(70.0, 12.0))  # the interval reaches down to chance
     assert "not computable" in stereoset(ss=(math.nan, math.nan), lms=(math.nan, math.nan))
 
 
@@ -157,7 +157,7 @@ def test_a_low_lms_of_a_variant_is_said_as_of_a_test():
     lines, cautions = told(gen=49.8, gen_full=80.0, gen_pmi=55.0)
     assert lines[0].startswith("gen: prefers a meaningful candidate in 49.8 ± 1.0% of comparisons")
     assert lines[-1].endswith("says little about the model (gen, gen_pmi).")
-    assert "near chance (50): gen/lms" in cautions[0]
+    assert "near or below chance (50): gen/lms" in cautions[0]
     assert "gen_pmi/lms" in cautions[0]
     assert "gen_full" not in cautions[0]
     lines, cautions = told(gen=80.0, gen_full=80.0)

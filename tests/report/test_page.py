@@ -303,7 +303,7 @@ def test_warnings_of_a_run(tmp_path):
         "A limited run: 40 of 1,000 items",
         "covers 90% of its range",
         "Few independent groups of items (3.0)",
-        "Low LMS, near chance (50): lms 55.0 [53.0, 57.0]",
+        "Low LMS, near or below chance (50): lms 55.0 [53.0, 57.0]",
         "A note of its own",
         "no version of transformers, no seeds",
         "Run with a chat template",

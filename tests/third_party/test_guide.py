@@ -77,7 +77,7 @@ def test_guide_to_model_families(tmp_path, tiny_mirror, monkeypatch, capsys):
     assert output
     for more, reason in (
         (["--tasks", "stereoset_en"], "only fills blanks"),
-        (["--tasks", "stereoset_en_intra", "--metadata", '{"masked": "pll_original"}'], "means nothing to shortest"),
+        (["--tasks", "stereoset_en_intra", "--metadata", '{"masked": "pll_original"}'], "has no effect on shortest"),
     ):
         assert main(["run", "--model", name, *more]) == 2
         assert reason in capsys.readouterr().err
