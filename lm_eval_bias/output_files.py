@@ -17,6 +17,7 @@ from lm_eval_bias.files import expanded, replace_folder, same, under, write_whol
 ENDINGS = {".html": "html", ".htm": "html", ".md": "md", ".json": "json", ".csv": "csv", ".tex": "latex"}
 _ITEM_PAGE = re.compile(r"r[0-9]+t[0-9]+\.html")
 FORMATS = tuple(dict.fromkeys(ENDINGS.values()))
+TEXT = "text"  # for a terminal; no file's ending stands for it
 
 
 def format_of(form: str | None, output: str | None, without: str, flag: str = "-o") -> str:

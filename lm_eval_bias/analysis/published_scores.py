@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import csv
 import io
 from collections import defaultdict
@@ -85,6 +86,21 @@ def _columns(name: str) -> list[str]:
         return list(printed_lines(name)[0])
     except FileNotFoundError:
         return []
+
+
+def files_at(path: Path) -> list[Path]:
+    """The path itself where it is a CSV file; of a folder, the files with the columns of ``results/published/``."""
+    if not path.is_dir():
+        return [path] if path.suffix.lower() == ".csv" else []
+    headers = {",".join(columns) for benchmark in registry.benchmarks() if (columns := _columns(benchmark.name))}
+    return [file for file in sorted(path.glob("*.csv")) if file.is_file() and _first_line(file) in headers]
+
+
+def _first_line(path: Path) -> str:
+    """A file's first line; empty where it can't be read."""
+    with contextlib.suppress(OSError), path.open(encoding="utf-8", errors="replace") as file:
+        return file.readline(1000).strip()
+    return ""
 
 
 def of_file(path: Path) -> list[Published]:

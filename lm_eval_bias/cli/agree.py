@@ -3,12 +3,11 @@
 from __future__ import annotations
 
 import argparse
-from pathlib import Path
 
 from lm_eval_bias import output_files
 from lm_eval_bias.cli import output
 from lm_eval_bias.errors import BiasError, did_you_mean
-from lm_eval_bias.files import expanded
+from lm_eval_bias.files import expanded, under
 
 _EPILOG = """examples:
   lm-eval-bias agree runs/
@@ -28,7 +27,10 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     )
     parser.epilog = _EPILOG
     parser.add_argument(
-        "paths", nargs="+", metavar="RUN", help="run folders, result files, or CSV files as in results/published"
+        "paths",
+        nargs="+",
+        metavar="RUN",
+        help="run folders, result files, CSV files as in results/published, or a folder of those",
     )
     parser.add_argument(
         "--scores", metavar="A,B", help="scores to correlate, all pairs of them (default: the main scores)"
@@ -48,7 +50,9 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     )
     parser.add_argument("-o", "--output", metavar="FILE", help="file to write (default: standard output)")
     parser.add_argument(
-        "--format", choices=output_files.FORMATS, help="output format (default: by FILE's ending, else md)"
+        "--format",
+        choices=(output_files.TEXT, *output_files.FORMATS),
+        help="output format (default: by FILE's ending, else text)",
     )
 
 
@@ -62,18 +66,18 @@ def run(arguments: argparse.Namespace) -> int:
     from lm_eval_bias.report import correlation_reports
     from lm_eval_bias.runs import run_discovery
 
-    form = output_files.format_of(arguments.format, arguments.output, without="md")
+    form = output_files.format_of(arguments.format, arguments.output, without=output_files.TEXT)
     names = output.comma_separated([arguments.scores]) if arguments.scores is not None else None
     tasks = board_building.resolved(output.comma_separated(arguments.task))
     for flag, given, own in (("--scores", arguments.scores is not None, names), ("--task", arguments.task, tasks)):
         if given and not own:
             raise BiasError(f"{flag} is empty: leave it out to take all")
     output_files.check_place(arguments.output, arguments.paths)
-    tables = [path for path in arguments.paths if Path(path).suffix.lower() == ".csv"]
-    folders = [path for path in arguments.paths if path not in tables]
+    tables = {path: published_scores.files_at(expanded(path)) for path in arguments.paths}
+    folders = [path for path, own in tables.items() if not own or any(under(expanded(path), "*.json"))]
     runs, problems = run_discovery.read(folders, by_task=True) if folders else ([], [])
     problems += board_building.foreign(runs)
-    rows = [row for path in tables for row in published_scores.of_file(expanded(path))]
+    rows = [row for own in tables.values() for path in own for row in published_scores.of_file(path)]
     output.name_problems(problems)
 
     def variables(scores: list[str] | None) -> list[score_correlations.Variable]:

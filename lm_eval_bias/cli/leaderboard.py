@@ -27,9 +27,9 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("-o", "--output", metavar="FILE", help="file to write (default: standard output)")
     parser.add_argument(
         "--format",
-        choices=output_files.FORMATS,
-        help="output format (default: by FILE's ending, else md); html is one table that can be searched, filtered and "
-        "sorted",
+        choices=(output_files.TEXT, *output_files.FORMATS),
+        help="output format (default: by FILE's ending, else text); html is one table that can be searched, filtered "
+        "and sorted",
     )
     parser.add_argument(
         "--task",
@@ -47,7 +47,7 @@ def run(arguments: argparse.Namespace) -> int:
     Raises:
         BiasError: No run at all, an unknown task, or a file that can't be written.
     """
-    form = output_files.format_of(arguments.format, arguments.output, without="md")
+    form = output_files.format_of(arguments.format, arguments.output, without=output_files.TEXT)
     if arguments.task and not any(value.strip(", ") for value in arguments.task):
         raise BiasError("--task is empty: leave it out for all tasks ('lm-eval-bias ls' lists them)")
     names = output.comma_separated(arguments.task)

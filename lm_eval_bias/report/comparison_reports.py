@@ -141,9 +141,10 @@ def legend(findings: Sequence[Finding], correction: str) -> str:
     significant = sum(finding.significant for finding in findings)
     corrected = "" if correction == "none" else f", corrected for {tests} tests ({CORRECTIONS[correction]})"
     level = findings[0].level
+    verb = "is" if significant == 1 else "are"
     first_step = ", the first step of the correction" if level < LEVEL else ""
     return (
-        f"{significant} of {tests} differences are significant at {100 * LEVEL:.0f}%{corrected}. p: "
+        f"{significant} of {tests} differences {verb} significant at {100 * LEVEL:.0f}%{corrected}. p: "
         f"{'; '.join(methods) or 'none'}. Detectable: the smallest true difference that this number of items would "
         f"detect with 80% probability, tested at {100 * level:.2g}%{first_step}."
     )

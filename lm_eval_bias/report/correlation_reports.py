@@ -98,7 +98,8 @@ def words(found: Sequence[Correlation], correction: str, remarks: Sequence[str] 
         told = [f"{_label(one.first, found)} and {_label(one.second, found)}" for one in found if one.adjusted <= LEVEL]
         corrected = "" if correction == "none" else f", corrected for {tests} tests ({CORRECTIONS[correction]})"
         named = f": {few(told)}" if told else ""
-        lines.append(f"{len(told)} of {tests} correlations are significant at {100 * LEVEL:.0f}%{corrected}{named}.")
+        verb = "is" if len(told) == 1 else "are"
+        lines.append(f"{len(told)} of {tests} correlations {verb} significant at {100 * LEVEL:.0f}%{corrected}{named}.")
     lines += _power(found, correction)
     if tests:
         lines += [

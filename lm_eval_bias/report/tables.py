@@ -101,6 +101,12 @@ def markdown_table(table: Table, figure: Callable[[str], str] = markdown) -> Mar
     return Markup(grid([Column(markdown(column.label), column.numeric) for column in table.columns], rows, "pipe"))
 
 
+def text_table(table: Table, figure: object = None) -> str:
+    """A table for a terminal; ``figure`` is for the templates that Markdown shares, and changes nothing."""
+    rows = [[_annotated(column, cell) for column, cell in zip(table.columns, row, strict=True)] for row in table.rows]
+    return grid(table.columns, rows)
+
+
 def latex_table(table: Table) -> Markup:
     """A table in LaTeX."""
 

@@ -19,9 +19,10 @@ import markupsafe
 
 from lm_eval_bias import __version__
 from lm_eval_bias.report import escaping, svg, tables
+from lm_eval_bias.runs import printable_runs
 
 SCRIPTS = ("table.js", "marks.js", "items.js")
-ENDINGS = {"html": "html", "md": "md", "latex": "tex"}  # of the templates, by format
+ENDINGS = {"html": "html", "md": "md", "latex": "tex", "text": "txt"}  # of the templates, by format
 
 
 def _resource(name: str) -> str:
@@ -65,6 +66,18 @@ def _markdown() -> jinja2.Environment:
     return environment
 
 
+def _text() -> jinja2.Environment:
+    """For terminals: Markdown's templates, with nothing to escape and tables set in columns."""
+    environment = _environment(finalize=_shown, keep_trailing_newline=True)
+    environment.globals.update(table=tables.text_table)
+    return environment
+
+
+def _shown(raw: object) -> str:
+    """Text without what could command a terminal."""
+    return printable_runs.text(raw)
+
+
 def _latex() -> jinja2.Environment:
     environment = _environment(
         finalize=escaping.latex,
@@ -82,7 +95,7 @@ def _latex() -> jinja2.Environment:
 
 @lru_cache(maxsize=1)
 def _environments() -> dict[str, jinja2.Environment]:
-    return {"html": _html(), "md": _markdown(), "tex": _latex()}
+    return {"html": _html(), "md": _markdown(), "tex": _latex(), "txt": _text()}
 
 
 @lru_cache
@@ -106,4 +119,5 @@ def render(template: str, further: tuple[str, ...] = (), **context: object) -> s
         context: What the template asks for; anything missing is an error. Text is escaped.
     """
     environment = _environments()[template.split(".")[1]]
+    template = template.replace(".txt.", ".md.")
     return environment.get_template(template).render(**(_with_further(further) if further else {}), **context)

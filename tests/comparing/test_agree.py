@@ -66,6 +66,20 @@ def _of(data, first, second, score):
     return one
 
 
+def test_a_folder_of_published_scores_is_read_like_its_files(tmp_path, capsys):
+    one = _said(capsys, PUBLISHED, "--scores", "ss")
+    (tmp_path / "published").mkdir()
+    (tmp_path / "published" / "stereoset.csv").write_bytes(PUBLISHED.read_bytes())
+    (tmp_path / "published" / "other.csv").write_text("a,b\n1,2\n")
+    assert _said(capsys, tmp_path / "published", "--scores", "ss") == one
+    assert "stereoset_en ss " in one  # no Markdown on the terminal
+    both = _said(capsys, tmp_path / "published", _runs(tmp_path / "runs"), "--scores", "ss")
+    assert "of Öztürk" not in both
+    assert "three" in both
+    made_runs.write(tmp_path / "published" / "here.json", made_runs.run_file("here", TASKS))
+    assert "here" in _said(capsys, tmp_path / "published", "--scores", "ss")
+
+
 def test_languages_forms_and_benchmarks_by_scipy(tmp_path, capsys):
     data = _data(capsys, _runs(tmp_path))
     english, german, likely, generated = ([values[k] for values in VALUES.values()] for k in range(4))
@@ -185,8 +199,8 @@ def test_two_runs_of_one_model_are_said(tmp_path, capsys):
 
 def test_every_format(tmp_path, capsys):
     folder = _runs(tmp_path / "runs")
-    text = _said(capsys, folder)
-    assert text.index("- 5 models: ") < text.index("| First")
+    assert (text := _said(capsys, folder)).index("- 5 models: ") < text.index("First ")
+    assert "| First" in _said(capsys, folder, "--format", "md")
     page = tmp_path / "page.html"
     assert _said(capsys, folder, "-o", page) == f"{page}: 15 correlations\n"
     assert '<h2 id="correlations">' in page.read_text(encoding="utf-8")

@@ -93,6 +93,15 @@ def test_results_is_listed_in_every_format(capsys, tmp_path):
         assert out.endswith("\n") or form == "html"
 
 
+def test_what_the_terminal_shows_is_text(capsys, hostile):
+    out, _ = run(capsys, RESULTS, hostile)
+    assert "occugender_explicit" in out
+    assert "Mogstad, Romano, Shaikh & Wilhelm" in out
+    assert "{{ 7 * 7 }}" in out
+    assert not set("\x00\x1b\u202e") & set(out)
+    assert run(capsys, RESULTS, hostile, "--format", "text")[0] == out
+
+
 def test_format_by_ending(capsys, tmp_path):
     for ending, start in {
         "html": "<!doctype html>",
@@ -206,7 +215,7 @@ def test_hostile_runs_make_no_markup_in_the_page(capsys, hostile):
 
 def test_hostile_runs_make_no_markup_in_markdown(capsys, hostile):
     md = pytest.importorskip("markdown_it").MarkdownIt("gfm-like", {"linkify": False}).enable("table")
-    rendered = Page(md.render(run(capsys, hostile)[0]))
+    rendered = Page(md.render(run(capsys, hostile, "--format", "md")[0]))
     allowed = {"h1", "h2", "p", "ul", "ol", "li", "table", "thead", "tbody", "tr", "th", "td"}
     assert set(rendered.tags) <= allowed
     assert rendered.tags.count("h1") == 1
@@ -258,7 +267,7 @@ def test_hostile_task_names_are_text_too(capsys, tmp_path):
     assert not {"b", "i"} & set(page.tags)
     assert "<b>own</b>|task" in page.text
     assert "model <i>remark</i>|" in page.text
-    out = run(capsys, tmp_path)[0]
+    out = run(capsys, tmp_path, "--format", "md")[0]
     assert not re.search("<[bi]>", out)
     assert "a task that this package doesn't know" in out
 
