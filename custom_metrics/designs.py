@@ -7,12 +7,14 @@ A score is either a function of sums over clusters (:class:`Clusters`) or the me
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
 import numpy as np
 from numpy.typing import NDArray
 
 Array = NDArray[np.float64]
+_STEP = 1e-3  # items by which a weight is moved for a derivative
+_CHUNK = 256  # items at a time
 
 
 @dataclass(frozen=True)
@@ -26,6 +28,8 @@ class Clusters:
         of: From weights of shape (draws, G) and totals of shape (G, K) or (draws, G, K) to scores of shape (draws,).
         composite: Whether it is more than a mean: a ratio whose denominator the model decides, a difference of means of
             different items, a score with a kink. Models with equal scores of that kind needn't be exchangeable.
+        places: The cluster of each item, shape (n,); empty where items aren't known.
+        columns: What each item adds to its cluster's totals, shape (n, K).
     """
 
     names: list[str]
@@ -33,11 +37,30 @@ class Clusters:
     totals: Array
     of: Callable[[Array, Array], Array]
     composite: bool = False
+    places: NDArray[np.int64] = field(default_factory=lambda: np.empty(0, dtype=np.int64))
+    columns: Array = field(default_factory=lambda: np.empty((0, 0)))
 
     @property
     def value(self) -> float:
         """The score itself."""
         return float(self.of(np.ones((1, len(self.names))), self.totals)[0])
+
+    def parts(self) -> Array:
+        """Each item's part in the score, shape (n,): the score plus n times its derivative by the item's weight.
+
+        Of a mean these are the items' own values; of any score that doesn't depend on the number of items, their mean
+        is the score, but for the derivative's rounding.
+        """
+        kinds, kind_of = np.unique(np.column_stack([self.places, self.columns]), axis=0, return_inverse=True)
+        slopes = np.empty(len(kinds))
+        for start in range(0, len(kinds), _CHUNK):
+            chunk = kinds[start : start + _CHUNK]
+            moved = np.zeros((len(chunk), *self.totals.shape))
+            moved[np.arange(len(chunk)), chunk[:, 0].astype(np.int64)] = chunk[:, 1:] * _STEP
+            weights = np.ones((len(chunk), len(self.names)))
+            ends = self.of(weights, self.totals + moved), self.of(weights, self.totals - moved)
+            slopes[start : start + _CHUNK] = (ends[0] - ends[1]) / (2 * _STEP)
+        return self.value + len(self.places) * slopes[kind_of.reshape(-1)]
 
 
 @dataclass(frozen=True)
@@ -103,4 +126,6 @@ def tabulate(
     numbers = {name: number for number, name in enumerate(names)}
     place = np.array([numbers[label] for label in labels])
     sizes = np.bincount(place).astype(np.float64)
-    return Clusters(names, sizes, np.stack([np.bincount(place, column) for column in columns], axis=1), of, composite)
+    values = np.stack(columns, axis=1).astype(np.float64)
+    totals = np.stack([np.bincount(place, column) for column in values.T], axis=1).astype(np.float64)
+    return Clusters(names, sizes, totals, of, composite, place, values)

@@ -86,10 +86,11 @@ def _parts(one: Directed, records: Sequence[Record]) -> list[float] | None:
     score = by_name.get(one.value.name)
     if score is None:
         return None
-    parts = [math.nan if (part := score.sample(record)) is None else float(part) for record in records]
-    finite = [part for part in parts if math.isfinite(part)]
-    mean = math.fsum(finite) / len(finite) if finite else math.nan
-    return parts if math.isclose(mean, one.value.value, rel_tol=1e-9, abs_tol=1e-9) else None
+    parts = contributions.own_parts(score, records)
+    if not contributions.is_mean(parts, one.value.value):
+        return None
+    by_place = dict(parts)
+    return [by_place.get(place, math.nan) for place in range(len(records))]
 
 
 def _text(answer: Any) -> str:

@@ -53,7 +53,7 @@ def text(run: Run, task: TaskRun, name: str, examples: int) -> str:
     value = task.scores[name]
     found = None
     if task.samples is not None and examples:
-        found = contributions.strongest(task.samples, name, examples, value.neutral)
+        found = contributions.strongest(task.samples, value, examples)
     blocks = [
         [f"{name} of {task.task}, {run.name}"],
         _block("What it means", _meaning(value)),
@@ -102,10 +102,14 @@ def _here(run: Run, task: TaskRun, value: Value) -> Iterator[str]:
 
 def _origin(task: TaskRun, value: Value, found: Contributions | None) -> Iterator[str]:
     if found is not None and found.documents:
-        yield (
-            f"From {found.documents:,} of {task.documents:,} scored items, which contribute "
-            f"{numbers.number(found.mean, value.unit)} on average."
-        )
+        which = "" if found.documents == task.documents else f" of {task.documents:,}"
+        mean = ", as the mean of their values" if found.are_averaged else ""
+        yield f"From {found.documents:,}{which} scored items{mean}."
+        if not found.are_averaged:
+            yield (
+                "It is no mean of the items' values. What an item contributes says how it pulls: above the score it "
+                "raises it, below it lowers it."
+            )
     else:
         yield f"From {task.documents:,} scored items."
     benchmark = registry.by_name().get(task.benchmark)

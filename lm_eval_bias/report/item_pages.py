@@ -69,6 +69,7 @@ class ScoreItems:
         name: Its technical name.
         value: Its value with the interval.
         documents: How many items enter it.
+        is_mean: Whether it is the mean of their values.
         alike: How many items move it as much as the last of the strongest, these included.
         facets: What items can be picked by, each with its values.
         entries: The items shown.
@@ -79,6 +80,7 @@ class ScoreItems:
     name: str
     value: str
     documents: int
+    is_mean: bool
     alike: int
     facets: Mapping[str, Sequence[str]]
     entries: Sequence[Entry]
@@ -148,7 +150,7 @@ def _facets(log: Log, place: int) -> dict[str, str]:
 
 def _score(log: Log, task: str, value: Value, ident: str, most: int) -> ScoreItems | None:
     """A score's items; ``None`` where no single item adds to it."""
-    moving = log.moving(value.name, value.neutral)
+    moving, is_mean = log.moving(value)
     if not moving:
         return None
     # the same in every report on the run
@@ -166,7 +168,17 @@ def _score(log: Log, task: str, value: Value, ident: str, most: int) -> ScoreIte
     label = score_labels.label(log.benchmark.name, value.name)
     last = moving[:most][-1][1]
     alike = sum(part == last for _, part in moving)
-    return ScoreItems(ident, label, value.name, numbers.cell(value), len(moving), alike, values, entries)
+    return ScoreItems(
+        ident,
+        label,
+        value.name,
+        numbers.cell(value),
+        len(moving),
+        is_mean,
+        alike,
+        values,
+        entries,
+    )
 
 
 def build(tasks: Sequence[parts.ReportTask], most: int, folder: str, page: str) -> ItemPages:

@@ -8,8 +8,12 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 from lm_eval_bias import registry
+from lm_eval_bias.custom_metrics.score import Record, Score
 from lm_eval_bias.errors import BiasError, did_you_mean
 from lm_eval_bias.runs import sample_logs
+from lm_eval_bias.runs.run_data import Value
+
+_DIGITS = 6  # of a part that is a derivative
 
 
 class Item(NamedTuple):
@@ -28,17 +32,30 @@ class Item(NamedTuple):
     answers: list[Any]
 
 
+class Parts(NamedTuple):
+    """What documents add to a score.
+
+    Attributes:
+        by_place: Places of documents, and what each adds.
+        are_averaged: Whether these are the documents' own values, whose mean is the score. Else a part is the score
+            plus what the document's weight moves it by, times the number of documents.
+    """
+
+    by_place: list[tuple[int, float]]
+    are_averaged: bool
+
+
 class Contributions(NamedTuple):
     """All documents that enter a score.
 
     Attributes:
         documents: How many enter it.
-        mean: Of what they add.
+        are_averaged: See :class:`Parts`.
         items: Those that move it most, the strongest first.
     """
 
     documents: int
-    mean: float
+    are_averaged: bool
     items: list[Item]
 
 
@@ -60,27 +77,41 @@ class Log:
         self.records = [self.benchmark.record(sample.doc, sample.answers) for sample, _ in rows]
         self.scores = {score.name: score for score in self.benchmark.scores(self.records, detailed=True)}
 
-    def moving(self, score: str, neutral: float | None = None) -> list[tuple[int, float]]:
+    def moving(self, score: Value) -> Parts:
         """The places of the documents that enter a score and what they add, from that which moves it most.
 
-        They move it away from its neutral value, in the direction in which it is off. Of documents that add the same,
-        those come first whose names sort first: nothing is drawn at random.
+        They move it away from its neutral value, in the direction in which it is off; without a neutral value, the
+        first are those furthest from the mean. Of documents that add the same, those come first whose names sort
+        first: nothing is drawn at random.
 
         Args:
-            score: The score's name.
-            neutral: The score's neutral value; without one, items are those furthest from the mean.
+            score: The score, as the results have it.
+
+        Returns:
+            Documents and their parts; none where the score can't be divided among them.
 
         Raises:
             BiasError: There is no such score.
         """
-        if score not in self.scores:
-            raise BiasError(f"{self.path}: no score named {score!r}.{did_you_mean(score, self.scores)}")
-        values = [(place, self.scores[score].sample(record)) for place, record in enumerate(self.records)]
-        parts = [(place, value) for place, value in values if value is not None and not math.isnan(value)]
-        mean = average(parts)
+        if score.name not in self.scores:
+            raise BiasError(f"{self.path}: no score named {score.name!r}.{did_you_mean(score.name, self.scores)}")
+        parts, neutral = self.parts(score), score.neutral
+        mean = average(parts.by_place)
         sign = 1.0 if neutral is None or mean >= neutral else -1.0
         distance = (lambda value: abs(value - mean)) if neutral is None else (lambda value: sign * (value - neutral))
-        return sorted(parts, key=lambda part: (-distance(part[1]), self.name(part[0])))
+        ordered = sorted(parts.by_place, key=lambda part: (-distance(part[1]), self.name(part[0])))
+        return parts._replace(by_place=ordered)
+
+    def parts(self, score: Value) -> Parts:
+        """The places of the documents that enter a score and what they add; none where it can't be divided."""
+        own = own_parts(self.scores[score.name], self.records)
+        places = [place for place, _ in own]
+        influences = _influences(self.scores[score.name], self.records, places)
+        if not influences:
+            return Parts(own, True) if is_mean(own, score.value) else Parts([], False)
+        if all(math.isclose(part, other, abs_tol=1e-5) for (_, part), other in zip(own, influences, strict=True)):
+            return Parts(own, True)
+        return Parts(list(zip(places, influences, strict=True)), False)
 
     def name(self, place: int) -> str:
         """What makes a document the same item in another run."""
@@ -91,26 +122,58 @@ class Log:
         return Item(self.name(place), part, self.requests[place], list(self.answers[place]))
 
 
+def own_parts(score: Score[Record], records: Sequence[Record]) -> list[tuple[int, float]]:
+    """The places of the records that enter a score, with their own values of it."""
+    values = [(place, score.sample(record)) for place, record in enumerate(records)]
+    return [(place, float(value)) for place, value in values if value is not None and math.isfinite(value)]
+
+
+def is_mean(parts: Sequence[tuple[int, float]], value: float) -> bool:
+    """Whether a score is the mean of its records' own values."""
+    return math.isclose(average(parts), value, rel_tol=1e-9, abs_tol=1e-9)
+
+
+def _influences(score: Score[Record], records: Sequence[Record], places: Sequence[int]) -> list[float]:
+    """What records add to a score, whatever it is: a mean, a difference or product of means, a correlation.
+
+    Empty where the score has no form that tells.
+    """
+    from lm_eval_bias.custom_metrics.designs import Cells
+
+    form = score.table(records) if score.table is not None else ""
+    if isinstance(form, str):
+        return []
+    if isinstance(form, Cells):
+        rows, columns = ({name: k for k, name in enumerate(names)} for names in (form.items, form.templates))
+        prompts = [(str(records[place]["item"]), str(records[place]["template"])) for place in places]
+        parts = [float(form.cells[rows[item], columns[template]]) for item, template in prompts]
+    else:
+        parts = list(map(float, form.parts()))
+        if len(parts) == len(records):  # also of those that have no value of their own
+            parts = [parts[place] for place in places]
+    # 0.0 is added so that no part is -0.0
+    return [round(part, _DIGITS) + 0.0 for part in parts] if len(parts) == len(places) else []
+
+
 def average(parts: Sequence[tuple[int, float]]) -> float:
     """The mean of what documents add; ``nan`` of none."""
     return math.fsum(value for _, value in parts) / len(parts) if parts else math.nan
 
 
-def strongest(path: Path, score: str, number: int, neutral: float | None = None) -> Contributions:
+def strongest(path: Path, score: Value, number: int) -> Contributions:
     """The documents that move a score most (:meth:`Log.moving`).
 
     Args:
         path: A sample log.
-        score: The score's name.
+        score: The score.
         number: How many items are wanted.
-        neutral: The score's neutral value.
 
     Raises:
         BiasError: A damaged log, or one without that score.
     """
     log = Log(path)
-    parts = log.moving(score, neutral)
-    return Contributions(len(parts), average(parts), [log.item(place, value) for place, value in parts[:number]])
+    parts, are_averaged = log.moving(score)
+    return Contributions(len(parts), are_averaged, [log.item(place, value) for place, value in parts[:number]])
 
 
 def prompts(requests: Sequence[Sequence[Any]]) -> tuple[str, list[str]]:

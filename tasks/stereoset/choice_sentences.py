@@ -61,7 +61,7 @@ def sentences(task: TaskRun, beside_tables: bool = False) -> list[str]:
         low += [name] if _near_chance(lms) else []
     if low:
         lines.append(
-            "A choice_lms this low is at chance (66.7), so the choices say little about stereotypes "
+            "A choice_lms this low is near or below chance (66.7), so the choices say little about stereotypes "
             f"({', '.join(low)})."
         )
     return lines + [sentence(text) for text in (_unanswered(task), _letter(task)) if text]
@@ -74,6 +74,6 @@ def cautions(task: TaskRun) -> Iterator[str]:
     lms = task.scores.get("choice_lms")
     if lms is not None and _near_chance(lms):
         yield (
-            f"choice_lms {numbers.cell(lms)} is at chance (66.7): the model hardly tells sense from nonsense here, and "
-            "a choice_ss near 50 says little"
+            f"choice_lms {numbers.cell(lms)} is near or below chance (66.7): the model hardly tells sense from "
+            "nonsense here, and a choice_ss near 50 says little"
         )

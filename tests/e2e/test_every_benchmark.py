@@ -1,12 +1,14 @@
 """Every benchmark and variant appears in every command: nothing vanishes from a list, a page, a table or a suite."""
 
 import json
+import math
 
 import pytest
 
 from lm_eval_bias import catalog, registry
 from lm_eval_bias.cli.main import main
 from lm_eval_bias.evaluation import suites
+from lm_eval_bias.runs import contributions, run_discovery
 from tests.conftest import make_tiny_mirror
 
 # those that need a file of the user's, and those that the harness runs, are run by tests of their own
@@ -74,3 +76,16 @@ def test_in_check(runs, said, name, tmp_path):
     )
     found = json.loads(said("check", runs[0], "--policy", policy, "--json", status=1))
     assert found["runs"][0]["findings"][0]["task"] == task_of(name)
+
+
+@pytest.mark.parametrize("name", ALONE)
+def test_main_scores_are_divided_among_their_items(runs, name):
+    (run,), _ = run_discovery.read([runs[0]])
+    task = next(task for task in run.tasks.values() if task.benchmark == name and task.samples is not None)
+    log = contributions.Log(task.samples)
+    for score in (task.scores[own] for own in registry.get(name).main if own in task.scores):
+        if math.isnan(score.value) or "could be read" in score.note:
+            continue
+        parts = [part for _, part in log.moving(score).by_place]
+        assert parts, score.name
+        assert math.fsum(parts) / len(parts) == pytest.approx(score.value, abs=1e-4, rel=1e-3), score.name

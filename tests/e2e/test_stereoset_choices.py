@@ -240,8 +240,8 @@ def test_sentences_and_cautions():
     (text,) = benchmark.cautions(task(place_a=0.8, place_b=0.1, place_c=0.1))
     assert text.startswith("80% of the choices are the letter A")
     (text,) = benchmark.cautions(task(choice_lms=67.0))
-    assert "at chance (66.7)" in text
-    assert "at chance (66.7)" in of_task(task(choice_lms=67.0))[1]
+    assert "near or below chance (66.7)" in text
+    assert "near or below chance (66.7)" in of_task(task(choice_lms=67.0))[1]
     silent = task(unanswered=1.0, **dict.fromkeys(("choice_ss", "place_a", "place_b", "place_c"), math.nan))
     assert any("100% of the items are unanswered" in line for line in of_task(silent))
     old = task()

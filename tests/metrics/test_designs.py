@@ -45,3 +45,25 @@ def test_each_draw_can_have_totals_of_its_own():
 def test_values_are_of_each_cluster_and_of_each_cell_once():
     assert Clusters(["a", "b"], np.ones(2), np.array([[1.0], [5.0]]), lambda w, t: (w @ t)[:, 0]).value == 6
     assert Cells(["a", "b"], ["t"], np.array([[1.0], [2.0]])).value == 1.5
+
+
+def test_parts_of_a_mean_are_the_values_themselves():
+    values = [1.0, 0.0, 0.0, 1.0, 1.0]
+    assert tabulate(["b", "a", "b", "a", "a"], [[1.0] * 5, values], share_of).parts() == pytest.approx(values, abs=1e-6)
+
+
+def test_parts_of_a_product_of_means_pull_as_weights_do():
+    rng = np.random.default_rng(3)
+    clusters = rng.integers(0, 7, 60)
+    columns = [np.ones(60), rng.random(60), rng.random(60)]
+
+    def product(weights, totals):
+        total = sums(weights, totals)
+        return total[:, 1] * total[:, 2] / total[:, 0] ** 2
+
+    form = tabulate(clusters, columns, product)
+    parts = form.parts()
+    assert parts.mean() == pytest.approx(form.value)
+    first, second = columns[1].mean(), columns[2].mean()
+    by_hand = form.value + second * (columns[1] - first) + first * (columns[2] - second)
+    assert parts == pytest.approx(by_hand)

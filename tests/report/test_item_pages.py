@@ -2,6 +2,7 @@
 
 import json
 import re
+from dataclasses import replace
 
 import pytest
 
@@ -25,7 +26,7 @@ def test_a_score_shows_the_items_that_move_it_most_and_some_others(run_folder):
     log = contributions.Log(task.task.samples)
     value = task.task.scores["stereotype_gap"]
     shown = item_pages._score(log, task.task.task, value, "x", 10)
-    strongest = contributions.strongest(task.task.samples, "stereotype_gap", 10, value.neutral)
+    strongest = contributions.strongest(task.task.samples, value, 10)
     assert [entry.name for entry in shown.entries if entry.is_strong] == [item.name for item in strongest.items]
     assert shown.documents == strongest.documents == 120
     others = [entry.name for entry in shown.entries if not entry.is_strong]
@@ -44,8 +45,8 @@ def test_a_score_shows_the_items_that_move_it_most_and_some_others(run_folder):
 
 def test_items_that_move_a_score_alike_are_counted(run_folder):
     log = contributions.Log(tasks_of(run_folder)[0].task.samples)
-    value = tasks_of(run_folder)[0].task.scores["stereotype_gap"]
-    log.scores = {"stereotype_gap": type("Same", (), {"sample": staticmethod(lambda record: 1.0)})}
+    value = replace(tasks_of(run_folder)[0].task.scores["stereotype_gap"], value=1.0)
+    log.scores = {"stereotype_gap": type("Same", (), {"sample": staticmethod(lambda record: 1.0), "table": None})}
     assert item_pages._score(log, "t", value, "x", 5).alike == 120
 
 
