@@ -107,8 +107,8 @@ def _origin(task: TaskRun, value: Value, found: Contributions | None) -> Iterato
         yield f"From {found.documents:,}{which} scored items{mean}."
         if not found.are_averaged:
             yield (
-                "It is no mean of the items' values. What an item contributes says how it pulls: above the score it "
-                "raises it, below it lowers it."
+                "The score is not a plain mean of the items' values. An item that contributes more than the score "
+                "pulls it up, one that contributes less pulls it down."
             )
     else:
         yield f"From {task.documents:,} scored items."

@@ -94,7 +94,7 @@ def test_what_items_add_to_a_correlation_is_how_they_pull_at_it(run_folder, caps
         assert parts[place] == pytest.approx(value.value + 120 * (ends[1] - ends[0]) / 2e-3, abs=1e-3)
     assert main(["explain", str(run_folder), "labour_pearson"]) == 0
     out = capsys.readouterr().out
-    assert "It is no mean of the items' values." in " ".join(out.split())
+    assert "The score is not a plain mean of the items' values." in " ".join(out.split())
 
 
 def test_a_score_that_has_no_parts_shows_no_items(run_folder, capsys):
