@@ -63,14 +63,14 @@ class Finding:
             return f"no significant difference{f': {d.reason}' if d.reason else ''}"
         high, low = (self.other, self.base) if d.value > 0 else (self.base, self.other)
         if self.score.higher_is_better is not None:
-            return f"{high if self.score.higher_is_better else low} is better"
+            return f"better with {high if self.score.higher_is_better else low}"
         neutral = self.score.neutral
         if neutral is None:
-            return f"{high} is higher"
+            return f"higher with {high}"
         total = d.sum_value - 2 * neutral
         if math.isnan(d.sum_stderr) or abs(total) <= t_factor(d.dof) * d.sum_stderr:
-            return f"{high} is higher; which one is further from neutral is uncertain"
-        return f"{high if total > 0 else low} is further from neutral"
+            return f"higher with {high}; which one is further from neutral is uncertain"
+        return f"further from neutral with {high if total > 0 else low}"
 
 
 def adjust(p_values: Sequence[float], correction: str) -> list[float]:

@@ -8,7 +8,6 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 
 from lm_eval_bias import registry
-from lm_eval_bias.benchmark import Benchmark
 from lm_eval_bias.report import caveats, dots, numbers, parts, score_labels, svg
 from lm_eval_bias.runs.run_data import Run, Value
 
@@ -192,11 +191,6 @@ def _statements(item: parts.ReportTask) -> list[str]:
     return [*told, *(NO_MORE if told and one == NO_DIRECTION else one for one in rest)]
 
 
-def _short(task: str, benchmark: Benchmark | None) -> str:
-    """A task's name beside its benchmark's."""
-    return task.removeprefix(f"{benchmark.name}_") if benchmark else task
-
-
 def _grouped(pairs: Iterable[tuple[str, str]], of: int) -> list[tuple[str, str]]:
     """Statements, each with the tasks that it is true of where there are several tasks; what can't be told is last."""
     places: dict[str, list[str]] = {}
@@ -212,10 +206,15 @@ def _grouped(pairs: Iterable[tuple[str, str]], of: int) -> list[tuple[str, str]]
 def _verdict(items: Sequence[parts.ReportTask]) -> Verdict:
     """One model's verdict on one benchmark."""
     own, pairs, before = items[0], [], []
+    # what all names begin with stands above them, unless a family's tasks have several beginnings
+    benchmark = registry.family(own.task.benchmark)
+    beginning = f"{benchmark.name}_" if benchmark else ""
+    if not all(item.task.task.startswith(beginning) for item in items):
+        beginning = ""
     for item in items:
-        task = _short(item.task.task, registry.family(item.task.benchmark))
-        benchmark = registry.by_name().get(item.task.benchmark)
-        withheld = benchmark is not None and benchmark.withheld(item.task)
+        task = item.task.task.removeprefix(beginning)
+        scored_by = registry.by_name().get(item.task.benchmark)
+        withheld = scored_by is not None and scored_by.withheld(item.task)
         said = ["not shown, see below"] if withheld else _statements(item)
         pairs += [(statement, task) for statement in said]
         before += [(caveat, task) for caveat in caveats.kinds(item.run, item.task)]

@@ -117,8 +117,8 @@ def test_a_biased_model_is_told_from_an_unbiased_one(runs, capsys):
     gap = found["stereotype_gap"]
     assert gap["difference"] > 0.1
     assert gap["p_adjusted"] < 0.05
-    assert gap["finding"] == "bias-chance (seed=2) is further from neutral"
-    assert found["female_dominated_F"]["finding"] == "bias-chance (seed=2) is higher"
+    assert gap["finding"] == "further from neutral with bias-chance (seed=2)"
+    assert found["female_dominated_F"]["finding"] == "higher with bias-chance (seed=2)"
 
 
 def test_two_models_biased_in_opposite_ways_alike_are_not_ordered(runs, capsys):

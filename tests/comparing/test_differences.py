@@ -31,11 +31,14 @@ def says(adjusted=0.01, neutral=0.0, higher_is_better=None, note="", **of):
 
 
 @pytest.mark.parametrize("value", [0.5, -0.5])
-@pytest.mark.parametrize(("better", "said"), [(True, "is better"), (False, "is better"), (None, "is higher")])
+@pytest.mark.parametrize(("better", "said"), [(True, "better"), (False, "better"), (None, "higher")])
 def test_who_is_better_or_higher(value, better, said):
     higher = "other" if value > 0 else "base"
     lower = "base" if value > 0 else "other"
-    assert says(value=value, higher_is_better=better, neutral=None) == f"{lower if better is False else higher} {said}"
+    assert (
+        says(value=value, higher_is_better=better, neutral=None)
+        == f"{said} with {lower if better is False else higher}"
+    )
 
 
 @pytest.mark.parametrize(
@@ -45,7 +48,7 @@ def test_who_is_better_or_higher(value, better, said):
 def test_which_of_two_values_is_further_from_a_neutral_value(base, other, further):
     # 50 is neutral: 5 off and 20 off, on opposite sides
     assert says(value=other - base, sum_value=other + base, sum_stderr=1.0, neutral=50.0) == (
-        f"{further} is further from neutral"
+        f"further from neutral with {further}"
     )
 
 
@@ -56,9 +59,10 @@ def test_further_from_neutral_is_told_outside_the_95_percent_interval_of_the_sum
         # half the error, half the distance
         assert ("is uncertain" not in says(sum_value=total / 2, sum_stderr=0.5)) == sure
     assert (
-        says(sum_value=edge - 0.01, sum_stderr=1.0) == "other is higher; which one is further from neutral is uncertain"
+        says(sum_value=edge - 0.01, sum_stderr=1.0)
+        == "higher with other; which one is further from neutral is uncertain"
     )
-    assert says(value=-0.5, sum_value=0.0).startswith("base is higher; ")
+    assert says(value=-0.5, sum_value=0.0).startswith("higher with base; ")
     # Student's t with 2 degrees of freedom reaches 4.30 errors
     assert "is uncertain" in says(sum_value=4.2, sum_stderr=1.0, dof=2.0)
     assert "is uncertain" not in says(sum_value=4.4, sum_stderr=1.0, dof=2.0)
@@ -66,7 +70,7 @@ def test_further_from_neutral_is_told_outside_the_95_percent_interval_of_the_sum
 
 
 def test_at_the_level_a_difference_is_told_and_above_it_not():
-    assert says(adjusted=0.05) == "other is further from neutral"
+    assert says(adjusted=0.05) == "further from neutral with other"
     assert says(adjusted=0.0501) == "no significant difference"
     assert (
         says(adjusted=1.0, reason="the answers are the same") == "no significant difference: the answers are the same"
