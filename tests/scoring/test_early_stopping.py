@@ -114,7 +114,6 @@ def test_nothing_that_follows_a_settled_answer_is_read(choices, letters, text, m
     doc = {"choices": choices, "letters": letters}
     if is_settled(doc, text):
         assert parse_choice(text + more, choices, letters) == parse_choice(text, choices, letters)
-        assert is_settled(doc, text + more)
 
 
 def test_usual_answers_are_settled():
