@@ -48,7 +48,7 @@ def _point(value: Value | None, column: Value) -> rank_intervals.Point | str:
     half = 0.0 if value.interval is None else (value.interval[1] - value.interval[0]) / 2 / t_factor(dof)
     error = max((e for e in (half, value.stderr) if math.isfinite(e)), default=0.0)
     width = column.high - column.low
-    if 1e-9 * width < error <= width:
+    if 1e-9 * (width if math.isfinite(width) else max(1.0, abs(value.value))) < error <= width:
         return rank_intervals.Point(value.value, error, dof)
     return value.note if math.isnan(value.stderr) and value.note else "no usable standard error"
 

@@ -122,6 +122,14 @@ def test_why_a_run_is_not_ranked(changes, reason):
     assert (odd.rank, odd.unranked) == (None, reason)
 
 
+def test_a_score_without_ends_is_ranked_by_its_error():
+    column = Value("gap", math.nan, low=-math.inf, high=math.inf, neutral=0.0)
+    for stderr, is_point in ((0.5, True), (1e-9, False), (0.0, False), (math.nan, False), (math.inf, False)):
+        found = board_building._point(replace(column, value=3.0, stderr=stderr, dof=4.0), column)
+        assert isinstance(found, rank_intervals.Point) is is_point
+        assert is_point or found == "no usable standard error"
+
+
 @pytest.mark.parametrize("changes", [{"value": 0.0}, {"value": 1.0}, {"stderr": 1.0}, {"stderr": 2e-9}])
 def test_the_ends_of_the_range_can_be_ranked(changes):
     assert str(cell(replace(value(), **changes)).rank or "") != ""
