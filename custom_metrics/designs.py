@@ -60,7 +60,7 @@ class Clusters:
             weights = np.ones((len(chunk), len(self.names)))
             ends = self.of(weights, self.totals + moved), self.of(weights, self.totals - moved)
             slopes[start : start + _CHUNK] = (ends[0] - ends[1]) / (2 * _STEP)
-        return self.value + len(self.places) * slopes[kind_of.reshape(-1)]
+        return self.value + len(self.places) * slopes[kind_of.ravel()]
 
 
 @dataclass(frozen=True)

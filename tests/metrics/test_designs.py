@@ -67,3 +67,20 @@ def test_parts_of_a_product_of_means_pull_as_weights_do():
     first, second = columns[1].mean(), columns[2].mean()
     by_hand = form.value + second * (columns[1] - first) + first * (columns[2] - second)
     assert parts == pytest.approx(by_hand)
+
+
+def test_parts_of_a_mean_of_clusters_weigh_small_clusters_more():
+    rng = np.random.default_rng(4)
+    clusters = np.repeat(["a", "b", "c"], [500, 90, 10])
+    values = rng.random(600)  # more kinds of items than are moved at a time
+
+    def mean_of_clusters(weights, totals):
+        return (weights * (totals[..., 1] / totals[..., 0])).sum(axis=1) / weights.sum(axis=1)
+
+    form = tabulate(clusters, [np.ones(600), values], mean_of_clusters)
+    own = {name: values[clusters == name] for name in "abc"}
+    by_hand = [
+        form.value + 600 / 3 * (value - own[name].mean()) / len(own[name])
+        for name, value in zip(clusters, values, strict=True)
+    ]
+    assert form.parts() == pytest.approx(by_hand, abs=1e-5)
