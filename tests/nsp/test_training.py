@@ -76,6 +76,17 @@ def weights(folder):
             for name, value in load_file(path).items()}  # fmt: skip
 
 
+def test_a_model_from_a_gguf_file_is_saved(texts, tmp_path):
+    """transformers refuses to save such a model as it was loaded, which would be said after hours of training."""
+    from lm_eval_bias.models.next_sentence.nsp_model import HFNextSentence
+
+    pytest.importorskip("gguf")
+    settings = quick(str(tmp_path), gguf_file=tiny.gguf(tmp_path))
+    nsp_training.train([texts], settings, tmp_path / "out", held_out=0.2)
+    assert weights(tmp_path / "out")
+    HFNextSentence(str(tmp_path / "out"), device="cpu")
+
+
 @pytest.mark.parametrize("name", ["gpt2", "t5"])
 def test_after_a_stop_no_example_is_repeated_or_skipped_and_the_model_is_the_same(
     name, models, texts, tmp_path, monkeypatch
