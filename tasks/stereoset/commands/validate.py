@@ -94,5 +94,19 @@ def run(arguments: argparse.Namespace) -> int:
         if files:
             print(f"tasks written: {', '.join(path.stem for path in files)}")
             print(f"run them: lm-eval-bias run --include_path {arguments.tasks} --tasks {files[0].stem} ...")
+        if arguments.output is not None:
+            print(f"data set written: {arguments.output}")
+        if arguments.review is not None and expanded(arguments.review).exists():
+            print(_next_step(arguments))
         print(examination.verdict())
     return 1 if examination.problems else 0
+
+
+def _next_step(arguments: argparse.Namespace) -> str:
+    """What to do with a review sheet."""
+    sheet, result = arguments.review, arguments.output or "BETTER.json"
+    taken = arguments.output or arguments.set
+    return (
+        f"for a person: {sheet}: write better texts into the columns 'correct ...', or x into 'accept'; then:\n"
+        f"  lm-eval-bias validate stereoset {taken} --review {sheet} -o {result}"
+    )
