@@ -140,12 +140,14 @@ def legend(findings: Sequence[Finding], correction: str) -> str:
     methods = sorted({finding.difference.test for finding in findings if finding.difference.test})
     significant = sum(finding.significant for finding in findings)
     corrected = "" if correction == "none" else f", corrected for {tests} tests ({CORRECTIONS[correction]})"
+    said = f"{significant} of {tests} differences are significant at {100 * LEVEL:.0f}%{corrected}"
+    if len(findings) == tests == 1:
+        said = f"The difference is {'' if significant else 'not '}significant at {100 * LEVEL:.0f}%"
     level = findings[0].level
     first_step = ", the first step of the correction" if level < LEVEL else ""
     return (
-        f"{significant} of {tests} differences are significant at {100 * LEVEL:.0f}%{corrected}. p: "
-        f"{'; '.join(methods) or 'none'}. Detectable: the smallest true difference that this number of items would "
-        f"detect with 80% probability, tested at {100 * level:.2g}%{first_step}."
+        f"{said}. p: {'; '.join(methods) or 'none'}. Detectable: the smallest true difference that this number of "
+        f"items would detect with 80% probability, tested at {100 * level:.2g}%{first_step}."
     )
 
 

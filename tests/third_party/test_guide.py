@@ -42,6 +42,7 @@ def test_guide(built, capsys):
         "ls", "run", "rescore", "report", "leaderboard", "run", "compare"
     ]  # fmt: skip
     assert "left_share" in output["ls"]
+    assert "The difference is not significant at 5%. p: " in output["compare out other"]
     (score,) = (entry["scores"]["left_share"] for entry in json.loads(said(capsys, "rescore", "out", "--json")))
     assert score["interval"][0] < score["value"] < score["interval"][1]
     assert score["dof"] == 3
