@@ -34,8 +34,8 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     )
     parser.add_argument(
         "--source",
-        metavar="FILE|none",
-        help="source of the translation (default: the published English set, if ids match)",
+        metavar="FILE|LANG|none",
+        help="source of the translation: a file or a published language (default: English, if ids match)",
     )
     parser.add_argument(
         "--language", metavar="LANG", help="language of a file that doesn't state it: de, it, pt-BR, ..."
