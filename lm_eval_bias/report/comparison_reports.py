@@ -141,7 +141,9 @@ def legend(findings: Sequence[Finding], correction: str) -> str:
     significant = sum(finding.significant for finding in findings)
     corrected = "" if correction == "none" else f", corrected for {tests} tests ({CORRECTIONS[correction]})"
     said = f"{significant} of {tests} differences are significant at {100 * LEVEL:.0f}%{corrected}"
-    if len(findings) == tests == 1:
+    if not tests:
+        said = "No difference could be tested"
+    elif len(findings) == tests == 1:
         said = f"The difference is {'' if significant else 'not '}significant at {100 * LEVEL:.0f}%"
     level = findings[0].level
     first_step = ", the first step of the correction" if level < LEVEL else ""
