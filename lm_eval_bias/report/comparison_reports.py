@@ -143,8 +143,9 @@ def legend(findings: Sequence[Finding], correction: str) -> str:
     said = f"{significant} of {tests} differences are significant at {100 * LEVEL:.0f}%{corrected}"
     if not tests:
         said = "No difference could be tested"
-    elif len(findings) == tests == 1:
-        said = f"The difference is {'' if significant else 'not '}significant at {100 * LEVEL:.0f}%"
+    elif tests == 1:
+        one = "The difference" if len(findings) == 1 else "The only difference that could be tested"
+        said = f"{one} is {'' if significant else 'not '}significant at {100 * LEVEL:.0f}%"
     level = findings[0].level
     first_step = ", the first step of the correction" if level < LEVEL else ""
     return (
