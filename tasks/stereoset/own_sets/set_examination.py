@@ -127,7 +127,8 @@ def examine(data_set: DataSet, source: str | None = None) -> Examination:
 
     Args:
         data_set: The data set.
-        source: A file, the code of a published language, ``none``, or ``None`` for the published English set, where it has items of the same ids.
+        source: A file, the code of a published language, ``none``, or ``None`` for the published English set, where it
+            has items of the same ids.
 
     Raises:
         BiasError: The source can't be had, or has no item in common with the set.
