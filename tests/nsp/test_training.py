@@ -130,6 +130,24 @@ def test_after_a_stop_no_example_is_repeated_or_skipped_and_the_model_is_the_sam
     assert again == whole
 
 
+@pytest.mark.parametrize("more", [{"max_steps": 4}, {"max_steps": 40, "patience": 1, "gain": 1.0}])
+def test_a_stop_after_the_last_update_adds_none(more, models, texts, tmp_path, monkeypatch):
+    asked = quick(models["gpt2"], **more)
+    whole = nsp_training.train([texts], asked, tmp_path / "whole", 0.2)
+    assert whole["updates"] == 4
+
+    def stopped(*args):
+        raise KeyboardInterrupt
+
+    with monkeypatch.context() as patched:
+        patched.setattr(nsp_checkpoint, "save", stopped)
+        with pytest.raises(KeyboardInterrupt):
+            nsp_training.train([texts], asked, tmp_path / "stopped", 0.2)
+    assert nsp_training.train([texts], asked, tmp_path / "stopped", 0.2) == whole
+    for key, value in weights(tmp_path / "whole").items():
+        assert value.equal(weights(tmp_path / "stopped")[key]), key
+
+
 def test_a_stopped_training_can_be_finished_by_hand(models, texts, tmp_path, monkeypatch):
     asked = quick(models["gpt2"], max_steps=12)
     with pytest.raises(BiasError, match="holds no checkpoint yet"):

@@ -25,7 +25,7 @@ from lm_eval_bias.models.next_sentence import nsp_card, nsp_checkpoint, sentence
 from lm_eval_bias.models.next_sentence.article_corpus import Corpus
 from lm_eval_bias.models.next_sentence.nsp_card import Accuracy, TrainingRecord
 from lm_eval_bias.models.next_sentence.nsp_settings import Settings
-from lm_eval_bias.models.next_sentence.nsp_trainer import PairTrainer, last_whole_checkpoint
+from lm_eval_bias.models.next_sentence.nsp_trainer import PairTrainer, had_ended, last_whole_checkpoint
 from lm_eval_bias.models.next_sentence.pair_classifier import PairClassifier
 
 _PACKAGES = ("torch", "transformers", "accelerate", "tokenizers", "datasets", "sentencex")
@@ -128,7 +128,7 @@ def train(
     trainer.accelerator.wait_for_everyone()
     last = last_whole_checkpoint(checkpoints)
     try:
-        if finish:
+        if finish or (last is not None and had_ended(last)):
             trainer.restore_best(last)
         else:
             trainer.train(resume_from_checkpoint=str(last) if last else None)
