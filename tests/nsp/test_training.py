@@ -278,6 +278,7 @@ def test_the_command(models, texts, tmp_path, capsys):
         (["--trainer", "seed=3"], "--trainer seed: this command"),
         (["--trainer", "sed=3"], "--trainer: .*sed"),
         (["--trainer", "bf16"], "must be KEY=VALUE"),
+        (["--trainer", "report_to=clearml,use_cpu=true"], "training can't start: .*clearml"),
         (["--language", "nl"], "give one value for all, or one for each --corpus"),
         (["--corpus", "/nowhere/at/all"], "no such file or folder"),
         (["--model", "/nowhere/at/all"], "--model /nowhere/at/all"),
