@@ -374,7 +374,8 @@ def export(
         dataset: ``hf-eval-results``: the leaderboard's data set.
 
     Returns:
-        What was written: ``.files``, how many ``.scores``, and what was ``.left_out`` with its reason.
+        What was written: ``.files``, how many ``.scores``, which of them are ``.lacking`` a value, and what was
+        ``.left_out``, both with reasons.
 
     Raises:
         BiasError: An unknown format, an option that means nothing for it, or a place that can't be written.

@@ -109,7 +109,8 @@ def _export(name: str, paths: list[str], place: str | None, options: dict[str, A
     output.name_problems(problems)
     made = delivery.make(form, runs, problems, **options)
     files = {path or place or "the file": text for path, text in made.files.items()}
-    preview = export_previews.text(name, made.scores, directions.names(made.left_out), made.shown, files, made.remarks)
+    left_out, lacking = directions.names(made.left_out), directions.without_value(made.lacking)
+    preview = export_previews.text(name, made.scores, left_out, lacking, made.shown, files, made.remarks)
     if place is not None:  # before anything is said: what is refused prints nothing
         delivery.write(made, form, place)
     print(f"{preview}\n{place or 'This is only a preview: -o PATH writes the files.'}")

@@ -24,7 +24,7 @@ clipped at 1.0. To resume a stopped training, run the same command again.
 examples:
   lm-eval-bias train-nsp --model gpt2 --corpus articles/ --language en -o gpt2-nsp
   lm-eval-bias train-nsp --model google/mt5-base --corpus wikimedia/wikipedia --config 20231101.de --language de \\
-      --max_pairs 1000000 --trainer bf16=true,report_to=tensorboard -o mt5-nsp
+      --max_pairs 1000000 --trainer bf16=true -o mt5-nsp
   accelerate launch --num_processes 4 -m lm_eval_bias train-nsp --model ... --corpus ... -o ...
   lm-eval-bias run --tasks stereoset_en_inter --model hf-nsp --model_args pretrained=gpt2-nsp
 """

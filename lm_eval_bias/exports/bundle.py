@@ -54,6 +54,7 @@ class Bundle:
         remarks: What else to know of it, a sentence each.
         store: Writes into a folder what other people's libraries write themselves.
         shown: What a preview shows beside the files, by headings.
+        lacking: Those that go out without a value, and why they have none.
     """
 
     files: Mapping[str, str] = field(default_factory=dict)
@@ -62,6 +63,7 @@ class Bundle:
     remarks: Sequence[str] = ()
     store: Callable[[Path], None] | None = None
     shown: Mapping[str, str] = field(default_factory=dict)
+    lacking: Sequence[LeftOut] = ()
 
 
 Maker = Callable[[Sequence[Run], Sequence[Problem], Settings], Bundle]

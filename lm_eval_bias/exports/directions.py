@@ -10,6 +10,7 @@ from lm_eval_bias import registry
 from lm_eval_bias.runs.run_data import Run, TaskRun, Value
 
 NO_DIRECTION = "no direction: neither high nor low values are better, and no neutral value lies within its range"
+_NO_VALUE = "no value: "
 _SUFFIX = "_distance"
 
 
@@ -60,7 +61,7 @@ class LeftOut:
 def directed(task: TaskRun, value: Value) -> Directed | LeftOut:
     """A score with its direction, or why it can't have one."""
     if math.isnan(value.value):
-        return LeftOut(task, value, f"no value: {value.note or 'the file gives no reason'}")
+        return LeftOut(task, value, f"{_NO_VALUE}{value.note or 'the file gives no reason'}")
     if value.higher_is_better is not None:
         better = not value.higher_is_better
         return Directed(task, value, value.name, value.value, value.interval, value.low, value.high, better)
@@ -102,7 +103,7 @@ def with_value(run: Run, main_only: bool) -> tuple[list[tuple[TaskRun, Value]], 
     """A run's scores that have a value, and those that have none."""
     every = values(run, main_only)
     return [pair for pair in every if not math.isnan(pair[1].value)], [
-        LeftOut(task, value, f"no value: {value.note or 'the file gives no reason'}")
+        LeftOut(task, value, f"{_NO_VALUE}{value.note or 'the file gives no reason'}")
         for task, value in every
         if math.isnan(value.value)
     ]
@@ -114,6 +115,11 @@ def names(left_out: Sequence[LeftOut]) -> dict[str, list[str]]:
     for one in left_out:
         by_reason.setdefault(one.reason, []).append(f"{one.task.task} {one.value.name}")
     return by_reason
+
+
+def without_value(lacking: Sequence[LeftOut]) -> dict[str, list[str]]:
+    """Scores without a value by the reason, each with its task."""
+    return {reason.removeprefix(_NO_VALUE): named for reason, named in names(lacking).items()}
 
 
 def summary(sent: Sequence[Directed]) -> str:

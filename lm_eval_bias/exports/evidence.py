@@ -77,11 +77,8 @@ def mapping() -> tuple[str, tuple[Framework, ...]]:
 
 def make(runs: Sequence[Run], problems: Sequence[Problem], settings: Settings) -> Bundle:
     """The folder's files, and a list of their hashes that ``sha256sum -c`` reads."""
-    sent, left_out = [], []
-    for run in runs:
-        own, omitted = directions.with_value(run, False)
-        sent += own
-        left_out += omitted
+    parts = [directions.with_value(run, False) for run in runs]
+    lacking = [one for _, without in parts for one in without]
     benchmarks = _benchmarks(runs)
     data = [run_file.as_data(run) for run in runs]
     files = {
@@ -91,10 +88,11 @@ def make(runs: Sequence[Run], problems: Sequence[Problem], settings: Settings) -
         "cards.json": json_text([cards.as_data(one) for one in benchmarks if one.card is not None], indent=2),
         "provenance.json": json_text(_provenance(runs, problems, settings), indent=2),
         "clauses.csv": csv_text(_COLUMNS, _rows(runs, benchmarks)),
-        "README.md": _readme(runs, problems, benchmarks, left_out, settings),
+        "README.md": _readme(runs, problems, benchmarks, lacking, settings),
     }
     sums = "".join(f"{_sha256(text.encode('utf-8', 'backslashreplace'))}  {name}\n" for name, text in files.items())
-    return Bundle({**files, SUMS: sums}, len(sent), left_out, [mapping()[0]])
+    scores = sum(len(sent) for sent, _ in parts) + len(lacking)
+    return Bundle({**files, SUMS: sums}, scores, lacking=lacking, remarks=[mapping()[0]])
 
 
 def _sha256(data: bytes) -> str:
@@ -204,7 +202,7 @@ def _readme(
     runs: Sequence[Run],
     problems: Sequence[Problem],
     benchmarks: Sequence[Benchmark],
-    left_out: Sequence[directions.LeftOut],
+    lacking: Sequence[directions.LeftOut],
     settings: Settings,
 ) -> str:
     report = content.build(runs, problems)
@@ -215,7 +213,7 @@ def _readme(
         benchmarks=[(one.title or one.name, one.card, _tasks(runs, one)) for one in benchmarks],
         main_tables=content.main_tables,
         mapping=_tables(runs, benchmarks),
-        left_out=directions.names(left_out),
+        lacking=directions.without_value(lacking),
         organization=settings.organization,
         sums=SUMS,
     )

@@ -35,9 +35,10 @@ def _csv(runs: Sequence[Run], problems: Sequence[Problem], settings: Settings) -
     """The report's CSV: nothing stands where there is no number, and the note beside it says why."""
     from lm_eval_bias.report import run_reports
 
-    numbers = [directions.with_value(run, False) for run in runs]
-    left_out = [one for _, omitted in numbers for one in omitted]
-    return Bundle({"": run_reports.render("csv", runs, problems)}, sum(len(sent) for sent, _ in numbers), left_out)
+    parts = [directions.with_value(run, False) for run in runs]
+    lacking = [one for _, without in parts for one in without]
+    scores = sum(len(sent) for sent, _ in parts) + len(lacking)
+    return Bundle({"": run_reports.render("csv", runs, problems)}, scores, lacking=lacking)
 
 
 _EEE = "lm_eval_bias.exports.every_eval_ever"

@@ -59,7 +59,7 @@ def model_card(runs: Sequence[Run], problems: Sequence[Problem], settings: Setti
     section = templates.render(
         "model_card.md.j2",
         report=content.build(runs, problems),
-        left_out=directions.names(left_out),
+        lacking=directions.without_value(left_out),
         main_tables=content.main_tables,
     )
     return Bundle({"": f"---\n{_yaml(metadata)}---\n\n{section}"}, number, left_out)

@@ -140,13 +140,18 @@ def legend(findings: Sequence[Finding], correction: str) -> str:
     methods = sorted({finding.difference.test for finding in findings if finding.difference.test})
     significant = sum(finding.significant for finding in findings)
     corrected = "" if correction == "none" else f", corrected for {tests} tests ({CORRECTIONS[correction]})"
-    level = findings[0].level
     verb = "is" if significant == 1 else "are"
+    said = f"{significant} of {tests} differences {verb} significant at {100 * LEVEL:.0f}%{corrected}"
+    if not tests:
+        said = "No difference could be tested"
+    elif tests == 1:
+        one = "The difference" if len(findings) == 1 else "The only difference that could be tested"
+        said = f"{one} is {'' if significant else 'not '}significant at {100 * LEVEL:.0f}%"
+    level = findings[0].level
     first_step = ", the first step of the correction" if level < LEVEL else ""
     return (
-        f"{significant} of {tests} differences {verb} significant at {100 * LEVEL:.0f}%{corrected}. p: "
-        f"{'; '.join(methods) or 'none'}. Detectable: the smallest true difference that this number of items would "
-        f"detect with 80% probability, tested at {100 * level:.2g}%{first_step}."
+        f"{said}. p: {'; '.join(methods) or 'none'}. Detectable: the smallest true difference that this number of "
+        f"items would detect with 80% probability, tested at {100 * level:.2g}%{first_step}."
     )
 
 

@@ -15,6 +15,7 @@ def text(
     form: str,
     scores: int,
     left_out: Mapping[str, Sequence[str]],
+    lacking: Mapping[str, Sequence[str]],
     shown: Mapping[str, str],
     files: Mapping[str, str],
     remarks: Sequence[str],
@@ -25,13 +26,15 @@ def text(
         form: The format's name.
         scores: How many scores go out.
         left_out: Names of those that don't, by the reason.
+        lacking: Names of those that go out without a value, by the reason.
         shown: What is shown beside the files, by headings.
         files: Texts by name.
         remarks: What else to know.
     """
     lines = [f"{form}: {scores:,} {'score' if scores == 1 else 'scores'}"]
-    for reason, names in left_out.items():
-        lines.append(f"left out: {numbers.few(list(names))}: {printable_runs.one_line(reason)}")
+    for what, scores_by_reason in (("left out", left_out), ("without a value", lacking)):
+        for reason, names in scores_by_reason.items():
+            lines.append(f"{what}: {numbers.few(list(names))}: {printable_runs.one_line(reason)}")
     lines += map(printable_runs.one_line, remarks)
     for name, content in shown.items():
         lines += ["", f"=== {printable_runs.one_line(name)}", *_beginning(content, _LINES)]

@@ -199,4 +199,5 @@ def every_score(tasks: Sequence[ReportTask]) -> Part:
         for item in tasks
         for name, value in item.task.scores.items()
     ]
-    return Part("Every score", [], [], [], [Table(f"All {count:,} scores", columns, rows)])
+    caption = "The one score" if count == 1 else f"All {count:,} scores"
+    return Part("Every score", [], [], [], [Table(caption, columns, rows)])

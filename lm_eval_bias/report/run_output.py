@@ -85,5 +85,6 @@ def notes(tasks: Sequence[TaskRun], everything: bool, words: str) -> str:
         for value in task.scores.values()
     )
     if others and not everything:
-        lines.append(f"{others:,} other scores have no value or no interval (--table all says why)")
+        have = "score has" if others == 1 else "scores have"
+        lines.append(f"{others:,} other {have} no value or no interval (--table all says why)")
     return "\n".join(lines)

@@ -38,7 +38,7 @@ def with_margin(value: Value, unit: str = "", digits: int = 2, factor: float = 1
     """
     if math.isnan(value.value):
         return "not computable"
-    text = f"{factor * value.value:.{digits}f}"
+    text = _fixed(factor * value.value, digits)
     if value.interval is None:
         return f"{text}{unit}"
     cut = any(end in (value.low, value.high) for end in value.interval)
@@ -46,10 +46,15 @@ def with_margin(value: Value, unit: str = "", digits: int = 2, factor: float = 1
     if below == above and not cut:
         return f"{text} ± {below}{unit}"
     ends = (
-        numbers.bound(factor * end) if end in (value.low, value.high) else f"{factor * end:.{digits}f}"
+        numbers.bound(factor * end) if end in (value.low, value.high) else _fixed(factor * end, digits)
         for end in value.interval
     )
     return f"{text}{unit} [{', '.join(ends)}]"
+
+
+def _fixed(number: float, digits: int) -> str:
+    """A number with so many digits after the point, and no minus in front of 0."""
+    return f"{round(number, digits) + 0.0:.{digits}f}"
 
 
 def direction(value: Value, above: str, below: str, neutral: float = 0.0) -> str:

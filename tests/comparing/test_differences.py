@@ -15,6 +15,7 @@ from lm_eval_bias.custom_metrics.designs import Clusters, share_of
 from lm_eval_bias.custom_metrics.resampling import Difference
 from lm_eval_bias.custom_metrics.score import Score, undefined
 from lm_eval_bias.errors import BiasError
+from lm_eval_bias.report import comparison_reports
 from tests.comparing.toy import Toy, pair, score, side, spread_over
 
 NAN = math.nan
@@ -24,10 +25,27 @@ def difference(value=0.5, sum_value=1.0, sum_stderr=0.1, dof=math.inf, reason=""
     return Difference(value, 0.1, dof, 0.01, "t", sum_value, sum_stderr, reason)
 
 
-def says(adjusted=0.01, neutral=0.0, higher_is_better=None, note="", **of):
+def found(adjusted=0.01, neutral=0.0, higher_is_better=None, note="", **of):
     scale = Score("s", "", 0, 1, neutral, "", "", "", lambda rows: undefined(""), lambda row: None, higher_is_better)
-    found = Finding("task", "base", "other", scale, 0.0, 0.0, difference(**of), adjusted, True, 9, note)
-    return found.verdict
+    return Finding("task", "base", "other", scale, 0.0, 0.0, difference(**of), adjusted, True, 9, note)
+
+
+def says(**of):
+    return found(**of).verdict
+
+
+@pytest.mark.parametrize(
+    ("adjusted", "said"),
+    [
+        ([0.01, 0.2], "1 of 2 differences are significant at 5%, corrected for 2 tests (Holm). p: t. "),
+        ([0.01, NAN], "The only difference that could be tested is significant at 5%. p: t. "),
+        ([0.01], "The difference is significant at 5%. p: t. "),
+        ([0.2], "The difference is not significant at 5%. p: t. "),
+        ([NAN], "No difference could be tested. p: t. "),
+    ],
+)
+def test_how_many_differences_are_significant(adjusted, said):
+    assert comparison_reports.legend([found(adjusted=p) for p in adjusted], "holm").startswith(said)
 
 
 @pytest.mark.parametrize("value", [0.5, -0.5])

@@ -76,6 +76,17 @@ def weights(folder):
             for name, value in load_file(path).items()}  # fmt: skip
 
 
+def test_a_model_from_a_gguf_file_is_saved(texts, tmp_path):
+    """transformers refuses to save such a model as it was loaded, which would be said after hours of training."""
+    from lm_eval_bias.models.next_sentence.nsp_model import HFNextSentence
+
+    pytest.importorskip("gguf")
+    settings = quick(str(tmp_path), gguf_file=tiny.gguf(tmp_path))
+    nsp_training.train([texts], settings, tmp_path / "out", held_out=0.2)
+    assert weights(tmp_path / "out")
+    HFNextSentence(str(tmp_path / "out"), device="cpu")
+
+
 @pytest.mark.parametrize("name", ["gpt2", "t5"])
 def test_after_a_stop_no_example_is_repeated_or_skipped_and_the_model_is_the_same(
     name, models, texts, tmp_path, monkeypatch
@@ -117,6 +128,24 @@ def test_after_a_stop_no_example_is_repeated_or_skipped_and_the_model_is_the_sam
     for key, value in weights(tmp_path / "whole").items():
         assert value.equal(weights(tmp_path / "stopped")[key]), key
     assert again == whole
+
+
+@pytest.mark.parametrize("more", [{"max_steps": 4}, {"max_steps": 40, "patience": 1, "gain": 1.0}])
+def test_a_stop_after_the_last_update_adds_none(more, models, texts, tmp_path, monkeypatch):
+    asked = quick(models["gpt2"], **more)
+    whole = nsp_training.train([texts], asked, tmp_path / "whole", 0.2)
+    assert whole["updates"] == 4
+
+    def stopped(*args):
+        raise KeyboardInterrupt
+
+    with monkeypatch.context() as patched:
+        patched.setattr(nsp_checkpoint, "save", stopped)
+        with pytest.raises(KeyboardInterrupt):
+            nsp_training.train([texts], asked, tmp_path / "stopped", 0.2)
+    assert nsp_training.train([texts], asked, tmp_path / "stopped", 0.2) == whole
+    for key, value in weights(tmp_path / "whole").items():
+        assert value.equal(weights(tmp_path / "stopped")[key]), key
 
 
 def test_a_stopped_training_can_be_finished_by_hand(models, texts, tmp_path, monkeypatch):
@@ -249,6 +278,7 @@ def test_the_command(models, texts, tmp_path, capsys):
         (["--trainer", "seed=3"], "--trainer seed: this command"),
         (["--trainer", "sed=3"], "--trainer: .*sed"),
         (["--trainer", "bf16"], "must be KEY=VALUE"),
+        (["--trainer", "report_to=clearml,use_cpu=true"], "training can't start: .*clearml"),
         (["--language", "nl"], "give one value for all, or one for each --corpus"),
         (["--corpus", "/nowhere/at/all"], "no such file or folder"),
         (["--model", "/nowhere/at/all"], "--model /nowhere/at/all"),

@@ -44,6 +44,8 @@ def test_an_interval_that_leaves_the_range_or_is_not_symmetric_is_in_brackets():
     assert shown(0.02, (0.01, 0.05), unit="%", digits=1, factor=100) == "2.0% [1.0, 5.0]"  # Wilson's
     assert shown(0.02, (0.01, 0.03), unit="%", digits=1, factor=100) == "2.0 ± 1.0%"
     assert shown(0.02, None, unit="%") == "0.02%"
+    assert shown(-0.003, (-0.043, 0.037)) == "0.00 ± 0.04"  # no minus in front of 0
+    assert shown(-0.003, (-0.043, 0.037), digits=1) == "0.0 ± 0.0"
 
 
 def test_four_items_have_no_interval_wider_than_the_range():

@@ -73,6 +73,12 @@ def test_a_reason_is_told_once_of_all_tasks_and_not_if_the_words_say_it():
     ]
 
 
+def test_one_other_score_is_one():
+    task = run_of("one", acc_amb=Value("acc_amb", 0.5), unanswered=Value("unanswered", math.nan, note="no items"))
+    said = "1 other score has no value or no interval (--table all says why)"
+    assert run_output.notes([task], False, "").splitlines() == [said]
+
+
 def test_main_scores_stand_with_interval_and_neutral_value():
     value = Value("acc_amb", 0.5, 0.1, (0.3, 0.7), low=0.0, high=1.0, neutral=1.0, direction="higher is better")
     bias = Value("diff_bias_amb", -0.1, 0.1, (-0.3, 0.1), low=-1.0, high=1.0, neutral=0.0)

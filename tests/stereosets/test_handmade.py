@@ -46,6 +46,9 @@ def test_a_set_of_ones_own_is_corrected_through_a_sheet(tmp_path, given, capsys)
     sheet, better = tmp_path / "sheet.csv", tmp_path / "better.json"
     before = given.read_bytes()
     assert validate(given, "--review", sheet) == 1
+    said = capsys.readouterr().out
+    assert f"for a person: {sheet}: " in said
+    assert f"  lm-eval-bias validate stereoset {given} --review {sheet} -o BETTER.json\n" in said
     assert list(rows(sheet)) == ["empty", "twin", "lost"]
     edited(sheet, rows(sheet)["twin"], accept="x")
     edited(sheet, rows(sheet)["empty"], **{"correct unrelated": "Brot ist rund.", "comment": "so"})
@@ -54,6 +57,9 @@ def test_a_set_of_ones_own_is_corrected_through_a_sheet(tmp_path, given, capsys)
     assert "decides about 2 items: name the file for the result with -o" in refused(capsys, given, "--review", sheet)
     assert sheet.read_bytes() == filled
     assert validate(given, "--review", sheet, "-o", better) == 1
+    said = capsys.readouterr().out
+    assert f"data set written: {better}\n" in said
+    assert f"  lm-eval-bias validate stereoset {better} --review {sheet} -o {better}\n" in said
     assert given.read_bytes() == before
     made = set_files.read(better)
     assert made.provenance["made by"] == "hand"

@@ -238,6 +238,8 @@ def test_validate_a_translation(tiny_mirror, tmp_path):
     alone = json.loads(command("validate", "stereoset", str(path), "--source", "none", "--json").out)
     assert alone["source"] is None
     assert "missing" not in {entry["code"] for entry in alone["counts"]}
+    spanish = json.loads(command("validate", "stereoset", str(path), "--source", "es", "--json").out)
+    assert spanish["source"] == "the published set in 'es'"
     german = json.loads(command("validate", "stereoset", "de", "--json").out)
     assert {entry["code"] for entry in german["counts"]} >= {"glued"}
 

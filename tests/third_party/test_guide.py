@@ -42,6 +42,7 @@ def test_guide(built, capsys):
         "ls", "run", "rescore", "report", "leaderboard", "run", "compare"
     ]  # fmt: skip
     assert "left_share" in output["ls"]
+    assert "The difference is not significant at 5%. p: " in output["compare out other"]
     (score,) = (entry["scores"]["left_share"] for entry in json.loads(said(capsys, "rescore", "out", "--json")))
     assert score["interval"][0] < score["value"] < score["interval"][1]
     assert score["dof"] == 3
@@ -73,11 +74,10 @@ def test_guide_to_model_families(tmp_path, tiny_mirror, monkeypatch, capsys):
     assert pip == "pip install -e ."
     for command in commands:
         assert "stereoset_en_intra" in said(capsys, *command.split()[1:])
-    _, _, output = said(capsys, "compare", "out/1", "out/2").partition("\n")
-    assert output
+    assert commands[-1] == "lm-eval-bias compare out/1 out/2"
     for more, reason in (
         (["--tasks", "stereoset_en"], "only fills blanks"),
-        (["--tasks", "stereoset_en_intra", "--metadata", '{"masked": "pll_original"}'], "has no effect on shortest"),
+        (["--tasks", "stereoset_en_intra", "--metadata", '{"masked": "pll_original"}'], "has no effect on by-length"),
     ):
         assert main(["run", "--model", name, *more]) == 2
         assert reason in capsys.readouterr().err

@@ -139,6 +139,13 @@ class PairTrainer(transformers.Trainer):
         self._load_best_model()
 
 
+def had_ended(checkpoint: Path) -> bool:
+    """Whether training was over at a checkpoint: ``Trainer`` would make one update more."""
+    state = json.loads((checkpoint / _STATE).read_text(encoding="utf-8"))
+    control = state.get("stateful_callbacks", {}).get("TrainerControl", {}).get("args", {})
+    return bool(control.get("should_training_stop")) or state["global_step"] >= state["max_steps"]
+
+
 def last_whole_checkpoint(folder: Path) -> Path | None:
     """The last whole checkpoint in a folder; what a stop left half-written is removed."""
     last = None

@@ -19,13 +19,13 @@ from numpy.typing import NDArray
 from lm_eval_bias import __version__
 from lm_eval_bias.custom_metrics.designs import share_of, tabulate
 from lm_eval_bias.custom_metrics.jackknife import clustered_estimate
-from lm_eval_bias.errors import BiasError
+from lm_eval_bias.errors import BiasError, one_line
 from lm_eval_bias.files import write_whole
 from lm_eval_bias.models.next_sentence import nsp_card, nsp_checkpoint, sentence_pairs
 from lm_eval_bias.models.next_sentence.article_corpus import Corpus
 from lm_eval_bias.models.next_sentence.nsp_card import Accuracy, TrainingRecord
 from lm_eval_bias.models.next_sentence.nsp_settings import Settings
-from lm_eval_bias.models.next_sentence.nsp_trainer import PairTrainer, last_whole_checkpoint
+from lm_eval_bias.models.next_sentence.nsp_trainer import PairTrainer, had_ended, last_whole_checkpoint
 from lm_eval_bias.models.next_sentence.pair_classifier import PairClassifier
 
 _PACKAGES = ("torch", "transformers", "accelerate", "tokenizers", "datasets", "sentencex")
@@ -115,20 +115,23 @@ def train(
     pairs = sentence_pairs.load(work / "pairs")
     updates = settings.updates(pairs.about["pairs"]["train"]["pairs"], state.num_processes)
     checkpoints = work / "checkpoints"
-    trainer = PairTrainer(
-        classifier,
-        pairs,
-        settings.arguments(checkpoints, updates),
-        settings.head_rate,
-        transformers.EarlyStoppingCallback(settings.patience, settings.gain),
-    )
+    try:
+        trainer = PairTrainer(
+            classifier,
+            pairs,
+            settings.arguments(checkpoints, updates),
+            settings.head_rate,
+            transformers.EarlyStoppingCallback(settings.patience, settings.gain),
+        )
+    except RuntimeError as error:  # such as report_to=tensorboard without TensorBoard
+        raise BiasError(f"training can't start: {one_line(error)[:300]}") from error
     if trainer.is_world_process_zero():
         print(_announcement(trainer, settings, updates), flush=True)
         last_whole_checkpoint(checkpoints)
     trainer.accelerator.wait_for_everyone()
     last = last_whole_checkpoint(checkpoints)
     try:
-        if finish:
+        if finish or (last is not None and had_ended(last)):
             trainer.restore_best(last)
         else:
             trainer.train(resume_from_checkpoint=str(last) if last else None)

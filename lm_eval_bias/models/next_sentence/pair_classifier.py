@@ -5,6 +5,7 @@ How a pair is asked is that of ``--model hf-nsp`` (:class:`lm_eval_bias.models.n
 
 from __future__ import annotations
 
+import copy
 import dataclasses
 from collections.abc import Sequence
 from typing import TypedDict
@@ -51,6 +52,16 @@ class CausalNetwork(torch.nn.Module):
             return {"loss": torch.nn.functional.cross_entropy(logits, labels), "logits": logits}
 
 
+def _unpacked(body: PreTrainedModel) -> PreTrainedModel:
+    """The model of a GGUF file as one that can be saved: transformers refuses to save it as it was loaded."""
+    config = copy.deepcopy(body.config)
+    if hasattr(config, "quantization_config"):
+        del config.quantization_config
+    plain = type(body)(config)
+    plain.load_state_dict(body.state_dict())
+    return plain.eval()
+
+
 class PairClassifier:
     """A network to be trained with its tokenizer, and how a pair becomes its input.
 
@@ -85,6 +96,8 @@ class PairClassifier:
             kind = transformers.AutoModelForSeq2SeqLM if config.is_encoder_decoder else transformers.AutoModel
             self.tokenizer = transformers.AutoTokenizer.from_pretrained(pretrained, **origin)
             self.body: PreTrainedModel = kind.from_pretrained(pretrained, dtype=torch.float32, **origin)
+            if gguf_file:
+                self.body = _unpacked(self.body)
         except Exception as error:  # a checkpoint can be damaged in many ways, each with an error of its own
             raise BiasError(f"--model {pretrained}: {one_line(error)[:300]}") from error
         self.longest = min(longest, getattr(self.body.config, "max_position_embeddings", None) or longest)

@@ -34,8 +34,8 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     )
     parser.add_argument(
         "--source",
-        metavar="FILE|none",
-        help="source of the translation (default: the published English set, if ids match)",
+        metavar="FILE|LANG|none",
+        help="source of the translation: a file or a published language (default: English, if ids match)",
     )
     parser.add_argument(
         "--language", metavar="LANG", help="language of a file that doesn't state it: de, it, pt-BR, ..."
@@ -94,5 +94,19 @@ def run(arguments: argparse.Namespace) -> int:
         if files:
             print(f"tasks written: {', '.join(path.stem for path in files)}")
             print(f"run them: lm-eval-bias run --include_path {arguments.tasks} --tasks {files[0].stem} ...")
+        if arguments.output is not None:
+            print(f"data set written: {arguments.output}")
+        if arguments.review is not None and expanded(arguments.review).exists():
+            print(_next_step(arguments))
         print(examination.verdict())
     return 1 if examination.problems else 0
+
+
+def _next_step(arguments: argparse.Namespace) -> str:
+    """What to do with a review sheet."""
+    sheet, result = arguments.review, arguments.output or "BETTER.json"
+    taken = arguments.output or arguments.set
+    return (
+        f"for a person: {sheet}: write better texts into the columns 'correct ...', or x into 'accept'; then:\n"
+        f"  lm-eval-bias validate stereoset {taken} --review {sheet} -o {result}"
+    )

@@ -127,7 +127,8 @@ def examine(data_set: DataSet, source: str | None = None) -> Examination:
 
     Args:
         data_set: The data set.
-        source: A file, ``none``, or ``None`` for the published English set, where it has items of the same ids.
+        source: A file, the code of a published language, ``none``, or ``None`` for the published English set, where it
+            has items of the same ids.
 
     Raises:
         BiasError: The source can't be had, or has no item in common with the set.
@@ -149,7 +150,7 @@ def _source(data_set: DataSet, name: str | None) -> tuple[list[Item] | None, str
         except BiasError as error:
             raise BiasError(f"{error} (it is the source; --source none checks the set without one)") from error
         return (items, "the published English set") if any(item["id"] in ids for item in items) else (None, "none")
-    items = [item for item in set_files.read(name).items if item["test"] in data_set.tests]
+    items = [item for item in data_set_of(name, None).items if item["test"] in data_set.tests]
     if not any(item["id"] in ids for item in items):
         raise BiasError(f"--source {name}: has no item of the same id: name the set's source, or --source none")
-    return items, name
+    return items, f"the published set in {name!r}" if name in LANGUAGES else name

@@ -107,7 +107,7 @@ def _yaml(task: str, tests: Sequence[str], data_set: DataSet, pinned: Mapping[st
         "benchmark": "stereoset_variants" if variants else "stereoset",
         "language": language,
         "n_items": sum(item["test"] in tests for item in data_set.items),
-        "measures": f"Stereotypes in {language} {where}: {scores}",
+        "measures": f"Stereotypes in {language!r} {where}: {scores}",
         "asks": kinds,
         "fixed": {"language": language, "tests": list(tests), **({"variants": True} if variants else {}),
                   "dataset": dict(pinned)},

@@ -143,7 +143,7 @@ def report(outcome: Outcome, provenance: Mapping[str, Any], folder: Path, comman
     counts = outcome.counts
     ready = len(outcome.items) - counts["left out"]
     lines = [
-        f"{outcome.source.name} in {outcome.language}: {ready:,} of {len(outcome.items):,} items are ready "
+        f"{outcome.source.name} in '{outcome.language}': {ready:,} of {len(outcome.items):,} items are ready "
         f"({counts['translated']:,} translated, {counts['corrected']:,} corrected, {counts['accepted']:,} accepted as "
         f"they are), {counts['left out']:,} need a person",
         "",
@@ -153,7 +153,8 @@ def report(outcome: Outcome, provenance: Mapping[str, Any], folder: Path, comman
         lines += ["", "Items by finding:", *reasons]
     lines.append("")
     if outcome.unknown:
-        lines.append(f"{outcome.unknown:,} rows of the table match no text of the source: check for changed texts.")
+        rows = "1 row of the table matches" if outcome.unknown == 1 else f"{outcome.unknown:,} rows of the table match"
+        lines.append(f"{rows} no text of the source: check for changed texts.")
     if outcome.stale:
         lines.append(f"{len(outcome.stale):,} items were accepted before their texts changed: review them again.")
     if any(finding.code == "lacking" for state in outcome.states.values() for finding in state.findings):
