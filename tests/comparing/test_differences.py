@@ -37,7 +37,7 @@ def says(**of):
 @pytest.mark.parametrize(
     ("adjusted", "said"),
     [
-        ([0.01, 0.2], "1 of 2 differences are significant at 5%, corrected for 2 tests (Holm). p: t. "),
+        ([0.01, 0.2], "1 of 2 differences is significant at 5%, corrected for 2 tests (Holm). p: t. "),
         ([0.01, NAN], "The only difference that could be tested is significant at 5%. p: t. "),
         ([0.01], "The difference is significant at 5%. p: t. "),
         ([0.2], "The difference is not significant at 5%. p: t. "),
