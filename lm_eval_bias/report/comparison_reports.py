@@ -142,6 +142,8 @@ def legend(findings: Sequence[Finding], correction: str) -> str:
     corrected = "" if correction == "none" else f", corrected for {tests} tests ({CORRECTIONS[correction]})"
     level = findings[0].level
     first_step = ", the first step of the correction" if level < LEVEL else ""
+    if not tests:
+        return "None of these differences could be tested: the findings say why."
     return (
         f"{significant} of {tests} differences are significant at {100 * LEVEL:.0f}%{corrected}. p: "
         f"{'; '.join(methods) or 'none'}. Detectable: the smallest true difference that this number of items would "

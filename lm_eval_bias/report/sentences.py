@@ -38,7 +38,7 @@ def with_margin(value: Value, unit: str = "", digits: int = 2, factor: float = 1
     """
     if math.isnan(value.value):
         return "not computable"
-    text = f"{factor * value.value:.{digits}f}"
+    text = _fixed(factor * value.value, digits)
     if value.interval is None:
         return f"{text}{unit}"
     cut = any(end in (value.low, value.high) for end in value.interval)
@@ -46,15 +46,26 @@ def with_margin(value: Value, unit: str = "", digits: int = 2, factor: float = 1
     if below == above and not cut:
         return f"{text} ± {below}{unit}"
     ends = (
-        numbers.bound(factor * end) if end in (value.low, value.high) else f"{factor * end:.{digits}f}"
+        numbers.bound(factor * end) if end in (value.low, value.high) else _fixed(factor * end, digits)
         for end in value.interval
     )
     return f"{text}{unit} [{', '.join(ends)}]"
 
 
+def _fixed(number: float, digits: int) -> str:
+    """A number with that many digits after the point, and no minus in front of 0.
+
+    >>> _fixed(-0.002, 2), _fixed(-0.52, 2)
+    ('0.00', '-0.52')
+    """
+    return f"{round(number, digits) + 0.0:.{digits}f}"
+
+
 def direction(value: Value, above: str, below: str, neutral: float = 0.0) -> str:
     """Which side of the neutral value a score is on, as far as its interval tells."""
-    if math.isnan(value.value) or value.interval is None:
+    if math.isnan(value.value):
+        return "no verdict without a value"
+    if value.interval is None:
         return "no verdict without a standard error"
     if value.interval[0] <= neutral <= value.interval[1]:
         return f"the interval includes {neutral:g}, so there is no clear direction"
