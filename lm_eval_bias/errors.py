@@ -83,8 +83,12 @@ def import_failure(error: Exception) -> str:
     'vllm is not installed: pip install "lm-eval-bias[vllm]"'
     >>> import_failure(ModuleNotFoundError("No module named 'ray'", name="ray"))
     'the package ray, which it needs, is not installed'
+    >>> import_failure(ModuleNotFoundError("the required packages ['tenacity'] are not installed: lm-eval[api]"))
+    'tenacity is not installed: pip install "lm-eval-bias[api]"'
     """
     package = (getattr(error, "name", None) or "").partition(".")[0]
+    if not package:  # the harness names its packages in the text alone
+        package = next((name for name in _OF_HARNESS if f"'{name}'" in str(error)), "")
     if not isinstance(error, ModuleNotFoundError) or not package:
         return one_line(error)
     brought = {name: extra for extra, names in extras().items() for name in names}

@@ -113,6 +113,9 @@ def _scoring_time(model: Any, kind: str, documents: list[Document], budget: floa
         requests = [instance for document in sample for instance in document.instances]
         timed += len(requests)
         took = _seconds(model, kind, requests)
+        if number == 1 and took > budget > 0:  # nothing else will be timed, and a first request is slow
+            timed += len(requests)
+            took = _seconds(model, kind, requests)
         remaining -= took
         # a first request is slow: what it took doesn't say that a few together would take too long
         affordable = max(int(number * remaining / took), _BLOCK if number == 1 and remaining > 0 else 0)
@@ -250,7 +253,8 @@ def _in_words(times: Times, took: float, lengths: str) -> str:
         )
     return (
         f"Expected time: {beginning or ('' if ending else 'about ')}{span(low, most)} ({parts}); measured on "
-        f"{times.timed:,} requests in {clock(took)}. Answers already in --use_cache take no time.{ending}"
+        f"{times.timed:,} request{'' if times.timed == 1 else 's'} in {clock(took)}. Answers already in --use_cache "
+        f"take no time.{ending}"
     )
 
 

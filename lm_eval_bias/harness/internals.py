@@ -150,6 +150,28 @@ def asked(answer: Callable[..., list[Any]], requests: Sequence[Any]) -> list[Any
     return answer(requests, disable_tqdm=True) if silent else answer(requests)
 
 
+@contextlib.contextmanager
+def no_client_bars(model: Any) -> Iterator[None]:
+    """Keep off the screen the bars that a client of a server shows for every call, whatever ``disable_tqdm`` says."""
+    if not is_client(model):
+        yield
+        return
+    from lm_eval.models import api_models
+    from tqdm import tqdm
+    from tqdm.asyncio import tqdm_asyncio
+
+    class Hidden(tqdm):  # type: ignore[type-arg]
+        def __init__(self, *arguments: Any, **options: Any) -> None:
+            super().__init__(*arguments, **{**options, "disable": True})
+
+    class HiddenTasks(tqdm_asyncio):  # type: ignore[type-arg]
+        def __init__(self, *arguments: Any, **options: Any) -> None:
+            super().__init__(*arguments, **{**options, "disable": True})
+
+    with shadowed(api_models, "tqdm", Hidden), shadowed(api_models, "tqdm_asyncio", HiddenTasks):
+        yield
+
+
 def is_client(model: Any) -> bool:
     """Whether a model, or a class of models, is a client that sends requests to a server."""
     return hasattr(model, "_create_payload")

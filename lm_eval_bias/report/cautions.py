@@ -7,6 +7,7 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 
 from lm_eval_bias import catalog, registry
+from lm_eval_bias.analysis import conventions
 from lm_eval_bias.report import numbers, parts, score_labels
 from lm_eval_bias.runs import printable_runs
 from lm_eval_bias.runs.run_data import Run, TaskRun
@@ -54,10 +55,10 @@ class Caution:
 
 
 def _shortage(task: TaskRun) -> Iterator[str]:
-    if task.items and task.documents < task.items:
+    if items := conventions.part(task):
         yield (
-            f"a limited run: {task.documents:,} of {task.items:,} items; use its numbers only to try things out, and "
-            "compare them only with a run limited in the same way"
+            f"a limited run: {items}; use its numbers only to try things out, and compare them only with a run limited "
+            "in the same way"
         )
     if not task.scores:
         benchmark = registry.by_name().get(task.benchmark)

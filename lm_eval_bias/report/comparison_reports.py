@@ -149,6 +149,8 @@ def legend(findings: Sequence[Finding], correction: str) -> str:
         said = f"{one} is {'' if significant else 'not '}significant at {100 * LEVEL:.0f}%"
     level = findings[0].level
     first_step = ", the first step of the correction" if level < LEVEL else ""
+    if not tests:
+        return "None of these differences could be tested: the findings say why."
     return (
         f"{said}. p: {'; '.join(methods) or 'none'}. Detectable: the smallest true difference that this number of "
         f"items would detect with 80% probability, tested at {100 * level:.2g}%{first_step}."

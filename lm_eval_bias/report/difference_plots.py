@@ -20,6 +20,7 @@ CAPTION = (
     "difference that this number of items would detect with 80% probability."
 )
 _ACROSS = 3
+_NO_WIDTH = 1e-12  # nothing but rounding: an axis of that width would have unreadable numbers
 _MOST = 24  # numbers that are put into words
 
 
@@ -88,7 +89,8 @@ def _panel(axis: Axes, title: str, score: str, lines: Sequence[Line]) -> None:
         axis.text(0.5, 0.5, "nothing to show", transform=axis.transAxes, ha="center", color=svg.COLOUR["muted"])
         return
     ends = [end for _, _, finding in shown for end in _ends(finding)]
-    air = 0.04 * (max(ends) - min(ends)) or 1e-6
+    width = max(ends) - min(ends)
+    air = 0.04 * width if width > _NO_WIDTH else 1.0
     axis.set_xlim(min(ends) - air, max(ends) + air)
     axis.locator_params(axis="x", nbins=5)
     axis.grid(True, axis="x")

@@ -116,7 +116,8 @@ def _origin(task: TaskRun, value: Value, found: Contributions | None) -> Iterato
     if benchmark is not None and benchmark.card is not None:
         yield benchmark.card.uncertainty
     if not math.isnan(value.stderr):
-        freedom = "" if math.isinf(value.dof) else f" with {value.dof:.3g} degrees of freedom"
+        degrees = "degree" if value.dof == 1 else "degrees"
+        freedom = "" if math.isinf(value.dof) else f" with {value.dof:.3g} {degrees} of freedom"
         yield f"Standard error {numbers.significant(value.stderr)}{freedom}."
 
 

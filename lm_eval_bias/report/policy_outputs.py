@@ -81,10 +81,14 @@ def _commands(checked: Checked, problems: Sequence[Problem], copies: Sequence[Pr
         for finding in findings:
             if not finding.holds:
                 title = f"{run.name}: {finding.task or 'the run'}, {finding.score}"
-                yield _command("error", title, _whole(finding), _place(finding))
-        for name in dict.fromkeys(finding.task for finding in findings if finding.task in run.tasks):
-            if caveat := caveats.of(run, run.tasks[name]):
-                yield _command("warning", f"{run.name}: {name}", caveat)
+                yield _command("error", title, _whole(finding), **_place(finding))
+        first = [
+            f"{name}: {caveat}"
+            for name in dict.fromkeys(finding.task for finding in findings if finding.task in run.tasks)
+            if (caveat := caveats.of(run, run.tasks[name]))
+        ]
+        if first:  # in one warning: GitHub shows only ten of a step
+            yield _command("warning", f"{run.name}: read first", *first)
     for problem in problems:
         yield _command("error", "a run that can't be read", str(problem))
     for copy in copies:
@@ -98,9 +102,10 @@ def _place(finding: Finding) -> dict[str, str]:
     return {"file": file, "line": line} if file and line.isdigit() else {}
 
 
-def _command(kind: str, title: str, message: str, place: dict[str, str] | None = None) -> str:
-    properties = ",".join(f"{key}={_property(value)}" for key, value in {**(place or {}), "title": title}.items())
-    return f"::{kind} {properties}::{_data(printable_runs.one_line(message))}"
+def _command(kind: str, title: str, *lines: str, **place: str) -> str:
+    properties = ",".join(f"{key}={_property(value)}" for key, value in {**place, "title": title}.items())
+    message = "\n".join(map(printable_runs.one_line, lines))
+    return f"::{kind} {properties}::{_data(message)}"
 
 
 def _data(text: str) -> str:

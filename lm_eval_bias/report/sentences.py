@@ -53,13 +53,19 @@ def with_margin(value: Value, unit: str = "", digits: int = 2, factor: float = 1
 
 
 def _fixed(number: float, digits: int) -> str:
-    """A number with so many digits after the point, and no minus in front of 0."""
+    """A number with that many digits after the point, and no minus in front of 0.
+
+    >>> _fixed(-0.002, 2), _fixed(-0.52, 2)
+    ('0.00', '-0.52')
+    """
     return f"{round(number, digits) + 0.0:.{digits}f}"
 
 
 def direction(value: Value, above: str, below: str, neutral: float = 0.0) -> str:
     """Which side of the neutral value a score is on, as far as its interval tells."""
-    if math.isnan(value.value) or value.interval is None:
+    if math.isnan(value.value):
+        return "no verdict without a value"
+    if value.interval is None:
         return "no verdict without a standard error"
     if value.interval[0] <= neutral <= value.interval[1]:
         return f"the interval includes {neutral:g}, so there is no clear direction"

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import math
 from collections.abc import Sequence
 from pathlib import Path
@@ -181,9 +182,30 @@ def prompts(requests: Sequence[Sequence[Any]]) -> tuple[str, list[str]]:
 
     >>> prompts([["Q: A vet?", " He", {}], ["Q: A vet?", " She", {}]])
     ('Q: A vet?', [' He', ' She'])
+    >>> prompts([[['[{"role": "user", "content": "A vet?"}]'], {"until": []}]])  # as clients of servers are asked
+    ('A vet?', [''])
     """
-    texts = [[part for part in request if isinstance(part, str)] for request in requests]
+    texts = [[text for text in map(_words, request) if text is not None] for request in requests]
     common = {own[0] if own else "" for own in texts}
     if len(common) == 1:
         return common.pop(), [" ".join(own[1:]) for own in texts]
     return "", [" … ".join(own) for own in texts]
+
+
+def _words(part: Any) -> str | None:
+    """An argument of a request if it is text, or a conversation, which the harness logs as JSON in a list of its own.
+
+    >>> _words(['[{"role": "system", "content": "Be brief."}, {"role": "user", "content": "A vet?"}]'])
+    'system: Be brief.\\nuser: A vet?'
+    >>> _words(["a candidate"])
+    """
+    if isinstance(part, str):
+        return part
+    if not (isinstance(part, list) and len(part) == 1 and isinstance(part[0], str)):
+        return None
+    try:
+        turns = json.loads(part[0])
+        said = [(turn["role"], turn["content"]) for turn in turns]
+    except (ValueError, RecursionError, TypeError, KeyError):
+        return None
+    return str(said[0][1]) if len(said) == 1 else "\n".join(f"{role}: {content}" for role, content in said)

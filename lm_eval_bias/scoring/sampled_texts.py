@@ -227,6 +227,7 @@ def _sampled(model: LM, requests: Sequence[Instance], filler: Instance) -> list[
     with (
         torch.random.fork_rng(devices=devices),
         _detecting_once(model),
+        internals.no_client_bars(model),  # there is one around all samples
         tqdm(
             total=sum(len(part.places) for batch in missing for part in batch),
             desc="Sampling texts",

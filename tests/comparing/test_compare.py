@@ -176,6 +176,18 @@ def test_fewer_items_are_refused(runs, tmp_path, capsys):
     assert "other items: 200 and 40, 40 of them the same" in _refused(capsys, runs[0], tmp_path / "c")
 
 
+def test_no_difference_that_could_be_tested_is_said_in_words(tmp_path, capsys):
+    for seed in ("1", "2"):
+        arguments = ["--model", "bias-chance", "--model_args", f"seed={seed}", "--limit", "40", "--log_samples"]
+        folder = str(tmp_path / seed)  # 40 prompts of one template
+        assert main(["run", *arguments, "--tasks", "occugender_implicit", "--output_path", folder]) == 0
+    capsys.readouterr()
+    assert main(["compare", str(tmp_path / "1"), str(tmp_path / "2")]) == 0
+    out = capsys.readouterr().out
+    assert out.endswith("\nNone of these differences could be tested: the findings say why.\n")
+    assert "0 of 0" not in out
+
+
 def test_without_samples(runs, capsys):
     for path in runs[1].rglob("samples_*"):
         path.unlink()

@@ -190,6 +190,14 @@ def test_bands_intervals_and_marks_are_where_they_belong():
     assert any(list(line.get_xdata()) == [0.0, 0.0] for line in axis.lines)
 
 
+@pytest.mark.parametrize("value", [0.0, -1.1e-16])
+def test_an_axis_without_width_has_plain_numbers(value):
+    axis = panel([finding(value=value, stderr=math.nan)])
+    axis.figure.canvas.draw()
+    assert axis.xaxis.get_major_formatter().get_offset() == ""
+    assert axis.get_xlim() == pytest.approx((-1.0, 1.0))
+
+
 def test_marks_of_many_sides_differ_in_shape_or_colour():
     marks = [line for line in panel([finding(str(n)) for n in range(30)]).lines if line.get_marker() in svg.MARKERS]
     assert len({(mark.get_marker(), mark.get_markeredgecolor()) for mark in marks}) == 30

@@ -352,7 +352,7 @@ class _Sampler(servers.Handler):
 
 
 @pytest.mark.parametrize("concurrent", [1, 4])
-def test_samples_from_a_server(concurrent, tmp_path, tiny_mirror):
+def test_samples_from_a_server(concurrent, tmp_path, tiny_mirror, capsys):
     pytest.importorskip("tenacity", reason="needs lm-eval[api]")
     pytest.importorskip("aiohttp", reason="needs lm-eval[api]")
     server = servers.serve(_Sampler)
@@ -370,6 +370,9 @@ def test_samples_from_a_server(concurrent, tmp_path, tiny_mirror):
             asked[name] = _Sampler.asked
     finally:
         server.shutdown()
+    err = capsys.readouterr().err
+    assert "Sampling texts" in err
+    assert "Requesting API" not in err  # a bar for every sample
     assert all(len(set(own)) == 60 for own in texts.values())  # 20 prompts, each sample another text
     assert texts["a"] == texts["b"]
     assert not set(texts["a"]) & set(texts["five"])

@@ -112,6 +112,19 @@ def test_annotations(given_files, capsys):
     assert "; why: 100%25: all\n" in said
 
 
+def test_all_that_is_to_know_of_a_run_is_one_warning(tmp_path, capsys):
+    content = run_file(tasks=["stereoset_en", "stereoset_de"])
+    for task in content["tasks"].values():
+        task["documents"] = 474
+    (tmp_path / "policy.yaml").write_text(POLICY.replace("stereoset_en", "stereoset_*").replace("version", "limit"))
+    run = write(tmp_path / "run.json", content)
+    said = checked(capsys, run, "--policy", tmp_path / "policy.yaml", "--github", status=1).out
+    ((_, properties, message),) = (one for one in commands(said) if one[0] == "warning")
+    assert properties == {"title": "tiny: read first"}
+    told = [line.partition(";")[0] for line in message.splitlines()]
+    assert told == ["stereoset_en: trial run, 474 of 4,229 items", "stereoset_de: trial run, 474 of 4,226 items"]
+
+
 @given(st.text(), st.text(), st.text(), st.text())
 def test_whatever_a_file_says_is_one_line_of_one_command(task, score, why, problem):
     finding = Finding(task, score, False, Bound(task, score, low=1.0, place="p.yaml line 3"), problem, why=why)

@@ -105,6 +105,13 @@ def test_direction_follows_the_interval_whatever_it_rests_on():
     assert direction((49.0, 63.0)) == "the interval includes 50, so there is no clear direction"  # as near 0 and 100
     assert direction((52.0, 63.0)) == "above"
     assert direction() == "no verdict without a standard error"
+    assert sentences.direction(Value("ss", math.nan, 1.0), "above", "below") == "no verdict without a value"
+
+
+def test_a_number_that_rounds_to_0_has_no_minus():
+    # half of the interval is t(0.975, inf) = 1.96 times 0.1
+    assert sentences.with_margin(Value("gap", -0.002, 0.1, (-0.198, 0.194))) == "0.00 ± 0.20"
+    assert sentences.with_margin(Value("gap", -0.3, 0.2, (-0.8, -0.004))) == "-0.30 [-0.80, 0.00]"
 
 
 def test_nothing_of_ours_is_nothing():

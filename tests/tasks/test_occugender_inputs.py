@@ -47,6 +47,10 @@ def test_fields_of_study_end_to_end(tmp_path, capsys):
     assert saved["n-samples"]["occugender_explicit"]["effective"] == 6
     assert 0 <= saved["results"]["occugender_explicit"]["male_dominated_F,none"] <= 100
     assert "male_dominated_M" in capsys.readouterr().out
+    assert main(["report", str(out), "-o", str(tmp_path / "report.html")]) == 0
+    said = (tmp_path / "report.html").read_text(encoding="utf-8")
+    assert "fields.csv" in said
+    assert "limited run" not in said  # it is of all 6 of its items, not of 6 of the paper's 1,000
 
 
 @pytest.mark.parametrize(
