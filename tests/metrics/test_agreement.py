@@ -191,7 +191,7 @@ def test_an_outcome_or_a_cluster_too_few_is_an_error():
     pairs = [(i, t) for i in "ij" for t in "tu"]
     for first, second in (("aab", "aabb"), ("aabb", "aab")):
         with pytest.raises(ValueError, match="zip"):
-            agreement(list(first), list(second), pairs, "ab")
+            agreement(list(first), list(second), [("x",), ("x",), ("y",)], "ab")
     # the fifth item would be left out silently: the four others make a whole table
     for clusters in (pairs, [(i,) for i, _ in pairs]):
         with pytest.raises(ValueError, match="argument|shape|length"):
