@@ -115,7 +115,10 @@ def _clustered(cells: _Cells, clusters: Sequence[tuple[str, ...]], q: int) -> di
 
         form = tabulate([cluster[0] for cluster in clusters], list(columns), of, composite=True)
         counted = form.totals.sum(axis=1)
-        stderr, reason = standard_error(form.value, left_out(form))
+        without = left_out(form)
+        stderr, reason = standard_error(form.value, without)
+        if np.isneginf(without).any():
+            reason = "no standard error: without one of the clusters every item has the same outcome"
         errors[name] = (stderr, effective_size(counted) - 1, reason)
     return errors
 
@@ -138,11 +141,9 @@ def _crossed(cells: _Cells, clusters: Sequence[tuple[str, ...]], table: Array) -
         if isinstance(matrix, str):
             errors[name] = (math.nan, math.nan, matrix)
         elif min(matrix.cells.shape) < 2 or not np.isfinite(matrix.cells).all():
-            errors[name] = (
-                math.nan,
-                math.nan,
-                f"needs at least 2 items and 2 templates, there are {matrix.cells.shape}",
-            )
+            items, templates = matrix.cells.shape
+            reason = f"a standard error needs at least 2 items and 2 templates, there are {items} and {templates}"
+            errors[name] = (math.nan, math.nan, reason)
         else:
             stderr, dof = crossed.crossed_stderr(matrix.cells)
             errors[name] = (stderr, dof, "") if stderr > ROUNDING else (math.nan, dof, "nothing varied")

@@ -66,7 +66,8 @@ def test_an_outcome_that_does_not_occur_is_a_category_all_the_same():
 def test_items_without_an_outcome_are_left_out_and_counted():
     first, second = ["a", "a", "b", "none", "b", ""], ["a", "b", "b", "a", "nan", ""]
     found = agreement(first, second, [(str(i),) for i in range(6)], "ab")
-    assert (found.left_out, found.estimates["agreement"].n) == (3, 3)
+    assert found.left_out == 3
+    assert {estimate.n for estimate in found.estimates.values()} == {3}
     assert _values(found)["agreement"] == pytest.approx(2 / 3)
 
 
@@ -91,7 +92,7 @@ def test_standard_errors_are_those_of_leaving_out_one_cluster():
 
 
 def test_influences_are_derivatives():
-    table = np.array([[40.0, 3, 2], [4, 20, 5], [1, 6, 19]])
+    table = np.array([[40.0, 3, 9], [4, 20, 5], [1, 6, 12]])
     shares, step = table / table.sum(), 1e-6
     influences = module._influences(table)
     for cell in np.ndindex(3, 3):
@@ -129,18 +130,115 @@ def test_what_cannot_be_computed_is_nan_with_its_reason():
     nothing = agreement([""] * 6, ["a"] * 6, clusters, "ab")
     assert all(math.isnan(value) for value in _values(nothing).values())
     assert nothing.estimates["ac1"].reason == "no item has an outcome on both sides"
+    assert math.isnan(nothing.by_chance)
+    assert nothing.left_out == 6
     alike = agreement(["a"] * 6, ["a"] * 6, clusters, "ab")
     assert math.isnan(_values(alike)["kappa"])
     assert _values(alike)["ac1"] == 1.0
+    assert alike.estimates["kappa"].reason == "only one outcome occurs on both sides"
     assert alike.estimates["ac1"].interval is None
-    assert "no standard error" in alike.estimates["ac1"].reason
+    assert math.isnan(alike.estimates["ac1"].stderr)
+    assert alike.estimates["ac1"].reason == "every item has the same outcome: no standard error"
+    assert alike.estimates["ac1"].dof == pytest.approx(2)  # three equal clusters
+    assert {estimate.n for estimate in alike.estimates.values()} == {6}
     one = agreement(list("aab"), list("aba"), [("x",)] * 3, "ab")
     assert math.isnan(one.estimates["ac1"].stderr)
     assert "2 clusters" in one.estimates["ac1"].reason
+    assert (one.estimates["ac1"].n, one.estimates["ac1"].dof) == (3, 0)
     incomplete = agreement(list("aab"), list("aba"), [("i", "t"), ("j", "t"), ("i", "u")], "ab")
     assert "incomplete" in incomplete.estimates["ac1"].reason
     same = agreement(list("abab"), list("abab"), [(i, t) for i in "ij" for t in "tu"], "ab")
     assert _values(same)["kappa"] == 1.0
+
+
+def test_without_the_only_cluster_that_disagrees_the_measures_are_1_and_have_no_logarithm():
+    found = agreement(list("abab"), list("abaa"), [("x",), ("x",), ("y",), ("y",)], "ab")
+    for estimate in found.estimates.values():
+        assert math.isnan(estimate.stderr)
+        assert estimate.interval is None
+        assert estimate.reason == "no standard error: without one of the clusters every item has the same outcome"
+    # without x there is one outcome alone, of which kappa has no value
+    found = agreement(list("abaa"), list("baaa"), [("x",), ("x",), ("y",), ("z",)], "ab")
+    assert "without one of the clusters every item" in found.estimates["ac1"].reason
+    assert found.estimates["kappa"].reason == "no standard error: the score has no value without one of the clusters"
+
+
+def test_an_error_is_given_without_a_caution():
+    found = agreement(list("aabbab"), list("abbaab"), [(str(i // 2),) for i in range(6)], "ab")
+    assert [(estimate.n, estimate.reason) for estimate in found.estimates.values()] == [(6, "")] * 3
+
+
+def test_clusters_count_by_their_items_with_two_outcomes():
+    # of the clusters' 4, 4 and 4 items 4, 2 and 1 have an outcome: (4 + 2 + 1)^2 / (16 + 4 + 1) - 1
+    first, second = [*"aabb", *"ab??", *"a???"], [*"abba", *"abab", *"baab"]
+    found = agreement(first, second, [(str(i // 4),) for i in range(12)], "ab")
+    assert found.left_out == 5
+    for estimate in found.estimates.values():
+        assert estimate.dof == pytest.approx(49 / 21 - 1)
+
+
+def test_an_interval_ends_where_the_measure_does():
+    # the sides say the opposite in all items but one: their measures are near -1, with an error as large
+    first, second = list("ababababab"), list("bababababb")
+    found = agreement(first, second, [(str(i // 4),) for i in range(10)], "ab")
+    for name in ("ac1", "kappa"):
+        low, high = found.estimates[name].interval
+        assert low == -1
+        assert -1 < found.estimates[name].value < high < 1
+
+
+def test_an_outcome_or_a_cluster_too_few_is_an_error():
+    pairs = [(i, t) for i in "ij" for t in "tu"]
+    for first, second in (("aab", "aabb"), ("aabb", "aab")):
+        with pytest.raises(ValueError, match="zip"):
+            agreement(list(first), list(second), [("x",), ("x",), ("y",)], "ab")
+    # the fifth item would be left out silently: the four others make a whole table
+    for clusters in (pairs, [(i,) for i, _ in pairs]):
+        with pytest.raises(ValueError, match="argument|shape|length"):
+            agreement(list("aabba"), list("abbba"), clusters, "ab")
+
+
+@pytest.mark.parametrize("missing", [(), (4,), (0, 11, 17)])
+@pytest.mark.parametrize("shape", [(6, 3), (2, 9), (9, 2)])
+def test_crossed_errors_are_those_of_moved_shares(shape, missing):
+    """The influences by moving each cell's share a little; an item without an outcome has none."""
+    rng = np.random.default_rng(7)
+    first = rng.choice(ABC, 18)
+    second = np.where(rng.random(18) < 0.6, first, rng.choice(ABC, 18))
+    first[list(missing)] = ""
+    clusters = [(f"i{i}", f"t{t}") for i in range(shape[0]) for t in range(shape[1])]
+    found = agreement(first, second, clusters, ABC)
+    table, step = np.array([[((first == a) & (second == b)).sum() for b in ABC] for a in ABC]) / 18, 1e-6
+    for name, estimate in found.estimates.items():
+        influence = []
+        for a, b in zip(first, second, strict=True):
+            ends = []
+            for sign in (1, -1):
+                moved = table.copy()
+                if a:
+                    moved[ABC.index(a), ABC.index(b)] += sign * step
+                ends.append(module._measures(moved[None])[name][0])
+            influence.append((ends[0] - ends[1]) / (2 * step))
+        error, dof = crossed_stderr(np.reshape(influence, shape))
+        assert estimate.stderr == pytest.approx(error, rel=1e-6)
+        assert estimate.dof == pytest.approx(dof, rel=1e-6)
+        assert (estimate.n, estimate.reason) == (18 - len(missing), "")
+        factor = math.exp(stats.t.ppf(0.975, max(dof, 1)) * error / (1 - estimate.value))
+        ends = 1 - (1 - estimate.value) * factor, 1 - (1 - estimate.value) / factor
+        assert estimate.interval == pytest.approx((max(ends[0], -1), ends[1]), rel=1e-5)
+
+
+def test_crossed_items_without_an_error_say_why():
+    for pairs, counts in (([("i", t) for t in "tuv"], "1 and 3"), ([(i, "t") for i in "ijk"], "3 and 1")):
+        for estimate in agreement(list("aab"), list("aba"), pairs, "ab").estimates.values():
+            assert math.isnan(estimate.stderr)
+            assert estimate.reason == f"a standard error needs at least 2 items and 2 templates, there are {counts}"
+    # all items alike, with different outcomes: no certainty
+    opposite = agreement(list("aaaa"), list("bbbb"), [(i, t) for i in "ij" for t in "tu"], "ab")
+    assert _values(opposite) == {"agreement": 0.0, "ac1": -1.0, "kappa": 0.0}
+    for estimate in opposite.estimates.values():
+        assert math.isnan(estimate.stderr)
+        assert (estimate.interval, estimate.reason) == (None, "nothing varied")
 
 
 def test_exchanging_the_sides_changes_nothing():

@@ -9,9 +9,17 @@ import numpy as np
 import pytest
 from scipy import stats
 
+from lm_eval_bias.custom_metrics import rank_correlations
 from lm_eval_bias.custom_metrics.rank_correlations import KINDS, least_significant, rank_correlation
 
 STATISTICS = {"spearman": stats.spearmanr, "kendall": stats.kendalltau}
+
+
+@pytest.fixture(autouse=True, scope="module")
+def nothing_kept():
+    """What was computed before is computed again: a test checks the module as it stands."""
+    rank_correlations._exact_p.cache_clear()
+    least_significant.cache_clear()
 
 
 def _pairs(seed, n, ties=False):
@@ -21,7 +29,7 @@ def _pairs(seed, n, ties=False):
 
 
 @pytest.mark.parametrize("kind", KINDS)
-@pytest.mark.parametrize("n", [4, 6, 9, 10, 40])
+@pytest.mark.parametrize("n", [4, 6, 8, 10, 40])
 @pytest.mark.parametrize("ties", [False, True])
 def test_values_are_scipy_s(kind, n, ties):
     for seed in range(5):
@@ -39,8 +47,29 @@ def test_p_of_few_pairs_is_the_share_of_all_orders(kind):
         found = rank_correlation(x, y, kind)
         assert found.test == "exact: all orders"
         assert found.p == pytest.approx(np.mean([other >= own - 1e-9 for other in others]))
-    x, y = _pairs(1, 9)
-    assert rank_correlation(x, y, "kendall").p == pytest.approx(stats.kendalltau(x, y, method="exact").pvalue)
+    for seed in range(2):
+        x, y = _pairs(seed, 9)
+        assert rank_correlation(x, y, "kendall").p == pytest.approx(stats.kendalltau(x, y, method="exact").pvalue)
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_up_to_nine_pairs_all_orders_are_gone_through(kind):
+    # of 9 pairs with two neighbours exchanged 8 orders each are as near to 1 and to -1, and the same and the reverse
+    x, y = list(range(9)), [1, 0, *range(2, 9)]
+    found = rank_correlation(x, y, kind)
+    assert found.test == "exact: all orders"
+    assert found.p == pytest.approx(2 * 9 / math.factorial(9), rel=1e-12)
+    more = rank_correlation([*x, 9], [*y, 9], kind)
+    assert more.test == {"spearman": "Student's t", "kendall": "normal"}[kind]
+
+
+def test_truth_values_are_0_and_1():
+    x, y = [True, False, True, True, False], [0.5, 0.1, 0.7, 0.2, 0.3]
+    for kind in KINDS:
+        for first, second in ((x, y), (y, x)):
+            expected = rank_correlation(list(map(float, first)), list(map(float, second)), kind)
+            assert rank_correlation(first, second, kind) == expected
+            assert 0 < expected.value < 1
 
 
 def test_p_of_many_pairs_is_scipy_s():
@@ -58,8 +87,20 @@ def test_intervals_by_hand():
     assert rho.interval == pytest.approx([math.tanh(math.atanh(0.9) + sign * half) for sign in (-1, 1)])
     half = 1.959963984540054 * math.sqrt(0.437 / 1)
     assert tau.interval == pytest.approx([math.tanh(math.atanh(0.8) + sign * half) for sign in (-1, 1)])
+    assert (rho.n, tau.n, rho.reason, tau.reason) == (5, 5, "", "")
     # 8 of 120 orders are as near to 1 or -1 as one exchange of neighbours, and 2 are the same or reversed
     assert (rho.p, tau.p) == (pytest.approx(10 / 120), pytest.approx(10 / 120))
+
+
+def test_a_longer_interval_by_hand():
+    # 8 pairs, one exchange of neighbours: rho 1 - 6 * 2 / (8 * 63) = 41 / 42, tau 26 / 28
+    x, y = list(range(8)), [1, 0, *range(2, 8)]
+    half = 1.959963984540054 * math.sqrt((1 + (41 / 42) ** 2 / 2) / 5)
+    expected = [math.tanh(math.atanh(41 / 42) + sign * half) for sign in (-1, 1)]
+    assert rank_correlation(x, y).interval == pytest.approx(expected)
+    half = 1.959963984540054 * math.sqrt(0.437 / 4)
+    expected = [math.tanh(math.atanh(26 / 28) + sign * half) for sign in (-1, 1)]
+    assert rank_correlation(x, y, "kendall").interval == pytest.approx(expected)
 
 
 def test_what_cannot_be_had_is_said():
@@ -67,15 +108,26 @@ def test_what_cannot_be_had_is_said():
     assert math.isnan(three.value)
     assert math.isnan(three.p)
     assert three.reason == "a rank correlation needs at least 4 models, there are 3"
-    alike = rank_correlation([1, 1, 1, 1], [1, 2, 3, 4], pairs="models")
-    assert alike.reason == "all models have the same value on one side"
+    assert three.n == 3
+    assert rank_correlation([1, 2], [1, 2]).reason == "a rank correlation needs at least 4 pairs, there are 2"
+    for x, y in (([1, 1, 1, 1, 1], [1, 2, 3, 4, 5]), ([1, 2, 3, 4, 5], [1, 1, 1, 1, 1])):
+        alike = rank_correlation(x, y, pairs="models")
+        assert alike.reason == "all models have the same value on one side"
+        assert math.isnan(alike.value)
+        assert math.isnan(alike.p)
+        assert (alike.n, alike.interval, alike.test) == (5, None, "")
+    # a side whose values are 1 apart has two values
+    assert rank_correlation([0, 1, 1, 0, 1], [1, 1, 2, 2, 2]).value == pytest.approx(1 / 6)
     same = rank_correlation([1, 2, 3, 4], [-1, -2, -3, -4], pairs="models")
     assert (same.value, same.interval, same.p) == (-1.0, None, pytest.approx(2 / 24))
     assert same.reason == "all models have the same order on both sides, or in reverse: no interval"
+    assert (same.n, same.test) == (4, "exact: all orders")
     assert rank_correlation(range(30), range(30)).p == 0.0
     four = rank_correlation([1, 2, 3, 4], [2, 1, 3, 4], "kendall", "models")
     assert four.interval is None
     assert four.reason == "Kendall's interval needs at least 5 models, there are 4"
+    assert (four.n, four.value, four.test) == (4, pytest.approx(2 / 3), "exact: all orders")
+    assert rank_correlation([1, 2, 3, 4], [2, 1, 3, 4]).interval is not None
 
 
 @pytest.mark.parametrize(

@@ -9,6 +9,7 @@ import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from scipy import stats
 
 from lm_eval_bias import catalog, registry
 from lm_eval_bias.custom_metrics import stereoset, stereoset_choices
@@ -18,7 +19,11 @@ from tests.simulation.simulated_choices import Choices
 
 SHOWN = (STEREOTYPE, ANTI, UNRELATED)
 ORDERS = list(itertools.permutations(SHOWN))
-SCORES = {score.name: score for score in stereoset_choices.scores()}
+PLACES = ("place_a", "place_b", "place_c")
+
+
+def by_name(scores=None):
+    return {score.name: score for score in scores or stereoset_choices.scores()}
 
 
 def items(text, terms="ab"):
@@ -37,7 +42,7 @@ def items(text, terms="ab"):
 
 
 def values(records):
-    return {name: score.compute(records).value for name, score in SCORES.items()}
+    return {name: score.compute(records).value for name, score in by_name().items()}
 
 
 def test_by_hand():
@@ -75,36 +80,147 @@ def test_ideal_guessing_and_biased_models(taken, expected):
 
 
 def test_nothing_is_told_of_bias_where_nothing_meaningful_was_taken():
+    scores = by_name()
     for taken, reason in (("UNRU", "chosen in none of 4 items"), ("", "no items")):
         for name in ("choice_ss", "choice_ss_meaningful", "choice_icat"):
-            estimate = SCORES[name].compute(items(taken))
+            estimate = scores[name].compute(items(taken))
             assert math.isnan(estimate.value)
             assert math.isnan(estimate.stderr)
+            assert estimate.n == len(taken)
             assert reason in estimate.reason
-            assert reason in SCORES[name].table(items(taken))
-    assert SCORES["choice_lms"].compute(items("UNRU")).value == 0
-    silent = SCORES["place_a"].compute(items("NR"))
-    assert math.isnan(silent.value)
-    assert "a candidate was chosen in none of 2 items" in silent.reason
+            assert reason in scores[name].table(items(taken))
+    assert scores["choice_lms"].compute(items("UNRU")).value == 0
+    assert math.isnan(scores["choice_lms"].compute([]).value)
+    for name in PLACES:
+        silent = scores[name].compute(items("NR"))
+        assert math.isnan(silent.value)
+        assert silent.reason == "a candidate was chosen in none of 2 items"
+        assert silent.n == 2
 
 
 def test_a_ratio_without_a_value_in_the_rest_has_no_interval():
     records = items("SAUU", terms="aabb")  # without term a nothing meaningful is left
-    estimate = SCORES["choice_ss_meaningful"].compute(records)
+    scores = by_name()
+    estimate = scores["choice_ss_meaningful"].compute(records)
     assert estimate.value == 50
     assert estimate.ends() is None
     assert "no value without one of the target terms" in estimate.reason
-    assert SCORES["choice_lms"].compute(records).ends() is not None
+    assert scores["choice_lms"].compute(records).ends() is not None
+
+
+SEVERAL = items("SASSSUARASNSUASSRASAUSNSS", terms="abcdea")  # 25 items of 5 terms, 9 of them of the first
+
+
+@pytest.mark.parametrize("name", [f"choice_{kind}" for kind in stereoset_choices._MAIN] + ["unanswered", *PLACES])
+def test_errors_leave_out_a_term_at_a_time_and_shares_have_wilsons_interval(name):
+    score = by_name()[name]
+    estimate = score.compute(SEVERAL)
+    terms = sorted({r["term"] for r in SEVERAL})
+    without = [score.compute([r for r in SEVERAL if r["term"] != term]).value for term in terms]
+    stderr = math.sqrt(4 / 5 * sum((value - estimate.value) ** 2 for value in without))
+    assert estimate.stderr == pytest.approx(stderr, abs=1e-9)
+    sizes = Counter(r["term"] for r in SEVERAL)
+    dof = 25**2 / sum(size**2 for size in sizes.values()) - 1  # as many as equal terms would have
+    assert (estimate.n, estimate.dof) == (25, pytest.approx(dof, abs=1e-9))
+    t = stats.t.ppf(0.975, dof)
+    if name == "choice_icat":  # no share
+        assert estimate.interval is None
+        assert estimate.ends() == pytest.approx((estimate.value - t * stderr, estimate.value + t * stderr), abs=1e-9)
+    else:  # the shares at which the score test of as many items just doesn't reject
+        p, square = estimate.value / score.high, t**2 * (stderr / score.high) ** 2
+        square /= p * (1 - p)
+        ends = sorted(np.roots([1 + square, -2 * p - square, p * p]) * score.high)
+        assert estimate.interval == pytest.approx(ends, abs=1e-9)
+
+
+def test_where_all_terms_agree_the_interval_is_that_of_an_item_a_term():
+    scores = by_name()
+    for name, taken, hits in (("choice_lms", "SA", 1), ("choice_ss_meaningful", "S", 1), ("refused", "SAU", 0)):
+        estimate = scores[name].compute(items(taken * 24, terms="abcd"))
+        high = scores[name].high
+        assert estimate.value == hits * high
+        # four of four, or none: all within z^2 / (4 + z^2) of the end
+        width = high * 1.959963984540054**2 / (4 + 1.959963984540054**2)
+        expected = (high - width, high) if hits else (0.0, width)
+        assert estimate.interval == pytest.approx(expected, abs=1e-9)
+        assert estimate.stderr == pytest.approx(width / 2 / stats.t.ppf(0.975, 3), abs=1e-9)
+        assert estimate.reason == ""
+
+
+def test_scores_that_are_no_plain_means_are_compared_as_such():
+    # the model decides a ratio's denominator, and ICAT takes the smaller of two counts
+    composite = {name for name, score in by_name().items() if score.table(SEVERAL).composite is True}
+    assert composite == {"choice_ss_meaningful", "choice_icat", *PLACES}
+    assert all(score.table(SEVERAL).names == list("abcde") for score in by_name().values())
+
+
+def test_samples_are_the_items_parts_by_hand():
+    shown = (UNRELATED, ANTI, STEREOTYPE)
+    parts = {  # lms, ss, unanswered, refused, and the place of what was taken
+        STEREOTYPE: (100, 100, 0, 0, (0, 0, 1)),
+        ANTI: (100, 0, 0, 0, (0, 1, 0)),
+        UNRELATED: (0, 50, 0, 0, (1, 0, 0)),
+        NONE: (0, 50, 1, 0, (0, 0, 0)),
+        REFUSED: (0, 50, 1, 1, (0, 0, 0)),
+    }
+    samples = {name: score.sample for name, score in by_name().items()}
+    for taken, (lms, ss, unanswered, refused, places) in parts.items():
+        record = {"test": "intra", "bias_type": "race", "term": "a", "taken": taken, "shown": shown}
+        assert samples["choice_lms"](record) == lms
+        # neither ratio nor ICAT has a part an item: they show the part of ss
+        assert {samples[f"choice_{kind}"](record) for kind in ("ss", "ss_meaningful", "icat")} == {ss}
+        assert (samples["unanswered"](record), samples["refused"](record)) == (unanswered, refused)
+        assert tuple(samples[place](record) for place in PLACES) == places
+
+
+def test_scores_of_all_items_are_the_mean_of_their_parts():
+    for name, score in by_name().items():
+        if name in ("choice_lms", "choice_ss", "unanswered", "refused"):
+            mean = np.mean([score.sample(record) for record in SEVERAL])
+            assert score.compute(SEVERAL).value == pytest.approx(mean, abs=1e-12)
+
+
+def test_what_the_scores_are_is_said():
+    percent = {"choice_lms": (100.0, True), "choice_ss": (50.0, None), "choice_ss_meaningful": (50.0, None),
+               "choice_icat": (100.0, True)}  # fmt: skip
+    shares = {"unanswered": (0.0, False), "refused": (0.0, None), **dict.fromkeys(PLACES, (1 / 3, None))}
+    scores = by_name()
+    assert list(scores) == [*percent, *shares]
+    for names, high, unit in ((percent, 100.0, "percent"), (shares, 1.0, "proportion")):
+        for name, (neutral, better) in names.items():
+            score = scores[name]
+            assert (score.low, score.high, score.unit) == (0.0, high, unit)
+            assert (score.neutral, score.higher_is_better) == (neutral, better)
 
 
 def test_places_that_are_not_balanced_are_said():
-    skewed = [{**r, "shown": SHOWN} for r in items("SAUSAU")]
+    skewed, scores = [{**r, "shown": SHOWN} for r in items("SAUSAU")], by_name()
     for name in ("choice_ss", "choice_ss_meaningful", "choice_icat"):
-        assert "places are not balanced" in SCORES[name].compute(skewed).reason
-        assert "places are not balanced" not in SCORES[name].compute(items("SAUSAU")).reason
-    assert "places" not in SCORES["choice_lms"].compute(skewed).reason
-    assert stereoset_choices.position_effect(skewed) == 50
-    assert math.isnan(stereoset_choices.position_effect([]))
+        assert "places are not balanced" in scores[name].compute(skewed).reason
+        assert "places" not in scores[name].compute(items("SAUSAU")).reason
+    for name in ("choice_lms", "unanswered", "refused", *PLACES):
+        assert "places" not in scores[name].compute(skewed).reason
+    assert all(score.compute(SEVERAL[:24]).reason == "" for score in scores.values())
+
+
+def test_what_always_taking_a_letter_gets_by_hand():
+    effect = stereoset_choices.position_effect
+    assert effect([{"shown": SHOWN}]) == 50
+    # a: 3 stereotypes of 4, b: 1 of 4, c: the unrelated candidate alone
+    assert effect([{"shown": SHOWN}] * 3 + [{"shown": (ANTI, STEREOTYPE, UNRELATED)}]) == 25
+    assert effect([{"shown": order} for order in ORDERS]) == 0
+    # two letters have each as often as the other, and the third has neither
+    assert effect([{"shown": SHOWN}, {"shown": (ANTI, STEREOTYPE, UNRELATED)}]) == 0
+    assert math.isnan(effect([]))
+
+
+@pytest.mark.parametrize(("stereotypes", "cautious"), [(51, False), (52, True)])
+def test_one_percent_away_is_no_more_than_one(stereotypes, cautious):
+    # 51 of 100 stereotypes at a letter: always taking it gets 51, which is not "more than 1 away from 50"
+    places = [SHOWN] * stereotypes + [(ANTI, STEREOTYPE, UNRELATED)] * (100 - stereotypes)
+    records = [{**r, "shown": shown} for r, shown in zip(items("SA" * 50), places, strict=True)]
+    assert stereoset_choices.position_effect(records) == stereotypes - 50
+    assert ("places" in by_name()["choice_ss"].compute(records).reason) is cautious
 
 
 RANKINGS = st.lists(st.tuples(st.permutations(SHOWN), st.sampled_from("abcd")), min_size=1, max_size=30)
@@ -133,7 +249,7 @@ def test_what_choices_say_of_rankings(rankings):
 def test_bounds_and_symmetry(text):
     got, swapped = values(items(text)), values(items(text.translate(str.maketrans("SA", "AS"))))
     twice = values(items(text, terms="abc") * 2)
-    for name, score in SCORES.items():
+    for name, score in by_name().items():
         value = got[name]
         assert math.isnan(value) or score.low <= value <= score.high
         if not name.startswith("place"):  # letters don't swap with labels
@@ -157,6 +273,32 @@ def test_parts_and_names():
     assert stereoset_choices.scores([{"test": "intra", "bias_type": "gender"}])[9].name == "gender/choice_lms"
     estimate = next(s for s in stereoset_choices.scores(docs) if s.name == "inter/choice_ss").compute(items("SA"))
     assert "no inter items" in estimate.reason
+
+
+def test_a_part_s_score_is_that_of_its_items():
+    race = [{**r, "bias_type": "race"} for r in items("SSSA")]
+    inter = [{**r, "test": "inter"} for r in items("AAAS")]
+    both = [{**r, "test": "inter"} for r in race[:2]]
+    records = [*items("SA"), *race, *inter, *both]
+    scores = by_name(stereoset_choices.scores(records, detailed=True))
+    # intra: 4 of 6 meaningful choices are stereotypes; race: 5 of 6; inter: 3 of 6; both: 2 of 2
+    expected = {"intra": 400 / 6, "inter": 50.0, "gender": 200 / 6, "race": 500 / 6, "inter/race": 100.0}
+    for part, value in expected.items():
+        assert scores[f"{part}/choice_ss_meaningful"].compute(records).value == pytest.approx(value, abs=1e-12)
+        assert scores[f"{part}/choice_ss_meaningful"].table(records).value == pytest.approx(value, abs=1e-12)
+    assert scores["inter/race/choice_ss"].sample(items("S")[0]) is None
+    assert scores["inter/race/choice_ss"].sample(both[0]) == 100
+    assert scores["inter/race/choice_ss"].summary.endswith("; test inter; bias_type race")
+    whole = scores["choice_ss"].summary
+    assert scores["race/choice_ss"].summary == f"{whole}; bias_type race"
+    # without being asked for, no breakdown of each test
+    assert [name for name in by_name(stereoset_choices.scores(records)) if name.count("/") > 1] == []
+    per_test = by_name(stereoset_choices.every_score())
+    assert per_test["inter/choice_ss_meaningful"].compute(records).value == 50
+    assert set(per_test) == {
+        *by_name(),
+        *(f"{t}/choice_{k}" for t in ("intra", "inter") for k in stereoset_choices._MAIN),
+    }
 
 
 LANGUAGES = ("en", "de")  # the others have the same items as English
@@ -212,11 +354,11 @@ def test_orders_are_balanced_within_types_and_terms(mirror):
 
 def test_simulated_models_have_the_scores_that_they_are_said_to_have(mirror):
     maker, knobs = Choices(documents("en")[:1200]), {"ss": 58.0, "lms": 80.0}
-    rng, found = np.random.default_rng(0), {name: [] for name in maker.truth(knobs)}
+    rng, found, scores = np.random.default_rng(0), {name: [] for name in maker.truth(knobs)}, by_name()
     for _ in range(20):
         for records in maker.pair(rng, knobs, knobs).records:
             for name, values in found.items():
-                values.append(SCORES[name].table(records).value)
+                values.append(scores[name].table(records).value)
     for name, true in maker.truth(knobs).items():
         chance = 4 * np.std(found[name], ddof=1) / 20**0.5  # pairs are alike: as many as there are
         assert abs(np.mean(found[name]) - true) <= chance, name
