@@ -137,20 +137,18 @@ def _tables(findings: Sequence[Finding], correction: str, style: str) -> str:
 def legend(findings: Sequence[Finding], correction: str) -> str:
     """How many differences can be told, and how they were tested."""
     tests = sum(not math.isnan(finding.adjusted) for finding in findings)
+    if not tests:
+        return "None of these differences could be tested: the findings say why."
     methods = sorted({finding.difference.test for finding in findings if finding.difference.test})
     significant = sum(finding.significant for finding in findings)
     corrected = "" if correction == "none" else f", corrected for {tests} tests ({CORRECTIONS[correction]})"
     verb = "is" if significant == 1 else "are"
     said = f"{significant} of {tests} differences {verb} significant at {100 * LEVEL:.0f}%{corrected}"
-    if not tests:
-        said = "No difference could be tested"
-    elif tests == 1:
+    if tests == 1:
         one = "The difference" if len(findings) == 1 else "The only difference that could be tested"
         said = f"{one} is {'' if significant else 'not '}significant at {100 * LEVEL:.0f}%"
     level = findings[0].level
     first_step = ", the first step of the correction" if level < LEVEL else ""
-    if not tests:
-        return "None of these differences could be tested: the findings say why."
     return (
         f"{said}. p: {'; '.join(methods) or 'none'}. Detectable: the smallest true difference that this number of "
         f"items would detect with 80% probability, tested at {100 * level:.2g}%{first_step}."

@@ -41,7 +41,7 @@ def says(**of):
         ([0.01, NAN], "The only difference that could be tested is significant at 5%. p: t. "),
         ([0.01], "The difference is significant at 5%. p: t. "),
         ([0.2], "The difference is not significant at 5%. p: t. "),
-        ([NAN], "No difference could be tested. p: t. "),
+        ([NAN], "None of these differences could be tested: the findings say why."),
     ],
 )
 def test_how_many_differences_are_significant(adjusted, said):
