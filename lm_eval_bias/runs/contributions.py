@@ -130,10 +130,10 @@ def prompts(requests: Sequence[Sequence[Any]]) -> tuple[str, list[str]]:
 
 
 def _words(part: Any) -> str | None:
-    """An argument of a request if it is text, or a conversation, which the harness logs as JSON in a list of its own.
+    r"""An argument of a request if it is text, or a conversation, which the harness logs as JSON in a list of its own.
 
     >>> _words(['[{"role": "system", "content": "Be brief."}, {"role": "user", "content": "A vet?"}]'])
-    'system: Be brief.\\nuser: A vet?'
+    'system: Be brief.\nuser: A vet?'
     >>> _words(["a candidate"])
     """
     if isinstance(part, str):
