@@ -160,11 +160,11 @@ def no_client_bars(model: Any) -> Iterator[None]:
     from tqdm import tqdm
     from tqdm.asyncio import tqdm_asyncio
 
-    class Hidden(tqdm):  # type: ignore[type-arg]
+    class Hidden(tqdm):
         def __init__(self, *arguments: Any, **options: Any) -> None:
             super().__init__(*arguments, **{**options, "disable": True})
 
-    class HiddenTasks(tqdm_asyncio):  # type: ignore[type-arg]
+    class HiddenTasks(tqdm_asyncio):
         def __init__(self, *arguments: Any, **options: Any) -> None:
             super().__init__(*arguments, **{**options, "disable": True})
 

@@ -27,7 +27,8 @@ def test_every_format_is_described():
 
 
 def test_workflows():
-    _, workflow, gitlab = map(yaml.safe_load, blocks(GATE, "yaml"))  # the first is a policy
+    policy, workflow, gitlab = map(yaml.safe_load, blocks(GATE, "yaml"))
+    assert policy["bounds"][0]["why"]
     steps = workflow["jobs"]["gate"]["steps"]
     runs = [shlex.split(step["run"]) for step in steps if "lm-eval-bias check" in step.get("run", "")]
     runs += [shlex.split(line) for line in gitlab["bias-gate"]["script"] if line.startswith("lm-eval-bias check")]
