@@ -116,7 +116,7 @@ class Walk(Method):
     """Stretches of the trie side by side, a window of each in a forward, the paths before them as keys and values."""
 
     name = "walk"
-    description = "every token of the trie runs once"
+    description = "every shared token runs once"
 
     def __init__(self, network: Network, style: str = "single") -> None:
         """Run on this network with masks of this style (:func:`lm_eval_bias.models.packed.attention_masks.styles`).
