@@ -123,6 +123,7 @@ def test_rescored_tasks_of_the_same_name_are_numbered(run_folder, tmp_path, caps
         assert out.index("In words") < out.index(f"\ngg_bbq_group_terms [{number}]:\n") < out.index("Task  ")
 
 
+@pytest.mark.slow
 def test_stock_harness_with_include_path_gives_the_same_numbers(run_folder, tmp_path, tiny_mirror):
     # a process of its own: nothing of ours is imported before the harness reads the YAMLs
     out = tmp_path / "stock"
@@ -149,6 +150,7 @@ def test_stock_harness_with_include_path_gives_the_same_numbers(run_folder, tmp_
     assert float(error) == pytest.approx(stock["stereotype_gap_stderr"], abs=1e-4)
 
 
+@pytest.mark.slow
 def test_a_task_of_the_harness_beside_ours(tmp_path, capsys):
     (tmp_path / "tasks").mkdir()
     (tmp_path / "data.jsonl").write_text('{"q": "1+1=", "a": "2"}\n{"q": "2+2=", "a": "4"}\n')
@@ -196,6 +198,7 @@ def test_cached_answers_give_the_same_numbers(tmp_path, monkeypatch):
     assert numbers(results_of(tmp_path / "a")) == numbers(results_of(tmp_path / "b"))
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     "metadata", ['{"words": "authors_code"}', '{"instruction": 3}', '{"word_probability": "product"}']
 )

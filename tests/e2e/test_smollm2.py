@@ -88,6 +88,7 @@ def assert_agree(samples, plain, tolerance=1e-4):
     return compared
 
 
+@pytest.mark.slow
 def test_command_line_agrees_with_plain_transformers(smollm2_gguf, plain, tmp_path, capsys):
     chosen = json.dumps({"occugender_explicit": [3], "occugender_implicit": [0, 501, 999]})
     arguments = [

@@ -70,6 +70,7 @@ def cached(path):
         return dict(database.execute("SELECT key, value FROM unnamed"))
 
 
+@pytest.mark.slow
 def test_a_run_with_an_estimate_is_the_run_without(small_suite, tiny_mirror, model, tmp_path, monkeypatch, capsys):
     monkeypatch.setattr("lm_eval_bias.evaluation.time_estimate.SECONDS", 2.0)
     base = ["run", "--model", "hf", "--model_args", f"pretrained={model}", "--device", "cpu", "--batch_size", "8"]
@@ -128,6 +129,7 @@ def test_estimate_of_named_tasks(tmp_path, capsys):
     assert "Expected time: about" in out
 
 
+@pytest.mark.slow
 def test_an_estimate_shows_no_progress_bars(tiny_mirror, model, capfd):
     hf = ["--model", "hf", "--model_args", f"pretrained={model}", "--device", "cpu", "--estimate"]
     for tasks in (["occugender_explicit"], ["regard_de", "--metadata", "classifier=light"]):

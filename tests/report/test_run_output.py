@@ -41,6 +41,7 @@ def test_the_table_is_as_long_as_is_wanted(table, there, absent, capsys):
     assert not [text for text in absent if text in out]
 
 
+@pytest.mark.slow
 def test_only_warnings_are_shown():
     command = [sys.executable, "-m", "lm_eval_bias", *RUN[:5], "--tasks", "occugender_implicit"]
     done = subprocess.run(command, capture_output=True, text=True, timeout=200, env=dict(os.environ))

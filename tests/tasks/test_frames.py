@@ -37,6 +37,7 @@ def test_index_of_chosen_rows():
     assert read_frame(pickled(frame), "x")["id"] == ["inter2", "inter0"]
 
 
+@pytest.mark.slow
 def test_reads_upstream_files_as_the_installed_pandas_does(mirror):
     paths = sorted(mirror.glob("slds-lmu/**/*.pkl"))
     assert len(paths) == 10

@@ -161,6 +161,7 @@ def test_every_command_knows_it(runs, tmp_path, capsys):
     said(capsys, "check", one, "--policy", policy, status=2)
 
 
+@pytest.mark.slow
 def test_a_task_of_the_harness_that_it_describes(installed, tmp_path, capsys):
     documents = importlib.import_module("age_stereotypes.documents")
     rows = documents.dataset("none")["test"]
