@@ -128,10 +128,10 @@ class Rewriting(NamedTuple):
 
 
 class Command(NamedTuple):
-    """A command of ``lm-eval-bias`` that a benchmark brings.
+    """A command of ``lm-eval-bias``.
 
     Attributes:
-        name: As it is typed.
+        name: As it is typed, behind the benchmark's name where a benchmark brings it: ``stereoset translate``.
         help: What it does, in one line.
         module: Dotted name of the module with ``add_arguments(parser)`` and ``run(arguments) -> exit status``.
     """

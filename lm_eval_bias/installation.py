@@ -40,7 +40,7 @@ def _link() -> Finding:
     try:
         link = linking.state()
         if linking.unnecessary():
-            leftover = "; 'lm-eval-bias unlink' removes what an earlier link wrote" if link.stubs else ""
+            leftover = "; 'lm-eval-bias link --remove' removes what an earlier link wrote" if link.stubs else ""
             return Finding(
                 "ok",
                 f"link not needed: plain 'lm_eval --tasks occugender' works, because this version of the harness reads "

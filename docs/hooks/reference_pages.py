@@ -3,13 +3,11 @@
 from __future__ import annotations
 
 import argparse
-import importlib
 import math
 from collections.abc import Iterator
 
 from lm_eval_bias import catalog, registry
 from lm_eval_bias.cli import main as commands
-from lm_eval_bias.errors import Parser
 from lm_eval_bias.report import cards, score_labels
 
 
@@ -32,15 +30,8 @@ def _cell(text: str) -> str:
 
 def _parsers() -> Iterator[tuple[str, str, argparse.ArgumentParser]]:
     """Every command with its purpose and its parser."""
-    purposes = dict(commands._COMMANDS) | {one.name: one.help for one in commands._benchmark_commands()}
-    for name, purpose in purposes.items():
-        module = importlib.import_module(str(commands._module(name)))
-        if name == "run":
-            yield name, purpose, module.parser()
-            continue
-        parser = Parser(prog=f"lm-eval-bias {name}", allow_abbrev=False)
-        module.add_arguments(parser)
-        yield name, purpose, parser
+    for name, command in (commands.verbs() | commands.own_commands()).items():
+        yield name, command.help, commands.parser(name, command)
 
 
 def _row(action: argparse.Action, formatter: argparse.HelpFormatter) -> str:

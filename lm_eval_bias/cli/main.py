@@ -9,38 +9,40 @@ import io
 import os
 import sys
 from collections.abc import Sequence
-from typing import TYPE_CHECKING
 
 from lm_eval_bias import __version__
-from lm_eval_bias.errors import BiasError, Parser, printable
+from lm_eval_bias.benchmark import Command
+from lm_eval_bias.errors import BiasError, Parser, did_you_mean, printable
 from lm_eval_bias.files import is_full, why
 
-if TYPE_CHECKING:
-    from lm_eval_bias.benchmark import Command
-
-# the commands that serve every benchmark, each in the module of this folder with its name
-_COMMANDS = {
-    "run": "evaluate a model, with all flags of the harness's own run",
-    "compare": "compare models, forms, languages or instructions, with intervals and p-values",
-    "report": "write a report on runs (HTML, Markdown, CSV, LaTeX or JSON)",
-    "agree": "correlate scores across models: which benchmarks, forms and languages agree",
-    "leaderboard": "list all runs in a folder beside the published models",
-    "explain": "explain one score: its meaning, worst groups, items, and what would change the verdict",
-    "export": "write runs in other formats: Every Eval Ever, model cards, trackers, evidence for auditors",
-    "check": "check a run's scores against the bounds of a policy; exit status 1 if one is violated",
-    "train-nsp": "train a causal or T5 model to judge whether one sentence follows another (for --model hf-nsp)",
-    "ls": "list tasks and groups and what they measure",
-    "path": "print the task folder, for lm_eval --include_path",
-    "link": "make the tasks available to plain 'lm_eval --tasks occugender'",
-    "unlink": "remove what link wrote, and nothing else",
-    "doctor": "check the versions, the link and the data",
-    "fetch": "download and verify the pinned data",
-    "rescore": "recompute every score from saved samples, without the model",
+_VERBS = {
+    "every day": {
+        "run": "evaluate a model, with all flags of the harness's own run",
+        "ls": "list tasks, scores and suites, or print a benchmark's card",
+        "report": "write a page on runs, or tables for papers and programs",
+        "compare": "test whether models, languages or instructions differ",
+        "check": "check scores against the bounds of a policy",
+    },
+    "with saved runs": {
+        "rescore": "recompute every score from saved samples, without the model",
+        "leaderboard": "list runs beside the models in the published papers",
+        "export": "write runs in other formats, such as model cards",
+    },
+    "to set up": {
+        "fetch": "download and verify the pinned data",
+        "link": "let plain 'lm_eval --tasks occugender' find the tasks",
+        "path": "print the task folder, for lm_eval --include_path",
+        "doctor": "check the versions, the link and the data",
+    },
 }
-_EPILOG = """examples:
-  lm-eval-bias ls
+_MODEL_COMMANDS = {
+    "nsp train": Command("train", "train a next-sentence head for --model hf-nsp", "lm_eval_bias.cli.train_nsp")
+}
+_EXAMPLES = """'lm-eval-bias COMMAND --help' lists the flags of a command.
+
+examples:
   lm-eval-bias run --tasks occugender,gg_bbq --model hf --model_args pretrained=gpt2
-  lm-eval-bias rescore results/ --words pronouns
+  lm-eval-bias report results/ -o report.html
   lm_eval --include_path "$(lm-eval-bias path)" --tasks occugender --model hf ...
 """
 
@@ -52,57 +54,76 @@ class _Formatter(argparse.HelpFormatter):
         return text if "\n" in text else super()._fill_text(text, width, indent)
 
 
-def _benchmark_commands() -> Sequence[Command]:
-    """The commands that serve one benchmark, in modules of its folder."""
+def verbs() -> dict[str, Command]:
+    """List the commands that serve every benchmark, each in the module of this folder with its name."""
+    return {
+        name: Command(name, purpose, f"lm_eval_bias.cli.{name}")
+        for group in _VERBS.values()
+        for name, purpose in group.items()
+    }
+
+
+def own_commands() -> dict[str, Command]:
+    """List the commands of one benchmark or model family, under its name: ``stereoset translate``."""
     from lm_eval_bias import registry
 
-    return [command for benchmark in registry.benchmarks() for command in benchmark.commands]
+    own = {f"{benchmark.name} {one.name}": one for benchmark in registry.benchmarks() for one in benchmark.commands}
+    return own | _MODEL_COMMANDS
 
 
-def _parser() -> argparse.ArgumentParser:
-    """Of all commands' names: it knows none of their arguments."""
-    parser = Parser(
-        prog="lm-eval-bias",
-        description="Published bias benchmarks for EleutherAI's lm-evaluation-harness.",
-        epilog=_EPILOG,
-        formatter_class=_Formatter,
-    )
-    parser.add_argument("--version", action="version", version=f"lm-eval-bias {__version__}")
-    commands = parser.add_subparsers(dest="command", metavar="COMMAND", required=True)
-    for name, purpose in _purposes().items():
-        commands.add_parser(name, help=purpose, add_help=False)
-    return parser
+def parser(name: str, command: Command) -> argparse.ArgumentParser:
+    """Make the parser of a command.
 
-
-def _purposes() -> dict[str, str]:
-    """What each command is for."""
-    return _COMMANDS | {command.name: command.help for command in _benchmark_commands()}
-
-
-def _module(name: str) -> str | None:
-    """Where a command lies; ``None`` for what is none."""
+    Args:
+        name: As it is typed: ``ls``, ``stereoset translate``.
+        command: The command.
+    """
+    module = importlib.import_module(command.module)
     if name == "run":
-        return "lm_eval_bias.cli.run"
-    if name in _COMMANDS:
-        return f"lm_eval_bias.cli.{name.replace('-', '_')}"
-    return next((command.module for command in _benchmark_commands() if command.name == name), None)
+        made: argparse.ArgumentParser = module.parser()  # the harness's own
+        return made
+    made = Parser(prog=f"lm-eval-bias {name}", formatter_class=_Formatter, allow_abbrev=False)
+    module.add_arguments(made)
+    made.description = made.description or f"{command.help[:1].upper()}{command.help[1:]}."
+    return made
+
+
+def _help() -> str:
+    groups = {title: verbs.items() for title, verbs in _VERBS.items()}
+    groups["for one benchmark or model family"] = [(name, one.help) for name, one in own_commands().items()]
+    lines = ["usage: lm-eval-bias COMMAND ...", "", "Published bias benchmarks for EleutherAI's lm-evaluation-harness."]
+    for title, commands in groups.items():
+        lines += ["", f"{title}:", *(f"  {name:20} {purpose}" for name, purpose in commands)]
+    return "\n".join([*lines, "", _EXAMPLES])
 
 
 def _run(argv: Sequence[str]) -> int:
-    name = _module(argv[0]) if argv else None
-    if name is None:  # --help, --version or a mistake: this exits, but for a command behind --
-        return _run([_parser().parse_args(argv).command])
-    if argv[0] == "run":
+    first = argv[0] if argv else ""
+    if first in ("-h", "--help"):
+        print(_help(), end="")
+        return 0
+    if first == "--version":
+        print(f"lm-eval-bias {__version__}")
+        return 0
+    name, command = first, verbs().get(first)
+    if command is None:
+        own = own_commands()
+        name, command = " ".join(argv[:2]), own.get(" ".join(argv[:2]))
+        inner = [one for one in own if one.startswith(f"{first} ")]
+        if command is None and inner and argv[1:] in ([], ["-h"], ["--help"]):
+            print("\n".join(f"lm-eval-bias {one:20} {own[one].help}" for one in inner))
+            return 0 if argv[1:] else 2
+        if command is None:
+            hint = did_you_mean(name if inner else first, [*verbs(), *own])
+            wrong = f"there is no command {(name if inner else first)!r}." if first else "no command is given."
+            raise BiasError(f"{wrong}{hint} 'lm-eval-bias --help' lists all")
+    rest = argv[len(name.split()) :]
+    if name == "run":
         os.environ.setdefault("TQDM_DELAY", "1")  # read at tqdm's import: no bars for what takes less than a second
-    module = importlib.import_module(name)
-    if argv[0] == "run":
-        return int(module.main(argv[1:]))  # the harness's parser parses
-    parser = Parser(prog=f"lm-eval-bias {argv[0]}", formatter_class=_Formatter, allow_abbrev=False)
-    module.add_arguments(parser)
-    if parser.description is None:
-        purpose = (_COMMANDS.get(argv[0]) or _purposes()[argv[0]]).rstrip(".")
-        parser.description = f"{purpose[:1].upper()}{purpose[1:]}."
-    return int(module.run(parser.parse_args(argv[1:])))
+    module = importlib.import_module(command.module)
+    if name == "run":
+        return int(module.main(rest))  # the harness's parser parses
+    return int(module.run(parser(name, command).parse_args(rest)))
 
 
 def main(argv: Sequence[str] | None = None) -> int:

@@ -25,8 +25,8 @@ FOLDER = "lm_eval_bias_linked"
 LEDGER = "ledger.json"
 _WITHOUT_ENTRY_POINTS = "0.4.13"  # the last release that doesn't look for tasks in other packages
 _HEADER = (
-    "# Written by 'lm-eval-bias link'; 'lm-eval-bias unlink' removes it. If lm-eval-bias was moved or uninstalled,\n"
-    "# the file below is gone and this task is not found: link again, or delete this folder.\n"
+    "# Written by 'lm-eval-bias link'; 'lm-eval-bias link --remove' removes it. If lm-eval-bias was moved or\n"
+    "# uninstalled, the file below is gone and this task is not found: link again, or delete this folder.\n"
 )
 
 

@@ -92,10 +92,10 @@ class Regard(Benchmark):
     )  # fmt: skip
     check_options = deferred("lm_eval_bias.tasks.regard.hooks:check_options")
     commands = tuple(
-        Command(name, text, f"lm_eval_bias.tasks.regard.commands.{name.replace('-', '_')}")
+        Command(name, text, f"lm_eval_bias.tasks.regard.commands.{name}")
         for name, text in (
-            ("train-regard", "train the head of a regard classifier, and write its model card"),
-            ("classify", "label the regard of any texts (.txt, .csv or .jsonl)"),
+            ("train", "train the head of a regard classifier, and write its card"),
+            ("classify", "label the regard of any texts"),
             ("plot", "draw figures of regard and sexism facets, as PNG and SVG"),
         )
     )

@@ -84,8 +84,8 @@ class StereoSet(Benchmark):
     commands = tuple(
         Command(name, text, f"lm_eval_bias.tasks.stereoset.commands.{name}")
         for name, text in (
-            ("translate", "translate StereoSet into a new language, and list what needs a person"),
-            ("validate", "check a data set in StereoSet's format, and make tasks from it"),
+            ("translate", "translate StereoSet, and list what needs a person"),
+            ("validate", "check items in StereoSet's format, and make tasks"),
         )
     )
     export_formats = (

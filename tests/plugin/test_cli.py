@@ -112,32 +112,46 @@ def test_the_line_is_one_of_its_own_behind_an_unfinished_progress_bar(capsys, mo
     assert capsys.readouterr().err.splitlines()[-1].startswith("lm-eval-bias: error: ('no way'")
 
 
-def test_unknown_command_exits_with_2(capsys):
-    with pytest.raises(SystemExit) as error:
-        main(["rum"])
-    assert error.value.code == 2
-
-
-def test_every_command_has_help_and_arguments_of_its_own(capsys):
-    commands = {*cli._COMMANDS, *(own.name for own in cli._benchmark_commands())} - {"run"}
-    for command in commands:
-        with pytest.raises(SystemExit) as error:
-            main([command, "--help"])
-        assert (error.value.code, capsys.readouterr().out.split("[", 1)[0]) == (0, f"usage: lm-eval-bias {command} ")
-
-
 @pytest.mark.parametrize(
-    ("arguments", "refused"),
+    ("arguments", "hint"),
     [
-        (["compare", "a", "b", "--all-scores"], "unrecognized arguments: --all-scores"),
-        (["translate", "stereoset", "--to", "it", "--engine", "file:x.csv", "-o", "x", "--batch", "4"], "--batch 4"),
+        (["rum"], "'rum'. Did you mean run"),
+        (["translate"], "'translate'. Did you mean stereoset translate?"),
+        (["stereoset", "tranlate"], "'stereoset tranlate'. Did you mean stereoset translate"),
+        ([], "no command is given."),
     ],
 )
-def test_a_flag_has_one_spelling(arguments, refused, capsys):
+def test_a_mistyped_command_is_one_line_with_a_hint(arguments, hint, capsys):
+    assert main(arguments) == 2
+    (line,) = capsys.readouterr().err.splitlines()
+    assert hint in line
+
+
+def test_every_command_is_in_the_help_and_has_help_of_its_own(capsys):
+    assert main(["--help"]) == 0
+    listed = capsys.readouterr().out
+    assert len(cli.verbs()) == 12
+    for command in {**cli.verbs(), **cli.own_commands()}:
+        assert re.search(rf"^  {command} +[a-z]", listed, re.MULTILINE), command
+        with pytest.raises(SystemExit) as error:
+            main([*command.split(), "--help"])
+        out = capsys.readouterr().out
+        assert (error.value.code, re.split(r" [\[<-]", out, maxsplit=1)[0]) == (0, f"usage: lm-eval-bias {command}")
+
+
+def test_the_commands_of_a_benchmark_are_listed_under_its_name(capsys):
+    assert main(["stereoset", "--help"]) == 0
+    assert [line.split()[:3] for line in capsys.readouterr().out.splitlines()] == [
+        ["lm-eval-bias", "stereoset", "translate"],
+        ["lm-eval-bias", "stereoset", "validate"],
+    ]
+
+
+def test_a_flag_has_one_spelling(capsys):
     with pytest.raises(SystemExit) as error:
-        main(arguments)
+        main(["compare", "a", "b", "--all-scores"])
     assert error.value.code == 2
-    assert refused in capsys.readouterr().err.strip().splitlines()[-1]
+    assert "unrecognized arguments: --all-scores" in capsys.readouterr().err.strip().splitlines()[-1]
 
 
 def test_extras_bring_what_they_are_asked_for():
@@ -154,9 +168,9 @@ def test_extras_bring_what_they_are_asked_for():
     ("package", "extra", "arguments"),
     [
         ("sentencex", "regard", ["run", "--tasks", "regard_de", "--model", "bias-chance"]),
-        ("openpyxl", "regard", ["classify", "texts.txt", "--language", "de"]),
-        ("sklearn", "regard", ["train-regard", "--light"]),
-        ("sentencex", "train", ["train-nsp", "--model", "x", "--corpus", "x", "--language", "en", "-o", "nsp"]),
+        ("openpyxl", "regard", ["regard", "classify", "texts.txt", "--language", "de"]),
+        ("sklearn", "regard", ["regard", "train", "--light"]),
+        ("sentencex", "train", ["nsp", "train", "--model", "x", "--corpus", "x", "--language", "en", "-o", "nsp"]),
         (
             "gguf",
             "gguf",

@@ -64,7 +64,7 @@ def test_a_stale_link_is_no_problem_there(stubs, monkeypatch, request):
     assert "1 of" in linking.state().problem
     request.getfixturevalue("finds_the_tasks")
     assert not linking.state().problem
-    assert any("unlink' removes" in finding.text for finding in installation.examine())
+    assert any("link --remove' removes" in finding.text for finding in installation.examine())
     config = configuration()
     assert evaluate.load_tasks(config, catalog.entries()) == "manager"
     assert not config.include_path

@@ -1,4 +1,4 @@
-"""link and unlink, in a stand-in for the harness's task folder."""
+"""link and link --remove, in a stand-in for the harness's task folder."""
 
 import json
 
@@ -42,23 +42,23 @@ def test_harness_finds_linked_tasks(harness, capsys):
     assert not linking.state().problem
 
 
-def test_unlink_removes_exactly_what_link_wrote(harness):
+def test_remove_takes_exactly_what_link_wrote(harness):
     before = files(harness)
     main(["link"])
     main(["link"])  # twice is once
     assert len(files(harness)) == len(before) + len(own_tasks()) + 1
-    assert main(["unlink"]) == 0
+    assert main(["link", "--remove"]) == 0
     assert files(harness) == before
     assert not (harness / linking.FOLDER).exists()
-    assert main(["unlink"]) == 0
+    assert main(["link", "--remove"]) == 0
 
 
-def test_unlink_leaves_foreign_and_changed_files(harness, capsys):
+def test_remove_leaves_foreign_and_changed_files(harness, capsys):
     main(["link"])
     folder = harness / linking.FOLDER
     (folder / "mine.yaml").write_text("task: mine\n")
     (folder / "occugender.yaml").write_text("task: changed\n")
-    assert main(["unlink"]) == 2
+    assert main(["link", "--remove"]) == 2
     assert "changed after it was linked" in capsys.readouterr().err
     assert files(folder) == ["ledger.json", "mine.yaml", "occugender.yaml"]
     assert main(["link"]) == 2
@@ -73,7 +73,7 @@ def test_changed_stub_is_noticed_before_anything_is_removed(harness):
     before = files(harness)
     assert main(["link"]) == 2
     assert files(harness) == before
-    assert main(["unlink"]) == 2
+    assert main(["link", "--remove"]) == 2
     assert stub.exists()
 
 
@@ -100,7 +100,7 @@ def test_lost_stub_other_version_and_damage(harness, monkeypatch):
     assert "another version" in linking.state().problem
     (folder / linking.LEDGER).write_text("{")
     assert "damaged" in linking.state().problem
-    assert main(["unlink"]) == 2
+    assert main(["link", "--remove"]) == 2
 
 
 def test_a_ledger_cannot_point_outside(harness, tmp_path):
@@ -109,7 +109,7 @@ def test_a_ledger_cannot_point_outside(harness, tmp_path):
     victim.write_text("x")
     ledger = harness / linking.FOLDER / linking.LEDGER
     ledger.write_text(json.dumps({"target": "t", "stubs": {"../../../victim": linking._digest(b"x")}}))
-    assert main(["unlink"]) == 2
+    assert main(["link", "--remove"]) == 2
     assert victim.exists()
 
 

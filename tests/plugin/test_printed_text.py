@@ -2,14 +2,11 @@
 
 import argparse
 import ast
-import importlib
 import re
 
 import pytest
 
 from lm_eval_bias.cli import main as cli
-from lm_eval_bias.cli import run
-from lm_eval_bias.errors import Parser
 from tests.conftest import ROOT
 from tests.docs.test_doc_style import AVOIDED
 
@@ -42,12 +39,7 @@ DATA = re.compile(r"(prompts|planted_\w+|answer_\w+|written_answers|regard_texts
 
 def command_parsers():
     """Each command with its parser."""
-    parsers = {"run": run.parser()}
-    for name in cli._purposes():
-        if name != "run":
-            parsers[name] = Parser(prog=name)
-            importlib.import_module(cli._module(name)).add_arguments(parsers[name])
-    return parsers
+    return {name: cli.parser(name, command) for name, command in (cli.verbs() | cli.own_commands()).items()}
 
 
 def own_options(name, parser):
@@ -104,7 +96,7 @@ def test_an_avoided_phrase_is_noticed(tmp_path):
 
 
 def test_every_command_says_what_it_is_for():
-    for name, purpose in cli._purposes().items():
+    for name, purpose in ((n, one.help) for n, one in (cli.verbs() | cli.own_commands()).items()):
         assert re.match(r"[a-z]+ ", purpose), name
         assert not purpose.endswith("."), name
 
@@ -112,7 +104,7 @@ def test_every_command_says_what_it_is_for():
 @pytest.mark.parametrize(("name", "parser"), command_parsers().items(), ids=lambda one: one if type(one) is str else "")
 def test_help_of_options(name, parser):
     options = own_options(name, parser)
-    assert options or name in ("link", "unlink")
+    assert options
     for action in options:
         text = action.help
         assert text, action.dest
@@ -128,5 +120,5 @@ def test_help_of_options(name, parser):
 def test_a_command_without_a_description_of_its_own_says_its_purpose(name, capsys):
     with pytest.raises(SystemExit):
         cli.main([name, "--help"])
-    purpose = cli._purposes()[name]
+    purpose = cli.verbs()[name].help
     assert f"{purpose[0].upper()}{purpose[1:]}." in " ".join(capsys.readouterr().out.split())

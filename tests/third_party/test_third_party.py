@@ -199,7 +199,7 @@ def test_linked_like_the_others(installed, tmp_path, monkeypatch, capsys):
     assert (type(task).__name__, len(task.eval_docs)) == ("BiasTask", 24)
     assert not (folder / linking.FOLDER / "plain_age_pairs.yaml").exists()  # the harness's own
     assert not linking.state().problem
-    said(capsys, "unlink")
+    said(capsys, "link", "--remove")
     assert not (folder / linking.FOLDER).exists()
 
 
