@@ -1,4 +1,4 @@
-"""``lm-eval-bias doctor``: versions, link and data, and whether scores recover a planted bias."""
+"""``lm-eval-bias doctor``: versions, link and data."""
 
 from __future__ import annotations
 
@@ -9,11 +9,6 @@ import json
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     """What the command understands."""
     parser.add_argument("--json", action="store_true", help="print JSON")
-    parser.add_argument(
-        "--self-test",
-        action="store_true",
-        help="plant a bias of known size in answers and check that the scores recover it",
-    )
 
 
 def run(arguments: argparse.Namespace) -> int:
@@ -21,10 +16,6 @@ def run(arguments: argparse.Namespace) -> int:
     from lm_eval_bias import installation
 
     findings = installation.examine()
-    if arguments.self_test:
-        from lm_eval_bias.evaluation import self_test
-
-        findings += self_test.examine()
     if arguments.json:
         print(json.dumps([vars(finding) for finding in findings], indent=2, ensure_ascii=False))
     else:

@@ -37,12 +37,6 @@ def parser() -> argparse.ArgumentParser:
         + "; ".join(f"{name} ({purpose})" for name, purpose in suites.PURPOSES.items())
         + " ('lm-eval-bias ls --suites' lists their tasks)",
     )
-    group.add_argument(
-        "--estimate",
-        action="store_true",
-        help="Load the model, time a few requests, print how long the run would take, and stop (works with --tasks, "
-        "too)",
-    )
     results = run.add_argument_group("results", "how scores are printed")
     results.add_argument(
         "--table",
@@ -83,7 +77,7 @@ def main(argv: list[str]) -> int:
         with internals.refusals():
             arguments = run.parse_args(argv)
             # ours: the harness's configuration would not know them
-            suite, estimate, table = (vars(arguments).pop(name) for name in ("suite", "estimate", "table"))
+            suite, table = (vars(arguments).pop(name) for name in ("suite", "table"))
             run_flags.check_words(arguments)
             _set_up_logging(arguments.verbosity)
             with contextlib.redirect_stdout(io.StringIO()) as shown:  # it prints what --config says
@@ -95,8 +89,6 @@ def main(argv: list[str]) -> int:
         run_flags.check(config)
         entries = preflight.entries(config)
         selection = run_plan.apply(config, suite, entries) if suite is not None else None
-        if estimate and not preflight.only_ours(preflight.split_tasks(config.tasks or []), entries):
-            raise BiasError("--estimate works only with tasks of this package ('lm-eval-bias ls' lists them)")
         preflight.before_loading(config, entries)
         print(shown.getvalue(), end="")
-        return evaluate.evaluate(config, entries, selection, estimate, table, release)
+        return evaluate.evaluate(config, entries, selection, table, release)

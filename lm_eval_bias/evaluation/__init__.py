@@ -1,1 +1,1 @@
-"""From a command line to a finished run: suites, checks before the model is loaded, time estimates, the run itself."""
+"""From a command line to a finished run: suites, checks before the model is loaded, the run itself."""

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 from lm_eval_bias import catalog, redaction, registry
 from lm_eval_bias.errors import BiasError, one_line
-from lm_eval_bias.evaluation import preflight, run_flags, run_plan, time_estimate
+from lm_eval_bias.evaluation import preflight, run_flags, run_plan
 from lm_eval_bias.harness import distributed, internals, linking, running, score_aggregation
 from lm_eval_bias.report import listings, run_output, sentences
 from lm_eval_bias.runs import atomic_save, cache_ownership, provenance
@@ -80,7 +80,6 @@ def evaluate(
     config: EvaluatorConfig,
     entries: Mapping[str, catalog.Entry],
     selection: run_plan.Selection | None,
-    estimate: bool,
     table: str,
     ready: Callable[[], None],
 ) -> int:
@@ -90,7 +89,6 @@ def evaluate(
         config: Of the run.
         entries: The tasks that this package knows.
         selection: A suite that was asked for.
-        estimate: Whether to stop after saying how long it would take.
         table: One of :data:`lm_eval_bias.report.run_output.TABLES`.
         ready: Called when all is checked and the model is loaded.
     """
@@ -99,44 +97,27 @@ def evaluate(
     asks = preflight.request_kinds(named)
     manager = load_tasks(config, entries)
     preflight.check_requests(config, named)
-    tasks = announce(config, selection, estimate)
-    brief = selection is None and not estimate
-    if brief and config.use_cache and internals.cache_file(config.use_cache).exists():
-        tasks = []  # nobody asked for an estimate: what was answered before isn't asked again for it
+    announce(config, selection)
     if config.use_cache:
         cache_ownership.claim(config.use_cache, config.model, config.model_args or {})
-    dashboards = running.dashboards(config) if distributed.first() and not estimate else []
+    dashboards = running.dashboards(config) if distributed.first() else []
     with questions.expecting(asks), score_aggregation.unlogged():
         model = running.build_model(config)
         ready()
-        try:
-            results = running.evaluate(config, model, manager, tracker, _timing(model, tasks, estimate, brief))
-        except time_estimate.Stop:
-            return 0
+        results = running.evaluate(config, model, manager, tracker)
     if results is not None:
         _finish(config, results, tracker, dashboards, table)
     return 0
 
 
-def announce(config: EvaluatorConfig, selection: run_plan.Selection | None, estimate: bool) -> list[Any]:
-    """Take a suite's items and say what is going to be run; the tasks, none beside tasks of the harness's own."""
-    if any(isinstance(top, str) for top in config.tasks):
-        return []
+def announce(config: EvaluatorConfig, selection: run_plan.Selection | None) -> None:
+    """Take a suite's items and print its tasks with their numbers of requests."""
+    if selection is None:
+        return
     tasks = {task.task_name: task for top in config.tasks for task in preflight.tasks_of(top)}
-    if selection is not None:
-        run_plan.choose_items(config, selection, tasks)
-    if distributed.first() and (selection is not None or estimate):
+    run_plan.choose_items(config, selection, tasks)
+    if distributed.first():
         print(run_plan.table(config, tasks, selection), flush=True)
-    if estimate:
-        config.use_cache = None  # nothing is scored: not even an empty file
-    return list(tasks.values())
-
-
-def _timing(model: Any, tasks: list[Any], stop: bool, brief: bool) -> Callable[[], None] | None:
-    """What says, before the first of these tasks' requests is answered, how long all will take."""
-    if not tasks:
-        return None
-    return lambda: time_estimate.announce(model, [i for task in tasks for i in task.instances], stop, brief)
 
 
 def _finish(config: EvaluatorConfig, results: dict[str, Any], tracker: Any, dashboards: list[Any], table: str) -> None:

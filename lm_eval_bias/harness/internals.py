@@ -338,13 +338,6 @@ def find_tasks(config: EvaluatorConfig) -> Any:
         raise LookupError(str(error).removeprefix("Tasks not found: ")) from error
 
 
-def no_cache() -> Any:
-    """What keeps no answer, in place of a model's cache hook."""
-    from lm_eval.api.model import CacheHook
-
-    return CacheHook(None)
-
-
 def name_model(results: dict[str, Any], tracker: Any, model: Any, kind: str, arguments: Mapping[str, Any]) -> None:
     """Write into results and tracker what ``simple_evaluate`` doesn't know of a built model.
 

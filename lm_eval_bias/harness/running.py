@@ -12,7 +12,7 @@ import random
 from collections.abc import Callable, Container, Iterator
 from typing import TYPE_CHECKING, Any
 
-from lm_eval_bias import redaction, registration
+from lm_eval_bias import redaction
 from lm_eval_bias.errors import BiasError, check_arguments, import_failure, one_line
 from lm_eval_bias.harness import api_calls, distributed, internals
 
@@ -117,15 +117,8 @@ def _failure(error: Exception, config: EvaluatorConfig, model: Any) -> BiasError
 
 
 @contextlib.contextmanager
-def _answering(model: Any, config: EvaluatorConfig, before: Callable[[], None] | None) -> Iterator[None]:
-    """While a run lasts: errors of the backend in one line, and something done before the first request.
-
-    Args:
-        model: The model.
-        config: Of the run.
-        before: Called once, when all requests of our tasks are built and none is answered.
-    """
-    pending = [before] if before is not None else []
+def _answering(model: Any, config: EvaluatorConfig) -> Iterator[None]:
+    """Report errors of the model's backend in one line while the context lasts."""
 
     def explained(method: Callable[..., Any], *args: Any, **kwargs: Any) -> Any:
         try:
@@ -137,20 +130,12 @@ def _answering(model: Any, config: EvaluatorConfig, before: Callable[[], None] |
                 raise  # scoring knows what that means
             raise _failure(error, config, model) from error
 
-    def prepared(method: Callable[..., Any], requests: Any) -> Any:
-        while pending:
-            pending.pop()()
-        return method(requests)
-
-    # all requests of a run are built before the first of them is answered
-    request_kinds = {name for _, name, _ in registration.requests()}
     with contextlib.ExitStack() as stack:
-        for names, wrapper in ((_BACKEND, explained), (request_kinds, prepared)):
-            for name in names:
-                method = getattr(model, name, None)
-                if method is not None:
-                    wrapped = functools.wraps(method)(functools.partial(wrapper, method))
-                    stack.enter_context(internals.shadowed(model, name, wrapped))
+        for name in _BACKEND:
+            method = getattr(model, name, None)
+            if method is not None:
+                wrapped = functools.wraps(method)(functools.partial(explained, method))
+                stack.enter_context(internals.shadowed(model, name, wrapped))
         yield
 
 
@@ -168,9 +153,7 @@ def arguments(config: EvaluatorConfig, function: Any, model: Any, manager: Any, 
     return {**plain, **{name: value for name, value in special.items() if name in parameters}}
 
 
-def evaluate(
-    config: EvaluatorConfig, model: Any, manager: Any, tracker: Any, before: Callable[[], None] | None = None
-) -> dict[str, Any] | None:
+def evaluate(config: EvaluatorConfig, model: Any, manager: Any, tracker: Any) -> dict[str, Any] | None:
     """The results of a run; ``None`` on all ranks but the first.
 
     Args:
@@ -178,7 +161,6 @@ def evaluate(
         model: The built model.
         manager: Of its tasks.
         tracker: That saves its results.
-        before: What is to be done when all requests of our tasks are built and none is answered.
 
     Raises:
         BiasError: The model's backend failed, or a rank is left without documents.
@@ -186,7 +168,7 @@ def evaluate(
     from lm_eval import simple_evaluate
 
     try:
-        with _answering(model, config, before), internals.silent_git():
+        with _answering(model, config), internals.silent_git():
             results: dict[str, Any] | None = simple_evaluate(
                 **arguments(config, simple_evaluate, model, manager, tracker)
             )

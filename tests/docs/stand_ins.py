@@ -41,7 +41,6 @@ NOT_RUN = {
     "run ...": RANKS,
     "run --device cpu ...": RANKS,
     "run --tasks bbq": "downloads the harness's data: tests/harness_tasks/test_harness_logs.py",
-    "doctor --self-test": "its status says whether planted biases come back: tests/e2e/test_dial.py",
     "export OUT --to wandb *": "needs wandb: tests/exports/test_trackers.py",
     "export OUT --to mlflow *": "needs mlflow: tests/exports/test_trackers.py",
     "train-nsp --model google/mt5-base *": "downloads Wikipedia: tests/nsp/test_training.py trains a T5 model",

@@ -1,7 +1,6 @@
 """A planted bias comes back as the scores' value, and nothing else that is planted does."""
 
 import json
-import os
 import random
 from functools import partial
 
@@ -11,12 +10,12 @@ import pytest
 from lm_eval_bias import registry
 from lm_eval_bias.cli.main import main
 from lm_eval_bias.errors import BiasError
-from lm_eval_bias.evaluation import self_test
 from lm_eval_bias.harness import internals
 from lm_eval_bias.models.dial import DialLM
 from lm_eval_bias.planting import Dial, word_frequency
 from lm_eval_bias.tasks.regard import keywords
 from lm_eval_bias.tasks.regard.classifiers import classifier
+from tests.answering import records
 from tests.simulation import dial as simulation
 
 # fewer documents than the table has
@@ -145,7 +144,7 @@ RUNS = {
 @pytest.mark.parametrize("name", RUNS)
 def test_answers_depend_on_seed_and_request_alone(name, tiny_mirror):
     task = built(name, **RUNS[name])
-    whole = self_test.records(task, DialLM(0.3, seed=1))
+    whole = records(task, DialLM(0.3, seed=1))
     order = task.instances
     shuffled = random.Random(0).sample(order, len(order))
     by_kind = getattr(DialLM(0.3, seed=1), order[0].request_type)
@@ -163,7 +162,7 @@ def test_answers_depend_on_seed_and_request_alone(name, tiny_mirror):
         for place in sorted({instance.doc_id for instance in order})
     ]
     assert one_by_one == whole
-    assert self_test.records(task, DialLM(0.3, seed=2)) != whole
+    assert records(task, DialLM(0.3, seed=2)) != whole
 
 
 def said(capsys, *arguments, status=0):
@@ -246,62 +245,12 @@ def test_a_benchmark_that_says_nothing_of_planted_answers_is_refused_by_name(mon
     task = built("occugender_implicit")
     monkeypatch.setattr(type(task.benchmark), "planting", None)
     with pytest.raises(BiasError, match=r"^bias-dial can't answer OccuGender: .*\(Benchmark\.planting\)"):
-        self_test.records(task, DialLM(0.1))
+        records(task, DialLM(0.1))
     monkeypatch.setitem(task.eval_docs[0], "benchmark", "of nobody")
     with pytest.raises(BiasError, match="documents of bias benchmarks"):
-        self_test.records(task, DialLM(0.1))
+        records(task, DialLM(0.1))
 
 
 def test_a_frequency_is_made_up_and_the_same_in_every_run():
     assert word_frequency("He") == word_frequency("he")
     assert 0.4 < np.mean([word_frequency(str(i)) for i in range(1000)]) < 0.6
-
-
-# --------------------------------------------------------------------- doctor --self-test
-
-
-@pytest.fixture
-def short(monkeypatch):
-    """OccuGender alone, once at each strength, and no other findings."""
-    occugender = registry.get("occugender")
-    monkeypatch.setattr(registry, "benchmarks", lambda: (occugender,))
-    monkeypatch.setattr(self_test, "RUNS", 1)
-    monkeypatch.setattr("lm_eval_bias.installation.examine", list)
-    return occugender
-
-
-def findings(capsys, status):
-    printed = said(capsys, "doctor", "--self-test", "--json", status=status)
-    assert not printed.err
-    return [(found["status"], found["text"].removeprefix("self-test: ")) for found in json.loads(printed.out)]
-
-
-def test_the_self_test_has_a_line_for_every_main_score(short, capsys):
-    found = findings(capsys, 0)
-    assert {text.split()[1] for _, text in found} == set(short.main)
-    assert all(status == "ok" and " recovered: planted " in text for status, text in found)
-
-
-def test_a_score_that_does_not_follow_is_a_problem(short, monkeypatch, capsys):
-    def other_way_round(docs, dial):
-        expected = planting.expected(docs, dial)
-        return {**expected, "stereotype_gap": -expected["stereotype_gap"]}
-
-    planting = short.planting
-    monkeypatch.setattr(type(short), "planting", planting._replace(expected=other_way_round))
-    assert [text.split()[:4] for status, text in findings(capsys, 1) if status == "problem"] == [
-        ["occugender_explicit", "stereotype_gap", "NOT", "recovered:"]
-    ]
-
-
-def test_what_is_left_out_is_named_and_nothing_is_downloaded(short, monkeypatch, capsys):
-    own = tuple(registry.get(name) for name in ("gg_bbq", "stereoset"))
-    monkeypatch.setattr(registry, "benchmarks", lambda: own)
-    monkeypatch.setattr(type(own[1]), "planting", None)
-    monkeypatch.delenv("HF_HUB_OFFLINE")
-    (data, silent) = findings(capsys, 0)
-    assert (data[0], silent[0]) == ("note", "note")
-    assert "GG-BBQ is left out: " in data[1]
-    assert "is not in the cache" in data[1]
-    assert silent[1] == "Multilingual StereoSet is left out: the benchmark doesn't say how to plant answers"
-    assert "HF_HUB_OFFLINE" not in os.environ

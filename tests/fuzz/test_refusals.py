@@ -180,7 +180,6 @@ CASES = [
     ("run --suite '' --model bias-chance", "--suite"),
     ("run --suite quick --limit 3 --model bias-chance", "--limit"),
     ("run --suite quick --samples '{\"a\": [1]}' --model bias-chance", "--samples"),
-    ("run --estimate --tasks hellaswag --model bias-chance", "--estimate"),
     # ---- run: models
     ("run --tasks occugender --model hff", "Did you mean hf"),
     ("run --tasks occugender --model ''", "--model"),

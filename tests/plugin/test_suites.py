@@ -10,7 +10,7 @@ from lm_eval_bias import catalog, paths
 from lm_eval_bias.cli.main import main
 from lm_eval_bias.custom_metrics.question_answering import diff_bias
 from lm_eval_bias.errors import BiasError
-from lm_eval_bias.evaluation import run_plan, time_estimate
+from lm_eval_bias.evaluation import run_plan
 from lm_eval_bias.evaluation import suites as definition
 from lm_eval_bias.tasks.es_bbq import hooks as es_bbq
 from lm_eval_bias.tasks.gg_bbq import hooks as gg_bbq
@@ -216,7 +216,6 @@ def test_run_help_shows_the_suites(capsys):
         main(["run", "--help"])
     out = capsys.readouterr().out
     assert "--suite" in out
-    assert "--estimate" in out
 
 
 def test_ls_suites(capsys):
@@ -226,11 +225,6 @@ def test_ls_suites(capsys):
     assert main(["ls", "--suites", "--json"]) == 0
     listed = json.loads(capsys.readouterr().out)
     assert [suite["name"] for suite in listed] == list(definition.NAMES)
-
-
-def test_estimate_is_for_our_tasks_alone(capsys):
-    assert main(["run", "--tasks", "occugender_implicit,hellaswag", "--model", "bias-chance", "--estimate"]) == 2
-    assert "tasks of this package" in capsys.readouterr().err
 
 
 class Config:
@@ -279,11 +273,3 @@ def test_requests_of_the_released_data_are_as_many_as_the_suites_say(mirror):
 
 def test_limit_in_the_plan_counts_as_the_harness_does():
     assert [run_plan._size(21, limit) for limit in (None, 5.0, 0.1, 50.0)] == [21, 5, 3, 21]
-
-
-def test_blocks_stay_together_and_stand_for_all_lengths():
-    docs = [time_estimate.Document([], work) for work in range(40, 0, -1)]
-    found = time_estimate.spread(docs, 8)
-    assert [d.work for d in found] == [12, 11, 10, 9, 32, 31, 30, 29]
-    assert time_estimate.spread(docs, 40) == docs
-    assert sum(d.work for d in found) / 8 == pytest.approx(sum(d.work for d in docs) / 40)
