@@ -289,14 +289,10 @@ def compare(
     ``summary``, ``range_low``, ...          what the score is; ``range_high``, ``neutral``, ``direction``, ``unit`` too
     ======================================== =========================================================================
 
-    With ``by="form"`` a first column, ``measure``, tells the differences from rows about what the forms have in common:
-    correlations over groups of items and agreement, with ``value``, interval, ``n`` and ``of``.
-
     Args:
         runs: From :func:`load`, or some of them.
-        by: ``run``; ``language`` or a condition such as ``instruction``, within each run; or ``form`` of asking, within
-            each model's runs.
-        base: What the others are compared with: by default the first run, no instruction, English, log-likelihoods.
+        by: ``run``; or ``language`` or a condition such as ``instruction``, within each run.
+        base: What the others are compared with: by default the first run, no instruction, English.
         scores: Names of scores; by default each benchmark's main ones.
         all_scores: All scores, breakdowns included.
         unpaired: Compare as independent what shares no items, seeds or versions.
@@ -317,7 +313,7 @@ def compare(
         raise BiasError("scores= is empty: leave it out for the main scores")
     choice = run_comparison.Choice(by, base, names, all_scores, unpaired, correction, draws, seed)
     compared = run_comparison.compare(_several(runs), choice)
-    return _frame(comparison_reports.records(compared.findings, correction, compared.associations))
+    return _frame([comparison_reports.record(finding, correction) for finding in compared.findings])
 
 
 @_public

@@ -174,33 +174,15 @@ class Condition(NamedTuple):
     level: Callable[[TaskRun], tuple[str, str] | None]
 
 
-LOGLIKELIHOODS, GENERATED = "log-likelihoods", "generated"  # forms by name
-
-
-class Form(NamedTuple):
-    """A form in which a task asks for a benchmark's items, as ``compare --by form`` puts them side by side.
-
-    Attributes:
-        group: What is asked, whatever the form: forms of one group are compared, item by item.
-        name: For people and ``--base``: :data:`LOGLIKELIHOODS`, :data:`GENERATED`, or one of these and a remark.
-        benchmark: Name of the benchmark or variant whose scores its records have.
-        holds: Whether a document of the task is asked in it; ``None`` for all of them.
-    """
-
-    group: str
-    name: str
-    benchmark: str
-    holds: Callable[[Document], bool] | None = None
-
-
 def without_language(task: str, language: str) -> str:
     """A task's name with ``*`` in place of its language; empty for one without it.
 
-    >>> without_language("stereoset_de_inter", "de"), without_language("gg_bbq", "de")
-    ('stereoset_*_inter', '')
+    >>> without_language("stereoset_de_inter", "de"), without_language("ca_bbq_age", "ca"), without_language("a", "en")
+    ('stereoset_*_inter', '*_bbq_age', '')
     """
-    stem = re.sub(rf"_{re.escape(language)}(?=_|$)", "_*", task, count=1)
-    return stem if stem != task else ""
+    code = re.escape(language)
+    stem = re.sub(rf"^{code}|(?<=_){code}(?=_|$)", "*", task, count=1)
+    return stem if language and stem != task else ""
 
 
 class Benchmark(ABC):
@@ -227,11 +209,7 @@ class Benchmark(ABC):
             no suite.
         detail: The key among them that adds the full breakdown of the scores to a run's own table.
         data_option: The key among them that replaces the pinned data, which then aren't fetched.
-        conditions: What its tasks can be compared by within a run, beside languages and forms.
-        outcomes: What an item's answer can come to, at least two kinds, the same in every form (:meth:`outcome`); empty
-            where forms are compared by their scores alone.
-        counterparts: Scores that correspond to another form's, or another language's, of another name: that name by
-            theirs. Those of forms are put side by side, and not subtracted.
+        conditions: What its tasks can be compared by within a run, beside languages.
         place: Where it stands in listings: lower first, alike ones by name.
         card: What readers of a page must know; ``None`` where nothing was written.
         unpublished: Why there are no published scores, where there are none.
@@ -272,8 +250,6 @@ class Benchmark(ABC):
     detail: str = ""
     data_option: str = ""
     conditions: Sequence[Condition] = ()
-    outcomes: Sequence[str] = ()
-    counterparts: Mapping[str, str] = {}
     place: int = 100
     card: Card | None = None
     unpublished: str = "No published scores for this task."
@@ -426,44 +402,6 @@ class Benchmark(ABC):
         if not isinstance(value, bool):
             raise BiasError(f"--metadata {self.detail}={value!r}: must be true or false")
         return value
-
-    # ------------------------------------------------------------------ languages and forms of asking
-
-    def in_any_language(self, task: str, language: str) -> str:
-        """What a task is called whatever its language; tasks of one such name are compared between languages.
-
-        The default is its name with ``*`` in place of ``_<language>``; empty for a name without that, which stands for
-        itself alone. Benchmarks that ask the same in other languages can share a name.
-
-        Args:
-            task: A task's name.
-            language: ISO 639-1 code.
-        """
-        return without_language(task, language)
-
-    def forms(self, task: TaskRun) -> Sequence[Form]:
-        """The forms in which a task of a run asks for its items.
-
-        The default is one: generated answers where its name ends in ``_gen``, whose log-likelihoods are the task's of
-        the name without that; log-likelihoods elsewhere.
-        """
-        group = task.base.removesuffix("_gen")
-        return (Form(group, LOGLIKELIHOODS if group == task.base else GENERATED, task.benchmark),)
-
-    def item(self, doc: Document) -> tuple[str, ...]:
-        """What makes a document the same item in another form; the default is :meth:`key`."""
-        return self.key(doc)
-
-    def outcome(self, record: Record) -> str:
-        """Which of :attr:`outcomes` a record's answer is; empty for none of them."""
-        return ""
-
-    def clusters(self, record: Record) -> tuple[str, ...]:
-        """What a record's item shares with those that are no independent evidence.
-
-        One name, or two where items are made by crossing two factors. Asked where there are :attr:`outcomes`.
-        """
-        return ()
 
     # ------------------------------------------------------------------ what people read
 

@@ -4,27 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from functools import partial
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
-from lm_eval_bias.benchmark import Benchmark, Document, Form, deferred
+from lm_eval_bias.benchmark import Benchmark, Document, deferred
 from lm_eval_bias.errors import BiasError
-
-if TYPE_CHECKING:
-    from lm_eval_bias.custom_metrics.score import Record
-    from lm_eval_bias.runs.run_data import TaskRun
-
-_ALIASES = {"gender_identity": "gender"}
-
-
-def in_any_language(category: str) -> str:
-    """A category of the family, whichever language asks about it, generated answers apart.
-
-    >>> in_any_language("gender_identity"), in_any_language("age_gen")
-    ('BBQ family, gender', 'BBQ family, age_gen')
-    """
-    stem = category.removesuffix("_gen")
-    return f"BBQ family, {_ALIASES.get(stem, stem)}{category.removeprefix(stem)}"
 
 
 def bias_leanings(ambiguous: str, disambiguated: str, suffixes: Sequence[str] = ("",)) -> dict[str, tuple[str, str]]:
@@ -52,7 +35,6 @@ class PromptWordings:
         default: The one that is asked by default.
         all_in: The task, or group, that asks all of them.
         refusal: What such a task says to those who choose one.
-        lettered: The one whose options alone have letters, which the names of forms say.
     """
 
     option: str
@@ -60,7 +42,6 @@ class PromptWordings:
     default: int
     all_in: str
     refusal: str
-    lettered: int | None = None
 
     def chosen(self, metadata: Mapping[str, Any]) -> list[int]:
         """The wordings that a task asks: the one that its metadata choose, the default one, or all.
@@ -82,21 +63,6 @@ class PromptWordings:
             f"({self.all_in} runs all)"
         )
 
-    def named(self, form: Form, number: object) -> Form:
-        """A form whose name says in which wording it is, unless that is the default one."""
-        remark = " (letters)" if number == self.lettered else ""
-        name = form.name if number == self.default else f"{form.name}, {self.option} {number}{remark}"
-        return form._replace(name=name)
-
-    def forms(self, group: str, kind: str, benchmark: str) -> list[Form]:
-        """A form for each wording, of a task that asks all of them."""
-        form = Form(group, kind, benchmark)
-        return [self.named(form, number)._replace(holds=partial(_has_wording, number)) for number in self.numbers]
-
-
-def _has_wording(number: int, doc: Document) -> bool:
-    return doc.get("wording") == number
-
 
 class QuestionBenchmark(Benchmark):
     """A benchmark in the manner of BBQ, with the names of scores that most papers have.
@@ -111,7 +77,6 @@ class QuestionBenchmark(Benchmark):
     leanings = bias_leanings("diff_bias_amb", "diff_bias_disamb", ("", "/mean"))
     unanswered = "unanswered"
     knowledge: tuple[str, float] | None = ("acc_disamb", 1 / 3)
-    outcomes = ("biased", "counter", "unknown")
     candidates = 3
     clustered_by = "templates"
     wordings: PromptWordings | None = None
@@ -126,19 +91,6 @@ class QuestionBenchmark(Benchmark):
         """Refuse a prompt wording that there isn't, or that the task doesn't let choose."""
         if self.wordings is not None:
             self.wordings.chosen(metadata)
-
-    def forms(self, task: TaskRun) -> Sequence[Form]:
-        """Log-likelihoods and generated answers, each in the prompt wording that was run."""
-        (form,), own = super().forms(task), self.wordings
-        return (form if own is None else own.named(form, task.metadata.get(own.option, own.default)),)
-
-    def outcome(self, record: Record) -> str:
-        """Whom the answer names: the person of the stereotype, the other one, or nobody."""
-        return str(record["answer"])
-
-    def clusters(self, record: Record) -> tuple[str, ...]:
-        """Its template, or story."""
-        return (str(record["template"]),)
 
     def stderr_method(self, score: str) -> str:
         """One for all scores."""

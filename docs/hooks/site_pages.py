@@ -54,11 +54,9 @@ def on_config(config: Any) -> Any:
 
 
 def on_files(files: Any, config: Any) -> Any:
-    """Add the pages from elsewhere, and the figures of measured runs."""
+    """Add the pages from elsewhere."""
     for page, text in INCLUDED.items():
         files.append(File.generated(config, page, content=(ROOT / text).read_text(encoding="utf-8")))
-    for figure in sorted((ROOT / "results" / "figures").iterdir()):
-        files.append(File.generated(config, f"images/{figure.name}", content=figure.read_bytes()))
     for page, content in reference_pages.pages().items():
         files.append(File.generated(config, page, content=content))
     return files

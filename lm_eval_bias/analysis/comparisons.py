@@ -1,22 +1,21 @@
-"""What is compared with what: runs, instructions within a run, or languages or forms of asking within a run."""
+"""What is compared with what: runs, or instructions or languages within a run."""
 
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from functools import cached_property
 from typing import Any
 
 from lm_eval_bias import catalog, content_hashes, registry
 from lm_eval_bias.analysis import conventions
-from lm_eval_bias.benchmark import LOGLIKELIHOODS, Benchmark, Condition, Form, without_language
+from lm_eval_bias.benchmark import Benchmark, Condition, without_language
 from lm_eval_bias.custom_metrics.score import Record
 from lm_eval_bias.errors import BiasError, did_you_mean
 from lm_eval_bias.runs import sample_logs
 from lm_eval_bias.runs.run_data import Run, TaskRun
 
 LANGUAGE = "language"
-FORM = "form"
 
 
 def conditions() -> dict[str, Condition]:
@@ -33,28 +32,17 @@ class Side:
         run: The run.
         task: Its task.
         hashes: Of the documents by item, once the records were read; without the fields that conditions are named by.
-        form: The form of asking, where forms are compared; it may hold a part of the task's documents.
-        renames: Whether scores go by the names that they have in other forms and languages.
     """
 
     label: str
     run: Run
     task: TaskRun
     hashes: dict[tuple[str, ...], str] = field(default_factory=dict)
-    form: Form | None = None
-    renames: bool = False
 
     @property
     def benchmark(self) -> Benchmark:
-        """The task's benchmark, or that of its form's scores."""
-        return registry.get(self.form.benchmark if self.form else self.task.benchmark)
-
-    def common_name(self, score: str) -> str:
-        """A score's name; where forms or benchmarks are compared, the one that it has in the others."""
-        return self.benchmark.counterparts.get(score, score) if self.form or self.renames else score
-
-    def _key(self, doc: Mapping[str, Any]) -> tuple[str, ...]:
-        return self.benchmark.item(doc) if self.form else self.benchmark.key(doc)
+        """The task's benchmark."""
+        return registry.get(self.task.benchmark)
 
     @cached_property
     def records(self) -> dict[tuple[str, ...], Record]:
@@ -68,7 +56,7 @@ class Side:
         records: dict[tuple[str, ...], Record] = {}
         for part, doc, answers in self._samples():
             try:
-                key, record = self._key(doc), self.benchmark.record(doc, answers)
+                key, record = self.benchmark.key(doc), self.benchmark.record(doc, answers)
             except sample_logs.DAMAGE as error:
                 raise sample_logs.damaged(part, error, f"document {len(records)}") from error
             if key in records and not self._may_repeat:
@@ -82,7 +70,7 @@ class Side:
 
     def document(self, key: tuple[str, ...]) -> Mapping[str, Any]:
         """An item's document without the fields that conditions are named by."""
-        matching = (s.doc for s in self._samples() if (own := self._key(s.doc)) == key[: len(own)])
+        matching = (s.doc for s in self._samples() if (own := self.benchmark.key(s.doc)) == key[: len(own)])
         return next(map(self._unconditioned, matching))
 
     @property
@@ -103,9 +91,7 @@ class Side:
 
     def _samples(self) -> Iterator[sample_logs.Sample]:
         """The documents and answers of the log's first filter, one by one."""
-        samples = sample_logs.first_filter(self.task.samples) if self.task.samples else iter(())
-        holds = self.form.holds if self.form else None
-        return samples if holds is None else (sample for sample in samples if holds(sample.doc))
+        return sample_logs.first_filter(self.task.samples) if self.task.samples else iter(())
 
 
 @dataclass
@@ -137,8 +123,7 @@ class Pair:
 def _level(task: TaskRun, by: str) -> tuple[str, str] | None:
     """The group that a task belongs to and its level in it; ``None`` if it has none."""
     if by == LANGUAGE:
-        own = registry.by_name().get(task.benchmark)
-        name = (own.in_any_language if own else without_language)(task.task, task.language)
+        name = without_language(task.task, task.language)
         return (name, task.language) if name else None
     benchmark = registry.family(task.benchmark)
     condition = next((c for c in benchmark.conditions if c.name == by), None) if benchmark else None
@@ -173,46 +158,6 @@ def _between_runs(runs: Sequence[Run], base: str | None) -> list[Pair]:
     return pairs
 
 
-def forms(runs: Sequence[Run]) -> dict[tuple[str, str], dict[str, Side]]:
-    """The forms in which each model was asked, by model and what was asked: its runs of one name are one model's.
-
-    Where a part of a task's documents has the form of a whole task, the task stands for it.
-
-    Raises:
-        BiasError: Two runs of one model have the same form of one task.
-    """
-    sides: dict[tuple[str, str], dict[str, Side]] = {}
-    for run in runs:
-        for task in run.tasks.values():
-            benchmark = registry.by_name().get(task.benchmark)
-            for form in benchmark.forms(task) if benchmark else ():
-                levels, side = sides.setdefault((run.name, form.group), {}), Side(form.name, run, task, form=form)
-                earlier = levels.get(form.name)
-                if earlier is not None and earlier.task.task == task.task:
-                    raise BiasError(
-                        f"{task.task} ({form.name}) of {run.name} is in {earlier.run.path} and in {run.path}: name one "
-                        "of the two"
-                    )
-                if earlier is None or (form.holds is None and earlier.form and earlier.form.holds):
-                    levels[form.name] = side
-    return {group: levels for group, levels in sides.items() if len(levels) > 1}
-
-
-def _between_forms(runs: Sequence[Run], base: str | None) -> list[Pair]:
-    several, groups = len({run.name for run in runs}) > 1, forms(runs)
-    if not groups:
-        raise BiasError(
-            f"--by {FORM}: no task was run in two or more forms: run a second form too, as in --tasks "
-            "gg_bbq_group_terms,gg_bbq_group_terms_gen, and name all run folders of the model"
-        )
-    pairs = []
-    for (name, group), levels in groups.items():
-        reference = levels[_base(list(levels), base, LOGLIKELIHOODS, FORM)]
-        subject = f"{name}: {group}" if several else group
-        pairs += [Pair(subject, reference, side) for side in levels.values() if side is not reference]
-    return pairs
-
-
 def _within_runs(runs: Sequence[Run], by: str, base: str | None) -> list[Pair]:
     pairs = []
     for run in runs:
@@ -230,11 +175,7 @@ def _within_runs(runs: Sequence[Run], by: str, base: str | None) -> list[Pair]:
             for name in levels:
                 if name == first:
                     continue
-                other = Side(f"{by} {name}", run, levels[name])
-                if other.task.benchmark == reference.task.benchmark:
-                    pairs.append(Pair(prefix + group, reference, other))
-                else:
-                    pairs.append(Pair(prefix + group, *(replace(side, renames=True) for side in (reference, other))))
+                pairs.append(Pair(prefix + group, reference, Side(f"{by} {name}", run, levels[name])))
     if not pairs:
         raise BiasError(f"--by {by}: no task was run in two or more {by}s ({_example(by)})")
     return pairs
@@ -258,15 +199,13 @@ def pairs(runs: Sequence[Run], by: str = "run", base: str | None = None) -> list
 
     Args:
         runs: The runs.
-        by: ``run``, ``instruction``, ``language`` or ``form``.
-        base: What the others are compared with: a run's name, an instruction, a language or a form; by default the
-            first run, no instruction, English, log-likelihoods.
+        by: ``run``, ``instruction`` or ``language``.
+        base: What the others are compared with: a run's name, an instruction or a language; by default the first run,
+            no instruction, English.
 
     Raises:
         BiasError: There is nothing to compare, or no such base.
     """
-    if by == FORM:
-        return _between_forms(runs, base)
     return _between_runs(runs, base) if by == "run" else _within_runs(runs, by, base)
 
 
@@ -278,8 +217,6 @@ def _data_set(task: TaskRun) -> str:
 def why_not_paired(pair: Pair, by: str) -> str:
     """Why two sides can't be compared item by item; empty if they can."""
     base, other = pair.base, pair.other
-    if by == FORM:
-        return _why_other_items(pair)
     if base.task.benchmark != other.task.benchmark:
         return f"other items: {base.task.task} and {other.task.task} belong to different benchmarks"
     if base.task.version != other.task.version:
@@ -313,21 +250,6 @@ def why_not_paired(pair: Pair, by: str) -> str:
     return "" if by == LANGUAGE else _other_contents(pair, by)
 
 
-def _why_other_items(pair: Pair) -> str:
-    """Why two forms can't be compared item by item, whose versions, prompts and options differ by what they are."""
-    base, other = pair.base, pair.other
-    if _data_set(base.task) != _data_set(other.task):
-        return f"data sets: {_data_set(base.task)} and {_data_set(other.task)}"
-    for option in base.benchmark.options:
-        hashes = [conventions.file_hash(side.task, option) for side in (base, other)]
-        if hashes[0] != hashes[1]:
-            values = [conventions.option_text(side.task, option) for side in (base, other)]
-            return f"{option} {values[0]!r} and {values[1]!r}"
-    return (
-        "" if pair.shared else f"other items: {len(base.records):,} and {len(other.records):,}, none of them the same"
-    )
-
-
 def _other_contents(pair: Pair, by: str) -> str:
     """In what two sides' documents differ, though they are the same items by name; empty if in nothing.
 
@@ -348,7 +270,6 @@ def _asked(pair: Pair) -> tuple[bool, bool]:
     return known and base != other, known
 
 
-MODEL = ("model", "model_args", "model_revision", "model_files")  # runs of one name may be of several
 MATTERS = (
     "dtype", "chat_template", "system_instruction", "gen_kwargs", "lm-eval-bias", "lm_eval", "transformers", "torch",
 )  # fmt: skip
@@ -357,14 +278,12 @@ MATTERS = (
 def beside_the_model(pair: Pair) -> str:
     """In what else two runs differ that moves scores; empty if in nothing that is known."""
     parts = []
-    for key in (*MODEL, *MATTERS) if pair.base.form else MATTERS:
+    for key in MATTERS:
         values = [side.run.provenance.get(key) for side in (pair.base, pair.other)]
         if values[0] != values[1]:
             texts = ", ".join("none" if value is None else str(value)[:24] for value in values)
             parts.append(f"{key.replace('_', ' ')} ({texts})")
     notes = ["the runs differ in " + ", ".join(parts)] if parts else []
-    if pair.base.form:
-        return "; ".join(notes + _beside_the_form(pair))
     if pair.base.task.task == pair.other.task.task:
         differ, known = _asked(pair)
         if differ:
@@ -372,17 +291,3 @@ def beside_the_model(pair: Pair) -> str:
         elif not known:
             notes.append("the files don't record whether the prompts are the same: they come from an older version")
     return "; ".join(notes)
-
-
-def _beside_the_form(pair: Pair) -> list[str]:
-    """The options in which two forms' tasks differ, but for those that their names say and what changes no number."""
-    benchmark, names = pair.base.benchmark, f"{pair.base.label} {pair.other.label}"
-    tasks, parts = (pair.base.task, pair.other.task), []
-    for option in benchmark.options:
-        values = [conventions.option_text(task, option) for task in tasks]
-        if values[0] != values[1] and option not in (benchmark.detail, "dataset") and option not in names:
-            parts.append(f"{option} ({', '.join('none' if value == 'null' else value for value in values)})")
-    shots = [task.inputs.get("num_fewshot", 0) for task in tasks]
-    if shots[0] != shots[1]:
-        parts.append(f"examples in the prompts ({shots[0]}, {shots[1]})")
-    return ["the forms also differ in " + ", ".join(parts)] if parts else []

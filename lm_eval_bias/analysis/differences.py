@@ -6,7 +6,7 @@ import math
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
-from lm_eval_bias.analysis.comparisons import FORM, LANGUAGE, Pair, Side, beside_the_model, why_not_paired
+from lm_eval_bias.analysis.comparisons import LANGUAGE, Pair, beside_the_model, why_not_paired
 from lm_eval_bias.custom_metrics import resampling
 from lm_eval_bias.custom_metrics.bootstrap import SEED
 from lm_eval_bias.custom_metrics.contingency import holm
@@ -93,17 +93,17 @@ def adjust(p_values: Sequence[float], correction: str) -> list[float]:
     return adjusted
 
 
-def _defined_scores(side: Side, docs: Sequence[Record]) -> dict[str, Score]:
+def _defined_scores(pair: Pair, records: Sequence[Record]) -> dict[str, Score]:
     """The scores that there are, by name."""
-    return {side.common_name(score.name): score for score in side.benchmark.scores(docs, detailed=True)}
+    return {score.name: score for score in pair.base.benchmark.scores(records, detailed=True)}
 
 
 def _compared_scores(
-    side: Side, scores: dict[str, Score], names: Sequence[str] | None, everything: bool
-) -> dict[str, Score]:
+    pair: Pair, scores: dict[str, Score], names: Sequence[str] | None, everything: bool
+) -> list[Score]:
     with_table = [name for name, score in scores.items() if score.table is not None]
-    chosen = with_table if everything else (side.benchmark.main or with_table) if names is None else names
-    return {name: scores[name] for name in map(side.common_name, chosen) if name in scores}
+    chosen = with_table if everything else (pair.base.benchmark.main or with_table) if names is None else names
+    return [scores[name] for name in chosen if name in scores]
 
 
 def _untested(reason: str) -> Difference:
@@ -111,17 +111,9 @@ def _untested(reason: str) -> Difference:
     return Difference(nan, nan, nan, nan, "", nan, nan, reason)
 
 
-def _unpaired(pair: Pair, score: Score, scores: tuple[Score | None, Score | None]) -> tuple[float, float, Difference]:
-    """Values of base and other, and how they differ as independent ones.
-
-    Args:
-        pair: The two sides.
-        score: The score.
-        scores: It as each side defines it, perhaps under a name of its own.
-    """
-    base, other = (
-        side.task.scores.get((own or score).name) for side, own in zip((pair.base, pair.other), scores, strict=True)
-    )
+def _unpaired(pair: Pair, score: Score) -> tuple[float, float, Difference]:
+    """Values of base and other, and how they differ as independent ones."""
+    base, other = (side.task.scores.get(score.name) for side in (pair.base, pair.other))
     if base is None or other is None:
         values = [math.nan if value is None else value.value for value in (base, other)]
         return values[0], values[1], _untested(f"{score.name} is not in both result files")
@@ -129,43 +121,18 @@ def _unpaired(pair: Pair, score: Score, scores: tuple[Score | None, Score | None
     return base.value, other.value, difference
 
 
-def _other_meaning(pair: Pair, first: Score | None, second: Score | None) -> str:
-    """Why two forms' scores aren't two values of one score; empty where they are."""
-    if first is None or second is None:
-        return f"{(pair.base if first is None else pair.other).label}: no such score"
-    labels = f"{{}} for {pair.base.label}, {{}} for {pair.other.label}: can't be subtracted"
-    if first.name != second.name:
-        return f"it is {labels.format(first.name, second.name)}"
-    for field in ("low", "high", "neutral", "unit", "higher_is_better"):
-        values = getattr(first, field), getattr(second, field)
-        if values[0] != values[1]:
-            return f"its {field.replace('_', ' ')} is {labels.format(*values)}"
-    knowledge = [side.benchmark.knowledge for side in (pair.base, pair.other)]
-    chances = [known[1] for known in knowledge if known and known[0] == first.name]
-    return f"guessing gives {labels.format(*(f'{c:.3g}' for c in chances))}" if len(set(chances)) > 1 else ""
-
-
-def _paired(
-    pair: Pair, score: Score, scores: tuple[Score | None, Score | None], draws: int, seed: int
-) -> tuple[float, float, Difference]:
+def _paired(pair: Pair, score: Score, draws: int, seed: int) -> tuple[float, float, Difference]:
     """Values of base and other over the items that both have, and how they differ.
 
     Args:
         pair: The two sides.
         score: The score.
-        scores: It as each side defines it; ``None`` where a form has none of that name.
         draws: Resamples.
         seed: Of the random numbers.
     """
     if score.table is None:
         raise BiasError(f"{score.name} can't be resampled: choose another score")
-    tables = [
-        own.table(records) if own and own.table else "" for own, records in zip(scores, pair.records, strict=True)
-    ]
-    if reason := _other_meaning(pair, *scores):
-        values = [math.nan if isinstance(form, str) else form.value for form in tables]
-        return values[0], values[1], _untested(reason)
-    base, other = tables
+    base, other = map(score.table, pair.records)
     if isinstance(base, str) or isinstance(other, str):
         reason = next(f"{s.label}: {t}" for s, t in ((pair.base, base), (pair.other, other)) if isinstance(t, str))
         values = [math.nan if isinstance(form, str) else form.value for form in (base, other)]
@@ -206,18 +173,15 @@ def find(
     for pair in pairs:
         logged = pair.base.task.samples and pair.other.task.samples
         reason = why_not_paired(pair, by) if logged else "no sample logs"
-        renames = pair.base.renames
         # other items in another language are an independent sample
-        if reason and not (unpaired or renames or (by == LANGUAGE and logged and not pair.shared)):
+        if reason and not (unpaired or (by == LANGUAGE and logged and not pair.shared)):
             raise BiasError(
                 f"{pair.subject}: {pair.base.label} and {pair.other.label} can't be compared item by item: {reason}; "
                 "--unpaired compares them as independent runs"
             )
         records = ([pair.base.docs or pair.other.docs] * 2) if reason else pair.records
-        defined = _defined_scores(pair.base, records[0])
-        apart = by == FORM or renames  # each side has scores of its own
-        others = _defined_scores(pair.other, pair.other.docs if renames else records[1]) if apart else defined
-        names.update(name for name, score in {**others, **defined}.items() if score.table is not None)
+        defined = _defined_scores(pair, records[0])
+        names.update(name for name, score in defined.items() if score.table is not None)
         if reason:
             items, note = pair.base.task.documents, f"unpaired: {reason}"
         else:
@@ -226,17 +190,10 @@ def find(
             note = f"{unmatched:,} unmatched items left out" if unmatched else ""
         note = joined(note, beside_the_model(pair))
         labels = pair.subject, pair.base.label, pair.other.label
-        chosen = _compared_scores(pair.base, defined, scores, everything)
-        if apart:
-            chosen = {**chosen, **_compared_scores(pair.other, others, scores, everything), **chosen}
-        if renames:
-            chosen = {name: score for name, score in chosen.items() if name in defined and name in others}
-        for name, score in chosen.items():
-            both = defined.get(name), others.get(name)
-            compared = _unpaired(pair, score, both) if reason else _paired(pair, score, both, draws, seed)
+        for score in _compared_scores(pair, defined, scores, everything):
+            compared = _unpaired(pair, score) if reason else _paired(pair, score, draws, seed)
             findings.append(Finding(*labels, score, *compared, math.nan, not reason, items, note))
-        if by != FORM:  # whose records are looked at again
-            pair.forget()
+        pair.forget()
     if not findings:
         hint = did_you_mean(scores[0], sorted(names)) if scores else ""
         raise BiasError(f"no score to compare{f' named {chr(44).join(scores)}' if scores else ''}.{hint}")

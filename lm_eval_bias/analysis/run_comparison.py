@@ -8,14 +8,12 @@ from dataclasses import dataclass
 from typing import NamedTuple
 
 from lm_eval_bias import catalog
-from lm_eval_bias.analysis import comparisons, conventions, differences, form_associations
-from lm_eval_bias.analysis.comparisons import FORM, LANGUAGE, Pair
+from lm_eval_bias.analysis import comparisons, conventions, differences
+from lm_eval_bias.analysis.comparisons import LANGUAGE, Pair
 from lm_eval_bias.analysis.differences import Finding
-from lm_eval_bias.analysis.form_associations import Association
 from lm_eval_bias.custom_metrics import resampling
 from lm_eval_bias.custom_metrics.bootstrap import SEED
 from lm_eval_bias.errors import BiasError, did_you_mean
-from lm_eval_bias.runs import same_model
 from lm_eval_bias.runs.run_data import Run
 
 _MOST_DRAWS = 1_000_000
@@ -42,13 +40,11 @@ class Comparison(NamedTuple):
 
     Attributes:
         findings: A difference per pair and score.
-        associations: What compared forms of asking have in common.
         pairs: What was compared with what.
         refused: Pairs that were left out.
     """
 
     findings: list[Finding]
-    associations: list[Association]
     pairs: list[Pair]
     refused: list[Refusal]
 
@@ -79,7 +75,7 @@ class Choice(NamedTuple):
 
 def ways() -> list[str]:
     """By what runs can be compared."""
-    return ["run", *comparisons.conditions(), LANGUAGE, FORM]
+    return ["run", *comparisons.conditions(), LANGUAGE]
 
 
 def check(choice: Choice) -> None:
@@ -99,7 +95,7 @@ def check(choice: Choice) -> None:
 
 
 def compare(runs: Sequence[Run], choice: Choice, leave_out: bool = False) -> Comparison:
-    """Compare runs; by form, runs of one model are one, whatever their names are.
+    """Compare runs.
 
     Args:
         runs: Runs with names that tell them apart.
@@ -111,8 +107,7 @@ def compare(runs: Sequence[Run], choice: Choice, leave_out: bool = False) -> Com
             sample log that isn't its run's.
     """
     check(choice)
-    by_form = choice.by == FORM
-    pairs = comparisons.pairs(same_model.by_model(runs) if by_form else runs, choice.by, choice.base)
+    pairs = comparisons.pairs(runs, choice.by, choice.base)
     refused: list[Refusal] = []
     try:
         findings = _findings(pairs, choice)
@@ -124,7 +119,7 @@ def compare(runs: Sequence[Run], choice: Choice, leave_out: bool = False) -> Com
         findings = _findings(pairs, choice)
     _refuse_unknown(pairs, findings, choice.scores)
     _refuse_foreign_logs(pairs, findings)
-    return Comparison(findings, form_associations.find(pairs, findings) if by_form else [], pairs, refused)
+    return Comparison(findings, pairs, refused)
 
 
 def _findings(pairs: Sequence[Pair], choice: Choice) -> list[Finding]:

@@ -1,4 +1,4 @@
-"""``lm-eval-bias compare``: differences between runs, instructions, languages or forms of asking on the same items."""
+"""``lm-eval-bias compare``: differences between runs, instructions or languages on the same items."""
 
 from __future__ import annotations
 
@@ -15,7 +15,6 @@ _EPILOG = """examples:
   lm-eval-bias compare base/ instruct/ -o compare.html
   lm-eval-bias compare run/ --by instruction
   lm-eval-bias compare run/ --by language --base en --scores ss,icat
-  lm-eval-bias compare likelihoods/ generated/ --by form
 """
 
 
@@ -39,14 +38,12 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         "--by",
         choices=ways(),
         default="run",
-        help=f"what to compare: runs (default), {within}languages within each run, or forms of asking "
-        "(log-likelihoods, generated answers) in one model's runs",
+        help=f"what to compare: runs (default), {within}or languages within each run",
     )
     parser.add_argument(
         "--base",
         metavar="NAME",
-        help="baseline that the others are compared with (default: the first run; instruction none; language en; form "
-        "log-likelihoods)",
+        help="baseline that the others are compared with (default: the first run; instruction none; language en)",
     )
     parser.add_argument("--scores", metavar="A,B", help="scores to compare (default: each benchmark's main scores)")
     parser.add_argument("--all_scores", action="store_true", help="compare all scores, breakdowns included")
@@ -96,11 +93,11 @@ def run(arguments: argparse.Namespace) -> int:
     output_files.check_place(arguments.output, arguments.runs)
     runs, problems = read(arguments.runs)
     output.name_problems(problems)
-    findings, associations, pairs, refused = run_comparison.compare(runs, choice, leave_out=form == "html")
+    findings, pairs, refused = run_comparison.compare(runs, choice, leave_out=form == "html")
     output.name_problems([Problem(one.pair.other.run.path, str(one)) for one in refused])
     if form == "html":
-        text = comparison_pages.render(findings, pairs, arguments.by, arguments.correction, associations, refused)
+        text = comparison_pages.render(findings, pairs, arguments.by, arguments.correction, refused)
     else:
-        text = comparison_reports.render(findings, arguments.correction, form, associations)
+        text = comparison_reports.render(findings, arguments.correction, form)
     output.deliver(text, arguments.output, f"{arguments.output}: {len(findings)} comparisons")
     return 0

@@ -1,4 +1,4 @@
-"""``lm-eval-bias train-nsp``: teach a model to tell whether a sentence follows another."""
+"""``lm-eval-bias nsp train``: teach a model to tell whether a sentence follows another."""
 
 from __future__ import annotations
 
@@ -22,10 +22,10 @@ rate 5e-6 and 1e-3 for the head (causal); 8, 8 and 1e-4 (T5, mT5); cosine schedu
 clipped at 1.0. To resume a stopped training, run the same command again.
 
 examples:
-  lm-eval-bias train-nsp --model gpt2 --corpus articles/ --language en -o gpt2-nsp
-  lm-eval-bias train-nsp --model google/mt5-base --corpus wikimedia/wikipedia --config 20231101.de --language de \\
+  lm-eval-bias nsp train --model gpt2 --corpus articles/ --language en -o gpt2-nsp
+  lm-eval-bias nsp train --model google/mt5-base --corpus wikimedia/wikipedia --config 20231101.de --language de \\
       --max_pairs 1000000 --trainer bf16=true -o mt5-nsp
-  accelerate launch --num_processes 4 -m lm_eval_bias train-nsp --model ... --corpus ... -o ...
+  accelerate launch --num_processes 4 -m lm_eval_bias nsp train --model ... --corpus ... -o ...
   lm-eval-bias run --tasks stereoset_en_inter --model hf-nsp --model_args pretrained=gpt2-nsp
 """
 # type, default, what stands for the value in the help, help

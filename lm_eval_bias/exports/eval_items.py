@@ -44,13 +44,6 @@ def logged(run: Run) -> dict[str, Logged]:
     return logs
 
 
-def cluster_counts(task: TaskRun, log: Logged) -> list[int]:
-    """How many clusters a task's items lie in, by each factor; empty where the benchmark doesn't tell."""
-    benchmark = registry.get(task.benchmark)
-    clusters = {benchmark.clusters(record) for record in log.records}
-    return [len({names[factor] for names in clusters}) for factor in range(max(map(len, clusters), default=0))]
-
-
 def lines(
     sent: Sequence[Directed], logs: Mapping[str, Logged], model: str, evaluation: str
 ) -> tuple[list[str], list[str]]:
@@ -70,13 +63,13 @@ def lines(
         task = own[0].task
         parts = {one.value.name: _parts(one, records) for one in own}
         without += [f"{name} {score}" for score, numbers in parts.items() if numbers is None]
-        for place, ((sample, requests), record) in enumerate(zip(rows, records, strict=True)):
-            item = {"evaluation_id": evaluation, "model_id": model, **_item(task, sample, record, requests)}
+        for place, (sample, requests) in enumerate(rows):
+            item = {"evaluation_id": evaluation, "model_id": model, **_item(task, sample, requests)}
             for one in own:
                 numbers = parts[one.value.name]
                 if numbers is not None and math.isfinite(numbers[place]):
                     # texts of models hold anything: escaped, they survive any reader
-                    texts.append(json.dumps(_line(one, numbers[place], record, item), allow_nan=False) + "\n")
+                    texts.append(json.dumps(_line(one, numbers[place], item), allow_nan=False) + "\n")
     return texts, without
 
 
@@ -97,13 +90,11 @@ def _text(answer: Any) -> str:
     return answer if isinstance(answer, str) else json.dumps(answer, ensure_ascii=False)
 
 
-def _item(task: TaskRun, sample: Sample, record: Record, requests: list[list[Any]]) -> dict[str, Any]:
+def _item(task: TaskRun, sample: Sample, requests: list[list[Any]]) -> dict[str, Any]:
     """What all lines about an item say."""
     benchmark = registry.get(task.benchmark)
     prompt, choices = contributions.prompts(requests)
     raw = prompt or "\n".join(choices)
-    outcome = benchmark.outcome(record) if benchmark.outcomes else ""
-    read = {"turn_idx": 0, "source": "output.raw", "extracted_value": outcome, "extraction_method": "custom"}
     return {
         "schema_version": "0.3.0",
         "evaluation_name": task.task,
@@ -113,18 +104,16 @@ def _item(task: TaskRun, sample: Sample, record: Record, requests: list[list[Any
         "input": {"raw": raw, "reference": [], "choices": choices if len(choices) > 1 else None},
         "output": {"raw": [_text(answer) for answer in sample.answers]},
         "messages": None,
-        "answer_attribution": [{**read, "is_terminal": True}] if outcome else [],
+        "answer_attribution": [],
     }
 
 
-def _line(one: Directed, part: float, record: Record, item: dict[str, Any]) -> dict[str, Any]:
+def _line(one: Directed, part: float, item: dict[str, Any]) -> dict[str, Any]:
     """An item's part in a score."""
-    clusters = registry.get(one.task.benchmark).clusters(record)
     has_answer = one.value.higher_is_better is not None
     metadata = {
         "score_is": f"the item's part of {one.value.name}, which is their mean"
         + (", with its sign: the result is the mean's distance from the neutral value" if one.is_distance else ""),
-        **({"clusters": json.dumps(list(clusters), ensure_ascii=False)} if clusters else {}),
         **({} if has_answer else {"is_correct": _NO_RIGHT_ANSWER}),
     }
     best = one.value.high if one.value.higher_is_better else one.value.low

@@ -41,10 +41,9 @@ def make(runs: Sequence[Run], problems: Sequence[Problem], settings: Settings) -
         again = f"-{runs_of[identity]}" if runs_of[identity] > 1 else ""  # items are joined by it
         evaluation = f"{_COLLECTION}/{identity}/{settings.now:.0f}{again}"
         logs = eval_items.logged(run)
-        clusters = {name: eval_items.cluster_counts(run.tasks[name], log) for name, log in logs.items()}
         content = _content(run, identity, evaluation, settings)
         content["source_metadata"]["additional_details"] |= _texts({"scores_left_out": list(map(_left_out, omitted))})
-        content["evaluation_results"] = [_result(one, clusters.get(one.task.task, [])) for one in sent]
+        content["evaluation_results"] = [_result(one) for one in sent]
         folder = _folder(identity)
         items, without = eval_items.lines(sent, logs, identity, evaluation) if settings.with_items else ([], [])
         if without:
@@ -177,7 +176,7 @@ def _bound(end: float) -> float | str:
     return end if math.isfinite(end) else "Infinity" if end > 0 else "-Infinity"
 
 
-def _result(one: Directed, clusters: Sequence[int]) -> dict[str, Any]:
+def _result(one: Directed) -> dict[str, Any]:
     value, task = one.value, one.task
     name = label(task.benchmark, value.name)
     description = f"Distance of {value.name} from {value.neutral:g}: {value.summary}" if one.is_distance else ""
@@ -213,7 +212,6 @@ def _result(one: Directed, clusters: Sequence[int]) -> dict[str, Any]:
                     "signed_interval": value.interval and list(value.interval),
                     "interval_for_the_items_as_given": value.fixed_interval and list(value.fixed_interval),
                     "degrees_of_freedom": finite(value.dof),
-                    "clusters": clusters,
                     "note": value.note,
                 }
             ),

@@ -7,9 +7,8 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 
 from lm_eval_bias import registry
-from lm_eval_bias.analysis.comparisons import FORM, LANGUAGE, Pair
+from lm_eval_bias.analysis.comparisons import LANGUAGE, Pair
 from lm_eval_bias.analysis.differences import Finding
-from lm_eval_bias.analysis.form_associations import Association
 from lm_eval_bias.analysis.run_comparison import Refusal
 from lm_eval_bias.report import captions, comparison_reports, difference_plots, templates
 from lm_eval_bias.report.difference_plots import Line
@@ -21,7 +20,7 @@ from lm_eval_bias.report.svg import Figure
 from lm_eval_bias.report.tables import Cell, Column, Table
 from lm_eval_bias.runs import printable_runs
 
-_KINDS = {"run": "runs", LANGUAGE: "languages", FORM: "forms of asking"}
+_KINDS = {"run": "runs", LANGUAGE: "languages"}
 _MOST_PANELS = 12  # scores that a picture shows; the table has all
 _NAME, _HEADING = 40, 24  # characters of a name in tables and sentences, and in a column's heading
 
@@ -184,19 +183,6 @@ def _table(title: str, members: Sequence[Member], correction: str) -> Table:
     return Table(caption, columns, [_row(member, len(sides) > 1) for member in ordered])
 
 
-def _association_table(title: str, associations: Sequence[tuple[str, Association]]) -> Table:
-    rows = []
-    for benchmark, one in associations:
-        measure, _, *others = comparison_reports.association_row(one)
-        label, name = named(benchmark, one.score) if one.score else (NONE, "")
-        texts = [Cell(printable_runs.one_line(text)) for text in others]
-        subject, other, base = map(printable_runs.one_line, (one.subject, one.other, one.base))
-        texts[0] = replace(texts[0], value=one.value)
-        rows.append([Cell(subject, note=f"{other} and {base}"), Cell(measure), Cell(label, note=name), *texts])
-    columns = [Column("Task"), *comparison_reports.ASSOCIATION_COLUMNS]
-    return Table(f"{title}: what the forms have in common, with 95% intervals in brackets", columns, rows)
-
-
 def _notes(members: Sequence[Member]) -> list[str]:
     """What to beware of, each with the comparisons that it is about."""
     about: dict[str, dict[str, None]] = {}
@@ -210,7 +196,6 @@ def render(
     pairs: Sequence[Pair],
     by: str,
     correction: str,
-    associations: Sequence[Association] = (),
     refused: Sequence[Refusal] = (),
 ) -> str:
     """The page.
@@ -220,12 +205,10 @@ def render(
         pairs: What was compared with what.
         by: How the pairs were made.
         correction: What their p-values are corrected by.
-        associations: What compared forms have in common.
         refused: Pairs that can't be compared.
     """
     benchmarks = {(p.subject, p.base.label, p.other.label): p.base.task.benchmark for p in pairs}
     members = [Member(benchmarks[f.subject, f.base, f.other], _printable(f)) for f in findings]
-    in_common = [(benchmarks[one.subject, one.base, one.other], one) for one in associations]
     series = {label: i for i, label in enumerate(dict.fromkeys(m.finding.other for m in members))}
     sections = []
     for benchmark in registry.benchmarks():
@@ -233,12 +216,8 @@ def render(
         if not own:
             continue
         title = benchmark.title or benchmark.name
-        tables = [_table(title, own, correction)]
-        common = [(name, one) for name, one in in_common if registry.family(name) is benchmark]
-        if common:
-            tables.append(_association_table(title, common))
         figures = _figures(f"differences-{benchmark.name}", title, own, series)
-        sections.append(Part(title, _notes(own), figures, tables))
+        sections.append(Part(title, _notes(own), figures, [_table(title, own, correction)]))
     raw = {id(side.run): side.run for pair in pairs for side in (pair.base, pair.other)}
     runs = printable_runs.runs(list(raw.values()))
     models = list(dict.fromkeys(run.name for run in runs))
@@ -250,7 +229,6 @@ def render(
         others=list(series),
         words=_words(members),
         legend=comparison_reports.legend(findings, correction),
-        reading=comparison_reports.READING if associations else "",
         refused=[printable_runs.one_line(one) for one in refused],
         sections=sections,
         origins=captions.origins(runs),

@@ -6,11 +6,9 @@ import math
 from collections.abc import Mapping, Sequence
 
 from lm_eval_bias.analysis.differences import LEVEL, Finding
-from lm_eval_bias.analysis.form_associations import CORRELATION, Association
-from lm_eval_bias.custom_metrics import agreement
 from lm_eval_bias.custom_metrics.score import finite
 from lm_eval_bias.report.escaping import backslashed
-from lm_eval_bias.report.numbers import NONE, bound, number, p_value
+from lm_eval_bias.report.numbers import NONE, bound, p_value
 from lm_eval_bias.report.tables import Column, csv_text, grid, json_text
 
 _STYLES = {"text": "simple", "md": "github", "latex": "latex_booktabs"}
@@ -49,16 +47,6 @@ def record(finding: Finding, correction: str) -> dict[str, object]:
         "direction": score.direction,
         "unit": score.unit,
     }
-
-
-def records(
-    findings: Sequence[Finding], correction: str, associations: Sequence[Association] = ()
-) -> list[dict[str, object]]:
-    """A row per difference; where forms are compared also one per thing that they have in common, with ``measure``."""
-    rows = [record(finding, correction) for finding in findings]
-    if not associations:
-        return rows
-    return [{"measure": "difference", **row} for row in rows] + list(map(association_record, associations))
 
 
 def _plain(row: Mapping[str, object]) -> dict[str, object]:
@@ -155,87 +143,17 @@ def legend(findings: Sequence[Finding], correction: str) -> str:
     )
 
 
-def render(findings: Sequence[Finding], correction: str, style: str, associations: Sequence[Association] = ()) -> str:
+def render(findings: Sequence[Finding], correction: str, style: str) -> str:
     """Findings as ``text``, ``md``, ``latex``, ``csv`` (a row each) or ``json``.
 
     Args:
         findings: At least one.
         correction: What their p-values are corrected by.
         style: The format.
-        associations: What compared forms have in common; then ``json`` is an object of both, and ``csv`` has a column
-            ``measure`` that tells their rows apart.
     """
     if style in _STYLES:
-        return _tables(findings, correction, style) + _association_tables(associations, style)
+        return _tables(findings, correction, style)
+    rows = [_plain(record(finding, correction)) for finding in findings]
     if style == "csv":
-        rows = list(map(_plain, records(findings, correction, associations)))
-        header = list(dict.fromkeys(key for row in rows for key in row))
-        return csv_text(header, [[row.get(key, "") for key in header] for row in rows])
-    data = [_plain(record(finding, correction)) for finding in findings]
-    others = [_plain(association_record(association)) for association in associations]
-    return json_text({"differences": data, "associations": others} if others else data, indent=2)
-
-
-MEASURES = {CORRELATION: "Spearman's correlation over groups of items", **agreement.MEASURES}
-ASSOCIATION_COLUMNS = (
-    Column("In common"),
-    Column("Score"),
-    Column("Value", True),
-    Column("95% interval", True),
-    Column("Over", True),
-    Column("Note"),
-)
-READING = (
-    "A correlation near 1 means that groups of items (templates, target terms, occupations) that score high in one "
-    "form also do in the other; groups with few items pull it towards 0. Agreement is about individual items with an "
-    "outcome in both forms; AC1 and kappa count only agreement beyond chance. AC1's interval is reliable where one "
-    "outcome is frequent, but AC1 is then high for unrelated answers, too: compare it with the value that they would "
-    "give. Kappa is 0 for unrelated answers, but its interval is wide there."
-)
-
-
-def association_record(association: Association) -> dict[str, object]:
-    """What forms have in common, with all that is needed to read it; numbers that there aren't are ``nan``."""
-    return {
-        "measure": association.measure,
-        "what": association.subject,
-        "base": association.base,
-        "other": association.other,
-        "score": association.score,
-        "value": association.value,
-        "interval": association.interval,
-        "n": association.n,
-        "of": association.of,
-        "note": association.note,
-    }
-
-
-def association_row(association: Association) -> list[str]:
-    """Measure, score, value, interval, what it rests on, and its note."""
-    ends = association.interval
-    return [
-        MEASURES[association.measure],
-        association.score or NONE,
-        number(association.value),
-        NONE if ends is None else f"[{number(ends[0])}, {number(ends[1])}]",
-        f"{association.n:,} of {association.of:,} {'groups' if association.measure == CORRELATION else 'items'}",
-        association.note,
-    ]
-
-
-def _association_tables(associations: Sequence[Association], style: str) -> str:
-    """A table per comparison, and how to read them."""
-    pairs: dict[tuple[str, str, str], list[list[str]]] = {}
-    for one in associations:
-        pairs.setdefault((one.subject, one.base, one.other), []).append(association_row(one))
-    tables = []
-    for (subject, base, other), rows in pairs.items():
-        title = f"{subject}: what {other} and {base} have in common"
-        if style == "md":
-            title, rows = f"**{backslashed(title)}**\n", [[*map(backslashed, row)] for row in rows]
-        elif style == "latex":
-            title = "% " + title.replace("\n", " ")
-        tables.append(f"{title}\n{grid(ASSOCIATION_COLUMNS, rows, _STYLES[style])}\n")
-    if tables and style != "latex":
-        tables.append(READING + "\n")
-    return "".join(f"\n{table}" for table in tables)
+        return csv_text(list(rows[0]), [list(row.values()) for row in rows])
+    return json_text(rows, indent=2)

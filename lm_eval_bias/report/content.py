@@ -11,7 +11,7 @@ from lm_eval_bias.benchmark import Card
 from lm_eval_bias.report import (
     cautions,
     caveats,
-    form_parts,
+    language_parts,
     numbers,
     overview,
     parts,
@@ -103,7 +103,7 @@ class Report:
     @cached_property
     def languages(self) -> parts.Part | None:
         """Scores by language, over all sections; ``None`` where nothing was asked in two."""
-        return form_parts.languages([task for section in self.sections for task in section.tasks])
+        return language_parts.languages([task for section in self.sections for task in section.tasks])
 
     @property
     def warnings(self) -> list[tuple[str, bool, list[Caution]]]:
@@ -219,8 +219,7 @@ def breakdowns(section: Section) -> list[parts.Part]:
     if len(section.tasks) > BREAKDOWNS:
         text = f"They show the first {BREAKDOWNS} of {len(section.tasks):,}; a report on fewer runs shows the others."
         contents.append(parts.Part("Tasks in the breakdowns above", [text]))
-    forms = form_parts.side_by_side(section.tasks)
-    return [*contents, *([forms] if forms else []), parts.every_score(section.tasks)]
+    return [*contents, parts.every_score(section.tasks)]
 
 
 def _label(item: parts.ReportTask) -> Cell:
@@ -229,7 +228,7 @@ def _label(item: parts.ReportTask) -> Cell:
 
 
 def main_tables(section: Section) -> list[Table]:
-    """A section's main scores, one table a benchmark or variant, and its forms, for formats without figures."""
+    """A section's main scores, one table a benchmark or variant, for formats without figures."""
     tables = []
     for name in _names(section):
         members = [item for item in section.tasks if item.task.benchmark == name and item.task.scores]
@@ -245,5 +244,4 @@ def main_tables(section: Section) -> list[Table]:
                     rows,
                 )
             )
-    forms = form_parts.side_by_side(section.tasks)
-    return [*tables, *(forms.tables if forms else [])]
+    return tables

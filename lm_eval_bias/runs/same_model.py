@@ -116,8 +116,3 @@ def distinguished(runs: Sequence[Run], repeatable: bool = False) -> list[Run]:
             run = replace(run, name=f"{run.name} ({places[run.name][own]})", differs=differs, model=run.name)
         result.append(run)
     return result
-
-
-def by_model(runs: Sequence[Run]) -> list[Run]:
-    """Runs of one model under its name, whatever else they differ in; those that :func:`merged` can join are one."""
-    return merged([replace(run, name=run.model, differs="", model="") if run.model else run for run in runs])

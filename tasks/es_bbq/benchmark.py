@@ -93,13 +93,6 @@ class EsBBQ(question_family.QuestionBenchmark):
         deferred("lm_eval_bias.tasks.es_bbq.planted_answers:answers"),
         deferred("lm_eval_bias.tasks.es_bbq.planted_answers:expected"),
     )
-    # with one wording of "unknown" the options are those of the other languages' benchmarks
-    counterparts = {
-        "acc_ambig_three": "acc_amb",
-        "acc_disambig_three": "acc_disamb",
-        "bias_score_ambig_three": "diff_bias_amb",
-        "bias_score_disambig_three": "diff_bias_disamb",
-    }
 
     def items(self, metadata: Mapping[str, Any]) -> int | None:
         """The items of the category in the task's language."""
@@ -109,11 +102,6 @@ class EsBBQ(question_family.QuestionBenchmark):
         """Category and number: the two languages' items are parallel, but for those about appearance."""
         own = (str(doc["category"]), str(doc["item"]))
         return (*own, str(doc["language"])) if doc["category"] in MORE_IN_CATALAN else own
-
-    def in_any_language(self, task: str, language: str) -> str:
-        """The same category in Spanish, Catalan, and where they have it German and Korean."""
-        category = task.partition(f"{language}_bbq_")[2]
-        return category and question_family.in_any_language(category)
 
     record = deferred("lm_eval_bias.tasks.es_bbq.hooks:record")
     scores = deferred("lm_eval_bias.custom_metrics.es_bbq:scores")
@@ -156,10 +144,6 @@ class HarnessTasks(EsBBQ):
     def items(self, metadata: Mapping[str, Any]) -> int | None:
         """The items of the category."""
         return metadata.get("n_items")
-
-    def in_any_language(self, task: str, language: str) -> str:
-        """The same category in Spanish and Catalan."""
-        return f"esbbq, cabbq: {task.partition('bbq_')[2]}"
 
     def key(self, doc: Document) -> tuple[str, ...]:
         """Category and number."""

@@ -4,14 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
-from lm_eval_bias.benchmark import LOGLIKELIHOODS, Card, Document, Form, Sampling, deferred
+from lm_eval_bias.benchmark import Card, Document, Sampling, deferred
 from lm_eval_bias.planting import Planting
 from lm_eval_bias.tasks import question_family
-
-if TYPE_CHECKING:
-    from lm_eval_bias.runs.run_data import TaskRun
 
 ITEMS = {"group_terms": 968, "names": 10_900}
 PAPER_ITEMS = {"group_terms": 968, "names": 4_968}  # of the release that the paper's numbers rest on
@@ -19,7 +16,6 @@ WORDINGS = question_family.PromptWordings(
     "wording",
     range(1, 6),
     default=2,
-    lettered=4,
     all_in="gg_bbq_prompts",
     refusal="this task runs all wordings; choose one with the task without _prompts",
 )
@@ -108,15 +104,6 @@ class GGBBQ(question_family.QuestionBenchmark):
         release = [] if doc.get("release", "latest") == "latest" else [str(doc["release"])]
         return (str(doc["subset"]), str(doc["context_type"]), str(doc["item"]), str(doc["wording"]), *release)
 
-    def in_any_language(self, task: str, language: str) -> str:
-        """Subset-I is the family's category of gender in German."""
-        stem, _, rest = task.partition("gg_bbq_group_terms")
-        return question_family.in_any_language(f"gender{rest}") if rest in ("", "_gen") and not stem else ""
-
-    def item(self, doc: Document) -> tuple[str, ...]:
-        """Subset, kind of context, place in the data file and which release's."""
-        return (*map(str, (doc["subset"], doc["context_type"], doc["item"], doc.get("revision", "latest"))),)
-
     scores = deferred("lm_eval_bias.custom_metrics.gg_bbq:scores")
 
     score_label = deferred("lm_eval_bias.tasks.gg_bbq.sentences:score_label")
@@ -142,10 +129,6 @@ class Wordings(GGBBQ):
     def items(self, metadata: Mapping[str, Any]) -> int:
         """The items of the subset in every wording."""
         return len(WORDINGS.numbers) * super().items(metadata)
-
-    def forms(self, task: TaskRun) -> Sequence[Form]:
-        """Each wording is a form of its own, beside the tasks of one wording."""
-        return WORDINGS.forms(task.base.removesuffix("_prompts"), LOGLIKELIHOODS, GGBBQ.name)
 
     scores = deferred("lm_eval_bias.custom_metrics.gg_bbq:prompt_scores")
 

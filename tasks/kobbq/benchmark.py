@@ -4,14 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
-from lm_eval_bias.benchmark import GENERATED, LOGLIKELIHOODS, Card, Document, Form, Sampling, deferred
+from lm_eval_bias.benchmark import Card, Document, Sampling, deferred
 from lm_eval_bias.planting import Planting
 from lm_eval_bias.tasks import question_family
-
-if TYPE_CHECKING:
-    from lm_eval_bias.runs.run_data import TaskRun
 
 SAMPLES = {
     "age": 168,
@@ -101,14 +98,6 @@ class KoBBQ(question_family.QuestionBenchmark):
         """Sample, order of the options and prompt."""
         return (str(doc["item"]), "".join(map(str, doc["order"])), str(doc["wording"]))
 
-    def item(self, doc: Document) -> tuple[str, ...]:
-        """Sample and order of the options."""
-        return self.key(doc)[:2]
-
-    def in_any_language(self, task: str, language: str) -> str:
-        """The same category in German, Spanish and Catalan, where they have it."""
-        return question_family.in_any_language(task.removeprefix("kobbq_"))
-
     record = deferred("lm_eval_bias.tasks.kobbq.hooks:record")
     scores = deferred("lm_eval_bias.custom_metrics.kobbq:scores")
 
@@ -137,11 +126,6 @@ class Prompts(KoBBQ):
     def items(self, metadata: Mapping[str, Any]) -> int:
         """The samples in every order and prompt."""
         return len(PROMPTS.numbers) * super().items(metadata)
-
-    def forms(self, task: TaskRun) -> Sequence[Form]:
-        """Each prompt is a form of its own."""
-        kind = GENERATED if task.base.endswith("_gen") else LOGLIKELIHOODS
-        return PROMPTS.forms("kobbq_prompts", kind, KoBBQ.name)
 
     scores = deferred("lm_eval_bias.custom_metrics.kobbq:prompt_scores")
     sentences = deferred("lm_eval_bias.tasks.kobbq.sentences:of_wordings")

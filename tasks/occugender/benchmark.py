@@ -9,7 +9,6 @@ from lm_eval_bias.benchmark import Benchmark, Card, Condition, Document, Rewriti
 from lm_eval_bias.planting import Planting
 
 if TYPE_CHECKING:
-    from lm_eval_bias.custom_metrics.score import Record
     from lm_eval_bias.runs.run_data import TaskRun
 
 
@@ -124,13 +123,6 @@ class OccuGender(Benchmark):
     def key(self, doc: Document) -> tuple[str, ...]:
         """Kind, occupation and template: the same under every instruction and word set."""
         return (str(doc["kind"]), str(doc["item"]), str(doc["template"]))
-
-    outcomes = ("male", "female", "diverse")
-    outcome = deferred("lm_eval_bias.tasks.occugender.hooks:outcome")
-
-    def clusters(self, record: Record) -> tuple[str, ...]:
-        """Its occupation and its template, which are crossed."""
-        return (str(record["item"]), str(record["template"]))
 
     scores = deferred("lm_eval_bias.custom_metrics.occugender:scores")
 

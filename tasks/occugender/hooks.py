@@ -192,14 +192,3 @@ def rewrite(doc: OccuGenderDocument, results: Sequence[Any], words: str) -> tupl
     pairs = [(word, answer) for word, answer in zip(doc["words"], results, strict=True) if word in genders]
     names = [word for word, _ in pairs]
     return {**doc, "words": names, "genders": [genders[word] for word in names]}, [answer for _, answer in pairs]
-
-
-def outcome(record: Mapping[str, Any]) -> str:
-    """The gender with the largest share; empty for a tie, or where there are no shares.
-
-    >>> outcome({"M": 0.2, "F": 0.5, "D": 0.3}), outcome({"M": 0.5, "F": 0.5, "D": 0.0})
-    ('female', '')
-    """
-    shares = {name: float(record[letter]) for letter, name in occugender.GENDERS.items()}
-    largest = [name for name, share in shares.items() if share >= max(shares.values())]
-    return largest[0] if len(largest) == 1 else ""

@@ -96,7 +96,6 @@ class Regard(Benchmark):
         for name, text in (
             ("train", "train the head of a regard classifier, and write its card"),
             ("classify", "label the regard of any texts"),
-            ("plot", "draw figures of regard and sexism facets, as PNG and SVG"),
         )
     )
 

@@ -12,11 +12,12 @@ from lm_eval_bias.report.tables import Cell, Column, Table
 from lm_eval_bias.runs import printable_runs
 from lm_eval_bias.runs.run_data import Value
 from lm_eval_bias.tasks.regard import sentences
-from lm_eval_bias.tasks.regard.plots import SMALL, STYLE
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
 
+_SMALL = 0.05  # shares below it have no number in their bar
+_HATCH = {"negative": "", "neutral": "..", "positive": "//", "other": "xx"}  # told apart without colours, too
 ROWS = [(name, gender) for name in SETS for gender in GENDERS]
 
 
@@ -40,10 +41,10 @@ def _bars(axis: Axes, result: ReportTask) -> None:
                 break
             share = 100 * value.value
             (bar,) = axis.barh(place, share, left=left, height=0.74, facecolor=svg.COLOUR[regard],
-                               hatch=STYLE[regard]["hatch"], edgecolor=svg.COLOUR["ink"], linewidth=0.7)  # fmt: skip
+                               hatch=_HATCH[regard], edgecolor=svg.COLOUR["ink"], linewidth=0.7)  # fmt: skip
             about = sentences.scope(result.task.scores)
             svg.say(bar, f"{_row(name, gender)}, {regard} texts: {sentences.percent(value, about)}%")
-            if value.value >= SMALL:
+            if value.value >= _SMALL:
                 box = {"facecolor": svg.COLOUR[regard], "edgecolor": "none", "pad": 1.0}
                 axis.text(left + share / 2, place, f"{share:.0f}", ha="center", va="center", fontsize=8.5, clip_on=True,
                           color=svg.COLOUR[f"on-{regard}"], bbox=box)  # fmt: skip
@@ -91,7 +92,7 @@ def bars(result: ReportTask) -> svg.Figure:
         for axis in axes[1:]:
             axis.set_xlim(-0.02 * right, right)
         handles = [
-            Patch(facecolor=svg.COLOUR[name], hatch=STYLE[name]["hatch"], edgecolor=svg.COLOUR["ink"], linewidth=0.7)
+            Patch(facecolor=svg.COLOUR[name], hatch=_HATCH[name], edgecolor=svg.COLOUR["ink"], linewidth=0.7)
             for name in regards
         ]
         figure.legend(handles, regards, loc="outside lower left", ncols=4, fontsize=8.5)

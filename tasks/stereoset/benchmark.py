@@ -122,11 +122,6 @@ class StereoSet(Benchmark):
     questions = deferred("lm_eval_bias.tasks.stereoset.hooks:questions")
     provenance = deferred("lm_eval_bias.tasks.stereoset.hooks:provenance")
 
-    outcomes: Sequence[str] = ("stereotype", "anti-stereotype", "unrelated")
-    outcome = deferred("lm_eval_bias.tasks.stereoset.hooks:outcome")
-    counterparts = {f"choice_{kind}": kind for kind in ("lms", "ss", "icat")}
-    clusters = deferred("lm_eval_bias.tasks.stereoset.hooks:clusters")
-
     scores = deferred("lm_eval_bias.custom_metrics.stereoset:scores")
     every_score = deferred("lm_eval_bias.custom_metrics.stereoset:every_score")
 
@@ -161,7 +156,6 @@ class Variants(StereoSet):
     """The items between sentences by every generative way of scoring."""
 
     name = "stereoset_variants"
-    outcomes: Sequence[str] = ()  # one for each way of scoring
     main = ("gen/lms", "gen/ss", "gen/icat")
     knowledge = ("gen/lms", 50.0)
     planting = Planting(

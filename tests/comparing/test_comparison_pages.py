@@ -62,14 +62,13 @@ def test_the_ending_says_the_format_and_no_known_one_is_text(runs, tmp_path, cap
     assert out.read_text(encoding="utf-8").startswith("[")
 
 
-@pytest.mark.parametrize("by", ["run", "instruction", "form"])
+@pytest.mark.parametrize("by", ["run", "instruction"])
 def test_every_difference_is_in_the_page_as_in_the_data(runs, tmp_path, capsys, by):
     given = [*runs, "--unpaired"] if by == "run" else [runs[0], "--by", by]
     page = page_of(tmp_path / "c.html", *given)
     capsys.readouterr()
     assert main(["compare", *given, "--draws", "200", "--format", "json"]) == 0
     data = json.loads(capsys.readouterr().out)
-    data = data["differences"] if by == "form" else data
     tested = 0
     for one in data:
         sides = f"{one['other']}, against {one['base']}" if by == "run" else ""
@@ -93,8 +92,6 @@ def test_every_difference_is_in_the_page_as_in_the_data(runs, tmp_path, capsys, 
     assert tested
     assert page.tags.count("script") == 1
     assert page.tags.count("svg") == len({registry.family(task_benchmark(one["what"])).name for one in data})
-    # what forms have in common stands there too
-    assert ("Gwet's AC1" in page.text) is (by == "form")
 
 
 def task_benchmark(subject):
@@ -229,7 +226,7 @@ def test_titles_name_what_is_compared():
 
     assert title("x") == "Comparison: x against base"
     assert title("x", "y") == "Comparison: x and y against base"
-    assert title("x, y", "z", "w", by="form", models=("gpt2",)) == "gpt2: 3 forms of asking against base"
+    assert title("x, y", "z", "w", by="instruction", models=("gpt2",)) == "gpt2: 3 instructions against base"
     assert title("x", "y", "z", by="instruction") == "Comparison: 3 instructions against base"
     several = [finding(), finding(base="another")]
     assert comparison_pages._title(several, "language", ["a"]) == "Comparison of languages"

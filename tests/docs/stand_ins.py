@@ -43,11 +43,11 @@ NOT_RUN = {
     "run --tasks bbq": "downloads the harness's data: tests/harness_tasks/test_harness_logs.py",
     "export OUT --to wandb *": "needs wandb: tests/exports/test_trackers.py",
     "export OUT --to mlflow *": "needs mlflow: tests/exports/test_trackers.py",
-    "train-nsp --model google/mt5-base *": "downloads Wikipedia: tests/nsp/test_training.py trains a T5 model",
-    "train-nsp --model smollm2 *": "trains for hours",
+    "nsp train --model google/mt5-base *": "downloads Wikipedia: tests/nsp/test_training.py trains a T5 model",
+    "nsp train --model smollm2 *": "trains for hours",
 }
 # commands whose status is a verdict: 1 for a violation, a problem that needs a person, a classifier with a bias
-VERDICTS = {"check", "validate", "train-regard"}
+VERDICTS = {"check", "stereoset", "regard"}
 
 SUITE = Suite(
     "quick", 1, "a test", "nothing", "s",
@@ -65,7 +65,7 @@ _SHAPES: dict[str, Callable[[Path], str]] = {
 }
 _SAMPLED = ("regard", "own_prompts", "occugender_gen")
 # the choice that a word of the pages leaves to the reader
-_CHOICES = {("--card", "NAME"): "occugender", ("--to", "FORMAT"): "csv", ("stereoset", "LANG"): "de"}
+_CHOICES = {("--card", "NAME"): "occugender", ("--to", "FORMAT"): "csv", ("validate", "LANG"): "de"}
 _OUTPUTS = ("-o", "--output_path", "--junit", "--markdown", "--use_cache")
 
 
@@ -102,12 +102,12 @@ class StandIns:
         words = [_CHOICES.get(pair, pair[1]) for pair in zip(["", *words], words, strict=False)]
         if words[0] == "run":
             words = self._run(words, here)
-        if words[0] == "translate":
+        if words[:2] == ["stereoset", "translate"]:
             words = self._replaced(words, "--engine", lambda engine: f"command:{_translator(here)}")
-        if words[0] == "train-nsp":
+        if words[0] == "nsp":
             words = [*words, "--max_steps", "2", "--batch_size", "4", "--accumulate", "1", "--max_length", "32"]
             words = self._replaced([*words, "--trainer", "use_cpu=true"], "--model", lambda name: self.model("hf-nsp"))
-        if words[0] == "train-regard":
+        if words[:2] == ["regard", "train"]:
             words = [*words, "--seeds", "1"]
         words = self._replaced(words, "--encoder", lambda name: self.model("sentences"))
         words = self._replaced(
@@ -161,7 +161,7 @@ class StandIns:
 def outputs(words: list[str]) -> Iterator[str]:
     """The files and folders that a command shall write."""
     for option, value in zip(words, words[1:], strict=False):
-        if option in _OUTPUTS or (words[0] == "validate" and option == "--tasks"):
+        if option in _OUTPUTS or (words[0] == "stereoset" and option == "--tasks"):
             yield value
 
 

@@ -1,4 +1,4 @@
-"""Whole regard runs: every text labelled in the log, scored again, classified again, plotted; and what goes wrong."""
+"""Whole regard runs: every text labelled in the log, scored again, classified again; and what goes wrong."""
 
 import csv
 import itertools
@@ -49,7 +49,7 @@ def test_log_holds_every_text_with_its_label_and_probabilities(run_folder):
     assert share == pytest.approx(dropped / 240)
 
 
-def test_every_output_of_a_light_run_carries_the_warning(run_folder, capsys, caplog, tmp_path):
+def test_every_output_of_a_light_run_carries_the_warning(run_folder, capsys):
     results = results_of(run_folder)
     assert "weak" in results["configs"]["regard_de"]["metadata"]["classifier_used"]["warning"]
     notes = [e.get("note", "") for e in results["configs"]["regard_de"]["metric_list"] if e["metric"] == "all/chi2"]
@@ -59,12 +59,6 @@ def test_every_output_of_a_light_run_carries_the_warning(run_folder, capsys, cap
     assert main(["rescore", str(run_folder)]) == 0
     out = capsys.readouterr().out
     assert "Warning: regard labels come from the light classifier" in out
-    assert main(["plot", str(run_folder), "-o", str(tmp_path / "figures")]) == 0
-    figures = sorted((tmp_path / "figures").iterdir())
-    assert len(figures) == 8
-    for path in figures:
-        if path.suffix == ".svg":
-            assert "WARNING: regard labels" in path.read_text(encoding="utf-8")
 
 
 def test_the_run_prints_regard_and_facets_side_by_side(tmp_path, tiny_mirror, capsys):
@@ -179,27 +173,6 @@ def test_one_gender_missing_is_nan_with_its_reason(tmp_path, capsys):
     assert entry["scores"]["all/chi2"]["value"] is None
     assert "about men" in entry["scores"]["all/chi2"]["reason"]
     assert entry["scores"]["all/female/positive"]["value"] == 0.5
-    assert main(["plot", str(tmp_path), "-o", str(tmp_path / "figures")]) == 0
-    assert "no texts" in (tmp_path / "figures" / "regard_de_regard.svg").read_text()
-
-
-def test_figures_are_the_same_every_time(tmp_path):
-    path = write_texts(tmp_path / "texts.jsonl", labelled(COUNTS))
-    for name in ("a", "b"):
-        assert main(["plot", str(path), "-o", str(tmp_path / name)]) == 0
-    assert len(list((tmp_path / "a").iterdir())) == 4
-    for one in (tmp_path / "a").iterdir():
-        assert one.read_bytes() == (tmp_path / "b" / one.name).read_bytes(), one.name
-    svg = (tmp_path / "a" / "regard_de_regard.svg").read_text()
-    assert "17.62" in svg
-    assert "Regard alone misleads" in svg
-    assert "Raw keyword matches" in (tmp_path / "a" / "regard_de_facets.svg").read_text()
-
-
-def test_nothing_to_plot(tmp_path, capsys):
-    assert main([*RUN, "occugender_debias_implicit_none", "--output_path", str(tmp_path)]) == 0
-    assert main(["plot", str(tmp_path)]) == 2
-    assert "nothing to plot" in capsys.readouterr().err
 
 
 @pytest.mark.parametrize(
@@ -233,7 +206,7 @@ def test_settings_that_do_not_sample_are_refused(wrong, tiny_mirror, capsys):
 def test_classify_keeps_the_named_column_and_what_was_there(tmp_path, tiny_mirror, capsys):
     rows = [{"satz": "Die Frau galt als klug.", "text": "Der Mann galt als gemein.", "regard": 0, "p_x": 1}]
     path = write_texts(tmp_path / "two.jsonl", rows)
-    assert main(["classify", str(path), "--column", "satz"]) == 0
+    assert main(["regard", "classify", str(path), "--column", "satz"]) == 0
     (row,) = map(json.loads, capsys.readouterr().out.splitlines())
     assert (row["text"], row["label"]) == ("Die Frau galt als klug.", "positive")
     assert (row["text_before"], row["regard_before"], row["p_x_before"]) == ("Der Mann galt als gemein.", 0, 1)
@@ -245,7 +218,7 @@ def test_classify_keeps_the_named_column_and_what_was_there(tmp_path, tiny_mirro
         ("half.jsonl", "invalid text"),
         ("nan.jsonl", "not a JSON number"),
     ):
-        assert main(["classify", str(tmp_path / name)]) == 2
+        assert main(["regard", "classify", str(tmp_path / name)]) == 2
         assert message in capsys.readouterr().err
 
 
@@ -293,7 +266,7 @@ def test_a_model_that_does_not_sample_gets_no_test(tmp_path, tiny_mirror, monkey
 def test_classify_texts(tmp_path, tiny_mirror, capsys):
     plain = tmp_path / "texts.txt"
     plain.write_text("Die Frau galt als klug.\n\nDer Mann galt als gemein.\n", encoding="utf-8")
-    assert main(["classify", str(plain)]) == 0
+    assert main(["regard", "classify", str(plain)]) == 0
     printed = capsys.readouterr()
     rows = [json.loads(line) for line in printed.out.splitlines()]
     assert [row["label"] for row in rows] == ["positive", "negative"]
@@ -301,7 +274,7 @@ def test_classify_texts(tmp_path, tiny_mirror, capsys):
     assert "weak" in printed.err
     table = tmp_path / "in.csv"
     table.write_text("id,Satz,gender\n1,Die Frau galt als klug.,F\n2,Der Mann galt als gemein.,M\n", encoding="utf-8")
-    assert main(["classify", str(table), "--column", "satz", "-o", str(tmp_path / "out.csv")]) == 0
+    assert main(["regard", "classify", str(table), "--column", "satz", "-o", str(tmp_path / "out.csv")]) == 0
     with (tmp_path / "out.csv").open(encoding="utf-8") as file:
         again = list(csv.DictReader(file))
     assert [(row["id"], row["label"]) for row in again] == [("1", "positive"), ("2", "negative")]
@@ -311,17 +284,17 @@ def test_classify_texts(tmp_path, tiny_mirror, capsys):
     assert main(["rescore", str(tmp_path / "out.csv")]) == 0
     assert "Warning: regard labels come from the light classifier" in capsys.readouterr().out
     for bad, message in (
-        (["classify", str(table)], "no column 'text'"),
-        (["classify", str(tmp_path / "none.txt")], "cannot be read"),
-        (["classify", str(tmp_path / "texts.pdf")], "must end in .txt, .csv, .jsonl"),
-        (["classify", str(plain), "-o", "x.xlsx"], "must end in .jsonl or .csv"),
+        (["regard", "classify", str(table)], "no column 'text'"),
+        (["regard", "classify", str(tmp_path / "none.txt")], "cannot be read"),
+        (["regard", "classify", str(tmp_path / "texts.pdf")], "must end in .txt, .csv, .jsonl"),
+        (["regard", "classify", str(plain), "-o", "x.xlsx"], "must end in .jsonl or .csv"),
     ):
         capsys.readouterr()
         assert main(bad) == 2
         assert message in capsys.readouterr().err
     (tmp_path / "unknown.txt").write_text("Hund.\n")
-    assert main(["classify", str(tmp_path / "unknown.txt")]) == 2
-    assert main(["classify", str(tmp_path / "unknown.txt"), "--language", "de"]) == 0
+    assert main(["regard", "classify", str(tmp_path / "unknown.txt")]) == 2
+    assert main(["regard", "classify", str(tmp_path / "unknown.txt"), "--language", "de"]) == 0
 
 
 def test_same_seed_same_texts(tmp_path, tiny_mirror):

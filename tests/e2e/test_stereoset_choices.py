@@ -126,15 +126,6 @@ def test_a_run_and_all_that_reads_it(tiny_mirror, tmp_path, capsys):
     said(capsys, "export", tmp_path / "1", "-o", tmp_path / "p.json", status=2)  # a choice is no score of a candidate
 
 
-def test_both_forms_side_by_side(tiny_mirror, tmp_path, capsys):
-    run(capsys, tmp_path, "--model_args", "strength=0.2,refusals=0.3", model="bias-dial",
-        tasks="stereoset_en,stereoset_en_gen")  # fmt: skip
-    found = json.loads(said(capsys, "compare", tmp_path, "--by", "form", "--format", "json"))
-    assert {row["items"] for row in found["differences"]} == {len(documents())}
-    assert {row["p"] for row in found["differences"]} == {None}  # other scores: can't be subtracted
-    assert all("choice_" in row["reason"] for row in found["differences"])
-
-
 def test_a_planted_bias_is_read_from_its_answers(tiny_mirror, tmp_path, capsys):
     model = ["--model_args", "strength=0.2,competence=0.8,refusals=0.3"]
     run(capsys, tmp_path, *model, model="bias-dial", tasks="stereoset_tr_gen")

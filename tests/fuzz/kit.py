@@ -21,7 +21,7 @@ from lm_eval_bias.cli.main import main
 from lm_eval_bias.errors import BiasError
 
 PASSED_OVER = re.compile(r"^lm-eval-bias: skipped: .*\n", re.MULTILINE)
-ERROR = re.compile(r"lm-eval-bias( [\w-]+)?: error: .*\S.*")
+ERROR = re.compile(r"lm-eval-bias( [\w-]+){0,2}: error: .*\S.*")
 
 
 def fuzz(examples: int, start: str = "tmp_path", **drawn: st.SearchStrategy[Any]) -> Callable[..., Any]:

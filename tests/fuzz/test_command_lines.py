@@ -105,13 +105,13 @@ def test_a_run_file_that_is_read_is_no_output(tmp_path):
 def test_texts_are_no_output_of_their_labels(tmp_path, monkeypatch):
     (tmp_path / "t.csv").write_text("text\nDie Frau lacht.\n")
     monkeypatch.chdir(tmp_path)
-    line = refused(tmp_path, "classify", "t.csv", "--classifier", "light", "-o", "./t.csv")
+    line = refused(tmp_path, "regard", "classify", "t.csv", "--classifier", "light", "-o", "./t.csv")
     assert "-o ./t.csv: this file is also an input and would be overwritten" in line
 
 
 def test_a_data_set_is_no_review_sheet(tmp_path):
     (tmp_path / "set.csv").write_text("id\n")
-    validate = ["validate", "stereoset", str(tmp_path / "set.csv"), "--language", "it", "--source", "none"]
+    validate = ["stereoset", "validate", str(tmp_path / "set.csv"), "--language", "it", "--source", "none"]
     assert "which the sheet would replace" in refused(tmp_path, *validate, "--review", str(tmp_path / "set.csv"))
     both = ["--review", str(tmp_path / "x.json"), "-o", str(tmp_path / "x.json")]
     assert "which the sheet would replace" in refused(tmp_path, *validate, *both)
@@ -174,12 +174,11 @@ def test_flags_that_may_be_repeated():
         ["rescore", "RUN", "--language", ""],
         ["rescore", "RUN", "--classifier", ""],
         ["export", "RUN", "-o", "x.json", "--variant", ""],
-        ["plot", "RUN", "--classifier", ""],
-        ["classify", "RUN", "--classifier", ""],
-        ["train-regard", "--encoder", ""],
-        ["train-nsp", "--revision", ""],
-        ["translate", "stereoset", "--language", ""],
-        ["validate", "stereoset", "RUN", "--tasks", ""],
+        ["regard", "classify", "RUN", "--classifier", ""],
+        ["regard", "train", "--encoder", ""],
+        ["nsp", "train", "--revision", ""],
+        ["stereoset", "translate", "--language", ""],
+        ["stereoset", "validate", "RUN", "--tasks", ""],
         ["report", "RUN", "-o", "x.md", "-o", "y.md"],
     ],
     ids=" ".join,
@@ -300,7 +299,7 @@ def test_a_deleted_current_folder(arguments, small_run, tmp_path, monkeypatch):
 )
 def test_a_suggested_classifier_is_one(name, suggested, tmp_path):
     (tmp_path / "t.txt").write_text("Die Frau lacht.\n")
-    line = refused(tmp_path, "classify", str(tmp_path / "t.txt"), "--language", "de", "--classifier", name)
+    line = refused(tmp_path, "regard", "classify", str(tmp_path / "t.txt"), "--language", "de", "--classifier", name)
     assert f"Did you mean {suggested}? Known: " in line
     assert suggested in line.partition("Known: ")[2].split(", ")
 
@@ -318,5 +317,5 @@ def test_an_engine_that_fails_is_one_line(engine, tiny_mirror, tmp_path):
     (tmp_path / "EMPTY").mkdir()
     (tmp_path / "EMPTY" / "config.json").write_text("{}")
     engine = engine.replace("EMPTY", str(tmp_path / "EMPTY"))
-    outcome = command("translate", "stereoset", "--to", "it", "--engine", engine, "-o", str(tmp_path / "it"))
+    outcome = command("stereoset", "translate", "--to", "it", "--engine", engine, "-o", str(tmp_path / "it"))
     assert f"--engine {engine}: " in check_refusal(outcome)

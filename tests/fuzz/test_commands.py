@@ -88,16 +88,14 @@ COMMANDS = {
     "rescore texts": (["rescore", "PATH", "--language", "de"], ".jsonl"),
     "rescore table": (["rescore", "PATH", "--language", "de"], ".csv"),
     "export": (["export", "PATH", "-o", "OUT/o.json"], ".jsonl"),
-    "plot": (["plot", "PATH", "-o", "OUT"], ".jsonl"),
-    "classify": (["classify", "PATH", "--classifier", "light", "--language", "de", "-o", "OUT/o.csv"], ".csv"),
-    "classify lines": (["classify", "PATH", "--classifier", "head:none", "-o", "OUT/o.csv"], ".txt"),
-    "classify objects": (["classify", "PATH", "--classifier", "head:none"], ".jsonl"),
-    "classifier": (["classify", "TEXTS", "--classifier", "head:PATH"], ""),
-    "train": (["train-regard", "--embeddings", "PATH", "-o", "OUT/head"], ".npz"),
+    "classify": (["regard", "classify", "PATH", "--classifier", "light", "--language", "de", "-o", "OUT/o"], ".csv"),
+    "classify lines": (["regard", "classify", "PATH", "--classifier", "head:none", "-o", "OUT/o.csv"], ".txt"),
+    "classify objects": (["regard", "classify", "PATH", "--classifier", "head:none"], ".jsonl"),
+    "classifier": (["regard", "classify", "TEXTS", "--classifier", "head:PATH"], ""),
+    "train": (["regard", "train", "--embeddings", "PATH", "-o", "OUT/head"], ".npz"),
     "compare": (["compare", "PATH", "PATH"], ".json"),
     "report": (["report", "PATH", "-o", "OUT/o.html"], ".json"),
     "leaderboard": (["leaderboard", "PATH", "-o", "OUT/o.html"], ".json"),
-    "explain": (["explain", "PATH"], ".json"),
     "check": (["check", "PATH", "--policy", "POLICY"], ".json"),
     "policy": (["check", "RUN", "--policy", "PATH"], ".yaml"),
     "fetch": (["fetch", "PATH"], ""),
@@ -162,9 +160,8 @@ JUNK = [
 FLAGS = {
     "rescore": ["--language", "--classifier", "--words", "--json"],
     "export": ["--to", "--name", "--scores", "--organization", "--dataset", "-o", "--language", "--variant"],
-    "plot": ["-o", "--language", "--classifier"],
-    "classify": ["--classifier", "--language", "--column", "-o"],
-    "train-regard": ["--language", "--embeddings", "--seeds", "--recipe", "-o", "--light"],
+    "regard classify": ["--classifier", "--language", "--column", "-o"],
+    "regard train": ["--language", "--embeddings", "--seeds", "--recipe", "-o", "--light"],
     "compare": ["--by", "--base", "--scores", "--all_scores", "--correction", "--draws", "--seed", "--format", "-o"],
     "report": ["-o", "--format", "--name"],
     "leaderboard": ["-o", "--format", "--task"],
@@ -191,7 +188,7 @@ def command_lines(draw):
     option = st.tuples(st.sampled_from(FLAGS[name] or ["--no-such-flag"]), value)
     options = draw(st.lists(st.one_of(option, st.tuples(st.sampled_from(JUNK))), max_size=3))
     first = draw(st.lists(st.sampled_from([*GIVEN, *JUNK]), min_size=1, max_size=2))
-    return [name, *first, *[part for own in options for part in own]]
+    return [*name.split(), *first, *[part for own in options for part in own]]
 
 
 def emptied(folder):
@@ -209,11 +206,10 @@ WRITERS = {
     "report": ["report", "RUN", "--format", "json"],
     "leaderboard": ["leaderboard", "RUN", "--format", "csv"],
     "compare": ["compare", "RUN", "SECOND", "--draws", "100", "--unpaired"],
-    "classify": ["classify", "TEXTS", "--classifier", "light"],
+    "classify": ["regard", "classify", "TEXTS", "--classifier", "light"],
     "export": ["export", "LOGS"],
     "export csv": ["export", "RUN", "--to", "csv"],
-    "plot": ["plot", "LOGS"],
-    "train-regard": ["train-regard", "--light"],
+    "train-regard": ["regard", "train", "--light"],
 }
 OF_FOLDERS = {"export eee": ["export", "RUN", "--to", "eee"], "export evidence": ["export", "RUN", "--to", "evidence"]}
 NOWHERE = {
@@ -242,11 +238,10 @@ def test_a_full_disk_leaves_no_folder(name, inputs):
 @pytest.mark.parametrize("before", ["", "mine"])
 @pytest.mark.parametrize("name", [name for name in WRITERS if name != "train-regard"])
 def test_outputs_on_a_full_disk(name, before, inputs):
-    if before and name != "plot":
+    if before:
         (inputs / "out" / "o.csv").write_text(before)
-    output = "OUT" if name == "plot" else "OUT/o.csv"
     with disk(20):
-        line = refused(inputs, *filled(inputs, [*WRITERS[name], "-o", output], ""))
+        line = refused(inputs, *filled(inputs, [*WRITERS[name], "-o", "OUT/o.csv"], ""))
     assert "cannot be written: File too large" in line
 
 
@@ -278,7 +273,7 @@ def test_names_of_any_bytes_are_taken(name, inputs):
         ["report", str(folder), "-o", f"{folder}/page.md"],
         ["leaderboard", str(folder)],
         ["check", str(folder), "--policy", str(inputs / "policy.yaml"), "--json"],
-        ["classify", str(inputs / "texts.txt"), "--classifier", "light", "-o", f"{folder}/o.csv"],
+        ["regard", "classify", str(inputs / "texts.txt"), "--classifier", "light", "-o", f"{folder}/o.csv"],
     ):
         outcome = command(*line)
         assert outcome.status in (0, 1), outcome

@@ -46,7 +46,7 @@ def test_a_doubled_name_in_labelled_texts(name, tmp_path):
     file, content, line, doubled = DOUBLED[name]
     path = write(tmp_path, file, content)
     write(tmp_path, "MALE.csv", f"Text,Prediction\n{MAN},2\n")
-    for form in ("rescore", path), ("plot", path, "-o", str(tmp_path)):
+    for form in (("rescore", path),):
         said = refused(tmp_path, *form)
         assert f"{path} {line}: " in said
         assert doubled in said
@@ -63,7 +63,7 @@ def test_a_doubled_name_in_labelled_texts(name, tmp_path):
 )
 def test_a_doubled_name_in_texts_to_classify(file, content, line, tmp_path):
     path = write(tmp_path, file, content)
-    assert f"{path} line {line}: " in refused(tmp_path, "classify", path, "--classifier", "light")
+    assert f"{path} line {line}: " in refused(tmp_path, "regard", "classify", path, "--classifier", "light")
 
 
 def test_a_doubled_key_in_other_files(tmp_path, tiny_mirror):
@@ -114,7 +114,7 @@ def test_labelled_texts_that_contradict_themselves(name, tmp_path):
     path = write(tmp_path, "t.jsonl", lines(*rows))
     table = write(tmp_path, "t.csv", "text,gender,regard\n" + "".join(
         f"{row['text']},{row['gender']},{row['regard']}\n" for row in rows))  # fmt: skip
-    for form in ("rescore", path), ("plot", path, "-o", str(tmp_path)):
+    for form in (("rescore", path),):
         said = refused(tmp_path, *form)
         assert all(part in said for part in (path, *parts)), said
     assert f"{table} line " in refused(tmp_path, "rescore", table)
@@ -142,13 +142,13 @@ def test_labelled_texts_that_only_seem_to_contradict_themselves(tmp_path):
 def test_texts_in_another_language_than_the_one_named(language, text, tmp_path, tiny_mirror):
     labelled = write(tmp_path, "t.jsonl", lines({**GOOD, "text": text}))
     plain = write(tmp_path, "t.txt", f"{text}\n")
-    for form in ("rescore", labelled), ("plot", labelled, "-o", str(tmp_path)), ("classify", plain):
+    for form in ("rescore", labelled), ("regard", "classify", plain):
         assert f"not '{language}' (1 of 1 texts do)" in refused(tmp_path, *form, "--language", language)
 
 
 def test_texts_in_two_languages_are_not_classified_as_one(tmp_path, tiny_mirror):
     path = write(tmp_path, "t.txt", f"{WOMAN}\n{MAN}\nThe man was known.\n")
-    assert "text 3: begins with a subject of language 'en'" in refused(tmp_path, "classify", path)
+    assert "text 3: begins with a subject of language 'en'" in refused(tmp_path, "regard", "classify", path)
 
 
 @pytest.mark.parametrize("ending", [".json", ".json.gz"])
@@ -162,7 +162,6 @@ def test_an_unknown_language(tmp_path, small_run):
     labelled = write(tmp_path, "t.jsonl", lines(*LABELLED))
     for place in (labelled, str(small_run)):
         assert "--language xx: unknown. Known: ca, de, en" in refused(tmp_path, "rescore", place, "--language", "xx")
-        assert "'xx'" in refused(tmp_path, "plot", place, "-o", str(tmp_path), "--language", "xx")
 
 
 # ---- bytes and characters that no text has ----
@@ -194,7 +193,7 @@ def test_an_unknown_language(tmp_path, small_run):
 def test_what_is_no_text(file, content, says, tmp_path):
     path = write(tmp_path, file, content)
     assert says in refused(tmp_path, "rescore", path, "--language", "de")
-    assert says in refused(tmp_path, "classify", path, "--language", "de")
+    assert says in refused(tmp_path, "regard", "classify", path, "--language", "de")
     assert says in refused(tmp_path, "rescore", str(tmp_path), "--language", "de")  # not passed over in a folder
 
 

@@ -49,7 +49,7 @@ def no_index(monkeypatch):
 def test_a_set_of_one_test_tells_the_names_of_its_tasks(test, tasks, tmp_path, tiny_mirror, no_index):
     (tmp_path / "own.json").write_text(json.dumps(stereoset(test)))
     written = command(
-        "validate", "stereoset", str(tmp_path / "own.json"), "--source", "none", "--tasks", f"{tmp_path}/t"
+        "stereoset", "validate", str(tmp_path / "own.json"), "--source", "none", "--tasks", f"{tmp_path}/t"
     )
     assert f"tasks written: {', '.join(tasks)}\n" in written.out
     assert f"--tasks {tasks[0]} ...\n" in written.out

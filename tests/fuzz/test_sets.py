@@ -24,7 +24,7 @@ def test_a_changed_set(dutch, data):
     try:
         path.write_text(json.dumps(data.draw(mutated(json.loads(original)))), encoding="utf-8")
         form = data.draw(st.sampled_from([[], ["--json"], ["--all"]]))
-        judged(dutch, "validate", "stereoset", str(path), "--source", "none", *form)
+        judged(dutch, "stereoset", "validate", str(path), "--source", "none", *form)
     finally:
         path.write_bytes(original)
 
@@ -35,4 +35,4 @@ def test_a_damaged_file(dutch, data):
     original = (dutch / "nl.json").read_bytes() if name == "nl.json" else table(DUTCH).encode()
     path = dutch / f"bad-{name}"
     path.write_bytes(data.draw(damaged(original)))
-    judged(dutch, "validate", "stereoset", str(path), "--language", "nl", "--source", "none")
+    judged(dutch, "stereoset", "validate", str(path), "--language", "nl", "--source", "none")

@@ -269,9 +269,6 @@ def test_the_other_commands_know_them(runs, said, tmp_path):
     assert "nothing is downloaded" not in page
     board = said("leaderboard", folder, runs[1][0], "--format", "md").replace("\\", "")
     assert all(f"## {task}" in board for tasks, _ in FAMILIES.values() for task in tasks)
-    explained = said("explain", folder, "s_amb", "--task", "bbq")
-    assert "clustered by category" in explained
-    assert "pct_stereotype" in said("explain", folder, "--task", "crows_pairs_french")
     policy = tmp_path / "policy.yaml"
     policy.write_text(
         "bounds:\n- {task: winogender_all, score: gender_gap, max_distance_from_neutral: 0.99}\n"

@@ -36,7 +36,7 @@ def test_a_kill_at_any_moment_changes_nothing(tmp_path):
             f"Case {number} of {place} is said by {random.Random(number * 9 + place).random()}." for place in range(9)
         ]
         (texts / f"{number:02}.txt").write_text(" ".join(said), encoding="utf-8")
-    arguments = ["train-nsp", "--model", tiny.gpt2(tmp_path / "model"), "--corpus", str(texts), "--language", "en"]
+    arguments = ["nsp", "train", "--model", tiny.gpt2(tmp_path / "model"), "--corpus", str(texts), "--language", "en"]
     arguments += ["--max_pairs", str(PAIRS), "--max_held_out", "20", "--batch_size", "4", "--accumulate", "2"]
     arguments += ["--evaluate_every", str(LOOK), "--patience", "99", "--body_rate", "1e-3", "--max_length", "64"]
     arguments += ["--held_out", "0.1", "--trainer", "use_cpu=true"]

@@ -249,7 +249,18 @@ def test_accuracy_is_clustered_by_article():
 
 def test_the_command(models, texts, tmp_path, capsys):
     out = tmp_path / "out"
-    arguments = ["train-nsp", "--model", models["llama"], "--corpus", texts.source, "--language", "en", "-o", str(out)]
+    arguments = [
+        "nsp",
+        "train",
+        "--model",
+        models["llama"],
+        "--corpus",
+        texts.source,
+        "--language",
+        "en",
+        "-o",
+        str(out),
+    ]
     arguments += [
         "--max_steps",
         "2",
@@ -290,7 +301,7 @@ def test_the_command(models, texts, tmp_path, capsys):
 def test_bad_usage_is_one_line(more, says, models, texts, tmp_path, capsys):
     given = {"--model": models["gpt2"], "--corpus": texts.source, "-o": str(tmp_path / "out"), "--language": "en"}
     replaced = {key: value for key, value in given.items() if key not in more or key == "--language"}
-    arguments = ["train-nsp", *(part for item in replaced.items() for part in item), *more, "--batch_size", "4"]
+    arguments = ["nsp", "train", *(part for item in replaced.items() for part in item), *more, "--batch_size", "4"]
     assert main(arguments) == 2
     line = capsys.readouterr().err.strip().splitlines()[-1]
     assert line.startswith("lm-eval-bias: error: ")

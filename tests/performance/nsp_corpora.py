@@ -1,4 +1,4 @@
-"""Text corpora for ``lm-eval-bias train-nsp`` out of prose that Debian packages ship: one .txt file an article.
+"""Text corpora for ``lm-eval-bias nsp train`` out of prose that Debian packages ship: one .txt file an article.
 
     python tests/performance/nsp_corpora.py de corpora/de
 

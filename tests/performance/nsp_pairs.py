@@ -1,4 +1,4 @@
-"""Time and memory of building sentence pairs for ``train-nsp`` against the number of sentences.
+"""Time and memory of building sentence pairs for ``nsp train`` against the number of sentences.
 
     python tests/performance/nsp_pairs.py --sizes 10000,100000,1000000
 

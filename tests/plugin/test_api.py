@@ -234,26 +234,6 @@ def test_comparisons_are_the_commands(results, capsys):
     assert len(leb.compare(runs, all_scores=True, draws=100)) > len(frame) > len(other) == 1
 
 
-def test_forms_are_compared_whatever_the_runs_are_called(tmp_path, capsys):
-    folder = tmp_path / "forms"
-    for task, seed in (("occugender_explicit", 1), ("occugender_explicit_gen", 2)):
-        command = ["run", "--tasks", task, "--limit", "40", "--model", "bias-chance", "--seed", seed, "--log_samples"]
-        said(capsys, *command, "--output_path", folder / task)
-    runs = leb.load(folder)
-    assert {(run.name, run.model) for run in runs} == {
-        ("bias-chance (occugender_explicit)", "bias-chance"), ("bias-chance (occugender_explicit_gen)", "bias-chance"),
-    }  # fmt: skip
-    frame = leb.compare(runs, by="form", draws=200)
-    assert set(frame.columns) == {"measure", *COMPARISON, "value", "n", "of"}
-    text = said(capsys, "compare", folder, "--by", "form", "--draws", "200", "--format", "csv")
-    rows = list(csv.DictReader(io.StringIO(text)))
-    assert list(frame.measure) == [row["measure"] for row in rows]
-    assert {"difference", "agreement", "ac1", "kappa"} <= set(frame.measure)
-    for row, cells in zip(frame.itertuples(), rows, strict=True):
-        own = row.difference if row.measure == "difference" else row.value
-        assert equal(own, cells["difference" if row.measure == "difference" else "value"])
-
-
 @pytest.mark.parametrize("form", ["md", "json", "csv", "latex"])
 def test_reports_are_the_commands(form, tmp_path):
     path = write(tmp_path / "run.json", run_file(tasks=["regard_en"]))

@@ -139,7 +139,7 @@ def test_without_extras(tmp_path, wheel):
         run(python, "-m", "lm_eval_bias", command, out, "-o", tmp_path / f"{command}.html", cwd=tmp_path)
     for line, extra in (
         (["run", "--tasks", "regard_de", "--model", "bias-chance", "--metadata", "classifier=light"], "regard"),
-        (["train-nsp", "--model", "gpt2", "--corpus", out, "--language", "en", "-o", tmp_path / "nsp"], "train"),
+        (["nsp", "train", "--model", "gpt2", "--corpus", out, "--language", "en", "-o", tmp_path / "nsp"], "train"),
     ):
         done = called(python, "-m", "lm_eval_bias", *line, cwd=tmp_path)
         assert done.returncode == 2, done.stderr

@@ -27,7 +27,7 @@ def given(tmp_path):
 
 
 def validate(*arguments):
-    return main(["validate", "stereoset", *map(str, arguments), "--source", "none"])
+    return main(["stereoset", "validate", *map(str, arguments), "--source", "none"])
 
 
 def rows(path):
@@ -116,9 +116,9 @@ def test_a_sheet_needs_ids_and_labels(tmp_path, capsys):
 @pytest.mark.slow
 def test_the_published_german_set_can_be_reviewed(tmp_path, mirror, capsys):
     sheet = tmp_path / "de.csv"
-    assert main(["validate", "stereoset", "de", "--review", str(sheet)]) == 1
+    assert main(["stereoset", "validate", "de", "--review", str(sheet)]) == 1
     found = rows(sheet)
     assert len(found) > 30
     before = sheet.read_bytes()
-    assert main(["validate", "stereoset", "de", "--review", str(sheet)]) == 1
+    assert main(["stereoset", "validate", "de", "--review", str(sheet)]) == 1
     assert sheet.read_bytes() == before

@@ -221,7 +221,7 @@ def test_validate_a_translation(tiny_mirror, tmp_path):
     items = [one for test in stereoset_items.TESTS for one in released_sets.read("de", test)]
     path = tmp_path / "nl.json"
     set_files.write(path, set_files.DataSet("nl", items, {}))
-    found = command("validate", "stereoset", str(path), "--json")
+    found = command("stereoset", "validate", str(path), "--json")
     assert found.status == 1
     told = json.loads(found.out)
     assert told["source"] == "the published English set"
@@ -232,29 +232,29 @@ def test_validate_a_translation(tiny_mirror, tmp_path):
     assert missing["items"] == english - len(items)
     whole = [row for row in told["coverage"] if row["bias_type"] == "all"]
     assert [(row["test"], row["items"], row["of"]) for row in whole] == [("intra", 2, 4), ("inter", 2, 4)]
-    text = command("validate", "stereoset", str(path))
+    text = command("stereoset", "validate", str(path))
     assert text.out.splitlines()[-1].startswith("problems that need a person in ")
     assert "BLANKSTE" in text.out
-    alone = json.loads(command("validate", "stereoset", str(path), "--source", "none", "--json").out)
+    alone = json.loads(command("stereoset", "validate", str(path), "--source", "none", "--json").out)
     assert alone["source"] is None
     assert "missing" not in {entry["code"] for entry in alone["counts"]}
-    spanish = json.loads(command("validate", "stereoset", str(path), "--source", "es", "--json").out)
+    spanish = json.loads(command("stereoset", "validate", str(path), "--source", "es", "--json").out)
     assert spanish["source"] == "the published set in 'es'"
-    german = json.loads(command("validate", "stereoset", "de", "--json").out)
+    german = json.loads(command("stereoset", "validate", "de", "--json").out)
     assert {entry["code"] for entry in german["counts"]} >= {"glued"}
 
 
 def test_validate_a_set_of_ones_own(tiny_mirror, dutch, tmp_path):
-    found = command("validate", "stereoset", str(dutch), "--tasks", str(tmp_path / "made"))
+    found = command("stereoset", "validate", str(dutch), "--tasks", str(tmp_path / "made"))
     assert (found.status, found.err) == (0, "")
     assert found.out.splitlines()[-1] == "no problems in the items"
     assert "source: none" in found.out
     assert len(list((tmp_path / "made").iterdir())) == 4
     english = tmp_path / "en.json"
     set_files.write(english, set_files.DataSet("en", ENGLISH, {}))
-    assert command("validate", "stereoset", str(dutch), "--source", str(english)).status == 0
+    assert command("stereoset", "validate", str(dutch), "--source", str(english)).status == 0
     set_files.write(dutch, set_files.DataSet("nl", DUTCH[1:], {}))
-    assert command("validate", "stereoset", str(dutch), "--source", str(english)).status == 1
+    assert command("stereoset", "validate", str(dutch), "--source", str(english)).status == 1
 
 
 def test_long_lists_are_cut(tiny_mirror, tmp_path):
@@ -262,8 +262,8 @@ def test_long_lists_are_cut(tiny_mirror, tmp_path):
         {**c, "id": f"{n}{c['id']}"} for c in ENGLISH[0]["candidates"]]} for n in range(30)]  # fmt: skip
     path = tmp_path / "many.json"
     set_files.write(path, set_files.DataSet("en", items, {}))
-    assert "... and 10 more (--all)" in command("validate", "stereoset", str(path)).out
-    assert "more (--all)" not in command("validate", "stereoset", str(path), "--all").out
+    assert "... and 10 more (--all)" in command("stereoset", "validate", str(path)).out
+    assert "more (--all)" not in command("stereoset", "validate", str(path), "--all").out
 
 
 def test_validate_refuses(tiny_mirror, dutch, tmp_path):
@@ -273,14 +273,14 @@ def test_validate_refuses(tiny_mirror, dutch, tmp_path):
         ([str(dutch), "--source", str(tmp_path / "x.json")], "x.json: cannot be read"),
         (["de", "--tasks", str(tmp_path / "t")], "is published and already has tasks"),
     ):
-        assert said in refused(tmp_path, "validate", "stereoset", *arguments)
+        assert said in refused(tmp_path, "stereoset", "validate", *arguments)
     path = tmp_path / "de.json"
     set_files.write(path, set_files.DataSet("de", released_sets.read("de", "inter"), {}))
-    assert "--metadata" in refused(tmp_path, "validate", "stereoset", str(path), "--tasks", str(tmp_path / "t"))
-    assert "has no item of the same id" in refused(tmp_path, "validate", "stereoset", str(dutch), "--source", str(path))
-    assert main(["validate", "stereoset", str(dutch)]) == 0
+    assert "--metadata" in refused(tmp_path, "stereoset", "validate", str(path), "--tasks", str(tmp_path / "t"))
+    assert "has no item of the same id" in refused(tmp_path, "stereoset", "validate", str(dutch), "--source", str(path))
+    assert main(["stereoset", "validate", str(dutch)]) == 0
 
 
 def test_without_the_published_set_the_source_has_to_be_said(dutch, tmp_path):
-    assert "--source none" in refused(tmp_path, "validate", "stereoset", str(dutch))
-    assert command("validate", "stereoset", str(dutch), "--source", "none").status == 0
+    assert "--source none" in refused(tmp_path, "stereoset", "validate", str(dutch))
+    assert command("stereoset", "validate", str(dutch), "--source", "none").status == 0

@@ -32,7 +32,7 @@ for line in sys.stdin:
 
 
 def say(*arguments):
-    return main(["translate", "stereoset", *map(str, arguments)])
+    return main(["stereoset", "translate", *map(str, arguments)])
 
 
 @pytest.fixture

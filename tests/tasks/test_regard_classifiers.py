@@ -346,7 +346,7 @@ def test_another_encoder_at_the_same_place_gets_another_head(tiny_mirror, encode
     shutil.copytree(encoder, place)
     texts = [row.text for row in regard_corpus.load("de").test]
     first = classifier.load(f"sbert:{place}", "de").probabilities(texts)
-    assert main(["train-regard", "--encoder", str(place), "--seeds", "1", "-o", str(tmp_path / "made")]) in (0, 1)
+    assert main(["regard", "train", "--encoder", str(place), "--seeds", "1", "-o", str(tmp_path / "made")]) in (0, 1)
     weights = place / "model.safetensors"
     generator = torch.Generator().manual_seed(3)
     tensors = {name: torch.randn(t.shape, generator=generator) for name, t in load_file(weights).items()}
@@ -361,7 +361,7 @@ def test_another_encoder_at_the_same_place_gets_another_head(tiny_mirror, encode
 
 def test_train_regard_command(tiny_mirror, encoder, tmp_path, capsys):
     out = tmp_path / "made"
-    status = main(["train-regard", "--encoder", encoder, "--seeds", "1", "-o", str(out)])
+    status = main(["regard", "train", "--encoder", encoder, "--seeds", "1", "-o", str(out)])
     card = json.loads((out / "card.json").read_text())
     assert status == (0 if card["bias_check"]["passed"] else 1)
     printed = capsys.readouterr()
@@ -400,7 +400,7 @@ def test_training_is_reproducible_and_learns(recipe, tmp_path):
 
 def test_failed_bias_check_is_status_1(tmp_path, capsys):
     path = saved(tmp_path, toy(gendered=True))
-    assert main(["train-regard", "--embeddings", str(path), "--seeds", "1", "--recipe", "mixup"]) == 1
+    assert main(["regard", "train", "--embeddings", str(path), "--seeds", "1", "--recipe", "mixup"]) == 1
     printed = capsys.readouterr()
     assert "Bias check FAILED" in printed.out
     assert "the bias check failed" in printed.err
@@ -469,14 +469,14 @@ def test_vectors_that_do_not_fit(change, message, tmp_path):
 
 def test_vectors_file_that_is_none(tmp_path, capsys):
     (tmp_path / "x.npz").write_bytes(b"PK\x03\x04 not really")
-    assert main(["train-regard", "--embeddings", str(tmp_path / "x.npz")]) == 2
-    assert main(["train-regard", "--embeddings", str(tmp_path / "missing.npz")]) == 2
+    assert main(["regard", "train", "--embeddings", str(tmp_path / "x.npz")]) == 2
+    assert main(["regard", "train", "--embeddings", str(tmp_path / "missing.npz")]) == 2
     arrays = toy(rows=60)
     arrays["dev_Y"] = np.where(arrays["dev_Y"] == 2, 1, arrays["dev_Y"])
-    assert main(["train-regard", "--embeddings", str(saved(tmp_path, arrays))]) == 2
+    assert main(["regard", "train", "--embeddings", str(saved(tmp_path, arrays))]) == 2
     assert "a class has 0 development rows" in capsys.readouterr().err
-    assert main(["train-regard", "--light", "--embeddings", "x.npz"]) == 2
-    assert main(["train-regard", "--seeds", "0"]) == 2
+    assert main(["regard", "train", "--light", "--embeddings", "x.npz"]) == 2
+    assert main(["regard", "train", "--seeds", "0"]) == 2
 
 
 @pytest.mark.slow

@@ -1,1 +1,1 @@
-"""Models that tell whether a sentence follows another: ``--model hf-nsp``, and ``train-nsp``, which makes them."""
+"""Models that tell whether a sentence follows another: ``--model hf-nsp``, and ``nsp train``, which makes them."""

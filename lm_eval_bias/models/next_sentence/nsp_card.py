@@ -79,7 +79,7 @@ def markdown(record: TrainingRecord) -> str:
             "# Next-sentence training",
             "",
             f"Judges whether one sentence follows another. Trained from {record['base']} ({record['family']}) by "
-            "`lm-eval-bias train-nsp`.",
+            "`lm-eval-bias nsp train`.",
             "",
             f"- Accuracy on articles used neither in training nor for early stopping: {_percent(record['test'])}; "
             "chance is 50%, half of the pairs follow. 95% interval, clustered by article.",

@@ -81,7 +81,7 @@ def read_config(folder: Path) -> NSPConfig:
         config = NSPConfig(**{**raw, "labels": tuple(raw.get("labels", ("0", "1")))})
     except FileNotFoundError:
         raise BiasError(
-            f"{folder} has no {CONFIG}: not a model trained with 'lm-eval-bias train-nsp'; for the authors' weights, "
+            f"{folder} has no {CONFIG}: not a model trained with 'lm-eval-bias nsp train'; for the authors' weights, "
             "give the base model and the weights file: --model_args pretrained=gpt2,nsp_weights=FILE"
         ) from None
     except (OSError, ValueError, TypeError, AttributeError) as error:

@@ -1,4 +1,4 @@
-"""``train-nsp``: training on next sentences, resumed after a stop, ended when held-out accuracy has settled."""
+"""``nsp train``: training on next sentences, resumed after a stop, ended when held-out accuracy has settled."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""``lm-eval-bias classify``: label any texts, from plain text, CSV or JSONL."""
+"""``lm-eval-bias regard classify``: label any texts, from plain text, CSV or JSONL."""
 
 from __future__ import annotations
 

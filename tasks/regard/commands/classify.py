@@ -1,4 +1,4 @@
-"""``lm-eval-bias classify``: labels the regard of any texts."""
+"""``lm-eval-bias regard classify``: labels the regard of any texts."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""``lm-eval-bias train-regard``: trains a regard classifier's head, with its model card."""
+"""``lm-eval-bias regard train``: trains a regard classifier's head, with its model card."""
 
 from __future__ import annotations
 

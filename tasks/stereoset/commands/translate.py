@@ -1,4 +1,4 @@
-"""``lm-eval-bias translate stereoset``: a new language for StereoSet, by an engine and a person."""
+"""``lm-eval-bias stereoset translate``: a new language for StereoSet, by an engine and a person."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ _EPILOG = """engines:
 exit status: 0 complete, 1 some items still need a person, 2 bad usage or input
 
 example:
-  lm-eval-bias translate stereoset --to it -o it/ \\
+  lm-eval-bias stereoset translate --to it -o it/ \\
       --engine hf:facebook/nllb-200-distilled-600M,source=eng_Latn,target=ita_Latn
   # fill in it/review.csv, then run the same command again: it applies the corrections and translates nothing twice
   lm-eval-bias run --include_path it/ --tasks stereoset_it --model hf --model_args pretrained=...
@@ -26,7 +26,6 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
     parser.description = "Translate StereoSet into another language, check every item, and list what needs a person."
     parser.epilog = _EPILOG.format(engines="\n  ".join(KINDS.values()))
-    parser.add_argument("benchmark", metavar="stereoset", help="data set to translate: stereoset")
     parser.add_argument("--to", required=True, metavar="LANG", help="code of the target language: it, nl, pt-BR, ...")
     parser.add_argument("--engine", required=True, metavar="ENGINE", help="translation engine: see below")
     parser.add_argument("-o", "--output", required=True, metavar="DIR", help="folder for the translation")
@@ -75,8 +74,6 @@ def run(arguments: argparse.Namespace) -> int:
     )
     from lm_eval_bias.tasks.stereoset.stereoset_items import TESTS
 
-    if arguments.benchmark != "stereoset":
-        raise BiasError(f"translate {arguments.benchmark}: only stereoset can be translated")
     language = set_files.check_language(arguments.to, "--to")
     tests = [name.strip() for name in arguments.tests.split(",")]
     if unknown := [name for name in tests if name not in TESTS]:

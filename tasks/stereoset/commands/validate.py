@@ -14,11 +14,11 @@ _LIMIT = 20
 _EPILOG = """exit status: 0 no problems (notes don't count), 1 problems, 2 bad usage or input
 
 examples:
-  lm-eval-bias validate stereoset stereoset_it.json
-  lm-eval-bias validate stereoset stereoset_it.json --tasks TASKS
+  lm-eval-bias stereoset validate stereoset_it.json
+  lm-eval-bias stereoset validate stereoset_it.json --tasks TASKS
   lm-eval-bias run --include_path TASKS --tasks stereoset_it --model hf --model_args pretrained=...
-  lm-eval-bias validate stereoset items.csv --language nl --source none
-  lm-eval-bias validate stereoset items.csv --language nl --review sheet.csv -o items.json
+  lm-eval-bias stereoset validate items.csv --language nl --source none
+  lm-eval-bias stereoset validate items.csv --language nl --review sheet.csv -o items.json
 """
 
 
@@ -28,7 +28,6 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         "Check the items of a data set in StereoSet's format: a translation against its source, or a set of your own."
     )
     parser.epilog = _EPILOG
-    parser.add_argument("benchmark", choices=["stereoset"], metavar="stereoset", help="format of the data set")
     parser.add_argument(
         "set", metavar="FILE|LANG", help="data set (.json, .csv or .tsv), or the code of a published language"
     )
@@ -108,5 +107,5 @@ def _next_step(arguments: argparse.Namespace) -> str:
     taken = arguments.output or arguments.set
     return (
         f"for a person: {sheet}: write better texts into the columns 'correct ...', or x into 'accept'; then:\n"
-        f"  lm-eval-bias validate stereoset {taken} --review {sheet} -o {result}"
+        f"  lm-eval-bias stereoset validate {taken} --review {sheet} -o {result}"
     )

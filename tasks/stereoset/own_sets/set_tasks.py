@@ -41,7 +41,7 @@ def load(file: Any, fixed: Mapping[str, Any]) -> tuple[list[Item], dict[str, str
     if not isinstance(file, str) or not file:
         raise BiasError(f"--metadata dataset={file!r}: must be the path of a data set ('lm-eval-bias validate')")
     path = str(expanded(file).absolute())
-    anew = f"write the tasks again: lm-eval-bias validate stereoset {path} --tasks DIR"
+    anew = f"write the tasks again: lm-eval-bias stereoset validate {path} --tasks DIR"
     pinned = fixed.get("dataset") or {}
     is_pinned = pinned.get("file") == file
     try:
@@ -114,4 +114,4 @@ def _yaml(task: str, tests: Sequence[str], data_set: DataSet, pinned: Mapping[st
     }  # fmt: skip
     base = (tasks_path() / "stereoset" / "_stereoset_base_yaml").read_text(encoding="utf-8")
     dumped = yaml.safe_dump({"task": task, "metadata": metadata}, sort_keys=False, width=1000)
-    return f"# Written by 'lm-eval-bias validate stereoset FILE --tasks DIR', again when FILE changes.\n{base}{dumped}"
+    return f"# Written by 'lm-eval-bias stereoset validate FILE --tasks DIR', again when FILE changes.\n{base}{dumped}"

@@ -76,7 +76,7 @@ def _provenance(outcome: Outcome, engine: Engine) -> dict[str, Any]:
     states = {name: state for name, state in outcome.states.items() if not state.open}
     corrected = [name for name in states if name in outcome.decisions and outcome.decisions[name].corrected]
     return {
-        "made by": f"lm-eval-bias {__version__} translate stereoset",
+        "made by": f"lm-eval-bias {__version__} stereoset translate",
         "date": datetime.datetime.now(datetime.timezone.utc).date().isoformat(),
         "source": {"name": source.name, "language": source.language, "sha256": source.files},
         "engine": engine.about(),
