@@ -27,7 +27,7 @@ from lm_eval_bias.runs.run_data import Problem, Run
 if TYPE_CHECKING:
     from pandas import DataFrame
 
-    from lm_eval_bias.exports.bundle import Bundle
+    from lm_eval_bias.exports.exporting import Export
 
 P = ParamSpec("P")
 T = TypeVar("T")
@@ -355,42 +355,41 @@ def export(
     organization: str | None = None,
     relationship: str | None = None,
     dataset: str | None = None,
-) -> Bundle:
+) -> Export:
     """Write runs in a format that others read, as ``export`` does. Nothing is ever uploaded.
 
     Args:
         runs: From :func:`load`, or some of them.
-        to: ``eee``, ``model-card``, ``hf-eval-results``, ``csv``, ``wandb``, ``mlflow`` or ``evidence``.
-        path: A file, or for formats of several files a new folder; written whole or not at all.
+        to: ``eee``, ``model-card`` or ``hf-eval-results``.
+        path: A file, or for ``eee`` a folder; files are written whole or not at all.
         name: The model's name, as OWNER/NAME where it is on the Hub.
         scores: ``main`` or ``all``; the default is the format's.
         no_items: ``eee``: leave out the records of single items.
-        organization: ``eee``, ``evidence``: who evaluated.
+        organization: ``eee``: who evaluated.
         relationship: ``eee``: theirs to the model: ``first_party``, ``third_party``, ``collaborative`` or ``other``.
         dataset: ``hf-eval-results``: the leaderboard's data set.
 
     Returns:
-        What was written: ``.files``, how many ``.scores``, which of them are ``.lacking`` a value, and what was
-        ``.left_out``, both with reasons.
+        What was written: ``.files``, how many ``.scores``, and what was ``.left_out``, with reasons.
 
     Raises:
         BiasError: An unknown format, an option that means nothing for it, or a place that can't be written.
     """
-    from lm_eval_bias.exports import bundle, delivery, formats
+    from lm_eval_bias.exports import exporting
 
     several, place = _several(runs), os.fspath(path)
-    _one_of("to", to, list(formats.BY_NAME))
+    _one_of("to", to, list(exporting.FORMATS))
     _one_of("scores", scores, ["main", "all"])
-    _one_of("relationship", relationship, bundle.RELATIONSHIPS)
+    _one_of("relationship", relationship, exporting.RELATIONSHIPS)
     options = {
         "name": name, "scores": scores, "no_items": no_items, "organization": organization,
         "relationship": relationship, "dataset": dataset,
     }  # fmt: skip
-    delivery.refuse_foreign(to, [key for key, value in options.items() if value not in (None, False)], {})
-    form = formats.BY_NAME[to]
-    delivery.check(form, place, _inputs(several), "path")
-    made = delivery.make(form, several, several.problems, name, scores, no_items, organization, relationship, dataset)
-    delivery.write(made, form, place)
+    given = {key: value for key, value in options.items() if value not in (None, False)}
+    exporting.refuse_foreign(to, given, {})
+    exporting.check_place(to, place, _inputs(several), "path")
+    made = exporting.make(to, several, several.problems, given)
+    exporting.write(made, to, place)
     return made
 
 

@@ -71,7 +71,7 @@ def commands_page() -> str:
         "Written from the commands' own parsers; `lm-eval-bias COMMAND --help` prints the same. Bad usage or input is "
         "one line on standard error and exit status 2, and leaves nothing half-written.\n",
         "| command | what |\n|---|---|",
-        "\n".join(f"| [`{name}`](#{name}) | {_cell(purpose)} |" for name, purpose, _ in every) + "\n",
+        "\n".join(f"| [`{name}`](#{name.replace(' ', '-')}) | {_cell(purpose)} |" for name, purpose, _ in every) + "\n",
     ]
     for one in every:
         lines += _command(*one)

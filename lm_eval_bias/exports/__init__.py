@@ -1,1 +1,1 @@
-"""Runs in other people's formats: files that they can read, written here and never sent anywhere."""
+"""Writes runs in formats that others read, on this machine alone."""

@@ -12,72 +12,65 @@ from typing import Any
 
 from lm_eval_bias import __version__, registry
 from lm_eval_bias.custom_metrics.score import finite
-from lm_eval_bias.exports import bundle, directions, eval_items
-from lm_eval_bias.exports.bundle import Bundle, Settings
-from lm_eval_bias.exports.directions import Directed, LeftOut
+from lm_eval_bias.exports import directed_scores, logged_items
+from lm_eval_bias.exports.directed_scores import Directed, LeftOut
+from lm_eval_bias.exports.exporting import Export, Settings
 from lm_eval_bias.report.numbers import few
 from lm_eval_bias.report.score_labels import label
 from lm_eval_bias.report.tables import json_text
-from lm_eval_bias.runs.run_data import Problem, Run, TaskRun
+from lm_eval_bias.runs import printable_runs
+from lm_eval_bias.runs.run_data import Problem, Run, TaskRun, Value, interval_of
 
 VERSION = "0.3.0"
 _COLLECTION = "lm-eval-bias"
 _PROJECT = "lm-eval-bias, with EleutherAI's lm-evaluation-harness"
 
 
-def make(runs: Sequence[Run], problems: Sequence[Problem], settings: Settings) -> Bundle:
-    """A file per run, and one with its items, laid out as the collection's own repository is."""
+def make(runs: Sequence[Run], problems: Sequence[Problem], settings: Settings) -> Export:
+    """Make a file per run, and one with its items, laid out as the collection's own repository is."""
     files: dict[str, str] = {}
-    shown: dict[str, str] = {}
     number, left_out, remarks = 0, [], []
     runs_of: Counter[str] = Counter()
     for run in runs:
-        sent, omitted = directions.split(run, settings.main_only)
+        sent, omitted = directed_scores.split(run, settings.main_only)
         left_out += omitted
         number += len(sent)
-        shown[f"scores of {run.name}"] = directions.summary(sent)
-        identity = bundle.model_id(run, settings.name)
+        identity = directed_scores.model_id(run, settings.name)
         runs_of[identity] += 1
         again = f"-{runs_of[identity]}" if runs_of[identity] > 1 else ""  # items are joined by it
-        evaluation = f"{_COLLECTION}/{identity}/{settings.now:.0f}{again}"
-        logs = eval_items.logged(run)
+        began = run.provenance.get("date") if run.began is None else f"{run.began:.0f}"
+        evaluation = f"{_COLLECTION}/{identity}/{began or 'unknown'}{again}"
         content = _content(run, identity, evaluation, settings)
         content["source_metadata"]["additional_details"] |= _texts({"scores_left_out": list(map(_left_out, omitted))})
         content["evaluation_results"] = [_result(one) for one in sent]
-        folder = _folder(identity)
-        items, without = eval_items.lines(sent, logs, identity, evaluation) if settings.with_items else ([], [])
+        items, without = ([], []) if settings.no_items else logged_items.lines(sent, run, identity, evaluation)
         if without:
             remarks.append(f"No items of {few(without)}: not a mean over items")
-        # names follow from the content: the same export has the same files
-        name = uuid.UUID(bytes=_digest(content, items)[:16], version=4)
+        text = "".join(items)
+        # the name follows from the content, but for the time: a second export replaces the first
+        digest = hashlib.sha256(f"{json.dumps(content, sort_keys=True)}{text}".encode())
+        path = f"{_folder(identity)}/{uuid.UUID(bytes=digest.digest()[:16], version=4)}"
+        content["retrieved_timestamp"] = f"{settings.now:.0f}"
         if items:
-            text = "".join(items)
             content["detailed_evaluation_results"] = {
                 "format": "jsonl",
-                "file_path": f"{folder}/{name}_samples.jsonl",
+                "file_path": f"{path}_samples.jsonl",
                 "hash_algorithm": "sha256",
                 "checksum": hashlib.sha256(text.encode()).hexdigest(),
                 "total_rows": len(items),
             }
-            files[f"{folder}/{name}_samples.jsonl"] = text
-        files[f"{folder}/{name}.json"] = json_text(content, indent=2)
+            files[f"{path}_samples.jsonl"] = text
+        files[f"{path}.json"] = json_text(content, indent=2)
         unlogged = [task.task for task in run.tasks.values() if task.samples is None]
-        if settings.with_items and unlogged:
+        if unlogged and not settings.no_items:
             remarks.append(f"No items of {few(unlogged)}: no sample log beside the results (--log_samples)")
-    return Bundle(files, number, left_out, remarks, shown=shown)
-
-
-def _digest(content: dict[str, Any], items: Sequence[str]) -> bytes:
-    digest = hashlib.sha256(json.dumps(content, sort_keys=True).encode())
-    for line in items:
-        digest.update(line.encode())
-    return digest.digest()
+    return Export(files, number, left_out, remarks)
 
 
 def _folder(identity: str) -> str:
     developer, slash, model = identity.rpartition("/")
     parts = (_COLLECTION, developer if slash else "unknown", model)
-    return "/".join(["data", *map(bundle.path_part, parts)])
+    return "/".join(["data", *map(directed_scores.path_part, parts)])
 
 
 def _texts(facts: dict[str, Any]) -> dict[str, str]:
@@ -97,11 +90,10 @@ def _content(run: Run, identity: str, evaluation: str, settings: Settings) -> di
         "schema_version": VERSION,
         "evaluation_id": evaluation,
         **({"evaluation_timestamp": str(began)} if began else {}),
-        "retrieved_timestamp": f"{settings.now:.0f}",
         "source_metadata": {
             "source_name": _PROJECT,
             "source_type": "evaluation_run",
-            "source_organization_name": settings.organization or "unknown",
+            "source_organization_name": settings.organization,
             "evaluator_relationship": settings.relationship,
             "additional_details": _texts(
                 {
@@ -129,7 +121,7 @@ def _content(run: Run, identity: str, evaluation: str, settings: Settings) -> di
         "eval_library": {
             "name": "lm-eval-bias",
             "version": str(run.provenance.get("lm-eval-bias") or "unknown"),
-            "additional_details": _texts({**bundle.provenance_lines(run), "command": run.command}),
+            "additional_details": _texts({**_provenance_lines(run), "command": run.command}),
         },
     }
 
@@ -143,14 +135,9 @@ def _left_out(one: LeftOut) -> dict[str, Any]:
     }  # fmt: skip
 
 
-def result_id(one: Directed) -> str:
-    """What items and results are joined by."""
-    return f"{one.task.task}/{one.name}"
-
-
 def _source(task: TaskRun) -> dict[str, Any]:
-    files = bundle.data_files(task)
-    urls = [address for address in map(bundle.address, files) if address]
+    files = directed_scores.data_files(task)
+    urls = [address for address in map(directed_scores.address, files) if address]
     benchmark = registry.family(task.benchmark)
     card = benchmark.card if benchmark is not None else None
     details = _texts(
@@ -181,7 +168,7 @@ def _result(one: Directed) -> dict[str, Any]:
     name = label(task.benchmark, value.name)
     description = f"Distance of {value.name} from {value.neutral:g}: {value.summary}" if one.is_distance else ""
     return {
-        "evaluation_result_id": result_id(one),
+        "evaluation_result_id": f"{one.task.task}/{one.name}",
         "evaluation_name": task.task,
         "source_data": _source(task),
         "metric_config": {
@@ -224,7 +211,7 @@ def _uncertainty(one: Directed) -> dict[str, Any]:
     value = one.value
     parts: dict[str, Any] = {}
     if not math.isnan(value.stderr):
-        method = bundle.stderr_method(one.task, value)
+        method = directed_scores.stderr_method(one.task, value)
         of = " of the signed score, and at least as large as that of its distance" if one.is_distance else ""
         parts["standard_error"] = {"value": value.stderr, "method": f"{method or 'not recorded'}{of}"}
     if one.interval is not None:
@@ -233,6 +220,26 @@ def _uncertainty(one: Directed) -> dict[str, Any]:
             "lower": one.interval[0],
             "upper": one.interval[1],
             "confidence_level": 0.95,
-            "method": f"{bundle.interval_method(value)}{ends}",
+            "method": f"{_interval_method(value)}{ends}",
         }
     return {"uncertainty": parts} if parts else {}
+
+
+def _interval_method(value: Value) -> str:
+    """How a score's interval follows from its error, found by computing it anew."""
+    plain = interval_of(value.value, value.stderr, value.dof, value.low, value.high)
+    if plain is None or value.interval is None:
+        return "computed by the score itself (Wilson, Newcombe or bootstrap)"
+    if all(abs(a - b) <= 1e-9 * max(1.0, abs(b)) for a, b in zip(plain, value.interval, strict=True)):
+        quantile = "normal" if value.dof == float("inf") else f"Student's t, {value.dof:.4g} degrees of freedom"
+        return f"{quantile}, cut to the score's range"
+    return "computed by the score itself (Wilson, Newcombe or bootstrap)"
+
+
+def _provenance_lines(run: Run) -> dict[str, str]:
+    """What a run's file says about all that would change its numbers, as text, what it doesn't say left out."""
+    return {
+        str(key): printable_runs.one_line(printable_runs.readable(value))
+        for key, value in run.provenance.items()
+        if value is not None and value != ""
+    }

@@ -15,14 +15,15 @@ import yaml
 from lm_eval_bias import __version__, registry
 from lm_eval_bias.custom_metrics.score import finite
 from lm_eval_bias.errors import BiasError
-from lm_eval_bias.exports import bundle, directions
-from lm_eval_bias.exports.bundle import Bundle, Settings
-from lm_eval_bias.exports.directions import Directed, LeftOut
+from lm_eval_bias.exports import directed_scores
+from lm_eval_bias.exports.directed_scores import Directed, LeftOut
+from lm_eval_bias.exports.exporting import Export, Settings
 from lm_eval_bias.report import content, numbers, templates
 from lm_eval_bias.report.score_labels import label
 from lm_eval_bias.runs.run_data import Problem, Run, TaskRun, Value
 
 _KINDS = {"hf-mlm": "fill-mask"}  # the Hub's words for what models of a type do
+_NO_REASON = "the file gives no reason"
 _ID = re.compile(r"[\w.-]+/[\w.-]+")
 
 
@@ -34,22 +35,36 @@ def _plain(facts: dict[str, Any]) -> dict[str, Any]:
     return {key: value for key, value in facts.items() if value not in (None, "")}
 
 
-def model_card(runs: Sequence[Run], problems: Sequence[Problem], settings: Settings) -> Bundle:
+def _one_model(runs: Sequence[Run], settings: Settings, form: str) -> str:
+    """Give the name of the one model that runs are of.
+
+    Raises:
+        BiasError: They may be of several.
+    """
+    if settings.name is None and len(runs) > 1:
+        raise BiasError(
+            f"{form} describes one model, but there are {len(runs)} runs ({', '.join(run.name for run in runs)}): name "
+            "one of them, or give --name NAME if all are runs of that one model"
+        )
+    return settings.name or runs[0].name
+
+
+def model_card(runs: Sequence[Run], problems: Sequence[Problem], settings: Settings) -> Export:
     """A model card's metadata and its section on bias, in one file that is a card by itself.
 
     Raises:
         BiasError: The runs may be of several models.
     """
-    name = bundle.one_model(runs, settings, "a model card")
+    name = _one_model(runs, settings, "a model card")
     results: list[dict[str, Any]] = []
     left_out: list[LeftOut] = []
     number = 0
     for run in runs:
-        sent, omitted = directions.with_value(run, settings.main_only)
-        left_out += omitted
-        number += len(sent)
+        every = directed_scores.values(run, settings.main_only)
+        left_out += [LeftOut(task, value, value.note or _NO_REASON) for task, value in every if math.isnan(value.value)]
         for task in run.tasks.values():
-            metrics = [_metric(own, value) for own, value in sent if own is task]
+            metrics = [_metric(own, value) for own, value in every if own is task and not math.isnan(value.value)]
+            number += len(metrics)
             if metrics:
                 kind = _KINDS.get(str(run.provenance.get("model")), "text-generation")
                 results.append({"task": {"type": kind}, "dataset": _dataset(task), "metrics": metrics})
@@ -59,20 +74,24 @@ def model_card(runs: Sequence[Run], problems: Sequence[Problem], settings: Setti
     section = templates.render(
         "model_card.md.j2",
         report=content.build(runs, problems),
-        lacking=directions.without_value(left_out),
+        lacking=directed_scores.by_reason(left_out),
         main_tables=content.main_tables,
     )
-    return Bundle({"": f"---\n{_yaml(metadata)}---\n\n{section}"}, number, left_out)
+    return Export({"": f"---\n{_yaml(metadata)}---\n\n{section}"}, number, left_out)
 
 
 def _dataset(task: TaskRun) -> dict[str, Any]:
     benchmark = registry.family(task.benchmark)
     title = (benchmark.title or benchmark.name) if benchmark is not None else task.benchmark
-    commits = {pin.partition("@")[2].partition("/")[0] for pin in bundle.data_files(task) if bundle.address(pin)}
+    commits = {
+        pin.partition("@")[2].partition("/")[0]
+        for pin in directed_scores.data_files(task)
+        if directed_scores.address(pin)
+    }
     return _plain(
         {
             "name": f"{title} ({task.task})",
-            "type": bundle.path_part(task.benchmark),
+            "type": directed_scores.path_part(task.benchmark),
             "config": task.task,
             "revision": commits.pop() if len(commits) == 1 else None,
         }
@@ -89,7 +108,7 @@ def _metric(task: TaskRun, value: Value) -> dict[str, Any]:
     """A score as it was measured; its error, neutral value and direction are arguments."""
     facts = {
         "standard_error": finite(value.stderr),
-        "standard_error_method": bundle.stderr_method(task, value) if not math.isnan(value.stderr) else None,
+        "standard_error_method": directed_scores.stderr_method(task, value) if not math.isnan(value.stderr) else None,
         "degrees_of_freedom": finite(value.dof) if not math.isnan(value.stderr) else None,
         "interval_95": value.interval and list(value.interval),
         "neutral_value": value.neutral,
@@ -108,7 +127,7 @@ def _metric(task: TaskRun, value: Value) -> dict[str, Any]:
     }
 
 
-def eval_results(runs: Sequence[Run], problems: Sequence[Problem], settings: Settings) -> Bundle:
+def eval_results(runs: Sequence[Run], problems: Sequence[Problem], settings: Settings) -> Export:
     """Entries for ``.eval_results/`` of a model's repository.
 
     Raises:
@@ -121,16 +140,16 @@ def eval_results(runs: Sequence[Run], problems: Sequence[Problem], settings: Set
             f"hf-eval-results needs --dataset OWNER/NAME{given}: the data set on the Hub whose leaderboard gets the "
             "results (its eval.yaml must list the tasks)"
         )
-    bundle.one_model(runs, settings, "a file of results")
+    _one_model(runs, settings, "a file of results")
     entries: list[dict[str, Any]] = []
     left_out: list[LeftOut] = []
     for run in runs:
-        sent, omitted = directions.split(run, settings.main_only)
+        sent, omitted = directed_scores.split(run, settings.main_only)
         left_out += omitted
         entries += [_entry(run, one, settings) for one in sent]
     if not entries:
         raise BiasError("no score of these runs has a value and a direction")
-    return Bundle({"": _yaml(entries)}, len(entries), left_out)
+    return Export({"": _yaml(entries)}, len(entries), left_out)
 
 
 def _entry(run: Run, one: Directed, settings: Settings) -> dict[str, Any]:
@@ -156,7 +175,7 @@ def _notes(run: Run, one: Directed) -> str:
     if one.interval is not None:
         parts.append(f"95% interval {one.interval[0]!r} to {one.interval[1]!r}")
     if not math.isnan(value.stderr):
-        method = bundle.stderr_method(one.task, value)
+        method = directed_scores.stderr_method(one.task, value)
         parts.append(f"standard error {value.stderr!r}{f' ({method})' if method else ''}")
     if one.task.documents != one.task.items:
         parts.append(f"{one.task.documents} of {one.task.items or 'an unknown number of'} documents")

@@ -41,8 +41,6 @@ NOT_RUN = {
     "run ...": RANKS,
     "run --device cpu ...": RANKS,
     "run --tasks bbq": "downloads the harness's data: tests/harness_tasks/test_harness_logs.py",
-    "export OUT --to wandb *": "needs wandb: tests/exports/test_trackers.py",
-    "export OUT --to mlflow *": "needs mlflow: tests/exports/test_trackers.py",
     "nsp train --model google/mt5-base *": "downloads Wikipedia: tests/nsp/test_training.py trains a T5 model",
     "nsp train --model smollm2 *": "trains for hours",
 }
@@ -65,7 +63,7 @@ _SHAPES: dict[str, Callable[[Path], str]] = {
 }
 _SAMPLED = ("regard", "own_prompts", "occugender_gen")
 # the choice that a word of the pages leaves to the reader
-_CHOICES = {("--card", "NAME"): "occugender", ("--to", "FORMAT"): "csv", ("validate", "LANG"): "de"}
+_CHOICES = {("--card", "NAME"): "occugender", ("--to", "FORMAT"): "model-card", ("validate", "LANG"): "de"}
 _OUTPUTS = ("-o", "--output_path", "--junit", "--markdown", "--use_cache")
 
 

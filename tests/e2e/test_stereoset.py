@@ -9,6 +9,8 @@ from lm_eval_bias.cli.main import main
 from lm_eval_bias.tasks.stereoset import released_sets, stereoset_items
 from tests import servers, tiny
 
+PREDICTIONS = ["export", "--to", "predictions"]
+
 
 def run(folder, tasks, *more, model="bias-chance"):
     arguments = ["run", "--tasks", tasks, "--model", model, "--output_path", str(folder), "--log_samples"]
@@ -46,7 +48,7 @@ def test_an_exported_run_rescores_to_the_same_scores(tmp_path, tiny_mirror, caps
     assert run(tmp_path / "run", "stereoset_en", "--metadata", '{"by_test_and_type": true}') == 0
     results = json.loads(next((tmp_path / "run").rglob("results_*.json")).read_text())["results"]["stereoset_en"]
     for name in ("p.json", "p.json.gz"):
-        assert main(["export", str(tmp_path / "run"), "-o", str(tmp_path / name)]) == 0
+        assert main([*PREDICTIONS, str(tmp_path / "run"), "-o", str(tmp_path / name)]) == 0
         again = rescored(capsys, tmp_path / name, "--language", "en")["stereoset_en"]
         assert len(again) == 8 * (1 + 2 + 2 + 4)
         for score, (value, _) in again.items():
@@ -63,9 +65,9 @@ def test_an_exported_run_rescores_to_the_same_scores(tmp_path, tiny_mirror, caps
 def test_two_runs_join_into_one_file(tmp_path, tiny_mirror, capsys):
     assert run(tmp_path / "runs" / "a", "stereoset_tr_intra") == 0
     assert run(tmp_path / "runs" / "b", "stereoset_tr_inter", "--model_args", "seed=4") == 0
-    assert main(["export", str(tmp_path / "runs"), "-o", str(tmp_path / "p.json")]) == 0
+    assert main([*PREDICTIONS, str(tmp_path / "runs"), "-o", str(tmp_path / "p.json")]) == 0
     assert set(rescored(capsys, tmp_path / "p.json", "--language", "tr")) == {"stereoset_tr"}
-    assert main(["export", str(tmp_path / "runs" / "a"), "-o", str(tmp_path / "intra.json")]) == 0
+    assert main([*PREDICTIONS, str(tmp_path / "runs" / "a"), "-o", str(tmp_path / "intra.json")]) == 0
     assert set(rescored(capsys, tmp_path / "intra.json", "--language", "tr")) == {"stereoset_tr_intra"}
 
 
@@ -74,30 +76,30 @@ def test_predictions_inside_the_run_are_no_obstacle(tmp_path, tiny_mirror, capsy
     before = rescored(capsys, tmp_path)
     out = tmp_path / "p.json"
     for _ in range(2):
-        assert main(["export", str(tmp_path), "-o", str(out), "--language", "es"]) == 0
+        assert main([*PREDICTIONS, str(tmp_path), "-o", str(out), "--language", "es"]) == 0
     assert rescored(capsys, tmp_path) == before
     capsys.readouterr()
     assert main(["rescore", str(tmp_path)]) == 0
     assert "skipped: " in capsys.readouterr().err
-    assert "no samples of StereoSet in 'fr'" in refused(capsys, "export", tmp_path, "-o", out, "--language", "fr")
+    assert "no samples of StereoSet in 'fr'" in refused(capsys, *PREDICTIONS, tmp_path, "-o", out, "--language", "fr")
 
 
 def test_what_cannot_be_exported(tmp_path, tiny_mirror, capsys):
     out = tmp_path / "p.json"
     assert run(tmp_path / "part", "stereoset_en", "--limit", "2") == 0
-    assert "items were not run" in refused(capsys, "export", tmp_path / "part", "-o", out)
+    assert "items were not run" in refused(capsys, *PREDICTIONS, tmp_path / "part", "-o", out)
     assert run(tmp_path / "two", "stereoset_en_intra,stereoset_de_intra") == 0
     assert "several languages (de, en): choose one with --language" in refused(
-        capsys, "export", tmp_path / "two", "-o", out
+        capsys, *PREDICTIONS, tmp_path / "two", "-o", out
     )
     assert run(tmp_path / "twice", "stereoset_en_intra,stereoset_en") == 0
-    assert "scored by several runs" in refused(capsys, "export", tmp_path / "twice", "-o", out)
+    assert "scored by several runs" in refused(capsys, *PREDICTIONS, tmp_path / "twice", "-o", out)
     assert run(tmp_path / "variants", "stereoset_en_inter_variants") == 0
-    assert "choose with --variant (gen, gen_full" in refused(capsys, "export", tmp_path / "variants", "-o", out)
+    assert "choose with --variant (gen, gen_full" in refused(capsys, *PREDICTIONS, tmp_path / "variants", "-o", out)
     assert run(tmp_path / "other", "occugender_debias_implicit_none", "--limit", "2") == 0
-    assert "no samples of StereoSet" in refused(capsys, "export", tmp_path / "other", "-o", out)
+    assert "no samples of StereoSet" in refused(capsys, *PREDICTIONS, tmp_path / "other", "-o", out)
     assert not out.exists()
-    assert main(["export", str(tmp_path / "variants"), "-o", str(out), "--variant", "gen_pmi"]) == 0
+    assert main([*PREDICTIONS, str(tmp_path / "variants"), "-o", str(out), "--variant", "gen_pmi"]) == 0
     one = rescored(capsys, out, "--language", "en")["stereoset_en_inter"]
     all_five = rescored(capsys, tmp_path / "variants")["stereoset_en_inter_variants"]
     assert one["ss"] == all_five["gen_pmi/ss"]

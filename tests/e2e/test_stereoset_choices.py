@@ -123,7 +123,9 @@ def test_a_run_and_all_that_reads_it(tiny_mirror, tmp_path, capsys):
         "bounds:\n  - {task: stereoset_en_gen, score: choice_lms, min: 1, on: point}\n"
     )
     said(capsys, "check", tmp_path / "1", "--policy", policy)
-    said(capsys, "export", tmp_path / "1", "-o", tmp_path / "p.json", status=2)  # a choice is no score of a candidate
+    said(
+        capsys, "export", "--to", "predictions", tmp_path / "1", "-o", tmp_path / "p.json", status=2
+    )  # a choice is no score of a candidate
 
 
 def test_a_planted_bias_is_read_from_its_answers(tiny_mirror, tmp_path, capsys):

@@ -8,7 +8,7 @@ import yaml
 from lm_eval_bias import registry
 from lm_eval_bias.cli import check
 from lm_eval_bias.errors import Parser
-from lm_eval_bias.exports import formats
+from lm_eval_bias.exports.exporting import FORMATS
 from tests.conftest import ROOT
 
 EXPORTS = (ROOT / "docs" / "exports.md").read_text(encoding="utf-8")
@@ -23,7 +23,7 @@ def test_every_format_is_described():
     brought = {form.name for benchmark in registry.benchmarks() for form in benchmark.export_formats}
     table = EXPORTS[EXPORTS.index("| `--to` |") :]
     described = re.findall(r"^\| `([\w-]+)` \|", table[: table.index("\n\n")], flags=re.MULTILINE)
-    assert described == ["--to", *formats.BY_NAME, *brought]
+    assert described == ["--to", *FORMATS, *brought]
 
 
 def test_workflows():

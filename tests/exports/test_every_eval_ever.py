@@ -9,8 +9,8 @@ import jsonschema
 import pytest
 
 from lm_eval_bias import registry
-from lm_eval_bias.exports import eval_items
-from lm_eval_bias.exports.directions import NO_DIRECTION, directed
+from lm_eval_bias.exports import logged_items
+from lm_eval_bias.exports.directed_scores import NO_DIRECTION, directed
 from lm_eval_bias.runs import sample_logs
 from lm_eval_bias.runs.run_data import TaskRun, Value
 from tests.conftest import ROOT
@@ -37,11 +37,6 @@ def check():
             validators[1].validate(item)
 
     return checked
-
-
-@pytest.fixture(autouse=True)
-def _time(monkeypatch):
-    monkeypatch.setenv("SOURCE_DATE_EPOCH", "1767323045")
 
 
 def written(capsys, out, *arguments):
@@ -169,10 +164,10 @@ def test_items_of_a_sample_log(tmp_path, capsys, check):
 
 
 def test_scores_that_are_no_mean_have_no_items(tmp_path, capsys, check):
-    preview = exported(capsys, harness_folder(tmp_path / "run"), "--to", "eee").out
+    said = exported(capsys, harness_folder(tmp_path / "run"), "--to", "eee", "-o", tmp_path / "out").out
     # made-up scores aren't the log's: no item may claim to be a part of them
-    assert "No items of occugender_explicit stereotype_gap, occugender_explicit labour_pearson" in preview
-    assert "_samples.jsonl" not in preview
+    assert "No items of occugender_explicit stereotype_gap, occugender_explicit labour_pearson" in said
+    assert not list((tmp_path / "out").rglob("*_samples.jsonl"))
 
 
 def test_items_can_stay_here(tmp_path, capsys):
@@ -181,15 +176,12 @@ def test_items_can_stay_here(tmp_path, capsys):
     assert "detailed_evaluation_results" not in made
 
 
-def test_the_same_run_gives_the_same_files(tmp_path, capsys, monkeypatch):
-    path, _ = a_run(tmp_path)
-    first, _ = written(capsys, tmp_path / "one", path)
-    second, _ = written(capsys, tmp_path / "two", path)
-    assert first.relative_to(tmp_path / "one") == second.relative_to(tmp_path / "two")
-    assert first.read_bytes() == second.read_bytes()
-    monkeypatch.setenv("SOURCE_DATE_EPOCH", "1767323046")
-    third, _ = written(capsys, tmp_path / "three", path)
-    assert third.name != first.name
+def test_names_follow_from_the_content(tmp_path, capsys):
+    path, content = a_run(tmp_path)
+    names = [written(capsys, tmp_path / "one", path)[0].name for _ in range(2)]
+    content["tasks"]["stereoset_en"]["scores"]["lms"]["value"] = 29.25
+    other = write(tmp_path / "other.json", content)
+    assert len({*names, written(capsys, tmp_path / "two", other)[0].name}) == 2
 
 
 def test_hostile_names_stay_below_the_folder(tmp_path, capsys, check):
@@ -208,17 +200,9 @@ def test_several_runs_are_several_files(tmp_path, capsys, check):
     assert {one["model_info"]["name"] for one in made} == {"tiny", "other"}
     exported(capsys, one, other, "--to", "eee", "--name", "owner/both", "-o", tmp_path / "both")
     ids = [json.loads(Path(path).read_text())["evaluation_id"] for path in (tmp_path / "both").rglob("*.json")]
-    assert sorted(ids) == ["lm-eval-bias/owner/both/1767323045", "lm-eval-bias/owner/both/1767323045-2"]
+    assert len(set(ids)) == 2
     for content in made:
         check(content)
-
-
-def test_a_preview_shows_every_number(tmp_path, capsys):
-    path, content = a_run(tmp_path)
-    said = exported(capsys, path, "--to", "eee").out
-    cell = cells(content)["occugender_explicit", "stereotype_gap"]
-    assert f"stereotype_gap_distance = {abs(cell['value']):.6g} [" in said
-    assert f", lower is better (stereotype_gap = {cell['value']:.6g})" in said
 
 
 @pytest.mark.parametrize(
@@ -235,6 +219,6 @@ def test_a_preview_shows_every_number(tmp_path, capsys):
 def test_right_answers_are_those_of_scores_that_have_some(better, part, is_correct):
     value = Value("acc", 0.5, low=0.0, high=1.0, neutral=0.5, higher_is_better=better)
     task = TaskRun("occugender_explicit", "occugender", "en", "1", 2, 2, {}, {"acc": value})
-    line = eval_items._line(directed(task, value), part, {})
+    line = logged_items._line(directed(task, value), part, {})
     assert line["evaluation"] == {"score": part, "is_correct": is_correct}
     assert ("is_correct" in line["metadata"]) is (better is None)

@@ -67,7 +67,7 @@ def inputs(folder, kind):
         "report": (["report", str(folder), "--format", "json"], results),
         "leaderboard": (["leaderboard", str(results), "--format", "json"], results),
         "compare": (["compare", str(folder), str(folder), "--format", "json"], log),
-        "export": (["export", str(log)], log),
+        "export": (["export", "--to", "predictions", str(log)], log),
     }[kind]
 
 
@@ -173,7 +173,7 @@ def test_flags_that_may_be_repeated():
         ["leaderboard", "RUN", "--task", "stereoset_en", "--task", ""],
         ["rescore", "RUN", "--language", ""],
         ["rescore", "RUN", "--classifier", ""],
-        ["export", "RUN", "-o", "x.json", "--variant", ""],
+        ["export", "--to", "predictions", "RUN", "-o", "x.json", "--variant", ""],
         ["regard", "classify", "RUN", "--classifier", ""],
         ["regard", "train", "--encoder", ""],
         ["nsp", "train", "--revision", ""],
@@ -275,7 +275,7 @@ def test_damaged_results_are_named(edit, name, logs, tmp_path):
 # ---- where a command is given
 
 
-@pytest.mark.parametrize("arguments", [["export", "RUN", "-o", "p.json"], ["ls"], RUN])
+@pytest.mark.parametrize("arguments", [["export", "--to", "predictions", "RUN", "-o", "p.json"], ["ls"], RUN])
 def test_a_deleted_current_folder(arguments, small_run, tmp_path, monkeypatch):
     (tmp_path / "gone").mkdir()
     monkeypatch.chdir(tmp_path / "gone")

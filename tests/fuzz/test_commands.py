@@ -87,7 +87,7 @@ COMMANDS = {
     "rescore packed predictions": (["rescore", "PATH", "--language", "en"], ".json.gz"),
     "rescore texts": (["rescore", "PATH", "--language", "de"], ".jsonl"),
     "rescore table": (["rescore", "PATH", "--language", "de"], ".csv"),
-    "export": (["export", "PATH", "-o", "OUT/o.json"], ".jsonl"),
+    "export": (["export", "PATH", "--to", "predictions", "-o", "OUT/o.json"], ".jsonl"),
     "classify": (["regard", "classify", "PATH", "--classifier", "light", "--language", "de", "-o", "OUT/o"], ".csv"),
     "classify lines": (["regard", "classify", "PATH", "--classifier", "head:none", "-o", "OUT/o.csv"], ".txt"),
     "classify objects": (["regard", "classify", "PATH", "--classifier", "head:none"], ".jsonl"),
@@ -207,11 +207,11 @@ WRITERS = {
     "leaderboard": ["leaderboard", "RUN", "--format", "csv"],
     "compare": ["compare", "RUN", "SECOND", "--draws", "100", "--unpaired"],
     "classify": ["regard", "classify", "TEXTS", "--classifier", "light"],
-    "export": ["export", "LOGS"],
-    "export csv": ["export", "RUN", "--to", "csv"],
+    "export": ["export", "LOGS", "--to", "predictions"],
+    "export card": ["export", "RUN", "--to", "model-card"],
     "train-regard": ["regard", "train", "--light"],
 }
-OF_FOLDERS = {"export eee": ["export", "RUN", "--to", "eee"], "export evidence": ["export", "RUN", "--to", "evidence"]}
+OF_FOLDERS = {"export eee": ["export", "RUN", "--to", "eee"]}
 NOWHERE = {
     "a file as its folder": "RUN/o.csv",
     "too long": "x" * 5000 + ".csv",

@@ -85,7 +85,7 @@ def test_the_log_of_another_language(small_run, mixed):
 @pytest.mark.parametrize("edit", [relabelled, reworded])
 def test_the_log_of_other_documents(edit, name, small_run, mixed):
     change(log(mixed, "stereoset_en"), edit)
-    more = ["-o", str(mixed / "x.json"), "--language", "en"] if name == "export" else []
+    more = ["--to", "predictions", "-o", str(mixed / "x.json"), "--language", "en"] if name == "export" else []
     line = refused(mixed, *asked(name, small_run, mixed), *more)
     assert "its samples have other documents or prompts than the run (results_" in line
 

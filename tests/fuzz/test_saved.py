@@ -38,7 +38,7 @@ def test_a_changed_sample(logs, data):
         form = data.draw(st.sampled_from([[], ["--json"]]))
         judged(logs, "rescore", str(path), *form)
         if "stereoset" in path.name:
-            judged(logs, "export", str(path), "-o", str(logs / "predictions.json"))
+            judged(logs, "export", "--to", "predictions", str(path), "-o", str(logs / "predictions.json"))
     finally:
         path.write_bytes(original)
         (logs / "predictions.json").unlink(missing_ok=True)

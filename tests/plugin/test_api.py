@@ -33,7 +33,7 @@ SIGNATURES = {
     "correction: 'str' = 'holm', draws: 'int' = 10000, seed: 'int | None' = None) -> 'DataFrame'",
     "export": "(runs: 'Run | Iterable[Run]', to: 'str', path: 'str | os.PathLike[str]', *, name: 'str | None' = None, "
     "scores: 'str | None' = None, no_items: 'bool' = False, organization: 'str | None' = None, "
-    "relationship: 'str | None' = None, dataset: 'str | None' = None) -> 'Bundle'",
+    "relationship: 'str | None' = None, dataset: 'str | None' = None) -> 'Export'",
     "load": "(*paths: 'str | os.PathLike[str]') -> 'Runs'",
     "rescore": "(*paths: 'str | os.PathLike[str]', language: 'str | None' = None, **rewritings: 'str') -> 'DataFrame'",
     "scores": "(runs: 'Run | Iterable[Run]') -> 'DataFrame'",
@@ -266,11 +266,10 @@ def test_pages_of_items_are_the_commands(tmp_path):
 
 
 @pytest.mark.parametrize(("to", "options"), [
-    ("csv", {}), ("model-card", {"name": "a/b", "scores": "all"}), ("eee", {"organization": "Lab", "no_items": True}),
-    ("evidence", {}),
+    ("model-card", {"name": "a/b", "scores": "all"}), ("eee", {"organization": "Lab", "no_items": True}),
 ])  # fmt: skip
 def test_exports_are_the_commands(to, options, tmp_path, monkeypatch):
-    monkeypatch.setenv("SOURCE_DATE_EPOCH", "1767323045")
+    monkeypatch.setattr("time.time", lambda: 1767323045.0)
     path = write(tmp_path / "run.json", run_file())
     made = leb.export(leb.load(path), to, tmp_path / "ours", **options)
     flags = [
@@ -323,10 +322,9 @@ def test_errors_name_parameters(results, tmp_path):
         lambda: leb.write_report(runs, log, "md"): "a run's own files",
         lambda: leb.write_report(runs, tmp_path / "no" / "r.md"): "cannot be written",
         lambda: leb.export(runs, "predictions", report): "to='predictions': unknown.",
-        lambda: leb.export(runs, "csv", report, no_items=True): "no_items has no effect with to='csv': it is for eee",
-        lambda: leb.export(runs, "csv", report, scores="best"): "scores='best': unknown.",
+        lambda: leb.export(runs, "model-card", report, no_items=True): "no_items has no effect with to=",
+        lambda: leb.export(runs, "eee", report, scores="best"): "scores='best': unknown.",
         lambda: leb.export(runs, "eee", tmp_path, relationship="x"): "relationship='x': unknown.",
-        lambda: leb.export(runs, "evidence", results): "exists already: name a new folder",
         lambda: leb.card("stereset"): "no benchmark or task is called 'stereset'. Did you mean stereoset",
     }  # fmt: skip
     for call, message in refused.items():
@@ -352,7 +350,7 @@ def test_a_run_that_was_read_is_not_written_over(tmp_path):
     path = write(tmp_path / "run.json", run_file())
     content = (tmp_path / "run.json").read_bytes()
     runs = leb.load(tmp_path)
-    for call in (lambda: leb.write_report(runs, path), lambda: leb.export([runs[0]], "csv", path)):
+    for call in (lambda: leb.write_report(runs, path), lambda: leb.export([runs[0]], "model-card", path)):
         with pytest.raises(leb.BiasError, match="this file is also an input and would be overwritten"):
             call()
     assert (tmp_path / "run.json").read_bytes() == content

@@ -252,7 +252,7 @@ def test_export_names_it_too(tiny_mirror, tmp_path, capsys):
     content["results"]["stereoset_en"]["ss,none"] = 777.0
     path.write_text(json.dumps(content))
     capsys.readouterr()
-    assert main(["export", str(tmp_path / "run"), "-o", str(tmp_path / "predictions.json")]) == 0
+    assert main(["export", "--to", "predictions", str(tmp_path / "run"), "-o", str(tmp_path / "predictions.json")]) == 0
     assert "stereoset_en: ss: it is 777" in capsys.readouterr().err
 
 

@@ -5,12 +5,12 @@ from __future__ import annotations
 import hashlib
 import json
 import math
-from collections.abc import Mapping, Sequence
-from typing import Any, NamedTuple
+from collections.abc import Sequence
+from typing import Any
 
 from lm_eval_bias import registry
 from lm_eval_bias.custom_metrics.score import Record
-from lm_eval_bias.exports.directions import Directed, is_main
+from lm_eval_bias.exports.directed_scores import Directed, is_main
 from lm_eval_bias.runs import contributions, sample_logs
 from lm_eval_bias.runs.run_data import Run, TaskRun
 from lm_eval_bias.runs.sample_logs import Sample
@@ -18,35 +18,7 @@ from lm_eval_bias.runs.sample_logs import Sample
 _NO_RIGHT_ANSWER = "an item of this score has no right answer; is_correct is false because it needs a value"
 
 
-class Logged(NamedTuple):
-    """A task's sample log.
-
-    Attributes:
-        rows: Its documents with the answers, each with what was asked: the arguments of each request.
-        records: What the scores need to know of each.
-    """
-
-    rows: list[tuple[Sample, list[list[Any]]]]
-    records: list[Record]
-
-
-def logged(run: Run) -> dict[str, Logged]:
-    """The sample logs that lie beside a run, by task.
-
-    Raises:
-        BiasError: A damaged log.
-    """
-    logs = {}
-    for name, task in run.tasks.items():
-        if task.samples is not None and task.benchmark in registry.by_name():
-            rows, benchmark = list(sample_logs.with_requests(task.samples)), registry.get(task.benchmark)
-            logs[name] = Logged(rows, [benchmark.record(doc, answers) for (_, doc, answers), _ in rows])
-    return logs
-
-
-def lines(
-    sent: Sequence[Directed], logs: Mapping[str, Logged], model: str, evaluation: str
-) -> tuple[list[str], list[str]]:
+def lines(sent: Sequence[Directed], run: Run, model: str, evaluation: str) -> tuple[list[str], list[str]]:
     """A line per item and main score that is the mean of its items' parts; and the names of those that aren't.
 
     A correlation, a ratio or ICAT has no part that would be an item's own.
@@ -56,11 +28,12 @@ def lines(
     """
     texts: list[str] = []
     without: list[str] = []
-    for name, (rows, records) in logs.items():
-        own = [one for one in sent if one.task.task == name and is_main(one.task, one.value.name)]
-        if not own:
+    for name, task in run.tasks.items():
+        own = [one for one in sent if one.task is task and is_main(task, one.value.name)]
+        if not own or task.samples is None or task.benchmark not in registry.by_name():
             continue
-        task = own[0].task
+        rows, benchmark = list(sample_logs.with_requests(task.samples)), registry.get(task.benchmark)
+        records = [benchmark.record(doc, answers) for (_, doc, answers), _ in rows]
         parts = {one.value.name: _parts(one, records) for one in own}
         without += [f"{name} {score}" for score, numbers in parts.items() if numbers is None]
         for place, (sample, requests) in enumerate(rows):

@@ -1,0 +1,139 @@
+"""Scores for formats that have no notion of a neutral value: each gets a direction if it has one."""
+
+from __future__ import annotations
+
+import math
+import re
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from lm_eval_bias import catalog, registry
+from lm_eval_bias.data.sources import BASE_URL, hashes
+from lm_eval_bias.runs.run_data import Run, TaskRun, Value
+
+NO_DIRECTION = "no direction: neither high nor low values are better, and no neutral value lies within its range"
+_CHECKPOINT = re.compile(r"(?:^|,)(?:pretrained|model)=([^,]+)")
+_PIN = re.compile(r"([\w.-]+/[\w.-]+)@([0-9a-f]{40})/(.+)")
+
+
+@dataclass(frozen=True)
+class Directed:
+    """A score of which less, or more, is better over its whole range.
+
+    Where its neutral value lies in the middle, this is the distance from there. What was measured stays beside it.
+
+    Attributes:
+        task: The task.
+        value: The score as it was measured.
+        name: Of what goes out.
+        number: The score, or its distance from the neutral value.
+        interval: Its 95% interval, ``None`` where there is none.
+        low: Smallest possible number.
+        high: Largest possible number.
+        lower_is_better: The direction.
+        is_distance: Whether it is a distance.
+    """
+
+    task: TaskRun
+    value: Value
+    name: str
+    number: float
+    interval: tuple[float, float] | None
+    low: float
+    high: float
+    lower_is_better: bool
+    is_distance: bool = False
+
+
+@dataclass(frozen=True)
+class LeftOut:
+    """A score that a format has no place for, and why."""
+
+    task: TaskRun
+    value: Value
+    reason: str
+
+
+def directed(task: TaskRun, value: Value) -> Directed | LeftOut:
+    """Give a score its direction, or say why it can't have one."""
+    if math.isnan(value.value):
+        return LeftOut(task, value, f"no value: {value.note or 'the file gives no reason'}")
+    if value.higher_is_better is not None:
+        better = not value.higher_is_better
+        return Directed(task, value, value.name, value.value, value.interval, value.low, value.high, better)
+    if value.neutral is None or not value.low < value.neutral < value.high:
+        return LeftOut(task, value, NO_DIRECTION)
+    neutral, largest = value.neutral, max(value.high - value.neutral, value.neutral - value.low)
+    distance = abs(value.value - neutral)
+    ends = None
+    if value.interval is not None:
+        off = [abs(end - neutral) for end in value.interval]
+        ends = (0.0 if value.interval[0] <= neutral <= value.interval[1] else min(off), max(off))
+    # some model families leave a score's range upwards
+    return Directed(task, value, f"{value.name}_distance", distance, ends, 0.0, max(largest, distance), True, True)
+
+
+def is_main(task: TaskRun, score: str) -> bool:
+    """Tell whether findings rest on a score; all do where the benchmark names none, or isn't known."""
+    benchmark = registry.by_name().get(task.benchmark)
+    return benchmark is None or not benchmark.main or score in benchmark.main
+
+
+def values(run: Run, main_only: bool) -> list[tuple[TaskRun, Value]]:
+    """List a run's scores with their tasks."""
+    return [
+        (task, value)
+        for task in run.tasks.values()
+        for value in task.scores.values()
+        if not main_only or is_main(task, value.name)
+    ]
+
+
+def split(run: Run, main_only: bool) -> tuple[list[Directed], list[LeftOut]]:
+    """Divide a run's scores into those that have a direction, and those that have none or no value."""
+    parts = [directed(task, value) for task, value in values(run, main_only)]
+    return [p for p in parts if isinstance(p, Directed)], [p for p in parts if isinstance(p, LeftOut)]
+
+
+def by_reason(left_out: Sequence[LeftOut]) -> dict[str, list[str]]:
+    """Group scores by the reason why they are left out, each with its task."""
+    reasons: dict[str, list[str]] = {}
+    for one in left_out:
+        reasons.setdefault(one.reason, []).append(f"{one.task.task} {one.value.name}")
+    return reasons
+
+
+def model_id(run: Run, name: str | None) -> str:
+    """Name a model as on the Hub if the run was of one there, else as people call it; never by a folder."""
+    checkpoint = _CHECKPOINT.search(str(run.provenance.get("model_args") or ""))
+    on_hub = checkpoint is not None and re.fullmatch(r"[\w.-]+/[\w.-]+", checkpoint[1])
+    return name if name is not None else checkpoint[1] if checkpoint and on_hub else run.name
+
+
+def path_part(text: str) -> str:
+    """Make a text a part of a path: plain letters, nothing that leads elsewhere.
+
+    >>> path_part("../a b/ü"), path_part("...")
+    ('a-b', 'unknown')
+    """
+    return re.sub(r"[^A-Za-z0-9._]+", "-", text).strip("-.") or "unknown"
+
+
+def data_files(task: TaskRun) -> dict[str, str]:
+    """Give the SHA-256 of each file of data that a task read; none where its data are the package's or the user's."""
+    if "files" in task.inputs:
+        return {str(name): str(digest) for name, digest in task.inputs["files"].items()}
+    entry = catalog.entries().get(task.base)
+    return hashes(entry.data) if entry is not None and "dataset_used" not in task.metadata else {}
+
+
+def address(pin: str) -> str:
+    """Give the address of a pinned file, ``owner/name@commit/path``; empty for any other name."""
+    match = _PIN.fullmatch(pin)
+    return f"{BASE_URL}/{match[1]}/{match[2]}/{match[3]}" if match else ""
+
+
+def stderr_method(task: TaskRun, value: Value) -> str:
+    """Say how a score's standard error was computed; empty where that isn't known."""
+    benchmark = registry.by_name().get(task.benchmark)
+    return benchmark.stderr_method(value.name) if benchmark is not None else ""
