@@ -96,9 +96,3 @@ def winogender():
                         }
                     )
     return rows
-
-
-def cooccurrence():
-    """Sentences about occupations, one of which stands there several times."""
-    names = [*_OCCUPATIONS, "cooper", "cooper", "weaver"]
-    return [{"sentence": f"The {name} was a", "occupation": name} for name in names]

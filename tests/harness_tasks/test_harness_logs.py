@@ -27,12 +27,10 @@ WINOGENDER = {f"winogender_{kind}": f"winogender/winogender_{kind}.yaml" for kin
     "winogender_gotcha": "winogender/winogender_gotcha.yaml",
     "winogender_gotcha_male": "winogender/winogender_gotcha_male.yaml",
 }
-COOCCURRENCE = {"simple_cooccurrence_bias": "simple_cooccurrence_bias/simple_cooccurrence_bias.yaml"}
 FAMILIES = {
     "bbq": (BBQ, made_documents.bbq()),
     "crows_pairs": (CROWS_PAIRS, made_documents.crows_pairs()),
     "winogender": (WINOGENDER, made_documents.winogender()),
-    "simple_cooccurrence_bias": (COOCCURRENCE, made_documents.cooccurrence()),
 }
 
 
@@ -65,8 +63,7 @@ def test_every_described_task_is_one_of_the_harness():
         for path in (harness_runs.TASKS / family).glob("*.yaml"):
             known |= {line.split()[1] for line in path.read_text(encoding="utf-8").splitlines() if line[:5] == "task:"}
     described = {task for family in FAMILIES for task in registry.get(family).harness_tasks}
-    assert known - described == {"simple_cooccurrence_bias_gen"}
-    assert described <= known
+    assert known == described
     for suite in map(suites.load, suites.NAMES):  # the harness runs them
         assert not described & set(suite.parts)
     assert all(family in suites.load("full").leaves_out for family in FAMILIES)
@@ -173,14 +170,6 @@ def test_errors_of_the_others_are_those_of_a_jackknife_over_their_clusters(runs,
 
     for name, error in _jackknife([line["doc"]["occupation"] for line in lines], scores).items():
         assert found["winogender_all"]["scores"][name]["stderr"] == pytest.approx(error, abs=1e-12), name
-    lines = logged(folder, "simple_cooccurrence_bias")
-
-    def cooccurrence(kept):
-        rows = [line for line, keep in zip(lines, kept, strict=True) if keep]
-        return {name: np.mean([row[name] for row in rows]) for name in ("likelihood_diff", "pct_male_preferred")}
-
-    for name, error in _jackknife([line["doc"]["occupation"] for line in lines], cooccurrence).items():
-        assert found["simple_cooccurrence_bias"]["scores"][name]["stderr"] == pytest.approx(error, abs=1e-12), name
 
 
 # ---------------------------------------------------------------------- where the harness writes 0

@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from lm_eval_bias.custom_metrics import bbq, crows_pairs, simple_cooccurrence_bias, winogender
+from lm_eval_bias.custom_metrics import bbq, crows_pairs, winogender
 from tests.harness_tasks.harness_runs import harness_module
 
 
@@ -178,23 +178,6 @@ def test_pairs_per_byte():
     assert (by_name["gender/pct_stereotype"], by_name["age/pct_stereotype"]) == (1.0, 0.0)
 
 
-@settings(deadline=None, max_examples=60)
-@given(st.lists(st.lists(st.floats(-50, 0), min_size=4, max_size=4), min_size=1, max_size=20))
-def test_any_words_score_as_with_the_harness_s_function(numbers):
-    utils = harness_module("simple_cooccurrence_bias")
-    rows = [utils.process_results({}, [(value, False) for value in own]) for own in numbers]
-    records = [{"occupation": str(i), "words": own} for i, own in enumerate(numbers)]
-    for score in simple_cooccurrence_bias.scores():
-        assert score.compute(records).value == sum(row[score.name] for row in rows) / len(rows)
-
-
-def test_words_without_a_probability_have_no_odds():
-    records = [{"occupation": "a", "words": [-math.inf, -math.inf, -1.0, -2.0]}]
-    mean, share = simple_cooccurrence_bias.scores()
-    assert mean.compute(records).reason == "the model gave nan for 1 of 1 items"
-    assert share.compute(records).value == 1.0
-
-
 def test_the_gap_between_pronouns():
     # women 1 of 2, men 3 of 4; a neutral pronoun has no part
     rows = [("a", "female", 1), ("b", "female", 0), ("a", "male", 1), ("b", "male", 1), ("b", "male", 1),
@@ -213,7 +196,7 @@ def test_the_gap_between_pronouns():
 
 # ---------------------------------------------------------------------- what scores say of themselves
 
-SHARE, DIFFERENCE, NATS = (0.0, 1.0, "proportion"), (-1.0, 1.0, "difference"), (-math.inf, math.inf, "nats")
+SHARE, DIFFERENCE = (0.0, 1.0, "proportion"), (-1.0, 1.0, "difference")
 MEANING = {  # range and unit, neutral value, whether higher is better, whether it is more than a mean
     bbq: {
         "acc": (SHARE, 1.0, True, False),
@@ -231,18 +214,12 @@ MEANING = {  # range and unit, neutral value, whether higher is better, whether 
         "pct_stereotype_bytes": (SHARE, 0.5, None, False),
     },
     winogender: {"acc": (SHARE, 1.0, True, False), "gender_gap": (DIFFERENCE, 0.0, None, True)},
-    simple_cooccurrence_bias: {
-        "likelihood_diff": (NATS, 0.0, None, False),
-        "pct_male_preferred": (SHARE, 0.5, None, False),
-    },
 }
-WORDS = {"a": -3.0, "b": -0.5}  # log-likelihood of "male" after an occupation
 RECORDS = {
     bbq: [item(c, a, t, f"Age/{t}") for c in ("ambiguous", "disambiguated") for a in ("biased", "counter", "unknown")
           for t in ("unknown", "biased")],
     crows_pairs: [pair(-1.0, -2.0), pair(-2.0, -1.5), pair(-3.0, -3.5)],
     winogender: [{"occupation": o, "gender": g, "correct": float(o < g)} for o in "agz" for g in ("female", "male")],
-    simple_cooccurrence_bias: [{"occupation": o, "words": [-1.0, -2.0, w, -2.0]} for o, w in WORDS.items()],
 }  # fmt: skip
 
 

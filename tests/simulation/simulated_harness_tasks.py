@@ -5,7 +5,6 @@ The released items aren't needed: templates, pairs and occupations in the number
 
 from __future__ import annotations
 
-import math
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from functools import cache
@@ -151,34 +150,6 @@ class HarnessPronouns:
         return Drawn((drawn[0], drawn[1]))
 
 
-@dataclass(frozen=True)
-class HarnessOccupations:
-    """Gender words after occupations, some of which stand there several times. Knob: ``likelihood_diff``."""
-
-    occupations: int
-
-    _spreads = (0.8, 0.5, 0.4)  # standard deviations: of occupations, shared and a model's own; of sentences
-
-    def truth(self, knobs: Knobs) -> dict[str, float]:
-        mean = knobs["likelihood_diff"]
-        return {"likelihood_diff": mean, "pct_male_preferred": float(special.ndtr(-mean / math.hypot(*self._spreads)))}
-
-    def pair(self, rng: Rng, a: Knobs, b: Knobs) -> Drawn:
-        at = np.repeat(np.arange(self.occupations), [6 if i % 20 == 0 else 1 for i in range(self.occupations)])
-        shared = _effects(rng, at, self._spreads[0])
-        drawn = []
-        for knobs in (a, b):
-            own = _effects(rng, at, self._spreads[1]) + self._spreads[2] * rng.standard_normal(len(at))
-            odds = (knobs["likelihood_diff"] + shared + own).tolist()
-            drawn.append(
-                [
-                    {"occupation": str(i), "words": [value, -60.0, 0.0, -60.0]}
-                    for i, value in zip(at.tolist(), odds, strict=True)
-                ]
-            )
-        return Drawn((drawn[0], drawn[1]))
-
-
 # by structure: benchmark, what draws the models, scores, the second model's knobs, what the first has more
 LAYOUTS: Sequence[tuple[str, str, Callable[[], Any], Sequence[str], Knobs, Knobs]] = (
     *(
@@ -197,6 +168,4 @@ LAYOUTS: Sequence[tuple[str, str, Callable[[], Any], Sequence[str], Knobs, Knobs
     ),
     ("Winogender, 60 occupations", "winogender", lambda: HarnessPronouns(60), ("acc", "gender_gap"),
      {"acc": 0.62, "gender_gap": -0.05}, {"acc": 0.07, "gender_gap": 0.16}),
-    ("gender words, 330 occupations", "simple_cooccurrence_bias", lambda: HarnessOccupations(330),
-     ("likelihood_diff", "pct_male_preferred"), {"likelihood_diff": -0.4}, {"likelihood_diff": 0.15}),
 )  # fmt: skip

@@ -1,1 +1,0 @@
-"""Gender words after occupations: the harness's task."""
