@@ -221,8 +221,6 @@ class Benchmark(ABC):
         left_out: By suite, what of the benchmark isn't in it, in words.
         harness_tasks: Tasks of the harness that it describes but doesn't own, each with the metadata that a YAML of its
             own would have (``language``, ``measures``, ``asks``). Their scores come from the sample log.
-        question_kinds: Kinds of questions of its own: the request type, and the function that answers such requests of
-            the harness (their ``args`` are :attr:`PlainQuestion.arguments`) with a model's documented methods.
         tokens_where_known: Whether a choice's log-likelihood comes with its number of tokens as a third part, where the
             model type can tell it (:meth:`counts_tokens`: where it has to).
         samples_texts: Whether its scores rest on random samples of texts, so that a model must sample.
@@ -258,7 +256,6 @@ class Benchmark(ABC):
     contained: Sequence[str] = ()
     left_out: Mapping[str, str] = {}
     harness_tasks: Mapping[str, Mapping[str, Any]] = {}
-    question_kinds: Mapping[str, Callable[[Any, Sequence[Any]], list[Any]]] = {}
     tokens_where_known: bool = False
     samples_texts: bool = False
     greedy_too: bool = False

@@ -8,11 +8,10 @@ from __future__ import annotations
 
 import importlib.metadata
 import logging
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from functools import cache
 from typing import Any
 
-from lm_eval_bias import registry
 from lm_eval_bias.harness import internals, versions
 
 logger = logging.getLogger("lm_eval.bias")
@@ -60,15 +59,6 @@ def register() -> None:
             setattr(base, name, method)
 
 
-def _answering(answer: Callable[[Any, Sequence[Any]], list[Any]]) -> Callable[..., Any]:
-    """A benchmark's function that answers questions of its own kind, as a method of models."""
-
-    def method(self: Any, requests: Sequence[Any]) -> list[Any]:
-        return answer(self, requests)
-
-    return method
-
-
 def requests() -> list[tuple[type, str, Callable[..., Any]]]:
     """Our kinds of requests as methods: the base class of the harness's models that gets one, its name, the method."""
     from lm_eval.api.model import LM, TemplateLM
@@ -80,8 +70,6 @@ def requests() -> list[tuple[type, str, Callable[..., Any]]]:
         **sampled_texts.METHODS,
         **generative_answers.METHODS,
     }
-    for benchmark in registry.benchmarks():
-        with_texts.update({kind: _answering(answer) for kind, answer in benchmark.question_kinds.items()})
     with_tokens: dict[str, Callable[..., Any]] = {**exact_likelihoods.TOKEN_METHODS, **generative_answers.TOKEN_METHODS}
     return [
         (base, name, method)

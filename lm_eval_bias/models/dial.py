@@ -49,9 +49,6 @@ class DialLM(ChanceLM):
         super().__init__(seed=seed)
         self.dial = Dial(strength, competence, coverage, noise, position, length, frequency, refusals, seed)
         self._last: tuple[Any, Sequence[Any]] = (None, ())
-        for benchmark in registry.benchmarks():
-            for kind in benchmark.question_kinds:
-                setattr(self, kind, self._answers)
 
     def _answers(self, requests: Sequence[Instance]) -> list[Any]:
         answers = []

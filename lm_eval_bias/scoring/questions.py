@@ -18,7 +18,7 @@ from __future__ import annotations
 import contextlib
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import Any, NamedTuple, Protocol
+from typing import Any, Protocol
 
 from lm_eval_bias import catalog, registry
 from lm_eval_bias.errors import BiasError
@@ -57,18 +57,6 @@ class Question(Protocol):
 
     @property
     def arguments(self) -> tuple[Any, ...]: ...  # noqa: D102
-
-
-class PlainQuestion(NamedTuple):
-    """A question of a benchmark's own kind (:attr:`lm_eval_bias.Benchmark.question_kinds`).
-
-    Attributes:
-        kind: Its kind.
-        arguments: What the benchmark's answering function finds in a request's ``args``.
-    """
-
-    kind: str
-    arguments: tuple[Any, ...]
 
 
 @dataclass(frozen=True)

@@ -4,7 +4,7 @@ from age_stereotypes import documents
 from lm_eval_bias import Benchmark
 from lm_eval_bias.benchmark import Sampling
 from lm_eval_bias.planting import Planting
-from lm_eval_bias.scoring.questions import PlainQuestion
+from lm_eval_bias.scoring.questions import NextSentence
 
 
 def _every_third(docs, seed, number):
@@ -20,7 +20,6 @@ class AgeStereotypes(Benchmark):
     standard = ("age_pairs",)
     quick = {"age_pairs": Sampling("every_third", _every_third, 3, 8)}
     planting = Planting(documents.planted, documents.expected)
-    question_kinds = {"agreement": documents.agreement}
     harness_tasks = {
         "plain_age_pairs": {
             "language": "en",
@@ -58,13 +57,13 @@ class AgeStereotypes(Benchmark):
 
 
 class Ratings(AgeStereotypes):
-    """The same items as questions of a kind of its own."""
+    """The same items as questions that every model family answers in its own way."""
 
     name = "age_ratings"
 
     def questions(self, doc):
-        """How likely the sentence is about the old, and about the young."""
-        return [PlainQuestion("agreement", (f"{doc['context']} {choice}",)) for choice in doc["choices"]]
+        """How well a sentence about the old, and one about the young, goes on."""
+        return [NextSentence(doc["context"], choice) for choice in doc["choices"]]
 
 
 BENCHMARK = AgeStereotypes([Ratings()])

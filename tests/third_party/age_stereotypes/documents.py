@@ -30,18 +30,6 @@ def dataset(benchmark, **metadata):
     }
 
 
-def agreement(model, requests):
-    """Answer questions of the kind ``agreement``: log-odds in nats of yes over no, from plain log-likelihoods."""
-    from lm_eval.api.instance import Instance
-
-    pairs = [
-        (f"{request.args[0]}\nIs that likely? Answer:", answer) for request in requests for answer in (" yes", " no")
-    ]
-    asked = [Instance("loglikelihood", {}, pair, i) for i, pair in enumerate(pairs)]
-    found = [logprob for logprob, _ in model.loglikelihood(asked)]
-    return [(yes - no,) for yes, no in zip(found[::2], found[1::2], strict=True)]
-
-
 def difference(answers):
     """How much more the model gives to the old than to the young, in nats; ``nan`` if it gives no numbers."""
     old, young = (float(answer[0]) for answer in answers)
