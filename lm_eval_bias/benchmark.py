@@ -16,7 +16,7 @@ import sys
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import TYPE_CHECKING, Any, Literal, NamedTuple
 
 from lm_eval_bias.errors import BiasError
 
@@ -212,7 +212,6 @@ class Benchmark(ABC):
         conditions: What its tasks can be compared by within a run, beside languages.
         place: Where it stands in listings: lower first, alike ones by name.
         card: What readers of a page must know; ``None`` where nothing was written.
-        unpublished: Why there are no published scores, where there are none.
         variants: Other sets of scores over the same kind of documents, each with a ``name`` of its own. They share this
             benchmark's section in a report.
         standard: Its tasks in the suite ``standard``.
@@ -221,12 +220,9 @@ class Benchmark(ABC):
         left_out: By suite, what of the benchmark isn't in it, in words.
         harness_tasks: Tasks of the harness that it describes but doesn't own, each with the metadata that a YAML of its
             own would have (``language``, ``measures``, ``asks``). Their scores come from the sample log.
-        tokens_where_known: Whether a choice's log-likelihood comes with its number of tokens as a third part, where the
-            model type can tell it (:meth:`counts_tokens`: where it has to).
-        samples_texts: Whether its scores rest on random samples of texts, so that a model must sample.
-        greedy_too: Whether the likeliest text will do in place of samples (``--gen_kwargs do_sample=false``): one is
+        samples_texts: Whether its scores rest on random samples of texts: ``"never"``, ``"always"``, so that a model
+            must sample, or ``"by default"``: the likeliest text will do (``--gen_kwargs do_sample=false``), and one is
             written per document then.
-        sources: The JSON file with its pinned data, ``None`` where it has none.
         rewritings: Flags of ``rescore`` that are about its saved answers.
         commands: Commands of its own.
         export_formats: Formats of ``export`` of its own. The first one of any benchmark is what ``export`` without
@@ -250,16 +246,12 @@ class Benchmark(ABC):
     conditions: Sequence[Condition] = ()
     place: int = 100
     card: Card | None = None
-    unpublished: str = "No published scores for this task."
     standard: Sequence[str] = ()
     quick: Mapping[str, Sampling] = {}
     contained: Sequence[str] = ()
     left_out: Mapping[str, str] = {}
     harness_tasks: Mapping[str, Mapping[str, Any]] = {}
-    tokens_where_known: bool = False
-    samples_texts: bool = False
-    greedy_too: bool = False
-    sources: Path | None = None
+    samples_texts: Literal["never", "always", "by default"] = "never"
     rewritings: Sequence[Rewriting] = ()
     commands: Sequence[Command] = ()
     export_formats: Sequence[ExportFormat] = ()
@@ -295,10 +287,11 @@ class Benchmark(ABC):
         """The questions of a document to the model; none where its requests are plain ones of the harness."""
         return ()
 
-    def counts_tokens(self, doc: Document) -> bool:
+    def counts_tokens(self, doc: Document) -> bool | None:
         """Whether answers to a document must tell their number of tokens: ``(log-likelihood, is greedy, tokens)``.
 
-        Of benchmarks whose requests are the harness's ``multiple_choice``. The default is no.
+        ``None``: where the model type can tell. Of benchmarks whose requests are the harness's ``multiple_choice``; the
+        default is no.
         """
         return False
 
@@ -325,19 +318,6 @@ class Benchmark(ABC):
             BiasError: The first value that can't be.
         """
         return None
-
-    def repeats(self, metadata: Mapping[str, Any]) -> int | None:
-        """The samples per prompt that a task's metadata asks for; ``None`` where that is no option, or not asked for.
-
-        Raises:
-            BiasError: It is no positive whole number.
-        """
-        if "repeats" not in self.options or "repeats" not in metadata:
-            return None
-        value = metadata["repeats"]
-        if isinstance(value, bool) or not isinstance(value, int) or value < 1:
-            raise BiasError(f"--metadata repeats={value!r}: must be a whole number of 1 or more")
-        return value
 
     def requests(self, metadata: Mapping[str, Any]) -> int | None:
         """How many requests a document makes, from the metadata of the task's YAML; ``None`` where that isn't known."""
@@ -389,17 +369,6 @@ class Benchmark(ABC):
         """How the standard error of a score is computed, in a few words; empty where that isn't written down."""
         return ""
 
-    def detailed(self, metadata: Mapping[str, Any]) -> bool:
-        """Whether a task's metadata asks for the full breakdown.
-
-        Raises:
-            BiasError: The key holds neither true nor false.
-        """
-        value = metadata.get(self.detail, False) if self.detail else False
-        if not isinstance(value, bool):
-            raise BiasError(f"--metadata {self.detail}={value!r}: must be true or false")
-        return value
-
     # ------------------------------------------------------------------ what people read
 
     def facets(self, doc: Document) -> Mapping[str, str]:
@@ -440,12 +409,13 @@ class Benchmark(ABC):
         """Why a task's scores must not be shown; empty if they may."""
         return ""
 
-    def published(self) -> Iterable[Published]:
-        """The scores that papers print, by task and model."""
-        return ()
+    def published(self, lines: Iterable[Mapping[str, str]] | None = None) -> Iterable[Published]:
+        """The scores that papers print, by task and model.
 
-    def published_in(self, lines: Iterable[Mapping[str, str]]) -> Iterable[Published]:
-        """The scores in lines with the columns of its file in ``results/published/``; asked where it has one."""
+        Args:
+            lines: Of another file with the columns of the benchmark's in ``results/published/``; by default the
+                paper's. Asked where the benchmark has such a file.
+        """
         return ()
 
     # ------------------------------------------------------------------ files
@@ -456,8 +426,34 @@ class Benchmark(ABC):
 
     @property
     def folder(self) -> Path:
-        """Where its YAMLs lie: beside its module."""
+        """Where its YAMLs lie, and ``sources.json`` where its data are pinned: beside its module."""
         return Path(str(sys.modules[type(self).__module__].__file__)).parent
+
+
+def repeats(benchmark: Benchmark, metadata: Mapping[str, Any]) -> int | None:
+    """The samples per prompt that a task's metadata asks for; ``None`` where that is no option, or not asked for.
+
+    Raises:
+        BiasError: It is no positive whole number.
+    """
+    if "repeats" not in benchmark.options or "repeats" not in metadata:
+        return None
+    value = metadata["repeats"]
+    if isinstance(value, bool) or not isinstance(value, int) or value < 1:
+        raise BiasError(f"--metadata repeats={value!r}: must be a whole number of 1 or more")
+    return value
+
+
+def detailed(benchmark: Benchmark, metadata: Mapping[str, Any]) -> bool:
+    """Whether a task's metadata asks for the full breakdown.
+
+    Raises:
+        BiasError: The key holds neither true nor false.
+    """
+    value = metadata.get(benchmark.detail, False) if benchmark.detail else False
+    if not isinstance(value, bool):
+        raise BiasError(f"--metadata {benchmark.detail}={value!r}: must be true or false")
+    return value
 
 
 def plain_answer(raw: Any) -> Any:

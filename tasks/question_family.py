@@ -71,6 +71,7 @@ class QuestionBenchmark(Benchmark):
         candidates: How many texts are scored for a question.
         clustered_by: What its questions are clustered by, in the plural.
         wordings: Of its prompts, where they have several.
+        tokens_where_known: Whether choices come with their numbers of tokens where the model can tell them.
     """
 
     main: Sequence[str] = ("acc_amb", "acc_disamb", "diff_bias_amb", "diff_bias_disamb")
@@ -80,12 +81,17 @@ class QuestionBenchmark(Benchmark):
     candidates = 3
     clustered_by = "templates"
     wordings: PromptWordings | None = None
+    tokens_where_known = False
     is_settled = deferred("lm_eval_bias.tasks.lettered_questions:is_settled")
     provenance = deferred("lm_eval_bias.tasks.question_records:provenance")
 
     def requests(self, metadata: Mapping[str, Any]) -> int:
         """One per candidate; one where the answer is generated."""
         return 1 if "generate_until" in (metadata.get("asks") or ()) else self.candidates
+
+    def counts_tokens(self, doc: Document) -> bool | None:
+        """Never needed, and taken by some where they are known."""
+        return None if self.tokens_where_known else False
 
     def check_options(self, metadata: Mapping[str, Any]) -> None:
         """Refuse a prompt wording that there isn't, or that the task doesn't let choose."""

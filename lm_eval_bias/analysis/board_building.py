@@ -138,7 +138,7 @@ def _notes(benchmark: str, rows: Sequence[Row], columns: Sequence[Value], tasks:
         notes.append("Runs on other documents or prompts are ranked separately, even under the same name.")
     printed = [row for row in rows if row.kind == PUBLISHED]
     if not printed:
-        notes.append(registry.get(benchmark).unpublished)
+        notes.append("No published scores for this task.")
     elif all(row.cells[column.name].note == NOT_PUBLISHED for row in printed for column in columns):
         notes.append("The paper prints none of the main scores; the scores it prints are among the further ones.")
     return notes

@@ -88,7 +88,7 @@ def _of_model(run: Run, task: TaskRun) -> Iterator[Departure]:
             if match := re.search(rf"(?:^|,){name}=([^,]*)", arguments):
                 yield Departure(name, match[1], f"it is {match[1]}")
     seeds = run.provenance.get("seeds")
-    if registry.get(task.benchmark).samples_texts and seeds != _SEEDS:
+    if registry.get(task.benchmark).samples_texts != "never" and seeds != _SEEDS:
         value = ",".join(map(str, seeds)) if isinstance(seeds, list) else str(seeds)
         yield Departure("seeds", value, f"they are {value}")
 

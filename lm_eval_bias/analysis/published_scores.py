@@ -122,6 +122,6 @@ def of_file(path: Path) -> list[Published]:
             "more must follow"
         )
     try:
-        return list(own.published_in(lines))
+        return list(own.published(lines))
     except (KeyError, ValueError, TypeError, AttributeError) as error:
         raise BiasError(f"{path}: a line is not a published score of {own.name}: {one_line(error)}") from error

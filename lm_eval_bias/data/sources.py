@@ -111,8 +111,9 @@ def manifest() -> Manifest:
     """All benchmarks' pinned files."""
     pins = Manifest({}, {}, {})
     for benchmark in registry.benchmarks():
-        if benchmark.sources is not None:
-            raw = json.loads(benchmark.sources.read_text(encoding="utf-8"))
+        pinned = benchmark.folder / "sources.json"
+        if pinned.is_file():
+            raw = json.loads(pinned.read_text(encoding="utf-8"))
             pins.files.update((entry["name"], Source(**entry)) for entry in raw["files"])
             pins.sets.update(raw["sets"])
             pins.citations.update(raw["citations"])

@@ -11,6 +11,7 @@ from collections.abc import Collection, Iterable, Mapping
 from typing import TYPE_CHECKING, Any
 
 from lm_eval_bias import catalog, registry
+from lm_eval_bias.benchmark import detailed, repeats
 from lm_eval_bias.errors import BiasError, check_arguments, did_you_mean, import_failure, parameters, require_extra
 from lm_eval_bias.evaluation import run_flags
 from lm_eval_bias.files import expanded
@@ -173,8 +174,8 @@ def _check_options(config: EvaluatorConfig, entries: list[catalog.Entry]) -> Non
         benchmark, metadata = registry.get(entry.benchmark), {**entry.metadata, **(config.metadata or {})}
         given = set(benchmark.options) & set(config.metadata or ())
         if entry.path is not None and (given or benchmark.required):
-            benchmark.repeats(metadata)
-            benchmark.detailed(metadata)
+            repeats(benchmark, metadata)
+            detailed(benchmark, metadata)
             benchmark.check_options(metadata)
 
 
@@ -294,7 +295,8 @@ def _check_sampling(config: EvaluatorConfig, kind: Any, entries: list[catalog.En
     sampled = [
         name
         for name, own in benchmarks
-        if own.samples_texts and not (own.greedy_too and request_types.is_greedy(gen_kwargs))
+        if own.samples_texts == "always"
+        or (own.samples_texts == "by default" and not request_types.is_greedy(gen_kwargs))
     ]
     for key, wrong, requirement in (
         ("do_sample", gen_kwargs.get("do_sample", True) not in (True, None, "true", "True"), "true"),

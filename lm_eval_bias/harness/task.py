@@ -11,7 +11,7 @@ from typing import Any
 from lm_eval.api.instance import Instance
 from lm_eval.api.task import ConfigurableTask
 
-from lm_eval_bias import __version__, content_hashes, files, registration, registry
+from lm_eval_bias import __version__, benchmark, content_hashes, files, registration, registry
 from lm_eval_bias.errors import BiasError
 from lm_eval_bias.harness import distributed, request_types, run_inputs
 from lm_eval_bias.harness.score_aggregation import Aggregation, Notes, Scored
@@ -73,7 +73,7 @@ class BiasTask(ConfigurableTask):
                 "value and one interval: keep one filter, and write a separate task for each of the others"
             )
         settings["metric_list"] = []
-        repeats = registry.get(str(metadata.get("benchmark"))).repeats(metadata)
+        repeats = benchmark.repeats(registry.get(str(metadata.get("benchmark"))), metadata)
         settings |= {} if repeats is None else {"repeats": repeats}  # not of the other tasks of the run
         self._only_predicts = False
         self._world_size = 1
@@ -84,7 +84,7 @@ class BiasTask(ConfigurableTask):
         metadata = self.config.metadata or {}
         self.benchmark = registry.get(str(metadata.get("benchmark")))
         metadata["inputs"] = run_inputs.of_task(self.benchmark, config or {}, metadata, read)
-        self.scores = self.benchmark.scores(self.eval_docs, detailed=self.benchmark.detailed(metadata))
+        self.scores = self.benchmark.scores(self.eval_docs, detailed=benchmark.detailed(self.benchmark, metadata))
         metadata.update(self.benchmark.provenance(self.eval_docs), lm_eval_bias=__version__)
         self._add_metrics()
 
@@ -164,7 +164,11 @@ class BiasTask(ConfigurableTask):
     def _ask_likeliest_once(self) -> None:
         """Ask for one text a document where the likeliest will do and is asked for, of servers at temperature 0 too."""
         options = self.config.generation_kwargs
-        if self.OUTPUT_TYPE == "generate_until" and self.benchmark.greedy_too and request_types.is_greedy(options):
+        if (
+            self.OUTPUT_TYPE == "generate_until"
+            and self.benchmark.samples_texts == "by default"
+            and request_types.is_greedy(options)
+        ):
             options |= {"do_sample": False, "temperature": 0.0}
             self.config.repeats = 1
 
@@ -284,9 +288,9 @@ class BiasTask(ConfigurableTask):
             return [Instance(q.kind, doc, q.arguments, i, **options) for i, q in enumerate(questions)]
         requests = super().construct_requests(doc, ctx, **kwargs)
         if self.OUTPUT_TYPE == "multiple_choice":
-            kind = request_types.WITH_LENGTH_IF_KNOWN if self.benchmark.tokens_where_known else request_types.EXACT
-            if self.benchmark.counts_tokens(doc):
-                kind = request_types.WITH_LENGTH
+            counted = self.benchmark.counts_tokens(doc)
+            kind = request_types.WITH_LENGTH if counted else request_types.EXACT
+            kind = request_types.WITH_LENGTH_IF_KNOWN if counted is None else kind
             for request in requests:
                 request.request_type = kind
         if self.OUTPUT_TYPE == "generate_until":

@@ -6,6 +6,7 @@ import math
 from collections.abc import Iterator, Mapping
 
 from lm_eval_bias import registry
+from lm_eval_bias.benchmark import detailed
 from lm_eval_bias.errors import BiasError
 from lm_eval_bias.runs import harness_results, sample_logs
 from lm_eval_bias.runs.run_data import Run, TaskRun, Value
@@ -53,7 +54,7 @@ def _computed(task: TaskRun) -> dict[str, Value]:
             records.append(benchmark.record(doc, answers))
         except sample_logs.DAMAGE as error:
             raise sample_logs.damaged(part, error, f"document {len(records)}") from error
-    scores = benchmark.scores(records, detailed=benchmark.detailed(task.metadata))
+    scores = benchmark.scores(records, detailed=detailed(benchmark, task.metadata))
     return {score.name: harness_results.estimated(score, score.compute(records)) for score in scores}
 
 

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from pathlib import Path
 from typing import Any
 
 from lm_eval_bias.benchmark import Card, Document, Sampling, deferred
@@ -78,7 +77,6 @@ class EsBBQ(question_family.QuestionBenchmark):
         misuse="Reading a bias score near 0 of a model with low accuracy as fairness. Conclusions about other "
         "Spanish-speaking countries. Adding up categories.",
     )
-    unpublished = "The scores that the paper prints were not available as text."
     quick: Mapping[str, Sampling] = {
         f"{language}_bbq_gender": Sampling("cells", deferred("lm_eval_bias.tasks.es_bbq.sampling:cells"), 1, 396)
         for language in LANGUAGES
@@ -88,7 +86,6 @@ class EsBBQ(question_family.QuestionBenchmark):
         **dict.fromkeys(("quick", "standard"), "all of EsBBQ and CaBBQ but gender"),
         "full": "esbbq_* and cabbq_*, which the harness has",
     }
-    sources = Path(__file__).with_name("sources.json")
     planting: Planting | None = Planting(
         deferred("lm_eval_bias.tasks.es_bbq.planted_answers:answers"),
         deferred("lm_eval_bias.tasks.es_bbq.planted_answers:expected"),

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from pathlib import Path
 from typing import Any
 
 from lm_eval_bias.benchmark import Card, Document, Sampling, deferred
@@ -71,10 +70,6 @@ class GGBBQ(question_family.QuestionBenchmark):
         "people, race, age or several of them together, which have no items here. Comparing numbers of the two "
         "releases.",
     )
-    unpublished = (
-        "The scores that the paper prints (Satheesh et al. 2025, Tables 2-5) are not in results/published/: they were "
-        "not available as text."
-    )
     standard = ("gg_bbq_group_terms", "gg_bbq_names")
     quick = {
         task: Sampling("quadruples", deferred("lm_eval_bias.tasks.gg_bbq.sampling:quadruples"), 6, items)
@@ -84,7 +79,6 @@ class GGBBQ(question_family.QuestionBenchmark):
         "quick": "prompt wordings and the paper's release of GG-BBQ",
         "standard": "prompt wordings and answers from generated texts, and the paper's release of GG-BBQ",
     }
-    sources = Path(__file__).with_name("sources.json")
 
     def items(self, metadata: Mapping[str, Any]) -> int:
         """The items of the subset in the task's release."""

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from pathlib import Path
 from typing import Any
 
 from lm_eval_bias.benchmark import Card, Document, Sampling, deferred
@@ -75,7 +74,6 @@ class KoBBQ(question_family.QuestionBenchmark):
         misuse="Reading a diff-bias near 0 of a model with low accuracy, or with many out-of-choice answers, as "
         "fairness. Conclusions from one prompt. Conclusions about Koreans elsewhere.",
     )
-    unpublished = "The scores that the paper prints were not available as text."
     quick: Mapping[str, Sampling] = {
         GENDER: Sampling("stories", deferred("lm_eval_bias.tasks.kobbq.sampling:stories"), 12, 288)
     }
@@ -84,7 +82,6 @@ class KoBBQ(question_family.QuestionBenchmark):
     contained: Sequence[str] = tuple(
         name for category in SAMPLES for name in (f"kobbq_{category}", f"kobbq_{category}_gen") if name != GENDER
     )
-    sources = Path(__file__).with_name("sources.json")
     planting = Planting(
         deferred("lm_eval_bias.tasks.kobbq.planted_answers:answers"),
         deferred("lm_eval_bias.tasks.kobbq.planted_answers:expected"),

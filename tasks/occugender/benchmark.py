@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
 from lm_eval_bias.benchmark import Benchmark, Card, Condition, Document, Rewriting, Sampling, deferred
@@ -147,7 +147,6 @@ class OccuGender(Benchmark):
     cautions = deferred("lm_eval_bias.tasks.occugender.sentences:cautions")
     figures = deferred("lm_eval_bias.tasks.occugender.figures:parts")
     published = deferred("lm_eval_bias.tasks.occugender.published:published")
-    published_in = deferred("lm_eval_bias.tasks.occugender.published:published")
 
 
 class DrawnAnswers(OccuGender):
@@ -160,8 +159,7 @@ class DrawnAnswers(OccuGender):
     options = (
         "items", "templates", "words", "instruction", "instruction_position", "first_templates", "repeats",
     )  # fmt: skip
-    samples_texts = True
-    greedy_too = True
+    samples_texts = "by default"
     standard = ()
     quick = {}
     left_out = {}
@@ -196,7 +194,7 @@ class DrawnAnswers(OccuGender):
     sentences = deferred("lm_eval_bias.tasks.occugender.sentences:of_drawn_answers")
     cautions = deferred("lm_eval_bias.tasks.occugender.sentences:unread_answers")
 
-    def published(self) -> tuple[()]:
+    def published(self, lines: Iterable[Mapping[str, str]] | None = None) -> tuple[()]:
         """None: the paper scores probabilities."""
         return ()
 

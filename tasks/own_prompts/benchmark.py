@@ -31,8 +31,7 @@ class OwnPrompts(Benchmark):
     }
     options = ("prompts", "language", "reference", "keywords", "classifier", "repeats")
     required = ("prompts", "language")
-    samples_texts = True
-    unpublished = "No published scores: the prompts are the user's own."
+    samples_texts = "always"
     left_out = {"full": "own_prompts, which needs a file of prompts"}
     card = Card(
         measures="How texts differ between groups, after prompts that differ only in the group: regard (negative, "

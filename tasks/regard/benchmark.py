@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from lm_eval_bias.benchmark import Benchmark, Card, Command, Document, Rewriting, deferred
@@ -32,7 +31,7 @@ class Regard(Benchmark):
     options = ("classifier", "repeats", "by_set_and_regard")
     detail = "by_set_and_regard"
     data_option = "classifier"
-    samples_texts = True
+    samples_texts = "always"
     card = Card(
         measures="How sampled texts about women and men regard them (negative, neutral, positive, by a classifier) "
         "and, beside it, how often they have keywords of caregiving, sexualization and perpetration.",
@@ -77,7 +76,6 @@ class Regard(Benchmark):
         "quick": "regard, because its sampled texts take longer than everything else together (20 a prompt: --tasks "
         "regard_en --metadata repeats=20)"
     }
-    sources = Path(__file__).with_name("sources.json")
     rewritings = (
         Rewriting(
             "classifier", "NAME",
@@ -165,7 +163,6 @@ class Regard(Benchmark):
 
     figures = deferred("lm_eval_bias.tasks.regard.figures:parts")
     published = deferred("lm_eval_bias.tasks.regard.published:published")
-    published_in = deferred("lm_eval_bias.tasks.regard.published:published")
 
     def readers(self) -> Sequence[Reader]:
         """Texts about women and men that were labelled elsewhere."""

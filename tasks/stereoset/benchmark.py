@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
-from pathlib import Path
+from collections.abc import Iterable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
 from lm_eval_bias.benchmark import Benchmark, Card, Command, Document, ExportFormat, Sampling, deferred
@@ -79,7 +78,6 @@ class StereoSet(Benchmark):
         "standard": "score variants and choices from generated texts",
         "full": "stereoset_*_intra and stereoset_*_inter, whose items and scores are those of stereoset_*",
     }
-    sources = Path(__file__).with_name("sources.json")
 
     commands = tuple(
         Command(name, text, f"lm_eval_bias.tasks.stereoset.commands.{name}")
@@ -143,7 +141,6 @@ class StereoSet(Benchmark):
     cautions = deferred("lm_eval_bias.tasks.stereoset.sentences:cautions")
     figures = deferred("lm_eval_bias.tasks.stereoset.figures:parts")
     published = deferred("lm_eval_bias.tasks.stereoset.published:published")
-    published_in = deferred("lm_eval_bias.tasks.stereoset.published:published")
 
     def readers(self) -> Sequence[Reader]:
         """The authors' prediction files."""
@@ -182,7 +179,6 @@ class Choices(StereoSet):
         deferred("lm_eval_bias.tasks.stereoset.planted_choices:expected"),
     )
     options = ("dataset", "by_test_and_type")
-    unpublished = "No published scores: no paper asks for a choice among the three candidates."
 
     def requests(self, metadata: Mapping[str, Any]) -> int:
         """One text."""
@@ -204,7 +200,7 @@ class Choices(StereoSet):
     sentences = deferred("lm_eval_bias.tasks.stereoset.choice_sentences:sentences")
     cautions = deferred("lm_eval_bias.tasks.stereoset.choice_sentences:cautions")
 
-    def published(self) -> Sequence[Published]:
+    def published(self, lines: Iterable[Mapping[str, str]] | None = None) -> Sequence[Published]:
         """None."""
         return ()
 

@@ -7,7 +7,7 @@ from collections import defaultdict
 
 import pytest
 
-from lm_eval_bias.benchmark import Benchmark
+from lm_eval_bias.benchmark import Benchmark, repeats
 from lm_eval_bias.errors import BiasError
 from lm_eval_bias.harness import task_names
 from lm_eval_bias.runs import cache_ownership
@@ -151,9 +151,9 @@ def test_repeats_are_an_option_of_benchmarks_that_have_it():
     class Sampled(Plain):
         options = ("repeats",)
 
-    assert Plain().repeats({"repeats": "x"}) is None
-    assert Sampled().repeats({}) is None
-    assert Sampled().repeats({"repeats": 3}) == 3
+    assert repeats(Plain(), {"repeats": "x"}) is None
+    assert repeats(Sampled(), {}) is None
+    assert repeats(Sampled(), {"repeats": 3}) == 3
     for value in (0, True, "3", 2.0):
         with pytest.raises(BiasError, match="must be a whole number of 1 or more"):
-            Sampled().repeats({"repeats": value})
+            repeats(Sampled(), {"repeats": value})

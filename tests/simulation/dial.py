@@ -57,7 +57,7 @@ class Case:
         benchmark, docs = registry.get(self.benchmark), _documents(self)
         assert benchmark.planting is not None
         answers = benchmark.planting.answers
-        if not benchmark.samples_texts:
+        if benchmark.samples_texts == "never":
             return [benchmark.record(doc, answers(doc, dial)) for doc in docs]
         from lm_eval_bias.tasks.regard.filters import FirstSentenceFilter, RegardFilter
 

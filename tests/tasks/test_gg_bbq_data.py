@@ -6,6 +6,7 @@ from collections import Counter
 import pytest
 
 from lm_eval_bias import registry
+from lm_eval_bias.benchmark import detailed
 from lm_eval_bias.custom_metrics.gg_bbq import scores
 from lm_eval_bias.errors import BiasError
 from lm_eval_bias.tasks.gg_bbq import hooks, paper_release, released_items
@@ -334,7 +335,7 @@ def test_prompts_task_takes_no_wording(tiny_mirror):
 
 
 def test_breakdown_is_on_or_off():
-    assert registry.get("gg_bbq").detailed({"by_value": True})
-    assert not registry.get("gg_bbq").detailed({})
+    assert detailed(registry.get("gg_bbq"), {"by_value": True})
+    assert not detailed(registry.get("gg_bbq"), {})
     with pytest.raises(BiasError, match="by_value='yes': must be true or false"):
-        registry.get("gg_bbq").detailed({"by_value": "yes"})
+        detailed(registry.get("gg_bbq"), {"by_value": "yes"})
