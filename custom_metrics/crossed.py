@@ -4,18 +4,21 @@ from __future__ import annotations
 
 import math
 from collections import Counter
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from typing import TypedDict, TypeVar
 
 import numpy as np
 from numpy.typing import NDArray
 
-from lm_eval_bias.custom_metrics.designs import Array, Cells
+from lm_eval_bias.custom_metrics.intervals import DRAWS, SEED
 from lm_eval_bias.custom_metrics.score import ROUNDING, Estimate, undefined
+
+Array = NDArray[np.float64]
 
 NO_VALUE = "all its words have probability 0, or the model gave nan"
 ENOUGH_TEMPLATES = 3
+AT_A_TIME = 1 << 20  # numbers of a resample's table: what is larger goes in parts
 FEW_TEMPLATES = "only two templates: their spread has one degree of freedom, so the interval is wide; use three or more"
 
 
@@ -27,6 +30,33 @@ class CrossedRecord(TypedDict):
 
 
 R = TypeVar("R", bound=CrossedRecord)
+
+
+@dataclass(frozen=True)
+class Cells:
+    """A score as the mean of an items x templates matrix, both of which vary.
+
+    A score that is no mean stands here linearised: its value plus each cell's influence on it.
+
+    Attributes:
+        items: Row names, length R.
+        templates: Column names, length C.
+        cells: Shape (R, C).
+        strata: Each row's stratum, length R; empty where the rows are one sample.
+        correlation: Whether the score is a correlation: what stands here are influences on it, whose spread depends on
+            how large it is.
+    """
+
+    items: list[str]
+    templates: list[str]
+    cells: Array
+    strata: Sequence[str] = ()
+    correlation: bool = False
+
+    @property
+    def value(self) -> float:
+        """The score itself."""
+        return float(self.cells.mean())
 
 
 @dataclass(frozen=True)
@@ -259,3 +289,31 @@ def jackknife_of_share(cells: Array, part: str) -> float:
         size = len(shares)
         variance += (size - 1) / size * float(((shares - shares.mean()) ** 2).sum())
     return math.sqrt(variance)
+
+
+def pigeonhole(
+    groups: Sequence[NDArray[np.intp]], n_columns: int, draws: int = DRAWS, seed: int = SEED
+) -> Iterator[tuple[NDArray[np.float64], NDArray[np.intp]]]:
+    """Resamples of both factors of a crossed layout, some draws at a time: their number changes no digit.
+
+    Source: Owen (2007), The pigeonhole bootstrap.
+
+    Args:
+        groups: Row numbers of each stratum, within which rows are drawn.
+        n_columns: Number of columns, at least 2.
+        draws: Resamples.
+        seed: Of the random numbers.
+
+    Returns:
+        Column weights of shape (some, n_columns) that sum to 1, and row indices of shape (some, n_rows).
+    """
+    rng = np.random.default_rng(seed)
+    weights = rng.multinomial(n_columns, np.full(n_columns, 1.0 / n_columns), size=draws) / n_columns
+    # so that column means vary as their variance with ddof 1 says, and not by the factor (C - 1) / C less
+    weights = 1 / n_columns + (weights - 1 / n_columns) * math.sqrt(n_columns / (n_columns - 1))
+    order, sizes = np.concatenate(groups), np.array([len(rows) for rows in groups])
+    first, among = np.repeat(np.cumsum(sizes) - sizes, sizes), np.repeat(sizes, sizes)
+    size = max(1, AT_A_TIME // len(order))
+    for start in range(0, draws, size):
+        chunk = weights[start : start + size]
+        yield chunk, order[first + rng.integers(0, among, size=(len(chunk), len(order)))]

@@ -13,18 +13,20 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping, Sequence
+from dataclasses import replace
 from typing import NamedTuple
 
 import numpy as np
 
-from lm_eval_bias.custom_metrics.context_shares import FEW_CONTEXTS, NO_PROMPTS
-from lm_eval_bias.custom_metrics.designs import Array, sums, tabulate
+from lm_eval_bias.custom_metrics.clusters import Array, left_out, standard_error, sums, tabulate
 from lm_eval_bias.custom_metrics.score import Estimate, joined, t_factor, undefined
-from lm_eval_bias.custom_metrics.stratified_jackknife import jackknife
+from lm_eval_bias.custom_metrics.text_shares import FEW_CONTEXTS, NO_PROMPTS
 
 ONE_LABEL = "all texts have the same label, so its variation can't be estimated"
 SINGULAR = 10.0
-LEVEL = 0.05
+ERR_ALIKE = (
+    "the classifier is taken to err alike on texts about both groups: its confusion counts don't tell them apart"
+)
 Counts = Sequence[Sequence[int]]  # a row per true class, a column per class that the classifier gave
 Term = tuple[float, float]  # a part of a variance, and its degrees of freedom
 
@@ -49,35 +51,31 @@ def correction(counts: Counts) -> Array | str:
     return inverse
 
 
-def err_alike(first: Counts, second: Counts) -> bool:
-    """Whether two groups' confusion counts may be one matrix's: chi-square over the true classes, 5%.
-
-    >>> err_alike([[30, 10], [5, 35]], [[29, 11], [6, 34]]), err_alike([[30, 10], [5, 35]], [[10, 30], [5, 35]])
-    (True, False)
-    """
-    from scipy import stats
-
-    total, dof = 0.0, 0
-    for rows in zip(first, second, strict=True):
-        table = np.array(rows)
-        table = table[:, table.sum(axis=0) > 0]
-        if table.shape[1] > 1 and table.sum(axis=1).all():
-            test = stats.chi2_contingency(table, correction=False)
-            total, dof = total + float(test.statistic), dof + int(test.dof)
-    return not dof or float(stats.chi2.sf(total, dof)) >= LEVEL
-
-
 def by_group(counts: Mapping[str, Counts], groups: Sequence[str]) -> list[Counts]:
-    """Each group's confusion counts: all texts' together, or its own where the groups' errors differ.
+    """Each group's own confusion counts; all texts' together where the labelled texts' groups aren't known.
 
     Args:
         counts: By group, or under one other name where the texts' groups aren't known.
         groups: Whose counts are wanted.
     """
-    if set(groups) <= set(counts) and not err_alike(*(counts[group] for group in groups)):
+    if set(groups) <= set(counts):
         return [counts[group] for group in groups]
     pooled = np.sum([np.asarray(own) for own in counts.values()], axis=0).tolist()
     return [pooled] * len(groups)
+
+
+def on_simplex(shares: Array) -> Array:
+    """The nearest shares that are 0 or more and sum to 1.
+
+    Source: Duchi et al. (2008), Efficient projections onto the l1-ball for learning in high dimensions.
+
+    >>> on_simplex(np.array([0.5, 0.7, -0.2])).round(4).tolist()
+    [0.4, 0.6, 0.0]
+    """
+    ordered = np.sort(shares)[::-1]
+    excess = (np.cumsum(ordered) - 1) / np.arange(1, len(shares) + 1)
+    projected: Array = np.maximum(shares - excess[np.flatnonzero(ordered > excess)[-1]], 0.0)
+    return projected
 
 
 class Labelled(NamedTuple):
@@ -115,7 +113,7 @@ def _text_term(counts: Array, line: Array, weight: float) -> Term:
 
 
 def _context_terms(rows: Sequence[Labelled], lines: Mapping[int, Array], weights: Sequence[float]) -> list[Term] | str:
-    """The variance of contexts; why there is none."""
+    """The variance of contexts, 0 where they don't differ; why there is none."""
     if any(row.context is None for row in rows):
         return NO_PROMPTS
     columns = [[x * (row.group == g) for row, x in zip(rows, column, strict=True)]
@@ -129,10 +127,13 @@ def _context_terms(rows: Sequence[Labelled], lines: Mapping[int, Array], weights
             ]
         return np.sum(shares, axis=0)
 
-    form = tabulate([row.context for row in rows], columns, of)
-    stratum = {row.context: row.stratum for row in rows}
-    stderr, dof = jackknife(form, form.totals.sum(axis=1), [stratum[name] for name in form.names])
-    return FEW_CONTEXTS if math.isnan(stderr) else [(stderr**2, dof)]
+    form = tabulate([row.context for row in rows], columns, of, [row.stratum for row in rows])
+    form = replace(form, sizes=form.totals.sum(axis=1))
+    without = left_out(form)
+    if (form.sizes > 0).sum() < 2 or not np.isfinite(without[form.sizes > 0]).all():
+        return FEW_CONTEXTS
+    stderr, dof, _ = standard_error(form.value, without, form)
+    return [(0.0 if math.isnan(stderr) else stderr**2, dof)]
 
 
 def _margin(terms: Sequence[Term]) -> tuple[float, float, float]:
@@ -153,56 +154,71 @@ def corrected(
 ) -> Estimate:
     """A class's corrected share in a group, or the difference of both groups' shares.
 
-    Shares outside 0..1 are set to the end; where the whole interval lies outside, the confusion counts can't belong to
-    such texts -> ``nan``. Intervals carry both errors: that of the texts (for prompts like these that of the contexts,
-    by jackknife) and that of the confusion counts; Student's t with Satterthwaite's degrees of freedom.
+    The shares of all classes are solved for at once. Where the whole interval of one of them lies outside 0..1, the
+    confusion counts can't belong to such texts -> ``nan``; else the nearest shares that are 0 or more and sum to 1 are
+    taken. Intervals carry both errors: that of the texts (for prompts like these that of the contexts, by jackknife)
+    and that of the confusion counts; Student's t with Satterthwaite's degrees of freedom.
 
     Args:
         rows: Prompts; texts of each group that has a weight.
-        confusion: Confusion counts by group, or under another name where the labelled texts' groups aren't known.
+        confusion: Confusion counts by group, or under another name where the labelled texts' groups aren't known: the
+            classifier is then taken to err alike on both groups' texts.
         groups: The groups' names.
         place: Which class.
         weights: ``(1, 0)`` and ``(0, 1)`` for a group's share, ``(1, -1)`` for the difference.
         caveat: What to beware of.
     """
     tables = by_group(confusion, groups)
-    lines: dict[int, Array] = {}
+    if tables[0] is tables[1]:
+        caveat = joined(ERR_ALIKE, caveat)
+    inverses: dict[int, Array] = {}
     given: dict[int, Array] = {}
-    shares: dict[int, Array] = {}
     for g in (g for g, weight in enumerate(weights) if weight):
         inverse = correction(tables[g])
         if isinstance(inverse, str):
             return undefined(inverse)
+        inverses[g] = inverse
         given[g] = np.sum([row.counts for row in rows if row.group == g], axis=0)
-        lines[g], shares[g] = inverse[place], inverse @ given[g] / given[g].sum()
-    if tables[0] is tables[1]:  # one matrix's errors go into both groups' shares
-        line = next(iter(lines.values()))
-        errors = _confusion_terms(tables[0], line, np.sum([weights[g] * shares[g] for g in shares], axis=0))
-    else:
-        errors = [term for g in shares for term in _confusion_terms(tables[g], lines[g], weights[g] * shares[g])]
-    texts = [_text_term(given[g], lines[g], weights[g]) for g in shares]
-    contexts = _context_terms([row for row in rows if row.group in shares], lines, weights)
-    low, high = (-1.0 if min(weights) < 0 else 0.0), 1.0
-    raw = float(sum(weights[g] * shares[g][place] for g in shares))
-    value = float(sum(weights[g] * min(max(shares[g][place], 0.0), 1.0) for g in shares))
+    shares = {g: inverse @ given[g] / given[g].sum() for g, inverse in inverses.items()}
+    nearest = {g: on_simplex(own) for g, own in shares.items()}
+
+    def margins(of: Mapping[int, float], place: int) -> tuple[float, tuple[float, float, float] | str]:
+        """Half of the interval for these prompts; error, degrees of freedom and half of that for prompts like these."""
+        lines = {g: inverses[g][place] for g in of}
+        if tables[0] is tables[1]:  # one matrix's errors go into both groups' shares
+            line = next(iter(lines.values()))
+            errors = _confusion_terms(tables[0], line, np.sum([of[g] * shares[g] for g in of], axis=0))
+        else:
+            errors = [term for g in of for term in _confusion_terms(tables[g], lines[g], of[g] * shares[g])]
+        texts = [_text_term(given[g], lines[g], of[g]) for g in of]
+        contexts = _context_terms([row for row in rows if row.group in of], lines, [of.get(0, 0.0), of.get(1, 0.0)])
+        fixed = _margin([*texts, *errors])[2]
+        if isinstance(contexts, str):
+            return fixed, contexts
+        # where no context differs, their texts still could have
+        varied = contexts if contexts[0][0] > 0 else [(part, contexts[0][1]) for part, _ in texts]
+        return fixed, _margin([*varied, *errors])
+
+    for g, own in shares.items():
+        for number, raw in enumerate(own):
+            fixed, like_these = margins({g: 1.0}, number)
+            half = fixed if isinstance(like_these, str) else like_these[2]
+            if raw + half < 0.0 or raw - half > 1.0:
+                return undefined(
+                    f"a class's corrected share would be {raw:.2f}, further outside its range than chance explains: "
+                    "the classifier's errors on these texts differ from those in its confusion counts"
+                )
+    low = -1.0 if min(weights) < 0 else 0.0
+    raw, value = (float(sum(weights[g] * of[g][place] for g in shares)) for of in (shares, nearest))
 
     def interval(half: float) -> tuple[float, float]:
-        return max(low, min(value, raw - half)), min(high, max(value, raw + half))
+        return max(low, min(value, raw - half)), min(1.0, max(value, raw + half))
 
-    fixed_half = _margin([*texts, *errors])[2]
-    if isinstance(contexts, str):
-        stderr, dof, half = math.nan, math.inf, fixed_half
-    else:  # where no context differs, their texts still could have
-        varied = contexts if contexts[0][0] > 0 else [(part, contexts[0][1]) for part, _ in texts]
-        stderr, dof, half = _margin([*varied, *errors])
-    if raw + half < low or raw - half > high:
-        return undefined(
-            f"the corrected value would be {raw:.2f}, further outside its range than chance explains: the classifier's "
-            "errors on these texts differ from those in its confusion counts"
-        )
+    fixed, like_these = margins({g: weights[g] for g in shares}, place)
     n = int(sum(own.sum() for own in given.values()))
-    if not fixed_half > 0:
+    if not fixed > 0:
         return Estimate(value, math.nan, n, joined(ONE_LABEL, caveat))
-    if isinstance(contexts, str):
-        return Estimate(value, math.nan, n, joined(contexts, caveat), fixed_interval=interval(fixed_half))
-    return Estimate(value, stderr, n, caveat, dof, interval(half), interval(fixed_half))
+    if isinstance(like_these, str):
+        return Estimate(value, math.nan, n, joined(like_these, caveat), fixed_interval=interval(fixed))
+    stderr, dof, half = like_these
+    return Estimate(value, stderr, n, caveat, dof, interval(half), interval(fixed))

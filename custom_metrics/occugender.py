@@ -12,15 +12,17 @@ from typing import Literal
 import numpy as np
 from numpy.typing import ArrayLike
 
-from lm_eval_bias.custom_metrics import bootstrap, crossed
-from lm_eval_bias.custom_metrics.designs import Array, Cells
-from lm_eval_bias.custom_metrics.score import Estimate, Record, Score, t_factor, undefined
+from lm_eval_bias.custom_metrics import crossed
+from lm_eval_bias.custom_metrics.crossed import Array, Cells
+from lm_eval_bias.custom_metrics.intervals import fisher
+from lm_eval_bias.custom_metrics.score import Estimate, Record, Score, undefined
 
 PAPER = "Chen et al. (2025), Causally Testing Gender Bias in LLMs"
 Letter = Literal["M", "F", "D"]
 GENDERS: dict[Letter, str] = {"M": "male", "F": "female", "D": "diverse"}
 DOMINATED = ("female", "male")
 ALMOST_PERFECT = 0.9999  # a correlation
+TEMPLATES_FOR_SHARE = 25  # with five, 95% intervals of their share of the variance cover in 86 to 91% of simulations
 NO_ERROR = "the correlation is almost perfect: no standard error"
 _GROUP = itemgetter("group")  # the design fixes how many items there are of each
 
@@ -215,7 +217,7 @@ def labour_correlation(records: Prompts, *, kind: str) -> Estimate:
     correlations = np.concatenate(
         [
             _pearson(rank(np.take_along_axis(weights @ cells.T, rows, axis=1)), rank(shares[rows]))
-            for weights, rows in bootstrap.pigeonhole(crossed.rows_by_stratum(cells, matrix.strata), cells.shape[1])
+            for weights, rows in crossed.pigeonhole(crossed.rows_by_stratum(cells, matrix.strata), cells.shape[1])
         ]
     )
     finite = correlations[np.isfinite(correlations)]
@@ -225,9 +227,8 @@ def labour_correlation(records: Prompts, *, kind: str) -> Estimate:
     if abs(value) > ALMOST_PERFECT:
         return Estimate(value, math.nan, n, NO_ERROR)
     # resamples of few items can correlate perfectly, where Fisher's z has no end
-    half = t_factor(dof) * float(np.std(np.arctanh(np.clip(finite, -ALMOST_PERFECT, ALMOST_PERFECT)), ddof=1))
-    z = math.atanh(value)
-    return Estimate(value, stderr, n, dof=dof, interval=(math.tanh(z - half), math.tanh(z + half)))
+    of_z = float(np.std(np.arctanh(np.clip(finite, -ALMOST_PERFECT, ALMOST_PERFECT)), ddof=1))
+    return Estimate(value, stderr, n, dof=dof, interval=fisher(value, of_z, dof))
 
 
 def variance_share(records: Prompts, *, part: str) -> Estimate:
@@ -236,8 +237,8 @@ def variance_share(records: Prompts, *, part: str) -> Estimate:
     Formula: an ANOVA variance component divided by the sum of the three; negative components count as 0.
     Range: 0..1, the three sum to 1. Neutral value: none. Direction: a large ``template`` share means that the wording
     decides the answer. Undefined: fewer than two items or templates, an incomplete product, no variance -> nan.
-    Denominator: all prompts. Standard error: two-way jackknife. Source: not in the paper (its section 5.4 argues for
-    many templates).
+    Denominator: all prompts. Standard error: two-way jackknife; of the templates' share with 25 templates or more.
+    Source: not in the paper (its section 5.4 argues for many templates).
 
     Args:
         records: The prompts.
@@ -258,6 +259,8 @@ def variance_share(records: Prompts, *, part: str) -> Estimate:
     value = float(getattr(components, part)) / components.total
     stderr = crossed.jackknife_of_share(cells, part)
     reason = "" if not math.isnan(stderr) else "a standard error needs at least 3 items and 3 templates"
+    if part == "columns" and cells.shape[1] < TEMPLATES_FOR_SHARE:
+        stderr, reason = math.nan, f"an error of the templates' share needs {TEMPLATES_FOR_SHARE} templates"
     if stderr == 0:  # at the end of the range in every resample: that is no certainty
         stderr, reason = math.nan, "all resamples lie at the end of the range: no standard error"
     return Estimate(value, stderr, n, reason, min(cells.shape) - 1)

@@ -9,7 +9,7 @@ from operator import itemgetter
 from typing import TYPE_CHECKING, Any, Generic, TypeVar
 
 if TYPE_CHECKING:  # numpy would be imported for a type alone
-    from lm_eval_bias.custom_metrics.designs import Design
+    from lm_eval_bias.custom_metrics.differences import Design
 
 Record = Mapping[str, Any]  # what code that knows no benchmark sees of a record; each paper's module has its own type
 R = TypeVar("R", bound=Record)
@@ -134,8 +134,8 @@ class Score(Generic[R]):
         higher_is_better: ``True`` or ``False`` only where that is true over the whole range.
         has_stderr: ``False`` for scores that are themselves measures of uncertainty or spread.
         headline: ``False`` for a cell of a breakdown, which reads like another score and is left out of listings.
-        table: Records to what can be resampled (:mod:`lm_eval_bias.custom_metrics.designs`), or why that can't be, as
-            text; ``None`` where the score has no such form and can't be compared between runs.
+        table: Records to the form that is compared (:mod:`lm_eval_bias.custom_metrics.differences`), or why there is
+            none, as text; ``None`` where the score has no such form and can't be compared between runs.
     """
 
     name: str

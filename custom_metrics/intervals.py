@@ -1,4 +1,4 @@
-"""Shares and contingency tables of two groups: intervals, chi-square, permutation, Cramér's V, Holm."""
+"""Intervals and tests that are closed formulas: Wilson, Fisher's z, chi-square with Cramér's V, Holm."""
 
 from __future__ import annotations
 
@@ -9,9 +9,10 @@ from functools import lru_cache
 import numpy as np
 from numpy.typing import NDArray
 
-from lm_eval_bias.custom_metrics.bootstrap import DRAWS, SEED
 from lm_eval_bias.custom_metrics.score import t_factor
 
+SEED = 20230823
+DRAWS = 2000
 PERMUTATIONS = 9999
 Table = tuple[tuple[int, ...], ...]
 
@@ -34,19 +35,28 @@ def wilson(hits: float, total: float, factor: float | None = None) -> tuple[floa
     return max(0.0, middle - half), min(1.0, middle + half)
 
 
-def newcombe(
-    hits: tuple[float, float],
-    totals: tuple[float, float],
-    factors: tuple[float | None, float | None] = (None, None),
-) -> tuple[float, float]:
-    """The 95% interval of the difference of two shares (Newcombe 1998, method 10), arguments as of :func:`wilson`.
+def fisher(correlation: float, stderr: float, dof: float) -> tuple[float, float]:
+    """The 95% interval of a correlation whose Fisher's z has this standard error.
 
-    >>> [round(end, 3) for end in newcombe((56, 48), (70, 80))]
-    [0.052, 0.334]
+    Source: Fisher (1921), On the "probable error" of a coefficient of correlation deduced from a small sample.
+
+    >>> [round(end, 4) for end in fisher(0.5, 0.2, math.inf)]
+    [0.1558, 0.7353]
     """
-    p, q = hits[0] / totals[0], hits[1] / totals[1]
-    (p_low, p_high), (q_low, q_high) = map(wilson, hits, totals, factors)
-    return p - q - math.hypot(p - p_low, q_high - q), p - q + math.hypot(p_high - p, q - q_low)
+    z, half = math.atanh(correlation), t_factor(dof) * stderr
+    return math.tanh(z - half), math.tanh(z + half)
+
+
+def student_p(value: float, stderr: float, dof: float) -> float:
+    """Two-sided p-value of Student's t; ``nan`` without a standard error.
+
+    >>> round(student_p(1.96, 1.0, math.inf), 4), round(student_p(-12.7062, 1.0, 1.0), 4)
+    (0.05, 0.05)
+    """
+    from scipy import special
+
+    t = -abs(value) / stderr
+    return 2 * float(special.ndtr(t) if math.isinf(dof) else special.stdtr(dof, t))
 
 
 def _without_empty_classes(table: Table) -> NDArray[np.int64]:

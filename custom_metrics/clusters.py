@@ -1,0 +1,316 @@
+"""Scores whose items are independent between clusters only: tables of sums, the jackknife, Student's t.
+
+A score is a function of sums over clusters (:class:`Clusters`). The jackknife leaves out one cluster at a time, within
+the strata that the clusters were chosen from; Student's t takes the effective number of clusters, less one.
+"""
+
+from __future__ import annotations
+
+import math
+from collections import Counter
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from lm_eval_bias.custom_metrics.intervals import wilson
+from lm_eval_bias.custom_metrics.score import ROUNDING, Estimate, Record, Score, joined, t_factor, undefined
+
+Array = NDArray[np.float64]
+FEW_DEVIATE = 3  # clusters that deviate from unanimity: the spread of fewer says little
+_STEP = 1e-3  # items by which a weight is moved for a derivative
+_CHUNK = 256  # items at a time
+
+
+@dataclass(frozen=True)
+class Clusters:
+    """A score as a function of sums over clusters.
+
+    Attributes:
+        names: The clusters, sorted, length G.
+        sizes: Items per cluster, or what else each cluster weighs, shape (G,); clusters of 0 hold nothing.
+        totals: What is summed, shape (G, K).
+        of: From weights of shape (draws, G) and totals of shape (G, K) or (draws, G, K) to scores of shape (draws,).
+        strata: What each cluster was chosen from, length G; empty for one stratum.
+        places: The cluster of each item, shape (n,); empty where items aren't known.
+        columns: What each item adds to its cluster's totals, shape (n, K).
+    """
+
+    names: list[str]
+    sizes: Array
+    totals: Array
+    of: Callable[[Array, Array], Array]
+    strata: Sequence[str] = ()
+    places: NDArray[np.int64] = field(default_factory=lambda: np.empty(0, dtype=np.int64))
+    columns: Array = field(default_factory=lambda: np.empty((0, 0)))
+
+    @property
+    def value(self) -> float:
+        """The score itself."""
+        return float(self.of(np.ones((1, len(self.names))), self.totals)[0])
+
+    def parts(self) -> Array:
+        """Each item's part in the score, shape (n,): the score plus n times its derivative by the item's weight.
+
+        Of a mean these are the items' own values; of any score that doesn't depend on the number of items, their mean
+        is the score, but for the derivative's rounding.
+        """
+        kinds, kind_of = np.unique(np.column_stack([self.places, self.columns]), axis=0, return_inverse=True)
+        slopes = np.empty(len(kinds))
+        for start in range(0, len(kinds), _CHUNK):
+            chunk = kinds[start : start + _CHUNK]
+            moved = np.zeros((len(chunk), *self.totals.shape))
+            moved[np.arange(len(chunk)), chunk[:, 0].astype(np.int64)] = chunk[:, 1:] * _STEP
+            weights = np.ones((len(chunk), len(self.names)))
+            ends = self.of(weights, self.totals + moved), self.of(weights, self.totals - moved)
+            slopes[start : start + _CHUNK] = (ends[0] - ends[1]) / (2 * _STEP)
+        return self.value + len(self.places) * slopes[kind_of.ravel()]
+
+
+def sums(weights: Array, totals: Array) -> Array:
+    """Weighted sums over clusters, shape (draws, K), of totals that are the same for all draws or not."""
+    if totals.ndim == 2:
+        return weights @ totals
+    return np.matmul(weights[:, None, :], totals)[:, 0, :]
+
+
+def share_of(weights: Array, totals: Array) -> Array:
+    """Second column over the first."""
+    total = sums(weights, totals)
+    with np.errstate(divide="ignore", invalid="ignore"):
+        return total[:, 1] / total[:, 0]
+
+
+def difference_of(weights: Array, totals: Array) -> Array:
+    """Second column over the first, minus fourth over third."""
+    return share_of(weights, totals[..., :2]) - share_of(weights, totals[..., 2:])
+
+
+def tabulate(
+    clusters: Sequence[object],
+    columns: Sequence[Sequence[float]],
+    of: Callable[[Array, Array], Array],
+    strata: Sequence[str] = (),
+) -> Clusters:
+    """Sums of columns over clusters.
+
+    Args:
+        clusters: Cluster of each item, length n.
+        columns: What is summed, K sequences of length n.
+        of: See :class:`Clusters`.
+        strata: Stratum of each item, length n; empty for one.
+    """
+    labels = list(map(str, clusters))
+    names = sorted(set(labels))
+    numbers = {name: number for number, name in enumerate(names)}
+    place = np.array([numbers[label] for label in labels])
+    sizes = np.bincount(place).astype(np.float64)
+    values = np.stack(columns, axis=1).astype(np.float64)
+    totals = np.stack([np.bincount(place, column) for column in values.T], axis=1).astype(np.float64)
+    stratum = dict(zip(labels, strata, strict=True)) if strata else {}
+    return Clusters(names, sizes, totals, of, [stratum[name] for name in names] if strata else (), place, values)
+
+
+def effective_size(sizes: ArrayLike) -> float:
+    """Number of equally large clusters that are worth as much as clusters of these sizes: ``(sum n_g)^2 / sum n_g^2``.
+
+    With few or unequal clusters the interval has to be wider than the normal one; ``effective - 1`` degrees of freedom
+    are the usual correction (Carter, Schnepel & Steigerwald 2017, in its simplest form).
+
+    >>> effective_size([2, 2]), effective_size([3, 1])
+    (2.0, 1.6)
+    """
+    counts = np.asarray(sizes, dtype=float)
+    return float(counts.sum() ** 2 / (counts**2).sum())
+
+
+def _strata(form: Clusters) -> NDArray[np.str_]:
+    """Each cluster's stratum; one for all where a stratum has a single cluster, which tells no variance."""
+    labels = list(form.strata) or [""] * len(form.names)
+    kept = Counter(label for label, size in zip(labels, form.sizes, strict=True) if size > 0)
+    return np.array([""] * len(labels) if min(kept.values(), default=0) < 2 else labels)
+
+
+def left_out(form: Clusters) -> Array:
+    """The score without each of its clusters, shape (G,); ``nan`` where it has no value then.
+
+    The other clusters of the stratum count ``G_h / (G_h - 1)`` times, so that strata keep their weights.
+    """
+    label, kept = _strata(form), form.sizes > 0
+    same = (label[:, None] == label[None, :]) & kept
+    count = same.sum(axis=1, keepdims=True)
+    several = len(set(label)) > 1
+    weights = np.where(same & several, count / np.maximum(count - 1, 1), 1.0)
+    np.fill_diagonal(weights, 0.0)
+    with np.errstate(divide="ignore", invalid="ignore"):
+        return form.of(weights, form.totals)
+
+
+def standard_error(
+    value: float, without: Array, form: Clusters, clusters: str = "clusters"
+) -> tuple[float, float, str]:
+    """Standard error by the delete-one-cluster jackknife within strata, its degrees of freedom, and why there is none.
+
+    ``sqrt(sum_h (G_h - 1) / G_h * sum_{g in h} (theta_without_g - theta)^2)``: recomputed, not linearised. It stands
+    unequal clusters better than the sandwich formula (CR1), which is too small there. Degrees of freedom: the effective
+    number of clusters, less one; over several strata by Satterthwaite. ``nan`` with fewer than two clusters, where the
+    score has no value without one of them, and where all clusters agree: that nothing varied is no certainty.
+
+    Source: Rao & Shao (1992), Jackknife variance estimation with survey data; with one stratum it is CR3 (Cameron &
+    Miller 2015, A practitioner's guide to cluster-robust inference, section VI.B).
+
+    Args:
+        value: The score, or a difference of two.
+        without: The same without each cluster, see :func:`left_out`.
+        form: Whose clusters, sizes and strata these are.
+        clusters: What the clusters are, for the reason.
+    """
+    kept = form.sizes > 0
+    label, off, sizes = _strata(form)[kept], without[kept] - value, form.sizes[kept]
+    if len(sizes) < 2:
+        return (
+            math.nan,
+            effective_size(sizes) - 1 if len(sizes) else math.nan,
+            (f"a standard error needs items of at least 2 {clusters}"),
+        )
+    strata = list(dict.fromkeys(label))
+    dofs = [effective_size(sizes[label == h]) - 1 for h in strata]
+    if not np.isfinite(off).all():
+        return math.nan, sum(dofs), f"no standard error: the score has no value without one of the {clusters}"
+    if max(np.ptp(off[label == h]) for h in strata) <= ROUNDING * max(1.0, abs(value)):
+        return math.nan, sum(dofs), f"nothing varied between {clusters}: no standard error"
+    counts = [int((label == h).sum()) for h in strata]
+    parts = [(n - 1) / n * math.fsum(off[label == h] ** 2) for n, h in zip(counts, strata, strict=True)]
+    variance = math.fsum(parts)
+    if len(strata) == 1:
+        return math.sqrt(variance), dofs[0], ""
+    spread = math.fsum(part**2 / max(dof, 1.0) for part, dof in zip(parts, dofs, strict=True))
+    return math.sqrt(variance), variance**2 / spread, ""
+
+
+def estimate(
+    form: Clusters,
+    value: float | None = None,
+    *,
+    whole: float | None = None,
+    clusters: str = "clusters",
+    note: str = "",
+    most: float = math.inf,
+) -> Estimate:
+    """A score with its standard error over clusters and Student's t with their effective number, less one.
+
+    A share gets Wilson's interval with as many observations as give its standard error, ``p (1 - p) / stderr^2``, and
+    Student's t for the normal quantile: near 0 and 1 the symmetric interval covers too seldom. Where all clusters
+    agree, it is Wilson's with one observation a cluster: however alike the items of a cluster are, they all agree with
+    a probability of at most ``p^G``. Where fewer than three clusters deviate from unanimity, it is joined with that
+    one: their spread says little of how often others deviate. The standard error is then half the interval over
+    Student's t.
+
+    Source of the interval: Korn & Graubard (1998), Confidence intervals for proportions with small expected number of
+    positive counts estimated from survey data; Franco et al. (2019), Comparative study of confidence intervals for
+    proportions in complex sample surveys.
+
+    Args:
+        form: The score as a function of sums over clusters.
+        value: Its value, where it was computed in another order of operations.
+        whole: The value of a share that all items have part in (1 or 100); ``None`` for what is no share.
+        clusters: What the clusters are, for the reason of a ``nan``.
+        note: What to beware of.
+        most: How many observations a share's interval may rest on at most: independent items.
+    """
+    value = form.value if value is None else value
+    stderr, dof, reason = standard_error(value, left_out(form), form, clusters)
+    count, interval = int((form.sizes > 0).sum()), None
+    if whole is not None and count > 1:
+        p, same = value / whole, math.isnan(stderr)
+        alone = form.of(np.eye(len(form.names)), form.totals)[form.sizes > 0] / whole
+        unlike = min((alone > ROUNDING).sum(), (alone < 1 - ROUNDING).sum())
+        ends = []
+        if not same:
+            size = min(most, p * (1 - p) / (stderr / whole) ** 2)
+            ends.append(wilson(p * size, size, t_factor(dof)))
+        if same or unlike < FEW_DEVIATE:
+            ends.append(wilson(p * count, count))
+        interval = whole * min(low for low, _ in ends), whole * max(high for _, high in ends)
+        if same or unlike < FEW_DEVIATE:
+            stderr, reason = (interval[1] - interval[0]) / 2 / t_factor(dof), ""
+    return Estimate(value, stderr, int(form.sizes.sum()), joined(reason, note), dof, interval)
+
+
+def clustered_mean(
+    name: str,
+    *,
+    value: Callable[[Record], float],
+    cluster: Callable[[Record], object],
+    summary: str,
+    low: float,
+    high: float,
+    neutral: float | None,
+    direction: str,
+    unit: str,
+    source: str = "",
+    higher_is_better: bool | None = None,
+) -> Score:
+    """The mean of a value over all items, whose items are independent between clusters only.
+
+    Formula: sum of the items' values / number of items. Undefined: no items, or a value that is no number -> ``nan``
+    with the reason. Denominator: all items. Standard error: jackknife over clusters, Student's t with the effective
+    number of clusters; ``nan`` with fewer than two clusters. A mean from 0 to ``high`` gets Wilson's interval
+    (:func:`estimate`). The score can be compared between runs.
+
+    Args:
+        name: Its name in tables and result files.
+        value: An item's value, in the score's unit.
+        cluster: What the item shares with those that are no independent evidence: a template, a group of people, ...
+        summary: What it measures, in one line.
+        low: Smallest possible value.
+        high: Largest possible value.
+        neutral: The value that means "no bias"; ``None`` where none exists.
+        direction: What values on either side of ``neutral`` mean.
+        unit: See :class:`~lm_eval_bias.custom_metrics.score.Score`.
+        source: Paper and equation or table.
+        higher_is_better: ``True`` or ``False`` only where that is true over the whole range.
+
+    >>> score = clustered_mean(
+    ...     "share", value=lambda r: r["x"], cluster=lambda r: r["group"], summary="", low=0.0, high=1.0, neutral=0.5,
+    ...     direction="", unit="proportion",
+    ... )
+    >>> found = score.compute([{"x": float(i < 3), "group": i % 6} for i in range(12)])
+    >>> found.value, round(found.stderr, 4), found.dof
+    (0.25, 0.1118, 5.0)
+    """
+
+    def problem(records: Sequence[Record]) -> str:
+        if not records:
+            return "no items"
+        n_nan = sum(not math.isfinite(value(record)) for record in records)
+        return f"the model gave nan for {n_nan} of {len(records)} items" if n_nan else ""
+
+    def compute(records: Sequence[Record]) -> Estimate:
+        if reason := problem(records):
+            return undefined(reason, len(records))
+        mean = math.fsum(float(value(record)) for record in records) / len(records)
+        return estimate(tabulated(records), mean, whole=high if low == 0 and math.isfinite(high) else None)
+
+    def tabulated(records: Sequence[Record]) -> Clusters:
+        columns = [[1.0] * len(records), [float(value(record)) for record in records]]
+        return tabulate([cluster(record) for record in records], columns, share_of)
+
+    def table(records: Sequence[Record]) -> Clusters | str:
+        return problem(records) or tabulated(records)
+
+    return Score(
+        name=name,
+        summary=summary,
+        low=low,
+        high=high,
+        neutral=neutral,
+        direction=direction,
+        unit=unit,
+        source=source,
+        compute=compute,
+        sample=value,
+        table=table,
+        higher_is_better=higher_is_better,
+    )

@@ -1,0 +1,172 @@
+"""The difference of one score between two models that answered the same items, or that share nothing.
+
+Two models' scores on the same items share the clusters, so that what makes an item hard for both cancels out of their
+difference. The test is Student's t on the standard error of the difference, for every score.
+"""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass, replace
+
+import numpy as np
+
+from lm_eval_bias.custom_metrics.clusters import Clusters, left_out, standard_error
+from lm_eval_bias.custom_metrics.crossed import Cells, crossed_stderr
+from lm_eval_bias.custom_metrics.intervals import fisher, student_p
+from lm_eval_bias.custom_metrics.score import NOTHING_VARIED, ROUNDING, t_factor
+
+Design = Clusters | Cells
+LEVEL = 0.05
+POWER = 0.8
+STUDENT = "Student's t"
+FEW_CLUSTERS = "too few clusters for a test: they count as no more than 2 clusters of equal size"
+FEW_TEMPLATES = 4  # with fewer, Satterthwaite's degrees of freedom are too many
+
+
+@dataclass(frozen=True)
+class Difference:
+    """The difference of one score between two models, in the score's unit.
+
+    Attributes:
+        value: First minus second.
+        stderr: Its standard error; ``nan`` where it cannot be computed, never 0.
+        dof: Degrees of freedom.
+        p: Two-sided p-value of no difference.
+        sum_value: First plus second.
+        sum_stderr: Standard error of that: which of two signed scores is larger in size shows in sum and difference.
+        reason: Why something is ``nan``.
+        test: How ``p`` came about.
+        ends: The 95% interval where it isn't ``value ± t * stderr``.
+    """
+
+    value: float
+    stderr: float
+    dof: float
+    p: float
+    sum_value: float
+    sum_stderr: float
+    reason: str = ""
+    test: str = STUDENT
+    ends: tuple[float, float] | None = None
+
+    @property
+    def interval(self) -> tuple[float, float] | None:
+        """The 95% interval of the difference."""
+        if self.ends or math.isnan(self.value) or math.isnan(self.stderr):
+            return self.ends
+        margin = t_factor(self.dof) * self.stderr
+        return self.value - margin, self.value + margin
+
+    def detectable(self, level: float = LEVEL) -> float:
+        """The smallest true difference that a two-sided test at that level finds with a probability of 80%.
+
+        ``nan`` where there is no test.
+
+        Args:
+            level: Of this one test: 5% over the number of tests where they are corrected for it.
+        """
+        if math.isnan(self.p):
+            return math.nan
+        return (t_factor(self.dof, 1 - level) + t_factor(self.dof, 2 * POWER - 1)) * self.stderr
+
+
+def _clustered(a: Clusters, b: Clusters) -> Difference:
+    value, total = a.value - b.value, a.value + b.value
+    without_a, without_b = left_out(a), left_out(b)
+    both = replace(a, sizes=a.sizes + b.sizes)
+    stderr, dof, reason = standard_error(value, without_a - without_b, both)
+    sum_stderr, _, _ = standard_error(total, without_a + without_b, both)
+    difference = Difference(value, stderr, dof, math.nan, total, sum_stderr, reason)
+    if math.isnan(value):
+        return replace(difference, reason="a model has no value")
+    if np.array_equal(a.totals, b.totals) and len(a.names) > 1:
+        return replace(difference, p=1.0, reason="the models' answers are the same in every cluster")
+    if math.isnan(stderr):
+        return difference
+    return replace(difference, p=student_p(value, stderr, dof)) if dof > 1 else replace(difference, reason=FEW_CLUSTERS)
+
+
+def _crossed(a: Cells, b: Cells) -> Difference:
+    value, total = a.value - b.value, a.value + b.value
+    if min(a.cells.shape) < 2:
+        reason = f"needs at least 2 items and 2 templates, there are {a.cells.shape[0]} and {a.cells.shape[1]}"
+        return Difference(value, math.nan, math.nan, math.nan, total, math.nan, reason)
+    cells = a.cells - b.cells
+    stderr, dof = crossed_stderr(cells, a.strata)
+    sum_stderr = crossed_stderr(a.cells + b.cells, a.strata)[0]
+    if stderr <= ROUNDING * max(1.0, abs(value)):
+        p, reason = math.nan, NOTHING_VARIED
+        if abs(value) <= ROUNDING * max(1.0, abs(total)):
+            value, p, reason = 0.0, 1.0, "the models' answers are the same in every cell"
+        sum_stderr = sum_stderr if sum_stderr > ROUNDING * max(1.0, abs(total)) else math.nan
+        return Difference(value, math.nan, dof, p, total, sum_stderr, reason)
+    if a.correlation:
+        return _correlations(a, b, stderr, sum_stderr)
+    if cells.shape[1] < FEW_TEMPLATES:
+        dof = min(dof, min(cells.shape) - 1)
+    return Difference(value, stderr, dof, student_p(value, stderr, dof), total, sum_stderr)
+
+
+def _correlations(a: Cells, b: Cells, stderr: float, sum_stderr: float) -> Difference:
+    """The difference of two correlations, tested on the scale of Fisher's z, cells by the delta method.
+
+    On that scale the error doesn't depend on how large a correlation is. The interval joins the two correlations' own.
+
+    Source: Zou (2007), Toward using confidence intervals to compare correlations.
+    """
+    r, s = a.value, b.value
+    z, w = (a.cells - r) / (1 - r**2), (b.cells - s) / (1 - s**2)
+    of_z, dof = crossed_stderr(z - w, a.strata)
+    first, second = (crossed_stderr(cells, a.strata) for cells in (z, w))
+    product = first[0] * second[0]
+    rho = (first[0] ** 2 + second[0] ** 2 - of_z**2) / (2 * product) if product > 0 else 0.0
+    rho = min(1.0, max(-1.0, rho))
+    (r_low, r_high), (s_low, s_high) = fisher(r, *first), fisher(s, *second)
+
+    def reach(own: float, other: float) -> float:
+        return math.sqrt(max(own**2 - 2 * rho * own * other + other**2, 0.0))
+
+    ends = r - s - reach(r - r_low, s_high - s), r - s + reach(r_high - r, s - s_low)
+    p = student_p(math.atanh(r) - math.atanh(s), of_z, dof)
+    return Difference(r - s, stderr, dof, p, r + s, sum_stderr, test=f"{STUDENT} on Fisher's z", ends=ends)
+
+
+def paired(a: Design, b: Design) -> Difference:
+    """The difference of a score between two models on the same items.
+
+    Standard error: jackknife over clusters within strata, the same for both models; for means over items x templates
+    the crossed standard error. Interval and p-value: Student's t with as many degrees of freedom as there are clusters
+    of equal worth, less one (crossed: Satterthwaite's); of correlations on the scale of Fisher's z. Clusters that are
+    worth no more than 2 equally large ones have no test.
+
+    Args:
+        a: The first model's score.
+        b: The second's.
+
+    Raises:
+        ValueError: They are not on the same clusters.
+    """
+    if isinstance(a, Clusters) and isinstance(b, Clusters):
+        if a.names != b.names:
+            raise ValueError("the clusters differ")
+        return _clustered(a, b)
+    if isinstance(a, Cells) and isinstance(b, Cells):
+        if (a.items, a.templates, a.strata) != (b.items, b.templates, b.strata):
+            raise ValueError("the items, templates or strata differ")
+        return _crossed(a, b)
+    raise ValueError("the layouts differ")
+
+
+def unpaired(first: tuple[float, float, float], second: tuple[float, float, float]) -> Difference:
+    """The difference of two scores that share nothing: value, standard error and degrees of freedom of each.
+
+    Source: Welch (1947); Student's t.
+    """
+    (a, se_a, dof_a), (b, se_b, dof_b) = first, second
+    if not (se_a > 0 and se_b > 0):
+        return Difference(a - b, math.nan, math.nan, math.nan, a + b, math.nan, "no standard error")
+    stderr = math.hypot(se_a, se_b)
+    inverse = se_a**4 / dof_a + se_b**4 / dof_b
+    dof = stderr**4 / inverse if inverse > 0 else math.inf
+    return Difference(a - b, stderr, dof, student_p(a - b, stderr, dof), a + b, stderr, test="Welch's t, unpaired")

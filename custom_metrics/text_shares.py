@@ -1,0 +1,109 @@
+"""Shares of texts in two groups whose prompts share contexts: for the prompts as given, and for prompts like these.
+
+A context is a cluster with the prompts of both groups; contexts were chosen in strata. For the prompts as given, texts
+are independent (Wilson's interval; a normal one of differences). For prompts like these the contexts vary too
+(:mod:`lm_eval_bias.custom_metrics.clusters`), with an error that is never below that of independent texts.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from dataclasses import replace
+from typing import NamedTuple
+
+from lm_eval_bias.custom_metrics.clusters import (
+    Clusters,
+    difference_of,
+    estimate,
+    left_out,
+    share_of,
+    standard_error,
+    tabulate,
+)
+from lm_eval_bias.custom_metrics.intervals import wilson
+from lm_eval_bias.custom_metrics.score import Estimate, joined, t_factor
+
+NO_PROMPTS = "texts without a prompt have an interval only for these texts, none for prompts like theirs"
+FEW_CONTEXTS = "an interval for prompts like these needs texts from at least 2 contexts"
+
+
+class Row(NamedTuple):
+    """A prompt's texts in numbers.
+
+    Attributes:
+        group: 0 or 1.
+        context: What prompts of both groups share; ``None`` for texts that belong to no prompt.
+        stratum: Among which contexts this one was chosen.
+        hits: Texts that have what is counted, perhaps weighted.
+        total: Of how many.
+    """
+
+    group: int
+    context: str | None
+    stratum: str
+    hits: float
+    total: float
+
+
+def share_form(rows: Sequence[Row]) -> Clusters | str:
+    """The share of texts that are hits as a function of sums over contexts; why there is none."""
+    if not rows:
+        return "no texts"
+    if any(row.context is None for row in rows):
+        return NO_PROMPTS
+    columns = [[row.total for row in rows], [row.hits for row in rows]]
+    form = tabulate([row.context for row in rows], columns, share_of, [row.stratum for row in rows])
+    return replace(form, sizes=form.totals[:, 0])
+
+
+def difference_form(rows: Sequence[Row]) -> Clusters | str:
+    """The first group's share minus the second's as a function of sums over contexts; why there is none."""
+    if isinstance(problem := share_form(rows), str):
+        return problem
+    columns = [[x * (row.group == group) for row, x in zip(rows, column, strict=True)]
+               for group in (0, 1) for column in ([row.total for row in rows], [row.hits for row in rows])]  # fmt: skip
+    form = tabulate([row.context for row in rows], columns, difference_of, [row.stratum for row in rows])
+    return replace(form, sizes=form.totals[:, ::2].sum(axis=1))
+
+
+def share(rows: Sequence[Row], caveat: str = "") -> Estimate:
+    """A share of texts with both of its intervals, Wilson's; that for prompts like these rests on at most n texts.
+
+    Args:
+        rows: Prompts of a group, with at least one text.
+        caveat: What to beware of.
+    """
+    hits, total = sum(row.hits for row in rows), sum(row.total for row in rows)
+    value, given, form = hits / total, wilson(hits, total), share_form(rows)
+    if not isinstance(form, str) and (form.sizes > 0).sum() < 2:
+        form = FEW_CONTEXTS
+    if isinstance(form, str):
+        return Estimate(value, math.nan, round(total), joined(form, caveat), fixed_interval=given)
+    found = estimate(form, value, whole=1.0, clusters="contexts", note=caveat, most=total)
+    return replace(found, n=round(total), fixed_interval=given)
+
+
+def difference(rows: Sequence[Row], caveat: str = "") -> Estimate:
+    """The first group's share minus the second's with both of its intervals.
+
+    For the prompts as given, the normal interval of two groups of independent texts; none where all texts of each group
+    are alike. For prompts like these Student's t over contexts, with an error that is never below that one's.
+
+    Args:
+        rows: Prompts of both groups, with at least one text each.
+        caveat: What to beware of.
+    """
+    groups = [[row for row in rows if row.group == group] for group in (0, 1)]
+    (a, m), (b, n) = ((sum(row.hits for row in own), sum(row.total for row in own)) for own in groups)
+    value, form = a / m - b / n, difference_form(rows)
+    of_texts = math.sqrt(a / m * (1 - a / m) / m + b / n * (1 - b / n) / n)
+    reach = t_factor(math.inf) * of_texts
+    given = (max(value - reach, -1.0), min(value + reach, 1.0)) if of_texts > 0 else None
+    if not isinstance(form, str) and (form.sizes > 0).sum() < 2:
+        form = FEW_CONTEXTS
+    if isinstance(form, str):
+        return Estimate(value, math.nan, round(m + n), joined(form, caveat), fixed_interval=given)
+    stderr, dof, reason = standard_error(value, left_out(form), form, "contexts")
+    stderr = max(of_texts, 0.0 if math.isnan(stderr) else stderr)
+    return Estimate(value, stderr, round(m + n), joined("" if stderr else reason, caveat), dof, fixed_interval=given)
