@@ -169,11 +169,7 @@ def standard_error(
     kept = form.sizes > 0
     label, off, sizes = _strata(form)[kept], without[kept] - value, form.sizes[kept]
     if len(sizes) < 2:
-        return (
-            math.nan,
-            effective_size(sizes) - 1 if len(sizes) else math.nan,
-            (f"a standard error needs items of at least 2 {clusters}"),
-        )
+        return math.nan, len(sizes) - 1.0, f"a standard error needs items of at least 2 {clusters}"
     strata = list(dict.fromkeys(label))
     dofs = [effective_size(sizes[label == h]) - 1 for h in strata]
     if not np.isfinite(off).all():
@@ -220,11 +216,12 @@ def estimate(
         most: How many observations a share's interval may rest on at most: independent items.
     """
     value = form.value if value is None else value
-    stderr, dof, reason = standard_error(value, left_out(form), form, clusters)
-    count, interval = int((form.sizes > 0).sum()), None
-    if whole is not None and count > 1:
+    without, kept = left_out(form), form.sizes > 0
+    stderr, dof, reason = standard_error(value, without, form, clusters)
+    count, interval = int(kept.sum()), None
+    if whole is not None and count > 1 and np.isfinite(without[kept]).all():
         p, same = value / whole, math.isnan(stderr)
-        alone = form.of(np.eye(len(form.names)), form.totals)[form.sizes > 0] / whole
+        alone = form.of(np.eye(len(form.names)), form.totals)[kept] / whole
         unlike = min((alone > ROUNDING).sum(), (alone < 1 - ROUNDING).sum())
         ends = []
         if not same:

@@ -73,8 +73,8 @@ class Difference:
 
 def _clustered(a: Clusters, b: Clusters) -> Difference:
     value, total = a.value - b.value, a.value + b.value
-    without_a, without_b = left_out(a), left_out(b)
-    both = replace(a, sizes=a.sizes + b.sizes)
+    both = replace(a, sizes=a.sizes + b.sizes)  # a cluster counts for both where it holds something of either
+    without_a, without_b = left_out(both), left_out(replace(b, sizes=both.sizes))
     stderr, dof, reason = standard_error(value, without_a - without_b, both)
     sum_stderr, _, _ = standard_error(total, without_a + without_b, both)
     difference = Difference(value, stderr, dof, math.nan, total, sum_stderr, reason)
@@ -148,7 +148,7 @@ def paired(a: Design, b: Design) -> Difference:
         ValueError: They are not on the same clusters.
     """
     if isinstance(a, Clusters) and isinstance(b, Clusters):
-        if a.names != b.names:
+        if (a.names, list(a.strata)) != (b.names, list(b.strata)):
             raise ValueError("the clusters differ")
         return _clustered(a, b)
     if isinstance(a, Cells) and isinstance(b, Cells):

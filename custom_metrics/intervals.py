@@ -48,7 +48,7 @@ def fisher(correlation: float, stderr: float, dof: float) -> tuple[float, float]
 
 
 def student_p(value: float, stderr: float, dof: float) -> float:
-    """Two-sided p-value of Student's t; ``nan`` without a standard error.
+    """Two-sided p-value of Student's t, with at least one degree of freedom; ``nan`` without a standard error.
 
     >>> round(student_p(1.96, 1.0, math.inf), 4), round(student_p(-12.7062, 1.0, 1.0), 4)
     (0.05, 0.05)
@@ -56,7 +56,7 @@ def student_p(value: float, stderr: float, dof: float) -> float:
     from scipy import special
 
     t = -abs(value) / stderr
-    return 2 * float(special.ndtr(t) if math.isinf(dof) else special.stdtr(dof, t))
+    return 2 * float(special.ndtr(t) if math.isinf(dof) else special.stdtr(max(dof, 1.0), t))
 
 
 def _without_empty_classes(table: Table) -> NDArray[np.int64]:

@@ -180,7 +180,7 @@ def corrected(
         inverses[g] = inverse
         given[g] = np.sum([row.counts for row in rows if row.group == g], axis=0)
     shares = {g: inverse @ given[g] / given[g].sum() for g, inverse in inverses.items()}
-    nearest = {g: on_simplex(own) for g, own in shares.items()}
+    nearest = {g: own if own.min() >= 0 else on_simplex(own) for g, own in shares.items()}
 
     def margins(of: Mapping[int, float], place: int) -> tuple[float, tuple[float, float, float] | str]:
         """Half of the interval for these prompts; error, degrees of freedom and half of that for prompts like these."""

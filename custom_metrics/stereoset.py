@@ -78,9 +78,10 @@ def _score_of(kind: str, n: Number, pro: Number, related: Number, mean: Callable
         related: Likewise.
         mean: Over terms.
     """
-    lms, ss = 100.0 * (related / (n * 2.0)), 100.0 * (pro / n)
     if not kind.startswith("mc_"):
+        lms, ss = 100.0 * (related / (n * 2.0)), 100.0 * (pro / n)
         return {"lms": lms, "ss": ss, "icat": icat_of(lms, ss)}[kind]
+    lms, ss = 100.0 * related / (n * 2.0), 100.0 * pro / n  # another order, on which the last digit depends
     if kind == "mc_ss_sd":
         return np.sqrt(mean((ss - mean(ss)) ** 2))
     if kind == "mc_icat_micro":

@@ -12,6 +12,8 @@ from collections.abc import Sequence
 from dataclasses import replace
 from typing import NamedTuple
 
+import numpy as np
+
 from lm_eval_bias.custom_metrics.clusters import (
     Clusters,
     difference_of,
@@ -100,10 +102,11 @@ def difference(rows: Sequence[Row], caveat: str = "") -> Estimate:
     of_texts = math.sqrt(a / m * (1 - a / m) / m + b / n * (1 - b / n) / n)
     reach = t_factor(math.inf) * of_texts
     given = (max(value - reach, -1.0), min(value + reach, 1.0)) if of_texts > 0 else None
-    if not isinstance(form, str) and (form.sizes > 0).sum() < 2:
-        form = FEW_CONTEXTS
     if isinstance(form, str):
         return Estimate(value, math.nan, round(m + n), joined(form, caveat), fixed_interval=given)
-    stderr, dof, reason = standard_error(value, left_out(form), form, "contexts")
+    without = left_out(form)
+    if (form.sizes > 0).sum() < 2 or not np.isfinite(without[form.sizes > 0]).all():  # or a group is in one context
+        return Estimate(value, math.nan, round(m + n), joined(FEW_CONTEXTS, caveat), fixed_interval=given)
+    stderr, dof, reason = standard_error(value, without, form, "contexts")
     stderr = max(of_texts, 0.0 if math.isnan(stderr) else stderr)
     return Estimate(value, stderr, round(m + n), joined("" if stderr else reason, caveat), dof, fixed_interval=given)
