@@ -200,8 +200,8 @@ def estimate(
     Student's t for the normal quantile: near 0 and 1 the symmetric interval covers too seldom. Where all clusters
     agree, it is Wilson's with one observation a cluster: however alike the items of a cluster are, they all agree with
     a probability of at most ``p^G``. Where fewer than three clusters deviate from unanimity, it is joined with that
-    one: their spread says little of how often others deviate. The standard error is then half the interval over
-    Student's t.
+    one: their spread says little of how often others deviate. The standard error is then at least half the interval
+    over Student's t.
 
     Source of the interval: Korn & Graubard (1998), Confidence intervals for proportions with small expected number of
     positive counts estimated from survey data; Franco et al. (2019), Comparative study of confidence intervals for
@@ -231,7 +231,7 @@ def estimate(
             ends.append(wilson(p * count, count))
         interval = whole * min(low for low, _ in ends), whole * max(high for _, high in ends)
         if same or unlike < FEW_DEVIATE:
-            stderr, reason = (interval[1] - interval[0]) / 2 / t_factor(dof), ""
+            stderr, reason = max((interval[1] - interval[0]) / 2 / t_factor(dof), 0.0 if same else stderr), ""
     return Estimate(value, stderr, int(form.sizes.sum()), joined(reason, note), dof, interval)
 
 

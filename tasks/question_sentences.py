@@ -11,6 +11,9 @@ from lm_eval_bias.runs.run_data import TaskRun, Value
 _NOUNS = {"acc": "accuracy", "diff_bias": "bias"}
 _KINDS = {
     "bound": "room for it",
+    "bound_in_choice": "room for it, in-choice answers",
+    "ratio_in_choice": "share of the room for it, in-choice answers",
+    "by_template": "one vote a template",
     "ratio": "share of the room for it",
     "three": "one wording of unknown",
     "in_choice": "in-choice answers",

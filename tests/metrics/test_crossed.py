@@ -1,11 +1,16 @@
-"""Layouts of items x templates and the means over them, by hand."""
+"""Items x templates: layouts by hand, standard errors against loops, resamples one by one."""
 
 import math
 
 import numpy as np
 import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
 
 from lm_eval_bias.custom_metrics import crossed
+from lm_eval_bias.custom_metrics.crossed import Cells
+from lm_eval_bias.custom_metrics.intervals import SEED
+from lm_eval_bias.custom_metrics.score import Estimate
 
 
 def prompts(cells, items="abcdef"):
@@ -32,6 +37,14 @@ def test_a_stratum_of_two_items_is_one():
     matrix = crossed.grid(prompts(np.zeros((4, 3))), lambda r: r["v"], stratum=lambda r: r["stratum"])
     assert matrix.strata == ["first", "first", "second", "second"]
     assert (matrix.items, matrix.templates) == (list("abcd"), ["t0", "t1", "t2"])
+
+
+def test_an_item_alone_in_its_stratum_makes_one_sample_of_all():
+    matrix = crossed.grid(prompts(np.zeros((3, 2))), lambda r: r["v"], stratum=lambda r: r["stratum"])
+    assert (matrix.items, matrix.strata) == (list("abc"), ())
+    assert Cells(["a", "b"], ["t"], np.array([[1.0], [2.0]])).value == 1.5
+    assert crossed.grid([], lambda r: r["v"]) == "no prompts"
+    assert crossed.grid([], lambda r: r["v"], "nothing") == "nothing"
 
 
 def test_pairs_that_occur_again_are_counted():
@@ -79,11 +92,24 @@ def test_a_mean_says_how_many_prompts_it_has_and_when_nothing_is_amiss():
     assert found.stderr > 0
 
 
-def test_no_variation_at_0_is_no_certainty_either():
-    found = mean_of(np.zeros((3, 3)))
-    assert found.value == 0
-    assert math.isnan(found.stderr)
-    assert "nothing varies" in found.reason
+def test_no_variation_is_no_certainty():
+    for cells in (np.zeros((3, 3)), np.full((3, 3), 0.7)):
+        found = mean_of(cells)
+        assert found.value == pytest.approx(cells[0, 0])
+        assert math.isnan(found.stderr)
+        assert found.ends() is None
+        assert found.reason == "nothing varies between the prompts: no standard error"
+
+
+def test_two_templates_have_one_degree_of_freedom_at_most_and_say_so():
+    # item part 0.08 / 2, template part 0.02 / 2, no rest: V = 0.05, dof = V^2 / (0.04^2 + 0.01^2) = 1.47
+    cells = np.array([[0.8, 0.6], [0.4, 0.2]])
+    assert crossed.crossed_stderr(cells) == pytest.approx((math.sqrt(0.05), 0.0025 / 0.0017), abs=1e-9)
+    two, three = mean_of(cells), mean_of(np.array([[1.0, 2.0, 4.0], [3.0, 5.0, 4.0]]))
+    assert two.stderr == pytest.approx(math.sqrt(0.05), abs=1e-12)
+    assert (two.dof, two.reason) == (1, crossed.FEW_TEMPLATES)
+    assert three.reason == ""
+    assert three.dof == crossed.crossed_stderr(np.array([[1.0, 2.0, 4.0], [3.0, 5.0, 4.0]]))[1]
 
 
 @pytest.mark.parametrize("unit", [1e-30, 1e-6, 1e6])
@@ -102,6 +128,151 @@ def test_items_that_vary_no_more_than_the_residuals_leave_the_templates_evidence
     assert dof == pytest.approx(1.0, abs=1e-12)
 
 
+def slow_stderr(table, strata):
+    """The variance of the mean and the sum of its squared parts over their degrees of freedom, in plain loops."""
+    n, columns = len(table), len(table[0])
+    mean = lambda values: sum(values) / len(values)  # noqa: E731
+    item = residual = item_spread = residual_spread = 0.0
+    template_means = [mean([row[t] for row in table]) for t in range(columns)]
+    for label in sorted(set(strata)):
+        part = [row for row, own in zip(table, strata, strict=True) if own == label]
+        size, weight = len(part), len(part) / n
+        rows, by_column = [mean(row) for row in part], [mean([row[t] for row in part]) for t in range(columns)]
+        all_of_it = mean(rows)
+        variance = sum((r - all_of_it) ** 2 for r in rows) / (size - 1)
+        squares = sum(
+            (part[i][t] - rows[i] - by_column[t] + all_of_it) ** 2 for i in range(size) for t in range(columns)
+        )
+        item_part = weight**2 * variance / size
+        residual_part = weight**2 * squares / ((size - 1) * (columns - 1)) / (size * columns)
+        item, residual = item + item_part, residual + residual_part
+        item_spread += item_part**2 / (size - 1)
+        residual_spread += residual_part**2 / ((size - 1) * (columns - 1))
+    centre = mean(template_means)
+    template = sum((m - centre) ** 2 for m in template_means) / (columns - 1) / columns
+    if item > residual and template > residual:
+        return item + template - residual, item_spread + template**2 / (columns - 1) + residual_spread
+    if max(item, template) <= residual:
+        return residual, residual_spread
+    return max(item, template), item_spread if item > template else template**2 / (columns - 1)
+
+
+@given(st.integers(0, 10_000), st.integers(2, 5), st.sampled_from([0, 2, 3, 6]), st.integers(2, 6),
+       st.sampled_from([0.0, 0.3, 2.0]))  # fmt: skip
+@settings(max_examples=100, deadline=None)
+def test_errors_are_those_of_loops(seed, first, second, columns, spread):
+    rng = np.random.default_rng(seed)
+    strata = ["f"] * first + ["m"] * second
+    rows = first + second
+    cells = spread * (rng.normal(size=(rows, 1)) + rng.normal(size=(1, columns))) + rng.normal(size=(rows, columns))
+    variance, spread_of_it = slow_stderr(cells.tolist(), strata)
+    stderr, dof = crossed.crossed_stderr(cells, strata)
+    assert stderr == pytest.approx(math.sqrt(variance), rel=1e-9)
+    assert dof == pytest.approx(variance**2 / spread_of_it, rel=1e-9)
+    # the strata's means are the design's: they don't count, nor does the rows' order
+    moved = cells + np.where(np.array(strata) == "f", 5.0, -3.0)[:, None]
+    assert crossed.crossed_stderr(moved, strata)[0] == pytest.approx(stderr, rel=1e-6)
+    order = rng.permutation(rows)
+    shuffled = crossed.crossed_stderr(cells[order], [strata[i] for i in order])
+    assert shuffled == pytest.approx((stderr, dof), rel=1e-9)
+    if not second:
+        assert crossed.crossed_stderr(cells) == (stderr, dof)
+
+
+def test_stratified_stderr_by_hand():
+    # two strata of two rows, two columns; row means 0.9, 0.7 | 0.3, 0.1, no residuals, column effects +-0.1
+    cells = np.array([[1.0, 0.8], [0.8, 0.6], [0.4, 0.2], [0.2, 0.0]])
+    # item part: n_g * var_g / R^2 = 2 * 0.02 / 16 twice = 0.005; template part: var(0.6, 0.4) / 2 = 0.01; residual 0
+    stderr, dof = crossed.crossed_stderr(cells, ["f", "f", "m", "m"])
+    assert stderr == pytest.approx(math.sqrt(0.015), abs=1e-12)
+    # V = 0.015; dof = V^2 / (0.0025^2/1 + 0.0025^2/1 + 0.01^2/1)
+    assert dof == pytest.approx(0.015**2 / (2 * 0.0025**2 + 0.01**2), abs=1e-9)
+    # as one sample the difference of the strata's means counts as chance
+    assert crossed.crossed_stderr(cells)[0] == pytest.approx(math.sqrt(0.4 / 3 / 4 + 0.01), abs=1e-12)
+
+
+def test_the_error_covers_where_the_plain_one_does_not():
+    # a 20 x 5 layout with true mean 0: the 95% interval should hold it about 95% of the time
+    rng = np.random.default_rng(1)
+    covered = plain = 0
+    for _ in range(1000):
+        cells = rng.normal(size=(20, 1)) + 0.7 * rng.normal(size=(1, 5)) + rng.normal(size=(20, 5))
+        mean = abs(cells.mean())
+        stderr, dof = crossed.crossed_stderr(cells)
+        covered += mean < Estimate(0, stderr, 100, dof=dof).margin()
+        plain += mean < 1.96 * cells.std(ddof=1) / math.sqrt(cells.size)
+    assert 930 < covered < 970
+    assert plain < 700
+
+
+# ------------------------------------------------------------------------------------ shares of the variance, resamples
+
+
+@pytest.mark.parametrize("shape", [(3, 3), (40, 25), (5, 9), (20, 3)])
+@pytest.mark.parametrize("part", ["rows", "columns", "interaction"])
+def test_jackknife_of_a_share_against_leaving_each_out(shape, part):
+    rng = np.random.default_rng(sum(shape))
+
+    def share(cells):
+        found = crossed.components(cells)
+        return getattr(found, part) / found.total
+
+    for rows in (0.0, 0.5, 4.0):  # no component, a middling one, most of it
+        cells = rows * rng.random((shape[0], 1)) + 0.5 * rng.random((1, shape[1])) + rng.random(shape)
+        variance = 0.0
+        for axis, size in enumerate(shape):
+            left_out = [share(np.delete(cells, k, axis=axis)) for k in range(size)]
+            variance += (size - 1) / size * sum((one - sum(left_out) / size) ** 2 for one in left_out)
+        assert crossed.jackknife_of_share(cells, part) == pytest.approx(math.sqrt(variance), abs=1e-12)
+
+
 def test_a_share_that_rests_on_one_item_has_no_standard_error():
     # without the first item nothing varies, and a share of no variance is no number
     assert math.isnan(crossed.jackknife_of_share(np.array([[1.0, 0.0, 0.0], [0, 0, 0], [0, 0, 0]]), "rows"))
+
+
+def test_draws_of_rows_and_columns_are_the_same_as_one_by_one():
+    groups, columns, draws = [np.array([4, 0, 2]), np.array([1, 3])], 3, 40
+    rng = np.random.default_rng(SEED)
+    counts = rng.multinomial(columns, [1 / 3] * 3, size=draws)
+    ((weights, rows),) = crossed.pigeonhole(groups, columns, draws)
+    # shares of columns around 1/3, whose deviations are wider by sqrt(3 / 2)
+    assert weights == pytest.approx(1 / 3 + (counts / 3 - 1 / 3) * math.sqrt(3 / 2), abs=1e-12)
+    assert weights.sum(axis=1) == pytest.approx(np.ones(draws))
+    for drawn in rows:
+        places = rng.integers(0, [3, 3, 3, 2, 2])
+        assert drawn.tolist() == [[4, 0, 2][k] for k in places[:3]] + [[1, 3][k] for k in places[3:]]
+
+
+def test_weighted_column_means_vary_as_the_variance_of_a_mean_says():
+    columns = np.array([0.1, 0.5, 0.2, 0.9])
+    drawn = np.concatenate([weights for weights, _ in crossed.pigeonhole([np.arange(2)], 4, 20_000)]) @ columns
+    assert drawn.std() == pytest.approx(columns.std(ddof=1) / 2, rel=0.02)
+    assert drawn.mean() == pytest.approx(columns.mean(), abs=0.005)
+
+
+def test_draws_are_seeded_and_come_in_parts(monkeypatch):
+    groups = [np.arange(5)]
+    (whole,) = crossed.pigeonhole(groups, 2)
+    assert whole[0].shape == (2000, 2)
+    assert whole[1].shape == (2000, 5)
+    (other,) = crossed.pigeonhole(groups, 2, seed=SEED + 1)
+    assert not np.array_equal(whole[0], other[0])
+    assert not np.array_equal(whole[1], other[1])
+    monkeypatch.setattr(crossed, "AT_A_TIME", 4 * 5)
+    parts = list(crossed.pigeonhole(groups, 2, 10))
+    assert [len(weights) for weights, _ in parts] == [len(rows) for _, rows in parts] == [4, 4, 2]
+    monkeypatch.setattr(crossed, "AT_A_TIME", 3)  # less than one draw
+    ones = list(crossed.pigeonhole(groups, 2, 10))
+    assert [len(rows) for _, rows in ones] == [1] * 10
+    for number in (0, 1):
+        pieces, singles = (np.concatenate([one[number] for one in own]) for own in (parts, ones))
+        assert np.array_equal(pieces, singles)
+
+
+def test_as_many_rows_of_each_stratum_are_drawn_as_the_design_has():
+    strata = [np.arange(0, 41, 2), np.arange(1, 41, 2)]
+    ((_, drawn),) = crossed.pigeonhole(strata, 25, draws=200)
+    for rows in drawn:
+        assert [np.isin(rows, stratum).sum() for stratum in strata] == [21, 20]
+    assert set(drawn.ravel()) == set(range(41))

@@ -1,17 +1,25 @@
 """Shares corrected for a classifier's errors: by hand, against slow computations, by simulation; where undefined."""
 
 import math
+import warnings
 
 import numpy as np
 import pytest
-from scipy import stats
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from scipy import optimize, stats
 
 from lm_eval_bias.custom_metrics import misclassification as c
-from lm_eval_bias.custom_metrics import regard as m
-from lm_eval_bias.custom_metrics.misclassification import Labelled
+from lm_eval_bias.custom_metrics.misclassification import ERR_ALIKE, Labelled
+from lm_eval_bias.custom_metrics.score import joined
+from lm_eval_bias.custom_metrics.text_shares import FEW_CONTEXTS, NO_PROMPTS
 
+GENDERS = ("female", "male")
 # the light classifier's on the German test sentences: a row per true class
 LIGHT = [[31, 15, 17], [6, 65, 21], [9, 10, 57]]
+DIFFERENT = [[40, 12, 11], [8, 70, 14], [12, 10, 54]]
+TWO = [[90, 10], [20, 80]]
+NEVER_ERRS = [[10**12, 0], [0, 10**12]]
 SHARE, OTHER, GAP = (1.0, 0.0), (0.0, 1.0), (1.0, -1.0)
 
 
@@ -24,15 +32,24 @@ def prompts(women, men, contexts=("a", "b", "c", "d")):
     ]
 
 
-def corrected(rows, counts, place=0, weights=SHARE):
-    return c.corrected(rows, counts, m.GENDERS, place, weights)
+def rows_of(women, men=(), stratum=""):
+    return [Labelled(g, f"{stratum}{k}", stratum, counts) for g, own in enumerate((women, men))
+            for k, counts in zip("abcdef", own, strict=False)]  # fmt: skip
+
+
+def corrected(rows, counts, place=0, weights=SHARE, caveat=""):
+    confusion = counts if isinstance(counts, dict) else {"all": counts}
+    return c.corrected(rows, confusion, GENDERS, place, weights, caveat)
+
+
+PROMPTS = prompts((20, 45, 35), (15, 45, 40))
 
 
 def test_rogan_and_gladens_formula_for_two_classes():
     # sensitivity 0.9, specificity 0.8: (q + specificity - 1) / (sensitivity + specificity - 1)
     rows = [Labelled(0, k, "", (n, 50 - n)) for k, n in zip("abc", (22, 26, 30), strict=True)]
     q = 78 / 150
-    estimate = corrected(rows, {"all": [[90, 10], [20, 80]]})
+    estimate = corrected(rows, TWO)
     assert estimate.value == pytest.approx((q + 0.8 - 1) / (0.9 + 0.8 - 1), abs=1e-12)
     # Var = Var(q) / J^2 + pi^2 se (1 - se) / (n_1 J^2) + (1 - pi)^2 sp (1 - sp) / (n_0 J^2), J = se + sp - 1
     pi, j2 = estimate.value, 0.7**2
@@ -47,32 +64,48 @@ def test_rogan_and_gladens_formula_for_two_classes():
     dof = given**2 / (errors[0] ** 2 / 99 + errors[1] ** 2 / 99)
     half = stats.t.ppf(0.975, dof) * math.sqrt(given)
     assert estimate.fixed_interval == pytest.approx((pi - half, pi + half), abs=1e-9)
-    assert estimate.n == 150
+    assert (estimate.n, estimate.reason) == (150, ERR_ALIKE)
 
 
-def slow_solution(given, counts):
-    table = np.array(counts, dtype=float)
-    return np.linalg.solve((table / table.sum(axis=1, keepdims=True)).T, np.array(given) / sum(given))
+def raw_shares(rows, counts):
+    """Each group's shares by solving the equations."""
+    given = [np.sum([row.counts for row in rows if row.group == g], axis=0) for g in (0, 1)]
+    tables = [np.array(counts[g] if isinstance(counts, dict) else counts, dtype=float) for g in GENDERS]
+    return [np.linalg.solve((table / table.sum(axis=1, keepdims=True)).T, own / own.sum())
+            for table, own in zip(tables, given, strict=True)]  # fmt: skip
 
 
 @pytest.mark.parametrize("place", [0, 1, 2])
-def test_shares_and_gap_solve_the_equations(place):
-    rows = prompts((20, 45, 35), (15, 45, 40))
-    given = [np.sum([row.counts for row in rows if row.group == g], axis=0) for g in (0, 1)]
-    women, men = (slow_solution(own, LIGHT)[place] for own in given)
-    assert 0 < women < 1
-    assert corrected(rows, {"all": LIGHT}, place, SHARE).value == pytest.approx(women, abs=1e-12)
-    assert corrected(rows, {"all": LIGHT}, place, OTHER).value == pytest.approx(men, abs=1e-12)
-    assert corrected(rows, {"all": LIGHT}, place, GAP).value == pytest.approx(women - men, abs=1e-12)
+@pytest.mark.parametrize("counts", [LIGHT, {"female": LIGHT, "male": DIFFERENT}])
+def test_shares_and_gap_solve_the_equations(place, counts):
+    """With each gender's own matrix where it is known, however alike the two are."""
+    women, men = (shares[place] for shares in raw_shares(PROMPTS, counts))
+    for weights, expected, n in ((SHARE, women, 406), (OTHER, men, 412), (GAP, women - men, 818)):
+        found = corrected(PROMPTS, counts, place, weights, "weak")
+        assert found.value == pytest.approx(expected, abs=1e-12)
+        assert found.n == n
+        assert found.reason == ("weak" if isinstance(counts, dict) else f"{ERR_ALIKE}; weak")
+    same = {"female": LIGHT, "male": [list(row) for row in LIGHT]}  # alike but counted twice: their errors differ
+    assert corrected(PROMPTS, same, place, GAP).stderr > corrected(PROMPTS, LIGHT, place, GAP).stderr
+
+
+def test_confusion_counts_of_all_texts_are_everybodys():
+    half = (np.array(LIGHT) // 2).tolist()
+    split = {"corpus": half, "others": (np.array(LIGHT) - half).tolist()}
+    for weights in (SHARE, GAP):
+        assert corrected(PROMPTS, split, 0, weights) == corrected(PROMPTS, LIGHT, 0, weights)
+        assert corrected(PROMPTS, {"female": LIGHT}, 0, weights) == corrected(PROMPTS, LIGHT, 0, weights)
+    # what is wrong with the men's matrix is no matter of the women's share
+    wrong = {"female": LIGHT, "male": [[50, 0, 0], [0, 50, 0], [0, 50, 0]]}
+    assert not math.isnan(corrected(PROMPTS, wrong, 0, SHARE).value)
+    assert "nearly singular" in corrected(PROMPTS, wrong, 0, GAP).reason
 
 
 @pytest.mark.parametrize("weights", [SHARE, OTHER, GAP])
-@pytest.mark.parametrize("genders", [("all",), m.GENDERS])
+@pytest.mark.parametrize("genders", [("all",), GENDERS])
 def test_error_of_the_confusion_counts_is_the_numeric_delta_methods(weights, genders):
     """By numeric derivatives of the solution by each probability."""
-    other = [[45, 12, 6], [5, 80, 7], [20, 20, 36]]
-    counts = dict(zip(genders, (LIGHT, other), strict=False))
-    assert len(genders) == 1 or not c.err_alike(LIGHT, other)
+    counts = dict(zip(genders, (LIGHT, DIFFERENT), strict=False))
     rows = [Labelled(g, k, "", own) for k in "abc" for g, own in enumerate(((20, 45, 35), (15, 45, 40)))]
 
     def value(probabilities):
@@ -97,38 +130,147 @@ def test_error_of_the_confusion_counts_is_the_numeric_delta_methods(weights, gen
     assert corrected(rows, counts, 0, weights).stderr == pytest.approx(math.sqrt(variance), rel=1e-4)
 
 
-def test_a_perfect_classifier_corrects_nothing():
-    rows = prompts((20, 45, 35), (15, 45, 40))
-    given = [np.sum([row.counts for row in rows if row.group == g], axis=0) for g in (0, 1)]
-    estimate = corrected(rows, {"all": [[50, 0, 0], [0, 50, 0], [0, 0, 50]]}, 0, GAP)
-    assert estimate.value == pytest.approx(given[0][0] / given[0].sum() - given[1][0] / given[1].sum(), abs=1e-12)
+def test_errors_of_classes_that_were_seen_twice_or_once():
+    """Var of the share: pi^2 se (1 - se) / n_1 / J^2 + (1 - pi)^2 sp (1 - sp) / n_0 / J^2, J = se + sp - 1."""
+    rows = rows_of([(24, 26), (28, 22), (32, 18)])
+    twice = corrected(rows, [[90, 10], [1, 1]])
+    q, j = 84 / 150, 0.9 + 0.5 - 1
+    pi = (q + 0.5 - 1) / j
+    parts = [pi**2 * 0.09 / 100 / j**2, (1 - pi) ** 2 * 0.25 / 2 / j**2, np.var([0.48, 0.56, 0.64], ddof=1) / 3 / j**2]
+    assert twice.stderr == pytest.approx(math.sqrt(sum(parts)), abs=1e-12)
+    dof = sum(parts) ** 2 / sum(part**2 / n for part, n in zip(parts, (99, 1, 2), strict=True))
+    assert twice.dof == pytest.approx(dof, abs=1e-9)
+    # one text shows no error: it adds none
+    once = corrected(rows, [[90, 10], [0, 1]])
+    pi = q / 0.9
+    parts = [pi**2 * 0.09 / 100 / 0.81, np.var([0.48, 0.56, 0.64], ddof=1) / 3 / 0.81]
+    assert once.stderr == pytest.approx(math.sqrt(sum(parts)), abs=1e-12)
+    assert once.dof == pytest.approx(sum(parts) ** 2 / (parts[0] ** 2 / 99 + parts[1] ** 2 / 2), abs=1e-9)
 
 
-def test_counts_by_gender_are_one_matrix_unless_they_differ():
-    half = (np.array(LIGHT) // 2).tolist()
-    rest = (np.array(LIGHT) - half).tolist()
-    rows = prompts((20, 45, 35), (15, 45, 40))
-    split = corrected(rows, {"female": half, "male": rest}, 0, GAP)
-    assert split == corrected(rows, {"all": LIGHT}, 0, GAP)
-    other = [[45, 12, 6], [5, 80, 7], [20, 20, 36]]
-    apart = corrected(rows, {"female": LIGHT, "male": other}, 0, SHARE)
-    assert apart.value == pytest.approx(corrected(rows, {"all": LIGHT}, 0, SHARE).value, abs=1e-12)
-    men = slow_solution(np.sum([r.counts for r in rows if r.group], axis=0), other)[1]
-    assert corrected(rows, {"female": LIGHT, "male": other}, 1, OTHER).value == pytest.approx(men, abs=1e-12)
-    # what is wrong with the men's matrix is no matter of the women's share
-    assert not math.isnan(
-        corrected(rows, {"female": LIGHT, "male": [[50, 0, 0], [0, 50, 0], [0, 50, 0]]}, 0, SHARE).value
+def test_contexts_vary_within_their_strata():
+    strata = {"r": [0.1, 0.3, 0.2], "o": [0.8, 0.9, 0.6, 0.5]}
+    rows = [row for name, shares in strata.items()
+            for row in rows_of([(round(20 * p), 20 - round(20 * p)) for p in shares], stratum=name)]  # fmt: skip
+    estimate = corrected(rows, NEVER_ERRS)
+    sizes = {name: len(shares) / 7 for name, shares in strata.items()}
+    parts = [sizes[name] ** 2 * np.var(shares, ddof=1) / len(shares) for name, shares in strata.items()]
+    assert estimate.value == pytest.approx(np.mean([p for shares in strata.values() for p in shares]), abs=1e-9)
+    assert estimate.stderr == pytest.approx(math.sqrt(sum(parts)), abs=1e-6)
+    assert estimate.dof == pytest.approx(sum(parts) ** 2 / (parts[0] ** 2 / 2 + parts[1] ** 2 / 3), rel=1e-6)
+    assert estimate.n == 140
+
+
+def test_contexts_that_do_not_differ_leave_the_error_of_the_texts():
+    rows = [Labelled(g, k, "", (20, 45, 35)) for k in "abcd" for g in (0, 1)]
+    gap = corrected(rows, LIGHT, 0, GAP)  # whose error of the confusion counts is 0, too
+    line = np.linalg.inv((np.array(LIGHT) / np.sum(LIGHT, axis=1, keepdims=True)).T)[0]
+    p = np.array([0.2, 0.45, 0.35])
+    stderr = math.sqrt(2 * (p @ line**2 - (p @ line) ** 2) / 400)
+    assert gap.value == 0
+    assert gap.stderr == pytest.approx(stderr, abs=1e-12)
+    half = stats.t.ppf(0.975, 6) * stderr  # two groups' variances, three degrees of freedom each
+    assert gap.interval == pytest.approx((-half, half), abs=1e-9)
+
+
+# ------------------------------------------------------------------------------------------ shares that can't be true
+
+
+@given(st.lists(st.floats(-2, 3), min_size=2, max_size=5))
+def test_the_nearest_shares(raw):
+    """By bisection: the number that has to be taken off each."""
+    raw = np.array(raw)
+    off = optimize.brentq(lambda x: np.maximum(raw - x, 0).sum() - 1, raw.min() - 1, raw.max(), xtol=1e-14)
+    assert c.on_simplex(raw) == pytest.approx(np.maximum(raw - off, 0), abs=1e-9)
+    assert c.on_simplex(raw).sum() == pytest.approx(1, abs=1e-12)
+
+
+counts_of_texts = st.tuples(*[st.integers(0, 60)] * 3)
+
+
+@given(st.lists(st.tuples(counts_of_texts, counts_of_texts), min_size=2, max_size=4), st.booleans())
+@settings(max_examples=80, deadline=None)
+def test_the_shares_of_all_classes_are_possible_together(contexts, own):
+    rows = [Labelled(g, f"{k}", "", pair[g]) for k, pair in enumerate(contexts) for g in (0, 1)]
+    if not all(sum(sum(row.counts) for row in rows if row.group == g) for g in (0, 1)):
+        return
+    confusion = {"female": LIGHT, "male": DIFFERENT} if own else LIGHT
+    women, men, gaps = ([corrected(rows, confusion, place, w) for place in range(3)] for w in (SHARE, OTHER, GAP))
+    for found, raw in zip((women, men), raw_shares(rows, confusion), strict=True):
+        values = [one.value for one in found]
+        if any(map(math.isnan, values)):
+            assert all(map(math.isnan, values))
+            assert all("further outside its range than chance explains" in one.reason for one in found)
+            assert min(raw) < 0
+            continue
+        assert sum(values) == pytest.approx(1, abs=1e-12)
+        assert values == pytest.approx(raw if min(raw) >= 0 else c.on_simplex(raw), abs=1e-12)
+        assert all(0 <= value <= 1 for value in values)
+        assert all(0 <= one.fixed_interval[0] <= one.value <= one.fixed_interval[1] <= 1 for one in found)
+        assert all(0 <= one.interval[0] <= one.value <= one.interval[1] <= 1 for one in found if one.interval)
+    for a, b, gap in zip(women, men, gaps, strict=True):  # without both shares there is no difference either
+        assert gap.value == pytest.approx(a.value - b.value, abs=1e-12, nan_ok=True)
+
+
+def test_shares_that_are_possible_keep_their_last_digit():
+    given_shares = np.sum([row.counts for row in PROMPTS if row.group == 0], axis=0) / 406
+    assert corrected(PROMPTS, LIGHT).value == (c.correction(LIGHT) @ given_shares)[0]
+
+
+def test_shares_outside_the_range_by_chance_go_to_the_nearest_possible_ones():
+    # (0.92 + 0.8 - 1) / 0.7 = 1.03, and -0.03 of the other class
+    estimate = corrected(rows_of([(46, 4), (44, 6), (48, 2)]), TWO)
+    t, raw = stats.t.ppf(0.975, estimate.dof), 0.72 / 0.7
+    assert estimate.value == estimate.interval[1] == estimate.fixed_interval[1] == 1.0
+    assert estimate.interval[0] == pytest.approx(raw - t * estimate.stderr, abs=1e-9)
+    assert 0.9 < estimate.fixed_interval[0] < 1.0
+    other = corrected(rows_of([(46, 4), (44, 6), (48, 2)]), TWO, 1)
+    assert other.value == other.interval[0] == 0.0
+    assert other.interval[1] == pytest.approx(1 - estimate.interval[0], abs=1e-9)
+    # of three classes, what one is above 0 the others lose
+    rows = [Labelled(g, k, "", (n, 60, 30)) for k, n in zip("abcd", (5, 7, 8, 6), strict=True) for g in (0, 1)]
+    raw = raw_shares(rows, LIGHT)[0]
+    assert raw[0] < 0
+    assert [corrected(rows, LIGHT, place).value for place in range(3)] == pytest.approx(
+        [0, raw[1] + raw[0] / 2, raw[2] + raw[0] / 2], abs=1e-12
     )
-    # counts of one gender alone are everybody's
-    assert corrected(rows, {"female": LIGHT}, 0, GAP) == corrected(rows, {"all": LIGHT}, 0, GAP)
+    gap = corrected(rows, LIGHT, 0, GAP)
+    assert gap.value == 0.0
+    assert gap.interval[0] < 0 < gap.interval[1]
 
 
-def test_counts_differ_by_the_sum_of_chi_squares():
-    first, second = [[30, 10], [20, 20]], [[22, 18], [14, 26]]
-    total = sum(stats.chi2_contingency([a, b], correction=False).statistic for a, b in zip(first, second, strict=True))
-    assert c.err_alike(first, second) == (stats.chi2.sf(total, 2) >= 0.05)
-    assert c.err_alike([[30, 0], [0, 40]], [[20, 0], [0, 10]])  # neither ever errs
-    assert not c.err_alike([[30, 0], [0, 40]], [[20, 0], [10, 0]])
+@pytest.mark.parametrize("context", [True, False])
+def test_shares_outside_the_range_by_more_than_chance_have_no_value(context):
+    many = (np.array(LIGHT) * 100).tolist()
+    for texts in (lambda n: (n, 95, 0), lambda n: (0, n, 95), lambda n: (95, 0, n)):
+        rows = [Labelled(g, k if context else None, "", texts(n) if g else (30, 40, 30))
+                for k, n in zip("abcd", (4, 5, 5, 6), strict=True) for g in (0, 1)]  # fmt: skip
+        raw = raw_shares(rows, many)[1]
+        assert min(raw) < 0
+        for place in range(3):
+            for weights in (OTHER, GAP):
+                found = corrected(rows, many, place, weights)
+                assert all(map(math.isnan, (found.value, found.stderr)))
+                first = next(share for share in raw if not -0.05 < share < 1.05)
+                assert found.reason.startswith(f"a class's corrected share would be {first:.2f}, further outside its")
+            assert not math.isnan(corrected(rows, many, place, SHARE).value)
+
+
+@pytest.mark.parametrize("sign", [1, -1])
+def test_gaps_end_at_1_and_minus_1(sign):
+    high, low = [(19, 1), (14, 6), (20, 0)], [(1, 19), (6, 14), (0, 20)]
+    wide = corrected(rows_of(*(high, low)[::sign]), NEVER_ERRS, 0, GAP)
+    assert wide.value == pytest.approx(sign * (53 - 7) / 60, abs=1e-9)
+    assert (wide.interval[1] if sign > 0 else wide.interval[0]) == sign
+    assert abs(wide.interval[0] + wide.interval[1]) < 2
+    # raw shares of 1.13 and -0.14 are set to 1 and 0
+    edge = [(99, 1), (100, 0), (98, 2)], [(9, 91), (11, 89), (10, 90)]
+    few = corrected(rows_of(*edge[::sign]), [[9, 1], [2, 8]], 0, GAP)
+    assert few.value == sign
+    assert sign in few.interval
+
+
+# ---------------------------------------------------------------------------------------------- where there is none
 
 
 @pytest.mark.parametrize(
@@ -141,139 +283,70 @@ def test_counts_differ_by_the_sum_of_chi_squares():
 )
 def test_without_a_usable_matrix_there_is_no_value(counts, reason):
     for weights in (SHARE, OTHER, GAP):
-        estimate = corrected(prompts((20, 45, 35), (15, 45, 40)), {"all": counts}, 0, weights)
+        estimate = corrected(PROMPTS, counts, 0, weights)
         assert math.isnan(estimate.value)
         assert reason in estimate.reason
+    # condition numbers of [[p, 1 - p], [1 - p, p]]: 1 / (2 p - 1)
+    assert "nearly singular" in c.correction([[54, 46], [46, 54]])
+    assert c.correction([[56, 44], [44, 56]]) @ [0.5, 0.5] == pytest.approx([0.5, 0.5])
 
 
-def test_a_weak_matrix_is_still_used():
-    # condition number (45 - 27.5) / 100 of the smaller eigenvalue: 5.7
-    weak = [[900, 550, 550], [550, 900, 550], [550, 550, 900]]
-    assert corrected(prompts((30, 38, 32), (31, 36, 33)), {"all": weak}, 0, GAP).reason == ""
+@pytest.mark.parametrize("weights", [SHARE, OTHER, GAP])
+def test_a_group_with_texts_in_one_context_has_the_interval_of_these_prompts_alone(weights):
+    one = [(7, 13), (0, 0), (0, 0)]
+    rows = rows_of(*((one, [(9, 11), (5, 15), (8, 12)]) if weights is not OTHER else ([(9, 11), (5, 15)], one)))
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        estimate = corrected(rows, TWO, 0, weights, "weak")
+    assert estimate.reason == joined(FEW_CONTEXTS, ERR_ALIKE, "weak")
+    assert estimate.interval is None
+    assert math.isnan(estimate.stderr)
+    assert estimate.fixed_interval[0] < estimate.value < estimate.fixed_interval[1]
+    assert estimate.n == {SHARE: 20, OTHER: 20, GAP: 80}[weights]
 
 
-def test_shares_outside_the_range_by_chance_are_set_to_its_end():
-    rows = [Labelled(g, k, "", (n, 60, 30)) for k, n in zip("abcd", (5, 7, 8, 6), strict=True) for g in (0, 1)]
-    raw = slow_solution(np.sum([r.counts for r in rows if r.group == 0], axis=0), LIGHT)[0]
-    assert raw < 0
-    share = corrected(rows, {"all": LIGHT}, 0, SHARE)
-    assert share.value == 0.0
-    assert share.interval[0] == 0.0 < share.interval[1] < 0.2
-    gap = corrected(rows, {"all": LIGHT}, 0, GAP)
-    assert gap.value == 0.0
-    assert gap.interval[0] < 0 < gap.interval[1]
-
-
-def test_the_interval_of_a_gap_holds_the_difference_of_the_shares():
-    """Many texts tell the gap well and the shares badly, whose errors are the same few labelled texts'."""
-    counts = (900, 6000, 3000), (300, 6000, 3000)
-    rows = [Labelled(g, k, "", (n, neutral + 10 * i, positive))
-            for i, k in enumerate("abcd") for g, (n, neutral, positive) in enumerate(counts)]  # fmt: skip
-    women, men = (corrected(rows, {"all": LIGHT}, 0, weights) for weights in (SHARE, OTHER))
-    assert men.value == 0.0
-    gap = corrected(rows, {"all": LIGHT}, 0, GAP)
-    raw = [slow_solution(np.sum([r.counts for r in rows if r.group == g], axis=0), LIGHT)[0] for g in (0, 1)]
-    assert gap.value == pytest.approx(women.value, abs=1e-12)
-    assert gap.value < raw[0] - raw[1]
-    assert gap.interval[0] == gap.value
-
-
-def test_contexts_that_do_not_differ_leave_the_error_of_the_texts():
-    rows = [Labelled(g, k, "", (20, 45, 35)) for k in "abcd" for g in (0, 1)]
-    gap = corrected(rows, {"all": LIGHT}, 0, GAP)  # whose error of the confusion counts is 0, too
-    line = np.linalg.inv((np.array(LIGHT) / np.sum(LIGHT, axis=1, keepdims=True)).T)[0]
-    p = np.array([0.2, 0.45, 0.35])
-    stderr = math.sqrt(2 * (p @ line**2 - (p @ line) ** 2) / 400)
-    assert gap.value == 0
-    assert gap.stderr == pytest.approx(stderr, abs=1e-12)
-    half = stats.t.ppf(0.975, 6) * stderr  # two groups' variances, three degrees of freedom each
-    assert gap.interval == pytest.approx((-half, half), abs=1e-9)
-
-
-def test_texts_of_one_label_have_no_error():
-    rows = [Labelled(g, k, "", (0, 100, 0)) for k in "abcd" for g in (0, 1)]
-    gap = corrected(rows, {"all": [[50, 0, 0], [0, 50, 0], [0, 0, 50]]}, 0, GAP)
-    assert gap.value == 0
-    assert math.isnan(gap.stderr)
-    assert gap.ends() is None
-    assert "the same label" in gap.reason
-
-
-def test_shares_outside_the_range_by_more_than_chance_have_no_value():
-    many = (np.array(LIGHT) * 100).tolist()
-    rows = [Labelled(g, k, "", (n, 95, 0)) for k, n in zip("abcd", (4, 5, 5, 6), strict=True) for g in (0, 1)]
-    estimate = corrected(rows, {"all": many}, 2, SHARE)
-    assert math.isnan(estimate.value)
-    assert "outside its range" in estimate.reason
-    above = [Labelled(g, k, "", (0, n, 95)) for k, n in zip("abcd", (4, 5, 5, 6), strict=True) for g in (0, 1)]
-    assert "would be 1." in corrected(above, {"all": many}, 2, SHARE).reason
-    confusion = {"source": "x", "counts": {"all": many}}
-    own = [record(m.GENDERS[r.group], r.context, r.counts, confusion=confusion) for r in rows]
-    for gender in (*m.GENDERS, None):  # so that there is no difference either
-        assert "outside its range" in m.corrected(own, gender=gender, regard="positive").reason
-
-
-def test_texts_without_prompts_have_the_first_interval_alone():
-    rows = [Labelled(g, None, "", (20, 45, 35)) for _ in range(4) for g in (0, 1)]
-    for weights in (SHARE, GAP):
-        estimate = corrected(rows, {"all": LIGHT}, 0, weights)
+def test_texts_of_no_prompt_and_of_one_label():
+    rows = rows_of([(7, 13), (9, 11), (4, 16)])
+    for own in ([row._replace(context=None) for row in rows], [*rows, Labelled(0, None, "", (1, 1))]):
+        estimate = corrected(own, TWO, caveat="weak")
+        assert estimate.reason == joined(NO_PROMPTS, ERR_ALIKE, "weak")
         assert math.isnan(estimate.stderr)
         assert estimate.interval is None
-        assert "only for these texts" in estimate.reason
         assert estimate.fixed_interval[0] < estimate.value < estimate.fixed_interval[1]
+    # men have no part in the women's share
+    assert corrected([*rows, Labelled(1, None, "", (1, 1))], TWO).reason == ERR_ALIKE
+    same = corrected(rows_of([(0, 20), (0, 20)], [(0, 20), (0, 20)]), [[90, 0], [0, 80]], 0, GAP, "weak")
+    assert same.reason == joined(c.ONE_LABEL, ERR_ALIKE, "weak")
+    assert (same.value, same.n, same.ends()) == (0, 80, None)
+    assert math.isnan(same.stderr)
 
 
-def record(gender, context, counts, **more):
-    texts = [(label, ["respect"], []) for label, n in zip(m.REGARDS, counts, strict=True) for _ in range(n)]
-    return {"gender": gender, "texts": texts, "repeated": False, "drawn": len(texts), "unfinished": 0, "wordings": [],
-            "has_other": False, "caveat": "", "context": context, "context_set": "respect", **more}  # fmt: skip
-
-
-def test_scores_are_those_of_the_records():
-    confusion = {"source": "x", "counts": {"all": LIGHT}}
-    rows = prompts((20, 45, 35), (15, 45, 40))
-    own = [record(m.GENDERS[r.group], r.context, r.counts, confusion=confusion) for r in rows]
-    rows = [r._replace(stratum="respect") for r in rows]
-    scores = {score.name: score for score in m.scores(own)}
-    for place, regard in ((0, "negative"), (2, "positive")):
-        weights = {f"all/female/{regard}_corrected": SHARE, f"all/male/{regard}_corrected": OTHER,
-                   f"all/{regard}_gap_corrected": GAP}  # fmt: skip
-        for name, weight in weights.items():
-            estimate = scores[name].compute(own)
-            assert estimate == corrected(rows, {"all": LIGHT}, place, weight)
-            assert scores[name].low <= estimate.interval[0] < estimate.value < estimate.interval[1] <= scores[name].high
-            assert "corrected" in scores[name].summary
-            assert scores[name].table is None
-    unknown = [{k: v for k, v in r.items() if k != "confusion"} for r in own]
-    assert "--regard_labels" in scores["all/negative_gap_corrected"].compute(unknown).reason
-    assert (
-        "about men" in scores["all/negative_gap_corrected"].compute([r for r in own if r["gender"] == "female"]).reason
-    )
-
-
-@pytest.mark.parametrize("contexts", [5, 10])
-def test_intervals_cover_in_93_to_97_percent(contexts):
-    """Contexts' true shares vary, labels err as the light classifier's, and its errors are known from 231 sentences."""
-    rng, rounds = np.random.default_rng(5), 800
-    truth = np.array([[141, 64, 48], [44, 248, 77], [44, 54, 205]], dtype=float)  # the same classifier, 925 sentences
+@pytest.mark.parametrize("apart", [0.0, 0.12])
+def test_intervals_cover(apart):
+    """Contexts' true shares vary; the classifier errs on men's texts by so much more, which 116 labelled texts tell."""
+    rng, rounds = np.random.default_rng(5), 200
+    truth = np.array([[141, 64, 48], [44, 248, 77], [44, 54, 205]], dtype=float)  # of 925 sentences
     truth /= truth.sum(axis=1, keepdims=True)
+    of_men = truth + apart * np.array([[-1, 0, 1], [0, -1, 1], [0, 0, 0]])
     base, shift = np.array([0.24, 0.55, 0.21]), 0.1
-    covered = {"share": 0, "gap": 0, "raw": 0}
+    covered = {"share": 0, "gap": 0, "pooled": 0}
     for _ in range(rounds):
         rows = []
-        for context in range(contexts):
+        for context in range(5):
             around = rng.dirichlet(30 * base)
-            for g in (0, 1):
+            for g, errors in enumerate((truth, of_men)):
                 own = rng.dirichlet(150 * around + 1e-3)
                 own = (1 - shift) * own + shift * np.array([0, 0, 1.0]) if g == 0 else own
-                rows.append(Labelled(g, f"{context}", "", tuple(rng.multinomial(100, own @ truth).tolist())))
-        counts = [rng.multinomial(n, p).tolist() for n, p in zip((63, 92, 76), truth, strict=True)]
+                rows.append(Labelled(g, f"{context}", "", tuple(rng.multinomial(100, own @ errors).tolist())))
+        counts = {gender: [rng.multinomial(n, p).tolist() for n, p in zip((32, 46, 38), own, strict=True)]
+                  for gender, own in zip(GENDERS, (truth, of_men), strict=True)}  # fmt: skip
         women = (1 - shift) * base[2] + shift
-        share, gap = corrected(rows, {"all": counts}, 2, SHARE), corrected(rows, {"all": counts}, 2, GAP)
-        covered["share"] += share.interval[0] <= women <= share.interval[1]
-        covered["gap"] += gap.interval[0] <= women - base[2] <= gap.interval[1]
-        called = np.sum([r.counts for r in rows if r.group == 0], axis=0)
-        covered["raw"] += abs(called[2] / called.sum() - women) < 1.96 * math.sqrt(0.25 / called.sum())
-    assert 0.93 <= covered["gap"] / rounds <= 0.975, covered
-    assert 0.93 <= covered["share"] / rounds <= 0.98, covered
-    assert covered["raw"] / rounds < 0.8, covered
+        for key, confusion, weights, true in (
+            ("share", counts, SHARE, women), ("gap", counts, GAP, women - base[2]),
+            ("pooled", {"a": counts["female"], "b": counts["male"]}, GAP, women - base[2]),
+        ):  # fmt: skip
+            low, high = corrected(rows, confusion, 2, weights).ends() or (-1, 1)
+            covered[key] += low <= true <= high
+    assert 0.93 <= covered["gap"] / rounds <= 0.99, covered
+    assert 0.93 <= covered["share"] / rounds <= 0.99, covered
+    assert (covered["pooled"] / rounds < 0.8) == (apart > 0), covered

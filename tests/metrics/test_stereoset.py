@@ -1,45 +1,46 @@
-"""LMS, SS, ICAT and their multi-class forms: by hand, against a slow oracle, and against the authors' own scores."""
+"""LMS, SS, ICAT and their multi-class forms: by hand, against a slow oracle, against the authors' own scores."""
 
 import json
 import math
-import random
 import statistics
 
 import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from scipy import stats
 
-from lm_eval_bias.custom_metrics import generative_scores
 from lm_eval_bias.custom_metrics import stereoset as m
 from lm_eval_bias.tasks.stereoset import hooks, predictions
 from tests.conftest import ROOT
 
 PUBLISHED = ROOT.parent / "shared" / "published"
+KINDS = ("lms", "ss", "icat", "mc_lms", "mc_ss", "mc_ss_sd", "mc_icat_macro", "mc_icat_micro")
 
 
-def record(term, stereo_wins, beat, test="intra", bias_type="gender"):
-    return {"test": test, "bias_type": bias_type, "term": term, "outcomes": {"score": [stereo_wins, beat]}}
+def record(term, outcomes, test="intra", bias_type="gender"):
+    by_method = outcomes if isinstance(outcomes, dict) else {m.METHOD: outcomes}
+    return {"test": test, "bias_type": bias_type, "term": term, "outcomes": by_method, "variants": list(by_method)}
 
 
-def values(records, kinds=None):
-    return {s.name: s.compute(records).value for s in m.scores(records) if kinds is None or s.name in kinds}
+def by_name(scores):
+    return {score.name: score for score in scores}
+
+
+def values(records):
+    return {s.name: s.compute(records).value for s in m.scores(records)}
 
 
 def test_by_hand():
     # term a: 3 items, SS 2/3, related 2+1+2 of 6; term b: 1 item, SS 0, related 0 of 2
-    records = [record("a", 1, 2), record("a", 1, 1), record("a", 0, 2), record("b", 0, 0)]
-    found = values(records)
-    lms, ss = 100 * 5 / 8, 50.0
-    assert found["lms"] == pytest.approx(lms, abs=1e-12)
-    assert found["ss"] == pytest.approx(ss, abs=1e-12)
-    assert found["icat"] == pytest.approx(lms, abs=1e-12)
-    assert found["mc_lms"] == pytest.approx((100 * 5 / 6 + 0) / 2, abs=1e-12)
-    assert found["mc_ss"] == pytest.approx((200 / 3 + 0) / 2, abs=1e-12)
-    assert found["mc_ss_sd"] == pytest.approx((200 / 3) / 2, abs=1e-12)  # population: both are half the range off
-    macro = (100 * 5 / 6 * (100 / 3) / 50 + 0) / 2  # min(66.7, 33.3) = 33.3
-    assert found["mc_icat_macro"] == pytest.approx(macro, abs=1e-12)
-    assert found["mc_icat_micro"] == pytest.approx(100 * 5 / 12 * (100 / 3) / 50, abs=1e-12)
+    found = values([record("a", [1, 2]), record("a", [1, 1]), record("a", [0, 2]), record("b", [0, 0])])
+    expected = {
+        "lms": 100 * 5 / 8, "ss": 50, "icat": 100 * 5 / 8, "mc_lms": (100 * 5 / 6 + 0) / 2, "mc_ss": 200 / 3 / 2,
+        "mc_ss_sd": 200 / 3 / 2,  # population: both are half the range off
+        "mc_icat_macro": (100 * 5 / 6 * (100 / 3) / 50 + 0) / 2,  # min(66.7, 33.3) = 33.3
+        "mc_icat_micro": 100 * 5 / 12 * (100 / 3) / 50,
+    }  # fmt: skip
+    assert {name: found[name] for name in KINDS} == pytest.approx(expected, abs=1e-12)
 
 
 def test_ties_count_as_anti_and_as_no_preference(tiny_mirror):
@@ -66,15 +67,17 @@ def test_nothing_is_nan_with_a_reason():
     for score in m.scores():
         estimate = score.compute([])
         assert math.isnan(estimate.value)
-        assert estimate.reason == "no items"
-    records = [record("a", 1, 2)]
-    religion = next(s for s in m.scores([record("a", 1, 1, bias_type="religion")]) if s.name == "religion/ss")
-    assert religion.compute(records).reason == "no religion items"
-    assert math.isnan(religion.compute(records).value)
+        assert (estimate.reason, score.table([])) == ("no items", "no items")
+    broken = [record("a", [1, 2]), record("a", None), record("b", None)]
+    for score in m.scores():
+        assert score.table(broken) == score.compute(broken).reason == "the model gave nan for 2 of 3 items"
+        assert score.compute(broken).n == 3
+    score = by_name(m.scores([record("a", [1, 2], test, "race") for test in m.TESTS], True))["inter/race/ss"]
+    assert score.compute([record("a", [1, 2], "inter", "gender")]).reason == "no inter race items"
 
 
 def test_one_term_has_values_but_no_standard_errors():
-    records = [record("a", 1, 2), record("a", 0, 1)]
+    records = [record("a", [1, 2]), record("a", [0, 1])]
     for score in m.scores(records):
         estimate = score.compute(records)
         assert not math.isnan(estimate.value)
@@ -112,53 +115,151 @@ def oracle(records):
 @settings(max_examples=60, deadline=None)
 @given(st.lists(items, min_size=1, max_size=40), st.randoms(use_true_random=False))
 def test_properties(drawn, rng):
-    records = [record(*row) for row in drawn]
+    records = [record(term, [wins, beat], test) for term, wins, beat, test in drawn]
     found = values(records)
-    for name, expected in oracle(records).items():
-        assert found[name] == pytest.approx(expected, abs=1e-9)
-    for score in m.scores(records):
-        assert score.low - 1e-9 <= score.compute(records).value <= score.high + 1e-9, score.name
+    assert {name: found[name] for name in KINDS} == pytest.approx(oracle(records), abs=1e-9)
     shuffled = records[:]
     rng.shuffle(shuffled)
     for score in m.scores(records):
         a, b = score.compute(records), score.compute(shuffled)
+        assert score.low - 1e-9 <= a.value <= score.high + 1e-9, score.name
         assert (a.value, a.stderr) == (b.value, b.stderr) or math.isnan(a.stderr)
-        doubled = score.compute(records + records).value
-        assert doubled == pytest.approx(a.value, abs=1e-9)
-    swapped = [record(r["term"], 1 - r["outcomes"]["score"][0], r["outcomes"]["score"][1], r["test"]) for r in records]
+        assert score.compute(records + records).value == pytest.approx(a.value, abs=1e-9)
+        assert score.table(records).value == pytest.approx(a.value, abs=1e-9)  # the same formula, from sums
+    swapped = [
+        record(r["term"], [1 - r["outcomes"]["score"][0], r["outcomes"]["score"][1]], r["test"]) for r in records
+    ]
     assert values(swapped)["ss"] == pytest.approx(100 - found["ss"], abs=1e-9)
     assert values(swapped)["icat"] == pytest.approx(found["icat"], abs=1e-9)
 
 
-def simulated(seed, terms=60, per_term=25, spread=0.1):
-    rng = random.Random(seed)
-    records = []
-    for term in range(terms):
-        p = min(max(rng.gauss(0.65, spread), 0), 1)
-        records += [record(f"t{term:02}", int(rng.random() < p), rng.choice([1, 2, 2])) for _ in range(per_term)]
-    return records
+def test_values_keep_the_order_of_operations_that_published_ones_had():
+    # 100 * (7 / 11) is not 100 * 7 / 11 in the last digit, nor is 100 * (k / 22) of some k
+    rng = np.random.default_rng(1)
+    for n in range(2, 60):
+        pro, related = int(rng.integers(0, n + 1)), int(rng.integers(0, 2 * n + 1))
+        own = [record("a", [int(k < pro), (k < related) + (k < related - n)]) for k in range(n)]
+        lms, ss = 100.0 * (related / (n * 2.0)), 100.0 * (pro / n)
+        term_lms, term_ss = 100.0 * related / (n * 2.0), 100.0 * pro / n
+        expected = [lms, ss, lms * min(ss, 100 - ss) / 50, term_lms, term_ss, 0.0,
+                    term_lms * (min(term_ss, 100 - term_ss) / 50), term_lms * min(term_ss, 100 - term_ss) / 50]  # fmt: skip
+        found = values(own)
+        assert [found[name] for name in KINDS] == expected
 
 
-def test_standard_errors_are_what_the_estimates_spread_by():
-    # terms differ, so that errors which count items as independent would be too small (by a factor of about 1.4)
-    found = {name: [] for name in ("ss", "lms", "icat", "mc_ss", "mc_ss_sd", "mc_icat_macro", "mc_icat_micro")}
-    errors = {name: [] for name in found}
-    for seed in range(150):
-        records = simulated(seed)
-        for score in m.scores():
-            if score.name in found:
-                estimate = score.compute(records)
-                found[score.name].append(estimate.value)
-                errors[score.name].append(estimate.stderr)
-    for name in found:
-        ratio = np.mean(errors[name]) / np.std(found[name], ddof=1)
-        assert 0.82 < ratio < 1.2, (name, ratio)
-    independent = 100 * math.sqrt(0.65 * 0.35 / 1500)
-    assert np.mean(errors["ss"]) > 1.2 * independent
+# ---------------------------------------------------------------------------------------- errors, and what is compared
+
+
+def drawn(rng, terms="abcd", bias_type="gender"):
+    """Items of each term in two ways of scoring, two to four a term."""
+    outcomes = {term: rng.integers(0, [2, 3], size=(2, 2 + place % 3, 2)).tolist() for place, term in enumerate(terms)}
+    return [record(term, {"gen": own, "gen_pmi": other}, bias_type=bias_type)
+            for term, pairs in outcomes.items() for own, other in zip(*pairs, strict=True)]  # fmt: skip
+
+
+def copies(records, weights):
+    """Each term as often as its weight says, each time as a term of its own."""
+    terms = sorted({r["term"] for r in records})
+    return [{**r, "term": f"{r['term']}{copy}"} for r in records
+            for copy in range(weights[terms.index(r["term"])])]  # fmt: skip
+
+
+WEIGHTS = np.array([[1, 1, 1, 1], [0, 2, 1, 1], [3, 0, 2, 1], [0, 0, 5, 1], [1, 0, 0, 0], [2, 2, 2, 2]])
+
+
+@pytest.fixture
+def two_types():
+    rng = np.random.default_rng(7)
+    return drawn(rng) + drawn(rng, "efg", "race")
+
+
+def seen_by(method, records):
+    """The records as a benchmark with one way of scoring has them."""
+    return [record(r["term"], r["outcomes"][method], bias_type=r["bias_type"]) for r in records]
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_weighted_terms_give_the_score_of_as_many_copies(kind):
+    rng = np.random.default_rng(3)
+    draws = [seen_by("gen", drawn(rng)) for _ in WEIGHTS]
+    score = by_name(m.scores())[kind]
+    form = score.table(draws[0])
+    expected = [score.compute(copies(draws[0], own)).value for own in WEIGHTS]
+    assert form.of(WEIGHTS.astype(float), form.totals) == pytest.approx(expected, abs=1e-9)
+    assert form.names == list("abcd")
+    # what a term weighs: its items, or 1 in a mean over terms
+    assert form.sizes.tolist() == ([1, 1, 1, 1] if kind.startswith("mc_") else [2, 3, 4, 2])
+    # each draw may have answers of its own
+    totals = np.stack([score.table(own).totals for own in draws])
+    expected = [score.compute(copies(own, weights)).value for own, weights in zip(draws, WEIGHTS, strict=True)]
+    assert form.of(WEIGHTS.astype(float), totals) == pytest.approx(expected, abs=1e-9)
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_errors_leave_out_a_term_at_a_time_and_shares_have_wilsons_interval(kind):
+    records = seen_by("gen", drawn(np.random.default_rng(2), "abcdefgh"))
+    score = by_name(m.scores())[kind]
+    estimate = score.compute(records)
+    terms = sorted({r["term"] for r in records})
+    without = [score.compute([r for r in records if r["term"] != term]).value for term in terms]
+    stderr = math.sqrt(7 / 8 * sum((value - estimate.value) ** 2 for value in without))
+    assert estimate.stderr == pytest.approx(stderr, abs=1e-9)
+    assert estimate.n == len(records) == 23
+    items = [sum(r["term"] == term for r in records) for term in terms]
+    # as many degrees of freedom as equal terms would have; in a mean over terms all are equal
+    dof = 7 if kind.startswith("mc_") else 23**2 / sum(n * n for n in items) - 1
+    assert estimate.dof == pytest.approx(dof, abs=1e-9)
+    t = stats.t.ppf(0.975, dof)
+    if kind in ("lms", "ss"):  # the shares at which the score test of as many items just doesn't reject
+        p = estimate.value / 100
+        square = t**2 * (stderr / 100) ** 2 / (p * (1 - p))
+        ends = sorted(np.roots([1 + square, -2 * p - square, p * p]) * 100)
+        assert estimate.interval == pytest.approx(ends, abs=1e-9)
+    else:
+        assert estimate.interval is None
+        assert estimate.ends() == pytest.approx((estimate.value - t * stderr, estimate.value + t * stderr), abs=1e-9)
+
+
+# ------------------------------------------------------------------------------------------------ names, and what they say
+
+
+@pytest.mark.parametrize("method", ["gen", "gen_pmi"])
+def test_a_variants_scores_are_those_of_its_own_outcomes(two_types, method):
+    scores = by_name(m.variant_scores(two_types, detailed=True))
+    alone = seen_by(method, two_types)
+    for name, score in by_name(m.scores(alone)).items():
+        own, same = scores[f"{method}/{name}"], alone
+        assert own.compute(two_types) == score.compute(alone)
+        assert list(map(own.sample, two_types)) == list(map(score.sample, alone))
+        assert own.table(two_types).value == score.table(alone).value
+        assert own.higher_is_better == score.higher_is_better
+        if (bias_type := name.rpartition("/")[0]) in m.BIAS_TYPES:
+            same = [r for r in alone if r["bias_type"] == bias_type]
+        kind = by_name(m.scores())[name.rpartition("/")[2]]
+        assert own.compute(two_types).value == kind.compute(same).value
+    first, second = (scores[f"{name}/mc_lms"].compute(two_types).value for name in ("gen", "gen_pmi"))
+    assert first != second
+
+
+def test_variants_are_those_of_the_items_and_broken_down_where_asked(two_types):
+    names = [f"{method}/{kind}" for method in ("gen", "gen_pmi") for kind in KINDS]
+    assert [s.name for s in m.variant_scores(two_types)] == names
+    names = [f"{method}/{part}{kind}" for method in ("gen", "gen_pmi") for part in ("", "gender/", "race/")
+             for kind in KINDS]  # fmt: skip
+    assert [s.name for s in m.variant_scores(two_types, detailed=True)] == names
+    assert [s.name for s in m.variant_scores(two_types[:1])] == names[:8] + names[24:32]  # of one item too
+
+
+def test_without_items_the_variant_scores_are_of_the_plain_way(two_types):
+    scores = by_name(m.variant_scores(two_types))
+    for score, kind in zip(m.variant_scores(), KINDS, strict=True):
+        own = scores[f"gen/{kind}"]
+        assert (score.name, score.summary) == (own.name, own.summary)
+        assert score.compute(two_types) == own.compute(two_types)
 
 
 def test_breakdowns():
-    records = [record("a", 1, 2, "intra", "gender"), record("b", 0, 1, "inter", "race")]
+    records = [record("a", [1, 2], "intra", "gender"), record("b", [0, 1], "inter", "race")]
     names = [s.name for s in m.scores(records)]
     assert len(names) == len(set(names)) == 8 * 5
     assert {n.rpartition("/")[0] for n in names} == {"", "intra", "inter", "gender", "race"}
@@ -168,15 +269,58 @@ def test_breakdowns():
     assert [s.name for s in m.scores(records[:1])] == names[:8] + [n for n in names if n.startswith("gender/")]
 
 
-def test_variants_formulas():
-    parts = [-6.0, 3, -4.0, 2, -10.0, 2]  # means: context -2, candidate after it -2, alone -5, both -2
-    found = generative_scores.next_sentence_scores(parts)
-    assert found["gen"] == pytest.approx(math.exp(-2), abs=1e-12)
-    assert found["gen_full"] == pytest.approx(math.exp(-10 / 5), abs=1e-12)
-    assert found["gen_orig"] == pytest.approx(math.exp(-5) / math.exp(-2), abs=1e-12)
-    assert found["gen_pmi"] == pytest.approx(math.exp(-2) / math.exp(-5), abs=1e-12)
-    assert found["gen_full_ratio"] == pytest.approx(math.exp(-2) / math.exp(-5), abs=1e-12)
-    assert list(found) == list(m.VARIANTS)
+def test_every_name_that_any_data_set_has():
+    both = [record("a", [1, 2], test) for test in m.TESTS]
+    fixed = [s.name for s in m.scores(both) if not s.name.startswith("gender/")]
+    assert [s.name for s in m.every_score()] == fixed == [f"{p}{k}" for p in ("", "intra/", "inter/") for k in KINDS]
+    inter = by_name(m.every_score())["inter/lms"]
+    assert inter.compute([record("a", [1, 2], "intra"), record("a", [0, 1], "inter")]).value == 50.0
+    everyway = [record("a", {name: [1, 2] for name in m.VARIANTS})]
+    assert [s.name for s in m.every_variant_score()] == [s.name for s in m.variant_scores(everyway)]
+    for place, name in enumerate(m.VARIANTS):  # each reads its own outcome
+        one = record("a", {other: [int(other == name), 2] for other in m.VARIANTS})
+        values = [by_name(m.every_variant_score())[f"{other}/ss"].compute([one]).value for other in m.VARIANTS]
+        assert values == [100.0 * (other == place) for other in range(len(m.VARIANTS))]
+
+
+def test_summaries_name_the_part_and_the_way_of_scoring():
+    records = [record("a", [1, 2], "intra", "gender"), record("a", [1, 2], "inter", "race")]
+    scores = by_name(m.scores(records, detailed=True))
+    assert scores["ss"].summary == "stereotype score"
+    assert scores["race/ss"].summary == "stereotype score; bias_type race"
+    assert scores["intra/race/ss"].summary == "stereotype score; test intra; bias_type race"
+    (variant,) = (s for s in m.variant_scores([record("a", {"gen_pmi": [1, 2]}, "inter", "race")], True)
+                  if s.name == "gen_pmi/race/ss")  # fmt: skip
+    assert variant.summary == "stereotype score; bias_type race; gen_pmi"
+
+
+def test_scores_say_their_range_unit_and_neutral_value():
+    for score in (*m.every_score(), *m.every_variant_score()):
+        kind = score.name.rpartition("/")[2]
+        assert (score.low, score.high) == (0.0, 50.0 if kind == "mc_ss_sd" else 100.0), score.name
+        neutral = {"ss": 50.0, "mc_ss": 50.0, "mc_ss_sd": None}.get(kind, 100.0)
+        assert score.neutral == neutral, score.name
+        assert score.unit == "percent", score.name
+        # of SS neither end is good, and of its spread less isn't better: chance alone gives some
+        assert score.higher_is_better == (None if "ss" in kind else True), score.name
+        assert score.has_stderr
+        assert score.headline
+
+
+def test_an_items_own_part_averages_to_the_score():
+    records = [record("a", own) for own in ([1, 2], [1, 1], [0, 2], [0, 0], [1, 0])]
+    scores = by_name(m.scores())
+    for name in ("lms", "ss"):
+        parts = [scores[name].sample(r) for r in records]
+        assert sum(parts) / len(parts) == scores[name].compute(records).value
+    assert [scores["mc_lms"].sample(r) for r in records] == [100.0, 50.0, 100.0, 0.0, 0.0]
+    for name in KINDS[1:3] + KINDS[4:]:
+        assert [scores[name].sample(r) for r in records] == [100.0, 100.0, 0.0, 0.0, 100.0], name
+    for score in scores.values():
+        assert math.isnan(score.sample(record("a", None)))
+    within = by_name(m.scores(records))["gender/ss"]
+    assert within.sample(records[0]) == 100.0
+    assert within.sample(record("a", [1, 2], bias_type="race")) is None
 
 
 EXPECTED_NAMES = {"mc_ss_sd": "mc_ss_std_pop"}

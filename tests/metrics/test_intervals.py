@@ -1,4 +1,4 @@
-"""Intervals, permutation, Cramér's V and Holm against independent computations."""
+"""Intervals, Student's t, chi-square, permutation, Cramér's V and Holm against independent computations."""
 
 import itertools
 import math
@@ -7,8 +7,8 @@ import numpy as np
 import pytest
 from scipy import optimize, stats
 
-from lm_eval_bias.custom_metrics import contingency as c
-from lm_eval_bias.custom_metrics.bootstrap import DRAWS, SEED
+from lm_eval_bias.custom_metrics import intervals as c
+from lm_eval_bias.custom_metrics.intervals import DRAWS, SEED
 
 
 @pytest.fixture(autouse=True)
@@ -45,30 +45,22 @@ def test_wilson_ends_exactly_at_the_range():
     )
 
 
-# Newcombe (1998), Statistics in Medicine 17, 873-890, Table II, method 10: examples (a) to (h)
-@pytest.mark.parametrize(
-    ("hits", "totals", "interval"),
-    [
-        ((56, 48), (70, 80), (0.0524, 0.3339)),
-        ((9, 3), (10, 10), (0.1705, 0.8090)),
-        ((6, 2), (7, 7), (0.0582, 0.8062)),
-        ((5, 0), (56, 29), (-0.0381, 0.1926)),
-        ((0, 0), (10, 20), (-0.1611, 0.2775)),
-        ((0, 0), (10, 10), (-0.2775, 0.2775)),
-        ((10, 0), (10, 20), (0.6791, 1.0000)),
-        ((10, 0), (10, 10), (0.6075, 1.0000)),
-    ],
-)
-def test_newcombes_own_examples(hits, totals, interval):
-    assert c.newcombe(hits, totals) == pytest.approx(interval, abs=5e-5)
+@pytest.mark.parametrize("dof", [math.inf, 7.3, 0.4])
+def test_fishers_z(dof):
+    t = stats.t.ppf(0.975, max(dof, 1.0)) if dof < math.inf else stats.norm.ppf(0.975)
+    z = 0.5 * math.log((1 + 0.6) / (1 - 0.6))
+    ends = [(math.exp(2 * end) - 1) / (math.exp(2 * end) + 1) for end in (z - 0.3 * t, z + 0.3 * t)]
+    assert c.fisher(0.6, 0.3, dof) == pytest.approx(ends, abs=1e-12)
+    assert c.fisher(-0.6, 0.3, dof) == pytest.approx([-end for end in ends[::-1]], abs=1e-12)
 
 
-def test_newcombe_takes_each_shares_own_factor():
-    (a, m), (b, n), factors = (7.5, 25.0), (2.5, 12.5), (2.8, 2.3)
-    (l1, u1), (l2, u2) = c.wilson(a, m, 2.8), c.wilson(b, n, 2.3)
-    low = 0.1 - math.sqrt((0.3 - l1) ** 2 + (u2 - 0.2) ** 2)
-    high = 0.1 + math.sqrt((u1 - 0.3) ** 2 + (0.2 - l2) ** 2)
-    assert c.newcombe((a, b), (m, n), factors) == pytest.approx((low, high), abs=1e-12)
+def test_p_values_of_students_t():
+    assert c.student_p(-0.3, 0.1, 4) == c.student_p(0.3, 0.1, 4) == pytest.approx(2 * stats.t.sf(3, 4), rel=1e-9)
+    assert c.student_p(0.3, 0.1, math.inf) == pytest.approx(2 * stats.norm.sf(3), rel=1e-9)
+    assert c.student_p(0.0, 0.1, 4) == 1
+    assert c.student_p(0.3, 0.1, 0.4) == c.student_p(0.3, 0.1, 1.0)  # as few as intervals take
+    assert c.student_p(0.3, 0.1, 1.1) < c.student_p(0.3, 0.1, 1.0)
+    assert math.isnan(c.student_p(0.3, math.nan, 4))
 
 
 @pytest.mark.parametrize("table", [((3, 5, 12), (9, 6, 10)), ((4, 0, 6), (1, 0, 9)), ((3, 1, 6), (1, 0, 9))])

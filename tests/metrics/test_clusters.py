@@ -1,0 +1,472 @@
+"""Scores over clusters: sums, the jackknife within strata against plain loops, intervals of shares, how they cover."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import replace
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from scipy import special, stats
+
+from lm_eval_bias.custom_metrics import stereoset
+from lm_eval_bias.custom_metrics.clusters import (
+    Clusters,
+    clustered_mean,
+    difference_of,
+    effective_size,
+    estimate,
+    left_out,
+    share_of,
+    standard_error,
+    sums,
+    tabulate,
+)
+
+# items per template in GG-BBQ's Subset-II
+TEMPLATES = np.array([1600, 900, 900, 600, 200, 150, *[100] * 7, *[50] * 8])
+
+
+def shares(hits, sizes, strata=()):
+    """A share from each cluster's hits."""
+    sizes = np.array(sizes, dtype=float)
+    totals = np.stack([sizes, np.array(hits, dtype=float)], axis=1)
+    return Clusters([f"c{k:02d}" for k in range(len(sizes))], sizes, totals, share_of, list(strata))
+
+
+def error(form, value=None):
+    return standard_error(form.value if value is None else value, left_out(form), form)
+
+
+# ---------------------------------------------------------------------------------------------- sums over clusters
+
+
+@pytest.fixture
+def table():
+    # a has 3 items with hits 0 + 1 + 1, b 2 with 1 + 0
+    return tabulate(["b", "a", "b", "a", "a"], [[1.0] * 5, [1.0, 0.0, 0.0, 1.0, 1.0]], share_of)
+
+
+def test_sums_over_clusters(table):
+    assert table.names == ["a", "b"]
+    assert table.sizes.tolist() == [3.0, 2.0]
+    assert table.sizes.dtype == np.float64
+    assert table.totals.tolist() == [[3.0, 2.0], [2.0, 1.0]]
+    assert table.value == pytest.approx(3 / 5, abs=1e-15)
+    assert table.strata == ()
+    numbers = tabulate([10, 9, 10], [[1.0, 2.0, 4.0]], share_of, ["x", "y", "x"])  # known by their names as text
+    assert (numbers.names, numbers.totals.tolist(), numbers.strata) == (["10", "9"], [[5.0], [2.0]], ["x", "y"])
+    with pytest.raises(ValueError, match="zip"):
+        tabulate([10, 9, 10], [[1.0, 2.0, 4.0]], share_of, ["x", "y"])
+
+
+def test_weights_repeat_and_leave_out_clusters(table):
+    weights = np.array([[1.0, 1.0], [2.0, 0.0], [0.0, 3.0], [0.0, 0.0]])
+    assert sums(weights, table.totals).tolist() == [[5, 3], [6, 4], [6, 3], [0, 0]]
+    assert share_of(weights, table.totals) == pytest.approx([3 / 5, 2 / 3, 1 / 2, np.nan], abs=1e-15, nan_ok=True)
+    assert share_of(np.ones((1, 1)), np.array([[0.0, 2.0]]))[0] == np.inf  # no warning, which would be an error here
+
+
+def test_each_draw_can_have_totals_of_its_own():
+    weights = np.array([[1.0, 1.0], [2.0, 1.0]])
+    totals = np.array([[[3.0, 2.0], [2.0, 1.0]], [[1.0, 1.0], [4.0, 0.0]]])
+    assert sums(weights, totals).tolist() == [[5, 3], [6, 2]]
+    assert share_of(weights, totals) == pytest.approx([3 / 5, 1 / 3], abs=1e-15)
+    both = np.concatenate([totals, totals[:, ::-1]], axis=2)  # (5, 3, 5, 3) and (6, 2, 9, 1)
+    assert difference_of(weights, both) == pytest.approx([0, 2 / 6 - 1 / 9], abs=1e-15)
+
+
+def test_parts_of_a_mean_are_the_values_themselves():
+    values = [1.0, 0.0, 0.0, 1.0, 1.0]
+    assert tabulate(["b", "a", "b", "a", "a"], [[1.0] * 5, values], share_of).parts() == pytest.approx(values, abs=1e-6)
+
+
+def test_parts_of_a_product_of_means_pull_as_weights_do():
+    rng = np.random.default_rng(3)
+    clusters = rng.integers(0, 7, 60)
+    columns = [np.ones(60), rng.random(60), rng.random(60)]
+
+    def product(weights, totals):
+        total = sums(weights, totals)
+        return total[:, 1] * total[:, 2] / total[:, 0] ** 2
+
+    form = tabulate(clusters, columns, product)
+    parts = form.parts()
+    assert parts.mean() == pytest.approx(form.value)
+    first, second = columns[1].mean(), columns[2].mean()
+    by_hand = form.value + second * (columns[1] - first) + first * (columns[2] - second)
+    assert parts == pytest.approx(by_hand)
+
+
+def test_parts_of_a_mean_of_clusters_weigh_small_clusters_more():
+    rng = np.random.default_rng(4)
+    clusters = np.repeat(["a", "b", "c"], [500, 90, 10])
+    values = rng.random(600)  # more kinds of items than are moved at a time
+
+    def mean_of_clusters(weights, totals):
+        return (weights * (totals[..., 1] / totals[..., 0])).sum(axis=1) / weights.sum(axis=1)
+
+    form = tabulate(clusters, [np.ones(600), values], mean_of_clusters)
+    own = {name: values[clusters == name] for name in "abc"}
+    by_hand = [
+        form.value + 600 / 3 * (value - own[name].mean()) / len(own[name])
+        for name, value in zip(clusters, values, strict=True)
+    ]
+    assert form.parts() == pytest.approx(by_hand, abs=1e-5)
+
+
+def test_unequal_clusters_are_worth_fewer():
+    assert effective_size([1, 2, 3]) == pytest.approx(36 / 14, abs=1e-12)
+    assert effective_size(np.array([200] * 2, dtype=np.uint8)) == 2  # whose squares are no bytes
+    assert effective_size([5]) == 1
+
+
+# ------------------------------------------------------------------------------------- the jackknife within strata
+
+
+def slow_jackknife(score, strata):
+    """Standard error and degrees of freedom by leaving out each cluster in turn.
+
+    Args:
+        score: Of a list of (weight, hits, size).
+        strata: Lists of (hits, size), each of two or more.
+    """
+    everything = [(1.0, *own) for stratum in strata for own in stratum]
+    whole, parts, start = score(everything), [], 0
+    for stratum in strata:
+        count, total = len(stratum), 0.0
+        for gone in range(count):
+            kept = [(count / (count - 1), *own) for k, own in enumerate(stratum) if k != gone]
+            total += (score(everything[:start] + kept + everything[start + count :]) - whole) ** 2
+        start += count
+        sizes = [size for _, size in stratum]
+        parts.append((total * (count - 1) / count, sum(sizes) ** 2 / sum(n * n for n in sizes) - 1))
+    variance = sum(part for part, _ in parts)
+    if len(parts) == 1 or not variance:
+        return math.sqrt(variance), parts[0][1]
+    return math.sqrt(variance), variance**2 / sum(part**2 / max(dof, 1.0) for part, dof in parts)
+
+
+def share(weighted):
+    return sum(w * hits for w, hits, _ in weighted) / sum(w * size for w, _, size in weighted)
+
+
+def test_one_stratum_is_cr3():
+    # without each: 32/56, 5/10 and 33/54; the sum of squares times 2 / 3; worth 60^2 / (4^2 + 50^2 + 6^2) clusters
+    stderr, dof, reason = error(shares([3, 30, 2], [4, 50, 6]))
+    without = [32 / 56, 5 / 10, 33 / 54]
+    assert stderr == pytest.approx(math.sqrt(2 / 3 * sum((v - 35 / 60) ** 2 for v in without)), abs=1e-12)
+    assert dof == pytest.approx(60**2 / (16 + 2500 + 36) - 1, abs=1e-12)
+    assert reason == ""
+    # of equal clusters it is the standard error of their mean
+    stderr, dof, _ = error(shares([3, 7, 5, 9], [10] * 4))
+    assert (stderr, dof) == pytest.approx((np.std([0.3, 0.7, 0.5, 0.9], ddof=1) / 2, 3), abs=1e-12)
+    assert error(shares([3, 7, 5, 9], [10] * 4, "aaaa")) == error(shares([3, 7, 5, 9], [10] * 4))
+
+
+def test_strata_keep_their_weights():
+    """Rao & Shao: the others of a stratum count G_h / (G_h - 1) times."""
+    # variances 0.02 / 2 of 0.2, 0.4 and 0.09 / 3 of 0.6, 0.9, 0.3, in strata that are 2/5 and 3/5 of the items
+    first, second = (2 / 5) ** 2 * 0.02 / 2, (3 / 5) ** 2 * 0.09 / 3
+    form = shares([2, 6, 4, 9, 3], [10] * 5, "ababb")
+    stderr, dof, reason = error(form)
+    assert stderr == pytest.approx(math.sqrt(first + second), abs=1e-12)
+    assert dof == pytest.approx((first + second) ** 2 / (first**2 / 1 + second**2 / 2), abs=1e-9)
+    assert reason == ""
+    # without the first the other of its stratum counts twice, without the second (6) two others 3 / 2 times
+    assert left_out(form)[:2] == pytest.approx([26 / 50, 24 / 50], abs=1e-12)
+
+
+@given(st.lists(st.lists(st.tuples(st.integers(0, 9), st.integers(1, 40)), min_size=2, max_size=5), min_size=1,
+                max_size=3), st.randoms(use_true_random=False))  # fmt: skip
+@settings(max_examples=80, deadline=None)
+def test_the_jackknife_is_that_of_plain_loops_in_any_order(strata, rng):
+    strata = [[(min(hits, size), size) for hits, size in stratum] for stratum in strata]
+    flat = [(*own, str(label)) for label, stratum in enumerate(strata) for own in stratum]
+    stderr, dof = slow_jackknife(share, strata)
+    for _ in range(2):
+        form = shares(*zip(*[(hits, size) for hits, size, _ in flat], strict=True), [label for *_, label in flat])
+        found, found_dof, reason = error(form)
+        if stderr < 1e-9:
+            assert math.isnan(found)
+            assert "nothing varied" in reason
+        else:
+            assert (found, found_dof) == pytest.approx((stderr, dof), rel=1e-9)
+        rng.shuffle(flat)
+
+
+def test_degrees_of_freedom_of_a_stratum_are_one_at_least():
+    # worth 40^2 / 1000 = 1.6 clusters, which is less than two, and 40^2 / 600
+    strata = [[(2, 10), (15, 30)], [(4, 10), (9, 10), (6, 20)]]
+    form = shares([2, 15, 4, 9, 6], [10, 30, 10, 10, 20], "aabbb")
+    assert error(form)[:2] == pytest.approx(slow_jackknife(share, strata), rel=1e-12)
+    assert error(shares([2, 15], [10, 30]))[1] == pytest.approx(0.6, abs=1e-12)  # those of all are what they are
+
+
+def test_a_stratum_of_one_cluster_makes_all_one():
+    for strata in ("aab", "aabc", "abcd"):
+        hits, sizes = [2, 4, 9, 5][: len(strata)], [10, 20, 10, 30][: len(strata)]
+        assert error(shares(hits, sizes, strata)) == error(shares(hits, sizes))
+    assert error(shares([2, 4, 9, 7], [10] * 4, "aabb")) != error(shares([2, 4, 9, 7], [10] * 4))
+
+
+@pytest.mark.parametrize("strata", ["aabb", "abab", "aaab", "aaaa"])
+def test_clusters_of_size_0_do_not_count(strata):
+    plain = shares([2, 4, 9, 8], [10, 20, 10, 10], strata)
+    empty = shares([2, 4, 0, 9, 8, 0], [10, 20, 0, 10, 10, 0], [*strata[:2], "c", *strata[2:], "a"])
+    assert error(empty)[:2] == pytest.approx(error(plain)[:2], rel=1e-12)
+    found, expected = estimate(empty, whole=1.0), estimate(plain, whole=1.0)
+    assert (found.stderr, found.dof, found.n) == pytest.approx((expected.stderr, expected.dof, 50), rel=1e-12)
+    assert found.interval == pytest.approx(expected.interval, rel=1e-12)
+
+
+def test_one_cluster_or_none_has_no_error():
+    for form, dof in ((shares([3], [10]), 0), (shares([3, 0], [10, 0]), 0), (shares([0], [0]), -1)):
+        found = error(form, 0.3)
+        assert math.isnan(found[0])
+        assert found[1:] == (dof, "a standard error needs items of at least 2 clusters")
+    one = estimate(shares([3], [10]), whole=1.0, note="beware", clusters="templates")
+    assert math.isnan(one.stderr)
+    assert one.ends() is None
+    assert one.reason == "a standard error needs items of at least 2 templates; beware"
+
+
+def test_where_nothing_varied_there_is_no_error():
+    thirds = shares([1, 2, 3, 4], [3, 6, 9, 12])  # 1/3 in all, with rounding
+    found = estimate(thirds, clusters="templates")
+    assert found.value == pytest.approx(1 / 3)
+    assert math.isnan(found.stderr)
+    assert found.ends() is None
+    assert found.reason == "nothing varied between templates: no standard error"
+    # strata that differ are no spread of their clusters; one stratum that varies is
+    stderr, dof, reason = error(shares([2, 2, 9, 9, 9], [10] * 5, "aabbb"))
+    assert math.isnan(stderr)
+    assert dof == pytest.approx(1 + 2)
+    assert reason == "nothing varied between clusters: no standard error"
+    # (1/2)^2 * 0.5^2 / 4, all of it from the second stratum: its one degree of freedom
+    found = error(shares([2, 2, 9, 4], [10] * 4, "aabb"))
+    assert found == (pytest.approx(0.125, abs=1e-12), pytest.approx(1, abs=1e-9), "")
+
+
+@pytest.mark.parametrize(
+    ("value", "spread", "varied"),
+    [(0.5, 0.8e-12, False), (0.5, 1.5e-12, True), (-1e3, 0.8e-9, False), (-1e3, 1.5e-9, True)],
+)
+def test_a_spread_of_1e_12_of_the_value_is_rounding(value, spread, varied):
+    stderr, _, reason = standard_error(value, np.array([value, value + spread]), shares([1, 2], [3, 3]))
+    assert math.isnan(stderr) != varied
+    assert reason == ("" if varied else "nothing varied between clusters: no standard error")
+
+
+def test_a_cluster_without_which_there_is_no_value_leaves_no_error():
+    form = replace(shares([3, 0, 0], [10, 0, 0]), sizes=np.array([10.0, 5.0, 5.0]))
+    stderr, dof, reason = error(form)
+    assert math.isnan(stderr)
+    assert dof == pytest.approx(400 / 150 - 1)
+    assert reason == "no standard error: the score has no value without one of the clusters"
+    for whole in (None, 1.0):  # nor the interval of a share in which nothing varied
+        found = estimate(form, whole=whole)
+        assert (found.interval, found.reason) == (None, reason)
+        assert math.isnan(found.stderr)
+
+
+def test_divisions_by_0_are_no_warnings():
+    def ratio(weights, totals):
+        totals = weights @ totals
+        return totals[:, 1] / totals[:, 0]
+
+    with np.errstate(all="raise"):
+        divided = left_out(Clusters(list("abc"), np.ones(3), np.array([[1.0, 0], [0, 1], [-1, 2]]), ratio))
+        undefined = left_out(replace(shares([3, 0], [10, 0]), of=ratio))
+    assert divided.tolist() == [-3, math.inf, 1]  # 3 / -1, 2 / 0, 1 / 1
+    assert np.isnan(undefined).tolist() == [True, False]  # 0 / 0, 3 / 10
+
+
+def test_a_value_that_was_summed_more_exactly_stands():
+    form = shares([1, 2, 4], [3, 5, 7])
+    exact = form.value + 1e-14
+    assert estimate(form, exact).value == exact
+    assert estimate(form, 0.0).value == 0
+    assert (estimate(form).n, estimate(form).interval, estimate(form, note="beware").reason) == (15, None, "beware")
+
+
+# --------------------------------------------------------------------------------------------- intervals of shares
+
+
+def wilson(hits, total, factor=None):
+    """Where the share is `factor` standard errors of the end away: a quadratic equation."""
+    p, square = hits / total, (factor or stats.norm.ppf(0.975)) ** 2 / total
+    return sorted(np.roots([1 + square, -2 * p - square, p * p]).real)
+
+
+def test_a_share_has_wilsons_interval_of_the_effective_number():
+    form = shares([3, 30, 2, 5], [4, 50, 6, 20])
+    found = estimate(form, whole=1.0)
+    size, t = 0.5 * 0.5 / found.stderr**2, stats.t.ppf(0.975, found.dof)
+    assert found.value == 0.5
+    assert found.interval == pytest.approx(wilson(0.5 * size, size, t), abs=1e-12)
+    assert found.stderr == error(form)[0]
+    percent = estimate(shares([300, 3000, 200, 500], [4, 50, 6, 20]), whole=100.0)
+    assert percent.interval == pytest.approx([100 * end for end in found.interval])
+    assert estimate(form, whole=1.0, most=size * 2).interval == found.interval
+    few = estimate(form, whole=1.0, most=3.0)  # as many observations at most
+    assert few.interval == pytest.approx(wilson(1.5, 3, t), abs=1e-12)
+    assert few.stderr == found.stderr
+
+
+@pytest.mark.parametrize("hits", [0, 1])
+@pytest.mark.parametrize("sizes", [TEMPLATES, [260] * 21])
+def test_where_all_items_agree_a_share_has_wilsons_interval_with_one_observation_a_cluster(hits, sizes):
+    found = estimate(shares(hits * np.array(sizes), sizes), whole=1.0)
+    expected = stats.binomtest(hits * 21, 21).proportion_ci(method="wilson")
+    assert found.value == hits
+    assert found.interval == pytest.approx((expected.low, expected.high), abs=1e-12)
+    assert round(found.interval[0] if hits else 1 - found.interval[1], 3) == 0.845
+    half = stats.t.ppf(0.975, found.dof) * found.stderr
+    assert half == pytest.approx((expected.high - expected.low) / 2)
+    assert found.reason == ""
+
+
+@pytest.mark.parametrize("whole", [1.0, 100.0])
+@pytest.mark.parametrize("right", [True, False])
+@pytest.mark.parametrize(("wrong", "is_joined"), [((1,), True), ((3,), True), ((1, 5), True), ((1, 1, 1), False)])
+def test_few_clusters_that_deviate_from_unanimity_narrow_nothing(wrong, is_joined, right, whole):
+    hits = np.full(21, 260.0) - [*wrong, *[0] * (21 - len(wrong))]
+    form = shares(whole * (hits if right else 260 - hits), [260] * 21)
+    found, (stderr, dof, _) = estimate(form, whole=whole, note="beware"), error(form)
+    p, t = form.value / whole, stats.t.ppf(0.975, dof)
+    size = p * (1 - p) / (stderr / whole) ** 2
+    own, alone = np.array(wilson(p * size, size, t)), np.array(wilson(p * 21, 21))
+    ends = (min(own[0], alone[0]), max(own[1], alone[1])) if is_joined else tuple(own)
+    assert found.interval == pytest.approx([whole * end for end in ends], abs=1e-9)
+    assert found.stderr == pytest.approx(whole * (ends[1] - ends[0]) / 2 / t if is_joined else stderr, rel=1e-9)
+    assert found.reason == "beware"
+    if is_joined:  # one error doesn't narrow it from [0.845, 1] to [0.9989, 1]
+        assert abs((ends[0] if right else 1 - ends[1]) - 0.845) < 0.004
+
+
+def test_shares_that_are_equal_but_not_unanimous():
+    found = estimate(shares([8, 12, 16], [20, 30, 40]), whole=1.0)
+    assert found.interval == pytest.approx(wilson(1.2, 3), abs=1e-12)
+    t = stats.t.ppf(0.975, 90**2 / 2900 - 1)
+    assert found.stderr == pytest.approx((found.interval[1] - found.interval[0]) / 2 / t, abs=1e-12)
+    # two clusters that are no more unanimous than that deviate, too: 4 of 10 and 6 of 10
+    two = estimate(shares([4, 6], [10, 10]), whole=1.0)
+    assert two.interval == pytest.approx(wilson(12.5, 25, math.tan(0.475 * math.pi)), abs=1e-9)  # Student's t of 1
+    assert two.stderr == pytest.approx(0.1, abs=1e-12)  # which is more than half the interval over 12.7
+
+
+# ------------------------------------------------------------------------------------------------ a finished score
+
+
+def mean(low=0.0, high=1.0):
+    return clustered_mean(
+        "shares/hits", value=lambda r: r["x"], cluster=lambda r: r["group"], summary="hits", low=low, high=high,
+        neutral=0.5, direction="more hits", unit="proportion", source="Table 1", higher_is_better=False,
+    )  # fmt: skip
+
+
+# 2 of 4, 1 of 6 and 3 of 5
+RECORDS = [{"x": float(x), "group": group} for group, own in ((7, "1100"), (8, "100000"), (9, "10101")) for x in own]
+
+
+def test_the_mean_of_all_items_with_its_error_over_clusters():
+    found, form = mean().compute(RECORDS), mean().table(RECORDS)
+    assert (found.value, found.n, found.reason) == (0.4, 15, "")
+    without = [4 / 11, 5 / 9, 3 / 10]
+    assert found.stderr == pytest.approx(math.sqrt(2 / 3 * sum((v - 0.4) ** 2 for v in without)), abs=1e-12)
+    assert found.dof == pytest.approx(15**2 / (4**2 + 6**2 + 5**2) - 1)
+    assert (form.names, form.sizes.tolist()) == (["7", "8", "9"], [4, 6, 5])
+    assert form.totals.tolist() == [[4, 2], [6, 1], [5, 3]]
+    assert form.value == pytest.approx(0.4, abs=1e-12)
+    # a mean from 0 to its highest value is a share
+    assert found == estimate(form, 0.4, whole=1.0)
+    ten = mean(high=10.0).compute([{**r, "x": 10 * r["x"]} for r in RECORDS])
+    assert ten.interval == pytest.approx([10 * end for end in found.interval], rel=1e-9)
+    for other in (mean(low=-1.0), mean(low=0.1), mean(high=math.inf)):
+        assert other.compute(RECORDS).interval is None
+
+
+def test_the_mean_is_summed_without_rounding():
+    records = [{"x": x, "group": k} for k, x in enumerate((0.1,) * 10)]
+    assert mean().compute(records).value == 0.1  # 0.1 + 0.1 + ... is 0.9999999999999999
+
+
+def test_items_without_a_number_are_counted():
+    for odd in (math.nan, math.inf):
+        records = [*RECORDS, {"x": odd, "group": 7}, {"x": odd, "group": 8}]
+        found = mean().compute(records)
+        assert math.isnan(found.value)
+        assert (found.reason, found.n) == ("the model gave nan for 2 of 17 items", 17)
+        assert mean().table(records) == found.reason
+    assert mean().table([]) == mean().compute([]).reason == "no items"
+
+
+def test_a_score_is_what_it_was_said_to_be():
+    score = mean(low=0.1, high=0.9)
+    assert (score.name, score.summary, score.source, score.direction) == ("shares/hits", "hits", "Table 1", "more hits")
+    assert (score.low, score.high, score.neutral, score.unit) == (0.1, 0.9, 0.5, "proportion")
+    assert score.higher_is_better is False
+    assert score.sample(RECORDS[0]) == 1
+    plain = clustered_mean("x", value=len, cluster=len, summary="", low=0, high=1, neutral=None, direction="", unit="")
+    assert (plain.neutral, plain.source, plain.higher_is_better) == (None, "", None)
+
+
+# -------------------------------------------------------------------------------------------------------- coverage
+
+
+@pytest.mark.parametrize(("mean", "spread"), [(0.2, 0.5), (0.3, 0.3), (1.2, 0.5), (1.2, 1.0)])
+def test_coverage_of_a_share_over_subset_ii_s_templates(mean, spread):
+    # accuracies of 0.57 to 0.86; CR1 with a symmetric interval covers in 84 to 91% of the rounds
+    rng = np.random.default_rng(4)
+    true = special.ndtr(mean / math.sqrt(1 + spread**2))
+    rounds = 1500
+    rates = special.ndtr(mean + spread * rng.standard_normal((rounds, len(TEMPLATES))))
+    covered = 0
+    for hits in rng.binomial(TEMPLATES, rates):
+        low, high = estimate(shares(hits, TEMPLATES), whole=1.0).ends()
+        covered += low <= true <= high
+    assert 0.92 <= covered / rounds <= 0.98
+
+
+def test_coverage_where_clusters_mostly_agree():
+    # nearly all of a cluster's items agree; Wilson with as many observations as items would cover in 30% of the rounds
+    rng = np.random.default_rng(5)
+    sizes, true, alike, rounds = np.full(6, 20), 0.05, 0.95, 1000
+    beta = 1 / alike - 1
+    rates = rng.beta(true * beta, (1 - true) * beta, (rounds, 6))
+    ends = [estimate(shares(hits, sizes), whole=1.0).ends() for hits in rng.binomial(sizes, rates)]
+    assert np.mean([low <= true <= high for low, high in ends]) > 0.93
+
+
+def test_coverage_where_few_templates_fail():
+    # 15 of 100 templates fail, with half of their items: of 12 drawn, often one or none does
+    rng, rounds, true = np.random.default_rng(8), 600, 1 - 0.15 * 0.5
+    covered = 0
+    for _ in range(rounds):
+        rates = np.where(rng.random(12) < 0.15, 0.5, 1.0)
+        low, high = estimate(shares(rng.binomial(100, rates), [100] * 12), whole=1.0).ends()
+        covered += low <= true <= high
+    assert covered / rounds > 0.92
+
+
+@pytest.mark.parametrize(("terms", "lean"), [(79, 0.0), (79, 0.1), (12, 0.2), (12, 0.4)])
+def test_coverage_of_icat_near_its_kink_and_away_from_it(terms, lean):
+    # near SS = 50 the clustered bootstrap covers in 91.5 to 94% only
+    rng = np.random.default_rng(6)
+    sizes = rng.integers(20, 40, terms)
+    true = stereoset.icat_of(100 * special.ndtr(1.2), 100 * special.ndtr(lean / math.hypot(1, 0.25)))
+    covered = 0
+    rounds = 600
+    for _ in range(rounds):
+        pro = rng.binomial(sizes, special.ndtr(lean + 0.25 * rng.standard_normal(terms)))
+        related = rng.binomial(2 * sizes, special.ndtr(1.2))
+        form = Clusters(
+            [f"t{k}" for k in range(terms)], sizes.astype(float), np.stack([sizes, pro, related], axis=1).astype(float),
+            lambda weights, totals: stereoset._resampled(weights, totals, kind="icat"),
+        )  # fmt: skip
+        low, high = estimate(form).ends()
+        covered += low <= true <= high
+    assert 0.92 <= covered / rounds <= 0.985

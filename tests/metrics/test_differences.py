@@ -1,0 +1,361 @@
+"""Differences of two models' scores: by hand, against slow formulas, how often they are found where there is none."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import replace
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from scipy import optimize, special, stats
+
+from lm_eval_bias.custom_metrics import crossed, differences
+from lm_eval_bias.custom_metrics.clusters import Clusters, left_out, share_of, standard_error
+from lm_eval_bias.custom_metrics.crossed import Cells
+from lm_eval_bias.custom_metrics.differences import paired, unpaired
+from lm_eval_bias.custom_metrics.score import NOTHING_VARIED
+
+SAME = pytest.approx
+
+
+def two_sided(t, dof):
+    return 2 * stats.t.sf(abs(t), dof)
+
+
+# -------------------------------------------------------------------------------------------------- what it amounts to
+
+
+def difference(**fields):
+    own = {"value": 0.4, "stderr": 0.1, "dof": 5.0, "p": 0.02, "sum_value": 1.0, "sum_stderr": 0.2}
+    return differences.Difference(**{**own, **fields})
+
+
+def test_an_interval_is_students_unless_it_has_ends_of_its_own():
+    half = stats.t.ppf(0.975, 5) * 0.1
+    assert difference().interval == SAME((0.4 - half, 0.4 + half), abs=1e-12)
+    assert difference(stderr=math.nan).interval is None
+    assert difference(value=math.nan).interval is None
+    assert difference(ends=(0.1, 0.9)).interval == (0.1, 0.9)
+    assert difference(stderr=math.nan, ends=(0.1, 0.9)).interval == (0.1, 0.9)
+
+
+@pytest.mark.parametrize("level", [0.05, 0.001])
+def test_what_is_detectable(level):
+    expected = (stats.t.ppf(1 - level / 2, 5) + stats.t.ppf(0.8, 5)) * 0.1
+    assert difference().detectable(level) == SAME(expected, rel=1e-9)
+    assert difference().detectable() == difference().detectable(0.05)
+    assert math.isnan(difference(p=math.nan).detectable(level))  # without a test nothing is promised
+
+
+# ------------------------------------------------------------------------------------------------------------ clusters
+
+
+def shares(*clusters, strata=()):
+    """A share from each cluster's hits and size."""
+    totals = np.array([[size, hits] for hits, size in clusters], dtype=float)
+    return Clusters([f"c{k:02d}" for k in range(len(clusters))], totals[:, 0], totals, share_of, list(strata))
+
+
+A = [(3, 4), (5, 9), (6, 6), (2, 8), (7, 7), (4, 10), (1, 2), (3, 5)]
+B = [(2, 4), (4, 9), (3, 6), (3, 8), (2, 7), (1, 10), (0, 2), (4, 5)]
+
+
+def share(clusters):
+    return sum(hits for hits, _ in clusters) / sum(size for _, size in clusters)
+
+
+def test_students_t_on_the_jackknife_of_the_difference():
+    found = paired(shares(*A), shares(*B))
+    assert found.value == SAME(share(A) - share(B), abs=1e-12)
+    assert found.sum_value == SAME(share(A) + share(B), abs=1e-12)
+    sizes = [size for _, size in A]
+    assert found.dof == SAME(sum(sizes) ** 2 / sum(n * n for n in sizes) - 1)
+    for sign, stderr in ((-1, found.stderr), (1, found.sum_stderr)):
+        without = [share(A[:k] + A[k + 1 :]) + sign * share(B[:k] + B[k + 1 :]) for k in range(8)]
+        whole = share(A) + sign * share(B)
+        assert stderr == SAME(math.sqrt(7 / 8 * sum((one - whole) ** 2 for one in without)), abs=1e-12)
+    assert found.p == SAME(two_sided(found.value / found.stderr, found.dof), rel=1e-9)
+    assert (found.test, found.reason, found.ends) == ("Student's t", "", None)
+    # of equal clusters it is the t-test of their differences
+    rng = np.random.default_rng(3)
+    a, b = rng.integers(0, 26, (2, 12))
+    found = paired(*(shares(*((hits, 25) for hits in own)) for own in (a, b)))
+    test = stats.ttest_1samp((a - b) / 25, 0)
+    assert (found.p, found.value / found.stderr, found.dof) == SAME((test.pvalue, test.statistic, 11), rel=1e-9)
+
+
+def test_strata_keep_their_weights_in_a_difference():
+    strata = "aabbbaba"
+    a, b = shares(*A, strata=strata), shares(*B, strata=strata)
+    found = paired(a, b)
+    assert (found.stderr, found.dof) == standard_error(found.value, left_out(a) - left_out(b), a)[:2]
+    assert found.sum_stderr == standard_error(found.sum_value, left_out(a) + left_out(b), a)[0]
+    assert found.p == SAME(two_sided(found.value / found.stderr, found.dof), rel=1e-9)
+    # with differences 0.2, 0.4 | -0.5, -0.1, -0.3: (2/5)^2 * 0.02 / 2 + (3/5)^2 * 0.04 / 3
+    first, second = shares(*((h, 10) for h in (5, 8, 1, 4, 2)), strata="aabbb"), (3, 4, 6, 5, 5)
+    found = paired(first, shares(*((h, 10) for h in second), strata="aabbb"))
+    parts = [0.16 * 0.01, 0.36 * 0.04 / 3]
+    assert found.stderr == SAME(math.sqrt(sum(parts)), abs=1e-12)
+    assert found.dof == SAME(sum(parts) ** 2 / (parts[0] ** 2 + parts[1] ** 2 / 2), rel=1e-9)
+
+
+@pytest.mark.parametrize("swap", [False, True])
+def test_a_cluster_of_one_model_alone_counts_for_both(swap):
+    """A model kept no text of the second context, which was drawn all the same."""
+    a = shares((5, 10), (8, 20), (1, 10), (4, 10), strata="aabb")
+    b = shares((3, 10), (0, 0), (6, 10), (5, 10), strata="aabb")
+    found = paired(*((b, a) if swap else (a, b)))
+    # without one of a stratum's two contexts the other counts twice, for both models
+    of_a = [16 + 5, 10 + 5, 13 + 8, 13 + 2], [40 + 20, 20 + 20, 30 + 20, 30 + 20]
+    of_b = [0 + 11, 6 + 11, 3 + 10, 3 + 12], [0 + 20, 20 + 20, 10 + 20, 10 + 20]
+    changes = np.divide(*of_a) - np.divide(*of_b) - (18 / 50 - 14 / 30)
+    parts = [(changes[0] ** 2 + changes[1] ** 2) / 2, (changes[2] ** 2 + changes[3] ** 2) / 2]
+    assert found.stderr == SAME(math.sqrt(sum(parts)), abs=1e-12)
+    # sizes of both together: 20, 20 | 20, 20
+    assert found.dof == SAME(sum(parts) ** 2 / (parts[0] ** 2 + parts[1] ** 2), rel=1e-9)
+
+
+def test_where_nothing_varied_there_is_no_error_and_no_test():
+    found = paired(shares(*[(9, 10)] * 12), shares(*[(4, 10)] * 12))
+    assert found.value == SAME(0.5)
+    assert all(map(math.isnan, (found.stderr, found.p, found.sum_stderr)))
+    assert found.reason == "nothing varied between clusters: no standard error"
+    assert found.interval is None
+
+
+def test_equal_answers_are_no_difference():
+    for clusters in (A, A[:3], A[:2]):
+        found = paired(shares(*clusters), shares(*clusters))
+        assert (found.value, found.p) == (0, 1)
+        assert math.isnan(found.stderr)
+        assert found.reason == "the models' answers are the same in every cluster"
+        assert found.sum_stderr > 0
+
+
+def test_too_few_clusters_for_a_test():
+    one = paired(shares((3, 4)), shares((1, 4)))
+    assert all(map(math.isnan, (one.p, one.stderr)))
+    assert (one.value, one.sum_value, one.reason) == (0.5, 1, "a standard error needs items of at least 2 clusters")
+    assert math.isnan(paired(shares((3, 4)), shares((3, 4))).p)  # nor are the same answers to one cluster evidence
+    for sizes in ((4, 40), (20, 20)):  # worth 1.2 clusters, and 2
+        two = paired(shares(*zip((3, 4), sizes, strict=True)), shares(*zip((1, 8), sizes, strict=True)))
+        assert math.isnan(two.p)
+        assert two.reason.startswith("too few clusters for a test")
+        assert two.stderr > 0
+    three = paired(shares(*A[:3]), shares(*B[:3]))
+    assert 1 < three.dof < 2
+    assert 0 < three.p < 1
+
+
+def test_a_model_without_a_value_has_no_difference():
+    b = shares((1, 2), (3, 4))
+    found = paired(replace(b, totals=np.zeros((2, 2))), b)
+    assert all(map(math.isnan, (found.value, found.p)))
+    assert found.reason == "a model has no value"
+    half = replace(shares((8, 10), (0, 0), (0, 0)), sizes=np.full(3, 5.0))
+    found = paired(half, replace(half, totals=half.totals / [1, 2]))
+    assert found.value == SAME(0.4)
+    assert found.reason == "no standard error: the score has no value without one of the clusters"
+    assert all(map(math.isnan, (found.stderr, found.p)))
+
+
+@given(st.integers(0, 10_000))
+@settings(max_examples=30, deadline=None)
+def test_exchanging_the_models_flips_the_sign_alone(seed):
+    rng = np.random.default_rng(seed)
+    strata, sizes = "ab" * 4 if seed % 2 else "", rng.integers(1, 9, 8)
+    a, b = (shares(*zip(rng.integers(0, sizes + 1), sizes, strict=True), strata=strata) for _ in range(2))
+    one, other = paired(a, b), paired(b, a)
+    assert one == paired(a, b)  # to the last digit
+    assert one.value == -other.value
+    assert (one.stderr, one.p) == SAME((other.stderr, other.p), rel=1e-9, nan_ok=True)
+    assert one.reason or 0 < one.p <= 1
+
+
+# --------------------------------------------------------------------------------------------------------------- cells
+
+
+def cells(matrix, strata=(), correlation=False):
+    n_rows, n_columns = matrix.shape
+    items, templates = [f"i{k}" for k in range(n_rows)], [f"t{k}" for k in range(n_columns)]
+    return Cells(items, templates, matrix, strata, correlation)
+
+
+def table(seed=1, shape=(7, 5), rows=0.5, columns=0.3):
+    rng = np.random.default_rng(seed)
+    return (
+        rows * rng.normal(size=(shape[0], 1)) + columns * rng.normal(size=(1, shape[1])) + 0.3 * rng.normal(size=shape)
+    )
+
+
+@pytest.mark.parametrize("strata", [(), "aabbbab"])
+def test_a_difference_of_means_over_items_and_templates(strata):
+    a, b = table(1) + 0.4, table(2)
+    found = paired(cells(a, list(strata)), cells(b, list(strata)))
+    assert found.value == SAME((a - b).mean(), abs=1e-12)
+    assert found.sum_value == SAME((a + b).mean(), abs=1e-12)
+    assert (found.stderr, found.dof) == crossed.crossed_stderr(a - b, list(strata))
+    assert found.sum_stderr == crossed.crossed_stderr(a + b, list(strata))[0]
+    assert found.p == SAME(two_sided(found.value / found.stderr, found.dof), rel=1e-9)
+    assert (found.test, found.reason, found.ends) == ("Student's t", "", None)
+
+
+@pytest.mark.parametrize(("shape", "fewest"), [((9, 2), 1), ((9, 3), 2), ((2, 3), 1), ((9, 4), math.inf)])
+def test_fewer_than_four_templates_have_the_smaller_factors_degrees_of_freedom(shape, fewest):
+    matrix = table(4, shape)
+    found = paired(cells(matrix + 0.2), cells(0 * matrix))
+    stderr, dof = crossed.crossed_stderr(matrix)
+    assert (found.stderr, found.dof) == (SAME(stderr), SAME(min(dof, fewest)))
+    assert dof > 1
+    assert found.p == SAME(two_sided(found.value / stderr, found.dof), rel=1e-9)
+    assert (found.sum_value, found.sum_stderr) == (found.value, SAME(stderr))
+
+
+def test_correlations_are_tested_on_fishers_z():
+    matrix, other = table(5) / 10, table(6) / 10
+    matrix, other = matrix - matrix.mean() + 0.8, 0.7 * (other - other.mean()) + 0.3 * (matrix - matrix.mean()) + 0.6
+    found = paired(cells(matrix, correlation=True), cells(other, correlation=True))
+    assert (found.value, found.sum_value) == (SAME(0.2), SAME(1.4))
+    assert found.stderr == SAME(crossed.crossed_stderr(matrix - other)[0])
+    assert found.sum_stderr == SAME(crossed.crossed_stderr(matrix + other)[0])
+    z, w = (matrix - 0.8) / (1 - 0.8**2), (other - 0.6) / (1 - 0.6**2)
+    (of_z, dof), *own = map(crossed.crossed_stderr, (z - w, z, w))
+    assert found.dof == SAME(dof)
+    assert (found.test, found.reason) == ("Student's t on Fisher's z", "")
+    assert found.p == SAME(two_sided((math.atanh(0.8) - math.atanh(0.6)) / of_z, dof), rel=1e-9)
+    # the two correlations' own intervals, joined as those of parts that are correlated (Zou 2007, equation 15)
+    (low, high), (other_low, other_high) = (
+        [math.tanh(math.atanh(r) + sign * stats.t.ppf(0.975, own_dof) * se) for sign in (-1, 1)]
+        for r, (se, own_dof) in zip((0.8, 0.6), own, strict=True)
+    )
+    rho = (own[0][0] ** 2 + own[1][0] ** 2 - of_z**2) / (2 * own[0][0] * own[1][0])
+    assert 0.1 < rho < 0.9
+    below, above, other_below, other_above = 0.8 - low, high - 0.8, 0.6 - other_low, other_high - 0.6
+    ends = (
+        0.2 - math.sqrt(below**2 + other_above**2 - 2 * rho * below * other_above),
+        0.2 + math.sqrt(above**2 + other_below**2 - 2 * rho * above * other_below),
+    )
+    assert found.interval == SAME(ends, abs=1e-9)
+    back = paired(cells(other, correlation=True), cells(matrix, correlation=True))
+    assert (back.p, back.interval) == (SAME(found.p), SAME((-ends[1], -ends[0])))
+
+
+def test_correlations_of_which_one_does_not_vary_are_not_correlated():
+    matrix = table(5) / 10
+    matrix, other = matrix - matrix.mean() + 0.8, np.full(matrix.shape, 0.6)
+    found = paired(cells(matrix, correlation=True), cells(other, correlation=True))
+    se, dof = crossed.crossed_stderr((matrix - 0.8) / (1 - 0.8**2))
+    ends = [math.tanh(math.atanh(0.8) + sign * stats.t.ppf(0.975, dof) * se) - 0.6 for sign in (-1, 1)]
+    assert found.interval == SAME(tuple(ends), abs=1e-9)
+    # wholly correlated: the same but for a shift on the scale of z; rounding leaves no correlation above 1
+    z = (matrix - 0.8) / (1 - 0.8**2) * 2.0
+    found = paired(cells(matrix, correlation=True), cells(0.6 + z * (1 - 0.6**2), correlation=True))
+    assert found.interval[0] < found.value < found.interval[1]
+
+
+@pytest.mark.parametrize("shape", [(1, 4), (4, 1)])
+def test_one_item_or_one_template_has_no_test(shape):
+    found = paired(cells(np.ones(shape)), cells(np.zeros(shape)))
+    assert (found.value, found.sum_value) == (1, 1)
+    assert all(map(math.isnan, (found.stderr, found.dof, found.p, found.sum_stderr)))
+    assert found.reason == f"needs at least 2 items and 2 templates, there are {shape[0]} and {shape[1]}"
+
+
+def test_where_nothing_varies_there_is_no_error():
+    matrix = table(6)
+    found = paired(cells(matrix + 0.5), cells(matrix))
+    assert found.value == SAME(0.5)
+    assert all(map(math.isnan, (found.stderr, found.p)))
+    assert found.reason == NOTHING_VARIED
+    assert found.sum_value == SAME(2 * matrix.mean() + 0.5)
+    assert found.sum_stderr == SAME(crossed.crossed_stderr(2 * matrix)[0])
+    same = paired(cells(matrix), cells(matrix))
+    assert (same.value, same.p, same.reason) == (0, 1, "the models' answers are the same in every cell")
+    assert math.isnan(same.stderr)
+    constant = paired(cells(np.full((3, 4), 0.75)), cells(np.full((3, 4), 0.25)))
+    assert math.isnan(constant.sum_stderr)
+    assert constant.value == SAME(0.5)
+
+
+@pytest.mark.parametrize(("value", "varied"), [(0.0, 3.0), (0.0, 0.3), (1e3, 3e3), (1e3, 3e2)])
+def test_errors_of_1e_12_of_the_value_are_rounding(value, varied):
+    matrix = table(7)
+    matrix = (matrix - matrix.mean()) * (1e-12 * varied / crossed.crossed_stderr(matrix)[0])
+    found = paired(cells(value + matrix), cells(0 * matrix))
+    assert math.isnan(found.stderr) == (varied < max(1.0, value))
+
+
+# ------------------------------------------------------------------------------------------------------ what fits what
+
+
+def test_differences_are_of_the_same_layout():
+    a, b = shares(*A), shares(*B)
+    for other in (replace(b, names=[f"d{k}" for k in range(8)]), replace(b, strata=list("aabbaabb"))):
+        with pytest.raises(ValueError, match="^the clusters differ$"):
+            paired(a, other)
+    one = cells(table())
+    for other in ({"items": list("abcdefg")}, {"templates": list("abcde")}, {"strata": list("aaabbbb")}):
+        with pytest.raises(ValueError, match="^the items, templates or strata differ$"):
+            paired(one, replace(one, **other))
+    for first, second in ((a, one), (one, a)):
+        with pytest.raises(ValueError, match="^the layouts differ$"):
+            paired(first, second)
+
+
+def test_scores_that_share_nothing():
+    found = unpaired((1.0, 0.3, 10.0), (0.2, 0.4, 20.0))
+    dof = 0.5**4 / (0.3**4 / 10 + 0.4**4 / 20)
+    assert (found.value, found.sum_value) == (SAME(0.8), SAME(1.2))
+    assert (found.stderr, found.sum_stderr, found.dof) == (SAME(0.5), SAME(0.5), SAME(dof))
+    assert found.p == SAME(two_sided(1.6, dof), rel=1e-9)
+    assert (found.test, found.reason) == ("Welch's t, unpaired", "")
+    normal = unpaired((1.0, 0.3, math.inf), (0.2, 0.4, math.inf))
+    assert (normal.dof, normal.p) == (math.inf, SAME(2 * stats.norm.sf(1.6), rel=1e-9))
+    for first, second in (((1.0, math.nan, 3.0), (0.2, 0.4, 3.0)), ((1.0, 0.3, 3.0), (0.2, 0.0, 3.0))):
+        none = unpaired(first, second)
+        assert (none.value, none.sum_value, none.reason) == (SAME(0.8), SAME(1.2), "no standard error")
+        assert all(map(math.isnan, (none.stderr, none.dof, none.p, none.sum_stderr)))
+
+
+# ---------------------------------------------------------------------------------------------------------- simulation
+
+
+def pair(seed, sizes, lean=0.0):
+    """Two models' shares of hits in clusters whose difficulty they share; they are ``lean`` apart on a normal scale."""
+    rng, sizes = np.random.default_rng(seed), np.array(sizes)
+    base = 0.3 + 0.3 * rng.standard_normal(len(sizes))
+    rates = [special.ndtr(base + shift + 0.3 * rng.standard_normal(len(sizes))) for shift in (lean, 0.0)]
+    return [shares(*zip(rng.binomial(sizes, own), sizes, strict=True)) for own in rates]
+
+
+@pytest.mark.parametrize("sizes", [[25] * 3, [25] * 5, [100, 40, 30, 20], [15, 20, 25, 30, 40], [12] * 20])
+def test_equal_models_are_seldom_told_apart(sizes):
+    found = [paired(*pair(seed, sizes)) for seed in range(1000)]
+    p = np.array([one.p for one in found if not one.reason])
+    assert len(p) > 970  # in a few nothing varied
+    assert 0.005 < np.mean(p <= 0.05) < 0.07
+    assert np.mean(p <= 0.001) <= 0.004
+
+
+@pytest.mark.parametrize("tests", [1, 30])
+def test_what_is_detectable_is_detected_in_four_of_five_rounds(tests):
+    level, sizes, spread = 0.05 / tests, [30] * 40, math.sqrt(1 + 0.3**2 + 0.3**2)
+    typical = np.mean([paired(*pair(seed, sizes)).detectable(level) for seed in range(100)])
+    lean = optimize.brentq(lambda x: special.ndtr((0.3 + x) / spread) - special.ndtr(0.3 / spread) - typical, 0, 3)
+    found = [paired(*pair(seed, sizes, lean)) for seed in range(1_000, 1_300)]
+    assert 0.73 < np.mean([one.p <= level for one in found]) < 0.87
+
+
+@pytest.mark.parametrize("templates", [2, 3, 5])
+def test_equal_models_are_seldom_told_apart_by_few_templates(templates):
+    # two strata that differ by 0.6 are no chance
+    rng, found = np.random.default_rng(5), []
+    nothing = cells(np.zeros((20, templates)), list("ab" * 10))
+    for _ in range(400):
+        matrix = 0.06 * rng.standard_normal((20, 1)) + 0.1 * rng.standard_normal((1, templates))
+        matrix = matrix + 0.1 * rng.standard_normal((20, templates)) + np.tile([[0.3], [-0.3]], (10, 1))
+        found.append(paired(cells(matrix, list("ab" * 10)), nothing))
+    assert np.mean([one.p <= 0.05 for one in found]) <= 0.08
+    assert all((one.p <= 0.05) == (not one.interval[0] <= 0 <= one.interval[1]) for one in found)

@@ -1,0 +1,203 @@
+"""Shares of texts and their differences over contexts in strata: both intervals, by hand."""
+
+from __future__ import annotations
+
+import math
+
+import numpy as np
+import pytest
+from scipy import special, stats
+
+from lm_eval_bias.custom_metrics.text_shares import (
+    FEW_CONTEXTS,
+    NO_PROMPTS,
+    Row,
+    difference,
+    difference_form,
+    share,
+    share_form,
+)
+
+
+def rows(group=0, strata="aaaaa", **hits):
+    """Prompts of a group with 10 texts each, by context."""
+    return [Row(group, name, stratum, n, 10) for (name, n), stratum in zip(hits.items(), strata, strict=False)]
+
+
+def t(dof):
+    return stats.t.ppf(0.975, dof)
+
+
+def wilson(p, size, quantile):
+    centre, half = p + quantile**2 / (2 * size), quantile * math.sqrt(p * (1 - p) / size + (quantile / size / 2) ** 2)
+    return pytest.approx(
+        ((centre - half) / (1 + quantile**2 / size), (centre + half) / (1 + quantile**2 / size)), abs=1e-9
+    )
+
+
+NORMAL = stats.norm.ppf(0.975)
+
+
+def test_a_share_has_both_intervals():
+    found = share(rows(x=2, y=4, z=9), "beware")
+    variance = 0.13 / 3
+    assert (found.value, found.n, found.reason) == (0.5, 30, "beware")
+    assert found.stderr == pytest.approx(math.sqrt(variance), abs=1e-12)
+    assert found.dof == pytest.approx(2)
+    assert found.interval == wilson(0.5, 0.25 / variance, t(2))  # 5.8 independent texts
+    assert found.fixed_interval == wilson(0.5, 30, NORMAL)
+    form = share_form(rows(x=2, y=4, z=9))
+    assert form.value == 0.5
+    assert (form.names, form.totals.tolist()) == (["x", "y", "z"], [[10, 2], [10, 4], [10, 9]])
+    assert (form.sizes.tolist(), form.strata) == ([10, 10, 10], ["a", "a", "a"])
+
+
+def test_contexts_weigh_as_many_texts_as_they_have():
+    found = share([Row(0, "x", "a", 2, 10), Row(0, "y", "a", 12, 30), Row(0, "z", "a", 9, 20)])
+    without = [21 / 50, 11 / 30, 14 / 40]
+    assert found.stderr == pytest.approx(math.sqrt(2 / 3 * sum((v - 23 / 60) ** 2 for v in without)), abs=1e-12)
+    assert (found.dof, found.n) == (pytest.approx(60**2 / 1400 - 1), 60)
+
+
+def test_contexts_that_agree_too_well_are_worth_no_more_than_their_texts():
+    found = share(rows(x=5, y=5, z=6))
+    assert found.stderr == pytest.approx(0.1 / 3, abs=1e-12)
+    assert found.interval == wilson(16 / 30, 30, t(2))
+
+
+def test_a_share_that_does_not_vary_has_one_observation_a_context():
+    found = share(rows(x=4, y=4, z=4), "beware")
+    assert found.interval == wilson(0.4, 3, NORMAL)
+    assert found.stderr == pytest.approx((found.interval[1] - found.interval[0]) / 2 / t(2), abs=1e-12)
+    assert (found.dof, found.reason, found.n) == (pytest.approx(2), "beware", 30)
+    assert found.fixed_interval == wilson(0.4, 30, NORMAL)
+
+
+def test_contexts_vary_within_their_strata():
+    own = rows(strata="ababb", x=2, v=6, y=4, w=9, z=3)
+    first, second = (2 / 5) ** 2 * 0.02 / 2, (3 / 5) ** 2 * 0.09 / 3
+    dof = (first + second) ** 2 / (first**2 + second**2 / 2)
+    found = share(own)
+    assert (found.stderr, found.dof) == pytest.approx((math.sqrt(first + second), dof), abs=1e-12)
+    men = [row._replace(group=1, hits=5) for row in own]  # half of each context
+    gap = difference([*own, *men])
+    assert (gap.value, gap.stderr, gap.dof) == pytest.approx((-0.02, math.sqrt(first + second), dof), abs=1e-12)
+    assert difference_form([*own, *men]).strata == list("bbaab")
+
+
+def test_prompts_of_one_context_are_one_cluster():
+    double = [*rows(x=2, y=4, z=9), *rows(x=4, y=4, z=7)]
+    pooled = [Row(0, name, "a", n, 20) for name, n in {"x": 6, "y": 8, "z": 16}.items()]
+    assert share(double) == share(pooled)
+
+
+def test_texts_of_no_prompt_have_one_interval():
+    own = [*rows(x=2, y=4), Row(0, None, "a", 3, 10)]
+    found = share(own, "beware")
+    assert found.value == 0.3
+    assert (found.n, found.reason) == (30, f"{NO_PROMPTS}; beware")
+    assert found.fixed_interval == wilson(0.3, 30, NORMAL)
+    both = difference([*own, *(row._replace(group=1, hits=5) for row in own)], "beware")
+    assert (both.value, both.n, both.reason) == (pytest.approx(-0.2), 60, f"{NO_PROMPTS}; beware")
+    half = NORMAL * math.sqrt((0.21 + 0.25) / 30)
+    assert both.fixed_interval == pytest.approx((-0.2 - half, -0.2 + half), abs=1e-12)
+    for one in (found, both):
+        assert math.isnan(one.stderr)
+        assert one.ends() is None
+    assert share_form(own) == difference_form(own) == NO_PROMPTS
+    assert share_form([]) == difference_form([]) == "no texts"
+
+
+@pytest.mark.parametrize("empty", [[], [Row(0, "z", "a", 0, 0)]])
+def test_one_context_has_one_interval(empty):
+    own = [*rows(x=4), *empty]
+    for found, n in ((share(own, "beware"), 10), (difference([*own, *rows(1, x=7)], "beware"), 20)):
+        assert math.isnan(found.stderr)
+        assert (found.n, found.reason) == (n, f"{FEW_CONTEXTS}; beware")
+        assert found.ends() is None
+        assert found.fixed_interval[0] < found.value < found.fixed_interval[1]
+
+
+# --------------------------------------------------------------------------------------------------------- differences
+
+
+def test_a_difference_has_both_intervals():
+    # differences 0.2, -0.1 and 0.5 with 10 texts each: their mean's standard error
+    own = [*rows(1, x=2, y=4, z=4), *rows(0, x=4, y=3, z=9)]
+    found = difference(own, "beware")
+    assert found.value == pytest.approx(0.2, abs=1e-12)
+    assert found.stderr == pytest.approx(0.3 / math.sqrt(3), abs=1e-12)
+    assert (found.n, found.reason, found.interval) == (60, "beware", None)
+    assert found.dof == pytest.approx(2)
+    assert found.ends() == pytest.approx((0.2 - t(2) * 0.3 / math.sqrt(3), 0.2 + t(2) * 0.3 / math.sqrt(3)), abs=1e-12)
+    p, q = 16 / 30, 10 / 30
+    half = NORMAL * math.sqrt(p * (1 - p) / 30 + q * (1 - q) / 30)
+    assert found.fixed_interval == pytest.approx((0.2 - half, 0.2 + half), abs=1e-12)
+    form = difference_form(own)
+    assert form.value == pytest.approx(0.2, abs=1e-12)
+    assert form.totals.tolist() == [[10, 4, 10, 2], [10, 3, 10, 4], [10, 9, 10, 4]]
+
+
+def test_a_differences_degrees_of_freedom_are_those_of_all_its_texts():
+    own = [Row(0, "x", "a", 9, 10), Row(0, "y", "a", 3, 20), Row(0, "z", "a", 9, 10),
+           Row(1, "x", "a", 2, 30), Row(1, "y", "a", 24, 40), Row(1, "z", "a", 2, 10)]  # fmt: skip
+    found = difference(own)
+    assert found.value == pytest.approx(21 / 40 - 28 / 80, abs=1e-12)
+    assert found.dof == pytest.approx(120**2 / (40**2 + 60**2 + 20**2) - 1)
+    without = [12 / 30 - 26 / 50, 18 / 20 - 4 / 40, 12 / 30 - 26 / 70]
+    expected = math.sqrt(2 / 3 * sum((one - found.value) ** 2 for one in without))
+    assert found.stderr == pytest.approx(expected, abs=1e-12)
+
+
+@pytest.mark.parametrize("last", [6, 7])
+def test_the_error_of_a_difference_is_never_below_that_of_independent_texts(last):
+    # the contexts' differences are 0.2, 0.2 and 0.2 or 0.1: less than ten texts a context would let them vary
+    found = difference([*rows(0, x=4, y=6, z=8), *rows(1, x=2, y=4, z=last)], "beware")
+    p, q = 18 / 30, (6 + last) / 30
+    of_texts = math.sqrt(p * (1 - p) / 30 + q * (1 - q) / 30)
+    assert (found.value, found.stderr, found.dof) == pytest.approx((p - q, of_texts, 2), abs=1e-12)
+    assert found.reason == "beware"
+    assert found.ends()[0] < found.fixed_interval[0] < found.fixed_interval[1] < found.ends()[1]  # of t, and normal
+
+
+def test_texts_that_are_all_alike_have_no_error():
+    found = difference([*rows(0, x=10, y=10, z=10), *rows(1, x=0, y=0, z=0)], "beware")
+    assert found.value == 1
+    assert math.isnan(found.stderr)
+    assert found.reason == "nothing varied between contexts: no standard error; beware"
+    assert found.fixed_interval is None
+    near = difference([*rows(0, x=10, y=10, z=10), *rows(1, x=1, y=0, z=0)])
+    assert near.fixed_interval[1] == 1.0
+    assert difference([*rows(1, x=10, y=10, z=10), *rows(0, x=1, y=0, z=0)]).fixed_interval[0] == -1.0
+
+
+@pytest.mark.parametrize("single", [0, 1])
+def test_a_group_in_one_context_has_no_difference_for_prompts_like_these(single):
+    found = difference([*rows(single, x=4), *rows(1 - single, x=3, y=5, z=6)], "beware")
+    assert found.value == pytest.approx((0.4 - 14 / 30) * (1 if single == 0 else -1), abs=1e-12)
+    assert math.isnan(found.stderr)
+    assert (found.n, found.reason) == (40, f"{FEW_CONTEXTS}; beware")
+    assert found.ends() is None
+    assert found.fixed_interval[0] < found.value < found.fixed_interval[1]
+
+
+@pytest.mark.parametrize("design", [(5, 1, 0.0, 0.0), (5, 1, 0.3, -1.0), (10, 2, 0.2, 0.0)])
+def test_intervals_for_prompts_like_these_cover(design):
+    """Contexts' rates from a probit model: of the context, of context and gender, of two sets that lie 2 apart."""
+    contexts, sets, shift, mean = design
+    rng, rounds, covered = np.random.default_rng(11), 700, {"gap": 0, "share": 0, "given": 0}
+    centres, spread = mean + 2.0 * (np.arange(sets) - (sets - 1) / 2), math.sqrt(1 + 0.5**2 + 0.2**2 + 0.15**2)
+    women, men = (float(np.mean(special.ndtr((centres + lean) / spread))) for lean in (shift, 0.0))
+    for _ in range(rounds):
+        base = centres[np.arange(contexts) % sets] + math.hypot(0.5, 0.2) * rng.normal(size=contexts)
+        rates = special.ndtr(base[:, None] + np.array([shift, 0.0]) + 0.15 * rng.normal(size=(contexts, 2)))
+        hits = rng.binomial(100, rates)
+        own = [Row(g, f"{c}", f"{c % sets}", int(hits[c, g]), 100) for c in range(contexts) for g in (0, 1)]
+        gap, of_women = difference(own), share(own[::2])
+        covered["gap"] += gap.ends()[0] <= women - men <= gap.ends()[1]
+        covered["share"] += of_women.ends()[0] <= women <= of_women.ends()[1]
+        covered["given"] += of_women.fixed_interval[0] <= women <= of_women.fixed_interval[1]
+    # two sets that are taken as one would cover in 100%
+    assert 0.93 <= covered["gap"] / rounds <= 0.985, covered
+    assert 0.93 <= covered["share"] / rounds <= 0.985, covered
+    assert covered["given"] / rounds < 0.75, covered  # which isn't what it is for
