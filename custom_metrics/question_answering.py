@@ -487,7 +487,9 @@ def by_template(records: Items, *, kind: str, context: str) -> Estimate:
     Standard error: jackknife over templates. Source: not in the paper; as StereoSet's means over target terms.
     """
     form = _by_template_form(records, kind=kind, context=context)
-    return undefined(form) if isinstance(form, str) else replace(estimate(form, clusters="templates"), n=len(form.places))
+    return (
+        undefined(form) if isinstance(form, str) else replace(estimate(form, clusters="templates"), n=len(form.places))
+    )
 
 
 def _by_template(base: Score[QuestionRecord], kind: str, context: str) -> Score[QuestionRecord]:

