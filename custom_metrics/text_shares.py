@@ -105,7 +105,7 @@ def difference(rows: Sequence[Row], caveat: str = "") -> Estimate:
     if isinstance(form, str):
         return Estimate(value, math.nan, round(m + n), joined(form, caveat), fixed_interval=given)
     without = left_out(form)
-    if (form.sizes > 0).sum() < 2 or not np.isfinite(without[form.sizes > 0]).all():  # or a group is in one context
+    if not np.isfinite(without).all():  # a group's texts come from one context
         return Estimate(value, math.nan, round(m + n), joined(FEW_CONTEXTS, caveat), fixed_interval=given)
     stderr, dof, reason = standard_error(value, without, form, "contexts")
     stderr = max(of_texts, 0.0 if math.isnan(stderr) else stderr)
