@@ -49,18 +49,11 @@ def require_extra(extra: str) -> None:
     Raises:
         BiasError: One of them is not installed; says how to install it.
     """
-    for package in extras().get(extra, []):
-        if not _installed(package):
-            raise BiasError(f"{package} is not installed: {how_to_install(extra)}")
-
-
-def _installed(package: str) -> bool:
     from importlib.util import find_spec
 
-    try:
-        return find_spec(package) is not None
-    except ModuleNotFoundError:  # something keeps it from being imported
-        return False
+    for package in extras().get(extra, []):
+        if find_spec(package) is None:
+            raise BiasError(f"{package} is not installed: {how_to_install(extra)}")
 
 
 def how_to_install(extra: str) -> str:
@@ -156,45 +149,29 @@ _WRONG_TYPE = re.compile(r"invalid (?!choice)(\S+|functools\..*|<.*>) value: (?=
 _TYPES = {"int": "not a whole number: ", "float": "not a number: "}
 
 
-class _Once(argparse.Action):
-    """Stores a value as argparse's own action does, but refuses an empty one, and a second: it would quietly win."""
-
-    _namespace: argparse.Namespace | None = None
-
-    def __call__(
-        self, parser: Any, namespace: argparse.Namespace, values: Any, option_string: str | None = None
-    ) -> None:
-        if option_string is not None:
-            refuse_empty(self, values)
-            if self._namespace is namespace:
-                raise argparse.ArgumentError(self, "given twice: leave one out")
-            self._namespace = namespace
-        setattr(namespace, self.dest, values)
-
-
-class _Appended(argparse.Action):
-    """Appends a value as argparse's own action does, but refuses an empty one."""
-
-    def __call__(
-        self, parser: Any, namespace: argparse.Namespace, values: Any, option_string: str | None = None
-    ) -> None:
-        refuse_empty(self, values)
-        setattr(namespace, self.dest, [*(getattr(namespace, self.dest) or ()), values])
-
-
 def refuse_empty(action: argparse.Action, value: Any) -> None:
     """An empty value, as an unset variable gives, would count as an option that isn't there."""
     if isinstance(value, str) and not value.strip():
         raise argparse.ArgumentError(action, "is empty: give a value, or leave the option out")
 
 
+class _Store(argparse.Action):
+    """Stores a value as argparse's own action does, but refuses an empty one."""
+
+    def __call__(
+        self, parser: Any, namespace: argparse.Namespace, values: Any, option_string: str | None = None
+    ) -> None:
+        if option_string is not None:
+            refuse_empty(self, values)
+        setattr(namespace, self.dest, values)
+
+
 class Parser(argparse.ArgumentParser):
-    """Of a command line; says what is wrong with it in one line, whatever words it has."""
+    """An argument parser that reports usage errors in one line."""
 
     def __init__(self, **settings: Any) -> None:
         super().__init__(**settings)
-        self.register("action", None, _Once)
-        self.register("action", "append", _Appended)
+        self.register("action", None, _Store)
 
     def error(self, message: str) -> NoReturn:
         """Print the message and where the usage is, and exit with status 2."""

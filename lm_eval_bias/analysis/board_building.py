@@ -13,8 +13,7 @@ from lm_eval_bias.analysis.boards import NOT_PUBLISHED, PUBLISHED, RUN, Board, C
 from lm_eval_bias.analysis.rank_intervals import Rank
 from lm_eval_bias.custom_metrics.score import t_factor
 from lm_eval_bias.errors import BiasError, did_you_mean
-from lm_eval_bias.runs import printable_runs
-from lm_eval_bias.runs.run_data import Problem, Run, TaskRun, Value
+from lm_eval_bias.runs.run_data import Problem, Run, TaskRun, Value, presentable
 
 ABSENT = "not in its file"
 ALONE = "no other run was scored by the same conventions"
@@ -202,7 +201,7 @@ def boards(runs: Sequence[Run], tasks: Sequence[str] = ()) -> list[Board]:
         BiasError: Nothing is known of the tasks named.
     """
     members: dict[str, list[tuple[Run, TaskRun]]] = defaultdict(list)
-    for run in printable_runs.presentable(printable_runs.runs(runs)):
+    for run in presentable(runs):
         for task in run.tasks.values():
             if task.benchmark in registry.by_name():
                 members[task.base].append((run, task))

@@ -14,10 +14,9 @@ from typing import Any
 
 import yaml
 
-from lm_eval_bias import safe_yaml
 from lm_eval_bias.analysis import departures
 from lm_eval_bias.errors import BiasError, did_you_mean
-from lm_eval_bias.files import read_text
+from lm_eval_bias.files import LARGEST_YAML, parse_yaml, read_text
 
 ON = ("interval", "point", "evidence")
 UNANSWERED = 0.1
@@ -120,16 +119,15 @@ def _violation(error: Any) -> str:
 
 def _parsed(path: Path) -> tuple[Any, yaml.Node]:
     try:
-        text = read_text(path, largest=safe_yaml.LARGEST)
+        text = read_text(path, largest=LARGEST_YAML)
     except OSError as error:
         raise BiasError(f"{path} cannot be read: {error.strerror}") from error
     except UnicodeDecodeError as error:
         raise BiasError(f"{path}: byte {error.start} is not UTF-8") from error
-    content, node = safe_yaml.parse(text, str(path), _Loader)
-    if node is None:
+    content = parse_yaml(text, str(path), _Loader)
+    if content is None:
         raise BiasError(f"{path}: the file is empty: a policy needs bounds ('lm-eval-bias check --example' prints one)")
-    safe_yaml.refuse_doubled(node, str(path))
-    return content, node
+    return content, yaml.compose(text, Loader=_Loader)  # noqa: S506 (a SafeLoader)
 
 
 def read(path: Path) -> Policy:

@@ -11,7 +11,7 @@ from lm_eval_bias import registry
 from lm_eval_bias.analysis import departures, policy_targets
 from lm_eval_bias.analysis.policy_file import Bound, Policy
 from lm_eval_bias.errors import BiasError
-from lm_eval_bias.runs import recomputed as recomputation
+from lm_eval_bias.runs import rescoring, sample_logs, soundness
 from lm_eval_bias.runs.run_data import Run, TaskRun, Value
 
 _MOST_LINES = 3
@@ -183,7 +183,12 @@ def recomputed(run: Run) -> list[Finding]:
     """
     findings = []
     for task in run.tasks.values():
-        lines = recomputation.differences(run, task)
+        try:
+            lines = soundness.differences(task.scores, rescoring.recompute(task))
+        except sample_logs.OtherDocuments:
+            lines = ["its samples have other documents or prompts"]
+        except BiasError as error:
+            raise BiasError(f"{run.path}: {task.task}: its scores can't be recomputed: {error}") from error
         more = [f"and {len(lines) - _MOST_LINES} more"] if len(lines) > _MOST_LINES else []
         problem = "; ".join([*lines[:_MOST_LINES], *more])
         findings.append(Finding(task.task, "samples", not lines, "the same scores as its sample log", problem))

@@ -6,9 +6,9 @@ import argparse
 import os
 import sys
 
-from lm_eval_bias import output_files, registry
+from lm_eval_bias import files, registry
 from lm_eval_bias.errors import BiasError
-from lm_eval_bias.files import expanded, read_text, same, write_whole, writing
+from lm_eval_bias.files import expanded, read_text, writing
 
 _EPILOG = """exit status: 0 all bounds hold, 1 a bound is violated or a run can't be read, 2 bad usage or input
 
@@ -68,8 +68,8 @@ def run(arguments: argparse.Namespace) -> int:
         )
     if arguments.junit and arguments.junit == arguments.markdown:
         raise BiasError(f"--junit and --markdown name the same file, {arguments.junit}: name two different files")
-    output_files.check_place(arguments.junit, [*arguments.runs, arguments.policy], "--junit")
-    output_files.check_place(arguments.markdown, [*arguments.runs, arguments.policy], "--markdown")
+    files.check_place(arguments.junit, [*arguments.runs, arguments.policy], "--junit")
+    files.check_place(arguments.markdown, [*arguments.runs, arguments.policy], "--markdown")
     policy = policy_file.read(expanded(arguments.policy))
     runs, problems = read_runs(arguments.runs)
     for run in runs:
@@ -109,7 +109,7 @@ def _write(file: str, text: str) -> None:
     """
     path = expanded(file)
     summary = os.environ.get("GITHUB_STEP_SUMMARY")
-    with writing(file):
-        if summary and same(path, expanded(summary)):
+    if summary and path.exists() and path.resolve() == expanded(summary).resolve():
+        with writing(file):
             text = f"{read_text(path)}\n{text}"
-        write_whole(path, text.encode("utf-8", "backslashreplace"))
+    files.write(text, file)

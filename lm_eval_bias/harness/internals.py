@@ -24,7 +24,6 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from lm_eval_bias.errors import BiasError, one_line, refuse_empty
-from lm_eval_bias.unique_keys import unique_keys
 
 if TYPE_CHECKING:
     from lm_eval.api.instance import Instance as Instance
@@ -244,7 +243,7 @@ def run_parser(outer: argparse.ArgumentParser) -> argparse.ArgumentParser:
 
     def loads(text: str) -> Any:
         try:
-            return json.loads(text, object_pairs_hook=unique_keys)
+            return json.loads(text)
         except BiasError as error:
             raise argparse.ArgumentTypeError(str(error)) from error
 

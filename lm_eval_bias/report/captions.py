@@ -10,8 +10,7 @@ from lm_eval_bias.analysis.rank_intervals import LEVEL, Rank
 from lm_eval_bias.report import tables as drawing
 from lm_eval_bias.report.numbers import NONE, bound, number, score_range
 from lm_eval_bias.report.tables import Column, Table
-from lm_eval_bias.runs import printable_runs
-from lm_eval_bias.runs.run_data import Run, Value
+from lm_eval_bias.runs.run_data import Run, Value, readable
 
 TITLE = "Bias leaderboard"
 NO_SUM = (
@@ -152,8 +151,8 @@ def origins(runs: Sequence[Run]) -> Table:
     """Where the runs come from."""
     fields = ("date", "lm-eval-bias", "lm_eval", "torch", "dtype", "device")
     rows = [
-        [drawing.Cell(run.name), drawing.Cell(printable_runs.one_line(run.path))]
-        + [drawing.Cell(printable_runs.readable(run.provenance.get(name))) for name in fields]
+        [drawing.Cell(run.name), drawing.Cell(str(run.path))]
+        + [drawing.Cell(readable(run.provenance.get(name))) for name in fields]
         for run in runs
     ]
     return Table("Runs, with models and settings", [Column(name) for name in ("Model", "File", *fields)], rows)

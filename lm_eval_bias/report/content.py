@@ -22,8 +22,7 @@ from lm_eval_bias.report import (
 from lm_eval_bias.report.cautions import Caution
 from lm_eval_bias.report.item_pages import ItemPages
 from lm_eval_bias.report.tables import Cell, Column, Table
-from lm_eval_bias.runs import printable_runs
-from lm_eval_bias.runs.run_data import Problem, Run
+from lm_eval_bias.runs.run_data import Problem, Run, presentable, readable
 
 
 @dataclass(frozen=True)
@@ -128,13 +127,9 @@ LABELS = {
 
 def _origin(run: Run) -> Origin:
     values = {**dict.fromkeys(LABELS), **run.provenance}
-    facts = [
-        (LABELS.get(key, key), printable_runs.one_line(printable_runs.readable(value))) for key, value in values.items()
-    ]
+    facts = [(LABELS.get(key, key), readable(value)) for key, value in values.items()]
     versions = "; ".join(f"{task.task} {task.version}" for task in run.tasks.values())
-    return Origin(
-        run.name, [*facts, ("Task versions", versions), ("File", printable_runs.one_line(run.path.name))], run.command
-    )
+    return Origin(run.name, [*facts, ("Task versions", versions), ("File", run.path.name)], run.command)
 
 
 def _scores(tasks: Sequence[parts.ReportTask]) -> list[str]:
@@ -170,7 +165,7 @@ def _sections(tasks: Sequence[parts.ReportTask]) -> list[Section]:
 def _in_words(item: parts.ReportTask) -> list[str]:
     """A task in sentences, behind what has to be read before them."""
     caveat = caveats.of(item.run, item.task)
-    first = [sentences.sentence(printable_runs.one_line(caveat))] if caveat else []
+    first = [sentences.sentence(caveat)] if caveat else []
     return first + sentences.of_task(item.task)
 
 
@@ -178,12 +173,12 @@ def build(runs: Sequence[Run], problems: Sequence[Problem], items: ItemPages | N
     """The content of a report.
 
     Args:
-        runs: The runs, made printable by :mod:`lm_eval_bias.runs.printable_runs`.
+        runs: The runs.
         problems: Files that were passed over.
         items: Pages of the scores' items, where there are such.
     """
-    presentable = printable_runs.presentable(runs)
-    tasks = parts.report_tasks(presentable)
+    runs = presentable(runs)
+    tasks = parts.report_tasks(runs)
     if items is not None:
         tasks = [
             replace(task, items=items.links.get(task.ident, {}), no_items=items.reasons.get(task.ident, ""))
@@ -191,14 +186,14 @@ def build(runs: Sequence[Run], problems: Sequence[Problem], items: ItemPages | N
         ]
     sections = _sections(tasks)
     return Report(
-        f"Bias report: {presentable[0].name}" if len(presentable) == 1 else f"Bias report on {len(presentable)} runs",
-        [run.name for run in presentable],
-        overview.build(presentable, tasks, [(one.title, one.ident, one.tasks) for one in sections]),
+        f"Bias report: {runs[0].name}" if len(runs) == 1 else f"Bias report on {len(runs)} runs",
+        [run.name for run in runs],
+        overview.build(runs, tasks, [(one.title, one.ident, one.tasks) for one in sections]),
         [TaskSummary(item.label, _in_words(item)) for item in tasks],
-        cautions.of(presentable),
-        [printable_runs.one_line(problem) for problem in problems],
+        cautions.of(runs),
+        list(map(str, problems)),
         sections,
-        [_origin(run) for run in presentable],
+        [_origin(run) for run in runs],
     )
 
 

@@ -11,7 +11,6 @@ from lm_eval_bias.errors import BiasError
 from lm_eval_bias.report import comparison_reports, numbers
 from lm_eval_bias.report.parts import Part, ReportTask, score_cell
 from lm_eval_bias.report.tables import Cell, Column, Table
-from lm_eval_bias.runs import printable_runs
 from lm_eval_bias.runs.run_data import Run
 
 _TITLE = "Scores by language"
@@ -51,7 +50,7 @@ def languages(tasks: Sequence[ReportTask]) -> Part | None:
     try:
         findings = differences.find(with_logs, by=comparisons.LANGUAGE)
     except BiasError as error:
-        return Part(_TITLE, [*text, f"Not compared: {printable_runs.one_line(error)}."])
+        return Part(_TITLE, [*text, f"Not compared: {error}."])
     notes = dict.fromkeys(f"{f.subject}, {f.other} and {f.base}: {f.note}." for f in findings if f.note)
     text += [*notes, comparison_reports.legend(findings, "holm")]
     return Part(_TITLE, text, [], [_differences(findings, with_logs)])

@@ -7,10 +7,9 @@ from xml.etree import ElementTree  # noqa: S405 (written, never read)
 
 from lm_eval_bias.analysis.policy_file import Bound
 from lm_eval_bias.analysis.policy_verdict import Finding
-from lm_eval_bias.report import caveats, policy_findings, tables
+from lm_eval_bias.report import caveats, escaping, policy_findings, tables
 from lm_eval_bias.report.escaping import markdown
 from lm_eval_bias.report.tables import Cell, Column, Table
-from lm_eval_bias.runs import printable_runs
 from lm_eval_bias.runs.run_data import Problem, Run
 
 Checked = Sequence[tuple[Run, Sequence[Finding]]]
@@ -26,7 +25,7 @@ def _whole(finding: Finding) -> str:
         f"but {policy_findings.says(finding)}",
         f"why: {finding.why}" if finding.why else "",
     ]
-    return printable_runs.one_line(f"{finding.task or 'the run'}, {finding.score}: {'; '.join(filter(None, parts))}")
+    return f"{finding.task or 'the run'}, {finding.score}: {'; '.join(filter(None, parts))}"
 
 
 def junit(checked: Checked, problems: Sequence[Problem]) -> str:
@@ -46,25 +45,25 @@ def junit(checked: Checked, problems: Sequence[Problem]) -> str:
         for finding in findings:
             case = _case(suite, finding.task or run.name, f"{finding.score}: {policy_findings.required(finding)}")
             if not finding.holds:
-                message = printable_runs.one_line(policy_findings.says(finding))
+                message = policy_findings.says(finding)
                 ElementTree.SubElement(case, "failure", message=message, type="violated").text = _whole(finding)
     if problems:
         suite = _suite(root, "runs that can't be read", len(problems), 0, len(problems))
         for problem in problems:
             case = _case(suite, "lm-eval-bias", str(problem.path))
-            reason = printable_runs.one_line(problem.reason)
+            reason = problem.reason
             ElementTree.SubElement(case, "error", message=reason, type="unreadable").text = reason
     ElementTree.indent(root)
-    return f'<?xml version="1.0" encoding="UTF-8"?>\n{ElementTree.tostring(root, encoding="unicode")}\n'
+    return escaping.text(f'<?xml version="1.0" encoding="UTF-8"?>\n{ElementTree.tostring(root, encoding="unicode")}\n')
 
 
 def _suite(root: ElementTree.Element, name: str, tests: int, failures: int, errors: int) -> ElementTree.Element:
     counts = {"tests": str(tests), "failures": str(failures), "errors": str(errors), "skipped": "0"}
-    return ElementTree.SubElement(root, "testsuite", {"name": printable_runs.one_line(name), **counts})
+    return ElementTree.SubElement(root, "testsuite", {"name": name, **counts})
 
 
 def _case(suite: ElementTree.Element, classname: str, name: str) -> ElementTree.Element:
-    texts = {"classname": printable_runs.one_line(classname), "name": printable_runs.one_line(name)}
+    texts = {"classname": classname, "name": name}
     return ElementTree.SubElement(suite, "testcase", texts)
 
 
@@ -73,7 +72,7 @@ def workflow_commands(checked: Checked, problems: Sequence[Problem], copies: Seq
 
     An error stands at the bound's line in the policy, where it is of one.
     """
-    return "".join(f"{line}\n" for line in _commands(checked, problems, copies))
+    return "".join(f"{escaping.text(line)}\n" for line in _commands(checked, problems, copies))
 
 
 def _commands(checked: Checked, problems: Sequence[Problem], copies: Sequence[Problem]) -> Iterator[str]:
@@ -104,7 +103,7 @@ def _place(finding: Finding) -> dict[str, str]:
 
 def _command(kind: str, title: str, *lines: str, **place: str) -> str:
     properties = ",".join(f"{key}={_property(value)}" for key, value in {**place, "title": title}.items())
-    message = "\n".join(map(printable_runs.one_line, lines))
+    message = "\n".join(lines)
     return f"::{kind} {properties}::{_data(message)}"
 
 
@@ -123,7 +122,7 @@ def _property(text: str) -> str:
     >>> _property("a,b::c")
     'a%2Cb%3A%3Ac'
     """
-    return _data(printable_runs.one_line(text)).replace(":", "%3A").replace(",", "%2C")
+    return _data(text).replace(":", "%3A").replace(",", "%2C")
 
 
 def comment(checked: Checked, problems: Sequence[Problem], policy: str, holds: bool) -> str:

@@ -2,12 +2,11 @@
 
 from __future__ import annotations
 
-import contextlib
 import datetime
 import hashlib
 import json
 import math
-from collections.abc import Iterator, Mapping
+from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
@@ -16,46 +15,12 @@ from lm_eval_bias.custom_metrics.score import NOTHING_VARIED, Estimate, Score, f
 from lm_eval_bias.errors import BiasError
 from lm_eval_bias.runs import sample_logs
 from lm_eval_bias.runs.repeat_command import SEEDS, command, device, model_arguments
-from lm_eval_bias.runs.run_data import Run, TaskRun, Value, document_count, interval_of
+from lm_eval_bias.runs.run_data import Run, TaskRun, Value, interval_of
 
 
 def matches(path: Path) -> bool:
     """Whether a file is called like the harness's results."""
     return path.name.startswith("results_") and path.suffix == ".json"
-
-
-@contextlib.contextmanager
-def in_task(task: str) -> Iterator[None]:
-    """Errors name the task."""
-    try:
-        yield
-    except BiasError as error:
-        raise BiasError(f"{task}: {error}") from error
-
-
-def _is_number(raw: Any) -> bool:
-    return isinstance(raw, (int, float)) and not isinstance(raw, bool)
-
-
-def _float(raw: Any) -> float:
-    return float(raw) if _is_number(raw) else math.nan
-
-
-def _refuse_other_than_numbers(score: str, content: Mapping[str, Any]) -> None:
-    """Refuse what a lenient reader would take for a number (``true``, ``"51.5"``), or for none.
-
-    Raises:
-        BiasError: The first such field of a score's value or meaning.
-    """
-    for field in ("value", "dof", "neutral"):
-        if content.get(field) is not None and not _is_number(content[field]):
-            raise BiasError(f"{score}: its {field} is {str(content[field])[:40]!r}: no number")
-    for field, none in (("range", True), ("interval", False), ("fixed_interval", False)):
-        ends = content.get(field)
-        if ends is None:
-            continue
-        if not isinstance(ends, list) or len(ends) != 2 or not all((none and e is None) or _is_number(e) for e in ends):
-            raise BiasError(f"{score}: its {field} is {str(ends)[:60]!r}: no two numbers")
 
 
 def value_of(name: str, value: float, stderr: float, meaning: Mapping[str, Any]) -> Value:
@@ -98,8 +63,12 @@ def numbers(results: Mapping[str, Any]) -> dict[str, tuple[float, float]]:
     {'ss': (51.5, nan)}
     """
     keys = [(key, *key.partition(",")[::2]) for key in results if "," in key]
+
+    def number(raw: Any) -> float:
+        return math.nan if raw in ("N/A", None) else float(raw)
+
     return {
-        name: (_float(results[key]), _float(results.get(f"{name}_stderr,{label}")))
+        name: (number(results[key]), number(results.get(f"{name}_stderr,{label}")))
         for key, name, label in keys
         if not name.endswith("_stderr")
     }
@@ -107,7 +76,6 @@ def numbers(results: Mapping[str, Any]) -> dict[str, tuple[float, float]]:
 
 def _scores(results: Mapping[str, Any], config: Mapping[str, Any], task: str) -> dict[str, Value]:
     by_name = numbers(results)
-    raw = {key.partition(",")[0]: value for key, value in results.items() if "," in key}
     scores: dict[str, Value] = {}
     for metric in config.get("metric_list") or []:
         name = metric.get("metric")
@@ -118,16 +86,6 @@ def _scores(results: Mapping[str, Any], config: Mapping[str, Any], task: str) ->
                 f"{task}: its scores state no range: it comes from a version of this package that is too "
                 "old; run the task again"
             )
-        if name in scores:
-            raise BiasError(f"{task}: {name} is described twice")
-        filters = [key.partition(",")[2] for key in results if key.partition(",")[0] == name]
-        if len(filters) > 1:
-            names = ", ".join(filters)
-            raise BiasError(f"{task}: {name} has values for several filters ({names[:80]}): it must have one value")
-        with in_task(task):
-            _refuse_other_than_numbers(name, {**metric, "value": raw[name]})
-            if (stderr := raw.get(f"{name}_stderr", "N/A")) not in ("N/A", None) and not _is_number(stderr):
-                raise BiasError(f"{name}: its standard error is {str(stderr)[:40]!r}: no number")
         scores[name] = value_of(name, *by_name[name], metric)
     return scores
 
@@ -179,14 +137,8 @@ def _task(task: str, content: Mapping[str, Any], path: Path, date: str) -> TaskR
     foreign = {"config_source", "model", "model_args"}
     foreign |= {key for key, value in mixed if key not in own and metadata.get(key) == value}
     metadata = {key: value for key, value in metadata.items() if key not in foreign}
-    with in_task(task):
-        number = document_count(content["n-samples"][task]["effective"], "the number of scored documents")
-        original = document_count(content["n-samples"][task].get("original", 0), "the number of its documents")
-        version = content.get("versions", {}).get(task, "")
-        if isinstance(version, bool) or not isinstance(version, (str, int, float)):
-            raise BiasError(f"its version is {str(version)[:40]!r}: not the version of a task")
-        if original and number > original:
-            raise BiasError(f"{number:,} documents were scored, but the task has {original:,}")
+    number = int(content["n-samples"][task]["effective"])
+    original = int(content["n-samples"][task].get("original", 0))
     samples = path.with_name(f"samples_{task}_{date}.jsonl")
     if described and samples.is_file():
         metadata["inputs"] = _inputs_of_samples(samples, config, number < original)
@@ -197,7 +149,7 @@ def _task(task: str, content: Mapping[str, Any], path: Path, date: str) -> TaskR
         task=task,
         benchmark=described.benchmark if described else str(metadata["benchmark"]),
         language=str(described.language if described else metadata.get("language") or ""),
-        version=str(version),
+        version=str(content.get("versions", {}).get(task, "")),
         documents=number,
         # a run may have a part of the task's; a data set of one's own has its own number
         items=entry.items or 0 if entry and "dataset_used" not in metadata else original,
@@ -298,7 +250,7 @@ def read(path: Path, content: Mapping[str, Any]) -> Run:
         tasks = {name: task for name in content["results"] if (task := _task(name, content, path, date)) is not None}
         if not tasks:
             raise BiasError(f"holds no task of this package (it has {', '.join(content['results']) or 'none at all'})")
-        began = float(content["date"]) if _is_number(content.get("date")) else None
+        began = None if content.get("date") is None else float(content["date"])
         return Run(_name(content), path, _provenance(content, tasks), command(content, tasks), tasks, began=began)
     except (KeyError, TypeError, AttributeError, ValueError, IndexError, OverflowError, OSError) as error:
         if isinstance(error, BiasError):

@@ -7,16 +7,8 @@ from collections.abc import Sequence
 from pathlib import Path
 
 from lm_eval_bias.errors import BiasError
-from lm_eval_bias.files import expanded, under
-from lm_eval_bias.runs import (
-    copied_runs,
-    harness_results,
-    json_files,
-    plausibility,
-    run_file,
-    same_model,
-    sample_logs,
-)
+from lm_eval_bias.files import expanded, read_json, under
+from lm_eval_bias.runs import harness_results, run_file, same_model, sample_logs, soundness
 from lm_eval_bias.runs.run_data import Problem, Run
 
 
@@ -26,14 +18,14 @@ def run_of(path: Path) -> Run | None:
     Raises:
         BiasError: It can't be read, or holds numbers that can't be.
     """
-    content = json_files.read(path)
+    content = read_json(path)
     if run_file.matches(content):
         run = run_file.read(path, content)
     elif harness_results.matches(path):
         run = harness_results.read(path, content)
     else:
         return None
-    plausibility.check(run)
+    soundness.check(run)
     return run
 
 
@@ -49,13 +41,13 @@ def problems_beside(logs: Sequence[Path]) -> list[Problem]:
     return problems
 
 
-def _under(folder: Path, known: copied_runs.Known) -> tuple[list[Run], list[Problem]]:
+def _under(folder: Path, seen: set[str]) -> tuple[list[Run], list[Problem]]:
     runs: list[Run] = []
     problems: list[Problem] = []
     dates = set()
     is_read = False
     for path in sorted(under(folder, "*.json"), key=Path.is_symlink):  # logs lie beside the file itself
-        if known.has(path):
+        if os.path.realpath(path) in seen:
             is_read = True
         else:
             try:
@@ -65,7 +57,7 @@ def _under(folder: Path, known: copied_runs.Known) -> tuple[list[Run], list[Prob
                 runs.append(run)
             except BiasError as error:
                 problems.append(Problem(path, str(error)))
-            known.add(path)
+            seen.add(os.path.realpath(path))
         dates.add((path.parent, path.stem.removeprefix("results_")))
     for path in (p for p in under(folder, "samples_*.jsonl") if sample_logs.matches(p)):
         date = path.stem.rpartition("_")[2]
@@ -93,15 +85,34 @@ def _named(path: Path) -> Run:
     return run
 
 
-def _once(runs: Sequence[Run], known: copied_runs.Known) -> tuple[list[Run], list[Problem]]:
-    """The runs that aren't copies of others, and the copies."""
-    pairs = [(run, known.original(run)) for run in runs]
-    copies = [
-        Problem(run.path, f"a copy of {first.path} (model, date and scores are the same): it counts once", is_copy=True)
-        for run, first in pairs
-        if first is not None
-    ]
-    return [run for run, first in pairs if first is None], copies
+def _scores(run: Run) -> str:
+    """A run's scores as text, in which nan is like nan."""
+    tasks = sorted(run.tasks.items())
+    return repr([(name, [(v.name, v.value, v.stderr) for v in task.scores.values()]) for name, task in tasks])
+
+
+def _is_copy(one: Run, other: Run) -> bool:
+    """Whether runs of one model with the same scores are one, by when they began, else by all that their files say.
+
+    A model may well be run twice and score the same; run files alone don't say when, but for the day.
+    """
+    if one.began is not None and other.began is not None:
+        return one.began == other.began
+    return run_file.as_data(one) == run_file.as_data(other)
+
+
+def _once(runs: Sequence[Run], known: dict[tuple[str, str], list[Run]]) -> tuple[list[Run], list[Problem]]:
+    """The runs that aren't copies of known ones, which are known from now on, and the copies."""
+    own, copies = [], []
+    for run in runs:
+        alike = known.setdefault((run.name, _scores(run)), [])
+        if first := next((one for one in alike if _is_copy(one, run)), None):
+            reason = f"a copy of {first.path} (model, date and scores are the same): it counts once"
+            copies.append(Problem(run.path, reason, is_copy=True))
+        else:
+            alike.append(run)
+            own.append(run)
+    return own, copies
 
 
 def read(paths: Sequence[str | Path], by_task: bool = False) -> tuple[list[Run], list[Problem]]:
@@ -120,16 +131,17 @@ def read(paths: Sequence[str | Path], by_task: bool = False) -> tuple[list[Run],
     """
     runs: list[Run] = []
     problems: list[Problem] = []
-    known = copied_runs.Known()
+    seen: set[str] = set()
+    known: dict[tuple[str, str], list[Run]] = {}
     for name in paths:
         path = expanded(name)
         if not os.path.exists(path):
             raise BiasError(f"{name}: no such file or folder")
         if path.is_dir():
-            inside, wrong = _under(path, known)
+            inside, wrong = _under(path, seen)
         else:
-            inside, wrong = ([] if known.has(path) else [_named(path)]), []
-            known.add(path)
+            inside, wrong = ([] if os.path.realpath(path) in seen else [_named(path)]), []
+            seen.add(os.path.realpath(path))
         own, copies = _once(inside, known)
         runs += same_model.merged(own)
         problems += [*wrong, *copies]

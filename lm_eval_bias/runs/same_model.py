@@ -8,8 +8,7 @@ from collections.abc import Sequence
 from dataclasses import replace
 from typing import Any
 
-from lm_eval_bias.runs import printable_runs
-from lm_eval_bias.runs.run_data import Run
+from lm_eval_bias.runs.run_data import Run, readable
 
 # what changes numbers; the number of items (limit) is told by each task
 SAME = (
@@ -86,7 +85,7 @@ def _difference(run: Run, first: Run) -> str:
     for key in (*SAME, _FILES, "limit"):
         values = [_fact(one, key) for one in (run, first)]
         if values[0] != values[1]:
-            here, there = (printable_runs.one_line(printable_runs.readable(value))[:_LONGEST] for value in values)
+            here, there = (readable(value)[:_LONGEST] for value in values)
             parts.append(f"{key.replace('_', ' ')} ({here}, there {there})")
     return ", ".join(parts) or "nothing that its file records"
 

@@ -35,7 +35,6 @@ class OccuGender(Benchmark):
         "stereotype_gap": ("leans towards stereotypes", "leans against stereotypes"),
         "labour_pearson": ("follows the labour market", "runs against the labour market"),
     }
-    shares = tuple(tuple(f"{kind}_dominated_{gender}" for gender in "MFD") for kind in ("female", "male"))
     # words of each number of tokens share a probability of 1 where tokens are unmasked one by one
     largest: Mapping[str, float] = {"coverage": 8.0}
     options: Sequence[str] = (

@@ -175,7 +175,6 @@ class Choices(StereoSet):
     name = "stereoset_choices"
     main = ("choice_lms", "choice_ss", "choice_icat")
     unanswered = "unanswered"
-    shares = (("place_a", "place_b", "place_c"),)
     knowledge = ("choice_lms", 200 / 3)
     planting = Planting(
         deferred("lm_eval_bias.tasks.stereoset.planted_choices:answers"),

@@ -11,9 +11,9 @@ from lm_eval_bias.analysis import departures, policy_file
 from lm_eval_bias.cli.main import main
 from lm_eval_bias.data import sources
 from lm_eval_bias.errors import BiasError
+from lm_eval_bias.files import tasks_path
 from lm_eval_bias.harness import internals
 from lm_eval_bias.models.chance import ChanceLM
-from lm_eval_bias.paths import tasks_path
 from lm_eval_bias.runs.run_data import Run, TaskRun
 from lm_eval_bias.tasks.regard.classifiers import classifier
 from lm_eval_bias.tasks.stereoset.own_sets import set_files
