@@ -2,12 +2,10 @@
 
 from __future__ import annotations
 
-import argparse
 import difflib
 import inspect
-import re
 from collections.abc import Callable, Iterable
-from typing import Any, NoReturn
+from typing import Any
 
 _LONGEST = 2_000
 
@@ -27,20 +25,15 @@ def did_you_mean(name: str, names: Iterable[str]) -> str:
 
 
 def extras() -> dict[str, list[str]]:
-    """What the extras of this package bring, under the names of the imports; empty where it isn't installed."""
-    from importlib import metadata
-
-    brought: dict[str, list[str]] = {}
-    try:
-        requirements = metadata.requires("lm-eval-bias") or []
-    except metadata.PackageNotFoundError:
-        return {}
-    for requirement in requirements:
-        match = re.fullmatch(r"([\w-]+)(\[.*\])?[^;]*; *extra == ['\"](\w+)['\"]", requirement)
-        if match and not match[2] and match[3] not in ("test", "dev", "mutation", "docs"):
-            name = "sklearn" if match[1] == "scikit-learn" else match[1].replace("-", "_")
-            brought.setdefault(match[3], []).append(name)
-    return brought
+    """What the extras of this package bring, under the names of the imports."""
+    return {
+        "regard": ["sklearn", "sentence_transformers", "sentencex", "openpyxl"],
+        "train": ["sentencex"],
+        "translate": ["sentencepiece", "sacremoses"],
+        "gguf": ["gguf"],
+        "vllm": ["vllm"],
+        "api": ["aiohttp", "tenacity", "tiktoken"],
+    }
 
 
 def require_extra(extra: str) -> None:
@@ -65,10 +58,6 @@ def how_to_install(extra: str) -> str:
     return f'pip install "lm-eval-bias[{extra}]"'
 
 
-# of what the harness's own extras bring, where one of ours is the same
-_OF_HARNESS = {"vllm": "vllm", "aiohttp": "api", "tenacity": "api", "tiktoken": "api"}
-
-
 def import_failure(error: Exception) -> str:
     """Why something can't be imported; of a package that isn't installed, how to install it where that is known.
 
@@ -81,11 +70,10 @@ def import_failure(error: Exception) -> str:
     """
     package = (getattr(error, "name", None) or "").partition(".")[0]
     if not package:  # the harness names its packages in the text alone
-        package = next((name for name in _OF_HARNESS if f"'{name}'" in str(error)), "")
+        package = next((name for names in extras().values() for name in names if f"'{name}'" in str(error)), "")
     if not isinstance(error, ModuleNotFoundError) or not package:
         return one_line(error)
-    brought = {name: extra for extra, names in extras().items() for name in names}
-    extra = _OF_HARNESS.get(package) or brought.get(package)
+    extra = next((extra for extra, names in extras().items() if package in names), None)
     if extra is None:
         return f"the package {package}, which it needs, is not installed"
     return f"{package} is not installed: {how_to_install(extra)}"
@@ -144,52 +132,10 @@ def parameters(function: Callable[..., Any]) -> tuple[dict[str, inspect.Paramete
     return known, not hands_on[0]
 
 
-# what argparse calls a value of a wrong type by: the name, or the address, of the function that reads it
-_WRONG_TYPE = re.compile(r"invalid (?!choice)(\S+|functools\..*|<.*>) value: (?='.*'$|\".*\"$)", re.DOTALL)
-_TYPES = {"int": "not a whole number: ", "float": "not a number: "}
-
-
-def refuse_empty(action: argparse.Action, value: Any) -> None:
-    """An empty value, as an unset variable gives, would count as an option that isn't there."""
-    if isinstance(value, str) and not value.strip():
-        raise argparse.ArgumentError(action, "is empty: give a value, or leave the option out")
-
-
-class _Store(argparse.Action):
-    """Stores a value as argparse's own action does, but refuses an empty one."""
-
-    def __call__(
-        self, parser: Any, namespace: argparse.Namespace, values: Any, option_string: str | None = None
-    ) -> None:
-        if option_string is not None:
-            refuse_empty(self, values)
-        setattr(namespace, self.dest, values)
-
-
-class Parser(argparse.ArgumentParser):
-    """An argument parser that reports usage errors in one line."""
-
-    def __init__(self, **settings: Any) -> None:
-        super().__init__(**settings)
-        self.register("action", None, _Store)
-
-    def error(self, message: str) -> NoReturn:
-        """Print the message and where the usage is, and exit with status 2."""
-        text = _WRONG_TYPE.sub(lambda match: _TYPES.get(match[1], "not a valid value: "), message)
-        self.exit(2, f"{self.prog}: error: {printable(text)} (see '{self.prog} --help')\n")
-
-
-# what Python says of a call with wrong arguments: it begins with the name of a function of somebody's insides
-_CALL = re.compile(r"^[\w.<>]+\(\) (got an unexpected keyword argument|missing \d+ required \S+ arguments?:) ")
-
-
 def one_line(error: BaseException) -> str:
     r"""An exception's message without line breaks; its type where it has none.
 
     >>> one_line(ValueError("a\n b")), one_line(AssertionError())
     ('a b', 'AssertionError')
-    >>> one_line(TypeError("f.__init__() got an unexpected keyword argument 'a'"))
-    "unknown argument 'a'"
     """
-    text = " ".join(str(error).split()) or type(error).__name__
-    return _CALL.sub(lambda match: "unknown argument " if match[1].startswith("got") else "missing ", text)
+    return " ".join(str(error).split()) or type(error).__name__

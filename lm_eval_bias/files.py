@@ -16,8 +16,6 @@ from importlib import resources
 from pathlib import Path
 from typing import Any
 
-import yaml
-
 from lm_eval_bias.errors import BiasError, one_line
 
 LARGEST = 1 << 30  # bytes
@@ -43,15 +41,8 @@ def expanded(path: str | Path) -> Path:
 
 
 def tasks_path() -> Path:
-    """Folder with the task YAMLs: what ``lm_eval --include_path`` takes.
-
-    Raises:
-        FileNotFoundError: The installed package holds no tasks (a broken install).
-    """
-    path = Path(str(resources.files("lm_eval_bias.tasks")))
-    if not any(path.glob("*/benchmark.py")):
-        raise FileNotFoundError(f"{path} holds no tasks: install lm-eval-bias again")
-    return path
+    """Folder with the task YAMLs: what ``lm_eval --include_path`` takes."""
+    return Path(str(resources.files("lm_eval_bias.tasks")))
 
 
 def under(folder: Path, pattern: str = "*") -> list[Path]:
@@ -65,9 +56,6 @@ def under(folder: Path, pattern: str = "*") -> list[Path]:
 
     paths = (path for path in folder.rglob(pattern) if path.is_file())
     return sorted(path for path in paths if not any(map(is_hidden, path.relative_to(folder).parts[:-1])))
-
-
-# ---------------------------------------------------------------------- reading
 
 
 def check_plain(path: Path, largest: int = LARGEST) -> None:
@@ -131,31 +119,29 @@ def read_json(path: Path) -> Any:
         raise BiasError(f"cannot be read: {error.strerror}") from error
 
 
-def parse_yaml(text: str, name: str, loader: Any = yaml.SafeLoader) -> Any:
+def parse_yaml(text: str, name: str, loader: Any = None) -> Any:
     """The value of a YAML text; ``None`` where it is empty.
 
     Args:
         text: The YAML.
         name: What to call it in an error.
-        loader: A safe loader.
+        loader: A safe loader; the usual one by default.
 
     Raises:
         BiasError: It is no YAML, or its values are none.
     """
+    import yaml
+
     try:
-        return yaml.load(text, Loader=loader)  # noqa: S506 (a SafeLoader)
+        return yaml.load(text, Loader=loader or yaml.SafeLoader)  # noqa: S506 (a SafeLoader)
     except RecursionError as error:
         raise BiasError(f"{name}: not valid YAML (nested too deeply)") from error
     except (yaml.YAMLError, ValueError, ArithmeticError, LookupError, AttributeError, TypeError) as error:
         # beside its own errors the parser lets through what dates, numbers and tags that are none raise
         mark = getattr(error, "problem_mark", None)
         line = f" line {mark.line + 1}" if mark else ""
-        raise BiasError(
-            f"{name}{line}: not valid YAML ({getattr(error, 'problem', None) or one_line(error)})"
-        ) from error
-
-
-# ---------------------------------------------------------------------- writing
+        problem = getattr(error, "problem", None) or one_line(error)
+        raise BiasError(f"{name}{line}: not valid YAML ({problem})") from error
 
 
 @contextlib.contextmanager
