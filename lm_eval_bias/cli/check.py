@@ -52,9 +52,9 @@ def run(arguments: argparse.Namespace) -> int:
     Raises:
         BiasError: Bad usage or input.
     """
-    from lm_eval_bias.analysis import policy_file, policy_targets, policy_verdict
+    from lm_eval_bias.analysis import policy_file, policy_verdict
     from lm_eval_bias.cli import output
-    from lm_eval_bias.report import policy_findings, policy_outputs
+    from lm_eval_bias.report import policy_outputs
     from lm_eval_bias.runs.run_discovery import read as read_runs
 
     if arguments.example:
@@ -73,10 +73,10 @@ def run(arguments: argparse.Namespace) -> int:
     policy = policy_file.read(expanded(arguments.policy))
     runs, problems = read_runs(arguments.runs)
     for run in runs:
-        for task in (task for bound in policy.bounds for task in policy_targets.tasks(run, bound)):
+        for task in (task for bound in policy.bounds for task in policy_verdict.tasks(run, bound)):
             if task.benchmark not in registry.by_name():
                 raise BiasError(f"{run.path}: {task.task}: there is no benchmark {task.benchmark[:100]!r}")
-    policy_targets.refuse_unknown(policy, runs)
+    policy_verdict.refuse_unknown(policy, runs)
     checked = [
         (run, policy_verdict.check(run, policy) + (policy_verdict.recomputed(run) if arguments.strict else []))
         for run in runs
@@ -86,9 +86,9 @@ def run(arguments: argparse.Namespace) -> int:
     problems = [problem for problem in problems if not problem.is_copy]
     holds = all(finding.holds for _, findings in checked for finding in findings) and not problems
     if arguments.json:
-        print(policy_findings.as_json(checked, problems, arguments.policy, holds), end="")
+        print(policy_outputs.as_json(checked, problems, arguments.policy, holds), end="")
     else:
-        print(policy_findings.as_text(checked), end="")
+        print(policy_outputs.as_text(checked), end="")
     if arguments.github:
         print(policy_outputs.workflow_commands(checked, problems, copies), end="")
     if arguments.junit:

@@ -16,7 +16,7 @@ from lm_eval_bias.exports import directed_scores, logged_items
 from lm_eval_bias.exports.directed_scores import Directed, LeftOut
 from lm_eval_bias.exports.exporting import Export, Settings
 from lm_eval_bias.report.numbers import few
-from lm_eval_bias.report.score_labels import label
+from lm_eval_bias.report.parts import score_label
 from lm_eval_bias.report.tables import json_text
 from lm_eval_bias.runs.run_data import Problem, Run, TaskRun, Value, interval_of, readable
 
@@ -164,7 +164,7 @@ def _bound(end: float) -> float | str:
 
 def _result(one: Directed) -> dict[str, Any]:
     value, task = one.value, one.task
-    name = label(task.benchmark, value.name)
+    name = score_label(task.benchmark, value.name)
     description = f"Distance of {value.name} from {value.neutral:g}: {value.summary}" if one.is_distance else ""
     return {
         "evaluation_result_id": f"{one.task.task}/{one.name}",

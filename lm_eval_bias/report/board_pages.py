@@ -10,12 +10,12 @@ from dataclasses import dataclass, replace
 from markupsafe import Markup
 
 from lm_eval_bias import registry
-from lm_eval_bias.analysis.boards import PUBLISHED, RUN, Board, Row
+from lm_eval_bias.analysis.board_building import PUBLISHED, RUN, Board, Row
 from lm_eval_bias.analysis.rank_intervals import Rank
 from lm_eval_bias.report import captions
 from lm_eval_bias.report.numbers import NONE
-from lm_eval_bias.report.score_labels import named
-from lm_eval_bias.report.shortening import shortened_apart
+from lm_eval_bias.report.parts import named
+from lm_eval_bias.report.svg import shortened_apart
 from lm_eval_bias.report.tables import Cell, Column, Table
 from lm_eval_bias.runs.run_data import Run, Value
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
 
-from lm_eval_bias.analysis.boards import PUBLISHED, Board, Cell, Row, rule
+from lm_eval_bias.analysis.board_building import PUBLISHED, Board, Cell, Row, rule
 from lm_eval_bias.custom_metrics.score import finite
 from lm_eval_bias.report import board_pages, captions, caveats, tables, templates
 from lm_eval_bias.runs.run_data import Problem, Run, Value, presentable

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections import defaultdict
 from collections.abc import Collection, Sequence
 
-from lm_eval_bias.analysis.boards import NOT_PUBLISHED, PUBLISHED, Board, Cell, Row, rule
+from lm_eval_bias.analysis.board_building import NOT_PUBLISHED, PUBLISHED, Board, Cell, Row, rule
 from lm_eval_bias.analysis.rank_intervals import LEVEL, Rank
 from lm_eval_bias.report import tables as drawing
 from lm_eval_bias.report.numbers import NONE, bound, number, score_range

@@ -8,7 +8,7 @@ from dataclasses import dataclass, field
 
 from lm_eval_bias import catalog, registry
 from lm_eval_bias.analysis import conventions
-from lm_eval_bias.report import numbers, parts, score_labels
+from lm_eval_bias.report import numbers, parts
 from lm_eval_bias.runs.run_data import Run, TaskRun, readable
 
 # by weight: what is about the numbers themselves, how they were made, and what single ones lack
@@ -140,7 +140,7 @@ def of(runs: Sequence[Run]) -> list[Caution]:
             warned = {c.text for c in cautions.values()}
             for value in task.scores.values():
                 if value.note and value.note not in warned:
-                    add(notes, NOTE, value.note, place, score_labels.label(task.benchmark, value.name))
+                    add(notes, NOTE, value.note, place, parts.score_label(task.benchmark, value.name))
         for text in _of_run(run):
             add(cautions, SETTING, text, run.name)
     return sorted([*cautions.values(), *notes.values()], key=lambda caution: KINDS.index(caution.kind))

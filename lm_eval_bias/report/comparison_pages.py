@@ -13,10 +13,8 @@ from lm_eval_bias.analysis.run_comparison import Refusal
 from lm_eval_bias.report import captions, comparison_reports, difference_plots, templates
 from lm_eval_bias.report.difference_plots import Line
 from lm_eval_bias.report.numbers import NONE, bound, count, few, p_value
-from lm_eval_bias.report.parts import Part
-from lm_eval_bias.report.score_labels import named
-from lm_eval_bias.report.shortening import shortened, shortened_apart
-from lm_eval_bias.report.svg import Figure
+from lm_eval_bias.report.parts import Part, named
+from lm_eval_bias.report.svg import Figure, shortened, shortened_apart
 from lm_eval_bias.report.tables import Cell, Column, Table
 
 _KINDS = {"run": "runs", LANGUAGE: "languages"}

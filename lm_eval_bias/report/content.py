@@ -6,21 +6,24 @@ from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
 
-from lm_eval_bias import __version__, registry
+from lm_eval_bias import __version__, catalog, registry
+from lm_eval_bias.analysis import comparisons, differences
+from lm_eval_bias.analysis.differences import Finding
 from lm_eval_bias.benchmark import Card
+from lm_eval_bias.data.sources import manifest
+from lm_eval_bias.errors import BiasError
 from lm_eval_bias.report import (
     cautions,
     caveats,
-    language_parts,
+    comparison_reports,
     numbers,
     overview,
     parts,
-    pinned_data,
-    score_labels,
     sentences,
 )
 from lm_eval_bias.report.cautions import Caution
 from lm_eval_bias.report.item_pages import ItemPages
+from lm_eval_bias.report.parts import Part, ReportTask, score_cell
 from lm_eval_bias.report.tables import Cell, Column, Table
 from lm_eval_bias.runs.run_data import Problem, Run, presentable, readable
 
@@ -102,7 +105,7 @@ class Report:
     @cached_property
     def languages(self) -> parts.Part | None:
         """Scores by language, over all sections; ``None`` where nothing was asked in two."""
-        return language_parts.languages([task for section in self.sections for task in section.tasks])
+        return _languages([task for section in self.sections for task in section.tasks])
 
     @property
     def warnings(self) -> list[tuple[str, bool, list[Caution]]]:
@@ -139,7 +142,7 @@ def _scores(tasks: Sequence[parts.ReportTask]) -> list[str]:
         for name in parts.main_names(item.task):
             value = item.task.scores[name]
             neutral = "no neutral value" if value.neutral is None else f"neutral {numbers.bound(value.neutral)}"
-            label = score_labels.label(item.task.benchmark, name)
+            label = parts.score_label(item.task.benchmark, name)
             lines[name] = f"{label} ({name}): {numbers.score_range(value)}, {neutral}"
     return list(lines.values())
 
@@ -150,7 +153,7 @@ def _sections(tasks: Sequence[parts.ReportTask]) -> list[Section]:
         members = [item for item in tasks if registry.family(item.task.benchmark) is benchmark]
         if members:
             names = [item.task.task for item in members]
-            data, from_harness = pinned_data.data_of(names), pinned_data.are_of_harness(names)
+            data, from_harness = _data_of(names), _are_of_harness(names)
             title = benchmark.title or benchmark.name
             is_own = bool(benchmark.required)
             sections.append(
@@ -240,3 +243,98 @@ def main_tables(section: Section) -> list[Table]:
                 )
             )
     return tables
+
+
+def _are_of_harness(tasks: Sequence[str]) -> bool:
+    """Whether tasks are all of the harness's own, whose data it downloads.
+
+    Args:
+        tasks: As of :func:`data_of`.
+    """
+    known = [catalog.entries().get(task.partition(" ")[0]) for task in tasks]
+    return all(entry is not None and entry.path is None for entry in known)
+
+
+def _data_of(tasks: Sequence[str]) -> list[str]:
+    """The pinned data of some tasks, one line per upstream revision.
+
+    Args:
+        tasks: Names, perhaps with a remark in brackets; unknown ones are passed over.
+    """
+    entries = catalog.entries()
+    names = {entries[base].data for base in (task.partition(" ")[0] for task in tasks) if base in entries}
+    files_by_source: dict[tuple[str, str, str], int] = {}
+    for name in sorted(name for name in names if name):
+        for source in manifest().resolve([name]):
+            key = (source.repository, source.commit, source.licence)
+            files_by_source[key] = files_by_source.get(key, 0) + 1
+    return [
+        f"{repository}, commit {commit[:12]}, {files} {'file' if files == 1 else 'files'}; licence: {licence}"
+        for (repository, commit, licence), files in files_by_source.items()
+    ]
+
+
+_BY_LANGUAGE = "Scores by language"
+
+
+def _runs_of(tasks: Sequence[ReportTask]) -> list[Run]:
+    """The runs of some tasks, with these alone."""
+    runs = {item.run.name: item.run for item in tasks}
+    return [
+        replace(run, tasks={item.task.task: item.task for item in tasks if item.run.name == name})
+        for name, run in runs.items()
+    ]
+
+
+def _languages(tasks: Sequence[ReportTask]) -> Part | None:
+    """Compare a model's answers in several languages.
+
+    Args:
+        tasks: Of all benchmarks.
+
+    Returns:
+        Pairs that have sample logs as a table, those that have none in words; ``None`` where nothing was asked in two.
+    """
+    try:
+        pairs = comparisons.pairs(_runs_of(tasks), comparisons.LANGUAGE)
+    except BiasError:  # there are none
+        return None
+    with_logs = [pair for pair in pairs if pair.base.task.samples and pair.other.task.samples]
+    text = [
+        f"{pair.subject}: {pair.other.label} and {pair.base.label} can't be compared without the sample logs of both "
+        "(--log_samples)."
+        for pair in pairs
+        if pair not in with_logs
+    ]
+    if not with_logs:
+        return Part(_BY_LANGUAGE, text)
+    try:
+        findings = differences.find(with_logs, by=comparisons.LANGUAGE)
+    except BiasError as error:
+        return Part(_BY_LANGUAGE, [*text, f"Not compared: {error}."])
+    notes = dict.fromkeys(f"{f.subject}, {f.other} and {f.base}: {f.note}." for f in findings if f.note)
+    text += [*notes, comparison_reports.legend(findings, "holm")]
+    return Part(_BY_LANGUAGE, text, [], [_language_table(findings, with_logs)])
+
+
+def _language_table(findings: Sequence[Finding], pairs: Sequence[comparisons.Pair]) -> Table:
+    benchmarks = {(pair.subject, pair.other.label): pair.base.task.benchmark for pair in pairs}
+    columns = [
+        Column("Task"), Column("Score"), Column("First language", True), Column("Second language", True),
+        Column("Difference", True), Column("p (Holm)", True), Column("Finding"),
+    ]  # fmt: skip
+    rows = []
+    for finding in findings:
+        base, other, difference, ends = comparison_reports.values(finding)
+        rows.append(
+            [
+                Cell(finding.subject, note=f"{finding.base}, then {finding.other}"),
+                score_cell(benchmarks[finding.subject, finding.other], finding.score.name),
+                Cell(base, finding.base_value),
+                Cell(other, finding.other_value),
+                Cell(difference, finding.difference.value, ends),
+                Cell(numbers.p_value(finding.adjusted), finding.adjusted),
+                Cell(finding.verdict),
+            ]
+        )
+    return Table(f"{_BY_LANGUAGE}, differences with 95% intervals in brackets", columns, rows)

@@ -9,7 +9,7 @@ from typing import Any
 from urllib.parse import quote
 
 from lm_eval_bias.errors import BiasError
-from lm_eval_bias.report import numbers, parts, score_labels, svg, templates
+from lm_eval_bias.report import numbers, parts, svg, templates
 from lm_eval_bias.runs import contributions, sample_logs
 from lm_eval_bias.runs.contributions import Log
 from lm_eval_bias.runs.run_data import Value
@@ -160,7 +160,7 @@ def _score(log: Log, task: str, value: Value, ident: str, most: int) -> ScoreIte
         _entry(log, place, part, number < most, [*own.values()], [own.get(name, "") for name in values])
         for number, ((place, part), own) in enumerate(zip(chosen, facets, strict=True))
     ]
-    label = score_labels.label(log.benchmark.name, value.name)
+    label = parts.score_label(log.benchmark.name, value.name)
     last = moving[:most][-1][1]
     alike = sum(part == last for _, part in moving)
     return ScoreItems(

@@ -8,7 +8,7 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 
 from lm_eval_bias import registry
-from lm_eval_bias.report import caveats, dots, numbers, parts, score_labels, svg
+from lm_eval_bias.report import caveats, dots, numbers, parts, svg
 from lm_eval_bias.runs.run_data import Run, Value
 
 MANY = 8  # models from which on rows have narrow lanes and verdicts are counted
@@ -155,7 +155,7 @@ def _strip(name: str, items: Sequence[parts.ReportTask], reach: float) -> Strip 
     if many:
         shown.sort(key=lambda pair: way(pair[1], pair[1].value))
     lane = _NARROW if many else _LANE
-    label = score_labels.label(items[0].task.benchmark, name)
+    label = parts.score_label(items[0].task.benchmark, name)
     points = []
     for number, (item, value) in enumerate(shown):
         at, *ends = (round(50 + 50 * one / reach, 2) for one in _ways(value))
@@ -177,7 +177,7 @@ def _statements(item: parts.ReportTask) -> list[str]:
         value = item.task.scores[name]
         if value.neutral is None or value.higher_is_better is not None or math.isnan(value.value):
             continue
-        label = score_labels.label(item.task.benchmark, name)
+        label = parts.score_label(item.task.benchmark, name)
         above, below = leanings.get(name, (f"{label} is above neutral", f"{label} is below neutral"))
         if value.interval is None:
             said.append(NO_VERDICT)
@@ -295,7 +295,7 @@ def build(
     ]
     shown = [value for _, _, value in main if in_picture(value)]
     reach = _reach(shown)
-    apart = dict.fromkeys(score_labels.label(benchmark, name) for benchmark, name, v in main if not in_picture(v))
+    apart = dict.fromkeys(parts.score_label(benchmark, name) for benchmark, name, v in main if not in_picture(v))
     groups = [_group(title, ident, members, reach) for title, ident, members in sections]
     return Overview(
         _tested(runs, items, len(groups)),

@@ -5,7 +5,7 @@ import json
 import pytest
 
 from lm_eval_bias.analysis import board_building
-from lm_eval_bias.analysis.boards import PUBLISHED, RUN
+from lm_eval_bias.analysis.board_building import PUBLISHED, RUN
 from lm_eval_bias.errors import BiasError
 from lm_eval_bias.report import captions
 from lm_eval_bias.report.captions import remarks, tables, unranked
