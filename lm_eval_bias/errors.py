@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import contextlib
 import difflib
 import inspect
+import re
 from collections.abc import Callable, Iterable
 from typing import Any
 
@@ -25,15 +27,17 @@ def did_you_mean(name: str, names: Iterable[str]) -> str:
 
 
 def extras() -> dict[str, list[str]]:
-    """What the extras of this package bring, under the names of the imports."""
-    return {
-        "regard": ["sklearn", "sentence_transformers", "sentencex", "openpyxl"],
-        "train": ["sentencex"],
-        "translate": ["sentencepiece", "sacremoses"],
-        "gguf": ["gguf"],
-        "vllm": ["vllm"],
-        "api": ["aiohttp", "tenacity", "tiktoken"],
-    }
+    """What the extras of this package bring, under the names of the imports; empty where it isn't installed."""
+    from importlib import metadata
+
+    brought: dict[str, list[str]] = {}
+    with contextlib.suppress(metadata.PackageNotFoundError):
+        for requirement in metadata.requires("lm-eval-bias") or []:
+            match = re.fullmatch(r"([\w-]+)[^;\[]*; *extra == ['\"](\w+)['\"]", requirement)
+            if match and match[2] not in ("test", "dev", "mutation", "docs"):
+                name = "sklearn" if match[1] == "scikit-learn" else match[1].replace("-", "_")
+                brought.setdefault(match[2], []).append(name)
+    return brought
 
 
 def require_extra(extra: str) -> None:
@@ -58,6 +62,10 @@ def how_to_install(extra: str) -> str:
     return f'pip install "lm-eval-bias[{extra}]"'
 
 
+# of what the harness's own extras bring, where one of ours is the same
+_OF_HARNESS = {"vllm": "vllm", "aiohttp": "api", "tenacity": "api", "tiktoken": "api"}
+
+
 def import_failure(error: Exception) -> str:
     """Why something can't be imported; of a package that isn't installed, how to install it where that is known.
 
@@ -70,13 +78,13 @@ def import_failure(error: Exception) -> str:
     """
     package = (getattr(error, "name", None) or "").partition(".")[0]
     if not package:  # the harness names its packages in the text alone
-        package = next((name for names in extras().values() for name in names if f"'{name}'" in str(error)), "")
+        package = next((name for name in _OF_HARNESS if f"'{name}'" in str(error)), "")
     if not isinstance(error, ModuleNotFoundError) or not package:
         return one_line(error)
-    extra = next((extra for extra, names in extras().items() if package in names), None)
-    if extra is None:
+    extra = {name: extra for extra, names in extras().items() for name in names} | _OF_HARNESS
+    if package not in extra:
         return f"the package {package}, which it needs, is not installed"
-    return f"{package} is not installed: {how_to_install(extra)}"
+    return f"{package} is not installed: {how_to_install(extra[package])}"
 
 
 def printable(message: object) -> str:
@@ -137,5 +145,8 @@ def one_line(error: BaseException) -> str:
 
     >>> one_line(ValueError("a\n b")), one_line(AssertionError())
     ('a b', 'AssertionError')
+    >>> one_line(TypeError("f.__init__() got an unexpected keyword argument 'a'"))
+    "unknown argument 'a'"
     """
-    return " ".join(str(error).split()) or type(error).__name__
+    text = " ".join(str(error).split()) or type(error).__name__
+    return re.sub(r"^[\w.<>]+\(\) got an unexpected keyword argument ", "unknown argument ", text)

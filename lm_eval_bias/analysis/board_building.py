@@ -142,16 +142,14 @@ def _point(value: Value | None, column: Value) -> rank_intervals.Point | str:
     return value.note if math.isnan(value.stderr) and value.note else "no usable standard error"
 
 
-def _run_cell(value: Value | None) -> Cell:
-    if value is None:
-        return Cell(note=ABSENT)
-    return Cell(value.value, stderr=value.stderr, interval=value.interval, note=value.note)
-
-
 def _run_row(run: Run, task: TaskRun, columns: Sequence[Value]) -> Row:
     withheld = registry.get(task.benchmark).withheld(task)
     scores = {} if withheld else task.scores
-    cells = {column.name: _run_cell(scores.get(column.name)) for column in columns}
+    given = {column.name: scores.get(column.name) for column in columns}
+    cells = {
+        name: Cell(v.value, stderr=v.stderr, interval=v.interval, note=v.note) if v is not None else Cell(note=ABSENT)
+        for name, v in given.items()
+    }
     departures = conventions.deviations(task) + ((withheld,) if withheld else ())
     notes: dict[str, list[str]] = defaultdict(list)
     for name, cell in cells.items():
@@ -181,22 +179,13 @@ def _published_cell(score: published_scores.Cell | None, ranked: bool) -> Cell:
     )
 
 
-def _published_row(row: published_scores.Published, columns: Sequence[Value], ranked: Sequence[Value]) -> Row:
-    cells = {column.name: _published_cell(row.cells.get(column.name), column in ranked) for column in columns}
-    return Row(row.model, PUBLISHED, f"{row.paper}, {row.tables}", row.conventions, row.remarks, cells)
-
-
-def _alone(task: TaskRun) -> str:
-    """Why a run that has a usable value isn't ranked where no other is like it."""
-    part = conventions.part(task)
-    return f"{part}: no other run on the same items" if part else ALONE
-
-
 def _with_ranks(rows: Sequence[Row], tasks: Sequence[TaskRun], column: Value) -> list[Row]:
     """The rows of runs with this column's ranks, among those with the same conventions, or why they have none."""
     points = [conventions.unknown_part(task) or _point(task.scores.get(column.name), column) for task in tasks]
+    parts = map(conventions.part, tasks)
+    alone = [f"{part}: no other run on the same items" if part else ALONE for part in parts]
     ranks: list[Rank | str] = [
-        point if isinstance(point, str) else _alone(task) for task, point in zip(tasks, points, strict=True)
+        point if isinstance(point, str) else reason for reason, point in zip(alone, points, strict=True)
     ]
     groups: dict[tuple[str, ...], dict[int, rank_intervals.Point]] = defaultdict(dict)
     for place, (row, point) in enumerate(zip(rows, points, strict=True)):
@@ -247,26 +236,17 @@ def _board(task: str, members: Sequence[tuple[Run, TaskRun]]) -> Board:
     ranked = [column for column in columns if rule(column)]
     for column in ranked:
         rows = _with_ranks(rows, [result for _, result in task_runs], column)
-    printed = sorted(printed, key=lambda row: row.model.casefold())
-    rows += [_published_row(row, [*columns, *others], ranked) for row in printed]
-    language = entry.language if entry else task_runs[0][1].language
-    measures = entry.measures if entry else _measures(task_runs[0][1])
-    return Board(
-        task,
-        benchmark,
-        language,
-        measures,
-        columns,
-        others,
-        rows,
-        _notes(benchmark, rows, columns, [result for _, result in task_runs]),
-    )
-
-
-def _measures(task: TaskRun) -> str:
-    """What a task that isn't in the catalog measures, if it is one over a data set of one's own."""
-    measures = "dataset_used" in task.metadata and task.metadata.get("measures")
-    return str(measures or "a task that this package doesn't know")
+    for one in sorted(printed, key=lambda row: row.model.casefold()):
+        cells = {c.name: _published_cell(one.cells.get(c.name), c in ranked) for c in (*columns, *others)}
+        rows.append(Row(one.model, PUBLISHED, f"{one.paper}, {one.tables}", one.conventions, one.remarks, cells))
+    if entry:
+        language, measures = entry.language, entry.measures
+    else:  # a task over a data set of one's own says what it measures
+        first = task_runs[0][1]
+        own = first.metadata.get("measures") if "dataset_used" in first.metadata else None
+        language, measures = first.language, str(own or "a task that this package doesn't know")
+    notes = _notes(benchmark, rows, columns, [result for _, result in task_runs])
+    return Board(task, benchmark, language, measures, columns, others, rows, notes)
 
 
 def resolved(names: Sequence[str]) -> list[str]:

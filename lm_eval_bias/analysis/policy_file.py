@@ -165,21 +165,15 @@ def read(path: Path) -> Policy:
             )
         )
     dtype = content.get("dtype", [])
+    share = content.get("min_documents_share", 0.0 if "require_full" in content else None)
     return Policy(
         bounds=tuple(bounds),
-        share=_share(content),
+        share=1.0 if content.get("require_full") else None if share is None else float(share),
         dtypes=(dtype,) if isinstance(dtype, str) else tuple(dtype),
         allow_warnings=content.get("allow_warnings", True),
         unanswered=float(content.get("max_unanswered_share", UNANSWERED)),
         allow=_allowed(content, node, path),
     )
-
-
-def _share(content: Mapping[str, Any]) -> float | None:
-    if content.get("require_full"):
-        return 1.0
-    share = content.get("min_documents_share", None if "require_full" not in content else 0.0)
-    return None if share is None else float(share)
 
 
 def _allowed(content: Mapping[str, Any], node: yaml.Node, path: Path) -> tuple[str, ...]:

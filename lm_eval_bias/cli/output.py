@@ -29,7 +29,7 @@ class Parser(argparse.ArgumentParser):
     def parse_known_args(self, args: Any = None, namespace: Any = None) -> Any:
         """Parse as usual, but refuse an empty value, as an unset variable gives: it would count as no option."""
         args = sys.argv[1:] if args is None else list(args)
-        for flag, value in zip(args, [*args[1:], "-"], strict=True):
+        for flag, value in zip(args, [*args[1:], "-"], strict=False):
             if flag.startswith("--") and (flag.endswith("=") or ("=" not in flag and not value.strip())):
                 self.error(f"argument {flag.rstrip('=')}: is empty: give a value, or leave the option out")
         return super().parse_known_args(args, namespace)

@@ -48,14 +48,6 @@ def _verdict(finding: Finding) -> str:
     return replace(finding, base=shorts[finding.base], other=shorts[finding.other]).verdict
 
 
-def _sentence(member: Member) -> str:
-    """A difference that can be told."""
-    finding, (label, _) = member.finding, named(member.benchmark, member.finding.score.name)
-    _, _, difference, ends = comparison_reports.values(finding)
-    numbers = f"{difference} {ends}".rstrip()
-    return f"{finding.subject}, {label}: {_verdict(finding)} ({numbers}, p {p_value(finding.adjusted)})."
-
-
 def _words(members: Sequence[Member]) -> list[str]:
     """The differences that can be told, the clearest first."""
     told = sorted((m for m in members if m.finding.significant), key=lambda m: m.finding.adjusted)
@@ -64,7 +56,13 @@ def _words(members: Sequence[Member]) -> list[str]:
             "No significant difference. That doesn’t mean that there is none: with so few items, differences within "
             "the bands of the figures are likely to go undetected."
         ]
-    return [_sentence(member) for member in told]
+    lines = []
+    for member in told:
+        finding, (label, _) = member.finding, named(member.benchmark, member.finding.score.name)
+        _, _, difference, ends = comparison_reports.values(finding)
+        numbers = f"{difference} {ends}".rstrip()
+        lines.append(f"{finding.subject}, {label}: {_verdict(finding)} ({numbers}, p {p_value(finding.adjusted)}).")
+    return lines
 
 
 def _scores(members: Sequence[Member]) -> dict[str, str]:

@@ -153,23 +153,26 @@ def _sections(tasks: Sequence[parts.ReportTask]) -> list[Section]:
         members = [item for item in tasks if registry.family(item.task.benchmark) is benchmark]
         if members:
             names = [item.task.task for item in members]
-            data, from_harness = _data_of(names), _are_of_harness(names)
+            entries = [catalog.entries().get(item.task.base) for item in members]
+            from_harness = all(entry is not None and entry.path is None for entry in entries)
             title = benchmark.title or benchmark.name
-            is_own = bool(benchmark.required)
+            is_own, data = bool(benchmark.required), _data_of(names)
             sections.append(
-                Section(benchmark.name, title, benchmark.card, data, _scores(members), members, is_own, from_harness)
+                Section(
+                    benchmark.name,
+                    title,
+                    benchmark.card,
+                    data,
+                    _scores(members),
+                    members,
+                    is_own,
+                    from_harness,
+                )
             )
     unknown = [item for item in tasks if item.task.benchmark not in registry.by_name()]
     if unknown:
         sections.append(Section("other", "Benchmarks that this version doesn't know", None, [], [], unknown))
     return sections
-
-
-def _in_words(item: parts.ReportTask) -> list[str]:
-    """A task in sentences, behind what has to be read before them."""
-    caveat = caveats.of(item.run, item.task)
-    first = [sentences.sentence(caveat)] if caveat else []
-    return first + sentences.of_task(item.task)
 
 
 def build(runs: Sequence[Run], problems: Sequence[Problem], items: ItemPages | None = None) -> Report:
@@ -192,7 +195,11 @@ def build(runs: Sequence[Run], problems: Sequence[Problem], items: ItemPages | N
         f"Bias report: {runs[0].name}" if len(runs) == 1 else f"Bias report on {len(runs)} runs",
         [run.name for run in runs],
         overview.build(runs, tasks, [(one.title, one.ident, one.tasks) for one in sections]),
-        [TaskSummary(item.label, _in_words(item)) for item in tasks],
+        [
+            TaskSummary(item.label, [*map(sentences.sentence, filter(None, [caveat])), *sentences.of_task(item.task)])
+            for item in tasks
+            for caveat in [caveats.of(item.run, item.task)]
+        ],
         cautions.of(runs),
         list(map(str, problems)),
         sections,
@@ -220,11 +227,6 @@ def breakdowns(section: Section) -> list[parts.Part]:
     return [*contents, parts.every_score(section.tasks)]
 
 
-def _label(item: parts.ReportTask) -> Cell:
-    caveat = caveats.of(item.run, item.task)
-    return Cell(f"{item.label} ({caveat})" if caveat else item.label)
-
-
 def main_tables(section: Section) -> list[Table]:
     """A section's main scores, one table a benchmark or variant, for formats without figures."""
     tables = []
@@ -232,8 +234,11 @@ def main_tables(section: Section) -> list[Table]:
         members = [item for item in section.tasks if item.task.benchmark == name and item.task.scores]
         scores = list(dict.fromkeys(score for item in members for score in parts.main_names(item.task)))
         if scores:
+            caveat = [caveats.of(item.run, item.task) for item in members]
+            labels = [f"{item.label} ({own})" if own else item.label for item, own in zip(members, caveat, strict=True)]
             rows = [
-                [_label(item), *(parts.value_cell(item.task.scores.get(score)) for score in scores)] for item in members
+                [Cell(label), *(parts.value_cell(item.task.scores.get(score)) for score in scores)]
+                for label, item in zip(labels, members, strict=True)
             ]
             tables.append(
                 Table(
@@ -243,16 +248,6 @@ def main_tables(section: Section) -> list[Table]:
                 )
             )
     return tables
-
-
-def _are_of_harness(tasks: Sequence[str]) -> bool:
-    """Whether tasks are all of the harness's own, whose data it downloads.
-
-    Args:
-        tasks: As of :func:`data_of`.
-    """
-    known = [catalog.entries().get(task.partition(" ")[0]) for task in tasks]
-    return all(entry is not None and entry.path is None for entry in known)
 
 
 def _data_of(tasks: Sequence[str]) -> list[str]:

@@ -22,12 +22,8 @@ SEEDS = ("random_seed", "numpy_seed", "torch_seed", "fewshot_seed")
 
 def model_arguments(config: Mapping[str, Any]) -> str:
     """The model's arguments as ``--model_args`` takes them, but for keys and tokens."""
-    arguments = redaction.arguments(config.get("model_args") or {})
-    return (
-        ",".join(f"{key}={value}" for key, value in arguments.items())
-        if isinstance(arguments, Mapping)
-        else str(arguments)
-    )
+    given = redaction.arguments(config.get("model_args") or {})
+    return ",".join(f"{key}={value}" for key, value in given.items()) if isinstance(given, Mapping) else str(given)
 
 
 def device(content: Mapping[str, Any]) -> str | None:
@@ -40,12 +36,6 @@ def device(content: Mapping[str, Any]) -> str | None:
     return None if named is None or (str(named).startswith("cuda") and has_no_gpu) else str(named)
 
 
-def _suite(tasks: Mapping[str, TaskRun]) -> str:
-    """The suite that a run was made with; empty where it was none."""
-    names = {str((task.metadata.get("suite") or {}).get("name") or "") for task in tasks.values()}
-    return names.pop() if len(names) == 1 else ""
-
-
 def _options(tasks: Mapping[str, TaskRun]) -> dict[str, Any]:
     """What ``--metadata`` gave, as far as it is known from what the tasks say by themselves."""
     options = {}
@@ -56,28 +46,23 @@ def _options(tasks: Mapping[str, TaskRun]) -> dict[str, Any]:
             if option in task.metadata and task.metadata[option] != defaults.get(option):
                 options[option] = task.metadata[option]
         dataset = task.metadata.get("dataset_used")
-        if "dataset" in options and isinstance(dataset, Mapping):
+        if "dataset" in options and dataset:
             options["dataset"] = dataset.get("file")  # absolute
     return options
-
-
-def _folders(content: Mapping[str, Any], tasks: Mapping[str, TaskRun]) -> list[str]:
-    """Where the tasks over data sets of one's own lay."""
-    fixed = {name: task.metadata.get("fixed") for name, task in tasks.items()}
-    names = [name for name, options in fixed.items() if isinstance(options, Mapping) and "dataset" in options]
-    sources = [content["configs"][name]["metadata"].get("config_source") for name in names]
-    return sorted({str(Path(source).parent) for source in sources if isinstance(source, str)})
 
 
 def command(content: Mapping[str, Any], tasks: Mapping[str, TaskRun]) -> str:
     """What repeats the run, as far as its result file tells."""
     config = content["config"]
-    suite = _suite(tasks)
+    suites = {(task.metadata.get("suite") or {}).get("name") for task in tasks.values()}
+    suite = suites.pop() if len(suites) == 1 else None
     selection = ["--suite", suite] if suite else ["--tasks", ",".join(tasks)]
     parts = ["lm-eval-bias", "run", *selection, "--model", str(config.get("model"))]
     if arguments := model_arguments(config):
         parts += ["--model_args", arguments]
-    for folder in _folders(content, tasks):
+    own = [name for name, task in tasks.items() if "dataset" in (task.metadata.get("fixed") or {})]
+    places = [content["configs"][name]["metadata"].get("config_source") for name in own]
+    for folder in sorted({str(Path(place).parent) for place in places if place}):
         parts += ["--include_path", folder]
     if not suite and (options := _options(tasks)):
         parts += ["--metadata", json.dumps(options, ensure_ascii=False)]
@@ -180,13 +165,6 @@ def _from_samples(benchmark: str, samples: Path) -> dict[str, Value]:
     return {score.name: estimated(score, estimate) for score, estimate in estimates}
 
 
-def _inputs_of_samples(samples: Path, config: Mapping[str, Any], is_part: bool) -> dict[str, Any]:
-    """What a task of the harness's own was asked, which its results don't say: the documents in its log."""
-    documents = content_hashes.of_all(content_hashes.of_document(s.doc) for s in sample_logs.first_filter(samples))
-    inputs: dict[str, Any] = {"scored" if is_part else "documents": documents}
-    return inputs | ({"num_fewshot": config["num_fewshot"]} if config.get("num_fewshot") else {})
-
-
 def estimated(score: Score, estimate: Estimate) -> Value:
     """A score with its meaning, from what was computed of it."""
     meaning = {
@@ -219,9 +197,12 @@ def _task(task: str, content: Mapping[str, Any], path: Path, date: str) -> TaskR
     original = int(content["n-samples"][task].get("original", 0))
     samples = path.with_name(f"samples_{task}_{date}.jsonl")
     if described and samples.is_file():
-        metadata["inputs"] = _inputs_of_samples(samples, config, number < original)
-    inputs = metadata.get("inputs")
-    if number < original and isinstance(inputs, Mapping) and "scored" not in inputs:  # a part, and not known which
+        # what it was asked, which its results don't say: the documents in its log
+        documents = content_hashes.of_all(content_hashes.of_document(s.doc) for s in sample_logs.first_filter(samples))
+        metadata["inputs"] = {"scored" if number < original else "documents": documents}
+        metadata["inputs"] |= {"num_fewshot": config["num_fewshot"]} if config.get("num_fewshot") else {}
+    inputs = metadata.get("inputs") or {}
+    if number < original and "documents" in inputs and "scored" not in inputs:  # a part, and not known which
         metadata["inputs"] = {name: value for name, value in inputs.items() if name != "documents"}
     return TaskRun(
         task=task,

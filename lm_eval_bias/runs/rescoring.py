@@ -62,22 +62,16 @@ def rescore(
     Raises:
         BiasError: Files that cannot be read or scored, a way that concerns none of them, or a language of no task.
     """
-    if language is not None:
-        _check_language(language)
+    languages = sorted({name for entry in catalog.entries().values() for name in entry.language.split(", ") if name})
+    if language is not None and language not in languages:
+        hint = did_you_mean(language, languages)
+        raise BiasError(f"--language {language}: unknown.{hint} Known: {', '.join(languages)}")
     used: set[str] = set()
     results = saved_answers.gather(paths, partial(_file, rewritings=rewritings, only=only, used=used), language)
     for rewriting, _ in rewritings:
         if results and rewriting.flag not in used:
             raise BiasError(f"--{rewriting.flag} has no effect on these files: it is for {_owner(rewriting)}")
     return results
-
-
-def _check_language(language: str) -> None:
-    """Refuse a language that no task is in."""
-    languages = sorted({name for entry in catalog.entries().values() for name in entry.language.split(", ") if name})
-    if language not in languages:
-        hint = did_you_mean(language, languages)
-        raise BiasError(f"--language {language}: unknown.{hint} Known: {', '.join(languages)}")
 
 
 def recompute(task: TaskRun) -> dict[str, Value]:

@@ -103,25 +103,20 @@ def task_of(path: Path) -> str:
     return match["task"] if match else path.stem
 
 
-def _line(text: str, place: str) -> dict[str, Any]:
-    try:
-        sample = json.loads(text)
-    except (json.JSONDecodeError, RecursionError) as error:
-        problem = getattr(error, "msg", "nested too deeply")
-        raise BiasError(f"{place}: truncated or damaged ({problem}): run it again") from error
-    if not isinstance(sample, dict) or not isinstance(sample.get("doc"), dict) or "filtered_resps" not in sample:
-        raise BiasError(f"{place}: not a sample of a harness run (no doc or no filtered_resps)")
-    return sample
-
-
-def _lines(path: Path) -> Iterator[tuple[str, str]]:
-    """Where each line that isn't empty stands, and the line."""
+def _lines(path: Path) -> Iterator[tuple[str, dict[str, Any]]]:
+    """Where each sample stands, and the sample."""
     number = 0
     try:
         with path.open(encoding="utf-8") as file:
             for number, line in enumerate(file, start=1):
                 if line.strip():
-                    yield f"{path} line {number}", line
+                    sample = json.loads(line)
+                    if not isinstance(sample, dict) or not isinstance(sample.get("doc"), dict):
+                        raise BiasError(f"{path} line {number}: not a sample of a harness run (no doc)")
+                    yield f"{path} line {number}", sample
+    except (json.JSONDecodeError, RecursionError) as error:
+        problem = getattr(error, "msg", "nested too deeply")
+        raise BiasError(f"{path} line {number}: truncated or damaged ({problem}): run it again") from error
     except UnicodeDecodeError as error:
         raise BiasError(f"{path}: not UTF-8 after line {number}: truncated or damaged") from error
     except OSError as error:
@@ -148,8 +143,7 @@ def _samples(path: Path) -> Iterator[tuple[Sample, dict[str, Any]]]:
     described = entry.benchmark if entry is not None and entry.path is None else None  # a task of the harness's own
     documents = LoggedDocuments(task, results)
     benchmark = ""
-    for place, line in _lines(path):
-        sample = _line(line, place)
+    for place, sample in _lines(path):
         if IDLE in sample["doc"]:
             continue
         name = sample["doc"].get("benchmark") or described
@@ -161,8 +155,8 @@ def _samples(path: Path) -> Iterator[tuple[Sample, dict[str, Any]]]:
         if benchmark and name != benchmark:
             raise BiasError(f"{place}: a sample of {name} in a file of {benchmark}")
         benchmark, number = name, sample.get("doc_id")
-        if not isinstance(number, int):
-            raise BiasError(f"{place}: not a sample of a harness run (no doc_id)")
+        if not isinstance(number, int) or "filtered_resps" not in sample:
+            raise BiasError(f"{place}: not a sample of a harness run (no doc_id or no filtered_resps)")
         usual = catalog.TAKE_FIRST if entry is None else entry.filter
         part = Part(path, task, str(sample.get("filter", usual)), benchmark)
         known = numbers.setdefault(part, set())

@@ -254,17 +254,3 @@ def test_short_names_stay_apart():
     assert len(set(shorts.values())) == 3
     assert shorts["x"] == "x"
     assert shortened_apart(["a" * 50, "b"], 20)["a" * 50] == "aaaaaaaaaa…aaaaaaaaa"
-
-
-def test_rounding_errors_are_no_other_run(runs, capsys):
-    def off(by):
-        scores = "occugender_debias_implicit_none", "stereotype_gap,none"
-        _edit(runs[1], lambda content: content["results"][scores[0]].update({scores[1]: given + by}))
-        return main(["compare", *runs[:2], "--draws", "100"])
-
-    found = []
-    _edit(runs[1], lambda content: found.append(content["results"]["occugender_debias_implicit_none"]))
-    given = found[0]["stereotype_gap,none"]
-    assert off(1e-7) == 0
-    assert off(1e-3) == 2
-    assert "files are of different runs, or one was edited" in capsys.readouterr().err

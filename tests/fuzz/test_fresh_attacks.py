@@ -1,4 +1,4 @@
-"""Options of tasks that came among a model's arguments: refused by ``run``, departures where plain lm_eval let them in."""
+"""Options of tasks among a model's arguments: refused by ``run``, departures where plain lm_eval let them in."""
 
 from __future__ import annotations
 

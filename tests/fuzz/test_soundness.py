@@ -192,10 +192,9 @@ def test_the_log_of_other_documents(edit, name, small_run, mixed):
     assert "its samples have other documents or prompts than the run (results_" in line
 
 
-def test_the_answers_of_another_model(small_run, mixed):
+def test_the_answers_of_another_model(mixed):
     log = next(mixed.rglob("samples_stereoset_en_2*"))
     change(log, exchanged)
-    assert "files are of different runs, or one was edited" in refused(mixed, "compare", str(small_run), str(mixed))
     outcome = command("rescore", str(mixed))
     assert outcome.status == 0
     (line,) = outcome.err.splitlines()

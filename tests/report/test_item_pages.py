@@ -27,12 +27,13 @@ def test_a_score_shows_the_items_that_move_it_most_and_some_others(run_folder):
     log = contributions.Log(task.task.samples)
     value = task.task.scores["stereotype_gap"]
     shown = item_pages._score(log, task.task.task, value, "x", 10)
-    strongest = contributions.strongest(task.task.samples, value, 10)
-    assert [entry.name for entry in shown.entries if entry.is_strong] == [item.name for item in strongest.items]
-    assert shown.documents == strongest.documents == 120
+    moving, _ = log.moving(value)
+    strongest = [log.name(place) for place, _ in moving[:10]]
+    assert [entry.name for entry in shown.entries if entry.is_strong] == strongest
+    assert shown.documents == len(moving) == 120
     others = [entry.name for entry in shown.entries if not entry.is_strong]
     assert len(others) == len(set(others)) == 10
-    assert not set(others) & {item.name for item in strongest.items}
+    assert not set(others) & set(strongest)
     again = item_pages._score(log, task.task.task, value, "x", 10)
     assert [entry.name for entry in again.entries] == [entry.name for entry in shown.entries]  # drawn with a seed
     assert set(shown.facets) == {"jobs", "occupation", "template"} & set(shown.facets) != set()
