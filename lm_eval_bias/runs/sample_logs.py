@@ -14,6 +14,7 @@ from lm_eval_bias.errors import BiasError
 from lm_eval_bias.files import read_json
 from lm_eval_bias.harness.distributed import IDLE
 from lm_eval_bias.runs.soundness import CONTROLS, LoggedDocuments, Numbers, requests
+from lm_eval_bias.scoring import exclusive_continuations
 
 _NAME = re.compile(r"samples_(?P<task>.+)_(?P<date>\d{4}-\d\d-\d\dT[\d.:-]+)\.jsonl")
 
@@ -123,6 +124,16 @@ def _lines(path: Path) -> Iterator[tuple[str, dict[str, Any]]]:
         raise BiasError(f"{path} cannot be read: {error.strerror}") from error
 
 
+def _loglikelihoods(sample: dict[str, Any], answers: list[Any]) -> Iterator[tuple[Any, str, float]]:
+    """A document's contexts, continuations and log-likelihoods, as far as the log tells the first two."""
+    asked = requests(sample)
+    for i, answer in enumerate(answers):
+        if isinstance(answer, tuple) and len(answer) > 1 and isinstance(answer[1], bool):
+            texts = asked[i][:2] if len(asked) == len(answers) else []
+            context, continuation = texts if [type(text) for text in texts] == [str, str] else (i, "")
+            yield context, continuation, float(answer[0])
+
+
 def samples(path: Path) -> Iterator[Sample]:
     """The file's documents and answers, line after line: a log of any length takes no more memory than its numbers.
 
@@ -167,6 +178,9 @@ def _samples(path: Path) -> Iterator[tuple[Sample, dict[str, Any]]]:
             answers = [registry.get(benchmark).read_answer(raw) for raw in sample["filtered_resps"]]
         except DAMAGE as error:
             raise BiasError(f"{place}: filtered_resps holds no answers of a model ({error})") from error
+        impossible = exclusive_continuations.problem(_loglikelihoods(sample, answers))
+        if impossible:
+            raise BiasError(f"{place}: {impossible}: such answers can't be scored; run the model again")
         values.setdefault(part, Numbers()).add(answers)
         if part == next(iter(numbers)):
             try:
