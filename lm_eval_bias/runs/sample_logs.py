@@ -11,12 +11,13 @@ from typing import Any, NamedTuple
 
 from lm_eval_bias import catalog, registry
 from lm_eval_bias.errors import BiasError
-from lm_eval_bias.files import read_json
+from lm_eval_bias.files import check_plain, read_json
 from lm_eval_bias.harness.distributed import IDLE
 from lm_eval_bias.runs.soundness import CONTROLS, LoggedDocuments, Numbers, requests
 from lm_eval_bias.scoring import exclusive_continuations
 
 _NAME = re.compile(r"samples_(?P<task>.+)_(?P<date>\d{4}-\d\d-\d\dT[\d.:-]+)\.jsonl")
+_LARGEST = 1 << 36  # bytes of a log, which is read line by line
 
 
 class NotOurs(BiasError):
@@ -104,24 +105,30 @@ def task_of(path: Path) -> str:
     return match["task"] if match else path.stem
 
 
-def _lines(path: Path) -> Iterator[tuple[str, dict[str, Any]]]:
-    """Where each sample stands, and the sample."""
+def _lines(path: Path) -> Iterator[tuple[str, str]]:
+    """Where each line that isn't empty stands, and the line."""
     number = 0
     try:
+        check_plain(path, _LARGEST)
         with path.open(encoding="utf-8") as file:
             for number, line in enumerate(file, start=1):
                 if line.strip():
-                    sample = json.loads(line)
-                    if not isinstance(sample, dict) or not isinstance(sample.get("doc"), dict):
-                        raise BiasError(f"{path} line {number}: not a sample of a harness run (no doc)")
-                    yield f"{path} line {number}", sample
-    except (json.JSONDecodeError, RecursionError) as error:
-        problem = getattr(error, "msg", "nested too deeply")
-        raise BiasError(f"{path} line {number}: truncated or damaged ({problem}): run it again") from error
+                    yield f"{path} line {number}", line
     except UnicodeDecodeError as error:
         raise BiasError(f"{path}: not UTF-8 after line {number}: truncated or damaged") from error
     except OSError as error:
         raise BiasError(f"{path} cannot be read: {error.strerror}") from error
+
+
+def _line(text: str, place: str) -> dict[str, Any]:
+    try:
+        sample = json.loads(text)
+    except (ValueError, RecursionError) as error:
+        problem = getattr(error, "msg", "no number, or nested too deeply")
+        raise BiasError(f"{place}: truncated or damaged ({problem}): run it again") from error
+    if not isinstance(sample, dict) or not isinstance(sample.get("doc"), dict) or "filtered_resps" not in sample:
+        raise BiasError(f"{place}: not a sample of a harness run (no doc or no filtered_resps)")
+    return sample
 
 
 def _loglikelihoods(sample: dict[str, Any], answers: list[Any]) -> Iterator[tuple[Any, str, float]]:
@@ -154,7 +161,8 @@ def _samples(path: Path) -> Iterator[tuple[Sample, dict[str, Any]]]:
     described = entry.benchmark if entry is not None and entry.path is None else None  # a task of the harness's own
     documents = LoggedDocuments(task, results)
     benchmark = ""
-    for place, sample in _lines(path):
+    for place, line in _lines(path):
+        sample = _line(line, place)
         if IDLE in sample["doc"]:
             continue
         name = sample["doc"].get("benchmark") or described
@@ -166,8 +174,8 @@ def _samples(path: Path) -> Iterator[tuple[Sample, dict[str, Any]]]:
         if benchmark and name != benchmark:
             raise BiasError(f"{place}: a sample of {name} in a file of {benchmark}")
         benchmark, number = name, sample.get("doc_id")
-        if not isinstance(number, int) or "filtered_resps" not in sample:
-            raise BiasError(f"{place}: not a sample of a harness run (no doc_id or no filtered_resps)")
+        if not isinstance(number, int):
+            raise BiasError(f"{place}: not a sample of a harness run (no doc_id)")
         usual = catalog.TAKE_FIRST if entry is None else entry.filter
         part = Part(path, task, str(sample.get("filter", usual)), benchmark)
         known = numbers.setdefault(part, set())
