@@ -124,10 +124,10 @@ def _parsed(path: Path) -> tuple[Any, yaml.Node]:
         raise BiasError(f"{path} cannot be read: {error.strerror}") from error
     except UnicodeDecodeError as error:
         raise BiasError(f"{path}: byte {error.start} is not UTF-8") from error
-    content = parse_yaml(text, str(path), _Loader)
-    if content is None:
+    content, node = parse_yaml(text, str(path), _Loader), yaml.compose(text, Loader=_Loader)  # noqa: S506 (safe)
+    if node is None:
         raise BiasError(f"{path}: the file is empty: a policy needs bounds ('lm-eval-bias check --example' prints one)")
-    return content, yaml.compose(text, Loader=_Loader)  # noqa: S506 (a SafeLoader)
+    return content, node
 
 
 def read(path: Path) -> Policy:

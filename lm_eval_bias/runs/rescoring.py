@@ -82,7 +82,8 @@ def recompute(task: TaskRun) -> dict[str, Value]:
     """
     if task.samples is None:
         raise BiasError("there is no sample log beside the file: run with --log_samples, and name the run's folder")
-    benchmark, records = registry.get(task.benchmark), []
+    benchmark = registry.get(task.benchmark)
+    records: list[Record] = []
     for part, doc, answers in sample_logs.first_filter(task.samples):
         with _blamed(part, f"document {len(records)}"):
             records.append(benchmark.record(doc, answers))

@@ -140,13 +140,6 @@ def test_hostile_names_are_text(runs, tmp_path):
         assert safe(name) in page.text
 
 
-def test_names_that_hide_are_shown(runs, tmp_path):
-    _edit(runs[1], lambda content: content["config"].update(model_args={"pretrained": "a\x1b[31mgpj"}))
-    page = page_of(tmp_path / "c.html", *runs[:2])
-    assert "\x1b" not in page.text
-    assert "a\ufffd[31mgpj" in page.text
-
-
 def test_scores_have_their_labels(runs, tmp_path, monkeypatch):
     benchmark = registry.by_name()["occugender"]
     monkeypatch.setattr(type(benchmark), "score_label", lambda self, score: f"what {score} means", raising=False)

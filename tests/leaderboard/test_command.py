@@ -212,20 +212,6 @@ def test_hostile_runs_make_no_markup_in_the_page(capsys, hostile):
     assert "\x1b" not in made.text
 
 
-def test_hostile_task_names_are_text_too(capsys, tmp_path):
-    data = run_data("model")
-    (task,) = data["tasks"].values()
-    data["tasks"] = {"<b>own</b>|task": task, "gg_bbq_group_terms <i>remark</i>|": task}
-    write(tmp_path, "a", data)
-    page = Page(run(capsys, tmp_path, "--format", "html")[0])
-    assert not {"b", "i"} & set(page.tags)
-    assert "<b>own</b>|task" in page.text
-    assert "model <i>remark</i>|" in page.text
-    out = run(capsys, tmp_path, "--format", "md")[0]
-    assert not re.search("<[bi]>", out)
-    assert "a task that this package doesn't know" in out
-
-
 def test_a_rank_is_shown_and_sortable(capsys, tmp_path):
     for name, value in {"best": 0.9, "twin a": 0.6, "twin b": 0.61}.items():
         write(tmp_path, name, run_data(name, acc_amb=(value, 0.02)))
