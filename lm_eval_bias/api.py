@@ -219,9 +219,8 @@ def scores(runs: Run | Iterable[Run]) -> DataFrame:
     tiny   gap   0.25          0.15           0.35      0.0
     """
     from lm_eval_bias.report import run_reports
-    from lm_eval_bias.runs import printable_runs
 
-    rows = list(run_reports.records(printable_runs.runs(_several(runs))))
+    rows = list(run_reports.records(_several(runs)))
     return _frame(rows, (*run_reports.COLUMNS, "dof"))
 
 
@@ -333,14 +332,14 @@ def write_report(
         BiasError: An unknown format, or a file that can't be written or holds a run that was read; for ``html``, the
             extra ``report`` isn't installed.
     """
-    from lm_eval_bias import output_files
-    from lm_eval_bias.report import written_reports
+    from lm_eval_bias.cli import output
+    from lm_eval_bias.report import run_reports
 
     several, place = _several(runs), os.fspath(path)
-    _one_of("format", format, output_files.FORMATS)
-    form = output_files.format_of(format, place, without="", flag="path")
-    written_reports.check(form, place, _inputs(several), items, "path")
-    written_reports.write(form, several, several.problems, place, items)
+    _one_of("format", format, output.FORMATS)
+    form = output.format_of(format, place, without="", flag="path")
+    run_reports.check(form, place, _inputs(several), items, "path")
+    run_reports.write(form, several, several.problems, place, items)
 
 
 @_public

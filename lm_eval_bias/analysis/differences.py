@@ -11,7 +11,7 @@ from lm_eval_bias.custom_metrics import resampling
 from lm_eval_bias.custom_metrics.bootstrap import SEED
 from lm_eval_bias.custom_metrics.contingency import holm
 from lm_eval_bias.custom_metrics.resampling import LEVEL, Difference
-from lm_eval_bias.custom_metrics.score import Record, Score, joined, t_factor
+from lm_eval_bias.custom_metrics.score import Score, joined, t_factor
 from lm_eval_bias.errors import BiasError, did_you_mean
 
 
@@ -91,11 +91,6 @@ def adjust(p_values: Sequence[float], correction: str) -> list[float]:
         for i, p in zip(places, stats.false_discovery_control([p_values[i] for i in places]), strict=True):
             adjusted[i] = float(p)
     return adjusted
-
-
-def _defined_scores(pair: Pair, records: Sequence[Record]) -> dict[str, Score]:
-    """The scores that there are, by name."""
-    return {score.name: score for score in pair.base.benchmark.scores(records, detailed=True)}
 
 
 def _compared_scores(
@@ -180,7 +175,7 @@ def find(
                 "--unpaired compares them as independent runs"
             )
         records = ([pair.base.docs or pair.other.docs] * 2) if reason else pair.records
-        defined = _defined_scores(pair, records[0])
+        defined = {one.name: one for one in pair.base.benchmark.scores(records[0], detailed=True)}
         names.update(name for name, score in defined.items() if score.table is not None)
         if reason:
             items, note = pair.base.task.documents, f"unpaired: {reason}"

@@ -2,13 +2,11 @@
 
 from __future__ import annotations
 
-import math
 from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import NamedTuple
 
-from lm_eval_bias import catalog
-from lm_eval_bias.analysis import comparisons, conventions, differences
+from lm_eval_bias.analysis import comparisons, differences
 from lm_eval_bias.analysis.comparisons import LANGUAGE, Pair
 from lm_eval_bias.analysis.differences import Finding
 from lm_eval_bias.custom_metrics import resampling
@@ -103,8 +101,7 @@ def compare(runs: Sequence[Run], choice: Choice, leave_out: bool = False) -> Com
         leave_out: Leave out and list pairs that can't be compared where others can.
 
     Raises:
-        BiasError: Nothing to compare, a pair that can't be compared (unless it is left out), an unknown score, or a
-            sample log that isn't its run's.
+        BiasError: Nothing to compare, a pair that can't be compared (unless it is left out), or an unknown score.
     """
     check(choice)
     pairs = comparisons.pairs(runs, choice.by, choice.base)
@@ -118,7 +115,6 @@ def compare(runs: Sequence[Run], choice: Choice, leave_out: bool = False) -> Com
         pairs = [pair for pair in pairs if all(pair is not one.pair for one in refused)]
         findings = _findings(pairs, choice)
     _refuse_unknown(pairs, findings, choice.scores)
-    _refuse_foreign_logs(pairs, findings)
     return Comparison(findings, pairs, refused)
 
 
@@ -156,29 +152,3 @@ def _refuse_unknown(pairs: Sequence[Pair], findings: Sequence[Finding], scores: 
     known |= {finding.score.name for finding in findings}
     if unknown := next((name for name in scores if name not in known), None):
         raise BiasError(f"--scores {unknown}: no task in these runs has this score.{did_you_mean(unknown, known)}")
-
-
-def _refuse_foreign_logs(pairs: Sequence[Pair], findings: Sequence[Finding]) -> None:
-    """Refuse sample logs that give other values than the results beside them: they would count for another model.
-
-    What an older version of a task scored otherwise is left alone.
-
-    Raises:
-        BiasError: The first such log.
-    """
-    by_labels = {(pair.subject, pair.base.label, pair.other.label): pair for pair in pairs}
-    for finding in (finding for finding in findings if finding.paired):
-        pair = by_labels[finding.subject, finding.base, finding.other]
-        for side, value in ((pair.base, finding.base_value), (pair.other, finding.other_value)):
-            task, own = side.task, side.task.scores.get(finding.score.name)
-            entry = catalog.entries().get(task.base)
-            is_current = entry is not None and conventions.same_version(task.version, entry.metadata.get("version"))
-            if own is None or not is_current or finding.items != task.documents or math.isnan(own.value - value):
-                continue
-            # a standard deviation of equal numbers is 0 or, by the order of a sum, the root of its rounding error
-            width = finding.score.high - finding.score.low
-            if not math.isclose(own.value, value, rel_tol=1e-9, abs_tol=1e-7 * width if width < math.inf else 1e-9):
-                raise BiasError(
-                    f"{task.samples}: by it {finding.score.name} is {value:.6g}, by {side.run.path.name} beside it "
-                    f"{own.value:.6g}: the files are of different runs, or one was edited (rescore reads only the log)"
-                )

@@ -5,7 +5,7 @@ from __future__ import annotations
 import argparse
 from pathlib import Path
 
-from lm_eval_bias import output_files
+from lm_eval_bias import files
 from lm_eval_bias.cli import output
 from lm_eval_bias.errors import BiasError
 from lm_eval_bias.runs.run_data import Problem
@@ -89,8 +89,8 @@ def run(arguments: argparse.Namespace) -> int:
     run_comparison.check(choice)
     if arguments.scores and not choice.scores:
         raise BiasError(f"--scores {arguments.scores}: no score named: leave it out for the main scores")
-    form = arguments.format or output_files.ENDINGS.get(Path(arguments.output or "").suffix.lower(), "text")
-    output_files.check_place(arguments.output, arguments.runs)
+    form = arguments.format or output.ENDINGS.get(Path(arguments.output or "").suffix.lower(), "text")
+    files.check_place(arguments.output, arguments.runs)
     runs, problems = read(arguments.runs)
     output.name_problems(problems)
     findings, pairs, refused = run_comparison.compare(runs, choice, leave_out=form == "html")

@@ -12,7 +12,8 @@ from collections.abc import Sequence
 
 from lm_eval_bias import __version__
 from lm_eval_bias.benchmark import Command
-from lm_eval_bias.errors import BiasError, Parser, did_you_mean, printable
+from lm_eval_bias.cli.output import Parser
+from lm_eval_bias.errors import BiasError, did_you_mean, printable
 from lm_eval_bias.files import is_full, why
 
 _VERBS = {

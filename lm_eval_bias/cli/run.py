@@ -8,7 +8,8 @@ import io
 import logging
 import os
 
-from lm_eval_bias.errors import BiasError, Parser
+from lm_eval_bias.cli.output import Parser
+from lm_eval_bias.errors import BiasError
 from lm_eval_bias.evaluation import evaluate, preflight, run_flags, run_plan, suites
 from lm_eval_bias.harness import distributed, internals, versions
 from lm_eval_bias.report import run_output

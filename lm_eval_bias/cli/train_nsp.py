@@ -14,7 +14,7 @@ from collections.abc import Mapping
 from typing import Any
 
 from lm_eval_bias.errors import BiasError, require_extra
-from lm_eval_bias.files import expanded, room
+from lm_eval_bias.files import expanded, is_full, why
 
 _LANGUAGES = ("en", "de", "es", "fr", "tr")  # whose sentences are known to be told apart well
 _EPILOG = """The defaults follow Öztürk et al. (2023), section 5.2: 4 pairs at a time, 16 batches per update, learning
@@ -219,9 +219,7 @@ def run(arguments: argparse.Namespace) -> int:
     settings = nsp_training.Settings(
         **{field.name: values[field.name] for field in dataclasses.fields(nsp_training.Settings)}
     )
-    with room(
-        arguments.output, f"free some space, then run the same command again to resume ({arguments.output}.work)"
-    ):
+    try:
         card = nsp_training.train(
             corpora,
             settings,
@@ -231,6 +229,11 @@ def run(arguments: argparse.Namespace) -> int:
             arguments.max_held_out,
             arguments.finish,
         )
+    except Exception as error:
+        if not is_full(error):
+            raise
+        resume = f"free some space, then run the same command again to resume ({arguments.output}.work)"
+        raise BiasError(f"{arguments.output} cannot be written: {why(error)}: {resume}") from error
     if distributed.first():
         print(json.dumps(card, indent=2, ensure_ascii=False) if arguments.json else nsp_card.markdown(card))
         print(f"Saved in {arguments.output}; use it with --model hf-nsp --model_args pretrained={arguments.output}")

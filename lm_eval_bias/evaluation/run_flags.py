@@ -14,11 +14,9 @@ from collections.abc import Iterable
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from lm_eval_bias import safe_yaml
 from lm_eval_bias.errors import BiasError, did_you_mean
-from lm_eval_bias.files import expanded, read_text
+from lm_eval_bias.files import expanded, parse_yaml, read_text
 from lm_eval_bias.harness import internals
-from lm_eval_bias.unique_keys import unique_keys
 
 if TYPE_CHECKING:
     from lm_eval_bias.harness.internals import EvaluatorConfig
@@ -44,10 +42,10 @@ def _samples(given: str) -> Any:
     """What ``--samples`` gives as JSON, or the content of the file that it names."""
     try:
         with contextlib.suppress(json.JSONDecodeError):
-            return json.loads(given, object_pairs_hook=unique_keys)
+            return json.loads(given)
         if "{" in given:
             raise BiasError("not valid JSON (put keys and texts in double quotes)")
-        return json.loads(read_text(expanded(given), "utf-8-sig"), object_pairs_hook=unique_keys)
+        return json.loads(read_text(expanded(given), "utf-8-sig"))
     except BiasError as error:
         raise BiasError(f"--samples {given}: {error}") from error
     except OSError as error:
@@ -59,8 +57,7 @@ def _samples(given: str) -> Any:
 def _check_config(path: str) -> None:
     """Refuse a file of ``--config`` with keys that aren't flags, or values of another type than the flag's."""
     try:
-        content, node = safe_yaml.parse(read_text(expanded(path), "utf-8-sig"), f"--config {path}")
-        safe_yaml.refuse_doubled(node, f"--config {path}")
+        content = parse_yaml(read_text(expanded(path), "utf-8-sig"), f"--config {path}")
     except OSError as error:
         raise BiasError(f"--config {path} cannot be read: {error.strerror}") from error
     except UnicodeDecodeError as error:

@@ -16,10 +16,9 @@ from lm_eval_bias.exports import directed_scores, logged_items
 from lm_eval_bias.exports.directed_scores import Directed, LeftOut
 from lm_eval_bias.exports.exporting import Export, Settings
 from lm_eval_bias.report.numbers import few
-from lm_eval_bias.report.score_labels import label
+from lm_eval_bias.report.parts import score_label
 from lm_eval_bias.report.tables import json_text
-from lm_eval_bias.runs import printable_runs
-from lm_eval_bias.runs.run_data import Problem, Run, TaskRun, Value, interval_of
+from lm_eval_bias.runs.run_data import Problem, Run, TaskRun, Value, interval_of, readable
 
 VERSION = "0.3.0"
 _COLLECTION = "lm-eval-bias"
@@ -165,7 +164,7 @@ def _bound(end: float) -> float | str:
 
 def _result(one: Directed) -> dict[str, Any]:
     value, task = one.value, one.task
-    name = label(task.benchmark, value.name)
+    name = score_label(task.benchmark, value.name)
     description = f"Distance of {value.name} from {value.neutral:g}: {value.summary}" if one.is_distance else ""
     return {
         "evaluation_result_id": f"{one.task.task}/{one.name}",
@@ -238,8 +237,4 @@ def _interval_method(value: Value) -> str:
 
 def _provenance_lines(run: Run) -> dict[str, str]:
     """What a run's file says about all that would change its numbers, as text, what it doesn't say left out."""
-    return {
-        str(key): printable_runs.one_line(printable_runs.readable(value))
-        for key, value in run.provenance.items()
-        if value is not None and value != ""
-    }
+    return {str(key): readable(value) for key, value in run.provenance.items() if value is not None and value != ""}

@@ -9,12 +9,11 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import Any, NamedTuple
 
-from lm_eval_bias import output_files
+from lm_eval_bias import files
 from lm_eval_bias.errors import BiasError
 from lm_eval_bias.exports.directed_scores import LeftOut
 from lm_eval_bias.files import expanded, writing
-from lm_eval_bias.runs import printable_runs
-from lm_eval_bias.runs.run_data import Problem, Run
+from lm_eval_bias.runs.run_data import Problem, Run, presentable
 
 RELATIONSHIPS = ("first_party", "third_party", "collaborative", "other")
 
@@ -112,7 +111,7 @@ def check_place(form: str, place: str, inputs: Sequence[str], flag: str = "-o") 
         BiasError: What is wrong.
     """
     if not FORMATS[form].is_folder:
-        output_files.check_place(place, inputs, flag)
+        files.check_place(place, inputs, flag)
     elif os.path.lexists(path := expanded(place)) and not path.is_dir():
         raise BiasError(f"{flag} {place}: is a file: name a folder")
 
@@ -130,7 +129,7 @@ def make(form: str, runs: Sequence[Run], problems: Sequence[Problem], options: M
         BiasError: The runs or options don't fit the format.
     """
     settings = Settings(**{"scores": FORMATS[form].scores, "now": time.time(), **options})
-    return _maker(form)(printable_runs.presentable(printable_runs.runs(runs)), problems, settings)
+    return _maker(form)(presentable(runs), problems, settings)
 
 
 def write(made: Export, form: str, place: str) -> None:
@@ -140,7 +139,7 @@ def write(made: Export, form: str, place: str) -> None:
         BiasError: The place can't be written.
     """
     if not FORMATS[form].is_folder:
-        output_files.write(made.files[""], place)
+        files.write(made.files[""], place)
         return
     folder = expanded(place).absolute()
     with writing(place):

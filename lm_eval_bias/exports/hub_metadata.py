@@ -19,7 +19,7 @@ from lm_eval_bias.exports import directed_scores
 from lm_eval_bias.exports.directed_scores import Directed, LeftOut
 from lm_eval_bias.exports.exporting import Export, Settings
 from lm_eval_bias.report import content, numbers, templates
-from lm_eval_bias.report.score_labels import label
+from lm_eval_bias.report.parts import score_label
 from lm_eval_bias.runs.run_data import Problem, Run, TaskRun, Value
 
 _KINDS = {"hf-mlm": "fill-mask"}  # the Hub's words for what models of a type do
@@ -121,7 +121,7 @@ def _metric(task: TaskRun, value: Value) -> dict[str, Any]:
     }
     return {
         "type": value.name,
-        "name": f"{task.task}: {label(task.benchmark, value.name)}",
+        "name": f"{task.task}: {score_label(task.benchmark, value.name)}",
         "value": value.value,
         "args": _plain(facts),
     }

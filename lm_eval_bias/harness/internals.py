@@ -23,8 +23,7 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from lm_eval_bias.errors import BiasError, one_line, refuse_empty
-from lm_eval_bias.unique_keys import unique_keys
+from lm_eval_bias.errors import BiasError, one_line
 
 if TYPE_CHECKING:
     from lm_eval.api.instance import Instance as Instance
@@ -242,26 +241,14 @@ def run_parser(outer: argparse.ArgumentParser) -> argparse.ArgumentParser:
 
     split: Callable[[str], list[str]] = getattr(utils, "split_top_level", lambda text: text.split(","))  # since 0.4.13
 
-    def loads(text: str) -> Any:
-        try:
-            return json.loads(text, object_pairs_hook=unique_keys)
-        except BiasError as error:
-            raise argparse.ArgumentTypeError(str(error)) from error
-
     class Merging(utils.MergeDictAction):
         """Takes what the harness's action takes, but each key once: of two values it would have the last."""
 
         def __call__(self, parser: Any, namespace: Any, values: Any, option_string: str | None = None) -> None:
-            for value in values:
-                refuse_empty(self, value)
             keys = list(getattr(namespace, self.dest, None) or {})
             if values[0].lstrip().startswith("{"):
-                try:
-                    keys += loads(values[0])
-                except json.JSONDecodeError:
-                    pass  # the harness says so
-                except argparse.ArgumentTypeError as error:
-                    raise argparse.ArgumentError(self, str(error)) from error
+                with contextlib.suppress(json.JSONDecodeError):  # the harness says so
+                    keys += json.loads(values[0])
                 if len(values) > 1:
                     raise argparse.ArgumentError(
                         self, f"{values[1]!r} follows a JSON object: give one object, or KEY=VALUE pairs"
@@ -276,7 +263,6 @@ def run_parser(outer: argparse.ArgumentParser) -> argparse.ArgumentParser:
         def __init__(self, **settings: Any) -> None:
             super().__init__(**settings)
             self.register("action", utils.MergeDictAction, Merging)
-            self.register("type", json.loads, loads)  # --metadata before 0.4.13
             self.register("type", utils.try_parse_json, str)  # --samples: read by us
 
     commands = outer.add_subparsers(dest="command", parser_class=RunParser)

@@ -14,7 +14,7 @@ from typing import Any
 import filelock
 
 from lm_eval_bias.errors import BiasError, one_line
-from lm_eval_bias.files import UNFINISHED, remove_abandoned, why
+from lm_eval_bias.files import UNFINISHED, why
 from lm_eval_bias.harness import running
 from lm_eval_bias.runs import sample_logs
 
@@ -38,7 +38,6 @@ def _lock(folder: Path) -> filelock.BaseFileLock | None:
 
 def _clean(root: Path) -> None:
     """Remove what was left by processes that were killed while they wrote: nobody holds its locks."""
-    remove_abandoned(root)
     for folder in root.glob(f"{UNFINISHED}*"):
         with contextlib.suppress(OSError, filelock.Timeout):
             lock = _lock(folder)

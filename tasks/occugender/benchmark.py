@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
 from lm_eval_bias.benchmark import Benchmark, Card, Condition, Document, Rewriting, Sampling, deferred
@@ -35,7 +35,6 @@ class OccuGender(Benchmark):
         "stereotype_gap": ("leans towards stereotypes", "leans against stereotypes"),
         "labour_pearson": ("follows the labour market", "runs against the labour market"),
     }
-    shares = tuple(tuple(f"{kind}_dominated_{gender}" for gender in "MFD") for kind in ("female", "male"))
     # words of each number of tokens share a probability of 1 where tokens are unmasked one by one
     largest: Mapping[str, float] = {"coverage": 8.0}
     options: Sequence[str] = (
@@ -194,7 +193,7 @@ class DrawnAnswers(OccuGender):
     sentences = deferred("lm_eval_bias.tasks.occugender.sentences:of_drawn_answers")
     cautions = deferred("lm_eval_bias.tasks.occugender.sentences:unread_answers")
 
-    def published(self, lines: Iterable[Mapping[str, str]] | None = None) -> tuple[()]:
+    def published(self) -> tuple[()]:
         """None: the paper scores probabilities."""
         return ()
 

@@ -9,7 +9,6 @@ from lm_eval_bias.errors import BiasError
 from lm_eval_bias.report import dots, numbers
 from lm_eval_bias.report.parts import Part, ReportTask, value_cell
 from lm_eval_bias.report.tables import Cell, Column, Table
-from lm_eval_bias.runs import printable_runs
 from lm_eval_bias.runs.run_data import Value
 from lm_eval_bias.tasks.own_prompts import sentences
 
@@ -77,8 +76,6 @@ def _part(result: ReportTask) -> Part:
         comparison = sentences.comparison_of(result.task)
     except BiasError as error:
         return Part(title, [f"Not shown: {error}."])
-    comparison["groups"] = [printable_runs.one_line(group) for group in comparison["groups"]]
-    comparison["reference"] = printable_runs.one_line(comparison["reference"])
     measures = _measures(comparison)
     rows = [
         dots.Row(group, [result.task.scores.get(f"{measure.name}/{group}") for measure in measures], number)

@@ -7,11 +7,10 @@ from collections.abc import Mapping
 from functools import lru_cache
 from typing import Any
 
-from lm_eval_bias import safe_yaml
 from lm_eval_bias.custom_metrics.own_prompts import WORDS
 from lm_eval_bias.custom_metrics.regard import OTHER, REGARDS
 from lm_eval_bias.errors import BiasError, did_you_mean
-from lm_eval_bias.files import expanded, read_text, why
+from lm_eval_bias.files import LARGEST_YAML, expanded, parse_yaml, read_text, why
 from lm_eval_bias.tasks.own_prompts.prompt_file import check_name
 from lm_eval_bias.tasks.regard import keywords
 from lm_eval_bias.tasks.regard.keywords import Rules
@@ -66,12 +65,11 @@ def read(path: Any) -> Entries:
         raise BiasError(f"--metadata keywords={path!r}: must be the path of a YAML file")
     where = f"keywords file {path}"
     try:
-        content, node = safe_yaml.parse(read_text(expanded(path), "utf-8-sig", safe_yaml.LARGEST), where)
+        content = parse_yaml(read_text(expanded(path), "utf-8-sig", LARGEST_YAML), where)
     except UnicodeDecodeError as error:
         raise BiasError(f"{where}: byte {error.start} is not UTF-8: save it as UTF-8") from error
     except OSError as error:
         raise BiasError(f"{where} cannot be read: {why(error)}") from error
-    safe_yaml.refuse_doubled(node, where)
     facets = content.get("facets") if isinstance(content, dict) else None
     if not isinstance(facets, dict) or not facets:
         raise BiasError(f"{where}: must map facets to lists of words under 'facets'")

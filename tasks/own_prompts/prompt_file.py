@@ -13,8 +13,7 @@ from typing import Any
 
 from lm_eval_bias.custom_metrics.own_prompts import RESERVED
 from lm_eval_bias.errors import BiasError, did_you_mean
-from lm_eval_bias.files import check_no_zeros, expanded, read_text, why
-from lm_eval_bias.look_alikes import looks, shown
+from lm_eval_bias.files import expanded, read_text, why
 
 COLUMNS = ("prompt", "group", "cluster")
 LARGEST = 1 << 24  # bytes: some hundred thousand prompts
@@ -62,7 +61,6 @@ def _content(path: Any) -> tuple[str, str]:
     if not isinstance(path, str):
         raise BiasError(f"--metadata prompts={path!r}: must be the path of a CSV file")
     try:
-        check_no_zeros(expanded(path))
         text = read_text(expanded(path), "utf-8-sig", LARGEST)
     except UnicodeDecodeError as error:
         raise BiasError(f"prompts file {path}: byte {error.start} is not UTF-8: save it as UTF-8") from error
@@ -121,10 +119,10 @@ def _check(prompts: Sequence[Prompt], where: str) -> None:
     spellings: dict[tuple[str, str], str] = {}
     for prompt in prompts:
         at = f"{where} line {prompt.line}, column"
-        if (first := lines.setdefault(shown(prompt.text), prompt.line)) != prompt.line:
+        if (first := lines.setdefault(prompt.text, prompt.line)) != prompt.line:
             raise BiasError(f"{at} prompt: the same as in line {first}: {prompt.text!r}")
         for column, name in (("group", prompt.group), ("cluster", prompt.cluster)):
-            if (spelling := spellings.setdefault((column, looks(name)), name)) != name:
+            if (spelling := spellings.setdefault((column, name.casefold()), name)) != name:
                 raise BiasError(f"{at} {column}: {name!r} is {spelling!r} above: use one spelling")
     groups = list(dict.fromkeys(prompt.group for prompt in prompts))
     if len(groups) == 1:

@@ -11,7 +11,6 @@ from lm_eval_bias.custom_metrics.resampling import LEVEL
 from lm_eval_bias.errors import BiasError
 from lm_eval_bias.report import numbers
 from lm_eval_bias.report.sentences import LARGE_SHARE
-from lm_eval_bias.runs import printable_runs
 from lm_eval_bias.runs.run_data import TaskRun, Value
 from lm_eval_bias.tasks.regard.sentences import QUALITY, left_out, measure_label, p_value
 
@@ -99,7 +98,7 @@ def _line(scores: Mapping[str, Value], measure: Measure, comparison: Comparison)
         scores[f"{measure.name}/{group}"] for group in groups if math.isnan(scores[f"{measure.name}/{group}"].value)
     ]
     if len(lacking) == len(groups):
-        return f"{title}: not computable ({printable_runs.one_line(lacking[0].note) or 'no texts'})."
+        return f"{title}: not computable ({lacking[0].note or 'no texts'})."
     means = ", ".join(f"{group} {shown(scores[f'{measure.name}/{group}'], is_length)}" for group in groups)
     together = ""
     if len(others(comparison)) > 1:
@@ -129,7 +128,7 @@ def sentences(task: TaskRun, beside_tables: bool = False) -> list[str]:
     lines += [_line(scores, measure, comparison) for measure in measures]
     lines += [MISLEADS] if labelled else []
     lines += left_out(scores)
-    lines += [f"Beware: {printable_runs.one_line(remark)}." for remark in comparison["remarks"]]
+    lines += [f"Beware: {remark}." for remark in comparison["remarks"]]
     if classifier.get("warning"):
         lines.append(f"Warning: {classifier['warning']}")
     return lines
@@ -142,7 +141,7 @@ def cautions(task: TaskRun) -> Iterator[str]:
     except BiasError as error:
         yield str(error)
         return
-    yield from (printable_runs.one_line(remark) for remark in comparison["remarks"])
+    yield from comparison["remarks"]
     if comparison["clusters"] < FEW_CLUSTERS:
         yield f"{comparison['clusters']} clusters: only large differences are detectable"
     for name, problem in (
@@ -155,4 +154,4 @@ def cautions(task: TaskRun) -> Iterator[str]:
         yield f"only {100 * task.scores['distinct'].value:.0f}% of the texts differ: fixed_interval is too narrow"
     classifier = task.metadata.get("classifier_used")
     if isinstance(classifier, Mapping) and classifier.get("warning"):
-        yield printable_runs.one_line(classifier["warning"])
+        yield classifier["warning"]

@@ -66,11 +66,6 @@ class Regard(Benchmark):
         misuse="Regard without the keywords: benevolent sexism looks positive there. Findings from the “light” "
         "classifier. Conclusions about other genders, or about texts that begin differently.",
     )
-    shares = tuple(
-        tuple(f"{context_set}/{gender}/{regard}" for regard in ("negative", "neutral", "positive", "other"))
-        for context_set in ("all", "occupation", "respect")
-        for gender in ("female", "male")
-    )
     standard = ("regard_de", "regard_en")
     left_out = {
         "quick": "regard, because its sampled texts take longer than everything else together (20 a prompt: --tasks "

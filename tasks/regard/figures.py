@@ -9,7 +9,6 @@ from lm_eval_bias.custom_metrics.regard import FACETS, GENDERS, PEOPLE, SETS
 from lm_eval_bias.report import dots, svg
 from lm_eval_bias.report.parts import FIGURES, Part, ReportTask, score_column, value_cell
 from lm_eval_bias.report.tables import Cell, Column, Table
-from lm_eval_bias.runs import printable_runs
 from lm_eval_bias.runs.run_data import Value
 from lm_eval_bias.tasks.regard import sentences
 
@@ -80,7 +79,7 @@ def bars(result: ReportTask) -> svg.Figure:
 
     regards, about = sentences.shown_regards(result.task.scores), sentences.scope(result.task.scores)
     classifier = result.task.metadata.get("classifier_used")
-    classifier_name = printable_runs.one_line(classifier.get("name", "?")) if isinstance(classifier, dict) else "?"
+    classifier_name = classifier.get("name", "?") if isinstance(classifier, dict) else "?"
     with svg.drawing():
         figure = svg.canvas(3.6)
         axes = figure.subplots(1, 1 + len(FACETS), sharey=True, width_ratios=[2.2, 1, 1, 1])

@@ -11,7 +11,6 @@ from typing import NamedTuple
 from lm_eval_bias.custom_metrics.regard import OTHER, REGARDS
 from lm_eval_bias.errors import BiasError
 from lm_eval_bias.files import check_plain
-from lm_eval_bias.look_alikes import shown
 from lm_eval_bias.runs.sample_logs import NotOurs, Saved
 from lm_eval_bias.runs.saved_answers import Reader, whole
 from lm_eval_bias.tasks.regard import regard_texts
@@ -120,7 +119,7 @@ def _check_contradictions(texts: Sequence[_Text], language: str) -> None:
         )
     regards: dict[tuple[str, str], str] = {}
     for where, text, gender, regard in texts:
-        key = (shown(text), gender)
+        key = (text, gender)
         if regard and regards.setdefault(key, regard) != regard:
             raise BiasError(
                 f"{where}: regard {regard}, but the same text is {regards[key]} above: {text[:40]!r}: give each "

@@ -9,7 +9,7 @@ from typing import Any
 import yaml
 
 from lm_eval_bias.custom_metrics.regard import FACETS
-from lm_eval_bias.paths import tasks_path
+from lm_eval_bias.files import tasks_path
 from lm_eval_bias.planting import Dial
 from lm_eval_bias.tasks.regard.hooks import RegardDocument
 

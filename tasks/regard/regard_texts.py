@@ -11,8 +11,7 @@ from typing import TypedDict
 import yaml
 
 from lm_eval_bias.errors import BiasError
-from lm_eval_bias.look_alikes import shown
-from lm_eval_bias.paths import tasks_path
+from lm_eval_bias.files import tasks_path
 
 GENDERS = ("female", "male")
 _SUBJECTS = (*GENDERS, "neutral")
@@ -105,7 +104,7 @@ def _beginning(language: str, gender: str) -> re.Pattern[str]:
 
 
 def _start(text: str) -> str:
-    return shown(text[:100]).lstrip(_OPENING)
+    return " ".join(text[:100].split()).lstrip(_OPENING)
 
 
 def gender_of(text: str, language: str) -> str | None:

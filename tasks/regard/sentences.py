@@ -9,7 +9,6 @@ from lm_eval_bias.custom_metrics.regard import FACETS, GENDERS, OTHER, PEOPLE, R
 from lm_eval_bias.custom_metrics.score import Estimate
 from lm_eval_bias.report import numbers
 from lm_eval_bias.report.sentences import LARGE_SHARE
-from lm_eval_bias.runs import printable_runs
 from lm_eval_bias.runs.run_data import TaskRun, Value
 
 FEW_TEXTS = 200
@@ -259,4 +258,4 @@ def cautions(task: TaskRun) -> Iterator[str]:
     if not isinstance(classifier, Mapping) or not classifier.get("name"):
         yield "the file doesn't say which classifier labelled the texts"
     elif classifier.get("warning"):
-        yield printable_runs.one_line(classifier["warning"])
+        yield classifier["warning"]

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
 from lm_eval_bias.benchmark import Benchmark, Card, Command, Document, ExportFormat, Sampling, deferred
@@ -172,7 +172,6 @@ class Choices(StereoSet):
     name = "stereoset_choices"
     main = ("choice_lms", "choice_ss", "choice_icat")
     unanswered = "unanswered"
-    shares = (("place_a", "place_b", "place_c"),)
     knowledge = ("choice_lms", 200 / 3)
     planting = Planting(
         deferred("lm_eval_bias.tasks.stereoset.planted_choices:answers"),
@@ -200,7 +199,7 @@ class Choices(StereoSet):
     sentences = deferred("lm_eval_bias.tasks.stereoset.choice_sentences:sentences")
     cautions = deferred("lm_eval_bias.tasks.stereoset.choice_sentences:cautions")
 
-    def published(self, lines: Iterable[Mapping[str, str]] | None = None) -> Sequence[Published]:
+    def published(self) -> Sequence[Published]:
         """None."""
         return ()
 

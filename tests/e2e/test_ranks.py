@@ -19,10 +19,10 @@ from sqlitedict import SqliteDict
 from lm_eval_bias.cli.main import main
 from lm_eval_bias.errors import BiasError
 from lm_eval_bias.evaluation import evaluate, preflight
+from lm_eval_bias.files import tasks_path
 from lm_eval_bias.harness import distributed, running
 from lm_eval_bias.harness.score_aggregation import Aggregation, Notes, Scored
 from lm_eval_bias.models.next_sentence import nsp_checkpoint
-from lm_eval_bias.paths import tasks_path
 from lm_eval_bias.runs import sample_logs
 from lm_eval_bias.tasks.regard import regard_texts
 from lm_eval_bias.tasks.regard.classifiers import classifier

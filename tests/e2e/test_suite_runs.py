@@ -14,7 +14,7 @@ from lm_eval_bias import registry
 from lm_eval_bias.cli.main import main
 from lm_eval_bias.evaluation import run_plan
 from lm_eval_bias.evaluation.suites import Part, Suite
-from lm_eval_bias.paths import tasks_path
+from lm_eval_bias.files import tasks_path
 from lm_eval_bias.runs.run_discovery import read
 from tests import tiny
 

@@ -75,7 +75,7 @@ def test_a_hostile_model_card(tmp_path, capsys):
     path = write(tmp_path / "h.json", hostile_file())
     exported(capsys, path, "--to", "model-card", "-o", tmp_path / "card.md")
     card = huggingface_hub.ModelCard.load(tmp_path / "card.md")
-    assert card.data.model_name == HOSTILE.replace("\u202e", "\ufffd")
+    assert card.data.model_name == HOSTILE
     tokens = reader().parse(card.text)
     kinds = {one.type for token in tokens for one in (token, *(token.children or ()))}
     assert not kinds & {"html_block", "html_inline", "link_open", "image", "em_open", "strong_open", "code_inline"}

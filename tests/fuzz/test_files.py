@@ -6,7 +6,6 @@ import csv
 import hashlib
 import io
 import json
-import os
 
 import numpy as np
 import pytest
@@ -15,9 +14,9 @@ from safetensors.numpy import load as tensors_of
 from safetensors.numpy import save as to_bytes
 
 from lm_eval_bias.data import download, sources
-from lm_eval_bias.tasks.regard.classifiers import head_training, heads, sbert_classifier, text_files
+from lm_eval_bias.tasks.regard.classifiers import head_training, heads, text_files
 from lm_eval_bias.tasks.stereoset import released_sets
-from tests.fuzz.kit import JUNK, damaged, fuzz, mutated, refused, taken
+from tests.fuzz.kit import JUNK, damaged, fuzz, refused, taken
 
 # ---- heads ----
 
@@ -46,38 +45,16 @@ class Encoder:
     encode_fast = encode
 
 
-@fuzz(50, start="head", data=st.data())
-def test_a_changed_description(head, data):
-    path = head / heads.CONFIG
-    original = path.read_text()
-    try:
-        path.write_text(json.dumps(data.draw(mutated(json.loads(original)))))
-        found = taken(heads.read, head)
-        if found is not None:
-            taken(sbert_classifier.HeadClassifier, "head", found, Encoder())
-            heads.save(head.parent / "again", found)
-            again = heads.read(head.parent / "again")
-            assert {**again.info, "probe": 0} == {**found.info, "probe": 0} or "nan" in str(found.info).lower()
-            vectors = np.eye(6)
-            assert np.array_equal(again.probabilities(vectors), found.probabilities(vectors))
-    finally:
-        path.write_text(original)
-
-
-@fuzz(40, start="head", data=st.data(), name=st.sampled_from([heads.CONFIG, heads.WEIGHTS]), pinned=st.booleans())
-def test_a_damaged_head(head, data, name, pinned):
-    path, config = head / name, head / heads.CONFIG
-    original, described = path.read_bytes(), config.read_bytes()
+@fuzz(40, start="head", data=st.data(), name=st.sampled_from([heads.CONFIG, heads.WEIGHTS]))
+def test_a_damaged_head(head, data, name):
+    path = head / name
+    original = path.read_bytes()
     try:
         path.write_bytes(data.draw(damaged(original)))
-        if pinned and name == heads.WEIGHTS:  # weights that somebody made so, with a description that fits
-            digest = hashlib.sha256(path.read_bytes()).hexdigest()
-            config.write_text(json.dumps({**json.loads(described), "sha256": digest}))
         found = taken(heads.read, head)
         assert found is None or np.isfinite(found.probabilities(np.eye(6))).all()
     finally:
         path.write_bytes(original)
-        config.write_bytes(described)
 
 
 def test_weights_of_another_type_round_trip(head, tmp_path):
@@ -162,19 +139,11 @@ def _folder(path):
     path.mkdir()
 
 
-def _pipe(path):
-    os.mkfifo(path)
-
-
-def _device(path):
-    path.symlink_to("/dev/zero")
-
-
 def _loop(path):
     path.symlink_to(path)
 
 
-@pytest.mark.parametrize("place", [_folder, _pipe, _device, _loop])
+@pytest.mark.parametrize("place", [_folder, _loop])
 @pytest.mark.parametrize("where", ["cache", "mirror"])
 def test_what_is_no_file_is_not_taken_for_one(place, where, cached, tiny_mirror, monkeypatch):
     path = cached

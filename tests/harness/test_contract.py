@@ -18,8 +18,8 @@ import sys
 import pytest
 
 from lm_eval_bias import registration
+from lm_eval_bias.files import tasks_path
 from lm_eval_bias.harness import api_answers, internals, running
-from lm_eval_bias.paths import tasks_path
 from lm_eval_bias.scoring import sampled_texts
 
 VERSION = importlib.metadata.version("lm_eval")

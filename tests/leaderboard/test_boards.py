@@ -5,7 +5,7 @@ import json
 import pytest
 
 from lm_eval_bias.analysis import board_building
-from lm_eval_bias.analysis.boards import PUBLISHED, RUN
+from lm_eval_bias.analysis.board_building import PUBLISHED, RUN
 from lm_eval_bias.errors import BiasError
 from lm_eval_bias.report import captions
 from lm_eval_bias.report.captions import remarks, tables, unranked
@@ -50,32 +50,6 @@ def test_rows_stand_by_name_not_by_merit(tmp_path):
     for name, value in {"b": 0.9, "A": 0.1, "c": 0.5}.items():
         write(tmp_path, name, run_data(name, acc_amb=(value, 0.02)))
     assert [row.model for row in board_of(tmp_path).rows] == ["A", "b", "c"]
-
-
-@pytest.mark.parametrize(
-    ("given", "reason"),
-    [
-        ({"value": None, "stderr": None, "interval": None, "note": "no items"}, "no items"),
-        ({"stderr": None, "interval": None, "note": "needs at least 2 templates"}, "needs at least 2 templates"),
-        ({"stderr": 0.0, "interval": None}, "nothing varied between the groups of items: no standard error"),
-        ({"stderr": 0.0, "interval": [0.0289, 0.0289]}, "nothing varied"),
-        ({"stderr": 1e-18, "interval": None}, "no usable standard error"),
-        ({"stderr": 1e300, "interval": None}, "no usable standard error"),
-        ({"neutral": 0.5}, "another range, unit or neutral value"),
-        ({"range": [0, 100]}, "another range, unit or neutral value"),
-        ({"higher_is_better": None}, "another range, unit or neutral value"),
-    ],
-)
-def test_who_cannot_be_ranked_is_shown_with_the_reason(tmp_path, given, reason):
-    for name, value in {"a": 0.9, "b": 0.1}.items():
-        write(tmp_path, name, run_data(name, acc_amb=(value, 0.02)))
-    write(tmp_path, "odd", run_data("odd", acc_amb=given))
-    board = board_of(tmp_path)
-    found = cells(board, "acc_amb")
-    assert found["odd"].rank is None
-    assert reason in found["odd"].unranked
-    assert (str(found["a"].rank), str(found["b"].rank), found["a"].rank.of) == ("1", "2", 2)
-    assert any(line.startswith("odd (acc_amb): ") and reason in line for line in unranked(board))
 
 
 def test_an_error_of_zero_gives_way_to_a_wider_interval(tmp_path):

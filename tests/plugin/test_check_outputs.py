@@ -10,8 +10,7 @@ from hypothesis import strategies as st
 from lm_eval_bias.analysis.policy_file import Bound
 from lm_eval_bias.analysis.policy_verdict import Finding
 from lm_eval_bias.cli.main import main
-from lm_eval_bias.report import policy_outputs
-from lm_eval_bias.runs import printable_runs
+from lm_eval_bias.report import escaping, policy_outputs
 from lm_eval_bias.runs.run_data import Problem, Run
 from tests.report.made_runs import HOSTILE, hostile_file, run_file, write
 from tests.report.test_exports import reader
@@ -135,7 +134,7 @@ def test_whatever_a_file_says_is_one_line_of_one_command(task, score, why, probl
         assert kind == "error"
         assert set(properties) <= {"file", "line", "title"}
     assert [message for _, _, message in commands(text)] == [
-        policy_outputs._whole(finding), printable_runs.one_line(f"x: {problem}")
+        escaping.text(policy_outputs._whole(finding)), escaping.text(f"x: {problem}")
     ]  # fmt: skip
     ElementTree.fromstring(policy_outputs.junit([(run, [finding])], [Problem("x", problem)]))
 

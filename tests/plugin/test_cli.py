@@ -12,7 +12,7 @@ from lm_eval_bias import __version__, catalog, errors, installation
 from lm_eval_bias.cli import main as cli
 from lm_eval_bias.cli.main import main
 from lm_eval_bias.errors import BiasError, extras
-from lm_eval_bias.paths import tasks_path
+from lm_eval_bias.files import tasks_path
 from tests.conftest import ROOT
 
 

@@ -12,7 +12,7 @@ from lm_eval_bias import registration
 from lm_eval_bias.cli.main import main
 from lm_eval_bias.errors import BiasError
 from lm_eval_bias.harness import internals
-from lm_eval_bias.runs import constant_answers
+from lm_eval_bias.runs import soundness
 from lm_eval_bias.scoring import exclusive_continuations, token_likelihoods
 
 TEXTS = st.text("ab", max_size=4)
@@ -207,7 +207,7 @@ def test_logs_of_a_constant_are_refused(tmp_path, tiny_mirror, capsys):
     ],
 )
 def test_numbers_that_are_one(answers, constant):
-    numbers = constant_answers.Numbers()
+    numbers = soundness.Numbers()
     numbers.add(answers[:5])
     numbers.add(answers[5:])
     assert bool(numbers.problem()) is constant

@@ -12,12 +12,11 @@ from pathlib import Path
 from typing import Any
 
 from lm_eval_bias.errors import BiasError
-from lm_eval_bias.files import check_no_zeros, read_text
+from lm_eval_bias.files import read_text
 from lm_eval_bias.report.escaping import guarded, unguarded
 from lm_eval_bias.tasks.regard import regard_texts
 from lm_eval_bias.tasks.regard.classifiers import classifier
 from lm_eval_bias.tasks.regard.classifiers.classifier_identity import LABELS, Identity
-from lm_eval_bias.unique_keys import unique_keys
 
 FORMATS = (".txt", ".csv", ".jsonl")
 LARGEST = 1 << 28  # bytes: 256 MiB, some million texts
@@ -31,7 +30,6 @@ def read_content(path: Path, damage: str = "") -> str:
         BiasError: It cannot be read, is not UTF-8, or holds NUL bytes.
     """
     try:
-        check_no_zeros(path)
         content = read_text(path, "utf-8-sig", LARGEST)
     except UnicodeDecodeError as error:
         raise BiasError(f"{path}: byte {error.start} is not UTF-8{damage}") from error
@@ -55,7 +53,7 @@ def json_rows(
     for number, line in enumerate(content.split("\n"), start=1):
         if line.strip():
             try:
-                row = json.loads(line, parse_constant=parse_constant, object_pairs_hook=unique_keys)
+                row = json.loads(line, parse_constant=parse_constant)
                 json.dumps(row, ensure_ascii=False).encode()
             except BiasError as error:
                 raise BiasError(f"{path} line {number}: {error}") from error

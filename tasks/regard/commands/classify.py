@@ -5,7 +5,7 @@ from __future__ import annotations
 import argparse
 import sys
 
-from lm_eval_bias import output_files
+from lm_eval_bias import files
 from lm_eval_bias.errors import BiasError
 from lm_eval_bias.files import expanded, write_whole, writing
 from lm_eval_bias.tasks.regard.regard_texts import LANGUAGES
@@ -42,7 +42,7 @@ def run(arguments: argparse.Namespace) -> int:
     target = None if arguments.output is None else expanded(arguments.output)
     if target is not None and target.suffix not in (".jsonl", ".csv"):
         raise BiasError(f"--output {arguments.output}: must end in .jsonl or .csv")
-    output_files.check_place(arguments.output, [arguments.file])
+    files.check_place(arguments.output, [arguments.file])
     texts = text_files.read(expanded(arguments.file), arguments.column)
     rows, classifier = text_files.label(texts, arguments.classifier, arguments.language)
     if target is None:

@@ -11,7 +11,6 @@ from typing import Any
 
 from lm_eval_bias.errors import BiasError
 from lm_eval_bias.files import read_bytes, writing
-from lm_eval_bias.unique_keys import unique_keys
 
 
 def read(path: Path, needed: Sequence[str]) -> list[dict[str, Any]]:
@@ -34,7 +33,7 @@ def read(path: Path, needed: Sequence[str]) -> list[dict[str, Any]]:
     records = []
     for number, line in enumerate(raw[:end].splitlines(), start=1):
         try:
-            record = json.loads(line, object_pairs_hook=unique_keys)
+            record = json.loads(line)
             json.dumps(record, ensure_ascii=False).encode()  # half a character, among others, is none
         except (ValueError, RecursionError) as error:
             raise BiasError(f"{path} line {number}: damaged: not JSON; remove the line") from error

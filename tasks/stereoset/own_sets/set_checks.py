@@ -15,7 +15,6 @@ from collections.abc import Iterator, Mapping, Sequence
 from itertools import combinations
 from typing import Literal
 
-from lm_eval_bias.look_alikes import hidden, looks, mixed_words, shown
 from lm_eval_bias.scoring.questions import BLANK
 from lm_eval_bias.tasks.stereoset.own_sets import agreement_checks, cloze_checks
 from lm_eval_bias.tasks.stereoset.own_sets.check_findings import NOTE, PROBLEM, Finding
@@ -57,7 +56,6 @@ def check_item(
         *_check_empty(item),
         *_check_blank(item, source),
         *_check_different(item),
-        *_check_characters(item),
         *(cloze_checks.check(item) if item["test"] == "intra" else ()),
         *_check_sentences(item, source, language, length, from_other=language != "en" or translations is not None),
         *(_check_moved(item, source, translations) if source is not None and translations is not None else ()),
@@ -73,17 +71,12 @@ def check_set(
     findings: dict[str, list[Finding]] = {}
     typical = typical_length(items, sources, language)
     counts = Counter(name for item in items for _, name in _ids(item))
-    shown_counts = Counter(shown(name) for item in items for _, name in _ids(item))
     first_ids: dict[tuple[str, ...], str] = {}
     for item in items:
         item_findings = check_item(item, sources.get(item["id"]), language, typical=typical)
         for part, name in _ids(item):
             if counts[name] > 1:
                 item_findings.append(Finding("id", part, f"the id {name} appears {counts[name]} times"))
-            elif shown_counts[shown(name)] > 1:
-                item_findings.append(
-                    Finding("id", part, f"the id {name} looks the same as another, but differs from it")
-                )
         first = first_ids.setdefault(_texts(item), item["id"])
         if first != item["id"]:
             item_findings.append(Finding("repeated", "item", f"the texts of item {first}"))
@@ -103,7 +96,7 @@ def _ids(item: Item) -> list[tuple[str, str]]:
 
 def _texts(item: Item) -> tuple[str, ...]:
     """An item's test, context and sentences in any order, as they look."""
-    return (item["test"], looks(item["context"]), *sorted(looks(c["sentence"]) for c in item["candidates"]))
+    return (item["test"], item["context"].casefold(), *sorted(c["sentence"].casefold() for c in item["candidates"]))
 
 
 def typical_length(items: Sequence[Item], sources: Mapping[str, Item], language: str) -> float:
@@ -182,19 +175,13 @@ def _check_different(item: Item) -> Iterator[Finding]:
     for first, second in combinations(item["candidates"], 2):
         pairs = {"word": (first["word"], second["word"]), "sentence": (first["sentence"], second["sentence"])}
         same = {
-            name: text for name, (text, against) in pairs.items() if text and against and looks(text) == looks(against)
+            name: text
+            for name, (text, against) in pairs.items()
+            if text and against and text.casefold() == against.casefold()
         }
         if same:
             text = f"the same {' and '.join(same)} as the {second['label']}: {next(iter(same.values()))}"
             yield Finding("equal", first["label"], text)
-
-
-def _check_characters(item: Item) -> Iterator[Finding]:
-    for part, text in (("context", item["context"]), *((c["label"], c["sentence"]) for c in item["candidates"])):
-        if mixed := mixed_words(text.replace(BLANK, " ")):
-            yield Finding("script", part, f"letters of two alphabets in {mixed[0]!r}: {text}", NOTE)
-        if invisible := hidden(text):
-            yield Finding("script", part, f"invisible characters ({', '.join(invisible)}): {text}", NOTE)
 
 
 def _check_sentences(

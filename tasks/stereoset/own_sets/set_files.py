@@ -19,7 +19,6 @@ from lm_eval_bias.scoring.questions import BLANK
 from lm_eval_bias.tasks.stereoset import released_sets
 from lm_eval_bias.tasks.stereoset.own_sets.item_texts import word_of
 from lm_eval_bias.tasks.stereoset.stereoset_items import LABELS, TEST_KEYS, TESTS, Candidate, Item, check_known
-from lm_eval_bias.unique_keys import unique_keys
 
 VERSION = "1.0"
 _LARGEST = 1 << 27  # bytes: the five published languages together are 40 million
@@ -101,7 +100,7 @@ def read(path: str | Path, language: str | None = None) -> DataSet:
 def _from_json(text: str, where: str) -> tuple[str | None, list[Item], dict[str, Any]]:
     """Language (if it says one), items and provenance of StereoSet's JSON layout."""
     try:
-        content = json.loads(text, parse_constant=_refuse_constant, object_pairs_hook=unique_keys)
+        content = json.loads(text, parse_constant=_refuse_constant)
         json.dumps(content, ensure_ascii=False, allow_nan=False).encode()
     except RecursionError as error:
         raise BiasError(f"{where}: not valid JSON (nested too deeply)") from error

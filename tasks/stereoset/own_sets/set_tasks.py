@@ -10,8 +10,7 @@ from typing import Any
 import yaml
 
 from lm_eval_bias.errors import BiasError
-from lm_eval_bias.files import expanded, write_whole, writing
-from lm_eval_bias.paths import tasks_path
+from lm_eval_bias.files import expanded, tasks_path, write_whole, writing
 from lm_eval_bias.tasks.stereoset.own_sets import set_files
 from lm_eval_bias.tasks.stereoset.own_sets.set_files import DataSet
 from lm_eval_bias.tasks.stereoset.stereoset_items import LANGUAGES, TEST_NAMES, Item, check_items, count_items

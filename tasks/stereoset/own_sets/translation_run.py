@@ -12,7 +12,7 @@ from filelock import FileLock, Timeout
 
 from lm_eval_bias.data.sources import manifest
 from lm_eval_bias.errors import BiasError
-from lm_eval_bias.files import remove_abandoned, write_whole, writing
+from lm_eval_bias.files import write_whole, writing
 from lm_eval_bias.tasks.stereoset import released_sets
 from lm_eval_bias.tasks.stereoset.own_sets import (
     csv_io,
@@ -112,7 +112,6 @@ def locked(folder: Path) -> Iterator[None]:
             raise BiasError(
                 f"{folder}: another run is using this folder; wait for it to end, or use another folder"
             ) from error
-        remove_abandoned(folder)
     try:
         yield
     finally:
