@@ -12,12 +12,12 @@ from typing import Any, NamedTuple
 from lm_eval_bias import catalog, registry
 from lm_eval_bias.errors import BiasError
 from lm_eval_bias.files import check_plain
+from lm_eval_bias.harness import servers
 from lm_eval_bias.harness.distributed import IDLE
 from lm_eval_bias.runs import json_files, sample_origin
 from lm_eval_bias.runs.constant_answers import CONTROLS, Numbers
 from lm_eval_bias.runs.logged_documents import LoggedDocuments
 from lm_eval_bias.runs.run_data import document_count
-from lm_eval_bias.scoring import exclusive_continuations
 from lm_eval_bias.unique_keys import unique_keys
 
 _NAME = re.compile(r"samples_(?P<task>.+)_(?P<date>\d{4}-\d\d-\d\dT[\d.:-]+)\.jsonl")
@@ -223,7 +223,8 @@ def _samples(path: Path) -> Iterator[tuple[Sample, dict[str, Any]]]:
             answers = [registry.get(benchmark).read_answer(raw) for raw in sample["filtered_resps"]]
         except DAMAGE as error:
             raise BiasError(f"{place}: filtered_resps holds no answers of a model ({error})") from error
-        impossible = exclusive_continuations.problem(_loglikelihoods(sample, answers))
+        is_dummy = _model(results) == servers.DUMMY
+        impossible = "" if is_dummy else servers.problem(_loglikelihoods(sample, answers))
         if impossible:
             raise BiasError(f"{place}: {impossible}: such answers can't be scored; run the model again")
         if part.filter == catalog.TAKE_FIRST and not sample_origin.takes_first(sample):
