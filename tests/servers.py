@@ -45,9 +45,9 @@ class Handler(BaseHTTPRequestHandler):
     def log_message(self, *arguments):
         pass
 
-    def send(self, reply):
+    def send(self, reply, status=200):
         body = reply if isinstance(reply, bytes) else json.dumps(reply).encode()
-        self.send_response(200)
+        self.send_response(status)
         self.send_header("Content-Type", "application/json")
         self.send_header("Content-Length", str(len(body)))
         self.end_headers()
@@ -75,6 +75,9 @@ class _Failing(Handler):
             time.sleep(1.5)
         if fault in ("silent", "dropped"):
             return
+        if isinstance(fault, tuple):
+            self.send(fault[1], fault[0])
+            return
         if isinstance(fault, int):
             self.send_error(fault, explain="out of order")
             return
@@ -84,7 +87,8 @@ class _Failing(Handler):
 class Server(ThreadingHTTPServer):
     """Answers ``good`` requests, then fails as ``fault`` says: ``times`` times, or for ever.
 
-    A fault is a status, a body, a function that spoils a reply, ``dropped`` (no answer) or ``silent`` (none for long).
+    A fault is a status, one with a body, a body, a function that spoils a reply, ``dropped`` (no answer) or ``silent``
+    (none for long).
     """
 
     def __init__(self):

@@ -83,7 +83,7 @@ def _listen(record: logging.LogRecord) -> bool:
     """Take note of a server's words, and keep off the screen what would be said of every try."""
     text = record.getMessage()
     if said := _SAID.match(text):
-        _said.set(" ".join(said[1].split())[:300])
+        _said.set(" ".join(re.sub("<[^<>]*>", " ", said[1]).split())[:300])
     return not _REPEATED.search(text)
 
 
@@ -242,8 +242,8 @@ def refuse(model: Any, kind: str, keys: Sequence[Any], answers: Iterable[tuple[H
         BiasError: The model's answers, which are kept there as of that kind under these keys, can't be probabilities.
     """
     if type(model).__name__ != "DummyLM" and (wrong := problem(answers)):
-        cache = getattr(model.cache_hook, "dbdict", None)
-        for key in () if cache is None else keys:
-            cache.pop(internals.request_key(kind, key), None)
+        if (cache := getattr(model.cache_hook, "dbdict", None)) is not None:
+            for key in keys:
+                cache.pop(internals.request_key(kind, key), None)
         commit(model)
-        raise BiasError(f"the model type {type(model).__name__} gives {wrong}: check its log-probabilities")
+        raise BiasError(f"the model type {type(model).__name__} gives {wrong}: check it (no answer was kept or scored)")
