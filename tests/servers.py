@@ -57,7 +57,7 @@ class Handler(BaseHTTPRequestHandler):
 def serve(handler):
     """A server on a free port of this machine, at work until it is shut down."""
     server = handler if isinstance(handler, ThreadingHTTPServer) else ThreadingHTTPServer(("127.0.0.1", 0), handler)
-    threading.Thread(target=server.serve_forever, daemon=True).start()
+    threading.Thread(target=server.serve_forever, args=(0.02,), daemon=True).start()
     return server
 
 
