@@ -61,6 +61,15 @@ def serve(handler):
     return server
 
 
+class Kept(dict):
+    """In place of the file of --use_cache."""
+
+    written = 0
+
+    def commit(self):
+        self.written = len(self)
+
+
 class _Failing(Handler):
     def answer(self, asked):
         with self.server.lock:
@@ -75,13 +84,10 @@ class _Failing(Handler):
             time.sleep(1.5)
         if fault in ("silent", "dropped"):
             return
-        if isinstance(fault, tuple):
-            self.send(fault[1], fault[0])
-            return
         if isinstance(fault, int):
-            self.send_error(fault, explain="out of order")
-            return
-        self.send(fault if isinstance(fault, bytes) else (fault or (lambda found: found))(reply(asked)))
+            fault = fault, b"out of order"
+        body = reply(asked) if fault is None else fault(reply(asked)) if callable(fault) else fault
+        self.send(*(body[::-1] if isinstance(fault, tuple) else (body,)))
 
 
 class Server(ThreadingHTTPServer):

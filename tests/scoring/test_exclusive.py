@@ -16,6 +16,7 @@ from lm_eval_bias.harness import internals, servers
 from lm_eval_bias.paths import tasks_path
 from lm_eval_bias.runs import constant_answers
 from lm_eval_bias.scoring import token_likelihoods
+from tests.servers import Kept
 
 TEXTS = st.text("ab", max_size=4)
 
@@ -60,11 +61,6 @@ def test_what_a_distribution_can_give(name):
     found = servers.problem(answers)
     assert says in found
     assert bool(found) is bool(says)
-
-
-class Kept(dict):
-    def commit(self):
-        pass
 
 
 def model(value):
