@@ -39,9 +39,6 @@ class Handler(BaseHTTPRequestHandler):
     def do_POST(self):
         self.answer(json.loads(self.rfile.read(int(self.headers["Content-Length"]))))
 
-    def do_GET(self):
-        self.send_error(404)
-
     def log_message(self, *arguments):
         pass
 

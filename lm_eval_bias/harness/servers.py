@@ -58,7 +58,7 @@ def without_keys(text: str, model: Any) -> str:
     """A text with stars in place of the keys that a client sends: servers repeat what they don't take."""
     given = {name.strip("_"): getattr(model, name, None) for name in ("base_url", "auth_token", "_header")}
     with contextlib.suppress(ValueError):  # a client without its key
-        given["api_key"] = getattr(model, "api_key", None)
+        given["api_key"] = str(getattr(model, "api_key", "")).strip()
     return redaction.in_text(text, given)
 
 

@@ -197,6 +197,11 @@ def test_no_server(url, client):
     assert re.search("no connection to the server.*base_url=" if "http" in url else "(?i)invalid.?url", text), text
 
 
+def test_a_key_with_a_line_break(client, monkeypatch):
+    monkeypatch.setenv("OPENAI_API_KEY", f"{KEY}\n")
+    refused(lambda: token_likelihoods.loglikelihoods(client(), PAIRS))
+
+
 def test_few_numbers_for_many_tokens(server, client):
     pairs = [(list(range(20 * n + 1, 20 * n + 20)), [100 + n]) for n in range(4)]
     server.fail(in_lists(lambda values: [None, *[-12.0 - n % 2 for n, _ in enumerate(values[1:])]], ["token_logprobs"]))
@@ -230,9 +235,7 @@ def test_a_run_is_of_one_model(server, client):
     server.fail(beside(model="one"))
     token_likelihoods.loglikelihoods(model, PAIRS[:4])
     server.fail(beside(model="other"))
-    text = refused(lambda: token_likelihoods.loglikelihoods(model, PAIRS[4:]))
-    assert "an answer of 'other', where 'one' answered before" in text
-    assert len(token_likelihoods.loglikelihoods(client(), PAIRS[:4])) == 4  # another run
+    assert "'other', where 'one' answered before" in refused(lambda: token_likelihoods.loglikelihoods(model, PAIRS[4:]))
 
 
 def ask_for(texts, **options):
@@ -242,10 +245,8 @@ def ask_for(texts, **options):
 
 
 WRITTEN = {
-    "500": (500, "status 500"),
     "no choices": (b"{}", "a reply without answers"),
     "no answers": (b'{"choices": []}', "0 answers to 1 prompts"),
-    "no number": (changed(index=None), r"with the numbers \[None\]"),
     "null": ({"content": None}, "without a text.*set LMEVAL_MODEL_NONE_ANSWER"),
     "a number for a text": ({"content": 3}, "an answer without a text"),
     "parts": ({"content": [{"type": "text"}]}, "an answer without a text"),
@@ -278,8 +279,7 @@ def test_texts_with_their_prompt(tokenized, server, client):
     model = client(batch_size=1, tokenized_requests=tokenized)
     prompt = "The old gardener"
     server.fail(lambda found: {"choices": [{"index": 0, "text": f"{prompt} was here."}]})
-    text = refused(lambda: model.generated_text(ask_for([prompt])))
-    assert "a text that repeats its prompt ('The old gardener')" in text
+    assert "repeats its prompt ('The old gardener')" in refused(lambda: model.generated_text(ask_for([prompt])))
     assert not model.cache_hook.dbdict
     assert model.generated_text(ask_for(["The young gardener", f" {prompt}"])) == [f"{prompt} was here."] * 2
 

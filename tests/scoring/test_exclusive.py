@@ -127,7 +127,6 @@ def test_the_dummy_of_the_harness_answers_at_random_and_runs(tiny_mirror, tmp_pa
 @pytest.mark.parametrize(("value", "says"), [("0.0", "exclude each other"), ("0.7", "above 0")])
 def test_logs_of_impossible_answers_are_refused(value, says, tmp_path, capsys):
     log = log_of("occugender_implicit", tmp_path)(lambda i: [value, "False"])
-    capsys.readouterr()
     assert main(["rescore", log]) == 2
     assert re.search(f"line 1: .*{says}", capsys.readouterr().err)
 
