@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Any
 
 from lm_eval_bias import redaction
 from lm_eval_bias.errors import BiasError, check_arguments, import_failure, one_line
-from lm_eval_bias.harness import api_calls, distributed, internals
+from lm_eval_bias.harness import distributed, internals, servers
 
 if TYPE_CHECKING:
     from lm_eval_bias.harness.internals import EvaluatorConfig
@@ -97,22 +97,17 @@ def _failure(error: Exception, config: EvaluatorConfig, model: Any) -> BiasError
     """The line for an error of a backend while it was answering."""
     logger.debug("where the model failed", exc_info=error)
     model_args = config.model_args or {}
-    checkpoint = next(
-        (f" {key}={model_args[key]}" for key in ("base_url", "pretrained", "model") if key in model_args), ""
-    )
-    if "base_url" in model_args:
-        checkpoint = f" base_url={api_calls.public_url(str(model_args['base_url']))}"
+    shown = redaction.arguments(model_args)
+    checkpoint = next((f" {key}={shown[key]}" for key in ("base_url", "pretrained", "model") if key in shown), "")
     message = one_line(error)
-    if not isinstance(error, api_calls.Fault) and type(error) is not ValueError and type(error).__name__ not in message:
+    if type(error) is not ValueError and type(error).__name__ not in message:
         message = f"{type(error).__name__}: {message}"
     cache_note = (
         f"; the answers so far are kept in {config.use_cache}: run the same command again to resume"
         if config.use_cache
         else "; with --use_cache FILE a run keeps its answers, and the same command resumes it"
     )
-    if not getattr(error, "passing", True):  # going on can't help
-        cache_note = ""
-    message = redaction.in_text(api_calls.without_keys(message, model), model_args).rstrip(".")
+    message = redaction.in_text(servers.without_keys(message, model), model_args).rstrip(".")
     return BiasError(f"--model {config.model}{checkpoint}: {message} (nothing was saved{cache_note})")
 
 

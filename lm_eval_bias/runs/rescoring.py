@@ -13,7 +13,7 @@ from itertools import chain
 from typing import Any
 
 from lm_eval_bias import catalog, registry
-from lm_eval_bias.benchmark import Rewriting
+from lm_eval_bias.benchmark import Rewriting, detailed
 from lm_eval_bias.custom_metrics.score import Estimate, Record, Score
 from lm_eval_bias.errors import BiasError, did_you_mean
 from lm_eval_bias.files import read_json

@@ -12,9 +12,9 @@ from typing import Any, NamedTuple
 from lm_eval_bias import catalog, registry
 from lm_eval_bias.errors import BiasError
 from lm_eval_bias.files import check_plain, read_json
+from lm_eval_bias.harness import servers
 from lm_eval_bias.harness.distributed import IDLE
 from lm_eval_bias.runs.soundness import CONTROLS, LoggedDocuments, Numbers, requests
-from lm_eval_bias.scoring import exclusive_continuations
 
 _NAME = re.compile(r"samples_(?P<task>.+)_(?P<date>\d{4}-\d\d-\d\dT[\d.:-]+)\.jsonl")
 _LARGEST = 1 << 36  # bytes of a log, which is read line by line
@@ -186,7 +186,8 @@ def _samples(path: Path) -> Iterator[tuple[Sample, dict[str, Any]]]:
             answers = [registry.get(benchmark).read_answer(raw) for raw in sample["filtered_resps"]]
         except DAMAGE as error:
             raise BiasError(f"{place}: filtered_resps holds no answers of a model ({error})") from error
-        impossible = exclusive_continuations.problem(_loglikelihoods(sample, answers))
+        is_dummy = results.get("config", {}).get("model") == servers.DUMMY
+        impossible = "" if is_dummy else servers.problem(_loglikelihoods(sample, answers))
         if impossible:
             raise BiasError(f"{place}: {impossible}: such answers can't be scored; run the model again")
         values.setdefault(part, Numbers()).add(answers)
