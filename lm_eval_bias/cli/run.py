@@ -3,13 +3,12 @@
 from __future__ import annotations
 
 import argparse
-import contextlib
-import io
 import logging
 import os
 
-from lm_eval_bias.errors import BiasError, Parser
-from lm_eval_bias.evaluation import evaluate, preflight, run_flags, run_plan, suites
+from lm_eval_bias import catalog
+from lm_eval_bias.errors import BiasError, Parser, one_line
+from lm_eval_bias.evaluation import evaluate, preflight, suites
 from lm_eval_bias.harness import distributed, internals, versions
 from lm_eval_bias.report import run_output
 
@@ -74,21 +73,17 @@ def main(argv: list[str]) -> int:
     with internals.held_back() as release:
         if untested and distributed.first():
             logger.warning("%s", untested)
-        with internals.refusals():
+        try:
             arguments = run.parse_args(argv)
             # ours: the harness's configuration would not know them
             suite, table = (vars(arguments).pop(name) for name in ("suite", "table"))
-            run_flags.check_words(arguments)
             _set_up_logging(arguments.verbosity)
-            with contextlib.redirect_stdout(io.StringIO()) as shown:  # it prints what --config says
-                config = internals.configuration(arguments)
-            if config.limit and distributed.first():
-                logger.warning(
-                    "--limit runs only part of the items: use these scores to try things out, not as results"
-                )
-        run_flags.check(config)
-        entries = preflight.entries(config)
-        selection = run_plan.apply(config, suite, entries) if suite is not None else None
-        preflight.before_loading(config, entries)
-        print(shown.getvalue(), end="")
-        return evaluate.evaluate(config, entries, selection, table, release)
+            config = internals.configuration(arguments)
+        except (ValueError, OSError) as error:
+            raise BiasError(one_line(error)) from error
+        preflight.check_flags(config)
+        entries = catalog.entries([config.include_path] if config.include_path else [])
+        chosen = suites.apply(config, suite, entries) if suite is not None else None
+        preflight.before_loading(config, entries, arguments.device)
+        evaluate.evaluate(config, entries, chosen, table, release)
+    return 0
