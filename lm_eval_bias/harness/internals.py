@@ -27,7 +27,7 @@ from pathlib import Path
 from types import SimpleNamespace
 from typing import TYPE_CHECKING, Any
 
-from lm_eval_bias.errors import BiasError
+from lm_eval_bias.errors import BiasError, one_line
 
 if TYPE_CHECKING:
     from lm_eval.api.instance import Instance as Instance
