@@ -6,19 +6,16 @@ import fnmatch
 import json
 import logging
 import os
-import shutil
 import tempfile
-import time
 from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from lm_eval_bias import catalog, redaction, registry
-from lm_eval_bias.errors import BiasError, one_line
+from lm_eval_bias.errors import BiasError, did_you_mean, one_line
 from lm_eval_bias.evaluation import preflight, suites
 from lm_eval_bias.files import UNFINISHED, why
 from lm_eval_bias.harness import distributed, internals, linking, running, score_aggregation
-from lm_eval_bias.report import listings, run_output, sentences
 from lm_eval_bias.runs import provenance, sample_logs
 from lm_eval_bias.scoring import questions
 
@@ -26,7 +23,6 @@ if TYPE_CHECKING:
     from lm_eval_bias.harness.internals import EvaluatorConfig
 
 logger = logging.getLogger("lm_eval.bias")
-_ABANDONED = 24 * 60 * 60  # seconds after which an unfinished folder is a killed run's
 
 
 def load_tasks(config: EvaluatorConfig, entries: Mapping[str, catalog.Entry]) -> Any:
@@ -50,19 +46,18 @@ def load_tasks(config: EvaluatorConfig, entries: Mapping[str, catalog.Entry]) ->
             return config.process_tasks(config.metadata)
         except ValueError as error:
             name = str(error).removeprefix("Tasks not found: ")
-            hint = preflight.similar(name, entries)
+            hint = did_you_mean(name, entries)
             raise BiasError(f"no task named {name}, neither here nor in the harness.{hint}") from error
     manager = internals.task_manager(folders, config.metadata, include_defaults=False)
     matched: dict[str, None] = {}
     for name in names:
         matches = fnmatch.filter(manager.all_tasks, name)
         if not matches:
-            raise BiasError(f"no task matches {name!r}.{preflight.similar(name, manager.all_tasks)}")
+            raise BiasError(f"no task matches {name!r}.{did_you_mean(name, manager.all_tasks)}")
         matched.update(dict.fromkeys(matches))
     members = {member for name in matched if name in entries for member in entries[name].members}
-    tasks = {name: _build(manager, name, entries) for name in matched if name not in members}
-    preflight.check_samples(config, tasks)
-    config.tasks = list(tasks.values())
+    config.tasks = [_build(manager, name, entries) for name in matched if name not in members]
+    preflight.check_samples(config, config.tasks)
     return manager
 
 
@@ -70,12 +65,10 @@ def _build(manager: Any, name: str, entries: Mapping[str, catalog.Entry]) -> Any
     """The task or group itself, so that bad metadata or a bad YAML shows before a model is loaded."""
     try:
         loaded = manager.load([name])
-    except (BiasError, MemoryError):
-        raise
     except Exception as error:
-        path = None if name in catalog.packaged() else getattr(entries.get(name), "path", None)
-        if path is None:
-            raise  # no file of the user's
+        path = entries[name].path if name in entries and name not in catalog.packaged() else None
+        if path is None or isinstance(error, BiasError | MemoryError):
+            raise
         logger.debug("where the task failed", exc_info=error)
         raise BiasError(f"{path}: the task {name} can't be built: {one_line(error)}") from error
     return loaded["groups"].get(name) or loaded["tasks"][name]
@@ -85,17 +78,20 @@ def evaluate(
     config: EvaluatorConfig,
     entries: Mapping[str, catalog.Entry],
     suite: suites.Suite | None,
-    table: str,
     ready: Callable[[], None],
+    tell: Callable[[dict[str, Any], bool], None],
 ) -> None:
-    """Run the evaluation, save what the flags ask for, print the scores in words and a table.
+    """Run the evaluation, and save what the flags ask for.
 
     Args:
         config: Of the run.
         entries: The tasks that this package knows.
-        suite: A suite that was asked for.
-        table: One of :data:`lm_eval_bias.report.run_output.TABLES`.
+        suite: That was asked for.
         ready: Called when all is checked and the model is loaded.
+        tell: Called with the results, and whether they could be saved.
+
+    Raises:
+        BiasError: Whatever keeps the run from its end, or its files from being written or pushed.
     """
     tracker = running.tracker(config)
     named = preflight.named_entries(config, entries)
@@ -121,14 +117,14 @@ def evaluate(
     # the harness mixes the model's arguments into each task's metadata
     results.update({key: redaction.arguments(results[key]) for key in ("config", "configs", "provenance")})
     if config.show_config:
-        print(running.as_json(results))
+        print(json.dumps(results, indent=2, default=str, ensure_ascii=False))
     running.send(dashboards, results, samples)
     saved = False
     try:
         failures = save(tracker, results, samples)
         saved = bool(config.output_path)
     finally:  # the scores in any case: they may be all that is left of the run
-        _print(config, results, table, saved)
+        tell(results, saved)
     if failures:
         text = redaction.in_text(one_line(failures[0]), config.hf_hub_log_args)
         raise BiasError(
@@ -147,77 +143,37 @@ def save(tracker: Any, results: dict[str, Any], samples: dict[str, Any] | None) 
     """
     if not (output_path := tracker.output_path):
         return []
-    path = Path(output_path)
-    root, name = (path.parent, path.name) if path.suffix == ".json" else (path, "")
-    broken = []
+    root, name = os.path.split(output_path) if output_path.endswith(".json") else (output_path, "")
+    missing = number = 1 + (0 if samples is None else len(results["configs"]))
     try:
-        root.mkdir(parents=True, exist_ok=True)
-        for folder in root.glob(f"{UNFINISHED}*"):
-            if time.time() - folder.stat().st_mtime > _ABANDONED:
-                shutil.rmtree(folder, ignore_errors=True)
-        with tempfile.TemporaryDirectory(dir=root, prefix=UNFINISHED, ignore_cleanup_errors=True) as made:
+        os.makedirs(root or ".", exist_ok=True)
+        with tempfile.TemporaryDirectory(dir=root or ".", prefix=UNFINISHED, ignore_cleanup_errors=True) as made:
             tracker.output_path = os.path.join(made, name)
             failures = running.save(tracker, results, samples)
-            logs = {sample_logs.task_of(file): file for file in Path(made).rglob("*.jsonl")}
-            counts = {task: len(samples[task]) for task in results["configs"]} if samples is not None else {}
-            files = [(f"samples of {task}", logs.get(task), count) for task, count in counts.items()]
-            for what, file, count in [*files, ("results", next(Path(made).rglob("*.json"), None), None)]:
-                if file is None or not _is_whole(file, count):
-                    broken.append(what)
-                    continue
-                target = root / file.relative_to(made)
-                target.parent.mkdir(parents=True, exist_ok=True)
-                os.replace(file, target)
+            for file in sorted(Path(made).rglob("*.json*"), key=lambda file: file.suffix == ".json"):
+                if _is_whole(file, (samples or {}).get(sample_logs.task_of(file))):
+                    target = Path(root, file.relative_to(made))
+                    target.parent.mkdir(parents=True, exist_ok=True)
+                    os.replace(file, target)
+                    missing -= 1
     except OSError as error:
         raise BiasError(f"--output_path {output_path} cannot be written: {why(error)}") from error
-    if broken:
+    if missing:
         reason = f" ({why(failures[0])})" if failures else ""
-        others = f" and {len(broken) - 1} more" if broken[1:] else ""
         raise BiasError(
-            f"--output_path {output_path}: {broken[0]}{others} could not be written{reason}; with --use_cache FILE a "
-            "run keeps its answers, and the same command resumes it"
+            f"--output_path {output_path}: {missing} of {number} files could not be written{reason}; with --use_cache "
+            "FILE a run keeps its answers, and the same command resumes it"
         )
     return failures
 
 
-def _is_whole(file: Path, lines: int | None) -> bool:
-    """Whether a file has so many lines; whether it is JSON, where it should be a whole one."""
+def _is_whole(file: Path, samples: list[Any] | None) -> bool:
+    """Whether a log has a line for each sample; without samples, whether the file is whole JSON."""
     with file.open("rb+") as written:
         os.fsync(written.fileno())  # where blocks are allocated late, a full disk shows only now
-        if lines is not None:
-            return sum(line.endswith(b"\n") for line in written) == lines
+        if samples is not None:
+            return sum(line.endswith(b"\n") for line in written) == len(samples)
         try:
-            json.load(written)
+            return isinstance(json.load(written), dict)
         except ValueError:
             return False
-    return True
-
-
-def _print(config: EvaluatorConfig, results: dict[str, Any], table: str, saved: bool) -> None:
-    """What was run, the scores in words, the tables that are wanted, and what can be done next."""
-    flags = {name: getattr(config, name) for name in ("gen_kwargs", "limit", "num_fewshot", "batch_size")}
-    flags["batch sizes"] = ",".join(map(str, results["config"]["batch_sizes"]))
-    given = [f"{name}: {value}" for name, value in flags.items() if value]
-    print(", ".join([f"{config.model} ({redaction.arguments(config.model_args)})", *given]))
-    tasks = [] if config.predict_only else sentences.of_results(results["results"], results["configs"])
-    words = sentences.describe(tasks, beside_tables=table != "all")
-    if tasks:
-        print(f"\nIn words ({sentences.LEGEND}):\n{words}")
-    blocks = []
-    if tasks and table == "main":
-        blocks.append(run_output.main_scores(tasks))
-    if not tasks or table != "none":
-        blocks.append(running.tables(results, () if table == "all" else {task.task for task in tasks}))
-    if tasks and table == "all":
-        legend = listings.legend(results["configs"].values())
-        blocks.append(
-            f"How to read the scores (a breakdown such as gender/… or …/prompt_… reads like its score):\n{legend}"
-        )
-    blocks.append(run_output.notes(tasks, table == "all", words))
-    print("".join(f"\n{block}\n" for block in blocks if block))
-    if not config.output_path:
-        print("Nothing was saved: --output_path FOLDER saves the scores, and --log_samples the answers, too")
-    elif tasks and saved:
-        if config.log_samples:
-            print(f"To recompute the scores without the model: lm-eval-bias rescore {config.output_path}")
-        print(f"For a report as a page: lm-eval-bias report {config.output_path} -o report.html")

@@ -30,13 +30,7 @@ SEED = "quick-1"
 
 
 class Part(NamedTuple):
-    """One task of a suite.
-
-    Attributes:
-        sampling: How its items are chosen; ``None`` for all.
-        documents: How many items that are, of the released data; ``None`` where that isn't known.
-        requests: How many requests they make.
-    """
+    """One task of a suite: how its items are chosen (``None``: all), how many they and their requests are."""
 
     sampling: Sampling | None
     documents: int | None
@@ -183,11 +177,13 @@ def choose_items(config: EvaluatorConfig, suite: Suite, tasks: Mapping[str, Any]
 
 
 def describe(suite: Suite) -> str:
-    """What a suite is, and which of its tasks are left out."""
-    reasons: dict[str, list[str]] = {}
-    for task, reason in suite.left_out.items():
-        reasons.setdefault(reason, []).append(task)
+    """What a suite is, how many requests it makes of the released data, and which of its tasks are left out."""
+    parts = [part for task, part in suite.parts.items() if task not in suite.left_out]
+    items, requests = (catalog.total(column) for column in ([p.documents for p in parts], [p.requests for p in parts]))
     lines = [f"Suite {suite.name} (version {suite.version}): {suite.purpose}.", f"Not in it: {suite.leaves_out}."]
-    for reason, tasks in reasons.items():
-        lines.append(f"Left out, because they don't fit this model or these flags: {', '.join(tasks)} ({reason})")
+    if items and requests:
+        lines.append(f"{items:,} items, {requests:,} requests.")
+    for reason in dict.fromkeys(suite.left_out.values()):
+        tasks = ", ".join(task for task, why in suite.left_out.items() if why == reason)
+        lines.append(f"Left out, because they don't fit this model or these flags: {tasks} ({reason})")
     return "\n".join(lines)

@@ -51,19 +51,15 @@ _silent = contextvars.ContextVar("silent", default=False)  # whether requests ar
 
 @contextlib.contextmanager
 def shadowed(instance: Any, name: str, value: Any) -> Iterator[None]:
-    """Let an instance have another attribute while the context lasts: its class and other instances stay as they are.
-
-    What was there before comes back.
-    """
+    """Let an instance have another attribute while the context lasts; its class and other instances stay the same."""
     before = dict(vars(instance))
     setattr(instance, name, value)
     try:
         yield
     finally:
+        delattr(instance, name)
         if name in before:
             setattr(instance, name, before[name])
-        else:
-            delattr(instance, name)
 
 
 def registries() -> dict[str, Any]:

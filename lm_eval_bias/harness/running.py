@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import contextlib
 import inspect
-import json
 import logging
 import os
 import random
@@ -87,11 +86,11 @@ def build_model(config: EvaluatorConfig) -> Any:
     import numpy as np
     import torch
 
-    for seed, value in zip((random.seed, np.random.seed, torch.manual_seed), config.seed or (), strict=False):
-        if value is not None:
-            seed(value)
     shape = {name: getattr(config, name) for name in ("batch_size", "max_batch_size", "device")}
     try:
+        for seed, value in zip((random.seed, np.random.seed, torch.manual_seed), config.seed or (), strict=False):
+            if value is not None:
+                seed(value)
         return internals.model_class(config.model).create_from_arg_obj(config.model_args, shape)
     except BiasError:
         raise
@@ -142,16 +141,15 @@ def _answering(model: Any, config: EvaluatorConfig) -> Iterator[None]:
 
 def arguments(config: EvaluatorConfig, function: Any, model: Any, manager: Any, tracker: Any) -> dict[str, Any]:
     """The arguments of ``simple_evaluate`` from the configuration, as the harness's own ``run`` passes them."""
-    seeded = ("random_seed", "numpy_random_seed", "torch_random_seed", "fewshot_random_seed")
     caching = ("cache_requests", "rewrite_requests_cache", "delete_requests_cache")
+    seeds = ("random_seed", "numpy_random_seed", "torch_random_seed", "fewshot_random_seed")
     special = {
         **{"model": model, "task_manager": manager, "evaluation_tracker": tracker},
         **{name: config.cache_requests.get(name, False) for name in caching},
-        **dict(zip(seeded, config.seed or [None] * 4, strict=True)),
+        **dict(zip(seeds, config.seed or [None] * 4, strict=True)),
     }
-    parameters = inspect.signature(function).parameters
-    plain = {name: getattr(config, name) for name in parameters if name not in special and hasattr(config, name)}
-    return {**plain, **{name: value for name, value in special.items() if name in parameters}}
+    names = [name for name in inspect.signature(function).parameters if name in special or hasattr(config, name)]
+    return {name: special[name] if name in special else getattr(config, name) for name in names}
 
 
 def evaluate(config: EvaluatorConfig, model: Any, manager: Any, tracker: Any) -> dict[str, Any] | None:
@@ -165,7 +163,7 @@ def evaluate(config: EvaluatorConfig, model: Any, manager: Any, tracker: Any) ->
     with _answering(model, config), internals.silent_git():
         results: dict[str, Any] | None = simple_evaluate(**arguments(config, simple_evaluate, model, manager, tracker))
     if results is not None:
-        internals.name_model(results, tracker, model, config.model, config.model_args or {})
+        internals.name_model(results, tracker, model, config.model, config.model_args)
     return results
 
 
@@ -207,10 +205,3 @@ def tables(results: dict[str, Any], without: Container[str] = ()) -> str:
         return ""
     groups = make_table(results, "groups") if "groups" in results else ""
     return "\n".join(filter(None, [make_table({**results, "results": shown}), groups]))
-
-
-def as_json(results: dict[str, Any]) -> str:
-    """Results as ``--show_config`` prints them."""
-    from lm_eval.utils import handle_non_serializable
-
-    return json.dumps(results, indent=2, default=handle_non_serializable, ensure_ascii=False)

@@ -40,14 +40,14 @@ def test_a_run_whose_files_are_cut_off_ends_in_status_2(finished, tmp_path, caps
     printed = capsys.readouterr()
     assert "Could not save" not in printed.err
     line = printed.err.splitlines()[-1]
-    assert "samples of occugender_explicit could not be written (File too large); with --use_cache" in line
+    assert "1 of 3 files could not be written (File too large); with --use_cache" in line
     assert "In words" in printed.out
     assert "lm-eval-bias rescore" not in printed.out
     assert "lm-eval-bias report" not in printed.out
     assert names(tmp_path / "log") == ["results", "samples_occugender_implicit"]
     with disk(sizes["results"] // 2):
         assert main([*RUN, str(tmp_path / "results")]) == 2
-    assert "samples of occugender_explicit and 2 more could not be written (File too large)" in error(capsys)
+    assert "3 of 3 files could not be written (File too large)" in error(capsys)
     assert names(tmp_path / "results") == []
     assert not list(tmp_path.glob("*/.unfinished-*"))
 

@@ -109,7 +109,7 @@ def test_samples_are_logged_in_the_order_of_the_documents():
 
 def test_samples_given_in_any_order_get_their_own_numbers():
     config = SimpleNamespace(samples={"t": [3, 1, 3]})
-    preflight.check_samples(config, {"t": SimpleNamespace(task_name="t", eval_docs=range(5))})
+    preflight.check_samples(config, [SimpleNamespace(task_name="t", eval_docs=range(5))])
     assert config.samples == {"t": [1, 3]}
 
 

@@ -75,7 +75,9 @@ def test_a_suite_runs_its_items_alone(small_suite, tiny_mirror, model, tmp_path,
         return [*base, "--output_path", str(tmp_path / name), "--use_cache", str(tmp_path / f"{name}.cache")]
 
     assert main([*arguments("suite"), "--suite", "quick"]) == 0
-    assert "Suite quick (version 7): a test.\nNot in it: nothing." in capsys.readouterr().out
+    assert (
+        "Suite quick (version 7): a test.\nNot in it: nothing.\n124 items, 592 requests.\n" in capsys.readouterr().out
+    )
     suite = content(tmp_path / "suite")
     indices = {}
     for name in TASKS:

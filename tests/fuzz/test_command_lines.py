@@ -93,7 +93,6 @@ def test_a_data_set_is_no_review_sheet(tmp_path):
     [
         (["--limit", "5", "--limit", "7"], "--limit/-L: given twice"),
         (["--limit", "5", "-L", "5"], "given twice"),
-        (["--metadata", '{"words": ""}'], "--metadata words= is empty"),
         (["--system_instruction", ""], "--system_instruction: is empty"),
     ],
 )
