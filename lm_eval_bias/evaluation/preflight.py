@@ -105,7 +105,7 @@ def before_loading(config: EvaluatorConfig, entries: Mapping[str, catalog.Entry]
     check_model(config)
     if config.model.startswith("hf") and (device or config.device != _ANY_GPU):
         _check_device(str(config.device))
-    sets = {}
+    sets: dict[str, None] = {}
     for entry in ours:
         benchmark, own = registry.get(entry.benchmark), {**entry.metadata, **metadata}
         if entry.path is not None and (benchmark.required or set(benchmark.options) & set(metadata)):

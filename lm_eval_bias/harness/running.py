@@ -160,8 +160,9 @@ def evaluate(config: EvaluatorConfig, model: Any, manager: Any, tracker: Any) ->
     """
     from lm_eval import simple_evaluate
 
+    results: dict[str, Any] | None = None
     with _answering(model, config), internals.silent_git():
-        results: dict[str, Any] | None = simple_evaluate(**arguments(config, simple_evaluate, model, manager, tracker))
+        results = simple_evaluate(**arguments(config, simple_evaluate, model, manager, tracker))
     if results is not None:
         internals.name_model(results, tracker, model, config.model, config.model_args)
     return results
