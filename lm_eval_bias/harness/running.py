@@ -52,15 +52,13 @@ def dashboards(config: EvaluatorConfig) -> list[Any]:
     from lm_eval import loggers
 
     services = []
-    for flag, name, more in (
-        ("wandb_args", "WandbLogger", ("wandb_config_args",)),
-        ("trackio_args", "TrackioLogger", ()),
-    ):
-        if getattr(config, flag, None):
-            try:
-                services.append(getattr(loggers, name)(*(getattr(config, option) for option in (flag, *more))))
-            except Exception as error:  # services fail in ways of their own
-                raise BiasError(f"--{flag}: {one_line(error)}") from error
+    try:
+        if config.wandb_args:
+            services.append(loggers.WandbLogger(config.wandb_args, config.wandb_config_args))
+        if getattr(config, "trackio_args", None):
+            services.append(loggers.TrackioLogger(config.trackio_args))
+    except Exception as error:  # services fail in ways of their own
+        raise BiasError(f"--wandb_args or --trackio_args: {one_line(error)}") from error
     return services
 
 
@@ -104,9 +102,9 @@ def _failure(error: Exception, model: Any, config: EvaluatorConfig) -> BiasError
     """The line for an error of a backend while it was answering."""
     logger.debug("where the model failed", exc_info=error)
     given = config.model_args or {}
-    checkpoint = next((f" {key}={given[key]}" for key in ("base_url", "pretrained", "model") if key in given), "")
-    if "base_url" in given:
-        checkpoint = f" base_url={api_calls.public_url(str(given['base_url']))}"
+    name = next((key for key in ("base_url", "pretrained", "model") if key in given), "")
+    value = api_calls.public_url(str(given[name])) if name == "base_url" else given.get(name)
+    checkpoint = f" {name}={value}" if name else ""
     message = one_line(error)
     if not isinstance(error, api_calls.Fault) and type(error) is not ValueError and type(error).__name__ not in message:
         message = f"{type(error).__name__}: {message}"

@@ -103,7 +103,7 @@ CASES = [
     (f"{RUN} --samples '{{bad'", "--samples"),
     (f"{RUN} --samples '{{\"occugender_explicit\": 1}}'", "--samples occugender_explicit"),
     (f"{RUN} --samples '{{\"occugender_explicit\": []}}'", "--samples occugender_explicit"),
-    (f"{RUN} --samples '{{\"occugender_explicit\": [true]}}'", "no document True"),
+    (f"{RUN} --samples '{{\"occugender_explicit\": [true]}}'", "--samples occugender_explicit"),
     (f"{RUN} --samples '{{\"occugender_explicit\": [9999]}}'", "no document 9999"),
     (f"{RUN} --samples '{{\"occugender_explicit\": [1]}}' --limit 3", "--limit"),
     (f"{RUN} --samples '{{\"gg_bbq\": [1]}}'", "gg_bbq"),
