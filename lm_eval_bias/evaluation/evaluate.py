@@ -85,7 +85,7 @@ def evaluate(
 
     Args:
         config: Of the run.
-        entries: The tasks that this package knows.
+        entries: The tasks that are known.
         suite: That was asked for.
         ready: Called when all is checked and the model is loaded.
         tell: Called with the results, and whether they could be saved.

@@ -13,7 +13,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from lm_eval_bias import catalog, registry
-from lm_eval_bias.errors import BiasError, check_arguments, did_you_mean, import_failure
+from lm_eval_bias.errors import BiasError, check_arguments, did_you_mean, import_failure, require_extra
 from lm_eval_bias.files import expanded, why
 
 if TYPE_CHECKING:
@@ -88,10 +88,7 @@ def check_flags(config: EvaluatorConfig) -> None:
 def before_loading(config: EvaluatorConfig, entries: Mapping[str, catalog.Entry], device: str | None) -> None:
     """Refuse what can be refused without the tasks and the class of the model; fetch missing data.
 
-    Args:
-        config: Of the run.
-        entries: The tasks that are known.
-        device: What ``--device`` says itself, apart from any default.
+    ``device`` is what ``--device`` says itself, apart from any default.
 
     Raises:
         BiasError: The first thing that is wrong.
@@ -171,6 +168,8 @@ def check_model(config: EvaluatorConfig) -> None:
         raise BiasError(
             f"no model type named {config.model!r}.{hint} 'lm-eval-bias doctor' lists those of this package"
         )
+    if config.model_args.get("gguf_file"):
+        require_extra("gguf")
     pretrained = str(config.model_args.get("pretrained", ""))
     is_path = pretrained.startswith((".", "/", "~")) or pretrained.count("/") > 1
     if is_path and not os.path.exists(expanded(pretrained)):

@@ -244,8 +244,7 @@ def configuration(arguments: argparse.Namespace) -> EvaluatorConfig:
 def name_model(results: dict[str, Any], tracker: Any, model: Any, kind: str, arguments: Mapping[str, Any]) -> None:
     """Write into results and tracker the type and device of a built model, and a name for the folder of its files.
 
-    The harness says the flag's default for a device, also where there is no GPU; its folder has a random name where the
-    arguments name no checkpoint, and one that may begin with a dot, as hidden folders do, where they name a local one.
+    The harness's name is a random word where no checkpoint is named, and may begin with a dot where a local one is.
     """
     facts = tracker.general_config_tracker
     results["config"]["model"] = facts.model_source = kind

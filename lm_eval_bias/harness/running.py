@@ -191,12 +191,7 @@ def save(tracker: Any, results: dict[str, Any], samples: dict[str, Any] | None) 
 
 
 def tables(results: dict[str, Any], without: Container[str] = ()) -> str:
-    """The harness's own tables of tasks and, where there are some, groups; empty if no scores are left.
-
-    Args:
-        results: Of a run.
-        without: Tasks that are left out.
-    """
+    """The harness's own tables of tasks (``without`` some) and groups; empty if no scores are left."""
     from lm_eval.utils import make_table
 
     shown = {name: entry for name, entry in results["results"].items() if name not in without}

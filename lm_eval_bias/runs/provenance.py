@@ -114,12 +114,7 @@ def _task(name: str, results: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def block(results: Mapping[str, Any], settings: Mapping[str, Any]) -> dict[str, Any]:
-    """Provenance of a run.
-
-    Args:
-        results: As the harness returns them.
-        settings: Flags of the run that are not among them.
-    """
+    """Provenance of a run, from its results and ``settings``: flags that are not among them."""
     config = results["config"]
     names = ("device", "batch_size", "batch_sizes", "limit", "gen_kwargs", "random_seed", "numpy_seed", "torch_seed",
             "fewshot_seed")  # fmt: skip

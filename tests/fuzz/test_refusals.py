@@ -59,7 +59,6 @@ CASES = [
     ("fetch occugneder", "no data named"),
     # ---- run: names of tasks
     ("run --tasks occugneder --model bias-chance", "Did you mean occugender"),
-    ("run --tasks hellaswag,occugneder --model bias-chance", "no task named occugneder"),
     ("run --tasks '' --model bias-chance", "no task is named"),
     ("run --tasks , --model bias-chance", "no task is named"),
     ("run --tasks", "--tasks"),
