@@ -49,7 +49,7 @@ VERDICTS = {"check", "stereoset", "regard"}
 
 SUITE = Suite(
     "quick", 1, "a test", "nothing", "s",
-    {task: Part(task, None, None, None) for task in ("stereoset_de", "stereoset_es")},
+    {task: Part(None, None, None) for task in ("stereoset_de", "stereoset_es")},
 )  # fmt: skip
 _SHAPES: dict[str, Callable[[Path], str]] = {
     "hf": tiny.served,

@@ -24,39 +24,6 @@ def logs(small_run, tmp_path):
     return folder
 
 
-# ---- what is read for ever
-
-
-@pytest.fixture
-def endless(tmp_path):
-    """A folder whose YAML is a pipe that nobody writes to; a name that is none has no one look into it."""
-    folder = tmp_path / "endless"
-    folder.mkdir()
-    os.mkfifo(folder / "x.yaml")
-    return folder
-
-
-@pytest.mark.parametrize("task", ["occugender", "hellaswag", "nonsense", "nonsense*"])
-def test_a_pipe_among_the_yamls(task, endless, tmp_path):
-    line = refused(tmp_path, "run", "--model", "bias-chance", "--tasks", task, "--include_path", str(endless))
-    assert f"--include_path {endless}: {endless / 'x.yaml'} is a pipe or a device" in line
-
-
-def test_a_device_among_the_yamls_of_a_folder_of_tasks(endless, tmp_path):
-    (endless / "x.yaml").unlink()
-    (endless / "x.yaml").symlink_to("/dev/zero")
-    line = refused(tmp_path, "run", "--model", "bias-chance", "--tasks", str(endless))
-    assert f"--tasks {endless}: {endless / 'x.yaml'} is a pipe or a device" in line
-
-
-def test_base_files_that_are_read_for_ever_name_nothing(endless):
-    from lm_eval_bias.harness import task_names
-
-    os.mkfifo(endless / "_base_yaml")
-    (endless / "zero").symlink_to("/dev/zero")
-    assert task_names.unknown(["my_name"], [endless]) == ["my_name"]
-
-
 # ---- files that would be lost
 
 
@@ -115,18 +82,17 @@ def test_a_data_set_is_no_review_sheet(tmp_path):
 @pytest.mark.parametrize(
     ("arguments", "says"),
     [
-        (["--gen_kwargs", "seed=1,seed=2"], "--gen_kwargs: seed= is given twice"),
-        (["--gen_kwargs", "seed=1", "seed=2"], "--gen_kwargs: seed= is given twice"),
-        (["--gen_kwargs", "seed=1", "--gen_kwargs", "seed=2"], "--gen_kwargs: seed= is given twice"),
-        (["--gen_kwargs", '{"seed": 1}', '{"top_p": 1}'], "follows a JSON"),
-        (["--model_args", "seed=1,seed=2"], "seed= is given twice"),
-        (["--gen_kwargs", ""], "--gen_kwargs: is empty"),
-        (["--metadata", '{"words": ""}'], "--metadata words= is empty"),
         (["--system_instruction", ""], "--system_instruction: is empty"),
     ],
 )
 def test_flags_of_a_run(arguments, says, tmp_path):
     assert says in refused(tmp_path, *RUN, *arguments)
+
+
+def test_a_key_that_is_given_twice_is_warned_about():
+    done = command(*RUN, "--limit", "2", "--gen_kwargs", "seed=1,seed=2")
+    assert done.status == 0
+    assert "Overwriting key 'seed'" in done.err
 
 
 def test_flags_that_may_be_repeated():

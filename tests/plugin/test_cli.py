@@ -88,7 +88,6 @@ def test_ls_json(capsys):
         ),
         (["run", "--tasks", "occugender", "--model", "bias-chance", "--samples", "/nope.json"], "--samples /nope.json"),
         (["run", "--tasks", "occugender", "--model", "bias-chance", "--gen_kwargs", "{bad"], "Invalid JSON"),
-        (["run", "--tasks", "occugender", "--model", "bias-chance", "--check_integrity"], "leave it out"),
         (["run", "--tasks", "occugender", "--model", "bias-chance", "--model_args", "bogus=1"], "bogus"),
         (["run", "--tasks", "occugender", "--model", "hf", "--model_args", "dtype=float32"], "pretrained"),
     ],  # fmt: skip
