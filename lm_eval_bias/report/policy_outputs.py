@@ -153,7 +153,7 @@ def workflow_commands(checked: Checked, problems: Sequence[Problem], copies: Seq
 
     An error stands at the bound's line in the policy, where it is of one.
     """
-    return "".join(f"{escaping.text(line)}\n" for line in _commands(checked, problems, copies))
+    return "".join(f"{escaping.one_line(line)}\n" for line in _commands(checked, problems, copies))
 
 
 def _commands(checked: Checked, problems: Sequence[Problem], copies: Sequence[Problem]) -> Iterator[str]:

@@ -132,9 +132,8 @@ def test_whatever_a_file_says_is_one_line_of_one_command(task, score, why, probl
     for kind, properties, _ in commands(text):
         assert kind == "error"
         assert set(properties) <= {"file", "line", "title"}
-    assert [message for _, _, message in commands(text)] == [
-        escaping.text(policy_outputs._whole(finding)), escaping.text(f"x: {problem}")
-    ]  # fmt: skip
+    said = [escaping.one_line(message) for _, _, message in commands(text)]
+    assert said == [escaping.one_line(policy_outputs._whole(finding)), escaping.one_line(f"x: {problem}")]
     ElementTree.fromstring(policy_outputs.junit([(run, [finding])], [Problem("x", problem)]))
 
 
