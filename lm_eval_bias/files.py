@@ -66,7 +66,7 @@ def check_plain(path: Path, largest: int = LARGEST) -> None:
     """
     status = os.stat(path)
     if not stat.S_ISREG(status.st_mode):
-        raise OSError(errno.EINVAL, "not a regular file", str(path))
+        raise OSError(errno.EINVAL, "not a file but a folder, a pipe or a device", str(path))
     if status.st_size > largest:
         raise OSError(errno.EFBIG, f"larger than {largest >> 20:,} MiB", str(path))
 
@@ -257,7 +257,8 @@ def refuse_inputs(output: str, inputs: Sequence[str], flag: str = "-o") -> None:
         raise BiasError(f"{flag} {output}: a run's own files have this name: name another file")
     real = os.path.realpath(path)
     for place in map(expanded, inputs):
-        below = path.suffix == ".json" and any(os.path.realpath(one) == real for one in under(place, "*.json"))
+        is_json = path.suffix == ".json" and os.path.exists(path)
+        below = is_json and any(os.path.realpath(one) == real for one in under(place, "*.json"))
         if os.path.realpath(place) == real or (below and "tasks" in read_json(path)):
             raise BiasError(f"{flag} {output}: this file is also an input and would be overwritten: name another file")
 

@@ -22,10 +22,10 @@ _PARAMETER = re.compile(rf"(?<=[?&])([^=&#]*(?:{SENT.pattern})[^=&#]*)=[^&#]*", 
 _WORD = re.compile(r"[^\s:/@?&=,;{}'\"]{4,}")
 
 
-def url(text: str) -> str:
+def _url(text: str) -> str:
     """An address with stars in place of its password and of the keys among its parameters.
 
-    >>> url("https://me:secret@host:8000/v1?api_key=secret&version=2")
+    >>> _url("https://me:secret@host:8000/v1?api_key=secret&version=2")
     'https://me:***@host:8000/v1?api_key=***&version=2'
     """
     return _PARAMETER.sub(rf"\1={STARS}", _USER.sub(lambda user: f"{user[1] or ''}{STARS}@", text))
@@ -37,7 +37,7 @@ def _without(name: str, value: Any) -> Any:
     if _ARGUMENT.search(name):
         return STARS
     if isinstance(value, str):
-        return url(value) if "://" in value else value
+        return _url(value) if "://" in value else value
     return arguments(value)
 
 

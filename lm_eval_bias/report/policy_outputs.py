@@ -153,7 +153,7 @@ def workflow_commands(checked: Checked, problems: Sequence[Problem], copies: Seq
 
     An error stands at the bound's line in the policy, where it is of one.
     """
-    return "".join(f"{escaping.text(line)}\n" for line in _commands(checked, problems, copies))
+    return "".join(f"{escaping.one_line(line)}\n" for line in _commands(checked, problems, copies))
 
 
 def _commands(checked: Checked, problems: Sequence[Problem], copies: Sequence[Problem]) -> Iterator[str]:
@@ -161,7 +161,11 @@ def _commands(checked: Checked, problems: Sequence[Problem], copies: Sequence[Pr
         for finding in findings:
             if not finding.holds:
                 title = f"{run.name}: {finding.task or 'the run'}, {finding.score}"
-                yield _command("error", title, _whole(finding), **_place(finding))
+                # at the bound's line
+                place = finding.required.place if isinstance(finding.required, Bound) else ""
+                file, _, line = place.rpartition(" line ")
+                at = {"file": file, "line": line} if file and line.isdigit() else {}
+                yield _command("error", title, _whole(finding), **at)
         first = [
             f"{name}: {caveat}"
             for name in dict.fromkeys(finding.task for finding in findings if finding.task in run.tasks)
@@ -173,13 +177,6 @@ def _commands(checked: Checked, problems: Sequence[Problem], copies: Sequence[Pr
         yield _command("error", "a run that can't be read", str(problem))
     for copy in copies:
         yield _command("warning", "passed over", str(copy))
-
-
-def _place(finding: Finding) -> dict[str, str]:
-    """Where a bound stands."""
-    place = finding.required.place if isinstance(finding.required, Bound) else ""
-    file, _, line = place.rpartition(" line ")
-    return {"file": file, "line": line} if file and line.isdigit() else {}
 
 
 def _command(kind: str, title: str, *lines: str, **place: str) -> str:

@@ -59,19 +59,6 @@ def _html() -> jinja2.Environment:
     return environment
 
 
-def _markdown() -> jinja2.Environment:
-    environment = _environment(finalize=escaping.markdown, keep_trailing_newline=True)
-    environment.globals.update(table=tables.markdown_table, verbatim=escaping.markdown_code)
-    return environment
-
-
-def _text() -> jinja2.Environment:
-    """For terminals: Markdown's templates, with nothing to escape and tables set in columns."""
-    environment = _environment(finalize=escaping.text, keep_trailing_newline=True)
-    environment.globals.update(table=tables.text_table)
-    return environment
-
-
 def _latex() -> jinja2.Environment:
     environment = _environment(
         finalize=escaping.latex,
@@ -89,7 +76,12 @@ def _latex() -> jinja2.Environment:
 
 @lru_cache(maxsize=1)
 def _environments() -> dict[str, jinja2.Environment]:
-    return {"html": _html(), "md": _markdown(), "tex": _latex(), "txt": _text()}
+    markdown = _environment(finalize=escaping.markdown, keep_trailing_newline=True)
+    markdown.globals.update(table=tables.markdown_table, verbatim=escaping.markdown_code)
+    # for terminals: Markdown's templates, with nothing to escape and tables set in columns
+    text = _environment(finalize=escaping.text, keep_trailing_newline=True)
+    text.globals.update(table=tables.text_table)
+    return {"html": _html(), "md": markdown, "tex": _latex(), "txt": text}
 
 
 @lru_cache

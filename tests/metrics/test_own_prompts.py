@@ -11,7 +11,7 @@ from lm_eval_bias.custom_metrics import block_permutation, context_means, contex
 from lm_eval_bias.custom_metrics import own_prompts as m
 from lm_eval_bias.custom_metrics.context_means import Sample
 from lm_eval_bias.custom_metrics.context_shares import FEW_CONTEXTS, Row
-from lm_eval_bias.runs import harness_results, plausibility
+from lm_eval_bias.runs import harness_results, soundness
 
 NEGATIVE, CARE, WORDS = m.Measure("negative", "regard"), m.Measure("care", "facet"), m.Measure("words", "words")
 
@@ -325,7 +325,7 @@ def test_whatever_texts_there_are_every_score_is_possible():
             records.append(record(group, f"c{cluster}", texts[: rng.choice((0, size, size, size + 1))], among))
         scores = m.scores(records)
         estimates = {score.name: harness_results.estimated(score, score.compute(records)) for score in scores}
-        plausibility.check_scores("own_prompts", estimates)
+        soundness.check_scores("own_prompts", estimates)
         for score in scores:
             value = estimates[score.name]
             assert not math.isnan(value.value) or value.note, score.name

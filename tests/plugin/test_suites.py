@@ -6,7 +6,7 @@ from collections import Counter
 
 import pytest
 
-from lm_eval_bias import catalog, paths
+from lm_eval_bias import catalog, files
 from lm_eval_bias.cli.main import main
 from lm_eval_bias.custom_metrics.question_answering import diff_bias
 from lm_eval_bias.errors import BiasError
@@ -258,7 +258,7 @@ def test_requests_of_the_released_data_are_as_many_as_the_suites_say(mirror):
     # one task of each kind and length: the others differ in their data alone
     some = ["occugender_explicit", "occugender_debias_implicit_3", "gg_bbq_group_terms", "gg_bbq_group_terms_prompts"]
     some += ["gg_bbq_group_terms_gen", "stereoset_de", "stereoset_de_inter_variants"]
-    manager = TaskManager(include_path=str(paths.tasks_path()), include_defaults=False)
+    manager = TaskManager(include_path=str(files.tasks_path()), include_defaults=False)
     tasks = manager.load(some)["tasks"]
     checked = 0
     for suite in suites:

@@ -74,13 +74,6 @@ def test_several_runs_are_a_list(a_run, tmp_path, capsys):
         record.check(run)
 
 
-def test_json_of_a_hostile_file(tmp_path, capsys):
-    made = json.loads(printed(capsys, [write(tmp_path / "h.json", hostile_file())], "json"))
-    record.check(made)
-    assert made["model"] == HOSTILE
-    assert "NaN" not in json.dumps(made)
-
-
 def test_a_run_that_the_schema_does_not_allow(tmp_path, capsys):
     folder = harness_folder(tmp_path / "h", samples=False)
     path = next((tmp_path / "h").rglob("results_*.json"))

@@ -174,20 +174,6 @@ def test_hostile_file_comes_out_as_text(tmp_path):
     assert "&amp;amp;" not in said
 
 
-def test_hostile_harness_file(tmp_path):
-    folder = harness_folder(tmp_path / "h", model=HOSTILE)
-    path = next((tmp_path / "h").rglob("results_*.json"))
-    content = json.loads(path.read_text())
-    config = content["configs"]["occugender_explicit"]
-    config["metadata"] |= {"classifier_used": HOSTILE, "data": "../../x", "fixed": 3, "words": {"a": [HOSTILE]}}
-    config["metric_list"][0]["note"] = HOSTILE
-    content["config"]["model_args"] = {HOSTILE: HOSTILE}
-    content["pretty_env_info"] = f"PyTorch version: {HOSTILE}"
-    path.write_text(json.dumps(content))
-    said = "".join(check_closed(made([folder], tmp_path)).text)
-    assert "alert(2)" in said
-
-
 def test_unknown_benchmark_is_reported_as_such(tmp_path):
     folder = harness_folder(tmp_path / "h")
     path = next((tmp_path / "h").rglob("results_*.json"))

@@ -94,9 +94,13 @@ def _ids(item: Item) -> list[tuple[str, str]]:
     return [("item", item["id"]), *((candidate["label"], candidate["id"]) for candidate in item["candidates"])]
 
 
+def _plain(text: str) -> str:
+    return " ".join(text.split()).casefold()
+
+
 def _texts(item: Item) -> tuple[str, ...]:
     """An item's test, context and sentences in any order, as they look."""
-    return (item["test"], item["context"].casefold(), *sorted(c["sentence"].casefold() for c in item["candidates"]))
+    return (item["test"], _plain(item["context"]), *sorted(_plain(c["sentence"]) for c in item["candidates"]))
 
 
 def typical_length(items: Sequence[Item], sources: Mapping[str, Item], language: str) -> float:
@@ -177,7 +181,7 @@ def _check_different(item: Item) -> Iterator[Finding]:
         same = {
             name: text
             for name, (text, against) in pairs.items()
-            if text and against and text.casefold() == against.casefold()
+            if text and against and _plain(text) == _plain(against)
         }
         if same:
             text = f"the same {' and '.join(same)} as the {second['label']}: {next(iter(same.values()))}"
