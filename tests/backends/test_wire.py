@@ -309,7 +309,7 @@ def client(server, tokenizer):
 
 def line(model, config, ask):
     """What a run says at its end when asking fails."""
-    with pytest.raises(BiasError) as caught, running._answering(model, config, None):
+    with pytest.raises(BiasError) as caught, running._answering(model, config):
         ask()
     text = printable(caught.value)
     assert "\n" not in text
@@ -368,7 +368,7 @@ def test_no_server(concurrent, client):
     model, config = client(num_concurrent=concurrent)
     for url, says in (("http://127.0.0.1:1/v1", "can't be reached.*base_url="), ("v1/completions", "begins with http")):
         model.base_url = url
-        with pytest.raises(BiasError, match=says), running._answering(model, config, None):
+        with pytest.raises(BiasError, match=says), running._answering(model, config):
             token_likelihoods.loglikelihoods(model, PAIRS)
 
 
