@@ -177,8 +177,9 @@ def save(tracker: Any, results: dict[str, Any], samples: dict[str, Any] | None) 
     """Write and push results, and samples where there are some; returns what went wrong, with which it goes on."""
     with internals.tracker_failures() as failures:
         tracker.save_results_aggregated(results=results, samples=samples)
-        for name in results["configs"] if samples is not None else ():
-            tracker.save_results_samples(task_name=name, samples=samples[name])
+        if samples is not None:
+            for name in results["configs"]:
+                tracker.save_results_samples(task_name=name, samples=samples[name])
     if not failures and (tracker.push_results_to_hub or tracker.push_samples_to_hub):
         try:
             tracker.recreate_metadata_card()
