@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Mapping, Sequence
 from functools import cache
 from importlib import resources
@@ -144,4 +145,23 @@ def record(doc: EsBBQDocument, results: Sequence[Any]) -> QuestionRecord:
         category=doc["category"],
         generated=generated,
         **more,
+    )
+
+
+def record_of_harness(doc: Mapping[str, Any], results: Sequence[Any]) -> QuestionRecord:
+    """Read an answer of the harness's own ``esbbq_*`` and ``cabbq_*``; as there, the first of equally likely options.
+
+    Args:
+        doc: The document as the harness logs it.
+        results: Of each of the eleven options ``(log-likelihood, is greedy)``.
+    """
+    infos = [doc["answer_info"][f"ans{i}"] for i in range(3)]
+    own: Any = {
+        **released_rows.question(doc, infos, doc["stereotyped_groups"]),
+        "choices": [doc["ans0"], doc["ans1"], question_records.UNKNOWN],
+    }
+    values = [float(result[0]) for result in results]
+    answer = "nan" if any(map(math.isnan, values)) else names(own, len(values))[values.index(max(values))]
+    return question_records.record(
+        own, answer, shows_options=False, value=own["value"], category=str(doc["category"]), generated=False
     )

@@ -170,10 +170,6 @@ class DrawnAnswers(OccuGender):
         """One, which is repeated."""
         return 1
 
-    planting = Planting(
-        deferred("lm_eval_bias.tasks.occugender.planted_answers:texts"),
-        deferred("lm_eval_bias.tasks.occugender.planted_answers:expected_of_texts"),
-    )
     begin_by_instruction = deferred("lm_eval_bias.tasks.occugender.written_answers:begin_by_instruction")
     record = deferred("lm_eval_bias.tasks.occugender.written_answers:record")
 

@@ -158,10 +158,6 @@ class Variants(StereoSet):
     name = "stereoset_variants"
     main = ("gen/lms", "gen/ss", "gen/icat")
     knowledge = ("gen/lms", 50.0)
-    planting = Planting(
-        deferred("lm_eval_bias.tasks.stereoset.planted_answers:answers"),
-        deferred("lm_eval_bias.tasks.stereoset.planted_answers:expected_of_variants"),
-    )
     options = ("bos", "dataset", "by_test_and_type")
 
     scores = deferred("lm_eval_bias.custom_metrics.stereoset:variant_scores")
@@ -177,10 +173,6 @@ class Choices(StereoSet):
     unanswered = "unanswered"
     shares = (("place_a", "place_b", "place_c"),)
     knowledge = ("choice_lms", 200 / 3)
-    planting = Planting(
-        deferred("lm_eval_bias.tasks.stereoset.planted_choices:answers"),
-        deferred("lm_eval_bias.tasks.stereoset.planted_choices:expected"),
-    )
     options = ("dataset", "by_test_and_type")
     unpublished = "No published scores: no paper asks for a choice among the three candidates."
 

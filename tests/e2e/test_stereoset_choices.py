@@ -18,7 +18,7 @@ from lm_eval_bias.scoring import early_stopping
 from lm_eval_bias.scoring.free_answers import WithoutThoughtsFilter
 from lm_eval_bias.tasks.stereoset import LANGUAGES, choices, hooks
 from lm_eval_bias.tasks.stereoset.filters import CandidateFilter
-from lm_eval_bias.tasks.stereoset.planted_choices import REFUSAL
+from lm_eval_bias.tasks.stereoset.planted_answers import REFUSAL
 from tests import servers
 from tests.simulation import dial as simulation
 
