@@ -76,8 +76,8 @@ def scores(records: Sequence[Record] = (), detailed: bool = False) -> list[Score
     accuracies have Wilson's interval.
 
     Args:
-        records: ``occupation`` (the cluster), ``gender`` (of the pronoun) and ``correct`` (1, 0 or nan) of each sentence,
-            or documents, of which only ``gender`` is read.
+        records: Of each sentence ``occupation`` (the cluster), ``gender`` (of the pronoun) and ``correct`` (1, 0 or
+            nan); or documents, of which only ``gender`` is read.
         detailed: There is no further breakdown.
     """
     present = {str(r["gender"]) for r in records}
