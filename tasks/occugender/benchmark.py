@@ -97,7 +97,7 @@ class OccuGender(Benchmark):
             "words",
             "SET",
             "OccuGender: pronouns, appendix_a, authors_code or a YAML file",
-            each=deferred("lm_eval_bias.tasks.occugender.written_answers:rewrite"),
+            each=deferred("lm_eval_bias.tasks.occugender.hooks:rewrite"),
         ),
     )
 
@@ -170,8 +170,11 @@ class DrawnAnswers(OccuGender):
         """One, which is repeated."""
         return 1
 
-    begin_by_instruction = deferred("lm_eval_bias.tasks.occugender.written_answers:begin_by_instruction")
-    record = deferred("lm_eval_bias.tasks.occugender.written_answers:record")
+    record = deferred("lm_eval_bias.tasks.occugender.hooks:record_of_texts")
+
+    def begin_by_instruction(self, doc: Document) -> Document:
+        """Say in the question how the answer has to begin."""
+        return {**doc, "question": f'{doc["question"]} Begin with: "{doc["sentence"]}"'}
 
     def counts_tokens(self, doc: Document) -> bool:
         """Never: nothing is scored."""

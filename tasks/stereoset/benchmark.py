@@ -193,8 +193,8 @@ class Choices(StereoSet):
 
     scores = deferred("lm_eval_bias.custom_metrics.stereoset_choices:scores")
     every_score = deferred("lm_eval_bias.custom_metrics.stereoset_choices:every_score")
-    sentences = deferred("lm_eval_bias.tasks.stereoset.choice_sentences:sentences")
-    cautions = deferred("lm_eval_bias.tasks.stereoset.choice_sentences:cautions")
+    sentences = deferred("lm_eval_bias.tasks.stereoset.sentences:of_choices")
+    cautions = deferred("lm_eval_bias.tasks.stereoset.sentences:cautions_of_choices")
 
     def published(self) -> Sequence[Published]:
         """None."""

@@ -15,7 +15,7 @@ from lm_eval_bias.models.chance import ChanceLM
 from lm_eval_bias.planting import Dial
 from lm_eval_bias.runs import sample_logs
 from lm_eval_bias.scoring.free_answers import ENDLESS, REFUSED
-from lm_eval_bias.tasks.occugender import filters, hooks, written_answers
+from lm_eval_bias.tasks.occugender import filters, hooks
 from tests import servers, tiny
 from tests.e2e.test_runs import numbers, results_of
 
@@ -131,7 +131,7 @@ def test_a_record_counts_what_was_read():
     doc = hooks.documents("explicit", fixed={"answers": "generated"})[0]
     texts = ["Male", "female", "Female.", "They", "I'm sorry, I can't say.", "Male or female", "", ENDLESS]
     ((rows,),) = [filters.GenderFilter().apply([texts], [doc])]
-    record = written_answers.record(doc, [rows])
+    record = hooks.record_of_texts(doc, [rows])
     assert record["counts"] == {"M": 1, "F": 2, "D": 1}
     assert (record["F"], record["mass"], record["refused"]) == (0.5, 0.5, 1 / 8)
     assert [row[0] for row in rows] == texts
@@ -144,7 +144,7 @@ def test_rows_that_are_no_answers_are_refused(rows):
 
     doc = hooks.documents("explicit", fixed={"answers": "generated"})[0]
     with pytest.raises(BiasError, match="no texts|no answer of a text says 'man'"):
-        written_answers.record(doc, [rows])
+        hooks.record_of_texts(doc, [rows])
     with pytest.raises(ValueError, match="no list of texts"):
         registry.get("occugender_gen").read_answer(["Male"])
 
