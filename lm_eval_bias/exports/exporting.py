@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
+import contextlib
 import os
 import tempfile
 import time
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -58,7 +59,7 @@ class Settings(NamedTuple):
 
     @property
     def main_only(self) -> bool:
-        """Whether the main scores alone go out."""
+        """Tell whether the main scores alone go out."""
         return self.scores == "main"
 
 
@@ -79,13 +80,6 @@ FORMATS = {
     "model-card": Format("a section for a model card, with the Hub's model-index", "main", ("name", "scores")),
     "hf-eval-results": Format("the Hub's .eval_results/*.yaml", "main", ("name", "scores", "dataset")),
 }  # fmt: skip
-
-
-def _maker(form: str) -> Callable[[Sequence[Run], Sequence[Problem], Settings], Export]:
-    from lm_eval_bias.exports import every_eval_ever, hub_metadata
-
-    makers = {"eee": every_eval_ever.make, "model-card": hub_metadata.model_card}
-    return makers.get(form, hub_metadata.eval_results)
 
 
 def refuse_foreign(form: str, given: Iterable[str], brought: Mapping[str, Iterable[str]]) -> None:
@@ -129,8 +123,12 @@ def make(form: str, runs: Sequence[Run], problems: Sequence[Problem], options: M
     Raises:
         BiasError: The runs or options don't fit the format.
     """
+    from lm_eval_bias.exports import every_eval_ever, hub_metadata
+
+    makers = {"eee": every_eval_ever.make, "model-card": hub_metadata.model_card}
     settings = Settings(**{"scores": FORMATS[form].scores, "now": time.time(), **options})
-    return _maker(form)(printable_runs.presentable(printable_runs.runs(runs)), problems, settings)
+    own = printable_runs.presentable(printable_runs.runs(runs))
+    return makers.get(form, hub_metadata.eval_results)(own, problems, settings)
 
 
 def write(made: Export, form: str, place: str) -> None:
@@ -143,9 +141,9 @@ def write(made: Export, form: str, place: str) -> None:
         output_files.write(made.files[""], place)
         return
     folder = expanded(place).absolute()
-    with writing(place):
+    with writing(place), contextlib.ExitStack() as stack:
         folder.parent.mkdir(parents=True, exist_ok=True)
-    with writing(place), tempfile.TemporaryDirectory(dir=folder.parent, prefix=f".{folder.name}.") as temporary:
+        temporary = stack.enter_context(tempfile.TemporaryDirectory(dir=folder.parent, prefix=f".{folder.name}."))
         for name, text in made.files.items():
             path = Path(temporary, name)
             path.parent.mkdir(parents=True, exist_ok=True)

@@ -9,7 +9,7 @@ import jsonschema
 import pytest
 
 from lm_eval_bias import registry
-from lm_eval_bias.exports import logged_items
+from lm_eval_bias.exports import every_eval_ever
 from lm_eval_bias.exports.directed_scores import NO_DIRECTION, directed
 from lm_eval_bias.runs import sample_logs
 from lm_eval_bias.runs.run_data import TaskRun, Value
@@ -219,6 +219,6 @@ def test_several_runs_are_several_files(tmp_path, capsys, check):
 def test_right_answers_are_those_of_scores_that_have_some(better, part, is_correct):
     value = Value("acc", 0.5, low=0.0, high=1.0, neutral=0.5, higher_is_better=better)
     task = TaskRun("occugender_explicit", "occugender", "en", "1", 2, 2, {}, {"acc": value})
-    line = logged_items._line(directed(task, value), part, {})
+    line = every_eval_ever._line(directed(task, value), part, {})
     assert line["evaluation"] == {"score": part, "is_correct": is_correct}
     assert ("is_correct" in line["metadata"]) is (better is None)
