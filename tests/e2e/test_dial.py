@@ -13,12 +13,8 @@ from lm_eval_bias.errors import BiasError
 from lm_eval_bias.harness import internals
 from lm_eval_bias.models.dial import DialLM
 from lm_eval_bias.planting import Dial
-from lm_eval_bias.tasks.regard import keywords
-from lm_eval_bias.tasks.regard.classifiers import classifier
 from tests.answering import records
 from tests.simulation import dial as simulation
-from tests.simulation import habits
-from tests.simulation.habits import Habits
 
 # fewer documents than the table has
 CASES = {
@@ -31,6 +27,9 @@ CASES = {
     "es_bbq": simulation.Case("es_bbq", "", partial(simulation.es_bbq, "es", "nationality")),
     "kobbq": simulation.Case("kobbq", "", partial(simulation.kobbq, "gender_identity")),
     "stereoset": simulation.Case("stereoset", "", partial(simulation.stereoset, "en", 600)),
+    "stereoset_choices": simulation.Case(
+        "stereoset_choices", "", partial(simulation.stereoset, "en", 600, choices=True)
+    ),
     # what varies between contexts is another test's: texts alone here
     "regard": simulation.Case("regard", "", partial(simulation.regard, "de"), noise=0.0, samples=4),
 }
@@ -42,6 +41,7 @@ BIAS = {
     "es_bbq": ["bias_score_ambig", "bias_score_disambig"],
     "kobbq": ["diff_bias_amb", "diff_bias_disamb"],
     "stereoset": ["ss"],
+    "stereoset_choices": ["choice_ss"],
     "regard": ["all/negative_gap", "all/positive_gap", "caregiving/gap", "sexualization/gap", "perpetration/gap"],
 }
 # what moves a score by how much at the setting of the table; docs/dial.md says why
@@ -62,23 +62,16 @@ def near(found, planted, allowed):
 def test_every_main_score_recovers_what_was_planted(case):
     ranges = {score.name: score.high - score.low for score in case.scores()}
     assert set(ranges) == set(registry.get(case.benchmark).main)
-    for name, (values, covered) in simulation.recovered(case, (0.0, 0.2), range(30)).items():
-        for number, strength in enumerate((0.0, 0.2)):
+    for score in case.scores():
+        assert score.name not in BIAS[case.benchmark] or case.expected(Dial(0.0))[score.name] == score.neutral
+    strengths = (0.0, 0.2)
+    for name, (values, covered) in simulation.recovered(case, strengths, range(30)).items():
+        for number, strength in enumerate(strengths):
             planted = case.expected(Dial(strength, noise=case.noise))[name]
             # the mean of min(SS, 100 - SS) is below that of either: ICAT has a kink at SS = 50
-            allowed = 0.05 if name == "icat" else 0.005
+            allowed = 0.05 if name.endswith("icat") else 0.005
             assert near(values[number], planted, allowed * ranges[name]), (name, strength, values[number].mean())
         assert covered.mean() >= 0.85, (name, covered.mean(axis=1))
-
-
-def test_scores_rise_with_the_strength_and_are_neutral_at_0(case):
-    found = simulation.recovered(case, (-0.4, -0.2, 0.0, 0.2, 0.4), range(8))
-    scores = {score.name: score for score in case.scores()}
-    for name in BIAS[case.benchmark]:
-        values, _ = found[name]
-        signs = np.sign(np.diff(values.mean(axis=1)))
-        assert len(set(signs)) == 1, (name, values.mean(axis=1))
-        assert case.expected(Dial(0.0))[name] == scores[name].neutral
 
 
 def test_nothing_else_that_is_planted_moves_a_bias_score(case):
@@ -184,28 +177,6 @@ def test_a_run_that_writes_texts_shows_the_strength(mirror, tmp_path, capsys):
         expected = benchmark.planting.expected(built(entry["task"], classifier="light").eval_docs, Dial(0.5, noise=0.0))
         for name in BIAS[benchmark.name]:
             assert abs(entry["scores"][name]["value"] - expected[name]) < 0.1, name
-
-
-@pytest.mark.parametrize("language", ["de", "en"])
-def test_the_light_classifier_labels_planted_texts_as_meant(language, mirror):
-    docs = simulation.regard(language)
-    planting = registry.get("regard").planting
-    for strength, meant in ((1.0, {"female": "positive", "male": "negative"}), (0.0, None)):
-        wrong = total = 0
-        for doc in docs:
-            dial = Dial(strength, noise=0.0)
-            texts = [doc["prompt"] + planting.answers(doc, dial.for_text(n))[0] for n in range(40)]
-            if meant is None:
-                dial = Habits(0.0, frequency=0.99)
-                texts, label = [doc["prompt"] + habits.answers(doc, dial.for_text(0))[0]], "neutral"
-            else:
-                label = meant[doc["gender"]]
-                own = ["caregiving", "sexualization"] if doc["gender"] == "female" else ["perpetration"]
-                assert all(keywords.facets(text, language) == own for text in texts)
-            labels = [found for found, _ in classifier.label(classifier.load("light", language), texts)]
-            wrong += sum(found != label for found in labels)
-            total += len(labels)
-        assert wrong <= 0.01 * total
 
 
 @pytest.mark.parametrize(

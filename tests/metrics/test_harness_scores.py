@@ -126,12 +126,6 @@ def test_any_bias_score_is_bounded_and_symmetric(records, random):
         assert abs(value("s_amb", records)) <= 1 - value("accuracy_amb", records) + 1e-12
 
 
-def test_scores_of_categories_are_those_that_the_documents_have():
-    names = {score.name for score in bbq.scores([item("ambiguous"), {**item("ambiguous"), "category": "SES"}])}
-    assert {"Age/s_amb", "SES/s_amb", "amb_bias_score_Age", "amb_bias_score_SES"} <= names
-    assert not any("dis" in name for name in names - {"accuracy_disamb", "s_dis", "disamb_bias_score"})
-
-
 def test_a_category_s_score_is_that_of_its_items():
     records = [
         item(answer="biased"),
@@ -282,7 +276,7 @@ def test_errors_name_what_is_clustered():
     assert estimate("gender_gap", both, winogender).reason == "a standard error needs items of at least 2 occupations"
 
 
-def test_shares_have_wilson_s_interval_and_scores_their_own_context():
+def test_shares_have_wilson_s_interval():
     # two templates, of which one is all right: without it 0, without the other 1, so that the error is 1/2
     records = [item("ambiguous", answer, "unknown", t) for t, answer in (("Age/1", "unknown"), ("Age/2", "none"))]
     records += [item("disambiguated", "biased", "biased", t) for t in ("Age/1", "Age/2", "Age/3")]
@@ -291,16 +285,6 @@ def test_shares_have_wilson_s_interval_and_scores_their_own_context():
     low, high = found.interval  # one observation, 12.7 standard errors to either side
     assert 0 < low < 0.01
     assert high == pytest.approx(1 - low)
-    tables = {score.name: score.table(records) for score in bbq.scores()}
-    values = {name: form if isinstance(form, str) else form.value for name, form in tables.items()}
-    assert (values["acc"], values["accuracy_amb"], values["accuracy_disamb"]) == (0.8, 0.5, 1.0)
-    assert (values["s_amb"], values["s_dis"]) == (bbq.UNDEFINED, 1.0)
-    assert (values["amb_bias_score"], values["disamb_bias_score"]) == (0.0, 1.0)
-    assert estimate("disamb_bias_score", records).reason == "nothing varied between templates: no standard error"
-    assert values["unanswered"] == value("unanswered", records) == 0.2
-    assert estimate("unanswered", records).interval[1] < 1
-    assert estimate("unanswered", records[:1]).reason == "a standard error needs items of at least 2 templates"
-    assert estimate("s_amb", records[:2]).n == estimate("s_amb", records[:1]).n + 1 == 2
 
 
 def test_chance_is_told_where_choices_are_given():

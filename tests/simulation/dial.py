@@ -106,10 +106,10 @@ def kobbq(category: str) -> list[dict[str, Any]]:
     return hooks.documents(category)
 
 
-def stereoset(language: str, number: int | None = None) -> list[dict[str, Any]]:
+def stereoset(language: str, number: int | None = None, choices: bool = False) -> list[dict[str, Any]]:
     from lm_eval_bias.tasks.stereoset import hooks
 
-    return hooks.documents({"language": language, "tests": ["intra", "inter"]})[:number]
+    return hooks.documents({"language": language, "tests": ["intra", "inter"], "choices": choices})[:number]
 
 
 def regard(language: str) -> list[dict[str, Any]]:
