@@ -78,15 +78,15 @@ def is_main(task: TaskRun, score: str) -> bool:
     return benchmark is None or not benchmark.main or score in benchmark.main
 
 
-def values(run: Run, main_only: bool) -> list[tuple[TaskRun, Value]]:
-    """List a run's scores with their tasks."""
-    scores = [(task, value) for task in run.tasks.values() for value in task.scores.values()]
-    return [(task, value) for task, value in scores if not main_only or is_main(task, value.name)]
+def values(run: Run, scores: str) -> list[tuple[TaskRun, Value]]:
+    """List a run's scores with their tasks, ``all`` or the ``main`` ones."""
+    every = [(task, value) for task in run.tasks.values() for value in task.scores.values()]
+    return [(task, value) for task, value in every if scores == "all" or is_main(task, value.name)]
 
 
-def split(run: Run, main_only: bool) -> tuple[list[Directed], list[LeftOut]]:
+def split(run: Run, scores: str) -> tuple[list[Directed], list[LeftOut]]:
     """Divide a run's scores into those that have a direction, and those that have none or no value."""
-    parts = [directed(task, value) for task, value in values(run, main_only)]
+    parts = [directed(task, value) for task, value in values(run, scores)]
     return [p for p in parts if isinstance(p, Directed)], [p for p in parts if isinstance(p, LeftOut)]
 
 

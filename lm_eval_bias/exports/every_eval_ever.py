@@ -36,7 +36,7 @@ def make(runs: Sequence[Run], problems: Sequence[Problem], settings: Settings) -
     number, left_out, remarks = 0, [], []
     runs_of: Counter[str] = Counter()
     for run in runs:
-        sent, omitted = directed_scores.split(run, settings.main_only)
+        sent, omitted = directed_scores.split(run, settings.scores)
         left_out += omitted
         number += len(sent)
         identity = _model_id(run, settings.name)

@@ -2,18 +2,15 @@
 
 from __future__ import annotations
 
-import contextlib
 import os
-import tempfile
 import time
 from collections.abc import Iterable, Mapping, Sequence
-from pathlib import Path
 from typing import Any, NamedTuple
 
 from lm_eval_bias import output_files
 from lm_eval_bias.errors import BiasError
 from lm_eval_bias.exports.directed_scores import LeftOut
-from lm_eval_bias.files import expanded, writing
+from lm_eval_bias.files import expanded, write_together, writing
 from lm_eval_bias.runs import printable_runs
 from lm_eval_bias.runs.run_data import Problem, Run
 
@@ -40,8 +37,8 @@ class Settings(NamedTuple):
     """What the user says beyond the run.
 
     Attributes:
-        name: The model's name; ``None`` takes each run's own.
         scores: ``main`` or ``all``.
+        name: The model's name; ``None`` takes each run's own.
         no_items: Whether records of single items stay out.
         organization: Who ran the evaluation.
         relationship: What they are to the model's developer, one of :data:`RELATIONSHIPS`.
@@ -49,18 +46,13 @@ class Settings(NamedTuple):
         now: When the export is made, in seconds since 1970.
     """
 
+    scores: str
     name: str | None = None
-    scores: str = "all"
     no_items: bool = False
     organization: str = "unknown"
     relationship: str = "other"
     dataset: str = ""
     now: float = 0.0
-
-    @property
-    def main_only(self) -> bool:
-        """Tell whether the main scores alone go out."""
-        return self.scores == "main"
 
 
 class Format(NamedTuple):
@@ -83,16 +75,7 @@ FORMATS = {
 
 
 def refuse_foreign(form: str, given: Iterable[str], brought: Mapping[str, Iterable[str]]) -> None:
-    """Refuse options that mean nothing for a format: they would seem to have been heeded.
-
-    Args:
-        form: The format's name.
-        given: Names of the options that were given.
-        brought: The options of the formats that benchmarks bring, by format.
-
-    Raises:
-        BiasError: The first of them.
-    """
+    """Refuse the first option that means nothing for a format; ``brought`` are options of benchmarks' own formats."""
     takes = {**{name: set(one.takes) for name, one in FORMATS.items()}, **{n: set(own) for n, own in brought.items()}}
     for option in sorted(set(given) - takes[form]):
         takers = ", ".join(name for name, options in takes.items() if option in options)
@@ -100,11 +83,7 @@ def refuse_foreign(form: str, given: Iterable[str], brought: Mapping[str, Iterab
 
 
 def check_place(form: str, place: str, inputs: Sequence[str], flag: str = "-o") -> None:
-    """Refuse a place that can't be written or is an input, before the work for it is done.
-
-    Raises:
-        BiasError: What is wrong.
-    """
+    """Refuse a place that can't be written or is an input, before the work for it is done."""
     if not FORMATS[form].is_folder:
         output_files.check_place(place, inputs, flag)
     elif os.path.lexists(path := expanded(place)) and not path.is_dir():
@@ -112,13 +91,7 @@ def check_place(form: str, place: str, inputs: Sequence[str], flag: str = "-o") 
 
 
 def make(form: str, runs: Sequence[Run], problems: Sequence[Problem], options: Mapping[str, Any]) -> Export:
-    """Make an export.
-
-    Args:
-        form: The format's name.
-        runs: Runs as they were read.
-        problems: What was passed over.
-        options: Fields of :class:`Settings` that were given.
+    """Make an export of runs as they were read, with the fields of :class:`Settings` that were given.
 
     Raises:
         BiasError: The runs or options don't fit the format.
@@ -140,14 +113,8 @@ def write(made: Export, form: str, place: str) -> None:
     if not FORMATS[form].is_folder:
         output_files.write(made.files[""], place)
         return
-    folder = expanded(place).absolute()
-    with writing(place), contextlib.ExitStack() as stack:
-        folder.parent.mkdir(parents=True, exist_ok=True)
-        temporary = stack.enter_context(tempfile.TemporaryDirectory(dir=folder.parent, prefix=f".{folder.name}."))
-        for name, text in made.files.items():
-            path = Path(temporary, name)
-            path.parent.mkdir(parents=True, exist_ok=True)
-            path.write_bytes(text.encode("utf-8", "backslashreplace"))
+    folder = expanded(place)
+    with writing(place):
         for name in made.files:
             (folder / name).parent.mkdir(parents=True, exist_ok=True)
-            os.replace(Path(temporary, name), folder / name)
+        write_together({folder / name: text.encode("utf-8", "backslashreplace") for name, text in made.files.items()})

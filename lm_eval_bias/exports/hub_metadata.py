@@ -8,6 +8,8 @@ from __future__ import annotations
 import math
 import re
 from collections.abc import Sequence
+from itertools import groupby
+from operator import itemgetter
 from typing import Any
 
 import yaml
@@ -24,7 +26,6 @@ from lm_eval_bias.runs.run_data import Problem, Run, TaskRun, Value
 
 _KINDS = {"hf-mlm": "fill-mask"}  # the Hub's words for what models of a type do
 _BETTER = {True: "higher is better", False: "lower is better", None: None}
-_NO_REASON = "the file gives no reason"
 _ID = re.compile(r"[\w.-]+/[\w.-]+")
 
 
@@ -37,11 +38,7 @@ def _plain(facts: dict[str, Any]) -> dict[str, Any]:
 
 
 def _one_model(runs: Sequence[Run], settings: Settings, form: str) -> str:
-    """Give the name of the one model that runs are of.
-
-    Raises:
-        BiasError: They may be of several.
-    """
+    """The name of the one model that runs are of."""
     if settings.name is None and len(runs) > 1:
         raise BiasError(
             f"{form} describes one model, but there are {len(runs)} runs ({', '.join(run.name for run in runs)}): name "
@@ -51,7 +48,7 @@ def _one_model(runs: Sequence[Run], settings: Settings, form: str) -> str:
 
 
 def model_card(runs: Sequence[Run], problems: Sequence[Problem], settings: Settings) -> Export:
-    """A model card's metadata and its section on bias, in one file that is a card by itself.
+    """Write a model card's metadata and its section on bias, in one file that is a card by itself.
 
     Raises:
         BiasError: The runs may be of several models.
@@ -59,15 +56,16 @@ def model_card(runs: Sequence[Run], problems: Sequence[Problem], settings: Setti
     name = _one_model(runs, settings, "a model card")
     results: list[dict[str, Any]] = []
     left_out: list[LeftOut] = []
-    number = 0
     for run in runs:
-        every = directed_scores.values(run, settings.main_only)
-        left_out += [LeftOut(task, value, value.note or _NO_REASON) for task, value in every if math.isnan(value.value)]
-        for task in run.tasks.values():
-            metrics = [_metric(own, value) for own, value in every if own is task and not math.isnan(value.value)]
-            number += len(metrics)
+        kind = _KINDS.get(str(run.provenance.get("model")), "text-generation")
+        for task, own in groupby(directed_scores.values(run, settings.scores), itemgetter(0)):
+            metrics = []
+            for _, value in own:
+                if math.isnan(value.value):
+                    left_out.append(LeftOut(task, value, value.note or "the file gives no reason"))
+                else:
+                    metrics.append(_metric(task, value))
             if metrics:
-                kind = _KINDS.get(str(run.provenance.get("model")), "text-generation")
                 results.append({"task": {"type": kind}, "dataset": _dataset(task), "metrics": metrics})
     if not results:
         raise BiasError("no score of these runs has a value: there is nothing to write into a model card")
@@ -78,7 +76,9 @@ def model_card(runs: Sequence[Run], problems: Sequence[Problem], settings: Setti
         lacking=directed_scores.by_reason(left_out),
         main_tables=content.main_tables,
     )
-    return Export({"": f"---\n{_yaml(metadata)}---\n\n{section}"}, number, left_out)
+    return Export(
+        {"": f"---\n{_yaml(metadata)}---\n\n{section}"}, sum(len(one["metrics"]) for one in results), left_out
+    )
 
 
 def _dataset(task: TaskRun) -> dict[str, Any]:
@@ -115,7 +115,7 @@ def _metric(task: TaskRun, value: Value) -> dict[str, Any]:
 
 
 def eval_results(runs: Sequence[Run], problems: Sequence[Problem], settings: Settings) -> Export:
-    """Entries for ``.eval_results/`` of a model's repository.
+    """Write entries for ``.eval_results/`` of a model's repository.
 
     Raises:
         BiasError: The runs may be of several models, or no data set was named: these results are for the leaderboard of
@@ -131,7 +131,7 @@ def eval_results(runs: Sequence[Run], problems: Sequence[Problem], settings: Set
     entries: list[dict[str, Any]] = []
     left_out: list[LeftOut] = []
     for run in runs:
-        sent, omitted = directed_scores.split(run, settings.main_only)
+        sent, omitted = directed_scores.split(run, settings.scores)
         left_out += omitted
         entries += [_entry(run, one, settings.dataset) for one in sent]
     if not entries:
