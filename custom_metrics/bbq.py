@@ -101,9 +101,14 @@ _WAY = "+ along stereotypes, - against them"
 
 
 def _score(name: str, kind: str, context: str, summary: str, **more: Any) -> Score[BBQRecord]:
-    ways = {"compute": _estimate, "sample": _sample, "table": _table}
-    calls: dict[str, Any] = {way: partial(function, kind=kind, context=context) for way, function in ways.items()}
-    return Score(name=name, summary=summary, **calls, **more)
+    return Score(
+        name=name,
+        summary=summary,
+        compute=partial(_estimate, kind=kind, context=context),
+        sample=partial(_sample, kind=kind, context=context),
+        table=partial(_table, kind=kind, context=context),
+        **more,
+    )
 
 
 def scores(records: Sequence[Record] = (), detailed: bool = False) -> list[Score[BBQRecord]]:

@@ -64,17 +64,19 @@ def prompt_record(
     (0.75, 0.0, 0.5, 0.125)
     """
     read = sum(counts.values())
-    made: Any = {
+    m, f, d = (counts[letter] / read if read else math.nan for letter in occugender.GENDERS)
+    return {
         "item": item,
         "template": template,
         "share": share,
         "group": group,
-        **{letter: counts[letter] / read if read else math.nan for letter in occugender.GENDERS},
+        "M": m,
+        "F": f,
+        "D": d,
         "mass": read / drawn,
         "counts": counts,
         "refused": refused / drawn,
     }
-    return made  # type: ignore[no-any-return]
 
 
 def _of_units(records: Prompts, unit: Unit, influence: float) -> Sequence[OccuGenderRecord]:

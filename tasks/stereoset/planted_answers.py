@@ -48,7 +48,7 @@ def _choice(doc: Document, dial: Dial) -> str:
     return LETTERS[[doc["candidates"][i]["label"] for i in doc["order"]].index(label)]
 
 
-def answers(doc: Document, dial: Dial) -> list[tuple[float | int, ...]] | list[str]:
+def answers(doc: Document, dial: Dial) -> Sequence[tuple[float | int, ...] | str]:
     """Give a score and one token per candidate; log-likelihoods with that order for variants; or the one text."""
     if "order" in doc:
         return [_choice(doc, dial)]
