@@ -80,7 +80,7 @@ class EsBBQ(question_family.QuestionBenchmark):
     )
     unpublished = "The scores that the paper prints were not available as text."
     quick: Mapping[str, Sampling] = {
-        f"{language}_bbq_gender": Sampling("cells", deferred("lm_eval_bias.tasks.question_sampling:cells"), 1, 396)
+        f"{language}_bbq_gender": Sampling("cells", deferred("lm_eval_bias.tasks.sampling:cells"), 1, 396)
         for language in LANGUAGES
     }
     standard: Sequence[str] = tuple(quick)

@@ -78,7 +78,7 @@ class GGBBQ(question_family.QuestionBenchmark):
     )
     standard = ("gg_bbq_group_terms", "gg_bbq_names")
     quick = {
-        task: Sampling("quadruples", deferred("lm_eval_bias.tasks.question_sampling:quadruples"), 6, items)
+        task: Sampling("quadruples", deferred("lm_eval_bias.tasks.sampling:quadruples"), 6, items)
         for task, items in zip(standard, (360, 504), strict=True)
     }
     left_out = {

@@ -77,7 +77,7 @@ class KoBBQ(question_family.QuestionBenchmark):
     )
     unpublished = "The scores that the paper prints were not available as text."
     quick: Mapping[str, Sampling] = {
-        GENDER: Sampling("stories", deferred("lm_eval_bias.tasks.question_sampling:stories"), 12, 288)
+        GENDER: Sampling("stories", deferred("lm_eval_bias.tasks.sampling:stories"), 12, 288)
     }
     left_out: Mapping[str, str] = {"quick": "all of KoBBQ but gender", "standard": "all of KoBBQ but gender"}
     standard: Sequence[str] = (GENDER,)

@@ -12,7 +12,7 @@ from lm_eval_bias.custom_metrics.question_answering import diff_bias
 from lm_eval_bias.errors import BiasError
 from lm_eval_bias.evaluation import run_plan
 from lm_eval_bias.evaluation import suites as definition
-from lm_eval_bias.tasks import question_sampling as sampling
+from lm_eval_bias.tasks import sampling
 from lm_eval_bias.tasks.es_bbq import hooks as es_bbq
 from lm_eval_bias.tasks.gg_bbq import hooks as gg_bbq
 from lm_eval_bias.tasks.gg_bbq.option_orders import ORDERS

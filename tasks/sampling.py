@@ -1,4 +1,4 @@
-"""Which items of the BBQ family belong to the suite ``quick``."""
+"""Which items of a benchmark belong to the suite ``quick``."""
 
 from __future__ import annotations
 
@@ -9,6 +9,35 @@ from functools import partial
 from lm_eval_bias.evaluation.sampling import Documents, draw, grouped
 
 Cell = tuple[object, ...]
+
+
+def templates(docs: Documents, seed: str, number: int) -> list[int]:
+    """Every occupation with some of the templates: a complete product, which crossed standard errors need.
+
+    Args:
+        docs: OccuGender's.
+        seed: Of the suite.
+        number: How many templates; all where there are fewer.
+    """
+    names = {doc["template"] for doc in docs}
+    sample = set(sorted(names, key=lambda template: draw(seed, template))[:number])
+    return [i for i, doc in enumerate(docs) if doc["template"] in sample]
+
+
+def terms_and_tests(docs: Documents, seed: str, number: int) -> list[int]:
+    """As many items about every target term within sentences as between them, the same ones in every language.
+
+    Bias types keep the shares that they have among the terms.
+
+    Args:
+        docs: StereoSet's.
+        seed: Of the suite.
+        number: How many a term and test; all where there are fewer.
+    """
+    strata = grouped(docs, lambda doc: (doc["term"], doc["test"]))
+    return sorted(
+        i for group in strata.values() for i in sorted(group, key=lambda i: draw(seed, docs[i]["id"]))[:number]
+    )
 
 
 def cells(docs: Documents, seed: str, number: int) -> list[int]:
