@@ -68,11 +68,9 @@ class Dial:
         """
         share = 1.0 - self.refusals
         if abs(self.strength) > share * most + 1e-12:
-            given = ["competence"] * (most < 1) + ["refusals"] * (self.refusals > 0)
-            settings = ", ".join(f"{name}={getattr(self, name):g}" for name in given)
             raise BiasError(
-                f"bias-dial: strength={self.strength:g}: {settings} leaves room for {max(share * most, 0.0):.3g} "
-                "either way: choose a smaller strength or change the other settings"
+                f"bias-dial: strength={self.strength:g}: competence={self.competence:g} and refusals={self.refusals:g} "
+                f"leave room for {max(share * most, 0.0):.3g} either way: choose a smaller strength, or change them"
             )
         return self.strength / share
 

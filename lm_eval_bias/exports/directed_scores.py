@@ -12,7 +12,7 @@ from lm_eval_bias.data.sources import BASE_URL, hashes
 from lm_eval_bias.runs.run_data import Run, TaskRun, Value
 
 NO_DIRECTION = "no direction: neither high nor low values are better, and no neutral value lies within its range"
-_PIN = re.compile(r"([\w.-]+/[\w.-]+)@([0-9a-f]{40})/(.+)")
+_PIN = re.compile(r"[\w.-]+/[\w.-]+@[0-9a-f]{40}/.")
 
 
 @dataclass(frozen=True)
@@ -117,8 +117,7 @@ def data_files(task: TaskRun) -> dict[str, str]:
 
 def address(pin: str) -> str:
     """Give the address of a pinned file, ``owner/name@commit/path``; empty for any other name."""
-    match = _PIN.fullmatch(pin)
-    return f"{BASE_URL}/{match[1]}/{match[2]}/{match[3]}" if match else ""
+    return f"{BASE_URL}/{pin.replace('@', '/', 1)}" if _PIN.match(pin) else ""
 
 
 def title(task: TaskRun) -> str:

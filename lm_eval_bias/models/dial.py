@@ -80,13 +80,12 @@ class DialLM(ChanceLM):
 
 
 def _planting(doc: Any) -> Planting:
-    name = str((doc or {}).get("benchmark"))
-    benchmark = registry.by_name().get(name)
+    benchmark = registry.by_name().get(str((doc or {}).get("benchmark")))
     if benchmark is None:
         raise BiasError("bias-dial answers only the documents of bias benchmarks: leave out the other tasks")
     if benchmark.planting is None:
         raise BiasError(
-            f"bias-dial can't answer {benchmark.title or name}: the benchmark doesn't say how to plant a bias in its "
-            "answers (Benchmark.planting): leave out its tasks"
+            f"bias-dial can't answer {benchmark.title or benchmark.name}: the benchmark doesn't say how to plant a "
+            "bias in its answers (Benchmark.planting): leave out its tasks"
         )
     return benchmark.planting

@@ -187,8 +187,8 @@ def test_a_run_that_writes_texts_shows_the_strength(mirror, tmp_path, capsys):
         ("strength=0.1,refusals=1", "must be less than 1"),
         ("strength=0.1,noise=high", "noise='high': must be a number from 0 to 1"),
         ("strength=0.1,competence=True", "competence=True: must be a number"),
-        ("strength=0.3,competence=0.9", "competence=0.9 leaves room for 0.1 either way"),
-        ("strength=0.45,refusals=0.2", "competence=0.5, refusals=0.2 leaves room for 0.4 either way"),
+        ("strength=0.3,competence=0.9", "competence=0.9 and refusals=0 leave room for 0.1 either way"),
+        ("strength=0.45,refusals=0.2", "competence=0.5 and refusals=0.2 leave room for 0.4 either way"),
     ],
 )
 def test_what_cannot_be_planted_is_refused_in_one_line(given, says, tiny_mirror, capsys):
