@@ -103,11 +103,8 @@ def _about(run: Run, identity: str, settings: Settings, omitted: Sequence[LeftOu
         }
         for one in omitted
     ]  # fmt: skip
-    known = {
-        str(key): printable_runs.one_line(printable_runs.readable(value))
-        for key, value in run.provenance.items()
-        if value is not None and value != ""
-    }
+    provenance = {str(key): value for key, value in run.provenance.items() if value not in (None, "")}
+    known = {key: printable_runs.one_line(printable_runs.readable(value)) for key, value in provenance.items()}
     model = ("model_args", "model_revision", "parameters", "dtype", "model_files")
     return {
         "source_metadata": {
@@ -162,10 +159,6 @@ def _source(task: TaskRun) -> dict[str, Any]:
     return {"dataset_name": directed_scores.title(task), **kind, "additional_details": details}
 
 
-def _bound(end: float) -> float | str:
-    return end if math.isfinite(end) else "Infinity" if end > 0 else "-Infinity"
-
-
 def _result(one: Directed) -> dict[str, Any]:
     value, task = one.value, one.task
     name = label(task.benchmark, value.name)
@@ -194,8 +187,8 @@ def _result(one: Directed) -> dict[str, Any]:
             **({"metric_unit": value.unit} if value.unit else {}),
             "lower_is_better": one.lower_is_better,
             "score_type": "continuous",
-            "min_score": _bound(one.low),
-            "max_score": _bound(one.high),
+            "min_score": one.low if math.isfinite(one.low) else "-Infinity",
+            "max_score": one.high if math.isfinite(one.high) else "Infinity",
             "additional_details": _texts(
                 {
                     "signed_score": value.name,

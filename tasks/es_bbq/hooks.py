@@ -103,22 +103,6 @@ def names(doc: LetteredQuestion, options: int) -> list[str]:
     return [question_records.named(doc, min(i, PERSONS)) for i in range(options)]
 
 
-def of_likelihoods(doc: Any, results: Sequence[Any], texts: Sequence[str]) -> tuple[str, dict[str, str]]:
-    """Whom the likeliest option names, and whom by the other rules.
-
-    Args:
-        doc: The document.
-        results: Of each option ``(log-likelihood, is greedy)``, perhaps with its number of tokens.
-        texts: The options.
-    """
-    own, values = names(doc, len(results)), [float(result[0]) for result in results]
-    three = question_records.likeliest(own[: PERSONS + 1], values[: PERSONS + 1])
-    return question_records.likeliest(own, values), {
-        **question_records.by_length(own, texts, results),
-        "three": three,
-    }
-
-
 def record(doc: EsBBQDocument, results: Sequence[Any]) -> QuestionRecord:
     """What the answer to one item says.
 
@@ -135,8 +119,10 @@ def record(doc: EsBBQDocument, results: Sequence[Any]) -> QuestionRecord:
         answer = lettered_questions.answer_of(doc, results[0])
         more: dict[str, Any] = {}
     else:
-        answer, by_rule = of_likelihoods(doc, results, texts)
-        more = {"by_rule": by_rule}
+        own, values = names(doc, len(results)), [float(result[0]) for result in results]
+        answer = question_records.likeliest(own, values)
+        three = question_records.likeliest(own[: PERSONS + 1], values[: PERSONS + 1])
+        more = {"by_rule": {**question_records.by_length(own, texts, results), "three": three}}
     return question_records.record(
         doc,
         answer,

@@ -138,20 +138,6 @@ def test_a_text_ends_once_it_is_read_but_not_while_the_model_thinks(tiny_mirror)
     assert not early_stopping.ends("B\n\nSentence:\n", request("prompt<think>\n"))  # the template opened them
 
 
-def test_another_data_set_of_a_published_language(tiny_mirror, tmp_path, capsys):
-    from lm_eval_bias.tasks.stereoset import released_sets
-    from lm_eval_bias.tasks.stereoset.own_sets import set_files
-
-    path = tmp_path / "de.json"
-    items = [
-        {**item, "id": f"new-{item['id']}"} for test in ("inter", "intra") for item in released_sets.read("de", test)
-    ]
-    set_files.write(path, set_files.DataSet("de", items, {"engine": "other"}))
-    run(capsys, tmp_path / "run", "--metadata", json.dumps({"dataset": str(path)}), tasks="stereoset_de_gen")
-    metadata = results(tmp_path / "run")["configs"]["stereoset_de_gen"]["metadata"]
-    assert metadata["dataset_used"]["file"] == str(path)
-
-
 # --------------------------------------------------------------------- what is said, and what was planted
 
 

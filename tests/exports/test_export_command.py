@@ -44,14 +44,6 @@ def test_a_full_disk_leaves_nothing(form, tmp_path, capsys):
     assert [p.name for p in tmp_path.rglob("*") if p.is_file()] == ["tiny.json"]
 
 
-def test_a_runs_own_file_is_no_output(tmp_path, capsys):
-    path, _ = a_run(tmp_path)
-    content = open(path).read()
-    said = exported(capsys, path, "--to", "model-card", "-o", path, status=2).err
-    assert "this file is also an input and would be overwritten" in said
-    assert open(path).read() == content
-
-
 def test_withheld_scores_are_not_exported(tmp_path, capsys):
     path, content = a_run(tmp_path, "withheld", ["regard_en"])
     scores = content["tasks"]["regard_en"]["scores"]

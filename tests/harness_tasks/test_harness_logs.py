@@ -246,8 +246,6 @@ def test_the_other_commands_know_them(runs, said, tmp_path):
     page = (tmp_path / "page.html").read_text(encoding="utf-8")
     assert page.count("Downloaded by the harness; not pinned here") == len(FAMILIES)
     assert "nothing is downloaded" not in page
-    board = said("leaderboard", folder, runs[1][0], "--format", "md").replace("\\", "")
-    assert all(f"## {task}" in board for tasks, _ in FAMILIES.values() for task in tasks)
     policy = tmp_path / "policy.yaml"
     policy.write_text(
         "bounds:\n- {task: winogender_all, score: gender_gap, max_distance_from_neutral: 0.99}\n"
