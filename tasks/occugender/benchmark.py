@@ -79,8 +79,7 @@ class OccuGender(Benchmark):
     )
     standard: Sequence[str] = ("occugender_explicit", "occugender_implicit")
     quick: Mapping[str, Sampling] = {
-        task: Sampling("templates", deferred("lm_eval_bias.tasks.occugender.sampling:templates"), 8, 320)
-        for task in standard
+        task: Sampling("templates", deferred("lm_eval_bias.tasks.sampling:templates"), 8, 320) for task in standard
     }
     left_out: Mapping[str, str] = dict.fromkeys(
         ("quick", "standard"), "debiasing instructions and OccuGender from drawn answers"
@@ -96,7 +95,7 @@ class OccuGender(Benchmark):
             "words",
             "SET",
             "OccuGender: pronouns, appendix_a, authors_code or a YAML file",
-            each=deferred("lm_eval_bias.tasks.occugender.written_answers:rewrite"),
+            each=deferred("lm_eval_bias.tasks.occugender.hooks:rewrite"),
         ),
     )
 
@@ -167,12 +166,11 @@ class DrawnAnswers(OccuGender):
         """One, which is repeated."""
         return 1
 
-    planting = Planting(
-        deferred("lm_eval_bias.tasks.occugender.planted_answers:texts"),
-        deferred("lm_eval_bias.tasks.occugender.planted_answers:expected_of_texts"),
-    )
-    begin_by_instruction = deferred("lm_eval_bias.tasks.occugender.written_answers:begin_by_instruction")
-    record = deferred("lm_eval_bias.tasks.occugender.written_answers:record")
+    record = deferred("lm_eval_bias.tasks.occugender.hooks:record_of_texts")
+
+    def begin_by_instruction(self, doc: Document) -> Document:
+        """Say in the question how the answer has to begin."""
+        return {**doc, "question": f'{doc["question"]} Begin with: "{doc["sentence"]}"'}
 
     def counts_tokens(self, doc: Document) -> bool:
         """Never: nothing is scored."""
