@@ -62,11 +62,10 @@ def _context(change: Callable[[str], str]) -> Callable[[Item, Random], None]:
     return damage
 
 
-def _exchange(*keys: str) -> Callable[[Item, Random], None]:
+def _exchange(key: str) -> Callable[[Item, Random], None]:
     def damage(bad: Item, draw: Random) -> None:
         one, other = draw.sample(bad["candidates"], 2)
-        for key in keys:
-            one[key], other[key] = other[key], one[key]
+        one[key], other[key] = other[key], one[key]
 
     return damage
 
@@ -100,7 +99,7 @@ DAMAGE = {
         "no word": _candidate(lambda one, other: one.update(word="")),
     },
 }
-WITH_SOURCE = {"swapped labels": _exchange("label"), "moved texts": _exchange("sentence", "word")}
+WITH_SOURCE = {"swapped labels": _exchange("label")}
 
 
 def damaged(good: Item, kind: str, draw: Random) -> Item:

@@ -164,8 +164,8 @@ def _check_candidates(item: Item) -> Iterator[Finding]:
                 yield Finding("equal", one["label"], f"the same {name} as the {other['label']}: {text}")
     for candidate in candidates if intra and BLANK in context else ():
         label, word, sentence = candidate["label"], candidate["word"] or "", candidate["sentence"]
-        present = words_of(sentence)
-        if not words_of(word) or not present or words_of(context.replace(BLANK, word)) == present:
+        present, expected = words_of(sentence), words_of(context.replace(BLANK, word))
+        if not words_of(word) or not present or expected == present:
             continue
         others = [c for c in candidates if c is not candidate and words_of(c["word"] or "")]
         owner = next((c for c in others if words_of(context.replace(BLANK, c["word"] or "")) == present), None)
@@ -173,8 +173,9 @@ def _check_candidates(item: Item) -> Iterator[Finding]:
             yield Finding("swapped", label, f"its sentence has the word of the {owner['label']}: {sentence}")
         elif " ".join(words_of(word)) not in " ".join(present):
             yield Finding("fill", label, f"the word {word!r} isn't in its sentence: {sentence}")
-        else:
-            yield Finding("fill", label, f"differs from the context outside the blank: {sentence}", NOTE)
+        else:  # as many words can be other forms of them
+            level = NOTE if len(present) == len(expected) else PROBLEM
+            yield Finding("fill", label, f"differs from the context outside the blank: {sentence}", level)
 
 
 def _folded(text: str) -> str:

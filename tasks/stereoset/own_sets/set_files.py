@@ -118,9 +118,10 @@ def read(path: str | Path, language: str | None = None) -> DataSet:
         raise BiasError(f"{path}: is in language {told!r}, not {language!r}")
     if told is None and language is None:
         raise BiasError(f"{path}: doesn't state its language: name it with --language")
+    language = check_language(told or language, str(path))
     if not items:
         raise BiasError(f"{path}: holds no items")
-    return DataSet(check_language(told or language, str(path)), items, provenance)
+    return DataSet(language, items, provenance)
 
 
 def load(name: str, language: str | None = None) -> DataSet:
