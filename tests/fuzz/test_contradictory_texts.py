@@ -10,7 +10,6 @@ import pytest
 from lm_eval_bias.errors import BiasError
 from lm_eval_bias.tasks.occugender import inputs
 from lm_eval_bias.tasks.regard import labelled_texts
-from lm_eval_bias.tasks.stereoset.own_sets import jsonl, set_files
 from tests.fuzz.kit import command, refused
 from tests.fuzz.test_saved import LABELLED, PREDICTIONS
 
@@ -67,15 +66,9 @@ def test_a_doubled_name_in_texts_to_classify(file, content, line, tmp_path):
 
 
 def test_a_doubled_key_in_other_files(tmp_path, tiny_mirror):
-    path = write(tmp_path, "set.json", '{"language": "nl", "language": "de", "data": {"intersentence": []}}')
-    with pytest.raises(BiasError, match="'language' appears twice"):
-        set_files.read(path)
     content = json.dumps(PREDICTIONS).replace('"score"', '"score": 1, "score"', 1)
     said = refused(tmp_path, "rescore", write(tmp_path, "predictions.json", content), "--language", "en")
     assert "'score' appears twice" in said
-    (tmp_path / "memory.jsonl").write_text('{"id": "a", "id": "b"}\n')
-    with pytest.raises(BiasError, match=r"memory.jsonl line 1: damaged"):
-        jsonl.read(tmp_path / "memory.jsonl", ("id",))
     words = write(tmp_path, "words.yaml", "male: [he]\nfemale: [she]\ndiverse: [they]\nmale: [she, they]\n")
     with pytest.raises(BiasError, match=r"words.yaml line 4: 'male' appears twice"):
         inputs.words(words, "implicit")
