@@ -45,11 +45,6 @@ class State:
         return not self.accepted and any(finding.level == PROBLEM for finding in self.findings)
 
     @property
-    def codes(self) -> set[tuple[str, str]]:
-        """The kinds of its findings, each with its level."""
-        return {(finding.level, finding.code) for finding in self.findings}
-
-    @property
     def way(self) -> str:
         """How it came about: ``left out``, ``accepted``, ``corrected`` or ``translated``."""
         if self.open or self.accepted:

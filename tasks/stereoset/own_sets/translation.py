@@ -255,8 +255,9 @@ def run(folder: Path, source: DataSet, items: list[Item], language: str, engine:
         f"({ways['translated']:,} translated, {ways['corrected']:,} corrected, {ways['accepted']:,} accepted as they "
         f"are), {ways['left out']:,} need a person"
     ]
-    found_codes = Counter(code for state in states.values() if not state.accepted for code in state.codes)
-    lines += [f"{number:6,}  {level} {code}: {CODES[code]}" for (level, code), number in found_codes.most_common()]
+    kinds = [{(f.level, f.code) for f in state.findings} for state in states.values() if not state.accepted]
+    counted = Counter(kind for own in kinds for kind in own).most_common()
+    lines += [f"{number:6,}  {level} {code}: {CODES[code]}" for (level, code), number in counted]
     if open_texts.exists():
         lines.append(f"Texts without a translation: {open_texts}, a table to fill in.")
     if ways["left out"]:
