@@ -1,12 +1,10 @@
-"""The review sheet: written for spreadsheet programs, read from any of them, applied and checked like everything else."""
+"""The review sheet: written for spreadsheet programs, read from any of them, applied and checked."""
 
 import csv
 import io
 import json
 
 import pytest
-from hypothesis import given
-from hypothesis import strategies as st
 
 from lm_eval_bias.cli.main import main
 from lm_eval_bias.errors import BiasError
@@ -39,22 +37,11 @@ def edited(path, row, delimiter=",", encoding="utf-8-sig", end="\r\n", order=lis
     path.write_bytes((out.getvalue() + delimiter * 3 + end).encode(encoding))
 
 
-TEXT = st.text(st.characters(exclude_categories=["Cs", "Cc"]), min_size=1, max_size=12)
-
-
-@given(st.lists(TEXT, min_size=2, max_size=4))
-def test_any_text_survives_a_table(tmp_path_factory, texts):
-    path = tmp_path_factory.getbasetemp() / "t.csv"
-    path.write_bytes(review.as_csv([["id", *texts]]))
-    assert [row for _, row in set_files.read_table(path)] == [["id", *texts]]
-
-
 EQUAL = {
     "i1": item(words=("lieb", "lieb", "rund")),
-    "i2": item(words=("lieb", "lieb", '"=rund;')),
+    "i2": item(words=("lieb", "lieb", '"=rund;'), name="i2"),
     "i3": item(name="i3"),
 }
-EQUAL["i2"]["id"] = "i2"
 
 
 def test_a_sheet_lists_what_needs_a_person(tmp_path):
@@ -70,7 +57,8 @@ def test_a_sheet_lists_what_needs_a_person(tmp_path):
     before = path.read_bytes()
     reviewed(path, EQUAL)
     assert path.read_bytes() == before
-    reviewed(path, {"i1": item()}, None) if not path.unlink() else None
+    path.unlink()
+    reviewed(path, {"i3": item(name="i3")})
     assert not path.exists()
     assert review.read_sheet(path, EQUAL, "data set") == {}
 
@@ -120,16 +108,14 @@ def test_sheets_that_cannot_be_understood(tmp_path, content, said):
     assert (tmp_path / "r.csv").read_bytes() == content
 
 
-def test_a_text_that_was_changed_in_its_own_column_is_not_lost(tmp_path):
-    reviewed(tmp_path / "r.csv", EQUAL)
-    edited(tmp_path / "r.csv", 0, context="Der Wolf ist BLANK.")
-    with pytest.raises(BiasError, match=r"row 2 \(item i1\): its original texts were changed: write better texts"):
-        reviewed(tmp_path / "r.csv", EQUAL)
-
-
 def test_corrections_are_applied_with_what_follows_and_stay_in_the_sheet(tmp_path):
     path = tmp_path / "r.csv"
     reviewed(path, EQUAL)
+    before = path.read_bytes()
+    edited(path, 0, context="Der Wolf ist BLANK.")  # in its own column: it would be lost
+    with pytest.raises(BiasError, match=r"row 2 \(item i1\): its original texts were changed: write better texts"):
+        reviewed(path, EQUAL)
+    path.write_bytes(before)
     edited(path, 0, **{"correct anti-stereotype word": "grob", "comment": "twice"})
     edited(path, 1, **{"correct anti-stereotype": "Der Hund ist sehr grob."})
     for _ in range(2):
@@ -185,11 +171,8 @@ def validate(*arguments):
 
 @pytest.fixture
 def given_set(tmp_path):
-    items = [
-        item(name="good"),
-        item(name="twin", words=("lieb", "lieb", "rund")),
-        item("inter", ("Er ist lieb.", "Er ist grob.", ""), "Wer ist das?", "empty"),
-    ]
+    empty = item("inter", ("Er ist lieb.", "Er ist grob.", ""), "Wer ist das?", "empty")
+    items = [item(name="good"), item(name="twin", words=("lieb", "lieb", "rund")), empty]
     set_files.write(tmp_path / "set.json", DataSet("de", items, {"made by": "hand"}))
     return tmp_path / "set.json"
 
@@ -210,9 +193,8 @@ def test_a_set_of_ones_own_is_corrected_through_a_sheet(tmp_path, given_set, cap
         assert json.loads(capsys.readouterr().out)["findings"] == []
     assert given_set.read_bytes() == before
     made = set_files.read(better)
-    assert made.provenance["made by"] == "hand"
-    assert made.provenance["reviewed"]["corrected"] == ["empty"]
-    assert list(made.provenance["reviewed"]["accepted"]) == ["twin"]
+    told = made.provenance["reviewed"]
+    assert (made.provenance["made by"], told["corrected"], list(told["accepted"])) == ("hand", ["empty"], ["twin"])
     assert made.items[0]["candidates"][2]["sentence"] == "Brot ist rund."
     assert validate(better) == validate(better, "--review", tmp_path / "none.csv") == 0
     assert not (tmp_path / "none.csv").exists()
