@@ -17,8 +17,6 @@ from tests import tiny
     [
         ("nllb", "--engine nllb: must be one of hf:"),
         ("command:cat", "must be one of hf:"),
-        ("hf:", "must be one of hf:"),
-        ("file:/no/such/table.csv", "cannot be read (No such file"),
         ("hf:/no/such,beam=4", "unknown option 'beam'. Did you mean beams?"),
         ("hf:x,beams=0", "must be a number from 1 to 100"),
         ("hf:/no/such/model", "cannot be loaded"),
@@ -185,7 +183,7 @@ def test_t5_is_told_in_words(tmp_path):
         (["de_DE", "it_IT", "en_XX"], "", ("it_IT", "")),
         ([">>de<<", ">>it<<"], "", (None, ">>it<< ")),
         (["<2de>", "<2it>"], ",target=de", (None, "<2de> ")),
-        ([">>deu<<", ">>ita<<"], "", "but not 'it': add target=deu|ita"),
+        ([">>deu<<", ">>ita<<"], "", None),
         ([], "", (None, "")),
     ],
 )
@@ -195,13 +193,12 @@ def test_every_way_to_name_a_language(tmp_path, special, options, expected):
         tokenizer_object=Tokenizer(models.WordLevel(vocabulary, unk_token="<unk>")), unk_token="<unk>",
         additional_special_tokens=[token for token in special if token[0] not in "<>"],
     )  # fmt: skip
-    if expected[0] and isinstance(expected, tuple):
+    if expected and expected[0]:
         tokenizer.src_lang = None  # as tokenizers of several languages have it
     made = Checkpoint(str(tmp_path) + options, ("en", "it"), 8)
-    if isinstance(expected, str):
-        with pytest.raises(BiasError) as caught:
+    if expected is None:
+        with pytest.raises(BiasError, match=r"but not 'it': add target=deu\|ita"):
             made._languages_for(tokenizer)
-        assert expected in str(caught.value)
         return
     asked, prefix = made._languages_for(tokenizer)
     token, before = expected

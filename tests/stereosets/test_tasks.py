@@ -199,11 +199,9 @@ def test_validate_refuses(tiny_mirror, dutch, tmp_path):
     path = tmp_path / "de.json"
     set_files.write(path, set_files.DataSet("de", released_sets.read("de", "inter"), {}))
     for arguments, said in (
-        (["nope"], "nope: cannot be read"),
         ([str(dutch), "--language", "de"], "is in language 'nl', not 'de'"),
         ([str(dutch), "--source", str(tmp_path / "x.json")], "x.json: cannot be read"),
         ([str(dutch), "--source", str(path)], "has no item of the same id"),
-        (["de", "--tasks", str(tmp_path / "t")], "is published and already has tasks"),
         ([str(path), "--tasks", str(tmp_path / "t")], "--metadata"),
     ):
         assert said in refused(tmp_path, "stereoset", "validate", *arguments)
