@@ -19,7 +19,6 @@ from tests import tiny
         ("command:cat", "must be one of hf:"),
         ("hf:/no/such,beam=4", "unknown option 'beam'. Did you mean beams?"),
         ("hf:x,beams=0", "must be a number from 1 to 100"),
-        ("hf:/no/such/model", "cannot be loaded"),
     ],
 )
 def test_engines_that_are_none(given, said):

@@ -8,7 +8,6 @@ import os
 import random
 import signal
 import sys
-import traceback
 
 import pytest
 
@@ -113,7 +112,6 @@ def test_a_table_with_every_text_is_a_complete_set(tmp_path, tiny_mirror, capsys
     assert found.items == expected
     assert found.provenance["engine"]["engine"] == "file"
     assert found.provenance["items"] == {"translated": len(items), "corrected": 0, "accepted": 0, "left out": 0}
-    assert len(set(found.provenance["coverage"]["inter"]["profession"])) == 1
     arguments = ["--include_path", str(out), "--tasks", "stereoset_it", "--model", "bias-chance"]
     assert main(["run", *arguments, "--output_path", str(tmp_path / "run"), "--log_samples"]) == 0
     assert "\nstereoset_it:" in capsys.readouterr().out
@@ -202,9 +200,8 @@ def killed(at, number, arguments):
             die_at(at, number)
             sys.stdout = sys.stderr = io.StringIO()
             os._exit(say(*arguments))
-        except BaseException:
-            traceback.print_exc()
-        os._exit(99)
+        finally:
+            os._exit(99)
     return os.waitstatus_to_exitcode(os.waitpid(child, 0)[1])
 
 
