@@ -33,13 +33,13 @@ class _Array(_Part):
         _, self.shape, self.dtype, self.fortran, self.content = state
 
     def grid(self) -> Any:
-        code, values = self.dtype.arguments[0], self.content
+        code, values, order = self.dtype.arguments[0], self.content, "C"  # of objects, whatever the file says
         if code in _INTEGERS:
-            order = getattr(self.dtype, "order", "<")
-            values = numpy.frombuffer(values, f"{'>' if order == '>' else '<'}{code}").tolist()
+            ends = ">" if getattr(self.dtype, "order", "<") == ">" else "<"
+            values, order = numpy.frombuffer(values, ends + code).tolist(), "F" if self.fortran else "C"
         elif code not in ("O8", "O") or not isinstance(values, list):
             raise ValueError("an array of something other than texts and whole numbers")
-        return numpy.fromiter(values, object).reshape(self.shape, order="F" if self.fortran else "C")
+        return numpy.fromiter(values, object).reshape(self.shape, order=order)
 
 
 class _BufferArray(_Array):

@@ -29,12 +29,14 @@ def test_reads_what_pandas_wrote(protocol):
             frame = pandas.DataFrame(frame.to_numpy().copy("C"), columns=frame.columns, dtype=object, copy=False)
         if language == "tr":
             frame["context"] = cells
-        frame["number"], frame["big"] = numpy.arange(len(frame)), numpy.arange(len(frame), dtype=">i8")
+        frame["big"] = numpy.arange(len(frame), dtype=">i8")
         frame.columns = pandas.Index(list(frame.columns), dtype=object)
         found = read_frame(pickled(frame, protocol), "x")
         assert list(found) == list(frame.columns)
         for name, values in found.items():
             assert values == list(frame[name]), name
+    both = pandas.DataFrame(numpy.arange(6).reshape(3, 2), columns=pandas.Index(["a", "b"], dtype=object), copy=False)
+    assert read_frame(pickled(both, protocol), "x") == {"a": [0, 2, 4], "b": [1, 3, 5]}
 
 
 def test_reads_upstream_files_as_the_installed_pandas_does(mirror):
