@@ -33,13 +33,13 @@ class _Array(_Part):
         _, self.shape, self.dtype, self.fortran, self.content = state
 
     def grid(self) -> Any:
-        code, values, order = self.dtype.arguments[0], self.content, "C"  # of objects, whatever the file says
+        code, values, fortran = self.dtype.arguments[0], self.content, False  # objects are listed row by row
         if code in _INTEGERS:
             ends = ">" if getattr(self.dtype, "order", "<") == ">" else "<"
-            values, order = numpy.frombuffer(values, ends + code).tolist(), "F" if self.fortran else "C"
+            values, fortran = numpy.frombuffer(values, ends + code).tolist(), self.fortran
         elif code not in ("O8", "O") or not isinstance(values, list):
             raise ValueError("an array of something other than texts and whole numbers")
-        return numpy.fromiter(values, object).reshape(self.shape, order=order)
+        return numpy.fromiter(values, object).reshape(self.shape, order="F" if fortran else "C")
 
 
 class _BufferArray(_Array):
