@@ -20,13 +20,14 @@ import json
 import random
 import re
 import shutil
-import sys
+import zlib
 from collections.abc import Callable, Iterator
 from pathlib import Path
 
 from lm_eval_bias.cli.main import main
 from lm_eval_bias.evaluation.suites import Part, Suite
-from lm_eval_bias.tasks.stereoset.own_sets import set_files
+from lm_eval_bias.tasks.stereoset import released_sets
+from lm_eval_bias.tasks.stereoset.own_sets import item_texts, review, set_files
 from lm_eval_bias.tasks.stereoset.own_sets.set_files import DataSet
 from tests import tiny
 from tests.conftest import ROOT
@@ -101,7 +102,7 @@ class StandIns:
         if words[0] == "run":
             words = self._run(words, here)
         if words[:2] == ["stereoset", "translate"]:
-            words = self._replaced(words, "--engine", lambda engine: f"command:{_translator(here)}")
+            words = self._replaced(words, "--engine", lambda engine: f"file:{_translations(here)}")
         if words[0] == "nsp":
             words = [*words, "--max_steps", "2", "--batch_size", "4", "--accumulate", "1", "--max_length", "32"]
             words = self._replaced([*words, "--trainer", "use_cpu=true"], "--model", lambda name: self.model("hf-nsp"))
@@ -170,17 +171,15 @@ def _inputs(words: list[str]) -> set[str]:
     return {str(name).rstrip("/") for name in (*words, *named)}
 
 
-def _translator(here: Path) -> str:
-    """A program that translates by rule, as ``--engine`` starts it."""
-    program = here / "translator.py"
-    program.write_text(
-        "import sys, zlib\n"
-        "for line in sys.stdin:\n"
-        "    text = line.rstrip('\\n')\n"
-        "    end = text[-1] if text[-1] in '.!?' else ''\n"
-        "    print(f'parola {zlib.crc32(text.encode())}' + ' e BLANK' * text.count('BLANK') + end)\n"
-    )
-    return f"{sys.executable} -S {program}"
+def _translations(here: Path) -> Path:
+    """A table with a translation by rule of every English text."""
+    rows = []
+    for item in released_sets.read_all("en"):
+        for text in item_texts.requested(item).values():
+            end = text[-1] if text[-1] in ".!?" else ""
+            rows.append([text, f"parola {zlib.crc32(text.encode())}" + " e BLANK" * text.count("BLANK") + end])
+    (here / "table.csv").write_bytes(review.as_csv(rows))
+    return here / "table.csv"
 
 
 def _head(folder: Path, body: str) -> str:

@@ -8,7 +8,7 @@ import pytest
 from lm_eval_bias.cli.main import main
 from lm_eval_bias.errors import BiasError
 from lm_eval_bias.harness import internals, linking
-from lm_eval_bias.tasks.stereoset.own_sets import jsonl
+from lm_eval_bias.tasks.stereoset.own_sets import translation
 from tests import tiny
 from tests.fuzz.kit import disk
 
@@ -77,12 +77,13 @@ def test_a_link_that_cannot_be_written_is_taken_back(tmp_path, monkeypatch, caps
     assert not list(tmp_path.iterdir())
 
 
-def test_lines_that_find_no_room_leave_the_file_as_it_was(tmp_path):
+def test_lines_that_find_no_room_are_not_taken_for_lines(tmp_path):
     path = tmp_path / "translated.jsonl"
-    jsonl.append(path, [{"source": "one"}])
+    translation.append_lines(path, [{"source": "one"}])
     before = path.read_bytes()
     with disk(len(before) + 10), pytest.raises(BiasError, match="cannot be written: File too large"):
-        jsonl.append(path, [{"source": "two"}])
+        translation.append_lines(path, [{"source": "two"}])
+    assert translation.read_lines(path) == [{"source": "one"}]
     assert path.read_bytes() == before
 
 
