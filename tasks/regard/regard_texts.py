@@ -11,7 +11,6 @@ from typing import TypedDict
 import yaml
 
 from lm_eval_bias.errors import BiasError
-from lm_eval_bias.look_alikes import shown
 from lm_eval_bias.paths import tasks_path
 
 GENDERS = ("female", "male")
@@ -105,7 +104,7 @@ def _beginning(language: str, gender: str) -> re.Pattern[str]:
 
 
 def _start(text: str) -> str:
-    return shown(text[:100]).lstrip(_OPENING)
+    return text[:100].lstrip(_OPENING)
 
 
 def gender_of(text: str, language: str) -> str | None:

@@ -156,7 +156,10 @@ def test_other_is_the_fourth_class(tmp_path, capsys):
         ([{"text": " ", "gender": "F", "regard": 1}], "line 1: no text"),
         ([{"text": "Die Frau galt als x.", "gender": "F"}], "no regard: label the texts with --classifier"),
         ([{"text": "Ein Hund.", "gender": "F", "regard": 1}], "name their language with --language"),
-        ([{"text": "Die Frau galt als x.", "gender": "F", "regard": 1}, 3], "line 2: not an object"),
+        (
+            [{"text": "Die Frau galt als x.", "gender": "F", "regard": 1}, 3],
+            "line 2: truncated or damaged JSONL (not an object",
+        ),
         ([{"text": "Die Frau galt als x.", "gender": None, "regard": 1}], "gender None: must be female or male"),
     ],
 )
@@ -210,16 +213,9 @@ def test_classify_keeps_the_named_column_and_what_was_there(tmp_path, tiny_mirro
     (row,) = map(json.loads, capsys.readouterr().out.splitlines())
     assert (row["text"], row["label"]) == ("Die Frau galt als klug.", "positive")
     assert (row["text_before"], row["regard_before"], row["p_x_before"]) == ("Der Mann galt als gemein.", 0, 1)
-    (tmp_path / "same.csv").write_text("text,text\na,b\n", encoding="utf-8")
     (tmp_path / "half.jsonl").write_text('{"text": "Die Frau \\ud800"}\n', encoding="utf-8")
-    (tmp_path / "nan.jsonl").write_text('{"text": "Die Frau galt als klug.", "x": NaN}\n', encoding="utf-8")
-    for name, message in (
-        ("same.csv", "'text' appears twice"),
-        ("half.jsonl", "invalid text"),
-        ("nan.jsonl", "not a JSON number"),
-    ):
-        assert main(["regard", "classify", str(tmp_path / name)]) == 2
-        assert message in capsys.readouterr().err
+    assert main(["regard", "classify", str(tmp_path / "half.jsonl")]) == 2
+    assert "half.jsonl line 1: truncated or damaged" in capsys.readouterr().err
 
 
 def test_foreign_files_beside_the_logs_are_passed_over(run_folder, capsys):
