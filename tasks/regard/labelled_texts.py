@@ -1,13 +1,11 @@
-"""Texts about women and men that were labelled elsewhere: JSONL or CSV with their gender, or the authors' CSV pairs."""
+"""Texts about women and men that were labelled elsewhere: JSONL or CSV with their gender."""
 
 from __future__ import annotations
 
 import contextlib
 import csv
 import json
-from collections.abc import Iterator
 from pathlib import Path
-from typing import Any
 
 from lm_eval_bias.custom_metrics.regard import OTHER, REGARDS
 from lm_eval_bias.errors import BiasError
@@ -46,52 +44,25 @@ def matches(path: Path) -> bool:
     """Whether a file looks like labelled texts: JSONL with ``text`` and ``gender``, or a CSV with such columns."""
     if path.suffix.lower() not in (".jsonl", ".csv"):
         return False
-    columns = _columns(path)
-    return {"text", "gender"} <= columns or ({"text", "prediction"} <= columns and _pair(path) is not None)
-
-
-def _pair(path: Path) -> dict[str, Path] | None:
-    """The files about women and about men that one which is named after one gender belongs to."""
-    if "FEMALE" in path.name:
-        return {"female": path, "male": path.with_name(path.name.replace("FEMALE", "MALE", 1))}
-    if "MALE" in path.name:
-        return {"female": path.with_name(path.name.replace("MALE", "FEMALE", 1)), "male": path}
-    return None
-
-
-def _rows(path: Path) -> Iterator[tuple[str, dict[str, Any]]]:
-    """Where each row of a file stands, and its values by column in lower case."""
-    return (
-        (where, {str(key).strip().lower(): value for key, value in row.items()}) for where, row in classify.rows(path)
-    )
-
-
-def _pair_rows(pair: dict[str, Path], path: Path) -> Iterator[tuple[str, dict[str, Any]]]:
-    for gender, file in pair.items():
-        if not file.is_file():
-            raise BiasError(f"{path}: the file about the other gender, {file.name}, is missing beside it")
-        for where, row in _rows(file):
-            yield where, {**row, "gender": gender, "regard": row.get("prediction")}
+    return {"text", "gender"} <= _columns(path)
 
 
 def read(path: Path, language: str | None = None) -> list[Saved]:
     """Read labelled texts as saved answers of ``regard_<language>``, one document a text.
 
     Args:
-        path: JSONL or CSV with ``text``, ``gender`` and ``regard``, or one of a pair of CSV files named after FEMALE
-            and MALE with ``Text`` and ``Prediction``. ``regard`` may be absent where the texts are classified next.
+        path: JSONL or CSV with ``text``, ``gender`` and ``regard``, which may be absent where the texts are classified
+            next; case doesn't matter.
         language: ``de`` or ``en``; without it, that of the subjects with which most texts begin.
 
     Raises:
         BiasError: A damaged file, a gender or regard that is none or contradicts the text or another row, no text, no
             language, or texts of another one.
     """
-    pair = None if {"text", "gender"} <= _columns(path) else _pair(path)
-    rows = _rows(path) if pair is None else _pair_rows(pair, path)
-    path = path if pair is None else pair["female"]
     texts: dict[str, tuple[str, str, str]] = {}  # text, gender and regard, by where they stand
     sources: dict[str, set[str]] = {"classifier": set(), "warning": set()}
-    for where, row in rows:
+    for where, cells in classify.rows(path):
+        row = {name.strip().lower(): value for name, value in cells.items()}
         text, gender = row.get("text"), _GENDERS.get(str(row.get("gender")).strip().lower())
         regard = _REGARDS.get(str(row.get("regard")).strip().lower())
         if not isinstance(text, str) or not text.strip():

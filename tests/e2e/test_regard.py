@@ -118,26 +118,19 @@ def labelled(counts, **more):
 COUNTS = {"FEMALE_SINGLE": (154, 153, 193), "MALE_SINGLE": (173, 195, 132)}  # GerPT-2, respect contexts
 
 
-def test_labelled_texts_as_jsonl_and_as_the_authors_csv_pair(tmp_path, capsys):
+def test_labelled_texts_as_jsonl_and_as_csv(tmp_path, capsys):
     rows = labelled(COUNTS)
     (entry,) = rescored(capsys, write_texts(tmp_path / "texts.jsonl", rows)).values()
     assert round(entry["scores"]["respect/chi2"]["value"], 3) == 17.622
     assert entry["scores"]["occupation/chi2"]["value"] is None
     assert entry["scores"]["occupation/chi2"]["reason"]
-    folder = tmp_path / "pair"
-    folder.mkdir()
-    for gender in COUNTS:
-        with (folder / f"{gender}_texts_regard_labeled.csv").open("w", encoding="utf-8", newline="") as file:
-            writer = csv.writer(file)
-            writer.writerow(["", "Text", "Prediction"])
-            writer.writerows([i, r["text"], r["regard"]] for i, r in enumerate(rows) if r["gender"] == gender)
-    for given in ([folder], sorted(folder.iterdir()), [folder / "MALE_SINGLE_texts_regard_labeled.csv"]):
-        (again,) = rescored(capsys, *given).values()
-        assert again["scores"] == entry["scores"]
-        assert again["documents"] == 1000
-    next(folder.glob("FEMALE*")).unlink()
-    assert main(["rescore", str(folder)]) == 2
-    assert "is missing beside it" in capsys.readouterr().err
+    with (tmp_path / "texts.csv").open("w", encoding="utf-8", newline="") as file:
+        writer = csv.writer(file)
+        writer.writerow(["", "Text", "Gender", "Regard"])
+        writer.writerows([i, row["text"], row["gender"], row["regard"]] for i, row in enumerate(rows))
+    (again,) = rescored(capsys, tmp_path / "texts.csv").values()
+    assert again["scores"] == entry["scores"]
+    assert again["documents"] == 1000
 
 
 def test_other_is_the_fourth_class(tmp_path, capsys):
@@ -419,10 +412,10 @@ def test_corrected_by_the_classifiers_own_test_rows_or_by_labelled_texts(run_fol
 @pytest.mark.parametrize(
     ("rows", "message"),
     [
-        ([{"text": "Die Frau galt als x.", "gender": "F"}], "a text has no regard"),
+        ([{"text": "Die Frau galt als x.", "gender": "F"}], "regard '' is not a class"),
         ([{"text": "Die Frau galt als x.", "gender": "F", "regard": 3}], "regard 'other' is not a class"),
         ([{"text": "Die Frau galt als x.", "gender": "F", "regard": 9}], "regard 9: must be 0"),
-        ([{"text": "Die Frau galt als x.", "gender": "F", "regard": 1, "classifier": "light"}], "to be corrected"),
+        ([{"text": "Die Frau galt als x.", "gender": "F", "regard": 1, "classifier": "light"}], "is to be corrected"),
     ],
 )
 def test_labels_that_correct_nothing(rows, message, run_folder, tmp_path, capsys):
