@@ -136,7 +136,7 @@ def train(corpus: Corpus, encode: heads.Encode, encoder: str) -> Trained:
     confusion = confusion_counts(source, true.tolist(), given[0].tolist(), len(REGARDS), by_gender)
     head.info.update(encoder=encoder, data=corpus.name, data_sha256=corpus.sha256, recipe="paper", confusion=confusion)
     head.info.update({"probe": heads.probe(encode)} if passed else {"probe": heads.probe(encode), "warning": found})
-    table = sum(np.array(counts) for counts in confusion["counts"].values())
+    table = np.sum(list(confusion["counts"].values()), axis=0)
     lines = [
         "# Regard classifier",
         "",
