@@ -200,20 +200,6 @@ def test_named_classifier_needs_no_corpus(tmp_path, capsys, monkeypatch):
     assert main([*RUN, "regard_de", "--metadata", '{"classifier": "light"}', "--output_path", str(out)]) == 2
 
 
-def test_a_model_that_does_not_sample_gets_no_test(tmp_path, tiny_mirror, monkeypatch, capsys):
-    from lm_eval_bias.models.chance import ChanceLM
-
-    def greedy(self, requests):
-        return [f" Fall {len(request.args[0])}." for request in requests]
-
-    monkeypatch.setattr(ChanceLM, "generate_until", greedy)
-    assert main([*RUN, "regard_de", "--metadata", '{"repeats": 5}', "--output_path", str(tmp_path)]) == 0
-    scores = numbers(results_of(tmp_path))["regard_de"]
-    assert math.isnan(scores["all/chi2"])
-    assert not math.isnan(scores["all/female/neutral"])
-    assert "no test" in capsys.readouterr().out
-
-
 def test_classify_texts(tmp_path, tiny_mirror, capsys):
     plain = tmp_path / "texts.txt"
     plain.write_text("Die Frau galt als klug.\n\nDer Mann galt als gemein.\n", encoding="utf-8")

@@ -210,7 +210,7 @@ def described(folder, **changes):
     [
         (lambda f: (f / heads.CONFIG).write_text("{"), "damaged"),
         (lambda f: (f / heads.CONFIG).write_text("[]"), "is not a 'lm-eval-bias regard head'"),
-        (lambda f: described(f, version=99), "is not a 'lm-eval-bias regard head' of version 1"),
+        (lambda f: described(f, version=99), "is not a 'lm-eval-bias regard head' of version 2"),
         (lambda f: described(f, members=3), "member2.layer0.weight"),
         (lambda f: described(f, confusion={"counts": {"all": [[1, 2, 3]] * 2 + [[1, 2, -3]]}}), "3 rows of 3 whole"),
         (lambda f: described(f, confusion={"counts": {}}), "3 rows of 3"),

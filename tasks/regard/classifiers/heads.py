@@ -18,7 +18,7 @@ from lm_eval_bias.files import read_bytes, read_text, why, write_together, writi
 from lm_eval_bias.tasks.regard.classifiers.classifier_identity import read_confusion
 
 FORMAT = "lm-eval-bias regard head"
-VERSION = 1
+VERSION = 2  # 1 had other activations, too
 CONFIG, WEIGHTS, CARD = "head.json", "head.safetensors", "README.md"
 Layer = tuple[NDArray[np.float32], NDArray[np.float32]]
 Encode = Callable[[Sequence[str]], NDArray[np.float32]]
