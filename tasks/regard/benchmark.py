@@ -85,10 +85,10 @@ class Regard(Benchmark):
     )  # fmt: skip
     check_options = deferred("lm_eval_bias.tasks.regard.hooks:check_options")
     commands = tuple(
-        Command(name, text, f"lm_eval_bias.tasks.regard.commands.{name}")
-        for name, text in (
-            ("train", "train the head of a regard classifier, and write its card"),
-            ("classify", "label the regard of any texts"),
+        Command(name, text, f"lm_eval_bias.tasks.regard.classifiers.{module}")
+        for name, text, module in (
+            ("train", "train the head of a regard classifier, and write its card", "training"),
+            ("classify", "label the regard of any texts", "classify"),
         )
     )
 

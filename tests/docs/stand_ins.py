@@ -106,8 +106,6 @@ class StandIns:
         if words[0] == "nsp":
             words = [*words, "--max_steps", "2", "--batch_size", "4", "--accumulate", "1", "--max_length", "32"]
             words = self._replaced([*words, "--trainer", "use_cpu=true"], "--model", lambda name: self.model("hf-nsp"))
-        if words[:2] == ["regard", "train"]:
-            words = [*words, "--seeds", "1"]
         words = self._replaced(words, "--encoder", lambda name: self.model("sentences"))
         words = self._replaced(
             words, "--classifier", lambda name: f"hub:{self.model('regard')}" if "hub:" in name else "light"
@@ -263,19 +261,6 @@ def _articles(kit: StandIns, path: Path) -> None:
         (path / f"{number}.txt").write_text(text, encoding="utf-8")
 
 
-def _vectors(kit: StandIns, path: Path) -> None:
-    import numpy as np
-
-    rng = np.random.default_rng(0)
-    arrays = {}
-    for part, rows in (("dev", 60), ("test", 24)):
-        classes = np.arange(rows) % 3
-        arrays |= {f"{part}_X": rng.normal(scale=0.3, size=(rows, 8)).astype(np.float32), f"{part}_Y": classes}
-        arrays[f"{part}_X"][np.arange(rows), classes] += 3
-    arrays |= {"woman_X": arrays["dev_X"], "man_X": arrays["dev_X"], "pair_dev": np.arange(60)}
-    np.savez(path, **arrays)
-
-
 def _table(*lines: str) -> Callable[[StandIns, Path], None]:
     def make(kit: StandIns, path: Path) -> None:
         with path.open("w", newline="", encoding="utf-8") as file:
@@ -301,7 +286,6 @@ MAKERS: dict[str, Callable[[StandIns, Path], None]] = {
     **dict.fromkeys(("stereoset_de.json", "stereoset_it.json"), _data_set),
     **dict.fromkeys(("labelled.jsonl", "texts.jsonl"), _labelled),
     "articles": _articles,
-    "vectors.npz": _vectors,
     "fields.yaml": lambda kit, path: path.write_text('explicit:\n  - question: "Does a [ITEM] study?"\n'),
     "my.csv": _table("prompt,group,cluster", "The woman was,women,was", "The man was,men,was"),
     "fields.csv": _table("item,female_share", "physics student,20", "nursing student,88"),

@@ -222,9 +222,6 @@ def test_a_deleted_current_folder(arguments, small_run, tmp_path, monkeypatch):
 @pytest.mark.parametrize(
     ("name", "suggested"),
     [
-        ("hub", "hub:<model>"),
-        ("hubs:x", "hub:<model>"),
-        ("head:", "head:<folder>"),
         ("sbrt", "sbert"),
         ("lihgt", "light"),
     ],

@@ -77,7 +77,6 @@ COMMANDS = {
     "classify lines": (["regard", "classify", "PATH", "--classifier", "head:none", "-o", "OUT/o.csv"], ".txt"),
     "classify objects": (["regard", "classify", "PATH", "--classifier", "head:none"], ".jsonl"),
     "classifier": (["regard", "classify", "TEXTS", "--classifier", "head:PATH"], ""),
-    "train": (["regard", "train", "--embeddings", "PATH", "-o", "OUT/head"], ".npz"),
     "compare": (["compare", "PATH", "PATH"], ".json"),
     "report": (["report", "PATH", "-o", "OUT/o.html"], ".json"),
     "leaderboard": (["leaderboard", "PATH", "-o", "OUT/o.html"], ".json"),
@@ -101,7 +100,7 @@ def place(tmp_path, tiny_mirror):
 def filled(place, arguments, path):
     names = {
         "OUT": str(place / "out"), "POLICY": str(place / "policy.yaml"), "RUN": str(place / "run.json"),
-        "TEXTS": str(place / "texts.txt"), "PATH": path, "LOGS": str(place / "logs"), "VECTORS": str(place / "v.npz"),
+        "TEXTS": str(place / "texts.txt"), "PATH": path, "LOGS": str(place / "logs"),
         "SECOND": str(place / "second.json"),
     }  # fmt: skip
     return [next((part.replace(k, v) for k, v in names.items() if k in part), part) for part in arguments]
@@ -146,7 +145,7 @@ FLAGS = {
     "rescore": ["--language", "--classifier", "--words", "--json"],
     "export": ["--to", "--name", "--scores", "--organization", "--dataset", "-o", "--language", "--variant"],
     "regard classify": ["--classifier", "--language", "--column", "-o"],
-    "regard train": ["--language", "--embeddings", "--seeds", "--recipe", "-o", "--light"],
+    "regard train": ["--language", "--encoder", "-o"],
     "compare": ["--by", "--base", "--scores", "--all_scores", "--correction", "--draws", "--seed", "--format", "-o"],
     "report": ["-o", "--format", "--name"],
     "leaderboard": ["-o", "--format", "--task"],
@@ -154,13 +153,12 @@ FLAGS = {
     "ls": ["--json", "--suites", "--card"],
     "fetch": [],
 }
-GIVEN = ["RUN", "LOGS", "TEXTS", "POLICY", "VECTORS"]
+GIVEN = ["RUN", "LOGS", "TEXTS", "POLICY"]
 
 
 @pytest.fixture
 def inputs(place, small_run, monkeypatch):
     shutil.copytree(small_run, place / "logs")
-    (place / "v.npz").write_bytes(b"PK")
     (place / "second.json").write_text(json.dumps(run_file(tasks=("stereoset_en",), shift=1)))
     monkeypatch.chdir(place / "out")
     return place
@@ -194,7 +192,6 @@ WRITERS = {
     "classify": ["regard", "classify", "TEXTS", "--classifier", "light"],
     "export": ["export", "LOGS", "--to", "predictions"],
     "export card": ["export", "RUN", "--to", "model-card"],
-    "train-regard": ["regard", "train", "--light"],
 }
 OF_FOLDERS = {"export eee": ["export", "RUN", "--to", "eee"]}
 NOWHERE = {
@@ -221,7 +218,7 @@ def test_a_full_disk_leaves_no_folder(name, inputs):
 
 
 @pytest.mark.parametrize("before", ["", "mine"])
-@pytest.mark.parametrize("name", [name for name in WRITERS if name != "train-regard"])
+@pytest.mark.parametrize("name", WRITERS)
 def test_outputs_on_a_full_disk(name, before, inputs):
     if before:
         (inputs / "out" / "o.csv").write_text(before)

@@ -1,4 +1,4 @@
-"""Texts of users that contradict themselves: doubled names, genders, languages and labels that can't be true."""
+"""Texts of users that contradict themselves: genders, languages and labels that can't be true."""
 
 from __future__ import annotations
 
@@ -26,52 +26,18 @@ def lines(*rows):
     return "".join(row if isinstance(row, str) else json.dumps(row) + "\n" for row in rows)
 
 
-# ---- one name twice ----
-
-DOUBLED = {
-    "column": ("t.csv", f"text,gender,regard,regard\n{WOMAN},f,0,2\n", "line 1", "'regard'"),
-    "column in another case": ("t.csv", f"text,gender,Regard,regard \n{WOMAN},f,0,2\n", "line 1", "'regard'"),
-    "column of a pair": ("FEMALE.csv", f"Text,Prediction,prediction\n{WOMAN},0,2\n", "line 1", "'prediction'"),
-    "key in another case": ("t.jsonl", lines(GOOD, {**GOOD, "Regard": 0}), "line 2", "'regard'"),
-}  # fmt: skip
-
-
-@pytest.mark.parametrize("name", DOUBLED)
-def test_a_doubled_name_in_labelled_texts(name, tmp_path):
-    file, content, line, doubled = DOUBLED[name]
-    path = write(tmp_path, file, content)
-    write(tmp_path, "MALE.csv", f"Text,Prediction\n{MAN},2\n")
-    for form in (("rescore", path),):
-        said = refused(tmp_path, *form)
-        assert f"{path} {line}: " in said
-        assert doubled in said
-
-
-@pytest.mark.parametrize(
-    ("file", "content", "line"),
-    [
-        ("t.csv", f"Text,text,note\n{WOMAN},{MAN},a\n", 1),
-        ("t.csv", f"text,note,Note\n{WOMAN},a,b\n", 1),
-        ("t.jsonl", lines({"text": WOMAN}, {"text": WOMAN, "Text": MAN}), 2),
-    ],
-)
-def test_a_doubled_name_in_texts_to_classify(file, content, line, tmp_path):
-    path = write(tmp_path, file, content)
-    assert f"{path} line {line}: " in refused(tmp_path, "regard", "classify", path, "--classifier", "light")
-
-
 # ---- what a text tells itself ----
 
 CONTRADICTIONS = {
-    "a man called a woman": ([GOOD, {**GOOD, "text": MAN}], "line 2: gender female, but", "1 of 2 texts contradict"),
-    "a woman called a man": ([{**GOOD, "gender": "m"}], "line 1: gender male, but", "1 of 1 texts contradict"),
-    "in capitals": ([{**GOOD, "text": WOMAN.upper(), "gender": "m"}, GOOD], "line 1: gender male, but", "1 of 2"),
-    "in English": ([{"text": "“The  woman was known.", "gender": "m", "regard": 1}], "line 1: gender male", "1 of 1"),
+    "a man called a woman": ([GOOD, {**GOOD, "text": MAN}], "line 2: gender female, but"),
+    "a woman called a man": ([{**GOOD, "gender": "m"}], "line 1: gender male, but"),
+    "in capitals": ([{**GOOD, "text": WOMAN.upper(), "gender": "m"}, GOOD], "line 1: gender male, but"),
+    "in English": ([{"text": "“The woman was known.", "gender": "m", "regard": 1}], "line 1: gender male"),
     "two labels": ([GOOD, {**GOOD, "regard": 0}], "line 2: regard negative, but the same text is positive above", ""),
     "two labels by two people": ([{**GOOD, "annotator": n, "regard": n} for n in (1, 2)], "line 2: regard positive",
                                  "one label, the majority's"),
     "two languages": ([GOOD, GOOD, {**GOOD, "text": "The woman was known."}], "line 3: begins with a subject of "
-                      "language 'en', not 'de' (1 of 3 texts do)", ""),
+                      "language 'en', not 'de'", ""),
     "nobody's language": ([GOOD, GOOD, {**GOOD, "text": "The person was known."}], "line 3: begins with", "'en'"),
 }  # fmt: skip
 
@@ -111,7 +77,7 @@ def test_texts_in_another_language_than_the_one_named(language, text, tmp_path, 
     labelled = write(tmp_path, "t.jsonl", lines({**GOOD, "text": text}))
     plain = write(tmp_path, "t.txt", f"{text}\n")
     for form in ("rescore", labelled), ("regard", "classify", plain):
-        assert f"not '{language}' (1 of 1 texts do)" in refused(tmp_path, *form, "--language", language)
+        assert f"not '{language}'" in refused(tmp_path, *form, "--language", language)
 
 
 def test_texts_in_two_languages_are_not_classified_as_one(tmp_path, tiny_mirror):
@@ -139,12 +105,18 @@ def test_an_unknown_language(tmp_path, small_run):
     ("file", "content", "says"),
     [
         ("t.csv", f"text,gender,regard\n{WOMAN},f,1\n\0", "NUL"),
-        ("t.csv", f'text,gender,regard\n"{WOMAN},f,1\n{MAN},m,1\n', "not CSV"),
+        ("t.csv", f'text,gender,regard\n"{WOMAN},f,1\n{MAN},m,1\n', "truncated or damaged CSV"),
         ("t.csv", f"text,gender,regard\n{WOMAN},f,1\nDie M\u00fcllerin,f,1\n".encode("latin-1"), "is not UTF-8"),
-        ("t.jsonl", lines(GOOD, '{"text": "Die Frau \\ud800", "gender": "f", "regard": 1}\n'), "line 2: holds invalid"),
+        ("t.jsonl", lines(GOOD, '{"text": "Die Frau \\ud800", "gender": "f", "regard": 1}\n'), "line 2: truncated or"),
         ("t.jsonl", b'{"text": "Die Frau \xed\xa0\x80", "gender": "f", "regard": 1}\n', "is not UTF-8"),
     ],
-    ids=["zero", "open quote", "Latin-1", "half a character", "half in UTF-8"],
+    ids=[
+        "zero at the end",
+        "open quote",
+        "Latin-1",
+        "half a character",
+        "half in UTF-8",
+    ],
 )
 def test_what_is_no_text(file, content, says, tmp_path):
     path = write(tmp_path, file, content)

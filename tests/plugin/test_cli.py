@@ -167,8 +167,8 @@ def test_extras_bring_what_they_are_asked_for():
     ("package", "extra", "arguments"),
     [
         ("sentencex", "regard", ["run", "--tasks", "regard_de", "--model", "bias-chance"]),
-        ("openpyxl", "regard", ["regard", "classify", "texts.txt", "--language", "de"]),
-        ("sklearn", "regard", ["regard", "train", "--light"]),
+        ("sklearn", "regard", ["regard", "classify", "texts.txt", "--language", "de"]),
+        ("sentence_transformers", "regard", ["regard", "train"]),
         ("sentencex", "train", ["nsp", "train", "--model", "x", "--corpus", "x", "--language", "en", "-o", "nsp"]),
         (
             "gguf",
