@@ -1,4 +1,4 @@
-"""Runs ``train-nsp`` in forked children of one process that has everything imported, and kills them.
+"""Runs ``nsp train`` in forked children of one process that has everything imported, and kills them.
 
 Reads a list of lists of attempts as JSON: ``arguments``, ``log`` (the numbers of the pairs that were trained on are
 appended there) and perhaps ``at``, a function's dotted name and the number of its call, for the moment of SIGKILL.
@@ -12,12 +12,12 @@ import sys
 import transformers.models.gpt2.modeling_gpt2  # noqa: F401 (what a child would import)
 
 from lm_eval_bias.cli import main as cli
-from lm_eval_bias.models.next_sentence import nsp_trainer
+from lm_eval_bias.models.next_sentence import sentence_pairs
 from tests.e2e.forked import die_at
 
 
 def child(attempt):
-    get = nsp_trainer.Examples.__getitem__
+    get = sentence_pairs.Pairs.__getitem__
 
     def noted(self, number):
         if len(self) == attempt["pairs"]:
@@ -25,7 +25,7 @@ def child(attempt):
                 file.write(f"{number}\n")
         return get(self, number)
 
-    nsp_trainer.Examples.__getitem__ = noted
+    sentence_pairs.Pairs.__getitem__ = noted
     if "at" in attempt:
         die_at(*attempt["at"])
     with open(f"{attempt['log']}.out", "a") as said:

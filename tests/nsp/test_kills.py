@@ -12,7 +12,7 @@ import pytest
 from tests import tiny
 
 PAIRS, UPDATE, LOOK = 96, 8, 3  # pairs, pairs an update, updates between checkpoints
-ROWS = "lm_eval_bias.models.next_sentence.nsp_trainer:Examples.__getitem__"
+ROWS = "lm_eval_bias.models.next_sentence.sentence_pairs:Pairs.__getitem__"
 DRAW = random.Random(20261122)
 MOMENTS = {
     "segmenting": ("lm_eval_bias.models.next_sentence.sentence_pairs:_segmented", 20),
@@ -22,7 +22,7 @@ MOMENTS = {
     "saving weights": ("transformers:Trainer.save_model", 2),
     "saving the optimizer": ("transformers:Trainer._save_optimizer_and_scheduler", 2),
     "saving the state": ("transformers.trainer_callback:TrainerState.save_to_json", 3),
-    "testing": ("lm_eval_bias.models.next_sentence.nsp_training:_record", 1),
+    "testing": ("lm_eval_bias.models.next_sentence.nsp_training:accuracy", 1),
     "saving the model": ("safetensors.torch:save_file", 1),
 }
 
