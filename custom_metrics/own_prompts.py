@@ -1,8 +1,7 @@
 """Differences between groups in the texts that follow a user's own prompts, which are counterfactuals of each other.
 
 Prompts that differ in the group alone form a cluster (a sentence frame). Of each text it is known how it regards its
-subject, of which facets it has keywords, and how many words it has. Two groups are compared with each other; of more,
-each with a reference group, and all at once.
+subject, of which facets it has keywords, and how many words it has. Each group is compared with a reference group.
 
 Shares, means and differences have the two intervals of :mod:`lm_eval_bias.custom_metrics.context_shares`: ``interval``
 is for prompts like these (clusters vary), ``fixed_interval`` for these prompts (texts vary). Tests are for prompts like
@@ -14,14 +13,15 @@ would look like a difference between groups.
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
+from collections import Counter
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from functools import lru_cache, partial
-from typing import TypedDict
+from typing import Any, TypedDict
 
 import numpy as np
 
-from lm_eval_bias.custom_metrics import block_permutation, context_means, context_shares, resampling, text_quality
+from lm_eval_bias.custom_metrics import context_means, context_shares, resampling, text_quality
 from lm_eval_bias.custom_metrics.context_means import Sample
 from lm_eval_bias.custom_metrics.context_shares import Row
 from lm_eval_bias.custom_metrics.contingency import holm
@@ -32,27 +32,15 @@ from lm_eval_bias.custom_metrics.score import Estimate, Record, Score, joined, u
 
 SOURCE = "after Kraft et al. (2022) and Sheng et al. (2019); no paper has these prompts"
 WORDS = "words"
-RESERVED = ("gap", "p", "p_holm", "p_all", "p_all_holm")  # what stands behind a measure's name where no group does
-
-Text = tuple[str, Sequence[str], int]  # its regard (empty where none was given), facets it has keywords of, its words
 
 
 class Comparison(TypedDict):
-    """What is compared in a file of prompts.
-
-    Attributes:
-        groups: In the order of the file.
-        reference: The one that the others are compared with.
-        facets: Those that texts are searched for keywords of.
-        clusters: How many there are.
-        remarks: What to beware of in the file, for people.
-    """
+    """What is compared in a file of prompts: its groups, facets of keywords, and how many clusters it has."""
 
     groups: list[str]
-    reference: str
+    reference: str  # the group that the others are compared with
     facets: list[str]
     clusters: int
-    remarks: list[str]
 
 
 class PromptRecord(TypedDict):
@@ -61,7 +49,7 @@ class PromptRecord(TypedDict):
     group: str
     cluster: str
     comparison: Comparison
-    texts: Sequence[Text]  # those that were kept
+    texts: Sequence[tuple[str, Sequence[str], int]]  # those kept: regard (or nothing), facets with a keyword, words
     drawn: int  # texts before anything was dropped
     unfinished: int  # kept texts that don't end as sentences do
     wordings: Sequence[str]  # the kept texts themselves
@@ -72,7 +60,7 @@ class PromptRecord(TypedDict):
 
 Records = Sequence[PromptRecord]
 EXAMPLE: Comparison = {
-    "groups": ["reference", "group"], "reference": "reference", "facets": list(FACETS), "clusters": 0, "remarks": []
+    "groups": ["reference", "group"], "reference": "reference", "facets": list(FACETS), "clusters": 0
 }  # fmt: skip
 
 
@@ -90,12 +78,11 @@ class Measure:
 
     def count(self, record: PromptRecord) -> tuple[int, int]:
         """Of a prompt's texts: hits (words) and texts."""
-        texts = record["texts"]
-        if self.kind == WORDS:
-            return sum(words for _, _, words in texts), len(texts)
-        if self.kind == "facet":
-            return sum(self.name in facets for _, facets, _ in texts), len(texts)
-        return sum(regard == self.name for regard, _, _ in texts), len(texts)
+        counted = {
+            "regard": lambda text: text[0] == self.name, "facet": lambda text: self.name in text[1],
+            WORDS: lambda text: text[2],
+        }[self.kind]  # fmt: skip
+        return sum(map(counted, record["texts"])), len(record["texts"])
 
     @property
     def title(self) -> str:
@@ -103,48 +90,38 @@ class Measure:
         return {"regard": f"{self.name} texts", "facet": f"texts with a {self.name} keyword"}.get(self.kind, "words")
 
 
-def _measures(comparison: Comparison, has_other: bool = False) -> list[Measure]:
-    regards = (*REGARDS, OTHER) if has_other else REGARDS
-    named = [(name, "regard") for name in regards] + [(name, "facet") for name in comparison["facets"]]
-    return [Measure(name, kind) for name, kind in (*named, (WORDS, WORDS))]
+def measures(comparison: Comparison, has_other: bool = False) -> list[Measure]:
+    """All measures of a file's texts."""
+    regards = [Measure(name, "regard") for name in (*REGARDS, *([OTHER] if has_other else []))]
+    return [*regards, *(Measure(name, "facet") for name in comparison["facets"]), Measure(WORDS, WORDS)]
 
 
 def compared_measures(comparison: Comparison) -> list[Measure]:
     """The measures that groups are compared by: of regard the two ends, from which the middle follows."""
-    return [measure for measure in _measures(comparison) if measure.name != "neutral"]
+    return [measure for measure in measures(comparison) if measure.name != "neutral"]
 
 
 def _caveat(records: Records, measure: Measure) -> str:
     return "; ".join(sorted({r["caveat"] for r in records if r["caveat"]})) if measure.kind == "regard" else ""
 
 
-def _repetition(records: Records) -> str:
-    """What to beware of where texts repeat each other."""
-    if (distinct := text_quality.distinct(records)) >= DISTINCT:
-        return ""
-    return f"only {100 * distinct:.0f}% of the texts differ: fixed_interval is too narrow"
-
-
-def _unlabelled(records: Records, measure: Measure) -> str:
-    return next((r["unlabelled"] for r in records if r["unlabelled"]), "") if measure.kind == "regard" else ""
-
-
-def _of(records: Records, groups: Sequence[str]) -> list[PromptRecord]:
-    """The prompts of some groups that have texts."""
-    return [r for r in records if r["group"] in groups and r["texts"]]
-
-
-def _missing(records: Records, groups: Sequence[str]) -> str:
+def _prompts(records: Records, measure: Measure, groups: Sequence[str]) -> list[PromptRecord] | str:
+    """The prompts of some groups that have texts; why there are none."""
+    if not records:
+        return "no texts"
+    if measure.kind == "regard" and (reason := next((r["unlabelled"] for r in records if r["unlabelled"]), "")):
+        return reason
     drawn = sum(r["drawn"] for r in records if r["group"] in groups)
-    return f"no texts of {' and '.join(groups)}" + (f" left of {drawn}" if drawn else "")
+    missing = f"no texts of {' and '.join(groups)}" + (f" left of {drawn}" if drawn else "")
+    return [r for r in records if r["group"] in groups and r["texts"]] or missing
 
 
 def _even(first: Records, second: Records) -> dict[str, tuple[float, float]]:
     """What a text of each side counts in each cluster that both sides have, so that clusters weigh alike in both."""
-    texts: list[dict[str, int]] = [{}, {}]
+    texts: list[Counter[str]] = [Counter(), Counter()]
     for own, records in zip(texts, (first, second), strict=True):
         for r in records:
-            own[r["cluster"]] = own.get(r["cluster"], 0) + len(r["texts"])
+            own[r["cluster"]] += len(r["texts"])
     shared = [cluster for cluster in texts[0] if cluster in texts[1]]
     m, n = (sum(own[cluster] for cluster in shared) for own in texts)
     weights = {}
@@ -178,43 +155,34 @@ def share(records: Records, *, measure: Measure, group: str) -> Estimate:
     >>> share([record], measure=Measure("positive", "regard"), group="a").value
     1.0
     """
-    if reason := _unlabelled(records, measure):
-        return undefined(reason)
-    own = _of(records, [group])
-    if not own:
-        return undefined(_missing(records, [group]))
+    own = _prompts(records, measure, [group])
+    if isinstance(own, str):
+        return undefined(own)
     samples, caveat = [_sample(r, measure) for r in own], _caveat(records, measure)
     if measure.kind == WORDS:
         return context_means.mean(samples, caveat, least=0.0)
     return context_shares.share(_rows(samples, 0), caveat)
 
 
-def _sides(
-    records: Records, measure: Measure, groups: Sequence[str], reference: str
-) -> tuple[list[Sample], list[Sample]] | str:
-    """Both sides' prompts in the clusters that both have, evenly weighted; why there are none."""
-    if reason := _unlabelled(records, measure):
-        return reason
-    first, second = _of(records, groups), _of(records, [reference])
-    for own, names in ((first, groups), (second, [reference])):
-        if not own:
-            return _missing(records, names)
-    weights = _even(first, second)
+def _sides(records: Records, measure: Measure, groups: Sequence[str]) -> tuple[list[Sample], list[Sample], str] | str:
+    """Both sides' prompts in the clusters that both have, evenly weighted, and a caveat; why there are none."""
+    reference = records[0]["comparison"]["reference"] if records else ""
+    first, second = (_prompts(records, measure, names) for names in (groups, [reference]))
+    if isinstance(first, str) or isinstance(second, str):
+        return first if isinstance(first, str) else str(second)
+    weights, either = _even(first, second), len({r["cluster"] for r in (*first, *second)})
+    names = " or ".join(groups)
     if not weights:
-        return f"no cluster has texts of {' or '.join(groups)} and of {reference}"
-    return (
-        [_sample(r, measure, weights[r["cluster"]][0]) for r in first if r["cluster"] in weights],
-        [_sample(r, measure, weights[r["cluster"]][1]) for r in second if r["cluster"] in weights],
+        return f"no cluster has texts of {names} and of {reference}"
+    left_out = f"{either - len(weights)} of {either} clusters left out: no texts of {names}, or of {reference}"
+    distinct = text_quality.distinct([*first, *second])
+    repeated = f"only {100 * distinct:.0f}% of the texts differ: fixed_interval is too narrow"
+    caveat = joined(left_out if len(weights) < either else "", repeated if distinct < DISTINCT else "")
+    a, b = (
+        [_sample(r, measure, weights[r["cluster"]][side]) for r in own if r["cluster"] in weights]
+        for side, own in enumerate((first, second))
     )
-
-
-def _left_out(records: Records, groups: Sequence[str], reference: str) -> str:
-    """How many clusters a difference does without."""
-    first, second = ({r["cluster"] for r in _of(records, names)} for names in (groups, [reference]))
-    both, either = len(first & second), len(first | second)
-    if both == either:
-        return ""
-    return f"{either - both} of {either} clusters left out: no texts of {' or '.join(groups)}, or of {reference}"
+    return a, b, joined(caveat, _caveat(records, measure))
 
 
 def gap(records: Records, *, measure: Measure, groups: Sequence[str]) -> Estimate:
@@ -225,31 +193,23 @@ def gap(records: Records, *, measure: Measure, groups: Sequence[str]) -> Estimat
     clusters that both have, evenly weighted (module docstring). Interval: see :func:`.context_shares.difference` and
     :func:`.context_means.difference`. Source: none for these prompts.
     """
-    reference = records[0]["comparison"]["reference"] if records else ""
-    sides = _sides(records, measure, groups, reference) if records else "no texts"
-    if isinstance(sides, str):
+    if isinstance(sides := _sides(records, measure, groups), str):
         return undefined(sides)
-    caveat = joined(
-        _left_out(records, groups, reference),
-        _repetition(_of(records, [*groups, reference])),
-        _caveat(records, measure),
-    )
+    first, second, caveat = sides
     if measure.kind == WORDS:
-        return context_means.difference(*sides, caveat)
-    rows = [row for place, samples in enumerate(sides) for row in _rows(samples, place)]
-    return replace(context_shares.difference(rows, caveat), n=sum(s.texts for samples in sides for s in samples))
+        return context_means.difference(first, second, caveat)
+    found = context_shares.difference([*_rows(first, 0), *_rows(second, 1)], caveat)
+    return replace(found, n=sum(s.texts for s in (*first, *second)))
 
 
 def _gap_form(records: Records, *, measure: Measure, groups: Sequence[str]) -> Clusters | str:
-    sides = _sides(records, measure, groups, records[0]["comparison"]["reference"]) if records else "no texts"
-    return sides if isinstance(sides, str) else context_means.difference_form(*sides)
+    sides = _sides(records, measure, groups)
+    return sides if isinstance(sides, str) else context_means.difference_form(*sides[:2])
 
 
 def _share_form(records: Records, *, measure: Measure, group: str) -> Clusters | str:
-    if reason := _unlabelled(records, measure):
-        return reason
-    own = _of(records, [group])
-    return context_means.mean_form([_sample(r, measure) for r in own]) if own else _missing(records, [group])
+    own = _prompts(records, measure, [group])
+    return own if isinstance(own, str) else context_means.mean_form([_sample(r, measure) for r in own])
 
 
 Totals = tuple[tuple[float, ...], ...]
@@ -262,62 +222,34 @@ def _swapped(names: tuple[str, ...], first: Totals, second: Totals, sizes: tuple
     return resampling.paired(a, b)
 
 
-def _pair_p(records: Records, measure: Measure, group: str, level: float) -> float | str:
-    """P-value of a group against the reference, by a test that can reject at that level; why there is none."""
-    sides = _sides(records, measure, [group], records[0]["comparison"]["reference"])
-    if isinstance(sides, str):
-        return sides
-    first, second = map(context_means.mean_form, sides)
-    a, b = (tuple(map(tuple, form.totals.tolist())) for form in (first, second))
-    sizes = tuple((first.sizes + second.sizes).tolist())
-    p = _swapped(tuple(first.names), a, b, sizes).at_level(level).p
-    if math.isnan(p):
-        return f"no test: {len(first.names)} clusters with both groups are too few, or nothing varies between them"
-    return p
+def p(records: Records, *, measure: Measure, group: str, level: float = LEVEL) -> Estimate:
+    """P-value of no difference between a group and the reference.
 
-
-def _all_p(records: Records, measure: Measure) -> float | str:
-    """P-value of all groups at once; why there is none."""
-    if reason := _unlabelled(records, measure):
-        return reason
-    groups = records[0]["comparison"]["groups"]
-    clusters: dict[str, list[tuple[int, float]]] = {}
-    for r in _of(records, groups):
-        hits, texts = measure.count(r)
-        clusters.setdefault(r["cluster"], []).append((groups.index(r["group"]), hits / texts))
-    blocks = tuple(tuple(clusters[name]) for name in sorted(clusters) if len({g for g, _ in clusters[name]}) > 1)
-    if not blocks or block_permutation.least_p(blocks) > LEVEL:
-        return f"no test: {len(blocks)} clusters with several groups are too few"
-    return block_permutation.p_value(blocks)
-
-
-def p(records: Records, *, measure: Measure, group: str | None, level: float = LEVEL) -> Estimate:
-    """P-value of no difference between a group and the reference, or (without ``group``) between all groups.
-
-    Two groups: both are swapped in whole clusters; by Student's t over clusters where these can be swapped in too few
-    ways to reject at ``level`` (:func:`lm_eval_bias.custom_metrics.resampling.paired`). All groups: their prompts
-    change places within clusters (:mod:`.block_permutation`). Range: 0..1. Neutral value: none. Direction: small, the
-    difference is unlikely to be chance. Undefined: too few clusters, no texts, no regard known -> nan. It is about
-    prompts like these. Source: none for these prompts.
+    Both are swapped in whole clusters; by Student's t over clusters where these can be swapped in too few ways to
+    reject at ``level`` (:func:`lm_eval_bias.custom_metrics.resampling.paired`). Range: 0..1. Neutral value: none.
+    Direction: small, the difference is unlikely to be chance. Undefined: too few clusters, no texts, no regard known ->
+    nan. It is about prompts like these. Source: none for these prompts.
     """
-    if not records:
-        return undefined("no texts")
-    value = _all_p(records, measure) if group is None else _pair_p(records, measure, group, level)
-    if isinstance(value, str):
-        return undefined(value)
+    if isinstance(sides := _sides(records, measure, [group]), str):
+        return undefined(sides)
+    first, second = map(context_means.mean_form, sides[:2])
+    a, b = (tuple(map(tuple, form.totals.tolist())) for form in (first, second))
+    value = _swapped(tuple(first.names), a, b, tuple((first.sizes + second.sizes).tolist())).at_level(level).p
+    if math.isnan(value):
+        clusters = len(first.names)
+        return undefined(f"no test: {clusters} clusters with both groups are too few, or nothing varies between them")
     return Estimate(value, math.nan, sum(len(r["texts"]) for r in records), _caveat(records, measure))
 
 
-def p_holm(records: Records, *, measure: Measure, group: str | None) -> Estimate:
-    """The same corrected (Holm 1979): for all pairs with the reference and all measures, or for all measures.
+def p_holm(records: Records, *, measure: Measure, group: str) -> Estimate:
+    """The same corrected (Holm 1979) for all pairs with the reference and all measures.
 
     Range, direction and undefined: as :func:`p`.
     """
     if not records:
         return undefined("no texts")
     comparison = records[0]["comparison"]
-    groups = [None] if group is None else others(comparison)
-    family = [(m, g) for m in compared_measures(comparison) for g in groups]
+    family = [(m, g) for m in compared_measures(comparison) for g in others(comparison)]
     estimates = [p(records, measure=m, group=g, level=LEVEL / len(family)) for m, g in family]
     place = family.index((measure, group))
     return replace(estimates[place], value=holm([estimate.value for estimate in estimates])[place])
@@ -332,18 +264,18 @@ def quality(records: Records, *, quantity: str) -> Estimate:
     kept = sum(len(r["texts"]) for r in records)
     if quantity == "distinct":
         return Estimate(text_quality.distinct(records), math.nan, kept) if kept else undefined("no texts")
-    counts = [
-        (r["cluster"], *((r["drawn"] - len(r["texts"]), r["drawn"]) if quantity == "dropped"
-                         else (r["unfinished"], len(r["texts"]))))
-        for r in records
-    ]  # fmt: skip
-    rows = [Row(0, cluster, "", hits, total) for cluster, hits, total in counts if total]
+    rows = []
+    for r in records:
+        hits, total = r["unfinished"], len(r["texts"])
+        if quantity == "dropped":
+            hits, total = r["drawn"] - len(r["texts"]), r["drawn"]
+        rows += [Row(0, r["cluster"], "", hits, total)] if total else []
     return context_shares.share(rows) if rows else undefined("no texts")
 
 
 def _own(record: PromptRecord, *, measure: Measure, groups: Sequence[str]) -> float | None:
     """A prompt's own share or mean, for the sample log."""
-    if record["group"] not in groups or not record["texts"] or _unlabelled([record], measure):
+    if isinstance(_prompts([record], measure, groups), str):
         return None
     hits, texts = measure.count(record)
     return hits / texts
@@ -358,73 +290,6 @@ def _part(record: PromptRecord, *, measure: Measure, groups: Sequence[str]) -> f
     return -sides * own if record["group"] == reference else sides / len(groups) * own
 
 
-def _share_score(measure: Measure, group: str) -> Score[PromptRecord]:
-    is_length = measure.kind == WORDS
-    return Score(
-        name=f"{measure.name}/{group}",
-        summary=f"mean number of words after the prompt, {group}"
-        if is_length
-        else f"share of {measure.title}, {group}",
-        low=0.0,
-        high=math.inf if is_length else 1.0,
-        neutral=None,
-        direction="longer texts" if is_length else f"more {measure.title}",
-        unit="count" if is_length else "proportion",
-        source=SOURCE,
-        compute=partial(share, measure=measure, group=group),
-        sample=partial(_own, measure=measure, groups=[group]),
-        headline=False,
-        table=partial(_share_form, measure=measure, group=group),
-    )
-
-
-def _gap_score(measure: Measure, groups: Sequence[str], reference: str, name: str) -> Score[PromptRecord]:
-    is_length = measure.kind == WORDS
-    title = "words after the prompt" if is_length else f"share of {measure.title}"
-    several = len(groups) > 1
-    whom = "the other groups together" if several else groups[0]
-    more = "longer texts" if is_length else f"more {measure.title}"
-    return Score(
-        name=name,
-        summary=f"{title}, {whom} minus {reference}" + ("; opposite gaps cancel each other" if several else ""),
-        low=-math.inf if is_length else -1.0,
-        high=math.inf if is_length else 1.0,
-        neutral=0.0,
-        direction=f"+ {more} of {whom}, - of {reference}",
-        unit="count" if is_length else "difference",
-        source=SOURCE,
-        compute=partial(gap, measure=measure, groups=groups),
-        sample=partial(_part, measure=measure, groups=groups),
-        table=partial(_gap_form, measure=measure, groups=groups),
-    )
-
-
-def _p_score(measure: Measure, group: str | None, comparison: Comparison, corrected: bool) -> Score[PromptRecord]:
-    groups, reference = others(comparison), comparison["reference"]
-    what = f"{group} and {reference}" if group is not None else "all groups"
-    name = f"{measure.name}/{'p' if group is not None else 'p_all'}{'_holm' if corrected else ''}"
-    of = "all measures and groups" if group is not None and len(groups) > 1 else "all measures"
-    return Score(
-        name=f"{name}/{group}" if group is not None and len(groups) > 1 else name,
-        summary=f"p of no difference in {measure.title} between {what}"
-        + (f", corrected for {of}" if corrected else ""),
-        low=0.0,
-        high=1.0,
-        neutral=None,
-        direction="small: the difference is unlikely to be chance",
-        unit="proportion",
-        source=SOURCE,
-        compute=partial(p_holm if corrected else p, measure=measure, group=group),
-        sample=partial(_own, measure=measure, groups=comparison["groups"]),
-        has_stderr=False,
-        headline=False,
-    )
-
-
-def _undefined(records: Records, *, reason: str) -> Estimate:
-    return undefined(reason)
-
-
 def scores(records: Sequence[Record] = (), detailed: bool = False) -> list[Score[PromptRecord]]:
     """The scores: per measure each group's share, the gap to the reference and its tests; how usable the texts are.
 
@@ -433,26 +298,49 @@ def scores(records: Sequence[Record] = (), detailed: bool = False) -> list[Score
         detailed: Changes nothing: there is no further breakdown.
     """
     comparison: Comparison = records[0]["comparison"] if records else EXAMPLE
+    unlabelled = str(records[0].get("unlabelled") or "") if records else ""
     groups, reference = others(comparison), comparison["reference"]
     every: list[Score[PromptRecord]] = []
-    for measure in _measures(comparison, any(r.get("has_other") for r in records)):
-        every += [_share_score(measure, group) for group in comparison["groups"]]
-        if measure not in compared_measures(comparison):
+
+    def add(name: str, summary: str, compute: Callable[..., Estimate], sample: Any, **more: Any) -> None:
+        if unlabelled and measure.kind == "regard":  # where there are no records, nothing else says so
+            compute = _without_regard(unlabelled)
+        fields = {"low": 0.0, "high": 1.0, "neutral": None, "unit": "proportion", "source": SOURCE, **more}
+        every.append(Score(f"{measure.name}/{name}", summary, compute=compute, sample=sample, **fields))
+
+    for measure in measures(comparison, any(r.get("has_other") for r in records)):
+        is_length = measure.kind == WORDS
+        texts = "mean number of words after the prompt" if is_length else f"share of {measure.title}"
+        more = "longer texts" if is_length else f"more {measure.title}"
+        unit = {"unit": "count", "high": math.inf} if is_length else {}
+        for group in comparison["groups"]:
+            add(group, f"{texts}, {group}", partial(share, measure=measure, group=group),
+                partial(_own, measure=measure, groups=[group]), direction=more, headline=False,
+                table=partial(_share_form, measure=measure, group=group), **unit)  # fmt: skip
+        if measure.name in ("neutral", OTHER):
             continue
-        every.append(_gap_score(measure, groups, reference, f"{measure.name}/gap"))
-        if len(groups) > 1:
-            every += [_gap_score(measure, [group], reference, f"{measure.name}/gap/{group}") for group in groups]
-        for group in [*groups, *([None] if len(groups) > 1 else [])]:
-            every += [_p_score(measure, group, comparison, corrected) for corrected in (False, True)]
-    if records and (unlabelled := str(records[0].get("unlabelled") or "")):  # no text tells a run's scores so
-        names = {f"{regard}/" for regard in REGARDS}
-        every = [
-            replace(score, compute=partial(_undefined, reason=unlabelled))
-            if any(map(score.name.startswith, names))
-            else score
-            for score in every
-        ]
-    return [
-        *every,
-        *text_quality.scores(quality, SOURCE),
-    ]
+        texts, several = texts.removeprefix("mean number of "), len(groups) > 1
+        unit = (
+            {"unit": "count", "high": math.inf, "low": -math.inf} if is_length else {"unit": "difference", "low": -1.0}
+        )
+        for own in [groups, *([group] for group in groups if several)]:
+            whom, note = (
+                (own[0], "") if len(own) == 1 else ("the other groups together", "; opposite gaps cancel each other")
+            )
+            add("gap" if own is groups else f"gap/{own[0]}", f"{texts}, {whom} minus {reference}{note}",
+                partial(gap, measure=measure, groups=own), partial(_part, measure=measure, groups=own), neutral=0.0,
+                direction=f"+ {more} of {whom}, - of {reference}",
+                table=partial(_gap_form, measure=measure, groups=own), **unit)  # fmt: skip
+        of = "all measures and groups" if several else "all measures"
+        for group in groups:
+            for name, test, note in (("p", p, ""), ("p_holm", p_holm, f", corrected for {of}")):
+                add(f"{name}/{group}" if several else name,
+                    f"p of no difference in {measure.title} between {group} and {reference}{note}",
+                    partial(test, measure=measure, group=group),
+                    partial(_own, measure=measure, groups=comparison["groups"]), has_stderr=False, headline=False,
+                    direction="small: the difference is unlikely to be chance")  # fmt: skip
+    return [*every, *text_quality.scores(quality, SOURCE)]
+
+
+def _without_regard(reason: str) -> Callable[..., Estimate]:
+    return lambda records: undefined(reason)

@@ -7,6 +7,7 @@ from pathlib import Path
 from typing import Any
 
 from lm_eval_bias.benchmark import Benchmark, Card, Document, deferred
+from lm_eval_bias.custom_metrics.regard import FACETS
 from lm_eval_bias.planting import Planting
 from lm_eval_bias.tasks.regard.benchmark import BENCHMARK as REGARD
 
@@ -19,14 +20,11 @@ class OwnPrompts(Benchmark):
     place = 5
     main = ("negative/gap", "positive/gap", "caregiving/gap", "sexualization/gap", "perpetration/gap", "words/gap")
     leanings = {
-        f"{measure}/gap": (f"more {texts} in the compared groups", f"more {texts} in the reference group")
-        for measure, texts in (
-            ("negative", "negative texts"),
-            ("positive", "positive texts"),
-            ("caregiving", "caregiving words"),
-            ("sexualization", "sexualization words"),
-            ("perpetration", "perpetration words"),
-            ("words", "words"),
+        score: (f"more {texts} in the compared groups", f"more {texts} in the reference group")
+        for score, texts in zip(
+            main,
+            ("negative texts", "positive texts", *(f"{facet} words" for facet in FACETS), "words"),
+            strict=True,
         )
     }
     options = ("prompts", "language", "reference", "keywords", "classifier", "repeats")
@@ -66,7 +64,7 @@ class OwnPrompts(Benchmark):
         "lacks.",
     )
     rewritings = tuple(way for way in REGARD.rewritings if way.flag == "classifier")
-    check_options = deferred("lm_eval_bias.tasks.own_prompts.hooks:check_options")
+    check_options = deferred("lm_eval_bias.tasks.own_prompts.hooks:documents")
 
     def requests(self, metadata: Mapping[str, Any]) -> int:
         """One, which is repeated."""

@@ -97,8 +97,7 @@ def test_the_saved_model_answers_as_it_was_measured(name, quick, tmp_path):
     assert told["test"]["accuracy"] == np.mean(right)
     assert told["test"]["pairs"] == len(asked) == told["data"]["pairs"]["test"]["pairs"]
     assert nsp_checkpoint.read_config(tmp_path / "out").training == json.loads(json.dumps(told))
-    card = (tmp_path / "out" / "README.md").read_text(encoding="utf-8")
-    assert f"{100 * told['test']['accuracy']:.1f}%" in card
+    assert f"{100 * told['test']['accuracy']:.1f}%" in (tmp_path / "out" / "README.md").read_text(encoding="utf-8")
 
 
 @pytest.mark.parametrize("name", ["gpt2", "t5"])
@@ -153,20 +152,9 @@ def test_a_stopped_training_is_finished_by_hand_and_goes_on_with_its_own_setting
         assert value.equal(checkpoints[f"checkpoint-{best}"][f"model.safetensors {inner}"]), name
 
 
-def test_it_stops_when_accuracy_has_settled(quick, tmp_path):
-    told = nsp_training.train(
-        quick("gpt2", max_steps=50, body_rate=1e-9, head_rate=1e-9, patience=2), tmp_path / "out"
-    )  # fmt: skip
-    assert (told["updates"], told["best_update"]) == (6, 2)
-
-
-def test_a_look_is_taken_before_the_end_and_checkpoints_of_gradients_change_nothing(quick, tmp_path):
+def test_a_look_is_taken_before_the_end(quick, tmp_path):
     told = nsp_training.train(quick("llama", max_steps=2, evaluate_every=100), tmp_path / "out")
     assert [update for update, _ in told["looks"]] == [told["best_update"]] == [2]
-    saving = {"use_cpu": True, "gradient_checkpointing": True}
-    nsp_training.train(quick("llama", max_steps=2, evaluate_every=100, trainer=saving), tmp_path / "saving")
-    for key, value in weights(tmp_path / "out").items():
-        assert value.allclose(weights(tmp_path / "saving")[key], atol=1e-6), key
 
 
 def test_the_last_layers_alone(models, quick, tmp_path):
@@ -214,7 +202,7 @@ def command(models, texts, tmp_path):
 
 
 def run(options, *more):
-    return main(["nsp", "train", *(word for option in options.items() for word in option), *more])
+    return main(["nsp", "train", *sum(options.items(), ()), *more])
 
 
 def test_the_command(command, tmp_path, capsys):

@@ -179,6 +179,7 @@ def build(settings: Settings, folder: Path) -> None:
             for part, own in _divide(following, articles, settings.held_out, random, corpus.source).items():
                 parts[part].append(_draw(own, articles, random))
         facts: dict[str, Any] = {"sha256": sha256, "articles": number, "sentences": len(hashes), "pairs": {}}
+        facts["repeated"] = int((~first).sum())
         for part, corpus_pairs in parts.items():
             pairs = _combine(corpus_pairs, settings.max_pairs if part == "train" else settings.max_held_out, random)
             np.save(temporary / f"{part}.npy", pairs)
