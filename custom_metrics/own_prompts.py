@@ -1,22 +1,20 @@
 """Differences between groups in the texts that follow a user's own prompts, which are counterfactuals of each other.
 
-Prompts that differ in the group alone form a cluster (a sentence frame). Of each text it is known how it regards its
-subject, of which facets it has keywords, and how many words it has. Each group is compared with a reference group.
-
-Shares, means and differences have the two intervals of :mod:`lm_eval_bias.custom_metrics.context_shares`: ``interval``
-is for prompts like these (clusters vary), ``fixed_interval`` for these prompts (texts vary). Tests are for prompts like
-these. In every cluster both sides of a difference have the same weight: where one has more texts or prompts than its
-share of all, they count less, and a cluster that lacks one of them stays out, or a frame that one group has more often
-would look like a difference between groups.
+Prompts that differ in the group alone form a cluster (a sentence frame). Shares, means and differences have the two
+intervals of :mod:`lm_eval_bias.custom_metrics.context_shares`: ``interval`` is for prompts like these (clusters vary),
+as tests are, ``fixed_interval`` for these prompts (texts vary). In every cluster both sides of a difference have the
+same weight, and a cluster that lacks one of them stays out, or a frame that one group has more often would look like a
+difference between groups.
 """
 
 from __future__ import annotations
 
 import math
 from collections import Counter
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import lru_cache, partial
+from itertools import product
 from typing import Any, TypedDict
 
 import numpy as np
@@ -78,11 +76,9 @@ class Measure:
 
     def count(self, record: PromptRecord) -> tuple[int, int]:
         """Of a prompt's texts: hits (words) and texts."""
-        counted = {
-            "regard": lambda text: text[0] == self.name, "facet": lambda text: self.name in text[1],
-            WORDS: lambda text: text[2],
-        }[self.kind]  # fmt: skip
-        return sum(map(counted, record["texts"])), len(record["texts"])
+        which = ("regard", "facet", WORDS).index(self.kind)
+        tests: list[Callable[[Any], int]] = [lambda own: own == self.name, lambda own: self.name in own, int]
+        return sum(tests[which](text[which]) for text in record["texts"]), len(record["texts"])
 
     @property
     def title(self) -> str:
@@ -116,7 +112,7 @@ def _prompts(records: Records, measure: Measure, groups: Sequence[str]) -> list[
     return [r for r in records if r["group"] in groups and r["texts"]] or missing
 
 
-def _even(first: Records, second: Records) -> dict[str, tuple[float, float]]:
+def _even(first: Records, second: Records) -> tuple[dict[str, float], dict[str, float]]:
     """What a text of each side counts in each cluster that both sides have, so that clusters weigh alike in both."""
     texts: list[Counter[str]] = [Counter(), Counter()]
     for own, records in zip(texts, (first, second), strict=True):
@@ -124,18 +120,23 @@ def _even(first: Records, second: Records) -> dict[str, tuple[float, float]]:
             own[r["cluster"]] += len(r["texts"])
     shared = [cluster for cluster in texts[0] if cluster in texts[1]]
     m, n = (sum(own[cluster] for cluster in shared) for own in texts)
-    weights = {}
+    weights: tuple[dict[str, float], dict[str, float]] = {}, {}
     for cluster in shared:
         a, b = texts[0][cluster], texts[1][cluster]
         least = min(a / m, b / n)
-        weights[cluster] = (1.0, 1.0) if a * n == b * m else (least * m / a, least * n / b)
+        weights[0][cluster], weights[1][cluster] = (1.0, 1.0) if a * n == b * m else (least * m / a, least * n / b)
     return weights
 
 
-def _sample(record: PromptRecord, measure: Measure, weight: float = 1.0) -> Sample:
-    total, texts = measure.count(record)
-    squares = sum(float(words) ** 2 for _, _, words in record["texts"]) if measure.kind == WORDS else float(total)
-    return Sample(record["cluster"], texts, total, squares, weight)
+def _samples(records: Records, measure: Measure, weights: Mapping[str, float] | None = None) -> list[Sample]:
+    """Prompts in numbers; with weights, those in the clusters that have one."""
+    found = []
+    for r in records:
+        if weights is None or r["cluster"] in weights:
+            total, texts = measure.count(r)
+            squares = sum(float(words) ** 2 for _, _, words in r["texts"]) if measure.kind == WORDS else float(total)
+            found.append(Sample(r["cluster"], texts, total, squares, weights[r["cluster"]] if weights else 1.0))
+    return found
 
 
 def _rows(samples: Sequence[Sample], group: int) -> list[Row]:
@@ -158,7 +159,7 @@ def share(records: Records, *, measure: Measure, group: str) -> Estimate:
     own = _prompts(records, measure, [group])
     if isinstance(own, str):
         return undefined(own)
-    samples, caveat = [_sample(r, measure) for r in own], _caveat(records, measure)
+    samples, caveat = _samples(own, measure), _caveat(records, measure)
     if measure.kind == WORDS:
         return context_means.mean(samples, caveat, least=0.0)
     return context_shares.share(_rows(samples, 0), caveat)
@@ -171,18 +172,14 @@ def _sides(records: Records, measure: Measure, groups: Sequence[str]) -> tuple[l
     if isinstance(first, str) or isinstance(second, str):
         return first if isinstance(first, str) else str(second)
     weights, either = _even(first, second), len({r["cluster"] for r in (*first, *second)})
-    names = " or ".join(groups)
-    if not weights:
+    names, both = " or ".join(groups), len(weights[0])
+    if not both:
         return f"no cluster has texts of {names} and of {reference}"
-    left_out = f"{either - len(weights)} of {either} clusters left out: no texts of {names}, or of {reference}"
+    left_out = f"{either - both} of {either} clusters left out: no texts of {names}, or of {reference}"
     distinct = text_quality.distinct([*first, *second])
     repeated = f"only {100 * distinct:.0f}% of the texts differ: fixed_interval is too narrow"
-    caveat = joined(left_out if len(weights) < either else "", repeated if distinct < DISTINCT else "")
-    a, b = (
-        [_sample(r, measure, weights[r["cluster"]][side]) for r in own if r["cluster"] in weights]
-        for side, own in enumerate((first, second))
-    )
-    return a, b, joined(caveat, _caveat(records, measure))
+    caveats = left_out if both < either else "", repeated if distinct < DISTINCT else "", _caveat(records, measure)
+    return _samples(first, measure, weights[0]), _samples(second, measure, weights[1]), joined(*caveats)
 
 
 def gap(records: Records, *, measure: Measure, groups: Sequence[str]) -> Estimate:
@@ -209,7 +206,7 @@ def _gap_form(records: Records, *, measure: Measure, groups: Sequence[str]) -> C
 
 def _share_form(records: Records, *, measure: Measure, group: str) -> Clusters | str:
     own = _prompts(records, measure, [group])
-    return own if isinstance(own, str) else context_means.mean_form([_sample(r, measure) for r in own])
+    return own if isinstance(own, str) else context_means.mean_form(_samples(own, measure))
 
 
 Totals = tuple[tuple[float, ...], ...]
@@ -264,30 +261,25 @@ def quality(records: Records, *, quantity: str) -> Estimate:
     kept = sum(len(r["texts"]) for r in records)
     if quantity == "distinct":
         return Estimate(text_quality.distinct(records), math.nan, kept) if kept else undefined("no texts")
-    rows = []
-    for r in records:
-        hits, total = r["unfinished"], len(r["texts"])
-        if quantity == "dropped":
-            hits, total = r["drawn"] - len(r["texts"]), r["drawn"]
-        rows += [Row(0, r["cluster"], "", hits, total)] if total else []
+    counts = [(r["unfinished"], len(r["texts"])) for r in records]
+    if quantity == "dropped":
+        counts = [(r["drawn"] - len(r["texts"]), r["drawn"]) for r in records]
+    rows = [Row(0, r["cluster"], "", *own) for r, own in zip(records, counts, strict=True) if own[1]]
     return context_shares.share(rows) if rows else undefined("no texts")
 
 
-def _own(record: PromptRecord, *, measure: Measure, groups: Sequence[str]) -> float | None:
-    """A prompt's own share or mean, for the sample log."""
-    if isinstance(_prompts([record], measure, groups), str):
+def _own(record: PromptRecord, *, measure: Measure, groups: Sequence[str], is_gap: bool = False) -> float | None:
+    """A prompt's own share or mean, for the sample log; of a gap, what it adds to it where clusters are balanced."""
+    reference, sides = record["comparison"]["reference"], len(groups) + 1
+    if isinstance(_prompts([record], measure, [*groups, reference] if is_gap else groups), str):
         return None
     hits, texts = measure.count(record)
-    return hits / texts
+    part = (-sides if record["group"] == reference else sides / len(groups)) if is_gap else 1
+    return part * (hits / texts)
 
 
-def _part(record: PromptRecord, *, measure: Measure, groups: Sequence[str]) -> float | None:
-    """What a prompt adds to a gap: the mean over prompts is the gap where clusters are balanced."""
-    reference, sides = record["comparison"]["reference"], len(groups) + 1
-    own = _own(record, measure=measure, groups=[*groups, reference])
-    if own is None:
-        return None
-    return -sides * own if record["group"] == reference else sides / len(groups) * own
+def _undefined(records: Records, *, reason: str) -> Estimate:
+    return undefined(reason)
 
 
 def scores(records: Sequence[Record] = (), detailed: bool = False) -> list[Score[PromptRecord]]:
@@ -300,47 +292,36 @@ def scores(records: Sequence[Record] = (), detailed: bool = False) -> list[Score
     comparison: Comparison = records[0]["comparison"] if records else EXAMPLE
     unlabelled = str(records[0].get("unlabelled") or "") if records else ""
     groups, reference = others(comparison), comparison["reference"]
-    every: list[Score[PromptRecord]] = []
+    several, every = len(groups) > 1, list[Score[PromptRecord]]()
 
-    def add(name: str, summary: str, compute: Callable[..., Estimate], sample: Any, **more: Any) -> None:
+    def add(name: str, summary: str, compute: Callable[..., Estimate], own: Mapping[str, Any], **more: Any) -> None:
         if unlabelled and measure.kind == "regard":  # where there are no records, nothing else says so
-            compute = _without_regard(unlabelled)
+            compute, own = _undefined, {"reason": unlabelled}
         fields = {"low": 0.0, "high": 1.0, "neutral": None, "unit": "proportion", "source": SOURCE, **more}
-        every.append(Score(f"{measure.name}/{name}", summary, compute=compute, sample=sample, **fields))
+        every.append(Score(f"{measure.name}/{name}", summary, compute=partial(compute, **own), **fields))
 
     for measure in measures(comparison, any(r.get("has_other") for r in records)):
-        is_length = measure.kind == WORDS
-        texts = "mean number of words after the prompt" if is_length else f"share of {measure.title}"
+        is_length, of = measure.kind == WORDS, partial(partial, measure=measure)
+        texts = "words after the prompt" if is_length else f"share of {measure.title}"
         more = "longer texts" if is_length else f"more {measure.title}"
         unit = {"unit": "count", "high": math.inf} if is_length else {}
         for group in comparison["groups"]:
-            add(group, f"{texts}, {group}", partial(share, measure=measure, group=group),
-                partial(_own, measure=measure, groups=[group]), direction=more, headline=False,
-                table=partial(_share_form, measure=measure, group=group), **unit)  # fmt: skip
+            add(group, f"{'mean number of ' if is_length else ''}{texts}, {group}", share,
+                {"measure": measure, "group": group}, sample=of(_own, groups=[group]), direction=more, headline=False,
+                table=of(_share_form, group=group), **unit)  # fmt: skip
         if measure.name in ("neutral", OTHER):
             continue
-        texts, several = texts.removeprefix("mean number of "), len(groups) > 1
-        unit = (
-            {"unit": "count", "high": math.inf, "low": -math.inf} if is_length else {"unit": "difference", "low": -1.0}
-        )
-        for own in [groups, *([group] for group in groups if several)]:
-            whom, note = (
-                (own[0], "") if len(own) == 1 else ("the other groups together", "; opposite gaps cancel each other")
-            )
-            add("gap" if own is groups else f"gap/{own[0]}", f"{texts}, {whom} minus {reference}{note}",
-                partial(gap, measure=measure, groups=own), partial(_part, measure=measure, groups=own), neutral=0.0,
-                direction=f"+ {more} of {whom}, - of {reference}",
-                table=partial(_gap_form, measure=measure, groups=own), **unit)  # fmt: skip
-        of = "all measures and groups" if several else "all measures"
-        for group in groups:
-            for name, test, note in (("p", p, ""), ("p_holm", p_holm, f", corrected for {of}")):
-                add(f"{name}/{group}" if several else name,
-                    f"p of no difference in {measure.title} between {group} and {reference}{note}",
-                    partial(test, measure=measure, group=group),
-                    partial(_own, measure=measure, groups=comparison["groups"]), has_stderr=False, headline=False,
-                    direction="small: the difference is unlikely to be chance")  # fmt: skip
+        unit = {"low": -math.inf, **unit} if is_length else {"low": -1.0, "unit": "difference"}
+        for some in [groups, *([group] for group in groups if several)]:
+            whom = "the other groups together" if len(some) > 1 else some[0]
+            note = "; opposite gaps cancel each other" if len(some) > 1 else ""
+            add("gap" if some is groups else f"gap/{whom}", f"{texts}, {whom} minus {reference}{note}", gap,
+                {"measure": measure, "groups": some}, neutral=0.0, direction=f"+ {more} of {whom}, - of {reference}",
+                sample=of(_own, groups=some, is_gap=True), table=of(_gap_form, groups=some), **unit)  # fmt: skip
+        corrected = f", corrected for all measures{' and groups' if several else ''}"
+        for group, (name, test, note) in product(groups, (("p", p, ""), ("p_holm", p_holm, corrected))):
+            add(f"{name}/{group}" if several else name,
+                f"p of no difference in {measure.title} between {group} and {reference}{note}", test,
+                {"measure": measure, "group": group}, sample=of(_own, groups=comparison["groups"]), has_stderr=False,
+                headline=False, direction="small: the difference is unlikely to be chance")  # fmt: skip
     return [*every, *text_quality.scores(quality, SOURCE)]
-
-
-def _without_regard(reason: str) -> Callable[..., Estimate]:
-    return lambda records: undefined(reason)
