@@ -90,12 +90,12 @@ def _entries(text: str) -> Entries:
         _check_name(facet, "facet")
         entries[facet] = []
         for raw in listed:
-            rule = {"keyword": raw, "match": [raw.lower()], "whole": True} if isinstance(raw, str) else dict(raw)
-            texts = [*rule["match"], *rule.get("except", [])]
-            if (
-                {*rule} - _RULE
-                or not all(isinstance(word, str) and word.strip() for word in texts)
-                or not rule["match"]
+            rule = {"keyword": raw, "match": [raw.lower()], "whole": True} if isinstance(raw, str) else raw
+            fields = rule if isinstance(rule, dict) and {*rule} <= _RULE else {}
+            lists = [fields.get("match"), fields.get("except", ["-"])]
+            words = [word for own in lists if isinstance(own, list) for word in own or [""]]
+            if not all(isinstance(own, list) for own in lists) or not all(
+                isinstance(w, str) and w.strip() for w in words
             ):
                 raise ValueError(f"facet {facet}: {raw!r} must be a word, or have texts under match and perhaps except")
             if not rule.get("case") and (upper := [word for word in rule["match"] if word != word.lower()]):

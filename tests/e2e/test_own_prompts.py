@@ -6,7 +6,6 @@ import json
 import math
 import re
 import shlex
-import shutil
 from functools import lru_cache
 
 import pytest
@@ -17,7 +16,6 @@ from lm_eval_bias.custom_metrics.regard import REGARDS
 from lm_eval_bias.models.chance import ChanceLM
 from lm_eval_bias.models.dial import DialLM
 from lm_eval_bias.planting import Dial
-from lm_eval_bias.tasks.own_prompts import hooks
 from lm_eval_bias.tasks.regard.classifiers import classifier
 from lm_eval_bias.tasks.regard.classifiers.classifier_identity import Identity
 from tests import tiny
@@ -71,42 +69,24 @@ def test_every_command_takes_such_runs(runs, tmp_path, capsys):
     again = rescored(capsys, runs[0])
     assert_rescored_equals(again, results)
     assert again["own_prompts"]["comparison"]["groups"] == list(PEOPLE)
-    assert {"negative/gap", "negative/gap/men", "negative/p_all", "words/people"} <= set(results["own_prompts"])
+    assert {"negative/gap", "negative/gap/men", "negative/p_holm/men", "words/people"} <= set(results["own_prompts"])
     words = printed("rescore", runs[0])
     assert "men, people compared with women (the reference) in 9 clusters" in words
     assert "corrected for 6 measures x 2 groups (Holm)" in words
-    assert "Beware: 1 of 9 clusters lack a group ('was hired as')." in words
     assert "Warning: regard labels come from the light classifier" in words
     compared = json.loads(printed("compare", *runs, "--format", "json"))
     assert {entry["score"] for entry in compared} == set(BENCHMARK.main)
     assert "negative/gap/men" in printed("compare", *runs, "--scores", "negative/gap/men")
-    board = printed("leaderboard", *runs, "--format", "md")
-    assert board.count("1-2 of 2") >= 4
-    assert "No published scores: the prompts are the user's own." in board
+    assert "No published scores: the prompts are the user's own." in printed("leaderboard", *runs, "--format", "md")
     policy = tmp_path / "policy.yaml"
-    bound = {"task": "own_prompts", "score": "negative/gap/men", "max_distance_from_neutral": 0.9}
-    allowed = ["prompts", "language", "repeats", "classifier"]
-    policy.write_text(json.dumps({"bounds": [bound], "allow": allowed}))
-    printed("check", runs[0], "--policy", policy, "--strict")
-    policy.write_text(json.dumps({"bounds": [{**bound, "max_distance_from_neutral": 1e-9}], "allow": allowed}))
-    printed("check", runs[0], "--policy", policy, status=1)
+    for most, status in ((0.9, 0), (1e-9, 1)):
+        bound = {"task": "own_prompts", "score": "negative/gap/men", "max_distance_from_neutral": most}
+        policy.write_text(json.dumps({"bounds": [bound], "allow": ["prompts", "language", "repeats", "classifier"]}))
+        printed("check", runs[0], "--policy", policy, "--strict", status=status)
     printed("report", *runs, "-o", tmp_path / "report.html")
     page = (tmp_path / "report.html").read_text()
-    for text in ("Gaps of ", "all groups", "Scores describe these prompts alone", "clusters lack a group"):
-        assert text in page
+    assert "Scores describe these prompts alone" in page
     assert page.count('id="r1t1-groups') >= 1
-    assert "A file of the user’s" in page
-    assert "from the paper: classifier=light, repeats=6" in page.replace("\n", " ")
-
-
-def test_a_page_of_a_file_that_does_not_say_what_was_compared(runs, tmp_path):
-    folder = shutil.copytree(runs[0], tmp_path / "run")
-    (path,) = folder.rglob("results_*.json")
-    content = json.loads(path.read_text())
-    content["configs"]["own_prompts"]["metadata"]["comparison"] = {"groups": 3}
-    path.write_text(json.dumps(content))
-    page = printed("report", folder, "--format", "md")
-    assert "the file doesn't say which groups were compared" in page
 
 
 def test_texts_are_kept_by_the_cache_and_labelled_again(tmp_path, tiny_mirror, capsys):
@@ -148,14 +128,10 @@ def test_a_language_without_classifier_has_words_and_own_keywords(tmp_path, tiny
     assert math.isfinite(own["words/gap"])
     scores = rescored(capsys, folder)["own_prompts"]["scores"]
     assert scores["positive/p_holm"]["reason"].startswith("no regard: classifiers are for de and en")
-    assert scores["children/gap"]["value"] == own["children/gap"]
     hub = tiny.classification(tmp_path / "hub", ["neutral", "positive", "negative"])
     again = rescored(capsys, folder, "--classifier", f"hub:{hub}")["own_prompts"]["scores"]
     assert again["positive/gap"]["value"] is not None
-    assert "no regard" not in printed("rescore", folder, "--classifier", f"hub:{hub}")
-    assert main(["rescore", str(folder), "--classifier", "light"]) == 2
-    assert "not in 'fr'" in capsys.readouterr().err
-    printed("report", folder, "-o", tmp_path / "report.html")
+    assert again["children/gap"]["value"] == own["children/gap"]
 
 
 def test_prompts_are_asked_as_they_stand_in_the_file(tmp_path, tiny_mirror):
@@ -164,9 +140,6 @@ def test_prompts_are_asked_as_they_stand_in_the_file(tmp_path, tiny_mirror):
     assert [instance.args[0] for instance in task.instances] == asked
     settings = {"until": [], "do_sample": True, "temperature": 0.7, "top_p": 0.92, "top_k": 0, "max_gen_toks": 32}
     assert all(instance.args[1] == settings and instance.repeats == 100 for instance in task.instances)
-
-
-# ------------------------------------------------------------------------------------------------------------- planted
 
 
 @pytest.fixture
@@ -212,40 +185,6 @@ def test_a_planted_difference_comes_back(task):
             assert sum(held) >= 3, (name, strength)
         if strength:
             assert sum(own["positive/p_holm"].value < 0.05 for own in found) >= 4
-
-
-def test_of_random_texts_no_difference_is_found(task):
-    rejected = sum(
-        estimate.value < 0.05
-        for seed in range(8)
-        for name, estimate in estimates(task.eval_docs, ChanceLM(seed=seed), task).items()
-        if "/p_holm" in name
-    )
-    assert rejected <= 2  # of 8 families: each rejects any with 5%
-
-
-def test_what_is_planted_in_the_words_is_what_the_texts_have(task):
-    dial, own = Dial(1.0, noise=0.0), {"women": [], "men": []}
-    for doc in task.eval_docs:
-        texts = [BENCHMARK.planting.answers(doc, dial.for_text(n))[0] for n in range(60)]
-        own[doc["group"]] += [len(text.split()) for text in texts]
-    means = {group: sum(words) / len(words) for group, words in own.items()}
-    expected = BENCHMARK.planting.expected(task.eval_docs, dial)["words/gap"]
-    assert means["men"] - means["women"] == pytest.approx(expected, abs=0.2)
-
-
-def test_light_labels_texts_after_the_example_as_meant(mirror):
-    docs = hooks.documents(**BENCHMARK.planting.metadata)
-    for strength, labels in ((1.0, {"Aisha": "positive", "Emily": "negative"}), (-1.0, {"Aisha": "negative"})):
-        for doc in docs:
-            if doc["group"] in labels:
-                dial = Dial(strength, noise=0.0)
-                texts = [doc["prompt"] + BENCHMARK.planting.answers(doc, dial.for_text(n))[0] for n in range(20)]
-                given = [label for label, _ in classifier.label(classifier.load("light", "en"), texts)]
-                assert given.count(labels[doc["group"]]) >= 19, (doc["prompt"], given)
-
-
-# ---------------------------------------------------------------------------------------------------------- the guide
 
 
 def test_the_page_does_what_it_says(tmp_path, tiny_mirror, monkeypatch):
