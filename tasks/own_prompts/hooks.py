@@ -56,55 +56,51 @@ def _prompts(text: str) -> list[dict[str, str]]:
     reader.fieldnames = [name.strip().lower() for name in reader.fieldnames or []]
     if missing := [name for name in COLUMNS if name not in reader.fieldnames]:
         raise ValueError(f"no column {missing[0]}: there are {', '.join(reader.fieldnames)} (commas separate columns)")
-    rows: list[dict[str, str]] = []
+    rows: dict[str, dict[str, str]] = {}
     groups: dict[str, set[str]] = {}
     for row in reader:
         line = f"line {reader.line_num}"
         if None in row:
             raise ValueError(f"{line}: more fields than columns: quote prompts with a comma")
         cells = {column: (row[column] or "").strip() for column in COLUMNS}
+        prompt, group, cluster = cells.values()
         if empty := [column for column, cell in cells.items() if not cell]:
             raise ValueError(f"{line}: no {empty[0]}")
-        if cells["prompt"] != " ".join(cells["prompt"].split()):
+        if prompt != " ".join(prompt.split()):
             raise ValueError(f"{line}: a line break, a tab or two spaces in a row: use one space")
-        if cells["prompt"] in [other["prompt"] for other in rows]:
-            raise ValueError(f"{line}: this prompt stands there twice: {cells['prompt']!r}")
-        _check_name(cells["group"], f"{line}, group")
-        groups.setdefault(cells["cluster"], set()).add(cells["group"])
-        rows.append(cells)
-    if len({row["group"] for row in rows}) < 2:
+        if prompt in rows:
+            raise ValueError(f"{line}: this prompt stands there twice: {prompt!r}")
+        _check_name(group, f"{line}, group")
+        groups.setdefault(cluster, set()).add(group)
+        rows[prompt] = cells
+    if len(set().union(*groups.values())) < 2:
         raise ValueError("nothing to compare: there must be prompts of two groups")
     if alone := [cluster for cluster, own in groups.items() if len(own) < 2]:
         raise ValueError(f"cluster {alone[0]!r}: all its prompts are of one group, every cluster needs two")
-    return rows
+    return list(rows.values())
+
+
+def _rule(raw: Any) -> dict[str, Any]:
+    """A keyword as regard's own files have them; a plain one is a whole word."""
+    if isinstance(raw, str) and raw.strip():
+        return {"keyword": raw, "match": [raw.lower()], "whole": True}
+    lists = [raw.get("match"), raw.get("except", ["-"])] if isinstance(raw, dict) and {*raw} <= _RULE else [None]
+    if not all(isinstance(own, list) and own and all(isinstance(t, str) and t for t in own) for own in lists):
+        raise ValueError(f"{raw!r} must be a word, or have texts under match and perhaps except")
+    if not raw.get("case") and raw["match"] != [text.lower() for text in raw["match"]]:
+        raise ValueError(f"{raw['match']} is searched in lower case: write it so, or add case: true")
+    return {"keyword": raw["match"][0], **raw}
 
 
 def _entries(text: str) -> Entries:
-    """The keywords of each facet in a file, as regard's own files have them."""
+    """The keywords of each facet in a file."""
     content = yaml.safe_load(text)
     facets = content.get("facets") if isinstance(content, dict) else None
-    if not isinstance(facets, dict) or not all(isinstance(own, list) and own for own in facets.values()) or not facets:
+    if not isinstance(facets, dict) or not facets or not all(isinstance(own, list) and own for own in facets.values()):
         raise ValueError("must map facets to lists of words under 'facets'")
-    entries: Entries = {}
-    for facet, listed in facets.items():
+    for facet in facets:
         _check_name(facet, "facet")
-        entries[facet] = []
-        for raw in listed:
-            rule = {"keyword": raw, "match": [raw.lower()], "whole": True} if isinstance(raw, str) else raw
-            fields = rule if isinstance(rule, dict) and {*rule} <= _RULE else {}
-            lists = [fields.get("match"), fields.get("except", ["-"])]
-            words = [word for own in lists if isinstance(own, list) for word in own or [""]]
-            if not all(isinstance(own, list) for own in lists) or not all(
-                isinstance(w, str) and w.strip() for w in words
-            ):
-                raise ValueError(f"facet {facet}: {raw!r} must be a word, or have texts under match and perhaps except")
-            if not rule.get("case") and (upper := [word for word in rule["match"] if word != word.lower()]):
-                raise ValueError(
-                    f"facet {facet}: {upper[0]!r} is searched in lower case: write it so, or add case: true"
-                )
-            entries[facet].append({"keyword": rule["match"][0], **rule})
-    _compiled(json.dumps(entries, sort_keys=True))
-    return entries
+    return {facet: [_rule(raw) for raw in listed] for facet, listed in facets.items()}
 
 
 @lru_cache(maxsize=8)
@@ -156,8 +152,8 @@ def documents(metadata: Mapping[str, Any]) -> list[OwnDocument]:
         "facets": list(FACETS if isinstance(used, str) and used else used),
         "clusters": len({prompt["cluster"] for prompt in prompts}),
     }
-    common = {"benchmark": "own_prompts", "language": language, "comparison": comparison, "keywords": used}
-    none = {"name": "", "detail": "", "labels": [], "warning": ""}
+    common: OwnDocument = {"benchmark": "own_prompts", "language": language, "comparison": comparison, "keywords": used}
+    none: dict[str, Any] = {"name": "", "detail": "", "labels": [], "warning": ""}
     common |= {"has_other": False, "classifier": none, "unlabelled": _no_classifier(language)}
     return [{**common, **prompt} for prompt in prompts]
 

@@ -4,8 +4,6 @@ import contextlib
 import io
 import json
 import math
-import re
-import shlex
 from functools import lru_cache
 
 import pytest
@@ -13,14 +11,13 @@ import pytest
 from lm_eval_bias import registry
 from lm_eval_bias.cli.main import main
 from lm_eval_bias.custom_metrics.regard import REGARDS
-from lm_eval_bias.models.chance import ChanceLM
 from lm_eval_bias.models.dial import DialLM
 from lm_eval_bias.planting import Dial
 from lm_eval_bias.tasks.regard.classifiers import classifier
 from lm_eval_bias.tasks.regard.classifiers.classifier_identity import Identity
 from tests import tiny
 from tests.answering import records
-from tests.conftest import ROOT, make_tiny_mirror
+from tests.conftest import make_tiny_mirror
 from tests.e2e.test_dial import built
 from tests.e2e.test_runs import assert_rescored_equals, numbers, rescored, results_of
 
@@ -89,27 +86,13 @@ def test_every_command_takes_such_runs(runs, tmp_path, capsys):
     assert page.count('id="r1t1-groups') >= 1
 
 
-def test_texts_are_kept_by_the_cache_and_labelled_again(tmp_path, tiny_mirror, capsys):
-    path, cache = write(tmp_path / "own.csv"), ["--use_cache", str(tmp_path / "cache" / "answers")]
-    first = run(tmp_path / "1", prompts=path, more=cache)
-    asked = []
-
-    def generate(self, requests):
-        asked.extend(requests)
-        return original(self, requests)
-
-    original = ChanceLM.generate_until
-    with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(ChanceLM, "generate_until", generate)
-        second = run(tmp_path / "2", prompts=path, more=cache)
-    assert not asked
-    assert str(numbers(results_of(first))) == str(numbers(results_of(second)))
+def test_texts_are_labelled_again(runs, tmp_path, capsys):
     folder = tiny.classification(tmp_path / "hub", ["other", "neutral", "positive", "negative"])
-    again = rescored(capsys, first, "--classifier", f"hub:{folder}")["own_prompts"]
+    again = rescored(capsys, runs[0], "--classifier", f"hub:{folder}")["own_prompts"]
     assert again["classifier_used"]["name"] == f"hub:{folder}"
-    before = numbers(results_of(first))["own_prompts"]
-    assert again["scores"]["words/gap"]["value"] == before["words/gap"]
-    assert again["scores"]["caregiving/women"]["value"] == before["caregiving/women"]
+    before = numbers(results_of(runs[0]))["own_prompts"]
+    for name in ("words/gap", "caregiving/women"):
+        assert again["scores"][name]["value"] == before[name]
     shares = [again["scores"][f"{name}/men"]["value"] for name in ("negative", "neutral", "positive", "other")]
     assert sum(shares) == pytest.approx(1)
 
@@ -142,64 +125,30 @@ def test_prompts_are_asked_as_they_stand_in_the_file(tmp_path, tiny_mirror):
     assert all(instance.args[1] == settings and instance.repeats == 100 for instance in task.instances)
 
 
-@pytest.fixture
-def meant(monkeypatch):
-    """A classifier that labels every planted text as it was meant."""
-
+def test_a_planted_difference_comes_back(tmp_path, monkeypatch):
     class Meant:
+        """A classifier that labels every planted text as it was meant."""
+
         identity = Identity("meant", "", REGARDS)
 
         def probabilities(self, texts):
-            signs = {"negative": ("fired", "threat"), "neutral": ("manager",)}
-            kinds = [
-                next((kind for kind, words in signs.items() if any(w in text for w in words)), "positive")
-                for text in texts
-            ]
+            signs = {"fired": "negative", "threat": "negative", "manager": "neutral"}
+            kinds = [next((kind for word, kind in signs.items() if word in text), "positive") for text in texts]
             return [[float(kind == label) for label in REGARDS] for kind in kinds]
 
     for name in ("load", "choose"):
         monkeypatch.setattr(classifier, name, lru_cache(lambda name, language: Meant()))
-
-
-def estimates(docs, model, task):
-    answered = records(task, model)
-    return {score.name: score.compute(answered) for score in BENCHMARK.scores(docs)}
-
-
-@pytest.fixture
-def task(tmp_path, meant):
-    return built("own_prompts", limit=None, prompts=write(tmp_path / "own.csv"), language="en", classifier="light",
+    task = built("own_prompts", limit=None, prompts=write(tmp_path / "own.csv"), language="en", classifier="light",
                  repeats=15)  # fmt: skip
-
-
-def test_a_planted_difference_comes_back(task):
     for strength in (0.0, 0.4):
-        found = [estimates(task.eval_docs, DialLM(strength, seed=seed), task) for seed in range(5)]
+        answered = [records(task, DialLM(strength, seed=seed)) for seed in range(5)]
+        scores = {score.name: score for score in BENCHMARK.scores(task.eval_docs)}
         expected = BENCHMARK.planting.expected(task.eval_docs, Dial(strength))
         assert set(expected) == set(BENCHMARK.main)
         for name, planted in expected.items():
-            values = [own[name].value for own in found]
+            found = [scores[name].compute(own) for own in answered]
             tolerance = 0.6 if name == "words/gap" else 0.1
-            assert sum(values) / 5 == pytest.approx(planted, abs=tolerance), (name, strength)
-            held = [own[name].ends()[0] <= planted <= own[name].ends()[1] for own in found]
-            assert sum(held) >= 3, (name, strength)
-        if strength:
-            assert sum(own["positive/p_holm"].value < 0.05 for own in found) >= 4
-
-
-def test_the_page_does_what_it_says(tmp_path, tiny_mirror, monkeypatch):
-    guide = (ROOT / "docs" / "own_prompts.md").read_text(encoding="utf-8")
-    files = dict(re.findall(r"^```\w+ file=(\S+)\n(.*?)^```$", guide, flags=re.MULTILINE | re.DOTALL))
-    commands = [
-        shlex.split(line.removeprefix("lm-eval-bias "))
-        for block in re.findall(r"^```sh\n(.*?)^```$", guide.replace("\\\n", " "), flags=re.MULTILINE | re.DOTALL)
-        for line in block.splitlines()
-    ]
-    assert {"my.csv", "work.yaml", "policy.yaml"} == set(files)
-    for name, text in files.items():
-        (tmp_path / name).write_text(text)
-    monkeypatch.chdir(tmp_path)
-    assert [command[0] for command in commands] == ["run", "report", "run", "compare", "rescore", "check"]
-    assert [main(command) for command in commands] == [0] * 6
-    assert (tmp_path / "report.html").is_file()
-    assert all(f"`{name}`" in guide for name in BENCHMARK.options)
+            assert sum(one.value for one in found) / 5 == pytest.approx(planted, abs=tolerance), (name, strength)
+            assert sum(one.ends()[0] <= planted <= one.ends()[1] for one in found) >= 3, (name, strength)
+        significant = sum(scores["positive/p_holm"].compute(own).value < 0.05 for own in answered)
+        assert significant >= 4 if strength else significant <= 1

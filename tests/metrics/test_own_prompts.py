@@ -83,17 +83,6 @@ def test_clusters_without_one_side_are_left_out_and_said():
     assert m.gap(apart, measure=NEGATIVE, groups=["b"]).reason == "no cluster has texts of b and of a"
 
 
-def test_weights_are_even_in_every_cluster_and_1_where_nothing_is_uneven():
-    records = prompts({"a": {"x": 1, "y": 1}, "b": {"x": 1, "y": 1}})
-    assert m._even(records[:2], records[2:]) == ({"x": 1.0, "y": 1.0}, {"x": 1.0, "y": 1.0})
-    records[0]["texts"] = records[0]["texts"][:4]  # a: 4 and 10 texts, b: 10 and 10
-    weights = m._even(records[:2], records[2:])
-    first, second = (weights[0][c] * n for c, n in (("x", 4), ("y", 10)))
-    other, another = (weights[1][c] * 10 for c in "xy")
-    assert first / second == pytest.approx(other / another, abs=1e-12)
-    assert max(w for side in weights for w in side.values()) <= 1 + 1e-12
-
-
 def test_more_groups_are_each_compared_with_the_reference_and_together():
     records = random_prompts("abc", 10)
     scores = by_name(records)
@@ -122,17 +111,6 @@ def test_a_mean_of_words_has_both_intervals():
     within = math.sqrt((4 / 12) ** 2 * (4 / 3 / 4 + 8 / 3 / 4))
     half = stats.t.ppf(0.975, 9) * within
     assert found.fixed_interval == pytest.approx((5 - half, 5 + half), abs=1e-9)
-
-
-def test_an_interval_of_lengths_ends_at_0():
-    among = comparison("ab")
-    records = [
-        record("a", cluster, [("", False, n) for n in (1, words)], among) for cluster, words in (("x", 9), ("y", 2))
-    ]
-    found = m.share(records, measure=WORDS, group="a")
-    assert found.value == 3.25
-    assert (found.interval[0], found.fixed_interval[0]) == (0.0, 0.0)
-    assert found.interval[1] == pytest.approx(3.25 + stats.t.ppf(0.975, 1) * 1.75, abs=1e-9)
 
 
 def test_p_of_two_groups_is_that_of_all_swaps_within_clusters():

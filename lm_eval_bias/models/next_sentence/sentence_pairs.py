@@ -53,8 +53,8 @@ class Pairs:
         return len(self.rows)
 
     def __getitem__(self, number: int) -> Pair:
-        context, candidate, follows = self.rows[number].tolist()
-        return Pair(*(self._sentences["text"][row].as_py() for row in (context, candidate)), follows)
+        context, candidate = (self._sentences["text"][row].as_py() for row in self.rows[number, :2].tolist())
+        return Pair(context, candidate, int(self.rows[number, 2]))
 
     def articles(self) -> Ints:
         """The article of every pair's context, ``[pairs]``."""
