@@ -57,9 +57,7 @@ class PromptRecord(TypedDict):
 
 
 Records = Sequence[PromptRecord]
-EXAMPLE: Comparison = {
-    "groups": ["reference", "group"], "reference": "reference", "facets": list(FACETS), "clusters": 0
-}  # fmt: skip
+EXAMPLE = Comparison(groups=["reference", "group"], reference="reference", facets=list(FACETS), clusters=0)
 
 
 def others(comparison: Comparison) -> list[str]:
@@ -199,24 +197,19 @@ def gap(records: Records, *, measure: Measure, groups: Sequence[str]) -> Estimat
     return replace(found, n=sum(s.texts for s in (*first, *second)))
 
 
-def _gap_form(records: Records, *, measure: Measure, groups: Sequence[str]) -> Clusters | str:
-    sides = _sides(records, measure, groups)
-    return sides if isinstance(sides, str) else context_means.difference_form(*sides[:2])
-
-
-def _share_form(records: Records, *, measure: Measure, group: str) -> Clusters | str:
-    own = _prompts(records, measure, [group])
+def _form(records: Records, *, measure: Measure, groups: Sequence[str], is_gap: bool = False) -> Clusters | str:
+    """A share or a gap as a function of sums over clusters; why there is none."""
+    if is_gap:
+        sides = _sides(records, measure, groups)
+        return sides if isinstance(sides, str) else context_means.difference_form(*sides[:2])
+    own = _prompts(records, measure, groups)
     return own if isinstance(own, str) else context_means.mean_form(_samples(own, measure))
 
 
-Totals = tuple[tuple[float, ...], ...]
-
-
 @lru_cache(maxsize=512)
-def _swapped(names: tuple[str, ...], first: Totals, second: Totals, sizes: tuple[float, ...]) -> Difference:
+def _swapped(names: tuple[str, ...], sizes: tuple[float, ...], *sides: tuple[tuple[float, ...], ...]) -> Difference:
     """The difference when both sides are swapped in whole clusters."""
-    a, b = (Clusters(list(names), np.array(sizes), np.array(totals), share_of) for totals in (first, second))
-    return resampling.paired(a, b)
+    return resampling.paired(*(Clusters(list(names), np.array(sizes), np.array(own), share_of) for own in sides))
 
 
 def p(records: Records, *, measure: Measure, group: str, level: float = LEVEL) -> Estimate:
@@ -230,8 +223,8 @@ def p(records: Records, *, measure: Measure, group: str, level: float = LEVEL) -
     if isinstance(sides := _sides(records, measure, [group]), str):
         return undefined(sides)
     first, second = map(context_means.mean_form, sides[:2])
-    a, b = (tuple(map(tuple, form.totals.tolist())) for form in (first, second))
-    value = _swapped(tuple(first.names), a, b, tuple((first.sizes + second.sizes).tolist())).at_level(level).p
+    totals = (tuple(map(tuple, form.totals.tolist())) for form in (first, second))
+    value = _swapped(tuple(first.names), tuple((first.sizes + second.sizes).tolist()), *totals).at_level(level).p
     if math.isnan(value):
         clusters = len(first.names)
         return undefined(f"no test: {clusters} clusters with both groups are too few, or nothing varies between them")
@@ -308,7 +301,7 @@ def scores(records: Sequence[Record] = (), detailed: bool = False) -> list[Score
         for group in comparison["groups"]:
             add(group, f"{'mean number of ' if is_length else ''}{texts}, {group}", share,
                 {"measure": measure, "group": group}, sample=of(_own, groups=[group]), direction=more, headline=False,
-                table=of(_share_form, group=group), **unit)  # fmt: skip
+                table=of(_form, groups=[group]), **unit)  # fmt: skip
         if measure.name in ("neutral", OTHER):
             continue
         unit = {"low": -math.inf, **unit} if is_length else {"low": -1.0, "unit": "difference"}
@@ -316,8 +309,9 @@ def scores(records: Sequence[Record] = (), detailed: bool = False) -> list[Score
             whom = "the other groups together" if len(some) > 1 else some[0]
             note = "; opposite gaps cancel each other" if len(some) > 1 else ""
             add("gap" if some is groups else f"gap/{whom}", f"{texts}, {whom} minus {reference}{note}", gap,
-                {"measure": measure, "groups": some}, neutral=0.0, direction=f"+ {more} of {whom}, - of {reference}",
-                sample=of(_own, groups=some, is_gap=True), table=of(_gap_form, groups=some), **unit)  # fmt: skip
+                {"measure": measure, "groups": some}, direction=f"+ {more} of {whom}, - of {reference}", neutral=0.0,
+                sample=of(_own, groups=some, is_gap=True), table=of(_form, groups=some, is_gap=True),
+                **unit)  # fmt: skip
         corrected = f", corrected for all measures{' and groups' if several else ''}"
         for group, (name, test, note) in product(groups, (("p", p, ""), ("p_holm", p_holm, corrected))):
             add(f"{name}/{group}" if several else name,

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import argparse
+import dataclasses
 import logging
 import os
 
@@ -71,11 +72,11 @@ def run(arguments: argparse.Namespace) -> int:
     """
     from lm_eval.utils import simple_parse_args_string
 
-    options = {option.name: getattr(arguments, option.name) for option in NUMBERS}
     if bare := [part for part in arguments.trainer.split(",") if part and "=" not in part]:
         raise BiasError(f"--trainer {bare[0]}: must be KEY=VALUE")
-    trainer = simple_parse_args_string(arguments.trainer)
-    settings = Settings(arguments.model, _corpora(arguments), arguments.revision, trainer, **options)
+    options = {option.name: getattr(arguments, option.name) for option in NUMBERS}
+    settings = Settings(arguments.model, (), arguments.revision, simple_parse_args_string(arguments.trainer), **options)
+    settings = dataclasses.replace(settings, corpora=_corpora(arguments))
     require_extra("train")
     os.environ.setdefault("TOKENIZERS_PARALLELISM", "false")
     from lm_eval_bias.harness import distributed

@@ -21,7 +21,6 @@ from lm_eval_bias.tasks.regard.classifiers import classifier
 from lm_eval_bias.tasks.regard.classifiers.classifier import Answer
 
 EXAMPLE = """--metadata '{"prompts": "my.csv", "language": "en"}'"""
-COLUMNS = ("prompt", "group", "cluster")
 RESERVED = (*REGARDS, OTHER, WORDS, "dropped", "unfinished", "distinct", "gap", "p", "p_holm")  # names of scores
 _RULE = {"keyword", "match", "except", "start", "whole", "case"}
 Entries = dict[str, list[dict[str, Any]]]
@@ -54,7 +53,7 @@ def _prompts(text: str) -> list[dict[str, str]]:
     """The rows of a file of prompts between whose groups something can be compared."""
     reader = csv.DictReader(io.StringIO(text, newline=""), strict=True)
     reader.fieldnames = [name.strip().lower() for name in reader.fieldnames or []]
-    if missing := [name for name in COLUMNS if name not in reader.fieldnames]:
+    if missing := [name for name in ("prompt", "group", "cluster") if name not in reader.fieldnames]:
         raise ValueError(f"no column {missing[0]}: there are {', '.join(reader.fieldnames)} (commas separate columns)")
     rows: dict[str, dict[str, str]] = {}
     groups: dict[str, set[str]] = {}
@@ -62,7 +61,7 @@ def _prompts(text: str) -> list[dict[str, str]]:
         line = f"line {reader.line_num}"
         if None in row:
             raise ValueError(f"{line}: more fields than columns: quote prompts with a comma")
-        cells = {column: (row[column] or "").strip() for column in COLUMNS}
+        cells = {column: (row[column] or "").strip() for column in ("prompt", "group", "cluster")}
         prompt, group, cluster = cells.values()
         if empty := [column for column, cell in cells.items() if not cell]:
             raise ValueError(f"{line}: no {empty[0]}")
@@ -143,15 +142,12 @@ def documents(metadata: Mapping[str, Any]) -> list[OwnDocument]:
         used = _read("keywords", metadata["keywords"], _entries)
     prompts = _read("prompts", metadata["prompts"], _prompts)
     groups = list(dict.fromkeys(prompt["group"] for prompt in prompts))
+    clusters = len({prompt["cluster"] for prompt in prompts})
     if reference is not None and reference not in groups:
         hint = did_you_mean(str(reference), groups)
         raise BiasError(f"--metadata reference={reference!r}: no such group.{hint} There are {', '.join(groups)}")
-    comparison: Comparison = {
-        "groups": groups,
-        "reference": reference or groups[0],
-        "facets": list(FACETS if isinstance(used, str) and used else used),
-        "clusters": len({prompt["cluster"] for prompt in prompts}),
-    }
+    facets = list(FACETS if isinstance(used, str) and used else used)
+    comparison = Comparison(groups=groups, reference=reference or groups[0], facets=facets, clusters=clusters)
     common: OwnDocument = {"benchmark": "own_prompts", "language": language, "comparison": comparison, "keywords": used}
     none: dict[str, Any] = {"name": "", "detail": "", "labels": [], "warning": ""}
     common |= {"has_other": False, "classifier": none, "unlabelled": _no_classifier(language)}

@@ -29,7 +29,6 @@ PARTS = ("train", "held_out", "test")
 FEWEST_WORDS, LONGEST = 3, 600  # a sentence has so many words, and not more characters: what else there is are tables
 ABOUT = "about.json"  # what the pairs in a folder are made of and how many there are
 _SENTENCES = "sentences.arrow"
-_AT_A_TIME = 10_000
 Ints = NDArray[np.int32]
 
 
@@ -99,7 +98,7 @@ def _write(corpora: Sequence[Corpus], folder: Path) -> tuple[int, str]:
     schema = pyarrow.schema({"text": pyarrow.large_string(), "hash": pyarrow.uint64(), **numbers})
     every = rows()
     with pyarrow.OSFile(str(folder / _SENTENCES), "wb") as file, pyarrow.ipc.new_file(file, schema) as writer:
-        while batch := list(itertools.islice(every, _AT_A_TIME)):
+        while batch := list(itertools.islice(every, 10_000)):
             writer.write_batch(pyarrow.RecordBatch.from_pylist(batch, schema=schema))
     return number, contents.hexdigest()
 
