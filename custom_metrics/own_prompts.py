@@ -209,7 +209,8 @@ def _form(records: Records, *, measure: Measure, groups: Sequence[str], is_gap: 
 @lru_cache(maxsize=512)
 def _swapped(names: tuple[str, ...], sizes: tuple[float, ...], *sides: tuple[tuple[float, ...], ...]) -> Difference:
     """The difference when both sides are swapped in whole clusters."""
-    return resampling.paired(*(Clusters(list(names), np.array(sizes), np.array(own), share_of) for own in sides))
+    first, second = (Clusters(list(names), np.array(sizes), np.array(own), share_of) for own in sides)
+    return resampling.paired(first, second)
 
 
 def p(records: Records, *, measure: Measure, group: str, level: float = LEVEL) -> Estimate:
