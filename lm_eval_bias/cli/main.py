@@ -90,7 +90,7 @@ def parser(name: str, command: Command) -> argparse.ArgumentParser:
 
 
 def _help() -> str:
-    groups = {title: verbs.items() for title, verbs in _VERBS.items()}
+    groups = {title: list(verbs.items()) for title, verbs in _VERBS.items()}
     groups["for one benchmark or model family"] = [(name, one.help) for name, one in own_commands().items()]
     lines = ["usage: lm-eval-bias COMMAND ...", "", "Published bias benchmarks for EleutherAI's lm-evaluation-harness."]
     for title, commands in groups.items():

@@ -23,7 +23,7 @@ def _gap(cells: Mapping[str, Cell]) -> Cell:
 def published() -> Iterator[Published]:
     """Tables 3, 4 and 9-18."""
     rows: dict[tuple[str, str], dict[str, Cell]] = defaultdict(dict)
-    line_of: dict[tuple[str, str], Mapping[str, str]] = {}
+    line_of: dict[tuple[str, str], dict[str, str]] = {}
     for line in printed_lines("occugender"):
         part = f"debias_{line['kind']}_{line['instruction']}" if line["instruction"] else line["kind"]
         key = (f"occugender_{part}", line["model"])

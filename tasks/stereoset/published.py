@@ -38,7 +38,7 @@ def published() -> Iterator[Published]:
     """Tables 2-5 and 7-9."""
     cells: dict[tuple[str, str, str], dict[str, Cell]] = defaultdict(dict)
     tables: dict[tuple[str, str, str], set[str]] = defaultdict(set)
-    line_of: dict[tuple[str, str, str], Mapping[str, str]] = {}
+    line_of: dict[tuple[str, str, str], dict[str, str]] = {}
     for line in printed_lines("stereoset"):
         approach = line["approach"] or _APPROACH[line["model"]]
         task = f"stereoset_{line['language']}" + ("" if line["test"] == "overall" else f"_{line['test']}")

@@ -14,7 +14,7 @@ from typing import Any
 
 from lm_eval_bias import files
 from lm_eval_bias.errors import BiasError
-from lm_eval_bias.files import check_no_zeros, expanded, read_text, why, write_whole, writing
+from lm_eval_bias.files import check_plain, expanded, read_text, why, write_whole, writing
 from lm_eval_bias.tasks.regard import regard_texts
 from lm_eval_bias.tasks.regard.classifiers.classifier_identity import LABELS
 
@@ -33,7 +33,7 @@ def rows(path: Path) -> Iterator[tuple[str, Row]]:
     if kind not in FORMATS:
         raise BiasError(f"{path}: must end in {', '.join(FORMATS)}")
     try:
-        check_no_zeros(path)
+        check_plain(path)
         lines = io.StringIO(read_text(path, "utf-8-sig"), newline="")
         if kind == ".csv":
             table = csv.DictReader(lines, strict=True)
