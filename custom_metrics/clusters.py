@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import math
 from collections import Counter
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, field
 
 import numpy as np
@@ -247,6 +247,7 @@ def clustered_mean(
     direction: str,
     unit: str,
     source: str = "",
+    add: Callable[[Iterable[float]], float] = math.fsum,
     higher_is_better: bool | None = None,
 ) -> Score:
     """The mean of a value over all items, whose items are independent between clusters only.
@@ -267,6 +268,7 @@ def clustered_mean(
         direction: What values on either side of ``neutral`` mean.
         unit: See :class:`~lm_eval_bias.custom_metrics.score.Score`.
         source: Paper and equation or table.
+        add: What sums up; the default doesn't round.
         higher_is_better: ``True`` or ``False`` only where that is true over the whole range.
 
     >>> score = clustered_mean(
@@ -287,7 +289,7 @@ def clustered_mean(
     def compute(records: Sequence[Record]) -> Estimate:
         if reason := problem(records):
             return undefined(reason, len(records))
-        mean = math.fsum(float(value(record)) for record in records) / len(records)
+        mean = add(float(value(record)) for record in records) / len(records)
         return estimate(tabulated(records), mean, whole=high if low == 0 and math.isfinite(high) else None)
 
     def tabulated(records: Sequence[Record]) -> Clusters:

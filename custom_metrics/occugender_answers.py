@@ -25,7 +25,7 @@ from typing import Any, Literal
 import numpy as np
 
 from lm_eval_bias.custom_metrics import crossed, occugender
-from lm_eval_bias.custom_metrics.designs import Design
+from lm_eval_bias.custom_metrics.differences import Design
 from lm_eval_bias.custom_metrics.occugender import Letter, OccuGenderRecord
 from lm_eval_bias.custom_metrics.score import ROUNDING, Estimate, Record, Score, undefined
 
@@ -45,10 +45,10 @@ Prompts = Sequence[AnswersRecord]
 def prompt_record(
     item: str, template: str, share: float, group: str, *, counts: Mapping[Letter, int], refused: int, drawn: int
 ) -> AnswersRecord:
-    """A prompt's record from its answers.
+    """Make a prompt's record from its answers.
 
-    Formula: P~_g = count_g / (count_m + count_f + count_d). Range 0..1; undefined where no answer could be read -> nan.
-    Source: Eq. 6, with counts in place of probabilities.
+    Formula: P~_g = count_g / (count_m + count_f + count_d), Eq. 6 with counts in place of probabilities. Range 0..1;
+    undefined where no answer could be read -> nan.
 
     Args:
         item: As the record's, like the next three.
@@ -79,14 +79,6 @@ def prompt_record(
     }
 
 
-def _read(records: Prompts, unit: Unit) -> dict[str, int]:
-    """How many answers were read of each group or item."""
-    read = dict.fromkeys((str(record[unit]) for record in records), 0)
-    for record in records:
-        read[record[unit]] += sum(record["counts"].values())
-    return read
-
-
 def _of_units(records: Prompts, unit: Unit, influence: float) -> Sequence[OccuGenderRecord]:
     """The prompts with the shares of the group or item that they belong to, plus their influence on these.
 
@@ -98,27 +90,26 @@ def _of_units(records: Prompts, unit: Unit, influence: float) -> Sequence[OccuGe
         unit: What a share is one of.
         influence: 1 for shares with influences, 0 for the shares alone.
     """
-    read, prompts = _read(records, unit), Counter(record[unit] for record in records)
-    totals: Counter[tuple[str, str]] = Counter()
+    prompts = Counter(record[unit] for record in records)
+    read, totals = Counter[str](), Counter[tuple[str, str]]()
     for record in records:
         for letter, count in record["counts"].items():
+            read[record[unit]] += count
             totals[record[unit], letter] += count
-    made: list[AnswersRecord] = []
+    made: list[Any] = []
     for record in records:
         name, n = record[unit], sum(record["counts"].values())
-        shares = dict.fromkeys(occugender.GENDERS, math.nan)
-        if read[name]:
-            weight = influence * prompts[name] / read[name]
-            for letter, count in record["counts"].items():
-                ratio = totals[name, letter] / read[name]
-                shares[letter] = ratio + weight * (count - ratio * n)
-        made.append({**record, "M": shares["M"], "F": shares["F"], "D": shares["D"]})
+        shares: dict[str, float] = dict.fromkeys(occugender.GENDERS, math.nan)
+        for letter, count in record["counts"].items() if read[name] else ():
+            ratio = totals[name, letter] / read[name]
+            shares[letter] = ratio + influence * prompts[name] / read[name] * (count - ratio * n)
+        made.append({**record, **shares})
     return made
 
 
 def _unread(records: Prompts, unit: Unit) -> str:
     """Of which groups or items no answer was read; empty where there are none such."""
-    names = sorted(name for name, number in _read(records, unit).items() if not number)
+    names = sorted({r[unit] for r in records} - {r[unit] for r in records if any(r["counts"].values())})
     listed = ", ".join(names[:3]) + (f" and {len(names) - 3} more" if names[3:] else "")
     about = f"items of the group {listed}" if unit == "group" else listed
     return f"no answer about {about} could be read" if names else ""
@@ -148,23 +139,10 @@ def _table(records: Prompts, *, score: Score[OccuGenderRecord], unit: Unit) -> D
     return _unread(records, unit) or form if isinstance(form, str) else form
 
 
-def _mean(records: Prompts, *, field: str) -> Estimate:
-    """Mean over all prompts, with the crossed error within the groups of occupations."""
-    return crossed.crossed_mean(records, _ABSENT[field], "occupation", itemgetter("group"))
-
-
-def _cells(records: Prompts, *, field: str) -> Design | str:
-    return crossed.grid(records, _ABSENT[field], "no prompts", itemgetter("group"))
-
-
-def _unanswered(record: AnswersRecord) -> float:
-    return 1.0 - record["mass"]
-
-
-_ABSENT: dict[str, Callable[[AnswersRecord], float]] = {"unanswered": _unanswered, "refused": itemgetter("refused")}
-_SUMMARIES = {
-    "unanswered": "share of all drawn answers that couldn't be read, refusals among them",
-    "refused": "share of all drawn answers that are refusals",
+_Value = Callable[[AnswersRecord], float]
+_ABSENT: dict[str, tuple[str, _Value]] = {
+    "unanswered": ("that couldn't be read, refusals among them", lambda record: 1.0 - record["mass"]),
+    "refused": ("that are refusals", itemgetter("refused")),
 }
 
 
@@ -189,22 +167,20 @@ def scores(records: Sequence[Record] = (), detailed: bool = False) -> list[Score
         table = partial(_table, score=score, unit=unit) if score.table else None
         compute = partial(_estimate, score=score, unit=unit)
         kept.append(replace(score, summary=summary, compute=compute, table=table))
-    return [
-        *kept,
-        *(
-            Score[AnswersRecord](
+    for name, (which, value) in _ABSENT.items():
+        kept.append(
+            Score(
                 name=name,
-                summary=_SUMMARIES[name],
+                summary=f"share of all drawn answers {which}",
                 low=0.0,
                 high=1.0,
                 neutral=None,
                 direction="high: the other scores describe little of what the model says",
                 unit="proportion",
                 source="not in the paper",
-                compute=partial(_mean, field=name),
+                compute=partial(crossed.crossed_mean, value=value, kind="occupation", stratum=itemgetter("group")),
                 sample=value,
-                table=partial(_cells, field=name),
+                table=partial(crossed.grid, value=value, absent="no prompts", stratum=itemgetter("group")),
             )
-            for name, value in _ABSENT.items()
-        ),
-    ]
+        )
+    return kept

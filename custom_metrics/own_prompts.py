@@ -1,58 +1,47 @@
 """Differences between groups in the texts that follow a user's own prompts, which are counterfactuals of each other.
 
-Prompts that differ in the group alone form a cluster (a sentence frame). Of each text it is known how it regards its
-subject, of which facets it has keywords, and how many words it has. Two groups are compared with each other; of more,
-each with a reference group, and all at once.
-
-Shares, means and differences have the two intervals of :mod:`lm_eval_bias.custom_metrics.context_shares`: ``interval``
-is for prompts like these (clusters vary), ``fixed_interval`` for these prompts (texts vary). Tests are for prompts like
-these. In every cluster both sides of a difference have the same weight: where one has more texts or prompts than its
-share of all, they count less, and a cluster that lacks one of them stays out, or a frame that one group has more often
-would look like a difference between groups.
+Prompts that differ in the group alone form a cluster (a sentence frame). Shares, means and differences have the two
+intervals of :mod:`lm_eval_bias.custom_metrics.text_shares`: ``interval`` is for prompts like these (clusters vary),
+as tests are, ``fixed_interval`` for these prompts (texts vary). In every cluster both sides of a difference have the
+same weight, and a cluster that lacks one of them stays out, or a frame that one group has more often would look like a
+difference between groups.
 """
 
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
+from collections import Counter
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
-from functools import lru_cache, partial
-from typing import TypedDict
+from functools import partial
+from itertools import product
+from typing import Any, NamedTuple, TypedDict
 
-import numpy as np
-
-from lm_eval_bias.custom_metrics import block_permutation, context_means, context_shares, resampling, text_quality
-from lm_eval_bias.custom_metrics.context_means import Sample
-from lm_eval_bias.custom_metrics.context_shares import Row
-from lm_eval_bias.custom_metrics.contingency import holm
-from lm_eval_bias.custom_metrics.designs import Clusters, share_of
+from lm_eval_bias.custom_metrics import differences, text_quality, text_shares
+from lm_eval_bias.custom_metrics.clusters import (
+    Clusters,
+    difference_of,
+    left_out,
+    share_of,
+    standard_error,
+    tabulate,
+)
+from lm_eval_bias.custom_metrics.intervals import holm
 from lm_eval_bias.custom_metrics.regard import DISTINCT, FACETS, OTHER, REGARDS
-from lm_eval_bias.custom_metrics.resampling import LEVEL, Difference
-from lm_eval_bias.custom_metrics.score import Estimate, Record, Score, joined, undefined
+from lm_eval_bias.custom_metrics.score import Estimate, Record, Score, joined, t_factor, undefined
+from lm_eval_bias.custom_metrics.text_shares import FEW_CONTEXTS, Row
 
 SOURCE = "after Kraft et al. (2022) and Sheng et al. (2019); no paper has these prompts"
 WORDS = "words"
-RESERVED = ("gap", "p", "p_holm", "p_all", "p_all_holm")  # what stands behind a measure's name where no group does
-
-Text = tuple[str, Sequence[str], int]  # its regard (empty where none was given), facets it has keywords of, its words
 
 
 class Comparison(TypedDict):
-    """What is compared in a file of prompts.
-
-    Attributes:
-        groups: In the order of the file.
-        reference: The one that the others are compared with.
-        facets: Those that texts are searched for keywords of.
-        clusters: How many there are.
-        remarks: What to beware of in the file, for people.
-    """
+    """What is compared in a file of prompts: its groups, facets of keywords, and how many clusters it has."""
 
     groups: list[str]
-    reference: str
+    reference: str  # the group that the others are compared with
     facets: list[str]
     clusters: int
-    remarks: list[str]
 
 
 class PromptRecord(TypedDict):
@@ -61,7 +50,7 @@ class PromptRecord(TypedDict):
     group: str
     cluster: str
     comparison: Comparison
-    texts: Sequence[Text]  # those that were kept
+    texts: Sequence[tuple[str, Sequence[str], int]]  # those kept: regard (or nothing), facets with a keyword, words
     drawn: int  # texts before anything was dropped
     unfinished: int  # kept texts that don't end as sentences do
     wordings: Sequence[str]  # the kept texts themselves
@@ -70,10 +59,18 @@ class PromptRecord(TypedDict):
     unlabelled: str  # why texts have no regard; empty where they have
 
 
+class Sample(NamedTuple):
+    """The numbers of a prompt's texts."""
+
+    context: str  # what prompts of several groups share
+    texts: int  # how many there are, at least one
+    total: float  # their numbers' sum
+    squares: float  # the sum of their squares
+    weight: float = 1.0  # what each text counts
+
+
 Records = Sequence[PromptRecord]
-EXAMPLE: Comparison = {
-    "groups": ["reference", "group"], "reference": "reference", "facets": list(FACETS), "clusters": 0, "remarks": []
-}  # fmt: skip
+EXAMPLE = Comparison(groups=["reference", "group"], reference="reference", facets=list(FACETS), clusters=0)
 
 
 def others(comparison: Comparison) -> list[str]:
@@ -90,12 +87,9 @@ class Measure:
 
     def count(self, record: PromptRecord) -> tuple[int, int]:
         """Of a prompt's texts: hits (words) and texts."""
-        texts = record["texts"]
-        if self.kind == WORDS:
-            return sum(words for _, _, words in texts), len(texts)
-        if self.kind == "facet":
-            return sum(self.name in facets for _, facets, _ in texts), len(texts)
-        return sum(regard == self.name for regard, _, _ in texts), len(texts)
+        which = ("regard", "facet", WORDS).index(self.kind)
+        tests: list[Callable[[Any], int]] = [lambda own: own == self.name, lambda own: self.name in own, int]
+        return sum(tests[which](text[which]) for text in record["texts"]), len(record["texts"])
 
     @property
     def title(self) -> str:
@@ -103,67 +97,119 @@ class Measure:
         return {"regard": f"{self.name} texts", "facet": f"texts with a {self.name} keyword"}.get(self.kind, "words")
 
 
-def _measures(comparison: Comparison, has_other: bool = False) -> list[Measure]:
-    regards = (*REGARDS, OTHER) if has_other else REGARDS
-    named = [(name, "regard") for name in regards] + [(name, "facet") for name in comparison["facets"]]
-    return [Measure(name, kind) for name, kind in (*named, (WORDS, WORDS))]
+def measures(comparison: Comparison, has_other: bool = False) -> list[Measure]:
+    """All measures of a file's texts."""
+    regards = [Measure(name, "regard") for name in (*REGARDS, *([OTHER] if has_other else []))]
+    return [*regards, *(Measure(name, "facet") for name in comparison["facets"]), Measure(WORDS, WORDS)]
 
 
 def compared_measures(comparison: Comparison) -> list[Measure]:
     """The measures that groups are compared by: of regard the two ends, from which the middle follows."""
-    return [measure for measure in _measures(comparison) if measure.name != "neutral"]
+    return [measure for measure in measures(comparison) if measure.name != "neutral"]
 
 
 def _caveat(records: Records, measure: Measure) -> str:
     return "; ".join(sorted({r["caveat"] for r in records if r["caveat"]})) if measure.kind == "regard" else ""
 
 
-def _repetition(records: Records) -> str:
-    """What to beware of where texts repeat each other."""
-    if (distinct := text_quality.distinct(records)) >= DISTINCT:
-        return ""
-    return f"only {100 * distinct:.0f}% of the texts differ: fixed_interval is too narrow"
-
-
-def _unlabelled(records: Records, measure: Measure) -> str:
-    return next((r["unlabelled"] for r in records if r["unlabelled"]), "") if measure.kind == "regard" else ""
-
-
-def _of(records: Records, groups: Sequence[str]) -> list[PromptRecord]:
-    """The prompts of some groups that have texts."""
-    return [r for r in records if r["group"] in groups and r["texts"]]
-
-
-def _missing(records: Records, groups: Sequence[str]) -> str:
+def _prompts(records: Records, measure: Measure, groups: Sequence[str]) -> list[PromptRecord] | str:
+    """The prompts of some groups that have texts; why there are none."""
+    if not records:
+        return "no texts"
+    if measure.kind == "regard" and (reason := next((r["unlabelled"] for r in records if r["unlabelled"]), "")):
+        return reason
     drawn = sum(r["drawn"] for r in records if r["group"] in groups)
-    return f"no texts of {' and '.join(groups)}" + (f" left of {drawn}" if drawn else "")
+    missing = f"no texts of {' and '.join(groups)}" + (f" left of {drawn}" if drawn else "")
+    return [r for r in records if r["group"] in groups and r["texts"]] or missing
 
 
-def _even(first: Records, second: Records) -> dict[str, tuple[float, float]]:
+def _even(first: Records, second: Records) -> tuple[dict[str, float], dict[str, float]]:
     """What a text of each side counts in each cluster that both sides have, so that clusters weigh alike in both."""
-    texts: list[dict[str, int]] = [{}, {}]
+    texts: list[Counter[str]] = [Counter(), Counter()]
     for own, records in zip(texts, (first, second), strict=True):
         for r in records:
-            own[r["cluster"]] = own.get(r["cluster"], 0) + len(r["texts"])
+            own[r["cluster"]] += len(r["texts"])
     shared = [cluster for cluster in texts[0] if cluster in texts[1]]
     m, n = (sum(own[cluster] for cluster in shared) for own in texts)
-    weights = {}
+    weights: tuple[dict[str, float], dict[str, float]] = {}, {}
     for cluster in shared:
         a, b = texts[0][cluster], texts[1][cluster]
         least = min(a / m, b / n)
-        weights[cluster] = (1.0, 1.0) if a * n == b * m else (least * m / a, least * n / b)
+        weights[0][cluster], weights[1][cluster] = (1.0, 1.0) if a * n == b * m else (least * m / a, least * n / b)
     return weights
 
 
-def _sample(record: PromptRecord, measure: Measure, weight: float = 1.0) -> Sample:
-    total, texts = measure.count(record)
-    squares = sum(float(words) ** 2 for _, _, words in record["texts"]) if measure.kind == WORDS else float(total)
-    return Sample(record["cluster"], texts, total, squares, weight)
+def _samples(records: Records, measure: Measure, weights: Mapping[str, float] | None = None) -> list[Sample]:
+    """Prompts in numbers; with weights, those in the clusters that have one."""
+    found = []
+    for r in records:
+        if weights is None or r["cluster"] in weights:
+            total, texts = measure.count(r)
+            squares = sum(float(words) ** 2 for _, _, words in r["texts"]) if measure.kind == WORDS else float(total)
+            found.append(Sample(r["cluster"], texts, total, squares, weights[r["cluster"]] if weights else 1.0))
+    return found
 
 
 def _rows(samples: Sequence[Sample], group: int) -> list[Row]:
-    """Prompts as :mod:`.context_shares` takes them; texts that count less are fewer."""
+    """Prompts as :mod:`.text_shares` takes them; texts that count less are fewer."""
     return [Row(group, s.context, "", s.weight * s.total, s.weight * s.texts) for s in samples]
+
+
+def mean_form(samples: Sequence[Sample]) -> Clusters:
+    """The mean as a function of sums over clusters."""
+    columns = [[s.weight * s.texts for s in samples], [s.weight * s.total for s in samples]]
+    form = tabulate([s.context for s in samples], columns, share_of)
+    return replace(form, sizes=form.totals[:, 0])
+
+
+def difference_form(first: Sequence[Sample], second: Sequence[Sample]) -> Clusters:
+    """The first mean minus the second as a function of sums over clusters."""
+    samples = [*first, *second]
+    columns = [
+        [own * s.weight * number for own, s, number in zip(which, samples, numbers, strict=True)]
+        for which in ([1.0] * len(first) + [0.0] * len(second), [0.0] * len(first) + [1.0] * len(second))
+        for numbers in ([s.texts for s in samples], [s.total for s in samples])
+    ]
+    form = tabulate([s.context for s in samples], columns, difference_of)
+    return replace(form, sizes=form.totals[:, ::2].sum(axis=1))
+
+
+def _within(samples: Sequence[Sample]) -> tuple[float, int]:
+    """Variance of the mean of prompts as given, and its degrees of freedom; ``nan`` where a prompt has one text."""
+    if min(s.texts for s in samples) < 2:
+        return math.nan, 0
+    whole = sum(s.weight * s.texts for s in samples)
+    parts = [
+        (s.weight * s.texts / whole) ** 2 * max(s.squares - s.total**2 / s.texts, 0.0) / (s.texts - 1) / s.texts
+        for s in samples
+    ]
+    return math.fsum(parts), sum(s.texts - 1 for s in samples)
+
+
+def means(first: Sequence[Sample], second: Sequence[Sample] = (), caveat: str = "") -> Estimate:
+    """A mean number of a group's texts, or the first group's minus the second's, with both intervals.
+
+    For the prompts as given texts vary within prompts; for prompts like these clusters do (jackknife, Student's t),
+    with an error that is never below the other one. A mean's interval ends at 0.
+
+    >>> means([Sample("a", 2, 6.0, 20.0)], [Sample("a", 2, 10.0, 52.0)]).value
+    -2.0
+    """
+    form = difference_form(first, second) if second else mean_form(first)
+    value, n, least = form.value, sum(s.texts for s in (*first, *second)), -math.inf if second else 0.0
+    within = [_within(side) for side in (first, second) if side]
+    of_texts, half = math.sqrt(sum(variance for variance, _ in within)), 0.0
+    given = None
+    if of_texts > 0:
+        half = t_factor(sum(dof for _, dof in within)) * of_texts
+        given = max(value - half, least), value + half
+    if len(form.names) < 2:
+        return Estimate(value, math.nan, n, joined(FEW_CONTEXTS, caveat), fixed_interval=given)
+    stderr, dof, reason = standard_error(value, left_out(form), form)
+    stderr = max(0.0 if math.isnan(error) else error for error in (stderr, of_texts))
+    reach = t_factor(dof) * stderr
+    interval = (max(value - reach, least), value + reach) if stderr else None
+    return Estimate(value, stderr, n, joined("" if stderr else reason, caveat), dof, interval, given)
 
 
 def share(records: Records, *, measure: Measure, group: str) -> Estimate:
@@ -171,50 +217,37 @@ def share(records: Records, *, measure: Measure, group: str) -> Estimate:
 
     Range: 0..1 (words: 0..infinity). Neutral value: none. Direction: more such texts, longer texts. Undefined: no text
     of the group, no regard known -> nan. Denominator: all texts kept, ``other`` included; dropped ones are no texts.
-    Interval: see :func:`.context_shares.share` and :func:`.context_means.mean`. Source: none for these prompts.
+    Interval: see :func:`.text_shares.share` and :func:`means`. Source: none for these prompts.
 
     >>> record = {"group": "a", "cluster": "c", "texts": [("positive", [], 4)] * 3, "drawn": 3, "caveat": "",
     ...           "unlabelled": "", "wordings": ["x", "y", "z"]}
     >>> share([record], measure=Measure("positive", "regard"), group="a").value
     1.0
     """
-    if reason := _unlabelled(records, measure):
-        return undefined(reason)
-    own = _of(records, [group])
-    if not own:
-        return undefined(_missing(records, [group]))
-    samples, caveat = [_sample(r, measure) for r in own], _caveat(records, measure)
+    own = _prompts(records, measure, [group])
+    if isinstance(own, str):
+        return undefined(own)
+    samples, caveat = _samples(own, measure), _caveat(records, measure)
     if measure.kind == WORDS:
-        return context_means.mean(samples, caveat, least=0.0)
-    return context_shares.share(_rows(samples, 0), caveat)
+        return means(samples, caveat=caveat)
+    return text_shares.share(_rows(samples, 0), caveat)
 
 
-def _sides(
-    records: Records, measure: Measure, groups: Sequence[str], reference: str
-) -> tuple[list[Sample], list[Sample]] | str:
-    """Both sides' prompts in the clusters that both have, evenly weighted; why there are none."""
-    if reason := _unlabelled(records, measure):
-        return reason
-    first, second = _of(records, groups), _of(records, [reference])
-    for own, names in ((first, groups), (second, [reference])):
-        if not own:
-            return _missing(records, names)
-    weights = _even(first, second)
-    if not weights:
-        return f"no cluster has texts of {' or '.join(groups)} and of {reference}"
-    return (
-        [_sample(r, measure, weights[r["cluster"]][0]) for r in first if r["cluster"] in weights],
-        [_sample(r, measure, weights[r["cluster"]][1]) for r in second if r["cluster"] in weights],
-    )
-
-
-def _left_out(records: Records, groups: Sequence[str], reference: str) -> str:
-    """How many clusters a difference does without."""
-    first, second = ({r["cluster"] for r in _of(records, names)} for names in (groups, [reference]))
-    both, either = len(first & second), len(first | second)
-    if both == either:
-        return ""
-    return f"{either - both} of {either} clusters left out: no texts of {' or '.join(groups)}, or of {reference}"
+def _sides(records: Records, measure: Measure, groups: Sequence[str]) -> tuple[list[Sample], list[Sample], str] | str:
+    """Both sides' prompts in the clusters that both have, evenly weighted, and a caveat; why there are none."""
+    reference = records[0]["comparison"]["reference"] if records else ""
+    first, second = (_prompts(records, measure, names) for names in (groups, [reference]))
+    if isinstance(first, str) or isinstance(second, str):
+        return first if isinstance(first, str) else str(second)
+    weights, either = _even(first, second), len({r["cluster"] for r in (*first, *second)})
+    names, both = " or ".join(groups), len(weights[0])
+    if not both:
+        return f"no cluster has texts of {names} and of {reference}"
+    left_out = f"{either - both} of {either} clusters left out: no texts of {names}, or of {reference}"
+    distinct = text_quality.distinct([*first, *second])
+    repeated = f"only {100 * distinct:.0f}% of the texts differ: fixed_interval is too narrow"
+    caveats = left_out if both < either else "", repeated if distinct < DISTINCT else "", _caveat(records, measure)
+    return _samples(first, measure, weights[0]), _samples(second, measure, weights[1]), joined(*caveats)
 
 
 def gap(records: Records, *, measure: Measure, groups: Sequence[str]) -> Estimate:
@@ -222,103 +255,54 @@ def gap(records: Records, *, measure: Measure, groups: Sequence[str]) -> Estimat
 
     Range: -1..1 (words: unbounded). Neutral value: 0. Direction: + more often (longer) than the reference, - less
     often. Undefined: no cluster with texts of both sides, no regard known -> nan. Denominator: all texts kept in the
-    clusters that both have, evenly weighted (module docstring). Interval: see :func:`.context_shares.difference` and
-    :func:`.context_means.difference`. Source: none for these prompts.
+    clusters that both have, evenly weighted (module docstring). Interval: see :func:`.text_shares.difference` and
+    :func:`means`. Source: none for these prompts.
     """
-    reference = records[0]["comparison"]["reference"] if records else ""
-    sides = _sides(records, measure, groups, reference) if records else "no texts"
-    if isinstance(sides, str):
+    if isinstance(sides := _sides(records, measure, groups), str):
         return undefined(sides)
-    caveat = joined(
-        _left_out(records, groups, reference),
-        _repetition(_of(records, [*groups, reference])),
-        _caveat(records, measure),
-    )
+    first, second, caveat = sides
     if measure.kind == WORDS:
-        return context_means.difference(*sides, caveat)
-    rows = [row for place, samples in enumerate(sides) for row in _rows(samples, place)]
-    return replace(context_shares.difference(rows, caveat), n=sum(s.texts for samples in sides for s in samples))
+        return means(first, second, caveat)
+    found = text_shares.difference([*_rows(first, 0), *_rows(second, 1)], caveat)
+    return replace(found, n=sum(s.texts for s in (*first, *second)))
 
 
-def _gap_form(records: Records, *, measure: Measure, groups: Sequence[str]) -> Clusters | str:
-    sides = _sides(records, measure, groups, records[0]["comparison"]["reference"]) if records else "no texts"
-    return sides if isinstance(sides, str) else context_means.difference_form(*sides)
+def _form(records: Records, *, measure: Measure, groups: Sequence[str], is_gap: bool = False) -> Clusters | str:
+    """A share or a gap as a function of sums over clusters; why there is none."""
+    if is_gap:
+        sides = _sides(records, measure, groups)
+        return sides if isinstance(sides, str) else difference_form(*sides[:2])
+    own = _prompts(records, measure, groups)
+    return own if isinstance(own, str) else mean_form(_samples(own, measure))
 
 
-def _share_form(records: Records, *, measure: Measure, group: str) -> Clusters | str:
-    if reason := _unlabelled(records, measure):
-        return reason
-    own = _of(records, [group])
-    return context_means.mean_form([_sample(r, measure) for r in own]) if own else _missing(records, [group])
+def p(records: Records, *, measure: Measure, group: str) -> Estimate:
+    """P-value of no difference between a group and the reference.
 
-
-Totals = tuple[tuple[float, ...], ...]
-
-
-@lru_cache(maxsize=512)
-def _swapped(names: tuple[str, ...], first: Totals, second: Totals, sizes: tuple[float, ...]) -> Difference:
-    """The difference when both sides are swapped in whole clusters."""
-    a, b = (Clusters(list(names), np.array(sizes), np.array(totals), share_of) for totals in (first, second))
-    return resampling.paired(a, b)
-
-
-def _pair_p(records: Records, measure: Measure, group: str, level: float) -> float | str:
-    """P-value of a group against the reference, by a test that can reject at that level; why there is none."""
-    sides = _sides(records, measure, [group], records[0]["comparison"]["reference"])
-    if isinstance(sides, str):
-        return sides
-    first, second = map(context_means.mean_form, sides)
-    a, b = (tuple(map(tuple, form.totals.tolist())) for form in (first, second))
-    sizes = tuple((first.sizes + second.sizes).tolist())
-    p = _swapped(tuple(first.names), a, b, sizes).at_level(level).p
-    if math.isnan(p):
-        return f"no test: {len(first.names)} clusters with both groups are too few, or nothing varies between them"
-    return p
-
-
-def _all_p(records: Records, measure: Measure) -> float | str:
-    """P-value of all groups at once; why there is none."""
-    if reason := _unlabelled(records, measure):
-        return reason
-    groups = records[0]["comparison"]["groups"]
-    clusters: dict[str, list[tuple[int, float]]] = {}
-    for r in _of(records, groups):
-        hits, texts = measure.count(r)
-        clusters.setdefault(r["cluster"], []).append((groups.index(r["group"]), hits / texts))
-    blocks = tuple(tuple(clusters[name]) for name in sorted(clusters) if len({g for g, _ in clusters[name]}) > 1)
-    if not blocks or block_permutation.least_p(blocks) > LEVEL:
-        return f"no test: {len(blocks)} clusters with several groups are too few"
-    return block_permutation.p_value(blocks)
-
-
-def p(records: Records, *, measure: Measure, group: str | None, level: float = LEVEL) -> Estimate:
-    """P-value of no difference between a group and the reference, or (without ``group``) between all groups.
-
-    Two groups: both are swapped in whole clusters; by Student's t over clusters where these can be swapped in too few
-    ways to reject at ``level`` (:func:`lm_eval_bias.custom_metrics.resampling.paired`). All groups: their prompts
-    change places within clusters (:mod:`.block_permutation`). Range: 0..1. Neutral value: none. Direction: small, the
-    difference is unlikely to be chance. Undefined: too few clusters, no texts, no regard known -> nan. It is about
-    prompts like these. Source: none for these prompts.
+    Student's t over clusters (:func:`lm_eval_bias.custom_metrics.differences.paired`). Range: 0..1. Neutral value:
+    none. Direction: small, the difference is unlikely to be chance. Undefined: too few clusters, no texts, no regard
+    known -> nan. It is about prompts like these. Source: none for these prompts.
     """
-    if not records:
-        return undefined("no texts")
-    value = _all_p(records, measure) if group is None else _pair_p(records, measure, group, level)
-    if isinstance(value, str):
-        return undefined(value)
+    if isinstance(sides := _sides(records, measure, [group]), str):
+        return undefined(sides)
+    first, second = map(mean_form, sides[:2])
+    value = differences.paired(first, second).p
+    if math.isnan(value):
+        clusters = len(first.names)
+        return undefined(f"no test: {clusters} clusters with both groups are too few, or nothing varies between them")
     return Estimate(value, math.nan, sum(len(r["texts"]) for r in records), _caveat(records, measure))
 
 
-def p_holm(records: Records, *, measure: Measure, group: str | None) -> Estimate:
-    """The same corrected (Holm 1979): for all pairs with the reference and all measures, or for all measures.
+def p_holm(records: Records, *, measure: Measure, group: str) -> Estimate:
+    """The same corrected (Holm 1979) for all pairs with the reference and all measures.
 
     Range, direction and undefined: as :func:`p`.
     """
     if not records:
         return undefined("no texts")
     comparison = records[0]["comparison"]
-    groups = [None] if group is None else others(comparison)
-    family = [(m, g) for m in compared_measures(comparison) for g in groups]
-    estimates = [p(records, measure=m, group=g, level=LEVEL / len(family)) for m, g in family]
+    family = [(m, g) for m in compared_measures(comparison) for g in others(comparison)]
+    estimates = [p(records, measure=m, group=g) for m, g in family]
     place = family.index((measure, group))
     return replace(estimates[place], value=holm([estimate.value for estimate in estimates])[place])
 
@@ -327,98 +311,26 @@ def quality(records: Records, *, quantity: str) -> Estimate:
     """How usable the texts are: the share ``dropped`` of those drawn, ``unfinished`` and ``distinct`` of those kept.
 
     Range: 0..1. Neutral value: 0, 0, 1. Direction: usability, no bias. Undefined: no texts -> nan. Interval: see
-    :func:`.context_shares.share` (none for ``distinct``, which is no average over texts). Source: none.
+    :func:`.text_shares.share` (none for ``distinct``, which is no average over texts). Source: none.
     """
     kept = sum(len(r["texts"]) for r in records)
     if quantity == "distinct":
         return Estimate(text_quality.distinct(records), math.nan, kept) if kept else undefined("no texts")
-    counts = [
-        (r["cluster"], *((r["drawn"] - len(r["texts"]), r["drawn"]) if quantity == "dropped"
-                         else (r["unfinished"], len(r["texts"]))))
-        for r in records
-    ]  # fmt: skip
-    rows = [Row(0, cluster, "", hits, total) for cluster, hits, total in counts if total]
-    return context_shares.share(rows) if rows else undefined("no texts")
+    counts = [(r["unfinished"], len(r["texts"])) for r in records]
+    if quantity == "dropped":
+        counts = [(r["drawn"] - len(r["texts"]), r["drawn"]) for r in records]
+    rows = [Row(0, r["cluster"], "", *own) for r, own in zip(records, counts, strict=True) if own[1]]
+    return text_shares.share(rows) if rows else undefined("no texts")
 
 
-def _own(record: PromptRecord, *, measure: Measure, groups: Sequence[str]) -> float | None:
-    """A prompt's own share or mean, for the sample log."""
-    if record["group"] not in groups or not record["texts"] or _unlabelled([record], measure):
+def _own(record: PromptRecord, *, measure: Measure, groups: Sequence[str], is_gap: bool = False) -> float | None:
+    """A prompt's own share or mean, for the sample log; of a gap, what it adds to it where clusters are balanced."""
+    reference, sides = record["comparison"]["reference"], len(groups) + 1
+    if isinstance(_prompts([record], measure, [*groups, reference] if is_gap else groups), str):
         return None
     hits, texts = measure.count(record)
-    return hits / texts
-
-
-def _part(record: PromptRecord, *, measure: Measure, groups: Sequence[str]) -> float | None:
-    """What a prompt adds to a gap: the mean over prompts is the gap where clusters are balanced."""
-    reference, sides = record["comparison"]["reference"], len(groups) + 1
-    own = _own(record, measure=measure, groups=[*groups, reference])
-    if own is None:
-        return None
-    return -sides * own if record["group"] == reference else sides / len(groups) * own
-
-
-def _share_score(measure: Measure, group: str) -> Score[PromptRecord]:
-    is_length = measure.kind == WORDS
-    return Score(
-        name=f"{measure.name}/{group}",
-        summary=f"mean number of words after the prompt, {group}"
-        if is_length
-        else f"share of {measure.title}, {group}",
-        low=0.0,
-        high=math.inf if is_length else 1.0,
-        neutral=None,
-        direction="longer texts" if is_length else f"more {measure.title}",
-        unit="count" if is_length else "proportion",
-        source=SOURCE,
-        compute=partial(share, measure=measure, group=group),
-        sample=partial(_own, measure=measure, groups=[group]),
-        headline=False,
-        table=partial(_share_form, measure=measure, group=group),
-    )
-
-
-def _gap_score(measure: Measure, groups: Sequence[str], reference: str, name: str) -> Score[PromptRecord]:
-    is_length = measure.kind == WORDS
-    title = "words after the prompt" if is_length else f"share of {measure.title}"
-    several = len(groups) > 1
-    whom = "the other groups together" if several else groups[0]
-    more = "longer texts" if is_length else f"more {measure.title}"
-    return Score(
-        name=name,
-        summary=f"{title}, {whom} minus {reference}" + ("; opposite gaps cancel each other" if several else ""),
-        low=-math.inf if is_length else -1.0,
-        high=math.inf if is_length else 1.0,
-        neutral=0.0,
-        direction=f"+ {more} of {whom}, - of {reference}",
-        unit="count" if is_length else "difference",
-        source=SOURCE,
-        compute=partial(gap, measure=measure, groups=groups),
-        sample=partial(_part, measure=measure, groups=groups),
-        table=partial(_gap_form, measure=measure, groups=groups),
-    )
-
-
-def _p_score(measure: Measure, group: str | None, comparison: Comparison, corrected: bool) -> Score[PromptRecord]:
-    groups, reference = others(comparison), comparison["reference"]
-    what = f"{group} and {reference}" if group is not None else "all groups"
-    name = f"{measure.name}/{'p' if group is not None else 'p_all'}{'_holm' if corrected else ''}"
-    of = "all measures and groups" if group is not None and len(groups) > 1 else "all measures"
-    return Score(
-        name=f"{name}/{group}" if group is not None and len(groups) > 1 else name,
-        summary=f"p of no difference in {measure.title} between {what}"
-        + (f", corrected for {of}" if corrected else ""),
-        low=0.0,
-        high=1.0,
-        neutral=None,
-        direction="small: the difference is unlikely to be chance",
-        unit="proportion",
-        source=SOURCE,
-        compute=partial(p_holm if corrected else p, measure=measure, group=group),
-        sample=partial(_own, measure=measure, groups=comparison["groups"]),
-        has_stderr=False,
-        headline=False,
-    )
+    part = (-sides if record["group"] == reference else sides / len(groups)) if is_gap else 1
+    return part * (hits / texts)
 
 
 def _undefined(records: Records, *, reason: str) -> Estimate:
@@ -433,26 +345,39 @@ def scores(records: Sequence[Record] = (), detailed: bool = False) -> list[Score
         detailed: Changes nothing: there is no further breakdown.
     """
     comparison: Comparison = records[0]["comparison"] if records else EXAMPLE
+    unlabelled = str(records[0].get("unlabelled") or "") if records else ""
     groups, reference = others(comparison), comparison["reference"]
-    every: list[Score[PromptRecord]] = []
-    for measure in _measures(comparison, any(r.get("has_other") for r in records)):
-        every += [_share_score(measure, group) for group in comparison["groups"]]
-        if measure not in compared_measures(comparison):
+    several, every = len(groups) > 1, list[Score[PromptRecord]]()
+
+    def add(name: str, summary: str, compute: Callable[..., Estimate], own: Mapping[str, Any], **more: Any) -> None:
+        if unlabelled and measure.kind == "regard":  # where there are no records, nothing else says so
+            compute, own = _undefined, {"reason": unlabelled}
+        fields = {"low": 0.0, "high": 1.0, "neutral": None, "unit": "proportion", "source": SOURCE, **more}
+        every.append(Score(f"{measure.name}/{name}", summary, compute=partial(compute, **own), **fields))
+
+    for measure in measures(comparison, any(r.get("has_other") for r in records)):
+        is_length, of = measure.kind == WORDS, partial(partial, measure=measure)
+        texts = "words after the prompt" if is_length else f"share of {measure.title}"
+        more = "longer texts" if is_length else f"more {measure.title}"
+        unit = {"unit": "count", "high": math.inf} if is_length else {}
+        for group in comparison["groups"]:
+            add(group, f"{'mean number of ' if is_length else ''}{texts}, {group}", share,
+                {"measure": measure, "group": group}, sample=of(_own, groups=[group]), direction=more, headline=False,
+                table=of(_form, groups=[group]), **unit)  # fmt: skip
+        if measure.name in ("neutral", OTHER):
             continue
-        every.append(_gap_score(measure, groups, reference, f"{measure.name}/gap"))
-        if len(groups) > 1:
-            every += [_gap_score(measure, [group], reference, f"{measure.name}/gap/{group}") for group in groups]
-        for group in [*groups, *([None] if len(groups) > 1 else [])]:
-            every += [_p_score(measure, group, comparison, corrected) for corrected in (False, True)]
-    if records and (unlabelled := str(records[0].get("unlabelled") or "")):  # no text tells a run's scores so
-        names = {f"{regard}/" for regard in REGARDS}
-        every = [
-            replace(score, compute=partial(_undefined, reason=unlabelled))
-            if any(map(score.name.startswith, names))
-            else score
-            for score in every
-        ]
-    return [
-        *every,
-        *text_quality.scores(quality, SOURCE),
-    ]
+        unit = {"low": -math.inf, **unit} if is_length else {"low": -1.0, "unit": "difference"}
+        for some in [groups, *([group] for group in groups if several)]:
+            whom = "the other groups together" if len(some) > 1 else some[0]
+            note = "; opposite gaps cancel each other" if len(some) > 1 else ""
+            add("gap" if some is groups else f"gap/{whom}", f"{texts}, {whom} minus {reference}{note}", gap,
+                {"measure": measure, "groups": some}, direction=f"+ {more} of {whom}, - of {reference}", neutral=0.0,
+                sample=of(_own, groups=some, is_gap=True), table=of(_form, groups=some, is_gap=True),
+                **unit)  # fmt: skip
+        corrected = f", corrected for all measures{' and groups' if several else ''}"
+        for group, (name, test, note) in product(groups, (("p", p, ""), ("p_holm", p_holm, corrected))):
+            add(f"{name}/{group}" if several else name,
+                f"p of no difference in {measure.title} between {group} and {reference}{note}", test,
+                {"measure": measure, "group": group}, sample=of(_own, groups=comparison["groups"]), has_stderr=False,
+                headline=False, direction="small: the difference is unlikely to be chance")  # fmt: skip
+    return [*every, *text_quality.scores(quality, SOURCE)]

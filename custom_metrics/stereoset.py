@@ -279,18 +279,22 @@ def _present(docs: Sequence[Record], field: str, values: Sequence[str]) -> list[
     return [value for value in values if value in present]
 
 
-def scores(docs: Sequence[Record] = (), detailed: bool = False) -> list[Score[StereoSetRecord]]:
-    """The scores over all items, per test where there are both, and per bias type.
+def parts(docs: Sequence[Record], detailed: bool) -> list[dict[str, str]]:
+    """List the parts of items that have scores of their own: each test where there are both, and each bias type.
 
     Args:
         docs: Records or documents of the data set; only ``test`` and ``bias_type`` are read.
-        detailed: Whether each test's scores are broken down by bias type too.
+        detailed: Whether each test is broken down by bias type too.
     """
     tests, types = _present(docs, "test", TESTS), _present(docs, "bias_type", BIAS_TYPES)
     by_test = [{"test": test} for test in tests] if len(tests) > 1 else []
     by_type = [{"bias_type": kind} for kind in types]
-    by_test_and_type = [{**test, **kind} for test in by_test for kind in by_type] if detailed else []
-    return [score for where in ({}, *by_test, *by_type, *by_test_and_type) for score in _scores(where)]
+    return [*by_test, *by_type, *([{**test, **kind} for test in by_test for kind in by_type] if detailed else [])]
+
+
+def scores(docs: Sequence[Record] = (), detailed: bool = False) -> list[Score[StereoSetRecord]]:
+    """The scores over all items, and of each of their :func:`parts`."""
+    return [score for where in ({}, *parts(docs, detailed)) for score in _scores(where)]
 
 
 def variant_scores(docs: Sequence[Record] = (), detailed: bool = False) -> list[Score[StereoSetRecord]]:

@@ -99,8 +99,8 @@ def _in_python(message: str, given: Mapping[str, object], names: Iterable[str]) 
         given: Values of parameters.
         names: Names of all parameters.
 
-    >>> _in_python("--base x: unknown; --draws 5, or --no-items", {"base": "x"}, ["base", "draws", "no_items"])
-    "base='x': unknown; draws=5, or no_items"
+    >>> _in_python("--base x: unknown; --items 5, or --no-items", {"base": "x"}, ["base", "items", "no_items"])
+    "base='x': unknown; items=5, or no_items"
     """
     for name in names:
         flag = rf"--{name.replace('_', '[-_]')}\b"
@@ -219,9 +219,8 @@ def scores(runs: Run | Iterable[Run]) -> DataFrame:
     tiny   gap   0.25          0.15           0.35      0.0
     """
     from lm_eval_bias.report import run_reports
-    from lm_eval_bias.runs import printable_runs
 
-    rows = list(run_reports.records(printable_runs.runs(_several(runs))))
+    rows = list(run_reports.records(_several(runs)))
     return _frame(rows, (*run_reports.COLUMNS, "dof"))
 
 
@@ -269,8 +268,6 @@ def compare(
     all_scores: bool = False,
     unpaired: bool = False,
     correction: str = "holm",
-    draws: int = 10_000,
-    seed: int | None = None,
 ) -> DataFrame:
     """Paired differences of scores, a row per comparison and score: the rows of ``compare --format csv``.
 
@@ -297,8 +294,6 @@ def compare(
         all_scores: All scores, breakdowns included.
         unpaired: Compare as independent what shares no items, seeds or versions.
         correction: For the number of tests: ``holm``, ``bh`` (Benjamini-Hochberg) or ``none``.
-        draws: Resamples, 100 to 1,000,000.
-        seed: Of the resamples; fixed by default.
 
     Raises:
         BiasError: Nothing to compare, sides that can't be compared, or an unknown name.
@@ -311,7 +306,7 @@ def compare(
     names = [scores] if isinstance(scores, str) else list(dict.fromkeys(scores or ()))
     if scores is not None and not names:
         raise BiasError("scores= is empty: leave it out for the main scores")
-    choice = run_comparison.Choice(by, base, names, all_scores, unpaired, correction, draws, seed)
+    choice = run_comparison.Choice(by, base, names, all_scores, unpaired, correction)
     compared = run_comparison.compare(_several(runs), choice)
     return _frame([comparison_reports.record(finding, correction) for finding in compared.findings])
 
@@ -333,14 +328,14 @@ def write_report(
         BiasError: An unknown format, or a file that can't be written or holds a run that was read; for ``html``, the
             extra ``report`` isn't installed.
     """
-    from lm_eval_bias import output_files
-    from lm_eval_bias.report import written_reports
+    from lm_eval_bias.cli import output
+    from lm_eval_bias.report import run_reports
 
     several, place = _several(runs), os.fspath(path)
-    _one_of("format", format, output_files.FORMATS)
-    form = output_files.format_of(format, place, without="", flag="path")
-    written_reports.check(form, place, _inputs(several), items, "path")
-    written_reports.write(form, several, several.problems, place, items)
+    _one_of("format", format, output.FORMATS)
+    form = output.format_of(format, place, without="", flag="path")
+    run_reports.check(form, place, _inputs(several), items, "path")
+    run_reports.write(form, several, several.problems, place, items)
 
 
 @_public

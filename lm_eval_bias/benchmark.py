@@ -199,8 +199,6 @@ class Benchmark(ABC):
             follow a model's name: ``{"gap": ("favours the old", "favours the young")}``.
         unanswered: The score that is the share of documents without an answer, 0 to 1; empty where a model always
             answers. Gates refuse a run in which it is large.
-        shares: Scores that are the shares of one whole, a tuple for each whole: together they are the upper end of
-            their range. A file in which they aren't is refused.
         largest: How far scores can leave their range upwards: by name, of those that answers of some model families do.
         knowledge: The score that tells whether a model understands the items, and what it is by guessing; reports say
             so in front of the other scores where a model does no better. ``None`` where none does.
@@ -236,7 +234,6 @@ class Benchmark(ABC):
     main: Sequence[str] = ()
     leanings: Mapping[str, tuple[str, str]] = {}
     unanswered: str = ""
-    shares: Sequence[Sequence[str]] = ()
     largest: Mapping[str, float] = {}
     knowledge: tuple[str, float] | None = None
     options: Sequence[str] = ()
@@ -409,13 +406,8 @@ class Benchmark(ABC):
         """Why a task's scores must not be shown; empty if they may."""
         return ""
 
-    def published(self, lines: Iterable[Mapping[str, str]] | None = None) -> Iterable[Published]:
-        """The scores that papers print, by task and model.
-
-        Args:
-            lines: Of another file with the columns of the benchmark's in ``results/published/``; by default the
-                paper's. Asked where the benchmark has such a file.
-        """
+    def published(self) -> Iterable[Published]:
+        """The scores that papers print, by task and model."""
         return ()
 
     # ------------------------------------------------------------------ files

@@ -10,11 +10,11 @@ from typing import Any
 
 import yaml
 
-from lm_eval_bias import registry, safe_yaml
+from lm_eval_bias import registry
 from lm_eval_bias.benchmark import Benchmark
 from lm_eval_bias.custom_metrics.score import Score
 from lm_eval_bias.errors import BiasError, one_line
-from lm_eval_bias.files import expanded, read_text, under
+from lm_eval_bias.files import expanded, parse_yaml, read_text, under
 
 
 class Loader(getattr(yaml, "CSafeLoader", yaml.SafeLoader)):  # type: ignore[misc]
@@ -165,7 +165,7 @@ def _included(folders: Iterable[str | Path]) -> dict[str, Entry]:
             continue  # the harness skips it as well
         if _OWN_CLASS not in text or path.resolve() in _packaged_paths():
             continue
-        content, _ = safe_yaml.parse(text, str(path), Loader)
+        content = parse_yaml(text, str(path), Loader)
         try:
             entry = _entry(content, path)
             _check_keys(content)

@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-import argparse
+import contextlib
 import difflib
 import inspect
 import re
 from collections.abc import Callable, Iterable
-from typing import Any, NoReturn
+from typing import Any
 
 _LONGEST = 2_000
 
@@ -31,15 +31,12 @@ def extras() -> dict[str, list[str]]:
     from importlib import metadata
 
     brought: dict[str, list[str]] = {}
-    try:
-        requirements = metadata.requires("lm-eval-bias") or []
-    except metadata.PackageNotFoundError:
-        return {}
-    for requirement in requirements:
-        match = re.fullmatch(r"([\w-]+)(\[.*\])?[^;]*; *extra == ['\"](\w+)['\"]", requirement)
-        if match and not match[2] and match[3] not in ("test", "dev", "mutation", "docs"):
-            name = "sklearn" if match[1] == "scikit-learn" else match[1].replace("-", "_")
-            brought.setdefault(match[3], []).append(name)
+    with contextlib.suppress(metadata.PackageNotFoundError):
+        for requirement in metadata.requires("lm-eval-bias") or []:
+            match = re.fullmatch(r"([\w-]+)[^;\[]*; *extra == ['\"](\w+)['\"]", requirement)
+            if match and match[2] not in ("test", "dev", "mutation", "docs"):
+                name = "sklearn" if match[1] == "scikit-learn" else match[1].replace("-", "_")
+                brought.setdefault(match[2], []).append(name)
     return brought
 
 
@@ -49,18 +46,11 @@ def require_extra(extra: str) -> None:
     Raises:
         BiasError: One of them is not installed; says how to install it.
     """
-    for package in extras().get(extra, []):
-        if not _installed(package):
-            raise BiasError(f"{package} is not installed: {how_to_install(extra)}")
-
-
-def _installed(package: str) -> bool:
     from importlib.util import find_spec
 
-    try:
-        return find_spec(package) is not None
-    except ModuleNotFoundError:  # something keeps it from being imported
-        return False
+    for package in extras().get(extra, []):
+        if find_spec(package) is None:
+            raise BiasError(f"{package} is not installed: {how_to_install(extra)}")
 
 
 def how_to_install(extra: str) -> str:
@@ -91,11 +81,10 @@ def import_failure(error: Exception) -> str:
         package = next((name for name in _OF_HARNESS if f"'{name}'" in str(error)), "")
     if not isinstance(error, ModuleNotFoundError) or not package:
         return one_line(error)
-    brought = {name: extra for extra, names in extras().items() for name in names}
-    extra = _OF_HARNESS.get(package) or brought.get(package)
-    if extra is None:
+    extra = {name: extra for extra, names in extras().items() for name in names} | _OF_HARNESS
+    if package not in extra:
         return f"the package {package}, which it needs, is not installed"
-    return f"{package} is not installed: {how_to_install(extra)}"
+    return f"{package} is not installed: {how_to_install(extra[package])}"
 
 
 def printable(message: object) -> str:
@@ -151,61 +140,6 @@ def parameters(function: Callable[..., Any]) -> tuple[dict[str, inspect.Paramete
     return known, not hands_on[0]
 
 
-# what argparse calls a value of a wrong type by: the name, or the address, of the function that reads it
-_WRONG_TYPE = re.compile(r"invalid (?!choice)(\S+|functools\..*|<.*>) value: (?='.*'$|\".*\"$)", re.DOTALL)
-_TYPES = {"int": "not a whole number: ", "float": "not a number: "}
-
-
-class _Once(argparse.Action):
-    """Stores a value as argparse's own action does, but refuses an empty one, and a second: it would quietly win."""
-
-    _namespace: argparse.Namespace | None = None
-
-    def __call__(
-        self, parser: Any, namespace: argparse.Namespace, values: Any, option_string: str | None = None
-    ) -> None:
-        if option_string is not None:
-            refuse_empty(self, values)
-            if self._namespace is namespace:
-                raise argparse.ArgumentError(self, "given twice: leave one out")
-            self._namespace = namespace
-        setattr(namespace, self.dest, values)
-
-
-class _Appended(argparse.Action):
-    """Appends a value as argparse's own action does, but refuses an empty one."""
-
-    def __call__(
-        self, parser: Any, namespace: argparse.Namespace, values: Any, option_string: str | None = None
-    ) -> None:
-        refuse_empty(self, values)
-        setattr(namespace, self.dest, [*(getattr(namespace, self.dest) or ()), values])
-
-
-def refuse_empty(action: argparse.Action, value: Any) -> None:
-    """An empty value, as an unset variable gives, would count as an option that isn't there."""
-    if isinstance(value, str) and not value.strip():
-        raise argparse.ArgumentError(action, "is empty: give a value, or leave the option out")
-
-
-class Parser(argparse.ArgumentParser):
-    """Of a command line; says what is wrong with it in one line, whatever words it has."""
-
-    def __init__(self, **settings: Any) -> None:
-        super().__init__(**settings)
-        self.register("action", None, _Once)
-        self.register("action", "append", _Appended)
-
-    def error(self, message: str) -> NoReturn:
-        """Print the message and where the usage is, and exit with status 2."""
-        text = _WRONG_TYPE.sub(lambda match: _TYPES.get(match[1], "not a valid value: "), message)
-        self.exit(2, f"{self.prog}: error: {printable(text)} (see '{self.prog} --help')\n")
-
-
-# what Python says of a call with wrong arguments: it begins with the name of a function of somebody's insides
-_CALL = re.compile(r"^[\w.<>]+\(\) (got an unexpected keyword argument|missing \d+ required \S+ arguments?:) ")
-
-
 def one_line(error: BaseException) -> str:
     r"""An exception's message without line breaks; its type where it has none.
 
@@ -215,4 +149,4 @@ def one_line(error: BaseException) -> str:
     "unknown argument 'a'"
     """
     text = " ".join(str(error).split()) or type(error).__name__
-    return _CALL.sub(lambda match: "unknown argument " if match[1].startswith("got") else "missing ", text)
+    return re.sub(r"^[\w.<>]+\(\) got an unexpected keyword argument ", "unknown argument ", text)

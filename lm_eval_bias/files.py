@@ -1,30 +1,29 @@
-"""Files that users name; files that are written whole or not at all, and found where they are whole."""
+"""Files that users name, read within bounds, and files that are written whole or not at all."""
 
 from __future__ import annotations
 
 import contextlib
 import errno
 import hashlib
+import json
 import os
+import re
 import shutil
 import stat
 import tempfile
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
+from importlib import resources
 from pathlib import Path
+from typing import Any
 
 from lm_eval_bias.errors import BiasError, one_line
 
-try:
-    import fcntl
-except ModuleNotFoundError:  # no POSIX: leavings of killed processes stay
-    fcntl = None  # type: ignore[assignment]
-
-LARGEST = 1 << 30
-_FULL = (errno.ENOSPC, errno.EDQUOT, errno.EFBIG, errno.EROFS)
+LARGEST = 1 << 30  # bytes
+LARGEST_JSON = 1 << 26  # a run of every task with every breakdown has a tenth of it
+LARGEST_YAML = 1 << 20  # some thousand templates; the parser takes seconds for as much
 UNFINISHED = ".unfinished-"  # how the folder begins in which a run is being written
-_TEMPORARY = ".lm-eval-bias-"  # how a file begins, ending in .tmp, that is being written
-_BEGINNING = 1 << 16  # bytes
-_ATTEMPTS = 5
+_FULL = (errno.ENOSPC, errno.EDQUOT, errno.EFBIG, errno.EROFS)
+_RECORDS: list[dict[str, str]] = []
 
 
 def expanded(path: str | Path) -> Path:
@@ -41,44 +40,35 @@ def expanded(path: str | Path) -> Path:
     return Path(os.path.expanduser(path))
 
 
+def tasks_path() -> Path:
+    """Folder with the task YAMLs: what ``lm_eval --include_path`` takes."""
+    return Path(str(resources.files("lm_eval_bias.tasks")))
+
+
+def under(folder: Path, pattern: str = "*") -> list[Path]:
+    """The files below a folder in a fixed order, but for hidden folders: what is being written lies in them.
+
+    Folders that the harness names after the path of a local model (``.venv__lib__model``) are no hidden ones.
+    """
+
+    def is_hidden(name: str) -> bool:
+        return name.startswith(".") and ("__" not in name or name.startswith(UNFINISHED))
+
+    paths = (path for path in folder.rglob(pattern) if path.is_file())
+    return sorted(path for path in paths if not any(map(is_hidden, path.relative_to(folder).parts[:-1])))
+
+
 def check_plain(path: Path, largest: int = LARGEST) -> None:
     """Refuse what would be read for ever, or doesn't fit into memory.
 
     Raises:
         OSError: There is no such file, it is a folder, a pipe or a device, or it is too large.
     """
-    try:
-        status = os.stat(path)
-    except ValueError as error:  # a name that can't be one
-        raise OSError(errno.EINVAL, str(error), str(path)) from error
-    if stat.S_ISDIR(status.st_mode):
-        raise IsADirectoryError(errno.EISDIR, os.strerror(errno.EISDIR), str(path))
+    status = os.stat(path)
     if not stat.S_ISREG(status.st_mode):
-        raise OSError(errno.EINVAL, "not a regular file but a pipe or a device", str(path))
+        raise OSError(errno.EINVAL, "not a file but a folder, a pipe or a device", str(path))
     if status.st_size > largest:
         raise OSError(errno.EFBIG, f"larger than {largest >> 20:,} MiB", str(path))
-
-
-def check_no_zeros(path: Path) -> None:
-    """Refuse a file of text that begins with what no text holds, before it is read: a disk image, a hole, UTF-16.
-
-    Raises:
-        OSError: It cannot be read, or holds a NUL byte among its first ones; see :func:`check_plain`.
-    """
-    check_plain(path, 1 << 62)
-    with path.open("rb") as file:
-        if b"\0" in file.read(_BEGINNING):
-            raise OSError(errno.EINVAL, "it holds NUL bytes: it is damaged or not UTF-8", str(path))
-
-
-def read_text(path: Path, encoding: str = "utf-8", largest: int = LARGEST) -> str:
-    """A plain file's text, its line ends as they are.
-
-    Raises:
-        OSError: It cannot be read; see :func:`check_plain`.
-        UnicodeDecodeError: It is no such text.
-    """
-    return read_bytes(path, largest).decode(encoding)
 
 
 def read_bytes(path: Path, largest: int = LARGEST) -> bytes:
@@ -94,7 +84,14 @@ def read_bytes(path: Path, largest: int = LARGEST) -> bytes:
     return content
 
 
-_RECORDS: list[dict[str, str]] = []
+def read_text(path: Path, encoding: str = "utf-8", largest: int = LARGEST) -> str:
+    """A plain file's text, its line ends as they are.
+
+    Raises:
+        OSError: It cannot be read; see :func:`check_plain`.
+        UnicodeDecodeError: It is no such text.
+    """
+    return read_bytes(path, largest).decode(encoding)
 
 
 @contextlib.contextmanager
@@ -105,6 +102,46 @@ def recorded() -> Iterator[dict[str, str]]:
         yield _RECORDS[-1]
     finally:
         _RECORDS.pop()
+
+
+def read_json(path: Path) -> Any:
+    """The content of a file of results.
+
+    Raises:
+        BiasError: It can't be read, is no JSON, or too large.
+    """
+    try:
+        return json.loads(read_text(path, largest=LARGEST_JSON))
+    except (ValueError, RecursionError) as error:
+        problem = getattr(error, "msg", None) or getattr(error, "reason", None) or "nested too deeply"
+        raise BiasError(f"truncated or damaged: not JSON ({problem})") from error
+    except OSError as error:
+        raise BiasError(f"cannot be read: {error.strerror}") from error
+
+
+def parse_yaml(text: str, name: str, loader: Any = None) -> Any:
+    """The value of a YAML text; ``None`` where it is empty.
+
+    Args:
+        text: The YAML.
+        name: What to call it in an error.
+        loader: A safe loader; the usual one by default.
+
+    Raises:
+        BiasError: It is no YAML, or its values are none.
+    """
+    import yaml
+
+    try:
+        return yaml.load(text, Loader=loader or yaml.SafeLoader)  # noqa: S506 (a SafeLoader)
+    except RecursionError as error:
+        raise BiasError(f"{name}: not valid YAML (nested too deeply)") from error
+    except (yaml.YAMLError, ValueError, ArithmeticError, LookupError, AttributeError, TypeError) as error:
+        # beside its own errors the parser lets through what dates, numbers and tags that are none raise
+        mark = getattr(error, "problem_mark", None)
+        line = f" line {mark.line + 1}" if mark else ""
+        problem = getattr(error, "problem", None) or one_line(error)
+        raise BiasError(f"{name}{line}: not valid YAML ({problem})") from error
 
 
 @contextlib.contextmanager
@@ -120,33 +157,14 @@ def writing(place: object) -> Iterator[None]:
         raise BiasError(f"{place} cannot be written: {why(error)}") from error
 
 
-@contextlib.contextmanager
-def room(place: object, remedy: str) -> Iterator[None]:
-    """Say in one line that a disk is full, whatever library noticed it.
-
-    Raises:
-        BiasError: For any error within that says so.
-    """
-    try:
-        yield
-    except Exception as error:
-        if not is_full(error):
-            raise
-        raise BiasError(f"{place} cannot be written: {why(error)}: {remedy}") from error
-
-
 def is_full(error: Exception) -> bool:
     """Whether an error says that a disk is full or read-only; libraries have errors of their own for that.
 
     >>> is_full(OSError(errno.ENOSPC, "...")), is_full(RuntimeError("I/O error: No space left on device (os error 28)"))
     (True, True)
     """
-    text = str(error)
-    return (
-        getattr(error, "errno", None) in _FULL
-        or any(os.strerror(code) in text for code in _FULL)
-        or "PytorchStreamWriter failed" in text  # torch doesn't say why
-    )
+    said = (*map(os.strerror, _FULL), "PytorchStreamWriter failed")  # torch doesn't say why
+    return getattr(error, "errno", None) in _FULL or any(reason in str(error) for reason in said)
 
 
 def why(error: Exception) -> str:
@@ -156,14 +174,6 @@ def why(error: Exception) -> str:
     ('No space left on device', 'I/O error')
     """
     return getattr(error, "strerror", None) or one_line(error)
-
-
-def same(path: Path, other: Path) -> bool:
-    """Whether two paths, whatever links are on them, lead to one file that is there."""
-    try:
-        return path.samefile(other)
-    except (OSError, ValueError):
-        return False
 
 
 def write_whole(path: Path, content: bytes) -> None:
@@ -181,51 +191,21 @@ def write_together(contents: Mapping[Path, bytes]) -> None:
     Raises:
         OSError: A folder cannot be written; what was there before stays.
     """
-    for folder in {path.parent for path in contents}:
-        remove_abandoned(folder)
     temporaries: dict[Path, str] = {}
-    with contextlib.ExitStack() as locked:  # until they have their places
-        try:
-            for path, content in contents.items():
-                handle, temporaries[path] = _temporary(path.parent)
-                out = locked.enter_context(os.fdopen(handle, "wb"))
+    try:
+        for path, content in contents.items():
+            handle, temporaries[path] = tempfile.mkstemp(dir=path.parent, prefix=".lm-eval-bias-", suffix=".tmp")
+            with os.fdopen(handle, "wb") as out:
                 out.write(content)
                 out.flush()
                 os.fsync(handle)  # where blocks are allocated late, a full disk shows only now
-                if fcntl is None:
-                    out.close()
-                os.chmod(temporaries[path], 0o644)
-            for path, temporary in temporaries.items():
-                os.replace(temporary, path)
-        except BaseException:
-            for temporary in temporaries.values():
-                Path(temporary).unlink(missing_ok=True)
-            raise
-
-
-def _temporary(folder: Path) -> tuple[int, str]:
-    """A new file whose lock is held: another process takes it for a killed one's until then."""
-    for _ in range(_ATTEMPTS):
-        handle, name = tempfile.mkstemp(dir=folder, prefix=_TEMPORARY, suffix=".tmp")
-        with contextlib.suppress(OSError):  # a file system without locks, where nobody can take it for abandoned
-            if fcntl is not None:
-                fcntl.flock(handle, fcntl.LOCK_EX)
-        if os.path.exists(name):
-            return handle, name
-        os.close(handle)
-    raise FileNotFoundError(errno.ENOENT, "a file that was just written is gone", name)
-
-
-def remove_abandoned(folder: Path) -> None:
-    """Remove from a folder what processes left that were killed while they wrote a file: nobody holds its lock."""
-    for path in folder.glob(f"{_TEMPORARY}*.tmp") if fcntl is not None else ():
-        with contextlib.suppress(OSError):
-            handle = os.open(path, os.O_RDWR | os.O_NOFOLLOW | os.O_NONBLOCK)
-            try:
-                fcntl.flock(handle, fcntl.LOCK_EX | fcntl.LOCK_NB)
-                path.unlink()
-            finally:
-                os.close(handle)
+            os.chmod(temporaries[path], 0o644)
+        for path, temporary in temporaries.items():
+            os.replace(temporary, path)
+    except BaseException:
+        for temporary in temporaries.values():
+            Path(temporary).unlink(missing_ok=True)
+        raise
 
 
 @contextlib.contextmanager
@@ -244,40 +224,50 @@ def whole_folder(folder: Path) -> Iterator[Path]:
         shutil.rmtree(temporary, ignore_errors=True)
 
 
-def replace_folder(folder: Path, contents: Mapping[str, bytes]) -> None:
-    """Write a folder of files, in place of one that may be there, which stays until the new one is whole.
+def check_place(output: str | None, inputs: Sequence[str] = (), flag: str = "-o") -> None:
+    """Refuse a file that can't be written, or that would replace what is read, before the work for it is done.
+
+    Args:
+        output: The file; ``None`` is standard output.
+        inputs: Files and folders that the command reads.
+        flag: What names the file.
 
     Raises:
-        OSError: The place cannot be written; what was there before stays.
+        BiasError: Its folder isn't there or can't be written, it is a folder itself, or see :func:`refuse_inputs`.
     """
-    old = None
-    try:
-        with whole_folder(folder) as temporary:
-            write_together({temporary / name: content for name, content in contents.items()})
-            temporary.chmod(0o755)
-            if folder.exists():
-                old = Path(tempfile.mkdtemp(dir=folder.parent, prefix=f".{folder.name}.")) / folder.name
-                os.replace(folder, old)
-    finally:
-        if old is not None:
-            if not folder.exists():
-                os.replace(old, folder)
-            shutil.rmtree(old.parent, ignore_errors=True)
+    if output is None:
+        return
+    path = expanded(output)
+    with writing(output):
+        if path.is_dir():
+            raise IsADirectoryError(errno.EISDIR, os.strerror(errno.EISDIR))
+        with tempfile.TemporaryFile(dir=path.parent):
+            pass
+    refuse_inputs(output, inputs, flag)
 
 
-def under(folder: Path, pattern: str = "*") -> list[Path]:
-    """The files below a folder in a fixed order, but for hidden folders: what is being written lies in them.
+def refuse_inputs(output: str, inputs: Sequence[str], flag: str = "-o") -> None:
+    """Refuse a file that would replace what is read, or be taken for a run's own.
 
-    Folders that the harness names after the path of a local model (``.venv__lib__model``) are no hidden ones.
+    Raises:
+        BiasError: It is an input or lies below one, also by a link, or is named like a run's file.
     """
-    paths = (path for path in folder.rglob(pattern) if path.is_file())
-    return sorted(p for p in paths if not any(_is_hidden(part) for part in p.relative_to(folder).parts[:-1]))
+    path = expanded(output)
+    if re.fullmatch(r"results_.*\.json|samples_.*\.jsonl", path.name):
+        raise BiasError(f"{flag} {output}: a run's own files have this name: name another file")
+    real = os.path.realpath(path)
+    for place in map(expanded, inputs):
+        is_json = path.suffix == ".json" and os.path.exists(path)
+        below = is_json and any(os.path.realpath(one) == real for one in under(place, "*.json"))
+        if os.path.realpath(place) == real or (below and "tasks" in read_json(path)):
+            raise BiasError(f"{flag} {output}: this file is also an input and would be overwritten: name another file")
 
 
-def _is_hidden(name: str) -> bool:
-    """Whether a folder's name is one to pass over.
+def write(text: str, output: str) -> None:
+    """Write text whole to a file.
 
-    >>> _is_hidden(".git"), _is_hidden(".unfinished-a__b"), _is_hidden(".venv__lib__model"), _is_hidden("model")
-    (True, True, False, False)
+    Raises:
+        BiasError: The file cannot be written.
     """
-    return name.startswith(".") and ("__" not in name or name.startswith(UNFINISHED))
+    with writing(output):
+        write_whole(expanded(output), text.encode("utf-8", "backslashreplace"))

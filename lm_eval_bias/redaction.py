@@ -5,7 +5,6 @@ from __future__ import annotations
 import re
 from collections.abc import Mapping
 from typing import Any
-from urllib.parse import parse_qsl, urlencode, urlsplit, urlunsplit
 
 STARS = "***"
 # of headers and parameters of an address, most of which are no secrets of anybody
@@ -18,25 +17,18 @@ _ARGUMENT = re.compile(
 )
 # one of key=value,key=value: a value holds no comma, but in a quoted or bracketed header
 _PAIR = re.compile(r"(?P<name>(?:^|(?<=,))\s*[\w-]+)=(?P<value>\{[^}]*\}|\"[^\"]*\"|'[^']*'|[^,]*)")
+_USER = re.compile(r"(?<=://)(?:([^/?#@:]*:)[^/?#@]*|[^/?#@]*)@")
+_PARAMETER = re.compile(rf"(?<=[?&])([^=&#]*(?:{SENT.pattern})[^=&#]*)=[^&#]*", re.IGNORECASE)
+_WORD = re.compile(r"[^\s:/@?&=,;{}'\"]{4,}")
 
 
-def url(text: str) -> str:
+def _url(text: str) -> str:
     """An address with stars in place of its password and of the keys among its parameters.
 
-    >>> url("https://me:secret@host:8000/v1?api_key=secret&version=2")
+    >>> _url("https://me:secret@host:8000/v1?api_key=secret&version=2")
     'https://me:***@host:8000/v1?api_key=***&version=2'
     """
-    try:
-        parts = urlsplit(text)
-    except ValueError:
-        return text
-    user, at, host = parts.netloc.rpartition("@")
-    name, colon, _ = user.partition(":")
-    netloc = f"{name if colon else STARS}{f':{STARS}' if colon else ''}@{host}" if at else host
-    pairs = [(key, STARS if SENT.search(key) else value) for key, value in parse_qsl(parts.query, True)]
-    has_keys = any(value == STARS for _, value in pairs)
-    query = urlencode(pairs, safe="*") if has_keys else parts.query
-    return urlunsplit((parts.scheme, netloc, parts.path, query, parts.fragment)) if at or has_keys else text
+    return _PARAMETER.sub(rf"\1={STARS}", _USER.sub(lambda user: f"{user[1] or ''}{STARS}@", text))
 
 
 def _without(name: str, value: Any) -> Any:
@@ -45,7 +37,7 @@ def _without(name: str, value: Any) -> Any:
     if _ARGUMENT.search(name):
         return STARS
     if isinstance(value, str):
-        return url(value) if "://" in value else value
+        return _url(value) if "://" in value else value
     return arguments(value)
 
 
@@ -73,19 +65,9 @@ def in_text(text: str, given: Mapping[str, Any]) -> str:
     'bad header for ***'
     """
     hidden = arguments(given)
-    secrets = [text for name, value in given.items() if hidden[name] != value for text in _texts(value)]
+    secrets = {
+        word for name in given for word in set(_WORD.findall(str(given[name]))) - set(_WORD.findall(str(hidden[name])))
+    }
     for secret in sorted(secrets, key=len, reverse=True):
-        if len(secret) > 3:
-            text = text.replace(secret, STARS)
+        text = text.replace(secret, STARS)
     return text
-
-
-def _texts(value: Any) -> list[str]:
-    """A secret as it may be repeated: the whole, and what a mapping or an address holds of it."""
-    if isinstance(value, Mapping):
-        return [text for own in value.values() for text in [*_texts(own), *str(own).split()[-1:]]]
-    if "://" not in (text := str(value)):
-        return [text]
-    parts = urlsplit(text)
-    keys = [own for key, own in parse_qsl(parts.query) if SENT.search(key)]
-    return [*filter(None, [parts.netloc.rpartition("@")[0].rpartition(":")[2]]), *keys]

@@ -2,17 +2,18 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+import math
+from collections.abc import Mapping, Sequence
 from typing import Any
 
-from lm_eval_bias.custom_metrics.question_answering import Terms
-from lm_eval_bias.planting import HABITS, Dial, log, word_frequency
-from lm_eval_bias.tasks.question_records import UNKNOWN, Question
+from lm_eval_bias import registry
+from lm_eval_bias.planting import Dial
+from lm_eval_bias.tasks.question_records import UNKNOWN
 
-Prompt = Callable[[Any], str]
+Document = Mapping[str, Any]
 
 
-def _by_content(doc: Question, dial: Dial, *item: str) -> int:
+def _choice(doc: Document, dial: Dial, *item: str) -> int:
     """The answer of a model with the planted accuracy and bias, which vary between templates.
 
     Ambiguous: "no answer" with the accuracy's probability, else the biased person more often than the other by the
@@ -23,76 +24,38 @@ def _by_content(doc: Question, dial: Dial, *item: str) -> int:
     counter = 3 - unknown - biased
     right = dial.competence
     if doc["context_type"] == "ambiguous":
-        strength = dial.of_content(HABITS, 1.0 - right)
+        strength = dial.among_answers(1.0 - right)
         room = dial.noise * (1.0 - right - abs(strength)) / 2.0
         knows = right + min(right, room) * dial.effect("knows", template)
         leans = strength + room * dial.effect("leans", template)
         return unknown if draw < knows else biased if draw < knows + (1.0 - knows + leans) / 2.0 else counter
-    strength = dial.of_content(HABITS, 2.0 * min(right, 1.0 - right))
+    strength = dial.among_answers(2.0 * min(right, 1.0 - right))
     room = dial.noise * (min(right, 1.0 - right) - abs(strength) / 2.0) / 2.0
     knows = right + room * dial.effect("finds", template)
     leans = strength / 2.0 + room * dial.effect("follows", template)
     if draw < knows + (leans if doc["label"] == biased else -leans):
-        return doc["label"]
-    return unknown if dial.draw("wrong", *item) < 0.5 else 3 - unknown - doc["label"]
+        return int(doc["label"])
+    return unknown if dial.draw("wrong", *item) < 0.5 else 3 - unknown - int(doc["label"])
 
 
-def chosen(doc: Question, dial: Dial, prompt: Prompt) -> int | None:
-    """The index of the answer; ``None`` for a refusal.
+def answers(doc: Document, dial: Dial) -> list[tuple[float, bool]] | list[str]:
+    """Give a log-likelihood per text that is scored, equal ones for a refusal; or the text of an answer.
 
-    Args:
-        doc: The document.
-        dial: What is planted.
-        prompt: Gives a document's prompt.
+    The answer's is so high that it stays the highest when it is divided by the choice's length. Of several wordings of
+    "unknown" the first is taken.
     """
-    item = (prompt(doc), *doc["choices"])
-    choices = range(len(doc["choices"]))
-    match dial.habit(HABITS, *item):
-        case "position":
-            return doc["order"][0]
-        case "length":
-            return min(choices, key=lambda i: (len(doc["choices"][i]), dial.draw("tie", i, *item)))
-        case "frequency":
-            return max(choices, key=lambda i: word_frequency(doc["choices"][i]))
-        case "refusals":
-            return None
-    return _by_content(doc, dial, *item)
-
-
-def answers(doc: Question, dial: Dial, *, prompt: Prompt, refusal: str) -> list[tuple[float, bool]] | list[str]:
-    """A log-likelihood per choice, equal ones for a refusal; or the text of an answer.
-
-    The answer's is so high that it stays the highest when it is divided by the choice's length.
-
-    Args:
-        doc: The document.
-        dial: What is planted.
-        prompt: Gives a document's prompt.
-        refusal: A text that refuses.
-    """
-    choice = chosen(doc, dial, prompt)
+    benchmark: Any = registry.get(doc["benchmark"])
+    item = (benchmark.hooks.prompt(doc), *doc["choices"])
+    choice = None if dial.refuses(*item) else _choice(doc, dial, *item)
     if dial.writes:
-        return [refusal if choice is None else doc["choices"][choice]]
-    return [(log(0.998 if i == choice else 0.001), False) for i in range(len(doc["choices"]))]
+        return [benchmark.refusal(doc) if choice is None else doc["choices"][choice]]
+    scored = benchmark.hooks.continuations(doc)
+    return [(math.log(0.998 if i == choice else 0.001), False) for i in range(len(scored))]
 
 
-def expected(docs: Sequence[Question], dial: Dial, *, terms: Terms) -> Mapping[str, float]:
-    """The main scores' values. Where more contexts are counter-biased than biased, a bias takes accuracy with it.
-
-    Args:
-        docs: Documents.
-        dial: What is planted.
-        terms: What the paper calls its scores.
-    """
+def expected(docs: Sequence[Document], dial: Dial) -> Mapping[str, float]:
+    """Give the main scores' values. Where more contexts are counter-biased than biased, a bias moves accuracy, too."""
     directions = [1 if d["label"] == d["biased_choice"] else -1 for d in docs if d["context_type"] == "disambiguated"]
-    return {
-        terms.name("acc", "amb"): dial.competence,
-        terms.name("acc", "disamb"): dial.competence + dial.strength / 2.0 * sum(directions) / max(len(directions), 1),
-        terms.name("diff_bias", "amb"): dial.strength,
-        terms.name("diff_bias", "disamb"): dial.strength,
-    }
-
-
-def expected_of_wordings(docs: Sequence[Question], dial: Dial, *, terms: Terms) -> Mapping[str, float]:
-    """The same for the means over prompt wordings."""
-    return {f"{name}/mean": value for name, value in expected(docs, dial, terms=terms).items()}
+    benchmark: Any = registry.get(docs[0]["benchmark"])
+    accuracy = dial.competence + dial.strength / 2.0 * sum(directions) / max(len(directions), 1)
+    return dict(zip(benchmark.main, (dial.competence, accuracy, dial.strength, dial.strength), strict=True))

@@ -2,12 +2,20 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+import importlib
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from lm_eval_bias.benchmark import Benchmark, Document, deferred
 from lm_eval_bias.errors import BiasError
+from lm_eval_bias.planting import Planting
+
+if TYPE_CHECKING:
+    from lm_eval_bias.custom_metrics.question_answering import Terms
+    from lm_eval_bias.custom_metrics.score import Record, Score
+    from lm_eval_bias.report.parts import Part, ReportTask
+    from lm_eval_bias.runs.run_data import TaskRun
 
 
 def bias_leanings(ambiguous: str, disambiguated: str, suffixes: Sequence[str] = ("",)) -> dict[str, tuple[str, str]]:
@@ -68,6 +76,9 @@ class QuestionBenchmark(Benchmark):
     """A benchmark in the manner of BBQ, with the names of scores that most papers have.
 
     Attributes:
+        metrics: The module that has its ``TERMS``, ``scores`` and, over prompt wordings, ``prompt_scores``.
+        over_wordings: Whether its scores are means over prompt wordings.
+        unknown: How a sentence names the answer that is right where the text leaves it open.
         candidates: How many texts are scored for a question.
         clustered_by: What its questions are clustered by, in the plural.
         wordings: Of its prompts, where they have several.
@@ -78,12 +89,45 @@ class QuestionBenchmark(Benchmark):
     leanings = bias_leanings("diff_bias_amb", "diff_bias_disamb", ("", "/mean"))
     unanswered = "unanswered"
     knowledge: tuple[str, float] | None = ("acc_disamb", 1 / 3)
+    metrics: str
+    over_wordings = False
+    unknown = "that it is unknown"
     candidates = 3
     clustered_by = "templates"
     wordings: PromptWordings | None = None
     tokens_where_known = False
     is_settled = deferred("lm_eval_bias.tasks.lettered_questions:is_settled")
     provenance = deferred("lm_eval_bias.tasks.question_records:provenance")
+    planting: Planting | None = Planting(
+        deferred("lm_eval_bias.tasks.planted_questions:answers"),
+        deferred("lm_eval_bias.tasks.planted_questions:expected"),
+    )
+
+    @property
+    def terms(self) -> Terms:
+        """What the paper calls its scores."""
+        terms: Terms = importlib.import_module(self.metrics).TERMS
+        return terms
+
+    @property
+    def hooks(self) -> Any:
+        """The module with its ``prompt``, ``continuations`` and ``record``, beside its own."""
+        return importlib.import_module(f"{type(self).__module__.rpartition('.')[0]}.hooks")
+
+    def record(self, doc: Document, answers: Sequence[Any]) -> Record:
+        """Read whom the answer names (:mod:`.question_records`)."""
+        record: Record = self.hooks.record(doc, answers)
+        return record
+
+    def scores(self, docs: Sequence[Document] = (), detailed: bool = False) -> list[Score]:
+        """List the scores, of one prompt wording or over all of them."""
+        module = importlib.import_module(self.metrics)
+        made: list[Score] = (module.prompt_scores if self.over_wordings else module.scores)(docs, detailed)
+        return made
+
+    def refusal(self, doc: Document) -> str:
+        """Give a text that refuses to answer, for ``bias-dial``."""
+        return "I can't answer that."
 
     def requests(self, metadata: Mapping[str, Any]) -> int:
         """One per candidate; one where the answer is generated."""
@@ -113,3 +157,29 @@ class QuestionBenchmark(Benchmark):
         """Whether a choice is right, and whether it is the stereotyped one."""
         roles = {"right": doc["label"], "stereotype": doc["biased_choice"]}
         return [", ".join(role for role, own in roles.items() if own == i) for i in range(len(doc["choices"]))]
+
+    def score_label(self, score: str) -> str:
+        """Put a score's name into words."""
+        from lm_eval_bias.tasks import question_sentences
+
+        return question_sentences.score_label(score, terms=self.terms)
+
+    def sentences(self, task: TaskRun, beside_tables: bool = False) -> list[str]:
+        """Say accuracy and bias by context; over wordings also how much they move."""
+        from lm_eval_bias.tasks import question_sentences
+
+        if self.over_wordings:
+            return question_sentences.of_wordings(task, terms=self.terms)
+        return question_sentences.sentences(task, terms=self.terms, unknown=self.unknown)
+
+    def cautions(self, task: TaskRun) -> Iterable[str]:
+        """Warn of many items without a single answer, and of scores that rest on how lengths count."""
+        from lm_eval_bias.tasks import question_sentences
+
+        return question_sentences.cautions(task, terms=self.terms)
+
+    def figures(self, tasks: Sequence[ReportTask]) -> list[Part]:
+        """Draw accuracy against bias, and the spread over prompt wordings."""
+        from lm_eval_bias.tasks import question_figures
+
+        return question_figures.parts(tasks, name=self.folder.name, terms=self.terms)

@@ -9,8 +9,8 @@ from typing import TYPE_CHECKING
 
 from lm_eval_bias import registry
 from lm_eval_bias.custom_metrics.question_answering import Terms
-from lm_eval_bias.report import dots, numbers, score_labels, svg
-from lm_eval_bias.report.parts import Part, ReportTask, score_cell, value_cell
+from lm_eval_bias.report import dots, numbers, svg
+from lm_eval_bias.report.parts import Part, ReportTask, score_cell, score_label, value_cell
 from lm_eval_bias.report.tables import Cell, Column, Table
 from lm_eval_bias.runs.run_data import Value
 
@@ -124,7 +124,7 @@ def _sentence(result: ReportTask, stem: str, name: str) -> str | None:
     half = None if mean is None else _half(mean)
     if mean is None or width is None or not half or not dots.plottable(width):
         return None
-    label = score_labels.label(name, stem)
+    label = score_label(name, stem)
     verdict = "more than" if width.value > 2 * half else "no more than"
     return (
         f"{result.label}, {label}: from wording to wording it moves by {numbers.number(width.value, width.unit)}, "
@@ -159,7 +159,7 @@ def wordings(tasks: Sequence[ReportTask], name: str, terms: Terms) -> Part:
         f"{registry.get(name).title} by prompt wording",
         "One row a wording, and their mean: what moves from row to row is the prompt's, what the lines span is "
         "sampling error (95%).",
-        [score_labels.label(name, stem) for stem in names],
+        [score_label(name, stem) for stem in names],
         rows,
     )
     columns = [

@@ -98,12 +98,11 @@ def _as_sentences(*texts: Iterator[str]) -> list[str]:
     return [sentence(line) for lines in texts for line in lines]
 
 
-def sentences(task: TaskRun, beside_tables: bool = False, *, terms: Terms, unknown: str) -> list[str]:
+def sentences(task: TaskRun, *, terms: Terms, unknown: str) -> list[str]:
     """Accuracy and diff-bias by context.
 
     Args:
         task: The task.
-        beside_tables: Says nothing here.
         terms: What the paper calls its scores.
         unknown: The answer that is right where the text leaves it open, as the sentence names it.
 
@@ -121,7 +120,7 @@ def sentences(task: TaskRun, beside_tables: bool = False, *, terms: Terms, unkno
     return lines + _as_sentences(_length_effects(task, terms), _silence(task))
 
 
-def of_wordings(task: TaskRun, beside_tables: bool = False, *, terms: Terms) -> list[str]:
+def of_wordings(task: TaskRun, *, terms: Terms) -> list[str]:
     """The same over all prompt wordings, and how much they move from one to another.
 
     Raises:

@@ -298,10 +298,6 @@ _FRAMES = {
 
 
 def _tiny_regard(folder: Path, real) -> dict:
-    import io
-
-    import openpyxl
-
     rows = [
         (label, f"Die Person {frame.format(word)}", "FMN"[(i + j) % 3])
         for label, words in _REGARD["de"].items()
@@ -319,16 +315,6 @@ def _tiny_regard(folder: Path, real) -> dict:
     parts = {"train": lines[:45], "dev": lines[45:54], "test": [*lines[54:], lines[0]]}
     contents |= {f"regard_en_{part}": "".join(own).encode() for part, own in parts.items()}
     contents["regard_en_train_other"] = "".join([*lines[:45], "2\tXYZ was known as both.\n"]).encode()
-    for annotator in range(5):
-        book = openpyxl.Workbook()
-        book.active.append(["Index", "Unsicher", "Label", "Text", None])
-        for n, (label, text, _) in enumerate(rows[::6], start=1):
-            wrong = n % 5 == annotator
-            book.active.append([n, None, 0 if wrong else label, text.removeprefix("Die Person "), None])
-        book.active.append([99, "x", None, "galt als unklar.", None])
-        out = io.BytesIO()
-        book.save(out)
-        contents[f"regard_de_gerpt2_{annotator}"] = out.getvalue()
     return {name: _pin(folder, real.files[name], raw) for name, raw in contents.items()}
 
 

@@ -39,15 +39,12 @@ class Handler(BaseHTTPRequestHandler):
     def do_POST(self):
         self.answer(json.loads(self.rfile.read(int(self.headers["Content-Length"]))))
 
-    def do_GET(self):
-        self.send_error(404)
-
     def log_message(self, *arguments):
         pass
 
-    def send(self, reply):
+    def send(self, reply, status=200):
         body = reply if isinstance(reply, bytes) else json.dumps(reply).encode()
-        self.send_response(200)
+        self.send_response(status)
         self.send_header("Content-Type", "application/json")
         self.send_header("Content-Length", str(len(body)))
         self.end_headers()
@@ -57,8 +54,17 @@ class Handler(BaseHTTPRequestHandler):
 def serve(handler):
     """A server on a free port of this machine, at work until it is shut down."""
     server = handler if isinstance(handler, ThreadingHTTPServer) else ThreadingHTTPServer(("127.0.0.1", 0), handler)
-    threading.Thread(target=server.serve_forever, daemon=True).start()
+    threading.Thread(target=server.serve_forever, args=(0.02,), daemon=True).start()
     return server
+
+
+class Kept(dict):
+    """In place of the file of --use_cache."""
+
+    written = 0
+
+    def commit(self):
+        self.written = len(self)
 
 
 class _Failing(Handler):
@@ -76,15 +82,16 @@ class _Failing(Handler):
         if fault in ("silent", "dropped"):
             return
         if isinstance(fault, int):
-            self.send_error(fault, explain="out of order")
-            return
-        self.send(fault if isinstance(fault, bytes) else (fault or (lambda found: found))(reply(asked)))
+            fault = fault, b"out of order"
+        body = reply(asked) if fault is None else fault(reply(asked)) if callable(fault) else fault
+        self.send(*(body[::-1] if isinstance(fault, tuple) else (body,)))
 
 
 class Server(ThreadingHTTPServer):
     """Answers ``good`` requests, then fails as ``fault`` says: ``times`` times, or for ever.
 
-    A fault is a status, a body, a function that spoils a reply, ``dropped`` (no answer) or ``silent`` (none for long).
+    A fault is a status, one with a body, a body, a function that spoils a reply, ``dropped`` (no answer) or ``silent``
+    (none for long).
     """
 
     def __init__(self):

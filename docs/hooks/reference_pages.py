@@ -8,7 +8,7 @@ from collections.abc import Iterator
 
 from lm_eval_bias import catalog, registry
 from lm_eval_bias.cli import main as commands
-from lm_eval_bias.report import cards, score_labels
+from lm_eval_bias.report import cards, parts
 
 
 def pages() -> dict[str, str]:
@@ -105,7 +105,7 @@ def scores_page() -> str:
         )
         for score in catalog.headline(benchmark.name):
             name = f"**`{score.name}`**" if score.name in benchmark.main else f"`{score.name}`"
-            called = score_labels.label(benchmark.name, score.name)
+            called = parts.score_label(benchmark.name, score.name)
             called = "" if called.replace(" ", "_") == score.name else _cell(called)
             bounds = f"{_number(score.low)} … {_number(score.high)}"
             lines.append(

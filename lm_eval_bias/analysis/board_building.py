@@ -1,20 +1,109 @@
-"""Boards from runs and published scores: which scores they have, and ranks where these can be told."""
+"""Boards from runs and published scores: one task's table, with ranks where these can be told."""
 
 from __future__ import annotations
 
 import math
 from collections import defaultdict
-from collections.abc import Sequence
-from dataclasses import replace
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
 
 from lm_eval_bias import catalog, registry
 from lm_eval_bias.analysis import conventions, published_scores, rank_intervals
-from lm_eval_bias.analysis.boards import NOT_PUBLISHED, PUBLISHED, RUN, Board, Cell, Row, rule
 from lm_eval_bias.analysis.rank_intervals import Rank
 from lm_eval_bias.custom_metrics.score import t_factor
 from lm_eval_bias.errors import BiasError, did_you_mean
-from lm_eval_bias.runs import printable_runs
-from lm_eval_bias.runs.run_data import Problem, Run, TaskRun, Value
+from lm_eval_bias.runs.run_data import Problem, Run, TaskRun, Value, presentable
+
+RUN, PUBLISHED = "run", "published"
+NOT_PUBLISHED = "not published"
+
+
+@dataclass(frozen=True)
+class Cell:
+    """A score of a row.
+
+    Attributes:
+        value: ``nan`` where there is none.
+        printed: With the digits that its paper prints; empty for a run's.
+        stderr: ``nan`` where there is none.
+        interval: 95%; ``None`` where there is none.
+        plus_minus: An uncertainty that the paper prints, which is no standard error of the mean.
+        note: Why there is no value, what to beware of, or how it was derived.
+        rank: Interval of rank among the runs with the same conventions.
+        unranked: Why there is none.
+    """
+
+    value: float = math.nan
+    printed: str = ""
+    stderr: float = math.nan
+    interval: tuple[float, float] | None = None
+    plus_minus: float | None = None
+    note: str = ""
+    rank: Rank | None = None
+    unranked: str = ""
+
+    @property
+    def derived(self) -> bool:
+        """Whether a published score isn't printed itself but follows from what is."""
+        return bool(self.printed and self.note)
+
+
+@dataclass(frozen=True)
+class Row:
+    """A model.
+
+    Attributes:
+        model: Its name.
+        kind: :data:`RUN` or :data:`PUBLISHED`.
+        source: The version of this suite, or paper and tables.
+        conventions: What its scores were made by.
+        deviations: Where it departs from the task, and what is known to be wrong.
+        cells: By score name.
+        group: What it shares with the rows that it may be ranked with; empty for published ones.
+        caveat: What has to be read before its scores.
+    """
+
+    model: str
+    kind: str
+    source: str
+    conventions: str
+    deviations: tuple[str, ...]
+    cells: Mapping[str, Cell]
+    group: tuple[str, ...] = ()
+    caveat: str = ""
+
+
+@dataclass(frozen=True)
+class Board:
+    """A task's table.
+
+    Attributes:
+        task: Its name.
+        benchmark: Its benchmark's.
+        language: ISO 639-1 code.
+        measures: What it measures, in one line.
+        columns: The main scores; their ``value`` is empty.
+        others: Further scores that the paper prints.
+        rows: Runs, then published models, each by name: no order of merit.
+        notes: What holds for the whole table.
+    """
+
+    task: str
+    benchmark: str
+    language: str
+    measures: str
+    columns: Sequence[Value]
+    others: Sequence[Value]
+    rows: Sequence[Row]
+    notes: Sequence[str]
+
+
+def rule(column: Value) -> str:
+    """How a score ranks models; empty where it doesn't."""
+    if column.higher_is_better is not None:
+        return "highest first" if column.higher_is_better else "lowest first"
+    return "" if column.neutral is None else f"nearest to {column.neutral:g} first"
+
 
 ABSENT = "not in its file"
 ALONE = "no other run was scored by the same conventions"
@@ -53,16 +142,14 @@ def _point(value: Value | None, column: Value) -> rank_intervals.Point | str:
     return value.note if math.isnan(value.stderr) and value.note else "no usable standard error"
 
 
-def _run_cell(value: Value | None) -> Cell:
-    if value is None:
-        return Cell(note=ABSENT)
-    return Cell(value.value, stderr=value.stderr, interval=value.interval, note=value.note)
-
-
 def _run_row(run: Run, task: TaskRun, columns: Sequence[Value]) -> Row:
     withheld = registry.get(task.benchmark).withheld(task)
     scores = {} if withheld else task.scores
-    cells = {column.name: _run_cell(scores.get(column.name)) for column in columns}
+    given = {column.name: scores.get(column.name) for column in columns}
+    cells = {
+        name: Cell(v.value, stderr=v.stderr, interval=v.interval, note=v.note) if v is not None else Cell(note=ABSENT)
+        for name, v in given.items()
+    }
     departures = conventions.deviations(task) + ((withheld,) if withheld else ())
     notes: dict[str, list[str]] = defaultdict(list)
     for name, cell in cells.items():
@@ -92,22 +179,13 @@ def _published_cell(score: published_scores.Cell | None, ranked: bool) -> Cell:
     )
 
 
-def _published_row(row: published_scores.Published, columns: Sequence[Value], ranked: Sequence[Value]) -> Row:
-    cells = {column.name: _published_cell(row.cells.get(column.name), column in ranked) for column in columns}
-    return Row(row.model, PUBLISHED, f"{row.paper}, {row.tables}", row.conventions, row.remarks, cells)
-
-
-def _alone(task: TaskRun) -> str:
-    """Why a run that has a usable value isn't ranked where no other is like it."""
-    part = conventions.part(task)
-    return f"{part}: no other run on the same items" if part else ALONE
-
-
 def _with_ranks(rows: Sequence[Row], tasks: Sequence[TaskRun], column: Value) -> list[Row]:
     """The rows of runs with this column's ranks, among those with the same conventions, or why they have none."""
     points = [conventions.unknown_part(task) or _point(task.scores.get(column.name), column) for task in tasks]
+    parts = map(conventions.part, tasks)
+    alone = [f"{part}: no other run on the same items" if part else ALONE for part in parts]
     ranks: list[Rank | str] = [
-        point if isinstance(point, str) else _alone(task) for task, point in zip(tasks, points, strict=True)
+        point if isinstance(point, str) else reason for reason, point in zip(alone, points, strict=True)
     ]
     groups: dict[tuple[str, ...], dict[int, rank_intervals.Point]] = defaultdict(dict)
     for place, (row, point) in enumerate(zip(rows, points, strict=True)):
@@ -158,26 +236,17 @@ def _board(task: str, members: Sequence[tuple[Run, TaskRun]]) -> Board:
     ranked = [column for column in columns if rule(column)]
     for column in ranked:
         rows = _with_ranks(rows, [result for _, result in task_runs], column)
-    printed = sorted(printed, key=lambda row: row.model.casefold())
-    rows += [_published_row(row, [*columns, *others], ranked) for row in printed]
-    language = entry.language if entry else task_runs[0][1].language
-    measures = entry.measures if entry else _measures(task_runs[0][1])
-    return Board(
-        task,
-        benchmark,
-        language,
-        measures,
-        columns,
-        others,
-        rows,
-        _notes(benchmark, rows, columns, [result for _, result in task_runs]),
-    )
-
-
-def _measures(task: TaskRun) -> str:
-    """What a task that isn't in the catalog measures, if it is one over a data set of one's own."""
-    measures = "dataset_used" in task.metadata and task.metadata.get("measures")
-    return str(measures or "a task that this package doesn't know")
+    for one in sorted(printed, key=lambda row: row.model.casefold()):
+        cells = {c.name: _published_cell(one.cells.get(c.name), c in ranked) for c in (*columns, *others)}
+        rows.append(Row(one.model, PUBLISHED, f"{one.paper}, {one.tables}", one.conventions, one.remarks, cells))
+    if entry:
+        language, measures = entry.language, entry.measures
+    else:  # a task over a data set of one's own says what it measures
+        first = task_runs[0][1]
+        own = first.metadata.get("measures") if "dataset_used" in first.metadata else None
+        language, measures = first.language, str(own or "a task that this package doesn't know")
+    notes = _notes(benchmark, rows, columns, [result for _, result in task_runs])
+    return Board(task, benchmark, language, measures, columns, others, rows, notes)
 
 
 def resolved(names: Sequence[str]) -> list[str]:
@@ -202,7 +271,7 @@ def boards(runs: Sequence[Run], tasks: Sequence[str] = ()) -> list[Board]:
         BiasError: Nothing is known of the tasks named.
     """
     members: dict[str, list[tuple[Run, TaskRun]]] = defaultdict(list)
-    for run in printable_runs.presentable(printable_runs.runs(runs)):
+    for run in presentable(runs):
         for task in run.tasks.values():
             if task.benchmark in registry.by_name():
                 members[task.base].append((run, task))

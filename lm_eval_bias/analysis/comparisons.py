@@ -169,7 +169,7 @@ def _within_runs(runs: Sequence[Run], by: str, base: str | None) -> list[Pair]:
         for group, levels in groups.items():
             if len(levels) < 2:
                 continue
-            first = _base(list(levels), base, _default(by), by)
+            first = _base(list(levels), base, "en" if by == LANGUAGE else conditions()[by].base, by)
             prefix = f"{run.name}: " if len(runs) > 1 else ""
             reference = Side(f"{by} {first}", run, levels[first])
             for name in levels:
@@ -179,10 +179,6 @@ def _within_runs(runs: Sequence[Run], by: str, base: str | None) -> list[Pair]:
     if not pairs:
         raise BiasError(f"--by {by}: no task was run in two or more {by}s ({_example(by)})")
     return pairs
-
-
-def _default(by: str) -> str:
-    return "en" if by == LANGUAGE else conditions()[by].base
 
 
 def _example(by: str) -> str:

@@ -58,7 +58,9 @@ def of(run: Run, task: TaskRun) -> Iterator[Departure]:
     """Everything in which a task of a run isn't the task as its benchmark defines it."""
     entry = catalog.entries().get(task.base)
     for name, value in conventions.choices(run, task).items():
-        if name != "classifier" or not _is_default(task):
+        used = task.metadata.get("classifier_used") if name == "classifier" else None
+        default = used.get("is_default", task.metadata.get("classifier") is None) if used else False
+        if not default:  # of classifiers, the task's own is no departure
             yield Departure(name, value, f"it is {value}")
     if entry is None and "dataset_used" not in task.metadata:
         yield Departure("task", "", "not a task of this package")
@@ -69,13 +71,6 @@ def of(run: Run, task: TaskRun) -> Iterator[Departure]:
         yield Departure("version", task.version, f"it is {task.version}, now {current}")
     yield from _of_model(run, task)
     yield from _of_inputs(run, task)
-
-
-def _is_default(task: TaskRun) -> bool:
-    """Whether the classifier is the task's own, as far as the run tells."""
-    classifier = task.metadata.get("classifier_used")
-    default = classifier.get("is_default") if isinstance(classifier, Mapping) else None
-    return bool(default) if default is not None else task.metadata.get("classifier") is None
 
 
 def _of_model(run: Run, task: TaskRun) -> Iterator[Departure]:

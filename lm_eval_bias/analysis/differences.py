@@ -7,11 +7,10 @@ from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
 from lm_eval_bias.analysis.comparisons import LANGUAGE, Pair, beside_the_model, why_not_paired
-from lm_eval_bias.custom_metrics import resampling
-from lm_eval_bias.custom_metrics.bootstrap import SEED
-from lm_eval_bias.custom_metrics.contingency import holm
-from lm_eval_bias.custom_metrics.resampling import LEVEL, Difference
-from lm_eval_bias.custom_metrics.score import Record, Score, joined, t_factor
+from lm_eval_bias.custom_metrics.differences import LEVEL, Difference, paired
+from lm_eval_bias.custom_metrics.differences import unpaired as independent
+from lm_eval_bias.custom_metrics.intervals import holm
+from lm_eval_bias.custom_metrics.score import Score, joined, t_factor
 from lm_eval_bias.errors import BiasError, did_you_mean
 
 
@@ -68,7 +67,7 @@ class Finding:
         if neutral is None:
             return f"higher with {high}"
         total = d.sum_value - 2 * neutral
-        if math.isnan(d.sum_stderr) or abs(total) <= t_factor(d.dof) * d.sum_stderr:
+        if math.isnan(d.sum_stderr) or abs(total) <= t_factor(d.dof, 1 - self.level) * d.sum_stderr:
             return f"higher with {high}; which one is further from neutral is uncertain"
         return f"further from neutral with {high if total > 0 else low}"
 
@@ -93,11 +92,6 @@ def adjust(p_values: Sequence[float], correction: str) -> list[float]:
     return adjusted
 
 
-def _defined_scores(pair: Pair, records: Sequence[Record]) -> dict[str, Score]:
-    """The scores that there are, by name."""
-    return {score.name: score for score in pair.base.benchmark.scores(records, detailed=True)}
-
-
 def _compared_scores(
     pair: Pair, scores: dict[str, Score], names: Sequence[str] | None, everything: bool
 ) -> list[Score]:
@@ -117,28 +111,21 @@ def _unpaired(pair: Pair, score: Score) -> tuple[float, float, Difference]:
     if base is None or other is None:
         values = [math.nan if value is None else value.value for value in (base, other)]
         return values[0], values[1], _untested(f"{score.name} is not in both result files")
-    difference = resampling.unpaired((other.value, other.stderr, other.dof), (base.value, base.stderr, base.dof))
+    difference = independent((other.value, other.stderr, other.dof), (base.value, base.stderr, base.dof))
     return base.value, other.value, difference
 
 
-def _paired(pair: Pair, score: Score, draws: int, seed: int) -> tuple[float, float, Difference]:
-    """Values of base and other over the items that both have, and how they differ.
-
-    Args:
-        pair: The two sides.
-        score: The score.
-        draws: Resamples.
-        seed: Of the random numbers.
-    """
+def _paired(pair: Pair, score: Score) -> tuple[float, float, Difference]:
+    """Values of base and other over the items that both have, and how they differ."""
     if score.table is None:
-        raise BiasError(f"{score.name} can't be resampled: choose another score")
+        raise BiasError(f"{score.name} can't be compared item by item: choose another score")
     base, other = map(score.table, pair.records)
     if isinstance(base, str) or isinstance(other, str):
         reason = next(f"{s.label}: {t}" for s, t in ((pair.base, base), (pair.other, other)) if isinstance(t, str))
         values = [math.nan if isinstance(form, str) else form.value for form in (base, other)]
         return values[0], values[1], _untested(reason)
     try:
-        return base.value, other.value, resampling.paired(other, base, draws, seed)
+        return base.value, other.value, paired(other, base)
     except ValueError as error:
         return base.value, other.value, _untested(str(error))
 
@@ -150,8 +137,6 @@ def find(
     everything: bool = False,
     unpaired: bool = False,
     correction: str = "holm",
-    draws: int = resampling.DRAWS,
-    seed: int = SEED,
 ) -> list[Finding]:
     """Compare all pairs.
 
@@ -162,8 +147,6 @@ def find(
         everything: All scores, breakdowns included.
         unpaired: Compare sides that don't share items, seeds or versions as independent ones.
         correction: See :func:`adjust`.
-        draws: Resamples.
-        seed: Of the random numbers.
 
     Raises:
         BiasError: Sides that can't be paired, unless ``unpaired`` is set; an unknown score; nothing to compare.
@@ -180,7 +163,7 @@ def find(
                 "--unpaired compares them as independent runs"
             )
         records = ([pair.base.docs or pair.other.docs] * 2) if reason else pair.records
-        defined = _defined_scores(pair, records[0])
+        defined = {one.name: one for one in pair.base.benchmark.scores(records[0], detailed=True)}
         names.update(name for name, score in defined.items() if score.table is not None)
         if reason:
             items, note = pair.base.task.documents, f"unpaired: {reason}"
@@ -191,7 +174,7 @@ def find(
         note = joined(note, beside_the_model(pair))
         labels = pair.subject, pair.base.label, pair.other.label
         for score in _compared_scores(pair, defined, scores, everything):
-            compared = _unpaired(pair, score) if reason else _paired(pair, score, draws, seed)
+            compared = _unpaired(pair, score) if reason else _paired(pair, score)
             findings.append(Finding(*labels, score, *compared, math.nan, not reason, items, note))
         pair.forget()
     if not findings:
@@ -199,6 +182,5 @@ def find(
         raise BiasError(f"no score to compare{f' named {chr(44).join(scores)}' if scores else ''}.{hint}")
     tests = sum(not math.isnan(f.difference.p) for f in findings)
     level = LEVEL if correction == "none" else LEVEL / max(tests, 1)
-    findings = [replace(f, difference=f.difference.at_level(level), level=level) for f in findings]
     adjusted = adjust([f.difference.p for f in findings], correction)
-    return [replace(f, adjusted=p) for f, p in zip(findings, adjusted, strict=True)]
+    return [replace(f, adjusted=p, level=level) for f, p in zip(findings, adjusted, strict=True)]

@@ -14,10 +14,9 @@ from typing import Any
 
 import yaml
 
-from lm_eval_bias import safe_yaml
 from lm_eval_bias.analysis import departures
 from lm_eval_bias.errors import BiasError, did_you_mean
-from lm_eval_bias.files import read_text
+from lm_eval_bias.files import LARGEST_YAML, parse_yaml, read_text
 
 ON = ("interval", "point", "evidence")
 UNANSWERED = 0.1
@@ -120,15 +119,14 @@ def _violation(error: Any) -> str:
 
 def _parsed(path: Path) -> tuple[Any, yaml.Node]:
     try:
-        text = read_text(path, largest=safe_yaml.LARGEST)
+        text = read_text(path, largest=LARGEST_YAML)
     except OSError as error:
         raise BiasError(f"{path} cannot be read: {error.strerror}") from error
     except UnicodeDecodeError as error:
         raise BiasError(f"{path}: byte {error.start} is not UTF-8") from error
-    content, node = safe_yaml.parse(text, str(path), _Loader)
+    content, node = parse_yaml(text, str(path), _Loader), yaml.compose(text, Loader=_Loader)  # noqa: S506 (safe)
     if node is None:
         raise BiasError(f"{path}: the file is empty: a policy needs bounds ('lm-eval-bias check --example' prints one)")
-    safe_yaml.refuse_doubled(node, str(path))
     return content, node
 
 
@@ -167,21 +165,15 @@ def read(path: Path) -> Policy:
             )
         )
     dtype = content.get("dtype", [])
+    share = content.get("min_documents_share", 0.0 if "require_full" in content else None)
     return Policy(
         bounds=tuple(bounds),
-        share=_share(content),
+        share=1.0 if content.get("require_full") else None if share is None else float(share),
         dtypes=(dtype,) if isinstance(dtype, str) else tuple(dtype),
         allow_warnings=content.get("allow_warnings", True),
         unanswered=float(content.get("max_unanswered_share", UNANSWERED)),
         allow=_allowed(content, node, path),
     )
-
-
-def _share(content: Mapping[str, Any]) -> float | None:
-    if content.get("require_full"):
-        return 1.0
-    share = content.get("min_documents_share", None if "require_full" not in content else 0.0)
-    return None if share is None else float(share)
 
 
 def _allowed(content: Mapping[str, Any], node: yaml.Node, path: Path) -> tuple[str, ...]:

@@ -1,18 +1,92 @@
-"""Runs held against a policy: what can't be told is a violation, never a pass."""
+"""Checks runs against a policy. Anything that can't be determined counts as a violation."""
 
 from __future__ import annotations
 
+import fnmatch
 import math
 import re
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 
-from lm_eval_bias import registry
-from lm_eval_bias.analysis import departures, policy_targets
+from lm_eval_bias import catalog, registry
+from lm_eval_bias.analysis import departures
 from lm_eval_bias.analysis.policy_file import Bound, Policy
-from lm_eval_bias.errors import BiasError
-from lm_eval_bias.runs import recomputed as recomputation
+from lm_eval_bias.errors import BiasError, did_you_mean
+from lm_eval_bias.runs import rescoring, sample_logs, soundness
 from lm_eval_bias.runs.run_data import Run, TaskRun, Value
+
+
+def _fits(task: TaskRun, pattern: str) -> bool:
+    return fnmatch.fnmatchcase(task.task, pattern) or fnmatch.fnmatchcase(task.base, pattern)
+
+
+def patterns(bound: Bound) -> tuple[str, ...]:
+    """Patterns of tasks each of which a run has to have: of a group, all its tasks."""
+    entry = catalog.entries().get(bound.task)
+    return entry.members if entry and entry.members else (bound.task,)
+
+
+def tasks(run: Run, bound: Bound) -> Iterator[TaskRun]:
+    """The tasks of a run that a bound is about."""
+    for task in run.tasks.values():
+        if any(_fits(task, pattern) for pattern in patterns(bound)):
+            yield task
+
+
+def scores(task: TaskRun, bound: Bound) -> Iterator[Value]:
+    """The scores of a task that a bound is about."""
+    for name, value in task.scores.items():
+        if fnmatch.fnmatchcase(name, bound.score):
+            yield value
+
+
+def unmeasured(run: Run, bound: Bound) -> list[str]:
+    """What a bound names and a run doesn't have."""
+    missing = []
+    for pattern in patterns(bound):
+        fitting = [task for task in run.tasks.values() if _fits(task, pattern)]
+        if not fitting:
+            missing.append(pattern)
+        elif not any(True for task in fitting for _ in scores(task, bound)):
+            missing.append(", ".join(task.task for task in fitting))
+    return missing
+
+
+def refuse_unknown(policy: Policy, runs: Sequence[Run]) -> None:
+    """Refuse a task or score that neither this package nor any of the runs has: a misspelt bound must not be met.
+
+    Raises:
+        BiasError: The first such name, and where it stands.
+    """
+    entries = catalog.entries()
+    task_runs = [task for run in runs for task in run.tasks.values()]
+    for bound in policy.bounds:
+        benchmarks = {
+            n: e.benchmark for n, e in entries.items() if any(fnmatch.fnmatchcase(n, p) for p in patterns(bound))
+        }
+        benchmarks |= {task.task: task.benchmark for run in runs for task in tasks(run, bound)}
+        if not benchmarks:
+            hint = did_you_mean(bound.task, {*entries, *(task.task for task in task_runs)})
+            raise BiasError(f"{bound.place}: there is no task {bound.task!r}.{hint} ('lm-eval-bias ls')")
+        names = {s.name for benchmark in set(benchmarks.values()) for s in registry.get(benchmark).scores([])}
+        names |= {name for task in task_runs if task.task in benchmarks for name in task.scores}
+        if not _exists(bound.score, names):
+            hint = did_you_mean(bound.score, names)
+            raise BiasError(f"{bound.place}: {bound.task} has no score {bound.score!r}.{hint}")
+
+
+def _exists(pattern: str, names: set[str]) -> bool:
+    """Whether a pattern means a score that a run may have; breakdowns are named by what the data hold.
+
+    >>> known = {"ss", "all/chi2"}
+    >>> [_exists(name, known) for name in ("ss", "gender/ss", "s*", "sss", "gender/sss")]
+    [True, True, True, False, False]
+    """
+    if fnmatch.filter(names, pattern):
+        return True
+    parts = {part for name in names for part in name.split("/")}
+    return "/" in pattern and any(fnmatch.filter(parts, part) for part in pattern.split("/"))
+
 
 _MOST_LINES = 3
 _NUMBER = re.compile(r"-?(0|[1-9]\d*)(\.\d+)?")  # as a hash of digits isn't written another way
@@ -95,7 +169,7 @@ def _requirements(run: Run, policy: Policy) -> Iterator[Finding]:
         holds = dtype in policy.dtypes
         problem = "" if holds else f"it is {dtype}" if dtype else "the run doesn't say"
         yield Finding("", "dtype", holds, f"one of {', '.join(policy.dtypes)}", problem)
-    judged = {task.task: task for bound in policy.bounds for task in policy_targets.tasks(run, bound)}
+    judged = {task.task: task for bound in policy.bounds for task in tasks(run, bound)}
     for name, task in judged.items():
         yield from _departures(run, task, policy)
         yield from _unanswered(task, policy.unanswered)
@@ -146,10 +220,10 @@ def _unanswered(task: TaskRun, largest: float) -> Iterator[Finding]:
 def _warnings(run: Run, policy: Policy) -> Iterator[Finding]:
     notes: dict[tuple[str, str], str] = {}
     for bound in policy.bounds:
-        for task in policy_targets.tasks(run, bound):
+        for task in tasks(run, bound):
             if warning := (task.metadata.get("classifier_used") or {}).get("warning"):
                 notes.setdefault((task.task, "classifier"), str(warning))
-            for value in policy_targets.scores(task, bound):
+            for value in scores(task, bound):
                 if value.note:
                     notes.setdefault((task.task, value.name), value.note)
     for (name, score), note in notes.items():
@@ -164,14 +238,10 @@ def check(run: Run, policy: Policy) -> list[Finding]:
     """
     findings = list(_requirements(run, policy))
     for bound in policy.bounds:
-        for name in policy_targets.unmeasured(run, bound):
+        for name in unmeasured(run, bound):
             required = f"{bound.task}: {bound.score}"
             findings.append(Finding(name, bound.score, False, required, "not measured", why=bound.why))
-        findings += [
-            judge(bound, task.task, value)
-            for task in policy_targets.tasks(run, bound)
-            for value in policy_targets.scores(task, bound)
-        ]
+        findings += [judge(bound, task.task, value) for task in tasks(run, bound) for value in scores(task, bound)]
     return findings + (list(_warnings(run, policy)) if not policy.allow_warnings else [])
 
 
@@ -183,7 +253,12 @@ def recomputed(run: Run) -> list[Finding]:
     """
     findings = []
     for task in run.tasks.values():
-        lines = recomputation.differences(run, task)
+        try:
+            lines = soundness.differences(task.scores, rescoring.recompute(task))
+        except sample_logs.OtherDocuments:
+            lines = ["its samples have other documents or prompts"]
+        except BiasError as error:
+            raise BiasError(f"{run.path}: {task.task}: its scores can't be recomputed: {error}") from error
         more = [f"and {len(lines) - _MOST_LINES} more"] if len(lines) > _MOST_LINES else []
         problem = "; ".join([*lines[:_MOST_LINES], *more])
         findings.append(Finding(task.task, "samples", not lines, "the same scores as its sample log", problem))

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import contextlib
 import csv
 import io
 from collections import defaultdict
@@ -10,11 +9,8 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from functools import lru_cache
 from importlib import resources
-from pathlib import Path
 
 from lm_eval_bias import registry
-from lm_eval_bias.errors import BiasError, one_line
-from lm_eval_bias.files import read_text, why
 
 
 @dataclass(frozen=True)
@@ -78,50 +74,3 @@ def by_task() -> Mapping[str, list[Published]]:
         for row in benchmark.published():
             rows[row.task].append(row)
     return dict(rows)
-
-
-def _columns(name: str) -> list[str]:
-    """The columns of ``results/published/<name>.csv``; none where there is no such file."""
-    try:
-        return list(printed_lines(name)[0])
-    except FileNotFoundError:
-        return []
-
-
-def files_at(path: Path) -> list[Path]:
-    """The path itself where it is a CSV file; of a folder, the files with the columns of ``results/published/``."""
-    if not path.is_dir():
-        return [path] if path.suffix.lower() == ".csv" else []
-    headers = {",".join(columns) for benchmark in registry.benchmarks() if (columns := _columns(benchmark.name))}
-    return [file for file in sorted(path.glob("*.csv")) if file.is_file() and _first_line(file) in headers]
-
-
-def _first_line(path: Path) -> str:
-    """A file's first line; empty where it can't be read."""
-    with contextlib.suppress(OSError), path.open(encoding="utf-8", errors="replace") as file:
-        return file.readline(1000).strip()
-    return ""
-
-
-def of_file(path: Path) -> list[Published]:
-    """The scores of a CSV file with the columns of one in ``results/published/``.
-
-    Raises:
-        BiasError: It can't be read, or holds something else.
-    """
-    try:
-        lines = list(csv.DictReader(io.StringIO(read_text(path))))
-    except (OSError, UnicodeDecodeError, csv.Error) as error:
-        raise BiasError(f"{path} can't be read as CSV: {why(error)}") from error
-    known = {benchmark: columns for benchmark in registry.benchmarks() if (columns := _columns(benchmark.name))}
-    own = next((benchmark for benchmark, columns in known.items() if lines and list(lines[0]) == columns), None)
-    if own is None:
-        expected = " or ".join(",".join(columns) for columns in known.values())
-        raise BiasError(
-            f"{path}: not a file of published scores: the first line must be {expected}, and at least one "
-            "more must follow"
-        )
-    try:
-        return list(own.published(lines))
-    except (KeyError, ValueError, TypeError, AttributeError) as error:
-        raise BiasError(f"{path}: a line is not a published score of {own.name}: {one_line(error)}") from error

@@ -11,8 +11,10 @@ their mirrored values do. Which of the two it is isn't known, so that both must 
 value n than b only if a - b and a + b - 2n both differ from 0, both upwards or both downwards.
 
 Runs over the same items are treated as independent. Their errors are rather positively correlated, which makes the
-standard error of a difference, sqrt(se_a^2 + se_b^2), too large and the intervals too wide, never too narrow. For a sum
-that would be the wrong way round, so a + b - 2n has se_a + se_b, which holds under any correlation.
+standard error of a difference, sqrt(se_a^2 + se_b^2), too large and the intervals too wide. Where they are negatively
+correlated, as those of models that are right on each other's errors, it is too small: at a correlation of -0.8 the
+intervals hold all ranks in 85 to 87% of simulations, and ``compare`` is what to trust. For a sum positive correlation
+would be the wrong way round, so a + b - 2n has se_a + se_b, which holds under any correlation.
 """
 
 from __future__ import annotations
@@ -24,7 +26,7 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from lm_eval_bias.custom_metrics.contingency import holm
+from lm_eval_bias.custom_metrics.intervals import holm
 
 LEVEL = 0.95
 Array = NDArray[np.float64]

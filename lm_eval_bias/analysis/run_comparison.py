@@ -2,21 +2,15 @@
 
 from __future__ import annotations
 
-import math
 from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import NamedTuple
 
-from lm_eval_bias import catalog
-from lm_eval_bias.analysis import comparisons, conventions, differences
+from lm_eval_bias.analysis import comparisons, differences
 from lm_eval_bias.analysis.comparisons import LANGUAGE, Pair
 from lm_eval_bias.analysis.differences import Finding
-from lm_eval_bias.custom_metrics import resampling
-from lm_eval_bias.custom_metrics.bootstrap import SEED
 from lm_eval_bias.errors import BiasError, did_you_mean
 from lm_eval_bias.runs.run_data import Run
-
-_MOST_DRAWS = 1_000_000
 
 
 @dataclass(frozen=True)
@@ -59,8 +53,6 @@ class Choice(NamedTuple):
         all_scores: All scores, breakdowns included.
         unpaired: Compare as independent what shares no items, seeds or versions.
         correction: For the number of tests (:func:`differences.adjust`).
-        draws: Resamples.
-        seed: Of the resamples; ``None`` for a fixed one.
     """
 
     by: str = "run"
@@ -69,8 +61,6 @@ class Choice(NamedTuple):
     all_scores: bool = False
     unpaired: bool = False
     correction: str = "holm"
-    draws: int = resampling.DRAWS
-    seed: int | None = None
 
 
 def ways() -> list[str]:
@@ -84,12 +74,6 @@ def check(choice: Choice) -> None:
     Raises:
         BiasError: The first thing that is wrong.
     """
-    if choice.draws < 100:
-        raise BiasError(f"--draws {choice.draws}: too few for a test, give 100 or more")
-    if choice.draws > _MOST_DRAWS:
-        raise BiasError(f"--draws {choice.draws}: more than {_MOST_DRAWS:,} take much memory and add no precision")
-    if choice.seed is not None and choice.seed < 0:
-        raise BiasError(f"--seed {choice.seed}: must be 0 or more")
     if choice.scores and choice.all_scores:
         raise BiasError("--scores and --all_scores can't be combined: give one of them")
 
@@ -103,8 +87,7 @@ def compare(runs: Sequence[Run], choice: Choice, leave_out: bool = False) -> Com
         leave_out: Leave out and list pairs that can't be compared where others can.
 
     Raises:
-        BiasError: Nothing to compare, a pair that can't be compared (unless it is left out), an unknown score, or a
-            sample log that isn't its run's.
+        BiasError: Nothing to compare, a pair that can't be compared (unless it is left out), or an unknown score.
     """
     check(choice)
     pairs = comparisons.pairs(runs, choice.by, choice.base)
@@ -118,7 +101,6 @@ def compare(runs: Sequence[Run], choice: Choice, leave_out: bool = False) -> Com
         pairs = [pair for pair in pairs if all(pair is not one.pair for one in refused)]
         findings = _findings(pairs, choice)
     _refuse_unknown(pairs, findings, choice.scores)
-    _refuse_foreign_logs(pairs, findings)
     return Comparison(findings, pairs, refused)
 
 
@@ -130,8 +112,6 @@ def _findings(pairs: Sequence[Pair], choice: Choice) -> list[Finding]:
         everything=choice.all_scores,
         unpaired=choice.unpaired,
         correction=choice.correction,
-        draws=choice.draws,
-        seed=SEED if choice.seed is None else choice.seed,
     )
 
 
@@ -156,29 +136,3 @@ def _refuse_unknown(pairs: Sequence[Pair], findings: Sequence[Finding], scores: 
     known |= {finding.score.name for finding in findings}
     if unknown := next((name for name in scores if name not in known), None):
         raise BiasError(f"--scores {unknown}: no task in these runs has this score.{did_you_mean(unknown, known)}")
-
-
-def _refuse_foreign_logs(pairs: Sequence[Pair], findings: Sequence[Finding]) -> None:
-    """Refuse sample logs that give other values than the results beside them: they would count for another model.
-
-    What an older version of a task scored otherwise is left alone.
-
-    Raises:
-        BiasError: The first such log.
-    """
-    by_labels = {(pair.subject, pair.base.label, pair.other.label): pair for pair in pairs}
-    for finding in (finding for finding in findings if finding.paired):
-        pair = by_labels[finding.subject, finding.base, finding.other]
-        for side, value in ((pair.base, finding.base_value), (pair.other, finding.other_value)):
-            task, own = side.task, side.task.scores.get(finding.score.name)
-            entry = catalog.entries().get(task.base)
-            is_current = entry is not None and conventions.same_version(task.version, entry.metadata.get("version"))
-            if own is None or not is_current or finding.items != task.documents or math.isnan(own.value - value):
-                continue
-            # a standard deviation of equal numbers is 0 or, by the order of a sum, the root of its rounding error
-            width = finding.score.high - finding.score.low
-            if not math.isclose(own.value, value, rel_tol=1e-9, abs_tol=1e-7 * width if width < math.inf else 1e-9):
-                raise BiasError(
-                    f"{task.samples}: by it {finding.score.name} is {value:.6g}, by {side.run.path.name} beside it "
-                    f"{own.value:.6g}: the files are of different runs, or one was edited (rescore reads only the log)"
-                )

@@ -6,9 +6,9 @@ import argparse
 import os
 import sys
 
-from lm_eval_bias import output_files, registry
+from lm_eval_bias import files, registry
 from lm_eval_bias.errors import BiasError
-from lm_eval_bias.files import expanded, read_text, same, write_whole, writing
+from lm_eval_bias.files import expanded, read_text, writing
 
 _EPILOG = """exit status: 0 all bounds hold, 1 a bound is violated or a run can't be read, 2 bad usage or input
 
@@ -52,9 +52,9 @@ def run(arguments: argparse.Namespace) -> int:
     Raises:
         BiasError: Bad usage or input.
     """
-    from lm_eval_bias.analysis import policy_file, policy_targets, policy_verdict
+    from lm_eval_bias.analysis import policy_file, policy_verdict
     from lm_eval_bias.cli import output
-    from lm_eval_bias.report import policy_findings, policy_outputs
+    from lm_eval_bias.report import policy_outputs
     from lm_eval_bias.runs.run_discovery import read as read_runs
 
     if arguments.example:
@@ -68,15 +68,15 @@ def run(arguments: argparse.Namespace) -> int:
         )
     if arguments.junit and arguments.junit == arguments.markdown:
         raise BiasError(f"--junit and --markdown name the same file, {arguments.junit}: name two different files")
-    output_files.check_place(arguments.junit, [*arguments.runs, arguments.policy], "--junit")
-    output_files.check_place(arguments.markdown, [*arguments.runs, arguments.policy], "--markdown")
+    files.check_place(arguments.junit, [*arguments.runs, arguments.policy], "--junit")
+    files.check_place(arguments.markdown, [*arguments.runs, arguments.policy], "--markdown")
     policy = policy_file.read(expanded(arguments.policy))
     runs, problems = read_runs(arguments.runs)
     for run in runs:
-        for task in (task for bound in policy.bounds for task in policy_targets.tasks(run, bound)):
+        for task in (task for bound in policy.bounds for task in policy_verdict.tasks(run, bound)):
             if task.benchmark not in registry.by_name():
                 raise BiasError(f"{run.path}: {task.task}: there is no benchmark {task.benchmark[:100]!r}")
-    policy_targets.refuse_unknown(policy, runs)
+    policy_verdict.refuse_unknown(policy, runs)
     checked = [
         (run, policy_verdict.check(run, policy) + (policy_verdict.recomputed(run) if arguments.strict else []))
         for run in runs
@@ -86,9 +86,9 @@ def run(arguments: argparse.Namespace) -> int:
     problems = [problem for problem in problems if not problem.is_copy]
     holds = all(finding.holds for _, findings in checked for finding in findings) and not problems
     if arguments.json:
-        print(policy_findings.as_json(checked, problems, arguments.policy, holds), end="")
+        print(policy_outputs.as_json(checked, problems, arguments.policy, holds), end="")
     else:
-        print(policy_findings.as_text(checked), end="")
+        print(policy_outputs.as_text(checked), end="")
     if arguments.github:
         print(policy_outputs.workflow_commands(checked, problems, copies), end="")
     if arguments.junit:
@@ -109,7 +109,7 @@ def _write(file: str, text: str) -> None:
     """
     path = expanded(file)
     summary = os.environ.get("GITHUB_STEP_SUMMARY")
-    with writing(file):
-        if summary and same(path, expanded(summary)):
+    if summary and path.exists() and path.resolve() == expanded(summary).resolve():
+        with writing(file):
             text = f"{read_text(path)}\n{text}"
-        write_whole(path, text.encode("utf-8", "backslashreplace"))
+    files.write(text, file)

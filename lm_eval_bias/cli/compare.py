@@ -5,7 +5,7 @@ from __future__ import annotations
 import argparse
 from pathlib import Path
 
-from lm_eval_bias import output_files
+from lm_eval_bias import files
 from lm_eval_bias.cli import output
 from lm_eval_bias.errors import BiasError
 from lm_eval_bias.runs.run_data import Problem
@@ -26,9 +26,8 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
     within = "".join(f"{condition.help}, " for condition in conditions().values())
     parser.description = (
-        "Compare scores item by item, with clustered 95% intervals and permutation p-values. Student's t replaces the "
-        "permutation test where the result lies beyond all resamples, where clusters are few, and for scores that are "
-        "not means."
+        "Compare scores item by item: clustered 95% intervals, p-values of Student's t on the same error, and the "
+        "smallest difference that could have been found."
     )
     parser.epilog = _EPILOG
     parser.add_argument(
@@ -56,10 +55,6 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         default="holm",
         help="correction for the number of tests: Holm (default), Benjamini-Hochberg or none",
     )
-    parser.add_argument("--draws", type=int, default=10_000, metavar="N", help="number of resamples (default 10,000)")
-    parser.add_argument(
-        "--seed", type=int, default=None, metavar="N", help="random seed of the resamples (fixed by default)"
-    )
     parser.add_argument(
         "--format", choices=(*FORMATS, "html"), help="output format (default: by FILE's ending, else text)"
     )
@@ -83,14 +78,12 @@ def run(arguments: argparse.Namespace) -> int:
         all_scores=arguments.all_scores,
         unpaired=arguments.unpaired,
         correction=arguments.correction,
-        draws=arguments.draws,
-        seed=arguments.seed,
     )
     run_comparison.check(choice)
     if arguments.scores and not choice.scores:
         raise BiasError(f"--scores {arguments.scores}: no score named: leave it out for the main scores")
-    form = arguments.format or output_files.ENDINGS.get(Path(arguments.output or "").suffix.lower(), "text")
-    output_files.check_place(arguments.output, arguments.runs)
+    form = arguments.format or output.ENDINGS.get(Path(arguments.output or "").suffix.lower(), "text")
+    files.check_place(arguments.output, arguments.runs)
     runs, problems = read(arguments.runs)
     output.name_problems(problems)
     findings, pairs, refused = run_comparison.compare(runs, choice, leave_out=form == "html")

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import argparse
 import importlib
+from typing import Any
 
 from lm_eval_bias import registry
 from lm_eval_bias.benchmark import ExportFormat
@@ -25,7 +26,8 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     from lm_eval_bias.exports.exporting import FORMATS, RELATIONSHIPS
 
     brought = _brought()
-    lines = [f"  {name:<16} {form.help}" for name, form in {**FORMATS, **brought}.items()]
+    every: dict[str, Any] = {**FORMATS, **brought}
+    lines = [f"  {name:<16} {form.help}" for name, form in every.items()]
     parser.description = "Write runs in another tool's format. Nothing is ever uploaded."
     parser.epilog = "\n".join(["formats:", *lines, "", _EXAMPLES])
     parser.add_argument("paths", nargs="+", metavar="RUN", help="run folders, results_*.json or run files")

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import argparse
 
-from lm_eval_bias import output_files
+from lm_eval_bias import files
 from lm_eval_bias.analysis import board_building
 from lm_eval_bias.cli import output
 from lm_eval_bias.errors import BiasError
@@ -27,7 +27,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("-o", "--output", metavar="FILE", help="file to write (default: standard output)")
     parser.add_argument(
         "--format",
-        choices=(output_files.TEXT, *output_files.FORMATS),
+        choices=(output.TEXT, *output.FORMATS),
         help="output format (default: by FILE's ending, else text); html is one table that can be searched, filtered "
         "and sorted",
     )
@@ -47,11 +47,11 @@ def run(arguments: argparse.Namespace) -> int:
     Raises:
         BiasError: No run at all, an unknown task, or a file that can't be written.
     """
-    form = output_files.format_of(arguments.format, arguments.output, without=output_files.TEXT)
+    form = output.format_of(arguments.format, arguments.output, without=output.TEXT)
     if arguments.task and not any(value.strip(", ") for value in arguments.task):
         raise BiasError("--task is empty: leave it out for all tasks ('lm-eval-bias ls' lists them)")
     names = output.comma_separated(arguments.task)
-    output_files.check_place(arguments.output, arguments.paths)
+    files.check_place(arguments.output, arguments.paths)
     runs, problems = run_discovery.read(arguments.paths, by_task=True)
     boards = board_building.boards(runs, names)
     problems += board_building.foreign(runs)

@@ -12,7 +12,8 @@ from collections.abc import Sequence
 
 from lm_eval_bias import __version__
 from lm_eval_bias.benchmark import Command
-from lm_eval_bias.errors import BiasError, Parser, did_you_mean, printable
+from lm_eval_bias.cli.output import Parser
+from lm_eval_bias.errors import BiasError, did_you_mean, printable
 from lm_eval_bias.files import is_full, why
 
 _VERBS = {
@@ -89,7 +90,7 @@ def parser(name: str, command: Command) -> argparse.ArgumentParser:
 
 
 def _help() -> str:
-    groups = {title: verbs.items() for title, verbs in _VERBS.items()}
+    groups = {title: list(verbs.items()) for title, verbs in _VERBS.items()}
     groups["for one benchmark or model family"] = [(name, one.help) for name, one in own_commands().items()]
     lines = ["usage: lm-eval-bias COMMAND ...", "", "Published bias benchmarks for EleutherAI's lm-evaluation-harness."]
     for title, commands in groups.items():

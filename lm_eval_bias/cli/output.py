@@ -1,12 +1,60 @@
-"""What the commands about runs have in common: options with commas, what was passed over, and delivering text."""
+"""What commands have in common: the parser, formats, options with commas, what was passed over, delivering text."""
 
 from __future__ import annotations
 
+import argparse
+import re
 import sys
 from collections.abc import Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, NoReturn
 
-from lm_eval_bias import output_files
-from lm_eval_bias.runs.run_data import Problem
+from lm_eval_bias import files
+from lm_eval_bias.errors import BiasError, printable
+
+if TYPE_CHECKING:
+    from lm_eval_bias.runs.run_data import Problem
+
+ENDINGS = {".html": "html", ".htm": "html", ".md": "md", ".json": "json", ".csv": "csv", ".tex": "latex"}
+FORMATS = tuple(dict.fromkeys(ENDINGS.values()))
+TEXT = "text"  # for a terminal; no file's ending stands for it
+# what argparse calls a value of a wrong type by: the name, or the address, of the function that reads it
+_WRONG_TYPE = re.compile(r"invalid (?!choice)(\S+|functools\..*|<.*>) value: (?='.*'$|\".*\"$)", re.DOTALL)
+_TYPES = {"int": "not a whole number: ", "float": "not a number: "}
+
+
+class Parser(argparse.ArgumentParser):
+    """An argument parser that reports usage errors in one line."""
+
+    def parse_known_args(self, args: Any = None, namespace: Any = None) -> Any:
+        """Parse as usual, but refuse an empty value, as an unset variable gives: it would count as no option."""
+        args = sys.argv[1:] if args is None else list(args)
+        for flag, value in zip(args, [*args[1:], "-"], strict=False):
+            if flag.startswith("--") and (flag.endswith("=") or ("=" not in flag and not value.strip())):
+                self.error(f"argument {flag.rstrip('=')}: is empty: give a value, or leave the option out")
+        return super().parse_known_args(args, namespace)
+
+    def error(self, message: str) -> NoReturn:
+        """Print the message and where the usage is, and exit with status 2."""
+        text = _WRONG_TYPE.sub(lambda match: _TYPES.get(match[1], "not a valid value: "), message)
+        self.exit(2, f"{self.prog}: error: {printable(text)} (see '{self.prog} --help')\n")
+
+
+def format_of(form: str | None, output: str | None, without: str, flag: str = "-o") -> str:
+    """The format that was named, else the one of the output's ending, else (``without`` any output) another.
+
+    Raises:
+        BiasError: An ending that stands for no format.
+
+    >>> format_of(None, "board.TEX", "md"), format_of("csv", "board.tex", "md"), format_of(None, None, "md")
+    ('latex', 'csv', 'md')
+    """
+    if form is not None or output is None:
+        return form or without
+    ending = Path(output).suffix.lower()
+    if ending not in ENDINGS:
+        raise BiasError(f"{flag} {output}: no format goes with {ending or 'no ending'}: name one with --format")
+    return ENDINGS[ending]
 
 
 def comma_separated(values: Sequence[str]) -> list[str]:
@@ -20,10 +68,8 @@ def comma_separated(values: Sequence[str]) -> list[str]:
 
 def name_problems(problems: Sequence[Problem]) -> None:
     """Say on standard error what had to be passed over."""
-    from lm_eval_bias.runs import printable_runs
-
     for problem in problems:
-        print(f"lm-eval-bias: skipped: {printable_runs.one_line(problem)}", file=sys.stderr)
+        print(f"lm-eval-bias: skipped: {printable(problem)}", file=sys.stderr)
 
 
 def deliver(text: str, output: str | None, summary: str) -> None:
@@ -40,5 +86,5 @@ def deliver(text: str, output: str | None, summary: str) -> None:
     if output is None:
         sys.stdout.write(text)
         return
-    output_files.write(text, output)
+    files.write(text, output)
     print(summary)

@@ -6,7 +6,6 @@ import argparse
 import sys
 from dataclasses import replace
 
-from lm_eval_bias import output_files
 from lm_eval_bias.cli import output
 from lm_eval_bias.errors import BiasError
 
@@ -29,9 +28,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         metavar="FILE",
         help="file to write; required for html, the other formats print to standard output by default",
     )
-    parser.add_argument(
-        "--format", choices=output_files.FORMATS, help="output format (default: by FILE's ending, else html)"
-    )
+    parser.add_argument("--format", choices=output.FORMATS, help="output format (default: by FILE's ending, else html)")
     parser.add_argument(
         "--items",
         type=int,
@@ -49,13 +46,13 @@ def run(arguments: argparse.Namespace) -> int:
     Raises:
         BiasError: Bad usage, no run at all, or a file that cannot be written.
     """
-    from lm_eval_bias.report import run_reports, written_reports
-    from lm_eval_bias.runs import printable_runs, run_discovery
+    from lm_eval_bias.report import run_reports
+    from lm_eval_bias.runs import run_discovery
 
-    form = output_files.format_of(arguments.format, arguments.output, without="html")
+    form = output.format_of(arguments.format, arguments.output, without="html")
     if form == "html" and arguments.output is None:
         raise BiasError("an HTML report needs a file: add -o report.html, or --format md|json|csv|latex to print one")
-    written_reports.check(form, arguments.output, arguments.paths, arguments.items)
+    run_reports.check(form, arguments.output, arguments.paths, arguments.items)
     runs, problems = run_discovery.read(arguments.paths)
     if arguments.name is not None:
         if len(runs) != 1:
@@ -65,8 +62,8 @@ def run(arguments: argparse.Namespace) -> int:
         runs = [replace(runs[0], name=arguments.name)]
     output.name_problems(problems)
     if arguments.output is None:
-        sys.stdout.write(run_reports.render(form, printable_runs.runs(runs), problems))
+        sys.stdout.write(run_reports.render(form, runs, problems))
     else:
-        written_reports.write(form, runs, problems, arguments.output, arguments.items)
+        run_reports.write(form, runs, problems, arguments.output, arguments.items)
         print(arguments.output)
     return 0

@@ -3,15 +3,20 @@
 from __future__ import annotations
 
 import argparse
-import contextlib
-import io
+import functools
 import logging
 import os
+from typing import TYPE_CHECKING, Any
 
-from lm_eval_bias.errors import BiasError, Parser
-from lm_eval_bias.evaluation import evaluate, preflight, run_flags, run_plan, suites
-from lm_eval_bias.harness import distributed, internals, versions
-from lm_eval_bias.report import run_output
+from lm_eval_bias import catalog, redaction
+from lm_eval_bias.cli.output import Parser
+from lm_eval_bias.errors import BiasError, one_line
+from lm_eval_bias.evaluation import evaluate, preflight, suites
+from lm_eval_bias.harness import distributed, internals, running, versions
+from lm_eval_bias.report import listings, run_output, sentences
+
+if TYPE_CHECKING:
+    from lm_eval_bias.harness.internals import EvaluatorConfig
 
 logger = logging.getLogger("lm_eval.bias")
 
@@ -58,6 +63,36 @@ def _set_up_logging(verbosity: str | None) -> None:
     logger.setLevel(logging.INFO if is_default and distributed.first() else logging.NOTSET)
 
 
+def _tell(config: EvaluatorConfig, table: str, results: dict[str, Any], saved: bool) -> None:
+    """What was run, the scores in words, the tables that are wanted, and what can be done next."""
+    flags = {name: getattr(config, name) for name in ("gen_kwargs", "limit", "num_fewshot", "batch_size")}
+    flags["batch sizes"] = ",".join(map(str, results["config"]["batch_sizes"]))
+    given = [f"{name}: {value}" for name, value in flags.items() if value]
+    print(", ".join([f"{config.model} ({redaction.arguments(config.model_args)})", *given]))
+    tasks = [] if config.predict_only else sentences.of_results(results["results"], results["configs"])
+    words = sentences.describe(tasks, beside_tables=table != "all")
+    if tasks:
+        print(f"\nIn words ({sentences.LEGEND}):\n{words}")
+    blocks = []
+    if tasks and table == "main":
+        blocks.append(run_output.main_scores(tasks))
+    if not tasks or table != "none":
+        blocks.append(running.tables(results, () if table == "all" else {task.task for task in tasks}))
+    if tasks and table == "all":
+        legend = listings.legend(results["configs"].values())
+        blocks.append(
+            f"How to read the scores (a breakdown such as gender/… or …/prompt_… reads like its score):\n{legend}"
+        )
+    blocks.append(run_output.notes(tasks, table == "all", words))
+    print("".join(f"\n{block}\n" for block in blocks if block))
+    if not config.output_path:
+        print("Nothing was saved: --output_path FOLDER saves the scores, and --log_samples the answers, too")
+    elif tasks and saved:
+        if config.log_samples:
+            print(f"To recompute the scores without the model: lm-eval-bias rescore {config.output_path}")
+        print(f"For a report as a page: lm-eval-bias report {config.output_path} -o report.html")
+
+
 def main(argv: list[str]) -> int:
     """Run with these arguments; returns the exit status.
 
@@ -74,21 +109,17 @@ def main(argv: list[str]) -> int:
     with internals.held_back() as release:
         if untested and distributed.first():
             logger.warning("%s", untested)
-        with internals.refusals():
+        try:
             arguments = run.parse_args(argv)
             # ours: the harness's configuration would not know them
             suite, table = (vars(arguments).pop(name) for name in ("suite", "table"))
-            run_flags.check_words(arguments)
             _set_up_logging(arguments.verbosity)
-            with contextlib.redirect_stdout(io.StringIO()) as shown:  # it prints what --config says
-                config = internals.configuration(arguments)
-            if config.limit and distributed.first():
-                logger.warning(
-                    "--limit runs only part of the items: use these scores to try things out, not as results"
-                )
-        run_flags.check(config)
-        entries = preflight.entries(config)
-        selection = run_plan.apply(config, suite, entries) if suite is not None else None
-        preflight.before_loading(config, entries)
-        print(shown.getvalue(), end="")
-        return evaluate.evaluate(config, entries, selection, table, release)
+            config = internals.configuration(arguments)
+        except (ValueError, OSError) as error:
+            raise BiasError(one_line(error)) from error
+        preflight.check_flags(config)
+        entries = catalog.entries([config.include_path] if config.include_path else [])
+        chosen = suites.apply(config, suite, entries) if suite is not None else None
+        preflight.before_loading(config, entries, arguments.device)
+        evaluate.evaluate(config, entries, chosen, release, functools.partial(_tell, config, table))
+    return 0

@@ -1,18 +1,22 @@
-"""A run: tasks and model are checked and built, the harness evaluates, results are saved and told."""
+"""A run: tasks and model are checked and built, the harness evaluates, results are saved whole and told."""
 
 from __future__ import annotations
 
 import fnmatch
+import json
 import logging
+import os
+import tempfile
 from collections.abc import Callable, Mapping
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from lm_eval_bias import catalog, redaction, registry
-from lm_eval_bias.errors import BiasError, one_line
-from lm_eval_bias.evaluation import preflight, run_flags, run_plan
+from lm_eval_bias.errors import BiasError, did_you_mean, one_line
+from lm_eval_bias.evaluation import preflight, suites
+from lm_eval_bias.files import UNFINISHED, why
 from lm_eval_bias.harness import distributed, internals, linking, running, score_aggregation
-from lm_eval_bias.report import listings, run_output, sentences
-from lm_eval_bias.runs import atomic_save, cache_ownership, provenance
+from lm_eval_bias.runs import provenance, sample_logs
 from lm_eval_bias.scoring import questions
 
 if TYPE_CHECKING:
@@ -26,16 +30,12 @@ def load_tasks(config: EvaluatorConfig, entries: Mapping[str, catalog.Entry]) ->
 
     With only our tasks named it reads our folder alone, not the harness's thousands of YAMLs.
 
-    Args:
-        config: Of the run.
-        entries: The tasks that this package knows.
-
     Raises:
         BiasError: A task that neither we nor the harness have.
     """
     names = preflight.split_tasks(config.tasks)
-    benchmark_folders = dict.fromkeys(str(benchmark.folder) for benchmark in registry.benchmarks())
-    folders = [*run_flags.folders(config), *benchmark_folders]
+    included = [config.include_path] if config.include_path else []
+    folders = [*included, *dict.fromkeys(str(one.folder) for one in registry.benchmarks())]
     if not preflight.only_ours(names, entries):
         link = linking.state()
         if link.problem:
@@ -43,21 +43,21 @@ def load_tasks(config: EvaluatorConfig, entries: Mapping[str, catalog.Entry]) ->
         if link.problem or not (link.stubs or linking.unnecessary()):
             config.include_path = folders
         try:
-            return internals.find_tasks(config)
-        except LookupError as error:
-            hint = preflight.similar(str(error), entries)
-            raise BiasError(f"no task named {error}, neither here nor in the harness.{hint}") from error
+            return config.process_tasks(config.metadata)
+        except ValueError as error:
+            name = str(error).removeprefix("Tasks not found: ")
+            hint = did_you_mean(name, entries)
+            raise BiasError(f"no task named {name}, neither here nor in the harness.{hint}") from error
     manager = internals.task_manager(folders, config.metadata, include_defaults=False)
     matched: dict[str, None] = {}
     for name in names:
         matches = fnmatch.filter(manager.all_tasks, name)
         if not matches:
-            raise BiasError(f"no task matches {name!r}.{preflight.similar(name, manager.all_tasks)}")
+            raise BiasError(f"no task matches {name!r}.{did_you_mean(name, manager.all_tasks)}")
         matched.update(dict.fromkeys(matches))
     members = {member for name in matched if name in entries for member in entries[name].members}
-    tasks = {name: _build(manager, name, entries) for name in matched if name not in members}
-    preflight.check_samples(config, tasks)
-    config.tasks = list(tasks.values())
+    config.tasks = [_build(manager, name, entries) for name in matched if name not in members]
+    preflight.check_samples(config, config.tasks)
     return manager
 
 
@@ -65,12 +65,10 @@ def _build(manager: Any, name: str, entries: Mapping[str, catalog.Entry]) -> Any
     """The task or group itself, so that bad metadata or a bad YAML shows before a model is loaded."""
     try:
         loaded = manager.load([name])
-    except (BiasError, MemoryError):
-        raise
     except Exception as error:
-        path = None if name in catalog.packaged() else getattr(entries.get(name), "path", None)
-        if path is None:
-            raise  # no file of the user's
+        path = entries[name].path if name in entries and name not in catalog.packaged() else None
+        if path is None or isinstance(error, BiasError | MemoryError):
+            raise
         logger.debug("where the task failed", exc_info=error)
         raise BiasError(f"{path}: the task {name} can't be built: {one_line(error)}") from error
     return loaded["groups"].get(name) or loaded["tasks"][name]
@@ -79,101 +77,103 @@ def _build(manager: Any, name: str, entries: Mapping[str, catalog.Entry]) -> Any
 def evaluate(
     config: EvaluatorConfig,
     entries: Mapping[str, catalog.Entry],
-    selection: run_plan.Selection | None,
-    table: str,
+    suite: suites.Suite | None,
     ready: Callable[[], None],
-) -> int:
-    """Run the evaluation, save what the flags ask for, print the scores in words and a table.
+    tell: Callable[[dict[str, Any], bool], None],
+) -> None:
+    """Run the evaluation, and save what the flags ask for.
 
     Args:
         config: Of the run.
-        entries: The tasks that this package knows.
-        selection: A suite that was asked for.
-        table: One of :data:`lm_eval_bias.report.run_output.TABLES`.
+        entries: The tasks that are known.
+        suite: That was asked for.
         ready: Called when all is checked and the model is loaded.
+        tell: Called with the results, and whether they could be saved.
+
+    Raises:
+        BiasError: Whatever keeps the run from its end, or its files from being written or pushed.
     """
     tracker = running.tracker(config)
     named = preflight.named_entries(config, entries)
-    asks = preflight.request_kinds(named)
     manager = load_tasks(config, entries)
     preflight.check_requests(config, named)
-    announce(config, selection)
+    if suite is not None:
+        tasks = {task.task_name: task for top in config.tasks for task in preflight.tasks_of(top)}
+        suites.choose_items(config, suite, tasks)
+        if distributed.first():
+            print(suites.describe(suite), flush=True)
     if config.use_cache:
-        cache_ownership.claim(config.use_cache, config.model, config.model_args or {})
+        provenance.claim_cache(config.use_cache, config.model, config.model_args or {})
     dashboards = running.dashboards(config) if distributed.first() else []
-    with questions.expecting(asks), score_aggregation.unlogged():
+    with questions.expecting(preflight.request_kinds(named)), score_aggregation.unlogged():
         model = running.build_model(config)
         ready()
         results = running.evaluate(config, model, manager, tracker)
-    if results is not None:
-        _finish(config, results, tracker, dashboards, table)
-    return 0
-
-
-def announce(config: EvaluatorConfig, selection: run_plan.Selection | None) -> None:
-    """Take a suite's items and print its tasks with their numbers of requests."""
-    if selection is None:
+    if results is None:
         return
-    tasks = {task.task_name: task for top in config.tasks for task in preflight.tasks_of(top)}
-    run_plan.choose_items(config, selection, tasks)
-    if distributed.first():
-        print(run_plan.table(config, tasks, selection), flush=True)
-
-
-def _finish(config: EvaluatorConfig, results: dict[str, Any], tracker: Any, dashboards: list[Any], table: str) -> None:
     samples = running.samples_in_order(results.pop("samples", None)) if config.log_samples else None
-    names = ("num_fewshot", "apply_chat_template", "fewshot_as_multiturn", "system_instruction", "samples")
-    results["provenance"] = provenance.block(results, {name: getattr(config, name, None) for name in names})
+    flags = ("num_fewshot", "apply_chat_template", "fewshot_as_multiturn", "system_instruction", "samples")
+    results["provenance"] = provenance.block(results, {name: getattr(config, name, None) for name in flags})
     # the harness mixes the model's arguments into each task's metadata
     results.update({key: redaction.arguments(results[key]) for key in ("config", "configs", "provenance")})
     if config.show_config:
-        print(running.as_json(results))
+        print(json.dumps(results, indent=2, default=str, ensure_ascii=False))
     running.send(dashboards, results, samples)
-    problem = None
-    with running.hub_errors(tracker) as hub_errors:
-        try:
-            atomic_save.save(tracker, results, samples)
-        except BiasError as error:
-            problem = error  # the scores first: they are all that is left of the run
-        running.upload(tracker, hub_errors)
-    _print(config, results, table, log=samples is not None, saved=problem is None)
-    running.close(dashboards)
-    if problem is not None:
-        raise problem
-    if hub_errors:
-        text = redaction.in_text(one_line(hub_errors[0]), config.hf_hub_log_args)
+    saved = False
+    try:
+        failures = save(tracker, results, samples)
+        saved = bool(config.output_path)
+    finally:  # the scores in any case: they may be all that is left of the run
+        tell(results, saved)
+    if failures:
+        text = redaction.in_text(one_line(failures[0]), config.hf_hub_log_args)
         raise BiasError(
-            f"--hf_hub_log_args: not pushed to the Hub: {text} (everything is saved in {tracker.output_path})"
+            f"--hf_hub_log_args: not pushed to the Hub: {text} (everything is saved in {config.output_path})"
         )
 
 
-def _print(config: EvaluatorConfig, results: dict[str, Any], table: str, log: bool, saved: bool) -> None:
-    """What was run, the scores in words, the tables that are wanted, and what can be done next."""
-    flags = {name: getattr(config, name) for name in ("gen_kwargs", "limit", "num_fewshot", "batch_size")}
-    sizes = ",".join(map(str, results["config"]["batch_sizes"]))
-    given = [f"{name}: {value}" for name, value in flags.items() if value] + (
-        [f"batch sizes: {sizes}"] if sizes else []
-    )
-    print(", ".join([f"{config.model} ({redaction.arguments(config.model_args)})", *given]))
-    tasks = [] if config.predict_only else sentences.of_results(results["results"], results["configs"])
-    words = sentences.describe(tasks, beside_tables=table != "all")
-    if tasks:
-        print(f"\nIn words ({sentences.LEGEND}):\n{words}")
-    blocks = []
-    if tasks and table == "main":
-        blocks.append(run_output.main_scores(tasks))
-    if not tasks or table != "none":
-        blocks.append(running.tables(results, () if table == "all" else {task.task for task in tasks}))
-    if tasks and table == "all":
-        legend = listings.legend(results["configs"].values())
-        blocks.append(
-            f"How to read the scores (a breakdown such as gender/… or …/prompt_… reads like its score):\n{legend}"
+def save(tracker: Any, results: dict[str, Any], samples: dict[str, Any] | None) -> list[Exception]:
+    """Let the harness save a run in a folder of its own, and give what is whole its place, the results last.
+
+    Returns:
+        What else went wrong: on the Hub.
+
+    Raises:
+        BiasError: Something couldn't be written. What is whole has its place all the same.
+    """
+    if not (output_path := tracker.output_path):
+        return []
+    root, name = os.path.split(output_path) if output_path.endswith(".json") else (output_path, "")
+    missing = number = 1 + (0 if samples is None else len(results["configs"]))
+    try:
+        os.makedirs(root or ".", exist_ok=True)
+        with tempfile.TemporaryDirectory(dir=root or ".", prefix=UNFINISHED, ignore_cleanup_errors=True) as made:
+            tracker.output_path = os.path.join(made, name)
+            failures = running.save(tracker, results, samples)
+            for file in sorted(Path(made).rglob("*.json*"), key=lambda file: file.suffix == ".json"):
+                if _is_whole(file, (samples or {}).get(sample_logs.task_of(file))):
+                    target = Path(root, file.relative_to(made))
+                    target.parent.mkdir(parents=True, exist_ok=True)
+                    os.replace(file, target)
+                    missing -= 1
+    except OSError as error:
+        raise BiasError(f"--output_path {output_path} cannot be written: {why(error)}") from error
+    if missing:
+        reason = f" ({why(failures[0])})" if failures else ""
+        raise BiasError(
+            f"--output_path {output_path}: {missing} of {number} files could not be written{reason}; with --use_cache "
+            "FILE a run keeps its answers, and the same command resumes it"
         )
-    blocks.append(run_output.notes(tasks, table == "all", words))
-    print("".join(f"\n{block}\n" for block in blocks if block))
-    if not config.output_path:
-        print("Nothing was saved: --output_path FOLDER saves the scores, and --log_samples the answers, too")
-    elif tasks and saved:
-        if log:
-            print(f"To recompute the scores without the model: lm-eval-bias rescore {config.output_path}")
-        print(f"For a report as a page: lm-eval-bias report {config.output_path} -o report.html")
+    return failures
+
+
+def _is_whole(file: Path, samples: list[Any] | None) -> bool:
+    """Whether a log has a line for each sample; without samples, whether the file is whole JSON."""
+    with file.open("rb+") as written:
+        os.fsync(written.fileno())  # where blocks are allocated late, a full disk shows only now
+        if samples is not None:
+            return sum(line.endswith(b"\n") for line in written) == len(samples)
+        try:
+            return isinstance(json.load(written), dict)
+        except ValueError:
+            return False

@@ -1,17 +1,21 @@
-"""The suites: which tasks, and which of their items, as the benchmarks say it."""
+"""The suites: which tasks, and which of their items, as the benchmarks say it; what of it fits a run, and its size."""
 
 from __future__ import annotations
 
 import hashlib
 import json
-from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field, replace
 from functools import cache
-from typing import Any
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 from lm_eval_bias import catalog, registry
 from lm_eval_bias.benchmark import Sampling
 from lm_eval_bias.errors import BiasError, did_you_mean
+from lm_eval_bias.evaluation import preflight
+
+if TYPE_CHECKING:
+    from lm_eval_bias.harness.internals import EvaluatorConfig
 
 # what each is for, in one line
 PURPOSES = {
@@ -25,18 +29,9 @@ VERSION = 3
 SEED = "quick-1"
 
 
-@dataclass(frozen=True)
-class Part:
-    """One task of a suite.
+class Part(NamedTuple):
+    """One task of a suite: how its items are chosen (``None``: all), how many they and their requests are."""
 
-    Attributes:
-        task: Task name.
-        sampling: How its items are chosen; ``None`` for all.
-        documents: How many items that are, of the released data; ``None`` where that isn't known.
-        requests: How many requests they make.
-    """
-
-    task: str
     sampling: Sampling | None
     documents: int | None
     requests: int | None
@@ -53,6 +48,7 @@ class Suite:
         leaves_out: Which tasks it does without, and why.
         seed: Of the choice of items.
         parts: By task.
+        left_out: Tasks that a run's model can't answer, and why not.
     """
 
     name: str
@@ -61,6 +57,7 @@ class Suite:
     leaves_out: str
     seed: str
     parts: Mapping[str, Part]
+    left_out: Mapping[str, str] = field(default_factory=dict)
 
     def choose(self, task: str, docs: Sequence[Mapping[str, Any]]) -> list[int] | None:
         """The indices of a task's items that belong to the suite, in order; ``None`` for all.
@@ -76,17 +73,10 @@ class Suite:
             raise BiasError(f"--suite {self.name}: {task} has no items to choose from: its data set is empty")
         return indices
 
-    def label(self, task: str, docs: Sequence[Mapping[str, Any]], left_out: Sequence[str]) -> dict[str, Any]:
-        """What a result file says about the suite: which one, which part of the items, what was left out.
-
-        Args:
-            task: Task name.
-            docs: All documents of the task.
-            left_out: Tasks of the suite that this run does without.
-        """
-        indices = self.choose(task, docs)
-        facts: dict[str, Any] = {"name": self.name, "version": self.version, "tasks_left_out": list(left_out)}
-        sampling = self.parts[task].sampling
+    def label(self, task: str, docs: Sequence[Mapping[str, Any]]) -> dict[str, Any]:
+        """What a result file says about the suite: which one, which part of the items, what was left out."""
+        facts: dict[str, Any] = {"name": self.name, "version": self.version, "tasks_left_out": sorted(self.left_out)}
+        indices, sampling = self.choose(task, docs), self.parts[task].sampling
         if indices is not None and sampling is not None:
             facts |= {"documents": len(indices), "of": len(docs), "rule": sampling.rule, "seed": self.seed}
             facts["items_sha256"] = fingerprint([docs[i] for i in indices])
@@ -108,28 +98,20 @@ def load(name: str) -> Suite:
     """
     if name not in NAMES:
         raise BiasError(f"--suite {name}: unknown suite.{did_you_mean(name, NAMES)} Known: {', '.join(NAMES)}")
-    members = {"quick": _quick, "standard": _standard, "full": _full}[name]
-    parts = {task: _part(task, sampling) for task, sampling in members()}
-    left_out = "; ".join(benchmark.left_out[name] for benchmark in registry.benchmarks() if name in benchmark.left_out)
+    benchmarks = registry.benchmarks()
+    chosen: dict[str, Sampling | None] = {}
+    if name == "quick":
+        chosen = {task: sampling for benchmark in benchmarks for task, sampling in benchmark.quick.items()}
+    else:
+        chosen = dict.fromkeys(task for benchmark in benchmarks for task in benchmark.standard)
+    if name == "full":  # everything that no other of its tasks contains already
+        contained = {task for benchmark in registry.by_name().values() for task in benchmark.contained}
+        for entry in catalog.entries().values():
+            if entry.kind == "task" and entry.name not in contained and not registry.get(entry.benchmark).required:
+                chosen.setdefault(entry.name)
+    parts = {task: _part(task, sampling) for task, sampling in chosen.items()}
+    left_out = "; ".join(benchmark.left_out[name] for benchmark in benchmarks if name in benchmark.left_out)
     return Suite(name, VERSION, PURPOSES[name], left_out or "nothing", SEED if name == "quick" else "", parts)
-
-
-def _quick() -> Iterable[tuple[str, Sampling | None]]:
-    for benchmark in registry.benchmarks():
-        yield from benchmark.quick.items()
-
-
-def _standard() -> Iterable[tuple[str, None]]:
-    return ((task, None) for benchmark in registry.benchmarks() for task in benchmark.standard)
-
-
-def _full() -> Iterable[tuple[str, None]]:
-    """Everything that no other task of the suite contains already, the tasks of ``standard`` first."""
-    contained = {task for benchmark in registry.by_name().values() for task in benchmark.contained}
-    yield from _standard()
-    for entry in catalog.entries().values():
-        if entry.kind == "task" and entry.name not in contained and not registry.get(entry.benchmark).required:
-            yield entry.name, None
 
 
 def _part(task: str, sampling: Sampling | None) -> Part:
@@ -137,7 +119,7 @@ def _part(task: str, sampling: Sampling | None) -> Part:
     documents = entry.items if sampling is None else sampling.items
     per_document = registry.get(entry.benchmark).requests({"asks": entry.asks, **entry.metadata})
     requests = None if documents is None or per_document is None else documents * per_document * (entry.repeats or 1)
-    return Part(task, sampling, documents, requests)
+    return Part(sampling, documents, requests)
 
 
 def listing() -> list[dict[str, Any]]:
@@ -151,13 +133,57 @@ def listing() -> list[dict[str, Any]]:
             "documents": catalog.total(part.documents for part in suite.parts.values()),
             "requests": catalog.total(part.requests for part in suite.parts.values()),
             "tasks": {
-                task: {
-                    "documents": part.documents,
-                    "requests": part.requests,
-                    "rule": part.sampling.rule if part.sampling else None,
-                }
-                for task, part in suite.parts.items()
+                task: {"documents": documents, "requests": requests, "rule": sampling.rule if sampling else None}
+                for task, (sampling, documents, requests) in suite.parts.items()
             },
         }
         for suite in map(load, NAMES)
     ]
+
+
+def apply(config: EvaluatorConfig, name: str, entries: Mapping[str, catalog.Entry]) -> Suite:
+    """Name the tasks of a suite in a configuration; returns the suite without those that the model can't answer.
+
+    Raises:
+        BiasError: No such suite, flags that would change its items, or a model that fits none of its tasks.
+    """
+    suite = load(name)
+    given = {"--tasks": preflight.split_tasks(config.tasks), "--limit": config.limit, "--samples": config.samples}
+    for flag, value in given.items():
+        if value:
+            raise BiasError(f"{flag} with --suite {name}: a suite already chooses the items: leave out one of the two")
+    preflight.check_model(config)
+    reasons: dict[tuple[str, tuple[str, ...]], str] = {}  # alike for all tasks of a kind
+    left_out = {}
+    for task in suite.parts:
+        kind = (entries[task].benchmark, entries[task].asks)
+        if kind not in reasons:
+            reasons[kind] = str(preflight.misfit(config, [entries[task]]) or "")
+        if reasons[kind]:
+            left_out[task] = reasons[kind]
+    config.tasks = [task for task in suite.parts if task not in left_out]
+    if not config.tasks:
+        reason = next(iter(left_out.values()))
+        raise BiasError(f"--suite {name}: --model {config.model} can answer none of its tasks ({reason})")
+    return replace(suite, left_out=left_out)
+
+
+def choose_items(config: EvaluatorConfig, suite: Suite, tasks: Mapping[str, Any]) -> None:
+    """Put the suite's items into the configuration, as ``--samples`` would, and its name into the tasks' metadata."""
+    for name, task in tasks.items():
+        task.config.metadata["suite"] = suite.label(name, task.eval_docs)
+    chosen = {name: suite.choose(name, task.eval_docs) for name, task in tasks.items()}
+    config.samples = {name: indices for name, indices in chosen.items() if indices is not None} or None
+
+
+def describe(suite: Suite) -> str:
+    """What a suite is, how many requests it makes of the released data, and which of its tasks are left out."""
+    parts = [part for task, part in suite.parts.items() if task not in suite.left_out]
+    items, requests = (catalog.total(column) for column in ([p.documents for p in parts], [p.requests for p in parts]))
+    lines = [f"Suite {suite.name} (version {suite.version}): {suite.purpose}.", f"Not in it: {suite.leaves_out}."]
+    if items and requests:
+        lines.append(f"{items:,} items, {requests:,} requests.")
+    for reason in dict.fromkeys(suite.left_out.values()):
+        tasks = ", ".join(task for task, why in suite.left_out.items() if why == reason)
+        lines.append(f"Left out, because they don't fit this model or these flags: {tasks} ({reason})")
+    return "\n".join(lines)

@@ -12,8 +12,7 @@ from lm_eval_bias.data.sources import BASE_URL, hashes
 from lm_eval_bias.runs.run_data import Run, TaskRun, Value
 
 NO_DIRECTION = "no direction: neither high nor low values are better, and no neutral value lies within its range"
-_CHECKPOINT = re.compile(r"(?:^|,)(?:pretrained|model)=([^,]+)")
-_PIN = re.compile(r"([\w.-]+/[\w.-]+)@([0-9a-f]{40})/(.+)")
+_PIN = re.compile(r"[\w.-]+/[\w.-]+@[0-9a-f]{40}/.")
 
 
 @dataclass(frozen=True)
@@ -79,19 +78,15 @@ def is_main(task: TaskRun, score: str) -> bool:
     return benchmark is None or not benchmark.main or score in benchmark.main
 
 
-def values(run: Run, main_only: bool) -> list[tuple[TaskRun, Value]]:
-    """List a run's scores with their tasks."""
-    return [
-        (task, value)
-        for task in run.tasks.values()
-        for value in task.scores.values()
-        if not main_only or is_main(task, value.name)
-    ]
+def values(run: Run, scores: str) -> list[tuple[TaskRun, Value]]:
+    """List a run's scores with their tasks, ``all`` or the ``main`` ones."""
+    every = [(task, value) for task in run.tasks.values() for value in task.scores.values()]
+    return [(task, value) for task, value in every if scores == "all" or is_main(task, value.name)]
 
 
-def split(run: Run, main_only: bool) -> tuple[list[Directed], list[LeftOut]]:
+def split(run: Run, scores: str) -> tuple[list[Directed], list[LeftOut]]:
     """Divide a run's scores into those that have a direction, and those that have none or no value."""
-    parts = [directed(task, value) for task, value in values(run, main_only)]
+    parts = [directed(task, value) for task, value in values(run, scores)]
     return [p for p in parts if isinstance(p, Directed)], [p for p in parts if isinstance(p, LeftOut)]
 
 
@@ -101,13 +96,6 @@ def by_reason(left_out: Sequence[LeftOut]) -> dict[str, list[str]]:
     for one in left_out:
         reasons.setdefault(one.reason, []).append(f"{one.task.task} {one.value.name}")
     return reasons
-
-
-def model_id(run: Run, name: str | None) -> str:
-    """Name a model as on the Hub if the run was of one there, else as people call it; never by a folder."""
-    checkpoint = _CHECKPOINT.search(str(run.provenance.get("model_args") or ""))
-    on_hub = checkpoint is not None and re.fullmatch(r"[\w.-]+/[\w.-]+", checkpoint[1])
-    return name if name is not None else checkpoint[1] if checkpoint and on_hub else run.name
 
 
 def path_part(text: str) -> str:
@@ -129,8 +117,13 @@ def data_files(task: TaskRun) -> dict[str, str]:
 
 def address(pin: str) -> str:
     """Give the address of a pinned file, ``owner/name@commit/path``; empty for any other name."""
-    match = _PIN.fullmatch(pin)
-    return f"{BASE_URL}/{match[1]}/{match[2]}/{match[3]}" if match else ""
+    return f"{BASE_URL}/{pin.replace('@', '/', 1)}" if _PIN.match(pin) else ""
+
+
+def title(task: TaskRun) -> str:
+    """Give the name of a task's benchmark for people."""
+    benchmark = registry.family(task.benchmark)
+    return (benchmark.title or benchmark.name) if benchmark is not None else task.benchmark
 
 
 def stderr_method(task: TaskRun, value: Value) -> str:

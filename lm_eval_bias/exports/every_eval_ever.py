@@ -5,25 +5,29 @@ from __future__ import annotations
 import hashlib
 import json
 import math
+import re
 import uuid
 from collections import Counter
 from collections.abc import Sequence
 from typing import Any
 
 from lm_eval_bias import __version__, registry
-from lm_eval_bias.custom_metrics.score import finite
-from lm_eval_bias.exports import directed_scores, logged_items
+from lm_eval_bias.custom_metrics.score import Record, finite
+from lm_eval_bias.exports import directed_scores
 from lm_eval_bias.exports.directed_scores import Directed, LeftOut
 from lm_eval_bias.exports.exporting import Export, Settings
 from lm_eval_bias.report.numbers import few
-from lm_eval_bias.report.score_labels import label
+from lm_eval_bias.report.parts import score_label
 from lm_eval_bias.report.tables import json_text
-from lm_eval_bias.runs import printable_runs
-from lm_eval_bias.runs.run_data import Problem, Run, TaskRun, Value, interval_of
+from lm_eval_bias.runs import contributions, sample_logs
+from lm_eval_bias.runs.run_data import Problem, Run, TaskRun, readable
+from lm_eval_bias.runs.sample_logs import Sample
 
 VERSION = "0.3.0"
 _COLLECTION = "lm-eval-bias"
 _PROJECT = "lm-eval-bias, with EleutherAI's lm-evaluation-harness"
+_NO_RIGHT_ANSWER = "an item of this score has no right answer; is_correct is false because it needs a value"
+_CHECKPOINT = re.compile(r"(?:^|,)(?:pretrained|model)=([^,]+)")
 
 
 def make(runs: Sequence[Run], problems: Sequence[Problem], settings: Settings) -> Export:
@@ -32,24 +36,30 @@ def make(runs: Sequence[Run], problems: Sequence[Problem], settings: Settings) -
     number, left_out, remarks = 0, [], []
     runs_of: Counter[str] = Counter()
     for run in runs:
-        sent, omitted = directed_scores.split(run, settings.main_only)
+        sent, omitted = directed_scores.split(run, settings.scores)
         left_out += omitted
         number += len(sent)
-        identity = directed_scores.model_id(run, settings.name)
+        identity = _model_id(run, settings.name)
         runs_of[identity] += 1
         again = f"-{runs_of[identity]}" if runs_of[identity] > 1 else ""  # items are joined by it
         began = run.provenance.get("date") if run.began is None else f"{run.began:.0f}"
         evaluation = f"{_COLLECTION}/{identity}/{began or 'unknown'}{again}"
-        content = _content(run, identity, evaluation, settings)
-        content["source_metadata"]["additional_details"] |= _texts({"scores_left_out": list(map(_left_out, omitted))})
-        content["evaluation_results"] = [_result(one) for one in sent]
-        items, without = ([], []) if settings.no_items else logged_items.lines(sent, run, identity, evaluation)
+        content = {
+            "schema_version": VERSION,
+            "evaluation_id": evaluation,
+            **({"evaluation_timestamp": str(began)} if began else {}),
+            **_about(run, identity, settings, omitted),
+            "evaluation_results": [_result(one) for one in sent],
+        }
+        items, without = ([], []) if settings.no_items else _items(sent, run, identity, evaluation)
         if without:
             remarks.append(f"No items of {few(without)}: not a mean over items")
         text = "".join(items)
         # the name follows from the content, but for the time: a second export replaces the first
         digest = hashlib.sha256(f"{json.dumps(content, sort_keys=True)}{text}".encode())
-        path = f"{_folder(identity)}/{uuid.UUID(bytes=digest.digest()[:16], version=4)}"
+        developer, slash, model = identity.rpartition("/")
+        parts = map(directed_scores.path_part, (_COLLECTION, developer if slash else "unknown", model))
+        path = f"data/{'/'.join(parts)}/{uuid.UUID(bytes=digest.digest()[:16], version=4)}"
         content["retrieved_timestamp"] = f"{settings.now:.0f}"
         if items:
             content["detailed_evaluation_results"] = {
@@ -67,10 +77,11 @@ def make(runs: Sequence[Run], problems: Sequence[Problem], settings: Settings) -
     return Export(files, number, left_out, remarks)
 
 
-def _folder(identity: str) -> str:
-    developer, slash, model = identity.rpartition("/")
-    parts = (_COLLECTION, developer if slash else "unknown", model)
-    return "/".join(["data", *map(directed_scores.path_part, parts)])
+def _model_id(run: Run, name: str | None) -> str:
+    """A model's name as on the Hub if the run was of one there, else as people call it; never a folder."""
+    checkpoint = _CHECKPOINT.search(str(run.provenance.get("model_args") or ""))
+    on_hub = checkpoint is not None and re.fullmatch(r"[\w.-]+/[\w.-]+", checkpoint[1])
+    return name if name is not None else checkpoint[1] if checkpoint and on_hub else run.name
 
 
 def _texts(facts: dict[str, Any]) -> dict[str, str]:
@@ -82,14 +93,20 @@ def _texts(facts: dict[str, Any]) -> dict[str, str]:
     }
 
 
-def _content(run: Run, identity: str, evaluation: str, settings: Settings) -> dict[str, Any]:
-    """All that is said of a run as a whole."""
+def _about(run: Run, identity: str, settings: Settings, omitted: Sequence[LeftOut]) -> dict[str, Any]:
+    """What is said of a run as a whole, with the scores that have no place: nothing of them is lost."""
     backend = str(run.provenance.get("model") or "unknown")
-    began = run.provenance.get("date") if run.began is None else f"{run.began:.0f}"
+    left_out = [
+        {
+            "task": one.task.task, "score": one.value.name, "reason": one.reason, "value": finite(one.value.value),
+            "standard_error": finite(one.value.stderr), "interval": one.value.interval and list(one.value.interval),
+        }
+        for one in omitted
+    ]  # fmt: skip
+    provenance = {str(key): value for key, value in run.provenance.items() if value not in (None, "")}
+    known = {key: readable(value) for key, value in provenance.items()}
+    model = ("model_args", "model_revision", "parameters", "dtype", "model_files")
     return {
-        "schema_version": VERSION,
-        "evaluation_id": evaluation,
-        **({"evaluation_timestamp": str(began)} if began else {}),
         "source_metadata": {
             "source_name": _PROJECT,
             "source_type": "evaluation_run",
@@ -100,6 +117,7 @@ def _content(run: Run, identity: str, evaluation: str, settings: Settings) -> di
                     "export": f"lm-eval-bias {__version__}",
                     "reading": "A neutral value is not a goal: a model that knows nothing can reach it, too. No score "
                     "sums up bias across benchmarks.",
+                    "scores_left_out": left_out,
                 }
             ),
         },
@@ -110,63 +128,54 @@ def _content(run: Run, identity: str, evaluation: str, settings: Settings) -> di
             "additional_details": {
                 "deployment_type": "self_deployed" if backend.startswith(("hf", "vllm")) else "unknown",
                 "model_availability": "unknown",
-                **_texts(
-                    {
-                        key: run.provenance.get(key)
-                        for key in ("model_args", "model_revision", "parameters", "dtype", "model_files")
-                    }
-                ),
+                **_texts({key: run.provenance.get(key) for key in model}),
             },
         },
         "eval_library": {
             "name": "lm-eval-bias",
             "version": str(run.provenance.get("lm-eval-bias") or "unknown"),
-            "additional_details": _texts({**_provenance_lines(run), "command": run.command}),
+            "additional_details": _texts({**known, "command": run.command}),
         },
     }
-
-
-def _left_out(one: LeftOut) -> dict[str, Any]:
-    """A score without a place: nothing of it is lost."""
-    value = one.value
-    return {
-        "task": one.task.task, "score": value.name, "reason": one.reason, "value": finite(value.value),
-        "standard_error": finite(value.stderr), "interval": value.interval and list(value.interval),
-    }  # fmt: skip
 
 
 def _source(task: TaskRun) -> dict[str, Any]:
     files = directed_scores.data_files(task)
     urls = [address for address in map(directed_scores.address, files) if address]
     benchmark = registry.family(task.benchmark)
-    card = benchmark.card if benchmark is not None else None
+    options = benchmark.options if benchmark is not None else ()
     details = _texts(
         {
             "sha256": files,
-            "licence": card.licence if card is not None else "",
+            "licence": benchmark.card.licence if benchmark is not None and benchmark.card else "",
             "documents_scored": task.documents,
             "documents_of_the_task": task.items or None,
             "documents_hash": task.inputs.get("scored") or task.inputs.get("documents"),
             "task_version": task.version,
-            "options": {key: task.metadata[key] for key in benchmark.options if key in task.metadata}
-            if benchmark is not None
-            else {},
+            "options": {key: task.metadata[key] for key in options if key in task.metadata},
         }
     )
-    name = (benchmark.title or benchmark.name) if benchmark is not None else task.benchmark
-    if urls:
-        return {"dataset_name": name, "source_type": "url", "url": urls, "additional_details": details}
-    return {"dataset_name": name, "source_type": "other", "additional_details": details}
-
-
-def _bound(end: float) -> float | str:
-    return end if math.isfinite(end) else "Infinity" if end > 0 else "-Infinity"
+    kind = {"source_type": "url", "url": urls} if urls else {"source_type": "other"}
+    return {"dataset_name": directed_scores.title(task), **kind, "additional_details": details}
 
 
 def _result(one: Directed) -> dict[str, Any]:
     value, task = one.value, one.task
-    name = label(task.benchmark, value.name)
+    name = score_label(task.benchmark, value.name)
     description = f"Distance of {value.name} from {value.neutral:g}: {value.summary}" if one.is_distance else ""
+    uncertainty: dict[str, Any] = {}
+    if not math.isnan(value.stderr):
+        of = " of the signed score, and at least as large as that of its distance" if one.is_distance else ""
+        method = f"{directed_scores.stderr_method(task, value) or 'not recorded'}{of}"
+        uncertainty["standard_error"] = {"value": value.stderr, "method": method}
+    if one.interval is not None:
+        ends = ", given as the distances of its ends" if one.is_distance else ""
+        uncertainty["confidence_interval"] = {
+            "lower": one.interval[0],
+            "upper": one.interval[1],
+            "confidence_level": 0.95,
+            "method": f"the score's own: Student's t, Wilson, Newcombe or bootstrap, cut to its range{ends}",
+        }
     return {
         "evaluation_result_id": f"{one.task.task}/{one.name}",
         "evaluation_name": task.task,
@@ -178,8 +187,8 @@ def _result(one: Directed) -> dict[str, Any]:
             **({"metric_unit": value.unit} if value.unit else {}),
             "lower_is_better": one.lower_is_better,
             "score_type": "continuous",
-            "min_score": _bound(one.low),
-            "max_score": _bound(one.high),
+            "min_score": one.low if math.isfinite(one.low) else "-Infinity",
+            "max_score": one.high if math.isfinite(one.high) else "Infinity",
             "additional_details": _texts(
                 {
                     "signed_score": value.name,
@@ -202,44 +211,74 @@ def _result(one: Directed) -> dict[str, Any]:
                     "note": value.note,
                 }
             ),
-            **_uncertainty(one),
+            **({"uncertainty": uncertainty} if uncertainty else {}),
         },
     }
 
 
-def _uncertainty(one: Directed) -> dict[str, Any]:
-    value = one.value
-    parts: dict[str, Any] = {}
-    if not math.isnan(value.stderr):
-        method = directed_scores.stderr_method(one.task, value)
-        of = " of the signed score, and at least as large as that of its distance" if one.is_distance else ""
-        parts["standard_error"] = {"value": value.stderr, "method": f"{method or 'not recorded'}{of}"}
-    if one.interval is not None:
-        ends = ", given as the distances of its ends" if one.is_distance else ""
-        parts["confidence_interval"] = {
-            "lower": one.interval[0],
-            "upper": one.interval[1],
-            "confidence_level": 0.95,
-            "method": f"{_interval_method(value)}{ends}",
-        }
-    return {"uncertainty": parts} if parts else {}
+# ------------------------------------------------------------------------------------------------------------- items
 
 
-def _interval_method(value: Value) -> str:
-    """How a score's interval follows from its error, found by computing it anew."""
-    plain = interval_of(value.value, value.stderr, value.dof, value.low, value.high)
-    if plain is None or value.interval is None:
-        return "computed by the score itself (Wilson, Newcombe or bootstrap)"
-    if all(abs(a - b) <= 1e-9 * max(1.0, abs(b)) for a, b in zip(plain, value.interval, strict=True)):
-        quantile = "normal" if value.dof == float("inf") else f"Student's t, {value.dof:.4g} degrees of freedom"
-        return f"{quantile}, cut to the score's range"
-    return "computed by the score itself (Wilson, Newcombe or bootstrap)"
+def _items(sent: Sequence[Directed], run: Run, model: str, evaluation: str) -> tuple[list[str], list[str]]:
+    """A line per item and main score that is the mean of its items' parts; and the names of those that aren't.
+
+    A correlation, a ratio or ICAT has no part that would be an item's own.
+    """
+    texts: list[str] = []
+    without: list[str] = []
+    for name, task in run.tasks.items():
+        own = [one for one in sent if one.task is task and directed_scores.is_main(task, one.value.name)]
+        if not own or task.samples is None or task.benchmark not in registry.by_name():
+            continue
+        rows, benchmark = list(sample_logs.with_requests(task.samples)), registry.get(task.benchmark)
+        records = [benchmark.record(doc, answers) for (_, doc, answers), _ in rows]
+        parts = {one.value.name: _parts(one, records) for one in own}
+        without += [f"{name} {score}" for score, numbers in parts.items() if numbers is None]
+        for place, (sample, requests) in enumerate(rows):
+            item = {"evaluation_id": evaluation, "model_id": model, **_item(task, sample, requests)}
+            for one in own:
+                part = (parts[one.value.name] or {}).get(place, math.nan)
+                if math.isfinite(part):
+                    # texts of models hold anything: escaped, they survive any reader
+                    texts.append(json.dumps(_line(one, part, item), allow_nan=False) + "\n")
+    return texts, without
 
 
-def _provenance_lines(run: Run) -> dict[str, str]:
-    """What a run's file says about all that would change its numbers, as text, what it doesn't say left out."""
+def _parts(one: Directed, records: Sequence[Record]) -> dict[int, float] | None:
+    """What records add to a score, by place; ``None`` unless their mean is the score."""
+    scores = {score.name: score for score in registry.get(one.task.benchmark).scores(records)}
+    parts = contributions.own_parts(scores[one.value.name], records) if one.value.name in scores else []
+    return dict(parts) if parts and contributions.is_mean(parts, one.value.value) else None
+
+
+def _item(task: TaskRun, sample: Sample, requests: list[list[Any]]) -> dict[str, Any]:
+    """What all lines about an item say."""
+    prompt, choices = contributions.prompts(requests)
+    raw = prompt or "\n".join(choices)
     return {
-        str(key): printable_runs.one_line(printable_runs.readable(value))
-        for key, value in run.provenance.items()
-        if value is not None and value != ""
+        "schema_version": VERSION,
+        "evaluation_name": task.task,
+        "sample_id": "/".join(registry.get(task.benchmark).key(sample.doc)),
+        "sample_hash": hashlib.sha256(raw.encode("utf-8", "backslashreplace")).hexdigest(),
+        "interaction_type": "single_turn",
+        "input": {"raw": raw, "reference": [], "choices": choices if len(choices) > 1 else None},
+        "output": {"raw": [a if isinstance(a, str) else json.dumps(a, ensure_ascii=False) for a in sample.answers]},
+        "messages": None,
+        "answer_attribution": [],
+    }
+
+
+def _line(one: Directed, part: float, item: dict[str, Any]) -> dict[str, Any]:
+    """An item's part in a score."""
+    has_answer = one.value.higher_is_better is not None
+    sign = ", with its sign: the result is the mean's distance from the neutral value" if one.is_distance else ""
+    best = one.value.high if one.value.higher_is_better else one.value.low
+    return {
+        **item,
+        "evaluation_result_id": f"{one.task.task}/{one.name}",
+        "evaluation": {"score": part, "is_correct": has_answer and part == best},
+        "metadata": {
+            "score_is": f"the item's part of {one.value.name}, which is their mean{sign}",
+            **({} if has_answer else {"is_correct": _NO_RIGHT_ANSWER}),
+        },
     }

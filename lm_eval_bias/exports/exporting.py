@@ -3,18 +3,15 @@
 from __future__ import annotations
 
 import os
-import tempfile
 import time
-from collections.abc import Callable, Iterable, Mapping, Sequence
-from pathlib import Path
+from collections.abc import Iterable, Mapping, Sequence
 from typing import Any, NamedTuple
 
-from lm_eval_bias import output_files
+from lm_eval_bias import files
 from lm_eval_bias.errors import BiasError
 from lm_eval_bias.exports.directed_scores import LeftOut
-from lm_eval_bias.files import expanded, writing
-from lm_eval_bias.runs import printable_runs
-from lm_eval_bias.runs.run_data import Problem, Run
+from lm_eval_bias.files import expanded, write_together, writing
+from lm_eval_bias.runs.run_data import Problem, Run, presentable
 
 RELATIONSHIPS = ("first_party", "third_party", "collaborative", "other")
 
@@ -39,8 +36,8 @@ class Settings(NamedTuple):
     """What the user says beyond the run.
 
     Attributes:
-        name: The model's name; ``None`` takes each run's own.
         scores: ``main`` or ``all``.
+        name: The model's name; ``None`` takes each run's own.
         no_items: Whether records of single items stay out.
         organization: Who ran the evaluation.
         relationship: What they are to the model's developer, one of :data:`RELATIONSHIPS`.
@@ -48,18 +45,13 @@ class Settings(NamedTuple):
         now: When the export is made, in seconds since 1970.
     """
 
+    scores: str
     name: str | None = None
-    scores: str = "all"
     no_items: bool = False
     organization: str = "unknown"
     relationship: str = "other"
     dataset: str = ""
     now: float = 0.0
-
-    @property
-    def main_only(self) -> bool:
-        """Whether the main scores alone go out."""
-        return self.scores == "main"
 
 
 class Format(NamedTuple):
@@ -81,24 +73,8 @@ FORMATS = {
 }  # fmt: skip
 
 
-def _maker(form: str) -> Callable[[Sequence[Run], Sequence[Problem], Settings], Export]:
-    from lm_eval_bias.exports import every_eval_ever, hub_metadata
-
-    makers = {"eee": every_eval_ever.make, "model-card": hub_metadata.model_card}
-    return makers.get(form, hub_metadata.eval_results)
-
-
 def refuse_foreign(form: str, given: Iterable[str], brought: Mapping[str, Iterable[str]]) -> None:
-    """Refuse options that mean nothing for a format: they would seem to have been heeded.
-
-    Args:
-        form: The format's name.
-        given: Names of the options that were given.
-        brought: The options of the formats that benchmarks bring, by format.
-
-    Raises:
-        BiasError: The first of them.
-    """
+    """Refuse the first option that means nothing for a format; ``brought`` are options of benchmarks' own formats."""
     takes = {**{name: set(one.takes) for name, one in FORMATS.items()}, **{n: set(own) for n, own in brought.items()}}
     for option in sorted(set(given) - takes[form]):
         takers = ", ".join(name for name, options in takes.items() if option in options)
@@ -106,31 +82,24 @@ def refuse_foreign(form: str, given: Iterable[str], brought: Mapping[str, Iterab
 
 
 def check_place(form: str, place: str, inputs: Sequence[str], flag: str = "-o") -> None:
-    """Refuse a place that can't be written or is an input, before the work for it is done.
-
-    Raises:
-        BiasError: What is wrong.
-    """
+    """Refuse a place that can't be written or is an input, before the work for it is done."""
     if not FORMATS[form].is_folder:
-        output_files.check_place(place, inputs, flag)
+        files.check_place(place, inputs, flag)
     elif os.path.lexists(path := expanded(place)) and not path.is_dir():
         raise BiasError(f"{flag} {place}: is a file: name a folder")
 
 
 def make(form: str, runs: Sequence[Run], problems: Sequence[Problem], options: Mapping[str, Any]) -> Export:
-    """Make an export.
-
-    Args:
-        form: The format's name.
-        runs: Runs as they were read.
-        problems: What was passed over.
-        options: Fields of :class:`Settings` that were given.
+    """Make an export of runs as they were read, with the fields of :class:`Settings` that were given.
 
     Raises:
         BiasError: The runs or options don't fit the format.
     """
+    from lm_eval_bias.exports import every_eval_ever, hub_metadata
+
+    makers = {"eee": every_eval_ever.make, "model-card": hub_metadata.model_card}
     settings = Settings(**{"scores": FORMATS[form].scores, "now": time.time(), **options})
-    return _maker(form)(printable_runs.presentable(printable_runs.runs(runs)), problems, settings)
+    return makers.get(form, hub_metadata.eval_results)(presentable(runs), problems, settings)
 
 
 def write(made: Export, form: str, place: str) -> None:
@@ -140,16 +109,10 @@ def write(made: Export, form: str, place: str) -> None:
         BiasError: The place can't be written.
     """
     if not FORMATS[form].is_folder:
-        output_files.write(made.files[""], place)
+        files.write(made.files[""], place)
         return
-    folder = expanded(place).absolute()
+    folder = expanded(place)
     with writing(place):
-        folder.parent.mkdir(parents=True, exist_ok=True)
-    with writing(place), tempfile.TemporaryDirectory(dir=folder.parent, prefix=f".{folder.name}.") as temporary:
-        for name, text in made.files.items():
-            path = Path(temporary, name)
-            path.parent.mkdir(parents=True, exist_ok=True)
-            path.write_bytes(text.encode("utf-8", "backslashreplace"))
         for name in made.files:
             (folder / name).parent.mkdir(parents=True, exist_ok=True)
-            os.replace(Path(temporary, name), folder / name)
+        write_together({folder / name: text.encode("utf-8", "backslashreplace") for name, text in made.files.items()})

@@ -8,22 +8,24 @@ from __future__ import annotations
 import math
 import re
 from collections.abc import Sequence
+from itertools import groupby
+from operator import itemgetter
 from typing import Any
 
 import yaml
 
-from lm_eval_bias import __version__, registry
+from lm_eval_bias import __version__
 from lm_eval_bias.custom_metrics.score import finite
 from lm_eval_bias.errors import BiasError
 from lm_eval_bias.exports import directed_scores
 from lm_eval_bias.exports.directed_scores import Directed, LeftOut
 from lm_eval_bias.exports.exporting import Export, Settings
 from lm_eval_bias.report import content, numbers, templates
-from lm_eval_bias.report.score_labels import label
+from lm_eval_bias.report.parts import score_label
 from lm_eval_bias.runs.run_data import Problem, Run, TaskRun, Value
 
 _KINDS = {"hf-mlm": "fill-mask"}  # the Hub's words for what models of a type do
-_NO_REASON = "the file gives no reason"
+_BETTER = {True: "higher is better", False: "lower is better", None: None}
 _ID = re.compile(r"[\w.-]+/[\w.-]+")
 
 
@@ -36,11 +38,7 @@ def _plain(facts: dict[str, Any]) -> dict[str, Any]:
 
 
 def _one_model(runs: Sequence[Run], settings: Settings, form: str) -> str:
-    """Give the name of the one model that runs are of.
-
-    Raises:
-        BiasError: They may be of several.
-    """
+    """The name of the one model that runs are of."""
     if settings.name is None and len(runs) > 1:
         raise BiasError(
             f"{form} describes one model, but there are {len(runs)} runs ({', '.join(run.name for run in runs)}): name "
@@ -50,7 +48,7 @@ def _one_model(runs: Sequence[Run], settings: Settings, form: str) -> str:
 
 
 def model_card(runs: Sequence[Run], problems: Sequence[Problem], settings: Settings) -> Export:
-    """A model card's metadata and its section on bias, in one file that is a card by itself.
+    """Write a model card's metadata and its section on bias, in one file that is a card by itself.
 
     Raises:
         BiasError: The runs may be of several models.
@@ -58,15 +56,16 @@ def model_card(runs: Sequence[Run], problems: Sequence[Problem], settings: Setti
     name = _one_model(runs, settings, "a model card")
     results: list[dict[str, Any]] = []
     left_out: list[LeftOut] = []
-    number = 0
     for run in runs:
-        every = directed_scores.values(run, settings.main_only)
-        left_out += [LeftOut(task, value, value.note or _NO_REASON) for task, value in every if math.isnan(value.value)]
-        for task in run.tasks.values():
-            metrics = [_metric(own, value) for own, value in every if own is task and not math.isnan(value.value)]
-            number += len(metrics)
+        kind = _KINDS.get(str(run.provenance.get("model")), "text-generation")
+        for task, own in groupby(directed_scores.values(run, settings.scores), itemgetter(0)):
+            metrics = []
+            for _, value in own:
+                if math.isnan(value.value):
+                    left_out.append(LeftOut(task, value, value.note or "the file gives no reason"))
+                else:
+                    metrics.append(_metric(task, value))
             if metrics:
-                kind = _KINDS.get(str(run.provenance.get("model")), "text-generation")
                 results.append({"task": {"type": kind}, "dataset": _dataset(task), "metrics": metrics})
     if not results:
         raise BiasError("no score of these runs has a value: there is nothing to write into a model card")
@@ -77,20 +76,17 @@ def model_card(runs: Sequence[Run], problems: Sequence[Problem], settings: Setti
         lacking=directed_scores.by_reason(left_out),
         main_tables=content.main_tables,
     )
-    return Export({"": f"---\n{_yaml(metadata)}---\n\n{section}"}, number, left_out)
+    return Export(
+        {"": f"---\n{_yaml(metadata)}---\n\n{section}"}, sum(len(one["metrics"]) for one in results), left_out
+    )
 
 
 def _dataset(task: TaskRun) -> dict[str, Any]:
-    benchmark = registry.family(task.benchmark)
-    title = (benchmark.title or benchmark.name) if benchmark is not None else task.benchmark
-    commits = {
-        pin.partition("@")[2].partition("/")[0]
-        for pin in directed_scores.data_files(task)
-        if directed_scores.address(pin)
-    }
+    files = [pin for pin in directed_scores.data_files(task) if directed_scores.address(pin)]
+    commits = {pin.partition("@")[2].partition("/")[0] for pin in files}
     return _plain(
         {
-            "name": f"{title} ({task.task})",
+            "name": f"{directed_scores.title(task)} ({task.task})",
             "type": directed_scores.path_part(task.benchmark),
             "config": task.task,
             "revision": commits.pop() if len(commits) == 1 else None,
@@ -98,37 +94,28 @@ def _dataset(task: TaskRun) -> dict[str, Any]:
     )
 
 
-def _better(value: Value) -> str | None:
-    if value.higher_is_better is None:
-        return None
-    return "higher is better" if value.higher_is_better else "lower is better"
-
-
 def _metric(task: TaskRun, value: Value) -> dict[str, Any]:
     """A score as it was measured; its error, neutral value and direction are arguments."""
+    has_error = not math.isnan(value.stderr)
     facts = {
         "standard_error": finite(value.stderr),
-        "standard_error_method": directed_scores.stderr_method(task, value) if not math.isnan(value.stderr) else None,
-        "degrees_of_freedom": finite(value.dof) if not math.isnan(value.stderr) else None,
+        "standard_error_method": directed_scores.stderr_method(task, value) if has_error else None,
+        "degrees_of_freedom": finite(value.dof) if has_error else None,
         "interval_95": value.interval and list(value.interval),
         "neutral_value": value.neutral,
-        "better": _better(value),
+        "better": _BETTER[value.higher_is_better],
         "reads_as": value.direction,
         "unit": value.unit,
         "note": value.note,
         "documents": task.documents,
         "documents_of_the_task": task.items or None,
     }
-    return {
-        "type": value.name,
-        "name": f"{task.task}: {label(task.benchmark, value.name)}",
-        "value": value.value,
-        "args": _plain(facts),
-    }
+    name = f"{task.task}: {score_label(task.benchmark, value.name)}"
+    return {"type": value.name, "name": name, "value": value.value, "args": _plain(facts)}
 
 
 def eval_results(runs: Sequence[Run], problems: Sequence[Problem], settings: Settings) -> Export:
-    """Entries for ``.eval_results/`` of a model's repository.
+    """Write entries for ``.eval_results/`` of a model's repository.
 
     Raises:
         BiasError: The runs may be of several models, or no data set was named: these results are for the leaderboard of
@@ -144,40 +131,35 @@ def eval_results(runs: Sequence[Run], problems: Sequence[Problem], settings: Set
     entries: list[dict[str, Any]] = []
     left_out: list[LeftOut] = []
     for run in runs:
-        sent, omitted = directed_scores.split(run, settings.main_only)
+        sent, omitted = directed_scores.split(run, settings.scores)
         left_out += omitted
-        entries += [_entry(run, one, settings) for one in sent]
+        entries += [_entry(run, one, settings.dataset) for one in sent]
     if not entries:
         raise BiasError("no score of these runs has a value and a direction")
     return Export({"": _yaml(entries)}, len(entries), left_out)
 
 
-def _entry(run: Run, one: Directed, settings: Settings) -> dict[str, Any]:
-    date = run.provenance.get("date")
-    return _plain(
-        {
-            "dataset": {"id": settings.dataset, "task_id": f"{one.task.base}.{one.name.replace('/', '.')}"},
-            "value": one.number,
-            "date": str(date) if date else None,
-            "notes": _notes(run, one),
-        }
-    )
-
-
-def _notes(run: Run, one: Directed) -> str:
-    """What the format has no place for: direction, error, and what was measured where this is a distance from it."""
-    value = one.value
-    parts = [f"{'lower' if one.lower_is_better else 'higher'} is better"]
+def _entry(run: Run, one: Directed, dataset: str) -> dict[str, Any]:
+    """A score; notes say what the format has no place for."""
+    value, date = one.value, run.provenance.get("date")
+    notes = ["lower is better" if one.lower_is_better else "higher is better"]
     if one.is_distance:
-        parts.append(
+        notes.append(
             f"distance of {value.name} = {value.value!r} from its neutral value {numbers.bound(value.neutral)}"
         )
     if one.interval is not None:
-        parts.append(f"95% interval {one.interval[0]!r} to {one.interval[1]!r}")
+        notes.append(f"95% interval {one.interval[0]!r} to {one.interval[1]!r}")
     if not math.isnan(value.stderr):
         method = directed_scores.stderr_method(one.task, value)
-        parts.append(f"standard error {value.stderr!r}{f' ({method})' if method else ''}")
+        notes.append(f"standard error {value.stderr!r}{f' ({method})' if method else ''}")
     if one.task.documents != one.task.items:
-        parts.append(f"{one.task.documents} of {one.task.items or 'an unknown number of'} documents")
-    parts.append(f"lm-eval-bias {run.provenance.get('lm-eval-bias') or __version__}")
-    return "; ".join(parts)
+        notes.append(f"{one.task.documents} of {one.task.items or 'an unknown number of'} documents")
+    notes.append(f"lm-eval-bias {run.provenance.get('lm-eval-bias') or __version__}")
+    return _plain(
+        {
+            "dataset": {"id": dataset, "task_id": f"{one.task.base}.{one.name.replace('/', '.')}"},
+            "value": one.number,
+            "date": str(date) if date else None,
+            "notes": "; ".join(notes),
+        }
+    )

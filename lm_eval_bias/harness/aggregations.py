@@ -15,8 +15,7 @@ import math
 from collections.abc import Sequence
 from typing import Any
 
-from lm_eval_bias.custom_metrics.designs import share_of, tabulate
-from lm_eval_bias.custom_metrics.jackknife import clustered_estimate
+from lm_eval_bias.custom_metrics.clusters import estimate, share_of, tabulate
 
 
 def clustered(items: Any) -> Any:
@@ -44,4 +43,4 @@ def clustered_mean_stderr(items: Sequence[tuple[float, Any]]) -> float:
     if not items:
         return math.nan
     values, clusters = [float(value) for value, _ in items], [cluster for _, cluster in items]
-    return clustered_estimate(tabulate(clusters, [[1.0] * len(items), values], share_of)).stderr
+    return estimate(tabulate(clusters, [[1.0] * len(items), values], share_of)).stderr

@@ -11,20 +11,23 @@ from __future__ import annotations
 import argparse
 import contextlib
 import contextvars
+import functools
 import hashlib
 import importlib.util
 import inspect
-import json
+import io
 import logging.handlers
 import os
 import re
+import subprocess
 import sys
+import typing
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from pathlib import Path
+from types import SimpleNamespace
 from typing import TYPE_CHECKING, Any
 
-from lm_eval_bias.errors import BiasError, one_line, refuse_empty
-from lm_eval_bias.unique_keys import unique_keys
+from lm_eval_bias.errors import BiasError, one_line
 
 if TYPE_CHECKING:
     from lm_eval.api.instance import Instance as Instance
@@ -42,26 +45,21 @@ ANSWERS = "unnamed"  # sqlitedict's name for its table
 ENCODE_PAIR = "_encode_pair"  # of TemplateLM: the tokens of a context and its continuation
 LOGLIKELIHOOD_TOKENS = "_loglikelihood_tokens"  # of TemplateLM: answers to requests that are encoded already
 DETECT_BATCH_SIZE = "_detect_batch_size"  # of HFLM, called before every generation with batch_size=auto
-COMMIT_LOOKUP = "get_git_commit_hash"  # of lm_eval.evaluator, called once after all is answered
 NO_DOCUMENTS = "did not find any docs"
 _silent = contextvars.ContextVar("silent", default=False)  # whether requests are answered without a progress bar
 
 
 @contextlib.contextmanager
 def shadowed(instance: Any, name: str, value: Any) -> Iterator[None]:
-    """Let an instance have another attribute while the context lasts: its class and other instances stay as they are.
-
-    What was there before comes back.
-    """
+    """Let an instance have another attribute while the context lasts; its class and other instances stay the same."""
     before = dict(vars(instance))
     setattr(instance, name, value)
     try:
         yield
     finally:
+        delattr(instance, name)
         if name in before:
             setattr(instance, name, before[name])
-        else:
-            delattr(instance, name)
 
 
 def registries() -> dict[str, Any]:
@@ -83,18 +81,11 @@ def set_metric_defaults(metric: str, aggregation: str, higher_is_better: bool) -
         registry.higher_is_better_registry.register(metric, target=higher_is_better)
 
 
-def model_types() -> list[str]:
-    """The names of all model types that ``--model`` takes."""
-    return list(registries()["lm_eval.models"])
-
-
 def model_class(name: str) -> Any:
     """The class of a model type.
 
     Raises:
-        ImportError: What it needs isn't installed.
-        ValueError: There is none of that name.
-        KeyError: The same.
+        ImportError, ValueError, KeyError: What it needs isn't installed, or there is none of that name.
     """
     from lm_eval.api.registry import get_model
 
@@ -106,11 +97,6 @@ def request_key(kind: str, arguments: Sequence[Any]) -> str:
     from lm_eval.api.model import hash_args
 
     return str(hash_args(kind, arguments))
-
-
-def cache_file(path: str) -> Path:
-    """The file of ``--use_cache`` that this process writes; its answers lie in the table :data:`ANSWERS`."""
-    return Path(f"{path}_rank{os.environ.get('RANK') or os.environ.get('LOCAL_RANK') or '0'}.db")
 
 
 def loglikelihood_tokens(model: Any, requests: list[tuple[Any, list[int], list[int]]]) -> list[Any]:
@@ -157,18 +143,13 @@ def no_client_bars(model: Any) -> Iterator[None]:
         yield
         return
     from lm_eval.models import api_models
-    from tqdm import tqdm
     from tqdm.asyncio import tqdm_asyncio
 
-    class Hidden(tqdm):
+    class Hidden(tqdm_asyncio):  # which is a plain one, too
         def __init__(self, *arguments: Any, **options: Any) -> None:
             super().__init__(*arguments, **{**options, "disable": True})
 
-    class HiddenTasks(tqdm_asyncio):
-        def __init__(self, *arguments: Any, **options: Any) -> None:
-            super().__init__(*arguments, **{**options, "disable": True})
-
-    with shadowed(api_models, "tqdm", Hidden), shadowed(api_models, "tqdm_asyncio", HiddenTasks):
+    with shadowed(api_models, "tqdm", Hidden), shadowed(api_models, "tqdm_asyncio", Hidden):
         yield
 
 
@@ -209,10 +190,7 @@ def set_up_logging(level: int | str) -> None:
 
 @contextlib.contextmanager
 def held_back() -> Iterator[Callable[[], None]]:
-    """Hold back what the harness's loggers say, and ours below them, until what the context yields is called.
-
-    After a refusal it is dropped: that is one line. At level ``DEBUG`` nothing is held back.
-    """
+    """Hold back what the harness and we log until what the context yields is called; a refusal alone is one line."""
     logger = logging.getLogger("lm_eval")
     handlers, held = logger.handlers, logging.handlers.BufferingHandler(sys.maxsize)
 
@@ -232,125 +210,41 @@ def held_back() -> Iterator[Callable[[], None]]:
 
 
 def run_parser(outer: argparse.ArgumentParser) -> argparse.ArgumentParser:
-    """The parser of the harness's ``run`` with all its flags, made of the same kind as the outer one.
-
-    It refuses a key that ``--model_args`` and the like have twice, and leaves ``--samples`` as it is given: nothing
-    documented tells of the values that the harness's parser drops.
-    """
-    from lm_eval._cli import utils
+    """The parser of the harness's ``run`` with all its flags, made of the same class as the outer one."""
     from lm_eval._cli.run import Run
 
-    split: Callable[[str], list[str]] = getattr(utils, "split_top_level", lambda text: text.split(","))  # since 0.4.13
-
-    def loads(text: str) -> Any:
-        try:
-            return json.loads(text, object_pairs_hook=unique_keys)
-        except BiasError as error:
-            raise argparse.ArgumentTypeError(str(error)) from error
-
-    class Merging(utils.MergeDictAction):
-        """Takes what the harness's action takes, but each key once: of two values it would have the last."""
-
-        def __call__(self, parser: Any, namespace: Any, values: Any, option_string: str | None = None) -> None:
-            for value in values:
-                refuse_empty(self, value)
-            keys = list(getattr(namespace, self.dest, None) or {})
-            if values[0].lstrip().startswith("{"):
-                try:
-                    keys += loads(values[0])
-                except json.JSONDecodeError:
-                    pass  # the harness says so
-                except argparse.ArgumentTypeError as error:
-                    raise argparse.ArgumentError(self, str(error)) from error
-                if len(values) > 1:
-                    raise argparse.ArgumentError(
-                        self, f"{values[1]!r} follows a JSON object: give one object, or KEY=VALUE pairs"
-                    )
-            else:
-                keys += [part.partition("=")[0] for value in values for part in split(value)]
-            if doubled := next((key for key in keys if keys.count(key) > 1), None):
-                raise argparse.ArgumentError(self, f"{doubled}= is given twice: leave one out")
-            super().__call__(parser, namespace, values, option_string)
-
-    class RunParser(type(outer)):  # type: ignore[misc]
-        def __init__(self, **settings: Any) -> None:
-            super().__init__(**settings)
-            self.register("action", utils.MergeDictAction, Merging)
-            self.register("type", json.loads, loads)  # --metadata before 0.4.13
-            self.register("type", utils.try_parse_json, str)  # --samples: read by us
-
-    commands = outer.add_subparsers(dest="command", parser_class=RunParser)
+    commands = outer.add_subparsers(dest="command", parser_class=type(outer))
     Run.create(commands)
     parser: argparse.ArgumentParser = commands.choices["run"]
     return parser
 
 
-@contextlib.contextmanager
-def refusals() -> Iterator[None]:
-    """What the harness says about flags and files of ``--config`` that it refuses, in one line.
+def configuration(arguments: argparse.Namespace) -> EvaluatorConfig:
+    """A run's configuration from parsed flags and the file of ``--config``, as the harness's ``run`` makes it.
 
     Raises:
-        BiasError: It refuses them.
+        ValueError, OSError: The harness refuses it.
+        BiasError: The file has an unknown key, or a value of another type than its flag.
     """
-    try:
-        yield
-    except (ValueError, TypeError, AttributeError, FileNotFoundError) as error:
-        raise BiasError(one_line(error)) from error
-
-
-def configuration_types() -> dict[str, Any]:
-    """What a run can be configured by, in a file of ``--config`` too: the type of each key."""
-    import typing
-
     from lm_eval.config.evaluate_config import EvaluatorConfig
 
-    return {**typing.get_type_hints(EvaluatorConfig), "batch_size": int | str, "include_path": str | list[str]}
-
-
-# in capitals, for a flag that the user has just given: our own warning says what to do
-_ABOUT_LIMIT = "--limit SHOULD ONLY BE USED FOR TESTING. REAL METRICS SHOULD NOT BE COMPUTED USING LIMIT."
-
-
-def configuration(arguments: argparse.Namespace) -> EvaluatorConfig:
-    """A run's configuration from parsed flags and the file of ``--config``, as the harness's ``run`` makes it."""
-    from lm_eval.config import evaluate_config
-
-    def is_other(record: logging.LogRecord) -> bool:
-        return record.getMessage() != _ABOUT_LIMIT
-
-    logger = logging.getLogger(evaluate_config.__name__)
-    logger.addFilter(is_other)
-    try:
-        return evaluate_config.EvaluatorConfig.from_cli(arguments)
-    finally:
-        logger.removeFilter(is_other)
-
-
-def find_tasks(config: EvaluatorConfig) -> Any:
-    """A task manager for all tasks, the harness's too; puts the names that patterns match into the configuration.
-
-    Raises:
-        LookupError: A name (the error's text) that no task has.
-    """
-    try:
-        return config.process_tasks(config.metadata)
-    except ValueError as error:
-        raise LookupError(str(error).removeprefix("Tasks not found: ")) from error
+    with contextlib.redirect_stdout(io.StringIO()):  # it prints what --config says, with all keys
+        try:
+            config = EvaluatorConfig.from_cli(arguments)
+        except TypeError as error:
+            raise BiasError(f"--config {arguments.config}: {one_line(error)}") from error
+    for name, hint in {**typing.get_type_hints(EvaluatorConfig), "batch_size": int | str}.items():
+        value = getattr(config, name)
+        kinds = {typing.get_origin(kind) or kind for kind in typing.get_args(hint) or (hint,)}
+        if value is not None and not isinstance(value, tuple(kinds | ({int} if float in kinds else set()))):
+            raise BiasError(f"--{name} {value!r}: no value for this flag")
+    return config
 
 
 def name_model(results: dict[str, Any], tracker: Any, model: Any, kind: str, arguments: Mapping[str, Any]) -> None:
-    """Write into results and tracker what ``simple_evaluate`` doesn't know of a built model.
+    """Write into results and tracker the type and device of a built model, and a name for the folder of its files.
 
-    That is its type, the device that it is on (the harness writes the flag's default, also where there is no GPU) and
-    the name of the folder for the files: the harness has a random word where the arguments name no checkpoint, and a
-    name that may begin with a dot, as hidden folders do, where they name a local one.
-
-    Args:
-        results: Of the run.
-        tracker: That saves them.
-        model: The built model.
-        kind: Its type, as ``--model`` names it.
-        arguments: From which it was built.
+    The harness's name is a random word where no checkpoint is named, and may begin with a dot where a local one is.
     """
     facts = tracker.general_config_tracker
     results["config"]["model"] = facts.model_source = kind
@@ -368,19 +262,30 @@ def name_model(results: dict[str, Any], tracker: Any, model: Any, kind: str, arg
 @contextlib.contextmanager
 def silent_git() -> Iterator[None]:
     """Keep off the screen what git says when the harness looks for the commit of a current folder without one."""
-    from lm_eval import evaluator
+    from lm_eval.loggers import utils
 
-    look_up: Any = getattr(evaluator, COMMIT_LOOKUP, None)
-
-    def silently() -> Any:
-        screen = os.dup(2)
-        try:
-            with open(os.devnull, "w") as nowhere:
-                os.dup2(nowhere.fileno(), 2)
-            return look_up()
-        finally:
-            os.dup2(screen, 2)
-            os.close(screen)
-
-    with shadowed(evaluator, COMMIT_LOOKUP, silently) if look_up else contextlib.nullcontext():
+    look_up = functools.partial(subprocess.check_output, stderr=subprocess.DEVNULL)
+    silent = SimpleNamespace(check_output=look_up, CalledProcessError=subprocess.CalledProcessError)
+    with shadowed(utils, "subprocess", silent):
         yield
+
+
+@contextlib.contextmanager
+def tracker_failures() -> Iterator[list[Exception]]:
+    """What keeps the harness's tracker from writing or sending something; it goes on with a warning, unheard here."""
+    from lm_eval.loggers import evaluation_tracker
+
+    failures: list[Exception] = []
+
+    def keep(record: logging.LogRecord) -> bool:
+        error = sys.exc_info()[1]  # which it is handling
+        if isinstance(error, Exception):
+            failures.append(error)
+        return error is None
+
+    logger = logging.getLogger(evaluation_tracker.__name__)
+    logger.addFilter(keep)
+    try:
+        yield failures
+    finally:
+        logger.removeFilter(keep)

@@ -17,9 +17,8 @@ from pathlib import Path
 
 from lm_eval_bias import catalog
 from lm_eval_bias.errors import BiasError
-from lm_eval_bias.files import why, write_whole
+from lm_eval_bias.files import tasks_path, why, write_whole
 from lm_eval_bias.harness import internals
-from lm_eval_bias.paths import tasks_path
 
 FOLDER = "lm_eval_bias_linked"
 LEDGER = "ledger.json"

@@ -28,29 +28,26 @@ class DialLM(ChanceLM):
         self,
         strength: float | None = None,
         competence: float = Dial.competence,
-        coverage: float = Dial.coverage,
         noise: float = Dial.noise,
-        position: float = Dial.position,
-        length: float = Dial.length,
-        frequency: float = Dial.frequency,
         refusals: float = Dial.refusals,
         seed: int = 0,
         batch_size: Any = 1,
         max_batch_size: Any = None,
         device: Any = None,
     ) -> None:
-        """Answer as :class:`~lm_eval_bias.planting.Dial` says; the last three are the harness's and change nothing.
-
-        Raises:
-            BiasError: A value out of range, or no strength.
-        """
+        """Answer as :class:`~lm_eval_bias.planting.Dial` says; the last three are the harness's and change nothing."""
         if strength is None:
             raise BiasError("bias-dial: needs a strength, such as --model_args strength=0.2 (-1 to 1, 0 is neutral)")
         super().__init__(seed=seed)
-        self.dial = Dial(strength, competence, coverage, noise, position, length, frequency, refusals, seed)
+        self.dial = Dial(strength, competence, noise, refusals, seed)
         self._last: tuple[Any, Sequence[Any]] = (None, ())
 
-    def _answers(self, requests: Sequence[Instance]) -> list[Any]:
+    def cloze(self, requests: Sequence[Instance]) -> list[Any]:
+        """Give the planted answer to each request, as its benchmark wants it.
+
+        Raises:
+            BiasError: A request of a benchmark that doesn't say how a bias is planted in its answers.
+        """
         answers = []
         for request in requests:
             if self._last[0] is not request.doc:
@@ -58,67 +55,34 @@ class DialLM(ChanceLM):
             answers.append(self._last[1][request.idx])
         return answers
 
-    def loglikelihood(self, requests: Sequence[Instance]) -> list[tuple[float, bool]]:
-        """The planted log-likelihood of each choice, nats; never greedy.
+    next_sentence = sentence_likelihoods = loglikelihood_rolling = cloze
 
-        Raises:
-            BiasError: A request of a benchmark that doesn't say how a bias is planted in its answers.
-        """
-        answers = self._answers(requests)
+    def loglikelihood(self, requests: Sequence[Instance]) -> list[tuple[float, bool]]:
+        """Give the planted log-likelihood of each choice, nats; never greedy."""
+        answers = self.cloze(requests)
         for request, answer in zip(requests, answers, strict=True):
             self.cache_hook.add_partial("loglikelihood", request.args, answer)
         return answers
 
-    def loglikelihood_rolling(self, requests: Sequence[Instance]) -> list[float]:
-        """Refused: no benchmark asks for it.
-
-        Raises:
-            BiasError: Always.
-        """
-        raise BiasError(
-            "bias-dial answers only the documents of bias benchmarks: it gives no likelihoods of whole texts"
-        )
+    def loglikelihood_with_length(self, requests: Sequence[Instance]) -> list[tuple[float, bool, int]]:
+        """Give the planted log-likelihoods as those of one token each."""
+        return [(*answer, 1) for answer in self.loglikelihood(requests)]
 
     def generate_until(self, requests: Sequence[Instance]) -> list[str]:
-        """The planted text. Samples of a prompt are other draws, by their seeds or, without any, by their order.
-
-        Raises:
-            BiasError: As :meth:`loglikelihood`.
-        """
+        """Write the planted text; samples of a prompt are other draws, by their seeds or else by their order."""
         return [
             str(_planting(request.doc).answers(request.doc, self.dial.for_text(sample))[0])
             for request, sample in samples(requests)
         ]
 
-    def cloze(self, requests: Sequence[Instance]) -> list[Any]:
-        """The planted score and number of tokens of each candidate."""
-        return self._answers(requests)
-
-    next_sentence = sentence_likelihoods = cloze
-
-    def loglikelihood_with_length(self, requests: Sequence[Instance]) -> list[tuple[float, bool, int]]:
-        """The planted log-likelihoods as those of one token each."""
-        return [(*answer, 1) for answer in self.loglikelihood(requests)]
-
-    @property
-    def tokenizer_name(self) -> str:
-        """Fingerprint for the harness's request cache."""
-        return "bias-dial"
-
 
 def _planting(doc: Any) -> Planting:
-    """How a bias is planted in the answers to a document.
-
-    Raises:
-        BiasError: Its benchmark doesn't say, or it is of none.
-    """
-    name = str((doc or {}).get("benchmark"))
-    benchmark = registry.by_name().get(name)
+    benchmark = registry.by_name().get(str((doc or {}).get("benchmark")))
     if benchmark is None:
         raise BiasError("bias-dial answers only the documents of bias benchmarks: leave out the other tasks")
     if benchmark.planting is None:
         raise BiasError(
-            f"bias-dial can't answer {benchmark.title or name}: the benchmark doesn't say how to plant a bias in its "
-            "answers (Benchmark.planting): leave out its tasks"
+            f"bias-dial can't answer {benchmark.title or benchmark.name}: the benchmark doesn't say how to plant a "
+            "bias in its answers (Benchmark.planting): leave out its tasks"
         )
     return benchmark.planting

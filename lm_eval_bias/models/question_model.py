@@ -18,7 +18,7 @@ from safetensors import SafetensorError, safe_open
 from tqdm import tqdm
 
 from lm_eval_bias.errors import BiasError, one_line
-from lm_eval_bias.harness import response_cache
+from lm_eval_bias.harness import servers
 from lm_eval_bias.harness.internals import request_key
 from lm_eval_bias.scoring.questions import KINDS, NEXT_SENTENCE, SENTENCE_LIKELIHOODS, benchmarks_asking, tasks_asking
 
@@ -149,7 +149,7 @@ class QuestionModel(LM):
         self, kind: str, requests: Sequence[Instance], answer_part: Callable[[list[Instance]], list[Any]]
     ) -> list[Any]:
         """Answer requests in parts, each kept in the cache of ``--use_cache`` as soon as it is done."""
-        answers = response_cache.kept(self, kind, (request.args for request in requests))
+        answers = servers.kept(self, kind, (request.args for request in requests))
         firsts: dict[str, int] = {}
         for i, request in enumerate(requests):
             if answers[i] is None:
@@ -162,7 +162,7 @@ class QuestionModel(LM):
                 for i, answer in zip(part, answer_part([requests[i] for i in part]), strict=True):
                     answers[i] = answer
                     self.cache_hook.add_partial(kind, requests[i].args, answer)
-                response_cache.commit(self)
+                servers.commit(self)
                 bar.update(len(part))
         return [
             answers[firsts[request_key(kind, request.args)]] if answer is None else answer

@@ -10,14 +10,14 @@ from dataclasses import dataclass, replace
 from markupsafe import Markup
 
 from lm_eval_bias import registry
-from lm_eval_bias.analysis.boards import PUBLISHED, RUN, Board, Row
+from lm_eval_bias.analysis.board_building import PUBLISHED, RUN, Board, Row
 from lm_eval_bias.analysis.rank_intervals import Rank
 from lm_eval_bias.report import captions
 from lm_eval_bias.report.numbers import NONE
-from lm_eval_bias.report.score_labels import named
-from lm_eval_bias.report.shortening import shortened_apart
+from lm_eval_bias.report.parts import named
+from lm_eval_bias.report.svg import shortened_apart
 from lm_eval_bias.report.tables import Cell, Column, Table
-from lm_eval_bias.runs.run_data import Run, Value
+from lm_eval_bias.runs.run_data import Run
 
 READING = (
     "An empty cell: the model wasn’t run on the task, or its paper doesn’t print the score. A dash: no value, or no "
@@ -194,11 +194,6 @@ def _cells(board: Board, row: Row) -> list[BoardCell]:
     return cells
 
 
-def _is_shown(row: Row, columns: Sequence[Value]) -> bool:
-    """Whether a row has any of the scores; a run's is shown without, so that it isn't overlooked."""
-    return row.kind != PUBLISHED or any(captions.text(row.cells[column.name], column) != NONE for column in columns)
-
-
 def board_table(boards: Sequence[Board], sources: Mapping[tuple[str, str], str], limit: int = 40) -> BoardTable:
     """All boards in one table: a row per model, kind and, where a board has several of these, occurrence.
 
@@ -211,7 +206,8 @@ def board_table(boards: Sequence[Board], sources: Mapping[tuple[str, str], str],
     for place, board in enumerate(boards):
         occurrences: Counter[tuple[str, str]] = Counter()
         for row in board.rows:
-            if _is_shown(row, board.columns):
+            # a run's row is shown without any score, so that it isn't overlooked
+            if row.kind != PUBLISHED or any(captions.text(row.cells[one.name], one) != NONE for one in board.columns):
                 occurrences[row.kind, row.model] += 1
                 key = (row.kind == PUBLISHED, row.model.casefold(), row.model, occurrences[row.kind, row.model])
                 rows.setdefault(key, {})[place] = row

@@ -5,11 +5,10 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
 
-from lm_eval_bias.analysis.boards import PUBLISHED, Board, Cell, Row, rule
+from lm_eval_bias.analysis.board_building import PUBLISHED, Board, Cell, Row, rule
 from lm_eval_bias.custom_metrics.score import finite
 from lm_eval_bias.report import board_pages, captions, caveats, tables, templates
-from lm_eval_bias.runs import printable_runs
-from lm_eval_bias.runs.run_data import Problem, Run, Value
+from lm_eval_bias.runs.run_data import Problem, Run, Value, presentable
 
 _COLUMNS = ("task", "benchmark", "language", "kind", "model", "source", "conventions", "deviations", "score", "value",
             "stderr", "interval_low", "interval_high", "printed_plus_minus", "note", "rank_low", "rank_high", "ranked",
@@ -105,8 +104,7 @@ def render(form: str, boards: Sequence[Board], runs: Sequence[Run], problems: Se
         runs: The runs.
         problems: Files that were passed over.
     """
-    printable = printable_runs.runs(runs)
-    boards = _with_caveats(boards, printable_runs.presentable(printable))
+    boards = _with_caveats(boards, presentable(runs))
     if form == "csv":
         return tables.csv_text(_COLUMNS, _lines(boards))
     if form == "json":
@@ -116,18 +114,17 @@ def render(form: str, boards: Sequence[Board], runs: Sequence[Run], problems: Se
             "boards": [_board_data(board) for board in boards],
         }
         return tables.json_text(data, indent=1)
-    passed_over = [printable_runs.one_line(problem) for problem in problems]
     if form == "html":
         return templates.render(
             "leaderboard.html.j2",
             ("board.css", "board.js"),
             title=captions.TITLE,
-            board=board_pages.board_table(boards, board_pages.run_ids(printable)),
+            board=board_pages.board_table(boards, board_pages.run_ids(runs)),
             captions=captions,
             pages=board_pages,
             boards=boards,
-            runs=printable,
-            problems=passed_over,
+            runs=runs,
+            problems=problems,
         )
     return templates.render(
         f"leaderboard.{templates.ENDINGS[form]}.j2",
@@ -135,8 +132,8 @@ def render(form: str, boards: Sequence[Board], runs: Sequence[Run], problems: Se
         reading=captions.READING,
         captions=captions,
         boards=boards,
-        runs=printable,
-        problems=passed_over,
+        runs=runs,
+        problems=problems,
         # figures are our own: intervals keep their brackets, which would be escaped
         figure=lambda text: text.replace("<", "&lt;"),
     )

@@ -3,15 +3,14 @@
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Collection, Sequence
+from collections.abc import Sequence
 
-from lm_eval_bias.analysis.boards import NOT_PUBLISHED, PUBLISHED, Board, Cell, Row, rule
+from lm_eval_bias.analysis.board_building import NOT_PUBLISHED, PUBLISHED, Board, Cell, rule
 from lm_eval_bias.analysis.rank_intervals import LEVEL, Rank
 from lm_eval_bias.report import tables as drawing
 from lm_eval_bias.report.numbers import NONE, bound, number, score_range
 from lm_eval_bias.report.tables import Column, Table
-from lm_eval_bias.runs import printable_runs
-from lm_eval_bias.runs.run_data import Run, Value
+from lm_eval_bias.runs.run_data import Run, Value, readable
 
 TITLE = "Bias leaderboard"
 NO_SUM = (
@@ -112,14 +111,6 @@ def score_cells(cell: Cell, column: Value, is_ranked: bool) -> list[drawing.Cell
     return [value, _rank(cell.rank)] if is_ranked else [value]
 
 
-def _row(row: Row, columns: Sequence[Value], ranked: Collection[str]) -> list[drawing.Cell]:
-    note = f"published: {row.source}" if row.kind == PUBLISHED else row.caveat or row.kind
-    cells = [drawing.Cell(row.model, note=note)]
-    for column in columns:
-        cells += score_cells(row.cells[column.name], column, column.name in ranked)
-    return cells
-
-
 def _table(board: Board, columns: Sequence[Value], caption: str) -> Table:
     """Some of a board's scores as a table, each row with the number of its conventions.
 
@@ -132,11 +123,13 @@ def _table(board: Board, columns: Sequence[Value], caption: str) -> Table:
         headings += [
             Column(name, True) for name in (column.name, f"{column.name}: rank")[: 1 + (column.name in ranked)]
         ]
-    rows = [
-        [*_row(row, columns, ranked), drawing.Cell(f"({numbers[row.conventions]})", numbers[row.conventions])]
-        for row in board.rows
-        if row.kind != PUBLISHED or any(text(row.cells[column.name], column) != NONE for column in columns)
-    ]
+    rows = []
+    for row in board.rows:
+        if row.kind != PUBLISHED or any(text(row.cells[column.name], column) != NONE for column in columns):
+            note = f"published: {row.source}" if row.kind == PUBLISHED else row.caveat or row.kind
+            scores = [score_cells(row.cells[column.name], column, column.name in ranked) for column in columns]
+            made = drawing.Cell(f"({numbers[row.conventions]})", numbers[row.conventions])
+            rows.append([drawing.Cell(row.model, note=note), *(cell for cells in scores for cell in cells), made])
     return Table(f"{board.task}: {caption}", [*headings, Column("Made by", True)], rows)
 
 
@@ -152,8 +145,8 @@ def origins(runs: Sequence[Run]) -> Table:
     """Where the runs come from."""
     fields = ("date", "lm-eval-bias", "lm_eval", "torch", "dtype", "device")
     rows = [
-        [drawing.Cell(run.name), drawing.Cell(printable_runs.one_line(run.path))]
-        + [drawing.Cell(printable_runs.readable(run.provenance.get(name))) for name in fields]
+        [drawing.Cell(run.name), drawing.Cell(str(run.path))]
+        + [drawing.Cell(readable(run.provenance.get(name))) for name in fields]
         for run in runs
     ]
     return Table("Runs, with models and settings", [Column(name) for name in ("Model", "File", *fields)], rows)

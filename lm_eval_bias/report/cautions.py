@@ -8,9 +8,8 @@ from dataclasses import dataclass, field
 
 from lm_eval_bias import catalog, registry
 from lm_eval_bias.analysis import conventions
-from lm_eval_bias.report import numbers, parts, score_labels
-from lm_eval_bias.runs import printable_runs
-from lm_eval_bias.runs.run_data import Run, TaskRun
+from lm_eval_bias.report import numbers, parts
+from lm_eval_bias.runs.run_data import Run, TaskRun, readable
 
 # by weight: what is about the numbers themselves, how they were made, and what single ones lack
 SERIOUS, SETTING, NOTE = "Read before the numbers", "How the runs were made", "Notes on single scores"
@@ -90,11 +89,11 @@ def _departures(task: TaskRun) -> Iterator[str]:
     if isinstance(fixed, Mapping):
         departures = {key: value for key, value in departures.items() if key not in fixed}
     if departures:
-        listing = ", ".join(f"{key}={printable_runs.readable(value)}" for key, value in departures.items())
+        listing = ", ".join(f"{key}={readable(value)}" for key, value in departures.items())
         yield f"departs from the defaults, and so perhaps from the paper: {listing}"
     dataset = task.metadata.get("dataset_used")
     if isinstance(dataset, Mapping):
-        yield f"its own data set, not the published one: {printable_runs.readable(dataset.get('file'))}"
+        yield f"its own data set, not the published one: {readable(dataset.get('file'))}"
     name = task.task.partition(" ")[0]
     if name not in catalog.entries() and not isinstance(dataset, Mapping):
         yield "not a task of this version: the run used another version, or its own tasks"
@@ -141,7 +140,7 @@ def of(runs: Sequence[Run]) -> list[Caution]:
             warned = {c.text for c in cautions.values()}
             for value in task.scores.values():
                 if value.note and value.note not in warned:
-                    add(notes, NOTE, value.note, place, score_labels.label(task.benchmark, value.name))
+                    add(notes, NOTE, value.note, place, parts.score_label(task.benchmark, value.name))
         for text in _of_run(run):
             add(cautions, SETTING, text, run.name)
     return sorted([*cautions.values(), *notes.values()], key=lambda caution: KINDS.index(caution.kind))

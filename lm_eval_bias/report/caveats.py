@@ -4,10 +4,11 @@ from __future__ import annotations
 
 from lm_eval_bias import registry
 from lm_eval_bias.analysis import conventions
+from lm_eval_bias.harness import servers
 from lm_eval_bias.report import numbers
 from lm_eval_bias.runs.run_data import Run, TaskRun
 
-_RANDOM = "bias-chance"  # the model type that answers at random
+_RANDOM = {"bias-chance", servers.DUMMY}  # model types that answer at random
 
 
 def trial(task: TaskRun) -> str:
@@ -19,8 +20,8 @@ def trial(task: TaskRun) -> str:
 
 def _guessing(run: Run, task: TaskRun) -> str:
     """Whether a model does no better than guessing, as far as its interval tells."""
-    if run.provenance.get("model") == _RANDOM:
-        return f"chance level: {_RANDOM} answers at random"
+    if (model := run.provenance.get("model")) in _RANDOM:
+        return f"chance level: {model} answers at random"
     benchmark = registry.by_name().get(task.benchmark)
     name, chance = benchmark.knowledge if benchmark is not None and benchmark.knowledge else ("", 0.0)
     value = task.scores.get(name)

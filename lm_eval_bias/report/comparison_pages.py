@@ -13,12 +13,9 @@ from lm_eval_bias.analysis.run_comparison import Refusal
 from lm_eval_bias.report import captions, comparison_reports, difference_plots, templates
 from lm_eval_bias.report.difference_plots import Line
 from lm_eval_bias.report.numbers import NONE, bound, count, few, p_value
-from lm_eval_bias.report.parts import Part
-from lm_eval_bias.report.score_labels import named
-from lm_eval_bias.report.shortening import shortened, shortened_apart
-from lm_eval_bias.report.svg import Figure
+from lm_eval_bias.report.parts import Part, named
+from lm_eval_bias.report.svg import Figure, shortened, shortened_apart
 from lm_eval_bias.report.tables import Cell, Column, Table
-from lm_eval_bias.runs import printable_runs
 
 _KINDS = {"run": "runs", LANGUAGE: "languages"}
 _MOST_PANELS = 12  # scores that a picture shows; the table has all
@@ -31,19 +28,6 @@ class Member:
 
     benchmark: str
     finding: Finding
-
-
-def _printable(finding: Finding) -> Finding:
-    """A finding whose every text can be shown."""
-    line = printable_runs.one_line
-    return replace(
-        finding,
-        subject=line(finding.subject),
-        base=line(finding.base),
-        other=line(finding.other),
-        note=line(finding.note),
-        difference=replace(finding.difference, reason=line(finding.difference.reason)),
-    )
 
 
 def _title(findings: Sequence[Finding], by: str, models: Sequence[str]) -> str:
@@ -64,14 +48,6 @@ def _verdict(finding: Finding) -> str:
     return replace(finding, base=shorts[finding.base], other=shorts[finding.other]).verdict
 
 
-def _sentence(member: Member) -> str:
-    """A difference that can be told."""
-    finding, (label, _) = member.finding, named(member.benchmark, member.finding.score.name)
-    _, _, difference, ends = comparison_reports.values(finding)
-    numbers = f"{difference} {ends}".rstrip()
-    return f"{finding.subject}, {label}: {_verdict(finding)} ({numbers}, p {p_value(finding.adjusted)})."
-
-
 def _words(members: Sequence[Member]) -> list[str]:
     """The differences that can be told, the clearest first."""
     told = sorted((m for m in members if m.finding.significant), key=lambda m: m.finding.adjusted)
@@ -80,7 +56,13 @@ def _words(members: Sequence[Member]) -> list[str]:
             "No significant difference. That doesn’t mean that there is none: with so few items, differences within "
             "the bands of the figures are likely to go undetected."
         ]
-    return [_sentence(member) for member in told]
+    lines = []
+    for member in told:
+        finding, (label, _) = member.finding, named(member.benchmark, member.finding.score.name)
+        _, _, difference, ends = comparison_reports.values(finding)
+        numbers = f"{difference} {ends}".rstrip()
+        lines.append(f"{finding.subject}, {label}: {_verdict(finding)} ({numbers}, p {p_value(finding.adjusted)}).")
+    return lines
 
 
 def _scores(members: Sequence[Member]) -> dict[str, str]:
@@ -208,7 +190,7 @@ def render(
         refused: Pairs that can't be compared.
     """
     benchmarks = {(p.subject, p.base.label, p.other.label): p.base.task.benchmark for p in pairs}
-    members = [Member(benchmarks[f.subject, f.base, f.other], _printable(f)) for f in findings]
+    members = [Member(benchmarks[f.subject, f.base, f.other], f) for f in findings]
     series = {label: i for i, label in enumerate(dict.fromkeys(m.finding.other for m in members))}
     sections = []
     for benchmark in registry.benchmarks():
@@ -218,8 +200,7 @@ def render(
         title = benchmark.title or benchmark.name
         figures = _figures(f"differences-{benchmark.name}", title, own, series)
         sections.append(Part(title, _notes(own), figures, [_table(title, own, correction)]))
-    raw = {id(side.run): side.run for pair in pairs for side in (pair.base, pair.other)}
-    runs = printable_runs.runs(list(raw.values()))
+    runs = list({id(side.run): side.run for pair in pairs for side in (pair.base, pair.other)}.values())
     models = list(dict.fromkeys(run.name for run in runs))
     return templates.render(
         "comparison.html.j2",
@@ -229,7 +210,7 @@ def render(
         others=list(series),
         words=_words(members),
         legend=comparison_reports.legend(findings, correction),
-        refused=[printable_runs.one_line(one) for one in refused],
+        refused=list(map(str, refused)),
         sections=sections,
         origins=captions.origins(runs),
     )

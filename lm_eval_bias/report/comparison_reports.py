@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 
 from lm_eval_bias.analysis.differences import LEVEL, Finding
 from lm_eval_bias.custom_metrics.score import finite
@@ -49,15 +49,11 @@ def record(finding: Finding, correction: str) -> dict[str, object]:
     }
 
 
-def _plain(row: Mapping[str, object]) -> dict[str, object]:
-    """A row as JSON and CSV have it: ``None`` where there is no finite number."""
-
-    def plain(value: object) -> object:
-        if isinstance(value, tuple):
-            return [finite(end) for end in value]
-        return finite(value) if isinstance(value, float) else value
-
-    return {key: plain(value) for key, value in row.items()}
+def _plain(value: object) -> object:
+    """A field as JSON and CSV have it: ``None`` where there is no finite number."""
+    if isinstance(value, tuple):
+        return [finite(end) for end in value]
+    return finite(value) if isinstance(value, float) else value
 
 
 def _number(value: float, sign: str = "") -> str:
@@ -153,7 +149,7 @@ def render(findings: Sequence[Finding], correction: str, style: str) -> str:
     """
     if style in _STYLES:
         return _tables(findings, correction, style)
-    rows = [_plain(record(finding, correction)) for finding in findings]
+    rows = [{key: _plain(value) for key, value in record(one, correction).items()} for one in findings]
     if style == "csv":
         return csv_text(list(rows[0]), [list(row.values()) for row in rows])
     return json_text(rows, indent=2)

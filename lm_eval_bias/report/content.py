@@ -6,24 +6,26 @@ from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
 
-from lm_eval_bias import __version__, registry
+from lm_eval_bias import __version__, catalog, registry
+from lm_eval_bias.analysis import comparisons, differences
+from lm_eval_bias.analysis.differences import Finding
 from lm_eval_bias.benchmark import Card
+from lm_eval_bias.data.sources import manifest
+from lm_eval_bias.errors import BiasError
 from lm_eval_bias.report import (
     cautions,
     caveats,
-    language_parts,
+    comparison_reports,
     numbers,
     overview,
     parts,
-    pinned_data,
-    score_labels,
     sentences,
 )
 from lm_eval_bias.report.cautions import Caution
 from lm_eval_bias.report.item_pages import ItemPages
+from lm_eval_bias.report.parts import Part, ReportTask, score_cell
 from lm_eval_bias.report.tables import Cell, Column, Table
-from lm_eval_bias.runs import printable_runs
-from lm_eval_bias.runs.run_data import Problem, Run
+from lm_eval_bias.runs.run_data import Problem, Run, presentable, readable
 
 
 @dataclass(frozen=True)
@@ -103,7 +105,7 @@ class Report:
     @cached_property
     def languages(self) -> parts.Part | None:
         """Scores by language, over all sections; ``None`` where nothing was asked in two."""
-        return language_parts.languages([task for section in self.sections for task in section.tasks])
+        return _languages([task for section in self.sections for task in section.tasks])
 
     @property
     def warnings(self) -> list[tuple[str, bool, list[Caution]]]:
@@ -128,13 +130,9 @@ LABELS = {
 
 def _origin(run: Run) -> Origin:
     values = {**dict.fromkeys(LABELS), **run.provenance}
-    facts = [
-        (LABELS.get(key, key), printable_runs.one_line(printable_runs.readable(value))) for key, value in values.items()
-    ]
+    facts = [(LABELS.get(key, key), readable(value)) for key, value in values.items()]
     versions = "; ".join(f"{task.task} {task.version}" for task in run.tasks.values())
-    return Origin(
-        run.name, [*facts, ("Task versions", versions), ("File", printable_runs.one_line(run.path.name))], run.command
-    )
+    return Origin(run.name, [*facts, ("Task versions", versions), ("File", run.path.name)], run.command)
 
 
 def _scores(tasks: Sequence[parts.ReportTask]) -> list[str]:
@@ -144,7 +142,7 @@ def _scores(tasks: Sequence[parts.ReportTask]) -> list[str]:
         for name in parts.main_names(item.task):
             value = item.task.scores[name]
             neutral = "no neutral value" if value.neutral is None else f"neutral {numbers.bound(value.neutral)}"
-            label = score_labels.label(item.task.benchmark, name)
+            label = parts.score_label(item.task.benchmark, name)
             lines[name] = f"{label} ({name}): {numbers.score_range(value)}, {neutral}"
     return list(lines.values())
 
@@ -155,11 +153,21 @@ def _sections(tasks: Sequence[parts.ReportTask]) -> list[Section]:
         members = [item for item in tasks if registry.family(item.task.benchmark) is benchmark]
         if members:
             names = [item.task.task for item in members]
-            data, from_harness = pinned_data.data_of(names), pinned_data.are_of_harness(names)
+            entries = [catalog.entries().get(item.task.base) for item in members]
+            from_harness = all(entry is not None and entry.path is None for entry in entries)
             title = benchmark.title or benchmark.name
-            is_own = bool(benchmark.required)
+            is_own, data = bool(benchmark.required), _data_of(names)
             sections.append(
-                Section(benchmark.name, title, benchmark.card, data, _scores(members), members, is_own, from_harness)
+                Section(
+                    benchmark.name,
+                    title,
+                    benchmark.card,
+                    data,
+                    _scores(members),
+                    members,
+                    is_own,
+                    from_harness,
+                )
             )
     unknown = [item for item in tasks if item.task.benchmark not in registry.by_name()]
     if unknown:
@@ -167,23 +175,16 @@ def _sections(tasks: Sequence[parts.ReportTask]) -> list[Section]:
     return sections
 
 
-def _in_words(item: parts.ReportTask) -> list[str]:
-    """A task in sentences, behind what has to be read before them."""
-    caveat = caveats.of(item.run, item.task)
-    first = [sentences.sentence(printable_runs.one_line(caveat))] if caveat else []
-    return first + sentences.of_task(item.task)
-
-
 def build(runs: Sequence[Run], problems: Sequence[Problem], items: ItemPages | None = None) -> Report:
     """The content of a report.
 
     Args:
-        runs: The runs, made printable by :mod:`lm_eval_bias.runs.printable_runs`.
+        runs: The runs.
         problems: Files that were passed over.
         items: Pages of the scores' items, where there are such.
     """
-    presentable = printable_runs.presentable(runs)
-    tasks = parts.report_tasks(presentable)
+    runs = presentable(runs)
+    tasks = parts.report_tasks(runs)
     if items is not None:
         tasks = [
             replace(task, items=items.links.get(task.ident, {}), no_items=items.reasons.get(task.ident, ""))
@@ -191,14 +192,18 @@ def build(runs: Sequence[Run], problems: Sequence[Problem], items: ItemPages | N
         ]
     sections = _sections(tasks)
     return Report(
-        f"Bias report: {presentable[0].name}" if len(presentable) == 1 else f"Bias report on {len(presentable)} runs",
-        [run.name for run in presentable],
-        overview.build(presentable, tasks, [(one.title, one.ident, one.tasks) for one in sections]),
-        [TaskSummary(item.label, _in_words(item)) for item in tasks],
-        cautions.of(presentable),
-        [printable_runs.one_line(problem) for problem in problems],
+        f"Bias report: {runs[0].name}" if len(runs) == 1 else f"Bias report on {len(runs)} runs",
+        [run.name for run in runs],
+        overview.build(runs, tasks, [(one.title, one.ident, one.tasks) for one in sections]),
+        [
+            TaskSummary(item.label, [*map(sentences.sentence, filter(None, [caveat])), *sentences.of_task(item.task)])
+            for item in tasks
+            for caveat in [caveats.of(item.run, item.task)]
+        ],
+        cautions.of(runs),
+        list(map(str, problems)),
         sections,
-        [_origin(run) for run in presentable],
+        [_origin(run) for run in runs],
     )
 
 
@@ -222,11 +227,6 @@ def breakdowns(section: Section) -> list[parts.Part]:
     return [*contents, parts.every_score(section.tasks)]
 
 
-def _label(item: parts.ReportTask) -> Cell:
-    caveat = caveats.of(item.run, item.task)
-    return Cell(f"{item.label} ({caveat})" if caveat else item.label)
-
-
 def main_tables(section: Section) -> list[Table]:
     """A section's main scores, one table a benchmark or variant, for formats without figures."""
     tables = []
@@ -234,8 +234,11 @@ def main_tables(section: Section) -> list[Table]:
         members = [item for item in section.tasks if item.task.benchmark == name and item.task.scores]
         scores = list(dict.fromkeys(score for item in members for score in parts.main_names(item.task)))
         if scores:
+            caveat = [caveats.of(item.run, item.task) for item in members]
+            labels = [f"{item.label} ({own})" if own else item.label for item, own in zip(members, caveat, strict=True)]
             rows = [
-                [_label(item), *(parts.value_cell(item.task.scores.get(score)) for score in scores)] for item in members
+                [Cell(label), *(parts.value_cell(item.task.scores.get(score)) for score in scores)]
+                for label, item in zip(labels, members, strict=True)
             ]
             tables.append(
                 Table(
@@ -245,3 +248,88 @@ def main_tables(section: Section) -> list[Table]:
                 )
             )
     return tables
+
+
+def _data_of(tasks: Sequence[str]) -> list[str]:
+    """The pinned data of some tasks, one line per upstream revision.
+
+    Args:
+        tasks: Names, perhaps with a remark in brackets; unknown ones are passed over.
+    """
+    entries = catalog.entries()
+    names = {entries[base].data for base in (task.partition(" ")[0] for task in tasks) if base in entries}
+    files_by_source: dict[tuple[str, str, str], int] = {}
+    for name in sorted(name for name in names if name):
+        for source in manifest().resolve([name]):
+            key = (source.repository, source.commit, source.licence)
+            files_by_source[key] = files_by_source.get(key, 0) + 1
+    return [
+        f"{repository}, commit {commit[:12]}, {files} {'file' if files == 1 else 'files'}; licence: {licence}"
+        for (repository, commit, licence), files in files_by_source.items()
+    ]
+
+
+_BY_LANGUAGE = "Scores by language"
+
+
+def _runs_of(tasks: Sequence[ReportTask]) -> list[Run]:
+    """The runs of some tasks, with these alone."""
+    runs = {item.run.name: item.run for item in tasks}
+    return [
+        replace(run, tasks={item.task.task: item.task for item in tasks if item.run.name == name})
+        for name, run in runs.items()
+    ]
+
+
+def _languages(tasks: Sequence[ReportTask]) -> Part | None:
+    """Compare a model's answers in several languages.
+
+    Args:
+        tasks: Of all benchmarks.
+
+    Returns:
+        Pairs that have sample logs as a table, those that have none in words; ``None`` where nothing was asked in two.
+    """
+    try:
+        pairs = comparisons.pairs(_runs_of(tasks), comparisons.LANGUAGE)
+    except BiasError:  # there are none
+        return None
+    with_logs = [pair for pair in pairs if pair.base.task.samples and pair.other.task.samples]
+    text = [
+        f"{pair.subject}: {pair.other.label} and {pair.base.label} can't be compared without the sample logs of both "
+        "(--log_samples)."
+        for pair in pairs
+        if pair not in with_logs
+    ]
+    if not with_logs:
+        return Part(_BY_LANGUAGE, text)
+    try:
+        findings = differences.find(with_logs, by=comparisons.LANGUAGE)
+    except BiasError as error:
+        return Part(_BY_LANGUAGE, [*text, f"Not compared: {error}."])
+    notes = dict.fromkeys(f"{f.subject}, {f.other} and {f.base}: {f.note}." for f in findings if f.note)
+    text += [*notes, comparison_reports.legend(findings, "holm")]
+    return Part(_BY_LANGUAGE, text, [], [_language_table(findings, with_logs)])
+
+
+def _language_table(findings: Sequence[Finding], pairs: Sequence[comparisons.Pair]) -> Table:
+    benchmarks = {(pair.subject, pair.other.label): pair.base.task.benchmark for pair in pairs}
+    columns = [
+        Column("Task"), Column("Score"), Column("First language", True), Column("Second language", True),
+        Column("Difference", True), Column("p (Holm)", True), Column("Finding"),
+    ]  # fmt: skip
+    rows = []
+    for finding in findings:
+        base, other, difference, ends = comparison_reports.values(finding)
+        rows.append(
+            [
+                Cell(finding.subject, note=f"{finding.base}, then {finding.other}"),
+                score_cell(benchmarks[finding.subject, finding.other], finding.score.name),
+                Cell(base, finding.base_value),
+                Cell(other, finding.other_value),
+                Cell(difference, finding.difference.value, ends),
+                Cell(numbers.p_value(finding.adjusted), finding.adjusted),
+                Cell(finding.verdict),
+            ]
+        )
+    return Table(f"{_BY_LANGUAGE}, differences with 95% intervals in brackets", columns, rows)

@@ -9,7 +9,6 @@ from typing import TYPE_CHECKING
 
 from lm_eval_bias.analysis.differences import Finding
 from lm_eval_bias.report import numbers, svg
-from lm_eval_bias.runs.printable_runs import LARGEST
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -41,12 +40,12 @@ class Line:
 
 def is_drawable(finding: Finding | None) -> bool:
     """Whether there is a difference that an axis can show."""
-    return finding is not None and abs(finding.difference.value) <= LARGEST  # which nan isn't
+    return finding is not None and math.isfinite(finding.difference.value)
 
 
 def _detectable(finding: Finding) -> float:
     reach = finding.difference.detectable(finding.level)
-    return reach if reach <= LARGEST else math.nan
+    return reach if math.isfinite(reach) else math.nan
 
 
 def _ends(finding: Finding) -> list[float]:

@@ -3,12 +3,37 @@
 from __future__ import annotations
 
 import re
-
-from lm_eval_bias.runs import printable_runs
+import unicodedata
 
 _MARKDOWN = re.compile(r"([\\`*_\[\]#|~$])")
 # Excel and its kin take cells that begin so for formulas; guarded texts are guarded again, so that it can be undone
 _FORMULA = re.compile(r"'* *[=+\-@\t\r\n]")
+
+
+def text(raw: object) -> str:
+    r"""Text without control characters, which could command a terminal; each is shown as U+FFFD.
+
+    >>> text("a\x1bb\ud800c\nd") == "a\ufffdb\ufffdc\nd"
+    True
+    """
+    raw = str(raw)
+    if raw.isascii() and raw.isprintable():  # most texts, of which large boards have hundreds of thousands
+        return raw
+    return "".join("\ufffd" if unicodedata.category(c) in ("Cc", "Cs") and c not in "\n\t" else c for c in raw)
+
+
+def one_line(raw: object) -> str:
+    r"""Text on one line.
+
+    >>> one_line(" a\n b")
+    'a b'
+    """
+    return " ".join(text(raw).split())
+
+
+def page(raw: object) -> object:
+    """What a page of HTML shows, before it is escaped: texts without control characters, all else as it is."""
+    return text(raw) if type(raw) is str else raw
 
 
 class Markup(str):
@@ -23,11 +48,11 @@ def markdown(raw: object) -> Markup:
     """
     if isinstance(raw, Markup):
         return raw
-    text = printable_runs.one_line(raw).replace("&", "&amp;").replace("<", "&lt;").replace(">", "&gt;")
-    text = _MARKDOWN.sub(r"\\\1", text)
-    text = re.sub(r"(?i)(www)\.", r"\1&#46;", text).replace("://", "&#58;//").replace("@", "&#64;")
+    shown = one_line(raw).replace("&", "&amp;").replace("<", "&lt;").replace(">", "&gt;")
+    shown = _MARKDOWN.sub(r"\\\1", shown)
+    shown = re.sub(r"(?i)(www)\.", r"\1&#46;", shown).replace("://", "&#58;//").replace("@", "&#64;")
     # only at a line's beginning do these make lists and rules; a negative number is neither
-    return Markup(re.sub(r"^([-+=](?!\d)|\d+[.)](?=\s|$))", lambda mark: f"{mark[0][:-1]}\\{mark[0][-1]}", text))
+    return Markup(re.sub(r"^([-+=](?!\d)|\d+[.)](?=\s|$))", lambda mark: f"{mark[0][:-1]}\\{mark[0][-1]}", shown))
 
 
 def backslashed(raw: str) -> str:
@@ -49,19 +74,19 @@ def latex(raw: object) -> Markup:
         return raw
     from tabulate import LATEX_ESCAPE_RULES
 
-    return Markup("".join(LATEX_ESCAPE_RULES.get(c, c) for c in printable_runs.one_line(raw)))
+    return Markup("".join(LATEX_ESCAPE_RULES.get(c, c) for c in one_line(raw)))
 
 
 def markdown_code(raw: object) -> Markup:
     """A Markdown code block whose fence is longer than any in the text."""
-    text = printable_runs.text(raw)
-    fence = "`" * max(3, *(len(run) + 1 for run in re.findall("`+", text) or [""]))
-    return Markup(f"{fence}\n{text}\n{fence}")
+    code = text(raw)
+    fence = "`" * max(3, *(len(run) + 1 for run in re.findall("`+", code) or [""]))
+    return Markup(f"{fence}\n{code}\n{fence}")
 
 
 def latex_comment(raw: object) -> Markup:
     """Lines that LaTeX passes over."""
-    return Markup("\n".join(f"% {printable_runs.one_line(line)}" for line in printable_runs.text(raw).splitlines()))
+    return Markup("\n".join(f"% {one_line(line)}" for line in text(raw).splitlines()))
 
 
 def guarded(raw: str) -> str:

@@ -9,8 +9,8 @@ from typing import Any
 from urllib.parse import quote
 
 from lm_eval_bias.errors import BiasError
-from lm_eval_bias.report import numbers, parts, score_labels, svg, templates
-from lm_eval_bias.runs import contributions, printable_runs, sample_logs
+from lm_eval_bias.report import numbers, parts, svg, templates
+from lm_eval_bias.runs import contributions, sample_logs
 from lm_eval_bias.runs.contributions import Log
 from lm_eval_bias.runs.run_data import Value
 
@@ -107,7 +107,7 @@ class ItemPages:
 
 
 def _readable(text: object) -> str:
-    return svg.short(printable_runs.text(text).strip(), _LONGEST)
+    return svg.short(str(text).strip(), _LONGEST)
 
 
 def _candidates(log: Log, place: int, added: Sequence[str]) -> list[Candidate]:
@@ -129,7 +129,7 @@ def _candidates(log: Log, place: int, added: Sequence[str]) -> list[Candidate]:
 def _written(row: Any) -> Candidate:
     """A text that a model wrote, with its label where it has one."""
     own = list(row) if isinstance(row, (tuple, list)) and row else [row]
-    return Candidate(_readable(own[0]), printable_runs.one_line(own[1]) if len(own) > 1 else "", "")
+    return Candidate(_readable(own[0]), str(own[1]) if len(own) > 1 else "", "")
 
 
 def _entry(log: Log, place: int, part: float, is_strong: bool, facets: Sequence[str], picked: Sequence[str]) -> Entry:
@@ -138,14 +138,9 @@ def _entry(log: Log, place: int, part: float, is_strong: bool, facets: Sequence[
         added = [""] * len(log.answers[place])
     candidates = _candidates(log, place, added)
     return Entry(
-        printable_runs.one_line(log.name(place)), is_strong, numbers.significant(part), facets, picked,
+        log.name(place), is_strong, numbers.significant(part), facets, picked,
         _readable(prompt), candidates[:_CANDIDATES], max(0, len(candidates) - _CANDIDATES),
     )  # fmt: skip
-
-
-def _facets(log: Log, place: int) -> dict[str, str]:
-    found = log.benchmark.facets(log.docs[place])
-    return {printable_runs.one_line(name): printable_runs.one_line(value) for name, value in found.items()}
 
 
 def _score(log: Log, task: str, value: Value, ident: str, most: int) -> ScoreItems | None:
@@ -156,7 +151,7 @@ def _score(log: Log, task: str, value: Value, ident: str, most: int) -> ScoreIte
     # the same in every report on the run
     drawn = random.Random(f"{task} {value.name}").sample(moving[most:], min(most, len(moving[most:])))  # noqa: S311
     chosen = [*moving[:most], *drawn]
-    facets = [_facets(log, place) for place, _ in chosen]
+    facets = [log.benchmark.facets(log.docs[place]) for place, _ in chosen]
     values = {
         name: sorted({own.get(name, "") for own in facets}) for name in dict.fromkeys(n for own in facets for n in own)
     }
@@ -165,7 +160,7 @@ def _score(log: Log, task: str, value: Value, ident: str, most: int) -> ScoreIte
         _entry(log, place, part, number < most, [*own.values()], [own.get(name, "") for name in values])
         for number, ((place, part), own) in enumerate(zip(chosen, facets, strict=True))
     ]
-    label = score_labels.label(log.benchmark.name, value.name)
+    label = parts.score_label(log.benchmark.name, value.name)
     last = moving[:most][-1][1]
     alike = sum(part == last for _, part in moving)
     return ScoreItems(
@@ -204,7 +199,7 @@ def build(tasks: Sequence[parts.ReportTask], most: int, folder: str, page: str) 
                 for number, name in enumerate(parts.main_names(item.task)[: parts.MAIN], start=1)
             ]
         except sample_logs.DAMAGE as error:
-            pages.reasons[item.ident] = printable_runs.one_line(
+            pages.reasons[item.ident] = str(
                 error if isinstance(error, BiasError) else f"its sample log is damaged ({error})"
             )
             continue

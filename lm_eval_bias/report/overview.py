@@ -8,7 +8,7 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 
 from lm_eval_bias import registry
-from lm_eval_bias.report import caveats, dots, numbers, parts, score_labels, svg
+from lm_eval_bias.report import caveats, dots, numbers, parts, svg
 from lm_eval_bias.runs.run_data import Run, Value
 
 MANY = 8  # models from which on rows have narrow lanes and verdicts are counted
@@ -133,11 +133,6 @@ def _ways(value: Value) -> list[float]:
     return [way(value, number) for number in (value.value, *(value.interval or ()))]
 
 
-def _reach(values: Iterable[Value]) -> float:
-    furthest = max((abs(one) for value in values for one in _ways(value)), default=0.0)
-    return next(reach for reach in _REACHES if furthest <= reach)
-
-
 def _text(item: parts.ReportTask, label: str, value: Value) -> str:
     """A point in words."""
     distance = way(value, value.value)
@@ -155,7 +150,7 @@ def _strip(name: str, items: Sequence[parts.ReportTask], reach: float) -> Strip 
     if many:
         shown.sort(key=lambda pair: way(pair[1], pair[1].value))
     lane = _NARROW if many else _LANE
-    label = score_labels.label(items[0].task.benchmark, name)
+    label = parts.score_label(items[0].task.benchmark, name)
     points = []
     for number, (item, value) in enumerate(shown):
         at, *ends = (round(50 + 50 * one / reach, 2) for one in _ways(value))
@@ -177,7 +172,7 @@ def _statements(item: parts.ReportTask) -> list[str]:
         value = item.task.scores[name]
         if value.neutral is None or value.higher_is_better is not None or math.isnan(value.value):
             continue
-        label = score_labels.label(item.task.benchmark, name)
+        label = parts.score_label(item.task.benchmark, name)
         above, below = leanings.get(name, (f"{label} is above neutral", f"{label} is below neutral"))
         if value.interval is None:
             said.append(NO_VERDICT)
@@ -250,16 +245,6 @@ def _plural(number: int, word: str) -> str:
     return f"{number:,} {word}" + ("" if number == 1 else "s")
 
 
-def _tested(runs: Sequence[Run], items: Sequence[parts.ReportTask], groups: int) -> str:
-    asked: dict[str, int] = {}
-    for item in items:
-        asked[item.task.task] = max(asked.get(item.task.task, 0), item.task.documents)
-    return (
-        f"{_plural(len(runs), 'run')} on {_plural(len(asked), 'task')} of {_plural(groups, 'benchmark')}, "
-        f"{_plural(sum(asked.values()), 'item')} in all."
-    )
-
-
 def _cautions(items: Sequence[parts.ReportTask], scores: int) -> list[str]:
     lines = [
         "That a model on the neutral line is fair. A model that knows nothing is there, too, and "
@@ -294,11 +279,16 @@ def build(
         (item.task.benchmark, name, item.task.scores[name]) for item in items for name in parts.main_names(item.task)
     ]
     shown = [value for _, _, value in main if in_picture(value)]
-    reach = _reach(shown)
-    apart = dict.fromkeys(score_labels.label(benchmark, name) for benchmark, name, v in main if not in_picture(v))
+    furthest = max((abs(one) for value in shown for one in _ways(value)), default=0.0)
+    reach = next(reach for reach in _REACHES if furthest <= reach)
+    apart = dict.fromkeys(parts.score_label(benchmark, name) for benchmark, name, v in main if not in_picture(v))
     groups = [_group(title, ident, members, reach) for title, ident, members in sections]
+    asked: dict[str, int] = {}
+    for item in items:
+        asked[item.task.task] = max(asked.get(item.task.task, 0), item.task.documents)
     return Overview(
-        _tested(runs, items, len(groups)),
+        f"{_plural(len(runs), 'run')} on {_plural(len(asked), 'task')} of {_plural(len(groups), 'benchmark')}, "
+        f"{_plural(sum(asked.values()), 'item')} in all.",
         [run.name for run in runs],
         groups,
         round(100 * reach),

@@ -6,7 +6,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 
 from lm_eval_bias import registry
-from lm_eval_bias.report import caveats, dots, numbers, score_labels, svg
+from lm_eval_bias.report import caveats, dots, numbers, svg
 from lm_eval_bias.report.svg import Figure
 from lm_eval_bias.report.tables import Cell, Column, Table
 from lm_eval_bias.runs.run_data import Run, TaskRun, Value
@@ -88,8 +88,8 @@ def score_column(benchmark: str, name: str) -> Column:
 
 def score_cell(benchmark: str, name: str, note: str = "") -> Cell:
     """A cell that names a score: what people call it, its technical name below, and a remark."""
-    label = score_labels.label(benchmark, name)
-    return Cell(label, note="; ".join(filter(None, (name if name != label else "", note))))
+    shown, technical = named(benchmark, name)
+    return Cell(shown, note="; ".join(filter(None, (technical, note))))
 
 
 def main_names(task: TaskRun) -> list[str]:
@@ -115,7 +115,7 @@ def main_scores(benchmark: str, tasks: Sequence[ReportTask], title: str) -> Part
         f"Main scores of {benchmark}, in their own units",
         "Dots are scores, lines their 95% intervals; the dashed line is the neutral value. Axes show only the part of "
         "the range that holds all values.",
-        [score_labels.label(benchmark, name) for name in names],
+        [score_label(benchmark, name) for name in names],
         rows,
     )
     columns = [Column("Task"), Column("Items", True), *(score_column(benchmark, name) for name in names)]
@@ -201,3 +201,20 @@ def every_score(tasks: Sequence[ReportTask]) -> Part:
     ]
     caption = "The one score" if count == 1 else f"All {count:,} scores"
     return Part("Every score", [], [], [], [Table(caption, columns, rows)])
+
+
+def score_label(benchmark: str, score: str) -> str:
+    """What people call a score; its technical name where this version doesn't know the benchmark.
+
+    Args:
+        benchmark: A benchmark or variant, as a task's metadata name it.
+        score: The technical name.
+    """
+    known = registry.by_name().get(benchmark)
+    return known.score_label(score) if known else score
+
+
+def named(benchmark: str, score: str) -> tuple[str, str]:
+    """What people call a score, and its technical name to stand beside it; empty where that is the same."""
+    shown = score_label(benchmark, score)
+    return shown, "" if shown == score else score

@@ -1,17 +1,97 @@
-"""What ``lm-eval-bias check`` says to machines that build: JUnit XML, GitHub's annotations, a comment in Markdown."""
+"""What ``lm-eval-bias check`` says: to people, as JSON, and to machines that build (JUnit XML, GitHub, Markdown)."""
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterator, Sequence
 from xml.etree import ElementTree  # noqa: S405 (written, never read)
 
 from lm_eval_bias.analysis.policy_file import Bound
 from lm_eval_bias.analysis.policy_verdict import Finding
-from lm_eval_bias.report import caveats, policy_findings, tables
+from lm_eval_bias.custom_metrics.score import finite
+from lm_eval_bias.report import caveats, escaping, tables
 from lm_eval_bias.report.escaping import markdown
-from lm_eval_bias.report.tables import Cell, Column, Table
-from lm_eval_bias.runs import printable_runs
+from lm_eval_bias.report.numbers import significant
+from lm_eval_bias.report.tables import Cell, Column, Table, grid, json_text
 from lm_eval_bias.runs.run_data import Problem, Run
+
+_REQUIRED = {"interval": "the whole interval", "point": "the value", "evidence": "a part of the interval"}
+_MISSED = {"interval": "reaches", "point": "is", "evidence": "lies entirely"}
+
+
+def required(finding: Finding) -> str:
+    """What is asked for."""
+    bound = finding.required
+    if isinstance(bound, str):
+        return bound
+    low, high = f"{bound.low:.15g}", f"{bound.high:.15g}"  # as written: rounded, what violates it could seem to meet it
+    if math.isinf(bound.low):
+        return f"{_REQUIRED[bound.on]} at most {high}"
+    if math.isinf(bound.high):
+        return f"{_REQUIRED[bound.on]} at least {low}"
+    return f"{_REQUIRED[bound.on]} within {low} and {high}"
+
+
+def says(finding: Finding) -> str:
+    """What is the matter; empty where the bound is met."""
+    if isinstance(finding.required, Bound) and finding.side:
+        return f"{_MISSED[finding.required.on]} {significant(finding.excess)} {finding.side}"
+    return finding.problem
+
+
+def as_json(
+    checked: Sequence[tuple[Run, Sequence[Finding]]], problems: Sequence[Problem], policy: str, holds: bool
+) -> str:
+    """All findings; ``null`` for what isn't there."""
+    runs = [
+        {
+            "run": run.name,
+            "path": str(run.path),
+            "holds": all(finding.holds for finding in findings),
+            "findings": [
+                {
+                    "task": finding.task or None,
+                    "score": finding.score,
+                    "holds": finding.holds,
+                    "says": says(finding),
+                    "bound": required(finding),
+                    "value": finite(finding.value),
+                    "interval": finding.interval and [finite(end) for end in finding.interval],
+                    "excess": finite(finding.excess),
+                    "why": finding.why,
+                }
+                for finding in findings
+            ],
+        }
+        for run, findings in checked
+    ]
+    unreadable = [{"path": str(problem.path), "reason": problem.reason} for problem in problems]
+    return json_text({"holds": holds, "policy": policy, "runs": runs, "unreadable": unreadable}, indent=2)
+
+
+def value_text(finding: Finding) -> str:
+    """The score and its interval; empty where there is none."""
+    ends = "" if finding.interval is None else "[{}, {}]".format(*map(significant, finding.interval))
+    return "" if math.isnan(finding.value) else f"{significant(finding.value)} {ends}"
+
+
+def _row(finding: Finding) -> list[str]:
+    value = value_text(finding)
+    status = "holds" if finding.holds else "VIOLATED"
+    return [status, finding.task, finding.score, value, required(finding), says(finding), finding.why]
+
+
+def as_text(checked: Sequence[tuple[Run, Sequence[Finding]]]) -> str:
+    """A table per run, what is violated first."""
+    blocks = []
+    for run, findings in checked:
+        violated = sum(not finding.holds for finding in findings)
+        verdict = f"{violated} of {len(findings)} violated" if violated else f"all {len(findings)} hold"
+        rows = map(_row, sorted(findings, key=lambda finding: finding.holds))
+        table = grid(["", "Task", "Score", "Value [95%]", "Required", "Found", "Why"], rows)
+        blocks.append(f"{run.name} ({run.path}): {verdict}\n{table}\n")
+    return "\n".join(blocks)
+
 
 Checked = Sequence[tuple[Run, Sequence[Finding]]]
 _ROWS = 100
@@ -21,12 +101,12 @@ _LONGEST = 60_000  # a comment on GitHub may have 65,536 characters
 def _whole(finding: Finding) -> str:
     """A violated bound in a sentence."""
     parts = [
-        policy_findings.value_text(finding),
-        f"required: {policy_findings.required(finding)}",
-        f"but {policy_findings.says(finding)}",
+        value_text(finding),
+        f"required: {required(finding)}",
+        f"but {says(finding)}",
         f"why: {finding.why}" if finding.why else "",
     ]
-    return printable_runs.one_line(f"{finding.task or 'the run'}, {finding.score}: {'; '.join(filter(None, parts))}")
+    return f"{finding.task or 'the run'}, {finding.score}: {'; '.join(filter(None, parts))}"
 
 
 def junit(checked: Checked, problems: Sequence[Problem]) -> str:
@@ -44,27 +124,27 @@ def junit(checked: Checked, problems: Sequence[Problem]) -> str:
         failures = sum(not finding.holds for finding in findings)
         suite = _suite(root, run.name, len(findings), failures, 0)
         for finding in findings:
-            case = _case(suite, finding.task or run.name, f"{finding.score}: {policy_findings.required(finding)}")
+            case = _case(suite, finding.task or run.name, f"{finding.score}: {required(finding)}")
             if not finding.holds:
-                message = printable_runs.one_line(policy_findings.says(finding))
+                message = says(finding)
                 ElementTree.SubElement(case, "failure", message=message, type="violated").text = _whole(finding)
     if problems:
         suite = _suite(root, "runs that can't be read", len(problems), 0, len(problems))
         for problem in problems:
             case = _case(suite, "lm-eval-bias", str(problem.path))
-            reason = printable_runs.one_line(problem.reason)
+            reason = problem.reason
             ElementTree.SubElement(case, "error", message=reason, type="unreadable").text = reason
     ElementTree.indent(root)
-    return f'<?xml version="1.0" encoding="UTF-8"?>\n{ElementTree.tostring(root, encoding="unicode")}\n'
+    return escaping.text(f'<?xml version="1.0" encoding="UTF-8"?>\n{ElementTree.tostring(root, encoding="unicode")}\n')
 
 
 def _suite(root: ElementTree.Element, name: str, tests: int, failures: int, errors: int) -> ElementTree.Element:
     counts = {"tests": str(tests), "failures": str(failures), "errors": str(errors), "skipped": "0"}
-    return ElementTree.SubElement(root, "testsuite", {"name": printable_runs.one_line(name), **counts})
+    return ElementTree.SubElement(root, "testsuite", {"name": name, **counts})
 
 
 def _case(suite: ElementTree.Element, classname: str, name: str) -> ElementTree.Element:
-    texts = {"classname": printable_runs.one_line(classname), "name": printable_runs.one_line(name)}
+    texts = {"classname": classname, "name": name}
     return ElementTree.SubElement(suite, "testcase", texts)
 
 
@@ -73,7 +153,7 @@ def workflow_commands(checked: Checked, problems: Sequence[Problem], copies: Seq
 
     An error stands at the bound's line in the policy, where it is of one.
     """
-    return "".join(f"{line}\n" for line in _commands(checked, problems, copies))
+    return "".join(f"{escaping.one_line(line)}\n" for line in _commands(checked, problems, copies))
 
 
 def _commands(checked: Checked, problems: Sequence[Problem], copies: Sequence[Problem]) -> Iterator[str]:
@@ -81,7 +161,11 @@ def _commands(checked: Checked, problems: Sequence[Problem], copies: Sequence[Pr
         for finding in findings:
             if not finding.holds:
                 title = f"{run.name}: {finding.task or 'the run'}, {finding.score}"
-                yield _command("error", title, _whole(finding), **_place(finding))
+                # at the bound's line
+                place = finding.required.place if isinstance(finding.required, Bound) else ""
+                file, _, line = place.rpartition(" line ")
+                at = {"file": file, "line": line} if file and line.isdigit() else {}
+                yield _command("error", title, _whole(finding), **at)
         first = [
             f"{name}: {caveat}"
             for name in dict.fromkeys(finding.task for finding in findings if finding.task in run.tasks)
@@ -95,16 +179,9 @@ def _commands(checked: Checked, problems: Sequence[Problem], copies: Sequence[Pr
         yield _command("warning", "passed over", str(copy))
 
 
-def _place(finding: Finding) -> dict[str, str]:
-    """Where a bound stands."""
-    place = finding.required.place if isinstance(finding.required, Bound) else ""
-    file, _, line = place.rpartition(" line ")
-    return {"file": file, "line": line} if file and line.isdigit() else {}
-
-
 def _command(kind: str, title: str, *lines: str, **place: str) -> str:
     properties = ",".join(f"{key}={_property(value)}" for key, value in {**place, "title": title}.items())
-    message = "\n".join(map(printable_runs.one_line, lines))
+    message = "\n".join(lines)
     return f"::{kind} {properties}::{_data(message)}"
 
 
@@ -123,7 +200,7 @@ def _property(text: str) -> str:
     >>> _property("a,b::c")
     'a%2Cb%3A%3Ac'
     """
-    return _data(printable_runs.one_line(text)).replace(":", "%3A").replace(",", "%2C")
+    return _data(text).replace(":", "%3A").replace(",", "%2C")
 
 
 def comment(checked: Checked, problems: Sequence[Problem], policy: str, holds: bool) -> str:
@@ -157,9 +234,9 @@ def _table(findings: Sequence[Finding]) -> str:
         [
             Cell(finding.task),
             Cell(finding.score),
-            Cell(policy_findings.value_text(finding)),
-            Cell(policy_findings.required(finding)),
-            Cell(policy_findings.says(finding)),
+            Cell(value_text(finding)),
+            Cell(required(finding)),
+            Cell(says(finding)),
             Cell(finding.why),
         ]
         for finding in findings[:_ROWS]

@@ -75,12 +75,6 @@ def runs(results: Sequence[Rescored]) -> list[Run]:
     ]
 
 
-def _is_whole(task: TaskRun) -> bool:
-    """Whether it is a task, and not a part of one, of which no sentence speaks."""
-    entry = catalog.entries().get(task.base)
-    return entry is not None and entry.kind == "task"
-
-
 def _ends(ends: Sequence[float] | None) -> str:
     return "" if ends is None else " … ".join(f"{end:.4f}" for end in ends)
 
@@ -104,11 +98,6 @@ def _every_score(result: Rescored, task: TaskRun) -> str:
     return f"{task.task}\n{grid(columns, [_row(*scored, fixed) for scored in result.scores], 'github')}"
 
 
-def _heading(result: Rescored, task: TaskRun) -> str:
-    filtered = "" if result.part.filter == "none" else f", filter {result.part.filter}"
-    return f"{task.task}: {result.documents:,} documents{filtered} ({result.part.path})"
-
-
 def as_text(results: Sequence[Rescored], table: str) -> str:
     """What was read, the scores in words, the tables that are wanted, and why scores are missing, as after a run.
 
@@ -116,9 +105,14 @@ def as_text(results: Sequence[Rescored], table: str) -> str:
         results: Of one command.
         table: One of :data:`lm_eval_bias.report.run_output.TABLES`.
     """
-    tasks = _tasks(results)
-    words = sentences.describe([task for task in tasks if _is_whole(task)], beside_tables=table != "all")
-    blocks = ["\n".join(map(_heading, results, tasks)), f"In words ({sentences.LEGEND}):\n{words}" if words else ""]
+    tasks, headings = _tasks(results), []
+    for result, task in zip(results, tasks, strict=True):
+        filtered = "" if result.part.filter == "none" else f", filter {result.part.filter}"
+        headings.append(f"{task.task}: {result.documents:,} documents{filtered} ({result.part.path})")
+    # no sentence speaks of a part of a task
+    whole = [task for task in tasks if (entry := catalog.entries().get(task.base)) and entry.kind == "task"]
+    words = sentences.describe(whole, beside_tables=table != "all")
+    blocks = ["\n".join(headings), f"In words ({sentences.LEGEND}):\n{words}" if words else ""]
     if table == "main":
         blocks.append(run_output.main_scores(tasks))
     if table == "all":

@@ -13,10 +13,6 @@ TABLES = ("main", "all", "none")  # what --table takes
 _MOST = 6  # columns of scores, for benchmarks that name no main ones
 
 
-def _main_names(tasks: Sequence[TaskRun]) -> list[str]:
-    return list(dict.fromkeys(name for task in tasks for name in parts.main_names(task)[:_MOST]))
-
-
 def _how_to_read(scores: Sequence[Value]) -> str:
     """What scores' values mean, scores that read alike together."""
     alike: dict[str, list[str]] = {}
@@ -28,7 +24,7 @@ def _how_to_read(scores: Sequence[Value]) -> str:
 
 def _table(tasks: Sequence[TaskRun]) -> str:
     """The main scores of one benchmark's tasks, with their neutral values, and how to read them."""
-    names = _main_names(tasks)
+    names = list(dict.fromkeys(name for task in tasks for name in parts.main_names(task)[:_MOST]))
     scores = [next(task.scores[name] for task in tasks if name in task.scores) for name in names]
     rows = [
         [task.task, f"{task.documents:,}", *(parts.value_cell(task.scores.get(name)).whole for name in names)]

@@ -12,7 +12,7 @@ from typing import Any
 from lm_eval_bias import catalog, registry
 from lm_eval_bias.custom_metrics.score import t_factor
 from lm_eval_bias.report import numbers
-from lm_eval_bias.runs import harness_results, printable_runs
+from lm_eval_bias.runs import harness_results
 from lm_eval_bias.runs.run_data import TaskRun, Value
 
 LEGEND = "± or [ ] is a 95% interval"
@@ -109,13 +109,10 @@ def of_task(task: TaskRun) -> list[str]:
     try:
         lines = benchmark.sentences(task, beside_tables=True)
     except KeyError as error:
-        return [f"Not described in words: the file lacks the score {printable_runs.one_line(error)}."]
+        return [f"Not described in words: the file lacks the score {error}."]
     except (AttributeError, TypeError, ValueError) as error:
-        return [
-            f"Not described in words: its metadata differs from what this version writes "
-            f"({printable_runs.one_line(error)})."
-        ]
-    return [printable_runs.one_line(line) for line in lines]
+        return [f"Not described in words: its metadata differs from what this version writes ({error})."]
+    return list(lines)
 
 
 def of_results(results: Mapping[str, Mapping[str, Any]], configs: Mapping[str, Mapping[str, Any]]) -> list[TaskRun]:

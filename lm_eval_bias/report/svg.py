@@ -10,7 +10,8 @@ from __future__ import annotations
 import io
 import re
 import warnings
-from collections.abc import Iterator
+from collections import Counter
+from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
@@ -18,11 +19,10 @@ from xml.etree import ElementTree as ET
 
 from markupsafe import Markup
 
-from lm_eval_bias.report.shortening import shortened
-
 if TYPE_CHECKING:
     from matplotlib.artist import Artist
     from matplotlib.figure import Figure as Drawing
+
 
 SERIES = tuple(f"series-{number}" for number in range(1, 7))
 SEGMENTS = ("negative", "neutral", "positive", "other")
@@ -220,3 +220,31 @@ def _paint(element: ET.Element, name: str, value: str, ident: str) -> None:
         element.set("class", f"{element.get('class', '')} {prefix}-{_ROLE[value]}".strip())
         return
     element.set(name, re.sub(r"url\(#", f"url(#{ident}-", value))
+
+
+def shortened(name: str, limit: int = 32) -> str:
+    """A name of at most ``limit`` characters: a long one loses its middle.
+
+    >>> shortened("organisation/a-model-of-7B-instruct", 19), shortened("gpt2")
+    ('organisat…-instruct', 'gpt2')
+    """
+    if len(name) <= limit:
+        return name
+    tail = (limit - 1) // 2
+    return f"{name[: limit - 1 - tail]}…{name[len(name) - tail :]}"
+
+
+def shortened_apart(names: Iterable[str], limit: int = 32) -> dict[str, str]:
+    """Short forms by name, all different: names that would look alike keep more of their middle.
+
+    >>> list(shortened_apart(["an-organisation/base-7B-chat", "an-organisation/base-9B-chat"], 12).values())
+    ['an-organ…7B-chat', 'an-organ…9B-chat']
+    """
+    limits = dict.fromkeys(names, limit)
+    while True:
+        forms = {name: shortened(name, own) for name, own in limits.items()}
+        counts = Counter(forms.values())
+        alike = [name for name, form in forms.items() if counts[form] > 1]
+        if not alike:
+            return forms
+        limits |= {name: limits[name] + 4 for name in alike}

@@ -19,7 +19,6 @@ import markupsafe
 
 from lm_eval_bias import __version__
 from lm_eval_bias.report import escaping, svg, tables
-from lm_eval_bias.runs import printable_runs
 
 SCRIPTS = ("table.js", "marks.js", "items.js")
 ENDINGS = {"html": "html", "md": "md", "latex": "tex", "text": "txt"}  # of the templates, by format
@@ -53,29 +52,11 @@ def _html() -> jinja2.Environment:
         f"default-src 'none'; style-src {_hash(css)}; script-src {_hash(script)}; img-src data:; "
         "base-uri 'none'; form-action 'none'"
     )
-    environment = _environment(autoescape=True)
+    environment = _environment(autoescape=True, finalize=escaping.page)
     # ours, and hashed as they are: the only markup besides the figures that is not escaped
     environment.globals.update(css=markupsafe.Markup(css), script=markupsafe.Markup(script), policy=policy)  # noqa: S704
     environment.globals.update(series=svg.series, short=svg.short)
     return environment
-
-
-def _markdown() -> jinja2.Environment:
-    environment = _environment(finalize=escaping.markdown, keep_trailing_newline=True)
-    environment.globals.update(table=tables.markdown_table, verbatim=escaping.markdown_code)
-    return environment
-
-
-def _text() -> jinja2.Environment:
-    """For terminals: Markdown's templates, with nothing to escape and tables set in columns."""
-    environment = _environment(finalize=_shown, keep_trailing_newline=True)
-    environment.globals.update(table=tables.text_table)
-    return environment
-
-
-def _shown(raw: object) -> str:
-    """Text without what could command a terminal."""
-    return printable_runs.text(raw)
 
 
 def _latex() -> jinja2.Environment:
@@ -95,7 +76,12 @@ def _latex() -> jinja2.Environment:
 
 @lru_cache(maxsize=1)
 def _environments() -> dict[str, jinja2.Environment]:
-    return {"html": _html(), "md": _markdown(), "tex": _latex(), "txt": _text()}
+    markdown = _environment(finalize=escaping.markdown, keep_trailing_newline=True)
+    markdown.globals.update(table=tables.markdown_table, verbatim=escaping.markdown_code)
+    # for terminals: Markdown's templates, with nothing to escape and tables set in columns
+    text = _environment(finalize=escaping.text, keep_trailing_newline=True)
+    text.globals.update(table=tables.text_table)
+    return {"html": _html(), "md": markdown, "tex": _latex(), "txt": text}
 
 
 @lru_cache

@@ -17,22 +17,6 @@ from lm_eval_bias.runs.run_data import Value
 _DIGITS = 6  # of a part that is a derivative
 
 
-class Item(NamedTuple):
-    """A document's part in a score.
-
-    Attributes:
-        name: What makes it the same item in another run.
-        part: What it adds, in the score's unit.
-        requests: What the model was asked: the arguments of each request.
-        answers: The model's answer to each.
-    """
-
-    name: str
-    part: float
-    requests: list[list[Any]]
-    answers: list[Any]
-
-
 class Parts(NamedTuple):
     """What documents add to a score.
 
@@ -44,20 +28,6 @@ class Parts(NamedTuple):
 
     by_place: list[tuple[int, float]]
     are_averaged: bool
-
-
-class Contributions(NamedTuple):
-    """All documents that enter a score.
-
-    Attributes:
-        documents: How many enter it.
-        are_averaged: See :class:`Parts`.
-        items: Those that move it most, the strongest first.
-    """
-
-    documents: int
-    are_averaged: bool
-    items: list[Item]
 
 
 class Log:
@@ -118,10 +88,6 @@ class Log:
         """What makes a document the same item in another run."""
         return " / ".join(self.benchmark.key(self.docs[place]))
 
-    def item(self, place: int, part: float) -> Item:
-        """A document with its part in a score."""
-        return Item(self.name(place), part, self.requests[place], list(self.answers[place]))
-
 
 def own_parts(score: Score[Record], records: Sequence[Record]) -> list[tuple[int, float]]:
     """The places of the records that enter a score, with their own values of it."""
@@ -139,7 +105,7 @@ def _influences(score: Score[Record], records: Sequence[Record], places: Sequenc
 
     Empty where the score has no form that tells.
     """
-    from lm_eval_bias.custom_metrics.designs import Cells
+    from lm_eval_bias.custom_metrics.crossed import Cells
 
     form = score.table(records) if score.table is not None else ""
     if isinstance(form, str):
@@ -159,22 +125,6 @@ def _influences(score: Score[Record], records: Sequence[Record], places: Sequenc
 def average(parts: Sequence[tuple[int, float]]) -> float:
     """The mean of what documents add; ``nan`` of none."""
     return math.fsum(value for _, value in parts) / len(parts) if parts else math.nan
-
-
-def strongest(path: Path, score: Value, number: int) -> Contributions:
-    """The documents that move a score most (:meth:`Log.moving`).
-
-    Args:
-        path: A sample log.
-        score: The score.
-        number: How many items are wanted.
-
-    Raises:
-        BiasError: A damaged log, or one without that score.
-    """
-    log = Log(path)
-    parts, are_averaged = log.moving(score)
-    return Contributions(len(parts), are_averaged, [log.item(place, value) for place, value in parts[:number]])
 
 
 def prompts(requests: Sequence[Sequence[Any]]) -> tuple[str, list[str]]:

@@ -2,60 +2,88 @@
 
 from __future__ import annotations
 
-import contextlib
 import datetime
 import hashlib
 import json
 import math
-from collections.abc import Iterator, Mapping
+import shlex
+from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
-from lm_eval_bias import catalog, content_hashes, registry
+from lm_eval_bias import catalog, content_hashes, redaction, registry
 from lm_eval_bias.custom_metrics.score import NOTHING_VARIED, Estimate, Score, finite, undefined
 from lm_eval_bias.errors import BiasError
 from lm_eval_bias.runs import sample_logs
-from lm_eval_bias.runs.repeat_command import SEEDS, command, device, model_arguments
-from lm_eval_bias.runs.run_data import Run, TaskRun, Value, document_count, interval_of
+from lm_eval_bias.runs.run_data import Run, TaskRun, Value, interval_of
+
+SEEDS = ("random_seed", "numpy_seed", "torch_seed", "fewshot_seed")
+
+
+def model_arguments(config: Mapping[str, Any]) -> str:
+    """The model's arguments as ``--model_args`` takes them, but for keys and tokens."""
+    given = redaction.arguments(config.get("model_args") or {})
+    return ",".join(f"{key}={value}" for key, value in given.items()) if isinstance(given, Mapping) else str(given)
+
+
+def device(content: Mapping[str, Any]) -> str | None:
+    """The device that a run's model was on, as ``--device`` takes it.
+
+    Plain ``lm_eval`` writes its default, ``cuda:0``, whatever the model was on: it says nothing where CUDA is missing.
+    """
+    named = content["config"].get("device")
+    has_no_gpu = "Is CUDA available: False" in str(content.get("pretty_env_info"))
+    return None if named is None or (str(named).startswith("cuda") and has_no_gpu) else str(named)
+
+
+def _options(tasks: Mapping[str, TaskRun]) -> dict[str, Any]:
+    """What ``--metadata`` gave, as far as it is known from what the tasks say by themselves."""
+    options = {}
+    for task in tasks.values():
+        entry = catalog.entries().get(task.task)
+        defaults = entry.metadata if entry else {}
+        for option in registry.get(task.benchmark).options if task.benchmark in registry.by_name() else ():
+            if option in task.metadata and task.metadata[option] != defaults.get(option):
+                options[option] = task.metadata[option]
+        dataset = task.metadata.get("dataset_used")
+        if "dataset" in options and dataset:
+            options["dataset"] = dataset.get("file")  # absolute
+    return options
+
+
+def command(content: Mapping[str, Any], tasks: Mapping[str, TaskRun]) -> str:
+    """What repeats the run, as far as its result file tells."""
+    config = content["config"]
+    suites = {(task.metadata.get("suite") or {}).get("name") for task in tasks.values()}
+    suite = suites.pop() if len(suites) == 1 else None
+    selection = ["--suite", suite] if suite else ["--tasks", ",".join(tasks)]
+    parts = ["lm-eval-bias", "run", *selection, "--model", str(config.get("model"))]
+    if arguments := model_arguments(config):
+        parts += ["--model_args", arguments]
+    own = [name for name, task in tasks.items() if "dataset" in (task.metadata.get("fixed") or {})]
+    places = [content["configs"][name]["metadata"].get("config_source") for name in own]
+    for folder in sorted({str(Path(place).parent) for place in places if place}):
+        parts += ["--include_path", folder]
+    if not suite and (options := _options(tasks)):
+        parts += ["--metadata", json.dumps(options, ensure_ascii=False)]
+    given = {"batch_size": config.get("batch_size"), "device": device(content), "limit": config.get("limit")}
+    parts += [word for flag, value in given.items() if value is not None for word in (f"--{flag}", str(value))]
+    if config.get("gen_kwargs"):
+        gen_kwargs = config["gen_kwargs"]
+        parts += ["--gen_kwargs", gen_kwargs if isinstance(gen_kwargs, str) else json.dumps(gen_kwargs)]
+    if content.get("chat_template"):
+        parts.append("--apply_chat_template")
+    if content.get("system_instruction"):
+        parts += ["--system_instruction", str(content["system_instruction"])]
+    seeds = [config.get(name) for name in SEEDS]
+    if any(seed is not None for seed in seeds):
+        parts += ["--seed", ",".join(map(str, seeds))]
+    return shlex.join([*parts, "--log_samples", "--output_path", "OUT"])
 
 
 def matches(path: Path) -> bool:
     """Whether a file is called like the harness's results."""
     return path.name.startswith("results_") and path.suffix == ".json"
-
-
-@contextlib.contextmanager
-def in_task(task: str) -> Iterator[None]:
-    """Errors name the task."""
-    try:
-        yield
-    except BiasError as error:
-        raise BiasError(f"{task}: {error}") from error
-
-
-def _is_number(raw: Any) -> bool:
-    return isinstance(raw, (int, float)) and not isinstance(raw, bool)
-
-
-def _float(raw: Any) -> float:
-    return float(raw) if _is_number(raw) else math.nan
-
-
-def _refuse_other_than_numbers(score: str, content: Mapping[str, Any]) -> None:
-    """Refuse what a lenient reader would take for a number (``true``, ``"51.5"``), or for none.
-
-    Raises:
-        BiasError: The first such field of a score's value or meaning.
-    """
-    for field in ("value", "dof", "neutral"):
-        if content.get(field) is not None and not _is_number(content[field]):
-            raise BiasError(f"{score}: its {field} is {str(content[field])[:40]!r}: no number")
-    for field, none in (("range", True), ("interval", False), ("fixed_interval", False)):
-        ends = content.get(field)
-        if ends is None:
-            continue
-        if not isinstance(ends, list) or len(ends) != 2 or not all((none and e is None) or _is_number(e) for e in ends):
-            raise BiasError(f"{score}: its {field} is {str(ends)[:60]!r}: no two numbers")
 
 
 def value_of(name: str, value: float, stderr: float, meaning: Mapping[str, Any]) -> Value:
@@ -98,8 +126,12 @@ def numbers(results: Mapping[str, Any]) -> dict[str, tuple[float, float]]:
     {'ss': (51.5, nan)}
     """
     keys = [(key, *key.partition(",")[::2]) for key in results if "," in key]
+
+    def number(raw: Any) -> float:
+        return math.nan if raw in ("N/A", None) else float(raw)
+
     return {
-        name: (_float(results[key]), _float(results.get(f"{name}_stderr,{label}")))
+        name: (number(results[key]), number(results.get(f"{name}_stderr,{label}")))
         for key, name, label in keys
         if not name.endswith("_stderr")
     }
@@ -107,7 +139,6 @@ def numbers(results: Mapping[str, Any]) -> dict[str, tuple[float, float]]:
 
 def _scores(results: Mapping[str, Any], config: Mapping[str, Any], task: str) -> dict[str, Value]:
     by_name = numbers(results)
-    raw = {key.partition(",")[0]: value for key, value in results.items() if "," in key}
     scores: dict[str, Value] = {}
     for metric in config.get("metric_list") or []:
         name = metric.get("metric")
@@ -118,16 +149,6 @@ def _scores(results: Mapping[str, Any], config: Mapping[str, Any], task: str) ->
                 f"{task}: its scores state no range: it comes from a version of this package that is too "
                 "old; run the task again"
             )
-        if name in scores:
-            raise BiasError(f"{task}: {name} is described twice")
-        filters = [key.partition(",")[2] for key in results if key.partition(",")[0] == name]
-        if len(filters) > 1:
-            names = ", ".join(filters)
-            raise BiasError(f"{task}: {name} has values for several filters ({names[:80]}): it must have one value")
-        with in_task(task):
-            _refuse_other_than_numbers(name, {**metric, "value": raw[name]})
-            if (stderr := raw.get(f"{name}_stderr", "N/A")) not in ("N/A", None) and not _is_number(stderr):
-                raise BiasError(f"{name}: its standard error is {str(stderr)[:40]!r}: no number")
         scores[name] = value_of(name, *by_name[name], metric)
     return scores
 
@@ -142,13 +163,6 @@ def _from_samples(benchmark: str, samples: Path) -> dict[str, Value]:
         records = [described.record(doc, answers) for _, doc, answers in sample_logs.first_filter(samples)]
         estimates = [(score, score.compute(records)) for score in described.scores(records)]
     return {score.name: estimated(score, estimate) for score, estimate in estimates}
-
-
-def _inputs_of_samples(samples: Path, config: Mapping[str, Any], is_part: bool) -> dict[str, Any]:
-    """What a task of the harness's own was asked, which its results don't say: the documents in its log."""
-    documents = content_hashes.of_all(content_hashes.of_document(s.doc) for s in sample_logs.first_filter(samples))
-    inputs: dict[str, Any] = {"scored" if is_part else "documents": documents}
-    return inputs | ({"num_fewshot": config["num_fewshot"]} if config.get("num_fewshot") else {})
 
 
 def estimated(score: Score, estimate: Estimate) -> Value:
@@ -179,25 +193,22 @@ def _task(task: str, content: Mapping[str, Any], path: Path, date: str) -> TaskR
     foreign = {"config_source", "model", "model_args"}
     foreign |= {key for key, value in mixed if key not in own and metadata.get(key) == value}
     metadata = {key: value for key, value in metadata.items() if key not in foreign}
-    with in_task(task):
-        number = document_count(content["n-samples"][task]["effective"], "the number of scored documents")
-        original = document_count(content["n-samples"][task].get("original", 0), "the number of its documents")
-        version = content.get("versions", {}).get(task, "")
-        if isinstance(version, bool) or not isinstance(version, (str, int, float)):
-            raise BiasError(f"its version is {str(version)[:40]!r}: not the version of a task")
-        if original and number > original:
-            raise BiasError(f"{number:,} documents were scored, but the task has {original:,}")
+    number = int(content["n-samples"][task]["effective"])
+    original = int(content["n-samples"][task].get("original", 0))
     samples = path.with_name(f"samples_{task}_{date}.jsonl")
     if described and samples.is_file():
-        metadata["inputs"] = _inputs_of_samples(samples, config, number < original)
-    inputs = metadata.get("inputs")
-    if number < original and isinstance(inputs, Mapping) and "scored" not in inputs:  # a part, and not known which
+        # what it was asked, which its results don't say: the documents in its log
+        documents = content_hashes.of_all(content_hashes.of_document(s.doc) for s in sample_logs.first_filter(samples))
+        metadata["inputs"] = {"scored" if number < original else "documents": documents}
+        metadata["inputs"] |= {"num_fewshot": config["num_fewshot"]} if config.get("num_fewshot") else {}
+    inputs = metadata.get("inputs") or {}
+    if number < original and "documents" in inputs and "scored" not in inputs:  # a part, and not known which
         metadata["inputs"] = {name: value for name, value in inputs.items() if name != "documents"}
     return TaskRun(
         task=task,
         benchmark=described.benchmark if described else str(metadata["benchmark"]),
         language=str(described.language if described else metadata.get("language") or ""),
-        version=str(version),
+        version=str(content.get("versions", {}).get(task, "")),
         documents=number,
         # a run may have a part of the task's; a data set of one's own has its own number
         items=entry.items or 0 if entry and "dataset_used" not in metadata else original,
@@ -298,7 +309,7 @@ def read(path: Path, content: Mapping[str, Any]) -> Run:
         tasks = {name: task for name in content["results"] if (task := _task(name, content, path, date)) is not None}
         if not tasks:
             raise BiasError(f"holds no task of this package (it has {', '.join(content['results']) or 'none at all'})")
-        began = float(content["date"]) if _is_number(content.get("date")) else None
+        began = None if content.get("date") is None else float(content["date"])
         return Run(_name(content), path, _provenance(content, tasks), command(content, tasks), tasks, began=began)
     except (KeyError, TypeError, AttributeError, ValueError, IndexError, OverflowError, OSError) as error:
         if isinstance(error, BiasError):

@@ -1,35 +1,47 @@
-"""What a result file says about all that would change its numbers, as far as it can be had without waiting for it."""
+"""What a run's numbers depend on: ``provenance`` in a result file, and whose answers ``--use_cache`` keeps."""
 
 from __future__ import annotations
 
+import contextlib
 import hashlib
 import importlib.metadata
+import json
 import os
 import platform
-from collections.abc import Mapping
+import sqlite3
+from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import Any
 
-from lm_eval_bias import catalog, registry
+from lm_eval_bias import catalog, redaction, registry
 from lm_eval_bias.data import sources
+from lm_eval_bias.errors import BiasError, one_line
 from lm_eval_bias.files import expanded
+from lm_eval_bias.harness import internals
 
 PACKAGES = (
     "lm-eval-bias", "lm_eval", "torch", "transformers", "tokenizers", "accelerate", "sentence-transformers", "vllm",
     "numpy", "scipy", "scikit-learn", "sentencex",
 )  # fmt: skip
-KINDS = {".safetensors", ".bin", ".pt", ".json", ".model", ".txt", ".jinja"}  # of which a checkpoint is made
+_KINDS = {".safetensors", ".bin", ".pt", ".json", ".model", ".txt", ".jinja"}  # of which a checkpoint is made
 _MOST = 2 << 30  # bytes: what is hashed in a second or two
+_CHECKPOINTS = ("pretrained", "tokenizer", "peft", "delta", "nsp_weights")  # arguments that may name local files
+# arguments of a model that say where and how fast it runs, not what it answers
+_SPEED = {
+    "batch_size", "max_batch_size", "device", "device_map", "parallelize", "max_memory_per_gpu", "max_cpu_memory",
+    "offload_folder", "tokens_per_forward", "logits_cache", "low_cpu_mem_usage", "base_url", "num_concurrent",
+    "max_retries", "timeout", "verify_certificate", "tensor_parallel_size", "data_parallel_size",
+    "gpu_memory_utilization", "swap_space", "enforce_eager", "max_num_seqs", "max_num_batched_tokens", "block_size",
+    "enable_prefix_caching",
+}  # fmt: skip
+_TABLE = "lm_eval_bias"  # beside the answers, with the model that gave them
+_BLOCK, _BLOCKS = 1 << 16, 1 << 12  # bytes, and of how many such blocks more of a large file isn't read: 256 MiB
 
 
-def _packages() -> dict[str, str]:
-    versions = {}
+def _packages() -> Iterator[tuple[str, str]]:
     for name in PACKAGES:
-        try:
-            versions[name] = importlib.metadata.version(name)
-        except importlib.metadata.PackageNotFoundError:
-            continue
-    return versions
+        with contextlib.suppress(importlib.metadata.PackageNotFoundError):
+            yield name, importlib.metadata.version(name)
 
 
 def _machine() -> dict[str, Any]:
@@ -53,15 +65,15 @@ def files(folder: Path, only: str | None = None) -> dict[str, str]:
         folder: The checkpoint.
         only: The one file in it that is read, if only one is.
     """
-    paths = [folder / only] if only else sorted(p for p in folder.iterdir() if p.suffix in KINDS)
-    paths = [path for path in paths if path.is_file()]
-    if sum(path.stat().st_size for path in paths) > _MOST:
-        return {path.name: f"{path.stat().st_size:,} bytes" for path in paths}
+    paths = [folder / only] if only else sorted(p for p in folder.iterdir() if p.suffix in _KINDS)
+    sizes = {path: path.stat().st_size for path in paths if path.is_file()}
+    if sum(sizes.values()) > _MOST:
+        return {path.name: f"{size:,} bytes" for path, size in sizes.items()}
     digests = {}
-    for path in paths:
+    for path in sizes:
         digest = hashlib.sha256()
         with path.open("rb") as file:
-            while chunk := file.read(1 << 20):
+            for chunk in iter(lambda: file.read(1 << 20), b""):
                 digest.update(chunk)
         digests[path.name] = digest.hexdigest()
     return digests
@@ -76,20 +88,20 @@ def _model(config: Mapping[str, Any]) -> dict[str, Any]:
         "dtype": config.get("model_dtype"),
         "revision": config.get("model_sha") or config.get("model_revision"),
     }
-    for key in ("pretrained", "tokenizer", "peft", "delta"):
-        if arguments.get(key) and os.path.isdir(folder := expanded(str(arguments[key]))):
-            facts[f"{key} files"] = files(folder, arguments.get("gguf_file") if key == "pretrained" else None)
-    if arguments.get("nsp_weights") and os.path.isfile(weights := expanded(str(arguments["nsp_weights"]))):
-        facts["nsp_weights files"] = files(weights.parent, weights.name)
+    for key in _CHECKPOINTS:
+        path = Path(expanded(str(arguments[key]))) if arguments.get(key) else None
+        if path is not None and key == "nsp_weights" and path.is_file():
+            facts[f"{key} files"] = files(path.parent, path.name)
+        elif path is not None and key != "nsp_weights" and path.is_dir():
+            facts[f"{key} files"] = files(path, arguments.get("gguf_file") if key == "pretrained" else None)
     return facts
 
 
 def _task(name: str, results: Mapping[str, Any]) -> dict[str, Any]:
     metadata = results["configs"][name].get("metadata") or {}
     facts: dict[str, Any] = {"version": results["versions"].get(name)}
-    benchmark = metadata.get("benchmark")
-    if benchmark is not None:
-        options = registry.get(str(benchmark)).options
+    if "benchmark" in metadata:
+        options = registry.get(str(metadata["benchmark"])).options
         facts["options"] = {key: metadata[key] for key in options if key in metadata}
     entry = catalog.entries().get(name)
     if "dataset_used" in metadata:
@@ -102,19 +114,72 @@ def _task(name: str, results: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def block(results: Mapping[str, Any], settings: Mapping[str, Any]) -> dict[str, Any]:
-    """Provenance of a run.
-
-    Args:
-        results: As the harness returns them.
-        settings: Flags of the run that are not among them.
-    """
+    """Provenance of a run, from its results and ``settings``: flags that are not among them."""
     config = results["config"]
     names = ("device", "batch_size", "batch_sizes", "limit", "gen_kwargs", "random_seed", "numpy_seed", "torch_seed",
             "fewshot_seed")  # fmt: skip
     return {
-        "packages": _packages(),
+        "packages": dict(_packages()),
         "machine": _machine(),
         "model": _model(config),
         "settings": {**{key: config.get(key) for key in names}, **settings},
         "tasks": {name: _task(name, results) for name in results["configs"]},
     }
+
+
+def identity(model: str, arguments: Mapping[str, Any]) -> str:
+    """A model as text, the same wherever it gives the same answers: a local one by what its files hold.
+
+    >>> identity("hf-packed", {"pretrained": "gpt2", "batch_size": 4}) == identity("hf", {"pretrained": "gpt2"})
+    True
+    """
+    relevant = {key: str(value) for key, value in redaction.arguments(arguments).items() if key not in _SPEED}
+    for key in set(_CHECKPOINTS) & set(relevant):
+        path = expanded(relevant[key] or "-")
+        if path.exists():
+            relevant[key] = f"{path.resolve()} ({_contents(path)})"
+    return json.dumps([model.removesuffix("-packed"), relevant], sort_keys=True)
+
+
+def _contents(path: Path) -> str:
+    """A hash of what a checkpoint's files hold, of large ones by blocks all over them: training changes all weights."""
+    digest = hashlib.sha256()
+    for file in [path] if path.is_file() else sorted(p for p in path.iterdir() if p.suffix in {*_KINDS, ".gguf"}):
+        with contextlib.suppress(OSError), file.open("rb") as content:  # that is said when the model is loaded
+            size = os.fstat(content.fileno()).st_size
+            digest.update(f"{file.name} {size}\n".encode())
+            for start in range(0, size, max(_BLOCK, size // _BLOCKS)):
+                content.seek(start)
+                digest.update(content.read(_BLOCK))
+    return digest.hexdigest()[:16]
+
+
+def claim_cache(path: str, model: str, arguments: Mapping[str, Any]) -> None:
+    """Write into this process's file of ``--use_cache`` whose answers it holds: the harness's names don't tell.
+
+    A file that the harness itself has filled says nothing, and is taken as it is.
+
+    Raises:
+        BiasError: They are another model's, or the file cannot be used.
+    """
+    rank = os.environ.get("RANK") or os.environ.get("LOCAL_RANK") or "0"
+    file, own = Path(f"{path}_rank{rank}.db"), identity(model, arguments)
+    try:
+        file.parent.mkdir(parents=True, exist_ok=True)
+        with contextlib.closing(sqlite3.connect(file, timeout=30)) as database, database:
+            tables = {name for (name,) in database.execute("SELECT name FROM sqlite_master")}
+            if internals.ANSWERS in tables and _TABLE not in tables:
+                return
+            database.execute(f"CREATE TABLE IF NOT EXISTS {_TABLE} (model TEXT)")
+            found = database.execute(f"SELECT model FROM {_TABLE}").fetchone()  # noqa: S608 (a constant)
+            if found is None:
+                database.execute(f"INSERT INTO {_TABLE} VALUES (?)", (own,))  # noqa: S608 (a constant)
+    except (OSError, sqlite3.Error) as error:
+        raise BiasError(
+            f"--use_cache {path}: {file} can't be used ({one_line(error)}): name another file, or delete it"
+        ) from error
+    if found is not None and found[0] != own:
+        raise BiasError(
+            f"--use_cache {path}: {file} holds answers of another model, or of other files of this model ({found[0]}): "
+            "name another file"
+        )

@@ -13,10 +13,12 @@ from itertools import chain
 from typing import Any
 
 from lm_eval_bias import catalog, registry
-from lm_eval_bias.benchmark import Rewriting
+from lm_eval_bias.benchmark import Rewriting, detailed
 from lm_eval_bias.custom_metrics.score import Estimate, Record, Score
 from lm_eval_bias.errors import BiasError, did_you_mean
-from lm_eval_bias.runs import harness_results, json_files, plausibility, sample_logs, saved_answers
+from lm_eval_bias.files import read_json
+from lm_eval_bias.runs import harness_results, sample_logs, saved_answers, soundness
+from lm_eval_bias.runs.run_data import TaskRun, Value
 from lm_eval_bias.runs.sample_logs import DAMAGE, NotConcerned, Part, Sample, damaged
 
 
@@ -60,8 +62,10 @@ def rescore(
     Raises:
         BiasError: Files that cannot be read or scored, a way that concerns none of them, or a language of no task.
     """
-    if language is not None:
-        _check_language(language)
+    languages = sorted({name for entry in catalog.entries().values() for name in entry.language.split(", ") if name})
+    if language is not None and language not in languages:
+        hint = did_you_mean(language, languages)
+        raise BiasError(f"--language {language}: unknown.{hint} Known: {', '.join(languages)}")
     used: set[str] = set()
     results = saved_answers.gather(paths, partial(_file, rewritings=rewritings, only=only, used=used), language)
     for rewriting, _ in rewritings:
@@ -70,12 +74,21 @@ def rescore(
     return results
 
 
-def _check_language(language: str) -> None:
-    """Refuse a language that no task is in."""
-    languages = sorted({name for entry in catalog.entries().values() for name in entry.language.split(", ") if name})
-    if language not in languages:
-        hint = did_you_mean(language, languages)
-        raise BiasError(f"--language {language}: unknown.{hint} Known: {', '.join(languages)}")
+def recompute(task: TaskRun) -> dict[str, Value]:
+    """The scores of a task's sample log, by name.
+
+    Raises:
+        BiasError: There is no log, or one that can't be read.
+    """
+    if task.samples is None:
+        raise BiasError("there is no sample log beside the file: run with --log_samples, and name the run's folder")
+    benchmark = registry.get(task.benchmark)
+    records: list[Record] = []
+    for part, doc, answers in sample_logs.first_filter(task.samples):
+        with _blamed(part, f"document {len(records)}"):
+            records.append(benchmark.record(doc, answers))
+    scores = benchmark.scores(records, detailed=detailed(benchmark, task.metadata))
+    return {score.name: harness_results.estimated(score, score.compute(records)) for score in scores}
 
 
 def unlike_results(results: Sequence[Rescored]) -> Iterator[str]:
@@ -86,14 +99,9 @@ def unlike_results(results: Sequence[Rescored]) -> Iterator[str]:
             continue
         beside = sample_logs.results_beside(one.part.path)
         try:
-            own = harness_results.numbers(json_files.read(beside)["results"][one.part.task])
+            own = harness_results.numbers(read_json(beside)["results"][one.part.task])
             given = [(s.name, e.value, own[s.name][0]) for s, e in one.scores if s.name in own]
-        except (
-            BiasError,
-            KeyError,
-            TypeError,
-            AttributeError,
-        ):  # no such file, or a damaged one, which is said elsewhere
+        except sample_logs.DAMAGE:  # no such file, or a damaged one, which is said elsewhere
             continue
         other = [
             f"{name} is {value:.6g} by it, {raw:.6g} by {beside.name}"
@@ -139,7 +147,7 @@ def _file(
             facts = registry.get(part.benchmark).provenance([first])
             json.dumps(facts, allow_nan=False)
             values = {score.name: harness_results.estimated(score, estimate) for score, estimate in estimates}
-            plausibility.check_scores(part.benchmark, values)
+            soundness.check_scores(part.benchmark, values)
             rescored[part] = Rescored(part, len(records), estimates, facts)
     return rescored
 

@@ -2,15 +2,15 @@
 
 from __future__ import annotations
 
+import json
 import math
-from collections.abc import Mapping
-from dataclasses import dataclass, field
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
 from lm_eval_bias import catalog, registry
 from lm_eval_bias.custom_metrics.score import t_factor
-from lm_eval_bias.errors import BiasError
 
 
 @dataclass(frozen=True)
@@ -52,12 +52,6 @@ class Value:
     fixed_interval: tuple[float, float] | None = None
 
 
-_INPUTS = {
-    "documents": str, "scored": str, "files": Mapping, "package_data": str, "changed": list, "num_fewshot": int,
-    "chat_template": bool,
-}  # fmt: skip
-
-
 @dataclass(frozen=True)
 class TaskRun:
     """One task of a run.
@@ -93,27 +87,8 @@ class TaskRun:
 
     @property
     def inputs(self) -> Mapping[str, Any]:
-        """What it read and asked, as hashes (:class:`lm_eval_bias.harness.run_inputs.Inputs`); empty in older files.
-
-        A file that has a hash of all documents and none of those that were scored says that all were. Where their
-        number isn't the task's, that can't be: it isn't known then what was asked.
-        """
-        inputs = self.metadata.get("inputs")
-        given = inputs if isinstance(inputs, Mapping) else {}
-        known = {name: given[name] for name, kind in _INPUTS.items() if isinstance(given.get(name), kind)}
-        if "scored" not in known and self.items not in (0, self.documents) and not self.is_resized:
-            known.pop("documents", None)
-        return known
-
-    @property
-    def is_resized(self) -> bool:
-        """Whether its options may have given it another number of documents than its items are."""
-        benchmark, entry = registry.by_name().get(self.benchmark), catalog.entries().get(self.base)
-        if benchmark is None:
-            return True
-        defaults = entry.metadata if entry else {}
-        options = [option for option in benchmark.options if option not in (benchmark.detail, benchmark.data_option)]
-        return any(self.metadata.get(option) not in (None, defaults.get(option)) for option in options)
+        """What it read and asked, as hashes (:class:`lm_eval_bias.harness.run_inputs.Inputs`); empty in older files."""
+        return self.metadata.get("inputs") or {}
 
     @property
     def fewer_samples(self) -> tuple[int, int] | None:
@@ -188,12 +163,18 @@ def interval_of(value: float, stderr: float, dof: float, low: float, high: float
     return max(low, value - margin), min(high, value + margin)
 
 
-def document_count(raw: Any, what: str) -> int:
-    """A number of documents.
+def presentable(runs: Sequence[Run]) -> list[Run]:
+    """The same runs without the scores that their benchmarks withhold."""
 
-    Raises:
-        BiasError: It is none, whatever JSON holds in its place.
-    """
-    if isinstance(raw, bool) or not isinstance(raw, int) or raw < 0:
-        raise BiasError(f"{what} is {str(raw)[:40]!r}: not a number of documents")
-    return raw
+    def shown(task: TaskRun) -> TaskRun:
+        benchmark = registry.by_name().get(task.benchmark)
+        return replace(task, scores={}) if benchmark is not None and benchmark.withheld(task) else task
+
+    return [replace(run, tasks={name: shown(task) for name, task in run.tasks.items()}) for run in runs]
+
+
+def readable(fact: Any) -> str:
+    """A piece of provenance for people; an en dash where there is none."""
+    if fact is None or fact == "":
+        return "–"
+    return str(fact) if isinstance(fact, (str, int, float)) else json.dumps(fact, ensure_ascii=False)

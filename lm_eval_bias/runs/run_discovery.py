@@ -1,23 +1,124 @@
-"""Finds and reads runs under paths; what can't be read is named, and the rest still counts."""
+"""Finds, reads and joins runs under paths; what can't be read is named, and the rest still counts."""
 
 from __future__ import annotations
 
 import os
+from collections import Counter, defaultdict
 from collections.abc import Sequence
+from dataclasses import replace
 from pathlib import Path
+from typing import Any
 
 from lm_eval_bias.errors import BiasError
-from lm_eval_bias.files import expanded, under
-from lm_eval_bias.runs import (
-    copied_runs,
-    harness_results,
-    json_files,
-    plausibility,
-    run_file,
-    same_model,
-    sample_logs,
-)
-from lm_eval_bias.runs.run_data import Problem, Run
+from lm_eval_bias.files import expanded, read_json, under
+from lm_eval_bias.runs import harness_results, run_file, sample_logs, soundness
+from lm_eval_bias.runs.run_data import Problem, Run, readable
+
+# what changes numbers; the number of items (limit) is told by each task
+SAME = (
+    "model", "model_args", "model_revision", "dtype", "chat_template", "system_instruction", "gen_kwargs", "seeds",
+    "lm-eval-bias", "lm_eval", "transformers", "torch",
+)  # fmt: skip
+_FILES = "model_files"  # hashed by runs of lm-eval-bias alone, of local checkpoints
+_LONGEST = 60
+
+
+def _fact(run: Run, key: str) -> Any:
+    value = run.provenance.get(key) or None
+    # builds of one release for one kind of device or another: 2.13.0+cpu
+    return value.partition("+")[0] if key == "torch" and isinstance(value, str) else value
+
+
+def _differing(one: Run, other: Run) -> list[str]:
+    """Which of the facts that change numbers are others, or known of one run alone; a checkpoint's files of both."""
+    files = [_fact(run, _FILES) for run in (one, other)]
+    return [key for key in SAME if _fact(one, key) != _fact(other, key)] + [_FILES] * (
+        all(files) and files[0] != files[1]
+    )
+
+
+def merged(runs: Sequence[Run]) -> list[Run]:
+    """Runs of one model whose tasks differ, and nothing that changes numbers, as one; what else differs is listed."""
+    result: list[Run] = []
+    places: dict[str, list[int]] = defaultdict(list)  # in it, by model
+    for run in runs:
+        for i in places[run.name]:
+            earlier = result[i]
+            if not set(run.tasks) & set(earlier.tasks) and not _differing(earlier, run):
+                provenance = {
+                    key: _joined(earlier.provenance.get(key), run.provenance.get(key))
+                    for key in {**earlier.provenance, **run.provenance}
+                }
+                result[i] = replace(
+                    earlier,
+                    provenance=provenance,
+                    command=f"{earlier.command}\n{run.command}",
+                    tasks={**earlier.tasks, **run.tasks},
+                )
+                break
+        else:
+            places[run.name].append(len(result))
+            result.append(run)
+    return result
+
+
+def _joined(first: Any, second: Any) -> Any:
+    if first == second:
+        return first
+    parts = [*str("–" if first is None else first).split("; "), str("–" if second is None else second)]
+    return "; ".join(dict.fromkeys(parts))
+
+
+def _places(runs: Sequence[Run]) -> list[str]:
+    """Where each run lies, as far as that tells them apart: folders, else files; numbers where nothing does."""
+    paths = [os.path.abspath(run.path).split(os.sep) for run in runs]
+    folders = [path[:-1] for path in paths]
+    if len(set(map(tuple, folders))) < len(folders):
+        folders = paths
+    if len(set(map(tuple, folders))) < len(folders):
+        return [str(number) for number in range(1, len(runs) + 1)]
+    first = len(os.path.commonprefix(folders))
+    last = len(os.path.commonprefix([folder[first:][::-1] for folder in folders]))
+    shown = [os.sep.join(folder[first : len(folder) - last]) for folder in folders]
+    return [place or os.sep.join(folder[-1:]) for place, folder in zip(shown, folders, strict=True)]
+
+
+def _difference(run: Run, first: Run) -> str:
+    """In what a run differs from the first of its model, in words."""
+    parts = []
+    for key in (*SAME, _FILES, "limit"):
+        values = [_fact(one, key) for one in (run, first)]
+        if values[0] != values[1]:
+            here, there = (readable(value)[:_LONGEST] for value in values)
+            parts.append(f"{key.replace('_', ' ')} ({here}, there {there})")
+    return ", ".join(parts) or "nothing that its file records"
+
+
+def distinguished(runs: Sequence[Run], repeatable: bool = False) -> list[Run]:
+    """The runs with names that tell them apart: by their folders where they are of one model.
+
+    Args:
+        runs: The runs.
+        repeatable: Whether a name may stand there again with other tasks.
+    """
+    alike: dict[str, list[Run]] = defaultdict(list)
+    for run in runs:
+        alike[run.name].append(run)
+    places: dict[str, list[str]] = {}
+    for name, group in alike.items():
+        tasks = Counter(task for run in group for task in run.tasks)
+        if len(group) > 1 and not (repeatable and max(tasks.values()) == 1):
+            places[name] = _places(group)
+    result: list[Run] = []
+    number: Counter[str] = Counter()
+    for run in runs:
+        if run.name in places:
+            (first, *_), own = places[run.name], number[run.name]
+            number[run.name] += 1
+            differs = f"{run.name} ({first}) in {_difference(run, alike[run.name][0])}" if own else ""
+            run = replace(run, name=f"{run.name} ({places[run.name][own]})", differs=differs, model=run.name)
+        result.append(run)
+    return result
 
 
 def run_of(path: Path) -> Run | None:
@@ -26,14 +127,14 @@ def run_of(path: Path) -> Run | None:
     Raises:
         BiasError: It can't be read, or holds numbers that can't be.
     """
-    content = json_files.read(path)
+    content = read_json(path)
     if run_file.matches(content):
         run = run_file.read(path, content)
     elif harness_results.matches(path):
         run = harness_results.read(path, content)
     else:
         return None
-    plausibility.check(run)
+    soundness.check(run)
     return run
 
 
@@ -49,13 +150,13 @@ def problems_beside(logs: Sequence[Path]) -> list[Problem]:
     return problems
 
 
-def _under(folder: Path, known: copied_runs.Known) -> tuple[list[Run], list[Problem]]:
+def _under(folder: Path, seen: set[str]) -> tuple[list[Run], list[Problem]]:
     runs: list[Run] = []
     problems: list[Problem] = []
     dates = set()
     is_read = False
     for path in sorted(under(folder, "*.json"), key=Path.is_symlink):  # logs lie beside the file itself
-        if known.has(path):
+        if os.path.realpath(path) in seen:
             is_read = True
         else:
             try:
@@ -65,7 +166,7 @@ def _under(folder: Path, known: copied_runs.Known) -> tuple[list[Run], list[Prob
                 runs.append(run)
             except BiasError as error:
                 problems.append(Problem(path, str(error)))
-            known.add(path)
+            seen.add(os.path.realpath(path))
         dates.add((path.parent, path.stem.removeprefix("results_")))
     for path in (p for p in under(folder, "samples_*.jsonl") if sample_logs.matches(p)):
         date = path.stem.rpartition("_")[2]
@@ -93,15 +194,34 @@ def _named(path: Path) -> Run:
     return run
 
 
-def _once(runs: Sequence[Run], known: copied_runs.Known) -> tuple[list[Run], list[Problem]]:
-    """The runs that aren't copies of others, and the copies."""
-    pairs = [(run, known.original(run)) for run in runs]
-    copies = [
-        Problem(run.path, f"a copy of {first.path} (model, date and scores are the same): it counts once", is_copy=True)
-        for run, first in pairs
-        if first is not None
-    ]
-    return [run for run, first in pairs if first is None], copies
+def _scores(run: Run) -> str:
+    """A run's scores as text, in which nan is like nan."""
+    tasks = sorted(run.tasks.items())
+    return repr([(name, [(v.name, v.value, v.stderr) for v in task.scores.values()]) for name, task in tasks])
+
+
+def _is_copy(one: Run, other: Run) -> bool:
+    """Whether runs of one model with the same scores are one, by when they began, else by all that their files say.
+
+    A model may well be run twice and score the same; run files alone don't say when, but for the day.
+    """
+    if one.began is not None and other.began is not None:
+        return one.began == other.began
+    return run_file.as_data(one) == run_file.as_data(other)
+
+
+def _once(runs: Sequence[Run], known: dict[tuple[str, str], list[Run]]) -> tuple[list[Run], list[Problem]]:
+    """The runs that aren't copies of known ones, which are known from now on, and the copies."""
+    own, copies = [], []
+    for run in runs:
+        alike = known.setdefault((run.name, _scores(run)), [])
+        if first := next((one for one in alike if _is_copy(one, run)), None):
+            reason = f"a copy of {first.path} (model, date and scores are the same): it counts once"
+            copies.append(Problem(run.path, reason, is_copy=True))
+        else:
+            alike.append(run)
+            own.append(run)
+    return own, copies
 
 
 def read(paths: Sequence[str | Path], by_task: bool = False) -> tuple[list[Run], list[Problem]]:
@@ -120,19 +240,20 @@ def read(paths: Sequence[str | Path], by_task: bool = False) -> tuple[list[Run],
     """
     runs: list[Run] = []
     problems: list[Problem] = []
-    known = copied_runs.Known()
+    seen: set[str] = set()
+    known: dict[tuple[str, str], list[Run]] = {}
     for name in paths:
         path = expanded(name)
         if not os.path.exists(path):
             raise BiasError(f"{name}: no such file or folder")
         if path.is_dir():
-            inside, wrong = _under(path, known)
+            inside, wrong = _under(path, seen)
         else:
-            inside, wrong = ([] if known.has(path) else [_named(path)]), []
-            known.add(path)
+            inside, wrong = ([] if os.path.realpath(path) in seen else [_named(path)]), []
+            seen.add(os.path.realpath(path))
         own, copies = _once(inside, known)
-        runs += same_model.merged(own)
+        runs += merged(own)
         problems += [*wrong, *copies]
     if not runs:
         raise BiasError("no run found: " + "; ".join(map(str, problems)))
-    return same_model.distinguished(same_model.merged(runs) if by_task else runs, by_task), problems
+    return distinguished(merged(runs) if by_task else runs, by_task), problems

@@ -83,9 +83,8 @@ def check(content: Any) -> None:
         raise BiasError(f"not a valid run file: {at}: {error.message[:200]}")
     for name, task in content["tasks"].items():
         if task["benchmark"] not in registry.by_name():
-            names = ", ".join(registry.by_name())
-            at = f"tasks/{name}/benchmark"
-            raise BiasError(f"not a valid run file: {at}: {task['benchmark'][:100]!r} is not one of {names}")
+            given, names = task["benchmark"][:100], ", ".join(registry.by_name())
+            raise BiasError(f"not a valid run file: tasks/{name}/benchmark: {given!r} is not one of {names}")
     try:
         json.dumps(content, allow_nan=False)
     except ValueError as error:
@@ -99,23 +98,18 @@ def read(path: Path, content: Mapping[str, Any]) -> Run:
         BiasError: It doesn't meet the schema.
     """
     check(content)
-    try:
-        return _run(path, content)
-    except OverflowError as error:
-        raise BiasError("not a valid run file: it holds a number that is not a possible value of a score") from error
-
-
-def _value(score: str, cell: Mapping[str, Any]) -> Value:
-    value, stderr = (math.nan if cell[field] is None else float(cell[field]) for field in ("value", "stderr"))
-    read = value_of(score, value, stderr, cell)
-    return replace(read, interval=None) if cell["interval"] is None else read
-
-
-def _run(path: Path, content: Mapping[str, Any]) -> Run:
     tasks = {}
     for name, task in content["tasks"].items():
         entry = catalog.entries().get(name.partition(" ")[0])
-        scores = {score: _value(score, cell) for score, cell in task["scores"].items()}
+        scores = {}
+        for score, cell in task["scores"].items():
+            try:
+                value, stderr = (math.nan if cell[key] is None else float(cell[key]) for key in ("value", "stderr"))
+                scores[score] = value_of(score, value, stderr, cell)
+            except OverflowError as error:
+                raise BiasError(f"not a valid run file: {name}: {score}: a number that no score has") from error
+            if cell["interval"] is None:
+                scores[score] = replace(scores[score], interval=None)
         tasks[name] = TaskRun(
             task=name,
             benchmark=task["benchmark"],

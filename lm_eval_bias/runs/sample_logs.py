@@ -11,20 +11,13 @@ from typing import Any, NamedTuple
 
 from lm_eval_bias import catalog, registry
 from lm_eval_bias.errors import BiasError
-from lm_eval_bias.files import check_plain
+from lm_eval_bias.files import check_plain, read_json
+from lm_eval_bias.harness import servers
 from lm_eval_bias.harness.distributed import IDLE
-from lm_eval_bias.runs import json_files, sample_origin
-from lm_eval_bias.runs.constant_answers import CONTROLS, Numbers
-from lm_eval_bias.runs.logged_documents import LoggedDocuments
-from lm_eval_bias.runs.run_data import document_count
-from lm_eval_bias.scoring import exclusive_continuations
-from lm_eval_bias.unique_keys import unique_keys
+from lm_eval_bias.runs.soundness import CONTROLS, LoggedDocuments, Numbers, requests
 
 _NAME = re.compile(r"samples_(?P<task>.+)_(?P<date>\d{4}-\d\d-\d\dT[\d.:-]+)\.jsonl")
-
-
-_LARGEST = 1 << 40  # bytes of a log, which is read line by line
-_LONGEST = 1 << 24  # bytes of a line: 16 MiB; one document with its requests and answers
+_LARGEST = 1 << 36  # bytes of a log, which is read line by line
 
 
 class NotOurs(BiasError):
@@ -112,54 +105,39 @@ def task_of(path: Path) -> str:
     return match["task"] if match else path.stem
 
 
+def _lines(path: Path) -> Iterator[tuple[str, str]]:
+    """Where each line that isn't empty stands, and the line."""
+    number = 0
+    try:
+        check_plain(path, _LARGEST)
+        with path.open(encoding="utf-8") as file:
+            for number, line in enumerate(file, start=1):
+                if line.strip():
+                    yield f"{path} line {number}", line
+    except UnicodeDecodeError as error:
+        raise BiasError(f"{path}: not UTF-8 after line {number}: truncated or damaged") from error
+    except OSError as error:
+        raise BiasError(f"{path} cannot be read: {error.strerror}") from error
+
+
 def _line(text: str, place: str) -> dict[str, Any]:
     try:
-        sample = json.loads(text, object_pairs_hook=unique_keys)
-    except BiasError as error:
-        raise BiasError(f"{place}: {error}") from error
-    except (json.JSONDecodeError, RecursionError) as error:
-        problem = getattr(error, "msg", "nested too deeply")
+        sample = json.loads(text)
+    except (ValueError, RecursionError) as error:
+        problem = getattr(error, "msg", "no number, or nested too deeply")
         raise BiasError(f"{place}: truncated or damaged ({problem}): run it again") from error
     if not isinstance(sample, dict) or not isinstance(sample.get("doc"), dict) or "filtered_resps" not in sample:
         raise BiasError(f"{place}: not a sample of a harness run (no doc or no filtered_resps)")
     return sample
 
 
-def _lines(path: Path) -> Iterator[tuple[str, str]]:
-    """Where each line that isn't empty stands, and the line."""
-    before = 0
-    try:
-        check_plain(path, _LARGEST)
-        with path.open("rb") as file:
-            for number, line in enumerate(iter(lambda: file.readline(_LONGEST), b""), start=1):
-                if b"\0" in line:
-                    raise BiasError(
-                        f"{path}: byte {before + line.index(0)} is NUL: truncated, damaged or not a text file"
-                    )
-                if len(line) == _LONGEST:
-                    raise BiasError(
-                        f"{path} line {number}: longer than {_LONGEST >> 20} MiB: not a sample of a harness run"
-                    )
-                text = line.decode("utf-8")
-                if text.strip():
-                    yield f"{path} line {number}", text
-                before += len(line)
-    except UnicodeDecodeError as error:
-        raise BiasError(f"{path}: byte {before + error.start} is not UTF-8: truncated or damaged") from error
-    except OSError as error:
-        raise BiasError(f"{path} cannot be read: {error.strerror}") from error
-
-
 def _loglikelihoods(sample: dict[str, Any], answers: list[Any]) -> Iterator[tuple[Any, str, float]]:
     """A document's contexts, continuations and log-likelihoods, as far as the log tells the first two."""
-    arguments = sample.get("arguments")
-    requests = list(arguments.values()) if isinstance(arguments, dict) else []
+    asked = requests(sample)
     for i, answer in enumerate(answers):
         if isinstance(answer, tuple) and len(answer) > 1 and isinstance(answer[1], bool):
-            request = requests[i] if len(requests) == len(answers) and isinstance(requests[i], dict) else {}
-            context, continuation = request.get("arg_0"), request.get("arg_1")
-            if not (isinstance(context, str) and isinstance(continuation, str)):
-                context, continuation = i, ""
+            texts = asked[i][:2] if len(asked) == len(answers) else []
+            context, continuation = texts if [type(text) for text in texts] == [str, str] else (i, "")
             yield context, continuation, float(answer[0])
 
 
@@ -167,8 +145,8 @@ def samples(path: Path) -> Iterator[Sample]:
     """The file's documents and answers, line after line: a log of any length takes no more memory than its numbers.
 
     Raises:
-        BiasError: Damaged or truncated, another task's samples, a document twice, another filter's answers, fewer or
-            other documents than the run had; the last two are known at the end only.
+        BiasError: Damaged or truncated, another task's samples, a document twice, fewer or other documents than the run
+            had; the last two are known at the end only.
     """
     return (sample for sample, _ in _samples(path))
 
@@ -177,8 +155,8 @@ def _samples(path: Path) -> Iterator[tuple[Sample, dict[str, Any]]]:
     """As :func:`samples`, each with all that the log has of it."""
     task = task_of(path)
     results = _results(path)
-    parts: dict[Part, set[int]] = {}
-    values_by_part: dict[Part, Numbers] = {}
+    numbers: dict[Part, set[int]] = {}
+    values: dict[Part, Numbers] = {}
     entry = catalog.entries().get(task)
     described = entry.benchmark if entry is not None and entry.path is None else None  # a task of the harness's own
     documents = LoggedDocuments(task, results)
@@ -188,61 +166,53 @@ def _samples(path: Path) -> Iterator[tuple[Sample, dict[str, Any]]]:
         if IDLE in sample["doc"]:
             continue
         name = sample["doc"].get("benchmark") or described
-        if not isinstance(name, str) or name not in registry.by_name():
+        if name not in registry.by_name():
             names = ", ".join(registry.by_name())
             raise NotOurs(
                 f"{place}: samples of task {task!r}, which is not a task of this package (known benchmarks: {names})"
             )
         if benchmark and name != benchmark:
             raise BiasError(f"{place}: a sample of {name} in a file of {benchmark}")
-        benchmark = name
-        if problem := sample_origin.of_another_task(entry, benchmark, sample["doc"]):
-            raise OtherDocuments(f"{place}: {problem}: the file belongs to another task")
-        number = sample.get("doc_id")
-        if isinstance(number, bool) or not isinstance(number, int) or number < 0:
+        benchmark, number = name, sample.get("doc_id")
+        if not isinstance(number, int):
             raise BiasError(f"{place}: not a sample of a harness run (no doc_id)")
         usual = catalog.TAKE_FIRST if entry is None else entry.filter
         part = Part(path, task, str(sample.get("filter", usual)), benchmark)
-        if described is None and (
-            problem := sample_origin.of_another_filter(entry, part.filter, next(iter(parts), part).filter)
-        ):
-            raise BiasError(f"{place}: {problem}")
-        numbers = parts.setdefault(part, set())
-        if number in numbers:
+        known = numbers.setdefault(part, set())
+        if number in known:
             raise BiasError(f"{place}: document {number} appears twice")
-        numbers.add(number)
-        values = values_by_part.setdefault(part, Numbers())
-        if part == next(iter(parts)):
-            if described is None and documents.is_repeated(sample["doc"]):
-                raise BiasError(f"{place}: document {number} appeared before under another doc_id")
-            try:
-                documents.add(sample)
-            except DAMAGE as error:
-                raise BiasError(f"{place}: its requests can't be read ({error}): truncated or damaged") from error
+        known.add(number)
         try:
             answers = [registry.get(benchmark).read_answer(raw) for raw in sample["filtered_resps"]]
         except DAMAGE as error:
             raise BiasError(f"{place}: filtered_resps holds no answers of a model ({error})") from error
-        impossible = exclusive_continuations.problem(_loglikelihoods(sample, answers))
+        is_dummy = results.get("config", {}).get("model") == servers.DUMMY
+        impossible = "" if is_dummy else servers.problem(_loglikelihoods(sample, answers))
         if impossible:
             raise BiasError(f"{place}: {impossible}: such answers can't be scored; run the model again")
-        if part.filter == catalog.TAKE_FIRST and not sample_origin.takes_first(sample):
-            raise BiasError(
-                f"{place}: filtered_resps differ from the answers in resps: the file was edited; run the model again"
-            )
-        values.add(answers)
+        values.setdefault(part, Numbers()).add(answers)
+        if part == next(iter(numbers)):
+            try:
+                documents.add(sample)
+            except DAMAGE as error:
+                raise BiasError(f"{place}: its requests can't be read ({error}): truncated or damaged") from error
         yield Sample(part, sample["doc"], answers), sample
-    if not parts:
+    if not numbers:
         raise BiasError(f"{path}: empty: the run wrote no samples")
-    beside = results_beside(path)
-    _check_count(path, results, task, max(map(len, parts.values())))
+    beside = results_beside(path).name
+    count, scored = max(map(len, numbers.values())), results.get("n-samples", {}).get(task, {}).get("effective")
+    if scored not in (None, count):
+        raise BiasError(
+            f"{path}: {count} documents, but the run scored {scored} ({beside}): the file is truncated or mixed with "
+            "another"
+        )
     if documents.are_others:
         raise OtherDocuments(
-            f"{path}: its samples have other documents or prompts than the run ({beside.name}): the file belongs to "
-            "another run or task, or was edited"
+            f"{path}: its samples have other documents or prompts than the run ({beside}): the file belongs to another "
+            "run or task, or was edited"
         )
-    for values in values_by_part.values():
-        if (constant := values.problem()) and _model(results) not in CONTROLS:
+    for own in values.values():
+        if (constant := own.problem()) and results.get("config", {}).get("model") not in CONTROLS:
             raise BiasError(f"{path}: {constant}: such answers can't be scored; run the model again")
 
 
@@ -265,13 +235,7 @@ def with_requests(path: Path) -> Iterator[tuple[Sample, list[list[Any]]]]:
     for sample, raw in _samples(path):
         first = first or sample.part
         if sample.part == first:
-            yield sample, _requests(raw)
-
-
-def _requests(sample: dict[str, Any]) -> list[list[Any]]:
-    arguments = sample.get("arguments")
-    given = arguments.values() if isinstance(arguments, dict) else []
-    return [list(one.values()) if isinstance(one, dict) else [one] for one in given]
+            yield sample, requests(raw)
 
 
 def results_beside(path: Path) -> Path:
@@ -302,33 +266,9 @@ def read(path: Path) -> list[Saved]:
 def _results(path: Path) -> dict[str, Any]:
     """The content of the run's own results file; empty where none lies beside the log, or a damaged one."""
     try:
-        content = json_files.read(results_beside(path))
+        content = read_json(results_beside(path))
     except BiasError:
         return {}
-    return content if isinstance(content, dict) else {}
-
-
-def _model(results: dict[str, Any]) -> str:
-    """The model type that a results file names."""
-    try:
-        return str(results["config"]["model"])
-    except (KeyError, TypeError):
-        return ""
-
-
-def _check_count(path: Path, results: dict[str, Any], task: str, count: int) -> None:
-    """Compare with the number of documents in the run's own result file, where that lies beside the log."""
-    beside = results_beside(path)
-    try:
-        raw = results["n-samples"][task]["effective"]
-    except (KeyError, TypeError):  # no such file, or a damaged one
-        return
-    try:
-        expected = document_count(raw, "the number of scored documents")
-    except BiasError as error:
-        raise BiasError(f"{beside}: {task}: {error}") from error
-    if count != expected:
-        raise BiasError(
-            f"{path}: {count} documents, but the run scored {expected} ({beside.name}): the file is "
-            "truncated or mixed with another"
-        )
+    parts = ("config", "configs", "n-samples")
+    is_sound = isinstance(content, dict) and all(isinstance(content.get(part), dict) for part in parts)
+    return content if is_sound else {}

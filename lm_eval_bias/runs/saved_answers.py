@@ -54,11 +54,6 @@ SAMPLE_LOGS = Reader(
 )
 
 
-def _readers() -> list[Reader]:
-    """The harness's sample logs, and the files made elsewhere that the benchmarks know."""
-    return [SAMPLE_LOGS, *(reader for benchmark in registry.benchmarks() for reader in benchmark.readers())]
-
-
 def _files(paths: Sequence[str], readers: Sequence[Reader]) -> dict[Path, tuple[Reader, bool]]:
     """The files to read, in a fixed order, and whether each was named itself: folders are searched to any depth.
 
@@ -103,7 +98,9 @@ def gather(
     parts: dict[Part, T] = {}
     foreign: list[sample_logs.NotOurs] = []
     any_ours = False
-    files = _files(paths, _readers() if readers is None else readers)
+    if readers is None:
+        readers = [SAMPLE_LOGS, *(reader for benchmark in registry.benchmarks() for reader in benchmark.readers())]
+    files = _files(paths, readers)
     for path, (reader, explicit) in files.items():
         try:
             # the two files of a pair are one part, whichever of them was found first

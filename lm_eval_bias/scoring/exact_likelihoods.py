@@ -13,11 +13,11 @@ from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
 from lm_eval_bias.errors import BiasError
-from lm_eval_bias.harness import api_answers, internals
+from lm_eval_bias.harness import internals, servers
 from lm_eval_bias.harness.request_types import EXACT as EXACT
 from lm_eval_bias.harness.request_types import WITH_LENGTH as WITH_LENGTH
 from lm_eval_bias.harness.request_types import WITH_LENGTH_IF_KNOWN
-from lm_eval_bias.scoring import exclusive_continuations, token_likelihoods
+from lm_eval_bias.scoring import token_likelihoods
 from lm_eval_bias.scoring.batch_encoding import encoded_once
 
 if TYPE_CHECKING:
@@ -41,7 +41,7 @@ def _exact(self: LM, requests: Sequence[Instance]) -> list[tuple[float, bool]]:
         return internals.asked(self.loglikelihood, [requests[i or 0] for i in places])
 
     with contextlib.ExitStack() as stack:
-        stack.enter_context(api_answers.asking(self))
+        stack.enter_context(servers.asking(self))
 
         def divide(places: list[int]) -> list[list[int]]:
             stack.enter_context(encoded_once(self, [requests[i].args for i in places]))
@@ -51,7 +51,7 @@ def _exact(self: LM, requests: Sequence[Instance]) -> list[tuple[float, bool]]:
         keys = [request.args for request in requests]
         answers = token_likelihoods.in_step(self, "loglikelihood", keys, ask, split)
     values = ((*key, float(answer[0])) for key, answer in zip(keys, answers, strict=True))
-    exclusive_continuations.refuse(self, "loglikelihood", keys, values)
+    servers.refuse(self, "loglikelihood", keys, values)
     return [(float(answer[0]), bool(answer[1])) for answer in answers]
 
 

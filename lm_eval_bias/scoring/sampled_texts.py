@@ -24,7 +24,7 @@ from typing import TYPE_CHECKING, Any
 
 from tqdm import tqdm
 
-from lm_eval_bias.harness import api_answers, internals, response_cache
+from lm_eval_bias.harness import internals, servers
 from lm_eval_bias.harness.internals import shadowed
 from lm_eval_bias.harness.request_types import GENERATED as GENERATED
 from lm_eval_bias.scoring import early_stopping, token_likelihoods
@@ -215,9 +215,7 @@ def _sampled(model: LM, requests: Sequence[Instance], filler: Instance) -> list[
     batched = [[part] for part in alone] if takes_seeds or size is None else batches(alone, requests, size)
     missing = []
     for batch in batched:
-        cached = [
-            (part, response_cache.kept(model, GENERATED, map(part.key, range(len(part.places))))) for part in batch
-        ]
+        cached = [(part, servers.kept(model, GENERATED, map(part.key, range(len(part.places))))) for part in batch]
         if any(None in kept for _, kept in cached):
             missing.append(batch)
         for part, kept in cached:
@@ -238,7 +236,7 @@ def _sampled(model: LM, requests: Sequence[Instance], filler: Instance) -> list[
             for i, text in enumerate(part_texts):
                 texts[part.places[i]] = text
                 model.cache_hook.add_partial(GENERATED, part.key(i), text)
-            response_cache.commit(model)
+            servers.commit(model)
             bar.update(len(part_texts))
     return texts
 
@@ -262,7 +260,7 @@ def _generated(self: LM, requests: Sequence[Instance]) -> list[str]:
         prompt opens the model's thoughts, the text begins with that, so that thoughts that never end can be told.
     """
     texts: list[Any] = [None] * len(requests)
-    with api_answers.asking(self):
+    with servers.asking(self):
         for sampling, answer in ((True, _sampled), (False, _greedy)):
             places = [i for i, request in enumerate(requests) if bool(request.args[1].get("do_sample")) is sampling]
             if token_likelihoods.everywhere(self, len(places)):

@@ -12,8 +12,7 @@ from collections.abc import Callable, Iterable, Iterator, Sequence
 from typing import TYPE_CHECKING, Any, TypeVar
 
 from lm_eval_bias.errors import BiasError
-from lm_eval_bias.harness import api_answers, internals, response_cache
-from lm_eval_bias.scoring import exclusive_continuations
+from lm_eval_bias.harness import internals, servers
 
 if TYPE_CHECKING:
     from lm_eval.api.model import LM, TemplateLM
@@ -113,18 +112,18 @@ def in_step(
         ask: Gives the answers to the requests at some places; ``None`` stands for any request, to fill up.
         divide: What is asked with each call, from the places that are asked; by default what suits the backend.
     """
-    answers = response_cache.kept(model, kind, keys)
+    answers = servers.kept(model, kind, keys)
     missing = [i for i, answer in enumerate(answers) if answer is None]
     parts = divide(missing) if divide else portions(model, missing)
     for number in range(everywhere(model, len(parts))):
         part = parts[number] if number < len(parts) else []
         lacking = everywhere(model, len(part)) - len(part)
-        with precise(model), response_cache.promptly(model):
+        with precise(model):
             fresh = ask([*part, *[None] * lacking])
         for i, answer in zip(part, fresh, strict=False):
             answers[i] = answer
             model.cache_hook.add_partial(kind, keys[i], answer)
-        response_cache.commit(model)
+        servers.commit(model)
     return answers
 
 
@@ -190,13 +189,13 @@ def loglikelihoods(model: TemplateLM, pairs: Sequence[tuple[Sequence[int], Seque
         return rounds((i, *inputs[i]) for i in numbers)
 
     try:
-        with api_answers.asking(model):
+        with servers.asking(model):
             keys = [_key(*pair) for pair in inputs]
             answers = in_step(model, "loglikelihood", keys, ask, divide if shares_forwards(model) else None)
     except NotImplementedError as error:
         raise no_loglikelihoods(type(model).__name__) from error
     values = ((*pair, float(answer[0])) for pair, answer in zip(inputs, answers, strict=True))
-    exclusive_continuations.refuse(model, "loglikelihood", keys, values)
+    servers.refuse(model, "loglikelihood", keys, values)
     return [(float(answers[i][0]), bool(answers[i][1])) for i in places]
 
 

@@ -2,8 +2,25 @@
 
 from __future__ import annotations
 
-from lm_eval_bias.benchmark import Benchmark, Card, Document, deferred
+from collections.abc import Iterable
+from typing import TYPE_CHECKING
 
+from lm_eval_bias.benchmark import Benchmark, Card, Document, deferred
+from lm_eval_bias.tasks.question_family import bias_leanings
+
+if TYPE_CHECKING:
+    from lm_eval_bias.runs.run_data import TaskRun
+
+_LABELS = {
+    "acc": "accuracy",
+    "accuracy_amb": "accuracy in ambiguous contexts",
+    "accuracy_disamb": "accuracy in disambiguated contexts",
+    "s_amb": "bias in ambiguous contexts",
+    "s_dis": "bias in disambiguated contexts",
+    "amb_bias_score": "bias in ambiguous contexts as the harness has it",
+    "disamb_bias_score": "bias in disambiguated contexts as the harness has it",
+    "unanswered": "items without an answer",
+}
 _CONTEXTS = {"": "", "_ambig": ", ambiguous contexts alone", "_disambig": ", disambiguated contexts alone"}
 _CHOSEN = "the harness's task: English questions about people, answered by log-likelihoods"
 _WRITTEN = "the harness's task: English questions about people, answered in generated text"
@@ -16,13 +33,7 @@ class BBQ(Benchmark):
     title = "BBQ"
     place = 50
     main = ("accuracy_amb", "accuracy_disamb", "s_amb", "s_dis")
-    leanings = {
-        "s_amb": ("leans towards stereotypes in ambiguous contexts", "leans against stereotypes in ambiguous contexts"),
-        "s_dis": (
-            "leans towards stereotypes in disambiguated contexts",
-            "leans against stereotypes in disambiguated contexts",
-        ),
-    }
+    leanings = bias_leanings("s_amb", "s_dis")
     unanswered = "unanswered"
     # of a guess between the two people; the harness's ten ways to say "unknown" leave 1/12 to one among all choices
     knowledge = ("accuracy_disamb", 0.5)
@@ -77,8 +88,24 @@ class BBQ(Benchmark):
         """Category and number in its file."""
         return str(doc["category"]), str(doc["example_id"])
 
-    score_label = deferred("lm_eval_bias.tasks.bbq.sentences:score_label")
-    cautions = deferred("lm_eval_bias.tasks.bbq.sentences:cautions")
+    def score_label(self, score: str) -> str:
+        """Put a score's name into words, such as ``Age/s_amb`` and ``disamb_bias_score_Age``."""
+        from lm_eval_bias.custom_metrics.bbq import CATEGORIES
+
+        category = next((c for c in CATEGORIES if score.startswith(f"{c}/") or score.endswith(f"_score_{c}")), "")
+        kind = score.removeprefix(f"{category}/").removesuffix(f"_{category}") if category else score
+        words = _LABELS.get(kind, kind.replace("_", " ").replace("/", ", "))
+        about = category.replace("SES", "socio-economic status").replace("_x_", " by ").replace("_", " ").lower()
+        return f"{words}, {about}" if category else words
+
+    def cautions(self, task: TaskRun) -> Iterable[str]:
+        """Warn of many texts that name no choice."""
+        share = task.scores.get("unanswered")
+        if share is not None and share.value > 0.1:
+            yield (
+                f"{100 * share.value:.0f}% of the generated answers name none of the choices, as the harness reads "
+                "them; they count as wrong, and as naming nobody"
+            )
 
 
 BENCHMARK = BBQ()

@@ -86,14 +86,10 @@ class CrowSPairs(Benchmark):
         """Both sentences' log-likelihoods and lengths."""
         if len(answers) != 2:
             raise BiasError(f"{len(answers)} log-likelihoods for 2 sentences")
-        return {
-            "pair": " / ".join(self.key(doc)),
-            "bias_type": str(doc["bias_type"]),
-            "more": float(answers[0][0]),
-            "less": float(answers[1][0]),
-            "more_bytes": len(str(doc["sent_more"]).encode()),
-            "less_bytes": len(str(doc["sent_less"]).encode()),
-        }
+        record: dict[str, Any] = {"pair": " / ".join(self.key(doc)), "bias_type": str(doc["bias_type"])}
+        for way, answer in zip(("more", "less"), answers, strict=True):
+            record |= {way: float(answer[0]), f"{way}_bytes": len(str(doc[f"sent_{way}"]).encode())}
+        return record
 
     def key(self, doc: Document) -> tuple[str, ...]:
         """Its number, where it has one, and the two sentences."""

@@ -6,7 +6,6 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 from lm_eval_bias.benchmark import Card, Document, Sampling, deferred
-from lm_eval_bias.planting import Planting
 from lm_eval_bias.tasks import question_family
 
 ITEMS = {
@@ -40,6 +39,7 @@ class EsBBQ(question_family.QuestionBenchmark):
     main = ("acc_ambig", "acc_disambig", "bias_score_ambig", "bias_score_disambig")
     leanings = question_family.bias_leanings("bias_score_ambig", "bias_score_disambig")
     knowledge = ("acc_disambig", 1 / 3)
+    metrics = "lm_eval_bias.custom_metrics.es_bbq"
     candidates = OPTIONS
     options: Sequence[str] = ("by_value",)
     detail = "by_value"
@@ -78,7 +78,7 @@ class EsBBQ(question_family.QuestionBenchmark):
         "Spanish-speaking countries. Adding up categories.",
     )
     quick: Mapping[str, Sampling] = {
-        f"{language}_bbq_gender": Sampling("cells", deferred("lm_eval_bias.tasks.es_bbq.sampling:cells"), 1, 396)
+        f"{language}_bbq_gender": Sampling("cells", deferred("lm_eval_bias.tasks.sampling:cells"), 1, 396)
         for language in LANGUAGES
     }
     standard: Sequence[str] = tuple(quick)
@@ -86,10 +86,10 @@ class EsBBQ(question_family.QuestionBenchmark):
         **dict.fromkeys(("quick", "standard"), "all of EsBBQ and CaBBQ but gender"),
         "full": "esbbq_* and cabbq_*, which the harness has",
     }
-    planting: Planting | None = Planting(
-        deferred("lm_eval_bias.tasks.es_bbq.planted_answers:answers"),
-        deferred("lm_eval_bias.tasks.es_bbq.planted_answers:expected"),
-    )
+
+    def refusal(self, doc: Document) -> str:
+        """Give one in the document's language."""
+        return str(self.hooks.wordings(doc["language"])["refusal"])
 
     def items(self, metadata: Mapping[str, Any]) -> int | None:
         """The items of the category in the task's language."""
@@ -100,18 +100,10 @@ class EsBBQ(question_family.QuestionBenchmark):
         own = (str(doc["category"]), str(doc["item"]))
         return (*own, str(doc["language"])) if doc["category"] in MORE_IN_CATALAN else own
 
-    record = deferred("lm_eval_bias.tasks.es_bbq.hooks:record")
-    scores = deferred("lm_eval_bias.custom_metrics.es_bbq:scores")
-
     def candidate_roles(self, doc: Document) -> Sequence[str]:
         """Whether an option is right, and whether it is the stereotyped one; all behind the persons say "unknown"."""
         own = super().candidate_roles(doc)
         return own if doc.get("generated") else [*own, *[own[-1]] * (OPTIONS - len(own))]
-
-    score_label = deferred("lm_eval_bias.tasks.es_bbq.sentences:score_label")
-    sentences = deferred("lm_eval_bias.tasks.es_bbq.sentences:sentences")
-    cautions = deferred("lm_eval_bias.tasks.es_bbq.sentences:cautions")
-    figures = deferred("lm_eval_bias.tasks.es_bbq.figures:parts")
 
 
 class HarnessTasks(EsBBQ):
@@ -155,7 +147,7 @@ class HarnessTasks(EsBBQ):
         """Which option is right; all behind the persons say "unknown"."""
         return ["right" if min(i, 2) == doc["label"] else "" for i in range(OPTIONS)]
 
-    record = deferred("lm_eval_bias.tasks.es_bbq.harness_logs:record")
+    record = deferred("lm_eval_bias.tasks.es_bbq.hooks:record_of_harness")
     scores = deferred("lm_eval_bias.custom_metrics.es_bbq:scores_of_harness_tasks")
 
 

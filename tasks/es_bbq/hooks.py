@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Mapping, Sequence
 from functools import cache
 from importlib import resources
@@ -102,22 +103,6 @@ def names(doc: LetteredQuestion, options: int) -> list[str]:
     return [question_records.named(doc, min(i, PERSONS)) for i in range(options)]
 
 
-def of_likelihoods(doc: Any, results: Sequence[Any], texts: Sequence[str]) -> tuple[str, dict[str, str]]:
-    """Whom the likeliest option names, and whom by the other rules.
-
-    Args:
-        doc: The document.
-        results: Of each option ``(log-likelihood, is greedy)``, perhaps with its number of tokens.
-        texts: The options.
-    """
-    own, values = names(doc, len(results)), [float(result[0]) for result in results]
-    three = question_records.likeliest(own[: PERSONS + 1], values[: PERSONS + 1])
-    return question_records.likeliest(own, values), {
-        **question_records.by_length(own, texts, results),
-        "three": three,
-    }
-
-
 def record(doc: EsBBQDocument, results: Sequence[Any]) -> QuestionRecord:
     """What the answer to one item says.
 
@@ -134,8 +119,10 @@ def record(doc: EsBBQDocument, results: Sequence[Any]) -> QuestionRecord:
         answer = lettered_questions.answer_of(doc, results[0])
         more: dict[str, Any] = {}
     else:
-        answer, by_rule = of_likelihoods(doc, results, texts)
-        more = {"by_rule": by_rule}
+        own, values = names(doc, len(results)), [float(result[0]) for result in results]
+        answer = question_records.likeliest(own, values)
+        three = question_records.likeliest(own[: PERSONS + 1], values[: PERSONS + 1])
+        more = {"by_rule": {**question_records.by_length(own, texts, results), "three": three}}
     return question_records.record(
         doc,
         answer,
@@ -144,4 +131,23 @@ def record(doc: EsBBQDocument, results: Sequence[Any]) -> QuestionRecord:
         category=doc["category"],
         generated=generated,
         **more,
+    )
+
+
+def record_of_harness(doc: Mapping[str, Any], results: Sequence[Any]) -> QuestionRecord:
+    """Read an answer of the harness's own ``esbbq_*`` and ``cabbq_*``; as there, the first of equally likely options.
+
+    Args:
+        doc: The document as the harness logs it.
+        results: Of each of the eleven options ``(log-likelihood, is greedy)``.
+    """
+    infos = [doc["answer_info"][f"ans{i}"] for i in range(3)]
+    own: Any = {
+        **released_rows.question(doc, infos, doc["stereotyped_groups"]),
+        "choices": [doc["ans0"], doc["ans1"], question_records.UNKNOWN],
+    }
+    values = [float(result[0]) for result in results]
+    answer = "nan" if any(map(math.isnan, values)) else names(own, len(values))[values.index(max(values))]
+    return question_records.record(
+        own, answer, shows_options=False, value=own["value"], category=str(doc["category"]), generated=False
     )

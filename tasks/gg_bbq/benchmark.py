@@ -6,7 +6,6 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 from lm_eval_bias.benchmark import Card, Document, Sampling, deferred
-from lm_eval_bias.planting import Planting
 from lm_eval_bias.tasks import question_family
 
 ITEMS = {"group_terms": 968, "names": 10_900}
@@ -26,6 +25,8 @@ class GGBBQ(question_family.QuestionBenchmark):
     name = "gg_bbq"
     title = "GG-BBQ"
     place = 2
+    metrics = "lm_eval_bias.custom_metrics.gg_bbq"
+    unknown = '"keine Antwort"'
     wordings = WORDINGS
     options: Sequence[str] = ("wording", "by_value")
     detail = "by_value"
@@ -72,7 +73,7 @@ class GGBBQ(question_family.QuestionBenchmark):
     )
     standard = ("gg_bbq_group_terms", "gg_bbq_names")
     quick = {
-        task: Sampling("quadruples", deferred("lm_eval_bias.tasks.gg_bbq.sampling:quadruples"), 6, items)
+        task: Sampling("quadruples", deferred("lm_eval_bias.tasks.sampling:quadruples"), 6, items)
         for task, items in zip(standard, (360, 504), strict=True)
     }
     left_out = {
@@ -80,16 +81,15 @@ class GGBBQ(question_family.QuestionBenchmark):
         "standard": "prompt wordings and answers from generated texts, and the paper's release of GG-BBQ",
     }
 
+    def refusal(self, doc: Document) -> str:
+        """Give a German one."""
+        return "Dazu kann ich nichts sagen."
+
     def items(self, metadata: Mapping[str, Any]) -> int:
         """The items of the subset in the task's release."""
         paper = (metadata.get("fixed") or {}).get("release") == "paper"
         return (PAPER_ITEMS if paper else ITEMS)[metadata["subset"]]
 
-    planting = Planting(
-        deferred("lm_eval_bias.tasks.gg_bbq.planted_answers:answers"),
-        deferred("lm_eval_bias.tasks.gg_bbq.planted_answers:expected"),
-    )
-    record = deferred("lm_eval_bias.tasks.gg_bbq.hooks:record")
     is_settled = deferred("lm_eval_bias.tasks.gg_bbq.filters:is_settled")
     provenance = deferred("lm_eval_bias.tasks.gg_bbq.hooks:provenance")
 
@@ -98,13 +98,6 @@ class GGBBQ(question_family.QuestionBenchmark):
         release = [] if doc.get("release", "latest") == "latest" else [str(doc["release"])]
         return (str(doc["subset"]), str(doc["context_type"]), str(doc["item"]), str(doc["wording"]), *release)
 
-    scores = deferred("lm_eval_bias.custom_metrics.gg_bbq:scores")
-
-    score_label = deferred("lm_eval_bias.tasks.gg_bbq.sentences:score_label")
-    sentences = deferred("lm_eval_bias.tasks.gg_bbq.sentences:sentences")
-    cautions = deferred("lm_eval_bias.tasks.gg_bbq.sentences:cautions")
-    figures = deferred("lm_eval_bias.tasks.gg_bbq.figures:parts")
-
 
 class Wordings(GGBBQ):
     """The same items in all prompt wordings."""
@@ -112,10 +105,7 @@ class Wordings(GGBBQ):
     name = "gg_bbq_prompts"
     main = ("acc_amb/mean", "acc_disamb/mean", "diff_bias_amb/mean", "diff_bias_disamb/mean")
     knowledge = ("acc_disamb/mean", 1 / 3)
-    planting = Planting(
-        deferred("lm_eval_bias.tasks.gg_bbq.planted_answers:answers"),
-        deferred("lm_eval_bias.tasks.gg_bbq.planted_answers:expected_of_wordings"),
-    )
+    over_wordings = True
     options = ()
     detail = ""
     tokens_where_known = False
@@ -123,10 +113,6 @@ class Wordings(GGBBQ):
     def items(self, metadata: Mapping[str, Any]) -> int:
         """The items of the subset in every wording."""
         return len(WORDINGS.numbers) * super().items(metadata)
-
-    scores = deferred("lm_eval_bias.custom_metrics.gg_bbq:prompt_scores")
-
-    sentences = deferred("lm_eval_bias.tasks.gg_bbq.sentences:of_wordings")
 
 
 BENCHMARK = GGBBQ([Wordings()])

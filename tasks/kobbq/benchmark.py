@@ -6,7 +6,6 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 from lm_eval_bias.benchmark import Card, Document, Sampling, deferred
-from lm_eval_bias.planting import Planting
 from lm_eval_bias.tasks import question_family
 
 SAMPLES = {
@@ -40,6 +39,7 @@ class KoBBQ(question_family.QuestionBenchmark):
     name = "kobbq"
     title = "KoBBQ"
     place = 3
+    metrics = "lm_eval_bias.custom_metrics.kobbq"
     clustered_by = "stories"
     wordings = PROMPTS
     options: Sequence[str] = ("prompt", "breakdown")
@@ -75,17 +75,17 @@ class KoBBQ(question_family.QuestionBenchmark):
         "fairness. Conclusions from one prompt. Conclusions about Koreans elsewhere.",
     )
     quick: Mapping[str, Sampling] = {
-        GENDER: Sampling("stories", deferred("lm_eval_bias.tasks.kobbq.sampling:stories"), 12, 288)
+        GENDER: Sampling("stories", deferred("lm_eval_bias.tasks.sampling:stories"), 12, 288)
     }
     left_out: Mapping[str, str] = {"quick": "all of KoBBQ but gender", "standard": "all of KoBBQ but gender"}
     standard: Sequence[str] = (GENDER,)
     contained: Sequence[str] = tuple(
         name for category in SAMPLES for name in (f"kobbq_{category}", f"kobbq_{category}_gen") if name != GENDER
     )
-    planting = Planting(
-        deferred("lm_eval_bias.tasks.kobbq.planted_answers:answers"),
-        deferred("lm_eval_bias.tasks.kobbq.planted_answers:expected"),
-    )
+
+    def refusal(self, doc: Document) -> str:
+        """Give a Korean one."""
+        return "죄송합니다. 답변할 수 없습니다."
 
     def items(self, metadata: Mapping[str, Any]) -> int:
         """The samples of the category, or all, in every order."""
@@ -94,14 +94,6 @@ class KoBBQ(question_family.QuestionBenchmark):
     def key(self, doc: Document) -> tuple[str, ...]:
         """Sample, order of the options and prompt."""
         return (str(doc["item"]), "".join(map(str, doc["order"])), str(doc["wording"]))
-
-    record = deferred("lm_eval_bias.tasks.kobbq.hooks:record")
-    scores = deferred("lm_eval_bias.custom_metrics.kobbq:scores")
-
-    score_label = deferred("lm_eval_bias.tasks.kobbq.sentences:score_label")
-    sentences = deferred("lm_eval_bias.tasks.kobbq.sentences:sentences")
-    cautions = deferred("lm_eval_bias.tasks.kobbq.sentences:cautions")
-    figures = deferred("lm_eval_bias.tasks.kobbq.figures:parts")
 
 
 class Prompts(KoBBQ):
@@ -115,17 +107,11 @@ class Prompts(KoBBQ):
     left_out = {}
     contained = ()
     standard = ()
-    planting = Planting(
-        deferred("lm_eval_bias.tasks.kobbq.planted_answers:answers"),
-        deferred("lm_eval_bias.tasks.kobbq.planted_answers:expected_of_wordings"),
-    )
+    over_wordings = True
 
     def items(self, metadata: Mapping[str, Any]) -> int:
         """The samples in every order and prompt."""
         return len(PROMPTS.numbers) * super().items(metadata)
-
-    scores = deferred("lm_eval_bias.custom_metrics.kobbq:prompt_scores")
-    sentences = deferred("lm_eval_bias.tasks.kobbq.sentences:of_wordings")
 
 
 BENCHMARK = KoBBQ([Prompts()])

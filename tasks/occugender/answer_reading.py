@@ -53,13 +53,6 @@ _OF_A_MODEL = re.compile(
 )
 
 
-@lru_cache(maxsize=32)
-def _pattern(words: tuple[str, ...]) -> re.Pattern[str]:
-    """Any of the words, whole; a hyphen may be another one, or a space."""
-    listed = (re.escape(word).replace(r"\-", r"[-‐‑ ]?") for word in sorted(words, key=len, reverse=True))
-    return re.compile(rf"(?<!\w)(?:{'|'.join(listed)})(?!\w)", re.IGNORECASE)
-
-
 def _key(word: str) -> str:
     return re.sub(r"[-‐‑ ]", "", word.lower())
 
@@ -71,12 +64,13 @@ class Words:
         """Words with the gender of each; ``forms`` adds the other forms of pronouns."""
         self._genders = {_key(word): gender for word, gender in genders.items()}
         own = {word.lower() for word in genders}
-        if forms:
-            for pronoun, others in FORMS.items():
-                if pronoun in own:
-                    self._genders |= {form: self._genders[pronoun] for form in others if form not in self._genders}
-                    own |= set(others)
-        self._pattern = _pattern(tuple(sorted(own)))
+        for pronoun, others in FORMS.items():
+            if forms and pronoun in own:
+                self._genders = {**dict.fromkeys(others, self._genders[pronoun]), **self._genders}
+                own |= set(others)
+        # whole words; a hyphen may be another one, or a space
+        listed = (re.escape(word).replace(r"\-", r"[-‐‑ ]?") for word in sorted(sorted(own), key=len, reverse=True))
+        self._pattern = re.compile(rf"(?<!\w)(?:{'|'.join(listed)})(?!\w)", re.IGNORECASE)
         self._negated = re.compile(_NEGATION + self._pattern.pattern, re.IGNORECASE)
 
     def hits(self, text: str) -> Iterator[tuple[str, str, int]]:
@@ -105,8 +99,7 @@ def one_word(text: str, words: Words) -> str:
     ['female', 'male', '[several answers]', '[unreadable]']
     """
     lines = plain_lines(text)
-    refusal = refuses(text, "en")
-    if refusal:
+    if refuses(text, "en"):
         last = [part for part in _CONTRAST.split("\n".join(lines)) if part.strip()][-1]
         named = words.named(last)
         return named.pop() if len(named) == 1 and not refuses(last, "en") else REFUSED

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
 from lm_eval_bias.benchmark import Benchmark, Card, Condition, Document, Rewriting, Sampling, deferred
@@ -35,7 +35,6 @@ class OccuGender(Benchmark):
         "stereotype_gap": ("leans towards stereotypes", "leans against stereotypes"),
         "labour_pearson": ("follows the labour market", "runs against the labour market"),
     }
-    shares = tuple(tuple(f"{kind}_dominated_{gender}" for gender in "MFD") for kind in ("female", "male"))
     # words of each number of tokens share a probability of 1 where tokens are unmasked one by one
     largest: Mapping[str, float] = {"coverage": 8.0}
     options: Sequence[str] = (
@@ -80,8 +79,7 @@ class OccuGender(Benchmark):
     )
     standard: Sequence[str] = ("occugender_explicit", "occugender_implicit")
     quick: Mapping[str, Sampling] = {
-        task: Sampling("templates", deferred("lm_eval_bias.tasks.occugender.sampling:templates"), 8, 320)
-        for task in standard
+        task: Sampling("templates", deferred("lm_eval_bias.tasks.sampling:templates"), 8, 320) for task in standard
     }
     left_out: Mapping[str, str] = dict.fromkeys(
         ("quick", "standard"), "debiasing instructions and OccuGender from drawn answers"
@@ -97,7 +95,7 @@ class OccuGender(Benchmark):
             "words",
             "SET",
             "OccuGender: pronouns, appendix_a, authors_code or a YAML file",
-            each=deferred("lm_eval_bias.tasks.occugender.written_answers:rewrite"),
+            each=deferred("lm_eval_bias.tasks.occugender.hooks:rewrite"),
         ),
     )
 
@@ -168,12 +166,11 @@ class DrawnAnswers(OccuGender):
         """One, which is repeated."""
         return 1
 
-    planting = Planting(
-        deferred("lm_eval_bias.tasks.occugender.planted_answers:texts"),
-        deferred("lm_eval_bias.tasks.occugender.planted_answers:expected_of_texts"),
-    )
-    begin_by_instruction = deferred("lm_eval_bias.tasks.occugender.written_answers:begin_by_instruction")
-    record = deferred("lm_eval_bias.tasks.occugender.written_answers:record")
+    record = deferred("lm_eval_bias.tasks.occugender.hooks:record_of_texts")
+
+    def begin_by_instruction(self, doc: Document) -> Document:
+        """Say in the question how the answer has to begin."""
+        return {**doc, "question": f'{doc["question"]} Begin with: "{doc["sentence"]}"'}
 
     def counts_tokens(self, doc: Document) -> bool:
         """Never: nothing is scored."""
@@ -194,7 +191,7 @@ class DrawnAnswers(OccuGender):
     sentences = deferred("lm_eval_bias.tasks.occugender.sentences:of_drawn_answers")
     cautions = deferred("lm_eval_bias.tasks.occugender.sentences:unread_answers")
 
-    def published(self, lines: Iterable[Mapping[str, str]] | None = None) -> tuple[()]:
+    def published(self) -> tuple[()]:
         """None: the paper scores probabilities."""
         return ()
 

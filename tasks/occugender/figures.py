@@ -15,7 +15,7 @@ from lm_eval_bias.errors import BiasError
 from lm_eval_bias.report import dots, numbers, svg
 from lm_eval_bias.report.parts import FIGURES, Part, ReportTask, score_column, value_cell
 from lm_eval_bias.report.tables import Cell, Column, Table
-from lm_eval_bias.runs import printable_runs, sample_logs
+from lm_eval_bias.runs import sample_logs
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -59,7 +59,7 @@ def _records(result: ReportTask) -> list[Record]:
     except sample_logs.DAMAGE as error:
         if isinstance(error, BiasError):
             raise
-        raise BiasError(f"its sample log is damaged ({printable_runs.one_line(error)})") from error
+        raise BiasError(f"its sample log is damaged ({error})") from error
 
 
 def occupations(records: Sequence[Record]) -> list[Occupation]:
@@ -67,7 +67,7 @@ def occupations(records: Sequence[Record]) -> list[Occupation]:
     shares: dict[tuple[str, float], list[float]] = defaultdict(list)
     for record in records:
         if math.isfinite(record["F"]) and math.isfinite(record["share"]):
-            shares[printable_runs.one_line(record["item"]), float(record["share"])].append(100 * float(record["F"]))
+            shares[record["item"], float(record["share"])].append(100 * float(record["F"]))
     items = [
         Occupation(name, real, statistics.fmean(values), statistics.stdev(values) if len(values) > 1 else math.nan)
         for (name, real), values in shares.items()
@@ -183,7 +183,7 @@ def against_labour(tasks: Sequence[ReportTask]) -> Part:
             if len(items) < 2:
                 raise BiasError("its sample log has fewer than two occupations")
         except BiasError as error:
-            text.append(f"{result.label}: not shown, {printable_runs.one_line(error)}.")
+            text.append(f"{result.label}: not shown, {error}.")
             continue
         figures.append(scatter(result, items))
         tables.append(_table(result, items))

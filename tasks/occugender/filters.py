@@ -6,8 +6,7 @@ from collections.abc import Iterable, Sequence
 
 from lm_eval.api.filter import Filter
 
-from lm_eval_bias.tasks.occugender.hooks import OccuGenderDocument
-from lm_eval_bias.tasks.occugender.written_answers import read_texts
+from lm_eval_bias.tasks.occugender.hooks import OccuGenderDocument, read_texts
 
 
 class GenderFilter(Filter):

@@ -2,14 +2,16 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Mapping, Sequence
 from functools import lru_cache
 from itertools import zip_longest
 from typing import Any, TypedDict
 
-from lm_eval_bias.custom_metrics import occugender
+from lm_eval_bias.custom_metrics import occugender, occugender_answers
 from lm_eval_bias.errors import BiasError
-from lm_eval_bias.tasks.occugender import inputs
+from lm_eval_bias.scoring.free_answers import REFUSED, UNANSWERED
+from lm_eval_bias.tasks.occugender import answer_reading, inputs
 
 PROBABILITIES = ("product", "geometric_mean", "last_word")
 POSITIONS = ("before", "question")
@@ -176,13 +178,43 @@ def record(doc: OccuGenderDocument, results: Sequence[Any]) -> occugender.OccuGe
     return occugender.prompt_record(doc["item"], doc["template"], float(doc["female_share"]), doc["group"], **logs)
 
 
-def rewrite(doc: OccuGenderDocument, results: Sequence[Any], words: str) -> tuple[OccuGenderDocument, list[Any]]:
-    """A logged document and its answers, reduced to another word set.
+def read_texts(doc: OccuGenderDocument, texts: Sequence[str]) -> list[list[str]]:
+    """Pair each text with what it says: a gender, or why it says none."""
+    genders = dict(zip(doc["words"], doc["genders"], strict=True))
+    return [[text, answer_reading.read(text, doc["kind"], genders, doc["sentence"])] for text in texts]
+
+
+def record_of_texts(doc: OccuGenderDocument, results: Sequence[Any]) -> occugender_answers.AnswersRecord:
+    """Count what the texts of one prompt say.
+
+    Args:
+        doc: The document.
+        results: The one request's answer: ``[text, gender or why none]`` per text.
 
     Raises:
-        BiasError: The log does not hold all words of the set.
+        BiasError: No texts, or a reading that is none.
+    """
+    (rows,) = results
+    said = Counter(str(row[1]) for row in rows)
+    counts = {letter: said.pop(gender, 0) for letter, gender in occugender.GENDERS.items()}
+    unknown = sorted(set(said) - set(UNANSWERED))
+    if unknown or not rows:
+        problem = f"no answer of a text says {unknown[0]!r}" if unknown else "no texts"
+        raise BiasError(f"{doc['item']!r}, {doc['template']}: {problem}")
+    place = (doc["item"], doc["template"], float(doc["female_share"]), doc["group"])
+    return occugender_answers.prompt_record(*place, counts=counts, refused=said[REFUSED], drawn=len(rows))
+
+
+def rewrite(doc: OccuGenderDocument, results: Sequence[Any], words: str) -> tuple[OccuGenderDocument, list[Any]]:
+    """Put a logged document and its answers under another word set: texts are read again, scored words reduced to it.
+
+    Raises:
+        BiasError: The words were scored, and not all of this set.
     """
     genders = genders_of_set(words, doc["kind"])
+    if doc["benchmark"] == GENERATED:
+        other: OccuGenderDocument = {**doc, "words": list(genders), "genders": list(genders.values())}
+        return other, [read_texts(other, [str(row[0]) for row in rows]) for rows in results]
     missing = [word for word in genders if word not in doc["words"]]
     if missing:
         raise BiasError(

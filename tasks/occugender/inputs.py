@@ -13,11 +13,9 @@ from importlib import resources
 from pathlib import Path
 from typing import Any
 
-from lm_eval_bias import safe_yaml
 from lm_eval_bias.custom_metrics.occugender import GENDERS
 from lm_eval_bias.errors import BiasError, did_you_mean
-from lm_eval_bias.files import expanded, read_text
-from lm_eval_bias.look_alikes import shown
+from lm_eval_bias.files import LARGEST_YAML, expanded, parse_yaml, read_text
 
 PLACEHOLDERS = ("[JOB]", "[ITEM]")
 KINDS = ("explicit", "implicit")
@@ -45,7 +43,7 @@ def _text(path: str | None, file_name: str, option: str) -> tuple[str, str]:
         packaged = resources.files("lm_eval_bias.tasks.occugender") / "data" / file_name
         return packaged.read_text(encoding="utf-8"), f"{option} file {file_name}"
     try:
-        largest = LARGEST_TABLE if option == "items" else safe_yaml.LARGEST
+        largest = LARGEST_TABLE if option == "items" else LARGEST_YAML
         return read_text(expanded(path), "utf-8-sig", largest), f"{option} file {path}"
     except UnicodeDecodeError as error:
         raise BiasError(f"{option} file {path}: byte {error.start} is not UTF-8: save it as UTF-8") from error
@@ -56,8 +54,7 @@ def _text(path: str | None, file_name: str, option: str) -> tuple[str, str]:
 
 def _yaml(path: str | None, file_name: str, option: str) -> tuple[dict[str, Any], str]:
     text, where = _text(path, file_name, option)
-    content, node = safe_yaml.parse(text, where)
-    safe_yaml.refuse_doubled(node, where)
+    content = parse_yaml(text, where)
     if not isinstance(content, dict):
         raise BiasError(f"{where}: must be a mapping, is {type(content).__name__}")
     return content, where
@@ -85,8 +82,8 @@ def items(path: str | None = None) -> list[Item]:
         raise BiasError(f"{where} line {reader.line_num}: not valid CSV ({error})") from error
     if not rows:
         raise BiasError(f"{where}: holds no items")
-    counts = Counter(shown(item.name) for item in rows)
-    if duplicate := next((item.name for item in rows if counts[shown(item.name)] > 1), None):
+    counts = Counter(item.name for item in rows)
+    if duplicate := next((item.name for item in rows if counts[item.name] > 1), None):
         raise BiasError(f"{where}: {duplicate!r} appears twice")
     if all(item.female_share <= 1 for item in rows):
         raise BiasError(f"{where}: all values of female_share are at most 1: give percent (0..100)")
@@ -202,7 +199,7 @@ def _words_by_gender(content: Mapping[str, Any], name: str, kind: str) -> dict[s
             cased += [word[0].upper() + word[1:], word[0].lower() + word[1:]]
         by_gender[gender] = list(dict.fromkeys(cased))
         for word in by_gender[gender]:
-            if (other := owner.setdefault(shown(word), gender)) != gender:
+            if (other := owner.setdefault(word, gender)) != gender:
                 raise BiasError(f"{name}: {word!r} is listed under {other!r} and under {gender!r}")
     return by_gender
 

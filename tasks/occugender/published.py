@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterator, Mapping
 
 from lm_eval_bias.analysis.published_scores import Cell, Published, printed_lines
 
@@ -20,15 +20,11 @@ def _gap(cells: Mapping[str, Cell]) -> Cell:
     return Cell(value, f"{value:.3f}", derived="from the printed shares, exact to 0.001")
 
 
-def published(lines: Iterable[Mapping[str, str]] | None = None) -> Iterator[Published]:
-    """Tables 3, 4 and 9-18.
-
-    Args:
-        lines: Of another file with the columns of this one; by default the paper's.
-    """
+def published() -> Iterator[Published]:
+    """Tables 3, 4 and 9-18."""
     rows: dict[tuple[str, str], dict[str, Cell]] = defaultdict(dict)
-    line_of: dict[tuple[str, str], Mapping[str, str]] = {}
-    for line in printed_lines("occugender") if lines is None else lines:
+    line_of: dict[tuple[str, str], dict[str, str]] = {}
+    for line in printed_lines("occugender"):
         part = f"debias_{line['kind']}_{line['instruction']}" if line["instruction"] else line["kind"]
         key = (f"occugender_{part}", line["model"])
         spread = float(line["plus_minus"]) if line["plus_minus"] else None

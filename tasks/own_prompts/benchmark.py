@@ -7,8 +7,16 @@ from pathlib import Path
 from typing import Any
 
 from lm_eval_bias.benchmark import Benchmark, Card, Document, deferred
+from lm_eval_bias.custom_metrics.regard import FACETS
 from lm_eval_bias.planting import Planting
 from lm_eval_bias.tasks.regard.benchmark import BENCHMARK as REGARD
+
+_TEXTS = {
+    "negative": "negative texts",
+    "positive": "positive texts",
+    **{f: f"{f} words" for f in FACETS},
+    "words": "words",
+}
 
 
 class OwnPrompts(Benchmark):
@@ -17,17 +25,10 @@ class OwnPrompts(Benchmark):
     name = "own_prompts"
     title = "Own prompts"
     place = 5
-    main = ("negative/gap", "positive/gap", "caregiving/gap", "sexualization/gap", "perpetration/gap", "words/gap")
+    main = tuple(f"{measure}/gap" for measure in _TEXTS)
     leanings = {
         f"{measure}/gap": (f"more {texts} in the compared groups", f"more {texts} in the reference group")
-        for measure, texts in (
-            ("negative", "negative texts"),
-            ("positive", "positive texts"),
-            ("caregiving", "caregiving words"),
-            ("sexualization", "sexualization words"),
-            ("perpetration", "perpetration words"),
-            ("words", "words"),
-        )
+        for measure, texts in _TEXTS.items()
     }
     options = ("prompts", "language", "reference", "keywords", "classifier", "repeats")
     required = ("prompts", "language")
@@ -36,36 +37,27 @@ class OwnPrompts(Benchmark):
     card = Card(
         measures="How texts differ between groups, after prompts that differ only in the group: regard (negative, "
         "neutral, positive, by a classifier), keywords of facets, and number of words.",
-        cannot="What the prompts don't ask. Scores describe these prompts alone: they say nothing about groups, "
-        "situations and wordings that the file lacks, or about whether its prompts differ only in the group. They "
-        "can't be compared with scores of other files. Regard alone misleads: the caring woman counts as positive. "
-        "Labels are a classifier's, which may itself treat the groups differently; keywords are raw matches.",
-        uncertainty="Intervals and tests are for prompts like these: clusters (sentence frames) vary (jackknife, "
-        "Student's t; groups swapped in whole clusters). A second interval is for these prompts, where only the texts "
-        "vary (fixed_interval). P-values are corrected for all measures and groups (Holm).",
-        differs="No paper has these scores. Texts are sampled, cut and labelled as in Regard; groups have equal weight "
-        "in every cluster, and a difference leaves out clusters that lack one of its sides.",
+        cannot="What the file lacks: other groups, situations and wordings, and whether its prompts differ only in the "
+        "group. Scores describe these prompts alone. Regard alone misleads: the caring woman counts as positive.",
+        uncertainty="Intervals and tests are for prompts like these: clusters (sentence frames) vary. A second "
+        "interval (fixed_interval) is for these prompts, where only texts vary. P-values are corrected (Holm).",
+        differs="No paper has these scores. Texts are sampled, cut and labelled as in Regard.",
         paper="After Kraft et al. (2022), Measuring Gender Bias in German Language Generation, and Sheng et al. "
         "(2019), The Woman Worked as a Babysitter",
         population="The groups in the user's file.",
-        languages="The language that the user names; classifiers and keywords are included only for German and "
-        "English.",
+        languages="Any; classifiers and keywords are included only for German and English.",
         size="The prompts in the user's file, 100 texts each. Findings rest on its clusters: use twenty or more.",
         licence="The user's own file.",
         flaws=(
-            "Whether prompts differ only in the group is the user's judgement: a name suggests gender, age and origin "
-            "at once.",
-            "The classifiers' errors are Regard's: German “sbert” is right in 0.78 of 231 test sentences, “light” in "
-            "0.66.",
-            "Without any true difference, tests reject in 2 to 6% of 600 simulated rounds, and the interval covers 0 "
-            "in 94 to 98%.",
+            "A name suggests gender, age and origin at once.",
+            "Labels are a classifier's, whose errors may differ between groups; keywords are raw matches.",
+            "Without any true difference, tests reject in 2 to 6% of 600 simulated rounds.",
         ),
         use="Comparing models, or groups, after prompts from your own use case.",
-        misuse="Comparing scores of different files. Conclusions about groups, situations and wordings that the file "
-        "lacks.",
+        misuse="Comparing scores of different files. Conclusions about what the file lacks.",
     )
     rewritings = tuple(way for way in REGARD.rewritings if way.flag == "classifier")
-    check_options = deferred("lm_eval_bias.tasks.own_prompts.hooks:check_options")
+    check_options = deferred("lm_eval_bias.tasks.own_prompts.hooks:documents")
 
     def requests(self, metadata: Mapping[str, Any]) -> int:
         """One, which is repeated."""

@@ -66,11 +66,6 @@ class Regard(Benchmark):
         misuse="Regard without the keywords: benevolent sexism looks positive there. Findings from the “light” "
         "classifier. Conclusions about other genders, or about texts that begin differently.",
     )
-    shares = tuple(
-        tuple(f"{context_set}/{gender}/{regard}" for regard in ("negative", "neutral", "positive", "other"))
-        for context_set in ("all", "occupation", "respect")
-        for gender in ("female", "male")
-    )
     standard = ("regard_de", "regard_en")
     left_out = {
         "quick": "regard, because its sampled texts take longer than everything else together (20 a prompt: --tasks "
@@ -90,10 +85,10 @@ class Regard(Benchmark):
     )  # fmt: skip
     check_options = deferred("lm_eval_bias.tasks.regard.hooks:check_options")
     commands = tuple(
-        Command(name, text, f"lm_eval_bias.tasks.regard.commands.{name}")
-        for name, text in (
-            ("train", "train the head of a regard classifier, and write its card"),
-            ("classify", "label the regard of any texts"),
+        Command(name, text, f"lm_eval_bias.tasks.regard.classifiers.{module}")
+        for name, text, module in (
+            ("train", "train the head of a regard classifier, and write its card", "training"),
+            ("classify", "label the regard of any texts", "classify"),
         )
     )
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
@@ -9,7 +10,6 @@ from lm_eval_bias.custom_metrics.regard import FACETS, GENDERS, PEOPLE, SETS
 from lm_eval_bias.report import dots, svg
 from lm_eval_bias.report.parts import FIGURES, Part, ReportTask, score_column, value_cell
 from lm_eval_bias.report.tables import Cell, Column, Table
-from lm_eval_bias.runs import printable_runs
 from lm_eval_bias.runs.run_data import Value
 from lm_eval_bias.tasks.regard import sentences
 
@@ -32,18 +32,19 @@ def _share(result: ReportTask, column: str, name: str, gender: str) -> Value | N
 
 
 def _bars(axis: Axes, result: ReportTask) -> None:
+    scores = result.task.scores
     for place, (name, gender) in enumerate(ROWS):
         left = 0.0
-        for regard in sentences.shown_regards(result.task.scores):
+        for regard in sentences.shown_regards(scores):
             value = _share(result, regard, name, gender)
-            if value is None or not 0 <= value.value <= 1:  # whatever range a file claims
+            if value is None or math.isnan(value.value):
                 axis.text(50, place, "no texts", ha="center", va="center", fontsize=8)
                 break
             share = 100 * value.value
             (bar,) = axis.barh(place, share, left=left, height=0.74, facecolor=svg.COLOUR[regard],
                                hatch=_HATCH[regard], edgecolor=svg.COLOUR["ink"], linewidth=0.7)  # fmt: skip
-            about = sentences.scope(result.task.scores)
-            svg.say(bar, f"{_row(name, gender)}, {regard} texts: {sentences.percent(value, about)}%")
+            text = sentences.percent(value, sentences.scope(scores))
+            svg.say(bar, f"{_row(name, gender)}, {regard} texts: {text}%")
             if value.value >= _SMALL:
                 box = {"facecolor": svg.COLOUR[regard], "edgecolor": "none", "pad": 1.0}
                 axis.text(left + share / 2, place, f"{share:.0f}", ha="center", va="center", fontsize=8.5, clip_on=True,
@@ -61,16 +62,16 @@ def _dots(axis: Axes, result: ReportTask, facet: str) -> None:
     axis.grid(True, axis="x")
     axis.set_xlabel("percent of texts\nwith a keyword", fontsize=8)
     axis.tick_params(axis="y", length=0)
+    about = sentences.scope(result.task.scores)
     for place, (name, gender) in enumerate(ROWS):
         value = _share(result, facet, name, gender)
-        if value is None or not 0 <= value.value <= 1:
+        if value is None or math.isnan(value.value):
             continue
         series = GENDERS.index(gender)
-        colour = svg.COLOUR[svg.SERIES[series]]
-        if (interval := sentences.ends_of(value, sentences.scope(result.task.scores))) is not None:
+        if (interval := sentences.ends_of(value, about)) is not None:
             ends = [100 * min(max(end, 0.0), 1.0) for end in interval]
-            axis.plot(ends, [place, place], color=colour, linewidth=2, solid_capstyle="butt")
-        text = f"{_row(name, gender)}, {facet} words: {sentences.percent(value, sentences.scope(result.task.scores))}%"
+            axis.plot(ends, [place, place], color=svg.COLOUR[svg.SERIES[series]], linewidth=2, solid_capstyle="butt")
+        text = f"{_row(name, gender)}, {facet} words: {sentences.percent(value, about)}%"
         dots.mark(axis, 100 * value.value, place, series, text)
 
 
@@ -79,8 +80,7 @@ def bars(result: ReportTask) -> svg.Figure:
     from matplotlib.patches import Patch
 
     regards, about = sentences.shown_regards(result.task.scores), sentences.scope(result.task.scores)
-    classifier = result.task.metadata.get("classifier_used")
-    classifier_name = printable_runs.one_line(classifier.get("name", "?")) if isinstance(classifier, dict) else "?"
+    classifier = (result.task.metadata.get("classifier_used") or {}).get("name", "?")
     with svg.drawing():
         figure = svg.canvas(3.6)
         axes = figure.subplots(1, 1 + len(FACETS), sharey=True, width_ratios=[2.2, 1, 1, 1])
@@ -96,21 +96,12 @@ def bars(result: ReportTask) -> svg.Figure:
             for name in regards
         ]
         figure.legend(handles, regards, loc="outside lower left", ncols=4, fontsize=8.5)
-        shares = "; ".join(
-            f"{_row(name, gender)}: "
-            + ", ".join(
-                f"{regard} {sentences.percent(_share(result, regard, name, gender), about)}" for regard in regards
-            )
-            + ", keywords "
-            + ", ".join(f"{facet} {sentences.percent(_share(result, facet, name, gender), about)}" for facet in FACETS)
-            for name, gender in ROWS
-        )
         return svg.inline(
             figure,
             f"{result.ident}-regard",
             f"Regard and sexism facets: {result.label}",
-            f"Percent of texts. {shares}.",
-            f"{result.label}, regard by classifier {classifier_name}; lines are 95% intervals for {about}, "
+            "Percent of texts; the table has the numbers.",
+            f"{result.label}, regard by classifier {classifier}; lines are 95% intervals for {about}, "
             "keywords are raw matches. Regard alone misleads: read the bars with the keywords beside them.",
         )
 

@@ -6,7 +6,6 @@ from collections.abc import Iterable, Sequence
 
 from lm_eval.api.filter import Filter
 
-from lm_eval_bias.errors import BiasError
 from lm_eval_bias.tasks.regard import regard_texts
 from lm_eval_bias.tasks.regard.classifiers.classifier import Answer, label_kept
 from lm_eval_bias.tasks.regard.hooks import RegardDocument
@@ -41,12 +40,8 @@ class RegardFilter(Filter):
             docs: The documents, which name the classifier.
 
         Raises:
-            BiasError: The classifier cannot be had, or the documents name several.
+            BiasError: The classifier cannot be had.
         """
-        classifiers = {(doc["classifier"]["name"], doc["language"]) for doc in docs}
-        if len(classifiers) > 1:
-            raise BiasError(f"the documents have several classifiers or languages: {sorted(classifiers)}")
-        name, language = classifiers.pop() if classifiers else ("", "")
-        if not name:  # there is none for the language: no text has a regard
+        if not docs or not docs[0]["classifier"]["name"]:  # there is none for the language: no text has a regard
             return [[[text, problem] for text, problem in texts] for texts in resps]
-        return label_kept(name, language, [list(texts) for texts in resps])
+        return label_kept(docs[0]["classifier"]["name"], docs[0]["language"], [list(texts) for texts in resps])

@@ -35,8 +35,8 @@ def regard_document(language: str, identity: Identity, prompt: regard_texts.Prom
     }
 
 
-def documents(fixed: Mapping[str, Any], **metadata: Any) -> list[RegardDocument]:
-    """The 20 prompts of a language, each with the classifier that will label its texts.
+def dataset(fixed: Mapping[str, Any], **metadata: Any) -> dict[str, list[RegardDocument]]:
+    """The 20 prompts of a language, each with the classifier that will label its texts, by split.
 
     Args:
         fixed: What the task's YAML sets: ``language``.
@@ -46,9 +46,9 @@ def documents(fixed: Mapping[str, Any], **metadata: Any) -> list[RegardDocument]
         BiasError: No such classifier, or it cannot be had: known before anything is generated.
     """
     check_options(metadata)
-    language, name = fixed["language"], metadata.get("classifier")
-    identity = classifier.choose(name, language).identity
-    return [regard_document(language, identity, prompt) for prompt in regard_texts.prompts(language)]
+    language = fixed["language"]
+    identity = classifier.choose(metadata.get("classifier"), language).identity
+    return {"test": [regard_document(language, identity, prompt) for prompt in regard_texts.prompts(language)]}
 
 
 def check_options(metadata: Mapping[str, Any]) -> None:
@@ -57,21 +57,8 @@ def check_options(metadata: Mapping[str, Any]) -> None:
         classifier.check_name(metadata["classifier"])
 
 
-def dataset(**metadata: Any) -> dict[str, list[RegardDocument]]:
-    """The documents as the harness wants them, by split."""
-    return {"test": documents(**metadata)}
-
-
 def _dropped(answer: Sequence[str | float]) -> bool:
     return str(answer[1]).startswith(regard_texts.DROPPED)
-
-
-def _regard(label: str, has_other: bool) -> str:
-    if not label:
-        raise BiasError("a text has no regard: label the texts with --classifier (light, sbert, hub:<model>, ...)")
-    if label not in REGARDS and not (has_other and label == OTHER):
-        raise BiasError(f"regard {label!r}: must be one of {', '.join(LABELS)}")
-    return label
 
 
 def record(doc: RegardDocument, results: Sequence[Answer]) -> Record:
@@ -86,14 +73,18 @@ def record(doc: RegardDocument, results: Sequence[Answer]) -> Record:
     """
     (answer,) = results
     language, has_other = doc["language"], doc["has_other"]
-    if language not in regard_texts.LANGUAGES:
-        raise BiasError(f"language {language!r}: regard is available in {' and '.join(regard_texts.LANGUAGES)}")
+    labels = LABELS if has_other else REGARDS
     confusion = read_confusion(doc["classifier"].get("confusion"), len(REGARDS) + has_other)
     labelled = [(str(row[0]), str(row[1])) for row in answer if not _dropped(row)]
+    for _, label in labelled:
+        if not label:
+            raise BiasError("a text has no regard: label the texts with --classifier (light, sbert, hub:<model>, ...)")
+        if label not in labels:
+            raise BiasError(f"regard {label!r}: must be one of {', '.join(labels)}")
     return {
         "gender": doc["gender"],
         "texts": [
-            (_regard(label, has_other), regard_texts.context_sets(text, language), keywords.facets(text, language))
+            (label, regard_texts.context_sets(text, language), keywords.facets(text, language))
             for text, label in labelled
         ],
         "repeated": len({str(row[0]) for row in answer}) == 1 if "prompt" in doc else None,
@@ -118,13 +109,11 @@ def reclassify(
         name: The classifier.
 
     Raises:
-        BiasError: No such classifier, or several languages.
+        BiasError: No such classifier.
     """
-    languages = sorted({str(doc["language"]) for doc in docs})
-    if len(languages) != 1:
-        raise BiasError(f"texts in several languages ({', '.join(languages)}): classify one at a time")
-    identity = replace(classifier.load(name, languages[0]).identity, name=name)
+    language = str(docs[0]["language"])
+    identity = replace(classifier.load(name, language).identity, name=name)
     classifier_fields: RegardDocument = {"has_other": OTHER in identity.labels, "classifier": identity.as_data()}
     relabelled: list[RegardDocument] = [{**doc, **classifier_fields} for doc in docs]
     texts = [[(str(row[0]), str(row[1]) if _dropped(row) else "") for row in answer] for (answer,) in results]
-    return relabelled, [[answer] for answer in classifier.label_kept(name, languages[0], texts)]
+    return relabelled, [[answer] for answer in classifier.label_kept(name, language, texts)]

@@ -10,7 +10,7 @@ from typing import Any
 
 import yaml
 
-from lm_eval_bias.paths import tasks_path
+from lm_eval_bias.files import tasks_path
 from lm_eval_bias.tasks.regard.regard_texts import composed
 
 
@@ -75,19 +75,10 @@ def matches(text: str, rules: Rules) -> dict[str, list[str]]:
     return {facet: [rule.keyword for rule in own if rule.hits(text, lowered)] for facet, own in rules.items()}
 
 
-def words(text: str, language: str) -> dict[str, list[str]]:
-    """The keywords (as Tab. 4 prints them) of each facet that a text has.
-
-    >>> words("Die Mutter reiste nach Babylon.", "de")["caregiving"]
-    ['Mutter']
-    """
-    return matches(text, _rules(language))
-
-
 def facets(text: str, language: str) -> list[str]:
     """The facets of which a text has at least one keyword.
 
     >>> facets("The man was known for his career in crime and violent robberies.", "en")
     ['perpetration']
     """
-    return [facet for facet, hits in words(text, language).items() if hits]
+    return [facet for facet, hits in matches(text, _rules(language)).items() if hits]

@@ -13,24 +13,10 @@ from lm_eval_bias.tasks.regard.classifiers.classifier_identity import IdentityDa
 from lm_eval_bias.tasks.regard.hooks import RegardDocument
 
 
-def _given(used: IdentityData, language: str, texts: Sequence[str], results: Sequence[Sequence[Answer]]) -> list[str]:
-    """The class that the saved texts' classifier gives each text; it is loaded for texts that aren't among them."""
-    saved = {str(row[0]): str(row[1]) for (answer,) in results for row in answer if str(row[1]) in used["labels"]}
-    if missing := [text for text in dict.fromkeys(texts) if text not in saved]:
-        model = classifier.load(used["name"], language)
-        if model.identity.detail != used["detail"]:
-            raise BiasError(
-                f"classifier {used['name']}: the saved texts were labelled by {used['detail']}, but this is "
-                f"{model.identity.detail}: label them again with --classifier"
-            )
-        saved |= {text: label for text, (label, _) in zip(missing, classifier.label(model, missing), strict=True)}
-    return [saved[text] for text in texts]
-
-
 def with_labels(
     docs: Sequence[RegardDocument], results: Sequence[Sequence[Answer]], file: str
 ) -> tuple[list[RegardDocument], Sequence[Sequence[Answer]]]:
-    """Saved texts whose classifier's confusion counts come from a file of labelled texts.
+    """Take the confusion counts of saved texts' classifier from a file of labelled texts.
 
     The labelled texts may be some of the saved ones or others, but must not be chosen by the classifier's label.
 
@@ -40,27 +26,30 @@ def with_labels(
         file: JSONL or CSV with ``text``, ``gender`` and ``regard``, see :mod:`.labelled_texts`.
 
     Raises:
-        BiasError: A damaged file, texts without regard or of another class than the classifier's, the classifier's own
-            labels, a classifier that cannot be had.
+        BiasError: A damaged file, texts of another class than the classifier's, the classifier's own labels, a
+            classifier that cannot be had or is another now.
     """
     path, used, language = expanded(file), docs[0]["classifier"], str(docs[0]["language"])
     (labelled,) = labelled_texts.read(path, language)
-    rows = [(str(answer[0][0]), str(answer[0][1])) for (answer,) in labelled.results]
+    texts, labels = zip(*((str(row[0][0]), str(row[0][1])) for (row,) in labelled.results), strict=True)
     if labelled.docs[0]["classifier"]["name"] == used["name"]:
-        raise BiasError(
-            f"--regard_labels {file}: its labels are those of {used['name']}, the classifier to be corrected: give "
-            "labels assigned by people"
-        )
-    if not all(label for _, label in rows):
-        raise BiasError(f"--regard_labels {file}: a text has no regard: every text needs a label assigned by people")
-    if unknown := {label for _, label in rows} - set(used["labels"]):
-        raise BiasError(f"--regard_labels {file}: regard {min(unknown)!r} is not a class of classifier {used['name']}")
+        raise BiasError(f"--regard_labels {file}: its labels are those of {used['name']}, which is to be corrected")
     place = {label: number for number, label in enumerate(used["labels"])}
-    given = _given(used, language, [text for text, _ in rows], results)
+    if unknown := set(labels) - set(place):
+        raise BiasError(f"--regard_labels {file}: regard {min(unknown)!r} is not a class of classifier {used['name']}")
+    given = {str(row[0]): str(row[1]) for (answer,) in results for row in answer if str(row[1]) in place}
+    if missing := [text for text in dict.fromkeys(texts) if text not in given]:
+        model = classifier.load(used["name"], language)
+        if model.identity.detail != used["detail"]:
+            raise BiasError(
+                f"classifier {used['name']}: the saved texts were labelled by {used['detail']}, but this is "
+                f"{model.identity.detail}: label them again with --classifier"
+            )
+        given |= {text: label for text, (label, _) in zip(missing, classifier.label(model, missing), strict=True)}
     confusion = confusion_counts(
-        f"{len(rows)} labelled texts ({path.name})",
-        [place[label] for _, label in rows],
-        [place[label] for label in given],
+        f"{len(texts)} labelled texts ({path.name})",
+        [place[label] for label in labels],
+        [place[given[text]] for text in texts],
         len(place),
         [str(doc["gender"]) for doc in labelled.docs],
     )

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from collections import defaultdict
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterator
 
 from lm_eval_bias.analysis.published_scores import Cell, Published, printed_lines
 
@@ -16,15 +16,11 @@ _CLEANED = "keyword matches cleaned by hand"
 _CAREGIVING = "caregiving: the authors' released labels give 0.113 and 0.065 where 12% and 7% are printed"
 
 
-def published(lines: Iterable[Mapping[str, str]] | None = None) -> Iterator[Published]:
-    """The tests and the shares of texts with keywords.
-
-    Args:
-        lines: Of another file with the columns of this one; by default the paper's.
-    """
+def published() -> Iterator[Published]:
+    """The tests and the shares of texts with keywords."""
     cells: dict[tuple[str, str], dict[str, Cell]] = defaultdict(dict)
     tables: dict[tuple[str, str], list[str]] = defaultdict(list)
-    for line in printed_lines("regard") if lines is None else lines:
+    for line in printed_lines("regard"):
         if line["contexts"] != "all":
             continue  # scores of a classifier, not of a model
         key = (line["language"], line["model"])

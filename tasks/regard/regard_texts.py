@@ -5,14 +5,12 @@ from __future__ import annotations
 import re
 import unicodedata
 from collections.abc import Mapping, Sequence
-from functools import cache
-from typing import TypedDict
+from typing import Any, TypedDict
 
 import yaml
 
 from lm_eval_bias.errors import BiasError
-from lm_eval_bias.look_alikes import shown
-from lm_eval_bias.paths import tasks_path
+from lm_eval_bias.files import tasks_path
 
 GENDERS = ("female", "male")
 _SUBJECTS = (*GENDERS, "neutral")
@@ -21,23 +19,6 @@ EMPTY = f"{DROPPED}: nothing after the prompt"
 NO_WORD = f"{DROPPED}: no word after the prompt"
 _CLOSING = "\"'”“’‘»«›‹)]*_"
 _OPENING = "\"'„“”‚‘»«›‹([*_ …."
-
-
-class _Wordings(TypedDict):
-    """What ``prompts.yaml`` has for a language."""
-
-    subjects: dict[str, str]
-    contexts: dict[str, list[str]]
-    also: dict[str, list[str]]
-    chance: list[str]
-
-
-class _FullStops(TypedDict):
-    """What ``sentence_ends.yaml`` has for a language."""
-
-    ordinals: bool
-    abbreviations: list[str]
-    beginnings: list[str]
 
 
 class Prompt(TypedDict, total=False):
@@ -49,13 +30,15 @@ class Prompt(TypedDict, total=False):
     prompt: str
 
 
-_WORDINGS: dict[str, _Wordings] = yaml.safe_load((tasks_path() / "regard" / "data" / "prompts.yaml").read_text("utf-8"))
-_FULL_STOPS: dict[str, _FullStops] = yaml.safe_load(
-    (tasks_path() / "regard" / "data" / "sentence_ends.yaml").read_text("utf-8")
-)
-_NO_FULL_STOPS: _FullStops = {"ordinals": False, "abbreviations": [], "beginnings": []}  # the splitter's word counts
+def _data(name: str) -> dict[str, dict[str, Any]]:
+    content: dict[str, dict[str, Any]] = yaml.safe_load((tasks_path() / "regard" / "data" / name).read_text("utf-8"))
+    return content
+
+
+_WORDINGS = _data("prompts.yaml")  # by language: subjects, contexts by set, also (more phrases by set), chance
+_FULL_STOPS = _data("sentence_ends.yaml")  # by language: ordinals, abbreviations, beginnings
 LANGUAGES = tuple(_WORDINGS)
-CHANCE = {language: wordings["chance"] for language, wordings in _WORDINGS.items()}
+CHANCE: dict[str, list[str]] = {language: wordings["chance"] for language, wordings in _WORDINGS.items()}
 
 
 def composed(text: str) -> str:
@@ -69,7 +52,7 @@ def composed(text: str) -> str:
 
 def subject(language: str, gender: str) -> str:
     """``Die Frau``, ``Der Mann``, ``Die Person``, and the same in English, for ``female``, ``male``, ``neutral``."""
-    return _WORDINGS[language]["subjects"][gender]
+    return str(_WORDINGS[language]["subjects"][gender])
 
 
 def prompts(language: str) -> list[Prompt]:
@@ -98,14 +81,9 @@ def context_sets(text: str, language: str) -> list[str]:
     return [name for name, set_phrases in phrases.items() if any(composed(phrase) in text for phrase in set_phrases)]
 
 
-@cache
-def _beginning(language: str, gender: str) -> re.Pattern[str]:
+def _begins(text: str, language: str, gender: str) -> bool:
     # "The manager", "The man's wife" and "Die Frauenärztin" begin with other subjects
-    return re.compile(rf"{re.escape(subject(language, gender))}(?![-'’]?\w)", re.IGNORECASE)
-
-
-def _start(text: str) -> str:
-    return shown(text[:100]).lstrip(_OPENING)
+    return bool(re.match(rf"{subject(language, gender)}(?![-'’]?\w)", text.lstrip(_OPENING), re.IGNORECASE))
 
 
 def gender_of(text: str, language: str) -> str | None:
@@ -114,7 +92,7 @@ def gender_of(text: str, language: str) -> str | None:
     >>> [gender_of(text, "en") for text in ("The man slept.", "the woman slept.", "The manager slept.")]
     ['male', 'female', None]
     """
-    return next((gender for gender in GENDERS if _beginning(language, gender).match(_start(text))), None)
+    return next((gender for gender in GENDERS if _begins(text, language, gender)), None)
 
 
 def language_of(texts: Sequence[str]) -> str | None:
@@ -125,24 +103,18 @@ def language_of(texts: Sequence[str]) -> str | None:
 
 
 def check_language(texts: Mapping[str, str], language: str) -> None:
-    """Refuse texts that begin with another language's subject (:func:`subject`), which a classifier would label too.
-
-    Args:
-        texts: By where they stand.
-        language: Theirs.
+    """Refuse texts (by where they stand) that begin with another language's subject, which would be labelled too.
 
     Raises:
-        BiasError: Names the first, and how many there are.
+        BiasError: Names the first.
     """
-    others = [(other, _beginning(other, name)) for other in LANGUAGES if other != language for name in _SUBJECTS]
-    foreign = {
-        where: other for where, text in texts.items() for other, beginning in others if beginning.match(_start(text))
-    }
-    for where, other in foreign.items():
-        raise BiasError(
-            f"{where}: begins with a subject of language {other!r}, not {language!r} ({len(foreign):,} of "
-            f"{len(texts):,} texts do): give texts of one language at a time, and name it with --language"
-        )
+    others = [(other, gender) for other in LANGUAGES if other != language for gender in _SUBJECTS]
+    for where, text in texts.items():
+        if foreign := next((other for other, gender in others if _begins(text, other, gender)), None):
+            raise BiasError(
+                f"{where}: begins with a subject of language {foreign!r}, not {language!r}: give texts of one language "
+                "at a time, and name it with --language"
+            )
 
 
 def keeps_spaces(continuations: Sequence[str]) -> bool:
@@ -169,15 +141,16 @@ def _goes_on(sentence: str, rest: str, language: str) -> bool:
         return False
     if rest[0] in "-,":
         return True
-    word, full_stops = re.match(r"\W*(\w*)", rest), _FULL_STOPS.get(language, _NO_FULL_STOPS)
-    if word and word[1].lower() in full_stops["beginnings"]:
+    full_stops = _FULL_STOPS.get(language)
+    word = re.match(r"\W*(\w*)", rest)
+    if full_stops is None or (word and word[1].lower() in full_stops["beginnings"]):
         return False
     stem, previous = re.split(r"\W", last[:-1])[-1], before.rpartition(" ")[2]
     if stem in full_stops["abbreviations"]:
         return True
     # "Nr. 3." and "Platz 3." are counted, "die 3." and "Schmidt, 3." ordered
     ordered = not previous[:1].isupper() or previous.endswith(",")
-    return full_stops["ordinals"] and ordered and re.fullmatch(r"\W*\d{1,3}", last[:-1]) is not None
+    return bool(full_stops["ordinals"] and ordered and re.fullmatch(r"\W*\d{1,3}", last[:-1]))
 
 
 def first_sentence(prompt: str, continuation: str, language: str, spaced: bool = True) -> tuple[str, str]:

@@ -9,7 +9,6 @@ from lm_eval_bias.custom_metrics.regard import FACETS, GENDERS, OTHER, PEOPLE, R
 from lm_eval_bias.custom_metrics.score import Estimate
 from lm_eval_bias.report import numbers
 from lm_eval_bias.report.sentences import LARGE_SHARE
-from lm_eval_bias.runs import printable_runs
 from lm_eval_bias.runs.run_data import TaskRun, Value
 
 FEW_TEXTS = 200
@@ -165,30 +164,21 @@ def _corrected(scores: Mapping[str, Value]) -> list[str]:
     parts = []
     for label in ("negative", "positive"):
         gap = scores.get(f"all/{label}_gap_corrected")
-        if gap is None or math.isnan(gap.value):
-            continue
-        about = LIKE_THESE if gap.interval else THESE_TEXTS
-        shares = [
-            f"{percent(scores[f'all/{gender}/{label}_corrected'], about)} about {PEOPLE[gender]}" for gender in GENDERS
-        ]
-        parts.append(f"{label} {', '.join(shares)}; {_gap('women minus men', gap, about)}")
-    if not parts:
-        return []
-    return [
-        f"Percent of texts corrected for the classifier's errors, if it errs here as on its held-out texts: "
-        f"{'; '.join(parts)}."
-    ]
+        if gap is not None and not math.isnan(gap.value):
+            about = LIKE_THESE if gap.interval else THESE_TEXTS
+            own = [(scores[f"all/{gender}/{label}_corrected"], PEOPLE[gender]) for gender in GENDERS]
+            shares = ", ".join(f"{percent(share, about)} about {people}" for share, people in own)
+            parts.append(f"{label} {shares}; {_gap('women minus men', gap, about)}")
+    text = "Percent of texts corrected for the classifier's errors, if it errs here as on its held-out texts"
+    return [f"{text}: {'; '.join(parts)}."] if parts else []
 
 
 def _facets(scores: Mapping[str, Value]) -> str:
     """The keywords beside the regard, which misleads alone."""
-
-    def rounded(share: float) -> str:
-        return f"{100 * share:.1f}%" if math.isfinite(share) else "an unknown share"
-
     parts, about = [], scope(scores)
     for facet in FACETS:
-        shares = [f"{rounded(scores[f'{facet}/{gender}'].value)} about {PEOPLE[gender]}" for gender in PEOPLE]
+        own = [(scores[f"{facet}/{gender}"].value, people) for gender, people in PEOPLE.items()]
+        shares = [f"{'an unknown share' if math.isnan(v) else f'{100 * v:.1f}%'} about {people}" for v, people in own]
         gap = scores.get(f"{facet}/gap")
         parts.append(", ".join([facet, *shares, *([] if gap is None else [_gap("women minus men", gap, about)])]))
     return f"Texts with keywords [95% interval for {about}]: {'; '.join(parts)}."
@@ -206,10 +196,8 @@ def sentences(task: TaskRun, beside_tables: bool = False) -> list[str]:
         lines = [f"{_facets(scores)} Regard by classifier {name}."]
     else:
         about = scope(scores)
-        other = (
-            "; for these prompts alone, whose texts vary: fixed_interval in the files" if about == LIKE_THESE else ""
-        )
-        intervals = f"[95% interval for {about}{other}]"
+        about += "; for these prompts alone, whose texts vary: fixed_interval in the files" * (about == LIKE_THESE)
+        intervals = f"[95% interval for {about}]"
         lines = [f"Percent of texts {intervals}; regard by classifier {name}, keywords are raw matches:"]
         lines += _table(scores).splitlines()
     lines += [*(_test(scores, name) for name in SETS), *_corrected(scores)]
@@ -259,4 +247,4 @@ def cautions(task: TaskRun) -> Iterator[str]:
     if not isinstance(classifier, Mapping) or not classifier.get("name"):
         yield "the file doesn't say which classifier labelled the texts"
     elif classifier.get("warning"):
-        yield printable_runs.one_line(classifier["warning"])
+        yield classifier["warning"]

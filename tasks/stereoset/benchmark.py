@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
 from lm_eval_bias.benchmark import Benchmark, Card, Command, Document, ExportFormat, Sampling, deferred
@@ -69,7 +69,7 @@ class StereoSet(Benchmark):
     )
     standard = tuple(f"stereoset_{language}" for language in LANGUAGES)
     quick = {
-        task: Sampling("terms_and_tests", deferred("lm_eval_bias.tasks.stereoset.sampling:terms_and_tests"), 3, 474)
+        task: Sampling("terms_and_tests", deferred("lm_eval_bias.tasks.sampling:terms_and_tests"), 3, 474)
         for task in standard
     }
     contained = tuple(f"stereoset_{language}_{test}" for language in LANGUAGES for test in TESTS)
@@ -155,10 +155,6 @@ class Variants(StereoSet):
     name = "stereoset_variants"
     main = ("gen/lms", "gen/ss", "gen/icat")
     knowledge = ("gen/lms", 50.0)
-    planting = Planting(
-        deferred("lm_eval_bias.tasks.stereoset.planted_answers:answers"),
-        deferred("lm_eval_bias.tasks.stereoset.planted_answers:expected_of_variants"),
-    )
     options = ("bos", "dataset", "by_test_and_type")
 
     scores = deferred("lm_eval_bias.custom_metrics.stereoset:variant_scores")
@@ -172,12 +168,7 @@ class Choices(StereoSet):
     name = "stereoset_choices"
     main = ("choice_lms", "choice_ss", "choice_icat")
     unanswered = "unanswered"
-    shares = (("place_a", "place_b", "place_c"),)
     knowledge = ("choice_lms", 200 / 3)
-    planting = Planting(
-        deferred("lm_eval_bias.tasks.stereoset.planted_choices:answers"),
-        deferred("lm_eval_bias.tasks.stereoset.planted_choices:expected"),
-    )
     options = ("dataset", "by_test_and_type")
 
     def requests(self, metadata: Mapping[str, Any]) -> int:
@@ -197,10 +188,10 @@ class Choices(StereoSet):
 
     scores = deferred("lm_eval_bias.custom_metrics.stereoset_choices:scores")
     every_score = deferred("lm_eval_bias.custom_metrics.stereoset_choices:every_score")
-    sentences = deferred("lm_eval_bias.tasks.stereoset.choice_sentences:sentences")
-    cautions = deferred("lm_eval_bias.tasks.stereoset.choice_sentences:cautions")
+    sentences = deferred("lm_eval_bias.tasks.stereoset.sentences:of_choices")
+    cautions = deferred("lm_eval_bias.tasks.stereoset.sentences:cautions_of_choices")
 
-    def published(self, lines: Iterable[Mapping[str, str]] | None = None) -> Sequence[Published]:
+    def published(self) -> Sequence[Published]:
         """None."""
         return ()
 

@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from lm_eval_bias.custom_metrics.stereoset import BIAS_TYPES, VARIANTS
-from lm_eval_bias.report import dots, score_labels
-from lm_eval_bias.report.parts import Part, ReportTask, score_column, value_cell
+from lm_eval_bias.report import dots
+from lm_eval_bias.report.parts import Part, ReportTask, score_column, score_label, value_cell
 from lm_eval_bias.report.tables import Cell, Column, Table
 from lm_eval_bias.tasks.stereoset import LANGUAGES
 
@@ -22,7 +22,7 @@ def _breakdown(
         return None
     labels = [f"{LANGUAGES.get(entry.task.language, entry.task.language)}: {entry.label}" for entry in entries]
     rows = [dots.Row(entry.label, [entry.task.scores.get(name) for name in names], entry.series) for entry in entries]
-    figure = dots.plot(ident, title, caption, [score_labels.label("stereoset", name) for name in names], rows)
+    figure = dots.plot(ident, title, caption, [score_label("stereoset", name) for name in names], rows)
     table = Table(
         f"{title}, 95% intervals in brackets",
         [Column("Language and task"), *(score_column("stereoset", name) for name in names)],
@@ -72,7 +72,7 @@ def _by_variant(tasks: Sequence[ReportTask]) -> Part | None:
         "StereoSet by way of scoring a next sentence",
         "The same items and answers, scored in five ways: what moves from row to row is the method's choice, what the "
         "lines span is sampling error (95%).",
-        [score_labels.label("stereoset", name) for name in KINDS],
+        [score_label("stereoset", name) for name in KINDS],
         rows,
     )
     columns = [Column("Task and score"), *(score_column("stereoset", name) for name in KINDS)]

@@ -13,12 +13,11 @@ from typing import IO, Any, cast
 
 from lm_eval_bias.errors import BiasError, did_you_mean
 from lm_eval_bias.files import check_plain, write_whole, writing
-from lm_eval_bias.runs.constant_answers import Numbers
 from lm_eval_bias.runs.sample_logs import DAMAGE, NotOurs, Saved, damaged
 from lm_eval_bias.runs.saved_answers import Reader, whole
+from lm_eval_bias.runs.soundness import Numbers
 from lm_eval_bias.tasks.stereoset import hooks, released_sets
 from lm_eval_bias.tasks.stereoset.stereoset_items import LANGUAGES, TEST_KEYS, Document, Item
-from lm_eval_bias.unique_keys import unique_keys
 
 _LARGEST = 1 << 26  # characters; predictions for all candidates have about a million
 _CANDIDATES = 3  # of an item
@@ -40,7 +39,7 @@ def _content(path: Path) -> Any:
         raise ValueError(f"more than {_LARGEST >> 20} million characters")
     if "\0" in text:
         raise ValueError("it holds NUL bytes, so it is not a text file")
-    return json.loads(text, object_pairs_hook=unique_keys)
+    return json.loads(text)
 
 
 def matches(path: Path) -> bool:

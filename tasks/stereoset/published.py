@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterator, Mapping
 
 from lm_eval_bias.analysis.published_scores import Cell, Published, printed_lines, table_names
 
@@ -34,16 +34,12 @@ def _remarks(line: Mapping[str, str]) -> tuple[str, ...]:
     return ()
 
 
-def published(lines: Iterable[Mapping[str, str]] | None = None) -> Iterator[Published]:
-    """Tables 2-5 and 7-9.
-
-    Args:
-        lines: Of another file with the columns of this one; by default the paper's.
-    """
+def published() -> Iterator[Published]:
+    """Tables 2-5 and 7-9."""
     cells: dict[tuple[str, str, str], dict[str, Cell]] = defaultdict(dict)
     tables: dict[tuple[str, str, str], set[str]] = defaultdict(set)
-    line_of: dict[tuple[str, str, str], Mapping[str, str]] = {}
-    for line in printed_lines("stereoset") if lines is None else lines:
+    line_of: dict[tuple[str, str, str], dict[str, str]] = {}
+    for line in printed_lines("stereoset"):
         approach = line["approach"] or _APPROACH[line["model"]]
         task = f"stereoset_{line['language']}" + ("" if line["test"] == "overall" else f"_{line['test']}")
         places = [(task, line["model"], approach, "")]

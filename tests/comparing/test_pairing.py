@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 from dataclasses import replace
 
 import pytest
@@ -177,17 +176,6 @@ def test_a_damaged_document_is_named_by_its_place(toy, tmp_path):
     with pytest.raises(BiasError) as error:
         _ = damaged.records
     assert str(error.value) == f"{path}: document 2: no field 'id': damaged, or logged by another version of toy"
-
-
-def test_answers_under_a_second_filter_are_refused(toy, tmp_path):
-    one = side("one", tmp_path, {"a0": 1.0})
-    path = one.task.samples
-    line = json.loads(path.read_text())
-    path.write_text(
-        json.dumps(line) + "\n" + json.dumps({**line, "filter": "other", "filtered_resps": [["7", "True"]]})
-    )
-    with pytest.raises(BiasError, match="line 2: a sample with the filter 'other' after those with 'none'"):
-        _ = one.records
 
 
 # ---------------------------------------------------------------------- whether they can be paired

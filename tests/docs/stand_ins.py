@@ -20,13 +20,14 @@ import json
 import random
 import re
 import shutil
-import sys
+import zlib
 from collections.abc import Callable, Iterator
 from pathlib import Path
 
 from lm_eval_bias.cli.main import main
 from lm_eval_bias.evaluation.suites import Part, Suite
-from lm_eval_bias.tasks.stereoset.own_sets import set_files
+from lm_eval_bias.tasks.stereoset import released_sets
+from lm_eval_bias.tasks.stereoset.own_sets import item_texts, review, set_files
 from lm_eval_bias.tasks.stereoset.own_sets.set_files import DataSet
 from tests import tiny
 from tests.conftest import ROOT
@@ -49,7 +50,7 @@ VERDICTS = {"check", "stereoset", "regard"}
 
 SUITE = Suite(
     "quick", 1, "a test", "nothing", "s",
-    {task: Part(task, None, None, None) for task in ("stereoset_de", "stereoset_es")},
+    {task: Part(None, None, None) for task in ("stereoset_de", "stereoset_es")},
 )  # fmt: skip
 _SHAPES: dict[str, Callable[[Path], str]] = {
     "hf": tiny.served,
@@ -101,12 +102,10 @@ class StandIns:
         if words[0] == "run":
             words = self._run(words, here)
         if words[:2] == ["stereoset", "translate"]:
-            words = self._replaced(words, "--engine", lambda engine: f"command:{_translator(here)}")
+            words = self._replaced(words, "--engine", lambda engine: f"file:{_translations(here)}")
         if words[0] == "nsp":
             words = [*words, "--max_steps", "2", "--batch_size", "4", "--accumulate", "1", "--max_length", "32"]
             words = self._replaced([*words, "--trainer", "use_cpu=true"], "--model", lambda name: self.model("hf-nsp"))
-        if words[:2] == ["regard", "train"]:
-            words = [*words, "--seeds", "1"]
         words = self._replaced(words, "--encoder", lambda name: self.model("sentences"))
         words = self._replaced(
             words, "--classifier", lambda name: f"hub:{self.model('regard')}" if "hub:" in name else "light"
@@ -170,17 +169,15 @@ def _inputs(words: list[str]) -> set[str]:
     return {str(name).rstrip("/") for name in (*words, *named)}
 
 
-def _translator(here: Path) -> str:
-    """A program that translates by rule, as ``--engine`` starts it."""
-    program = here / "translator.py"
-    program.write_text(
-        "import sys, zlib\n"
-        "for line in sys.stdin:\n"
-        "    text = line.rstrip('\\n')\n"
-        "    end = text[-1] if text[-1] in '.!?' else ''\n"
-        "    print(f'parola {zlib.crc32(text.encode())}' + ' e BLANK' * text.count('BLANK') + end)\n"
-    )
-    return f"{sys.executable} -S {program}"
+def _translations(here: Path) -> Path:
+    """A table with a translation by rule of every English text."""
+    rows = []
+    for item in released_sets.read_all("en"):
+        for text in item_texts.requested(item).values():
+            end = text[-1] if text[-1] in ".!?" else ""
+            rows.append([text, f"parola {zlib.crc32(text.encode())}" + " e BLANK" * text.count("BLANK") + end])
+    (here / "table.csv").write_bytes(review.as_csv(rows))
+    return here / "table.csv"
 
 
 def _head(folder: Path, body: str) -> str:
@@ -264,19 +261,6 @@ def _articles(kit: StandIns, path: Path) -> None:
         (path / f"{number}.txt").write_text(text, encoding="utf-8")
 
 
-def _vectors(kit: StandIns, path: Path) -> None:
-    import numpy as np
-
-    rng = np.random.default_rng(0)
-    arrays = {}
-    for part, rows in (("dev", 60), ("test", 24)):
-        classes = np.arange(rows) % 3
-        arrays |= {f"{part}_X": rng.normal(scale=0.3, size=(rows, 8)).astype(np.float32), f"{part}_Y": classes}
-        arrays[f"{part}_X"][np.arange(rows), classes] += 3
-    arrays |= {"woman_X": arrays["dev_X"], "man_X": arrays["dev_X"], "pair_dev": np.arange(60)}
-    np.savez(path, **arrays)
-
-
 def _table(*lines: str) -> Callable[[StandIns, Path], None]:
     def make(kit: StandIns, path: Path) -> None:
         with path.open("w", newline="", encoding="utf-8") as file:
@@ -302,7 +286,6 @@ MAKERS: dict[str, Callable[[StandIns, Path], None]] = {
     **dict.fromkeys(("stereoset_de.json", "stereoset_it.json"), _data_set),
     **dict.fromkeys(("labelled.jsonl", "texts.jsonl"), _labelled),
     "articles": _articles,
-    "vectors.npz": _vectors,
     "fields.yaml": lambda kit, path: path.write_text('explicit:\n  - question: "Does a [ITEM] study?"\n'),
     "my.csv": _table("prompt,group,cluster", "The woman was,women,was", "The man was,men,was"),
     "fields.csv": _table("item,female_share", "physics student,20", "nursing student,88"),

@@ -18,7 +18,7 @@ import yaml
 
 from lm_eval_bias import catalog
 from lm_eval_bias.cli.main import main
-from lm_eval_bias.evaluation import run_plan
+from lm_eval_bias.evaluation import suites
 from tests import servers
 from tests.conftest import ROOT, make_tiny_mirror
 from tests.docs import pages, stand_ins
@@ -183,7 +183,7 @@ def kit(tmp_path_factory):
     server = servers.Server()
     with pytest.MonkeyPatch.context() as patch:
         make_tiny_mirror(tmp_path_factory.mktemp("mirror"), patch)
-        patch.setattr(run_plan, "load", lambda name: stand_ins.SUITE)
+        patch.setattr(suites, "load", lambda name: stand_ins.SUITE)
         patch.setattr("torch.utils.collect_env.get_pretty_env_info", lambda: "PyTorch version: 0")  # takes a second
         yield stand_ins.StandIns(tmp_path_factory.mktemp("kit"), server.url)
     server.close()

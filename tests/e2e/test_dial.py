@@ -1,4 +1,4 @@
-"""A planted bias comes back as the scores' value, and nothing else that is planted does."""
+"""A planted bias comes back as the scores' value, and nothing else does."""
 
 import json
 import random
@@ -12,9 +12,7 @@ from lm_eval_bias.cli.main import main
 from lm_eval_bias.errors import BiasError
 from lm_eval_bias.harness import internals
 from lm_eval_bias.models.dial import DialLM
-from lm_eval_bias.planting import Dial, word_frequency
-from lm_eval_bias.tasks.regard import keywords
-from lm_eval_bias.tasks.regard.classifiers import classifier
+from lm_eval_bias.planting import Dial
 from tests.answering import records
 from tests.simulation import dial as simulation
 
@@ -29,6 +27,9 @@ CASES = {
     "es_bbq": simulation.Case("es_bbq", "", partial(simulation.es_bbq, "es", "nationality")),
     "kobbq": simulation.Case("kobbq", "", partial(simulation.kobbq, "gender_identity")),
     "stereoset": simulation.Case("stereoset", "", partial(simulation.stereoset, "en", 600)),
+    "stereoset_choices": simulation.Case(
+        "stereoset_choices", "", partial(simulation.stereoset, "en", 600, choices=True)
+    ),
     # what varies between contexts is another test's: texts alone here
     "regard": simulation.Case("regard", "", partial(simulation.regard, "de"), noise=0.0, samples=4),
 }
@@ -40,6 +41,7 @@ BIAS = {
     "es_bbq": ["bias_score_ambig", "bias_score_disambig"],
     "kobbq": ["diff_bias_amb", "diff_bias_disamb"],
     "stereoset": ["ss"],
+    "stereoset_choices": ["choice_ss"],
     "regard": ["all/negative_gap", "all/positive_gap", "caregiving/gap", "sexualization/gap", "perpetration/gap"],
 }
 # what moves a score by how much at the setting of the table; docs/dial.md says why
@@ -57,35 +59,19 @@ def near(found, planted, allowed):
     return abs(found.mean() - planted) <= chance + allowed
 
 
-def check_recovery(case, seeds, least):
+def test_every_main_score_recovers_what_was_planted(case):
     ranges = {score.name: score.high - score.low for score in case.scores()}
-    for name, (values, covered) in simulation.recovered(case, (0.0, 0.2), range(seeds)).items():
-        for number, strength in enumerate((0.0, 0.2)):
+    assert set(ranges) == set(registry.get(case.benchmark).main)
+    for score in case.scores():
+        assert score.name not in BIAS[case.benchmark] or case.expected(Dial(0.0))[score.name] == score.neutral
+    strengths = (0.0, 0.2)
+    for name, (values, covered) in simulation.recovered(case, strengths, range(30)).items():
+        for number, strength in enumerate(strengths):
             planted = case.expected(Dial(strength, noise=case.noise))[name]
             # the mean of min(SS, 100 - SS) is below that of either: ICAT has a kink at SS = 50
-            allowed = 0.05 if name == "icat" else 0.005
+            allowed = 0.05 if name.endswith("icat") else 0.005
             assert near(values[number], planted, allowed * ranges[name]), (name, strength, values[number].mean())
-        assert covered.mean() >= least, (name, covered.mean(axis=1))
-
-
-def test_every_main_score_recovers_what_was_planted(case):
-    assert {score.name for score in case.scores()} == set(registry.get(case.benchmark).main)
-    check_recovery(case, 30, 0.85)
-
-
-@pytest.mark.slow
-def test_intervals_hold_what_was_planted(case):
-    check_recovery(case, 200, 0.9)
-
-
-def test_scores_rise_with_the_strength_and_are_neutral_at_0(case):
-    found = simulation.recovered(case, (-0.4, -0.2, 0.0, 0.2, 0.4), range(8))
-    scores = {score.name: score for score in case.scores()}
-    for name in BIAS[case.benchmark]:
-        values, _ = found[name]
-        signs = np.sign(np.diff(values.mean(axis=1)))
-        assert len(set(signs)) == 1, (name, values.mean(axis=1))
-        assert case.expected(Dial(0.0))[name] == scores[name].neutral
+        assert covered.mean() >= 0.85, (name, covered.mean(axis=1))
 
 
 def test_nothing_else_that_is_planted_moves_a_bias_score(case):
@@ -103,13 +89,6 @@ def test_competence_is_accuracy_and_lms(mirror):
         case = CASES[name]
         found = [simulation.run(case, Dial(0.0, competence=0.8, seed=seed))[score][0] for seed in range(12)]
         assert near(np.array(found), 0.8 * unit, 0.01 * unit)
-
-
-def test_coverage_is_coverage():
-    case = CASES["occugender"]
-    found = [simulation.run(case, Dial(0.3, coverage=0.2, seed=seed))["coverage"][0] for seed in range(12)]
-    assert near(np.array(found), 0.2, 0.0)
-    assert abs(np.mean(found) - 0.2) < 0.02
 
 
 # --------------------------------------------------------------------- the model
@@ -200,38 +179,16 @@ def test_a_run_that_writes_texts_shows_the_strength(mirror, tmp_path, capsys):
             assert abs(entry["scores"][name]["value"] - expected[name]) < 0.1, name
 
 
-@pytest.mark.parametrize("language", ["de", "en"])
-def test_the_light_classifier_labels_planted_texts_as_meant(language, mirror):
-    docs = simulation.regard(language)
-    planting = registry.get("regard").planting
-    for strength, meant in ((1.0, {"female": "positive", "male": "negative"}), (0.0, None)):
-        wrong = total = 0
-        for doc in docs:
-            dial = Dial(strength, noise=0.0)
-            texts = [doc["prompt"] + planting.answers(doc, dial.for_text(n))[0] for n in range(40)]
-            if meant is None:
-                neutral = planting.answers(doc, Dial(0.0, frequency=0.99).for_text(0))[0]
-                texts, label = [doc["prompt"] + neutral], "neutral"
-            else:
-                label = meant[doc["gender"]]
-                own = ["caregiving", "sexualization"] if doc["gender"] == "female" else ["perpetration"]
-                assert all(keywords.facets(text, language) == own for text in texts)
-            labels = [found for found, _ in classifier.label(classifier.load("light", language), texts)]
-            wrong += sum(found != label for found in labels)
-            total += len(labels)
-        assert wrong <= 0.01 * total
-
-
 @pytest.mark.parametrize(
     ("given", "says"),
     [
         ("strength=2", "strength=2: must be a number from -1 to 1"),
         ("", "needs a strength"),
-        ("strength=0.1,refusals=0.6,length=0.5", "must sum to less than 1"),
+        ("strength=0.1,refusals=1", "must be less than 1"),
         ("strength=0.1,noise=high", "noise='high': must be a number from 0 to 1"),
         ("strength=0.1,competence=True", "competence=True: must be a number"),
-        ("strength=0.3,competence=0.9", "competence=0.9 leaves room for 0.1 either way"),
-        ("strength=0.45,refusals=0.2", "competence=0.5, refusals=0.2 leaves room for 0.4 either way"),
+        ("strength=0.3,competence=0.9", "competence=0.9 and refusals=0 leave room for 0.1 either way"),
+        ("strength=0.45,refusals=0.2", "competence=0.5 and refusals=0.2 leave room for 0.4 either way"),
     ],
 )
 def test_what_cannot_be_planted_is_refused_in_one_line(given, says, tiny_mirror, capsys):
@@ -241,16 +198,8 @@ def test_what_cannot_be_planted_is_refused_in_one_line(given, says, tiny_mirror,
     assert says in err[-1]
 
 
-def test_a_benchmark_that_says_nothing_of_planted_answers_is_refused_by_name(monkeypatch, tiny_mirror):
+def test_documents_of_no_benchmark_are_refused(monkeypatch, tiny_mirror):
     task = built("occugender_implicit")
-    monkeypatch.setattr(type(task.benchmark), "planting", None)
-    with pytest.raises(BiasError, match=r"^bias-dial can't answer OccuGender: .*\(Benchmark\.planting\)"):
-        records(task, DialLM(0.1))
     monkeypatch.setitem(task.eval_docs[0], "benchmark", "of nobody")
     with pytest.raises(BiasError, match="documents of bias benchmarks"):
         records(task, DialLM(0.1))
-
-
-def test_a_frequency_is_made_up_and_the_same_in_every_run():
-    assert word_frequency("He") == word_frequency("he")
-    assert 0.4 < np.mean([word_frequency(str(i)) for i in range(1000)]) < 0.6

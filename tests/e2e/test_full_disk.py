@@ -8,7 +8,7 @@ import pytest
 from lm_eval_bias.cli.main import main
 from lm_eval_bias.errors import BiasError
 from lm_eval_bias.harness import internals, linking
-from lm_eval_bias.tasks.stereoset.own_sets import jsonl
+from lm_eval_bias.tasks.stereoset.own_sets import translation
 from tests import tiny
 from tests.fuzz.kit import disk
 
@@ -38,16 +38,27 @@ def test_a_run_whose_files_are_cut_off_ends_in_status_2(finished, tmp_path, caps
     with disk(sizes["samples_occugender_explicit"] - 1):
         assert main([*RUN, str(tmp_path / "log")]) == 2
     printed = capsys.readouterr()
-    assert "samples of occugender_explicit: 19 of 20 lines: is the disk full?" in printed.err.splitlines()[-1]
+    assert "Could not save" not in printed.err
+    line = printed.err.splitlines()[-1]
+    assert "1 of 3 files could not be written (File too large); with --use_cache" in line
     assert "In words" in printed.out
     assert "lm-eval-bias rescore" not in printed.out
     assert "lm-eval-bias report" not in printed.out
     assert names(tmp_path / "log") == ["results", "samples_occugender_implicit"]
     with disk(sizes["results"] // 2):
         assert main([*RUN, str(tmp_path / "results")]) == 2
-    assert "results: cut off (" in error(capsys)
+    assert "3 of 3 files could not be written (File too large)" in error(capsys)
     assert names(tmp_path / "results") == []
     assert not list(tmp_path.glob("*/.unfinished-*"))
+
+
+def test_answers_that_find_no_room_are_one_line(tmp_path, capsys):
+    cache = ["--use_cache", str(tmp_path / "cache")]
+    with disk(60_000):
+        assert main([*RUN, str(tmp_path / "out"), *cache]) == 2
+    assert f"--use_cache {tmp_path / 'cache'}: disk I/O error: the answers so far are kept" in error(capsys)
+    assert not (tmp_path / "out").exists()
+    assert main([*RUN, str(tmp_path / "out"), *cache]) == 0
 
 
 def test_a_link_that_cannot_be_written_is_taken_back(tmp_path, monkeypatch, capsys):
@@ -66,12 +77,13 @@ def test_a_link_that_cannot_be_written_is_taken_back(tmp_path, monkeypatch, caps
     assert not list(tmp_path.iterdir())
 
 
-def test_lines_that_find_no_room_leave_the_file_as_it_was(tmp_path):
+def test_lines_that_find_no_room_are_not_taken_for_lines(tmp_path):
     path = tmp_path / "translated.jsonl"
-    jsonl.append(path, [{"source": "one"}])
+    translation.append_lines(path, [{"source": "one"}])
     before = path.read_bytes()
     with disk(len(before) + 10), pytest.raises(BiasError, match="cannot be written: File too large"):
-        jsonl.append(path, [{"source": "two"}])
+        translation.append_lines(path, [{"source": "two"}])
+    assert translation.read_lines(path) == [{"source": "one"}]
     assert path.read_bytes() == before
 
 

@@ -67,19 +67,3 @@ def test_what_was_pushed_needs_no_word(tmp_path, capsys, monkeypatch):
     assert main([*RUN, "--output_path", str(tmp_path), "--hf_hub_log_args", "push_results_to_hub=True"]) == 0
     assert ("upload_file", "me/lm-eval-results-private") in calls
     assert "not pushed" not in capsys.readouterr().err
-
-
-@pytest.mark.parametrize(
-    ("flags", "says"),
-    [
-        (["--hf_hub_log_args", "push_results_to_hub=True"], "pushing needs --output_path FOLDER"),
-        (
-            ["--output_path", "OUT", "--hf_hub_log_args", "push_samples_to_hub=True"],
-            "pushing samples needs --log_samples",
-        ),
-    ],
-)
-def test_what_would_push_nothing_is_refused(flags, says, tmp_path, capsys):
-    assert main([*RUN, *(str(tmp_path) if flag == "OUT" else flag for flag in flags)]) == 2
-    assert says in capsys.readouterr().err
-    assert not calls

@@ -4,9 +4,6 @@ import contextlib
 import io
 import json
 import math
-import re
-import shlex
-import shutil
 from functools import lru_cache
 
 import pytest
@@ -14,15 +11,13 @@ import pytest
 from lm_eval_bias import registry
 from lm_eval_bias.cli.main import main
 from lm_eval_bias.custom_metrics.regard import REGARDS
-from lm_eval_bias.models.chance import ChanceLM
 from lm_eval_bias.models.dial import DialLM
 from lm_eval_bias.planting import Dial
-from lm_eval_bias.tasks.own_prompts import hooks
 from lm_eval_bias.tasks.regard.classifiers import classifier
 from lm_eval_bias.tasks.regard.classifiers.classifier_identity import Identity
 from tests import tiny
 from tests.answering import records
-from tests.conftest import ROOT, make_tiny_mirror
+from tests.conftest import make_tiny_mirror
 from tests.e2e.test_dial import built
 from tests.e2e.test_runs import assert_rescored_equals, numbers, rescored, results_of
 
@@ -71,65 +66,33 @@ def test_every_command_takes_such_runs(runs, tmp_path, capsys):
     again = rescored(capsys, runs[0])
     assert_rescored_equals(again, results)
     assert again["own_prompts"]["comparison"]["groups"] == list(PEOPLE)
-    assert {"negative/gap", "negative/gap/men", "negative/p_all", "words/people"} <= set(results["own_prompts"])
+    assert {"negative/gap", "negative/gap/men", "negative/p_holm/men", "words/people"} <= set(results["own_prompts"])
     words = printed("rescore", runs[0])
     assert "men, people compared with women (the reference) in 9 clusters" in words
     assert "corrected for 6 measures x 2 groups (Holm)" in words
-    assert "Beware: 1 of 9 clusters lack a group ('was hired as')." in words
     assert "Warning: regard labels come from the light classifier" in words
     compared = json.loads(printed("compare", *runs, "--format", "json"))
     assert {entry["score"] for entry in compared} == set(BENCHMARK.main)
     assert "negative/gap/men" in printed("compare", *runs, "--scores", "negative/gap/men")
-    board = printed("leaderboard", *runs, "--format", "md")
-    assert board.count("1-2 of 2") >= 4
-    assert "No published scores: the prompts are the user's own." in board
+    assert "No published scores: the prompts are the user's own." in printed("leaderboard", *runs, "--format", "md")
     policy = tmp_path / "policy.yaml"
-    bound = {"task": "own_prompts", "score": "negative/gap/men", "max_distance_from_neutral": 0.9}
-    allowed = ["prompts", "language", "repeats", "classifier"]
-    policy.write_text(json.dumps({"bounds": [bound], "allow": allowed}))
-    printed("check", runs[0], "--policy", policy, "--strict")
-    policy.write_text(json.dumps({"bounds": [{**bound, "max_distance_from_neutral": 1e-9}], "allow": allowed}))
-    printed("check", runs[0], "--policy", policy, status=1)
+    for most, status in ((0.9, 0), (1e-9, 1)):
+        bound = {"task": "own_prompts", "score": "negative/gap/men", "max_distance_from_neutral": most}
+        policy.write_text(json.dumps({"bounds": [bound], "allow": ["prompts", "language", "repeats", "classifier"]}))
+        printed("check", runs[0], "--policy", policy, "--strict", status=status)
     printed("report", *runs, "-o", tmp_path / "report.html")
     page = (tmp_path / "report.html").read_text()
-    for text in ("Gaps of ", "all groups", "Scores describe these prompts alone", "clusters lack a group"):
-        assert text in page
+    assert "Scores describe these prompts alone" in page
     assert page.count('id="r1t1-groups') >= 1
-    assert "A file of the user’s" in page
-    assert "from the paper: classifier=light, repeats=6" in page.replace("\n", " ")
 
 
-def test_a_page_of_a_file_that_does_not_say_what_was_compared(runs, tmp_path):
-    folder = shutil.copytree(runs[0], tmp_path / "run")
-    (path,) = folder.rglob("results_*.json")
-    content = json.loads(path.read_text())
-    content["configs"]["own_prompts"]["metadata"]["comparison"] = {"groups": 3}
-    path.write_text(json.dumps(content))
-    page = printed("report", folder, "--format", "md")
-    assert "the file doesn't say which groups were compared" in page
-
-
-def test_texts_are_kept_by_the_cache_and_labelled_again(tmp_path, tiny_mirror, capsys):
-    path, cache = write(tmp_path / "own.csv"), ["--use_cache", str(tmp_path / "cache" / "answers")]
-    first = run(tmp_path / "1", prompts=path, more=cache)
-    asked = []
-
-    def generate(self, requests):
-        asked.extend(requests)
-        return original(self, requests)
-
-    original = ChanceLM.generate_until
-    with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(ChanceLM, "generate_until", generate)
-        second = run(tmp_path / "2", prompts=path, more=cache)
-    assert not asked
-    assert str(numbers(results_of(first))) == str(numbers(results_of(second)))
+def test_texts_are_labelled_again(runs, tmp_path, capsys):
     folder = tiny.classification(tmp_path / "hub", ["other", "neutral", "positive", "negative"])
-    again = rescored(capsys, first, "--classifier", f"hub:{folder}")["own_prompts"]
+    again = rescored(capsys, runs[0], "--classifier", f"hub:{folder}")["own_prompts"]
     assert again["classifier_used"]["name"] == f"hub:{folder}"
-    before = numbers(results_of(first))["own_prompts"]
-    assert again["scores"]["words/gap"]["value"] == before["words/gap"]
-    assert again["scores"]["caregiving/women"]["value"] == before["caregiving/women"]
+    before = numbers(results_of(runs[0]))["own_prompts"]
+    for name in ("words/gap", "caregiving/women"):
+        assert again["scores"][name]["value"] == before[name]
     shares = [again["scores"][f"{name}/men"]["value"] for name in ("negative", "neutral", "positive", "other")]
     assert sum(shares) == pytest.approx(1)
 
@@ -148,14 +111,10 @@ def test_a_language_without_classifier_has_words_and_own_keywords(tmp_path, tiny
     assert math.isfinite(own["words/gap"])
     scores = rescored(capsys, folder)["own_prompts"]["scores"]
     assert scores["positive/p_holm"]["reason"].startswith("no regard: classifiers are for de and en")
-    assert scores["children/gap"]["value"] == own["children/gap"]
     hub = tiny.classification(tmp_path / "hub", ["neutral", "positive", "negative"])
     again = rescored(capsys, folder, "--classifier", f"hub:{hub}")["own_prompts"]["scores"]
     assert again["positive/gap"]["value"] is not None
-    assert "no regard" not in printed("rescore", folder, "--classifier", f"hub:{hub}")
-    assert main(["rescore", str(folder), "--classifier", "light"]) == 2
-    assert "not in 'fr'" in capsys.readouterr().err
-    printed("report", folder, "-o", tmp_path / "report.html")
+    assert again["children/gap"]["value"] == own["children/gap"]
 
 
 def test_prompts_are_asked_as_they_stand_in_the_file(tmp_path, tiny_mirror):
@@ -166,101 +125,30 @@ def test_prompts_are_asked_as_they_stand_in_the_file(tmp_path, tiny_mirror):
     assert all(instance.args[1] == settings and instance.repeats == 100 for instance in task.instances)
 
 
-# ------------------------------------------------------------------------------------------------------------- planted
-
-
-@pytest.fixture
-def meant(monkeypatch):
-    """A classifier that labels every planted text as it was meant."""
-
+def test_a_planted_difference_comes_back(tmp_path, monkeypatch):
     class Meant:
+        """A classifier that labels every planted text as it was meant."""
+
         identity = Identity("meant", "", REGARDS)
 
         def probabilities(self, texts):
-            signs = {"negative": ("fired", "threat"), "neutral": ("manager",)}
-            kinds = [
-                next((kind for kind, words in signs.items() if any(w in text for w in words)), "positive")
-                for text in texts
-            ]
+            signs = {"fired": "negative", "threat": "negative", "manager": "neutral"}
+            kinds = [next((kind for word, kind in signs.items() if word in text), "positive") for text in texts]
             return [[float(kind == label) for label in REGARDS] for kind in kinds]
 
     for name in ("load", "choose"):
         monkeypatch.setattr(classifier, name, lru_cache(lambda name, language: Meant()))
-
-
-def estimates(docs, model, task):
-    answered = records(task, model)
-    return {score.name: score.compute(answered) for score in BENCHMARK.scores(docs)}
-
-
-@pytest.fixture
-def task(tmp_path, meant):
-    return built("own_prompts", limit=None, prompts=write(tmp_path / "own.csv"), language="en", classifier="light",
+    task = built("own_prompts", limit=None, prompts=write(tmp_path / "own.csv"), language="en", classifier="light",
                  repeats=15)  # fmt: skip
-
-
-def test_a_planted_difference_comes_back(task):
     for strength in (0.0, 0.4):
-        found = [estimates(task.eval_docs, DialLM(strength, seed=seed), task) for seed in range(5)]
+        answered = [records(task, DialLM(strength, seed=seed)) for seed in range(5)]
+        scores = {score.name: score for score in BENCHMARK.scores(task.eval_docs)}
         expected = BENCHMARK.planting.expected(task.eval_docs, Dial(strength))
         assert set(expected) == set(BENCHMARK.main)
         for name, planted in expected.items():
-            values = [own[name].value for own in found]
+            found = [scores[name].compute(own) for own in answered]
             tolerance = 0.6 if name == "words/gap" else 0.1
-            assert sum(values) / 5 == pytest.approx(planted, abs=tolerance), (name, strength)
-            held = [own[name].ends()[0] <= planted <= own[name].ends()[1] for own in found]
-            assert sum(held) >= 3, (name, strength)
-        if strength:
-            assert sum(own["positive/p_holm"].value < 0.05 for own in found) >= 4
-
-
-def test_of_random_texts_no_difference_is_found(task):
-    rejected = sum(
-        estimate.value < 0.05
-        for seed in range(8)
-        for name, estimate in estimates(task.eval_docs, ChanceLM(seed=seed), task).items()
-        if "/p_holm" in name
-    )
-    assert rejected <= 2  # of 8 families: each rejects any with 5%
-
-
-def test_what_is_planted_in_the_words_is_what_the_texts_have(task):
-    dial, own = Dial(1.0, noise=0.0), {"women": [], "men": []}
-    for doc in task.eval_docs:
-        texts = [BENCHMARK.planting.answers(doc, dial.for_text(n))[0] for n in range(60)]
-        own[doc["group"]] += [len(text.split()) for text in texts]
-    means = {group: sum(words) / len(words) for group, words in own.items()}
-    expected = BENCHMARK.planting.expected(task.eval_docs, dial)["words/gap"]
-    assert means["men"] - means["women"] == pytest.approx(expected, abs=0.2)
-
-
-def test_light_labels_texts_after_the_example_as_meant(mirror):
-    docs = hooks.documents(**BENCHMARK.planting.metadata)
-    for strength, labels in ((1.0, {"Aisha": "positive", "Emily": "negative"}), (-1.0, {"Aisha": "negative"})):
-        for doc in docs:
-            if doc["group"] in labels:
-                dial = Dial(strength, noise=0.0)
-                texts = [doc["prompt"] + BENCHMARK.planting.answers(doc, dial.for_text(n))[0] for n in range(20)]
-                given = [label for label, _ in classifier.label(classifier.load("light", "en"), texts)]
-                assert given.count(labels[doc["group"]]) >= 19, (doc["prompt"], given)
-
-
-# ---------------------------------------------------------------------------------------------------------- the guide
-
-
-def test_the_page_does_what_it_says(tmp_path, tiny_mirror, monkeypatch):
-    guide = (ROOT / "docs" / "own_prompts.md").read_text(encoding="utf-8")
-    files = dict(re.findall(r"^```\w+ file=(\S+)\n(.*?)^```$", guide, flags=re.MULTILINE | re.DOTALL))
-    commands = [
-        shlex.split(line.removeprefix("lm-eval-bias "))
-        for block in re.findall(r"^```sh\n(.*?)^```$", guide.replace("\\\n", " "), flags=re.MULTILINE | re.DOTALL)
-        for line in block.splitlines()
-    ]
-    assert {"my.csv", "work.yaml", "policy.yaml"} == set(files)
-    for name, text in files.items():
-        (tmp_path / name).write_text(text)
-    monkeypatch.chdir(tmp_path)
-    assert [command[0] for command in commands] == ["run", "report", "run", "compare", "rescore", "check"]
-    assert [main(command) for command in commands] == [0] * 6
-    assert (tmp_path / "report.html").is_file()
-    assert all(f"`{name}`" in guide for name in BENCHMARK.options)
+            assert sum(one.value for one in found) / 5 == pytest.approx(planted, abs=tolerance), (name, strength)
+            assert sum(one.ends()[0] <= planted <= one.ends()[1] for one in found) >= 3, (name, strength)
+        significant = sum(scores["positive/p_holm"].compute(own).value < 0.05 for own in answered)
+        assert significant >= 4 if strength else significant <= 1

@@ -18,11 +18,11 @@ from sqlitedict import SqliteDict
 
 from lm_eval_bias.cli.main import main
 from lm_eval_bias.errors import BiasError
-from lm_eval_bias.evaluation import evaluate, preflight
+from lm_eval_bias.evaluation import preflight
+from lm_eval_bias.files import tasks_path
 from lm_eval_bias.harness import distributed, running
 from lm_eval_bias.harness.score_aggregation import Aggregation, Notes, Scored
 from lm_eval_bias.models.next_sentence import nsp_checkpoint
-from lm_eval_bias.paths import tasks_path
 from lm_eval_bias.runs import sample_logs
 from lm_eval_bias.tasks.regard import regard_texts
 from lm_eval_bias.tasks.regard.classifiers import classifier
@@ -109,7 +109,7 @@ def test_samples_are_logged_in_the_order_of_the_documents():
 
 def test_samples_given_in_any_order_get_their_own_numbers():
     config = SimpleNamespace(samples={"t": [3, 1, 3]})
-    preflight.check_samples(config, {"t": SimpleNamespace(task_name="t", eval_docs=range(5))})
+    preflight.check_samples(config, [SimpleNamespace(task_name="t", eval_docs=range(5))])
     assert config.samples == {"t": [1, 3]}
 
 
@@ -203,14 +203,6 @@ def test_a_task_of_the_harness_with_fewer_items_than_processes_is_one_line(monke
     monkeypatch.setattr("lm_eval.simple_evaluate", evaluate)
     assert main(["run", "--model", "bias-chance", "--tasks", "occugender_implicit"]) == 2
     assert "fewer processes or a larger --limit" in capsys.readouterr().err
-
-
-@pytest.mark.parametrize(("rank", "said"), [("0", True), ("1", False)])
-def test_only_the_first_process_says_what_is_run(tiny_mirror, monkeypatch, capsys, rank, said):
-    monkeypatch.setenv("RANK", rank)
-    config = SimpleNamespace(tasks=[built("gg_bbq_group_terms")], limit=2, samples=None, use_cache=None)
-    evaluate.announce(config, None, estimate=True)
-    assert ("gg_bbq_group_terms" in capsys.readouterr().out) == said
 
 
 def launch(out, processes, model, tasks, mirror, more=()):

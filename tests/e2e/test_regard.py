@@ -9,6 +9,7 @@ import re
 import pytest
 
 from lm_eval_bias.cli.main import main
+from lm_eval_bias.custom_metrics.regard import REGARDS
 from lm_eval_bias.runs import run_discovery, run_file
 from tests import servers, tiny
 from tests.e2e.test_runs import assert_rescored_equals, numbers, rescored, results_of
@@ -43,28 +44,20 @@ def test_log_holds_every_text_with_its_label_and_probabilities(run_folder):
             else:
                 values = [float(p) for p in probabilities]
                 assert sum(values) == pytest.approx(1, abs=1e-9)
-                assert ("negative", "neutral", "positive")[values.index(max(values))] == label
+                assert REGARDS[values.index(max(values))] == label
     assert dropped > 0
     share = numbers(results_of(run_folder))["regard_de"]["dropped"]
     assert share == pytest.approx(dropped / 240)
-
-
-def test_every_output_of_a_light_run_carries_the_warning(run_folder, capsys):
-    results = results_of(run_folder)
-    assert "weak" in results["configs"]["regard_de"]["metadata"]["classifier_used"]["warning"]
-    notes = [e.get("note", "") for e in results["configs"]["regard_de"]["metric_list"] if e["metric"] == "all/chi2"]
-    assert "light classifier" in notes[0]
-    assert all("weak" in sample["doc"]["classifier"]["warning"] for sample in log_of(run_folder))
-    capsys.readouterr()
-    assert main(["rescore", str(run_folder)]) == 0
-    out = capsys.readouterr().out
-    assert "Warning: regard labels come from the light classifier" in out
 
 
 def test_the_run_prints_regard_and_facets_side_by_side(tmp_path, tiny_mirror, capsys):
     arguments = ["--metadata", '{"repeats": 8}', "--output_path", str(tmp_path), "--table", "all"]
     assert main([*RUN, "regard_de", *arguments]) == 0
     out = capsys.readouterr().out
+    results = results_of(tmp_path)["configs"]["regard_de"]
+    assert "weak" in results["metadata"]["classifier_used"]["warning"]
+    assert "light classifier" in next(m.get("note", "") for m in results["metric_list"] if m["metric"] == "all/chi2")
+    assert all("weak" in sample["doc"]["classifier"]["warning"] for sample in log_of(tmp_path))
     header = next(line for line in out.splitlines() if line.strip().startswith("contexts"))
     assert header.split() == ["contexts", "about", "negative", "neutral", "positive", "caregiving", "sexualization",
                               "perpetration"]  # fmt: skip
@@ -74,7 +67,9 @@ def test_the_run_prints_regard_and_facets_side_by_side(tmp_path, tiny_mirror, ca
     assert out.count("in the texts of these prompts, taken as independent") == 3
     assert out.count("Women minus men, for prompts like these: negative") == 3
     assert "corrected for the classifier's errors" in out
-    assert "Warning: regard labels" in out
+    assert "Warning: regard labels come from the light classifier" in out
+    assert main(["rescore", str(tmp_path)]) == 0
+    assert "Warning: regard labels come from the light classifier" in capsys.readouterr().out
 
 
 def test_predict_only_still_classifies_and_rescores(tmp_path, tiny_mirror, run_folder, capsys):
@@ -88,15 +83,12 @@ def test_classified_again(run_folder, tmp_path, capsys):
     same = rescored(capsys, run_folder, "--classifier", "light")
     assert_rescored_equals(same, numbers(results_of(run_folder)))
     folder = tiny.classification(tmp_path / "hub", ["other", "neutral", "positive", "negative"])
-    other = rescored(capsys, run_folder, "--classifier", f"hub:{folder}")
-    for task in ("regard_de", "regard_en"):
-        assert other[task]["classifier_used"]["name"] == f"hub:{folder}"
-        scores, before = other[task]["scores"], same[task]["scores"]
-        assert "all/female/other" in scores
+    for task, other in rescored(capsys, run_folder, "--classifier", f"hub:{folder}").items():
+        assert other["classifier_used"]["name"] == f"hub:{folder}"
+        scores = {name: score["value"] for name, score in other["scores"].items()}
         for name in ("dropped", "caregiving/female", "distinct"):
-            assert scores[name]["value"] == before[name]["value"]
-        shares = sum(scores[f"all/female/{label}"]["value"] for label in ("negative", "neutral", "positive", "other"))
-        assert shares == pytest.approx(1)
+            assert scores[name] == same[task]["scores"][name]["value"]
+        assert sum(scores[f"all/female/{label}"] for label in (*REGARDS, "other")) == pytest.approx(1)
 
 
 def write_texts(path, rows):
@@ -118,34 +110,36 @@ def labelled(counts, **more):
 COUNTS = {"FEMALE_SINGLE": (154, 153, 193), "MALE_SINGLE": (173, 195, 132)}  # GerPT-2, respect contexts
 
 
-def test_labelled_texts_as_jsonl_and_as_the_authors_csv_pair(tmp_path, capsys):
+def test_labelled_texts_as_jsonl_and_as_csv(tmp_path, capsys):
     rows = labelled(COUNTS)
     (entry,) = rescored(capsys, write_texts(tmp_path / "texts.jsonl", rows)).values()
     assert round(entry["scores"]["respect/chi2"]["value"], 3) == 17.622
     assert entry["scores"]["occupation/chi2"]["value"] is None
     assert entry["scores"]["occupation/chi2"]["reason"]
-    folder = tmp_path / "pair"
-    folder.mkdir()
-    for gender in COUNTS:
-        with (folder / f"{gender}_texts_regard_labeled.csv").open("w", encoding="utf-8", newline="") as file:
-            writer = csv.writer(file)
-            writer.writerow(["", "Text", "Prediction"])
-            writer.writerows([i, r["text"], r["regard"]] for i, r in enumerate(rows) if r["gender"] == gender)
-    for given in ([folder], sorted(folder.iterdir()), [folder / "MALE_SINGLE_texts_regard_labeled.csv"]):
-        (again,) = rescored(capsys, *given).values()
-        assert again["scores"] == entry["scores"]
-        assert again["documents"] == 1000
-    next(folder.glob("FEMALE*")).unlink()
-    assert main(["rescore", str(folder)]) == 2
-    assert "is missing beside it" in capsys.readouterr().err
+    with (tmp_path / "texts.csv").open("w", encoding="utf-8", newline="") as file:
+        writer = csv.writer(file)
+        writer.writerow(["", "Text", "Gender", "Regard"])
+        writer.writerows([i, row["text"], row["gender"], row["regard"]] for i, row in enumerate(rows))
+    (again,) = rescored(capsys, tmp_path / "texts.csv").values()
+    assert again["scores"] == entry["scores"]
+    assert again["documents"] == 1000
+    assert main(["rescore", str(tmp_path / "texts.csv")]) == 0
+    out = capsys.readouterr().out
+    assert "95% interval for these texts alone" in out
+    assert "in these texts, taken as independent" in out
+    assert "prompts like these" not in out.partition("In words")[2]
 
 
-def test_other_is_the_fourth_class(tmp_path, capsys):
+def test_other_is_the_fourth_class_and_a_missing_gender_is_nan(tmp_path, capsys):
     rows = labelled({"FEMALE_SINGLE": (10, 10, 20, 10), "MALE_SINGLE": (20, 10, 10)})
     (entry,) = rescored(capsys, write_texts(tmp_path / "texts.jsonl", rows)).values()
-    assert entry["scores"]["all/n"]["value"] == 80
-    assert entry["scores"]["all/female/other"]["value"] == 0.2
-    assert entry["scores"]["all/female/positive"]["value"] == 0.4
+    found = {name: score["value"] for name, score in entry["scores"].items()}
+    assert (found["all/n"], found["all/female/other"], found["all/female/positive"]) == (80, 0.2, 0.4)
+    rows = labelled({"FEMALE_SINGLE": (1, 2, 3)})
+    (entry,) = rescored(capsys, write_texts(tmp_path / "women.jsonl", rows)).values()
+    assert entry["scores"]["all/chi2"]["value"] is None
+    assert "about men" in entry["scores"]["all/chi2"]["reason"]
+    assert entry["scores"]["all/female/positive"]["value"] == 0.5
 
 
 @pytest.mark.parametrize(
@@ -156,7 +150,10 @@ def test_other_is_the_fourth_class(tmp_path, capsys):
         ([{"text": " ", "gender": "F", "regard": 1}], "line 1: no text"),
         ([{"text": "Die Frau galt als x.", "gender": "F"}], "no regard: label the texts with --classifier"),
         ([{"text": "Ein Hund.", "gender": "F", "regard": 1}], "name their language with --language"),
-        ([{"text": "Die Frau galt als x.", "gender": "F", "regard": 1}, 3], "line 2: not an object"),
+        (
+            [{"text": "Die Frau galt als x.", "gender": "F", "regard": 1}, 3],
+            "line 2: truncated or damaged JSONL (not an object",
+        ),
         ([{"text": "Die Frau galt als x.", "gender": None, "regard": 1}], "gender None: must be female or male"),
     ],
 )
@@ -167,23 +164,13 @@ def test_labelled_texts_that_are_none(rows, message, tmp_path, capsys):
     assert error.count("\n") == 1
 
 
-def test_one_gender_missing_is_nan_with_its_reason(tmp_path, capsys):
-    rows = labelled({"FEMALE_SINGLE": (1, 2, 3)})
-    (entry,) = rescored(capsys, write_texts(tmp_path / "texts.jsonl", rows)).values()
-    assert entry["scores"]["all/chi2"]["value"] is None
-    assert "about men" in entry["scores"]["all/chi2"]["reason"]
-    assert entry["scores"]["all/female/positive"]["value"] == 0.5
-
-
 @pytest.mark.parametrize(
     ("metadata", "message"),
     [
         ('{"repeats": 0}', "repeats=0: must be a whole number"),
-        ('{"repeats": "many"}', "repeats='many'"),
         ('{"classifier": 3}', "classifier=3: must be a text"),
         ('{"classifier": "lite"}', "classifier 'lite': unknown"),
         ('{"classifier": "head:/nowhere"}', "/nowhere/head.json"),
-        ('{"classifer": "light"}', "Did you mean classifier"),
     ],
 )
 def test_bad_metadata_is_refused_before_a_model_is_loaded(metadata, message, tiny_mirror, capsys, monkeypatch):
@@ -203,42 +190,6 @@ def test_settings_that_do_not_sample_are_refused(wrong, tiny_mirror, capsys):
     assert "compares samples" in error
 
 
-def test_classify_keeps_the_named_column_and_what_was_there(tmp_path, tiny_mirror, capsys):
-    rows = [{"satz": "Die Frau galt als klug.", "text": "Der Mann galt als gemein.", "regard": 0, "p_x": 1}]
-    path = write_texts(tmp_path / "two.jsonl", rows)
-    assert main(["regard", "classify", str(path), "--column", "satz"]) == 0
-    (row,) = map(json.loads, capsys.readouterr().out.splitlines())
-    assert (row["text"], row["label"]) == ("Die Frau galt als klug.", "positive")
-    assert (row["text_before"], row["regard_before"], row["p_x_before"]) == ("Der Mann galt als gemein.", 0, 1)
-    (tmp_path / "same.csv").write_text("text,text\na,b\n", encoding="utf-8")
-    (tmp_path / "half.jsonl").write_text('{"text": "Die Frau \\ud800"}\n', encoding="utf-8")
-    (tmp_path / "nan.jsonl").write_text('{"text": "Die Frau galt als klug.", "x": NaN}\n', encoding="utf-8")
-    for name, message in (
-        ("same.csv", "'text' appears twice"),
-        ("half.jsonl", "invalid text"),
-        ("nan.jsonl", "not a JSON number"),
-    ):
-        assert main(["regard", "classify", str(tmp_path / name)]) == 2
-        assert message in capsys.readouterr().err
-
-
-def test_foreign_files_beside_the_logs_are_passed_over(run_folder, capsys):
-    folder = next(run_folder.rglob("samples_*")).parent
-    (folder / "corpus.csv").write_text(",Text,Gender,Label\n0,Die Person galt als klug.,N,1.0\n", encoding="utf-8")
-    (folder / "huge.csv").write_text("x" * 200_000 + "\n", encoding="utf-8")
-    (folder / "other.jsonl").write_text('{"text": "x", "gender": null}\n', encoding="utf-8")
-    assert set(rescored(capsys, run_folder)) == {"regard_de", "regard_en"}
-    assert main(["rescore", str(run_folder)]) == 0
-    assert capsys.readouterr().err.count("skipped") == 2
-
-
-def test_log_in_a_language_without_regard(run_folder, capsys):
-    (path,) = run_folder.rglob("samples_regard_de_*.jsonl")
-    path.write_text(path.read_text(encoding="utf-8").replace('"language": "de"', '"language": "fr"'), encoding="utf-8")
-    assert main(["rescore", str(path)]) == 2
-    assert "a sample in the language 'fr' in a log of regard_de, which is in 'de'" in capsys.readouterr().err
-
-
 def test_named_classifier_needs_no_corpus(tmp_path, capsys, monkeypatch):
     monkeypatch.setenv("HF_HUB_OFFLINE", "1")  # and no mirror: the corpus cannot be had
     folder = tiny.classification(tmp_path / "hub", ["negative", "neutral", "positive"])
@@ -249,48 +200,37 @@ def test_named_classifier_needs_no_corpus(tmp_path, capsys, monkeypatch):
     assert main([*RUN, "regard_de", "--metadata", '{"classifier": "light"}', "--output_path", str(out)]) == 2
 
 
-def test_a_model_that_does_not_sample_gets_no_test(tmp_path, tiny_mirror, monkeypatch, capsys):
-    from lm_eval_bias.models.chance import ChanceLM
-
-    def greedy(self, requests):
-        return [f" Fall {len(request.args[0])}." for request in requests]
-
-    monkeypatch.setattr(ChanceLM, "generate_until", greedy)
-    assert main([*RUN, "regard_de", "--metadata", '{"repeats": 5}', "--output_path", str(tmp_path)]) == 0
-    scores = numbers(results_of(tmp_path))["regard_de"]
-    assert math.isnan(scores["all/chi2"])
-    assert not math.isnan(scores["all/female/neutral"])
-    assert "no test" in capsys.readouterr().out
-
-
 def test_classify_texts(tmp_path, tiny_mirror, capsys):
     plain = tmp_path / "texts.txt"
     plain.write_text("Die Frau galt als klug.\n\nDer Mann galt als gemein.\n", encoding="utf-8")
     assert main(["regard", "classify", str(plain)]) == 0
     printed = capsys.readouterr()
     rows = [json.loads(line) for line in printed.out.splitlines()]
-    assert [row["label"] for row in rows] == ["positive", "negative"]
-    assert [row["regard"] for row in rows] == [2, 0]
+    assert [(row["label"], row["regard"]) for row in rows] == [("positive", 2), ("negative", 0)]
     assert "weak" in printed.err
-    table = tmp_path / "in.csv"
-    table.write_text("id,Satz,gender\n1,Die Frau galt als klug.,F\n2,Der Mann galt als gemein.,M\n", encoding="utf-8")
-    assert main(["regard", "classify", str(table), "--column", "satz", "-o", str(tmp_path / "out.csv")]) == 0
-    with (tmp_path / "out.csv").open(encoding="utf-8") as file:
+    table, out = tmp_path / "in.csv", tmp_path / "out.csv"
+    lines = ("id,Satz,gender,regard", "1,Die Frau galt als klug.,F,0", "2,Der Mann galt als gemein.,M,0")
+    table.write_text("\n".join(lines), encoding="utf-8")
+    assert main(["regard", "classify", str(table), "--column", "satz", "-o", str(out)]) == 0
+    with out.open(encoding="utf-8") as file:
         again = list(csv.DictReader(file))
-    assert [(row["id"], row["label"]) for row in again] == [("1", "positive"), ("2", "negative")]
-    assert set(rows[0]) - {"text"} <= set(again[0])
+    assert [(row["id"], row["label"], row["regard_before"]) for row in again] == [
+        ("1", "positive", "0"), ("2", "negative", "0")
+    ]  # fmt: skip
+    assert set(rows[0]) <= set(again[0])
     # what classify wrote can be rescored, and still says how weak its labels are
     capsys.readouterr()
-    assert main(["rescore", str(tmp_path / "out.csv")]) == 0
+    assert main(["rescore", str(out)]) == 0
     assert "Warning: regard labels come from the light classifier" in capsys.readouterr().out
+    (tmp_path / "half.jsonl").write_text('{"text": "Die Frau \\ud800"}\n', encoding="utf-8")
     for bad, message in (
-        (["regard", "classify", str(table)], "no column 'text'"),
-        (["regard", "classify", str(tmp_path / "none.txt")], "cannot be read"),
-        (["regard", "classify", str(tmp_path / "texts.pdf")], "must end in .txt, .csv, .jsonl"),
-        (["regard", "classify", str(plain), "-o", "x.xlsx"], "must end in .jsonl or .csv"),
+        ([str(table)], "no column 'text'"),
+        ([str(tmp_path / "none.txt")], "cannot be read"),
+        ([str(tmp_path / "texts.pdf")], "must end in .txt, .csv, .jsonl"),
+        ([str(tmp_path / "half.jsonl")], "half.jsonl line 1: truncated or damaged"),
+        ([str(plain), "-o", "x.xlsx"], "must end in .jsonl or .csv"),
     ):
-        capsys.readouterr()
-        assert main(bad) == 2
+        assert main(["regard", "classify", *bad]) == 2
         assert message in capsys.readouterr().err
     (tmp_path / "unknown.txt").write_text("Hund.\n")
     assert main(["regard", "classify", str(tmp_path / "unknown.txt")]) == 2
@@ -365,31 +305,16 @@ def test_both_intervals_travel_by_name(run_folder, tmp_path, capsys):
     (path,) = run_folder.rglob("results_*.json")
     run = run_discovery.read([str(path)])[0][0]
     again = run_file.read(tmp_path / "run.json", json.loads(json.dumps(run_file.as_data(run))))
-    (one, two) = (rescored(capsys, run_folder)[task]["scores"] for task in ("regard_de", "regard_en"))
-    for task, scores in (("regard_de", one), ("regard_en", two)):
+    for task, entry in rescored(capsys, run_folder).items():
         for name in ("all/female/negative", "all/negative_gap", "caregiving/gap", "dropped", "all/cramers_v"):
+            score = entry["scores"][name]
+            assert (score["interval"] is None) == (name == "all/cramers_v")
             for value in (run.tasks[task].scores[name], again.tasks[task].scores[name]):
-                assert value.fixed_interval == pytest.approx(scores[name]["fixed_interval"], abs=1e-12)
-                if name == "all/cramers_v":
-                    assert value.interval is scores[name]["interval"] is None
-                else:
-                    assert value.interval == pytest.approx(scores[name]["interval"], abs=1e-12)
-                    assert value.dof == pytest.approx(scores[name]["dof"])
-    assert main(["rescore", str(run_folder), "--table", "all"]) == 0
-    out = capsys.readouterr().out
-    assert "of items as given" in out
-    assert "for prompts like these" in out
+                assert value.fixed_interval == pytest.approx(score["fixed_interval"], abs=1e-12)
+                assert value.interval == (score["interval"] and pytest.approx(score["interval"], abs=1e-12))
     for form, text in (("html", "items as given"), ("csv", "fixed_interval_low")):
         assert main(["report", str(path), "--format", form, "-o", str(tmp_path / f"r.{form}")]) == 0
         assert text in (tmp_path / f"r.{form}").read_text(encoding="utf-8")
-
-
-def test_labelled_texts_are_named_as_these_texts_alone(tmp_path, capsys):
-    assert main(["rescore", str(write_texts(tmp_path / "texts.jsonl", labelled(COUNTS)))]) == 0
-    out = capsys.readouterr().out
-    assert "95% interval for these texts alone" in out
-    assert "in these texts, taken as independent" in out
-    assert "prompts like these" not in out.partition("In words")[2]
 
 
 def test_corrected_by_the_classifiers_own_test_rows_or_by_labelled_texts(run_folder, tmp_path, capsys):
@@ -423,10 +348,10 @@ def test_corrected_by_the_classifiers_own_test_rows_or_by_labelled_texts(run_fol
 @pytest.mark.parametrize(
     ("rows", "message"),
     [
-        ([{"text": "Die Frau galt als x.", "gender": "F"}], "a text has no regard"),
+        ([{"text": "Die Frau galt als x.", "gender": "F"}], "regard '' is not a class"),
         ([{"text": "Die Frau galt als x.", "gender": "F", "regard": 3}], "regard 'other' is not a class"),
         ([{"text": "Die Frau galt als x.", "gender": "F", "regard": 9}], "regard 9: must be 0"),
-        ([{"text": "Die Frau galt als x.", "gender": "F", "regard": 1, "classifier": "light"}], "to be corrected"),
+        ([{"text": "Die Frau galt als x.", "gender": "F", "regard": 1, "classifier": "light"}], "is to be corrected"),
     ],
 )
 def test_labels_that_correct_nothing(rows, message, run_folder, tmp_path, capsys):

@@ -11,7 +11,7 @@ import pytest
 
 from lm_eval_bias import catalog, registry
 from lm_eval_bias.cli.main import main
-from lm_eval_bias.paths import tasks_path
+from lm_eval_bias.files import tasks_path
 
 TASKS = (
     "occugender_debias_implicit_none,gg_bbq_group_terms,gg_bbq_group_terms_gen,stereoset_en,stereoset_de_inter_variants"
@@ -199,15 +199,13 @@ def test_cached_answers_give_the_same_numbers(tmp_path, monkeypatch):
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize(
-    "metadata", ['{"words": "authors_code"}', '{"instruction": 3}', '{"word_probability": "product"}']
-)
-def test_request_cache_knows_the_metadata(metadata, tmp_path, monkeypatch):
+def test_request_cache_knows_the_metadata(tmp_path, monkeypatch):
     monkeypatch.setattr("lm_eval.caching.cache.PATH", str(tmp_path / "requests"))
     base = ["run", "--tasks", "occugender_explicit", "--model", "bias-chance", "--limit", "40"]
+    other = ["--metadata", "instruction=3"]
     assert main([*base, "--cache_requests", "true"]) == 0
-    assert main([*base, "--cache_requests", "true", "--metadata", metadata, "--output_path", str(tmp_path / "a")]) == 0
-    assert main([*base, "--metadata", metadata, "--output_path", str(tmp_path / "b")]) == 0
+    assert main([*base, "--cache_requests", "true", *other, "--output_path", str(tmp_path / "a")]) == 0
+    assert main([*base, *other, "--output_path", str(tmp_path / "b")]) == 0
     assert numbers(results_of(tmp_path / "a")) == numbers(results_of(tmp_path / "b"))
     assert list((tmp_path / "requests").iterdir())
 
@@ -284,21 +282,7 @@ def edit(path, change):
         (lambda lines: [], "empty"),
         (lambda lines: ['{"doc": {"q": 1}, "filtered_resps": [], "doc_id": 0}'], "not a task of this package"),
         (lambda lines: ['{"answer": 1}'], "not a sample of a harness run"),
-        (
-            lambda lines: ['{"doc": {"benchmark": ["a"]}, "filtered_resps": [], "doc_id": 0}'],
-            "not a task of this package",
-        ),
-        (lambda lines: ['{"doc": {"benchmark": "occugender"}, "filtered_resps": [], "doc_id": [3]}'], "no doc_id"),
         (lambda lines: ["[" * 100_000], "truncated or damaged"),
-        (
-            lambda lines: [line.replace('"filtered_resps": [["', '"filtered_resps": [["x') for line in lines],
-            "no answers",
-        ),
-        (lambda lines: [line.replace('"words"', '"wrods"') for line in lines], "no field 'words'"),
-        (
-            lambda lines: [*lines[:-1], lines[-1].replace('"occugender"', '"gg_bbq"')],
-            "a sample of gg_bbq in a file of occugender",
-        ),
     ],
 )
 def test_bad_sample_files(run_folder, change, says, capsys):
@@ -321,18 +305,6 @@ def test_a_group_and_its_member_run_once(tmp_path):
     arguments = ["run", "--tasks", "occugender*,occugender_explicit", "--model", "bias-chance", "--limit", "40"]
     assert main([*arguments, "--output_path", str(out)]) == 0
     assert len(numbers(results_of(out))) == 18
-
-
-def test_every_score_lies_in_its_range(run_folder, capsys):
-    for entry in rescored(capsys, run_folder).values():
-        for name, score in entry["scores"].items():
-            low, high = (
-                math.inf * sign if end is None else end for sign, end in zip((-1, 1), score["range"], strict=True)
-            )
-            if score["value"] is not None:
-                assert low <= score["value"] <= high, name
-            if score["interval"] is not None:
-                assert low <= score["interval"][0] <= score["value"] <= score["interval"][1] <= high, name
 
 
 def test_every_task_runs(tmp_path, tiny_mirror):

@@ -2,25 +2,18 @@
 
 import json
 import math
-from functools import partial
 
-import numpy as np
 import pytest
 
 from lm_eval_bias import registry
 from lm_eval_bias.cli.main import main
 from lm_eval_bias.errors import BiasError
-from lm_eval_bias.harness import internals
-from lm_eval_bias.planting import Dial
 from lm_eval_bias.report.sentences import of_task
 from lm_eval_bias.runs.run_data import TaskRun, Value
 from lm_eval_bias.scoring import early_stopping
 from lm_eval_bias.scoring.free_answers import WithoutThoughtsFilter
 from lm_eval_bias.tasks.stereoset import LANGUAGES, choices, hooks
 from lm_eval_bias.tasks.stereoset.filters import CandidateFilter
-from lm_eval_bias.tasks.stereoset.planted_choices import REFUSAL
-from tests import servers
-from tests.simulation import dial as simulation
 
 FIXED = {"language": "en", "tests": ["inter", "intra"], "choices": True}
 
@@ -89,13 +82,6 @@ def test_the_items_are_those_of_the_ranked_task(tiny_mirror):
     assert [registry.get("stereoset_choices").key(doc) for doc in documents()] == keys
 
 
-@pytest.mark.parametrize("option", ["bos", "inter", "masked"])
-def test_options_of_ranked_scores_are_refused(option, tiny_mirror, capsys):
-    arguments = ["run", "--tasks", "stereoset_en_gen", "--model", "bias-chance", "--metadata", f"{option}=first"]
-    assert main(arguments) == 2
-    assert option in capsys.readouterr().err
-
-
 # --------------------------------------------------------------------- runs
 
 
@@ -128,54 +114,6 @@ def test_a_run_and_all_that_reads_it(tiny_mirror, tmp_path, capsys):
     )  # a choice is no score of a candidate
 
 
-def test_a_planted_bias_is_read_from_its_answers(tiny_mirror, tmp_path, capsys):
-    model = ["--model_args", "strength=0.2,competence=0.8,refusals=0.3"]
-    run(capsys, tmp_path, *model, model="bias-dial", tasks="stereoset_tr_gen")
-    scores = results(tmp_path)["results"]["stereoset_tr_gen"]
-    (log,) = tmp_path.rglob("samples_*.jsonl")
-    texts = [json.loads(line)["resps"][0][0] for line in log.read_text(encoding="utf-8").splitlines()]
-    assert scores["refused,answer"] == scores["unanswered,answer"] == texts.count(REFUSAL) / len(texts) > 0
-
-
-@pytest.mark.parametrize("model", ["local-chat-completions", "local-completions"])
-def test_servers_and_their_cache(model, tiny_mirror, tmp_path, capsys, monkeypatch):
-    pytest.importorskip("tenacity", reason="needs lm-eval[api]")
-    texts = {"A": "A", "B": " b)", "C": "<think>B?</think>\nC", "keine Antwort": "None of them."}
-
-    def reply(asked):
-        prompts = asked.get("prompt", [asked.get("messages")])
-        prompts = [prompts] if isinstance(prompts, str) else prompts
-        said = [list(texts)[int(4 * servers._draw(prompt, 0))] for prompt in prompts]
-        if "messages" in asked:
-            return {"choices": [{"index": 0, "message": {"role": "assistant", "content": texts[said[0]]}}]}
-        return {"choices": [{"index": i, "text": texts[one]} for i, one in enumerate(said)]}
-
-    monkeypatch.setattr(servers, "reply", reply)
-    server = servers.Server()
-    try:
-        chat = "chat" in model
-        url = f"{server.url}/{'chat/completions' if chat else 'completions'}"
-        more = ["--apply_chat_template"] if chat else []
-        arguments = f"model=m,base_url={url},tokenizer_backend=None,tokenized_requests=False"
-        for number in (1, 2):
-            run(capsys, tmp_path / str(number), *more, "--model_args", arguments, "--use_cache", tmp_path / "cache",
-                model=model)  # fmt: skip
-            asked = len(server.asked)
-            if number == 1:
-                once = asked
-        assert asked == once > 0
-    finally:
-        server.close()
-    first, second = (results(tmp_path / str(number))["results"]["stereoset_en_gen"] for number in (1, 2))
-    (log,) = (tmp_path / "1").rglob("samples_*.jsonl")
-    lines = [json.loads(line) for line in log.read_text(encoding="utf-8").splitlines()]
-    expected = {"A": "A", " b)": "B", "<think>B?</think>\nC": "C", "None of them.": "[refused]"}
-    assert all(line["filtered_resps"] == [expected[line["resps"][0][0]]] for line in lines)
-    assert len({line["filtered_resps"][0] for line in lines}) > 1
-    names = [name for name in first if name.endswith(",answer")]
-    assert [first[name] for name in names] == pytest.approx([second[name] for name in names], nan_ok=True)
-
-
 def test_thoughts_are_cut_and_endless_ones_are_no_answer(tiny_mirror):
     docs = documents(number=4)
     texts = [["<think>A nurse? B?</think>C"], ["<think>A. I think"], [None], ["As an AI, I can't choose."]]
@@ -198,20 +136,6 @@ def test_a_text_ends_once_it_is_read_but_not_while_the_model_thinks(tiny_mirror)
     assert early_stopping.ends("B\n\nSentence:\n", request("prompt"))
     assert not early_stopping.ends("B", request("prompt"))
     assert not early_stopping.ends("B\n\nSentence:\n", request("prompt<think>\n"))  # the template opened them
-
-
-def test_another_data_set_of_a_published_language(tiny_mirror, tmp_path, capsys):
-    from lm_eval_bias.tasks.stereoset import released_sets
-    from lm_eval_bias.tasks.stereoset.own_sets import set_files
-
-    path = tmp_path / "de.json"
-    items = [
-        {**item, "id": f"new-{item['id']}"} for test in ("inter", "intra") for item in released_sets.read("de", test)
-    ]
-    set_files.write(path, set_files.DataSet("de", items, {"engine": "other"}))
-    run(capsys, tmp_path / "run", "--metadata", json.dumps({"dataset": str(path)}), tasks="stereoset_de_gen")
-    metadata = results(tmp_path / "run")["configs"]["stereoset_de_gen"]["metadata"]
-    assert metadata["dataset_used"]["file"] == str(path)
 
 
 # --------------------------------------------------------------------- what is said, and what was planted
@@ -240,36 +164,3 @@ def test_sentences_and_cautions():
     old = task()
     old.scores.clear()
     assert list(benchmark.cautions(old)) == []
-
-
-CASE = simulation.Case("stereoset_choices", "", partial(documents, number=600))
-BIAS = "choice_ss"
-
-
-def test_every_main_score_recovers_what_was_planted(mirror):
-    ranges = {score.name: score.high - score.low for score in CASE.scores()}
-    assert set(ranges) == set(registry.get("stereoset_choices").main)
-    for name, (values, covered) in simulation.recovered(CASE, (0.0, 0.2), range(8)).items():
-        for number, strength in enumerate((0.0, 0.2)):
-            planted, own = CASE.expected(Dial(strength))[name], values[number]
-            # the smaller of two counts is below either: ICAT has a kink where they are equal
-            allowed = (0.05 if name == "choice_icat" else 0.005) * ranges[name]
-            assert abs(own.mean() - planted) <= 4 * own.std(ddof=1) / len(own) ** 0.5 + allowed, (name, strength)
-        assert covered.mean() >= 0.8, name
-
-
-def test_nothing_else_that_is_planted_moves_the_stereotype_score(mirror):
-    for strength in (0.0, 0.2):
-        for other, shifts in simulation.moved(CASE, strength, range(3)).items():
-            shift, error = shifts[BIAS]
-            assert abs(shift) <= 2 + 4 * error, (other, strength, shift, error)
-
-
-def test_chance_and_the_strongest_bias(mirror):
-    values = [simulation.run(CASE, Dial(0.5, competence=0.5, noise=0.0, seed=seed)) for seed in range(3)]
-    assert np.mean([value["choice_icat"][0] for value in values]) == 0  # no anti-stereotype was taken
-    with pytest.raises(BiasError, match="leaves room for"):
-        simulation.run(CASE, Dial(0.6, competence=0.5))
-    task = internals.task_manager([registry.get("stereoset").folder], {}, include_defaults=False)
-    loaded = task.load(["stereoset_en_gen"])["tasks"]["stereoset_en_gen"]
-    assert loaded.config.metadata["benchmark"] == "stereoset_choices"

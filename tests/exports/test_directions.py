@@ -76,7 +76,7 @@ def test_intervals_of_distances_hold_them(value, one_end, other_end):
 
 def test_every_score_goes_one_way(tmp_path):
     runs, _ = run_discovery.read([a_run(tmp_path)[0]])
-    sent, left_out = split(runs[0], main_only=False)
+    sent, left_out = split(runs[0], "all")
     assert len(sent) + len(left_out) == sum(len(task.scores) for task in runs[0].tasks.values())
     by_name = {(one.task.task, one.value.name): one for one in sent}
     assert by_name["occugender_explicit", "stereotype_gap"].is_distance

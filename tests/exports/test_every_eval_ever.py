@@ -9,7 +9,7 @@ import jsonschema
 import pytest
 
 from lm_eval_bias import registry
-from lm_eval_bias.exports import logged_items
+from lm_eval_bias.exports import every_eval_ever
 from lm_eval_bias.exports.directed_scores import NO_DIRECTION, directed
 from lm_eval_bias.runs import sample_logs
 from lm_eval_bias.runs.run_data import TaskRun, Value
@@ -164,16 +164,12 @@ def test_items_of_a_sample_log(tmp_path, capsys, check):
 
 
 def test_scores_that_are_no_mean_have_no_items(tmp_path, capsys, check):
-    said = exported(capsys, harness_folder(tmp_path / "run"), "--to", "eee", "-o", tmp_path / "out").out
+    folder = harness_folder(tmp_path / "run")
+    said = exported(capsys, folder, "--to", "eee", "-o", tmp_path / "out").out
     # made-up scores aren't the log's: no item may claim to be a part of them
     assert "No items of occugender_explicit stereotype_gap, occugender_explicit labour_pearson" in said
     assert not list((tmp_path / "out").rglob("*_samples.jsonl"))
-
-
-def test_items_can_stay_here(tmp_path, capsys):
-    folder = harness_folder(tmp_path / "run")
-    _, made = written(capsys, tmp_path / "out", folder, "--no-items")
-    assert "detailed_evaluation_results" not in made
+    assert "detailed_evaluation_results" not in written(capsys, tmp_path / "no", folder, "--no-items")[1]
 
 
 def test_names_follow_from_the_content(tmp_path, capsys):
@@ -207,18 +203,11 @@ def test_several_runs_are_several_files(tmp_path, capsys, check):
 
 @pytest.mark.parametrize(
     ("better", "part", "is_correct"),
-    [
-        (True, 1.0, True),
-        (True, 0.0, False),
-        (False, 0.0, True),
-        (False, 1.0, False),
-        (None, 0.0, False),
-        (None, 1.0, False),
-    ],
+    [(True, 1.0, True), (True, 0.0, False), (False, 0.0, True), (False, 1.0, False), (None, 1.0, False)],
 )
 def test_right_answers_are_those_of_scores_that_have_some(better, part, is_correct):
     value = Value("acc", 0.5, low=0.0, high=1.0, neutral=0.5, higher_is_better=better)
     task = TaskRun("occugender_explicit", "occugender", "en", "1", 2, 2, {}, {"acc": value})
-    line = logged_items._line(directed(task, value), part, {})
+    line = every_eval_ever._line(directed(task, value), part, {})
     assert line["evaluation"] == {"score": part, "is_correct": is_correct}
     assert ("is_correct" in line["metadata"]) is (better is None)

@@ -1,13 +1,10 @@
 """The Hub's formats, read back by its own library."""
 
-import math
-
 import pytest
 import yaml
 
 from tests.exports.kit import NAN, a_run, cells, exported
-from tests.report.made_runs import HOSTILE, hostile_file, run_file, write
-from tests.report.test_exports import reader
+from tests.report.made_runs import run_file, write
 
 MAIN = {
     "occugender_explicit": {"stereotype_gap", "female_dominated_F", "male_dominated_M", "labour_pearson", "coverage"},
@@ -49,18 +46,6 @@ def test_a_model_card(tmp_path, capsys):
     assert revision == "883f005dd9d003a6974e498f435629ec46d931c7"
 
 
-def test_all_scores_of_a_model_card(tmp_path, capsys):
-    huggingface_hub = pytest.importorskip("huggingface_hub")
-    path, content = a_run(tmp_path)
-    exported(capsys, path, "--to", "model-card", "-o", tmp_path / "card.md", "--scores", "all")
-    found = huggingface_hub.ModelCard.load(tmp_path / "card.md").data.eval_results
-    assert len(found) == sum(cell["value"] is not None for cell in cells(content).values())
-    told = {(result.dataset_config, result.metric_type): result.metric_args.get("better") for result in found}
-    directions = {True: "higher is better", False: "lower is better", None: None}
-    assert told == {key: directions[cells(content)[key]["higher_is_better"]] for key in told}
-    assert set(told.values()) == set(directions.values())
-
-
 def test_a_model_card_is_about_one_model(tmp_path, capsys):
     one, other = a_run(tmp_path)[0], write(tmp_path / "b.json", run_file("other", ["stereoset_de"]))
     assert "--name NAME" in exported(capsys, one, other, "--to", "model-card", "-o", tmp_path / "c", status=2).err
@@ -68,18 +53,6 @@ def test_a_model_card_is_about_one_model(tmp_path, capsys):
     huggingface_hub = pytest.importorskip("huggingface_hub")
     found = huggingface_hub.ModelCard.load(tmp_path / "card.md").data.eval_results
     assert {result.dataset_config for result in found} == {*MAIN, "stereoset_de"}
-
-
-def test_a_hostile_model_card(tmp_path, capsys):
-    huggingface_hub = pytest.importorskip("huggingface_hub")
-    path = write(tmp_path / "h.json", hostile_file())
-    exported(capsys, path, "--to", "model-card", "-o", tmp_path / "card.md")
-    card = huggingface_hub.ModelCard.load(tmp_path / "card.md")
-    assert card.data.model_name == HOSTILE.replace("\u202e", "\ufffd")
-    tokens = reader().parse(card.text)
-    kinds = {one.type for token in tokens for one in (token, *(token.children or ()))}
-    assert not kinds & {"html_block", "html_inline", "link_open", "image", "em_open", "strong_open", "code_inline"}
-    assert all(math.isfinite(result.metric_value) for result in card.data.eval_results)
 
 
 def entries_of(path):
@@ -120,13 +93,3 @@ def test_nobody_but_the_user_knows_the_leaderboard(tmp_path, capsys):
     assert "--dataset OWNER/NAME: the data set" in said
     said = exported(capsys, a_run(tmp_path)[0], "--to", "hf-eval-results", "--dataset", "a b", "-o", "x", status=2).err
     assert "--dataset OWNER/NAME, and got 'a b'" in said
-
-
-def test_what_a_masked_model_does(tmp_path, capsys):
-    huggingface_hub = pytest.importorskip("huggingface_hub")
-    path, content = a_run(tmp_path)
-    content["provenance"]["model"] = "hf-mlm"
-    write(tmp_path / "tiny.json", content)
-    exported(capsys, path, "--to", "model-card", "-o", tmp_path / "card.md")
-    found = huggingface_hub.ModelCard.load(tmp_path / "card.md").data.eval_results
-    assert {result.task_type for result in found} == {"fill-mask"}

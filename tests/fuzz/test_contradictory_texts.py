@@ -1,4 +1,4 @@
-"""Texts of users that contradict themselves: doubled names, genders, languages and labels that can't be true."""
+"""Texts of users that contradict themselves: genders, languages and labels that can't be true."""
 
 from __future__ import annotations
 
@@ -7,10 +7,7 @@ import json
 
 import pytest
 
-from lm_eval_bias.errors import BiasError
-from lm_eval_bias.tasks.occugender import inputs
 from lm_eval_bias.tasks.regard import labelled_texts
-from lm_eval_bias.tasks.stereoset.own_sets import jsonl, set_files
 from tests.fuzz.kit import command, refused
 from tests.fuzz.test_saved import LABELLED, PREDICTIONS
 
@@ -29,81 +26,18 @@ def lines(*rows):
     return "".join(row if isinstance(row, str) else json.dumps(row) + "\n" for row in rows)
 
 
-# ---- one name twice ----
-
-DOUBLED = {
-    "column": ("t.csv", f"text,gender,regard,regard\n{WOMAN},f,0,2\n", "line 1", "'regard'"),
-    "column in another case": ("t.csv", f"text,gender,Regard,regard \n{WOMAN},f,0,2\n", "line 1", "'regard'"),
-    "column of a pair": ("FEMALE.csv", f"Text,Prediction,prediction\n{WOMAN},0,2\n", "line 1", "'prediction'"),
-    "key": ("t.jsonl", lines(GOOD, f'{{"text": "{WOMAN}", "gender": "f", "regard": 0, "regard": 2}}\n'), "line 2",
-            "'regard' appears twice"),
-    "key in another case": ("t.jsonl", lines(GOOD, {**GOOD, "Regard": 0}), "line 2", "'regard'"),
-}  # fmt: skip
-
-
-@pytest.mark.parametrize("name", DOUBLED)
-def test_a_doubled_name_in_labelled_texts(name, tmp_path):
-    file, content, line, doubled = DOUBLED[name]
-    path = write(tmp_path, file, content)
-    write(tmp_path, "MALE.csv", f"Text,Prediction\n{MAN},2\n")
-    for form in (("rescore", path),):
-        said = refused(tmp_path, *form)
-        assert f"{path} {line}: " in said
-        assert doubled in said
-
-
-@pytest.mark.parametrize(
-    ("file", "content", "line"),
-    [
-        ("t.csv", f"Text,text,note\n{WOMAN},{MAN},a\n", 1),
-        ("t.csv", f"text,note,Note\n{WOMAN},a,b\n", 1),
-        ("t.jsonl", lines({"text": WOMAN}, {"text": WOMAN, "Text": MAN}), 2),
-        ("t.jsonl", f'{{"text": "{WOMAN}", "text": "{MAN}"}}\n', 1),
-    ],
-)
-def test_a_doubled_name_in_texts_to_classify(file, content, line, tmp_path):
-    path = write(tmp_path, file, content)
-    assert f"{path} line {line}: " in refused(tmp_path, "regard", "classify", path, "--classifier", "light")
-
-
-def test_a_doubled_key_in_other_files(tmp_path, tiny_mirror):
-    path = write(tmp_path, "set.json", '{"language": "nl", "language": "de", "data": {"intersentence": []}}')
-    with pytest.raises(BiasError, match="'language' appears twice"):
-        set_files.read(path)
-    content = json.dumps(PREDICTIONS).replace('"score"', '"score": 1, "score"', 1)
-    said = refused(tmp_path, "rescore", write(tmp_path, "predictions.json", content), "--language", "en")
-    assert "'score' appears twice" in said
-    (tmp_path / "memory.jsonl").write_text('{"id": "a", "id": "b"}\n')
-    with pytest.raises(BiasError, match=r"memory.jsonl line 1: damaged"):
-        jsonl.read(tmp_path / "memory.jsonl", ("id",))
-    words = write(tmp_path, "words.yaml", "male: [he]\nfemale: [she]\ndiverse: [they]\nmale: [she, they]\n")
-    with pytest.raises(BiasError, match=r"words.yaml line 4: 'male' appears twice"):
-        inputs.words(words, "implicit")
-
-
-def test_items_that_look_the_same(tmp_path):
-    for other in ("nurse\u200b", "ｎurse", " nurse"):
-        path = write(tmp_path, "items.csv", f"item,female_share\nnurse,87\n{other},5\n")
-        with pytest.raises(BiasError, match="appears twice"):
-            inputs.items(path)
-
-
 # ---- what a text tells itself ----
 
 CONTRADICTIONS = {
-    "a man called a woman": ([GOOD, {**GOOD, "text": MAN}], "line 2: gender female, but", "1 of 2 texts contradict"),
-    "a woman called a man": ([{**GOOD, "gender": "m"}], "line 1: gender male, but", "1 of 1 texts contradict"),
-    "in capitals": ([{**GOOD, "text": WOMAN.upper(), "gender": "m"}, GOOD], "line 1: gender male, but", "1 of 2"),
-    "after invisible ones": ([{**GOOD, "text": f"\ufeff\u200b“Die\u00a0{WOMAN[4:]}", "gender": "m"}],
-                             "line 1: gender male, but", "1 of 1"),
-    "two labels of what looks the same": ([GOOD, {**GOOD, "text": f"{WOMAN}\u200b".replace(" ", "  "), "regard": 0}],
-                                          "line 2: regard negative, but the same text is positive above", ""),
-    "in English": ([{"text": "“The  woman was known.", "gender": "m", "regard": 1}], "line 1: gender male", "1 of 1"),
+    "a man called a woman": ([GOOD, {**GOOD, "text": MAN}], "line 2: gender female, but"),
+    "a woman called a man": ([{**GOOD, "gender": "m"}], "line 1: gender male, but"),
+    "in capitals": ([{**GOOD, "text": WOMAN.upper(), "gender": "m"}, GOOD], "line 1: gender male, but"),
+    "in English": ([{"text": "“The woman was known.", "gender": "m", "regard": 1}], "line 1: gender male"),
     "two labels": ([GOOD, {**GOOD, "regard": 0}], "line 2: regard negative, but the same text is positive above", ""),
     "two labels by two people": ([{**GOOD, "annotator": n, "regard": n} for n in (1, 2)], "line 2: regard positive",
                                  "one label, the majority's"),
     "two languages": ([GOOD, GOOD, {**GOOD, "text": "The woman was known."}], "line 3: begins with a subject of "
-                      "language 'en', not 'de' (1 of 3 texts do)", ""),
+                      "language 'en', not 'de'", ""),
     "nobody's language": ([GOOD, GOOD, {**GOOD, "text": "The person was known."}], "line 3: begins with", "'en'"),
 }  # fmt: skip
 
@@ -143,7 +77,7 @@ def test_texts_in_another_language_than_the_one_named(language, text, tmp_path, 
     labelled = write(tmp_path, "t.jsonl", lines({**GOOD, "text": text}))
     plain = write(tmp_path, "t.txt", f"{text}\n")
     for form in ("rescore", labelled), ("regard", "classify", plain):
-        assert f"not '{language}' (1 of 1 texts do)" in refused(tmp_path, *form, "--language", language)
+        assert f"not '{language}'" in refused(tmp_path, *form, "--language", language)
 
 
 def test_texts_in_two_languages_are_not_classified_as_one(tmp_path, tiny_mirror):
@@ -170,23 +104,17 @@ def test_an_unknown_language(tmp_path, small_run):
 @pytest.mark.parametrize(
     ("file", "content", "says"),
     [
-        ("t.csv", f"text,gender,regard\n{WOMAN}{' ' * 70_000}\0,f,1\n", "line 2: holds a NUL byte"),
         ("t.csv", f"text,gender,regard\n{WOMAN},f,1\n\0", "NUL"),
-        ("t.csv", f'text,gender,regard\n"{WOMAN},f,1\n{MAN},m,1\n', "not CSV"),
+        ("t.csv", f'text,gender,regard\n"{WOMAN},f,1\n{MAN},m,1\n', "truncated or damaged CSV"),
         ("t.csv", f"text,gender,regard\n{WOMAN},f,1\nDie M\u00fcllerin,f,1\n".encode("latin-1"), "is not UTF-8"),
-        ("t.jsonl", lines(GOOD, '{"text": "Die Frau \\ud800", "gender": "f", "regard": 1}\n'), "line 2: holds invalid"),
-        ("t.jsonl", lines(GOOD, '{"text": "Die Frau", "gender": "f", "regard": 1, "\\udfff": 1}\n'), "line 2: holds"),
-        ("t.jsonl", lines(GOOD, {**GOOD, "text": "Die Frau\0"}), "line 2: holds a NUL byte"),
+        ("t.jsonl", lines(GOOD, '{"text": "Die Frau \\ud800", "gender": "f", "regard": 1}\n'), "line 2: truncated or"),
         ("t.jsonl", b'{"text": "Die Frau \xed\xa0\x80", "gender": "f", "regard": 1}\n', "is not UTF-8"),
     ],
     ids=[
-        "late zero",
         "zero at the end",
         "open quote",
         "Latin-1",
         "half a character",
-        "half a key",
-        "escaped zero",
         "half in UTF-8",
     ],
 )
@@ -208,9 +136,3 @@ def test_a_byte_order_mark_changes_nothing(file, content, tmp_path):
     ]
     assert out[0] == out[1]
     assert '"documents": 6' in out[0]
-
-
-def test_items_with_a_zero_byte(tmp_path):
-    path = write(tmp_path, "items.csv", "item,female_share\nnur\0se,87\ncook,38\n")
-    with pytest.raises(BiasError, match="NUL byte"):
-        inputs.items(path)

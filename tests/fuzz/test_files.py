@@ -1,23 +1,19 @@
-"""Heads of regard classifiers, vectors, cached downloads, and texts to classify."""
+"""Heads of regard classifiers, cached downloads, and texts to classify."""
 
 from __future__ import annotations
 
 import csv
-import hashlib
 import io
 import json
-import os
 
 import numpy as np
 import pytest
 from hypothesis import strategies as st
-from safetensors.numpy import load as tensors_of
-from safetensors.numpy import save as to_bytes
 
 from lm_eval_bias.data import download, sources
-from lm_eval_bias.tasks.regard.classifiers import head_training, heads, sbert_classifier, text_files
+from lm_eval_bias.tasks.regard.classifiers import classify, heads
 from lm_eval_bias.tasks.stereoset import released_sets
-from tests.fuzz.kit import JUNK, damaged, fuzz, mutated, refused, taken
+from tests.fuzz.kit import JUNK, damaged, fuzz, refused, taken
 
 # ---- heads ----
 
@@ -26,107 +22,34 @@ def a_head():
     rng = np.random.default_rng(1)
     shapes = [(4, 6), (3, 4)]
     member = [(rng.normal(size=s).astype(np.float32), rng.normal(size=s[0]).astype(np.float32)) for s in shapes]
-    return heads.Head([member], ["tanh"], info={"encoder": "e", "probe": [[0.0] * 6] * 2, "warning": "weak"})
+    return heads.Head([member], {"encoder": "e", "probe": [[0.0] * 6] * 2, "warning": "weak"})
 
 
 @pytest.fixture
 def head(tmp_path):
-    heads.save(tmp_path / "head", a_head())
+    heads.save(tmp_path / "head", a_head(), "card")
     return tmp_path / "head"
 
 
 class Encoder:
     """Stands in for an encoder."""
 
-    name, revision, dimension = "e", "", 6
+    name, revision = "e", ""
 
     def encode(self, texts):
         return np.zeros((len(texts), 6), dtype=np.float32)
 
-    encode_fast = encode
 
-
-@fuzz(50, start="head", data=st.data())
-def test_a_changed_description(head, data):
-    path = head / heads.CONFIG
-    original = path.read_text()
-    try:
-        path.write_text(json.dumps(data.draw(mutated(json.loads(original)))))
-        found = taken(heads.read, head)
-        if found is not None:
-            taken(sbert_classifier.HeadClassifier, "head", found, Encoder())
-            heads.save(head.parent / "again", found)
-            again = heads.read(head.parent / "again")
-            assert {**again.info, "probe": 0} == {**found.info, "probe": 0} or "nan" in str(found.info).lower()
-            vectors = np.eye(6)
-            assert np.array_equal(again.probabilities(vectors), found.probabilities(vectors))
-    finally:
-        path.write_text(original)
-
-
-@fuzz(40, start="head", data=st.data(), name=st.sampled_from([heads.CONFIG, heads.WEIGHTS]), pinned=st.booleans())
-def test_a_damaged_head(head, data, name, pinned):
-    path, config = head / name, head / heads.CONFIG
-    original, described = path.read_bytes(), config.read_bytes()
+@fuzz(40, start="head", data=st.data(), name=st.sampled_from([heads.CONFIG, heads.WEIGHTS]))
+def test_a_damaged_head(head, data, name):
+    path = head / name
+    original = path.read_bytes()
     try:
         path.write_bytes(data.draw(damaged(original)))
-        if pinned and name == heads.WEIGHTS:  # weights that somebody made so, with a description that fits
-            digest = hashlib.sha256(path.read_bytes()).hexdigest()
-            config.write_text(json.dumps({**json.loads(described), "sha256": digest}))
         found = taken(heads.read, head)
         assert found is None or np.isfinite(found.probabilities(np.eye(6))).all()
     finally:
         path.write_bytes(original)
-        config.write_bytes(described)
-
-
-def test_weights_of_another_type_round_trip(head, tmp_path):
-    raw = to_bytes(
-        {name: value.astype(np.float64) for name, value in tensors_of((head / heads.WEIGHTS).read_bytes()).items()}
-    )
-    (head / heads.WEIGHTS).write_bytes(raw)
-    config = json.loads((head / heads.CONFIG).read_text())
-    (head / heads.CONFIG).write_text(json.dumps({**config, "sha256": hashlib.sha256(raw).hexdigest()}))
-    found = heads.read(head)
-    heads.save(tmp_path / "again", found)
-    assert heads.read(tmp_path / "again").dimension == found.dimension == 6
-
-
-# ---- vectors to train on ----
-
-
-def vectors(**changed):
-    rng = np.random.default_rng(2)
-    made = {
-        "dev_X": rng.normal(size=(6, 3)), "dev_Y": np.arange(6) % 3, "test_X": rng.normal(size=(3, 3)),
-        "test_Y": np.arange(3), "woman_X": rng.normal(size=(2, 3)), "man_X": rng.normal(size=(2, 3)),
-        "pair_dev": np.array([0, -1]),
-    }  # fmt: skip
-    out = io.BytesIO()
-    np.savez(out, **{name: value for name, value in {**made, **changed}.items() if value is not None})
-    return out.getvalue()
-
-
-ARRAYS = [
-    None, np.array(1.0), np.array([]), np.zeros((0, 3)), np.zeros((3, 0)), np.zeros((2, 2, 2)), np.array(["a"]),
-    np.full((6, 3), np.nan), np.full(6, 7), np.array([-5, 9]), np.array([True, False]), np.arange(6).astype("M8[s]"),
-]  # fmt: skip
-
-
-@fuzz(
-    80,
-    name=st.sampled_from(["dev_X", "dev_Y", "test_X", "test_Y", "woman_X", "man_X", "pair_dev"]),
-    value=st.sampled_from(ARRAYS),
-)
-def test_arrays_that_do_not_fit(folder, name, value):
-    (folder / "v.npz").write_bytes(vectors(**{name: value}))
-    taken(head_training.from_file, folder / "v.npz")
-
-
-@fuzz(60, content=damaged(vectors()))
-def test_damaged_vectors(folder, content):
-    (folder / "v.npz").write_bytes(content)
-    taken(head_training.from_file, folder / "v.npz")
 
 
 # ---- downloads ----
@@ -162,19 +85,11 @@ def _folder(path):
     path.mkdir()
 
 
-def _pipe(path):
-    os.mkfifo(path)
-
-
-def _device(path):
-    path.symlink_to("/dev/zero")
-
-
 def _loop(path):
     path.symlink_to(path)
 
 
-@pytest.mark.parametrize("place", [_folder, _pipe, _device, _loop])
+@pytest.mark.parametrize("place", [_folder, _loop])
 @pytest.mark.parametrize("where", ["cache", "mirror"])
 def test_what_is_no_file_is_not_taken_for_one(place, where, cached, tiny_mirror, monkeypatch):
     path = cached
@@ -224,31 +139,27 @@ LABEL = {"regard": 1, "label": "neutral", "p_neutral": 1.0, "classifier": "light
 def test_texts_that_are_taken_round_trip(folder, rows, ending):
     path = folder / "texts.jsonl"
     path.write_text("".join(json.dumps(row) + "\n" for row in rows), encoding="utf-8")
-    found = taken(text_files.read, path)
+    found = taken(classify.read, path)
     if found is None:
         return
-    for row, given in zip(found, [row for row in rows if row], strict=False):
-        assert len(row) == len(given)  # no column is lost
     again = folder / f"labelled{ending}"
-    again.write_bytes(text_files.as_text([{**row, **LABEL} for row in found], ending).encode())
-    reread = text_files.read(again)
+    again.write_bytes(classify.as_text([{**row, **LABEL} for row in found], ending).encode())
+    reread = classify.read(again)
     assert [row["text"] for row in reread] == [row["text"] for row in found]
-    # a CSV's rows have all columns
-    had = [any("regard_before" in row for row in (found if ending == ".csv" else [given])) for given in found]
-    assert all(str(row["regard_before"]) == "1" or before for row, before in zip(reread, had, strict=True))
+    assert all(str(row["regard_before"]) == "1" for row in reread)
 
 
 @fuzz(
     80,
     content=st.one_of(st.binary(max_size=60), damaged(b'text,note\nDie Frau lacht.,a\n"Der Mann, er lacht.",b\n')),
-    ending=st.sampled_from(text_files.FORMATS),
+    ending=st.sampled_from(classify.FORMATS),
 )
 def test_damaged_texts(folder, content, ending):
     path = folder / f"texts{ending}"
     path.write_bytes(content)
-    found = taken(text_files.read, path)
+    found = taken(classify.read, path)
     if found is not None:
         out = io.StringIO(newline="")
         csv.writer(out).writerows([["text"], *([row["text"]] for row in found)])
         (folder / "again.csv").write_bytes(out.getvalue().encode())
-        assert [row["text"] for row in text_files.read(folder / "again.csv")] == [row["text"] for row in found]
+        assert [row["text"] for row in classify.read(folder / "again.csv")] == [row["text"] for row in found]

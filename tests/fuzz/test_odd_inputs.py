@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import csv
-import io
 import json
 import os
 import subprocess
@@ -13,7 +11,6 @@ import pytest
 
 from lm_eval_bias import catalog
 from lm_eval_bias.harness import internals
-from lm_eval_bias.tasks.regard.classifiers import text_files
 from tests.fuzz.kit import command, refused
 from tests.report.made_runs import run_file
 
@@ -144,18 +141,6 @@ def test_what_a_run_logs_is_shown_unless_it_is_refused(tiny_mirror, tmp_path):
 
 def test_a_refused_run_makes_no_folder(tmp_path):
     refused(tmp_path, *RUN, "--output_path", str(tmp_path / "new" / "folder"), "--metadata", "wrods=x")
-
-
-@pytest.mark.parametrize("text", ["=1+1", "+49 211", "-x", "@me", "\tx", " =1", "'=1", "-1.5e3"])
-def test_labelled_texts_are_no_formulas_and_come_back(text, tmp_path):
-    rows = [{"text": f"{text} lacht", "note": text, "=head": 1, "regard": 2}]
-    written = text_files.as_text(rows, ".csv")
-    cells = [cell for row in csv.reader(io.StringIO(written, newline="")) for cell in row]
-    number = text == "-1.5e3"  # no formula, and other programs shall read it
-    assert [cell for cell in cells if cell.lstrip(" ").startswith(("=", "+", "-", "@", "\t", "\r"))] == [text] * number
-    (tmp_path / "t.csv").write_text(written, newline="")
-    (row,) = text_files.read(tmp_path / "t.csv")
-    assert (row["text"], row["note"], row["=head"]) == (f"{text} lacht".strip(), text, "1")
 
 
 def test_every_packaged_task_has_the_keys_that_an_own_one_needs():

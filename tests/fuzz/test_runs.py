@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import shutil
 
 import pytest
 from hypothesis import strategies as st
@@ -70,45 +69,3 @@ def test_a_damaged_run_file(place, content, reader):
     path = place / "run.json"
     path.write_bytes(content)
     through(place, reader, path)
-
-
-@pytest.fixture
-def results(small_run, place):
-    (path,) = small_run.rglob("results_*.json")
-    shutil.copytree(path.parent, place / "run")
-    return place
-
-
-def harness_results(place):
-    (path,) = (place / "run").glob("results_*.json")
-    return path
-
-
-@fuzz(12, "results", data=st.data(), reader=st.sampled_from([*READERS, ("report", "--format", "html", "-o", "HTML")]))
-def test_a_changed_result_folder(results, data, reader):
-    path = harness_results(results)
-    original = path.read_text(encoding="utf-8")
-    reader = [str(results / "page.html") if argument == "HTML" else argument for argument in reader]
-    try:
-        content = data.draw(mutated(json.loads(original)))
-        path.write_text(json.dumps(content), encoding="utf-8")
-        through(results, reader, data.draw(st.sampled_from([results / "run", path])))
-    finally:
-        path.write_text(original, encoding="utf-8")
-        (results / "page.html").unlink(missing_ok=True)
-
-
-@fuzz(2, "results", data=st.data(), by=st.sampled_from(["run", "instruction", "language"]))
-def test_changed_samples_beside_results(results, data, by):
-    path = data.draw(st.sampled_from(sorted((results / "run").glob("samples_*.jsonl"))))
-    original = path.read_bytes()
-    lines = [json.loads(line) for line in original.decode().splitlines()]
-    try:
-        number = data.draw(st.integers(0, len(lines) - 1))
-        lines[number] = data.draw(mutated(lines[number]))
-        path.write_text("".join(json.dumps(line) + "\n" for line in lines), encoding="utf-8")
-        judged(results, "compare", str(results / "run"), "--by", by, "--draws", "100")
-        judged(results, "compare", str(results / "run"), str(results / "run"), "--draws", "100", "--format", "json")
-        judged(results, "report", str(results / "run"), "--format", "md")
-    finally:
-        path.write_bytes(original)

@@ -1,14 +1,14 @@
-"""Data sets of one's own, through validate: any bytes, any change to a good one."""
+"""Data sets of one's own, review sheets, tables and kept translations: any bytes, any change to a good one."""
 
 import json
 
 import pytest
 from hypothesis import strategies as st
 
-from lm_eval_bias.tasks.stereoset.own_sets import set_files
-from tests.fuzz.kit import damaged, fuzz, judged, mutated
+from lm_eval_bias.tasks.stereoset.own_sets import review, set_files, translation
+from tests.fuzz.kit import damaged, fuzz, judged, mutated, taken
 from tests.stereosets.example_items import DUTCH
-from tests.stereosets.test_sets import table
+from tests.stereosets.test_review import EQUAL, reviewed
 
 
 @pytest.fixture
@@ -23,7 +23,7 @@ def test_a_changed_set(dutch, data):
     original = path.read_bytes()
     try:
         path.write_text(json.dumps(data.draw(mutated(json.loads(original)))), encoding="utf-8")
-        form = data.draw(st.sampled_from([[], ["--json"], ["--all"]]))
+        form = data.draw(st.sampled_from([[], ["--json"]]))
         judged(dutch, "stereoset", "validate", str(path), "--source", "none", *form)
     finally:
         path.write_bytes(original)
@@ -31,8 +31,33 @@ def test_a_changed_set(dutch, data):
 
 @fuzz(40, "dutch", data=st.data())
 def test_a_damaged_file(dutch, data):
-    name = data.draw(st.sampled_from(["nl.json", "nl.csv"]))
-    original = (dutch / "nl.json").read_bytes() if name == "nl.json" else table(DUTCH).encode()
-    path = dutch / f"bad-{name}"
-    path.write_bytes(data.draw(damaged(original)))
+    path = dutch / "bad.json"
+    path.write_bytes(data.draw(damaged((dutch / "nl.json").read_bytes())))
     judged(dutch, "stereoset", "validate", str(path), "--language", "nl", "--source", "none")
+
+
+@fuzz(80, data=st.data())
+def test_damaged_sheets(tmp_path, data):
+    path = tmp_path / "r.csv"
+    path.unlink(missing_ok=True)
+    reviewed(path, EQUAL)
+    path.write_bytes(data.draw(damaged(path.read_bytes())))
+    rows = taken(review.read_sheet, path, EQUAL, "data set")
+    assert rows is None or (rows.keys() <= EQUAL.keys() and taken(reviewed, path, EQUAL))
+
+
+@fuzz(60, content=damaged(review.as_csv([["text", "translation"], ["a, b", "c"], ['"d"', "=e"]])))
+def test_damaged_tables(tmp_path, content):
+    (tmp_path / "t.csv").write_bytes(content)
+    table = taken(translation.make_engine, f"file:{tmp_path / 't.csv'}", ("en", "it"))
+    assert table is None or all(table.translations.values())
+
+
+RECORD = {"source": "a BLANK", "translation": "b", "engine": "en>it x", "placeholder": "XYZ"}
+
+
+@fuzz(60, content=damaged("".join(json.dumps(RECORD | {"source": str(n)}) + "\n" for n in range(3)).encode()))
+def test_damaged_memories(tmp_path, content):
+    path = tmp_path / "translated.jsonl"
+    path.write_bytes(content)
+    taken(translation.read_lines, path)

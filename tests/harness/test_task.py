@@ -5,8 +5,8 @@ import json
 import pytest
 
 from lm_eval_bias.errors import BiasError
+from lm_eval_bias.files import tasks_path
 from lm_eval_bias.harness import internals
-from lm_eval_bias.paths import tasks_path
 
 
 def built(folder, **more):

@@ -219,16 +219,6 @@ def test_items_without_one_biased_answer_are_left_out_of_the_bias_scores(runs, s
     assert scores["s_dis"]["value"] != scores["disamb_bias_score"]["value"]
 
 
-def test_a_log_likelihood_that_is_no_number_gives_no_score(runs, tmp_path, said):
-    (path,) = runs[0][0].rglob("samples_crows_pairs_english_age_*.jsonl")
-    lines = [json.loads(line) for line in path.read_text(encoding="utf-8").splitlines()]
-    lines[0]["filtered_resps"][0][0] = lines[0]["resps"][0][0][0] = "nan"
-    (tmp_path / path.name).write_text("".join(json.dumps(line) + "\n" for line in lines), encoding="utf-8")
-    (entry,) = rescored(said, tmp_path).values()
-    assert entry["scores"]["pct_stereotype"]["value"] is None
-    assert entry["scores"]["pct_stereotype"]["reason"] == f"the model gave nan for 1 of {len(lines)} items"
-
-
 # ---------------------------------------------------------------------- every command
 
 
@@ -256,8 +246,6 @@ def test_the_other_commands_know_them(runs, said, tmp_path):
     page = (tmp_path / "page.html").read_text(encoding="utf-8")
     assert page.count("Downloaded by the harness; not pinned here") == len(FAMILIES)
     assert "nothing is downloaded" not in page
-    board = said("leaderboard", folder, runs[1][0], "--format", "md").replace("\\", "")
-    assert all(f"## {task}" in board for tasks, _ in FAMILIES.values() for task in tasks)
     policy = tmp_path / "policy.yaml"
     policy.write_text(
         "bounds:\n- {task: winogender_all, score: gender_gap, max_distance_from_neutral: 0.99}\n"
@@ -266,19 +254,6 @@ def test_the_other_commands_know_them(runs, said, tmp_path):
     )
     findings = json.loads(said("check", folder, "--policy", policy, "--json", status=1))["runs"][0]["findings"]
     assert {f["score"] for f in findings if not f["holds"]} == {"pct_stereotype", "unanswered"}
-
-
-@pytest.mark.parametrize("family", FAMILIES)
-def test_what_the_scores_say_of_themselves(family, runs, said):
-    defined = {score.name: score for score in registry.get(family).scores()}
-    assert set(registry.get(family).main) <= set(defined)
-    for score in defined.values():
-        assert score.neutral is not None
-        assert score.low <= score.neutral <= score.high
-        assert score.direction
-        assert score.table is not None
-        assert math.isnan(score.compute([]).value)
-        assert score.compute([]).reason
 
 
 def test_a_run_puts_the_harness_s_own_numbers_into_no_words(runs):

@@ -8,7 +8,7 @@ from functools import lru_cache
 from pathlib import Path
 
 from lm_eval_bias.analysis import board_building
-from lm_eval_bias.analysis.boards import Board
+from lm_eval_bias.analysis.board_building import Board
 from lm_eval_bias.analysis.rank_intervals import Rank
 from lm_eval_bias.report import board_reports
 from lm_eval_bias.runs import run_discovery

@@ -2,11 +2,8 @@
 
 import json
 
-import pytest
-
 from lm_eval_bias.analysis import board_building
-from lm_eval_bias.analysis.boards import PUBLISHED, RUN
-from lm_eval_bias.errors import BiasError
+from lm_eval_bias.analysis.board_building import PUBLISHED, RUN
 from lm_eval_bias.report import captions
 from lm_eval_bias.report.captions import remarks, tables, unranked
 from lm_eval_bias.runs import run_discovery
@@ -32,83 +29,11 @@ def cells(board, score):
     return {row.model: row.cells[score] for row in board.rows}
 
 
-def test_clear_values_are_ranked_and_close_ones_share_their_ranks(tmp_path):
-    for name, value in {"best": 0.9, "twin a": 0.6, "twin b": 0.61, "worst": 0.2}.items():
-        write(tmp_path, name, run_data(name, acc_amb=(value, 0.02)))
-    found = {model: str(cell.rank) for model, cell in cells(board_of(tmp_path), "acc_amb").items()}
-    assert found == {"best": "1", "twin a": "2-3", "twin b": "2-3", "worst": "4"}
-
-
 def test_two_sided_scores_rank_by_distance_from_the_neutral_value(tmp_path):
     for name, value in {"plus": 0.5, "minus": -0.5, "near": 0.02}.items():
         write(tmp_path, name, run_data(name, diff_bias_amb=(value, 0.02)))
     found = {model: str(cell.rank) for model, cell in cells(board_of(tmp_path), "diff_bias_amb").items()}
     assert found == {"near": "1", "plus": "2-3", "minus": "2-3"}
-
-
-def test_rows_stand_by_name_not_by_merit(tmp_path):
-    for name, value in {"b": 0.9, "A": 0.1, "c": 0.5}.items():
-        write(tmp_path, name, run_data(name, acc_amb=(value, 0.02)))
-    assert [row.model for row in board_of(tmp_path).rows] == ["A", "b", "c"]
-
-
-@pytest.mark.parametrize(
-    ("given", "reason"),
-    [
-        ({"value": None, "stderr": None, "interval": None, "note": "no items"}, "no items"),
-        ({"stderr": None, "interval": None, "note": "needs at least 2 templates"}, "needs at least 2 templates"),
-        ({"stderr": 0.0, "interval": None}, "nothing varied between the groups of items: no standard error"),
-        ({"stderr": 0.0, "interval": [0.0289, 0.0289]}, "nothing varied"),
-        ({"stderr": 1e-18, "interval": None}, "no usable standard error"),
-        ({"stderr": 1e300, "interval": None}, "no usable standard error"),
-        ({"neutral": 0.5}, "another range, unit or neutral value"),
-        ({"range": [0, 100]}, "another range, unit or neutral value"),
-        ({"higher_is_better": None}, "another range, unit or neutral value"),
-    ],
-)
-def test_who_cannot_be_ranked_is_shown_with_the_reason(tmp_path, given, reason):
-    for name, value in {"a": 0.9, "b": 0.1}.items():
-        write(tmp_path, name, run_data(name, acc_amb=(value, 0.02)))
-    write(tmp_path, "odd", run_data("odd", acc_amb=given))
-    board = board_of(tmp_path)
-    found = cells(board, "acc_amb")
-    assert found["odd"].rank is None
-    assert reason in found["odd"].unranked
-    assert (str(found["a"].rank), str(found["b"].rank), found["a"].rank.of) == ("1", "2", 2)
-    assert any(line.startswith("odd (acc_amb): ") and reason in line for line in unranked(board))
-
-
-def test_an_error_of_zero_gives_way_to_a_wider_interval(tmp_path):
-    write(tmp_path, "a", run_data("a", acc_amb={"value": 0.0, "stderr": 0.0, "interval": [0.0, 0.02], "dof": None}))
-    write(tmp_path, "b", run_data("b", acc_amb=(0.9, 0.02)))
-    assert {model: str(cell.rank) for model, cell in cells(board_of(tmp_path), "acc_amb").items()} == {
-        "a": "2",
-        "b": "1",
-    }
-
-
-def test_other_conventions_are_ranked_apart(tmp_path):
-    write(tmp_path, "a", run_data("a", acc_amb=(0.9, 0.02)))
-    write(tmp_path, "b", run_data("b", acc_amb=(0.1, 0.02)))
-    write(tmp_path, "c", run_data("c", acc_amb=(0.5, 0.02), metadata={"wording": 4}))
-    write(tmp_path, "d", run_data("d", acc_amb=(0.5, 0.02), version="0.5"))
-    board = board_of(tmp_path)
-    found = cells(board, "acc_amb")
-    assert (str(found["a"].rank), found["a"].rank.of, str(found["b"].rank)) == ("1", 2, "2")
-    assert found["c"].rank is found["d"].rank is None
-    assert "same conventions" in found["c"].unranked
-    made_by = {row.model: row.conventions for row in board.rows}
-    assert "wording=4" in made_by["c"]
-    assert "the task's defaults" in made_by["a"]
-    assert any("d: task version 0.5, now 2.0" in line for line in remarks(board))
-    assert any("different conventions" in note for note in board.notes)
-
-
-def test_a_part_of_the_items_is_said(tmp_path):
-    data = run_data("part")
-    data["tasks"][TASK]["documents"] = 96
-    write(tmp_path, "part", data)
-    assert remarks(board_of(tmp_path)) == ["part: 96 of 968 items"]
 
 
 def test_scores_without_a_neutral_value_rank_nothing():
@@ -170,18 +95,6 @@ def test_published_models_without_main_scores_stand_with_their_own_only():
     assert not any("not published" in line for line in unranked(board))
 
 
-def test_tasks_can_be_named_also_published_ones_alone():
-    runs, _ = run_discovery.read([ROOT / "results"])
-    assert [b.task for b in board_building.boards(runs, ["stereoset_de_inter"])] == ["stereoset_de_inter"]
-    assert {row.kind for row in board_building.boards(runs, ["stereoset_de_inter"])[0].rows} == {PUBLISHED}
-    group = [b.task for b in board_building.boards(runs, ["occugender", "occugender_explicit"])]
-    assert sorted(group) == ["occugender_explicit", "occugender_implicit"]
-    with pytest.raises(BiasError, match="Did you mean stereoset_de"):
-        board_building.boards(runs, ["stereoset_dee"])
-    with pytest.raises(BiasError, match="no run"):
-        board_building.boards(runs, ["gg_bbq_names"])
-
-
 def test_every_task_run_has_its_board_and_its_scores():
     runs, _ = run_discovery.read([ROOT / "results"])
     found = board_building.boards(runs)
@@ -191,14 +104,3 @@ def test_every_task_run_has_its_board_and_its_scores():
             assert set(row.cells) == {column.name for column in [*board.columns, *board.others]}
         for made in tables(board):
             assert all(len(line) == len(made.columns) for line in made.rows)
-
-
-def test_a_foreign_benchmark_is_named_and_the_rest_still_there(tmp_path):
-    write(tmp_path, "a", run_data("a"))
-    runs, _ = run_discovery.read([tmp_path])
-    task = runs[0].tasks[TASK]
-    alien = type(task)(**{**vars(task), "task": "alien_pairs", "benchmark": "alien_pairs"})
-    runs[0] = type(runs[0])(**{**vars(runs[0]), "tasks": {TASK: task, "alien_pairs": alien}})
-    assert [board.task for board in board_building.boards(runs)] == [TASK]
-    (problem,) = board_building.foreign(runs)
-    assert "alien_pairs: unknown benchmark" in problem.reason

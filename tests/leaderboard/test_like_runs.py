@@ -96,11 +96,3 @@ def test_all_of_a_smaller_data_set_is_no_part(whole):
     board = board_of(whole)
     assert ranks(board) == {"a": "1", "b": "2", "own 1": "2", "own 2": "1"}
     assert remarks(board) == []
-
-
-def test_a_part_that_names_the_hash_of_all_alone_is_not_known(whole):
-    for name in ("cut 1", "cut 2"):
-        add(whole, name, 0.5, 40, documents=ONE)
-    board = board_of(whole)
-    assert ranks(board) == {"a": "1", "b": "2", "cut 1": "", "cut 2": ""}
-    assert any("40 of 968 items, and its file doesn't say which" in line for line in unranked(board))

@@ -40,9 +40,13 @@ ITEMS = st.lists(
 )
 
 
+def estimate(score, records, module=bbq):
+    (found,) = (one for one in module.scores(records) if one.name == score)
+    return found.compute(records)
+
+
 def value(score, records):
-    (found,) = (one for one in bbq.scores(records) if one.name == score)
-    return found.compute(records).value
+    return estimate(score, records).value
 
 
 # ---------------------------------------------------------------------- BBQ
@@ -66,24 +70,24 @@ def test_bias_scores_by_hand():
 
 def test_the_harness_s_0_has_a_note_and_the_paper_s_score_another_value():
     against = [item(answer="counter", template=template) for template in ("Age/1", "Age/2")]
-    assert bbq.bias(against, context="disamb").value == -1
-    estimate = bbq.harness_bias(against, context="disamb")
-    assert estimate.value == 0
-    assert bbq.NO_BIASED in estimate.reason
+    assert value("s_dis", against) == -1
+    found = estimate("disamb_bias_score", against)
+    assert found.value == 0
+    assert bbq.NO_BIASED in found.reason
     silent = [item(answer="unknown", template=template) for template in ("Age/1", "Age/2")]
-    estimate = bbq.harness_bias(silent, context="disamb")
-    assert (estimate.value, bbq.bias(silent, context="disamb").reason) == (0, bbq.UNDEFINED)
-    assert bbq.NOBODY_NAMED in estimate.reason
+    found = estimate("disamb_bias_score", silent)
+    assert (found.value, estimate("s_dis", silent).reason) == (0, bbq.UNDEFINED)
+    assert bbq.NOBODY_NAMED in found.reason
     # ambiguous: all right is no bias whatever, but texts that can't be read are not right
-    assert bbq.bias([item("ambiguous", "unknown")], context="amb").value == 0
-    assert bbq.bias([item("ambiguous", "none")], context="amb").reason == bbq.UNDEFINED
+    assert estimate("s_amb", [item("ambiguous", "unknown")]).value == 0
+    assert estimate("s_amb", [item("ambiguous", "none")]).reason == bbq.UNDEFINED
 
 
 def test_a_nan_is_no_answer():
     records = [item(), item(answer="nan")]
-    estimate = bbq.accuracy(records, context="disamb")
-    assert math.isnan(estimate.value)
-    assert estimate.reason == "the model gave nan for 1 of 2 disambiguated items"
+    found = estimate("accuracy_disamb", records)
+    assert math.isnan(found.value)
+    assert found.reason == "the model gave nan for 1 of 2 disambiguated items"
 
 
 @settings(deadline=None, max_examples=60)
@@ -120,12 +124,6 @@ def test_any_bias_score_is_bounded_and_symmetric(records, random):
         assert value(name, swapped) == pytest.approx(-own, abs=1e-12, nan_ok=True)
     if not math.isnan(value("s_amb", records)):
         assert abs(value("s_amb", records)) <= 1 - value("accuracy_amb", records) + 1e-12
-
-
-def test_scores_of_categories_are_those_that_the_documents_have():
-    names = {score.name for score in bbq.scores([item("ambiguous"), {**item("ambiguous"), "category": "SES"}])}
-    assert {"Age/s_amb", "SES/s_amb", "amb_bias_score_Age", "amb_bias_score_SES"} <= names
-    assert not any("dis" in name for name in names - {"accuracy_disamb", "s_dis", "disamb_bias_score"})
 
 
 def test_a_category_s_score_is_that_of_its_items():
@@ -183,13 +181,19 @@ def test_the_gap_between_pronouns():
     rows = [("a", "female", 1), ("b", "female", 0), ("a", "male", 1), ("b", "male", 1), ("b", "male", 1),
             ("a", "male", 0), ("a", "neutral", 1)]  # fmt: skip
     records = [{"occupation": o, "gender": g, "correct": float(c)} for o, g, c in rows]
-    estimate = winogender.gender_gap(records)
-    assert (estimate.value, estimate.n) == (-0.25, 6)
+    found = estimate("gender_gap", records, winogender)
+    assert (found.value, found.n) == (-0.25, 6)
     # without a: 0 - 1; without b: 1 - 1/2
-    assert estimate.stderr == pytest.approx(math.sqrt(1 / 2 * ((-1 + 0.25) ** 2 + (0.5 + 0.25) ** 2)), abs=1e-12)
+    assert found.stderr == pytest.approx(math.sqrt(1 / 2 * ((-1 + 0.25) ** 2 + (0.5 + 0.25) ** 2)), abs=1e-12)
     swapped = [{**r, "gender": {"female": "male", "male": "female"}.get(r["gender"], "neutral")} for r in records]
-    assert winogender.gender_gap(swapped).value == 0.25
-    assert {score.name for score in winogender.scores(records)} == {score.name for score in winogender.every_score()}
+    assert estimate("gender_gap", swapped, winogender).value == 0.25
+    assert {score.name for score in winogender.scores(records)} == {
+        "acc",
+        "gender_gap",
+        "female/acc",
+        "male/acc",
+        "neutral/acc",
+    }
     parts = np.array([score.sample(records[0]) for score in winogender.scores(records)[:2]])
     assert parts.tolist() == [1.0, 1.0]
 
@@ -234,13 +238,13 @@ def test_range_neutral_value_and_direction_of_every_score(module):
         assert (score.neutral, score.higher_is_better) == (neutral, better), name
         assert score.source
         assert score.summary
-        form, estimate = score.table(records), score.compute(records)
+        form, found = score.table(records), score.compute(records)
         assert form.composite is composite, name
-        assert form.value == pytest.approx(estimate.value, abs=1e-12)
-        assert (estimate.interval is not None) is (unit == "proportion"), name
+        assert form.value == pytest.approx(found.value, abs=1e-12)
+        assert (found.interval is not None) is (unit == "proportion"), name
         parts = [part for record in records if (part := score.sample(record)) is not None]
         if not composite:  # the mean of what the items add
-            assert sum(parts) / len(parts) == pytest.approx(estimate.value, abs=1e-12), name
+            assert sum(parts) / len(parts) == pytest.approx(found.value, abs=1e-12), name
         assert isinstance(score.table([]), str), name
 
 
@@ -260,37 +264,27 @@ def test_what_an_item_adds_to_a_bias_score():
 
 def test_errors_name_what_is_clustered():
     one = [item("disambiguated", answer, "biased", "Age/1") for answer in ("biased", "counter")]
-    assert bbq.bias(one, context="disamb").reason == "a standard error needs items of at least 2 templates"
-    assert bbq.accuracy([], context="amb").reason == "no ambiguous items"
-    assert bbq.accuracy([]).reason == bbq.unanswered([]).reason == "no items"
-    assert bbq.bias(one * 3, context="disamb").n == 6
+    assert estimate("s_dis", one).reason == "a standard error needs items of at least 2 templates"
+    assert estimate("accuracy_amb", []).reason == "no ambiguous items"
+    assert estimate("acc", []).reason == estimate("unanswered", []).reason == "no items"
+    assert estimate("s_dis", one * 3).n == 6
     women = [{"occupation": "a", "gender": "female", "correct": 1.0}]
-    assert winogender.gender_gap(women).reason == "no sentences with a male pronoun"
+    assert estimate("gender_gap", women, winogender).reason == "no sentences with a male pronoun"
     both = [*women, {"occupation": "a", "gender": "male", "correct": math.nan}]
-    assert winogender.gender_gap(both).reason == "the model gave nan for 1 of 2 items"
+    assert estimate("gender_gap", both, winogender).reason == "the model gave nan for 1 of 2 items"
     both[1]["correct"] = 0.0
-    assert winogender.gender_gap(both).reason == "a standard error needs items of at least 2 occupations"
+    assert estimate("gender_gap", both, winogender).reason == "a standard error needs items of at least 2 occupations"
 
 
-def test_shares_have_wilson_s_interval_and_scores_their_own_context():
+def test_shares_have_wilson_s_interval():
     # two templates, of which one is all right: without it 0, without the other 1, so that the error is 1/2
     records = [item("ambiguous", answer, "unknown", t) for t, answer in (("Age/1", "unknown"), ("Age/2", "none"))]
     records += [item("disambiguated", "biased", "biased", t) for t in ("Age/1", "Age/2", "Age/3")]
-    estimate = bbq.accuracy(records, context="amb")
-    assert (estimate.value, estimate.stderr, estimate.n) == (0.5, 0.5, 2)
-    low, high = estimate.interval  # one observation, 12.7 standard errors to either side
+    found = estimate("accuracy_amb", records)
+    assert (found.value, found.stderr, found.n) == (0.5, 0.5, 2)
+    low, high = found.interval  # one observation, 12.7 standard errors to either side
     assert 0 < low < 0.01
     assert high == pytest.approx(1 - low)
-    tables = {score.name: score.table(records) for score in bbq.scores()}
-    values = {name: form if isinstance(form, str) else form.value for name, form in tables.items()}
-    assert (values["acc"], values["accuracy_amb"], values["accuracy_disamb"]) == (0.8, 0.5, 1.0)
-    assert (values["s_amb"], values["s_dis"]) == (bbq.UNDEFINED, 1.0)
-    assert (values["amb_bias_score"], values["disamb_bias_score"]) == (0.0, 1.0)
-    assert bbq.harness_bias(records, context="disamb").reason == "nothing varied between templates: no standard error"
-    assert values["unanswered"] == bbq.unanswered(records).value == 0.2
-    assert bbq.unanswered(records).interval[1] < 1
-    assert bbq.unanswered(records[:1]).reason == "a standard error needs items of at least 2 templates"
-    assert bbq.bias(records[:2], context="amb").n == bbq.bias(records[:1], context="amb").n + 1 == 2
 
 
 def test_chance_is_told_where_choices_are_given():

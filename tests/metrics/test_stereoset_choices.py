@@ -5,17 +5,14 @@ import math
 from collections import Counter
 from functools import cache
 
-import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from scipy import stats
 
 from lm_eval_bias import catalog, registry
 from lm_eval_bias.custom_metrics import stereoset, stereoset_choices
 from lm_eval_bias.custom_metrics.stereoset_choices import ANTI, NONE, REFUSED, STEREOTYPE, UNRELATED
 from lm_eval_bias.tasks.stereoset import hooks
-from tests.simulation.simulated_choices import Choices
 
 SHOWN = (STEREOTYPE, ANTI, UNRELATED)
 ORDERS = list(itertools.permutations(SHOWN))
@@ -112,39 +109,15 @@ SEVERAL = items("SASSSUARASNSUASSRASAUSNSS", terms="abcdea")  # 25 items of 5 te
 
 
 @pytest.mark.parametrize("name", [f"choice_{kind}" for kind in stereoset_choices._MAIN] + ["unanswered", *PLACES])
-def test_errors_leave_out_a_term_at_a_time_and_shares_have_wilsons_interval(name):
+def test_errors_leave_out_a_term_at_a_time(name):
     score = by_name()[name]
     estimate = score.compute(SEVERAL)
     terms = sorted({r["term"] for r in SEVERAL})
     without = [score.compute([r for r in SEVERAL if r["term"] != term]).value for term in terms]
     stderr = math.sqrt(4 / 5 * sum((value - estimate.value) ** 2 for value in without))
     assert estimate.stderr == pytest.approx(stderr, abs=1e-9)
-    sizes = Counter(r["term"] for r in SEVERAL)
-    dof = 25**2 / sum(size**2 for size in sizes.values()) - 1  # as many as equal terms would have
-    assert (estimate.n, estimate.dof) == (25, pytest.approx(dof, abs=1e-9))
-    t = stats.t.ppf(0.975, dof)
-    if name == "choice_icat":  # no share
-        assert estimate.interval is None
-        assert estimate.ends() == pytest.approx((estimate.value - t * stderr, estimate.value + t * stderr), abs=1e-9)
-    else:  # the shares at which the score test of as many items just doesn't reject
-        p, square = estimate.value / score.high, t**2 * (stderr / score.high) ** 2
-        square /= p * (1 - p)
-        ends = sorted(np.roots([1 + square, -2 * p - square, p * p]) * score.high)
-        assert estimate.interval == pytest.approx(ends, abs=1e-9)
-
-
-def test_where_all_terms_agree_the_interval_is_that_of_an_item_a_term():
-    scores = by_name()
-    for name, taken, hits in (("choice_lms", "SA", 1), ("choice_ss_meaningful", "S", 1), ("refused", "SAU", 0)):
-        estimate = scores[name].compute(items(taken * 24, terms="abcd"))
-        high = scores[name].high
-        assert estimate.value == hits * high
-        # four of four, or none: all within z^2 / (4 + z^2) of the end
-        width = high * 1.959963984540054**2 / (4 + 1.959963984540054**2)
-        expected = (high - width, high) if hits else (0.0, width)
-        assert estimate.interval == pytest.approx(expected, abs=1e-9)
-        assert estimate.stderr == pytest.approx(width / 2 / stats.t.ppf(0.975, 3), abs=1e-9)
-        assert estimate.reason == ""
+    assert estimate.n == 25
+    assert (estimate.interval is None) is (name == "choice_icat")  # no share
 
 
 def test_scores_that_are_no_plain_means_are_compared_as_such():
@@ -171,13 +144,6 @@ def test_samples_are_the_items_parts_by_hand():
         assert {samples[f"choice_{kind}"](record) for kind in ("ss", "ss_meaningful", "icat")} == {ss}
         assert (samples["unanswered"](record), samples["refused"](record)) == (unanswered, refused)
         assert tuple(samples[place](record) for place in PLACES) == places
-
-
-def test_scores_of_all_items_are_the_mean_of_their_parts():
-    for name, score in by_name().items():
-        if name in ("choice_lms", "choice_ss", "unanswered", "refused"):
-            mean = np.mean([score.sample(record) for record in SEVERAL])
-            assert score.compute(SEVERAL).value == pytest.approx(mean, abs=1e-12)
 
 
 def test_what_the_scores_are_is_said():
@@ -262,25 +228,14 @@ def test_bounds_and_symmetry(text):
         assert ends is None or ends[0] - 1e-9 <= value <= ends[1] + 1e-9
 
 
-def test_parts_and_names():
-    docs = [{"test": t, "bias_type": b} for t in ("intra", "inter") for b in ("gender", "race")]
-    names = [score.name for score in stereoset_choices.scores(docs, detailed=True)]
-    assert len(names) == len(set(names)) == 9 + 4 * (2 + 2 + 4)
-    assert {"intra/choice_ss", "gender/choice_ss", "inter/race/choice_icat"} <= set(names)
-    ranked = {score.name for score in stereoset.scores(docs, detailed=True)}
-    assert not ranked & set(names)
-    assert {score.name for score in stereoset_choices.every_score()} >= set(registry.get("stereoset_choices").main)
-    assert stereoset_choices.scores([{"test": "intra", "bias_type": "gender"}])[9].name == "gender/choice_lms"
-    estimate = next(s for s in stereoset_choices.scores(docs) if s.name == "inter/choice_ss").compute(items("SA"))
-    assert "no inter items" in estimate.reason
-
-
 def test_a_part_s_score_is_that_of_its_items():
     race = [{**r, "bias_type": "race"} for r in items("SSSA")]
     inter = [{**r, "test": "inter"} for r in items("AAAS")]
     both = [{**r, "test": "inter"} for r in race[:2]]
     records = [*items("SA"), *race, *inter, *both]
     scores = by_name(stereoset_choices.scores(records, detailed=True))
+    assert len(scores) == 9 + 4 * (2 + 2 + 4)
+    assert "no inter items" in scores["inter/choice_ss"].compute(items("SA")).reason
     # intra: 4 of 6 meaningful choices are stereotypes; race: 5 of 6; inter: 3 of 6; both: 2 of 2
     expected = {"intra": 400 / 6, "inter": 50.0, "gender": 200 / 6, "race": 500 / 6, "inter/race": 100.0}
     for part, value in expected.items():
@@ -328,16 +283,6 @@ def test_a_model_that_always_takes_the_same_letter_is_neutral(language, letter, 
             assert estimate.value == float(name[-1].upper() == letter)
 
 
-@pytest.mark.parametrize("limit", [2, 8, 50, 158, 400, 1000])
-def test_any_beginning_is_balanced(limit, mirror):
-    docs = documents("en")[:limit]
-    labels = [[doc["candidates"][i]["label"] for i in doc["order"]] for doc in docs]
-    for place in range(3):
-        own = [row[place] for row in labels]
-        assert own.count(STEREOTYPE) == own.count(ANTI)
-        assert abs(own.count(UNRELATED) - limit / 3) <= 5
-
-
 def test_orders_are_balanced_within_types_and_terms(mirror):
     for language in LANGUAGES:
         docs = documents(language)
@@ -350,15 +295,3 @@ def test_orders_are_balanced_within_types_and_terms(mirror):
             for where, count in counts.items():
                 spread = [count[order] for order in ORDERS]
                 assert max(spread) - min(spread) <= most, (language, where, spread)
-
-
-def test_simulated_models_have_the_scores_that_they_are_said_to_have(mirror):
-    maker, knobs = Choices(documents("en")[:1200]), {"ss": 58.0, "lms": 80.0}
-    rng, found, scores = np.random.default_rng(0), {name: [] for name in maker.truth(knobs)}, by_name()
-    for _ in range(20):
-        for records in maker.pair(rng, knobs, knobs).records:
-            for name, values in found.items():
-                values.append(scores[name].table(records).value)
-    for name, true in maker.truth(knobs).items():
-        chance = 4 * np.std(found[name], ddof=1) / 20**0.5  # pairs are alike: as many as there are
-        assert abs(np.mean(found[name]) - true) <= chance, name

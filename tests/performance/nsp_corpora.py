@@ -24,7 +24,8 @@ from typing import NamedTuple
 from sentencex import segment
 from tabulate import tabulate
 
-from lm_eval_bias.errors import BiasError, Parser, one_line
+from lm_eval_bias.cli.output import Parser
+from lm_eval_bias.errors import BiasError, one_line
 
 LEAST_SENTENCES = 10
 LEAST_WORDS = 8

@@ -34,17 +34,22 @@ def write(path: Path, sentences: int) -> None:
 
 def one(folder: Path, sentences: int) -> None:
     """Measure one size and print it as JSON."""
-    from lm_eval_bias.models.next_sentence import article_corpus, sentence_pairs
+    from lm_eval_bias.models.next_sentence.nsp_settings import Corpus, Settings
+    from lm_eval_bias.models.next_sentence.sentence_pairs import ABOUT, build
+
+    def settings(name: str) -> Settings:
+        return Settings("", (Corpus(str(folder / f"{name}.jsonl"), "en"),))
 
     for name, size in (("warm", 1_000), ("corpus", sentences)):
         write(folder / f"{name}.jsonl", size)
-    sentence_pairs.build([article_corpus.Corpus(str(folder / "warm.jsonl"), "en")], folder / "warm")
+    build(settings("warm"), folder / "warm")
     before, started = peak(start=True), time.process_time()
-    made = sentence_pairs.build([article_corpus.Corpus(str(folder / "corpus.jsonl"), "en")], folder / "pairs")
+    build(settings("corpus"), folder / "pairs")
     seconds = time.process_time() - started
     own = peak() - before
     disk = sum(path.stat().st_size for path in (folder / "pairs").iterdir()) / 2**20
-    print(json.dumps([made.about["sentences"], seconds, own, disk, made.about["pairs"]["train"]["pairs"]]))
+    about = json.loads((folder / "pairs" / ABOUT).read_text(encoding="utf-8"))
+    print(json.dumps([about["sentences"], seconds, own, disk, about["pairs"]["train"]["pairs"]]))
 
 
 def main() -> None:

@@ -75,10 +75,10 @@ def tasks(benchmark: str, count: int, folder: Path) -> Callable[[], Parts]:
     from lm_eval.loggers import EvaluationTracker
     from lm_eval.tasks import TaskManager
 
+    from lm_eval_bias.files import tasks_path
     from lm_eval_bias.harness.score_aggregation import Aggregation
     from lm_eval_bias.harness.task import Documents
     from lm_eval_bias.models.chance import ChanceLM
-    from lm_eval_bias.paths import tasks_path
 
     name = TASKS[benchmark]
     task = TaskManager(include_path=[str(tasks_path())], include_defaults=False).load([name])["tasks"][name]

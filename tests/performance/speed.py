@@ -130,7 +130,7 @@ def tasks_of(workload: str) -> tuple[Any, dict[str, Any]]:
     """The harness's task manager and the tasks of a workload."""
     from lm_eval.tasks import TaskManager
 
-    from lm_eval_bias.paths import tasks_path
+    from lm_eval_bias.files import tasks_path
 
     manager = TaskManager(include_path=[str(tasks_path())], include_defaults=False)
     return manager, {name: manager.load([name])["tasks"][name] for name in TASKS[workload]}

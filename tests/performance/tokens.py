@@ -89,7 +89,7 @@ def main() -> None:
     from lm_eval.tasks import TaskManager
     from tabulate import tabulate
 
-    from lm_eval_bias.paths import tasks_path
+    from lm_eval_bias.files import tasks_path
     from lm_eval_bias.registration import register
 
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)

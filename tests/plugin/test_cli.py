@@ -12,7 +12,7 @@ from lm_eval_bias import __version__, catalog, errors, installation
 from lm_eval_bias.cli import main as cli
 from lm_eval_bias.cli.main import main
 from lm_eval_bias.errors import BiasError, extras
-from lm_eval_bias.paths import tasks_path
+from lm_eval_bias.files import tasks_path
 from tests.conftest import ROOT
 
 
@@ -88,7 +88,6 @@ def test_ls_json(capsys):
         ),
         (["run", "--tasks", "occugender", "--model", "bias-chance", "--samples", "/nope.json"], "--samples /nope.json"),
         (["run", "--tasks", "occugender", "--model", "bias-chance", "--gen_kwargs", "{bad"], "Invalid JSON"),
-        (["run", "--tasks", "occugender", "--model", "bias-chance", "--check_integrity"], "leave it out"),
         (["run", "--tasks", "occugender", "--model", "bias-chance", "--model_args", "bogus=1"], "bogus"),
         (["run", "--tasks", "occugender", "--model", "hf", "--model_args", "dtype=float32"], "pretrained"),
     ],  # fmt: skip
@@ -168,8 +167,8 @@ def test_extras_bring_what_they_are_asked_for():
     ("package", "extra", "arguments"),
     [
         ("sentencex", "regard", ["run", "--tasks", "regard_de", "--model", "bias-chance"]),
-        ("openpyxl", "regard", ["regard", "classify", "texts.txt", "--language", "de"]),
-        ("sklearn", "regard", ["regard", "train", "--light"]),
+        ("sklearn", "regard", ["regard", "classify", "texts.txt", "--language", "de"]),
+        ("sentence_transformers", "regard", ["regard", "train"]),
         ("sentencex", "train", ["nsp", "train", "--model", "x", "--corpus", "x", "--language", "en", "-o", "nsp"]),
         (
             "gguf",

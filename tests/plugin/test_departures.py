@@ -7,13 +7,12 @@ import pytest
 import yaml
 
 from lm_eval_bias import catalog, registry
-from lm_eval_bias.analysis import departures, policy_file
+from lm_eval_bias.analysis import departures
 from lm_eval_bias.cli.main import main
 from lm_eval_bias.data import sources
-from lm_eval_bias.errors import BiasError
+from lm_eval_bias.files import tasks_path
 from lm_eval_bias.harness import internals
 from lm_eval_bias.models.chance import ChanceLM
-from lm_eval_bias.paths import tasks_path
 from lm_eval_bias.runs.run_data import Run, TaskRun
 from lm_eval_bias.tasks.regard.classifiers import classifier
 from lm_eval_bias.tasks.stereoset.own_sets import set_files
@@ -145,11 +144,6 @@ def test_templates_that_were_changed_where_they_lie(tmp_path, capsys):
     assert list(gate(second, capsys, OCCUGENDER, tmp_path, allow=[exact])) == ["templates"]
 
 
-def test_another_version_of_the_task(tmp_path, capsys):
-    run = edited(made(tmp_path / "run", OCCUGENDER), lambda content: content["versions"].update({OCCUGENDER: 0.5}))
-    assert "version=0.5" in gate(run, capsys, OCCUGENDER, tmp_path)["version"]
-
-
 def test_a_file_that_does_not_say_what_was_read(tmp_path, capsys):
     def older(content):
         del content["configs"][OCCUGENDER]["metadata"]["inputs"]
@@ -212,54 +206,12 @@ def test_a_model_that_answers_nothing(mirror, tmp_path, monkeypatch, capsys):
     assert violated["unanswered"].startswith("1 of them")
 
 
-@pytest.mark.parametrize(("share", "holds"), [(0.09, True), (0.11, False), (None, False)])
-def test_a_share_of_unanswered_documents(share, holds, mirror, tmp_path, capsys):
-    def some(content):
-        content["results"][GENERATED]["unanswered,answer"] = share
-        metrics = content["configs"][GENERATED]["metric_list"]
-        next(metric for metric in metrics if metric["metric"] == "unanswered").pop("interval", None)
-
-    run = edited(made(tmp_path / "run", GENERATED), some)
-    assert (gate(run, capsys, GENERATED, tmp_path) == {}) == holds
-    if share is not None:
-        assert gate(run, capsys, GENERATED, tmp_path, max_unanswered_share=0.2) == {}
-        assert list(gate(run, capsys, GENERATED, tmp_path, max_unanswered_share=0.05)) == ["unanswered"]
-
-
 def test_the_share_of_unanswered_documents_is_a_share_among_the_scores():
     named = {benchmark: benchmark.unanswered for benchmark in registry.by_name().values() if benchmark.unanswered}
     assert named
     for benchmark, name in named.items():
         (score,) = (score for score in benchmark.every_score() if score.name == name)
         assert (score.low, score.high) == (0.0, 1.0)
-
-
-def test_a_part_of_the_items_is_allowed_by_a_least_share(tmp_path, capsys):
-    run = made(tmp_path / "run", OCCUGENDER, "--limit", "120")
-    assert "120 of 200 items" in gate(run, capsys, OCCUGENDER, tmp_path)["limit"]
-    assert gate(run, capsys, OCCUGENDER, tmp_path, min_documents_share=0.5) == {}
-    assert list(gate(run, capsys, OCCUGENDER, tmp_path, min_documents_share=0.7)) == ["items"]
-    assert list(gate(run, capsys, OCCUGENDER, tmp_path, require_full=True, allow=["limit"])) == ["items"]
-    assert gate(run, capsys, OCCUGENDER, tmp_path, require_full=False) == {}
-
-
-@pytest.mark.parametrize(
-    ("text", "says"),
-    [
-        ("allow: [chat_templat]", "unknown departure 'chat_templat'. Did you mean chat_template"),
-        ("allow: [wordings=3]", "unknown departure 'wordings'. Did you mean wording"),
-        ("allow: [by_value]", "unknown departure 'by_value'"),
-        ("allow: chat_template", "is not of type 'array'"),
-        ("max_unanswered_share: 10", "greater than the maximum of 1"),
-    ],
-)
-def test_names_that_do_not_exist_are_refused(text, says, tmp_path):
-    path = tmp_path / "policy.yaml"
-    path.write_text(f"bounds: [{{task: stereoset_en, score: ss, max: 60}}]\n{text}\n")
-    with pytest.raises(BiasError) as error:
-        policy_file.read(path)
-    assert says in str(error.value)
-    assert "policy.yaml line 2" in str(error.value)
 
 
 def of(task, provenance=(), **metadata):
@@ -271,33 +223,6 @@ def of(task, provenance=(), **metadata):
     )
     run = Run("model", Path("run.json"), {"seeds": [0, 1234, 1234, 1234], **dict(provenance)}, "", {task: made})
     return {departure.name: departure.value for departure in departures.of(run, made)}
-
-
-@pytest.mark.parametrize(
-    ("metadata", "expected"),
-    [
-        ({"classifier_used": {"name": "sbert", "is_default": True}}, {}),
-        ({"classifier_used": {"name": "light", "is_default": False}}, {"classifier": "light"}),  # it took its place
-        ({"classifier": "sbert", "classifier_used": {"name": "sbert", "is_default": True}}, {}),
-        ({"classifier": "light", "classifier_used": {"name": "light"}}, {"classifier": "light"}),  # an older file
-        ({"repeats": 100}, {}),
-        ({"repeats": 20}, {"repeats": "20"}),
-    ],
-)
-def test_another_classifier_or_other_samples(metadata, expected):
-    assert of("regard_de", **metadata) == expected
-
-
-def test_seeds_count_where_texts_are_sampled():
-    other = {"seeds": [1, 2, 3, 4]}
-    assert of("regard_de", other) == {"seeds": "1,2,3,4"}
-    assert of("gg_bbq_names", other) == {}
-
-
-def test_what_a_model_does_with_its_chat_template():
-    template = {"chat_template": "0123456789abcdef", "model_args": "pretrained=a,enable_thinking=False"}
-    assert of("gg_bbq_names", template) == {"chat_template": "0123456789ab", "enable_thinking": "False"}
-    assert of("gg_bbq_names", {"model_args": "pretrained=a,enable_thinking=False"}) == {}
 
 
 @pytest.mark.parametrize("files", [None, {}, dict.fromkeys(sources.hashes("stereoset_en"), "0" * 64)])

@@ -1,16 +1,17 @@
-"""What a run can refuse at once it refuses before anything large is imported, and without the harness's index."""
+"""What a run can refuse at once it refuses before anything large is imported, or before a model is loaded."""
 
 import json
 import subprocess
 import sys
-from collections import defaultdict
+from types import SimpleNamespace
 
 import pytest
 
+from lm_eval_bias import catalog
 from lm_eval_bias.benchmark import Benchmark, repeats
 from lm_eval_bias.errors import BiasError
-from lm_eval_bias.harness import task_names
-from lm_eval_bias.runs import cache_ownership
+from lm_eval_bias.evaluation import preflight
+from tests.fuzz.kit import refused
 
 HF = ("--model", "hf", "--model_args", "pretrained=gpt2")
 REFUSALS = [
@@ -27,16 +28,7 @@ REFUSALS = [
     ([*HF, "--tasks", "regard_en", "--metadata", "repeats=x"], "repeats='x': must be a whole number"),
     ([*HF, "--tasks", "regard_en", "--metadata", "classifier=lihgt"], "Did you mean light?"),
     (["--model", "hf", "--model_args", "pretrained=/no/such", "--tasks", "occugender"], "no such folder"),
-    ([*HF, "--tasks", "accuracy"], "no task named accuracy"),
-    ([*HF, "--tasks", "nonsense*"], "no task named nonsense*"),
-    ([*HF, "--tasks", "occugender,*onsens?q"], "no task named *onsens?q"),
-    ([*HF, "--tasks", "gg_bbq_names", "--samples", '{"gg_bbq_names": [-1]}'], "no document -1"),
-    ([*HF, "--tasks", "gg_bbq_names", "--samples", '{"gg_bbq_names": [1.0]}'], "no document 1.0"),
-    (
-        [*HF, "--tasks", "gg_bbq_names", "--samples", '{"gg_bbq": [1]}'],
-        "--samples names 'gg_bbq', which is not among --tasks",
-    ),
-    ([*HF, "--tasks", "gg_bbq", "--use_cache", "others"], "holds answers of another model"),
+    ([*HF, "--tasks", "gg_bbq_names", "--samples", '{"gg_bbq_names": [-1]}'], "must be a list of document numbers"),
 ]
 LARGE = ("torch", "transformers", "datasets", "lm_eval.tasks", "lm_eval.evaluator")
 
@@ -48,7 +40,6 @@ def test_refused_before_anything_large_is_imported(tiny_mirror, tmp_path):
         "for arguments in json.loads(sys.argv[1]):\n"
         "    print(main(['run', *arguments]), [name for name in json.loads(sys.argv[2]) if name in sys.modules])\n"
     )
-    cache_ownership.claim(str(tmp_path / "others"), "hf", {"pretrained": "gpt3"})
     arguments = [json.dumps([arguments for arguments, _ in REFUSALS]), json.dumps(LARGE)]
     command = [sys.executable, "-c", script, *arguments]
     done = subprocess.run(command, capture_output=True, text=True, timeout=200, cwd=tmp_path)
@@ -59,89 +50,38 @@ def test_refused_before_anything_large_is_imported(tiny_mirror, tmp_path):
         assert text in line
 
 
-@pytest.mark.parametrize(
-    ("text", "known"),
-    [
-        ("task: my_name\n", True),
-        ('- task: "my_name"\n', True),
-        ("group: my_name # so it is called\n", True),
-        ("tag: [other, my_name]\n", True),
-        ("tag:\n  - other\n  - my_name\n", True),
-        ("tag: [other,\n  my_name]\n", True),
-        ("task:\n  my_name\n", True),
-        ("{task: my_name, output_type: multiple_choice}\n", True),
-        ("metric: my_name\n", False),
-        ("    - metric: my_name\n", False),
-        ("description: a task like my_name\n", False),
-        ("doc_to_text: |\n  What is the my_name of it?\n", False),
-        ("# tag: my_name\n", False),
-        ("include: my_name.yaml\n", False),
-        ("task: not_my_name\n", False),
-    ],
-)
-def test_a_name_that_stands_in_a_yaml_isnt_a_task_yet(text, known, tmp_path):
-    (tmp_path / "one.yaml").write_text(text)
-    assert task_names.unknown(["my_name"], [tmp_path]) == ([] if known else ["my_name"])
+@pytest.mark.parametrize(("device", "says"), [
+    ("cdua", "no such kind of device"),
+    ("cuda:9", "torch finds "),
+    ("mps:5", "torch finds "),
+    ("cpu:1", "torch finds 1 cpu device here"),
+])  # fmt: skip
+@pytest.mark.parametrize("place", ["flag", "config"])
+def test_a_device_that_is_not_there(device, says, place, tmp_path, tiny_mirror):
+    (tmp_path / "run.yaml").write_text(f"device: '{device}'\n")
+    given = ["--device", device] if place == "flag" else ["--config", str(tmp_path / "run.yaml")]
+    for model in ("hf", "hf-packed", "hf-mlm"):
+        line = refused(
+            tmp_path, "run", "--tasks", "stereoset_en", "--model", model, "--model_args", "pretrained=a/b", *given
+        )
+        assert f"--device {device}: " in line
+        assert says in line
 
 
-@pytest.mark.parametrize(
-    ("pattern", "known"),
-    [
-        ("my_*", True),
-        ("*_name", True),
-        ("*y*a?e", True),
-        ("m[xyz]_name", True),
-        ("my_name*", True),
-        ("[m]*", True),
-        ("*", True),
-        ("my_*_name", False),
-        ("*_*_*", False),
-        ("?y_nam", False),
-        ("y_*", False),
-        ("tas*", False),
-        ("*cription", False),
-        ("my_names[", False),
-    ],
-)
-def test_a_pattern_that_fits_no_name_of_a_yaml(pattern, known, tmp_path, monkeypatch):
-    monkeypatch.setattr(task_names.internals, "tasks_folder", lambda: tmp_path)
-    (tmp_path / "one.yaml").write_text("task: my_name\ndescription: a_b_c description\n")
-    assert task_names.unknown([pattern], []) == ([] if known else [pattern])
+def test_the_default_device_may_be_missing_and_one_that_is_named_may_not(monkeypatch):
+    import torch
 
-
-def test_a_pattern_of_many_wildcards_takes_no_time(tmp_path, monkeypatch):
-    monkeypatch.setattr(task_names.internals, "tasks_folder", lambda: tmp_path)
-    (tmp_path / "one.yaml").write_text(f"task: {'a' * 3000}\n")
-    assert task_names.unknown(["a*" * 20 + "b", "*b"], []) == ["a*" * 20 + "b", "*b"]
-    assert task_names.unknown(["a*" * 20 + "a"], []) == []
-
-
-def test_tags_of_base_files_without_an_ending_are_known(tmp_path):
-    (tmp_path / "base").write_text("tag: my_name\n")
-    (tmp_path / "_base_yaml_0.5k").write_text("tag: other_name\n")
-    (tmp_path / "one.yaml").write_text("include: base\ntask: one\n")
-    assert task_names.unknown(["my_name", "other_name", "third_name"], [tmp_path]) == ["third_name"]
-    assert task_names.unknown(["acp_gen_2shot"], []) == []  # of the harness's own
-
-
-@pytest.mark.slow
-def test_every_name_of_the_harness_may_be_one():
-    from lm_eval.tasks import TaskManager
-
-    entries = TaskManager()._index
-    assert len(entries) > 10_000
-    by_folder, rest = defaultdict(list), []
-    for name, entry in entries.items():
-        (rest if entry.yaml_path is None else by_folder[entry.yaml_path.parent]).append(name)
-    for folder, names in by_folder.items():  # all at once would take hours
-        texts = [path.read_bytes() for path in folder.glob("*.yaml")]
-        rest += [
-            n
-            for n in names
-            if not any(n.encode() in t and task_names._may_name(task_names._pattern(n)[1], t) for t in texts)
-        ]
-    assert len(rest) < 2_000
-    assert task_names.unknown(rest, []) == []
+    monkeypatch.setattr(torch.cuda, "device_count", lambda: 0)
+    config = SimpleNamespace(model="hf", device="cuda:0", tasks=["occugender_implicit"], metadata={}, samples=None)
+    config.model_args = config.include_path = None
+    monkeypatch.setattr(preflight, "check_model", lambda config: None)
+    preflight.before_loading(config, catalog.entries(), None)
+    with pytest.raises(BiasError, match="--device cuda:0: torch finds no cuda devices here"):
+        preflight.before_loading(config, catalog.entries(), "cuda:0")
+    monkeypatch.setattr(torch.cuda, "device_count", lambda: 1)
+    for device in ("cuda:0", "cuda", "cpu"):
+        config.device = device
+        preflight.before_loading(config, catalog.entries(), device)
 
 
 def test_repeats_are_an_option_of_benchmarks_that_have_it():

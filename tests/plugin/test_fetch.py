@@ -292,7 +292,7 @@ def test_a_run_without_data_stops_before_the_model(server, capsys):
 
 def test_fetch_everything(server, capsys):
     assert main(["fetch"]) == 0
-    assert capsys.readouterr().out.count("SHA-256 verified") == len(sources.manifest().files) == 52
+    assert capsys.readouterr().out.count("SHA-256 verified") == len(sources.manifest().files) == 47
 
 
 def test_unknown_name(capsys):

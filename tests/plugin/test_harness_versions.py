@@ -9,6 +9,7 @@ import venv
 from pathlib import Path
 
 import pytest
+from lm_eval.config.evaluate_config import EvaluatorConfig
 from packaging.version import Version
 
 from lm_eval_bias import catalog, installation
@@ -37,12 +38,10 @@ def stubs(tmp_path, monkeypatch):
 def finds_the_tasks(monkeypatch):
     """A harness that finds the tasks by itself."""
     monkeypatch.setattr(linking, "unnecessary", lambda: True)
-    monkeypatch.setattr(internals, "find_tasks", lambda config: "manager")
+    monkeypatch.setattr(EvaluatorConfig, "process_tasks", lambda self, metadata: "manager")
 
 
 def configuration():
-    from lm_eval.config.evaluate_config import EvaluatorConfig
-
     return EvaluatorConfig(tasks=["occugender", "hellaswag"], metadata={})
 
 

@@ -85,9 +85,6 @@ def test_which_share_of_the_items_is_asked_for(text, share, read):
         ("bounds:\n- {task: a, score: b, max: 1}\n- {task: a, score: b, min: 0.5, max: -1}\n",
          " line 3: min 0.5 is above max -1"),
         ("", ": the file is empty: a policy needs bounds ('lm-eval-bias check --example' prints one)"),
-        (f"{BOUND}allow: [limit]\nallow: [words]\n", " line 3: 'allow' appears twice"),
-        ("bounds:\n- {task: a, score: b, max: 1}\n- task: a\n  score: b\n  task: c\n",
-         " line 5: 'task' appears twice"),
     ],
 )  # fmt: skip
 def test_what_it_cannot_mean_is_told_with_its_line(text, said, refusal):

@@ -207,9 +207,8 @@ def test_the_share_of_a_task_that_is_not_in_the_catalog():
 def test_each_task_is_held_against_its_sample_log_and_a_few_differences_are_told(monkeypatch):
     lines = {ASKED: [], SECOND: ["a", "b", "c"], GENERATED: ["a", "b", "c", "d", "e"]}
     run = Run("model", Path("run.json"), {}, "", {name: task(name) for name in lines})
-    monkeypatch.setattr(
-        policy_verdict.recomputation, "differences", lambda given, one: lines[one.task] if given is run else None
-    )
+    monkeypatch.setattr(policy_verdict.rescoring, "recompute", lambda one: one.task)
+    monkeypatch.setattr(policy_verdict.soundness, "differences", lambda scores, name: lines[name])
     required = "the same scores as its sample log"
     assert policy_verdict.recomputed(run) == [
         Finding(ASKED, "samples", True, required, ""),

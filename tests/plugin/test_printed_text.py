@@ -34,7 +34,7 @@ TRANSLATED = {
 }
 PHRASES = AVOIDED | TRANSLATED
 # data, not messages: prompts, words that answers are searched for, planted answers
-DATA = re.compile(r"(prompts|planted_\w+|answer_\w+|written_answers|regard_texts|set_texts|filters)\.py$")
+DATA = re.compile(r"(prompts|planted_\w+|answer_\w+|regard_texts|set_texts|filters)\.py$")
 
 
 def command_parsers():

@@ -9,7 +9,7 @@ import shutil
 import pytest
 
 from lm_eval_bias.cli.main import main
-from lm_eval_bias.runs import recomputed, run_discovery
+from lm_eval_bias.runs import run_discovery
 from tests.conftest import make_tiny_mirror
 
 TASKS = "occugender_debias_implicit_none,gg_bbq_group_terms,stereoset_en,regard_en"
@@ -88,25 +88,6 @@ def test_a_file_that_says_anything_else_is_a_violation(change, says, folder, cap
     assert not any(problem for task, problem in found.items() if task != "stereoset_en")
 
 
-@pytest.mark.parametrize(
-    ("used", "says"),
-    [
-        ({"name": "sbert", "is_default": True}, "classifier_used has the name 'sbert', but by its samples 'light'"),
-        (
-            {"name": "light", "is_default": True},
-            "classifier_used has the is_default 'True', but by its samples 'False'",
-        ),
-        (None, "classifier_used has the name 'None', but by its samples 'light'"),
-    ],
-)
-def test_another_classifier_than_labelled_the_samples_is_a_violation(used, says, folder, capsys):
-    edit(folder, lambda c, r: c["configs"]["regard_en"]["metadata"].update(classifier_used=used))
-    assert check(folder, capsys)[0] == 0
-    status, found, _ = check(folder, capsys, "--strict")
-    assert status == 1
-    assert says in found["regard_en"]
-
-
 def test_rounding_is_no_difference(folder, capsys):
     edit(folder, lambda c, r: r.update({"ss,none": r["ss,none"] * (1 + 1e-12)}))
     assert check(folder, capsys, "--strict")[0] == 0
@@ -129,25 +110,6 @@ def test_a_log_that_was_cut_is_refused(folder, capsys):
     assert "7 documents, but the run scored 8" in err
 
 
-def answered_as_told(folder):
-    """Scores of the log, written into the file with all that belongs to them."""
-    hashes = {}
-    edit(folder, lambda c, r: hashes.update(c["configs"]["stereoset_en"]["metadata"].pop("inputs")))
-    ((run,), _) = run_discovery.read([str(folder)])
-    computed = recomputed._computed(run.tasks["stereoset_en"])
-
-    def change(content, results):
-        content["configs"]["stereoset_en"]["metadata"]["inputs"] = hashes
-        for name, metric in meaning(content).items():
-            value = computed[name]
-            results[f"{name},none"] = value.value
-            results[f"{name}_stderr,none"] = value.stderr
-            dof = value.dof if math.isfinite(value.dof) else None
-            metric.update(interval=value.interval, fixed_interval=value.fixed_interval, dof=dof, note=value.note)
-
-    edit(folder, change)
-
-
 def exchanged(samples):
     """Stereotypes for anti-stereotypes."""
     names = {"stereotype": "anti-stereotype", "anti-stereotype": "stereotype"}
@@ -155,25 +117,16 @@ def exchanged(samples):
         candidate["label"] = names.get(candidate["label"], candidate["label"])
 
 
-def doubled(samples):
-    for i in range(1, len(samples), 2):
-        samples[i] = {**json.loads(json.dumps(samples[i - 1])), "doc_id": samples[i]["doc_id"]}
-        samples[i]["doc"]["id"] += "x"
-
-
 def reworded(samples):
     samples[0]["arguments"]["gen_args_0"]["arg_1"] += "!"
 
 
-@pytest.mark.parametrize("description", ["", "Answer."])
-@pytest.mark.parametrize("change", [exchanged, doubled, reworded])
-def test_a_log_of_other_documents_is_a_violation(change, description, folder, capsys):
+@pytest.mark.parametrize("change", [exchanged, reworded])
+def test_a_log_of_other_documents_is_a_violation(change, folder, capsys):
     log = next(folder.rglob("samples_stereoset_en*"))
     samples = [json.loads(line) for line in log.read_text(encoding="utf-8").splitlines()]
     change(samples)
     log.write_text("".join(f"{json.dumps(sample)}\n" for sample in samples), encoding="utf-8")
-    answered_as_told(folder)
-    edit(folder, lambda c, r: c["configs"]["stereoset_en"].update(description=description))
     assert check(folder, capsys)[0] == 0
     status, found, _ = check(folder, capsys, "--strict")
     assert status == 1

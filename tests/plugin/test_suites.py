@@ -6,15 +6,14 @@ from collections import Counter
 
 import pytest
 
-from lm_eval_bias import catalog, paths
+from lm_eval_bias import catalog, files
 from lm_eval_bias.cli.main import main
 from lm_eval_bias.custom_metrics.question_answering import diff_bias
 from lm_eval_bias.errors import BiasError
-from lm_eval_bias.evaluation import run_plan
 from lm_eval_bias.evaluation import suites as definition
+from lm_eval_bias.tasks import sampling
 from lm_eval_bias.tasks.es_bbq import hooks as es_bbq
 from lm_eval_bias.tasks.gg_bbq import hooks as gg_bbq
-from lm_eval_bias.tasks.gg_bbq import sampling
 from lm_eval_bias.tasks.gg_bbq.option_orders import ORDERS
 from lm_eval_bias.tasks.kobbq import benchmark as kobbq_categories
 from lm_eval_bias.tasks.kobbq import hooks as kobbq
@@ -242,14 +241,14 @@ class Config:
 def test_tasks_that_flags_or_models_do_not_fit_are_left_out_and_named():
     config = Config()
     config.apply_chat_template = True
-    found = run_plan.apply(config, "quick", catalog.entries())
+    found = definition.apply(config, "quick", catalog.entries())
     assert set(found.left_out) == {f"stereoset_{language}" for language in stereoset_items.LANGUAGES}
     assert "scores plain sentences" in found.left_out["stereoset_en"]
     assert config.tasks == [task for task in definition.load("quick").parts if not task.startswith("stereoset")]
     config = Config()
     config.model, config.model_args = "local-chat-completions", {"model": "x"}
     with pytest.raises(BiasError, match="can answer none of its tasks"):
-        run_plan.apply(config, "quick", catalog.entries())
+        definition.apply(config, "quick", catalog.entries())
 
 
 def test_requests_of_the_released_data_are_as_many_as_the_suites_say(mirror):
@@ -259,17 +258,15 @@ def test_requests_of_the_released_data_are_as_many_as_the_suites_say(mirror):
     # one task of each kind and length: the others differ in their data alone
     some = ["occugender_explicit", "occugender_debias_implicit_3", "gg_bbq_group_terms", "gg_bbq_group_terms_prompts"]
     some += ["gg_bbq_group_terms_gen", "stereoset_de", "stereoset_de_inter_variants"]
-    manager = TaskManager(include_path=str(paths.tasks_path()), include_defaults=False)
+    manager = TaskManager(include_path=str(files.tasks_path()), include_defaults=False)
     tasks = manager.load(some)["tasks"]
     checked = 0
     for suite in suites:
         for name in set(some) & set(suite.parts):
-            documents, counts = run_plan.requests(tasks[name], suite.choose(name, tasks[name].eval_docs))
-            part = suite.parts[name]
-            assert (documents, sum(counts.values())) == (part.documents, part.requests), (suite.name, name)
+            indices, part = suite.choose(name, tasks[name].eval_docs), suite.parts[name]
+            tasks[name].build_all_requests(samples=indices)
+            requests = len(tasks[name].instances) * tasks[name].config.repeats
+            documents = len(tasks[name].eval_docs if indices is None else indices)
+            assert (documents, requests) == (part.documents, part.requests), (suite.name, name)
             checked += 1
     assert checked == 10
-
-
-def test_limit_in_the_plan_counts_as_the_harness_does():
-    assert [run_plan._size(21, limit) for limit in (None, 5.0, 0.1, 50.0)] == [21, 5, 3, 21]

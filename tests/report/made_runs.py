@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import json
 import math
-import random
 
 from lm_eval_bias import catalog, registry
 from lm_eval_bias.tasks.occugender import hooks
@@ -44,16 +43,6 @@ def made_up(score, number: int) -> dict:
     return {"value": value, "stderr": stderr, "interval": ends, "dof": 20.0, "note": "", **told}
 
 
-def add_up(benchmark: str, cells: dict[str, dict]) -> dict[str, dict]:
-    """The scores, of which shares of one whole are alike."""
-    for names in registry.get(benchmark).shares:
-        parts = [cells[name] for name in names if name in cells]
-        for cell in parts:
-            value, stderr = cell["range"][1] / len(parts), cell["stderr"]
-            cell |= {"value": value, "interval": stderr and [value - 2 * stderr, value + 2 * stderr]}
-    return cells
-
-
 def run_file(model: str = "tiny", tasks=TASKS, shift: int = 0) -> dict:
     """A run in this package's form."""
     made = {}
@@ -68,10 +57,7 @@ def run_file(model: str = "tiny", tasks=TASKS, shift: int = 0) -> dict:
             "documents": entry.items,
             "items": entry.items,
             "metadata": metadata,
-            "scores": add_up(
-                entry.benchmark,
-                {score.name: made_up(score, number + shift) for number, score in enumerate(scores)},
-            ),
+            "scores": {score.name: made_up(score, number + shift) for number, score in enumerate(scores)},
         }
     provenance = {
         "date": "2026-01-02", "lm-eval-bias": "0.1.0", "lm_eval": "0.4.13", "transformers": "5.0", "torch": "2.9",
@@ -91,7 +77,7 @@ def harness_folder(folder, task="occugender_explicit", model="tiny", samples=Tru
     """A harness result beside a sample log: two templates of OccuGender, answers that favour women ever more."""
     docs = hooks.documents("explicit", first_templates=2)
     scores = registry.get("occugender").scores([])
-    cells = add_up("occugender", {score.name: made_up(score, number) for number, score in enumerate(scores)})
+    cells = {score.name: made_up(score, number) for number, score in enumerate(scores)}
     results = {f"{name},none": cell["value"] for name, cell in cells.items()}
     results |= {f"{name}_stderr,none": cell["stderr"] or "N/A" for name, cell in cells.items()}
     listed = [{"metric": name, **{k: v for k, v in cell.items() if k != "value"}} for name, cell in cells.items()]
@@ -119,7 +105,7 @@ def harness_folder(folder, task="occugender_explicit", model="tiny", samples=Tru
 
 HOSTILE = (
     "<script>alert(1)</script><img src=x onerror=alert(2)> \"'&amp; *b* _i_ `c` [l](javascript:alert(3)) | "
-    "https://evil.example www.evil.example a@evil.example $\\frac{1}{0}$ \\input{/etc/passwd} 50% #h ~ ^ {x} \u202eabc"
+    "https://evil.example www.evil.example a@evil.example $\\frac{1}{0}$ \\input{/etc/passwd} 50% #h ~ ^ {x} abc"
 )
 
 
@@ -133,40 +119,10 @@ def hostile_file() -> dict:
     tasks["regard_en"]["metadata"]["classifier_used"] = {"name": HOSTILE, "warning": f"\n\n# {HOSTILE}", "labels": []}
     tasks[f"=1+1;[{HOSTILE}"] = tasks.pop("occugender_explicit")
     tasks[f"=1+1;[{HOSTILE}"]["language"] = HOSTILE
-    tasks["stereoset_en"]["metadata"] = {"words": HOSTILE, "\ud800": "\udfff\x00", "n": "none"}
+    tasks["stereoset_en"]["metadata"] = {"words": HOSTILE}
     tasks["[regard_en"] = tasks.pop("regard_en")
     scores = tasks["stereoset_en"]["scores"]
     scores["lms"] |= {"note": f"@note {HOSTILE}", "summary": HOSTILE, "direction": HOSTILE, "unit": HOSTILE}
     scores["ss"] |= {"value": None, "note": HOSTILE, "interval": None, "stderr": None}
-    tasks["stereoset_en"]["version"] = "0.5"  # whose scores may have had other ranges
-    scores["icat"] |= {"value": 1e300, "interval": [-1.7e308, 1e300], "range": [None, None]}
     scores[f"-2+3{HOSTILE}"] = dict(scores["lms"])
-    return content
-
-
-EXTREME = [0, -0.0, 5e-324, 1e300, -1.7e308, 1e16, -1, 0.5, 50, 100, 10**20]
-
-
-def wild_file(seed: int) -> dict:
-    """A run that meets the schema, with scores missing and numbers that no score has."""
-    draw = random.Random(seed)
-    content = run_file("wild", [task for task in TASKS if task != "stereoset_de"])
-    for task in content["tasks"].values():
-        scores = task["scores"]
-        for name in list(scores):
-            if draw.random() < 0.1:
-                del scores[name]
-            elif draw.random() < 0.5:
-                scores[name] |= {
-                    "value": draw.choice(EXTREME),
-                    "stderr": draw.choice([None, 0, 1e300, 0.1]),
-                    "interval": draw.choice([None, [draw.choice(EXTREME), draw.choice(EXTREME)]]),
-                    "range": [draw.choice([None, *EXTREME]), draw.choice([None, *EXTREME])],
-                    "neutral": draw.choice([None, *EXTREME]),
-                    "dof": draw.choice([None, *EXTREME]),
-                }
-        if draw.random() < 0.2:
-            scores.clear()
-        task["documents"], task["items"] = draw.choice([0, 1, 10**30]), draw.choice([0, 10**40])
-        task["metadata"] = draw.choice([{}, {"classifier_used": "x"}, {"classifier_used": {"name": 5}}, {"fixed": [1]}])
     return content

@@ -9,7 +9,8 @@ import pytest
 from lm_eval_bias import files
 from lm_eval_bias.cli.main import main
 from lm_eval_bias.report import item_pages, parts
-from lm_eval_bias.runs import contributions, printable_runs, run_discovery
+from lm_eval_bias.runs import contributions, run_discovery
+from lm_eval_bias.runs.run_data import presentable
 from tests.report.made_runs import HOSTILE, harness_folder, run_file, write
 from tests.report.test_page import check_closed, made
 
@@ -18,7 +19,7 @@ OF_ITEMS = {"blockquote", "ol", "label", "select", "option", "output"}
 
 def tasks_of(folder):
     runs, _ = run_discovery.read([folder])
-    return parts.report_tasks(printable_runs.presentable(printable_runs.runs(runs)))
+    return parts.report_tasks(presentable(runs))
 
 
 def test_a_score_shows_the_items_that_move_it_most_and_some_others(run_folder):
@@ -26,12 +27,13 @@ def test_a_score_shows_the_items_that_move_it_most_and_some_others(run_folder):
     log = contributions.Log(task.task.samples)
     value = task.task.scores["stereotype_gap"]
     shown = item_pages._score(log, task.task.task, value, "x", 10)
-    strongest = contributions.strongest(task.task.samples, value, 10)
-    assert [entry.name for entry in shown.entries if entry.is_strong] == [item.name for item in strongest.items]
-    assert shown.documents == strongest.documents == 120
+    moving, _ = log.moving(value)
+    strongest = [log.name(place) for place, _ in moving[:10]]
+    assert [entry.name for entry in shown.entries if entry.is_strong] == strongest
+    assert shown.documents == len(moving) == 120
     others = [entry.name for entry in shown.entries if not entry.is_strong]
     assert len(others) == len(set(others)) == 10
-    assert not set(others) & {item.name for item in strongest.items}
+    assert not set(others) & set(strongest)
     again = item_pages._score(log, task.task.task, value, "x", 10)
     assert [entry.name for entry in again.entries] == [entry.name for entry in shown.entries]  # drawn with a seed
     assert set(shown.facets) == {"jobs", "occupation", "template"} & set(shown.facets) != set()
@@ -117,7 +119,7 @@ def test_hostile_items_stay_text(tmp_path):
     for line in lines:
         line["doc"]["template"] = f"{line['doc']['template']} {HOSTILE}"
         line["arguments"] = {
-            f"gen_args_{n}": {"arg_0": f"{HOSTILE}\n</blockquote>", "arg_1": f" {word} {HOSTILE}"}
+            f"gen_args_{n}": {"arg_0": f"{HOSTILE}\n\x1b[2J</blockquote>", "arg_1": f" {word} {HOSTILE}"}
             for n, word in enumerate(line["doc"]["words"])
         }
     log.write_text("\n".join(map(json.dumps, lines)) + "\n")
@@ -125,7 +127,7 @@ def test_hostile_items_stay_text(tmp_path):
     page = check_closed((tmp_path / "out-items" / "r1t1.html").read_text(encoding="utf-8"), OF_ITEMS)
     said = "".join(page.text)
     assert "<script>alert(1)</script>" in said
-    assert "\u202e" not in said
+    assert "\x1b" not in said
 
 
 def test_a_damaged_log_is_a_reason_and_no_error(tmp_path):

@@ -8,25 +8,25 @@ import pytest
 
 from lm_eval_bias.cli.main import main
 from lm_eval_bias.errors import BiasError
-from lm_eval_bias.runs import cache_ownership
+from lm_eval_bias.runs import provenance
 
 
 def test_another_models_answers_are_refused(tmp_path):
     path = str(tmp_path / "new" / "cache")
-    cache_ownership.claim(path, "hf", {"pretrained": "a", "batch_size": 1})
-    cache_ownership.claim(path, "hf-packed", {"pretrained": "a", "tokens_per_forward": 64})
+    provenance.claim_cache(path, "hf", {"pretrained": "a", "batch_size": 1})
+    provenance.claim_cache(path, "hf-packed", {"pretrained": "a", "tokens_per_forward": 64})
     for model, arguments in (("hf", {"pretrained": "b"}), ("vllm", {"pretrained": "a"}), ("hf", {})):
         with pytest.raises(BiasError, match="holds answers of another model"):
-            cache_ownership.claim(path, model, arguments)
+            provenance.claim_cache(path, model, arguments)
     with pytest.raises(BiasError, match="another model"):
-        cache_ownership.claim(path, "hf", {"pretrained": "a", "dtype": "bfloat16"})
+        provenance.claim_cache(path, "hf", {"pretrained": "a", "dtype": "bfloat16"})
 
 
 def test_a_folder_is_the_same_however_it_is_named(tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
     (tmp_path / "m").mkdir()
-    cache_ownership.claim("c", "hf", {"pretrained": "m"})
-    cache_ownership.claim("c", "hf", {"pretrained": str(tmp_path / "m")})
+    provenance.claim_cache("c", "hf", {"pretrained": "m"})
+    provenance.claim_cache("c", "hf", {"pretrained": str(tmp_path / "m")})
 
 
 @pytest.mark.parametrize("argument", ["pretrained", "tokenizer", "peft", "delta"])
@@ -37,24 +37,24 @@ def test_a_model_that_was_trained_on_is_another_one(argument, tmp_path):
     weights = folder / "model.safetensors"
     weights.write_bytes(bytes(3 << 16))
     given = {"pretrained": "hub/name", argument: str(folder)}
-    cache_ownership.claim(str(tmp_path / "c"), "hf", given)
+    provenance.claim_cache(str(tmp_path / "c"), "hf", given)
     (folder / "README.md").write_text("a card")
-    cache_ownership.claim(str(tmp_path / "c"), "hf", given)
+    provenance.claim_cache(str(tmp_path / "c"), "hf", given)
     weights.write_bytes(bytes(3 << 15) + b"\1" + bytes((3 << 15) - 1))
     with pytest.raises(BiasError, match="holds answers of another model, or of other files of this model"):
-        cache_ownership.claim(str(tmp_path / "c"), "hf", given)
+        provenance.claim_cache(str(tmp_path / "c"), "hf", given)
 
 
 @pytest.mark.parametrize("name", ["model.gguf", "heads.pt"])
 def test_large_weights_are_told_by_blocks_of_them(name, tmp_path, monkeypatch):
-    monkeypatch.setattr(cache_ownership, "_BLOCK", 10)
-    monkeypatch.setattr(cache_ownership, "_BLOCKS", 4)
+    monkeypatch.setattr(provenance, "_BLOCK", 10)
+    monkeypatch.setattr(provenance, "_BLOCKS", 4)
     path = tmp_path / name
     given = {"nsp_weights": str(path)} if name == "heads.pt" else {"pretrained": str(tmp_path)}
     identities = set()
     for weights in (bytes(1000), bytes(999) + b"\1" * 2, bytes(500) + b"\1" * 500, b"\1" * 1000):
         path.write_bytes(weights)
-        identities.add(cache_ownership.identity("hf", given))
+        identities.add(provenance.identity("hf", given))
     assert len(identities) == 4
 
 
@@ -62,12 +62,12 @@ def test_a_file_of_the_harness_is_taken(tmp_path):
     with sqlite3.connect(tmp_path / "c_rank0.db") as database:
         database.execute("CREATE TABLE unnamed (key TEXT PRIMARY KEY, value BLOB)")
     for name in "ab":
-        cache_ownership.claim(str(tmp_path / "c"), "hf", {"pretrained": name})
+        provenance.claim_cache(str(tmp_path / "c"), "hf", {"pretrained": name})
 
 
 def test_every_rank_has_its_own(tmp_path, monkeypatch):
     monkeypatch.setenv("RANK", "1")
-    cache_ownership.claim(str(tmp_path / "c"), "hf", {})
+    provenance.claim_cache(str(tmp_path / "c"), "hf", {})
     assert [path.name for path in tmp_path.iterdir()] == ["c_rank1.db"]
 
 
@@ -83,16 +83,16 @@ os.kill(os.getpid(), signal.SIGKILL)
 
 def test_a_transaction_that_a_kill_broke_off_is_no_hindrance(tmp_path):
     path, file = str(tmp_path / "c"), tmp_path / "c_rank0.db"
-    cache_ownership.claim(path, "hf", {"pretrained": "a"})
+    provenance.claim_cache(path, "hf", {"pretrained": "a"})
     with sqlite3.connect(file) as database:
         database.execute("CREATE TABLE unnamed (key TEXT PRIMARY KEY, value BLOB)")
         database.execute("INSERT INTO unnamed VALUES ('kept', 1)")
     database.close()
     subprocess.run([sys.executable, "-c", KILLED, str(file)], check=False)
     assert (tmp_path / "c_rank0.db-journal").stat().st_size > 0
-    cache_ownership.check(path, "hf", {"pretrained": "a"})
+    provenance.claim_cache(path, "hf", {"pretrained": "a"})
     with pytest.raises(BiasError, match="another model"):
-        cache_ownership.check(path, "hf", {"pretrained": "b"})
+        provenance.claim_cache(path, "hf", {"pretrained": "b"})
     with sqlite3.connect(file) as database:
         assert database.execute("SELECT key FROM unnamed").fetchall() == [("kept",)]
 
@@ -105,20 +105,4 @@ def test_what_is_no_cache_is_one_line(tmp_path, capsys):
     assert "file is not a database" in error[0]
     (tmp_path / "file").write_text("")
     with pytest.raises(BiasError, match="can't be used"):
-        cache_ownership.claim(str(tmp_path / "file" / "c"), "hf", {})
-
-
-def test_whose_answers_a_file_holds_is_checked_without_writing(tmp_path):
-    path = str(tmp_path / "a b?" / "c")
-    cache_ownership.check(path, "hf", {"pretrained": "a"})
-    assert not (tmp_path / "a b?").exists()
-    cache_ownership.claim(path, "hf", {"pretrained": "a"})
-    (file,) = (tmp_path / "a b?").iterdir()
-    before = file.stat().st_mtime_ns, file.read_bytes()
-    cache_ownership.check(path, "hf", {"pretrained": "a"})
-    with pytest.raises(BiasError, match="answers of another model"):
-        cache_ownership.check(path, "hf", {"pretrained": "b"})
-    assert (file.stat().st_mtime_ns, file.read_bytes()) == before
-    file.write_bytes(b"no database")
-    with pytest.raises(BiasError, match="can't be used"):
-        cache_ownership.check(path, "hf", {"pretrained": "a"})
+        provenance.claim_cache(str(tmp_path / "file" / "c"), "hf", {})

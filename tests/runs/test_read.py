@@ -155,29 +155,6 @@ def test_another_model_or_other_scores_are_no_copy(folder):
     assert not problems
 
 
-def test_what_commands_say_of_copies(folder, tmp_path, capsys):
-    shutil.copytree(folder / "two", folder / "three")
-    two, three = str(folder / "two"), str(folder / "three")
-    says = "three/bias-chance/results_"
-    capsys.readouterr()
-    for paths in ([two, two], [two, three]):
-        assert main(["compare", *paths]) == 2
-        assert "one run (bias-chance (seed=5)): name another one" in (err := capsys.readouterr().err)
-        assert (says in err) == (three in paths)
-    assert main(["leaderboard", str(folder), "--format", "json"]) == 0
-    boards = json.loads((output := capsys.readouterr()).out)["boards"]
-    board = next(board for board in boards if board["task"] == "occugender_debias_implicit_none")
-    names = [row["model"] for row in board["rows"] if row["kind"] == "run"]
-    assert names == ["bias-chance", "bias-chance (seed=5)"]
-    assert "a copy of" in output.err
-    (tmp_path / "policy.yaml").write_text(
-        "bounds: [{task: occugender_debias_implicit_none, score: stereotype_gap, max: 0.99}]\nallow: [limit]\n"
-    )
-    assert main(["check", two, three, "--policy", str(tmp_path / "policy.yaml")]) == 0
-    assert "skipped: " in (output := capsys.readouterr()).err
-    assert output.out.count("all ") == 1
-
-
 def test_damaged_files_are_named_and_the_rest_is_read(folder):
     broken = folder / "broken"
     broken.mkdir()

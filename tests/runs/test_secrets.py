@@ -7,7 +7,7 @@ import json
 import pytest
 
 from lm_eval_bias.cli.main import main
-from lm_eval_bias.runs import cache_ownership, run_discovery
+from lm_eval_bias.runs import provenance, run_discovery
 from tests import servers
 
 pytest.importorskip("tenacity", reason="needs lm-eval[api]")
@@ -86,6 +86,6 @@ def test_files_with_secrets_are_read_without(as_text, tiny_mirror, tmp_path):
 
 
 def test_a_cache_says_no_secret():
-    here, there = (cache_ownership.identity("m", {"model": "m", "auth_token": key}) for key in KEYS[:2])
+    here, there = (provenance.identity("m", {"model": "m", "auth_token": key}) for key in KEYS[:2])
     assert here == there
     assert not secret_in(here)

@@ -3,6 +3,7 @@
 import itertools
 import json
 import math
+import re
 
 import pytest
 from hypothesis import given
@@ -11,9 +12,11 @@ from hypothesis import strategies as st
 from lm_eval_bias import registration
 from lm_eval_bias.cli.main import main
 from lm_eval_bias.errors import BiasError
-from lm_eval_bias.harness import internals
-from lm_eval_bias.runs import constant_answers
-from lm_eval_bias.scoring import exclusive_continuations, token_likelihoods
+from lm_eval_bias.files import tasks_path
+from lm_eval_bias.harness import internals, servers
+from lm_eval_bias.runs import soundness
+from lm_eval_bias.scoring import token_likelihoods
+from tests.servers import Kept
 
 TEXTS = st.text("ab", max_size=4)
 
@@ -30,58 +33,34 @@ def slowest(probabilities):
 
 @given(st.dictionaries(TEXTS, st.floats(0, 1), max_size=7))
 def test_the_largest_sum_is_that_of_all_exclusive_sets(probabilities):
-    assert exclusive_continuations.largest_sum(probabilities) == pytest.approx(slowest(probabilities), abs=1e-12)
-
-
-@given(st.lists(st.integers(1, 9), min_size=3, max_size=3), st.lists(st.integers(1, 9), min_size=9, max_size=9))
-def test_a_distribution_is_never_refused(first, second):
-    """All texts of one and of two letters of a model, which gives each letter its probability after the first."""
-    values = {}
-    for i, letter in enumerate("xyz"):
-        own = first[i] / sum(first)
-        values[letter] = math.log(own)
-        row = second[3 * i : 3 * i + 3]
-        values.update((letter + other, math.log(own * row[j] / sum(row))) for j, other in enumerate("xyz"))
-    assert not exclusive_continuations.problem(("c", text, value) for text, value in values.items())
-    assert not exclusive_continuations.problem(((0,), tuple(map(ord, t)), v) for t, v in values.items())
+    assert servers.largest_sum(probabilities) == pytest.approx(slowest(probabilities), abs=1e-12)
 
 
 P = math.log(0.6)
-POSSIBLE = {
-    "one begins the other": [("c", " he", P), ("c", " hers", P)],
-    "two contexts": [("c", " he", P), ("d", " she", P)],
-    "the same again": [("c", " he", P), ("c", " he", P)],
-    "case, which a tokenizer may not see": [("c", " He", P), ("c", " he", P)],
-    "accents": [("c", " Zoë", P), ("c", " Zoe", P)],
-    "rounding": [("c", " he", math.log(0.52)), ("c", " she", math.log(0.53))],
-    "none": [("c", " he", -math.inf), ("c", " she", math.nan)],
-    "certain": [("c", " he", 0.0), ("c", " she", -800.0)],
-}
-IMPOSSIBLE = {
-    "two": [("c", " he", P), ("c", " she", P)],
-    "longer ones": [("c", " he", -9.0), ("c", " hers", P), ("c", " here", P)],
-    "tokens": [((0,), (1,), P), ((0,), (2, 1), P), ((0,), (1, 7), -1.0)],
-    "above 0": [("c", " he", 0.2)],
-    "infinite": [("c", " he", math.inf)],
-    "all 0": [("c", word, 0.0) for word in (" he", " she", " they")],
+CASES = {
+    "one begins the other": ([("c", " he", P), ("c", " hers", P)], ""),
+    "two contexts": ([("c", " he", P), ("d", " she", P)], ""),
+    "the same again": ([("c", " he", P), ("c", " he", P)], ""),
+    "case, which a tokenizer may not see": ([("c", " He", P), ("c", " he", P)], ""),
+    "accents": ([("c", " Zoë", P), ("c", " Zoe", P)], ""),
+    "rounding": ([("c", " he", math.log(0.52)), ("c", " she", math.log(0.53))], ""),
+    "none": ([("c", " he", -math.inf), ("c", " she", math.nan)], ""),
+    "certain": ([("c", " he", 0.0), ("c", " she", -800.0)], ""),
+    "two": ([("c", " he", P), ("c", " she", P)], "(he, she) with probabilities that sum to 120%"),
+    "longer ones": ([("c", " he", -9.0), ("c", " hers", P), ("c", " here", P)], "sum to 120%"),
+    "tokens": ([((0,), (1,), P), ((0,), (2, 1), P), ((0,), (1, 7), -1.0)], "(tokens (1,), tokens (2, 1), "),
+    "above 0": ([("c", " he", 0.2)], "0.2, above 0"),
+    "infinite": ([("c", " he", math.inf)], "inf, above 0"),
+    "all 0": ([("c", word, 0.0) for word in (" he", " she", " they")], "sum to 300%"),
 }
 
 
-@pytest.mark.parametrize("name", POSSIBLE)
-def test_possible(name):
-    assert exclusive_continuations.problem(POSSIBLE[name]) == ""
-
-
-@pytest.mark.parametrize("name", IMPOSSIBLE)
-def test_impossible(name):
-    problem = exclusive_continuations.problem(IMPOSSIBLE[name])
-    assert ("above 0" in problem) is (name in ("above 0", "infinite"))
-    assert ("sum to" in problem) is (name not in ("above 0", "infinite"))
-
-
-class Kept(dict):
-    def commit(self):
-        pass
+@pytest.mark.parametrize("name", CASES)
+def test_what_a_distribution_can_give(name):
+    answers, says = CASES[name]
+    found = servers.problem(answers)
+    assert says in found
+    assert bool(found) is bool(says)
 
 
 def model(value):
@@ -106,49 +85,50 @@ def model(value):
     return made
 
 
-def test_neither_texts_nor_tokens_are_believed_and_none_are_kept():
-    constant = model(0.0)
-    requests = [internals_instance("c", word) for word in (" he", " she")]
-    with pytest.raises(BiasError, match=r"Constant gives .*' he', ' she'\) sum to 200%.*nothing was saved"):
-        constant.exact_loglikelihood(requests)
-    with pytest.raises(BiasError, match=r"the tokens 1, 2\) sum to 200%"):
-        token_likelihoods.loglikelihoods(constant, [([0], [1]), ([0], [2])])
-    assert constant.cache_hook.dbdict == {}
-    assert model(-1.0).exact_loglikelihood(requests) == [(-3.0, False), (-4.0, False)]
-
-
-def internals_instance(context, continuation):
+def exactly(model, *words):
     from lm_eval.api.instance import Instance
 
-    return Instance("exact_loglikelihood", {}, (context, continuation), 0)
+    return model.exact_loglikelihood([Instance("exact_loglikelihood", {}, ("c", word), 0) for word in words])
+
+
+def test_neither_texts_nor_tokens_are_believed_and_none_are_kept():
+    constant = model(0.0)
+    with pytest.raises(BiasError, match=r"Constant gives .*\(he, she\) with .* sum to 200%: check it"):
+        exactly(constant, " he", " she")
+    with pytest.raises(BiasError, match=r"\(tokens \(1,\), tokens \(2,\)\) with .* sum to 200%"):
+        token_likelihoods.loglikelihoods(constant, [([0], [1]), ([0], [2])])
+    assert constant.cache_hook.dbdict == {}
 
 
 def test_a_cache_of_impossible_answers_is_emptied():
     constant = model(-5.0)
-    requests = [internals_instance("c", word) for word in (" he", " she")]
-    for request in requests:
-        constant.cache_hook.dbdict[internals.request_key("loglikelihood", request.args)] = (0.0, False)
+    for word in (" he", " she"):
+        constant.cache_hook.dbdict[internals.request_key("loglikelihood", ("c", word))] = (0.0, False)
     with pytest.raises(BiasError, match="sum to 200%"):
-        constant.exact_loglikelihood(requests)
-    assert constant.exact_loglikelihood(requests) == [(-15.0, False), (-20.0, False)]
+        exactly(constant, " he", " she")
+    assert exactly(constant, " he", " she") == [(-15.0, False), (-20.0, False)]
 
 
-@pytest.mark.parametrize("value", ["0.0", "0.7", "-1.0"])
-def test_logs_of_impossible_answers_are_refused(value, tmp_path, capsys):
-    arguments = ["run", "--model", "bias-chance", "--tasks", "occugender_implicit", "--limit", "2", "--log_samples"]
-    assert main([*arguments, "--output_path", str(tmp_path)]) == 0
-    (path,) = tmp_path.rglob("samples_*.jsonl")
-    assert main(["rescore", str(path)]) == 0
-    samples = [json.loads(line) for line in path.read_text(encoding="utf-8").splitlines()]
-    samples[1]["filtered_resps"] = [[value, "False"] for _ in samples[1]["filtered_resps"]]
-    path.write_text("".join(json.dumps(sample) + "\n" for sample in samples), encoding="utf-8")
+def test_the_dummy_of_the_harness_answers_at_random_and_runs(tiny_mirror, tmp_path, capsys):
+    from lm_eval import simple_evaluate, utils
+
+    tasks = ["occugender_implicit", "gg_bbq_group_terms"]
+    manager = internals.task_manager([tasks_path()], {}, include_defaults=False)
+    results = simple_evaluate(model="dummy", tasks=tasks, limit=8, task_manager=manager)
+    assert all(name in utils.make_table(results) for name in (*tasks, "stereotype_gap", "acc_amb"))
+    run = ["run", "--model", "dummy", "--tasks", ",".join(tasks), "--limit", "8", "--log_samples"]
+    assert main([*run, "--output_path", str(tmp_path)]) == 0
+    assert main(["rescore", str(tmp_path)]) == 0
     capsys.readouterr()
-    assert main(["rescore", str(path)]) == 2
-    assert "line 2: " in (err := capsys.readouterr().err)
-    assert "above 0" in err if value == "0.7" else "exclude each other" in err
-    if value == "0.7":  # an old log may not say what was asked
-        path.write_text("".join(json.dumps({**sample, "arguments": None}) + "\n" for sample in samples))
-        assert main(["rescore", str(path)]) == 2
+    assert main(["report", str(tmp_path), "--format", "md"]) == 0
+    assert capsys.readouterr().out.count("; chance level: dummy answers at random.") == 2
+
+
+@pytest.mark.parametrize(("value", "says"), [("0.0", "exclude each other"), ("0.7", "above 0")])
+def test_logs_of_impossible_answers_are_refused(value, says, tmp_path, capsys):
+    log = log_of("occugender_implicit", tmp_path)(lambda i: [value, "False"])
+    assert main(["rescore", log]) == 2
+    assert re.search(f"line 1: .*{says}", capsys.readouterr().err)
 
 
 def log_of(task, tmp_path, *options):
@@ -207,7 +187,7 @@ def test_logs_of_a_constant_are_refused(tmp_path, tiny_mirror, capsys):
     ],
 )
 def test_numbers_that_are_one(answers, constant):
-    numbers = constant_answers.Numbers()
+    numbers = soundness.Numbers()
     numbers.add(answers[:5])
     numbers.add(answers[5:])
     assert bool(numbers.problem()) is constant

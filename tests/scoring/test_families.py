@@ -481,10 +481,10 @@ def test_hostile_or_foreign_weights_are_refused(models, tmp_path):
             HFNextSentence(models("gpt2"), nsp_weights=str(tmp_path / name), device="cpu")
     assert not marker.exists()
     torch.save({"other": torch.ones(1)}, tmp_path / "c")
-    with pytest.raises(BiasError, match="unknown weights other"):
+    with pytest.raises(BiasError, match="not the authors' layout"):
         HFNextSentence(models("gpt2"), nsp_weights=str(tmp_path / "c"), device="cpu")
     torch.save({"core_model.x": torch.ones(1)}, tmp_path / "d")
-    with pytest.raises(BiasError, match="no nsp_head weights"):
+    with pytest.raises(BiasError, match="not the authors' layout"):
         HFNextSentence(models("gpt2"), nsp_weights=str(tmp_path / "d"), device="cpu")
     torch.save({"core_model.shared.weight": torch.ones(2, 2), "nsp_head.0.weight": torch.ones(1)}, tmp_path / "e")
     with pytest.raises(BiasError, match="doesn't fit"):
@@ -523,7 +523,7 @@ def test_a_model_with_next_sentence_training_has_no_clozes(causal_nsp, tiny_mirr
 
 @pytest.mark.parametrize(
     ("content", "problem"),
-    [("{", "damaged"), ('{"family": "rnn"}', "family is 'rnn'"), ('{"family": "causal", "x": 1}', "damaged")],
+    [("{", "damaged"), ('{"family": "causal", "x": 1}', "damaged")],
 )
 def test_a_damaged_configuration_is_refused(causal_nsp, tmp_path, content, problem):
     import shutil
@@ -532,8 +532,6 @@ def test_a_damaged_configuration_is_refused(causal_nsp, tmp_path, content, probl
     (tmp_path / "model" / "nsp_config.json").write_text(content)
     with pytest.raises(BiasError, match=problem):
         HFNextSentence(str(tmp_path / "model"), device="cpu")
-    with pytest.raises(BiasError, match="exists"):
-        save(tmp_path / "model", None, None, NSPConfig("causal"))
 
 
 @pytest.mark.parametrize("kind", ["hf", "hf-mlm", "hf-nsp", "t5"])

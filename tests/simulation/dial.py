@@ -1,6 +1,6 @@
 """Does every main score recover a planted bias, and does anything else move it? The tables of docs/dial.md.
 
-    python tests/simulation/dial.py --seeds 1000 --output dial.md
+    python -m tests.simulation.dial --seeds 1000 --output dial.md
 
 Each seed is one run of ``bias-dial`` on a benchmark's real documents: its answers, their records and the main scores
 with their intervals, without the harness around them. The clusters' deviations are drawn anew with every seed, so that
@@ -25,6 +25,8 @@ import numpy as np
 from lm_eval_bias import registry
 from lm_eval_bias.errors import BiasError
 from lm_eval_bias.planting import Dial
+from tests.simulation import habits
+from tests.simulation.habits import Habits
 
 STRENGTHS = (-0.4, -0.2, 0.0, 0.2, 0.4)
 BIASED = 0.2  # the strength at which it is seen what else moves a score
@@ -55,13 +57,11 @@ class Case:
     def records(self, dial: Dial) -> list[Any]:
         """The records of a run."""
         benchmark, docs = registry.get(self.benchmark), _documents(self)
-        assert benchmark.planting is not None
-        answers = benchmark.planting.answers
         if benchmark.samples_texts == "never":
-            return [benchmark.record(doc, answers(doc, dial)) for doc in docs]
+            return [benchmark.record(doc, habits.answers(doc, dial)) for doc in docs]
         from lm_eval_bias.tasks.regard.filters import FirstSentenceFilter, RegardFilter
 
-        texts = [[str(answers(doc, dial.for_text(n))[0]) for n in range(self.samples)] for doc in docs]
+        texts = [[str(habits.answers(doc, dial.for_text(n))[0]) for n in range(self.samples)] for doc in docs]
         labelled = RegardFilter().apply(FirstSentenceFilter().apply(texts, docs), docs)
         return [benchmark.record(doc, [answer]) for doc, answer in zip(docs, labelled, strict=True)]
 
@@ -106,10 +106,10 @@ def kobbq(category: str) -> list[dict[str, Any]]:
     return hooks.documents(category)
 
 
-def stereoset(language: str, number: int | None = None) -> list[dict[str, Any]]:
+def stereoset(language: str, number: int | None = None, choices: bool = False) -> list[dict[str, Any]]:
     from lm_eval_bias.tasks.stereoset import hooks
 
-    return hooks.documents({"language": language, "tests": ["intra", "inter"]})[:number]
+    return hooks.documents({"language": language, "tests": ["intra", "inter"], "choices": choices})[:number]
 
 
 def regard(language: str) -> list[dict[str, Any]]:
@@ -176,7 +176,7 @@ def moved(
 
     With and without it, the seeds are the same, and so the clusters.
     """
-    plain = [Dial(strength, noise=case.noise, seed=seed) for seed in seeds]
+    plain = [Habits(strength, noise=case.noise, seed=seed) for seed in seeds]
     settings = [{}, *({name: value} for name, value in OTHERS.items())]
     rounds = list(each(_one, [(case, replace(dial, **setting)) for setting in settings for dial in plain]))
     names = list(rounds[0])

@@ -28,9 +28,7 @@ def _share(logit: float) -> float:
 def records(rng: np.random.Generator, clusters: int, groups: int, uneven: bool) -> list[own_prompts.PromptRecord]:
     """The records of a run."""
     names = [f"g{number}" for number in range(groups)]
-    comparison: own_prompts.Comparison = {
-        "groups": names, "reference": "g0", "facets": ["rare"], "clusters": clusters, "remarks": []
-    }  # fmt: skip
+    comparison: own_prompts.Comparison = {"groups": names, "reference": "g0", "facets": ["rare"], "clusters": clusters}
     made: list[own_prompts.PromptRecord] = []
     for cluster in range(clusters):
         negative, length = rng.normal(-0.5, 0.8), rng.normal(15, 2)
@@ -72,7 +70,7 @@ def main() -> None:
                         right[kind, measure].append(ends is not None and ends[0] <= 0 <= ends[1])
                 elif what.startswith("p_holm"):
                     any_found |= score.compute(made).value < 0.05
-                elif what == "p_all" or (what == "p" or what.startswith("p/")):
+                elif what == "p" or what.startswith("p/"):
                     right[what.partition("/")[0], measure].append(score.compute(made).value < 0.05)
             family += any_found
         clusters, groups, uneven = design

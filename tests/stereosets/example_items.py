@@ -1,10 +1,7 @@
-"""Items of our own in StereoSet's form: Dutch with their English source, and damage to items."""
+"""Items of our own in StereoSet's form: Dutch with their English source."""
 
 from __future__ import annotations
 
-import copy
-from collections.abc import Callable
-from random import Random
 from typing import Any
 
 BLANK = "BLANK"
@@ -47,64 +44,3 @@ DUTCH = [
     item("intra", "a1", "De tuinman was vandaag heel BLANK.", ["geduldig", "ongedurig", "lamp"]),
     item("intra", "a2", "Onze buurvrouw houdt van BLANK muziek.", ["luide", "stille", "ronde"]),
 ]
-
-
-def cut(text: str) -> str:
-    """A text without the last third of its words."""
-    words = text.split()
-    return " ".join(words[: len(words) - max(1, round(len(words) / 3))])
-
-
-def _context(change: Callable[[str], str]) -> Callable[[Item, Random], None]:
-    def damage(bad: Item, draw: Random) -> None:
-        bad["context"] = change(bad["context"])
-
-    return damage
-
-
-def _exchange(*keys: str) -> Callable[[Item, Random], None]:
-    def damage(bad: Item, draw: Random) -> None:
-        one, other = draw.sample(bad["candidates"], 2)
-        for key in keys:
-            one[key], other[key] = other[key], one[key]
-
-    return damage
-
-
-def _candidate(change: Callable[[Item, Item], None]) -> Callable[[Item, Random], None]:
-    def damage(bad: Item, draw: Random) -> None:
-        change(*draw.sample(bad["candidates"], 2))
-
-    return damage
-
-
-# kinds of damage, by test; what can't be known without a source stands apart
-BOTH = {
-    "equal": _candidate(lambda one, other: one.update(sentence=other["sentence"], word=other["word"])),
-    "empty": _candidate(lambda one, other: one.update(sentence=" ")),
-    "cut context": _context(cut),
-    "cut candidate": _candidate(lambda one, other: one.update(sentence=cut(one["sentence"]))),
-}
-DAMAGE = {
-    "inter": BOTH,
-    "intra": {
-        **BOTH,
-        "dropped": _context(lambda text: " ".join(text.replace(BLANK, "").split())),
-        "doubled": _context(lambda text: text.replace(BLANK, f"{BLANK} {BLANK}", 1)),
-        "glued behind": _context(lambda text: text.replace(BLANK, f"{BLANK}en")),
-        "glued before": _context(lambda text: text.replace(BLANK, f"un{BLANK}")),
-        "translated": _context(lambda text: text.replace(BLANK, "LEER")),
-        "other case": _context(lambda text: text.replace(BLANK, "Blank")),
-        "swapped words": _exchange("word"),
-        "swapped sentences": _exchange("sentence"),
-        "no word": _candidate(lambda one, other: one.update(word="")),
-    },
-}
-WITH_SOURCE = {"swapped labels": _exchange("label"), "moved texts": _exchange("sentence", "word")}
-
-
-def damaged(good: Item, kind: str, draw: Random) -> Item:
-    """A damaged copy of an item."""
-    bad = copy.deepcopy(good)
-    {**DAMAGE[good["test"]], **WITH_SOURCE}[kind](bad, draw)
-    return bad

@@ -1,278 +1,218 @@
-"""The review sheet: written for spreadsheet programs, read from any of them, merged after the same checks."""
+"""The review sheet: written for spreadsheet programs, read from any of them, applied and checked."""
 
 import csv
 import io
+import json
 
 import pytest
-from hypothesis import given
-from hypothesis import strategies as st
 
+from lm_eval_bias.cli.main import main
 from lm_eval_bias.errors import BiasError
-from lm_eval_bias.report.escaping import unguarded
-from lm_eval_bias.tasks.stereoset.own_sets import csv_io, item_texts, review_sheet, set_checks
-from lm_eval_bias.tasks.stereoset.own_sets.review_decisions import Decision, Review
-
-LABELS = ("stereotype", "anti-stereotype", "unrelated")
+from lm_eval_bias.tasks.stereoset.own_sets import item_texts, review, set_files
+from lm_eval_bias.tasks.stereoset.own_sets.set_files import DataSet
+from tests.stereosets import example_items
+from tests.stereosets.example_items import LABELS
 
 
 def item(test="intra", words=("lieb", "grob", "rund"), context="Der Hund ist BLANK.", name="i1"):
-    sentences = [context.replace("BLANK", word) if test == "intra" else word for word in words]
-    return {
-        "id": name, "test": test, "bias_type": "gender", "target": "Hund", "term": "dog", "context": context,
-        "candidates": [
-            {"id": f"{name}{label}", "label": label, "sentence": sentence, "word": word if test == "intra" else None}
-            for label, sentence, word in zip(LABELS, sentences, words, strict=True)
-        ],
-    }  # fmt: skip
+    return example_items.item(test, name, context, list(words), "Hund")
 
 
-def check_of(items):
-    def check(name, texts):
-        own = items[name]
-        if len(texts) < len(item_texts.of(own)):
-            return [set_checks.Finding("lacking", "item", "no translation yet")]
-        return set_checks.check_item(item_texts.with_texts(own, texts), None, "de")
-
-    return check
-
-
-def sheet(path, items, found=None, decided=None, pending=None):
+def reviewed(path, items, found=None):
     found = found or {name: item_texts.of(own) for name, own in items.items()}
-    rows = []
-    for name, own in items.items():
-        state = state_of(own, found[name], (decided or {}).get(name, Decision()), check_of(items))
-        edit, findings = (pending or {}).get(name, (None, state.findings))
-        rows.append(review_sheet.row_of(own, None, state.texts, findings, edit))
-    review_sheet.write(path, rows)
-
-
-def state_of(own, found, decision, check):
-    return Review({own["id"]: own}, {own["id"]: found}, {own["id"]: decision}, check).state(own["id"])
+    return review.review(items, {}, found, "de", path, "data set")
 
 
 def cells(path):
     return list(csv.DictReader(io.StringIO(path.read_bytes().decode("utf-8-sig"), newline="")))
 
 
-def edited(path, row, **changes):
+def edited(path, row, delimiter=",", encoding="utf-8-sig", end="\r\n", order=list, **changes):
     rows = cells(path)
     rows[row] |= changes
     out = io.StringIO(newline="")
-    csv.writer(out).writerows([list(rows[0]), *(list(row.values()) for row in rows)])
-    path.write_bytes(out.getvalue().encode("utf-8-sig"))
-
-
-TEXT = st.text(st.characters(exclude_categories=["Cs", "Cc"]), min_size=1, max_size=12).filter(
-    lambda text: text == text.strip()
-) | st.sampled_from(["=1+1", "'=x", "+49", "-", "@me", '"', ";", "a,b", "''", "'+'", "=cmd|' /C calc'!A0"])
-
-
-@given(st.lists(TEXT, min_size=1, max_size=4))
-def test_any_text_survives_a_sheet_and_none_is_a_formula(texts):
-    content = csv_io.as_csv([texts]).decode("utf-8-sig")
-    row = next(csv.reader(io.StringIO(content, newline="")))
-    assert [unguarded(cell) for cell in row] == texts
-    assert not [cell for cell in row if cell[:1] in ("=", "+", "-", "@", "\t", "\r")]
-
-
-def test_a_sheet_is_read_as_it_was_written(tmp_path):
-    items = {"i1": item(words=("=lieb", "grob;", '"rund"')), "i2": item("inter", ("Ja.", "@Nein.", "-"), "Wer?", "i2")}
-    sheet(tmp_path / "r.csv", items)
-    assert (tmp_path / "r.csv").read_bytes().startswith(b"\xef\xbb\xbfid,test,bias type,term,reasons,accept,comment,")
-    found = review_sheet.read(tmp_path / "r.csv")
-    for name, own in items.items():
-        assert {part: found[name].row[part] for part in item_texts.of(own)} == item_texts.of(own)
-        assert (found[name].corrected, found[name].accept, found[name].comment) == ({}, False, "")
-    before = (tmp_path / "r.csv").stat().st_mtime_ns
-    sheet(tmp_path / "r.csv", items)
-    assert (tmp_path / "r.csv").stat().st_mtime_ns == before
-    review_sheet.write(tmp_path / "r.csv", [])
-    assert not (tmp_path / "r.csv").exists()
-    assert review_sheet.read(tmp_path / "r.csv") == {}
-
-
-def as_program(path, delimiter=",", encoding="utf-8-sig", end="\r\n", order=None, head=""):
-    rows = cells(path)
-    columns = order(list(rows[0])) if order else list(rows[0])
-    out = io.StringIO(newline="")
-    writer = csv.DictWriter(out, columns, delimiter=delimiter, lineterminator=end, extrasaction="ignore")
+    writer = csv.DictWriter(out, order(rows[0]), delimiter=delimiter, lineterminator=end, extrasaction="ignore")
     writer.writeheader()
     writer.writerows(rows)
-    path.write_bytes((head + out.getvalue() + delimiter * 3 + end).encode(encoding))
+    path.write_bytes((out.getvalue() + delimiter * 3 + end).encode(encoding))
+
+
+EQUAL = {
+    "i1": item(words=("lieb", "lieb", "rund")),
+    "i2": item(words=("lieb", "lieb", '"=rund;'), name="i2"),
+    "i3": item(name="i3"),
+}
+
+
+def test_a_sheet_lists_what_needs_a_person(tmp_path):
+    path = tmp_path / "r.csv"
+    states = reviewed(path, EQUAL)
+    assert {name: state.open for name, state in states.items()} == {"i1": True, "i2": True, "i3": False}
+    assert path.read_bytes().startswith(b"\xef\xbb\xbfid,test,bias type,term,reasons,accept,comment,")
+    rows = review.read_sheet(path, EQUAL, "data set")
+    assert list(rows) == ["i1", "i2"]
+    assert "anti-stereotype" in rows["i1"]["reasons"]
+    for name, row in rows.items():
+        assert {part: row[part] for part in item_texts.of(EQUAL[name])} == item_texts.of(EQUAL[name])
+    before = path.read_bytes()
+    reviewed(path, EQUAL)
+    assert path.read_bytes() == before
+    path.unlink()
+    reviewed(path, {"i3": item(name="i3")})
+    assert not path.exists()
 
 
 @pytest.mark.parametrize(
     "how",
     [
         {"delimiter": ";"},
-        {"delimiter": "\t", "encoding": "utf-16"},
+        {"delimiter": "\t"},
         {"encoding": "utf-8", "end": "\n"},
         {"end": "\r"},
-        {"order": lambda columns: columns[::-1]},
-        {"order": lambda columns: [c for c in columns if not c.startswith("source ") and c != "version"]},
+        {"order": lambda columns: list(columns)[::-1]},
         {"order": lambda columns: ["id", "accept", "comment", "correct context", "correct unrelated word"]},
-        {"order": lambda columns: [f" {c.upper()}" if c == "id" else c for c in columns]},
-        {"delimiter": ";", "head": "sep=;\r\n"},
     ],
 )
 def test_sheets_of_every_spreadsheet_program(tmp_path, how):
-    items = {"i1": item(), "i2": item(name="i2")}
     path = tmp_path / "r.csv"
-    sheet(path, items)
-    edited(
-        path, 0, **{"correct context": "Die Katze; sie ist BLANK.", "correct unrelated word": "=ründ", "comment": "ü"}
-    )
+    reviewed(path, EQUAL)
     edited(path, 1, accept="X")
-    if how.get("order") and "ID" in how["order"](["id"])[0]:
-        path.write_bytes(path.read_bytes().replace(b"id,", b" ID ,", 1))
-        how = {}
-    as_program(path, **how)
-    found = review_sheet.read(path)
-    assert found["i1"].corrected == {"context": "Die Katze; sie ist BLANK.", "unrelated word": "=ründ"}
-    assert found["i1"].comment == "ü"
-    assert (found["i2"].corrected, found["i2"].accept) == ({}, True)
+    better = {"correct context": "Die Katze; sie ist BLANK.", "correct unrelated word": "=ründ", "comment": "ü"}
+    edited(path, 0, **better, **how)
+    rows = review.read_sheet(path, EQUAL, "data set")
+    assert better.items() <= rows["i1"].items()
+    assert rows["i2"]["accept"] == "X"
 
 
 @pytest.mark.parametrize(
     ("content", "said"),
     [
         (b"id,correct contxt\ni1,a\n", "unknown column 'correct contxt'. Did you mean correct context"),
-        (b"id,notes\ni1,a\n", "unknown column 'notes'"),
-        (b"id,accept,accept\ni1,x,\n", "the column 'accept' appears twice"),
-        (b"name,accept\ni1,x\n", "unknown column 'name'"),
         (b"accept,comment\nx,a\n", "no column 'id'"),
-        (b"id,accept\ni1,x\n\n,x\n", "row 4: no id"),
+        (b"id,accept\ni1,x\n\n,x\n", "row 4: no item ''"),
+        (b"id,accept\nnobody,x\n", "row 2: no item 'nobody' in the data set: correct the id, or delete the row"),
         (b"id,accept\ni1,perhaps\n", "row 2 (item i1): accept 'perhaps': must be x or empty"),
-        (b"id,accept\ni1,\ni1,x\n", "row 3: the item i1 is also in a row above"),
-        (b"id,accept\ni1,x,more\n", "row 2: a cell in a column without a name"),
-        (b"id,comment\ni1,\xe4\n", "is not UTF-8: save it as 'CSV UTF-8'"),
+        (b"id,accept\ni1,\ni1,x\n", "row 3 (item i1): the item is also in a row above"),
+        (b"id,correct unrelated word\ne1,a\n", "row 2 (item e1): it has no 'unrelated word' to correct"),
+        (b"id,comment\ni1,\xe4\n", "is not UTF-8 text (byte 14): save it as UTF-8"),
         (b'id,comment\ni1,"a\n', "row 2: not CSV"),
     ],
 )
 def test_sheets_that_cannot_be_understood(tmp_path, content, said):
     (tmp_path / "r.csv").write_bytes(content)
     with pytest.raises(BiasError) as caught:
-        review_sheet.read(tmp_path / "r.csv")
+        reviewed(tmp_path / "r.csv", {"i1": item(), "e1": item("inter", ("Ja.", "Nein.", "Brot."), "Wer?", "e1")})
     assert said in str(caught.value)
+    assert (tmp_path / "r.csv").read_bytes() == content
 
 
-def test_a_text_that_was_changed_in_its_own_column_is_not_lost(tmp_path):
-    sheet(tmp_path / "r.csv", {"i1": item()})
-    edited(tmp_path / "r.csv", 0, context="Der Wolf ist BLANK.")
+def test_corrections_are_applied_with_what_follows_and_stay_in_the_sheet(tmp_path):
+    path = tmp_path / "r.csv"
+    reviewed(path, EQUAL)
+    before = path.read_bytes()
+    edited(path, 0, context="Der Wolf ist BLANK.")  # in its own column: it would be lost
     with pytest.raises(BiasError, match=r"row 2 \(item i1\): its original texts were changed: write better texts"):
-        review_sheet.read(tmp_path / "r.csv")
-
-
-def merged(path, items, decided=None, found=None):
-    found = found or {name: item_texts.of(own) for name, own in items.items()}
-    return Review(items, found, dict(decided or {}), check_of(items)).merge(review_sheet.read(path).values())
-
-
-EQUAL = {"i1": item(words=("lieb", "lieb", "rund"))}
-
-
-def test_a_correction_is_merged_and_what_follows_from_it(tmp_path):
-    sheet(tmp_path / "r.csv", EQUAL)
-    assert "anti-stereotype" in cells(tmp_path / "r.csv")[0]["reasons"]
-    edited(tmp_path / "r.csv", 0, **{"correct anti-stereotype word": "grob", "comment": "twice"})
-    made = merged(tmp_path / "r.csv", EQUAL)
-    corrected = {"anti-stereotype word": "grob"}
-    assert made.decisions == {"i1": Decision(corrected, {"anti-stereotype word": "lieb"}, "", "twice")}
-    assert (made.pending, made.stale) == ({}, [])
-    texts = state_of(EQUAL["i1"], item_texts.of(EQUAL["i1"]), made.decisions["i1"], check_of(EQUAL)).texts
-    assert texts["anti-stereotype"] == "Der Hund ist grob."
-    # the same sheet again, as after a kill between keeping the correction and writing the sheet
-    assert merged(tmp_path / "r.csv", EQUAL, made.decisions).decisions == {}
-
-
-def test_a_sentence_by_a_person_says_its_word(tmp_path):
-    sheet(tmp_path / "r.csv", EQUAL)
-    edited(tmp_path / "r.csv", 0, **{"correct anti-stereotype": "Der Hund ist sehr grob."})
-    decision = merged(tmp_path / "r.csv", EQUAL).decisions["i1"]
-    texts = state_of(EQUAL["i1"], item_texts.of(EQUAL["i1"]), decision, check_of(EQUAL)).texts
-    assert (texts["anti-stereotype"], texts["anti-stereotype word"]) == ("Der Hund ist sehr grob.", "sehr grob")
+        reviewed(path, EQUAL)
+    path.write_bytes(before)
+    edited(path, 0, **{"correct anti-stereotype word": "grob", "comment": "twice"})
+    edited(path, 1, **{"correct anti-stereotype": "Der Hund ist sehr grob."})
+    for _ in range(2):
+        states = reviewed(path, EQUAL)
+        assert not any(state.open for state in states.values())
+        assert [state.way for state in states.values()] == ["corrected", "corrected", "translated"]
+        assert states["i1"].texts["anti-stereotype"] == "Der Hund ist grob."
+        assert states["i2"].texts["anti-stereotype word"] == "sehr grob"
+        assert (cells(path)[0]["comment"], cells(path)[0]["reasons"]) == ("twice", "")
+    assert review.reviewed(states) == {"corrected": ["i1", "i2"], "accepted": {}}
 
 
 def test_a_correction_that_fails_a_check_stays_with_its_reasons(tmp_path):
     path = tmp_path / "r.csv"
-    sheet(path, EQUAL)
+    reviewed(path, EQUAL)
     edited(path, 0, **{"correct anti-stereotype word": "RUND", "comment": "so?"})
-    made = merged(path, EQUAL)
-    assert made.decisions == {}
-    sheet(path, EQUAL, pending=made.pending)
+    assert reviewed(path, EQUAL)["i1"].open
     row = cells(path)[0]
     assert "unrelated" in row["reasons"]
     assert (row["correct anti-stereotype word"], row["comment"], row["accept"]) == ("RUND", "so?", "")
     edited(path, 0, accept="x")
-    made = merged(path, EQUAL)
-    state = state_of(EQUAL["i1"], item_texts.of(EQUAL["i1"]), made.decisions["i1"], check_of(EQUAL))
-    assert state.accepted
-    assert not state.open
-    assert state.texts["anti-stereotype"] == "Der Hund ist RUND."
+    state = reviewed(path, EQUAL)["i1"]
+    assert (state.accepted, state.open, state.texts["anti-stereotype"]) == (True, False, "Der Hund ist RUND.")
 
 
 def test_what_was_accepted_is_what_was_seen(tmp_path):
-    path = tmp_path / "r.csv"
-    sheet(path, EQUAL)
+    path, items = tmp_path / "r.csv", {"i1": EQUAL["i1"]}
+    reviewed(path, items)
     edited(path, 0, accept="x")
-    made = merged(path, EQUAL)
-    assert made.decisions["i1"].accepted == review_sheet.version(item_texts.of(EQUAL["i1"]))
-    later = item_texts.of(item(words=("nett", "nett", "rund")))
-    state = state_of(EQUAL["i1"], later, made.decisions["i1"], check_of(EQUAL))
-    assert state.open
-    # a sheet that shows earlier texts accepts nothing
-    made = merged(path, EQUAL, found={"i1": later})
-    assert (made.decisions, made.stale) == ({}, ["i1"])
-    edited(path, 0, version="")
-    assert merged(path, EQUAL, found={"i1": later}).stale == ["i1"]
-    assert merged(path, EQUAL).decisions["i1"].accepted
-
-
-def test_nothing_is_accepted_before_it_is_there(tmp_path):
-    items = {"i1": item()}
-    found = {"i1": {"target": "Hund"}}
-    sheet(tmp_path / "r.csv", items, found)
-    edited(tmp_path / "r.csv", 0, accept="x", comment="later")
-    made = merged(tmp_path / "r.csv", items, found=found)
-    assert made.decisions == {}
-    assert made.pending["i1"][0].comment == "later"
-    better = {"correct context": "Der Hund ist BLANK."} | {
-        f"correct {label} word": word for label, word in zip(LABELS, ("lieb", "grob", "rund"), strict=True)
-    }
-    edited(tmp_path / "r.csv", 0, accept="", **better)
-    decision = merged(tmp_path / "r.csv", items, found=found).decisions["i1"]
-    assert state_of(items["i1"], found["i1"], decision, check_of(items)).texts == item_texts.of(items["i1"])
-
-
-def test_a_correction_of_a_text_that_an_item_does_not_have(tmp_path):
-    items = {"i1": item("inter", ("Ja.", "Nein.", "Brot."), "Wer?")}
-    sheet(tmp_path / "r.csv", items)
-    edited(tmp_path / "r.csv", 0, **{"correct unrelated word": "a"})
-    with pytest.raises(BiasError, match=r"row 2 \(item i1\): it has no 'unrelated word' to correct"):
-        merged(tmp_path / "r.csv", items)
-
-
-def test_words_lose_what_their_source_does_not_have():
-    source = item(words=("kind", "Hard", "very."), context="The dog is BLANK")
-    said = {
-        "Hund": "cane.",
-        "The dog is BLANK": "Il cane è BLANK",
-        "kind": "Gentile.",
-        "Hard": "Duro",
-        "very.": "Molto.",
-    }
-    found = item_texts.translated(source, said, "it", human=False)
-    assert [found[f"{label} word"] for label in LABELS] == ["gentile", "Duro", "molto."]
-    assert found["target"] == "cane"
-    german = item_texts.translated(source, said, "de", human=False)
-    assert german["stereotype word"] == "Gentile"
-    assert item_texts.translated(source, said, "it", human=True)["stereotype word"] == "Gentile."
+    state = reviewed(path, items)["i1"]
+    assert (state.accepted, state.way) == (True, "accepted")
+    later = {"i1": item_texts.of(item(words=("nett", "nett", "rund")))}
+    assert reviewed(path, items, later)["i1"].open
+    assert cells(path)[0]["accept"] == ""
 
 
 def test_what_no_task_can_use_is_not_accepted(tmp_path):
-    items = {"i1": item(context="Der Hund ist LEER.")}
-    sheet(tmp_path / "r.csv", items)
-    edited(tmp_path / "r.csv", 0, accept="x", comment="so")
-    made = merged(tmp_path / "r.csv", items)
-    assert made.decisions == {}
-    assert "BLANK" in cells(tmp_path / "r.csv")[0]["reasons"]
+    for number, own in enumerate((item(context="Der Hund ist LEER."), item())):
+        path, found = tmp_path / f"{number}.csv", item_texts.of(own) if number == 0 else {"target": "Hund"}
+        reviewed(path, {"i1": own}, {"i1": found})
+        edited(path, 0, accept="x", comment="so")
+        assert reviewed(path, {"i1": own}, {"i1": found})["i1"].open
+        assert (cells(path)[0]["accept"], cells(path)[0]["comment"]) == ("", "so")
+    assert "no translation yet" in cells(path)[0]["reasons"]
+    words = {f"correct {label} word": word for label, word in zip(LABELS, ("lieb", "grob", "rund"), strict=True)}
+    edited(path, 0, **{"correct context": "Der Hund ist BLANK."}, **words)
+    assert reviewed(path, {"i1": own}, {"i1": found})["i1"].texts == item_texts.of(own)
+
+
+def validate(*arguments):
+    return main(["stereoset", "validate", *map(str, arguments), "--source", "none"])
+
+
+@pytest.fixture
+def given_set(tmp_path):
+    empty = item("inter", ("Er ist lieb.", "Er ist grob.", ""), "Wer ist das?", "empty")
+    items = [item(name="good"), item(name="twin", words=("lieb", "lieb", "rund")), empty]
+    set_files.write(tmp_path / "set.json", DataSet("de", items, {"made by": "hand"}))
+    return tmp_path / "set.json"
+
+
+def test_a_set_of_ones_own_is_corrected_through_a_sheet(tmp_path, given_set, capsys):
+    sheet, better = tmp_path / "sheet.csv", tmp_path / "better.json"
+    before = given_set.read_bytes()
+    assert validate(given_set, "--review", sheet) == 1
+    assert f"for a person: {sheet}: " in capsys.readouterr().out
+    assert [row["id"] for row in cells(sheet)] == ["empty", "twin"]
+    edited(sheet, 1, accept="x")
+    assert validate(given_set, "--review", sheet, "-o", better) == 1
+    edited(sheet, 0, **{"correct unrelated": "Brot ist rund."})
+    assert validate(given_set, "--review", sheet) == 1  # without -o it is the set itself that is checked
+    for _ in range(2):
+        capsys.readouterr()
+        assert validate(given_set, "--review", sheet, "-o", better, "--json") == 0
+        assert json.loads(capsys.readouterr().out)["findings"] == []
+    assert given_set.read_bytes() == before
+    made = set_files.read(better)
+    told = made.provenance["reviewed"]
+    assert (made.provenance["made by"], told["corrected"], list(told["accepted"])) == ("hand", ["empty"], ["twin"])
+    assert made.items[0]["candidates"][2]["sentence"] == "Brot ist rund."
+    assert validate(better) == validate(better, "--review", tmp_path / "none.csv") == 0
+    assert not (tmp_path / "none.csv").exists()
+    changed = [{**own, "target": "Wolf"} for own in made.items]  # what was accepted stays so until its texts change
+    set_files.write(better, DataSet("de", changed, made.provenance))
+    assert validate(better) == 1
+
+
+def test_no_file_is_another_one(tmp_path, given_set, capsys, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    for more in (["set.json"], ["s.csv", "-o", "set.json"], ["s.csv", "-o", "./s.csv"]):
+        assert validate(given_set, "--review", *more) == 2
+        assert "must name other files" in capsys.readouterr().err
+    assert [path.name for path in tmp_path.iterdir()] == ["set.json"]
+
+
+def test_a_sheet_needs_ids_and_labels(tmp_path, capsys):
+    odd = item(name="odd")
+    odd["candidates"][0]["label"] = "unrelated"
+    for items in ([item(), item()], [odd]):
+        set_files.write(tmp_path / "set.json", DataSet("de", items, {}))
+        assert validate(tmp_path / "set.json", "--review", tmp_path / "s.csv") == 2
+        assert "--review needs unique ids, and in every item each label once" in capsys.readouterr().err

@@ -6,7 +6,7 @@ import unicodedata
 import pytest
 import yaml
 
-from lm_eval_bias.paths import tasks_path
+from lm_eval_bias.files import tasks_path
 from lm_eval_bias.tasks.regard import keywords, regard_texts
 from tests.conftest import ROOT
 
@@ -83,39 +83,22 @@ def test_first_sentence(prompt, continuation, expected):
 def test_space_that_a_tokenizer_lost():
     assert not regard_texts.keeps_spaces(["Lehrerin", ", die schlief"])
     assert regard_texts.keeps_spaces(["bald", " Lehrerin", " Ärztin"])
-    assert not regard_texts.keeps_spaces(
-        ["Lehrerin", "Ärztin", "\nKöchin", "\n", " ..."]
-    )  # one odd text decides nothing
-    assert regard_texts.first_sentence("Die Frau arbeitete als", "Lehrerin.", "de", spaced=False)[0] == (
-        "Die Frau arbeitete als Lehrerin."
-    )
-    assert (
-        regard_texts.first_sentence("Die Frau arbeitete als", ", ja.", "de", spaced=False)[0]
-        == "Die Frau arbeitete als, ja."
-    )
-    assert (
-        regard_texts.first_sentence("Die Frau galt als", '"klug".', "de", spaced=False)[0]
-        == 'Die Frau galt als "klug".'
-    )
-    # where other continuations come with their space, this one goes on with the prompt's word
-    assert (
-        regard_texts.first_sentence("Die Frau war als", "bald da.", "de", spaced=True)[0] == "Die Frau war alsbald da."
-    )
+    odd = ["Lehrerin", "Ärztin", "\nKöchin", "\n", " ..."]
+    assert not regard_texts.keeps_spaces(odd)  # one odd text decides nothing
+    for prompt, continuation, spaced, expected in (
+        ("Die Frau arbeitete als", "Lehrerin.", False, "Die Frau arbeitete als Lehrerin."),
+        ("Die Frau arbeitete als", ", ja.", False, "Die Frau arbeitete als, ja."),
+        ("Die Frau galt als", '"klug".', False, 'Die Frau galt als "klug".'),
+        # where other continuations come with their space, this one goes on with the prompt's word
+        ("Die Frau war als", "bald da.", True, "Die Frau war alsbald da."),
+    ):
+        assert regard_texts.first_sentence(prompt, continuation, "de", spaced)[0] == expected
 
 
 def test_language_by_subjects():
     assert regard_texts.language_of(["Die Frau galt als klug.", "Der Mann schlief.", "Hund."]) == "de"
     assert regard_texts.language_of(["The woman slept."]) == "en"
     assert regard_texts.language_of(["Hund.", "Katze.", "Die Frau."]) is None
-
-
-def test_published_texts_belong_to_the_authors_context_sets():
-    if not LABELLED.is_file():
-        pytest.skip("the labelled GerPT-2 texts are not here")
-    for line in LABELLED.read_text(encoding="utf-8").splitlines():
-        row = json.loads(line)
-        expected = [name for name in ("occupation", "respect") if row[name]]
-        assert regard_texts.context_sets(row["text"], "de") == expected, row["text"]
 
 
 @pytest.mark.parametrize(
@@ -141,14 +124,13 @@ def test_published_texts_belong_to_the_authors_context_sets():
 )
 def test_keywords_and_their_exceptions(language, text, facets):
     assert keywords.facets(text, language) == facets
-    assert [facet for facet, found in keywords.words(text, language).items() if found] == facets
 
 
 @pytest.mark.parametrize("text", ["Der Mann war ein Mörder.", "Die Frau hatte Söhne.", "Der Mann beklaute Läden."])
 def test_decomposed_umlauts_change_nothing(text):
     decomposed = unicodedata.normalize("NFD", text)
     assert decomposed != text
-    assert keywords.words(decomposed, "de") == keywords.words(text, "de")
+    assert keywords.facets(decomposed, "de") == keywords.facets(text, "de")
     assert "Läden" in text or keywords.facets(text, "de")
     own = "Der Mann war sehr bekannt dafür, zu schlafen."
     assert regard_texts.context_sets(unicodedata.normalize("NFD", own), "de") == ["respect"]
@@ -171,16 +153,17 @@ def test_keyword_files_are_sound(language):
                 assert any(facet in keywords.facets(f"x {stem} y", language) for stem in stems), entry["keyword"]
 
 
-def test_precision_and_recall_against_the_authors_hand_curated_labels():
+def test_published_texts_against_the_authors_context_sets_and_hand_curated_keywords():
     if not LABELLED.is_file():
         pytest.skip("the labelled GerPT-2 texts are not here")
     rows = [json.loads(line) for line in LABELLED.read_text(encoding="utf-8").splitlines()]
+    for row in rows:
+        expected = [name for name in ("occupation", "respect") if row[name]]
+        assert regard_texts.context_sets(row["text"], "de") == expected, row["text"]
     found = [keywords.facets(row["text"], "de") for row in rows]
     counts = {}
     for facet, name in AUTHORS.items():
-        truth = [row["curated"][name] for row in rows]
-        hits = [facet in own for own in found]
-        both = sum(a and b for a, b in zip(hits, truth, strict=True))
-        counts[facet] = (both, sum(hits) - both, sum(truth) - both)
+        pairs = [(facet in own, row["curated"][name]) for own, row in zip(found, rows, strict=True)]
+        counts[facet] = tuple(pairs.count(pair) for pair in ((True, True), (True, False), (False, True)))
     # true positives, false positives, false negatives; stated on the benchmark's page
     assert counts == {"caregiving": (163, 52, 2), "sexualization": (34, 0, 1), "perpetration": (82, 6, 0)}

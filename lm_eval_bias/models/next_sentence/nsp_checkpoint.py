@@ -1,19 +1,20 @@
-"""How a model with next-sentence training lies on disk.
+"""A model with next-sentence training: how it lies on disk, and how its network answers, in training and in use alike.
 
-A folder that transformers can read (body, tokenizer), and beside it ``nsp_config.json`` (how to ask it and how it was
-trained) and, for causal bodies, ``nsp_head.safetensors`` (three linear layers without activations between).
+On disk it is a folder that transformers can read (body, tokenizer), and beside it ``nsp_config.json`` (how to ask it
+and how it was trained) and, for causal bodies, ``nsp_head.safetensors`` (three linear layers, nothing between them).
 """
 
 from __future__ import annotations
 
 import dataclasses
 import json
+from collections.abc import Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
 import torch
-from transformers import PreTrainedModel, PreTrainedTokenizerBase
+from transformers import PreTrainedModel
 
 from lm_eval_bias.errors import BiasError, one_line
 from lm_eval_bias.files import whole_folder, writing
@@ -21,7 +22,7 @@ from lm_eval_bias.files import whole_folder, writing
 CONFIG = "nsp_config.json"
 HEAD = "nsp_head.safetensors"
 PREFIX = "binary classification: "
-UNITS = 300
+Tensors = dict[str, torch.Tensor]
 
 
 @dataclass(frozen=True)
@@ -42,100 +43,90 @@ class NSPConfig:
     format: int = 1
     is_next: int = 1
     prefix: str = ""
-    labels: tuple[str, str] = ("0", "1")
+    labels: Sequence[str] = ("0", "1")
     read_step: int = 2
     training: dict[str, Any] = field(default_factory=dict)
-
-    def check(self, where: str) -> None:
-        """Refuse values that cannot be meant.
-
-        Raises:
-            BiasError: The first of them.
-        """
-        for name, allowed in (
-            ("format", (1,)),
-            ("family", ("causal", "seq2seq")),
-            ("is_next", (0, 1)),
-            ("read_step", (1, 2)),
-        ):
-            value = getattr(self, name)
-            if value not in allowed:
-                raise BiasError(f"{where}: {name} is {value!r}: must be {' or '.join(map(str, allowed))}")
 
 
 def make_head(hidden_size: int) -> torch.nn.Sequential:
     """The paper's head: ``hidden_size`` to 300 to 300 to 2 logits, all linear."""
-    linear = torch.nn.Linear
-    return torch.nn.Sequential(linear(hidden_size, UNITS), linear(UNITS, UNITS), linear(UNITS, 2))
+    return torch.nn.Sequential(*(torch.nn.Linear(*sizes) for sizes in ((hidden_size, 300), (300, 300), (300, 2))))
+
+
+def by_head(head: torch.nn.Module, states: torch.Tensor, mask: torch.Tensor) -> torch.Tensor:
+    """The two logits of a head, which reads the mean of the last hidden states over real tokens, ``[pairs, 2]``.
+
+    The head is in float32; the mask, ``[pairs, tokens]``, is 1 for real tokens.
+    """
+    real = mask.unsqueeze(-1).float()
+    return head((states.float() * real).sum(1) / real.sum(1))
+
+
+def by_word(body: PreTrainedModel, inputs: Tensors, labels: Sequence[int], step: int) -> torch.Tensor:
+    """The logits of two tokens at a decoder step of a T5, after what the decoder says by itself, ``[pairs, 2]``."""
+    mask = inputs["attention_mask"]
+    encoded = body.get_encoder()(input_ids=inputs["input_ids"], attention_mask=mask)
+    decoded = torch.full((len(mask), 1), body.config.decoder_start_token_id, device=mask.device)
+    for number in range(1, step + 1):
+        logits = body(encoder_outputs=encoded, attention_mask=mask, decoder_input_ids=decoded).logits[:, -1]
+        if number < step:
+            decoded = torch.cat([decoded, logits.argmax(-1, keepdim=True)], dim=1)
+    return logits[:, list(labels)]
 
 
 def read_config(folder: Path) -> NSPConfig:
     """The configuration of a folder.
 
     Raises:
-        BiasError: There is none, or it is damaged.
+        BiasError: There is none, or it is cut off or of another version.
     """
     path = folder / CONFIG
     try:
-        raw = json.loads(path.read_text(encoding="utf-8"))
-        config = NSPConfig(**{**raw, "labels": tuple(raw.get("labels", ("0", "1")))})
+        return NSPConfig(**json.loads(path.read_text(encoding="utf-8")))
     except FileNotFoundError:
         raise BiasError(
             f"{folder} has no {CONFIG}: not a model trained with 'lm-eval-bias nsp train'; for the authors' weights, "
             "give the base model and the weights file: --model_args pretrained=gpt2,nsp_weights=FILE"
         ) from None
-    except (OSError, ValueError, TypeError, AttributeError) as error:
+    except (OSError, ValueError, TypeError) as error:
         raise BiasError(f"{path}: damaged: {one_line(error)}") from error
-    config.check(str(path))
-    return config
 
 
 def save(
-    folder: Path,
-    body: PreTrainedModel,
-    tokenizer: PreTrainedTokenizerBase,
-    config: NSPConfig,
-    head: torch.nn.Module | None = None,
-    card: str | None = None,
+    folder: Path, body: PreTrainedModel, tokenizer: Any, config: NSPConfig, head: Any = None, card: str = ""
 ) -> None:
     """Write a model as such a folder, with the card as its ``README.md``; nothing half-written is left.
 
     Raises:
-        BiasError: The folder exists.
+        BiasError: It cannot be written.
     """
     from safetensors.torch import save_file
 
-    if folder.exists():
-        raise BiasError(f"{folder} exists already: name another folder")
     with writing(folder), whole_folder(folder) as temporary:
         body.save_pretrained(temporary)
         tokenizer.save_pretrained(temporary)
-        text = json.dumps(dataclasses.asdict(config), indent=2, ensure_ascii=False)
-        (temporary / CONFIG).write_text(text + "\n", encoding="utf-8")
+        (temporary / CONFIG).write_text(json.dumps(dataclasses.asdict(config), indent=2), encoding="utf-8")
         if head is not None:
             save_file({name: value.contiguous() for name, value in head.state_dict().items()}, temporary / HEAD)
-        if card is not None:
-            (temporary / "README.md").write_text(card, encoding="utf-8")
+        (temporary / "README.md").write_text(card, encoding="utf-8")
 
 
-def load_head(folder: Path, hidden_size: int) -> torch.nn.Sequential:
-    """The head of a folder.
+def read_head(folder: Path) -> Tensors:
+    """The weights of a folder's head.
 
     Raises:
-        BiasError: There is none, or it doesn't fit the body.
+        BiasError: There are none.
     """
     from safetensors import SafetensorError
     from safetensors.torch import load_file
 
-    head = make_head(hidden_size)
     try:
-        head.load_state_dict(load_file(folder / HEAD))
-    except (OSError, RuntimeError, SafetensorError) as error:
-        raise BiasError(f"{folder / HEAD}: this head doesn't fit the body: {one_line(error)}") from error
-    return head
+        return load_file(folder / HEAD)
+    except (OSError, SafetensorError) as error:
+        raise BiasError(f"{folder / HEAD}: damaged: {one_line(error)}") from error
 
 
-def read_authors_weights(path: Path) -> tuple[dict[str, torch.Tensor], dict[str, torch.Tensor]]:
+def read_authors_weights(path: Path) -> tuple[Tensors, Tensors]:
     """Body and head from the layout of the paper's training script, without running anything from the file.
 
     ``core_model.*`` and ``nsp_head.*``, perhaps under ``model_state_dict`` and behind ``module.``. The buffers
@@ -154,20 +145,12 @@ def read_authors_weights(path: Path) -> tuple[dict[str, torch.Tensor], dict[str,
             f"{path}: refused and not loaded: it holds more than weights, or is damaged ({problem}): if you trust it, "
             "save only its model_state_dict"
         ) from error
-    if isinstance(raw, dict) and "model_state_dict" in raw:
-        raw = raw["model_state_dict"]
-    if not isinstance(raw, dict) or not all(isinstance(value, torch.Tensor) for value in raw.values()):
-        raise BiasError(f"{path}: doesn't hold a state dictionary")
-    body, head = {}, {}
-    for name, value in raw.items():
-        short = str(name).removeprefix("module.")
-        if short.startswith("core_model."):
-            if not short.endswith((".attn.bias", ".attn.masked_bias")):
-                body[short.removeprefix("core_model.")] = value
-        elif short.startswith("nsp_head."):
-            head[short.removeprefix("nsp_head.")] = value
-        else:
-            raise BiasError(f"{path}: unknown weights {short}: the authors' files hold core_model.* and nsp_head.*")
+    raw = raw.get("model_state_dict", raw) if isinstance(raw, dict) else {}
+    named = {str(name).removeprefix("module."): value for name, value in raw.items()}
+    body, head = (
+        {name.removeprefix(start): value for name, value in named.items() if name.startswith(start)}
+        for start in ("core_model.", "nsp_head.")
+    )
     if not body or not head:
-        raise BiasError(f"{path}: no {'core_model' if not body else 'nsp_head'} weights: not the authors' layout")
-    return body, head
+        raise BiasError(f"{path}: not the authors' layout: it must hold weights core_model.* and nsp_head.*")
+    return {n: value for n, value in body.items() if not n.endswith((".attn.bias", ".attn.masked_bias"))}, head

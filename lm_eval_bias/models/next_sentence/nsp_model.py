@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import torch
@@ -12,7 +11,7 @@ import transformers
 from lm_eval_bias.errors import BiasError, one_line
 from lm_eval_bias.files import expanded
 from lm_eval_bias.models.next_sentence import nsp_checkpoint
-from lm_eval_bias.models.next_sentence.nsp_answers import by_head, by_word
+from lm_eval_bias.models.next_sentence.nsp_checkpoint import by_head, by_word
 from lm_eval_bias.models.question_model import QuestionModel
 from lm_eval_bias.scoring.questions import CLOZE, NEXT_SENTENCE, next_sentences, refuse_foreign
 
@@ -47,55 +46,41 @@ class HFNextSentence(QuestionModel):
             BiasError: There is no next-sentence training in it, or body and head don't fit.
         """
         super().__init__(pretrained, **options)
+        body: nsp_checkpoint.Tensors = {}
         if nsp_weights is None:
-            folder = expanded(pretrained)
-            self.config = nsp_checkpoint.read_config(folder)
-            self._body = self._load_body()
-            if self.config.family == "causal":
-                self._head = nsp_checkpoint.load_head(folder, self._body.config.hidden_size)
+            self.config = nsp_checkpoint.read_config(expanded(pretrained))
+            head = nsp_checkpoint.read_head(expanded(pretrained)) if self.config.family == "causal" else {}
         else:
-            self._load_authors(expanded(nsp_weights))
+            body, head = nsp_checkpoint.read_authors_weights(expanded(nsp_weights))
+            base = transformers.AutoConfig.from_pretrained(pretrained, **self._from)
+            family = "seq2seq" if base.is_encoder_decoder else "causal"
+            prefix = nsp_checkpoint.PREFIX if base.model_type == "t5" else ""
+            self.config = nsp_checkpoint.NSPConfig(family, prefix=prefix)
+        self._is_causal = self.config.family == "causal"
+        kind = transformers.AutoModel if self._is_causal else transformers.AutoModelForSeq2SeqLM
+        self._body: transformers.PreTrainedModel = self.load(kind)[0]
+        rows = len(body.get("wte.weight", ()))
+        if rows > self._body.get_input_embeddings().num_embeddings:  # the authors' script added a padding token
+            self._body.resize_token_embeddings(rows, mean_resizing=False)
+        try:
+            if body:
+                self._body.load_state_dict(body)
+            if self._is_causal:
+                made = nsp_checkpoint.make_head(self._body.config.hidden_size)
+                made.load_state_dict(head)
+                self._head = made.to(self._device, torch.float32).eval()
+            else:
+                words = (self.tokenizer.encode(word, add_special_tokens=False) for word in self.config.labels)
+                self._labels = [word[-1] for word in words]  # some tokenizers put an empty token in front
+        except RuntimeError as error:
+            where = nsp_weights or expanded(pretrained) / nsp_checkpoint.HEAD
+            raise BiasError(f"{where}: doesn't fit the body of {pretrained}: {one_line(error)[:200]}") from error
         self.max_length = self._limit(self._body)
-        if self.config.family == "causal":
-            self._head = self._head.to(self._device, torch.float32).eval()
-        else:
-            self._labels = [self._label(word) for word in self.config.labels]
 
     @classmethod
     def refusal(cls, arguments: Mapping[str, Any], kinds: Sequence[str]) -> BiasError | None:
         """Why it cannot answer these kinds of questions."""
         return super().refusal(arguments, kinds) or (BiasError(_NO_CLOZE) if CLOZE in kinds else None)
-
-    def _load_body(self) -> transformers.PreTrainedModel:
-        seq2seq = self.config.family == "seq2seq"
-        return self.load(transformers.AutoModelForSeq2SeqLM if seq2seq else transformers.AutoModel)[0]
-
-    def _load_authors(self, path: Path) -> None:
-        body, head = nsp_checkpoint.read_authors_weights(path)
-        base = transformers.AutoConfig.from_pretrained(self._pretrained, **self._from)
-        prefix = nsp_checkpoint.PREFIX if base.model_type == "t5" else ""
-        origin = {"weights": path.name, "base": self._pretrained}
-        family = "seq2seq" if base.is_encoder_decoder else "causal"
-        self.config = nsp_checkpoint.NSPConfig(family, prefix=prefix, training=origin)
-        self._body = self._load_body()
-        if self.config.family == "causal":
-            rows = body["wte.weight"].shape[0] if "wte.weight" in body else 0
-            if rows > self._body.get_input_embeddings().num_embeddings:  # the script added a padding token
-                self._body.resize_token_embeddings(rows, mean_resizing=False)
-        try:
-            self._body.load_state_dict(body)
-            if self.config.family == "causal":
-                self._head = nsp_checkpoint.make_head(self._body.config.hidden_size)
-                self._head.load_state_dict(head)
-        except RuntimeError as error:
-            raise BiasError(f"{path}: doesn't fit {self._pretrained}: {one_line(error)[:200]}") from error
-
-    def _label(self, word: str) -> int:
-        """A label's token; some tokenizers put an empty token in front of it."""
-        ids = self.tokenizer.encode(word, add_special_tokens=False)
-        if len(ids) > 2 or not ids:
-            raise BiasError(f"the tokenizer makes {len(ids)} tokens of the label {word!r}")
-        return int(ids[-1])
 
     def _answering(self) -> transformers.PreTrainedModel:
         return self._body
@@ -112,17 +97,17 @@ class HFNextSentence(QuestionModel):
     @torch.inference_mode()
     def _follow(self, requests: list[Instance]) -> list[tuple[float, int]]:
         rows = [self._ids(q.context, q.candidate) for q in next_sentences(requests)]
-        return self.probabilities(
-            rows, lambda batch: self._logits(self.inputs([rows[i] for i in batch])), self.config.is_next
-        )
+
+        def logits(batch: list[int]) -> torch.Tensor:
+            inputs = self.inputs([rows[i] for i in batch])
+            if self._is_causal:
+                return by_head(self._head, self._body(**inputs).last_hidden_state, inputs["attention_mask"])
+            return by_word(self._body, inputs, self._labels, self.config.read_step)
+
+        return self.probabilities(rows, logits, self.config.is_next)
 
     def _ids(self, context: str, candidate: str) -> list[int]:
-        if self.config.family == "causal":
+        if self._is_causal:
             parts = (self.tokenizer.encode(text, add_special_tokens=False) for text in (context, candidate))
             return [token for part in parts for token in part]
         return list(self.tokenizer(f"{self.config.prefix}{context}", candidate)["input_ids"])
-
-    def _logits(self, inputs: dict[str, torch.Tensor]) -> torch.Tensor:
-        if self.config.family == "causal":
-            return by_head(self._head, self._body(**inputs).last_hidden_state, inputs["attention_mask"])
-        return by_word(self._body, inputs, self._labels, self.config.read_step)

@@ -1,127 +1,143 @@
-"""How a model is trained on next sentences: what users choose, the paper's values, and the ``Trainer``'s arguments."""
+"""What users choose of ``nsp train``: the corpora, and each option once, for the command line and for Python."""
 
 from __future__ import annotations
 
 import dataclasses
-import math
-from pathlib import Path
+import os
+import re
+from collections.abc import Iterator
+from dataclasses import dataclass
 from typing import Any
 
-import torch
-import transformers
-
 from lm_eval_bias.errors import BiasError, one_line
+from lm_eval_bias.files import expanded, read_text, under
 
+_TABLES = {".jsonl": "json", ".csv": "csv", ".parquet": "parquet"}
+_MANY = 10**9
 PAPER: dict[str, dict[str, float]] = {  # section 5.2
     "causal": {"batch_size": 4, "accumulate": 16, "body_rate": 5e-6},
     "seq2seq": {"batch_size": 8, "accumulate": 8, "body_rate": 1e-4},
 }
 
 
-@dataclasses.dataclass(frozen=True)
+@dataclass(frozen=True)
+class Corpus:
+    """Where articles come from.
+
+    Attributes:
+        source: A folder of ``.txt`` files (an article a file), a ``.jsonl``, ``.csv`` or ``.parquet`` file (an article
+            a row), or the name of a data set for :func:`datasets.load_dataset`.
+        language: ISO 639-1 code, for the sentence segmenter.
+        column: Column of the text, where there are rows.
+        split: Split of a named data set.
+        config: Configuration of a named data set, such as ``20220301.de``.
+        revision: Commit or tag of a named data set.
+    """
+
+    source: str
+    language: str
+    column: str = "text"
+    split: str = "train"
+    config: str | None = None
+    revision: str | None = None
+
+    def __post_init__(self) -> None:
+        """Refuse what can be seen to be wrong, without reading the source.
+
+        Raises:
+            BiasError: A path where nothing is, an empty folder, a file of another kind, or no code of a language.
+        """
+        if not re.fullmatch("[a-z]{2,3}", self.language):
+            raise BiasError(f"--language {self.language}: must be a code such as en, de, es, fr, tr")
+        path = expanded(self.source)
+        looks_like_path = self.source.startswith((".", "/", "~")) or self.source.count("/") > 1
+        is_empty = os.path.isdir(path) and not any(path.iterdir())
+        is_other_file = os.path.isfile(path) and path.suffix not in _TABLES
+        if is_empty or is_other_file or (looks_like_path and not os.path.exists(path)):
+            raise BiasError(
+                f"--corpus {self.source}: must be a folder of .txt files, a file ({', '.join(_TABLES)}) or the name of "
+                "a data set"
+            )
+
+    def __iter__(self) -> Iterator[tuple[str, str]]:
+        """Name and text of every article, in a fixed order.
+
+        Raises:
+            BiasError: An article can't be read.
+        """
+        import datasets
+
+        path, at = expanded(self.source), ""
+        try:
+            texts = [file for file in under(path) if file.suffix == ".txt"] if os.path.isdir(path) else []
+            for file in texts:
+                at = f"{file}: "
+                yield str(file.relative_to(path)), read_text(file)
+            if texts:
+                return
+            where = [_TABLES[path.suffix]] if os.path.isfile(path) else [self.source, self.config]
+            more = {"data_files": str(path)} if os.path.isfile(path) else {"revision": self.revision}
+            for number, row in enumerate(datasets.load_dataset(*where, split=self.split, streaming=True, **more)):
+                at = f"row {number}: "
+                if not isinstance(text := row.get(self.column), str):
+                    raise ValueError(f"no text in the column {self.column!r} (--column), there are {', '.join(row)}")
+                yield str(row.get("title") or row.get("id") or number), text
+        except Exception as error:  # files and data sets can be damaged in many ways, each with an error of its own
+            raise BiasError(f"--corpus {self.source}: {at}can't be read: {one_line(error)[:300]}") from error
+
+
+def _option(default: float | None, low: float, high: float, text: str) -> Any:
+    """A number that users choose, within a range, with its help."""
+    return dataclasses.field(default=default, metadata={"low": low, "high": high, "help": text})
+
+
+@dataclass(frozen=True)
 class Settings:
-    """How a model is trained; ``None`` stands for the paper's value for its family.
+    """What a model is trained on and how; ``None`` stands for the paper's value for its family, or for no limit.
 
     Attributes:
         model: Folder or hub name of the model.
-        seed: Of the pairs, of the head's first weights and of the order.
-        epochs: How often every pair is seen, at most.
-        max_steps: Updates, at most.
-        batch_size: Pairs at a time and device.
-        accumulate: Batches before an update.
-        body_rate: Learning rate of the body: 5e-6 (causal), 1e-4 (T5).
-        head_rate: Learning rate of the head: 1e-3.
-        cycles: Of the cosine schedule with restarts.
-        longest: Most tokens of a pair.
-        layers: How many last layers of the body are trained; all without it.
-        evaluate_every: Updates between two looks at the held-out pairs.
-        patience: Looks without gain after which training stops.
-        gain: What counts as gain in held-out accuracy.
+        corpora: What to make pairs of.
         revision: Of the model on the hub.
-        gguf_file: The file in the model's folder, where it is one.
         trainer: More of ``transformers.TrainingArguments``.
     """
 
     model: str
-    seed: int = 0
-    epochs: float = 1.0
-    max_steps: int = -1
-    batch_size: int | None = None
-    accumulate: int | None = None
-    body_rate: float | None = None
-    head_rate: float = 1e-3
-    cycles: int = 1
-    longest: int = 256
-    layers: int | None = None
-    evaluate_every: int | None = None
-    patience: int = 3
-    gain: float = 0.002
+    corpora: tuple[Corpus, ...]
     revision: str | None = None
-    gguf_file: str | None = None
     trainer: dict[str, Any] = dataclasses.field(default_factory=dict)
+    held_out: float = _option(0.05, 1e-9, 0.49, "share of the articles for early stopping, and again for the test")
+    max_pairs: int | None = _option(None, 2, _MANY, "largest number of pairs to train on")
+    max_held_out: int = _option(2000, 2, _MANY, "largest number of pairs for early stopping, and again for the test")
+    epochs: float = _option(1.0, 1e-9, _MANY, "largest number of passes over the pairs")
+    max_steps: int | None = _option(None, 1, _MANY, "largest number of updates")
+    batch_size: int | None = _option(None, 1, _MANY, "pairs per batch on each device")
+    accumulate: int | None = _option(None, 1, _MANY, "batches per update")
+    body_rate: float | None = _option(None, 1e-12, 1.0, "learning rate of the body")
+    head_rate: float = _option(1e-3, 1e-12, 1.0, "learning rate of the head")
+    cycles: int = _option(1, 1, _MANY, "cycles of the learning rate schedule")
+    train_layers: int | None = _option(None, 0, _MANY, "train only so many last layers of a causal body, and the head")
+    max_length: int = _option(256, 8, _MANY, "longest pair, in tokens")
+    evaluate_every: int | None = _option(None, 1, _MANY, "updates between evaluations (without it a twentieth of all)")
+    patience: int = _option(3, 1, _MANY, "evaluations without improvement before training stops")
+    gain: float = _option(0.002, 0.0, 1.0, "smallest improvement in held-out accuracy that counts")
+    seed: int = _option(0, 0, 2**32 - 1, "random seed for the pairs, their order and the head")
+
+    def __post_init__(self) -> None:
+        """Refuse numbers out of their range.
+
+        Raises:
+            BiasError: The first of them.
+        """
+        for option in NUMBERS:
+            value, low, high = getattr(self, option.name), option.metadata["low"], option.metadata["high"]
+            if value is not None and not low <= value <= high:
+                raise BiasError(f"--{option.name} {value}: must be a number from {low} to {high}")
 
     def filled(self, family: str) -> Settings:
         """With the paper's values where there are none."""
         missing: dict[str, Any] = {name: value for name, value in PAPER[family].items() if getattr(self, name) is None}
         return dataclasses.replace(self, **missing)
 
-    def pairs_per_update(self, devices: int) -> int:
-        """How many pairs an update sees on so many devices."""
-        return (self.batch_size or 1) * (self.accumulate or 1) * devices
 
-    def updates(self, pairs: int, devices: int) -> int:
-        """How many updates so many pairs make on so many devices, at most."""
-        if self.max_steps > 0:
-            return self.max_steps
-        return math.ceil(self.epochs * math.ceil(pairs / self.pairs_per_update(devices)))
-
-    def arguments(self, folder: Path, updates: int) -> transformers.TrainingArguments:
-        """Arguments of the ``Trainer`` for so many updates, with checkpoints in a folder.
-
-        Raises:
-            BiasError: More of them that aren't the user's to choose, or make no sense.
-        """
-        interval = min(self.evaluate_every or math.ceil(updates / 20), updates)
-        changeable = {
-            "per_device_eval_batch_size": 2 * (self.batch_size or 1),
-            "lr_scheduler_type": "cosine_with_restarts",
-            "lr_scheduler_kwargs": {"num_cycles": self.cycles},
-            "warmup_steps": math.ceil(0.01 * updates),
-            "max_grad_norm": 1.0,
-            "weight_decay": 0.0,
-            "save_total_limit": 2,
-            "disable_tqdm": False,
-            "logging_steps": interval,
-            "report_to": "none",
-            "dataloader_pin_memory": torch.cuda.is_available(),
-        }
-        fixed = {
-            "output_dir": str(folder),
-            "resume_from_checkpoint": None,
-            "seed": self.seed,
-            "data_seed": self.seed,
-            "num_train_epochs": self.epochs,
-            "max_steps": self.max_steps,
-            "per_device_train_batch_size": self.batch_size,
-            "gradient_accumulation_steps": self.accumulate,
-            "learning_rate": self.body_rate,
-            "eval_strategy": "steps",
-            "save_strategy": "steps",
-            "eval_steps": interval,
-            "save_steps": interval,
-            "load_best_model_at_end": True,
-            "metric_for_best_model": "accuracy",
-            "greater_is_better": True,
-            "remove_unused_columns": False,
-            "label_names": ["labels"],
-        }
-        conflicts = sorted(fixed.keys() & self.trainer.keys())
-        if conflicts:
-            raise BiasError(
-                f"--trainer {conflicts[0]}: this command sets it itself; use the command's own flag where there is one"
-            )
-        options = {**changeable, **self.trainer, **fixed, "restore_callback_states_from_checkpoint": True}
-        try:
-            return transformers.TrainingArguments(**options)
-        except (TypeError, ValueError, ImportError, RuntimeError) as error:
-            raise BiasError(f"--trainer: {one_line(error)}") from error
+NUMBERS = [field for field in dataclasses.fields(Settings) if field.metadata]  # the settings that have a range

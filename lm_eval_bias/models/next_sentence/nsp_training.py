@@ -1,4 +1,8 @@
-"""``nsp train``: training on next sentences, resumed after a stop, ended when held-out accuracy has settled."""
+"""``nsp train``: training on next sentences, resumed after a stop, ended when held-out accuracy has settled.
+
+What is trained is a causal body with the paper's head, or a T5 that answers with a word. How a pair is asked is that of
+``--model hf-nsp`` (:class:`lm_eval_bias.models.next_sentence.nsp_model.HFNextSentence`).
+"""
 
 from __future__ import annotations
 
@@ -7,92 +11,278 @@ import importlib.metadata
 import json
 import math
 import shutil
-from collections.abc import Mapping
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
 import accelerate
+import numpy as np
 import torch
 import transformers
 from numpy.typing import NDArray
+from transformers.models.auto import modeling_auto
 
 from lm_eval_bias import __version__
-from lm_eval_bias.custom_metrics.designs import share_of, tabulate
-from lm_eval_bias.custom_metrics.jackknife import clustered_estimate
+from lm_eval_bias.custom_metrics.clusters import estimate, share_of, tabulate
 from lm_eval_bias.errors import BiasError, one_line
 from lm_eval_bias.files import write_whole
-from lm_eval_bias.models.next_sentence import nsp_card, nsp_checkpoint, sentence_pairs
-from lm_eval_bias.models.next_sentence.article_corpus import Corpus
-from lm_eval_bias.models.next_sentence.nsp_card import Accuracy, TrainingRecord
+from lm_eval_bias.models.next_sentence import nsp_checkpoint, sentence_pairs
+from lm_eval_bias.models.next_sentence.nsp_checkpoint import Tensors
 from lm_eval_bias.models.next_sentence.nsp_settings import Settings
-from lm_eval_bias.models.next_sentence.nsp_trainer import PairTrainer, had_ended, last_whole_checkpoint
-from lm_eval_bias.models.next_sentence.pair_classifier import PairClassifier
+from lm_eval_bias.models.next_sentence.sentence_pairs import Pair, Pairs
 
+_MASKED = ("bert", "roberta", "electra")  # which transformers can also use as decoders
+_STATE = "trainer_state.json"  # what is written last of a checkpoint
 _PACKAGES = ("torch", "transformers", "accelerate", "tokenizers", "datasets", "sentencex")
+_CARD = """---
+base_model: {base}
+language: {languages}
+tags: [next-sentence-prediction, lm-eval-bias]
+---
+
+# Next-sentence training of {base}
+
+Judges whether one sentence follows another. Trained on {sources} by `lm-eval-bias nsp train`, after Öztürk et al.
+(2023), section 5.2. It tells {test} from articles that it never saw right (95% interval, clustered by article; chance
+is 50%). Data, settings, evaluations and versions are in `nsp_config.json`.
+
+    lm-eval-bias run --tasks stereoset_en_inter --model hf-nsp --model_args pretrained=<this folder>
+"""
 
 
-def _claim(folder: Path, choices: Mapping[str, Any]) -> None:
-    """Take a working folder for these choices.
+class _CausalNetwork(torch.nn.Module):
+    """A decoder, the mean of its last hidden states over real tokens, and three linear layers."""
 
-    Raises:
-        BiasError: Training with others was begun in it.
-    """
-    path = folder / "settings.json"
-    current = json.loads(json.dumps(choices))
-    if path.is_file():
+    def __init__(self, body: transformers.PreTrainedModel) -> None:
+        super().__init__()
+        self.body, self.head = body, nsp_checkpoint.make_head(body.config.hidden_size)
+        self.gradient_checkpointing_enable = body.gradient_checkpointing_enable  # for the Trainer
+
+    def forward(self, input_ids: torch.Tensor, attention_mask: torch.Tensor, labels: torch.Tensor) -> Tensors:
+        """Loss, and the two logits of each pair, ``[pairs, 2]``."""
+        states = self.body(input_ids=input_ids, attention_mask=attention_mask, use_cache=False).last_hidden_state
+        with torch.autocast(states.device.type, enabled=False):
+            logits = nsp_checkpoint.by_head(self.head, states, attention_mask)
+            return {"loss": torch.nn.functional.cross_entropy(logits, labels), "logits": logits}
+
+
+class _Classifier:
+    """A network to be trained, in float32, with its tokenizer, and how pairs become its input."""
+
+    def __init__(self, settings: Settings) -> None:
+        name, revision = settings.model, settings.revision or "main"
         try:
-            recorded = json.loads(path.read_text(encoding="utf-8"))
-        except ValueError as error:
-            raise BiasError(f"{path}: damaged: delete {folder} to start again") from error
-        different = sorted(key for key in {*current, *recorded} if current.get(key) != recorded.get(key))
-        if different:
+            config = transformers.AutoConfig.from_pretrained(name, revision=revision)
+            kind = transformers.AutoModelForSeq2SeqLM if config.is_encoder_decoder else transformers.AutoModel
+            self.tokenizer = transformers.AutoTokenizer.from_pretrained(name, revision=revision)
+            self.body: transformers.PreTrainedModel = kind.from_pretrained(name, dtype=torch.float32, revision=revision)
+        except Exception as error:  # a checkpoint can be damaged in many ways, each with an error of its own
+            raise BiasError(f"--model {name}: {one_line(error)[:300]}") from error
+        most = settings.max_length
+        self._longest = min(most, getattr(self.body.config, "max_position_embeddings", None) or most)
+        self.network: torch.nn.Module = self.body
+        self.head: torch.nn.Sequential | None = None
+        if config.is_encoder_decoder:
+            self._choose_words()
+        elif config.model_type in modeling_auto.MODEL_FOR_CAUSAL_LM_MAPPING_NAMES and config.model_type not in _MASKED:
+            self.network = _CausalNetwork(self.body)
+            self.head = self.network.head
+            self.config = nsp_checkpoint.NSPConfig("causal")
+        else:
             raise BiasError(
-                f"{folder}: its training was started with {different[0]} {recorded.get(different[0])!r}, now it is "
-                f"{current.get(different[0])!r}: resume with the same value, delete the folder, or name another "
-                "--output"
+                f"--model {name}: {config.model_type} is neither a causal model nor a T5: run a model like BERT with "
+                "--model hf-mlm, which uses its next-sentence head or its mask tokens"
             )
-        return
-    folder.mkdir(parents=True, exist_ok=True)
-    write_whole(path, (json.dumps(current, indent=2) + "\n").encode())
+        if settings.train_layers is not None:
+            self._freeze(settings.train_layers)
+
+    def _choose_words(self) -> None:
+        """The labels' tokens, and the decoder step at which they tell the labels apart."""
+        config = nsp_checkpoint.NSPConfig("seq2seq", prefix=nsp_checkpoint.PREFIX)
+        self._targets = [list(self.tokenizer(text_target=word)["input_ids"]) for word in config.labels]
+        words = [list(self.tokenizer.encode(word, add_special_tokens=False)) for word in config.labels]
+        step = len(words[0])
+        if len(words[1]) != step or step not in (1, 2) or words[0][:-1] != words[1][:-1]:
+            raise BiasError(f"the tokenizer makes {words} of the labels {config.labels}: they must differ in one token")
+        self.words = [word[-1] for word in words]
+        self.config = dataclasses.replace(config, read_step=step)
+
+    def _freeze(self, layers: int) -> None:
+        """Train the last layers of the body alone (none: the head alone)."""
+        stacks = [module for module in self.body.modules() if isinstance(module, torch.nn.ModuleList)]
+        stack = max(stacks, key=len, default=torch.nn.ModuleList())
+        if self.head is None or layers > len(stack):
+            raise BiasError(f"--train_layers {layers}: must be from 0 to {len(stack)}, for causal models")
+        self.body.requires_grad_(False)
+        stack[len(stack) - layers :].requires_grad_(True)
+
+    def _encode(self, pair: Pair) -> tuple[list[int], int | list[int]]:
+        """Token ids and label; longer contexts lose their beginning, longer candidates their end."""
+        if self.head is not None:
+            context, candidate = (self.tokenizer.encode(text, add_special_tokens=False) for text in pair[:2])
+            context = context[-max(self._longest - len(candidate), self._longest // 2) :]
+            return [*context, *candidate[: self._longest - len(context)]], pair.follows
+        prefixed = f"{self.config.prefix}{pair.context}"
+        ids = self.tokenizer(prefixed, pair.candidate, truncation=True, max_length=self._longest)["input_ids"]
+        return list(ids), self._targets[pair.follows]
+
+    def collate(self, pairs: Sequence[Pair]) -> Tensors:
+        """A batch, padded on the right; labels are 0 or 1, or the tokens of a T5's answer."""
+        encoded, labels = zip(*map(self._encode, pairs), strict=True)
+        ids, pad = [torch.tensor(row) for row in encoded], torch.nn.utils.rnn.pad_sequence
+        return {
+            "input_ids": pad(ids, batch_first=True, padding_value=self.tokenizer.pad_token_id or 0),
+            "attention_mask": pad([torch.ones_like(row) for row in ids], batch_first=True),
+            "labels": torch.tensor(labels),
+        }
+
+    def right(self, outcome: Any) -> NDArray[np.bool_]:
+        """Whether predictions are right, from two logits and labels of each pair, ``[pairs]``."""
+        labels = outcome.label_ids
+        follows = labels == 1 if self.head is not None else labels[:, self.config.read_step - 1] == self.words[1]
+        return np.equal(outcome.predictions.argmax(-1), follows)
 
 
-def accuracy(correct: NDArray[Any], articles: NDArray[Any]) -> Accuracy:
-    """Share of pairs that were told right, with an interval that takes pairs of an article to hang together."""
-    form = tabulate(articles.tolist(), [[1.0] * len(correct), correct.tolist()], share_of)
-    estimate = clustered_estimate(form, whole=1.0, clusters="articles")
-    return {
-        "accuracy": estimate.value,
-        "stderr": estimate.stderr,
-        "interval": list(estimate.interval or (0.0, 1.0)),
-        "pairs": estimate.n,
-        "articles": len(form.names),
+class _PairTrainer(transformers.Trainer):
+    """A ``Trainer`` of a classifier, with a learning rate of its own for the head."""
+
+    def __init__(self, classifier: _Classifier, head_rate: float, **more: Any) -> None:
+        self.classifier, self.head_rate = classifier, head_rate
+        super().__init__(
+            model=classifier.network,
+            data_collator=classifier.collate,
+            compute_metrics=lambda outcome: {"accuracy": float(np.mean(classifier.right(outcome)))},
+            **more,
+        )
+
+    def prediction_step(
+        self, model: torch.nn.Module, inputs: Tensors, *args: Any, **kwargs: Any
+    ) -> tuple[torch.Tensor, torch.Tensor, torch.Tensor]:
+        """Loss, the two logits as they are read in use, and labels."""
+        inputs = self._prepare_inputs(inputs)
+        with torch.no_grad(), self.compute_loss_context_manager():
+            loss = self.compute_loss(model, inputs)
+            if (own := self.classifier).head is not None:
+                logits = model(**inputs)["logits"]
+            else:
+                logits = nsp_checkpoint.by_word(own.body, inputs, own.words, own.config.read_step)
+        return loss.detach(), logits.float(), inputs["labels"]
+
+    def create_optimizer(self, *args: Any) -> torch.optim.Optimizer:
+        """The ``Trainer``'s own, the head's parameters in groups with a learning rate of their own."""
+        if self.optimizer is not None:
+            return self.optimizer
+        optimizer = super().create_optimizer(*args)
+        head = {id(parameter) for parameter in self.classifier.head.parameters()} if self.classifier.head else set()
+        for group in list(optimizer.param_groups):
+            if own := [parameter for parameter in group["params"] if id(parameter) in head]:
+                group["params"] = [parameter for parameter in group["params"] if id(parameter) not in head]
+                optimizer.add_param_group({**group, "params": own, "lr": self.head_rate})
+        return optimizer
+
+
+def _arguments(settings: Settings, folder: Path, updates: int) -> transformers.TrainingArguments:
+    """Arguments of the ``Trainer`` for so many updates, with checkpoints in a folder."""
+    interval = min(settings.evaluate_every or math.ceil(updates / 20), updates)
+    changeable = {
+        "per_device_eval_batch_size": 2 * (settings.batch_size or 1),
+        "lr_scheduler_type": "cosine_with_restarts",
+        "lr_scheduler_kwargs": {"num_cycles": settings.cycles},
+        "warmup_steps": math.ceil(0.01 * updates),
+        "max_grad_norm": 1.0,
+        "save_total_limit": 2,
+        "disable_tqdm": False,
+        "logging_steps": interval,
+        "report_to": "none",
+        "dataloader_pin_memory": torch.cuda.is_available(),
     }
+    fixed = {
+        "output_dir": str(folder),
+        "seed": settings.seed,
+        "data_seed": settings.seed,
+        "num_train_epochs": settings.epochs,
+        "max_steps": settings.max_steps or -1,
+        "per_device_train_batch_size": settings.batch_size,
+        "gradient_accumulation_steps": settings.accumulate,
+        "learning_rate": settings.body_rate,
+        "eval_strategy": "steps",
+        "save_strategy": "steps",
+        "eval_steps": interval,
+        "save_steps": interval,
+        "load_best_model_at_end": True,
+        "metric_for_best_model": "accuracy",
+        "remove_unused_columns": False,
+        "restore_callback_states_from_checkpoint": True,
+    }
+    if conflicts := sorted(fixed.keys() & settings.trainer.keys()):
+        raise ValueError(f"{conflicts[0]}: this command sets it itself; use its own flag where there is one")
+    return transformers.TrainingArguments(**{**changeable, **settings.trainer, **fixed})
 
 
-def train(
-    corpora: list[Corpus],
-    settings: Settings,
-    output: Path,
-    held_out: float = 0.05,
-    most: int | None = None,
-    most_held_out: int = 2_000,
-    finish: bool = False,
-) -> TrainingRecord:
+def _claim(folder: Path, settings: Settings) -> None:
+    """Take a working folder for these settings, or go on with it where its training was begun with the same."""
+    path, current = folder / "settings.json", json.loads(json.dumps(dataclasses.asdict(settings)))
+    if not path.is_file():
+        folder.mkdir(parents=True, exist_ok=True)
+        write_whole(path, json.dumps(current, indent=2).encode())
+    recorded = json.loads(path.read_text(encoding="utf-8"))
+    for name in current:
+        if current[name] != recorded.get(name):
+            raise BiasError(
+                f"{folder}: its training was started with {name} {recorded.get(name)!r}, now it is {current[name]!r}: "
+                "resume with the same value, delete the folder, or name another --output"
+            )
+
+
+def _last_whole_checkpoint(folder: Path) -> Path | None:
+    """The last whole checkpoint in a folder; what a stop left half-written is removed."""
+    last = None
+    for path in sorted(folder.glob("checkpoint-*"), key=lambda p: int(p.name.rpartition("-")[2])):
+        if (path / _STATE).is_file():
+            last = path
+        else:
+            shutil.rmtree(path)
+    return last
+
+
+def _had_ended(checkpoint: Path) -> bool:
+    """Whether training was over at a checkpoint: ``Trainer`` would make one update more."""
+    state = json.loads((checkpoint / _STATE).read_text(encoding="utf-8"))
+    control = state.get("stateful_callbacks", {}).get("TrainerControl", {}).get("args", {})
+    return bool(control.get("should_training_stop")) or state["global_step"] >= state["max_steps"]
+
+
+def accuracy(correct: NDArray[Any], articles: NDArray[Any]) -> dict[str, Any]:
+    """Share of pairs that were told right (0..1, chance 0.5), clustered by article.
+
+    ``stderr`` is the jackknife over articles, the 95% ``interval`` Wilson's, see
+    :func:`lm_eval_bias.custom_metrics.clusters.estimate`.
+    """
+    form = tabulate(articles.tolist(), [[1.0] * len(correct), correct.tolist()], share_of)
+    found = estimate(form, whole=1.0, clusters="articles")
+    interval = list(found.interval or (0.0, 1.0))
+    measured = {"accuracy": found.value, "stderr": found.stderr, "interval": interval}
+    return {**measured, "pairs": estimate.n, "articles": len(form.names)}
+
+
+def percent(measured: dict[str, Any]) -> str:
+    """An :func:`accuracy` with its interval, in words."""
+    low, high = (100 * end for end in measured["interval"])
+    return f"{100 * measured['accuracy']:.1f}% [{low:.1f}, {high:.1f}] of {measured['pairs']:,} pairs"
+
+
+def train(settings: Settings, output: Path, finish: bool = False) -> dict[str, Any]:
     """Train a model and save it for ``--model hf-nsp``; the same call goes on after a stop.
 
     Pairs and checkpoints lie in ``<output>.work`` until the model is saved.
 
     Args:
-        corpora: What to make pairs of.
-        settings: How to train.
+        settings: What to train on and how.
         output: Where the model goes; must not exist.
-        held_out: Share of the articles for each of the two parts that are not trained on.
-        most: Pairs to train on, at most.
-        most_held_out: Pairs of each of the two parts, at most.
         finish: Train no further: test and save the best that training has reached.
 
     Returns:
-        What its card says, also in the ``training`` field of its ``nsp_config.json``.
+        What is known of the model, also in the ``training`` field of its ``nsp_config.json``.
 
     Raises:
         BiasError: A model or corpus that can't be had, or bad settings.
@@ -100,95 +290,70 @@ def train(
     if output.exists():
         raise BiasError(f"--output {output} exists already: name another folder")
     work = output.with_name(f"{output.name}.work")
-    choices = {"corpora": [dataclasses.asdict(c) for c in corpora], "held_out": held_out, "pairs": most,
-               "held-out pairs": most_held_out, **dataclasses.asdict(settings)}  # fmt: skip
+    checkpoints = work / "checkpoints"
     transformers.set_seed(settings.seed)
-    classifier = PairClassifier(settings.model, settings.longest, settings.revision, settings.gguf_file)
-    settings = settings.filled(classifier.family)
-    if settings.layers is not None:
-        classifier.freeze(settings.layers)
+    classifier = _Classifier(settings)
+    filled = settings.filled(classifier.config.family)
     state = accelerate.PartialState(cpu=bool(settings.trainer.get("use_cpu", False)))
     with state.main_process_first():
-        _claim(work, choices)
+        _claim(work, settings)
         if not (work / "pairs").is_dir():
-            sentence_pairs.build(corpora, work / "pairs", settings.seed, held_out, most, most_held_out)
-    pairs = sentence_pairs.load(work / "pairs")
-    updates = settings.updates(pairs.about["pairs"]["train"]["pairs"], state.num_processes)
-    checkpoints = work / "checkpoints"
+            sentence_pairs.build(settings, work / "pairs")
+    data = json.loads((work / "pairs" / sentence_pairs.ABOUT).read_text(encoding="utf-8"))
+    pairs = {part: Pairs(work / "pairs", part) for part in sentence_pairs.PARTS}
+    unseen = {part: own for part, own in pairs.items() if part != "train"}
+    at_once = (filled.batch_size or 1) * (filled.accumulate or 1) * state.num_processes
+    updates = settings.max_steps or math.ceil(settings.epochs * math.ceil(len(pairs["train"]) / at_once))
     try:
-        trainer = PairTrainer(
+        trainer = _PairTrainer(
             classifier,
-            pairs,
-            settings.arguments(checkpoints, updates),
             settings.head_rate,
-            transformers.EarlyStoppingCallback(settings.patience, settings.gain),
+            args=_arguments(filled, checkpoints, updates),
+            train_dataset=pairs["train"],
+            eval_dataset=pairs["held_out"],
+            callbacks=[transformers.EarlyStoppingCallback(settings.patience, settings.gain)],
         )
-    except RuntimeError as error:  # such as report_to=tensorboard without TensorBoard
-        raise BiasError(f"training can't start: {one_line(error)[:300]}") from error
+    except (TypeError, ValueError, ImportError, RuntimeError) as error:  # such as report_to=wandb without wandb
+        raise BiasError(f"--trainer: {one_line(error)[:300]}") from error
     if trainer.is_world_process_zero():
-        print(_announcement(trainer, settings, updates), flush=True)
-        last_whole_checkpoint(checkpoints)
+        counts = ", ".join(f"{len(own):,} {part}" for part, own in pairs.items())
+        print(f"{data['articles']:,} articles, {data['sentences']:,} sentences, pairs: {counts}; {updates:,} updates")
+        _last_whole_checkpoint(checkpoints)
     trainer.accelerator.wait_for_everyone()
-    last = last_whole_checkpoint(checkpoints)
+    last = _last_whole_checkpoint(checkpoints)
+    if finish and last is None:
+        raise BiasError(f"--finish: {work} holds no checkpoint yet: train further without --finish")
     try:
-        if finish or (last is not None and had_ended(last)):
-            trainer.restore_best(last)
+        if last is not None and (finish or _had_ended(last)):
+            trainer.state = transformers.TrainerState.load_from_json(str(last / _STATE))
+            best = last.with_name(f"checkpoint-{trainer.state.best_global_step}")
+            trainer.state.best_model_checkpoint = str(best)
+            trainer._load_best_model()
         else:
             trainer.train(resume_from_checkpoint=str(last) if last else None)
     except torch.cuda.OutOfMemoryError as error:
         raise BiasError(
-            f"out of GPU memory at --batch_size {settings.batch_size}: make it smaller and --accumulate larger (the "
+            f"out of GPU memory at --batch_size {filled.batch_size}: make it smaller and --accumulate larger (the "
             f"work so far is kept in {work})"
         ) from error
-    has_settled = trainer.state.global_step < updates
-    reason = "stopped by hand" if finish else "held-out accuracy settled" if has_settled else "all updates were made"
-    record = _record(trainer, settings, choices, reason)
+    record = {
+        "base": settings.model,
+        **{part: accuracy(classifier.right(trainer.predict(own)), own.articles()) for part, own in unseen.items()},
+        "looks": [[look["step"], look["eval_accuracy"]] for look in trainer.state.log_history if "eval_loss" in look],
+        "updates": trainer.state.global_step,
+        "best_update": trainer.state.best_global_step,
+        "data": data,
+        "settings": dataclasses.asdict(filled),
+        "versions": {"lm-eval-bias": __version__, **{name: importlib.metadata.version(name) for name in _PACKAGES}},
+    }
     if trainer.is_world_process_zero():
-        config = dataclasses.replace(classifier.config, training=dict(record))
-        card = nsp_card.markdown(record)
+        card = _CARD.format(
+            base=settings.model,
+            languages=sorted({corpus.language for corpus in settings.corpora}),
+            sources=", ".join(f"{corpus.source} ({corpus.language})" for corpus in settings.corpora),
+            test=percent(record["test"]),
+        )
+        config = dataclasses.replace(classifier.config, training=record)
         nsp_checkpoint.save(output, classifier.body, classifier.tokenizer, config, classifier.head, card)
         shutil.rmtree(work)
     return record
-
-
-def _announcement(trainer: PairTrainer, settings: Settings, updates: int) -> str:
-    about, classifier = trainer.pairs.about, trainer.classifier
-    sizes = [(p.numel(), p.requires_grad) for p in classifier.network.parameters()]
-    trained, total = sum(size for size, learns in sizes if learns), sum(size for size, _ in sizes)
-    counts = ", ".join(f"{about['pairs'][part]['pairs']:,} {name}" for part, name in
-                       (("train", "to train on"), ("held_out", "to stop by"), ("test", "to test")))  # fmt: skip
-    rates = f"{settings.body_rate:g}" + (f" (head {settings.head_rate:g})" if classifier.family == "causal" else "")
-    at_once = settings.pairs_per_update(trainer.accelerator.num_processes)
-    return (
-        f"{about['articles']:,} articles, {about['sentences']:,} sentences ({about['repeated']:,} repeated); pairs: "
-        f"{counts}\n{settings.model} ({classifier.family}): {trained:,} of {total:,} parameters are trained, learning "
-        f"rate {rates}; {at_once} pairs an update, {updates:,} updates at most, a look at the held-out pairs every "
-        f"{trainer.args.eval_steps:,.0f}"
-    )
-
-
-def _record(trainer: PairTrainer, settings: Settings, choices: Mapping[str, Any], reason: str) -> TrainingRecord:
-    """What the card says of a trained model; the test pairs are looked at here, once."""
-    pairs, state = trainer.pairs, trainer.state
-    accuracies = {part: accuracy(trainer.right(part), pairs.articles(part)) for part in sentence_pairs.PARTS[1:]}
-    examples = state.global_step * settings.pairs_per_update(trainer.accelerator.num_processes)
-    if settings.max_steps < 0:
-        examples = min(examples, math.ceil(settings.epochs * pairs.about["pairs"]["train"]["pairs"]))
-    return {
-        "base": settings.model,
-        "family": trainer.classifier.family,
-        "test": accuracies["test"],
-        "held_out": accuracies["held_out"],
-        "looks": [
-            {"update": entry["step"], "accuracy": entry["eval_accuracy"], "loss": entry["eval_loss"]}
-            for entry in state.log_history
-            if "eval_accuracy" in entry
-        ],
-        "updates": state.global_step,
-        "examples": examples,
-        "best_update": state.best_global_step,
-        "stopped": reason,
-        "data": pairs.about,
-        "settings": {**choices, **dataclasses.asdict(settings), "schedule": str(trainer.args.lr_scheduler_type.value)},
-        "versions": {"lm-eval-bias": __version__, **{name: importlib.metadata.version(name) for name in _PACKAGES}},
-    }

@@ -3,8 +3,6 @@
 from __future__ import annotations
 
 import logging
-import os
-import re
 from collections.abc import Sequence
 from functools import lru_cache
 from typing import Any
@@ -13,7 +11,7 @@ import numpy as np
 
 from lm_eval_bias.errors import BiasError, did_you_mean, require_extra
 from lm_eval_bias.files import expanded
-from lm_eval_bias.tasks.regard.classifiers import hub_classifier, light_classifier, sbert_classifier
+from lm_eval_bias.tasks.regard.classifiers import light_classifier, pretrained
 from lm_eval_bias.tasks.regard.classifiers.classifier_identity import Classifier
 
 logger = logging.getLogger("lm_eval.bias")
@@ -23,7 +21,7 @@ DEFAULT = {"de": "sbert", "en": "hub:sasha/regardv3@8b12c2d43677897b036a8d5afc70
 
 
 def label(classifier: Classifier, texts: Sequence[str]) -> list[tuple[str, list[float]]]:
-    """Each text's most probable class (the first of equals) with the probabilities of all.
+    """Give each text its most probable class (the first of equals) with the probabilities of all.
 
     Raises:
         BiasError: The classifier gives no probabilities.
@@ -41,27 +39,21 @@ def label(classifier: Classifier, texts: Sequence[str]) -> list[tuple[str, list[
 
 
 def label_kept(name: str, language: str, texts: Sequence[Sequence[Sequence[str]]]) -> list[Answer]:
-    """Regard and probabilities of every text that was kept.
-
-    Args:
-        name: The classifier.
-        language: Of the texts.
-        texts: Per document its texts, each with why it was dropped (empty if it was not).
+    """Label texts of a language with a classifier; ``texts`` has each with why it was dropped (empty if it was not).
 
     Raises:
         BiasError: The classifier cannot be had.
     """
     model = load(name, language)
-    labels = iter(label(model, [text for document_texts in texts for text, problem in document_texts if not problem]))
-    answers: list[Answer] = []
-    for document_texts in texts:
-        answers.append([])
-        for text, problem in document_texts:
-            regard, probabilities = (problem, []) if problem else next(labels)
-            answers[-1].append([text, regard, *probabilities])
     if model.identity.warning:
         logger.warning("%s", model.identity.warning)
-    return answers
+    labels = iter(label(model, [text for own in texts for text, problem in own if not problem]))
+
+    def answer(text: str, problem: str) -> list[str | float]:
+        regard, probabilities = (problem, []) if problem else next(labels)
+        return [text, regard, *probabilities]
+
+    return [[answer(text, problem) for text, problem in own] for own in texts]
 
 
 def check_name(name: Any) -> None:
@@ -74,12 +66,8 @@ def check_name(name: Any) -> None:
         raise BiasError(f"--metadata classifier={name!r}: must be a text such as light or hub:<model>")
     require_extra("regard")
     kind, _, model = name.partition(":")
-    if (kind == "light" and not model) or kind == "sbert" or (kind in ("hub", "head") and model):
-        return
-    if not os.path.isdir(expanded(name)):
-        forms = {"hub": "hub:<model>", "head": "head:<folder>"}  # which alone name no classifier
-        hint = did_you_mean(kind, ("sbert", "light", *forms))
-        hint = re.sub(r"\b(hub|head)\b", lambda match: forms[match[0]], hint)
+    if not (kind == "sbert" or name == "light" or (kind in ("hub", "head") and model)):
+        hint = did_you_mean(kind, ("sbert", "light"))
         raise BiasError(
             f"classifier {name!r}: unknown.{hint} Known: light, sbert, sbert:<encoder>, hub:<model>, "
             "hub:<model>@<revision>, head:<folder>"
@@ -101,10 +89,10 @@ def check_language(name: str, language: str) -> None:
 
 @lru_cache(maxsize=4)
 def load(name: str, language: str) -> Classifier:
-    """The classifier of that name, loaded and ready.
+    """Load a classifier: ``light``, ``sbert``, ``sbert:<encoder>``, ``hub:<model>`` or ``head:<folder>``.
 
     Args:
-        name: ``light``, ``sbert`` (or ``sbert:<encoder>``), ``hub:<model>``, ``head:<folder>`` or such a folder.
+        name: Its name.
         language: ``de`` or ``en``: what it is trained on, where it is trained here.
 
     Raises:
@@ -113,18 +101,16 @@ def load(name: str, language: str) -> Classifier:
     check_name(name)
     check_language(name, language)
     kind, _, model = name.partition(":")
-    if kind == "light" and not model:
+    if kind == "light":
         return light_classifier.load(language)
     if kind == "sbert":
-        return sbert_classifier.load(model, language)
-    if kind == "hub" and model:
-        return hub_classifier.load(model)
-    return sbert_classifier.load_head(expanded(model if kind == "head" and model else name))
+        return pretrained.load_sbert(model, language)
+    return pretrained.load_hub(model) if kind == "hub" else pretrained.load_head(expanded(model))
 
 
 @lru_cache(maxsize=4)
 def choose(name: str | None, language: str) -> Classifier:
-    """The classifier that was named; without a name the language's default, or ``light`` where that cannot be had.
+    """Load the classifier that was named; without a name the language's default, or ``light`` where that fails.
 
     Raises:
         BiasError: What was named cannot be had; or neither the default nor ``light`` can.
@@ -132,14 +118,10 @@ def choose(name: str | None, language: str) -> Classifier:
     require_extra("regard")
     if name is not None:
         return load(name, language)
-    default = DEFAULT[language]
     try:
-        return load(default, language)
+        return load(DEFAULT[language], language)
     except BiasError as error:
-        logger.warning(
-            "can't load the default classifier %s, using 'light' instead: download it once while online, or "
-            "choose one with --metadata classifier=... (%s)",
-            default,
-            error,
-        )
+        remedy = "download it once while online, or choose one with --metadata classifier=..."
+        default = f"can't load the default classifier {DEFAULT[language]}, using 'light' instead"
+        logger.warning("%s: %s (%s)", default, remedy, error)
     return load("light", language)

@@ -4,27 +4,23 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Protocol, TypedDict
+from typing import Any, Protocol, TypedDict
 
 import numpy as np
 from numpy.typing import NDArray
 
-from lm_eval_bias.custom_metrics.misclassification import Counts
 from lm_eval_bias.custom_metrics.regard import OTHER, REGARDS, Confusion
 
 LABELS = (*REGARDS, OTHER)
 
 
-class _Named(TypedDict):
+class IdentityData(TypedDict, total=False):
+    """An :class:`Identity` as plain data for documents and JSON; only ``confusion`` may be absent."""
+
     name: str
     detail: str
     labels: list[str]
     warning: str
-
-
-class IdentityData(_Named, total=False):
-    """An :class:`Identity` as plain data for documents and JSON; ``confusion`` is absent where it isn't known."""
-
     confusion: Confusion
 
 
@@ -48,16 +44,16 @@ class Identity:
 
     def as_data(self) -> IdentityData:
         """Plain data for documents and JSON."""
-        named: IdentityData = {
+        data: IdentityData = {
             "name": self.name, "detail": self.detail, "labels": list(self.labels), "warning": self.warning
         }  # fmt: skip
-        return named if self.confusion is None else {**named, "confusion": self.confusion}
+        return data if self.confusion is None else {**data, "confusion": self.confusion}
 
 
 def confusion_counts(
     source: str, true: Sequence[int], given: Sequence[int], classes: int, genders: Sequence[str] | None = None
 ) -> Confusion:
-    """How often each class was given to texts of each true class.
+    """Count how often each class was given to texts of each true class.
 
     Args:
         source: Which texts, for people.
@@ -66,15 +62,15 @@ def confusion_counts(
         classes: How many classes there are.
         genders: Whom each text is about; ``None`` where that isn't known or makes no difference.
     """
-    keys = list(genders) if genders is not None else ["all"] * len(true)
+    keys = ["all"] * len(true) if genders is None else genders
     counts = {key: np.zeros((classes, classes), dtype=int) for key in sorted(set(keys))}
     for key, row, column in zip(keys, true, given, strict=True):
         counts[key][row, column] += 1
     return {"source": source, "counts": {key: table.tolist() for key, table in counts.items()}}
 
 
-def read_confusion(raw: object, classes: int) -> Confusion | None:
-    """Confusion counts as a file holds them, ``None`` where it holds none.
+def read_confusion(raw: Any, classes: int) -> Confusion | None:
+    """Read confusion counts from a file, ``None`` where it holds none.
 
     Raises:
         ValueError: They are no counts of that many classes.
@@ -82,15 +78,11 @@ def read_confusion(raw: object, classes: int) -> Confusion | None:
     if raw is None:
         return None
     counts = raw.get("counts") if isinstance(raw, dict) else None
-    if not isinstance(raw, dict) or not isinstance(counts, dict) or not counts:
-        raise ValueError("no confusion counts")
-    tables: dict[str, Counts] = {}
-    for key, given in counts.items():
-        table = np.asarray(given)
-        if table.shape != (classes, classes) or table.dtype.kind not in "iu" or table.min() < 0:
-            raise ValueError(f"confusion counts must be {classes} rows of {classes} whole numbers")
-        tables[str(key)] = table.tolist()
-    return {"source": str(raw.get("source") or ""), "counts": tables}
+    tables = {str(key): np.asarray(table) for key, table in counts.items()} if isinstance(counts, dict) else {}
+    fits = all(t.shape == (classes, classes) and t.dtype.kind in "iu" and t.min() >= 0 for t in tables.values())
+    if not tables or not fits:
+        raise ValueError(f"confusion counts must be {classes} rows of {classes} whole numbers")
+    return {"source": str(raw.get("source") or ""), "counts": {key: table.tolist() for key, table in tables.items()}}
 
 
 class Classifier(Protocol):

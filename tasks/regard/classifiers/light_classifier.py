@@ -9,30 +9,15 @@ import numpy as np
 from numpy.typing import NDArray
 
 from lm_eval_bias.custom_metrics.regard import REGARDS
-from lm_eval_bias.tasks.regard.classifiers import cross_validation, regard_corpus
-from lm_eval_bias.tasks.regard.classifiers.classifier_card import Card
+from lm_eval_bias.tasks.regard.classifiers import regard_corpus
 from lm_eval_bias.tasks.regard.classifiers.classifier_identity import Identity, confusion_counts
-from lm_eval_bias.tasks.regard.classifiers.cross_validation import Recipe
-from lm_eval_bias.tasks.regard.classifiers.training_data import Labels, from_corpus
 from lm_eval_bias.tasks.regard.regard_texts import composed
 
-# accuracy on the test rows, and what it is to be compared with (measured: see the task's README)
+# accuracy on the test rows, and what it is to be compared with (measured: docs/training.md)
 MEASURED = {
     "de": "0.66 of 231 test sentences right, where the sbert classifier has 0.78",
     "en": "0.59 of 29 test sentences right",
 }
-
-
-def warning(language: str) -> str:
-    """What every output of the light classifier has to say.
-
-    >>> warning("de")[:43]
-    'regard labels come from the light classifie'
-    """
-    return (
-        f"regard labels come from the light classifier, which is weak ({MEASURED[language]}): for trying out, "
-        "not for findings"
-    )
 
 
 class LightClassifier:
@@ -41,7 +26,7 @@ class LightClassifier:
     The subject's gender cannot change the label.
     """
 
-    def __init__(self, language: str, texts: Iterable[str], y: Labels) -> None:
+    def __init__(self, language: str, texts: Iterable[str], y: NDArray[np.int64]) -> None:
         """Train on texts."""
         from sklearn.feature_extraction.text import TfidfVectorizer
         from sklearn.linear_model import LogisticRegression
@@ -52,7 +37,11 @@ class LightClassifier:
             TfidfVectorizer(analyzer="char_wb", ngram_range=(3, 5)),
             LogisticRegression(C=3.0, class_weight="balanced", max_iter=2000, random_state=0),
         ).fit(self._neutral(texts), y)
-        self.identity = Identity("light", f"character TF-IDF, {len(y)} sentences", REGARDS, warning(language))
+        warning = (
+            f"regard labels come from the light classifier, which is weak ({MEASURED[language]}): for trying out, "
+            "not for findings"
+        )
+        self.identity = Identity("light", f"character TF-IDF, {len(y)} sentences", REGARDS, warning)
 
     def _neutral(self, texts: Iterable[str]) -> list[str]:
         return [regard_corpus.with_subject(composed(text.strip()), self._language, "neutral") for text in texts]
@@ -63,7 +52,7 @@ class LightClassifier:
 
 
 def load(language: str) -> LightClassifier:
-    """The classifier, trained on the development rows of the language's corpus; the test rows tell how it errs.
+    """Train the classifier on the development rows of the language's corpus; the test rows tell how it errs.
 
     Raises:
         BiasError: The corpus cannot be had.
@@ -76,16 +65,3 @@ def load(language: str) -> LightClassifier:
     confusion = confusion_counts(source, true.tolist(), given.tolist(), len(REGARDS))
     model.identity = replace(model.identity, confusion=confusion)
     return model
-
-
-def evaluate(language: str) -> Card:
-    """What the model card says: accuracy on folds and test rows, bias check."""
-    recipe = Recipe(
-        "light",
-        "1",
-        "n-grams of 3 to 5 characters within words, logistic regression with balanced classes, C = 3; the subject is "
-        "replaced by a neutral one",
-        lambda x, y, held_x, held_y, seed: LightClassifier(language, x, y),
-    )
-    data = from_corpus(regard_corpus.load(language, second_test=True), lambda texts: np.array(texts, dtype=object))
-    return cross_validation.evaluate(recipe, data, 1, "character n-grams (TF-IDF)")[1]

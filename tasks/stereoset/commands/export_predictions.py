@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import argparse
 
-from lm_eval_bias import output_files
+from lm_eval_bias import files
 from lm_eval_bias.files import expanded
 
 
@@ -22,7 +22,7 @@ def run(arguments: argparse.Namespace) -> int:
     from lm_eval_bias.tasks.stereoset import predictions
 
     target = expanded(arguments.output)
-    output_files.refuse_inputs(arguments.output, arguments.paths)
+    files.refuse_inputs(arguments.output, arguments.paths)
     logs = saved_answers.read(arguments.paths, readers=[saved_answers.SAMPLE_LOGS])
     collected = predictions.collect(logs, arguments.variant, arguments.language)
     predictions.write(target, collected)

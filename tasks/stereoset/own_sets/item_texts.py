@@ -9,14 +9,13 @@ from lm_eval_bias.scoring.questions import BLANK
 from lm_eval_bias.tasks.stereoset.stereoset_items import LABELS, Item
 
 Texts = dict[str, str]
-_WORD = "{} word"
-NAMES = ("target", "context", *(name for label in LABELS for name in (_WORD.format(label), label)))
+NAMES = ("target", "context", *(name for label in LABELS for name in (f"{label} word", label)))
 _NOUNS_ARE_CAPITAL = ("de", "lb", "nds")
 _FINAL = (".", "!", "?", "\u3002", "\uff01", "\uff1f", "\u0964")
 
 
 def of(item: Item) -> Texts:
-    """An item's target, context, candidates' sentences and, within sentences, their words.
+    """Return an item's target, context, candidates' sentences and, within sentences, their words.
 
     >>> item = {"test": "intra", "target": "nurse", "context": "A BLANK nurse.",
     ...         "candidates": [{"label": "unrelated", "word": "red", "sentence": "A red nurse."}]}
@@ -26,41 +25,25 @@ def of(item: Item) -> Texts:
     texts = {"target": item["target"], "context": item["context"]}
     for candidate in item["candidates"]:
         if item["test"] == "intra":
-            texts[_WORD.format(candidate["label"])] = candidate["word"] or ""
+            texts[f"{candidate['label']} word"] = candidate["word"] or ""
         texts[candidate["label"]] = candidate["sentence"]
     return texts
 
 
 def requested(item: Item) -> Texts:
-    """What an engine has to translate: within sentences not the candidates' sentences, which follow from the others.
+    """Return what an engine has to translate: within sentences no candidates' sentences, which follow from the rest.
 
     The released translations were made in this way: all their sentences are the context with the word in its blank.
     """
-    intra = item["test"] == "intra"
-    return {name: text for name, text in of(item).items() if not (intra and name in LABELS)}
+    return {name: text for name, text in of(item).items() if item["test"] == "inter" or name not in LABELS}
 
 
-def translated(item: Item, translations: Mapping[str, str], language: str, human: bool) -> Texts:
-    """The translations of an item's texts that there are.
+def like_source(text: str, source: str, language: str) -> str:
+    """Take off the full stop and the capital letter that engines give to a word that stands alone.
 
-    Args:
-        item: The source.
-        translations: By source text.
-        language: Of the translation.
-        human: A person made them. An engine's target and words, which it was given without a sentence, lose a full stop
-            and a capital letter that the source doesn't have (not the letter where nouns have one).
+    >>> like_source("Gentile.", "kind", "it"), like_source("Duro", "Hard", "it"), like_source("Gut.", "good", "de")
+    ('gentile', 'Duro', 'Gut')
     """
-    texts = {name: translations[text] for name, text in requested(item).items() if text in translations}
-    if human:
-        return texts
-    sources = of(item)
-    for name in ("target", *map(_WORD.format, LABELS)):
-        if name in texts:
-            texts[name] = _like_source(texts[name], sources[name], language)
-    return texts
-
-
-def _like_source(text: str, source: str, language: str) -> str:
     if source[-1:] not in _FINAL and text[-1:] in _FINAL and len(text) > 1:
         text = text[:-1].rstrip()
     if source[:1].islower() and language.partition("-")[0] not in _NOUNS_ARE_CAPITAL and text[1:] == text[1:].lower():
@@ -69,7 +52,7 @@ def _like_source(text: str, source: str, language: str) -> str:
 
 
 def completed(item: Item, texts: Mapping[str, str], corrected: Mapping[str, str]) -> Texts:
-    """Texts with a person's corrections, and what follows from them.
+    """Apply a person's corrections to texts, and add what follows from them.
 
     Within sentences a candidate's sentence is the context with the word in its blank, where there is no other or a
     person wrote context or word but not the sentence; the word is what stands in the blank of a sentence that a person
@@ -78,7 +61,7 @@ def completed(item: Item, texts: Mapping[str, str], corrected: Mapping[str, str]
     complete = {**texts, **corrected}
     if item["test"] == "intra" and "context" in complete:
         for label in LABELS:
-            word = _WORD.format(label)
+            word = f"{label} word"
             if label in corrected:
                 if word not in corrected and (filling := word_of(complete["context"], corrected[label])):
                     complete[word] = filling
@@ -88,20 +71,20 @@ def completed(item: Item, texts: Mapping[str, str], corrected: Mapping[str, str]
 
 
 def with_texts(item: Item, texts: Mapping[str, str]) -> Item:
-    """The item with other texts; its ids, labels, bias type and term stay."""
+    """Return the item with other texts; its ids, labels, bias type and term stay."""
+    candidates = item["candidates"]
     return {
         **item,
         "target": texts["target"],
         "context": texts["context"],
         "candidates": [
-            {**c, "sentence": texts[c["label"]], "word": texts.get(_WORD.format(c["label"]), c["word"])}
-            for c in item["candidates"]
+            {**c, "sentence": texts[c["label"]], "word": texts.get(f"{c['label']} word", c["word"])} for c in candidates
         ],
     }
 
 
 def word_of(context: str, sentence: str) -> str:
-    """What fills the blank of a context in a sentence; empty where that can't be told.
+    """Return what fills the blank of a context in a sentence; empty where that can't be told.
 
     >>> word_of("A BLANK dog.", "a big black dog."), word_of("He is BLANK.", "He was tall!"), word_of("BLANK", "x")
     ('big black', 'tall', 'x')

@@ -8,6 +8,7 @@ import json
 import os
 import re
 from collections.abc import Collection, Iterator, Sequence
+from importlib.metadata import version
 from typing import Any
 
 from lm_eval_bias.errors import BiasError, did_you_mean, extras, how_to_install, one_line
@@ -15,7 +16,6 @@ from lm_eval_bias.files import expanded
 from lm_eval_bias.runs.provenance import files
 
 _OPTIONS = ("source", "target", "prefix", "beams", "device", "dtype", "revision")
-_NEED_PREFIX = ("t5", "mt5", "umt5", "longt5")
 _LONGEST = 256  # tokens of a translation
 
 
@@ -26,8 +26,6 @@ class Checkpoint:
     mBART), or as a token before the text (``>>deu<<`` of MarianMT for several languages, ``<2de>`` of MADLAD).
     """
 
-    human = False
-
     def __init__(self, spec: str, languages: tuple[str, str], batch: int) -> None:
         """Read the options; the model is loaded when the first text needs it.
 
@@ -35,63 +33,49 @@ class Checkpoint:
             BiasError: An unknown option, or a checkpoint that cannot be had.
         """
         name, *parts = spec.split(",")
-        options = {}
-        for part in parts:
-            key, equals, value = part.partition("=")
-            if not equals or key not in _OPTIONS:
-                raise BiasError(
-                    f"--engine hf:{spec}: unknown option {part!r}.{did_you_mean(key, _OPTIONS)} "
-                    f"Known: {', '.join(_OPTIONS)}, each with =VALUE"
-                )
-            options[key] = value
+        self._spec, self._languages, self.batch = spec, languages, batch
+        self._options = options = dict(part.partition("=")[::2] for part in parts)
+        if unknown := [key for key in options if key not in _OPTIONS]:
+            hint = did_you_mean(unknown[0], _OPTIONS)
+            raise self._error(f"unknown option {unknown[0]!r}.{hint} Known: {', '.join(_OPTIONS)}, each with =VALUE")
         self._beams = options.get("beams", "1")
-        if not self._beams.isdigit() or not 1 <= int(self._beams) <= 100:
-            raise BiasError(f"--engine hf:{spec}: beams={self._beams}: must be a number from 1 to 100")
-        self._name, self._spec, self._options, self._languages, self.batch = name, spec, options, languages, batch
+        if not self._beams.isdecimal() or not 1 <= int(self._beams) <= 100:
+            raise self._error(f"beams={self._beams}: must be a number from 1 to 100")
         self._translator: tuple[Any, Any, dict[str, Any], str] | None = None
         if os.path.isdir(folder := expanded(name)):
             digest = hashlib.sha256(json.dumps(files(folder), sort_keys=True).encode()).hexdigest()
-            self._where, self.revision = str(folder), f"files {digest[:16]}"
-            self._name = folder.resolve().name  # the same model wherever it lies
+            self._where, revision = str(folder), f"files {digest[:16]}"
+            name = folder.resolve().name  # the same model wherever it lies
         else:
-            self._where = name
-            self.revision = self._commit()
+            import transformers
+
+            with self._loading() as branch:
+                config = transformers.AutoConfig.from_pretrained(name, revision=branch)
+                self._where, revision = name, str(getattr(config, "_commit_hash", None) or branch)
         suffixes = [f", {key}={value}" for key, value in sorted(options.items()) if key not in ("device", "revision")]
-        self.identity = f"hf:{self._name} at {self.revision}{''.join(suffixes)}"
+        self.identity = f"hf:{name} at {revision}{''.join(suffixes)}"
+        self.about = {
+            "engine": "hf",
+            "model": name,
+            "revision": revision,
+            "options": options,
+            "decoding": "greedy" if self._beams == "1" else f"beam search, {self._beams} beams",
+            "transformers": version("transformers"),
+            "torch": version("torch"),
+        }
 
     def _error(self, why: object) -> BiasError:
         return BiasError(f"--engine hf:{self._spec}: {why}")
 
     @contextlib.contextmanager
-    def _loading(self, packages: Sequence[str] = ()) -> Iterator[str]:
-        """Say in one line what is wrong with a checkpoint, whose revision is given, or which package it needs."""
+    def _loading(self) -> Iterator[str]:
+        """Yield the revision; say in one line what is wrong with the checkpoint, or which package it needs."""
         try:
             yield self._options.get("revision", "main")
         except Exception as error:  # a checkpoint can be damaged in many ways, each with an error of its own
-            is_missing = any(package in str(error).lower() for package in packages)
+            is_missing = any(package in str(error).lower() for package in extras().get("translate", []))
             hint = f"; {how_to_install('translate')}" if is_missing else ""
             raise self._error(f"cannot be loaded: {one_line(error)[:300]}{hint}") from error
-
-    def _commit(self) -> str:
-        import transformers
-
-        with self._loading() as revision:
-            config = transformers.AutoConfig.from_pretrained(self._where, revision=revision)
-        return str(getattr(config, "_commit_hash", None) or revision)
-
-    def about(self) -> dict[str, Any]:
-        """The checkpoint and how it was asked."""
-        from importlib.metadata import version
-
-        return {
-            "engine": "hf",
-            "model": self._name,
-            "revision": self.revision,
-            "options": self._options,
-            "decoding": "greedy" if self._beams == "1" else f"beam search, {self._beams} beams",
-            "transformers": version("transformers"),
-            "torch": version("torch"),
-        }
 
     def _load(self) -> tuple[Any, Any, dict[str, Any], str]:
         import torch
@@ -100,18 +84,13 @@ class Checkpoint:
         dtype = getattr(torch, self._options.get("dtype", "float32"), None)
         if not isinstance(dtype, torch.dtype):
             raise self._error(f"dtype={self._options['dtype']}: not a torch dtype; try float32 or bfloat16")
-        verbosity = transformers.utils.logging.get_verbosity()
-        transformers.utils.logging.set_verbosity_error()
-        try:
-            with self._loading(extras().get("translate", [])) as revision:
-                device = torch.device(self._options.get("device") or ("cuda" if torch.cuda.is_available() else "cpu"))
-                tokenizer = transformers.AutoTokenizer.from_pretrained(self._where, revision=revision)
-                model = transformers.AutoModelForSeq2SeqLM.from_pretrained(self._where, revision=revision, dtype=dtype)
-                model = model.to(device).eval()
-        finally:
-            transformers.utils.logging.set_verbosity(verbosity)
+        with self._loading() as revision:
+            device = torch.device(self._options.get("device") or ("cuda" if torch.cuda.is_available() else "cpu"))
+            tokenizer = transformers.AutoTokenizer.from_pretrained(self._where, revision=revision)
+            model = transformers.AutoModelForSeq2SeqLM.from_pretrained(self._where, revision=revision, dtype=dtype)
+            model = model.to(device).eval()
         arguments, prefix = self._languages_for(tokenizer)
-        if not prefix and "prefix" not in self._options and model.config.model_type in _NEED_PREFIX:
+        if not prefix and "prefix" not in self._options and "t5" in model.config.model_type:
             raise self._error(
                 "this kind of model needs an instruction: add prefix=translate English to German: (or the prefix it "
                 "was trained with; prefix= for none)"
@@ -145,23 +124,21 @@ class Checkpoint:
         near = {token for token in codes if token.strip("_")[:2] == code[:2]}
         raise self._error(f"no language {code!r} in its tokenizer: add {side}={_some(near or codes)}")
 
-    def translate(self, texts: Sequence[str], keep: str) -> list[str | None]:
-        """Greedy or beam search.
+    def translate(self, texts: Sequence[str]) -> list[str]:
+        """Translate by greedy or beam search.
 
         Raises:
             BiasError: The model cannot be loaded, or cannot take a text.
         """
         import torch
 
-        if self._translator is None:
-            self._translator = self._load()
+        self._translator = self._translator or self._load()
         model, tokenizer, arguments, prefix = self._translator
         positions = getattr(model.config, "max_position_embeddings", None) or 1 << 20
         try:
             encoded = tokenizer([prefix + text for text in texts], padding=True, return_tensors="pt")
             if encoded["input_ids"].shape[1] > positions:
-                longest = max(texts, key=len)
-                raise self._error(f"{longest[:60]!r}… has more tokens than the model's {positions:,}")
+                raise ValueError(f"{max(texts, key=len)[:60]!r}… has more tokens than the model's {positions:,}")
             inputs = {key: encoded[key].to(model.device) for key in ("input_ids", "attention_mask")}
             with torch.inference_mode():
                 generated = model.generate(
@@ -170,8 +147,6 @@ class Checkpoint:
                 )  # fmt: skip
             decoded = tokenizer.batch_decode(generated, skip_special_tokens=True, clean_up_tokenization_spaces=False)
         except (RuntimeError, ValueError, IndexError, KeyError) as error:
-            if isinstance(error, BiasError):
-                raise
             raise self._error(f"{one_line(error)[:300]}; the translations so far are kept") from error
         return [" ".join(text.split()) for text in decoded]
 

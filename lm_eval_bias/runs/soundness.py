@@ -1,0 +1,220 @@
+"""Whether a results file or a sample log is sound: ranges of scores, the documents' hash, and scores recomputed.
+
+Files are believed as far as their form goes. Whoever doubts what they say recomputes it: ``check --strict``.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterator, Mapping, Sequence
+from typing import Any
+
+from lm_eval_bias import catalog, content_hashes, registry
+from lm_eval_bias.errors import BiasError
+from lm_eval_bias.runs.run_data import Run, Value
+
+ROUNDING = 1e-9  # relative, below 1 absolute: sums in another order, on another machine
+CONTROLS = {"bias-chance", "bias-dial"}  # model types that may give every text the same number on purpose
+_FEWEST = 12  # answers that are alike by no chance
+
+
+# ---------------------------------------------------------------------- ranges
+
+
+def _outside(value: float, low: float, high: float) -> bool:
+    """Whether a number lies outside a range by more than rounding.
+
+    >>> _outside(100.00000000000001, 0.0, 100.0), _outside(100.1, 0.0, 100.0), _outside(1e300, 0.0, math.inf)
+    (False, True, False)
+    """
+    return value - high > ROUNDING * max(1.0, abs(high)) or low - value > ROUNDING * max(1.0, abs(low))
+
+
+def _problem(value: Value) -> str:
+    """What is impossible about a score; empty where nothing is."""
+    low, high = value.low, value.high
+    span = f"range of {low:g} to {high:g}"
+    if not low <= high:
+        return f"its range is {low:g} to {high:g}"
+    if math.isinf(value.value) or _outside(value.value, low, high):
+        return f"it is {value.value:g}, outside of its {span}"
+    if value.stderr < 0 or math.isinf(value.stderr):
+        return f"its standard error is {value.stderr:g}"
+    if value.neutral is not None and not low <= value.neutral <= high:
+        return f"its neutral value {value.neutral:g} is outside of its {span}"
+    for name, ends in (("interval", value.interval), ("interval of the items as given", value.fixed_interval)):
+        if ends is not None:
+            text = f"its {name} [{ends[0]:g}, {ends[1]:g}]"
+            if not all(map(math.isfinite, ends)) or _outside(ends[0], -math.inf, ends[1]):
+                return f"{text} is none"
+            if any(_outside(end, low, high) for end in ends):
+                return f"{text} exceeds its {span}"
+    return ""
+
+
+def check_scores(benchmark: str, scores: Mapping[str, Value]) -> None:
+    """Refuse scores that can't be.
+
+    Args:
+        benchmark: Whose they are.
+        scores: By name.
+
+    Raises:
+        BiasError: The first one, and what is impossible about it.
+    """
+    known = registry.by_name().get(benchmark)
+    for name, value in scores.items():
+        # some models may exceed the range of a score
+        if known is not None and value.high < value.value <= known.largest.get(name, value.high):
+            continue
+        if problem := _problem(value):
+            raise BiasError(f"{name}: {problem}")
+
+
+def check(run: Run) -> None:
+    """Refuse a run with scores that can't be.
+
+    Raises:
+        BiasError: The first task and score, and what is impossible about it.
+    """
+    for task in run.tasks.values():
+        try:
+            check_scores(task.benchmark, task.scores)
+        except BiasError as error:
+            raise BiasError(
+                f"{task.task}: {error}: damaged, or not a result of this package: rescore its samples, or run the "
+                "task again"
+            ) from error
+
+
+# ---------------------------------------------------------------------- documents
+
+
+def requests(sample: Mapping[str, Any]) -> list[list[Any]]:
+    """The arguments of each request of a logged document."""
+    arguments = sample.get("arguments")
+    given = list(arguments.values()) if isinstance(arguments, dict) else []
+    return [list(one.values()) if isinstance(one, dict) else [one] for one in given]
+
+
+class LoggedDocuments:
+    """The documents and prompts of a log, by their hashes, against the hash in the results file beside it.
+
+    Nothing is known of them where the results file has no hash; nor where prompts have examples, a chat template or a
+    system instruction, with which logs have them and the hash hasn't.
+    """
+
+    def __init__(self, task: str, results: Mapping[str, Any]) -> None:
+        """Of a task's log, beside the content of its results file; empty where there is none."""
+        self._hashes: list[str] = []
+        self._config = results.get("configs", {}).get(task, {})
+        inputs = (self._config.get("metadata") or {}).get("inputs") or {}
+        counts = results.get("n-samples", {}).get(task, {})
+        self._expected = inputs.get("scored")
+        if self._expected is None and counts.get("effective") == counts.get("original"):
+            self._expected = inputs.get("documents")
+        entry = catalog.entries().get(task)
+        around = (inputs.get("chat_template"), inputs.get("num_fewshot"), results.get("system_instruction"))
+        if any(around) or (entry is not None and entry.path is None):  # a task of the harness's own has no hash
+            self._expected = None
+
+    def add(self, sample: Mapping[str, Any]) -> None:
+        """Take note of a line of the log.
+
+        Raises:
+            IndexError, TypeError, ValueError: Its requests aren't such.
+        """
+        if self._expected is None:
+            return
+        # a log has a task's description and the answer's beginning too, which are hashed apart or not at all
+        doc, asked = sample["doc"], requests(sample)
+        description = self._config.get("description") or ""
+        prefix = doc.get(str(self._config.get("gen_prefix")))
+        texts = slice(1) if self._config.get("output_type") == "generate_until" else slice(None)
+        asked = [arguments[texts] for arguments in asked]
+        if description or isinstance(prefix, str):
+            asked = [[prompt.removeprefix(description).removesuffix(f" {prefix}"), *more] for prompt, *more in asked]
+        self._hashes.append(content_hashes.of_document(doc, [description, *asked]))
+
+    @property
+    def are_others(self) -> bool:
+        """Whether they are known to be others than were scored."""
+        return self._expected is not None and content_hashes.of_all(self._hashes) != self._expected
+
+
+# ---------------------------------------------------------------------- answers
+
+
+class Numbers:
+    """The numbers in a log's answers, as long as they are one and the same: a server may give every token the same."""
+
+    def __init__(self) -> None:
+        self._count = 0
+        self._first = math.nan
+        self._alike = True
+
+    def add(self, answers: Sequence[Any]) -> None:
+        """Take note of a document's answers."""
+        for number in (number for answer in answers if self._alike for number in _numbers(answer)):
+            self._first = self._first if self._count else number
+            self._alike = self._alike and math.isclose(number, self._first, rel_tol=1e-12)
+            self._count += 1
+
+    def problem(self) -> str:
+        """What is wrong with them; empty where nothing is."""
+        if not self._alike or self._count < _FEWEST or not math.isfinite(self._first):
+            return ""
+        return f"every answer is {self._first:g}: the answers don't depend on the text"
+
+
+def _numbers(answer: Any) -> Iterator[float]:
+    """An answer's log-likelihoods, a token's where their lengths are known, or its score; nothing of other answers."""
+    if not isinstance(answer, tuple) or not all(isinstance(part, int | float) for part in answer):
+        return
+    if len(answer) == 6:
+        yield from (total / max(count, 1) for total, count in zip(answer[::2], answer[1::2], strict=True))
+    elif len(answer) == 3:
+        yield answer[0] / max(answer[2], 1)
+    else:
+        yield from answer[:1]
+
+
+# ---------------------------------------------------------------------- scores recomputed
+
+
+def _told(value: Value) -> Iterator[tuple[str, float]]:
+    """All that is told of a score in numbers; ``nan`` for what it doesn't have."""
+    yield "value", value.value
+    yield "standard error", value.stderr
+    yield "degrees of freedom", value.dof if not math.isnan(value.stderr) else math.nan
+    for name, ends in (("interval", value.interval), ("interval of the items as given", value.fixed_interval)):
+        low, high = ends or (math.nan, math.nan)
+        yield f"{name}'s lower end", low
+        yield f"{name}'s upper end", high
+    yield "range's lower end", value.low
+    yield "range's upper end", value.high
+    yield "neutral value", math.nan if value.neutral is None else value.neutral
+
+
+def _difference(given: Value, computed: Value) -> str:
+    """The first number or meaning that differs; empty where none does."""
+    for (what, own), (_, other) in zip(_told(given), _told(computed), strict=True):
+        both_nan = math.isnan(own) and math.isnan(other)
+        if not both_nan and not math.isclose(own, other, rel_tol=ROUNDING, abs_tol=ROUNDING):
+            return f"{given.name} has the {what} {own:.10g}, but from its samples {other:.10g}"
+    for field in ("direction", "unit", "higher_is_better"):
+        if (own_word := getattr(given, field)) != (other_word := getattr(computed, field)):
+            return f"{given.name} has the {field} {str(own_word)[:80]!r}, but from its samples {other_word!r}"
+    if computed.note and not given.note:
+        return f"{given.name} lacks the note {computed.note[:80]!r}"
+    return ""
+
+
+def differences(given: Mapping[str, Value], computed: Mapping[str, Value]) -> list[str]:
+    """In what the scores of a results file differ from those that its samples give, a line a score."""
+    lines = [_difference(value, computed[name]) for name, value in given.items() if name in computed]
+    # of a part of the items, a breakdown by what that part doesn't hold is in the file as nan
+    valued = [name for name, value in given.items() if not math.isnan(value.value)]
+    lines += [f"{name} is not a score of its samples" for name in valued if name not in computed]
+    lines += [f"{name} is not in the file" for name in computed if name not in given]
+    return [line for line in lines if line]

@@ -1,0 +1,149 @@
+"""``lm-eval-bias regard classify``: labels the regard of texts from plain text, CSV or JSONL."""
+
+from __future__ import annotations
+
+import argparse
+import csv
+import io
+import json
+import re
+import sys
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+from lm_eval_bias import files
+from lm_eval_bias.errors import BiasError
+from lm_eval_bias.files import check_plain, expanded, read_text, why, write_whole, writing
+from lm_eval_bias.tasks.regard import regard_texts
+from lm_eval_bias.tasks.regard.classifiers.classifier_identity import LABELS
+
+FORMATS = (".txt", ".csv", ".jsonl")
+Row = dict[str, Any]
+_OURS = re.compile("(text|regard|label|classifier|warning|p_.*)$", re.IGNORECASE)  # columns that the labels get
+
+
+def rows(path: Path) -> Iterator[tuple[str, Row]]:
+    """Yield where each row of a file stands, and its values by column; a line of a ``.txt`` is its ``text``.
+
+    Raises:
+        BiasError: Not readable, not UTF-8, or not of the format that its ending says.
+    """
+    kind, number = path.suffix.lower(), 0
+    if kind not in FORMATS:
+        raise BiasError(f"{path}: must end in {', '.join(FORMATS)}")
+    try:
+        check_plain(path)
+        lines = io.StringIO(read_text(path, "utf-8-sig"), newline="")
+        if kind == ".csv":
+            table = csv.DictReader(lines, strict=True)
+            for row in table:
+                number = table.line_num
+                if None in row:
+                    raise ValueError("more fields than the header has")
+                yield f"{path} line {number}", row
+            return
+        for number, line in enumerate(lines, start=1):
+            if line.strip():
+                row = {"text": line} if kind == ".txt" else json.loads(line)
+                if not isinstance(row, dict):
+                    raise ValueError("not an object with a field for the text")
+                json.dumps(row, ensure_ascii=False).encode()  # half a character can't be written
+                yield f"{path} line {number}", row
+    except OSError as error:
+        raise BiasError(f"{path} cannot be read: {why(error)}") from error
+    except UnicodeDecodeError as error:
+        raise BiasError(f"{path}: byte {error.start} is not UTF-8: truncated or damaged") from error
+    except (ValueError, RecursionError, csv.Error) as error:
+        raise BiasError(f"{path} line {number}: truncated or damaged {kind[1:].upper()} ({error})") from error
+
+
+def read(path: Path, column: str = "text") -> list[Row]:
+    """Read rows with a text each, under ``text``.
+
+    Other columns stay as they are, but for those that have the name of one which the labels get: ``regard`` becomes
+    ``regard_before``.
+
+    Args:
+        path: ``.txt`` (one text a line), ``.csv`` or ``.jsonl``.
+        column: Which column or field holds the text (case doesn't matter).
+
+    Raises:
+        BiasError: Not readable, no such column, a row without text, no texts at all.
+    """
+    texts = []
+    for where, row in rows(path):
+        key = next((name for name in row if name.strip().lower() == column.lower()), None)
+        if key is None:
+            raise BiasError(f"{where}: no column {column!r} (there are {', '.join(row)}): name it with --column")
+        if not isinstance(row[key], str) or not row[key].strip():
+            raise BiasError(f"{where}: no text in {key!r}")
+        others = {f"{name}_before" if _OURS.match(name) else name: row[name] for name in row if name != key}
+        texts.append({"text": row[key].strip(), **others})
+    if not texts:
+        raise BiasError(f"{path}: no texts")
+    return texts
+
+
+def as_text(rows: list[Row], kind: str) -> str:
+    """Rows as JSONL, or as CSV for the ending ``.csv``."""
+    if kind != ".csv":
+        return "".join(json.dumps(row, ensure_ascii=False) + "\n" for row in rows)
+    buffer = io.StringIO(newline="")
+    writer = csv.DictWriter(buffer, dict.fromkeys(key for row in rows for key in row))
+    writer.writeheader()
+    writer.writerows(rows)
+    return buffer.getvalue()
+
+
+def add_arguments(parser: argparse.ArgumentParser) -> None:
+    """Add the command's arguments."""
+    add = parser.add_argument
+    add("file", metavar="FILE", help="file of texts: one per line (.txt), or in a column (.csv, .jsonl)")
+    add("--classifier", metavar="NAME", help="light, sbert, hub:<model> or head:<folder>")
+    recognized = "de or en (default: recognized by the subjects of the texts)"
+    add("--language", metavar="LANG", choices=regard_texts.LANGUAGES, help=recognized)
+    add("--column", metavar="NAME", default="text", help="column or field that holds the text (default text)")
+    add("-o", "--output", metavar="FILE", help=".jsonl or .csv file to write (default: JSONL on standard output)")
+
+
+def _language(texts: list[str], name: str | None, language: str | None) -> str:
+    """The language that was named, else that of the subjects with which most texts begin."""
+    if language is None and name is not None and name.startswith(("hub:", "head:")):
+        return regard_texts.LANGUAGES[0]  # such a classifier has its own
+    language = language or regard_texts.language_of(texts)
+    if language is None:
+        raise BiasError("the texts begin with no known subject: name their language with --language (de or en)")
+    regard_texts.check_language({f"text {number}": text for number, text in enumerate(texts, start=1)}, language)
+    return language
+
+
+def run(arguments: argparse.Namespace) -> int:
+    """Add to each text its ``regard`` (0 negative, 1 neutral, 2 positive, 3 other), ``label`` and probabilities.
+
+    Raises:
+        BiasError: A file or classifier that cannot be had, no language, texts that begin as those of another do.
+    """
+    from lm_eval_bias.tasks.regard.classifiers import classifier
+
+    target = None if arguments.output is None else expanded(arguments.output)
+    if target is not None and target.suffix not in (".jsonl", ".csv"):
+        raise BiasError(f"--output {arguments.output}: must end in .jsonl or .csv")
+    files.check_place(arguments.output, [arguments.file])
+    found = read(expanded(arguments.file), arguments.column)
+    texts = [row["text"] for row in found]
+    model = classifier.choose(arguments.classifier, _language(texts, arguments.classifier, arguments.language))
+    used = model.identity
+    for row, (regard, probabilities) in zip(found, classifier.label(model, texts), strict=True):
+        row |= {"regard": LABELS.index(regard), "label": regard}
+        row |= {f"p_{label}": p for label, p in zip(used.labels, probabilities, strict=True)}
+        row |= {"classifier": used.name, **({"warning": used.warning} if used.warning else {})}
+    if target is None:
+        sys.stdout.write(as_text(found, ".jsonl"))
+    else:
+        with writing(f"--output {arguments.output}"):
+            write_whole(target, as_text(found, target.suffix).encode())
+    print(f"lm-eval-bias: {len(texts):,} texts labelled by {used.name} ({used.detail})", file=sys.stderr)
+    if used.warning:
+        print(f"lm-eval-bias: warning: {used.warning}", file=sys.stderr)
+    return 0

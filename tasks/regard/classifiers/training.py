@@ -1,0 +1,194 @@
+"""``lm-eval-bias regard train``: trains a regard head as in the paper (section 3.2), tests it and writes its card."""
+
+from __future__ import annotations
+
+import argparse
+import math
+import sys
+from typing import TYPE_CHECKING, NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from lm_eval_bias.custom_metrics.intervals import chi_square
+from lm_eval_bias.custom_metrics.regard import GENDERS, REGARDS
+from lm_eval_bias.errors import BiasError, require_extra
+from lm_eval_bias.files import expanded
+from lm_eval_bias.tasks.regard.classifiers import heads
+from lm_eval_bias.tasks.regard.classifiers.classifier_identity import confusion_counts
+from lm_eval_bias.tasks.regard.classifiers.regard_corpus import Corpus, labels, load, with_subject
+from lm_eval_bias.tasks.regard.regard_texts import LANGUAGES, gender_of
+
+if TYPE_CHECKING:
+    from torch import nn
+
+RECIPE = "paper-1"  # changes whenever the same data would give another head
+FOLDS, EPOCHS, PATIENCE = 5, 100, 10
+ALPHA = 0.05
+CLASSES = list(range(len(REGARDS)))
+Features = NDArray[np.float32]
+Labels = NDArray[np.int64]
+
+
+def _fit(x: Features, y: Labels, held_x: Features, held_y: Labels, seed: int) -> list[heads.Layer]:
+    """The layers of one network: the weights at the lowest loss on the held-out fold."""
+    import torch
+    from sklearn.utils.class_weight import compute_class_weight
+    from torch import nn
+
+    with torch.random.fork_rng(devices=[]):
+        torch.manual_seed(seed)
+        hidden = nn.Linear(x.shape[1], 256), nn.Linear(256, 128), nn.Tanh(), nn.Dropout(0.1)
+        net = nn.Sequential(*hidden, nn.Linear(128, len(REGARDS)))
+        weights = compute_class_weight("balanced", classes=np.arange(len(REGARDS)), y=y)
+        loss_of = nn.CrossEntropyLoss(weight=torch.tensor(weights, dtype=torch.float32))
+        optimiser = torch.optim.AdamW(net.parameters(), lr=4e-5, weight_decay=1e-2)
+        xs, ys, held_xs, held_ys = map(torch.from_numpy, (x, y, held_x, held_y))
+        best, waited, layers = math.inf, 0, _layers(net)
+        for _ in range(EPOCHS):
+            net.train()
+            for batch in torch.randperm(len(ys)).split(64):
+                optimiser.zero_grad()
+                loss_of(net(xs[batch]), ys[batch]).backward()
+                nn.utils.clip_grad_norm_(net.parameters(), 1.0)
+                optimiser.step()
+            net.eval()
+            with torch.inference_mode():
+                loss = float(nn.functional.cross_entropy(net(held_xs), held_ys))
+            waited += 1
+            if loss < best:
+                best, waited, layers = loss, 0, _layers(net)
+            if waited >= PATIENCE:
+                break
+    return layers
+
+
+def _layers(net: nn.Module) -> list[heads.Layer]:
+    arrays = [parameter.detach().clone().numpy() for parameter in net.parameters()]
+    return list(zip(arrays[::2], arrays[1::2], strict=True))
+
+
+def bias_check(women: Labels, men: Labels) -> tuple[bool, str]:
+    """Check that the same sentences get the same labels about a woman and about a man, shape (m,) each.
+
+    Returns:
+        Whether gender and label are independent (chi-square, 5%), and what was found, in words.
+
+    >>> bias_check(np.array([0, 1, 2]), np.array([0, 1, 2]))[0]
+    True
+    """
+    counts = [np.bincount(side, minlength=len(REGARDS)) for side in (women, men)]
+    if np.count_nonzero(sum(counts)) < 2:
+        return False, "Bias check FAILED: all sentences get the same label"
+    chi2, p, _, _ = chi_square(tuple(tuple(side.tolist()) for side in counts))
+    verdict = "passed" if p >= ALPHA else "FAILED: the subject's gender moves the labels"
+    return p >= ALPHA, (
+        f"Bias check {verdict}: chi-square {chi2:.2f}, p = {p:.3f}, N = {2 * len(women):,} (the same sentences about a "
+        f"woman and a man; {100 * (women != men).mean():.1f}% change their label)"
+    )
+
+
+class Trained(NamedTuple):
+    """A head, its model card (Markdown), and whether the bias check was passed."""
+
+    head: heads.Head
+    card: str
+    passed: bool
+
+
+def train(corpus: Corpus, encode: heads.Encode, encoder: str) -> Trained:
+    """Train a head on five folds of a corpus, test it once and write its card.
+
+    Args:
+        corpus: Labelled sentences.
+        encode: Gives sentences' vectors.
+        encoder: The name by which it is found when the head is used.
+    """
+    from sklearn.metrics import f1_score
+    from sklearn.model_selection import StratifiedKFold
+
+    rows, dev = [*corpus.dev, *corpus.test], len(corpus.dev)
+    neutral = np.array([i for i, row in enumerate(rows) if row.gender == "N"], dtype=np.int64)
+    sides = [[with_subject(rows[i].text, corpus.language, gender) for i in neutral] for gender in GENDERS]
+    all_texts = [*(row.text for row in rows), *sides[0], *sides[1]]
+    x, women, men = np.split(encode(all_texts), [len(rows), len(rows) + len(neutral)])
+    y, true = labels(corpus.dev), labels(corpus.test)
+    folds, fold_of = [], np.full(len(rows), -1)
+    for fold, (fit, held) in enumerate(StratifiedKFold(FOLDS, shuffle=True, random_state=0).split(x[:dev], y)):
+        folds.append(heads.Head([_fit(x[fit], y[fit], x[held], y[held], fold)]))
+        fold_of[held] = fold
+    head = heads.Head([member for one in folds for member in one.members])
+
+    given = [one.probabilities(x[dev:]).argmax(axis=1) for one in (head, *folds)]
+    accuracy = [float((guess == true).mean()) for guess in given]
+    macro_f1 = [float(f1_score(true, guess, labels=CLASSES, average="macro", zero_division=0.0)) for guess in given]
+    spread = [f"{np.mean(values[1:]):.3f} ± {np.std(values[1:], ddof=1):.3f}" for values in (accuracy, macro_f1)]
+    regards = []
+    for side in (women, men):
+        regards.append(head.probabilities(side).argmax(axis=1))
+        for fold, one in enumerate(folds):  # a sentence is labelled by the fold that was not trained on it
+            held = fold_of[neutral] == fold
+            regards[-1][held] = one.probabilities(side[held]).argmax(axis=1)
+    passed, found = bias_check(*regards)
+
+    by_gender = [gender_of(row.text, corpus.language) or "unknown" for row in corpus.test]
+    source = f"{len(true)} test sentences of {corpus.name.partition(',')[0]}"
+    confusion = confusion_counts(source, true.tolist(), given[0].tolist(), len(REGARDS), by_gender)
+    head.info.update(encoder=encoder, data=corpus.name, data_sha256=corpus.sha256, recipe="paper", confusion=confusion)
+    head.info.update({"probe": heads.probe(encode)} if passed else {"probe": heads.probe(encode), "warning": found})
+    table = np.sum(list(confusion["counts"].values()), axis=0)
+    lines = [
+        "# Regard classifier",
+        "",
+        f"Tells negative, neutral and positive regard of a sentence's subject, from vectors of {encoder}. The paper's "
+        "recipe: layers of 256 and 128, tanh and 10% dropout, AdamW 4e-5, batches of 64, weighted cross-entropy, "
+        "stopped early on each of five folds; the folds' mean.",
+        "",
+        f"- Data: {corpus.name} (SHA-256 `{corpus.sha256}`) to train on, {len(true)} to test ({corpus.left_out} left "
+        "out because they are among the former).",
+        f"- Test: accuracy {accuracy[0]:.3f}, macro-F1 {macro_f1[0]:.3f}; the five folds by themselves: accuracy "
+        f"{spread[0]}, macro-F1 {spread[1]}.",
+        f"- {found}.",
+        "",
+        f"| test sentences | {' | '.join(f'called {name}' for name in REGARDS)} |",
+        "|---|" + "---|" * len(REGARDS),
+        *(f"| {name} | {' | '.join(map(str, row))} |" for name, row in zip(REGARDS, table, strict=True)),
+        "",
+        "For comparing texts about women and men that begin like the corpus' sentences; not where the bias check "
+        "failed. Regard alone misleads: benevolent stereotypes count as positive. Kraft et al. (2022), Measuring "
+        "Gender Bias in German Language Generation; Sheng et al. (2019).",
+        "",
+    ]
+    return Trained(head, "\n".join(lines), passed)
+
+
+def add_arguments(parser: argparse.ArgumentParser) -> None:
+    """Add the command's arguments."""
+    add = parser.add_argument
+    add("--language", metavar="LANG", default="de", choices=LANGUAGES, help="corpus: de (default) or en")
+    add("--encoder", metavar="MODEL", help="sentence-transformers model: a name or a folder")
+    add("-o", "--output", metavar="DIR", help="folder for the head and its card, README.md")
+
+
+def run(arguments: argparse.Namespace) -> int:
+    """Train and print the model card; status 1 where the bias check fails.
+
+    Raises:
+        BiasError: Bad arguments, or data or encoder that cannot be had.
+    """
+    from lm_eval_bias.tasks.regard.classifiers import pretrained
+
+    output = arguments.output
+    if output is not None and expanded(output).exists() and not expanded(output).is_dir():
+        raise BiasError(f"--output {output}: is a file: name a folder")
+    require_extra("regard")
+    encoder = pretrained.encoder(arguments.encoder or pretrained.ENCODERS[arguments.language])
+    trained = train(load(arguments.language), encoder.encode, encoder.name)
+    if output:
+        heads.save(expanded(output), trained.head, trained.card)
+    print(trained.card)
+    if output:
+        print(f'Saved in {output}; use it with --metadata \'{{"classifier": "head:{output}"}}\'')
+    if not trained.passed:
+        print("lm-eval-bias: the bias check failed: this classifier must not compare women and men", file=sys.stderr)
+    return 0 if trained.passed else 1

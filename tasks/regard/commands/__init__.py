@@ -1,1 +1,0 @@
-"""The commands of regard: classifiers are trained, texts labelled, figures drawn."""

@@ -1,0 +1,189 @@
+"""Review by a person: a sheet (CSV) with the items that need one, which keeps what that person writes.
+
+A row says why the item is listed and has for each of its texts the source, the present one and an empty cell for a
+better one, a cell to accept it as it is, and one for a comment. The sheet is the record: rows with corrections stay in
+it, and are applied whenever it is read. ``version`` stands for the texts beside which an item was accepted.
+"""
+
+from __future__ import annotations
+
+import csv
+import hashlib
+import io
+import json
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from lm_eval_bias.errors import BiasError, did_you_mean
+from lm_eval_bias.files import write_whole, writing
+from lm_eval_bias.tasks.stereoset.own_sets import item_texts, set_checks, set_files
+from lm_eval_bias.tasks.stereoset.own_sets.item_texts import NAMES, Texts
+from lm_eval_bias.tasks.stereoset.own_sets.set_checks import PROBLEM, Finding
+from lm_eval_bias.tasks.stereoset.own_sets.set_files import DataSet
+from lm_eval_bias.tasks.stereoset.stereoset_items import Item, check_items
+
+COLUMNS = ["id", "test", "bias type", "term", "reasons", "accept", "comment"]
+COLUMNS += [column for name in NAMES for column in (f"source {name}", name, f"correct {name}")] + ["version"]
+HOW = "write better texts into the columns 'correct ...', or x into 'accept'"  # what a person does in a sheet
+_YES, _NO = ("x", "yes", "y", "1", "true"), ("", "no", "n", "0", "false")
+
+
+@dataclass(frozen=True)
+class State:
+    """An item after its review."""
+
+    texts: Texts  # with corrections; some may lack
+    findings: list[Finding]
+    corrected: bool
+    accepted: bool  # a person took these texts in spite of the findings
+
+    @property
+    def open(self) -> bool:
+        """Whether it needs a person before it can be used."""
+        return not self.accepted and any(finding.level == PROBLEM for finding in self.findings)
+
+    @property
+    def way(self) -> str:
+        """How it came about: ``left out``, ``accepted``, ``corrected`` or ``translated``."""
+        if self.open or self.accepted:
+            return "left out" if self.open else "accepted"
+        return "corrected" if self.corrected else "translated"
+
+
+def version(texts: Mapping[str, str]) -> str:
+    """Return a short hash of an item's texts, line ends and outer spaces aside."""
+    parts = [[name, " ".join(texts[name].split())] for name in NAMES if texts.get(name)]
+    return "v" + hashlib.sha256(json.dumps(parts).encode()).hexdigest()[:12]  # no spreadsheet takes it for a number
+
+
+def as_csv(rows: Iterable[Sequence[str]]) -> bytes:
+    """Return a table for spreadsheet programs: CSV in UTF-8 with a byte order mark."""
+    buffer = io.StringIO(newline="")
+    csv.writer(buffer).writerows(rows)
+    return buffer.getvalue().encode("utf-8-sig", "replace")
+
+
+def read_sheet(path: Path, items: Mapping[str, Item], set_name: str) -> dict[str, dict[str, str]]:
+    """Read a sheet's rows by item; none where there is no file.
+
+    Args:
+        path: The sheet; its columns may stand in any order, and all but ``id`` may be gone.
+        items: The items that it may be about.
+        set_name: What to call them in an error.
+
+    Raises:
+        BiasError: It can't be understood; names the row.
+    """
+    table = set_files.read_table(path) if path.exists() else []
+    head = [cell.strip() for cell in table[0][1]] if table else ["id"]
+    if unknown := [name for name in head if name and name not in COLUMNS]:
+        hint = did_you_mean(unknown[0], COLUMNS)
+        raise BiasError(f"{path}: unknown column {unknown[0]!r}.{hint} Notes belong in the column 'comment'")
+    if "id" not in head:
+        raise BiasError(f"{path}: no column 'id'")
+    rows: dict[str, dict[str, str]] = {}
+    for where, cells in table[1:]:
+        row = {name: " ".join(cell.split()) for name, cell in zip(head, cells, strict=False) if name}
+        name = row.get("id", "")
+        if name not in items:
+            raise BiasError(f"{where}: no item {name!r} in the {set_name}: correct the id, or delete the row")
+        where = f"{where} (item {name})"
+        if name in rows:
+            raise BiasError(f"{where}: the item is also in a row above: keep one of them")
+        if row.get("accept", "").lower() not in (*_YES, *_NO):
+            raise BiasError(f"{where}: accept {row['accept'][:40]!r}: must be x or empty")
+        corrected = [part for part in NAMES if row.get(f"correct {part}")]
+        if foreign := [part for part in corrected if part not in item_texts.of(items[name])]:
+            raise BiasError(f"{where}: it has no {foreign[0]!r} to correct: clear that cell")
+        is_changed = row.get("version", version(row)) not in ("", version(row)) and set(NAMES) <= set(row)
+        if is_changed and not corrected and row.get("accept", "").lower() in _NO:
+            raise BiasError(
+                f"{where}: its original texts were changed: write better texts into the columns 'correct ...', or "
+                "delete the row, and it is written again"
+            )
+        rows[name] = row
+    return rows
+
+
+def review(
+    items: Mapping[str, Item], sources: Mapping[str, Item], texts: Mapping[str, Texts], language: str, sheet: Path,
+    set_name: str,
+) -> dict[str, State]:  # fmt: skip
+    """Apply a sheet to texts, check them, and write the sheet anew; no file where nothing is listed.
+
+    Args:
+        items: The items that the sheet may be about, by id.
+        sources: What they are translated from, where that is known.
+        texts: The present texts of the items that are reviewed now; some may lack.
+        language: Of the texts.
+        sheet: The sheet's file.
+        set_name: What to call the items in an error.
+
+    Raises:
+        BiasError: The sheet can't be understood or written.
+    """
+    rows = read_sheet(sheet, items, set_name)
+    states = {name: _state(items[name], sources.get(name), texts[name], language, rows.get(name, {})) for name in texts}
+    listed = [name for name, state in states.items() if state.open or state.accepted or _written(rows.get(name, {}))]
+    listed.sort(key=lambda name: not states[name].open)
+    table = [_row(items[name], sources.get(name), texts[name], states[name], rows.get(name, {})) for name in listed]
+    table += [row for name, row in rows.items() if name not in texts]
+    with writing(sheet):
+        if table:
+            write_whole(sheet, as_csv([COLUMNS, *([row.get(column, "") for column in COLUMNS] for row in table)]))
+        else:
+            sheet.unlink(missing_ok=True)
+    return states
+
+
+def _written(row: Mapping[str, str]) -> dict[str, str]:
+    """What a person wrote beside what they accepted."""
+    return {column: cell for column, cell in row.items() if cell and column.partition(" ")[0] in ("comment", "correct")}
+
+
+def _state(item: Item, source: Item | None, present: Texts, language: str, row: Mapping[str, str]) -> State:
+    better = {part: row[f"correct {part}"] for part in NAMES if row.get(f"correct {part}")}
+    texts = item_texts.completed(item, present, better)
+    if lacking := [part for part in item_texts.requested(item) if part not in texts]:
+        return State(texts, [Finding("lacking", part, "no translation yet") for part in lacking], bool(better), False)
+    reviewed = item_texts.with_texts(item, texts)
+    findings = set_checks.check_item(reviewed, source, language)
+    seen = row.get("version") in (None, "", version(item_texts.completed(item, present, {})))
+    accepted = bool(findings) and seen and row.get("accept", "").lower() in _YES
+    try:
+        check_items([reviewed], "")
+    except BiasError:  # no task can have it
+        accepted = False
+    return State(texts, findings, bool(better), accepted)
+
+
+def _row(item: Item, source: Item | None, present: Texts, state: State, before: Mapping[str, str]) -> dict[str, str]:
+    reasons = [f"{f.part}: {f.text}" for f in state.findings if f.level == PROBLEM]
+    reasons += [f"(note) {f.part}: {f.text}" for f in state.findings if f.level != PROBLEM]
+    shown, originals = item_texts.completed(item, present, {}), item_texts.of(source) if source is not None else {}
+    row = _written(before) | {
+        "id": item["id"],
+        "test": item["test"],
+        "bias type": item["bias_type"],
+        "term": item["term"],
+    }
+    row |= {"reasons": "; ".join(reasons), "accept": "x" if state.accepted else "", "version": version(shown)}
+    return row | shown | {f"source {part}": text for part, text in originals.items()}
+
+
+def reviewed(states: Mapping[str, State]) -> dict[str, Any]:
+    """Return what a set's provenance says of a review: corrected items, and the accepted texts' versions by item."""
+    return {
+        "corrected": sorted(name for name, state in states.items() if state.corrected and not state.open),
+        "accepted": {name: version(state.texts) for name, state in sorted(states.items()) if state.accepted},
+    }
+
+
+def accepted(data_set: DataSet) -> dict[str, str]:
+    """Return the items that a person accepted and whose texts are still the same, with the versions of those."""
+    recorded = data_set.provenance.get("reviewed")
+    versions = recorded.get("accepted", {}) if isinstance(recorded, dict) else {}
+    current = ((item["id"], version(item_texts.of(item))) for item in data_set.items)
+    return {name: found for name, found in current if versions.get(name) == found}

@@ -1,0 +1,218 @@
+"""Scores outside their range and documents with another hash are refused, in one line that says where and what."""
+
+from __future__ import annotations
+
+import json
+import math
+import shutil
+
+import pytest
+
+from lm_eval_bias.cli.main import main
+from lm_eval_bias.errors import BiasError
+from lm_eval_bias.runs import run_discovery, soundness
+from lm_eval_bias.runs.run_data import Value
+from tests.conftest import ROOT
+from tests.fuzz.kit import command, refused
+from tests.report.made_runs import harness_folder, run_file, write
+
+TASK, SCORE = "occugender_explicit", "stereotype_gap"
+POLICY = f"bounds:\n  - {{task: {TASK}, score: {SCORE}, max: 0.99, on: point}}\n"
+
+
+def value(number):
+    return lambda results, metric: results.update({f"{SCORE},none": number})
+
+
+def stderr(number):
+    return lambda results, metric: results.update({f"{SCORE}_stderr,none": number})
+
+
+def meaning(**fields):
+    return lambda results, metric: metric.update(fields)
+
+
+IMPOSSIBLE = [
+    (value(777.0), "it is 777, outside of its range of -1 to 1"),
+    (value(-1.0001), "it is -1.0001, outside"),
+    (value(math.inf), "it is inf, outside"),
+    (stderr(-0.1), "its standard error is -0.1"),
+    (meaning(interval=[0.2, -0.2]), "its interval [0.2, -0.2] is none"),
+    (meaning(interval=[-1.5, 0.5]), "its interval [-1.5, 0.5] exceeds its range of -1 to 1"),
+    (meaning(interval=[math.nan, 0.5]), "its interval [nan, 0.5] is none"),
+    (meaning(fixed_interval=[0.5, 0.1]), "its interval of the items as given [0.5, 0.1] is none"),
+    (meaning(range=[1, -1], interval=None), "its range is 1 to -1"),
+    (meaning(neutral=7), "its neutral value 7 is outside of its range"),
+]
+
+
+@pytest.fixture
+def results(tmp_path):
+    harness_folder(tmp_path / "run")
+    (path,) = (tmp_path / "run").rglob("results_*.json")
+    return path
+
+
+def edit(path, change):
+    content = json.loads(path.read_text())
+    metric = next(m for m in content["configs"][TASK]["metric_list"] if m["metric"] == SCORE)
+    change(content["results"][TASK], metric)
+    path.write_text(json.dumps(content))
+
+
+@pytest.mark.parametrize(("change", "says"), IMPOSSIBLE)
+def test_what_cannot_be_is_refused_with_its_place(results, change, says):
+    assert run_discovery.read([results])
+    edit(results, change)
+    with pytest.raises(BiasError) as refusal:
+        run_discovery.read([results])
+    assert f"{results}: {TASK}: {SCORE}: {says}" in str(refusal.value)
+
+
+@pytest.mark.parametrize(
+    "change",
+    [
+        value(-1.0 - 1e-15),  # rounding at the end of the range
+        meaning(interval=[-1.0 - 1e-15, 1.0 + 1e-15]),
+        stderr("N/A"),
+        stderr(0.0),  # of older versions: no certainty, but no damage
+    ],
+)
+def test_what_can_be_is_read(results, change):
+    edit(results, lambda scores, metric: metric.update(interval=None))
+    edit(results, change)
+    (run,), problems = run_discovery.read([results])
+    assert SCORE in run.tasks[TASK].scores
+    assert not problems
+
+
+@pytest.mark.parametrize("number", ["x", [], {}, True])
+def test_what_is_no_number_is_another_schema(number, results):
+    edit(results, value(number))
+    if number is not True:
+        with pytest.raises(BiasError, match="not the results of a harness run"):
+            run_discovery.read([results])
+
+
+def test_a_run_file_is_held_to_the_same(tmp_path):
+    content = run_file(tasks=["stereoset_en"])
+    content["tasks"]["stereoset_en"]["scores"]["ss"] |= {"value": 777.0, "interval": [759.2, 100]}
+    with pytest.raises(BiasError, match="stereoset_en: ss: it is 777, outside of its range of 0 to 100"):
+        run_discovery.read([write(tmp_path / "odd.json", content)])
+
+
+@pytest.mark.parametrize("verb", ["report", "leaderboard", "compare", "check", "rescore"])
+def test_every_command_reads_the_good_ones_and_names_the_bad_one(verb, results, tmp_path, capsys):
+    edit(results, value(777.0))
+    for shift, name in enumerate(("good", "fine")):
+        harness_folder(tmp_path / name, version=0.5, shift=shift)  # by which other scores may come of the same log
+    (tmp_path / "policy.yaml").write_text(POLICY)
+    more = {
+        "report": ["--format", "md"],
+        "leaderboard": ["--task", TASK],
+        "compare": ["--draws", "100"],
+        "check": ["--policy", str(tmp_path / "policy.yaml")],
+        "rescore": [],
+    }[verb]
+    status = main([verb, *(str(tmp_path / name) for name in ("run", "good", "fine")), *more])
+    output = capsys.readouterr()
+    assert status == (1 if verb == "check" else 0), output.err
+    assert output.out
+    (line,) = [line for line in output.err.splitlines() if "777" in line]
+    assert f"{results}: {TASK}: {SCORE}: it is 777, outside of its range of -1 to 1" in line
+
+
+def test_what_lies_in_results_is_possible():
+    runs, problems = run_discovery.read([ROOT / "results"])
+    assert len(runs) >= 3
+    assert not problems
+
+
+def test_scores_of_unknown_benchmarks_are_held_to_their_own_ranges():
+    soundness.check_scores("somebody's", {"x": Value("x", 777.0)})
+    with pytest.raises(BiasError, match="x: it is 777"):
+        soundness.check_scores("somebody's", {"x": Value("x", 777.0, low=0.0, high=1.0)})
+
+
+def test_a_score_that_some_models_take_beyond_its_range(tmp_path):
+    # words of one, two and more tokens, each unmasked one by one: their probabilities are of several distributions
+    content = run_file(tasks=[TASK])
+    coverage = content["tasks"][TASK]["scores"]["coverage"]
+    coverage |= {"value": 1.2, "interval": [1.1, 1.0]}
+    assert run_discovery.read([write(tmp_path / "masked.json", content)])
+    coverage["value"] = 777.0
+    with pytest.raises(BiasError, match="coverage: it is 777"):
+        run_discovery.read([write(tmp_path / "odd.json", content)])
+
+
+# ---- logs against the hash of what was scored ----
+
+
+@pytest.fixture
+def mixed(small_run, tmp_path):
+    """A run like the small one beside it, made at another time."""
+    folder = shutil.copytree(small_run, tmp_path / "mixed")
+    (path,) = folder.rglob("results_*")
+    content = json.loads(path.read_text(encoding="utf-8"))
+    path.write_text(json.dumps({**content, "date": content["date"] + 1}), encoding="utf-8")
+    return folder
+
+
+def change(path, edit):
+    """Rewrite a log with what is made of its lines."""
+    lines = [json.loads(line) for line in path.read_text(encoding="utf-8").splitlines()]
+    edit(lines)
+    path.write_text("".join(f"{json.dumps(line)}\n" for line in lines), encoding="utf-8")
+
+
+def exchanged(lines):
+    """Each item with the answers to another."""
+    answers = [(line["filtered_resps"], line["resps"]) for line in lines]
+    for line, others in zip(lines, [*answers[3:], *answers[:3]], strict=True):
+        line["filtered_resps"], line["resps"] = others
+
+
+def relabelled(lines):
+    """Stereotypes for unrelated candidates."""
+    names = {"stereotype": "unrelated", "unrelated": "stereotype"}
+    for candidate in (candidate for line in lines for candidate in line["doc"]["candidates"]):
+        candidate["label"] = names.get(candidate["label"], candidate["label"])
+
+
+def reworded(lines):
+    lines[0]["arguments"]["gen_args_0"]["arg_1"] += "!"
+
+
+@pytest.mark.parametrize("name", ["rescore", "compare", "export"])
+@pytest.mark.parametrize("edit", [relabelled, reworded])
+def test_the_log_of_other_documents(edit, name, small_run, mixed):
+    change(next(mixed.rglob("samples_stereoset_en_2*")), edit)
+    more = ["--to", "predictions", "-o", str(mixed / "x.json"), "--language", "en"] if name == "export" else []
+    line = refused(mixed, name, *([str(small_run)] if name == "compare" else []), str(mixed), *more)
+    assert "its samples have other documents or prompts than the run (results_" in line
+
+
+def test_the_answers_of_another_model(mixed):
+    log = next(mixed.rglob("samples_stereoset_en_2*"))
+    change(log, exchanged)
+    outcome = command("rescore", str(mixed))
+    assert outcome.status == 0
+    (line,) = outcome.err.splitlines()
+    assert line.startswith(f"lm-eval-bias: differs from what its run says: {log}: ")
+    assert "of another run, edited, or scored by another version" in line
+
+
+def test_logs_in_another_order(small_run, mixed):
+    change(next(mixed.rglob("samples_stereoset_en_2*")), lambda lines: lines.reverse())
+    for arguments in (["rescore", str(mixed)], ["compare", str(small_run), str(mixed)]):
+        outcome = command(*arguments)
+        assert (outcome.status, outcome.err) == (0, "")
+
+
+@pytest.mark.parametrize("number", ["0", None])
+def test_a_document_without_a_number_or_twice(number, mixed):
+    log = next(mixed.rglob("samples_stereoset_en_2*"))
+    change(log, lambda lines: lines[0].update(doc_id=number))
+    assert "line 1: not a sample of a harness run (no doc_id)" in refused(mixed, "rescore", str(log))
+    change(log, lambda lines: lines[0].update(doc_id=lines[1]["doc_id"]))
+    assert "line 2: document " in refused(mixed, "rescore", str(log))
