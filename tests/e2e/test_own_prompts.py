@@ -1,4 +1,4 @@
-"""Whole runs over own prompts (docs/own_prompts.md): commands, planted answers, languages, saved texts labelled again."""
+"""Whole runs over own prompts (docs/own_prompts.md): commands, planted answers, languages, labels."""
 
 import contextlib
 import io
