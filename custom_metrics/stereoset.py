@@ -282,11 +282,13 @@ def _present(docs: Sequence[Record], field: str, values: Sequence[str]) -> list[
 def parts(docs: Sequence[Record], detailed: bool) -> list[dict[str, str]]:
     """List the parts of items that have scores of their own: each test where there are both, and each bias type.
 
+    Without any documents: both tests.
+
     Args:
         docs: Records or documents of the data set; only ``test`` and ``bias_type`` are read.
         detailed: Whether each test is broken down by bias type too.
     """
-    tests, types = _present(docs, "test", TESTS), _present(docs, "bias_type", BIAS_TYPES)
+    tests, types = _present(docs, "test", TESTS) if docs else TESTS, _present(docs, "bias_type", BIAS_TYPES)
     by_test = [{"test": test} for test in tests] if len(tests) > 1 else []
     by_type = [{"bias_type": kind} for kind in types]
     return [*by_test, *by_type, *([{**test, **kind} for test in by_test for kind in by_type] if detailed else [])]
@@ -304,22 +306,10 @@ def variant_scores(docs: Sequence[Record] = (), detailed: bool = False) -> list[
         docs: Records or documents; their ``variants`` and, with ``detailed``, their ``bias_type`` are read.
         detailed: Whether they are broken down by bias type too.
     """
-    if not docs:
-        return _scores({}, "gen", "gen/")
     by_type = [{"bias_type": kind} for kind in _present(docs, "bias_type", BIAS_TYPES)] if detailed else []
     return [
         score
-        for variant in docs[0]["variants"]
+        for variant in (docs[0]["variants"] if docs else VARIANTS)
         for where in ({}, *by_type)
         for score in _scores(where, variant, f"{variant}/")
     ]
-
-
-def every_score() -> list[Score[StereoSetRecord]]:
-    """The scores over all items and per test: those that have a name whatever the data hold."""
-    return [score for where in ({}, *({"test": test} for test in TESTS)) for score in _scores(where)]
-
-
-def every_variant_score() -> list[Score[StereoSetRecord]]:
-    """The scores of every way to score a next sentence."""
-    return [score for variant in VARIANTS for score in _scores({}, variant, f"{variant}/")]

@@ -30,7 +30,7 @@ import numpy as np
 
 from lm_eval_bias.custom_metrics.clusters import Array, Clusters, estimate, sums, tabulate
 from lm_eval_bias.custom_metrics.score import Estimate, Record, Score, undefined
-from lm_eval_bias.custom_metrics.stereoset import PAPER, TESTS, parts
+from lm_eval_bias.custom_metrics.stereoset import PAPER, parts
 
 STEREOTYPE, ANTI, UNRELATED = "stereotype", "anti-stereotype", "unrelated"
 NONE, REFUSED = "none", "refused"
@@ -201,8 +201,3 @@ def scores(docs: Sequence[Record] = (), detailed: bool = False) -> list[Score[Ch
     """
     overall = [_score(kind) for kind in (*_MAIN, *_SHARES)]
     return overall + [score for where in parts(docs, detailed) for score in _within(where)]
-
-
-def every_score() -> list[Score[ChoiceRecord]]:
-    """List the scores over all items and per test: those that have a name whatever the data hold."""
-    return scores() + [score for test in TESTS for score in _within({"test": test})]

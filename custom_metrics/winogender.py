@@ -72,10 +72,10 @@ def scores(records: Sequence[Record] = (), detailed: bool = False) -> list[Score
 
     Args:
         records: Of each sentence ``occupation`` (the cluster), ``gender`` (of the pronoun) and ``correct`` (1, 0 or
-            nan); or documents, of which only ``gender`` is read.
+            nan); or documents, of which only ``gender`` is read. Without any, all scores that there can be.
         detailed: There is no further breakdown.
     """
-    present = {str(r["gender"]) for r in records}
+    present = {str(r["gender"]) for r in records} if records else set(GENDERS)
     genders = [gender for gender in GENDERS if gender in present]
     cells = [
         _ACCURACY.within(f"{gender}/acc", f"{_ACCURACY.summary}; {gender} ones", {"gender": gender})

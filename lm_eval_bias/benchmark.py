@@ -30,6 +30,7 @@ if TYPE_CHECKING:
     from lm_eval_bias.scoring.questions import Question
 
 Document = Mapping[str, Any]
+REQUIRED, DETAIL, DATA = "required", "detail", "data"  # roles of options
 
 
 class _Deferred:
@@ -202,11 +203,10 @@ class Benchmark(ABC):
         largest: How far scores can leave their range upwards: by name, of those that answers of some model families do.
         knowledge: The score that tells whether a model understands the items, and what it is by guessing; reports say
             so in front of the other scores where a model does no better. ``None`` where none does.
-        options: ``--metadata`` keys that its tasks understand.
-        required: Those among them without which its tasks can't be run, such as a file of the user's. Such tasks are in
-            no suite.
-        detail: The key among them that adds the full breakdown of the scores to a run's own table.
-        data_option: The key among them that replaces the pinned data, which then aren't fetched.
+        options: ``--metadata`` keys that its tasks understand, each with its role, mostly ``""``: :data:`REQUIRED`,
+            without which its tasks can't be run, such as a file of the user's (they are in no suite); :data:`DETAIL`,
+            which adds the full breakdown of the scores to a run's own table; :data:`DATA`, which replaces the pinned
+            data, so that these aren't fetched.
         conditions: What its tasks can be compared by within a run, beside languages.
         place: Where it stands in listings: lower first, alike ones by name.
         card: What readers of a page must know; ``None`` where nothing was written.
@@ -236,10 +236,7 @@ class Benchmark(ABC):
     unanswered: str = ""
     largest: Mapping[str, float] = {}
     knowledge: tuple[str, float] | None = None
-    options: Sequence[str] = ()
-    required: Sequence[str] = ()
-    detail: str = ""
-    data_option: str = ""
+    options: Mapping[str, str] = {}
     conditions: Sequence[Condition] = ()
     place: int = 100
     card: Card | None = None
@@ -351,20 +348,12 @@ class Benchmark(ABC):
 
     @abstractmethod
     def scores(self, docs: Sequence[Document] = (), detailed: bool = False) -> list[Score]:
-        """The scores of a task with these documents (or records); without any, those that don't depend on them.
+        """The scores of a task with these documents (or records); without any, all that have a name without them.
 
         Args:
             docs: Documents or records.
             detailed: Whether the full breakdown is wanted, where there is one.
         """
-
-    def every_score(self) -> list[Score]:
-        """All scores that a task of this benchmark can have, as far as they have a name without documents."""
-        return self.scores()
-
-    def stderr_method(self, score: str) -> str:
-        """How the standard error of a score is computed, in a few words; empty where that isn't written down."""
-        return ""
 
     # ------------------------------------------------------------------ what people read
 
@@ -422,6 +411,11 @@ class Benchmark(ABC):
         return Path(str(sys.modules[type(self).__module__].__file__)).parent
 
 
+def options_for(benchmark: Benchmark, role: str) -> list[str]:
+    """The options that have a role."""
+    return [option for option, own in benchmark.options.items() if own == role]
+
+
 def repeats(benchmark: Benchmark, metadata: Mapping[str, Any]) -> int | None:
     """The samples per prompt that a task's metadata asks for; ``None`` where that is no option, or not asked for.
 
@@ -442,10 +436,12 @@ def detailed(benchmark: Benchmark, metadata: Mapping[str, Any]) -> bool:
     Raises:
         BiasError: The key holds neither true nor false.
     """
-    value = metadata.get(benchmark.detail, False) if benchmark.detail else False
-    if not isinstance(value, bool):
-        raise BiasError(f"--metadata {benchmark.detail}={value!r}: must be true or false")
-    return value
+    for option in options_for(benchmark, DETAIL):
+        value = metadata.get(option, False)
+        if not isinstance(value, bool):
+            raise BiasError(f"--metadata {option}={value!r}: must be true or false")
+        return value
+    return False
 
 
 def plain_answer(raw: Any) -> Any:

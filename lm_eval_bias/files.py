@@ -188,11 +188,16 @@ def write_whole(path: Path, content: bytes) -> None:
 def write_together(contents: Mapping[Path, bytes]) -> None:
     """Write files that belong together as :func:`write_whole` does, none before all are on the disk.
 
+    Folders that are missing are made, and removed again where something goes wrong.
+
     Raises:
         OSError: A folder cannot be written; what was there before stays.
     """
     temporaries: dict[Path, str] = {}
+    missing = {parent: None for path in contents for parent in reversed(path.parents) if not parent.exists()}
     try:
+        for folder in missing:
+            folder.mkdir(exist_ok=True)
         for path, content in contents.items():
             handle, temporaries[path] = tempfile.mkstemp(dir=path.parent, prefix=".lm-eval-bias-", suffix=".tmp")
             with os.fdopen(handle, "wb") as out:
@@ -205,6 +210,9 @@ def write_together(contents: Mapping[Path, bytes]) -> None:
     except BaseException:
         for temporary in temporaries.values():
             Path(temporary).unlink(missing_ok=True)
+        for folder in reversed(missing):
+            with contextlib.suppress(OSError):  # never made, or another process has written there
+                folder.rmdir()
         raise
 
 

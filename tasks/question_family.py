@@ -142,10 +142,6 @@ class QuestionBenchmark(Benchmark):
         if self.wordings is not None:
             self.wordings.chosen(metadata)
 
-    def stderr_method(self, score: str) -> str:
-        """One for all scores."""
-        return f"jackknife over {self.clustered_by}"
-
     def facets(self, doc: Document) -> dict[str, str]:
         """Context, category or social value, template, and prompt wording, as far as a document has them."""
         names = {"context": "context_type", "category": "category", "value": "value", "template": "template"}

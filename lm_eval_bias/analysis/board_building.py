@@ -114,7 +114,7 @@ def _definitions(benchmark: str) -> dict[str, Value]:
     return {
         s.name: Value(s.name, math.nan, low=s.low, high=s.high, neutral=s.neutral, direction=s.direction, unit=s.unit,
                       summary=s.summary, source=s.source, higher_is_better=s.higher_is_better)
-        for s in registry.get(benchmark).every_score()
+        for s in registry.get(benchmark).scores()
     }  # fmt: skip
 
 

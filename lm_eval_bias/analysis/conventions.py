@@ -10,6 +10,7 @@ from pathlib import PurePath
 from typing import Any
 
 from lm_eval_bias import catalog, registry
+from lm_eval_bias.benchmark import DETAIL
 from lm_eval_bias.runs.run_data import Run, TaskRun
 
 UNRECORDED = "not recorded"
@@ -47,8 +48,9 @@ def choices(run: Run, task: TaskRun) -> dict[str, str]:
         defaults = {"repeats": entry.repeats, **defaults}
     options = {
         option: option_text(task, option)
-        for option in benchmark.options
-        if option not in (benchmark.detail, "classifier", "dataset")
+        for option, role in benchmark.options.items()
+        if role != DETAIL
+        and option not in ("classifier", "dataset")
         and task.metadata.get(option) is not None
         and task.metadata[option] != defaults.get(option)
     }

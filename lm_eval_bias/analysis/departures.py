@@ -9,6 +9,7 @@ from dataclasses import dataclass
 
 from lm_eval_bias import __version__, catalog, content_hashes, registry
 from lm_eval_bias.analysis import conventions
+from lm_eval_bias.benchmark import DATA, DETAIL, options_for
 from lm_eval_bias.data import sources
 from lm_eval_bias.runs.run_data import Run, TaskRun
 
@@ -50,7 +51,7 @@ class Departure:
 def names() -> list[str]:
     """All names that a departure can have."""
     benchmarks = registry.by_name().values()
-    options = [option for benchmark in benchmarks for option in benchmark.options if option != benchmark.detail]
+    options = [option for benchmark in benchmarks for option, role in benchmark.options.items() if role != DETAIL]
     return list(dict.fromkeys([*NAMES, *options]))
 
 
@@ -91,7 +92,8 @@ def _of_model(run: Run, task: TaskRun) -> Iterator[Departure]:
 def _unread(task: TaskRun) -> list[str]:
     """The pinned files of a task that its run isn't known to have read, where none of its own took their place."""
     entry = catalog.entries().get(task.base)
-    if entry is None or "dataset_used" in task.metadata or task.metadata.get(registry.get(task.benchmark).data_option):
+    replaced = any(task.metadata.get(option) for option in options_for(registry.get(task.benchmark), DATA))
+    if entry is None or "dataset_used" in task.metadata or replaced:
         return []
     read = task.inputs.get("files", {})
     return [name for name, digest in sources.hashes(entry.data).items() if read.get(name) != digest]

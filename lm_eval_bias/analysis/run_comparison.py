@@ -132,7 +132,7 @@ def _refuse_unknown(pairs: Sequence[Pair], findings: Sequence[Finding], scores: 
         BiasError: The first such name.
     """
     sides = [side for pair in pairs for side in (pair.base, pair.other)]
-    known = {s.name for side in sides for s in side.benchmark.every_score() if s.table is not None}
+    known = {s.name for side in sides for s in side.benchmark.scores() if s.table is not None}
     known |= {finding.score.name for finding in findings}
     if unknown := next((name for name in scores if name not in known), None):
         raise BiasError(f"--scores {unknown}: no task in these runs has this score.{did_you_mean(unknown, known)}")

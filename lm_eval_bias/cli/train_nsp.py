@@ -70,12 +70,12 @@ def run(arguments: argparse.Namespace) -> int:
     Raises:
         BiasError: Bad usage, or a model or corpus that can't be had.
     """
-    from lm_eval.utils import simple_parse_args_string
+    from lm_eval_bias.harness import internals
 
     if bare := [part for part in arguments.trainer.split(",") if part and "=" not in part]:
         raise BiasError(f"--trainer {bare[0]}: must be KEY=VALUE")
     options = {option.name: getattr(arguments, option.name) for option in NUMBERS}
-    settings = Settings(arguments.model, (), arguments.revision, simple_parse_args_string(arguments.trainer), **options)
+    settings = Settings(arguments.model, (), arguments.revision, internals.key_values(arguments.trainer), **options)
     settings = dataclasses.replace(settings, corpora=_corpora(arguments))
     require_extra("train")
     os.environ.setdefault("TOKENIZERS_PARALLELISM", "false")

@@ -13,7 +13,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from lm_eval_bias import catalog, registry
-from lm_eval_bias.benchmark import detailed, repeats
+from lm_eval_bias.benchmark import DATA, REQUIRED, detailed, options_for, repeats
 from lm_eval_bias.errors import BiasError, check_arguments, did_you_mean, import_failure, require_extra
 from lm_eval_bias.files import expanded, why
 
@@ -104,11 +104,12 @@ def before_loading(config: EvaluatorConfig, entries: Mapping[str, catalog.Entry]
     sets: dict[str, None] = {}
     for entry in ours:
         benchmark, own = registry.get(entry.benchmark), {**entry.metadata, **metadata}
-        if entry.path is not None and (benchmark.required or set(benchmark.options) & set(metadata)):
+        if entry.path is not None and (options_for(benchmark, REQUIRED) or set(benchmark.options) & set(metadata)):
             repeats(benchmark, own)
             detailed(benchmark, own)
             benchmark.check_options(own)
-        if entry.data and benchmark.data_option not in metadata:  # whose data is looked for when the task is built
+        # data of the user's own are looked for when the task is built
+        if entry.data and not set(options_for(benchmark, DATA)) & set(metadata):
             sets[entry.data] = None
     if sets:
         from lm_eval_bias.data.download import fetch

@@ -10,7 +10,7 @@ from functools import cache
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from lm_eval_bias import catalog, registry
-from lm_eval_bias.benchmark import Sampling
+from lm_eval_bias.benchmark import REQUIRED, Sampling, options_for
 from lm_eval_bias.errors import BiasError, did_you_mean
 from lm_eval_bias.evaluation import preflight
 
@@ -107,7 +107,8 @@ def load(name: str) -> Suite:
     if name == "full":  # everything that no other of its tasks contains already
         contained = {task for benchmark in registry.by_name().values() for task in benchmark.contained}
         for entry in catalog.entries().values():
-            if entry.kind == "task" and entry.name not in contained and not registry.get(entry.benchmark).required:
+            needs_a_file = options_for(registry.get(entry.benchmark), REQUIRED)
+            if entry.kind == "task" and entry.name not in contained and not needs_a_file:
                 chosen.setdefault(entry.name)
     parts = {task: _part(task, sampling) for task, sampling in chosen.items()}
     left_out = "; ".join(benchmark.left_out[name] for benchmark in benchmarks if name in benchmark.left_out)

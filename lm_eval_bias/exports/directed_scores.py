@@ -126,7 +126,7 @@ def title(task: TaskRun) -> str:
     return (benchmark.title or benchmark.name) if benchmark is not None else task.benchmark
 
 
-def stderr_method(task: TaskRun, value: Value) -> str:
-    """Say how a score's standard error was computed; empty where that isn't known."""
+def stderr_method(task: TaskRun) -> str:
+    """Say what the standard errors of a task's scores rest on, as its card does; empty where that isn't known."""
     benchmark = registry.by_name().get(task.benchmark)
-    return benchmark.stderr_method(value.name) if benchmark is not None else ""
+    return benchmark.card.uncertainty if benchmark is not None and benchmark.card is not None else ""

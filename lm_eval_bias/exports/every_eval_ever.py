@@ -166,7 +166,7 @@ def _result(one: Directed) -> dict[str, Any]:
     uncertainty: dict[str, Any] = {}
     if not math.isnan(value.stderr):
         of = " of the signed score, and at least as large as that of its distance" if one.is_distance else ""
-        method = f"{directed_scores.stderr_method(task, value) or 'not recorded'}{of}"
+        method = f"{directed_scores.stderr_method(task) or 'not recorded'}{of}"
         uncertainty["standard_error"] = {"value": value.stderr, "method": method}
     if one.interval is not None:
         ends = ", given as the distances of its ends" if one.is_distance else ""

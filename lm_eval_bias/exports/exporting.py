@@ -113,6 +113,4 @@ def write(made: Export, form: str, place: str) -> None:
         return
     folder = expanded(place)
     with writing(place):
-        for name in made.files:
-            (folder / name).parent.mkdir(parents=True, exist_ok=True)
         write_together({folder / name: text.encode("utf-8", "backslashreplace") for name, text in made.files.items()})

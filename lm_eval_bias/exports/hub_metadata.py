@@ -99,7 +99,7 @@ def _metric(task: TaskRun, value: Value) -> dict[str, Any]:
     has_error = not math.isnan(value.stderr)
     facts = {
         "standard_error": finite(value.stderr),
-        "standard_error_method": directed_scores.stderr_method(task, value) if has_error else None,
+        "standard_error_method": directed_scores.stderr_method(task) if has_error else None,
         "degrees_of_freedom": finite(value.dof) if has_error else None,
         "interval_95": value.interval and list(value.interval),
         "neutral_value": value.neutral,
@@ -150,7 +150,7 @@ def _entry(run: Run, one: Directed, dataset: str) -> dict[str, Any]:
     if one.interval is not None:
         notes.append(f"95% interval {one.interval[0]!r} to {one.interval[1]!r}")
     if not math.isnan(value.stderr):
-        method = directed_scores.stderr_method(one.task, value)
+        method = directed_scores.stderr_method(one.task)
         notes.append(f"standard error {value.stderr!r}{f' ({method})' if method else ''}")
     if one.task.documents != one.task.items:
         notes.append(f"{one.task.documents} of {one.task.items or 'an unknown number of'} documents")

@@ -136,6 +136,13 @@ def asked(answer: Callable[..., list[Any]], requests: Sequence[Any]) -> list[Any
     return answer(requests, disable_tqdm=True) if silent else answer(requests)
 
 
+def key_values(text: str) -> dict[str, Any]:
+    """The mapping that ``KEY=VALUE,KEY=VALUE`` stands for, as the harness reads ``--model_args``."""
+    from lm_eval.utils import simple_parse_args_string
+
+    return dict(simple_parse_args_string(text))
+
+
 @contextlib.contextmanager
 def no_client_bars(model: Any) -> Iterator[None]:
     """Keep off the screen the bars that a client of a server shows for every call, whatever ``disable_tqdm`` says."""

@@ -9,7 +9,7 @@ from collections.abc import Mapping, Sequence
 from typing import Any, TypedDict
 
 from lm_eval_bias import catalog, content_hashes
-from lm_eval_bias.benchmark import Benchmark
+from lm_eval_bias.benchmark import DATA, Benchmark, options_for
 from lm_eval_bias.data import sources
 from lm_eval_bias.files import expanded
 
@@ -59,7 +59,7 @@ def of_task(
     options = [value for key in benchmark.options if isinstance(value := metadata.get(key), str) and value]
     names = {os.path.abspath(expanded(option)): option for option in options}
     files = {names.get(path, path): digest for path, digest in read.items()}
-    if not metadata.get(benchmark.data_option):
+    if not any(metadata.get(option) for option in options_for(benchmark, DATA)):
         files |= sources.hashes(metadata.get("data"))
     inputs: Inputs = {"files": files, "package_data": content_hashes.of_data_files(benchmark.folder)}
     if changed := _changed(benchmark, yaml, metadata):

@@ -8,6 +8,7 @@ from dataclasses import dataclass, field
 
 from lm_eval_bias import catalog, registry
 from lm_eval_bias.analysis import conventions
+from lm_eval_bias.benchmark import DETAIL, REQUIRED
 from lm_eval_bias.report import numbers, parts
 from lm_eval_bias.runs.run_data import Run, TaskRun, readable
 
@@ -83,8 +84,8 @@ def _of_benchmark(task: TaskRun) -> Iterable[str]:
 def _departures(task: TaskRun) -> Iterator[str]:
     fixed = task.metadata.get("fixed")
     benchmark = registry.by_name().get(task.benchmark)
-    leave_out = ("dataset",) if benchmark is None else (benchmark.detail, "dataset", *benchmark.required)
-    options = () if benchmark is None else [o for o in benchmark.options if o not in leave_out]
+    roles = {} if benchmark is None else benchmark.options
+    options = [option for option, role in roles.items() if role not in (DETAIL, REQUIRED) and option != "dataset"]
     departures = {key: task.metadata[key] for key in options if task.metadata.get(key) is not None}
     if isinstance(fixed, Mapping):
         departures = {key: value for key, value in departures.items() if key not in fixed}

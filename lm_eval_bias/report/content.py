@@ -9,7 +9,7 @@ from functools import cached_property
 from lm_eval_bias import __version__, catalog, registry
 from lm_eval_bias.analysis import comparisons, differences
 from lm_eval_bias.analysis.differences import Finding
-from lm_eval_bias.benchmark import Card
+from lm_eval_bias.benchmark import REQUIRED, Card, options_for
 from lm_eval_bias.data.sources import manifest
 from lm_eval_bias.errors import BiasError
 from lm_eval_bias.report import (
@@ -156,7 +156,7 @@ def _sections(tasks: Sequence[parts.ReportTask]) -> list[Section]:
             entries = [catalog.entries().get(item.task.base) for item in members]
             from_harness = all(entry is not None and entry.path is None for entry in entries)
             title = benchmark.title or benchmark.name
-            is_own, data = bool(benchmark.required), _data_of(names)
+            is_own, data = bool(options_for(benchmark, REQUIRED)), _data_of(names)
             sections.append(
                 Section(
                     benchmark.name,

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from lm_eval_bias.benchmark import Card, Document, Sampling, deferred
+from lm_eval_bias.benchmark import DETAIL, Card, Document, Sampling, deferred
 from lm_eval_bias.tasks import question_family
 
 ITEMS = {
@@ -41,8 +41,7 @@ class EsBBQ(question_family.QuestionBenchmark):
     knowledge = ("acc_disambig", 1 / 3)
     metrics = "lm_eval_bias.custom_metrics.es_bbq"
     candidates = OPTIONS
-    options: Sequence[str] = ("by_value",)
-    detail = "by_value"
+    options: Mapping[str, str] = {"by_value": DETAIL}
     tokens_where_known = True
     card = Card(
         measures="Stereotypes of Spain's society in question answering, in Spanish and Catalan and in ten categories: "
@@ -111,8 +110,7 @@ class HarnessTasks(EsBBQ):
 
     name = "esbbq"
     title = "EsBBQ and CaBBQ, the harness's tasks"
-    options = ()
-    detail = ""
+    options = {}
     tokens_where_known = False
     planting = None
     quick = {}

@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from typing import Any
 
-from lm_eval_bias.benchmark import Card, Document, Sampling, deferred
+from lm_eval_bias.benchmark import DETAIL, Card, Document, Sampling, deferred
 from lm_eval_bias.tasks import question_family
 
 ITEMS = {"group_terms": 968, "names": 10_900}
@@ -28,8 +28,7 @@ class GGBBQ(question_family.QuestionBenchmark):
     metrics = "lm_eval_bias.custom_metrics.gg_bbq"
     unknown = '"keine Antwort"'
     wordings = WORDINGS
-    options: Sequence[str] = ("wording", "by_value")
-    detail = "by_value"
+    options: Mapping[str, str] = {"wording": "", "by_value": DETAIL}
     tokens_where_known = True
     card = Card(
         measures="Gender stereotypes in German question answering: whether a model falls back on them where the text "
@@ -106,8 +105,7 @@ class Wordings(GGBBQ):
     main = ("acc_amb/mean", "acc_disamb/mean", "diff_bias_amb/mean", "diff_bias_disamb/mean")
     knowledge = ("acc_disamb/mean", 1 / 3)
     over_wordings = True
-    options = ()
-    detail = ""
+    options = {}
     tokens_where_known = False
 
     def items(self, metadata: Mapping[str, Any]) -> int:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from lm_eval_bias.benchmark import Card, Document, Sampling, deferred
+from lm_eval_bias.benchmark import DETAIL, Card, Document, Sampling, deferred
 from lm_eval_bias.tasks import question_family
 
 SAMPLES = {
@@ -42,8 +42,7 @@ class KoBBQ(question_family.QuestionBenchmark):
     metrics = "lm_eval_bias.custom_metrics.kobbq"
     clustered_by = "stories"
     wordings = PROMPTS
-    options: Sequence[str] = ("prompt", "breakdown")
-    detail = "breakdown"
+    options: Mapping[str, str] = {"prompt": "", "breakdown": DETAIL}
     card = Card(
         measures="Stereotypes of Korean society in question answering, in twelve categories: whether a model falls "
         "back on them where the text leaves the answer open (ambiguous), and whether they lead it astray where the "
@@ -102,7 +101,7 @@ class Prompts(KoBBQ):
     name = "kobbq_prompts"
     main = ("acc_amb/mean", "acc_disamb/mean", "diff_bias_amb/mean", "diff_bias_disamb/mean")
     knowledge = ("acc_disamb/mean", 1 / 3)
-    options = ("breakdown",)
+    options = {"breakdown": DETAIL}
     quick = {}
     left_out = {}
     contained = ()

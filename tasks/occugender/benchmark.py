@@ -37,9 +37,10 @@ class OccuGender(Benchmark):
     }
     # words of each number of tokens share a probability of 1 where tokens are unmasked one by one
     largest: Mapping[str, float] = {"coverage": 8.0}
-    options: Sequence[str] = (
-        "items", "templates", "words", "word_probability", "instruction", "instruction_position", "first_templates",
-    )  # fmt: skip
+    options: Mapping[str, str] = dict.fromkeys(
+        ("items", "templates", "words", "word_probability", "instruction", "instruction_position", "first_templates"),
+        "",
+    )
     card = Card(
         measures="Occupational gender bias in English: how much of the probability on gender words goes to men, women "
         "and neutral words after a prompt about a worker, asked outright (explicit) or in running text (implicit).",
@@ -124,14 +125,6 @@ class OccuGender(Benchmark):
 
     scores = deferred("lm_eval_bias.custom_metrics.occugender:scores")
 
-    def stderr_method(self, score: str) -> str:
-        """Crossed for means; correlations and shares of variance are no means."""
-        if score.startswith("labour_"):
-            return "bootstrap, occupations and templates resampled together"
-        if score.startswith("variance_"):
-            return "two-way jackknife over occupations and templates"
-        return "occupations and templates as crossed random factors (variance components)"
-
     def facets(self, doc: Document) -> dict[str, str]:
         """Who dominates the occupation, the occupation and the template."""
         return {"jobs": f"{doc['group']}-dominated", "occupation": str(doc["item"]), "template": str(doc["template"])}
@@ -154,9 +147,9 @@ class DrawnAnswers(OccuGender):
     main = ("stereotype_gap", "female_dominated_F", "male_dominated_M", "labour_pearson", "unanswered")
     unanswered = "unanswered"
     largest = {}
-    options = (
-        "items", "templates", "words", "instruction", "instruction_position", "first_templates", "repeats",
-    )  # fmt: skip
+    options = dict.fromkeys(
+        ("items", "templates", "words", "instruction", "instruction_position", "first_templates", "repeats"), ""
+    )
     samples_texts = "by default"
     standard = ()
     quick = {}

@@ -68,7 +68,7 @@ def _prompts(text: str) -> list[dict[str, str]]:
         if prompt != " ".join(prompt.split()):
             raise ValueError(f"{line}: a line break, a tab or two spaces in a row: use one space")
         if prompt in rows:
-            raise ValueError(f"{line}: this prompt stands there twice: {prompt!r}")
+            raise ValueError(f"{line}: this prompt appears twice: {prompt!r}")
         _check_name(group, f"{line}, group")
         groups.setdefault(cluster, set()).add(group)
         rows[prompt] = cells

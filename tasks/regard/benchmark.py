@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
-from lm_eval_bias.benchmark import Benchmark, Card, Command, Document, Rewriting, deferred
+from lm_eval_bias.benchmark import DATA, DETAIL, Benchmark, Card, Command, Document, Rewriting, deferred
 from lm_eval_bias.planting import Planting
 
 if TYPE_CHECKING:
@@ -28,9 +28,7 @@ class Regard(Benchmark):
             *((f"{facet}/gap", f"{facet} words") for facet in ("caregiving", "sexualization", "perpetration")),
         )
     }
-    options = ("classifier", "repeats", "by_set_and_regard")
-    detail = "by_set_and_regard"
-    data_option = "classifier"
+    options = {"classifier": DATA, "repeats": "", "by_set_and_regard": DETAIL}
     samples_texts = "always"
     card = Card(
         measures="How sampled texts about women and men regard them (negative, neutral, positive, by a classifier) "
@@ -133,10 +131,6 @@ class Regard(Benchmark):
         return CHANCE[doc["language"]]
 
     scores = deferred("lm_eval_bias.custom_metrics.regard:scores")
-
-    def stderr_method(self, score: str) -> str:
-        """One for all scores that are about prompts like these."""
-        return "jackknife over contexts within the two sets"
 
     def facets(self, doc: Document) -> dict[str, str]:
         """Whom the prompt is about, its set of contexts and its context."""

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
-from lm_eval_bias.benchmark import Benchmark, Card, Command, Document, ExportFormat, Sampling, deferred
+from lm_eval_bias.benchmark import DATA, DETAIL, Benchmark, Card, Command, Document, ExportFormat, Sampling, deferred
 from lm_eval_bias.planting import Planting
 from lm_eval_bias.tasks.stereoset import LANGUAGES, TESTS
 
@@ -24,9 +24,7 @@ class StereoSet(Benchmark):
     main: Sequence[str] = ("lms", "ss", "icat")
     leanings = dict.fromkeys(("ss", "gen/ss", "choice_ss"), ("prefers stereotypes", "prefers anti-stereotypes"))
     knowledge: tuple[str, float] | None = ("lms", 50.0)
-    options: Sequence[str] = ("bos", "inter", "masked", "dataset", "by_test_and_type")
-    detail = "by_test_and_type"
-    data_option = "dataset"
+    options: Mapping[str, str] = {"bos": "", "inter": "", "masked": "", "dataset": DATA, "by_test_and_type": DETAIL}
     card = Card(
         measures="Whether a model prefers stereotypes about 79 groups of people to anti-stereotypes (SS), within and "
         "between sentences, and whether it tells sense from nonsense at all (LMS). ICAT joins both.",
@@ -121,11 +119,6 @@ class StereoSet(Benchmark):
     provenance = deferred("lm_eval_bias.tasks.stereoset.hooks:provenance")
 
     scores = deferred("lm_eval_bias.custom_metrics.stereoset:scores")
-    every_score = deferred("lm_eval_bias.custom_metrics.stereoset:every_score")
-
-    def stderr_method(self, score: str) -> str:
-        """One for all scores."""
-        return "jackknife over target terms"
 
     def facets(self, doc: Document) -> dict[str, str]:
         """Test, bias type and target term."""
@@ -155,10 +148,9 @@ class Variants(StereoSet):
     name = "stereoset_variants"
     main = ("gen/lms", "gen/ss", "gen/icat")
     knowledge = ("gen/lms", 50.0)
-    options = ("bos", "dataset", "by_test_and_type")
+    options = {"bos": "", "dataset": DATA, "by_test_and_type": DETAIL}
 
     scores = deferred("lm_eval_bias.custom_metrics.stereoset:variant_scores")
-    every_score = deferred("lm_eval_bias.custom_metrics.stereoset:every_variant_score")
     sentences = deferred("lm_eval_bias.tasks.stereoset.sentences:of_variants")
 
 
@@ -169,7 +161,7 @@ class Choices(StereoSet):
     main = ("choice_lms", "choice_ss", "choice_icat")
     unanswered = "unanswered"
     knowledge = ("choice_lms", 200 / 3)
-    options = ("dataset", "by_test_and_type")
+    options = {"dataset": DATA, "by_test_and_type": DETAIL}
 
     def requests(self, metadata: Mapping[str, Any]) -> int:
         """One text."""
@@ -187,7 +179,6 @@ class Choices(StereoSet):
         return "ABC"
 
     scores = deferred("lm_eval_bias.custom_metrics.stereoset_choices:scores")
-    every_score = deferred("lm_eval_bias.custom_metrics.stereoset_choices:every_score")
     sentences = deferred("lm_eval_bias.tasks.stereoset.sentences:of_choices")
     cautions = deferred("lm_eval_bias.tasks.stereoset.sentences:cautions_of_choices")
 

@@ -10,7 +10,7 @@ from lm_eval_bias.benchmark import Benchmark, Card, Document, deferred
 from lm_eval_bias.errors import BiasError
 
 if TYPE_CHECKING:
-    from lm_eval_bias.custom_metrics.score import Record, Score
+    from lm_eval_bias.custom_metrics.score import Record
 
 _PRONOUNS = {"": "", "_male": ", he", "_female": ", she", "_neutral": ", they"}
 _PARTS = {
@@ -68,12 +68,6 @@ class Winogender(Benchmark):
     left_out = {"full": "winogender_*, which the harness has"}
 
     scores = deferred("lm_eval_bias.custom_metrics.winogender:scores")
-
-    def every_score(self) -> list[Score]:
-        """List all, with those of every pronoun."""
-        from lm_eval_bias.custom_metrics import winogender
-
-        return winogender.scores([{"gender": gender} for gender in winogender.GENDERS])
 
     def record(self, doc: Document, answers: Sequence[Any]) -> Record:
         """Whether the likelier of the two people, of ties the occupation, is the one that the pronoun refers to."""

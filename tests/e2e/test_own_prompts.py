@@ -1,4 +1,4 @@
-"""Whole runs over a user's own prompts: every command, planted answers, other languages, saved texts labelled again."""
+"""Whole runs over own prompts (docs/own_prompts.md): commands, planted answers, languages, labels."""
 
 import contextlib
 import io
@@ -74,7 +74,7 @@ def test_every_command_takes_such_runs(runs, tmp_path, capsys):
     compared = json.loads(printed("compare", *runs, "--format", "json"))
     assert {entry["score"] for entry in compared} == set(BENCHMARK.main)
     assert "negative/gap/men" in printed("compare", *runs, "--scores", "negative/gap/men")
-    assert "No published scores: the prompts are the user's own." in printed("leaderboard", *runs, "--format", "md")
+    assert "No published scores for this task." in printed("leaderboard", *runs, "--format", "md")
     policy = tmp_path / "policy.yaml"
     for most, status in ((0.9, 0), (1e-9, 1)):
         bound = {"task": "own_prompts", "score": "negative/gap/men", "max_distance_from_neutral": most}

@@ -182,12 +182,11 @@ def test_bad_metadata_is_refused_before_a_model_is_loaded(metadata, message, tin
     assert message in error[0]
 
 
-@pytest.mark.parametrize("wrong", ["do_sample=false", "temperature=0", "max_gen_toks=0"])
+@pytest.mark.parametrize("wrong", ["do_sample=false", "temperature=0"])
 def test_settings_that_do_not_sample_are_refused(wrong, tiny_mirror, capsys):
     assert main(["run", "--model", "bias-chance", "--tasks", "regard_de", "--gen_kwargs", wrong]) == 2
     error = capsys.readouterr().err
-    assert f"--gen_kwargs {wrong.split('=')[0]}=" in error
-    assert "compares samples" in error
+    assert "--gen_kwargs: regard_de compares samples" in error
 
 
 def test_named_classifier_needs_no_corpus(tmp_path, capsys, monkeypatch):
@@ -295,10 +294,9 @@ def test_samples_from_a_server(concurrent, tmp_path, tiny_mirror, capsys):
 
 def test_an_api_that_takes_no_seed_is_refused(tiny_mirror, capsys):
     arguments = ["run", "--tasks", "regard_en", "--model", "anthropic-chat-completions", "--model_args", "model=x"]
+    arguments.append("--apply_chat_template")
     assert main([*arguments, "--metadata", '{"classifier": "light"}']) == 2
     assert "sends the same seed with all requests" in capsys.readouterr().err
-    assert main(["run", "--model", "bias-chance", "--tasks", "regard_en", "--gen_kwargs", '{"seed": "x"}']) == 2
-    assert "seed=x: must be a whole number" in capsys.readouterr().err
 
 
 def test_both_intervals_travel_by_name(run_folder, tmp_path, capsys):

@@ -78,7 +78,7 @@ def test_numbers_errors_and_directions(tmp_path, capsys, check):
         uncertainty = details.get("uncertainty", {})
         assert uncertainty.get("standard_error", {}).get("value") == cell["stderr"]
         if cell["stderr"] is not None:
-            method = registry.get(content["tasks"][task]["benchmark"]).stderr_method(name)
+            method = registry.get(content["tasks"][task]["benchmark"]).card.uncertainty
             assert method
             assert uncertainty["standard_error"]["method"].startswith(method)
             assert float(details["details"]["degrees_of_freedom"]) == cell["dof"]

@@ -104,14 +104,12 @@ def test_an_unknown_language(tmp_path, small_run):
 @pytest.mark.parametrize(
     ("file", "content", "says"),
     [
-        ("t.csv", f"text,gender,regard\n{WOMAN},f,1\n\0", "NUL"),
         ("t.csv", f'text,gender,regard\n"{WOMAN},f,1\n{MAN},m,1\n', "truncated or damaged CSV"),
         ("t.csv", f"text,gender,regard\n{WOMAN},f,1\nDie M\u00fcllerin,f,1\n".encode("latin-1"), "is not UTF-8"),
         ("t.jsonl", lines(GOOD, '{"text": "Die Frau \\ud800", "gender": "f", "regard": 1}\n'), "line 2: truncated or"),
         ("t.jsonl", b'{"text": "Die Frau \xed\xa0\x80", "gender": "f", "regard": 1}\n', "is not UTF-8"),
     ],
     ids=[
-        "zero at the end",
         "open quote",
         "Latin-1",
         "half a character",

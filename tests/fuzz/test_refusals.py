@@ -59,7 +59,7 @@ CASES = [
     ("fetch occugneder", "no data named"),
     # ---- run: names of tasks
     ("run --tasks occugneder --model bias-chance", "Did you mean occugender"),
-    ("run --tasks '' --model bias-chance", "no task is named"),
+    ("run --tasks '' --model bias-chance", "--tasks: is empty"),
     ("run --tasks , --model bias-chance", "no task is named"),
     ("run --tasks", "--tasks"),
     ("run --model bias-chance", "no task is named"),

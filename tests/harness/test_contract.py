@@ -164,6 +164,7 @@ def test_clients_of_servers():
 def test_flags_and_configuration(tmp_path):
     where = f"{DOOR}.internals.run_parser, .configuration, lm_eval_bias.cli.run"
     parser = internals.run_parser(Parser())
+    holds(internals.key_values("a=1,b=x") == {"a": 1, "b": "x"}, "KEY=VALUE pairs are read otherwise", where)
     config = internals.configuration(parser.parse_args(["--model", "hf", "--tasks", "no_such_task", "--seed", "3"]))
     read = (
         "model model_args tasks limit samples batch_size max_batch_size device use_cache cache_requests write_out "

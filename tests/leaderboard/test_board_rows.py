@@ -22,7 +22,7 @@ DEFINITIONS = ("low", "high", "neutral", "direction", "unit", "summary", "source
 
 def value(name="acc_amb", number=0.5, stderr=0.02, benchmark="gg_bbq", **changes):
     """A score as this package defines it."""
-    (score,) = (score for score in registry.get(benchmark).every_score() if score.name == name)
+    (score,) = (score for score in registry.get(benchmark).scores() if score.name == name)
     made = Value(name, number, stderr, dof=60.0, **{field: getattr(score, field) for field in DEFINITIONS})
     return replace(made, **changes)
 
@@ -235,7 +235,7 @@ def test_a_remark_belongs_to_the_name_and_an_old_file_has_no_version():
 def test_a_warning_that_is_said_of_the_whole_row_is_not_repeated():
     scores = [
         value(score.name, 0.1, benchmark="regard", note="weak" if number else "beware")
-        for number, score in enumerate(registry.get("regard").every_score())
+        for number, score in enumerate(registry.get("regard").scores())
     ]
     one = task(*scores, name="regard_en", metadata={"classifier_used": {"name": "light", "warning": "weak"}})
     row = board(run("model", one), name="regard_en").rows[0]
@@ -245,12 +245,12 @@ def test_a_warning_that_is_said_of_the_whole_row_is_not_repeated():
 def test_scores_that_must_not_be_shown_are_not(monkeypatch):
     regard = registry.get("regard")
     monkeypatch.setattr(type(regard), "withheld", lambda self, task: "half of it is missing")
-    scores = [value(score.name, 0.1, benchmark="regard") for score in regard.every_score()]
+    scores = [value(score.name, 0.1, benchmark="regard") for score in regard.scores()]
     row = board(run("model", task(*scores, name="regard_en")), name="regard_en").rows[0]
     assert row.deviations == ("half of it is missing",)
     assert all(math.isnan(one.value) and one.note == "not in its file" for one in row.cells.values())
     # a row's own function refuses as well, whoever calls it with scores
-    columns = [value(score.name, benchmark="regard") for score in regard.every_score()]
+    columns = [value(score.name, benchmark="regard") for score in regard.scores()]
     own = board_building._run_row(run("model"), task(*scores, name="regard_en"), columns)
     assert all(math.isnan(one.value) for one in own.cells.values())
 
@@ -308,7 +308,7 @@ def test_published_rows_stand_after_runs_unranked(printed):
 
 def test_published_scores_that_rank_nothing_say_nothing_of_ranks(printed):
     further = next(
-        score.name for score in registry.get("gg_bbq").every_score() if score.name not in registry.get("gg_bbq").main
+        score.name for score in registry.get("gg_bbq").scores() if score.name not in registry.get("gg_bbq").main
     )
     printed(paper("one", **{further: published_scores.Cell(0.5, "0.5")}), paper("two"))
     found = board(scored("run", 0.5))

@@ -248,7 +248,7 @@ def test_a_part_s_score_is_that_of_its_items():
     assert scores["race/choice_ss"].summary == f"{whole}; bias_type race"
     # without being asked for, no breakdown of each test
     assert [name for name in by_name(stereoset_choices.scores(records)) if name.count("/") > 1] == []
-    per_test = by_name(stereoset_choices.every_score())
+    per_test = by_name(stereoset_choices.scores())
     assert per_test["inter/choice_ss_meaningful"].compute(records).value == 50
     assert set(per_test) == {
         *by_name(),

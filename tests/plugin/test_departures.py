@@ -193,7 +193,7 @@ def test_every_packaged_task_is_the_packaged_one(tiny_mirror):
     plain = internals.task_manager(folders, {}, include_defaults=False)
     for entry in tasks:
         benchmark, manager = registry.get(entry.benchmark), plain
-        if benchmark.required:
+        if "required" in benchmark.options.values():
             manager = internals.task_manager([benchmark.folder], benchmark.planting.metadata, include_defaults=False)
         task = manager.load([entry.name])["tasks"][entry.name]
         assert "changed" not in task.config.metadata["inputs"], entry.name
@@ -210,7 +210,7 @@ def test_the_share_of_unanswered_documents_is_a_share_among_the_scores():
     named = {benchmark: benchmark.unanswered for benchmark in registry.by_name().values() if benchmark.unanswered}
     assert named
     for benchmark, name in named.items():
-        (score,) = (score for score in benchmark.every_score() if score.name == name)
+        (score,) = (score for score in benchmark.scores() if score.name == name)
         assert (score.low, score.high) == (0.0, 1.0)
 
 

@@ -47,7 +47,7 @@ def test_names_are_those_of_every_departure_and_option_once():
     assert len(set(names)) == len(names)
     assert names[: len(departures.NAMES)] == list(departures.NAMES)
     assert {"words", "wording", "repeats", "templates"} <= set(names)
-    details = {benchmark.detail for benchmark in registry.by_name().values() if benchmark.detail}
+    details = {o for one in registry.by_name().values() for o, role in one.options.items() if role == "detail"}
     assert details
     assert not details & set(names)  # a breakdown adds scores and changes none
 

@@ -11,7 +11,7 @@ from tests.report.made_runs import DOCS, HOSTILE
 @pytest.mark.parametrize("name", registry.by_name())
 def test_every_score_has_a_name_of_its_own_for_people(name):
     benchmark = registry.get(name)
-    scores = [*benchmark.every_score(), *benchmark.scores(DOCS.get(name, []), detailed=True)]
+    scores = [*benchmark.scores(), *benchmark.scores(DOCS.get(name, []), detailed=True)]
     labels = {score.name: parts.score_label(name, score.name) for score in scores}
     assert len(set(labels.values())) == len(labels)
     for score, label in labels.items():
@@ -34,7 +34,7 @@ def test_an_unknown_benchmark_keeps_the_technical_name():
 @pytest.mark.parametrize("name", registry.by_name())
 def test_every_main_score_of_bias_says_what_its_sides_mean(name):
     benchmark = registry.get(name)
-    scores = {score.name: score for score in [*benchmark.every_score(), *benchmark.scores(DOCS.get(name, []))]}
+    scores = {score.name: score for score in [*benchmark.scores(), *benchmark.scores(DOCS.get(name, []))]}
     biased = {
         main for main in benchmark.main if scores[main].neutral is not None and scores[main].higher_is_better is None
     }

@@ -4,7 +4,6 @@ import errno
 import json
 import math
 import os
-import signal
 from pathlib import Path
 
 import pytest
@@ -119,56 +118,6 @@ def test_a_disk_that_is_full_only_when_it_is_synchronized(tmp_path, monkeypatch)
         files.write_whole(tmp_path / "page.html", b"page")
     assert not files.under(tmp_path)
     assert not [name for name in os.listdir(tmp_path) if name.startswith(".")]
-
-
-@pytest.mark.skipif(not hasattr(os, "fork"), reason="needs fork")
-def test_half_written_files_of_killed_processes_are_removed_those_of_others_are_not(tmp_path, monkeypatch):
-    began, go_on = os.pipe(), os.pipe()
-    children = {}
-    for ending in ("goes on", "is killed"):
-        children[ending] = os.fork()
-        if not children[ending]:
-
-            def stop(temporary, path, ending=ending):
-                os.write(began[1], b"x")
-                if ending == "is killed":
-                    os.kill(os.getpid(), signal.SIGKILL)
-                os.read(go_on[0], 1)
-                os.rename(temporary, path)
-
-            monkeypatch.setattr(files.os, "replace", stop)
-            os.close(go_on[1])
-            try:
-                files.write_whole(tmp_path / f"{ending}.html", b"page")
-            finally:
-                os._exit(0)
-        os.read(began[0], 1)
-    os.waitpid(children["is killed"], 0)
-    (tmp_path / ".abcdefgh.tmp").write_text("somebody else's")
-    try:
-        assert len(list(tmp_path.glob(".lm-eval-bias-*.tmp"))) == 2
-        files.write_whole(tmp_path / "other.html", b"page")
-        assert len(list(tmp_path.glob(".lm-eval-bias-*.tmp"))) == 1
-    finally:
-        os.close(go_on[1])
-        os.waitpid(children["goes on"], 0)
-    assert sorted(path.name for path in tmp_path.iterdir()) == [".abcdefgh.tmp", "goes on.html", "other.html"]
-    assert (tmp_path / "goes on.html").read_bytes() == b"page"
-
-
-def test_a_file_that_another_process_cleans_away_before_its_lock_is_held_is_replaced(tmp_path, monkeypatch):
-    lock, cleaned = files.fcntl.flock, []
-
-    def late(handle, operation):
-        if not cleaned:
-            cleaned.append(handle)
-            files.remove_abandoned(tmp_path)
-            assert not list(tmp_path.iterdir())
-        return lock(handle, operation)
-
-    monkeypatch.setattr(files.fcntl, "flock", late)
-    files.write_whole(tmp_path / "page.html", b"page")
-    assert [path.name for path in tmp_path.iterdir()] == ["page.html"]
 
 
 def test_folders_named_after_hidden_paths_are_read(tmp_path):

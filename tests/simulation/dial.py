@@ -115,7 +115,7 @@ def stereoset(language: str, number: int | None = None, choices: bool = False) -
 def regard(language: str) -> list[dict[str, Any]]:
     from lm_eval_bias.tasks.regard import hooks
 
-    return hooks.documents({"language": language}, classifier="light")
+    return hooks.dataset({"language": language}, classifier="light")["test"]
 
 
 CASES = (

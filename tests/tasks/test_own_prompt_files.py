@@ -62,7 +62,7 @@ def test_a_bad_file_is_one_line_with_its_place(content, run, tmp_path):
     ("options", "says"),
     [
         ({"file": "gone.csv"}, "No such file"),
-        ({"file": "."}, "Is a directory"),
+        ({"file": "."}, "not a file but a folder"),
         ({"language": "english"}, "--metadata language='english': must be a code"),
         ({"language": None}, "name a file of prompts and their language: --metadata '{"),
         ({"prompts": None}, "name a file of prompts and their language"),
