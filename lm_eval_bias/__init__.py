@@ -6,7 +6,7 @@ Importing this package is cheap and brings in neither torch nor the harness; see
 import os.path as _path
 from typing import TYPE_CHECKING
 
-__version__ = "0.2.0"
+__version__ = "0.3.0"
 
 # In a checkout, tasks and custom_metrics are siblings of this folder and not in it. After a plain `pip install .`
 # that folder shadows the installed package when Python starts there, so look beside it too.

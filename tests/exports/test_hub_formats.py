@@ -80,7 +80,7 @@ def test_eval_results(tmp_path, capsys):
     one = entries["occugender_explicit.stereotype_gap_distance"]
     assert one.value == abs(gap["value"])
     assert f"lower is better; distance of stereotype_gap = {gap['value']!r} from its neutral value 0" in one.notes
-    assert f"standard error {gap['stderr']!r} (occupations and templates" in one.notes
+    assert f"standard error {gap['stderr']!r} (Occupations and templates" in one.notes
     lms = cells(content)["stereoset_en", "lms"]
     assert entries["stereoset_en.lms"].value == lms["value"]
     low, high = lms["interval"]

@@ -20,7 +20,10 @@ PLACES = ("place_a", "place_b", "place_c")
 
 
 def by_name(scores=None):
-    return {score.name: score for score in scores or stereoset_choices.scores()}
+    """Scores by name; by default those over all items."""
+    if scores is None:
+        return {score.name: score for score in stereoset_choices.scores() if "/" not in score.name}
+    return {score.name: score for score in scores}
 
 
 def items(text, terms="ab"):
