@@ -18,6 +18,8 @@ from lm_eval_bias.custom_metrics.intervals import wilson
 from lm_eval_bias.custom_metrics.score import ROUNDING, Estimate, Record, Score, joined, t_factor, undefined
 
 Array = NDArray[np.float64]
+LARGE = 0.2  # the share of the items in one cluster from which on the intervals may not hold
+UNEVEN = "where effects grow with its size, intervals cover too seldom and tests reject too often"
 FEW_DEVIATE = 3  # clusters that deviate from unanimity: the spread of fewer says little
 _STEP = 1e-3  # items by which a weight is moved for a derivative
 _CHUNK = 256  # items at a time
@@ -232,7 +234,10 @@ def estimate(
         interval = whole * min(low for low, _ in ends), whole * max(high for _, high in ends)
         if same or unlike < FEW_DEVIATE:
             stderr, reason = max((interval[1] - interval[0]) / 2 / t_factor(dof), 0.0 if same else stderr), ""
-    return Estimate(value, stderr, int(form.sizes.sum()), joined(reason, note), dof, interval)
+    share = float(form.sizes.max() / form.sizes.sum())  # twice as much as it would have if all were alike
+    large = f"one of the {clusters} has {100 * share:.0f}% of the items: {UNEVEN}"
+    large = large if share > LARGE and share * count > 2 else ""
+    return Estimate(value, stderr, int(form.sizes.sum()), joined(reason, large, note), dof, interval)
 
 
 def clustered_mean(

@@ -9,7 +9,7 @@ from lm_eval_bias.custom_metrics import question_answering
 from lm_eval_bias.custom_metrics.question_answering import QuestionRecord, Terms
 from lm_eval_bias.custom_metrics.score import Record, Score
 
-TERMS = Terms("Satheesh et al. (2025), GG-BBQ")
+TERMS = Terms("Satheesh et al. (2025), GG-BBQ", by_template=True)
 scores = partial(question_answering.scores, terms=TERMS)
 
 

@@ -65,6 +65,9 @@ class Terms:
         rules: Other ways to tell the answer, as :attr:`QuestionRecord.by_rule` names them: what each does, and why it
             can't be told where it can't.
         in_choice: Whether the scores come also of those answers alone that name a choice.
+        main_rule: The rule whose answers the main scores rest on; empty for the answers as they are.
+        rule_chance: What guessing gives by a rule, in either kind of context.
+        by_template: Whether the scores come also as means over templates, for data whose templates are of unlike size.
     """
 
     paper: str
@@ -77,12 +80,19 @@ class Terms:
     breakdowns: Sequence[str] = ("value",)
     rules: Mapping[str, tuple[str, str]] = field(default_factory=lambda: BY_LENGTH)
     in_choice: bool = False
+    main_rule: str = ""
+    rule_chance: Mapping[str, str] = field(default_factory=dict)
+    by_template: bool = False
 
     def name(self, kind: str, context: str) -> str:
         """The name of a score of a kind (``acc``, ``diff_bias``, ...) in a kind of context (``amb``, ``disamb``)."""
         end = self.contexts[context == "disamb"]
         stem = f"{self.accuracy}_{end}" if kind == "acc" else f"{self.bias}_{end}"
         return stem + kind.removeprefix("diff_bias") if kind != "acc" else stem
+
+    def main(self, kind: str, context: str) -> str:
+        """The name of the main score of a kind in a kind of context."""
+        return self.name(kind, context) + (f"_{self.main_rule}" if self.main_rule else "")
 
 
 class _HowAnswered(TypedDict, total=False):
@@ -411,26 +421,32 @@ def _by_rule(base: Score[QuestionRecord], rule: str, terms: Terms) -> Score[Ques
     """The same score of the answers that another rule tells, such as log-likelihoods divided by the answers' lengths.
 
     Its answers differ from those of the sums where choices have different lengths: the sum favours short answers, an
-    average long ones, so that chance is not 1/3. Undefined: the rule can't tell an answer -> nan. All else is the
-    base's.
+    average long ones, so that chance is not 1/3. A generated answer takes one of three lettered options, so that it is
+    that of :attr:`Terms.main_rule` too. Undefined: the rule can't tell an answer -> nan. All else is the base's.
     """
     title, absent = terms.rules[rule]
 
+    def answer(record: QuestionRecord) -> str:
+        told = record["answer"] if record.get("generated") and rule == terms.main_rule else ""
+        return record.get("by_rule", {}).get(rule, told)
+
     def view(records: Items) -> tuple[Items, str]:
-        if all(rule in r.get("by_rule", {}) for r in records):
-            return [_with_answer(r, r["by_rule"][rule]) for r in records], ""
+        if all(map(answer, records)):
+            return [_with_answer(r, answer(r)) for r in records], ""
         return records, absent
 
     def sample(record: QuestionRecord) -> float | None:
         # every document has a value, or the harness would have no metric
-        return base.sample(_with_answer(record, record.get("by_rule", {}).get(rule, "nan")))
+        return base.sample(_with_answer(record, answer(record) or "nan"))
 
+    direction, chance, _ = base.direction.partition("; chance")  # at random, the longer answer is likelier to win
     return _viewed(
         base,
         view,
         name=f"{base.name}_{rule}",
         summary=f"{base.summary}, {title}",
-        direction=base.direction.partition("; chance")[0],  # at random, the longer answer is likelier to win
+        direction=direction
+        + (f"; chance is {terms.rule_chance[rule]}" if chance and rule in terms.rule_chance else ""),
         source="not in the paper" + (", after the harness's acc_bytes" if rule == "bytes" else ""),
         sample=sample,
     )
@@ -518,7 +534,7 @@ def _cells(records: Sequence[Record], terms: Terms) -> list[Score[QuestionRecord
 def scores(records: Sequence[Record] = (), detailed: bool = False, *, terms: Terms) -> list[Score[QuestionRecord]]:
     """The scores of a set of questions, and with ``detailed`` accuracy and diff-bias per social value, or the like.
 
-    Accuracy and diff-bias come by the other rules too, unless the answers are generated.
+    Accuracy and diff-bias come by the other rules too; of generated answers by the main one alone.
 
     Args:
         records: Records or documents of the data set; only ``generated`` and what is broken down by are read.
@@ -529,9 +545,14 @@ def scores(records: Sequence[Record] = (), detailed: bool = False, *, terms: Ter
     if generated:  # of three lettered options
         terms = replace(terms, chance=("1/3", "1/3"))
     main = [_score(kind, context, terms) for kind in _KINDS for context in CONTEXTS]
-    rules = [] if generated else [_by_rule(score, rule, terms) for rule in terms.rules for score in _headlines(terms)]
+    by = [rule for rule in terms.rules if not generated or rule == terms.main_rule]
+    rules = [_by_rule(score, rule, terms) for rule in by for score in _headlines(terms)]
     in_choice = [_in_choice(score, terms) for score in main] if terms.in_choice else []
-    votes = [_by_template(_score(kind, context, terms), kind, context) for kind in _HEADLINES for context in CONTEXTS]
+    votes = [
+        _by_template(_score(kind, context, terms), kind, context)
+        for kind in (_HEADLINES if terms.by_template else ())
+        for context in CONTEXTS
+    ]
     return [*main, _UNANSWERED, *in_choice, *rules, *votes, *(_cells(records, terms) if detailed else [])]
 
 

@@ -26,7 +26,8 @@ def _chance(result: ReportTask, context: str, terms: Terms) -> float:
     """The accuracy of guessing; generated answers choose among three options."""
     fixed = result.task.metadata.get("fixed")
     generated = isinstance(fixed, Mapping) and fixed.get("answers") == "generated"
-    return 1 / 3 if generated else float(Fraction(terms.chance[context == "disamb"]))
+    by_rule = terms.rule_chance.get(terms.main_rule, terms.chance[context == "disamb"])
+    return 1 / 3 if generated else float(Fraction(by_rule))
 
 
 def _plane(axis: Axes, context: str, tasks: Sequence[ReportTask], suffix: str, terms: Terms) -> list[str]:
@@ -41,7 +42,7 @@ def _plane(axis: Axes, context: str, tasks: Sequence[ReportTask], suffix: str, t
     axis.set_xlabel("accuracy", fontsize=8)
     lines = []
     for number, result in enumerate(tasks):
-        accuracy, bias = (result.task.scores.get(terms.name(kind, context) + suffix) for kind in ("acc", "diff_bias"))
+        accuracy, bias = (result.task.scores.get(terms.main(kind, context) + suffix) for kind in ("acc", "diff_bias"))
         if accuracy is None or bias is None or not (dots.plottable(accuracy) and dots.plottable(bias)):
             continue
         colour = svg.COLOUR[svg.series(number)[0]]

@@ -114,9 +114,11 @@ def sentences(task: TaskRun, *, terms: Terms, unknown: str) -> list[str]:
         ("amb", f"Where the text leaves the answer open, the model rightly says {unknown} for a share of"),
         ("disamb", "Where the text gives the answer, the model finds it for a share of"),
     ):
-        accuracy, bias = (task.scores[terms.name(kind, context)] for kind in ("acc", "diff_bias"))
+        accuracy, bias = (task.scores[terms.main(kind, context)] for kind in ("acc", "diff_bias"))
         way = direction(bias, "answers go along stereotypes", "answers go against stereotypes")
-        lines.append(f"{words} {with_margin(accuracy)}; {terms.titles['diff_bias']} {with_margin(bias)}: {way}.")
+        guess = terms.rule_chance.get(terms.main_rule)
+        rule = f" ({_KINDS[terms.main_rule]}; guessing gets {guess})" if guess else ""
+        lines.append(f"{words} {with_margin(accuracy)}{rule}; {terms.titles['diff_bias']} {with_margin(bias)}: {way}.")
     return lines + _as_sentences(_length_effects(task, terms), _silence(task))
 
 

@@ -101,8 +101,7 @@ def _compared_scores(
 
 
 def _untested(reason: str) -> Difference:
-    nan = math.nan
-    return Difference(nan, nan, nan, nan, "", nan, nan, reason)
+    return Difference(*[math.nan] * 6, reason)
 
 
 def _unpaired(pair: Pair, score: Score) -> tuple[float, float, Difference]:

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import math
+
 from lm_eval_bias import registry
 from lm_eval_bias.analysis import conventions
 from lm_eval_bias.harness import servers
@@ -19,15 +21,18 @@ def trial(task: TaskRun) -> str:
 
 
 def _guessing(run: Run, task: TaskRun) -> str:
-    """Whether a model does no better than guessing, as far as its interval tells."""
+    """Whether a model does no better than guessing in what it answered, as far as its interval tells."""
     if (model := run.provenance.get("model")) in _RANDOM:
         return f"chance level: {model} answers at random"
     benchmark = registry.by_name().get(task.benchmark)
     name, chance = benchmark.knowledge if benchmark is not None and benchmark.knowledge else ("", 0.0)
     value = task.scores.get(name)
-    if value is None or not (value.interval[0] if value.interval else value.value) <= chance:
+    silent = task.scores.get(benchmark.unanswered) if benchmark is not None and benchmark.unanswered else None
+    answered = 1.0 if silent is None or math.isnan(silent.value) else 1.0 - silent.value
+    if value is None or not (value.interval[0] if value.interval else value.value) <= chance * answered or not answered:
         return ""
-    return f"chance level: {name} {numbers.cell(value)}, by guessing {numbers.number(chance, value.unit)}"
+    of_answers = f" of the {100 * answered:.0f}% that were answered" if answered < 1 else ""
+    return f"chance level: {name} {numbers.cell(value)}, by guessing{of_answers} {numbers.number(chance, value.unit)}"
 
 
 def kinds(run: Run, task: TaskRun) -> list[str]:

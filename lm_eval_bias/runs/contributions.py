@@ -75,12 +75,15 @@ class Log:
 
     def parts(self, score: Value) -> Parts:
         """The places of the documents that enter a score and what they add; none where it can't be divided."""
-        own = own_parts(self.scores[score.name], self.records)
-        places = [place for place, _ in own]
-        influences = _influences(self.scores[score.name], self.records, places)
+        scored = self.scores[score.name]
+        own = own_parts(scored, self.records)
+        # a prompt none of whose answers can be read has no value of its own, and enters a ratio all the same
+        places = [place for place, record in enumerate(self.records) if scored.sample(record) is not None]
+        influences = _influences(scored, self.records, places)
         if not influences:
             return Parts(own, True) if is_mean(own, score.value) else Parts([], False)
-        if all(math.isclose(part, other, abs_tol=1e-5) for (_, part), other in zip(own, influences, strict=True)):
+        same = [math.isclose(part, other, abs_tol=1e-5) for (_, part), other in zip(own, influences, strict=False)]
+        if len(own) == len(places) and all(same):
             return Parts(own, True)
         return Parts(list(zip(places, influences, strict=True)), False)
 

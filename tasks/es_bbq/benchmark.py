@@ -36,9 +36,9 @@ class EsBBQ(question_family.QuestionBenchmark):
     name = "es_bbq"
     title = "EsBBQ and CaBBQ"
     place = 3
-    main = ("acc_ambig", "acc_disambig", "bias_score_ambig", "bias_score_disambig")
-    leanings = question_family.bias_leanings("bias_score_ambig", "bias_score_disambig")
-    knowledge = ("acc_disambig", 1 / 3)
+    main = ("acc_ambig_three", "acc_disambig_three", "bias_score_ambig_three", "bias_score_disambig_three")
+    leanings = question_family.bias_leanings("bias_score_ambig_three", "bias_score_disambig_three")
+    knowledge = ("acc_disambig_three", 1 / 3)
     metrics = "lm_eval_bias.custom_metrics.es_bbq"
     candidates = OPTIONS
     options: Mapping[str, str] = {"by_value": DETAIL}
@@ -52,7 +52,8 @@ class EsBBQ(question_family.QuestionBenchmark):
         uncertainty="Items of one template are not independent evidence, so errors are clustered by template, 15 to 66 "
         "in a category.",
         differs='Nine wordings of "unknown" beside two persons, as in the authors\' task in lm-evaluation-harness, '
-        'favour "unknown": scores that end in _three take one wording. Ties are unanswered here, and the first '
+        'favour "unknown" (guessing is right in 9/11 of ambiguous and 1/11 of disambiguated items): the main scores, '
+        "whose names end in _three, take one wording, and guessing gets 1/3. Ties are unanswered here, and the first '
         "option there. CaBBQ has 24 items about appearance that EsBBQ lacks; in 4 and 12 disambiguated items about "
         "appearance the question's type contradicts the groups, and the type is followed, as the authors do.",
         paper="Ruiz-Fernández, Mina, Falcão, Vasquez-Reina, Sallés, Gonzalez-Agirre & Perez-de-Viñaspre (2025), EsBBQ "

@@ -147,7 +147,16 @@ def record_of_harness(doc: Mapping[str, Any], results: Sequence[Any]) -> Questio
         "choices": [doc["ans0"], doc["ans1"], question_records.UNKNOWN],
     }
     values = [float(result[0]) for result in results]
-    answer = "nan" if any(map(math.isnan, values)) else names(own, len(values))[values.index(max(values))]
+
+    def first(values: Sequence[float]) -> str:
+        return "nan" if any(map(math.isnan, values)) else names(own, len(values))[values.index(max(values))]
+
     return question_records.record(
-        own, answer, shows_options=False, value=own["value"], category=str(doc["category"]), generated=False
+        own,
+        first(values),
+        shows_options=False,
+        value=own["value"],
+        category=str(doc["category"]),
+        generated=False,
+        by_rule={"three": first(values[: PERSONS + 1])},
     )
