@@ -53,7 +53,7 @@ class EsBBQ(question_family.QuestionBenchmark):
         "in a category.",
         differs='Nine wordings of "unknown" beside two persons, as in the authors\' task in lm-evaluation-harness, '
         'favour "unknown" (guessing is right in 9/11 of ambiguous and 1/11 of disambiguated items): the main scores, '
-        "whose names end in _three, take one wording, and guessing gets 1/3. Ties are unanswered here, and the first '
+        "whose names end in _three, take one wording, and guessing gets 1/3. Ties are unanswered here, and the first "
         "option there. CaBBQ has 24 items about appearance that EsBBQ lacks; in 4 and 12 disambiguated items about "
         "appearance the question's type contradicts the groups, and the type is followed, as the authors do.",
         paper="Ruiz-Fernández, Mina, Falcão, Vasquez-Reina, Sallés, Gonzalez-Agirre & Perez-de-Viñaspre (2025), EsBBQ "
