@@ -38,7 +38,7 @@ def page(tmp_path_factory):
     root = tmp_path_factory.mktemp("page")
     runs = [_run(root / "a", 1), _run(root / "b", 2, LONG, 1.0), _run(root / "c", 3, "<script>alert(1)</script>")]
     out = root / "compare.html"
-    assert main(["compare", *runs, "--draws", "300", "-o", str(out)]) == 0
+    assert main(["compare", *runs, "-o", str(out)]) == 0
     return out.as_uri()
 
 

@@ -11,7 +11,7 @@ import pytest
 from lm_eval_bias import registry
 from lm_eval_bias.analysis.differences import Finding
 from lm_eval_bias.cli.main import main
-from lm_eval_bias.custom_metrics.resampling import Difference
+from lm_eval_bias.custom_metrics.differences import Difference
 from lm_eval_bias.report import comparison_pages, difference_plots, svg
 from lm_eval_bias.report.comparison_pages import Member
 from lm_eval_bias.report.svg import shortened, shortened_apart
@@ -25,7 +25,7 @@ TASKS = ",".join([*OCCUGENDER, "gg_bbq_group_terms", "gg_bbq_group_terms_gen"])
 
 
 def finding(subject="toy", other="other", value=0.5, p=0.01, adjusted=0.01, reason="", stderr=0.1, base="base"):
-    difference = Difference(value, stderr, math.inf, p, "a test", 0.0, 0.1, reason)
+    difference = Difference(value, stderr, math.inf, p, 0.0, 0.1, reason, "a test")
     return Finding(subject, base, other, MEAN, 1.0, 1.0 + value, difference, adjusted, True, 8)
 
 
@@ -47,7 +47,7 @@ def runs(made, tmp_path):
 
 
 def page_of(out, *arguments):
-    assert main(["compare", *arguments, "--draws", "200", "-o", str(out)]) == 0
+    assert main(["compare", *arguments, "-o", str(out)]) == 0
     return Page(out.read_text(encoding="utf-8"))
 
 
@@ -55,10 +55,10 @@ def test_the_ending_says_the_format_and_no_known_one_is_text(runs, tmp_path, cap
     starts = {"html": "<!doctype html>", "json": "[", "csv": "what,", "md": "**", "txt": "occugender_debias"}
     for ending, start in starts.items():
         out = tmp_path / f"compare.{ending}"
-        assert main(["compare", *runs[:2], "--draws", "200", "-o", str(out)]) == 0
+        assert main(["compare", *runs[:2], "-o", str(out)]) == 0
         assert out.read_text(encoding="utf-8").startswith(start), ending
     out = tmp_path / "named.html"
-    assert main(["compare", *runs[:2], "--draws", "200", "--format", "json", "-o", str(out)]) == 0
+    assert main(["compare", *runs[:2], "--format", "json", "-o", str(out)]) == 0
     assert out.read_text(encoding="utf-8").startswith("[")
 
 
@@ -67,7 +67,7 @@ def test_every_difference_is_in_the_page_as_in_the_data(runs, tmp_path, capsys, 
     given = [*runs, "--unpaired"] if by == "run" else [runs[0], "--by", by]
     page = page_of(tmp_path / "c.html", *given)
     capsys.readouterr()
-    assert main(["compare", *given, "--draws", "200", "--format", "json"]) == 0
+    assert main(["compare", *given, "--format", "json"]) == 0
     data = json.loads(capsys.readouterr().out)
     tested = 0
     for one in data:
@@ -123,8 +123,8 @@ def test_what_is_refused_stands_in_the_page_with_its_reason(runs, tmp_path, caps
     assert page.text.count(reason) == capsys.readouterr().err.count(reason) == len(TASKS.split(","))
     assert not any("seed=3" in cell for row in page.rows if len(row) == 11 for cell in row)
     # other formats refuse as before, and so does the page where nothing is left
-    assert main(["compare", *runs, "--draws", "200"]) == 2
-    assert main(["compare", runs[0], runs[2], "--draws", "200", "-o", str(tmp_path / "none.html")]) == 2
+    assert main(["compare", *runs]) == 2
+    assert main(["compare", runs[0], runs[2], "-o", str(tmp_path / "none.html")]) == 2
     assert not (tmp_path / "none.html").exists()
     assert "Not compared:" not in page_of(tmp_path / "both.html", *runs, "--unpaired").text
 

@@ -23,7 +23,7 @@ def made(folder, seed=1, **metadata):
 
 def compared(capsys, *arguments):
     capsys.readouterr()
-    status = main(["compare", *map(str, arguments), "--format", "json", "--draws", "200"])
+    status = main(["compare", *map(str, arguments), "--format", "json"])
     out, err = capsys.readouterr()
     return json.loads(out) if status == 0 else err
 

@@ -146,7 +146,7 @@ FLAGS = {
     "export": ["--to", "--name", "--scores", "--organization", "--dataset", "-o", "--language", "--variant"],
     "regard classify": ["--classifier", "--language", "--column", "-o"],
     "regard train": ["--language", "--encoder", "-o"],
-    "compare": ["--by", "--base", "--scores", "--all_scores", "--correction", "--draws", "--seed", "--format", "-o"],
+    "compare": ["--by", "--base", "--scores", "--all_scores", "--correction", "--format", "-o"],
     "report": ["-o", "--format", "--name"],
     "leaderboard": ["-o", "--format", "--task"],
     "check": ["--policy", "--json", "--junit", "--markdown", "--github"],
@@ -188,7 +188,7 @@ def test_command_lines_of_any_words(inputs, line):
 WRITERS = {
     "report": ["report", "RUN", "--format", "json"],
     "leaderboard": ["leaderboard", "RUN", "--format", "csv"],
-    "compare": ["compare", "RUN", "SECOND", "--draws", "100", "--unpaired"],
+    "compare": ["compare", "RUN", "SECOND", "--unpaired"],
     "classify": ["regard", "classify", "TEXTS", "--classifier", "light"],
     "export": ["export", "LOGS", "--to", "predictions"],
     "export card": ["export", "RUN", "--to", "model-card"],

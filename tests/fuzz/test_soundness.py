@@ -110,7 +110,7 @@ def test_every_command_reads_the_good_ones_and_names_the_bad_one(verb, results, 
     more = {
         "report": ["--format", "md"],
         "leaderboard": ["--task", TASK],
-        "compare": ["--draws", "100"],
+        "compare": [],
         "check": ["--policy", str(tmp_path / "policy.yaml")],
         "rescore": [],
     }[verb]

@@ -239,7 +239,6 @@ def test_range_neutral_value_and_direction_of_every_score(module):
         assert score.source
         assert score.summary
         form, found = score.table(records), score.compute(records)
-        assert form.composite is composite, name
         assert form.value == pytest.approx(found.value, abs=1e-12)
         assert (found.interval is not None) is (unit == "proportion"), name
         parts = [part for record in records if (part := score.sample(record)) is not None]

@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 
 from lm_eval_bias.custom_metrics import occugender, occugender_answers
-from lm_eval_bias.custom_metrics.designs import Cells
+from lm_eval_bias.custom_metrics.crossed import Cells
 from lm_eval_bias.custom_metrics.occugender_answers import prompt_record
 
 SCORES = {score.name: score for score in occugender_answers.scores()}

@@ -87,13 +87,6 @@ def test_scores_by_hand(name):
     assert (form.names, form.sizes.tolist()) == (["a", "b"], list(sizes))
 
 
-def test_scores_that_are_more_than_a_mean_are_composite():
-    # a difference of two means of different items, and ratios whose denominator the model decides
-    assert [name for name in VALUES if named()[name].table(MIXED).composite] == [
-        "diff_bias_disamb", "diff_bias_disamb_bound", "diff_bias_amb_ratio", "diff_bias_disamb_ratio",
-    ]  # fmt: skip
-
-
 def test_range_neutral_value_and_unit():
     one = {f"acc_{context}": (0, 1, 1, "proportion", True) for context in engine.CONTEXTS}
     for context in engine.CONTEXTS:

@@ -270,14 +270,14 @@ def test_breakdowns():
 def test_every_name_that_any_data_set_has():
     both = [record("a", [1, 2], test) for test in m.TESTS]
     fixed = [s.name for s in m.scores(both) if not s.name.startswith("gender/")]
-    assert [s.name for s in m.every_score()] == fixed == [f"{p}{k}" for p in ("", "intra/", "inter/") for k in KINDS]
-    inter = by_name(m.every_score())["inter/lms"]
+    assert [s.name for s in m.scores()] == fixed == [f"{p}{k}" for p in ("", "intra/", "inter/") for k in KINDS]
+    inter = by_name(m.scores())["inter/lms"]
     assert inter.compute([record("a", [1, 2], "intra"), record("a", [0, 1], "inter")]).value == 50.0
     everyway = [record("a", {name: [1, 2] for name in m.VARIANTS})]
-    assert [s.name for s in m.every_variant_score()] == [s.name for s in m.variant_scores(everyway)]
+    assert [s.name for s in m.variant_scores()] == [s.name for s in m.variant_scores(everyway)]
     for place, name in enumerate(m.VARIANTS):  # each reads its own outcome
         one = record("a", {other: [int(other == name), 2] for other in m.VARIANTS})
-        values = [by_name(m.every_variant_score())[f"{other}/ss"].compute([one]).value for other in m.VARIANTS]
+        values = [by_name(m.variant_scores())[f"{other}/ss"].compute([one]).value for other in m.VARIANTS]
         assert values == [100.0 * (other == place) for other in range(len(m.VARIANTS))]
 
 
@@ -293,7 +293,7 @@ def test_summaries_name_the_part_and_the_way_of_scoring():
 
 
 def test_scores_say_their_range_unit_and_neutral_value():
-    for score in (*m.every_score(), *m.every_variant_score()):
+    for score in (*m.scores(), *m.variant_scores()):
         kind = score.name.rpartition("/")[2]
         assert (score.low, score.high) == (0.0, 50.0 if kind == "mc_ss_sd" else 100.0), score.name
         neutral = {"ss": 50.0, "mc_ss": 50.0, "mc_ss_sd": None}.get(kind, 100.0)

@@ -123,13 +123,6 @@ def test_errors_leave_out_a_term_at_a_time(name):
     assert (estimate.interval is None) is (name == "choice_icat")  # no share
 
 
-def test_scores_that_are_no_plain_means_are_compared_as_such():
-    # the model decides a ratio's denominator, and ICAT takes the smaller of two counts
-    composite = {name for name, score in by_name().items() if score.table(SEVERAL).composite is True}
-    assert composite == {"choice_ss_meaningful", "choice_icat", *PLACES}
-    assert all(score.table(SEVERAL).names == list("abcde") for score in by_name().values())
-
-
 def test_samples_are_the_items_parts_by_hand():
     shown = (UNRELATED, ANTI, STEREOTYPE)
     parts = {  # lms, ss, unanswered, refused, and the place of what was taken

@@ -30,7 +30,7 @@ SIGNATURES = {
     "card": "(name: 'str') -> 'Card'",
     "compare": "(runs: 'Run | Iterable[Run]', by: 'str' = 'run', base: 'str | None' = None, "
     "scores: 'str | Sequence[str] | None' = None, *, all_scores: 'bool' = False, unpaired: 'bool' = False, "
-    "correction: 'str' = 'holm', draws: 'int' = 10000, seed: 'int | None' = None) -> 'DataFrame'",
+    "correction: 'str' = 'holm') -> 'DataFrame'",
     "export": "(runs: 'Run | Iterable[Run]', to: 'str', path: 'str | os.PathLike[str]', *, name: 'str | None' = None, "
     "scores: 'str | None' = None, no_items: 'bool' = False, organization: 'str | None' = None, "
     "relationship: 'str | None' = None, dataset: 'str | None' = None) -> 'Export'",
@@ -224,14 +224,14 @@ def test_rescored_scores_are_the_commands(tmp_path, capsys):
 
 def test_comparisons_are_the_commands(results, capsys):
     runs = leb.load(results)
-    frame = leb.compare(runs, draws=200)
+    frame = leb.compare(runs)
     assert list(frame.columns) == COMPARISON
-    options = ["compare", results, "--draws", "200"]
+    options = ["compare", results]
     assert_same(frame, said(capsys, *options, "--format", "csv"), split=["interval", "range"])
-    other = leb.compare(runs, "run", runs[1].name, "stereotype_gap", correction="none", draws=200, seed=5)
-    options += ["--base", runs[1].name, "--scores", "stereotype_gap", "--correction", "none", "--seed", "5"]
+    other = leb.compare(runs, "run", runs[1].name, "stereotype_gap", correction="none")
+    options += ["--base", runs[1].name, "--scores", "stereotype_gap", "--correction", "none"]
     assert_same(other, said(capsys, *options, "--format", "csv"), split=["interval", "range"])
-    assert len(leb.compare(runs, all_scores=True, draws=100)) > len(frame) > len(other) == 1
+    assert len(leb.compare(runs, all_scores=True)) > len(frame) > len(other) == 1
 
 
 @pytest.mark.parametrize("form", ["md", "json", "csv", "latex"])
@@ -307,11 +307,10 @@ def test_errors_name_parameters(results, tmp_path):
         lambda: leb.scores([]): "no run",
         lambda: leb.compare(runs, "runs"): "by='runs': unknown. Did you mean run? Known: run, instruction",
         lambda: leb.compare(runs, correction="Holm"): "correction='Holm': unknown. Did you mean holm?",
-        lambda: leb.compare(runs, draws=5): "draws=5: too few for a test",
         lambda: leb.compare(runs, base="x"): "base='x': no such run among bias-chance, bias-chance (seed=1).",
         lambda: leb.compare(runs, scores=[]): "scores= is empty",
         lambda: leb.compare(runs, scores="a", all_scores=True): "scores and all_scores can't be combined",
-        lambda: leb.compare(runs, scores=["coverage", "x"], draws=100): "scores x: no task in these runs has this",
+        lambda: leb.compare(runs, scores=["coverage", "x"]): "scores x: no task in these runs has this",
         lambda: leb.compare(runs[0]): "or compare within it: by instruction or by language",
         lambda: leb.rescore(): "rescore() needs a path",
         lambda: leb.rescore(results, word="x"): "word= is unknown. Did you mean words?",

@@ -11,13 +11,12 @@ import numpy as np
 
 from lm_eval_bias import registry
 from lm_eval_bias.analysis import board_building, rank_intervals
-from lm_eval_bias.custom_metrics import resampling
+from lm_eval_bias.custom_metrics import differences
 from lm_eval_bias.custom_metrics.score import Estimate, Score, t_factor
 from lm_eval_bias.runs import harness_results
 from tests.simulation.simulated_models import Maker, Records
 from tests.simulation.structures import STRUCTURES, Structure
 
-DRAWS = 999  # the least p of a test by resampling is 0.001 then, below all levels that are asked for
 LEVEL = 0.05
 Outcome = dict[str, float | None]  # by measure: 1 or 0, or a probability; None where the package gave nothing
 
@@ -60,7 +59,7 @@ def _rejects(p: float, level: float) -> float | None:
     return None if math.isnan(p) else float(p <= level)
 
 
-def _promised(difference: resampling.Difference, true: float, detectable: float, level: float) -> float | None:
+def _promised(difference: differences.Difference, true: float, detectable: float, level: float) -> float | None:
     """The power that the promise of 80% at ``detectable`` amounts to at the true difference."""
     from scipy import special
 
@@ -68,25 +67,21 @@ def _promised(difference: resampling.Difference, true: float, detectable: float,
         return None
     dof = max(difference.dof, 1.0)
     limit = t_factor(dof, 1 - level)
-    reach = (limit + t_factor(dof, 2 * resampling.POWER - 1)) * abs(true) / detectable
+    reach = (limit + t_factor(dof, 2 * differences.POWER - 1)) * abs(true) / detectable
     return float(special.ndtr(reach - limit) if math.isinf(dof) else special.stdtr(dof, reach - limit))
 
 
-def _compared(first: Any, second: Any, true: float, tests: int, seed: int) -> Outcome:
+def _compared(first: Any, second: Any, true: float, tests: int) -> Outcome:
     """What is said of the difference of two models, at 5% and at the level of the first of so many corrected tests."""
     if isinstance(first, str) or isinstance(second, str):
         return {"difference": None, "rejects": None, "rejects_corrected": None}
-    difference = resampling.paired(first, second, draws=DRAWS, seed=seed)
+    difference = differences.paired(first, second)
     outcome = {"difference": _covers(difference.interval, true), "rejects": _rejects(difference.p, LEVEL)}
     level = LEVEL / tests
-    takes_level = callable(difference.detectable)
-    at_level = difference.at_level(level) if hasattr(difference, "at_level") else difference
-    outcome["rejects_corrected"] = _rejects(at_level.p, level)
+    outcome["rejects_corrected"] = _rejects(difference.p, level)
     if true != 0:
-        plain = difference.detectable() if takes_level else difference.detectable
-        outcome["promised"] = _promised(difference, true, plain, LEVEL)
-        if takes_level:
-            outcome["promised_corrected"] = _promised(difference, true, difference.detectable(level), level)
+        outcome["promised"] = _promised(difference, true, difference.detectable(), LEVEL)
+        outcome["promised_corrected"] = _promised(difference, true, difference.detectable(level), level)
     return outcome
 
 
@@ -122,7 +117,7 @@ def one_round(name: str, case: str, seed: int) -> dict[str, Outcome]:
         a, b = (values[score.name] for values in true)
         assert score.table is not None, f"{score.name} can't be compared"
         forms = [score.table(records) for records in drawn.records]
-        outcome = _compared(forms[0], forms[1], a - b, len(registry.get(structure.benchmark).main), seed)
+        outcome = _compared(forms[0], forms[1], a - b, len(registry.get(structure.benchmark).main))
         estimates = [score.compute(records) for records in drawn.records]
         outcome["interval"], outcome["second_interval"] = (
             _covers(estimate.ends(), truth) for estimate, truth in zip(estimates, (a, b), strict=True)

@@ -38,7 +38,7 @@ class AgeStereotypes(Benchmark):
 
     def scores(self, docs=(), detailed=False):
         """One score."""
-        from lm_eval_bias.custom_metrics.clustered import clustered_mean
+        from lm_eval_bias.custom_metrics.clusters import clustered_mean
 
         return [
             clustered_mean(
