@@ -439,7 +439,6 @@ def _by_rule(base: Score[QuestionRecord], rule: str, terms: Terms) -> Score[Ques
         # every document has a value, or the harness would have no metric
         return base.sample(_with_answer(record, answer(record) or "nan"))
 
-    guess = terms.rule_chance.get(rule)
     direction, chance, _ = base.direction.partition("; chance")  # at random, the longer answer is likelier to win
     return _viewed(
         base,
