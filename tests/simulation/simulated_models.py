@@ -194,7 +194,7 @@ class Questions:
         record = registry.get(str(docs[0]["benchmark"])).record
         self._suffix = suffix
         self._score_names = {
-            TERMS.name(kind, context): (terms or TERMS).name(kind, context)
+            TERMS.name(kind, context): (terms or TERMS).main(kind, context)
             for kind in ("acc", "diff_bias")
             for context in ("amb", "disamb")
         }
