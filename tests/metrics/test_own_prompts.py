@@ -107,7 +107,7 @@ def test_a_mean_of_words_has_both_intervals():
     assert (found.value, found.n, found.dof, found.reason) == (5.0, 12, pytest.approx(2), "beware")
     assert found.stderr == pytest.approx(math.sqrt(13 / 3), abs=1e-12)
     half = stats.t.ppf(0.975, 2) * math.sqrt(13 / 3)
-    assert found.interval == pytest.approx((5 - half, 5 + half), abs=1e-9)
+    assert found.interval == pytest.approx((0.0, 5 + half), abs=1e-9)  # no text has fewer words than none
     # variances 4/3, 8/3 and 0 of texts, each of which counts 1/12
     within = math.sqrt((4 / 12) ** 2 * (4 / 3 / 4 + 8 / 3 / 4))
     half = stats.t.ppf(0.975, 9) * within
@@ -163,7 +163,7 @@ def test_texts_that_repeat_each_other_and_a_weak_classifier_are_said():
         r["wordings"], r["caveat"] = ["same"] * 10, "weak"
     scores = by_name(records)
     assert scores["negative/gap"].reason == "only 2% of the texts differ: fixed_interval is too narrow; weak"
-    assert scores["words/a"].reason == "all texts have the same value: no interval"
+    assert scores["words/a"].reason == "nothing varied between clusters: no standard error"
     assert scores["negative/a"].reason == "weak"
     assert scores["distinct"].value == pytest.approx(1 / 40, abs=1e-12)
 

@@ -52,6 +52,12 @@ VALUES = {
     "diff_bias_disamb_ratio": 0.5,
     "unanswered": 2 / 12,
 }
+BY_TEMPLATE = {  # each of the two templates has one vote
+    "acc_amb_by_template": (1 / 3 + 0) / 2,
+    "acc_disamb_by_template": (3 / 5 + 1 / 3) / 2,
+    "diff_bias_amb_by_template": (1 / 3 + 1) / 2,
+    "diff_bias_disamb_by_template": (2 / 3 + 1) / 2 - (1 / 2 + 0) / 2,
+}
 # the same without template a, and without template b
 WITHOUT = {
     "acc_amb": (0, 1 / 3),
@@ -87,6 +93,18 @@ def test_scores_by_hand(name):
     assert (form.names, form.sizes.tolist()) == (["a", "b"], list(sizes))
 
 
+@pytest.mark.parametrize("name", BY_TEMPLATE)
+def test_templates_have_one_vote_each(name):
+    score = named()[name]
+    found, alone = score.compute(MIXED), [score.compute([r for r in MIXED if r["template"] != t]) for t in "ab"]
+    assert found.value == pytest.approx(BY_TEMPLATE[name], abs=1e-12)
+    assert found.n == (4 if "_amb" in name else 8)
+    assert found.stderr == pytest.approx(abs(alone[0].value - alone[1].value) / 2, abs=1e-12)
+    assert found.dof == 1
+    assert score.table(MIXED).value == pytest.approx(found.value, abs=1e-12)
+    assert score.compute([]).reason == named()[name.removesuffix("_by_template")].compute([]).reason
+
+
 def test_range_neutral_value_and_unit():
     one = {f"acc_{context}": (0, 1, 1, "proportion", True) for context in engine.CONTEXTS}
     for context in engine.CONTEXTS:
@@ -97,11 +115,12 @@ def test_range_neutral_value_and_unit():
     one["unanswered"] = (0, 1, 0, "proportion", False)
     main = list(one)
     for name in ("acc_amb", "acc_disamb", "diff_bias_amb", "diff_bias_disamb"):
-        one |= {f"{name}_{unit}": one[name] for unit in ("bytes", "tokens")}
+        one |= {f"{name}_{way}": one[name] for way in ("bytes", "tokens", "by_template")}
     found = {s.name: (s.low, s.high, s.neutral, s.unit, s.higher_is_better) for s in gg_bbq.scores()}
     assert found == one
     assert set(list(found)[: len(main)]) == set(main)
-    assert all(score.has_stderr and score.headline for score in gg_bbq.scores())
+    assert all(score.has_stderr for score in gg_bbq.scores())
+    assert {score.name for score in gg_bbq.scores() if not score.headline} == set(BY_TEMPLATE)
 
 
 SAMPLES = {  # ambiguous: biased, counter, unknown; biased context: right, wrong; counter-biased: right, wrong
@@ -369,7 +388,7 @@ def test_a_score_by_length_says_what_is_another_than_the_base():
 
 def test_generated_answers_have_no_lengths():
     answered = [item("amb", "unknown", generated=True)]
-    assert list(named(answered)) == list(VALUES)
+    assert list(named(answered)) == [*VALUES, *BY_TEMPLATE]
     assert "acc_amb_bytes" in named([item("amb", "unknown", generated=False)])
 
 
