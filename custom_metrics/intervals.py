@@ -41,7 +41,7 @@ def fisher(correlation: float, stderr: float, dof: float) -> tuple[float, float]
     Source: Fisher (1921), On the "probable error" of a coefficient of correlation deduced from a small sample.
 
     >>> [round(end, 4) for end in fisher(0.5, 0.2, math.inf)]
-    [0.1558, 0.7353]
+    [0.156, 0.7358]
     """
     z, half = math.atanh(correlation), t_factor(dof) * stderr
     return math.tanh(z - half), math.tanh(z + half)
