@@ -6,9 +6,9 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import NamedTuple
 
-from lm_eval_bias.analysis import comparisons, differences
+from lm_eval_bias.analysis import comparisons
 from lm_eval_bias.analysis.comparisons import LANGUAGE, Pair
-from lm_eval_bias.analysis.differences import Finding
+from lm_eval_bias.analysis.findings import Finding, find
 from lm_eval_bias.errors import BiasError, did_you_mean
 from lm_eval_bias.runs.run_data import Run
 
@@ -52,7 +52,7 @@ class Choice(NamedTuple):
         scores: Names of scores; each benchmark's main ones if empty.
         all_scores: All scores, breakdowns included.
         unpaired: Compare as independent what shares no items, seeds or versions.
-        correction: For the number of tests (:func:`differences.adjust`).
+        correction: For the number of tests (:func:`.findings.adjust`).
     """
 
     by: str = "run"
@@ -105,7 +105,7 @@ def compare(runs: Sequence[Run], choice: Choice, leave_out: bool = False) -> Com
 
 
 def _findings(pairs: Sequence[Pair], choice: Choice) -> list[Finding]:
-    return differences.find(
+    return find(
         pairs,
         by=choice.by,
         scores=list(choice.scores) or None,

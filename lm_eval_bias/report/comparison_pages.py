@@ -8,7 +8,7 @@ from dataclasses import dataclass, replace
 
 from lm_eval_bias import registry
 from lm_eval_bias.analysis.comparisons import LANGUAGE, Pair
-from lm_eval_bias.analysis.differences import Finding
+from lm_eval_bias.analysis.findings import Finding
 from lm_eval_bias.analysis.run_comparison import Refusal
 from lm_eval_bias.report import captions, comparison_reports, difference_plots, templates
 from lm_eval_bias.report.difference_plots import Line

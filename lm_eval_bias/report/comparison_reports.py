@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Sequence
 
-from lm_eval_bias.analysis.differences import LEVEL, Finding
+from lm_eval_bias.analysis.findings import LEVEL, Finding
 from lm_eval_bias.custom_metrics.score import finite
 from lm_eval_bias.report.escaping import backslashed
 from lm_eval_bias.report.numbers import NONE, bound, p_value

@@ -7,8 +7,8 @@ from dataclasses import dataclass, replace
 from functools import cached_property
 
 from lm_eval_bias import __version__, catalog, registry
-from lm_eval_bias.analysis import comparisons, differences
-from lm_eval_bias.analysis.differences import Finding
+from lm_eval_bias.analysis import comparisons
+from lm_eval_bias.analysis.findings import Finding, find
 from lm_eval_bias.benchmark import REQUIRED, Card, options_for
 from lm_eval_bias.data.sources import manifest
 from lm_eval_bias.errors import BiasError
@@ -304,7 +304,7 @@ def _languages(tasks: Sequence[ReportTask]) -> Part | None:
     if not with_logs:
         return Part(_BY_LANGUAGE, text)
     try:
-        findings = differences.find(with_logs, by=comparisons.LANGUAGE)
+        findings = find(with_logs, by=comparisons.LANGUAGE)
     except BiasError as error:
         return Part(_BY_LANGUAGE, [*text, f"Not compared: {error}."])
     notes = dict.fromkeys(f"{f.subject}, {f.other} and {f.base}: {f.note}." for f in findings if f.note)

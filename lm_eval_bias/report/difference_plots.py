@@ -7,7 +7,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
-from lm_eval_bias.analysis.differences import Finding
+from lm_eval_bias.analysis.findings import Finding
 from lm_eval_bias.report import numbers, svg
 
 if TYPE_CHECKING:

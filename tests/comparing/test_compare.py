@@ -11,7 +11,7 @@ import shutil
 import pytest
 from scipy import stats
 
-from lm_eval_bias.analysis.differences import adjust
+from lm_eval_bias.analysis.findings import adjust
 from lm_eval_bias.cli.main import main
 
 TASKS = "occugender_debias_implicit_none,occugender_debias_implicit_1"

@@ -9,7 +9,7 @@ import shutil
 import pytest
 
 from lm_eval_bias import registry
-from lm_eval_bias.analysis.differences import Finding
+from lm_eval_bias.analysis.findings import Finding
 from lm_eval_bias.cli.main import main
 from lm_eval_bias.custom_metrics.differences import Difference
 from lm_eval_bias.report import comparison_pages, difference_plots, svg

@@ -9,7 +9,8 @@ from dataclasses import replace
 import pytest
 
 from lm_eval_bias import catalog
-from lm_eval_bias.analysis import comparisons, differences
+from lm_eval_bias.analysis import comparisons
+from lm_eval_bias.analysis.findings import find
 from lm_eval_bias.errors import BiasError
 from lm_eval_bias.runs import rescoring, sample_logs
 from lm_eval_bias.runs.run_data import Run, TaskRun
@@ -85,7 +86,7 @@ def test_a_file_is_read_once_and_forgotten_after_its_comparison(tmp_path, monkey
         return plain(path)
 
     monkeypatch.setattr(sample_logs, "_samples", watched)
-    found = differences.find(pairs, draws=100)
+    found = find(pairs)
     assert len(found) == 3 * 4
     assert sorted(read) == list("abcd")
     assert held == [0] * 4

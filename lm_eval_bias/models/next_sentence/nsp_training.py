@@ -262,7 +262,7 @@ def accuracy(correct: NDArray[Any], articles: NDArray[Any]) -> dict[str, Any]:
     found = estimate(form, whole=1.0, clusters="articles")
     interval = list(found.interval or (0.0, 1.0))
     measured = {"accuracy": found.value, "stderr": found.stderr, "interval": interval}
-    return {**measured, "pairs": estimate.n, "articles": len(form.names)}
+    return {**measured, "pairs": found.n, "articles": len(form.names)}
 
 
 def percent(measured: dict[str, Any]) -> str:
