@@ -6,7 +6,7 @@ import math
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import partial
-from typing import TypedDict, TypeVar
+from typing import Any, TypedDict, TypeVar
 
 import numpy as np
 
@@ -68,15 +68,15 @@ class _Kind:
     share: bool = False
 
 
-def _score_of(kind: str, n: Number, pro: Number, related: Number, mean: Callable[[Number], Number]) -> Number:
+def _score_of(kind: str, mean: Callable[..., Any], n: Number, pro: Number, related: Number) -> Any:
     """A score from numbers of items, of stereotypes preferred and of related candidates preferred.
 
     Args:
         kind: Which score.
+        mean: Over terms.
         n: Items: of all terms together, or (``mc_``) of each term.
         pro: Likewise.
         related: Likewise.
-        mean: Over terms.
     """
     if not kind.startswith("mc_"):
         lms, ss = 100.0 * (related / (n * 2.0)), 100.0 * (pro / n)
@@ -104,13 +104,13 @@ def _form(records: Sequence[StereoSetRecord], *, kind: str, method: str) -> Clus
 def _resampled(weights: Array, totals: Array, *, kind: str) -> Array:
     """A score from weights of terms, shape (draws, G), and the terms' counts, shape (G, 3) or (draws, G, 3)."""
     if not kind.startswith("mc_"):
-        return _score_of(kind, *sums(weights, totals).T, mean=np.asarray)
+        return _score_of(kind, np.asarray, *sums(weights, totals).T)
     shares = weights / weights.sum(axis=1, keepdims=True)
 
     def mean(values: Array) -> Array:
         return (shares * values).sum(axis=1, keepdims=True)
 
-    return _score_of(kind, *np.moveaxis(totals, -1, 0), mean=mean)[:, 0]
+    return _score_of(kind, mean, *np.moveaxis(totals, -1, 0))[:, 0]
 
 
 def _mean(values: Array) -> float:
@@ -122,9 +122,9 @@ def _estimate(records: Sequence[StereoSetRecord], kind: str, method: str) -> Est
     if isinstance(form, str):
         return undefined(form, len(records))
     if kind.startswith("mc_"):
-        value = _score_of(kind, *form.totals.T, mean=np.mean if kind == "mc_ss_sd" else _mean)
+        value = _score_of(kind, np.mean if kind == "mc_ss_sd" else _mean, *form.totals.T)
     else:
-        value = _score_of(kind, *map(float, form.totals.sum(axis=0)), mean=float)
+        value = _score_of(kind, float, *map(float, form.totals.sum(axis=0)))
     whole = 100.0 if _KINDS[kind].share else None
     return replace(estimate(form, float(value), whole=whole, clusters="target terms"), n=len(records))
 

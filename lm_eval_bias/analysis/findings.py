@@ -101,7 +101,8 @@ def _compared_scores(
 
 
 def _untested(reason: str) -> Difference:
-    return Difference(*[math.nan] * 6, reason)
+    nan = math.nan
+    return Difference(nan, nan, nan, nan, nan, nan, reason)
 
 
 def _unpaired(pair: Pair, score: Score) -> tuple[float, float, Difference]:
