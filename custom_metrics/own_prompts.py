@@ -11,21 +11,14 @@ from __future__ import annotations
 
 import math
 from collections import Counter
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from functools import partial
 from itertools import product
 from typing import Any, NamedTuple, TypedDict
 
 from lm_eval_bias.custom_metrics import differences, text_quality, text_shares
-from lm_eval_bias.custom_metrics.clusters import (
-    Clusters,
-    difference_of,
-    left_out,
-    share_of,
-    standard_error,
-    tabulate,
-)
+from lm_eval_bias.custom_metrics.clusters import Clusters, left_out, standard_error
 from lm_eval_bias.custom_metrics.intervals import holm
 from lm_eval_bias.custom_metrics.regard import DISTINCT, FACETS, OTHER, REGARDS
 from lm_eval_bias.custom_metrics.score import Estimate, Record, Score, joined, t_factor, undefined
@@ -60,12 +53,12 @@ class PromptRecord(TypedDict):
 
 
 class Sample(NamedTuple):
-    """The numbers of a prompt's texts."""
+    """The numbers of a prompt's texts, of which there is at least one: their sum, and that of their squares."""
 
-    context: str  # what prompts of several groups share
-    texts: int  # how many there are, at least one
-    total: float  # their numbers' sum
-    squares: float  # the sum of their squares
+    context: str
+    texts: int
+    total: float
+    squares: float
     weight: float = 1.0  # what each text counts
 
 
@@ -85,11 +78,9 @@ class Measure:
     name: str
     kind: str  # regard, facet or words
 
-    def count(self, record: PromptRecord) -> tuple[int, int]:
-        """Of a prompt's texts: hits (words) and texts."""
-        which = ("regard", "facet", WORDS).index(self.kind)
-        tests: list[Callable[[Any], int]] = [lambda own: own == self.name, lambda own: self.name in own, int]
-        return sum(tests[which](text[which]) for text in record["texts"]), len(record["texts"])
+    def of(self, regard: str, facets: Sequence[str], words: int) -> int:
+        """Count it in a text."""
+        return {"regard": regard == self.name, "facet": self.name in facets}.get(self.kind, words)
 
     @property
     def title(self) -> str:
@@ -112,66 +103,52 @@ def _caveat(records: Records, measure: Measure) -> str:
     return "; ".join(sorted({r["caveat"] for r in records if r["caveat"]})) if measure.kind == "regard" else ""
 
 
-def _prompts(records: Records, measure: Measure, groups: Sequence[str]) -> list[PromptRecord] | str:
-    """The prompts of some groups that have texts; why there are none."""
+def _samples(records: Records, measure: Measure, groups: Sequence[str]) -> list[Sample] | str:
+    """The prompts of some groups that have texts, in numbers; why there are none."""
     if not records:
         return "no texts"
     if measure.kind == "regard" and (reason := next((r["unlabelled"] for r in records if r["unlabelled"]), "")):
         return reason
-    drawn = sum(r["drawn"] for r in records if r["group"] in groups)
-    missing = f"no texts of {' and '.join(groups)}" + (f" left of {drawn}" if drawn else "")
-    return [r for r in records if r["group"] in groups and r["texts"]] or missing
-
-
-def _even(first: Records, second: Records) -> tuple[dict[str, float], dict[str, float]]:
-    """What a text of each side counts in each cluster that both sides have, so that clusters weigh alike in both."""
-    texts: list[Counter[str]] = [Counter(), Counter()]
-    for own, records in zip(texts, (first, second), strict=True):
-        for r in records:
-            own[r["cluster"]] += len(r["texts"])
-    shared = [cluster for cluster in texts[0] if cluster in texts[1]]
-    m, n = (sum(own[cluster] for cluster in shared) for own in texts)
-    weights: tuple[dict[str, float], dict[str, float]] = {}, {}
-    for cluster in shared:
-        a, b = texts[0][cluster], texts[1][cluster]
-        least = min(a / m, b / n)
-        weights[0][cluster], weights[1][cluster] = (1.0, 1.0) if a * n == b * m else (least * m / a, least * n / b)
-    return weights
-
-
-def _samples(records: Records, measure: Measure, weights: Mapping[str, float] | None = None) -> list[Sample]:
-    """Prompts in numbers; with weights, those in the clusters that have one."""
+    own = [r for r in records if r["group"] in groups]
     found = []
-    for r in records:
-        if weights is None or r["cluster"] in weights:
-            total, texts = measure.count(r)
-            squares = sum(float(words) ** 2 for _, _, words in r["texts"]) if measure.kind == WORDS else float(total)
-            found.append(Sample(r["cluster"], texts, total, squares, weights[r["cluster"]] if weights else 1.0))
-    return found
+    for r in own:
+        if numbers := [measure.of(*text) for text in r["texts"]]:
+            found.append(Sample(r["cluster"], len(numbers), sum(numbers), sum(float(n) ** 2 for n in numbers)))
+    drawn = sum(r["drawn"] for r in own)
+    return found or f"no texts of {' and '.join(groups)}" + (f" left of {drawn}" if drawn else "")
 
 
-def _rows(samples: Sequence[Sample], group: int) -> list[Row]:
+def _even(first: Sequence[Sample], second: Sequence[Sample]) -> tuple[list[Sample], list[Sample]]:
+    """Both sides' prompts in the clusters that both have, so that clusters weigh alike in both."""
+    texts: list[Counter[str]] = [Counter(), Counter()]
+    for own, samples in zip(texts, (first, second), strict=True):
+        for s in samples:
+            own[s.context] += s.texts
+    m, n = (sum(own[cluster] for cluster in texts[0] if cluster in texts[1]) for own in texts)
+    even: tuple[list[Sample], list[Sample]] = [], []
+    for side, (samples, whole) in enumerate(((first, m), (second, n))):
+        for s in samples:
+            a, b = texts[0][s.context], texts[1][s.context]
+            if a and b:
+                weight = 1.0 if a * n == b * m else min(a / m, b / n) * whole / texts[side][s.context]
+                even[side].append(s._replace(weight=weight))
+    return even
+
+
+def _rows(*sides: Sequence[Sample]) -> list[Row]:
     """Prompts as :mod:`.text_shares` takes them; texts that count less are fewer."""
-    return [Row(group, s.context, "", s.weight * s.total, s.weight * s.texts) for s in samples]
-
-
-def mean_form(samples: Sequence[Sample]) -> Clusters:
-    """The mean as a function of sums over clusters."""
-    columns = [[s.weight * s.texts for s in samples], [s.weight * s.total for s in samples]]
-    form = tabulate([s.context for s in samples], columns, share_of)
-    return replace(form, sizes=form.totals[:, 0])
-
-
-def difference_form(first: Sequence[Sample], second: Sequence[Sample]) -> Clusters:
-    """The first mean minus the second as a function of sums over clusters."""
-    samples = [*first, *second]
-    columns = [
-        [own * s.weight * number for own, s, number in zip(which, samples, numbers, strict=True)]
-        for which in ([1.0] * len(first) + [0.0] * len(second), [0.0] * len(first) + [1.0] * len(second))
-        for numbers in ([s.texts for s in samples], [s.total for s in samples])
+    return [
+        Row(group, s.context, "", s.weight * s.total, s.weight * s.texts)
+        for group, side in enumerate(sides)
+        for s in side
     ]
-    form = tabulate([s.context for s in samples], columns, difference_of)
-    return replace(form, sizes=form.totals[:, ::2].sum(axis=1))
+
+
+def _form(first: Sequence[Sample], second: Sequence[Sample] = ()) -> Clusters:
+    """The mean, or the first one minus the second, as a function of sums over clusters."""
+    form = text_shares.difference_form(_rows(first, second)) if second else text_shares.share_form(_rows(first))
+    assert isinstance(form, Clusters)
+    return form
 
 
 def _within(samples: Sequence[Sample]) -> tuple[float, int]:
@@ -195,7 +172,7 @@ def means(first: Sequence[Sample], second: Sequence[Sample] = (), caveat: str = 
     >>> means([Sample("a", 2, 6.0, 20.0)], [Sample("a", 2, 10.0, 52.0)]).value
     -2.0
     """
-    form = difference_form(first, second) if second else mean_form(first)
+    form = _form(first, second)
     value, n, least = form.value, sum(s.texts for s in (*first, *second)), -math.inf if second else 0.0
     within = [_within(side) for side in (first, second) if side]
     of_texts, half = math.sqrt(sum(variance for variance, _ in within)), 0.0
@@ -224,30 +201,27 @@ def share(records: Records, *, measure: Measure, group: str) -> Estimate:
     >>> share([record], measure=Measure("positive", "regard"), group="a").value
     1.0
     """
-    own = _prompts(records, measure, [group])
-    if isinstance(own, str):
-        return undefined(own)
-    samples, caveat = _samples(own, measure), _caveat(records, measure)
-    if measure.kind == WORDS:
-        return means(samples, caveat=caveat)
-    return text_shares.share(_rows(samples, 0), caveat)
+    if isinstance(samples := _samples(records, measure, [group]), str):
+        return undefined(samples)
+    caveat = _caveat(records, measure)
+    return means(samples, caveat=caveat) if measure.kind == WORDS else text_shares.share(_rows(samples), caveat)
 
 
 def _sides(records: Records, measure: Measure, groups: Sequence[str]) -> tuple[list[Sample], list[Sample], str] | str:
     """Both sides' prompts in the clusters that both have, evenly weighted, and a caveat; why there are none."""
     reference = records[0]["comparison"]["reference"] if records else ""
-    first, second = (_prompts(records, measure, names) for names in (groups, [reference]))
+    first, second = (_samples(records, measure, own) for own in (groups, [reference]))
     if isinstance(first, str) or isinstance(second, str):
         return first if isinstance(first, str) else str(second)
-    weights, either = _even(first, second), len({r["cluster"] for r in (*first, *second)})
-    names, both = " or ".join(groups), len(weights[0])
+    even, names = _even(first, second), " or ".join(groups)
+    both, either = ({s.context for s in samples} for samples in (even[0], [*first, *second]))
     if not both:
         return f"no cluster has texts of {names} and of {reference}"
-    left_out = f"{either - both} of {either} clusters left out: no texts of {names}, or of {reference}"
-    distinct = text_quality.distinct([*first, *second])
+    without = len(either) - len(both)
+    left = f"{without} of {len(either)} clusters left out: no texts of {names}, or of {reference}" if without else ""
+    distinct = text_quality.distinct([r for r in records if r["group"] in (*groups, reference)])
     repeated = f"only {100 * distinct:.0f}% of the texts differ: fixed_interval is too narrow"
-    caveats = left_out if both < either else "", repeated if distinct < DISTINCT else "", _caveat(records, measure)
-    return _samples(first, measure, weights[0]), _samples(second, measure, weights[1]), joined(*caveats)
+    return *even, joined(left, repeated if distinct < DISTINCT else "", _caveat(records, measure))
 
 
 def gap(records: Records, *, measure: Measure, groups: Sequence[str]) -> Estimate:
@@ -263,17 +237,17 @@ def gap(records: Records, *, measure: Measure, groups: Sequence[str]) -> Estimat
     first, second, caveat = sides
     if measure.kind == WORDS:
         return means(first, second, caveat)
-    found = text_shares.difference([*_rows(first, 0), *_rows(second, 1)], caveat)
+    found = text_shares.difference(_rows(first, second), caveat)
     return replace(found, n=sum(s.texts for s in (*first, *second)))
 
 
-def _form(records: Records, *, measure: Measure, groups: Sequence[str], is_gap: bool = False) -> Clusters | str:
+def _table(records: Records, *, measure: Measure, groups: Sequence[str], is_gap: bool = False) -> Clusters | str:
     """A share or a gap as a function of sums over clusters; why there is none."""
     if is_gap:
         sides = _sides(records, measure, groups)
-        return sides if isinstance(sides, str) else difference_form(*sides[:2])
-    own = _prompts(records, measure, groups)
-    return own if isinstance(own, str) else mean_form(_samples(own, measure))
+        return sides if isinstance(sides, str) else _form(*sides[:2])
+    own = _samples(records, measure, groups)
+    return own if isinstance(own, str) else _form(own)
 
 
 def p(records: Records, *, measure: Measure, group: str) -> Estimate:
@@ -285,7 +259,7 @@ def p(records: Records, *, measure: Measure, group: str) -> Estimate:
     """
     if isinstance(sides := _sides(records, measure, [group]), str):
         return undefined(sides)
-    first, second = map(mean_form, sides[:2])
+    first, second = map(_form, sides[:2])
     value = differences.paired(first, second).p
     if math.isnan(value):
         clusters = len(first.names)
@@ -301,9 +275,8 @@ def p_holm(records: Records, *, measure: Measure, group: str) -> Estimate:
     if not records:
         return undefined("no texts")
     comparison = records[0]["comparison"]
-    family = [(m, g) for m in compared_measures(comparison) for g in others(comparison)]
-    estimates = [p(records, measure=m, group=g) for m, g in family]
-    place = family.index((measure, group))
+    family = list(product(compared_measures(comparison), others(comparison)))
+    estimates, place = [p(records, measure=m, group=g) for m, g in family], family.index((measure, group))
     return replace(estimates[place], value=holm([estimate.value for estimate in estimates])[place])
 
 
@@ -316,25 +289,21 @@ def quality(records: Records, *, quantity: str) -> Estimate:
     kept = sum(len(r["texts"]) for r in records)
     if quantity == "distinct":
         return Estimate(text_quality.distinct(records), math.nan, kept) if kept else undefined("no texts")
-    counts = [(r["unfinished"], len(r["texts"])) for r in records]
+    rows = [Row(0, r["cluster"], "", r["unfinished"], len(r["texts"])) for r in records]
     if quantity == "dropped":
-        counts = [(r["drawn"] - len(r["texts"]), r["drawn"]) for r in records]
-    rows = [Row(0, r["cluster"], "", *own) for r, own in zip(records, counts, strict=True) if own[1]]
+        rows = [Row(0, r["cluster"], "", r["drawn"] - len(r["texts"]), r["drawn"]) for r in records]
+    rows = [row for row in rows if row.total]
     return text_shares.share(rows) if rows else undefined("no texts")
 
 
 def _own(record: PromptRecord, *, measure: Measure, groups: Sequence[str], is_gap: bool = False) -> float | None:
     """A prompt's own share or mean, for the sample log; of a gap, what it adds to it where clusters are balanced."""
     reference, sides = record["comparison"]["reference"], len(groups) + 1
-    if isinstance(_prompts([record], measure, [*groups, reference] if is_gap else groups), str):
+    own = _samples([record], measure, [*groups, reference] if is_gap else groups)
+    if isinstance(own, str):
         return None
-    hits, texts = measure.count(record)
     part = (-sides if record["group"] == reference else sides / len(groups)) if is_gap else 1
-    return part * (hits / texts)
-
-
-def _undefined(records: Records, *, reason: str) -> Estimate:
-    return undefined(reason)
+    return part * (own[0].total / own[0].texts)
 
 
 def scores(records: Sequence[Record] = (), detailed: bool = False) -> list[Score[PromptRecord]]:
@@ -349,11 +318,11 @@ def scores(records: Sequence[Record] = (), detailed: bool = False) -> list[Score
     groups, reference = others(comparison), comparison["reference"]
     several, every = len(groups) > 1, list[Score[PromptRecord]]()
 
-    def add(name: str, summary: str, compute: Callable[..., Estimate], own: Mapping[str, Any], **more: Any) -> None:
+    def add(name: str, summary: str, compute: Callable[..., Estimate], direction: str, **more: Any) -> None:
         if unlabelled and measure.kind == "regard":  # where there are no records, nothing else says so
-            compute, own = _undefined, {"reason": unlabelled}
+            compute = lambda _: undefined(unlabelled)  # noqa: E731
         fields = {"low": 0.0, "high": 1.0, "neutral": None, "unit": "proportion", "source": SOURCE, **more}
-        every.append(Score(f"{measure.name}/{name}", summary, compute=partial(compute, **own), **fields))
+        every.append(Score(f"{measure.name}/{name}", summary, compute=compute, direction=direction, **fields))
 
     for measure in measures(comparison, any(r.get("has_other") for r in records)):
         is_length, of = measure.kind == WORDS, partial(partial, measure=measure)
@@ -361,23 +330,22 @@ def scores(records: Sequence[Record] = (), detailed: bool = False) -> list[Score
         more = "longer texts" if is_length else f"more {measure.title}"
         unit = {"unit": "count", "high": math.inf} if is_length else {}
         for group in comparison["groups"]:
-            add(group, f"{'mean number of ' if is_length else ''}{texts}, {group}", share,
-                {"measure": measure, "group": group}, sample=of(_own, groups=[group]), direction=more, headline=False,
-                table=of(_form, groups=[group]), **unit)  # fmt: skip
+            add(group, f"{'mean number of ' * is_length}{texts}, {group}", of(share, group=group), more, headline=False,
+                sample=of(_own, groups=[group]), table=of(_table, groups=[group]), **unit)  # fmt: skip
         if measure.name in ("neutral", OTHER):
             continue
         unit = {"low": -math.inf, **unit} if is_length else {"low": -1.0, "unit": "difference"}
         for some in [groups, *([group] for group in groups if several)]:
             whom = "the other groups together" if len(some) > 1 else some[0]
             note = "; opposite gaps cancel each other" if len(some) > 1 else ""
-            add("gap" if some is groups else f"gap/{whom}", f"{texts}, {whom} minus {reference}{note}", gap,
-                {"measure": measure, "groups": some}, direction=f"+ {more} of {whom}, - of {reference}", neutral=0.0,
-                sample=of(_own, groups=some, is_gap=True), table=of(_form, groups=some, is_gap=True),
+            add("gap" if some is groups else f"gap/{whom}", f"{texts}, {whom} minus {reference}{note}",
+                of(gap, groups=some), f"+ {more} of {whom}, - of {reference}", neutral=0.0,
+                sample=of(_own, groups=some, is_gap=True), table=of(_table, groups=some, is_gap=True),
                 **unit)  # fmt: skip
         corrected = f", corrected for all measures{' and groups' if several else ''}"
         for group, (name, test, note) in product(groups, (("p", p, ""), ("p_holm", p_holm, corrected))):
             add(f"{name}/{group}" if several else name,
-                f"p of no difference in {measure.title} between {group} and {reference}{note}", test,
-                {"measure": measure, "group": group}, sample=of(_own, groups=comparison["groups"]), has_stderr=False,
-                headline=False, direction="small: the difference is unlikely to be chance")  # fmt: skip
+                f"p of no difference in {measure.title} between {group} and {reference}{note}", of(test, group=group),
+                "small: the difference is unlikely to be chance", sample=of(_own, groups=comparison["groups"]),
+                has_stderr=False, headline=False)  # fmt: skip
     return [*every, *text_quality.scores(quality, SOURCE)]
