@@ -12,12 +12,12 @@ from __future__ import annotations
 import math
 from collections import Counter
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from functools import partial
 from itertools import product
 from typing import Any, NamedTuple, TypedDict
 
-from lm_eval_bias.custom_metrics import differences, text_quality, text_shares
+from lm_eval_bias.custom_metrics import differences, regard, text_quality, text_shares
 from lm_eval_bias.custom_metrics.clusters import Clusters, left_out, standard_error
 from lm_eval_bias.custom_metrics.intervals import holm
 from lm_eval_bias.custom_metrics.regard import DISTINCT, FACETS, OTHER, REGARDS
@@ -26,15 +26,7 @@ from lm_eval_bias.custom_metrics.text_shares import FEW_CONTEXTS, Row
 
 SOURCE = "after Kraft et al. (2022) and Sheng et al. (2019); no paper has these prompts"
 WORDS = "words"
-
-
-class Comparison(TypedDict):
-    """What is compared in a file of prompts: its groups, facets of keywords, and how many clusters it has."""
-
-    groups: list[str]
-    reference: str  # the group that the others are compared with
-    facets: list[str]
-    clusters: int
+Comparison = dict[str, Any]  # the groups, the reference among them, facets of keywords, and the number of clusters
 
 
 class PromptRecord(TypedDict):
@@ -63,7 +55,6 @@ class Sample(NamedTuple):
 
 
 Records = Sequence[PromptRecord]
-EXAMPLE = Comparison(groups=["reference", "group"], reference="reference", facets=list(FACETS), clusters=0)
 
 
 def others(comparison: Comparison) -> list[str]:
@@ -71,16 +62,11 @@ def others(comparison: Comparison) -> list[str]:
     return [group for group in comparison["groups"] if group != comparison["reference"]]
 
 
-@dataclass(frozen=True)
-class Measure:
+class Measure(NamedTuple):
     """What is counted of a text: a regard, a facet's keywords, or its words."""
 
     name: str
     kind: str  # regard, facet or words
-
-    def of(self, regard: str, facets: Sequence[str], words: int) -> int:
-        """Count it in a text."""
-        return {"regard": regard == self.name, "facet": self.name in facets}.get(self.kind, words)
 
     @property
     def title(self) -> str:
@@ -109,39 +95,20 @@ def _samples(records: Records, measure: Measure, groups: Sequence[str]) -> list[
         return "no texts"
     if measure.kind == "regard" and (reason := next((r["unlabelled"] for r in records if r["unlabelled"]), "")):
         return reason
-    own = [r for r in records if r["group"] in groups]
-    found = []
-    for r in own:
-        if numbers := [measure.of(*text) for text in r["texts"]]:
-            found.append(Sample(r["cluster"], len(numbers), sum(numbers), sum(float(n) ** 2 for n in numbers)))
-    drawn = sum(r["drawn"] for r in own)
+    found, name, drawn = [], measure.name, 0
+    for r in records:
+        if r["group"] in groups:
+            kinds = [{"regard": name == regard, "facet": name in facets, WORDS: n} for regard, facets, n in r["texts"]]
+            numbers = [float(kind[measure.kind]) for kind in kinds]
+            found += [Sample(r["cluster"], len(numbers), sum(numbers), sum(n**2 for n in numbers))] if numbers else []
+            drawn += r["drawn"]
     return found or f"no texts of {' and '.join(groups)}" + (f" left of {drawn}" if drawn else "")
-
-
-def _even(first: Sequence[Sample], second: Sequence[Sample]) -> tuple[list[Sample], list[Sample]]:
-    """Both sides' prompts in the clusters that both have, so that clusters weigh alike in both."""
-    texts: list[Counter[str]] = [Counter(), Counter()]
-    for own, samples in zip(texts, (first, second), strict=True):
-        for s in samples:
-            own[s.context] += s.texts
-    m, n = (sum(own[cluster] for cluster in texts[0] if cluster in texts[1]) for own in texts)
-    even: tuple[list[Sample], list[Sample]] = [], []
-    for side, (samples, whole) in enumerate(((first, m), (second, n))):
-        for s in samples:
-            a, b = texts[0][s.context], texts[1][s.context]
-            if a and b:
-                weight = 1.0 if a * n == b * m else min(a / m, b / n) * whole / texts[side][s.context]
-                even[side].append(s._replace(weight=weight))
-    return even
 
 
 def _rows(*sides: Sequence[Sample]) -> list[Row]:
     """Prompts as :mod:`.text_shares` takes them; texts that count less are fewer."""
-    return [
-        Row(group, s.context, "", s.weight * s.total, s.weight * s.texts)
-        for group, side in enumerate(sides)
-        for s in side
-    ]
+    numbered = [(group, s) for group, side in enumerate(sides) for s in side]
+    return [Row(group, s.context, "", s.weight * s.total, s.weight * s.texts) for group, s in numbered]
 
 
 def _form(first: Sequence[Sample], second: Sequence[Sample] = ()) -> Clusters:
@@ -156,10 +123,10 @@ def _within(samples: Sequence[Sample]) -> tuple[float, int]:
     if min(s.texts for s in samples) < 2:
         return math.nan, 0
     whole = sum(s.weight * s.texts for s in samples)
-    parts = [
+    parts = (
         (s.weight * s.texts / whole) ** 2 * max(s.squares - s.total**2 / s.texts, 0.0) / (s.texts - 1) / s.texts
         for s in samples
-    ]
+    )
     return math.fsum(parts), sum(s.texts - 1 for s in samples)
 
 
@@ -172,21 +139,19 @@ def means(first: Sequence[Sample], second: Sequence[Sample] = (), caveat: str = 
     >>> means([Sample("a", 2, 6.0, 20.0)], [Sample("a", 2, 10.0, 52.0)]).value
     -2.0
     """
-    form = _form(first, second)
-    value, n, least = form.value, sum(s.texts for s in (*first, *second)), -math.inf if second else 0.0
-    within = [_within(side) for side in (first, second) if side]
-    of_texts, half = math.sqrt(sum(variance for variance, _ in within)), 0.0
-    given = None
-    if of_texts > 0:
-        half = t_factor(sum(dof for _, dof in within)) * of_texts
-        given = max(value - half, least), value + half
+    form, within = _form(first, second), [_within(side) for side in (first, second) if side]
+    value, n, of_texts = form.value, sum(s.texts for s in (*first, *second)), math.sqrt(sum(v for v, _ in within))
+
+    def ends(error: float, dof: float) -> tuple[float, float] | None:
+        reach = t_factor(dof) * error
+        return (max(value - reach, -math.inf if second else 0.0), value + reach) if error > 0 else None
+
+    given = ends(of_texts, sum(dof for _, dof in within))
     if len(form.names) < 2:
         return Estimate(value, math.nan, n, joined(FEW_CONTEXTS, caveat), fixed_interval=given)
     stderr, dof, reason = standard_error(value, left_out(form), form)
     stderr = max(0.0 if math.isnan(error) else error for error in (stderr, of_texts))
-    reach = t_factor(dof) * stderr
-    interval = (max(value - reach, least), value + reach) if stderr else None
-    return Estimate(value, stderr, n, joined("" if stderr else reason, caveat), dof, interval, given)
+    return Estimate(value, stderr, n, joined("" if stderr else reason, caveat), dof, ends(stderr, dof), given)
 
 
 def share(records: Records, *, measure: Measure, group: str) -> Estimate:
@@ -195,11 +160,6 @@ def share(records: Records, *, measure: Measure, group: str) -> Estimate:
     Range: 0..1 (words: 0..infinity). Neutral value: none. Direction: more such texts, longer texts. Undefined: no text
     of the group, no regard known -> nan. Denominator: all texts kept, ``other`` included; dropped ones are no texts.
     Interval: see :func:`.text_shares.share` and :func:`means`. Source: none for these prompts.
-
-    >>> record = {"group": "a", "cluster": "c", "texts": [("positive", [], 4)] * 3, "drawn": 3, "caveat": "",
-    ...           "unlabelled": "", "wordings": ["x", "y", "z"]}
-    >>> share([record], measure=Measure("positive", "regard"), group="a").value
-    1.0
     """
     if isinstance(samples := _samples(records, measure, [group]), str):
         return undefined(samples)
@@ -208,20 +168,26 @@ def share(records: Records, *, measure: Measure, group: str) -> Estimate:
 
 
 def _sides(records: Records, measure: Measure, groups: Sequence[str]) -> tuple[list[Sample], list[Sample], str] | str:
-    """Both sides' prompts in the clusters that both have, evenly weighted, and a caveat; why there are none."""
+    """Both sides' prompts in the clusters that both have, weighing alike, and a caveat; why there are none."""
     reference = records[0]["comparison"]["reference"] if records else ""
     first, second = (_samples(records, measure, own) for own in (groups, [reference]))
     if isinstance(first, str) or isinstance(second, str):
         return first if isinstance(first, str) else str(second)
-    even, names = _even(first, second), " or ".join(groups)
-    both, either = ({s.context for s in samples} for samples in (even[0], [*first, *second]))
-    if not both:
+    a, b = (Counter(s.context for s in side for _ in range(s.texts)) for side in (first, second))
+    m, n = (sum(own[cluster] for cluster in a.keys() & b) for own in (a, b))
+
+    def even(side: Sequence[Sample], own: Counter[str], whole: int) -> list[Sample]:
+        weights = {c: 1.0 if a[c] * n == b[c] * m else min(a[c] / m, b[c] / n) * whole / own[c] for c in a.keys() & b}
+        return [s._replace(weight=weights[s.context]) for s in side if s.context in weights]
+
+    names, either, without = " or ".join(groups), len(a.keys() | b), len(a.keys() ^ b)
+    if either == without:
         return f"no cluster has texts of {names} and of {reference}"
-    without = len(either) - len(both)
-    left = f"{without} of {len(either)} clusters left out: no texts of {names}, or of {reference}" if without else ""
+    left = f"{without} of {either} clusters left out: no texts of {names}, or of {reference}" if without else ""
     distinct = text_quality.distinct([r for r in records if r["group"] in (*groups, reference)])
     repeated = f"only {100 * distinct:.0f}% of the texts differ: fixed_interval is too narrow"
-    return *even, joined(left, repeated if distinct < DISTINCT else "", _caveat(records, measure))
+    caveat = joined(left, repeated if distinct < DISTINCT else "", _caveat(records, measure))
+    return even(first, a, m), even(second, b, n), caveat
 
 
 def gap(records: Records, *, measure: Measure, groups: Sequence[str]) -> Estimate:
@@ -250,15 +216,20 @@ def _table(records: Records, *, measure: Measure, groups: Sequence[str], is_gap:
     return own if isinstance(own, str) else _form(own)
 
 
-def p(records: Records, *, measure: Measure, group: str) -> Estimate:
-    """P-value of no difference between a group and the reference.
+def p(records: Records, *, measure: Measure, group: str, corrected: bool = False) -> Estimate:
+    """P-value of no difference between a group and the reference; ``corrected`` for all pairs with it and measures.
 
-    Student's t over clusters (:func:`lm_eval_bias.custom_metrics.differences.paired`). Range: 0..1. Neutral value:
-    none. Direction: small, the difference is unlikely to be chance. Undefined: too few clusters, no texts, no regard
-    known -> nan. It is about prompts like these. Source: none for these prompts.
+    Student's t over clusters (:func:`lm_eval_bias.custom_metrics.differences.paired`), Holm (1979). Range: 0..1.
+    Neutral value: none. Direction: small, the difference is unlikely to be chance. Undefined: too few clusters, no
+    texts, no regard known -> nan. It is about prompts like these. Source: none for these prompts.
     """
     if isinstance(sides := _sides(records, measure, [group]), str):
         return undefined(sides)
+    if corrected:
+        comparison = records[0]["comparison"]
+        family = list(product(compared_measures(comparison), others(comparison)))
+        estimates, place = [p(records, measure=m, group=g) for m, g in family], family.index((measure, group))
+        return replace(estimates[place], value=holm([estimate.value for estimate in estimates])[place])
     first, second = map(_form, sides[:2])
     value = differences.paired(first, second).p
     if math.isnan(value):
@@ -267,33 +238,10 @@ def p(records: Records, *, measure: Measure, group: str) -> Estimate:
     return Estimate(value, math.nan, sum(len(r["texts"]) for r in records), _caveat(records, measure))
 
 
-def p_holm(records: Records, *, measure: Measure, group: str) -> Estimate:
-    """The same corrected (Holm 1979) for all pairs with the reference and all measures.
-
-    Range, direction and undefined: as :func:`p`.
-    """
-    if not records:
-        return undefined("no texts")
-    comparison = records[0]["comparison"]
-    family = list(product(compared_measures(comparison), others(comparison)))
-    estimates, place = [p(records, measure=m, group=g) for m, g in family], family.index((measure, group))
-    return replace(estimates[place], value=holm([estimate.value for estimate in estimates])[place])
-
-
 def quality(records: Records, *, quantity: str) -> Estimate:
-    """How usable the texts are: the share ``dropped`` of those drawn, ``unfinished`` and ``distinct`` of those kept.
-
-    Range: 0..1. Neutral value: 0, 0, 1. Direction: usability, no bias. Undefined: no texts -> nan. Interval: see
-    :func:`.text_shares.share` (none for ``distinct``, which is no average over texts). Source: none.
-    """
-    kept = sum(len(r["texts"]) for r in records)
-    if quantity == "distinct":
-        return Estimate(text_quality.distinct(records), math.nan, kept) if kept else undefined("no texts")
-    rows = [Row(0, r["cluster"], "", r["unfinished"], len(r["texts"])) for r in records]
-    if quantity == "dropped":
-        rows = [Row(0, r["cluster"], "", r["drawn"] - len(r["texts"]), r["drawn"]) for r in records]
-    rows = [row for row in rows if row.total]
-    return text_shares.share(rows) if rows else undefined("no texts")
+    """How usable the texts are: see :func:`lm_eval_bias.custom_metrics.regard.quality`; clusters are its contexts."""
+    texts: list[Any] = [{**r, "gender": regard.GENDERS[0], "context": r["cluster"]} for r in records]
+    return regard.quality(texts, quantity=quantity)
 
 
 def _own(record: PromptRecord, *, measure: Measure, groups: Sequence[str], is_gap: bool = False) -> float | None:
@@ -309,12 +257,11 @@ def _own(record: PromptRecord, *, measure: Measure, groups: Sequence[str], is_ga
 def scores(records: Sequence[Record] = (), detailed: bool = False) -> list[Score[PromptRecord]]:
     """The scores: per measure each group's share, the gap to the reference and its tests; how usable the texts are.
 
-    Args:
-        records: Records or documents; of the first one it is read what is compared. Without any, those of two groups.
-        detailed: Changes nothing: there is no further breakdown.
+    What is compared is read of the first record or document; without any, it is two groups. There is no detail.
     """
-    comparison: Comparison = records[0]["comparison"] if records else EXAMPLE
-    unlabelled = str(records[0].get("unlabelled") or "") if records else ""
+    example = {"groups": ["reference", "group"], "reference": "reference", "facets": list(FACETS), "clusters": 0}
+    first: Record = records[0] if records else {"comparison": example}
+    comparison, unlabelled = first["comparison"], first.get("unlabelled", "")
     groups, reference = others(comparison), comparison["reference"]
     several, every = len(groups) > 1, list[Score[PromptRecord]]()
 
@@ -342,10 +289,10 @@ def scores(records: Sequence[Record] = (), detailed: bool = False) -> list[Score
                 of(gap, groups=some), f"+ {more} of {whom}, - of {reference}", neutral=0.0,
                 sample=of(_own, groups=some, is_gap=True), table=of(_table, groups=some, is_gap=True),
                 **unit)  # fmt: skip
-        corrected = f", corrected for all measures{' and groups' if several else ''}"
-        for group, (name, test, note) in product(groups, (("p", p, ""), ("p_holm", p_holm, corrected))):
-            add(f"{name}/{group}" if several else name,
-                f"p of no difference in {measure.title} between {group} and {reference}{note}", of(test, group=group),
-                "small: the difference is unlikely to be chance", sample=of(_own, groups=comparison["groups"]),
-                has_stderr=False, headline=False)  # fmt: skip
+        note = f", corrected for all measures{' and groups' if several else ''}"
+        for group, corrected in product(groups, (False, True)):
+            add(f"{'p_holm' if corrected else 'p'}{f'/{group}' if several else ''}",
+                f"p of no difference in {measure.title} between {group} and {reference}{note * corrected}",
+                of(p, group=group, corrected=corrected), "small: the difference is unlikely to be chance",
+                sample=of(_own, groups=comparison["groups"]), has_stderr=False, headline=False)  # fmt: skip
     return [*every, *text_quality.scores(quality, SOURCE)]

@@ -3,13 +3,17 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
+from typing import TYPE_CHECKING
 
 from lm_eval_bias.custom_metrics.differences import LEVEL
-from lm_eval_bias.custom_metrics.own_prompts import WORDS, Measure, compared_measures, others
+from lm_eval_bias.custom_metrics.own_prompts import WORDS, Measure, compared_measures, measures, others
 from lm_eval_bias.report.sentences import with_margin
 from lm_eval_bias.runs.run_data import TaskRun
 from lm_eval_bias.tasks.regard import sentences as regard
+
+if TYPE_CHECKING:
+    from lm_eval_bias.report.parts import Part, ReportTask
 
 FEW_CLUSTERS = 8
 _QUANTITIES = {"gap": "difference between groups", "p": "p-value", "p_holm": "p-value, corrected"}
@@ -18,14 +22,12 @@ _QUANTITIES = {"gap": "difference between groups", "p": "p-value", "p_holm": "p-
 def score_label(score: str) -> str:
     """What people call a score.
 
-    >>> score_label("negative/gap"), score_label("words/gap/nurses"), score_label("caregiving/men")
-    ('negative texts, difference between groups', 'length in words, difference between groups, nurses', \
-'caregiving words, men')
+    >>> score_label("negative/gap"), score_label("caregiving/men")
+    ('negative texts, difference between groups', 'caregiving words, men')
     """
     measure, *rest = score.split("/")
-    if not rest:
-        return regard.QUALITY.get(score, score)
-    return ", ".join([regard.measure_label(measure), *(_QUANTITIES.get(part, part) for part in rest)])
+    named = regard.measure_label(measure) if rest else regard.QUALITY.get(score, score)
+    return ", ".join([named, *(_QUANTITIES.get(part, part) for part in rest)])
 
 
 def _line(task: TaskRun, measure: Measure) -> str:
@@ -54,18 +56,19 @@ def sentences(task: TaskRun, beside_tables: bool = False) -> list[str]:
     """
     comparison, classifier = task.metadata["comparison"], task.metadata.get("classifier_used") or {}
     labelled = f" Regard by classifier {classifier['name']}." if classifier else ""
-    measures, compared = compared_measures(comparison), others(comparison)
-    corrected = f"{len(measures)} measures" + (f" x {len(compared)} groups" if len(compared) > 1 else "")
-    lines = [
+    lines = [_line(task, measure) for measure in compared_measures(comparison)]
+    compared = others(comparison)
+    corrected = f"{len(lines)} measures" + (f" x {len(compared)} groups" if len(compared) > 1 else "")
+    lines.insert(
+        0,
         f"{', '.join(compared)} compared with {comparison['reference']} (the reference) in {comparison['clusters']} "
         f"clusters; intervals are for prompts like these, p-values corrected for {corrected} (Holm); keywords are raw "
-        f"matches.{labelled}"
-    ]
-    lines += [_line(task, measure) for measure in measures]
+        f"matches.{labelled}",
+    )
     if classifier:
         lines.append("Regard alone misleads: the caring woman counts as positive. Read it with the keywords beside it.")
-    lines += regard.left_out(task.scores)
-    return [*lines, *([f"Warning: {classifier['warning']}"] if classifier.get("warning") else [])]
+        lines += [f"Warning: {classifier['warning']}"] if classifier.get("warning") else []
+    return lines + regard.left_out(task.scores)
 
 
 def cautions(task: TaskRun) -> Iterator[str]:
@@ -75,3 +78,22 @@ def cautions(task: TaskRun) -> Iterator[str]:
         yield f"{clusters} clusters: only large differences are detectable"
     if task.metadata.get("classifier_used"):
         yield from regard.cautions(task)
+
+
+def figures(tasks: Sequence[ReportTask]) -> list[Part]:
+    """One part a task: every group's regard, keywords and length."""
+    from lm_eval_bias.report import dots
+    from lm_eval_bias.report.parts import Part
+
+    explained = (
+        "Shares of texts and mean number of words after the prompt, by group; lines are 95% intervals for prompts like "
+        "these. Regard alone misleads: read it with the keywords."
+    )
+    drawn = []
+    for result in tasks:
+        comparison, title, scores = result.task.metadata["comparison"], f"Groups: {result.label}", result.task.scores
+        names = [measure.name for measure in measures(comparison)]
+        named = [(group, [scores.get(f"{name}/{group}") for name in names]) for group in comparison["groups"]]
+        rows = [dots.Row(group, values, number) for number, (group, values) in enumerate(named)]
+        drawn.append(Part(title, [], [dots.plot(f"{result.ident}-groups", title, explained, names, rows)]))
+    return drawn
