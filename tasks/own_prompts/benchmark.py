@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from pathlib import Path
 from typing import Any
 
 from lm_eval_bias.benchmark import REQUIRED, Benchmark, Card, Document, deferred
@@ -57,7 +56,6 @@ class OwnPrompts(Benchmark):
     planting = Planting(
         deferred("lm_eval_bias.tasks.own_prompts.planted_answers:answers"),
         deferred("lm_eval_bias.tasks.own_prompts.planted_answers:expected"),
-        {"prompts": str(Path(__file__).with_name("data") / "example.csv"), "language": "en", "classifier": "light"},
     )
     record = deferred("lm_eval_bias.tasks.own_prompts.hooks:record")
     scores = deferred("lm_eval_bias.custom_metrics.own_prompts:scores")
