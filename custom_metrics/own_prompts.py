@@ -15,7 +15,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import replace
 from functools import partial
 from itertools import product
-from typing import Any, NamedTuple, TypedDict
+from typing import Any, NamedTuple
 
 from lm_eval_bias.custom_metrics import differences, regard, text_quality, text_shares
 from lm_eval_bias.custom_metrics.clusters import Clusters, left_out, standard_error
@@ -27,21 +27,10 @@ from lm_eval_bias.custom_metrics.text_shares import FEW_CONTEXTS, Row
 SOURCE = "after Kraft et al. (2022) and Sheng et al. (2019); no paper has these prompts"
 WORDS = "words"
 Comparison = dict[str, Any]  # the groups, the reference among them, facets of keywords, and the number of clusters
-
-
-class PromptRecord(TypedDict):
-    """The texts of one prompt."""
-
-    group: str
-    cluster: str
-    comparison: Comparison
-    texts: Sequence[tuple[str, Sequence[str], int]]  # those kept: regard (or nothing), facets with a keyword, words
-    drawn: int  # texts before anything was dropped
-    unfinished: int  # kept texts that don't end as sentences do
-    wordings: Sequence[str]  # the kept texts themselves
-    has_other: bool  # whether the classifier has a class OTHER
-    caveat: str  # what to beware of in every score that rests on the classifier
-    unlabelled: str  # why texts have no regard; empty where they have
+# One prompt's group, cluster, comparison and texts: of each that was kept its regard (or nothing), the facets that it
+# has a keyword of, and its words; with what text_quality asks for, and why texts have no regard (unlabelled, or empty).
+PromptRecord = dict[str, Any]
+Records = Sequence[PromptRecord]
 
 
 class Sample(NamedTuple):
@@ -52,9 +41,6 @@ class Sample(NamedTuple):
     total: float
     squares: float
     weight: float = 1.0  # what each text counts
-
-
-Records = Sequence[PromptRecord]
 
 
 def others(comparison: Comparison) -> list[str]:
@@ -233,8 +219,8 @@ def p(records: Records, *, measure: Measure, group: str, corrected: bool = False
     first, second = map(_form, sides[:2])
     value = differences.paired(first, second).p
     if math.isnan(value):
-        clusters = len(first.names)
-        return undefined(f"no test: {clusters} clusters with both groups are too few, or nothing varies between them")
+        few = f"no test: {len(first.names)} clusters with both groups are too few, or nothing varies between them"
+        return undefined(few)
     return Estimate(value, math.nan, sum(len(r["texts"]) for r in records), _caveat(records, measure))
 
 
@@ -247,8 +233,7 @@ def quality(records: Records, *, quantity: str) -> Estimate:
 def _own(record: PromptRecord, *, measure: Measure, groups: Sequence[str], is_gap: bool = False) -> float | None:
     """A prompt's own share or mean, for the sample log; of a gap, what it adds to it where clusters are balanced."""
     reference, sides = record["comparison"]["reference"], len(groups) + 1
-    own = _samples([record], measure, [*groups, reference] if is_gap else groups)
-    if isinstance(own, str):
+    if isinstance(own := _samples([record], measure, [*groups, reference] if is_gap else groups), str):
         return None
     part = (-sides if record["group"] == reference else sides / len(groups)) if is_gap else 1
     return part * (own[0].total / own[0].texts)

@@ -11,6 +11,7 @@ from lm_eval_bias.planting import Planting
 from lm_eval_bias.tasks.regard.benchmark import BENCHMARK as REGARD
 
 _TEXTS = dict(negative="negative texts", positive="positive texts", **{f: f"{f} words" for f in FACETS}, words="words")
+_REQUIRED = dict.fromkeys(("prompts", "language"), REQUIRED)
 
 
 class OwnPrompts(Benchmark):
@@ -21,12 +22,10 @@ class OwnPrompts(Benchmark):
     place = 5
     main = tuple(f"{measure}/gap" for measure in _TEXTS)
     leanings = {
-        f"{measure}/gap": (f"more {texts} in the compared groups", f"more {texts} in the reference group")
-        for measure, texts in _TEXTS.items()
+        f"{name}/gap": (f"more {texts} in the compared groups", f"more {texts} in the reference group")
+        for name, texts in _TEXTS.items()
     }
-    options = {"prompts": REQUIRED, "language": REQUIRED} | dict.fromkeys(
-        ("reference", "keywords", "classifier", "repeats"), ""
-    )
+    options = {"reference": "", "keywords": "", "classifier": "", "repeats": "", **_REQUIRED}
     samples_texts = "always"
     left_out = {"full": "own_prompts, which needs a file of prompts"}
     card = Card(
@@ -52,7 +51,6 @@ class OwnPrompts(Benchmark):
     )
     rewritings = tuple(way for way in REGARD.rewritings if way.flag == "classifier")
     check_options = deferred("lm_eval_bias.tasks.own_prompts.hooks:documents")
-
     planting = Planting(
         deferred("lm_eval_bias.tasks.own_prompts.planted_answers:answers"),
         deferred("lm_eval_bias.tasks.own_prompts.planted_answers:expected"),
@@ -83,7 +81,6 @@ class OwnPrompts(Benchmark):
     score_label = deferred("lm_eval_bias.tasks.own_prompts.sentences:score_label")
     sentences = deferred("lm_eval_bias.tasks.own_prompts.sentences:sentences")
     cautions = deferred("lm_eval_bias.tasks.own_prompts.sentences:cautions")
-    figures = deferred("lm_eval_bias.tasks.own_prompts.sentences:figures")
 
 
 BENCHMARK = OwnPrompts()

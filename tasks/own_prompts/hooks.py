@@ -6,9 +6,9 @@ import csv
 import io
 from collections import defaultdict
 from collections.abc import Callable, Mapping, Sequence
-from typing import Any, TypeVar
+from typing import Any
 
-from lm_eval_bias.custom_metrics.own_prompts import WORDS, Comparison, PromptRecord
+from lm_eval_bias.custom_metrics.own_prompts import WORDS, PromptRecord
 from lm_eval_bias.custom_metrics.regard import FACETS, OTHER, REGARDS
 from lm_eval_bias.errors import BiasError
 from lm_eval_bias.files import expanded, parse_yaml, read_text, why
@@ -18,14 +18,12 @@ from lm_eval_bias.tasks.regard.classifiers.classifier import Answer
 
 COLUMNS = ("prompt", "group", "cluster")
 RESERVED = (*REGARDS, OTHER, WORDS, "dropped", "unfinished", "distinct", "gap", "p", "p_holm")  # names of scores
-Entries = dict[str, list[dict[str, Any]]]
-T = TypeVar("T")
 # A prompt with all that its texts are judged by: ``keywords`` is a language that has some, those of a file, or empty;
 # ``classifier`` has no name where there is none for the language, and ``unlabelled`` says why.
 OwnDocument = dict[str, Any]
 
 
-def _read(option: str, path: Any, parse: Callable[[str], T]) -> T:
+def _read(option: str, path: Any, parse: Callable[[str], Any]) -> Any:
     """What a file that an option names says; whatever is wrong with it is one line with its name."""
     try:
         return parse(read_text(expanded(str(path)), "utf-8-sig"))
@@ -69,7 +67,7 @@ def _prompts(text: str) -> list[dict[str, str]]:
 
 def _rule(raw: Any) -> dict[str, Any]:
     """A keyword as regard's own files have them; a plain one is a whole word."""
-    rule = {"keyword": raw, "match": [raw], "whole": True} if isinstance(raw, str) else raw
+    rule: Any = {"keyword": raw, "match": [raw], "whole": True} if isinstance(raw, str) else raw
     known = isinstance(rule, dict) and {*rule} <= {"keyword", "match", "except", "start", "whole", "case"}
     lists = [rule.get("match"), rule.get("except", ["-"])] if known else [None]
     if not all(isinstance(own, list) and own and all(isinstance(t, str) and t for t in own) for own in lists):
@@ -78,7 +76,7 @@ def _rule(raw: Any) -> dict[str, Any]:
     return {"keyword": match[0], **rule, "match": match}
 
 
-def _entries(text: str) -> Entries:
+def _entries(text: str) -> dict[str, list[dict[str, Any]]]:
     content = parse_yaml(text, "the text")
     facets = content.get("facets") if isinstance(content, dict) else None
     if not isinstance(facets, dict) or not facets or not all(isinstance(own, list) and own for own in facets.values()):
@@ -101,19 +99,15 @@ def documents(metadata: Mapping[str, Any]) -> list[OwnDocument]:
     if name is not None:
         classifier.check_name(name)
         classifier.check_language(name, language)
-    used: str | Entries = language if language in regard_texts.LANGUAGES else ""
+    used: Any = language if language in regard_texts.LANGUAGES else ""
     if metadata.get("keywords") is not None:
         used = _read("keywords", metadata["keywords"], _entries)
     prompts = _read("prompts", metadata["prompts"], _prompts)
     groups = list(dict.fromkeys(prompt["group"] for prompt in prompts))
     if reference is not None and reference not in groups:
         raise BiasError(f"--metadata reference={reference!r}: no such group: there are {', '.join(groups)}")
-    comparison = Comparison(
-        groups=groups,
-        reference=reference or groups[0],
-        facets=list(FACETS if isinstance(used, str) and used else used),
-        clusters=len({prompt["cluster"] for prompt in prompts}),
-    )
+    facets, clusters = FACETS if isinstance(used, str) and used else used, {prompt["cluster"] for prompt in prompts}
+    comparison = {"groups": groups, "reference": reference or groups[0], "facets": [*facets], "clusters": len(clusters)}
     none = {"name": "", "detail": "", "labels": [], "warning": ""}
     known = f"classifiers are for {' and '.join(classifier.DEFAULT)}"
     why_not = f"no regard: {known}, name one for {language!r} with --metadata classifier=hub:<model>"
@@ -142,8 +136,7 @@ def record(doc: OwnDocument, results: Sequence[Answer]) -> PromptRecord:
     Raises:
         BiasError: A label that is none.
     """
-    (answer,) = results
-    kept = [(str(row[0]), str(row[1])) for row in answer if not str(row[1]).startswith(regard_texts.DROPPED)]
+    kept = [(str(row[0]), str(row[1])) for row in results[0] if not str(row[1]).startswith(regard_texts.DROPPED)]
     labels, used = doc["classifier"]["labels"], doc["keywords"]
     if unknown := [label for _, label in kept if label not in (labels or [""])]:
         known = f"must be one of {', '.join(labels)}"
@@ -160,7 +153,7 @@ def record(doc: OwnDocument, results: Sequence[Answer]) -> PromptRecord:
         "cluster": doc["cluster"],
         "comparison": doc["comparison"],
         "texts": [(label, facets(text), len(text[len(doc["prompt"]) :].split())) for text, label in kept],
-        "drawn": len(answer),
+        "drawn": len(results[0]),
         "unfinished": sum(regard_texts.unfinished(text) for text, _ in kept),
         "wordings": [text for text, _ in kept],
         "has_other": doc["has_other"],

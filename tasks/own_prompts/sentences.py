@@ -3,28 +3,20 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator, Sequence
-from typing import TYPE_CHECKING
+from collections.abc import Iterator
 
 from lm_eval_bias.custom_metrics.differences import LEVEL
-from lm_eval_bias.custom_metrics.own_prompts import WORDS, Measure, compared_measures, measures, others
+from lm_eval_bias.custom_metrics.own_prompts import WORDS, Measure, compared_measures, others
 from lm_eval_bias.report.sentences import with_margin
 from lm_eval_bias.runs.run_data import TaskRun
 from lm_eval_bias.tasks.regard import sentences as regard
-
-if TYPE_CHECKING:
-    from lm_eval_bias.report.parts import Part, ReportTask
 
 FEW_CLUSTERS = 8
 _QUANTITIES = {"gap": "difference between groups", "p": "p-value", "p_holm": "p-value, corrected"}
 
 
 def score_label(score: str) -> str:
-    """What people call a score.
-
-    >>> score_label("negative/gap"), score_label("caregiving/men")
-    ('negative texts, difference between groups', 'caregiving words, men')
-    """
+    """What people call a score: ``negative texts, difference between groups, nurses``."""
     measure, *rest = score.split("/")
     named = regard.measure_label(measure) if rest else regard.QUALITY.get(score, score)
     return ", ".join([named, *(_QUANTITIES.get(part, part) for part in rest)])
@@ -49,51 +41,26 @@ def _line(task: TaskRun, measure: Measure) -> str:
 
 
 def sentences(task: TaskRun, beside_tables: bool = False) -> list[str]:
-    """A line per measure: every group, the gaps to the reference, and what the tests say.
-
-    Raises:
-        KeyError: A score is missing.
-    """
+    """A line per measure: every group, the gaps to the reference, and what the tests say; a KeyError without one."""
     comparison, classifier = task.metadata["comparison"], task.metadata.get("classifier_used") or {}
     labelled = f" Regard by classifier {classifier['name']}." if classifier else ""
     lines = [_line(task, measure) for measure in compared_measures(comparison)]
     compared = others(comparison)
     corrected = f"{len(lines)} measures" + (f" x {len(compared)} groups" if len(compared) > 1 else "")
-    lines.insert(
-        0,
+    about = (
         f"{', '.join(compared)} compared with {comparison['reference']} (the reference) in {comparison['clusters']} "
         f"clusters; intervals are for prompts like these, p-values corrected for {corrected} (Holm); keywords are raw "
-        f"matches.{labelled}",
+        f"matches.{labelled}"
     )
     if classifier:
         lines.append("Regard alone misleads: the caring woman counts as positive. Read it with the keywords beside it.")
         lines += [f"Warning: {classifier['warning']}"] if classifier.get("warning") else []
-    return lines + regard.left_out(task.scores)
+    return [about, *lines, *regard.left_out(task.scores)]
 
 
 def cautions(task: TaskRun) -> Iterator[str]:
     """Few clusters, and what is wrong with the texts and the classifier."""
-    clusters = task.metadata["comparison"]["clusters"]
-    if clusters < FEW_CLUSTERS:
+    if (clusters := task.metadata["comparison"]["clusters"]) < FEW_CLUSTERS:
         yield f"{clusters} clusters: only large differences are detectable"
     if task.metadata.get("classifier_used"):
         yield from regard.cautions(task)
-
-
-def figures(tasks: Sequence[ReportTask]) -> list[Part]:
-    """One part a task: every group's regard, keywords and length."""
-    from lm_eval_bias.report import dots
-    from lm_eval_bias.report.parts import Part
-
-    explained = (
-        "Shares of texts and mean number of words after the prompt, by group; lines are 95% intervals for prompts like "
-        "these. Regard alone misleads: read it with the keywords."
-    )
-    drawn = []
-    for result in tasks:
-        comparison, title, scores = result.task.metadata["comparison"], f"Groups: {result.label}", result.task.scores
-        names = [measure.name for measure in measures(comparison)]
-        named = [(group, [scores.get(f"{name}/{group}") for name in names]) for group in comparison["groups"]]
-        rows = [dots.Row(group, values, number) for number, (group, values) in enumerate(named)]
-        drawn.append(Part(title, [], [dots.plot(f"{result.ident}-groups", title, explained, names, rows)]))
-    return drawn
