@@ -37,13 +37,11 @@ class Dial:
     writes: bool = False
 
     def __post_init__(self) -> None:
-        """Refuse values out of range, and nothing but refusals."""
-        for name in ("strength", "competence", "noise", "refusals"):
-            value, low = getattr(self, name), -1.0 if name == "strength" else 0.0
+        """Refuse values out of range."""
+        for name, low in (("strength", -1.0), ("competence", 0.0), ("noise", 0.0), ("refusals", 0.0)):
+            value = getattr(self, name)
             if isinstance(value, bool) or not isinstance(value, int | float) or not low <= value <= 1.0:
                 raise BiasError(f"bias-dial: {name}={value!r}: must be a number from {low:g} to 1")
-        if self.refusals == 1:
-            raise BiasError("bias-dial: refusals=1: must be less than 1, since otherwise no answer shows the strength")
 
     def draw(self, *parts: object) -> float:
         """Draw a number from 0 to 1, the same for the same seed, sample and parts."""
@@ -58,14 +56,7 @@ class Dial:
         return self.draw("habit", *parts) < self.refusals
 
     def among_answers(self, most: float = 1.0) -> float:
-        """Give the bias of the answers that aren't refused, so that with the refusals all show the strength.
-
-        Args:
-            most: The largest bias that the competence leaves room for.
-
-        Raises:
-            BiasError: There is no room for it.
-        """
+        """Give the bias of the answers that aren't refused; a BiasError where it is more than the ``most`` possible."""
         share = 1.0 - self.refusals
         if abs(self.strength) > share * most + 1e-12:
             raise BiasError(
@@ -89,12 +80,9 @@ class Planting(NamedTuple):
     """How a bias of known size is planted in the answers to a benchmark's documents.
 
     Attributes:
-        answers: A document's answers, given the document and the dial: one a request, as the harness hands them on
-            (log-likelihoods, texts) or as questions of the benchmark's own are answered.
-        expected: The values of its main scores, given all documents and the dial.
-        metadata: ``--metadata`` with which its tasks tell exactly what was planted.
+        answers: A document's answers, one a request, as the harness hands them on (log-likelihoods, texts).
+        expected: The values of its main scores, given all documents.
     """
 
     answers: Callable[[Mapping[str, Any], Dial], Sequence[Any]]
     expected: Callable[[Sequence[Mapping[str, Any]], Dial], Mapping[str, float]]
-    metadata: Mapping[str, Any] = {}

@@ -14,11 +14,7 @@ Document = Mapping[str, Any]
 
 
 def _choice(doc: Document, dial: Dial, *item: str) -> int:
-    """The answer of a model with the planted accuracy and bias, which vary between templates.
-
-    Ambiguous: "no answer" with the accuracy's probability, else the biased person more often than the other by the
-    strength. Disambiguated: right more often in biased contexts than in counter-biased ones by the strength.
-    """
+    """The answer of a model with the planted accuracy and bias, which vary between templates."""
     template, draw = doc["template"], dial.draw("answer", *item)
     unknown, biased = doc["groups"].index(UNKNOWN), doc["biased_choice"]
     counter = 3 - unknown - biased
@@ -39,17 +35,14 @@ def _choice(doc: Document, dial: Dial, *item: str) -> int:
 
 
 def answers(doc: Document, dial: Dial) -> list[tuple[float, bool]] | list[str]:
-    """Give a log-likelihood per text that is scored, equal ones for a refusal; or the text of an answer.
-
-    The answer's is so high that it stays the highest when it is divided by the choice's length. Of several wordings of
-    "unknown" the first is taken.
-    """
+    """Give a log-likelihood per text that is scored, equal ones for a refusal; or the text of an answer."""
     benchmark: Any = registry.get(doc["benchmark"])
     item = (benchmark.hooks.prompt(doc), *doc["choices"])
     choice = None if dial.refuses(*item) else _choice(doc, dial, *item)
     if dial.writes:
         return [benchmark.refusal(doc) if choice is None else doc["choices"][choice]]
     scored = benchmark.hooks.continuations(doc)
+    # so high that it stays the highest when it is divided by the choice's length
     return [(math.log(0.998 if i == choice else 0.001), False) for i in range(len(scored))]
 
 

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 from lm_eval_bias import registry
 from lm_eval_bias.errors import BiasError
 from lm_eval_bias.models.chance import ChanceLM, samples
-from lm_eval_bias.planting import Dial, Planting
+from lm_eval_bias.planting import Dial
 
 if TYPE_CHECKING:
     from lm_eval_bias.harness.internals import Instance
@@ -19,9 +19,6 @@ class DialLM(ChanceLM):
 
     ``lm-eval-bias run --model bias-dial --model_args strength=0.2 --tasks ...``. The same seed and request always give
     the same answer, whatever the order, batch size or number of processes.
-
-    Attributes:
-        dial: What is planted.
     """
 
     def __init__(
@@ -39,19 +36,15 @@ class DialLM(ChanceLM):
         if strength is None:
             raise BiasError("bias-dial: needs a strength, such as --model_args strength=0.2 (-1 to 1, 0 is neutral)")
         super().__init__(seed=seed)
-        self.dial = Dial(strength, competence, noise, refusals, seed)
+        self._dial = Dial(strength, competence, noise, refusals, seed)
         self._last: tuple[Any, Sequence[Any]] = (None, ())
 
     def cloze(self, requests: Sequence[Instance]) -> list[Any]:
-        """Give the planted answer to each request, as its benchmark wants it.
-
-        Raises:
-            BiasError: A request of a benchmark that doesn't say how a bias is planted in its answers.
-        """
+        """Give the planted answer to each request, as its benchmark wants it; a BiasError where none says how."""
         answers = []
         for request in requests:
             if self._last[0] is not request.doc:
-                self._last = request.doc, _planting(request.doc).answers(request.doc, self.dial)
+                self._last = request.doc, _answers(request.doc, self._dial)
             answers.append(self._last[1][request.idx])
         return answers
 
@@ -70,19 +63,12 @@ class DialLM(ChanceLM):
 
     def generate_until(self, requests: Sequence[Instance]) -> list[str]:
         """Write the planted text; samples of a prompt are other draws, by their seeds or else by their order."""
-        return [
-            str(_planting(request.doc).answers(request.doc, self.dial.for_text(sample))[0])
-            for request, sample in samples(requests)
-        ]
+        return [str(_answers(request.doc, self._dial.for_text(n))[0]) for request, n in samples(requests)]
 
 
-def _planting(doc: Any) -> Planting:
+def _answers(doc: Any, dial: Dial) -> Sequence[Any]:
     benchmark = registry.by_name().get(str((doc or {}).get("benchmark")))
-    if benchmark is None:
-        raise BiasError("bias-dial answers only the documents of bias benchmarks: leave out the other tasks")
-    if benchmark.planting is None:
-        raise BiasError(
-            f"bias-dial can't answer {benchmark.title or benchmark.name}: the benchmark doesn't say how to plant a "
-            "bias in its answers (Benchmark.planting): leave out its tasks"
-        )
-    return benchmark.planting
+    if benchmark is None or benchmark.planting is None:
+        name = "tasks without a bias benchmark" if benchmark is None else benchmark.title or benchmark.name
+        raise BiasError(f"bias-dial can't answer {name}: nothing says how to plant a bias (Benchmark.planting)")
+    return benchmark.planting.answers(doc, dial)

@@ -23,11 +23,7 @@ def _room(dial: Dial) -> tuple[float, float]:
 
 
 def _shares(doc: OccuGenderDocument, dial: Dial) -> tuple[list[float], float]:
-    """The share of each word among the words, and how much of the probability these get.
-
-    F - M is the strength after an occupation that women dominate, the strength's opposite after one that men do; it
-    varies with occupation, template and both.
-    """
+    """The share of each word among the words (F - M is ± the strength), and how much of the probability these get."""
 
     def varied(what: str) -> float:
         own = 2.0 * dial.draw(what, doc["kind"], doc["item"], doc["template"]) - 1.0
@@ -43,36 +39,25 @@ def _shares(doc: OccuGenderDocument, dial: Dial) -> tuple[list[float], float]:
 
 def answers(doc: OccuGenderDocument, dial: Dial) -> list[tuple[float, bool]] | list[str]:
     """Give a log-likelihood per word, from the shares of its gender; or one sample of the text."""
-    if dial.writes:
-        return [_text(doc, dial)]
-    shares, mass = _shares(doc, dial)
-    if dial.refuses(doc["kind"], doc["item"], doc["template"]):
-        mass *= REFUSED
-    return [(math.log(max(mass * share, 1e-304)), False) for share in shares]
-
-
-def _text(doc: OccuGenderDocument, dial: Dial) -> str:
-    """A word of a gender drawn from the prompt's shares, another text, or a refusal."""
-    shares, mass = _shares(doc, replace(dial, sample=0))  # a prompt's shares are those of all its samples
     place = (doc["kind"], doc["item"], doc["template"])
+    shares, mass = _shares(doc, replace(dial, sample=0))  # a prompt's shares are those of all its samples
+    if not dial.writes:
+        mass *= REFUSED if dial.refuses(*place) else 1.0
+        return [(math.log(max(mass * share, 1e-304)), False) for share in shares]
     if dial.refuses("text", *place):
-        return REFUSAL
+        return [REFUSAL]
     if dial.draw("answered", *place) > mass:
-        return OTHER
+        return [OTHER]
     left = dial.draw("word", *place) * sum(shares)
     for word, share in zip(doc["words"], shares, strict=True):
         left -= share
         if left < 0:
-            return f" {word}."
-    return f" {doc['words'][-1]}."
+            return [f" {word}."]
+    return [f" {doc['words'][-1]}."]
 
 
 def expected(docs: Sequence[OccuGenderDocument], dial: Dial) -> Mapping[str, float]:
-    """Give the main scores' values.
-
-    The correlation is that of endlessly many templates (and samples): of the gap's sign with the labour statistics,
-    times the gap's part of the deviation of P~_f over occupations; ``nan`` where nothing varies.
-    """
+    """Give the main scores' values; the correlation is that of endlessly many templates and samples."""
     import numpy as np
 
     strength, (spread, diverse) = dial.strength, _room(dial)

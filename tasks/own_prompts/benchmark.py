@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
-from pathlib import Path
+from collections.abc import Sequence
 from typing import Any
 
 from lm_eval_bias.benchmark import REQUIRED, Benchmark, Card, Document, deferred
@@ -11,12 +10,8 @@ from lm_eval_bias.custom_metrics.regard import FACETS
 from lm_eval_bias.planting import Planting
 from lm_eval_bias.tasks.regard.benchmark import BENCHMARK as REGARD
 
-_TEXTS = {
-    "negative": "negative texts",
-    "positive": "positive texts",
-    **{f: f"{f} words" for f in FACETS},
-    "words": "words",
-}
+_TEXTS = dict(negative="negative texts", positive="positive texts", **{f: f"{f} words" for f in FACETS}, words="words")
+_REQUIRED = dict.fromkeys(("prompts", "language"), REQUIRED)
 
 
 class OwnPrompts(Benchmark):
@@ -27,21 +22,19 @@ class OwnPrompts(Benchmark):
     place = 5
     main = tuple(f"{measure}/gap" for measure in _TEXTS)
     leanings = {
-        f"{measure}/gap": (f"more {texts} in the compared groups", f"more {texts} in the reference group")
-        for measure, texts in _TEXTS.items()
+        f"{name}/gap": (f"more {texts} in the compared groups", f"more {texts} in the reference group")
+        for name, texts in _TEXTS.items()
     }
-    options = {
-        "prompts": REQUIRED, "language": REQUIRED, "reference": "", "keywords": "", "classifier": "", "repeats": "",
-    }  # fmt: skip
+    options = {"reference": "", "keywords": "", "classifier": "", "repeats": "", **_REQUIRED}
     samples_texts = "always"
     left_out = {"full": "own_prompts, which needs a file of prompts"}
     card = Card(
-        measures="How texts differ between groups, after prompts that differ only in the group: regard (negative, "
-        "neutral, positive, by a classifier), keywords of facets, and number of words.",
+        measures="How texts differ between groups, after prompts that differ only in the group: regard (by a "
+        "classifier), keywords of facets, and number of words.",
         cannot="What the file lacks: other groups, situations and wordings, and whether its prompts differ only in the "
         "group. Scores describe these prompts alone. Regard alone misleads: the caring woman counts as positive.",
         uncertainty="Intervals and tests are for prompts like these: clusters (sentence frames) vary. A second "
-        "interval (fixed_interval) is for these prompts, where only texts vary. P-values are corrected (Holm).",
+        "interval (fixed_interval) is for these prompts, where only texts vary.",
         differs="No paper has these scores. Texts are sampled, cut and labelled as in Regard.",
         paper="After Kraft et al. (2022), Measuring Gender Bias in German Language Generation, and Sheng et al. "
         "(2019), The Woman Worked as a Babysitter",
@@ -50,9 +43,7 @@ class OwnPrompts(Benchmark):
         size="The prompts in the user's file, 100 texts each. Findings rest on its clusters: use twenty or more.",
         licence="The user's own file.",
         flaws=(
-            "A name suggests gender, age and origin at once.",
-            "Labels are a classifier's, whose errors may differ between groups (of 100 texts, sbert labels about 22 "
-            "otherwise than people do); keywords are raw matches.",
+            "Of 100 texts, sbert labels about 22 otherwise than people do; errors may differ between groups.",
             "Without any true difference, tests reject in 2 to 6% of 600 simulated rounds.",
         ),
         use="Comparing models, or groups, after prompts from your own use case.",
@@ -60,21 +51,13 @@ class OwnPrompts(Benchmark):
     )
     rewritings = tuple(way for way in REGARD.rewritings if way.flag == "classifier")
     check_options = deferred("lm_eval_bias.tasks.own_prompts.hooks:documents")
-
-    def requests(self, metadata: Mapping[str, Any]) -> int:
-        """One, which is repeated."""
-        return 1
-
     planting = Planting(
         deferred("lm_eval_bias.tasks.own_prompts.planted_answers:answers"),
         deferred("lm_eval_bias.tasks.own_prompts.planted_answers:expected"),
-        {
-            "prompts": str(Path(__file__).with_name("data") / "example.csv"),
-            "language": "en", "classifier": "light", "repeats": 20,
-        },
-    )  # fmt: skip
+    )
     record = deferred("lm_eval_bias.tasks.own_prompts.hooks:record")
     scores = deferred("lm_eval_bias.custom_metrics.own_prompts:scores")
+    requests, read_answer = REGARD.requests, REGARD.read_answer
 
     def key(self, doc: Document) -> tuple[str, ...]:
         """Group, cluster and prompt."""
@@ -82,14 +65,8 @@ class OwnPrompts(Benchmark):
 
     def provenance(self, docs: Sequence[Document]) -> dict[str, Any]:
         """What was compared, and the classifier that was used, if any."""
-        if not docs:
-            return {}
-        used = REGARD.provenance(docs) if docs[0]["classifier"]["name"] else {}
-        return {**used, "comparison": docs[0]["comparison"]}
-
-    def read_answer(self, raw: Any) -> list[list[str]]:
-        """A prompt's texts: ``[text, regard, probability, ...]`` each."""
-        return REGARD.read_answer(raw)
+        used = REGARD.provenance(docs) if docs and docs[0]["classifier"]["name"] else {}
+        return {**used, "comparison": docs[0]["comparison"]} if docs else {}
 
     def random_texts(self, doc: Document) -> Sequence[str]:
         """A few continuations, English ones where the language has none."""
@@ -104,7 +81,6 @@ class OwnPrompts(Benchmark):
     score_label = deferred("lm_eval_bias.tasks.own_prompts.sentences:score_label")
     sentences = deferred("lm_eval_bias.tasks.own_prompts.sentences:sentences")
     cautions = deferred("lm_eval_bias.tasks.own_prompts.sentences:cautions")
-    figures = deferred("lm_eval_bias.tasks.own_prompts.figures:parts")
 
 
 BENCHMARK = OwnPrompts()

@@ -4,44 +4,31 @@ from __future__ import annotations
 
 import csv
 import io
-import json
-import re
+from collections import defaultdict
 from collections.abc import Callable, Mapping, Sequence
-from functools import lru_cache
-from typing import Any, TypeVar
+from typing import Any
 
-import yaml
-
-from lm_eval_bias.custom_metrics.own_prompts import WORDS, Comparison, PromptRecord
+from lm_eval_bias.custom_metrics.own_prompts import WORDS, PromptRecord
 from lm_eval_bias.custom_metrics.regard import FACETS, OTHER, REGARDS
-from lm_eval_bias.errors import BiasError, did_you_mean, one_line
-from lm_eval_bias.files import expanded, read_text, why
+from lm_eval_bias.errors import BiasError
+from lm_eval_bias.files import expanded, parse_yaml, read_text, why
 from lm_eval_bias.tasks.regard import keywords, regard_texts
 from lm_eval_bias.tasks.regard.classifiers import classifier
 from lm_eval_bias.tasks.regard.classifiers.classifier import Answer
 
-EXAMPLE = """--metadata '{"prompts": "my.csv", "language": "en"}'"""
+COLUMNS = ("prompt", "group", "cluster")
 RESERVED = (*REGARDS, OTHER, WORDS, "dropped", "unfinished", "distinct", "gap", "p", "p_holm")  # names of scores
-_RULE = {"keyword", "match", "except", "start", "whole", "case"}
-Entries = dict[str, list[dict[str, Any]]]
-T = TypeVar("T")
-
-
 # A prompt with all that its texts are judged by: ``keywords`` is a language that has some, those of a file, or empty;
 # ``classifier`` has no name where there is none for the language, and ``unlabelled`` says why.
 OwnDocument = dict[str, Any]
 
 
-def _read(option: str, path: Any, parse: Callable[[str], T]) -> T:
+def _read(option: str, path: Any, parse: Callable[[str], Any]) -> Any:
     """What a file that an option names says; whatever is wrong with it is one line with its name."""
-    where = f"{option} file {path}"
     try:
         return parse(read_text(expanded(str(path)), "utf-8-sig"))
-    except OSError as error:
-        raise BiasError(f"{where} cannot be read: {why(error)}") from error
-    except (ValueError, LookupError, TypeError, AttributeError, ArithmeticError, RecursionError,
-            csv.Error, yaml.YAMLError) as error:  # fmt: skip
-        raise BiasError(f"{where}: {one_line(error)}") from error
+    except (OSError, ValueError, csv.Error) as error:
+        raise BiasError(f"{option} file {path}: {why(error)}") from error
 
 
 def _check_name(name: Any, where: str) -> None:
@@ -50,18 +37,17 @@ def _check_name(name: Any, where: str) -> None:
 
 
 def _prompts(text: str) -> list[dict[str, str]]:
-    """The rows of a file of prompts between whose groups something can be compared."""
     reader = csv.DictReader(io.StringIO(text, newline=""), strict=True)
     reader.fieldnames = [name.strip().lower() for name in reader.fieldnames or []]
-    if missing := [name for name in ("prompt", "group", "cluster") if name not in reader.fieldnames]:
+    if missing := [name for name in COLUMNS if name not in reader.fieldnames]:
         raise ValueError(f"no column {missing[0]}: there are {', '.join(reader.fieldnames)} (commas separate columns)")
     rows: dict[str, dict[str, str]] = {}
-    groups: dict[str, set[str]] = {}
+    groups = defaultdict(set)
     for row in reader:
         line = f"line {reader.line_num}"
         if None in row:
             raise ValueError(f"{line}: more fields than columns: quote prompts with a comma")
-        cells = {column: (row[column] or "").strip() for column in ("prompt", "group", "cluster")}
+        cells = {column: (row[column] or "").strip() for column in COLUMNS}
         prompt, group, cluster = cells.values()
         if empty := [column for column, cell in cells.items() if not cell]:
             raise ValueError(f"{line}: no {empty[0]}")
@@ -70,10 +56,10 @@ def _prompts(text: str) -> list[dict[str, str]]:
         if prompt in rows:
             raise ValueError(f"{line}: this prompt appears twice: {prompt!r}")
         _check_name(group, f"{line}, group")
-        groups.setdefault(cluster, set()).add(group)
+        groups[cluster].add(group)
         rows[prompt] = cells
-    if len(set().union(*groups.values())) < 2:
-        raise ValueError("nothing to compare: there must be prompts of two groups")
+    if not rows:
+        raise ValueError("no prompts")
     if alone := [cluster for cluster, own in groups.items() if len(own) < 2]:
         raise ValueError(f"cluster {alone[0]!r}: all its prompts are of one group, every cluster needs two")
     return list(rows.values())
@@ -81,19 +67,17 @@ def _prompts(text: str) -> list[dict[str, str]]:
 
 def _rule(raw: Any) -> dict[str, Any]:
     """A keyword as regard's own files have them; a plain one is a whole word."""
-    if isinstance(raw, str) and raw.strip():
-        return {"keyword": raw, "match": [raw.lower()], "whole": True}
-    lists = [raw.get("match"), raw.get("except", ["-"])] if isinstance(raw, dict) and {*raw} <= _RULE else [None]
+    rule: Any = {"keyword": raw, "match": [raw], "whole": True} if isinstance(raw, str) else raw
+    known = isinstance(rule, dict) and {*rule} <= {"keyword", "match", "except", "start", "whole", "case"}
+    lists = [rule.get("match"), rule.get("except", ["-"])] if known else [None]
     if not all(isinstance(own, list) and own and all(isinstance(t, str) and t for t in own) for own in lists):
         raise ValueError(f"{raw!r} must be a word, or have texts under match and perhaps except")
-    if not raw.get("case") and raw["match"] != [text.lower() for text in raw["match"]]:
-        raise ValueError(f"{raw['match']} is searched in lower case: write it so, or add case: true")
-    return {"keyword": raw["match"][0], **raw}
+    match = rule["match"] if rule.get("case") else [text.lower() for text in rule["match"]]
+    return {"keyword": match[0], **rule, "match": match}
 
 
-def _entries(text: str) -> Entries:
-    """The keywords of each facet in a file."""
-    content = yaml.safe_load(text)
+def _entries(text: str) -> dict[str, list[dict[str, Any]]]:
+    content = parse_yaml(text, "the text")
     facets = content.get("facets") if isinstance(content, dict) else None
     if not isinstance(facets, dict) or not facets or not all(isinstance(own, list) and own for own in facets.values()):
         raise ValueError("must map facets to lists of words under 'facets'")
@@ -102,106 +86,77 @@ def _entries(text: str) -> Entries:
     return {facet: [_rule(raw) for raw in listed] for facet, listed in facets.items()}
 
 
-@lru_cache(maxsize=8)
-def _compiled(entries: str) -> keywords.Rules:
-    return keywords.compiled(json.loads(entries))
-
-
-def facets_of(text: str, used: str | Entries) -> list[str]:
-    """The facets of which a text has at least one keyword: those of a language, or of a file; without any, none."""
-    if isinstance(used, str):
-        return keywords.facets(text, used) if used else []
-    found = keywords.matches(text, _compiled(json.dumps(used, sort_keys=True)))
-    return [facet for facet, hits in found.items() if hits]
-
-
-def _no_classifier(language: str) -> str:
-    known = " and ".join(classifier.DEFAULT)
-    return f"no regard: classifiers are for {known}, name one for {language!r} with --metadata classifier=hub:<model>"
-
-
 def documents(metadata: Mapping[str, Any]) -> list[OwnDocument]:
     """The prompts of a file, in its order, without their classifier.
-
-    Args:
-        metadata: ``prompts`` and ``language``; ``reference``, ``keywords``, ``classifier`` where they are given.
 
     Raises:
         BiasError: A bad file or option.
     """
     language, name, reference = (metadata.get(option) for option in ("language", "classifier", "reference"))
     if not metadata.get("prompts") or not language:
-        raise BiasError(f"own_prompts: name a file of prompts and their language: {EXAMPLE}")
-    if not isinstance(language, str) or not re.fullmatch("[a-z]{2,3}", language):
-        raise BiasError(f"--metadata language={language!r}: must be a code such as en, de, fr")
+        example = """--metadata '{"prompts": "my.csv", "language": "en"}'"""
+        raise BiasError(f"own_prompts: name a file of prompts and their language: {example}")
     if name is not None:
         classifier.check_name(name)
         classifier.check_language(name, language)
-    used: str | Entries = language if language in regard_texts.LANGUAGES else ""
+    used: Any = language if language in regard_texts.LANGUAGES else ""
     if metadata.get("keywords") is not None:
         used = _read("keywords", metadata["keywords"], _entries)
     prompts = _read("prompts", metadata["prompts"], _prompts)
     groups = list(dict.fromkeys(prompt["group"] for prompt in prompts))
-    clusters = len({prompt["cluster"] for prompt in prompts})
     if reference is not None and reference not in groups:
-        hint = did_you_mean(str(reference), groups)
-        raise BiasError(f"--metadata reference={reference!r}: no such group.{hint} There are {', '.join(groups)}")
-    facets = list(FACETS if isinstance(used, str) and used else used)
-    comparison = Comparison(groups=groups, reference=reference or groups[0], facets=facets, clusters=clusters)
-    common: OwnDocument = {"benchmark": "own_prompts", "language": language, "comparison": comparison, "keywords": used}
-    none: dict[str, Any] = {"name": "", "detail": "", "labels": [], "warning": ""}
-    common |= {"has_other": False, "classifier": none, "unlabelled": _no_classifier(language)}
+        raise BiasError(f"--metadata reference={reference!r}: no such group: there are {', '.join(groups)}")
+    facets, clusters = FACETS if isinstance(used, str) and used else used, {prompt["cluster"] for prompt in prompts}
+    comparison = {"groups": groups, "reference": reference or groups[0], "facets": [*facets], "clusters": len(clusters)}
+    none = {"name": "", "detail": "", "labels": [], "warning": ""}
+    known = f"classifiers are for {' and '.join(classifier.DEFAULT)}"
+    why_not = f"no regard: {known}, name one for {language!r} with --metadata classifier=hub:<model>"
+    common = {"benchmark": "own_prompts", "language": language, "comparison": comparison, "keywords": used}
+    common |= {"has_other": False, "classifier": none, "unlabelled": why_not}
     return [{**common, **prompt} for prompt in prompts]
 
 
 def dataset(**metadata: Any) -> dict[str, list[OwnDocument]]:
-    """The documents as the harness wants them, by split, each with the classifier that will label its texts.
-
-    Args:
-        metadata: See :func:`documents`.
+    """The documents by split, each with the classifier that will label its texts.
 
     Raises:
-        BiasError: As there, or a classifier that cannot be had: known before anything is generated.
+        BiasError: A bad file or option, or a classifier that cannot be had.
     """
     docs, name = documents(metadata), metadata.get("classifier")
-    language = docs[0]["language"]
-    if name is not None or language in classifier.DEFAULT:
-        identity = classifier.choose(name, language).identity
+    if name is not None or docs[0]["language"] in classifier.DEFAULT:
+        identity = classifier.choose(name, docs[0]["language"]).identity
         labelled = {"has_other": OTHER in identity.labels, "classifier": identity.as_data(), "unlabelled": ""}
         docs = [{**doc, **labelled} for doc in docs]
     return {"test": docs}
 
 
 def record(doc: OwnDocument, results: Sequence[Answer]) -> PromptRecord:
-    """What the texts of one prompt say: their regard, keywords and length.
-
-    Args:
-        doc: The document.
-        results: The one request's answer: per text ``[text, regard, probability, ...]`` or ``[text, why dropped]``; the
-            regard is empty where there is no classifier.
+    """What the texts of one prompt say: their regard (empty where there is no classifier), keywords and length.
 
     Raises:
         BiasError: A label that is none.
     """
-    (answer,) = results
-    name, labels = doc["classifier"]["name"], (*REGARDS, OTHER) if doc["has_other"] else REGARDS
-    kept = [(str(row[0]), str(row[1])) for row in answer if not str(row[1]).startswith(regard_texts.DROPPED)]
-    if unknown := [label for _, label in kept if label not in (labels if name else ("",))]:
-        raise BiasError(
-            f"regard {unknown[0]!r}: must be one of {', '.join(labels)}: label the texts with --classifier (light, "
-            "sbert, hub:<model>, ...)"
-        )
+    kept = [(str(row[0]), str(row[1])) for row in results[0] if not str(row[1]).startswith(regard_texts.DROPPED)]
+    labels, used = doc["classifier"]["labels"], doc["keywords"]
+    if unknown := [label for _, label in kept if label not in (labels or [""])]:
+        known = f"must be one of {', '.join(labels)}"
+        raise BiasError(f"regard {unknown[0]!r}: {known}: label the texts with --classifier (light, hub:<model>, ...)")
+    rules = {} if isinstance(used, str) else keywords.compiled(used)
+
+    def facets(text: str) -> list[str]:
+        if isinstance(used, str):
+            return keywords.facets(text, used) if used else []
+        return [facet for facet, hits in keywords.matches(text, rules).items() if hits]
+
     return {
         "group": doc["group"],
         "cluster": doc["cluster"],
         "comparison": doc["comparison"],
-        "texts": [
-            (label, facets_of(text, doc["keywords"]), len(text[len(doc["prompt"]) :].split())) for text, label in kept
-        ],
-        "drawn": len(answer),
+        "texts": [(label, facets(text), len(text[len(doc["prompt"]) :].split())) for text, label in kept],
+        "drawn": len(results[0]),
         "unfinished": sum(regard_texts.unfinished(text) for text, _ in kept),
         "wordings": [text for text, _ in kept],
         "has_other": doc["has_other"],
-        "caveat": str(doc["classifier"]["warning"]),
-        "unlabelled": "" if name else _no_classifier(doc["language"]),
+        "caveat": doc["classifier"]["warning"],
+        "unlabelled": "" if labels else doc["unlabelled"],
     }

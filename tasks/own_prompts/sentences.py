@@ -16,16 +16,10 @@ _QUANTITIES = {"gap": "difference between groups", "p": "p-value", "p_holm": "p-
 
 
 def score_label(score: str) -> str:
-    """What people call a score.
-
-    >>> score_label("negative/gap"), score_label("words/gap/nurses"), score_label("caregiving/men")
-    ('negative texts, difference between groups', 'length in words, difference between groups, nurses', \
-'caregiving words, men')
-    """
+    """What people call a score: ``negative texts, difference between groups, nurses``."""
     measure, *rest = score.split("/")
-    if not rest:
-        return regard.QUALITY.get(score, score)
-    return ", ".join([regard.measure_label(measure), *(_QUANTITIES.get(part, part) for part in rest)])
+    named = regard.measure_label(measure) if rest else regard.QUALITY.get(score, score)
+    return ", ".join([named, *(_QUANTITIES.get(part, part) for part in rest)])
 
 
 def _line(task: TaskRun, measure: Measure) -> str:
@@ -47,31 +41,26 @@ def _line(task: TaskRun, measure: Measure) -> str:
 
 
 def sentences(task: TaskRun, beside_tables: bool = False) -> list[str]:
-    """A line per measure: every group, the gaps to the reference, and what the tests say.
-
-    Raises:
-        KeyError: A score is missing.
-    """
+    """A line per measure: every group, the gaps to the reference, and what the tests say; a KeyError without one."""
     comparison, classifier = task.metadata["comparison"], task.metadata.get("classifier_used") or {}
     labelled = f" Regard by classifier {classifier['name']}." if classifier else ""
-    measures, compared = compared_measures(comparison), others(comparison)
-    corrected = f"{len(measures)} measures" + (f" x {len(compared)} groups" if len(compared) > 1 else "")
-    lines = [
+    lines = [_line(task, measure) for measure in compared_measures(comparison)]
+    compared = others(comparison)
+    corrected = f"{len(lines)} measures" + (f" x {len(compared)} groups" if len(compared) > 1 else "")
+    about = (
         f"{', '.join(compared)} compared with {comparison['reference']} (the reference) in {comparison['clusters']} "
         f"clusters; intervals are for prompts like these, p-values corrected for {corrected} (Holm); keywords are raw "
         f"matches.{labelled}"
-    ]
-    lines += [_line(task, measure) for measure in measures]
+    )
     if classifier:
         lines.append("Regard alone misleads: the caring woman counts as positive. Read it with the keywords beside it.")
-    lines += regard.left_out(task.scores)
-    return [*lines, *([f"Warning: {classifier['warning']}"] if classifier.get("warning") else [])]
+        lines += [f"Warning: {classifier['warning']}"] if classifier.get("warning") else []
+    return [about, *lines, *regard.left_out(task.scores)]
 
 
 def cautions(task: TaskRun) -> Iterator[str]:
     """Few clusters, and what is wrong with the texts and the classifier."""
-    clusters = task.metadata["comparison"]["clusters"]
-    if clusters < FEW_CLUSTERS:
+    if (clusters := task.metadata["comparison"]["clusters"]) < FEW_CLUSTERS:
         yield f"{clusters} clusters: only large differences are detectable"
     if task.metadata.get("classifier_used"):
         yield from regard.cautions(task)

@@ -101,7 +101,6 @@ class Regard(Benchmark):
     planting = Planting(
         deferred("lm_eval_bias.tasks.regard.planted_answers:answers"),
         deferred("lm_eval_bias.tasks.regard.planted_answers:expected"),
-        {"classifier": "light"},
     )
     record = deferred("lm_eval_bias.tasks.regard.hooks:record")
 

@@ -17,19 +17,15 @@ from lm_eval_bias.tasks.regard.hooks import RegardDocument
 SIGNS = {"regard": 1.0, "caregiving": 1.0, "sexualization": 1.0, "perpetration": -1.0}
 
 
-@lru_cache(maxsize=1)
-def planted_texts() -> dict[str, dict[str, Any]]:
-    """Read what texts are made of, by language: wordings by regard, clauses by facet, and what both have in common."""
-    path = tasks_path() / "regard" / "data" / "planted_texts.yaml"
-    texts: dict[str, dict[str, Any]] = yaml.safe_load(path.read_text(encoding="utf-8"))
-    return texts
+@lru_cache(maxsize=2)
+def texts_in(language: str) -> dict[str, Any]:
+    """What texts are made of: wordings by regard, clauses by facet, what both have in common; English by default."""
+    texts = yaml.safe_load((tasks_path() / "regard" / "data" / "planted_texts.yaml").read_text(encoding="utf-8"))
+    return dict(texts.get(language) or texts["en"])
 
 
 def _gap(doc: RegardDocument, dial: Dial, what: str) -> float:
-    """Half of the planted difference between women and men, with the sign of the document's gender.
-
-    It varies between contexts, and the same in both genders' prompts.
-    """
+    """Half of the difference between women and men, with the sign of the gender; it varies between contexts."""
     varied = (1.0 - abs(dial.strength)) * dial.noise * dial.effect(what, doc["set"], doc["context"])
     return (SIGNS[what] * dial.strength + varied) / 2.0 * (1.0 if doc["gender"] == "female" else -1.0)
 
@@ -40,13 +36,10 @@ def answers(doc: RegardDocument, dial: Dial) -> list[str]:
     Regard is positive more often about women by the strength, negative more often about men. Each facet's keyword, in a
     quarter to a half of all texts, is drawn apart. ``competence`` is the share that ends as sentences do.
     """
-    texts = planted_texts()[doc["language"]]
+    texts = texts_in(doc["language"])
 
     def draw(what: str) -> float:
         return dial.draw(what, doc["prompt"])
-
-    def one_of(listed: Sequence[str], what: str) -> str:
-        return listed[int(draw(what) * len(listed))]
 
     if dial.refuses(doc["prompt"]):
         return [""]
@@ -55,11 +48,13 @@ def answers(doc: RegardDocument, dial: Dial) -> list[str]:
     positive = (1.0 - neutral) / 2.0 + _gap(doc, dial, "regard")
     regard = draw("regard")
     regard_of_text = "positive" if regard < positive else "neutral" if regard < positive + neutral else "negative"
-    said = one_of(texts["regard"][regard_of_text], "wording")
+    listed = texts["regard"][regard_of_text], texts["days"], texts["places"]
+    said, day, place = (
+        own[int(draw(what) * len(own))] for own, what in zip(listed, ("wording", "day", "place"), strict=True)
+    )
     often = (1.0 + abs(dial.strength) + left * dial.noise) / 4.0
     facets = "".join(texts["facets"][facet] for facet in FACETS if draw(facet) < often + _gap(doc, dial, facet))
-    hour = 1 + int(24 * draw("hour"))
-    when = texts["when"].format(day=one_of(texts["days"], "day"), hour=hour, place=one_of(texts["places"], "place"))
+    when = texts["when"].format(day=day, hour=1 + int(24 * draw("hour")), place=place)
     return [f" {said}{facets}{when}{'.' if draw('end') < dial.competence else ''}"]
 
 

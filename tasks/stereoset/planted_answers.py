@@ -13,11 +13,7 @@ REFUSAL = "As an AI, I cannot choose one."
 
 
 def _places(doc: Document, dial: Dial) -> list[int]:
-    """How well each candidate does: 2 for the best, 0 for the worst; all 0 for a refusal.
-
-    The stereotype is preferred with probability (1 + strength) / 2, each of the two to the unrelated candidate with the
-    competence's; both vary between target terms.
-    """
+    """How well each candidate does, 2 to 0 (all 0 for a refusal): the stereotype wins with (1 + strength) / 2."""
     item = (doc["context"], *(candidate["sentence"] for candidate in doc["candidates"]))
     if dial.refuses(*item):
         return [0] * len(doc["candidates"])
@@ -31,11 +27,7 @@ def _places(doc: Document, dial: Dial) -> list[int]:
 
 
 def _choice(doc: Document, dial: Dial) -> str:
-    """The letter of the candidate that is taken, or a refusal.
-
-    A meaningful one with the competence's probability, and of these the stereotype more often than the anti-stereotype
-    by the strength; both vary between target terms.
-    """
+    """The letter of the candidate that is taken (a meaningful one with the competence's probability), or a refusal."""
     item = (prompt(doc), *shown(doc))
     if dial.refuses(*item):
         return REFUSAL

@@ -184,7 +184,6 @@ def test_a_run_that_writes_texts_shows_the_strength(mirror, tmp_path, capsys):
     [
         ("strength=2", "strength=2: must be a number from -1 to 1"),
         ("", "needs a strength"),
-        ("strength=0.1,refusals=1", "must be less than 1"),
         ("strength=0.1,noise=high", "noise='high': must be a number from 0 to 1"),
         ("strength=0.1,competence=True", "competence=True: must be a number"),
         ("strength=0.3,competence=0.9", "competence=0.9 and refusals=0 leave room for 0.1 either way"),
@@ -201,5 +200,5 @@ def test_what_cannot_be_planted_is_refused_in_one_line(given, says, tiny_mirror,
 def test_documents_of_no_benchmark_are_refused(monkeypatch, tiny_mirror):
     task = built("occugender_implicit")
     monkeypatch.setitem(task.eval_docs[0], "benchmark", "of nobody")
-    with pytest.raises(BiasError, match="documents of bias benchmarks"):
+    with pytest.raises(BiasError, match="tasks without a bias benchmark"):
         records(task, DialLM(0.1))

@@ -194,7 +194,8 @@ def test_every_packaged_task_is_the_packaged_one(tiny_mirror):
     for entry in tasks:
         benchmark, manager = registry.get(entry.benchmark), plain
         if "required" in benchmark.options.values():
-            manager = internals.task_manager([benchmark.folder], benchmark.planting.metadata, include_defaults=False)
+            own = {"prompts": str(benchmark.folder / "data" / "example.csv"), "language": "en", "classifier": "light"}
+            manager = internals.task_manager([benchmark.folder], own, include_defaults=False)
         task = manager.load([entry.name])["tasks"][entry.name]
         assert "changed" not in task.config.metadata["inputs"], entry.name
 

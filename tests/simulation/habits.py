@@ -14,7 +14,7 @@ from typing import Any
 from lm_eval_bias import registry
 from lm_eval_bias.planting import Dial, uniform
 from lm_eval_bias.tasks.occugender.planted_answers import COVERAGE
-from lm_eval_bias.tasks.regard.planted_answers import planted_texts
+from lm_eval_bias.tasks.regard.planted_answers import texts_in
 from lm_eval_bias.tasks.stereoset import choices
 
 Document = Mapping[str, Any]
@@ -113,7 +113,7 @@ def _text(doc: Document, dial: Habits, habit: str, planted: Planted) -> Sequence
     (text,) = planted(doc, _diluted(dial, habit) if habit == "frequency" else dial)
     if habit in ("", "position") or not text or not _takes(dial, habit, (doc["prompt"],)):
         return [text]
-    texts, whole = planted_texts()[doc["language"]], text.removesuffix(".")
+    texts, whole = texts_in(doc["language"]), text.removesuffix(".")
     when = whole[whole.rindex(texts["when"].partition("{")[0]) :]
     longer = f"{whole}{texts['longer']}" if habit == "length" else f" {texts['common']}{when}"
     return [longer + text[len(whole) :]]

@@ -34,13 +34,13 @@ BAD = {
     "group,cluster\nwomen,w\n": "no column prompt: there are group, cluster",
     "prompt;group;cluster\na;b;c\n": "no column prompt: there are prompt;group;cluster (commas separate columns)",
     "": "no column prompt",
-    "prompt,group,cluster\n": "nothing to compare: there must be prompts of two groups",
-    "prompt,group,cluster\nA,women,w\nB,women,w\n": "nothing to compare",
+    "prompt,group,cluster\n": "no prompts",
+    "prompt,group,cluster\nA,women,w\nB,women,w\n": "cluster 'w': all its prompts are of one group",
     f"{GOOD} ,women,v\n": "line 4: no prompt",
     f"{GOOD}The woman was,,v\n": "line 4: no group",
     f"{GOOD}The woman was,women\n": "line 4: no cluster",
     f"{GOOD}The woman, she was,women,v\n": "line 4: more fields than columns: quote prompts with a comma",
-    f"{GOOD}The man worked as,men,v\n": "line 4: this prompt stands there twice: 'The man worked as'",
+    f"{GOOD}The man worked as,men,v\n": "line 4: this prompt appears twice: 'The man worked as'",
     f"{GOOD}The man  was,men,v\n": "line 4: a line break, a tab or two spaces in a row",
     f'{GOOD}"The man\nwas",men,v\n': "line 5: a line break",
     f"{GOOD}The man was,men,v\n": "cluster 'v': all its prompts are of one group",
@@ -63,13 +63,12 @@ def test_a_bad_file_is_one_line_with_its_place(content, run, tmp_path):
     [
         ({"file": "gone.csv"}, "No such file"),
         ({"file": "."}, "not a file but a folder"),
-        ({"language": "english"}, "--metadata language='english': must be a code"),
         ({"language": None}, "name a file of prompts and their language: --metadata '{"),
         ({"prompts": None}, "name a file of prompts and their language"),
-        ({"reference": "woman"}, "--metadata reference='woman': no such group. Did you mean women? There are women"),
+        ({"reference": "woman"}, "--metadata reference='woman': no such group: there are women"),
         ({"classifier": "lihgt"}, "Did you mean light"),
         ({"classifier": "light", "language": "fr"}, "trained on texts in de and en, not in 'fr'"),
-        ({"keywords": "gone.yaml"}, "keywords file gone.yaml cannot be read"),
+        ({"keywords": "gone.yaml"}, "keywords file gone.yaml: No such file"),
         ({"repeats": 0}, "--metadata repeats=0: must be a whole number of 1 or more"),
         ({"promts": "x"}, "--metadata key 'promts' is unknown to these tasks. Did you mean prompts"),
     ],
@@ -99,7 +98,7 @@ def test_damaged_prompts(tmp_path, content):
     taken(hooks.documents, {"prompts": str(tmp_path / "own.csv"), "language": "en"})
 
 
-KEYWORDS = {"facets": {"work": ["boss", {"keyword": "earn", "match": ["earn", "pay"], "except": ["learn"]}]}}
+KEYWORDS = {"facets": {"work": ["Boss", {"keyword": "earn", "match": ["earn", "pay"], "except": ["learn"]}]}}
 
 
 def entries(folder, content):
@@ -107,6 +106,10 @@ def entries(folder, content):
     (folder / "own.csv").write_text(GOOD)
     options = {"prompts": str(folder / "own.csv"), "language": "en", "keywords": str(folder / "words.yaml")}
     return hooks.documents(options)[0]["keywords"]
+
+
+def facets_of(text, used):
+    return hooks.record({**SAVED, "keywords": used}, [[[text, "neutral"]]])["texts"][0][1]
 
 
 def test_keywords_of_a_file_are_found_by_its_rules(tmp_path):
@@ -117,9 +120,9 @@ def test_keywords_of_a_file_are_found_by_its_rules(tmp_path):
         ("She earned much.", ["work"]),
         ("She learned much.", []),
     ):
-        assert hooks.facets_of(text, found) == facets
-    assert hooks.facets_of("She was a nurse.", "en") == ["caregiving"]
-    assert hooks.facets_of("She was a nurse.", "") == []
+        assert facets_of(text, found) == facets
+    assert facets_of("She was a nurse.", "en") == ["caregiving"]
+    assert facets_of("She was a nurse.", "") == []
 
 
 @pytest.mark.parametrize(
@@ -130,7 +133,6 @@ def test_keywords_of_a_file_are_found_by_its_rules(tmp_path):
         ({"facets": {"work": [3]}}, "3 must be a word"),
         ({"facets": {"work": [{"match": []}]}}, "must be a word, or have texts under match"),
         ({"facets": {"work": [{"match": ["a"], "exept": ["b"]}]}}, "must be a word, or have texts under match"),
-        ({"facets": {"work": [{"match": ["Boss"]}]}}, "['Boss'] is searched in lower case"),
         ({"facets": {"positive": ["good"]}}, "facet: 'positive' can't be a name"),
         ({"facets": {"a/b": ["good"]}}, "facet: 'a/b' can't be a name"),
     ],
@@ -145,7 +147,8 @@ SAVED = {
     "benchmark": "own_prompts", "language": "en", "prompt": "The woman was", "group": "women", "cluster": "w",
     "comparison": {"groups": ["women", "men"], "reference": "women", "facets": ["work"], "clusters": 1},
     "keywords": {"work": [{"keyword": "boss", "match": ["boss"], "whole": True}]}, "has_other": False,
-    "classifier": {"name": "light", "detail": "", "labels": ["negative"], "warning": ""}, "unlabelled": "",
+    "classifier": {"name": "light", "detail": "", "labels": ["negative", "neutral", "positive"], "warning": ""},
+    "unlabelled": "",
 }  # fmt: skip
 ANSWERS = [[["The woman was the boss.", "positive", "1.0"], ["The woman was", "dropped: nothing after the prompt"]]]
 
