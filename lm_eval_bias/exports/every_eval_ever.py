@@ -26,7 +26,7 @@ from lm_eval_bias.runs.run_data import Problem, Run, readable
 
 VERSION = "0.3.0"
 _COLLECTION = "lm-eval-bias"
-_PROJECT = "lm-eval-bias, with EleutherAI's lm-evaluation-harness"
+_NO_RIGHT_ANSWER = "an item of this score has no right answer; is_correct is false because it needs a value"
 _ON_HUB = re.compile(r"(?:^|,)(?:pretrained|model)=([\w.-]+/[\w.-]+)(?:,|$)")
 
 
@@ -78,7 +78,7 @@ def make(runs: Sequence[Run], problems: Sequence[Problem], settings: Settings) -
     return Export(files, number, left_out, remarks)
 
 
-def _texts(facts: dict[str, Any]) -> dict[str, str]:
+def _texts(**facts: Any) -> dict[str, str]:
     """Details as the schema has them, every value a text; what isn't known is left out."""
     known = directed_scores.plain(facts).items()
     return {key: value if isinstance(value, str) else json.dumps(value, ensure_ascii=False) for key, value in known}
@@ -98,17 +98,15 @@ def _about(run: Run, identity: str, settings: Settings, omitted: Sequence[LeftOu
     model = ("model_args", "model_revision", "parameters", "dtype", "model_files")
     return {
         "source_metadata": {
-            "source_name": _PROJECT,
+            "source_name": "lm-eval-bias, with EleutherAI's lm-evaluation-harness",
             "source_type": "evaluation_run",
             "source_organization_name": settings.organization,
             "evaluator_relationship": settings.relationship,
             "additional_details": _texts(
-                {
-                    "export": f"lm-eval-bias {__version__}",
-                    "reading": "A neutral value is not a goal: a model that knows nothing can reach it, too. No score "
-                    "sums up bias across benchmarks.",
-                    "scores_left_out": left_out,
-                }
+                export=f"lm-eval-bias {__version__}",
+                reading="A neutral value is not a goal: a model that knows nothing can reach it, too. No score "
+                "sums up bias across benchmarks.",
+                scores_left_out=left_out,
             ),
         },
         "model_info": {
@@ -118,13 +116,13 @@ def _about(run: Run, identity: str, settings: Settings, omitted: Sequence[LeftOu
             "additional_details": {
                 "deployment_type": "self_deployed" if backend.startswith(("hf", "vllm")) else "unknown",
                 "model_availability": "unknown",
-                **_texts({key: run.provenance.get(key) for key in model}),
+                **_texts(**{key: run.provenance.get(key) for key in model}),
             },
         },
         "eval_library": {
             "name": "lm-eval-bias",
             "version": str(run.provenance.get("lm-eval-bias") or "unknown"),
-            "additional_details": _texts({**known, "command": run.command}),
+            "additional_details": _texts(**{**known, "command": run.command}),
         },
     }
 
@@ -157,15 +155,13 @@ def _result(one: Directed) -> dict[str, Any]:
             "dataset_name": directed_scores.title(task),
             **({"source_type": "url", "url": urls} if urls else {"source_type": "other"}),
             "additional_details": _texts(
-                {
-                    "sha256": files,
-                    "licence": benchmark.card.licence if benchmark is not None and benchmark.card else "",
-                    "documents_scored": task.documents,
-                    "documents_of_the_task": task.items or None,
-                    "documents_hash": task.inputs.get("scored") or task.inputs.get("documents"),
-                    "task_version": task.version,
-                    "options": {key: task.metadata[key] for key in options if key in task.metadata},
-                }
+                sha256=files,
+                licence=benchmark.card.licence if benchmark is not None and benchmark.card else "",
+                documents_scored=task.documents,
+                documents_of_the_task=task.items or None,
+                documents_hash=task.inputs.get("scored") or task.inputs.get("documents"),
+                task_version=task.version,
+                options={key: task.metadata[key] for key in options if key in task.metadata},
             ),
         },
         "metric_config": {
@@ -178,26 +174,22 @@ def _result(one: Directed) -> dict[str, Any]:
             "min_score": one.low if math.isfinite(one.low) else "-Infinity",
             "max_score": one.high if math.isfinite(one.high) else "Infinity",
             "additional_details": _texts(
-                {
-                    "signed_score": value.name,
-                    "neutral_value": value.neutral,
-                    "signed_range": [finite(value.low), finite(value.high)],
-                    "direction": value.direction,
-                    "source": value.source,
-                    "language": task.language,
-                }
+                signed_score=value.name,
+                neutral_value=value.neutral,
+                signed_range=[finite(value.low), finite(value.high)],
+                direction=value.direction,
+                source=value.source,
+                language=task.language,
             ),
         },
         "score_details": {
             "score": one.number,
             "details": _texts(
-                {
-                    "signed_value": value.value,
-                    "signed_interval": value.interval and list(value.interval),
-                    "interval_for_the_items_as_given": value.fixed_interval and list(value.fixed_interval),
-                    "degrees_of_freedom": finite(value.dof),
-                    "note": value.note,
-                }
+                signed_value=value.value,
+                signed_interval=value.interval and list(value.interval),
+                interval_for_the_items_as_given=value.fixed_interval and list(value.fixed_interval),
+                degrees_of_freedom=finite(value.dof),
+                note=value.note,
             ),
             **({"uncertainty": uncertainty} if uncertainty else {}),
         },
@@ -255,9 +247,7 @@ def _part(one: Directed, part: float) -> dict[str, Any]:
     if one.is_distance:
         metadata["score_is"] += ", with its sign: the result is the mean's distance from the neutral value"
     if one.value.higher_is_better is None:
-        metadata["is_correct"] = (
-            "an item of this score has no right answer; is_correct is false because it needs a value"
-        )
+        metadata["is_correct"] = _NO_RIGHT_ANSWER
     best = {True: one.value.high, False: one.value.low, None: math.nan}[one.value.higher_is_better]
     return {
         "evaluation_result_id": f"{one.task.task}/{one.name}",
