@@ -381,11 +381,8 @@ def export(
         "relationship": relationship, "dataset": dataset,
     }  # fmt: skip
     given = {key: value for key, value in options.items() if value not in (None, False)}
-    exporting.refuse_foreign(to, given, {})
-    exporting.check_place(to, place, _inputs(several), "path")
-    made = exporting.make(to, several, several.problems, given)
-    exporting.write(made, to, place)
-    return made
+    exporting.check(to, given, {}, place, _inputs(several), "path")
+    return exporting.write(to, place, several, several.problems, given)
 
 
 def _inputs(runs: Runs) -> list[str]:

@@ -6,7 +6,7 @@ import contextlib
 import difflib
 import inspect
 import re
-from collections.abc import Callable, Iterable
+from collections.abc import Iterable
 from typing import Any
 
 _LONGEST = 2_000
@@ -97,47 +97,31 @@ def printable(message: object) -> str:
     return text if len(str(message)) <= _LONGEST else f"{text}…"
 
 
-def check_arguments(function: Callable[..., Any], given: Iterable[str], flag: str, implied: Iterable[str] = ()) -> None:
-    """Refuse named arguments that a function or class doesn't take, or that lack what it needs.
+def check_arguments(kind: type[Any], given: Iterable[str], flag: str, implied: Iterable[str] = ()) -> None:
+    """Refuse named arguments, from a flag, that a class doesn't take or that lack what it needs beside implied ones.
 
-    Args:
-        function: What gets them.
-        given: Their names.
-        flag: Where they come from.
-        implied: Names that it gets besides.
+    Of a class that hands others on, nobody can tell what its base classes get and what something else: all pass.
 
     Raises:
         BiasError: The first that is wrong.
     """
     names, implied = list(given), list(implied)
-    known, complete = parameters(function)
+    known: dict[str, inspect.Parameter] = {}
+    makers = [vars(base)["__init__"] for base in inspect.getmro(kind) if "__init__" in vars(base)]
+    for maker in makers:
+        own = list(inspect.signature(maker).parameters.values())[1:]
+        named = [one for one in own if one.kind in (one.POSITIONAL_OR_KEYWORD, one.KEYWORD_ONLY)]
+        known |= {one.name: one for one in named if one.name not in known}
+        hands_on = any(one.kind is one.VAR_KEYWORD for one in own)
+        if not hands_on:
+            break
     for name, parameter in known.items():
         if parameter.default is parameter.empty and name not in (*names, *implied):
             raise BiasError(f"{flag}: {name}= is missing")
-    for name in names if complete else ():
+    for name in names if maker is makers[0] and not hands_on else ():
         if name not in known:
             options = [other for other in known if other not in implied]
             raise BiasError(f"{flag}: {name}= is unknown.{did_you_mean(name, options)} Known: {', '.join(options)}")
-
-
-def parameters(function: Callable[..., Any]) -> tuple[dict[str, inspect.Parameter], bool]:
-    """The parameters of a function, or of a class and the classes that it can hand others on to; if it takes no others.
-
-    Which of the others its base classes get, and which something else, its signature doesn't tell.
-    """
-    known: dict[str, inspect.Parameter] = {}
-    kinds = inspect.getmro(function) if inspect.isclass(function) else ()
-    makers = [vars(kind)["__init__"] for kind in kinds if "__init__" in vars(kind)] or [function]
-    hands_on = []
-    for maker in makers:
-        own = list(inspect.signature(maker).parameters.values())[bool(kinds) :]
-        for parameter in own:
-            if parameter.kind in (parameter.POSITIONAL_OR_KEYWORD, parameter.KEYWORD_ONLY):
-                known.setdefault(parameter.name, parameter)
-        hands_on.append(any(parameter.kind is parameter.VAR_KEYWORD for parameter in own))
-        if not hands_on[-1]:
-            break
-    return known, not hands_on[0]
 
 
 def one_line(error: BaseException) -> str:

@@ -19,7 +19,6 @@ from typing import Any
 from lm_eval_bias.errors import BiasError, one_line
 
 LARGEST = 1 << 30  # bytes
-LARGEST_JSON = 1 << 26  # a run of every task with every breakdown has a tenth of it
 LARGEST_YAML = 1 << 20  # some thousand templates; the parser takes seconds for as much
 UNFINISHED = ".unfinished-"  # how the folder begins in which a run is being written
 _FULL = (errno.ENOSPC, errno.EDQUOT, errno.EFBIG, errno.EROFS)
@@ -50,12 +49,9 @@ def under(folder: Path, pattern: str = "*") -> list[Path]:
 
     Folders that the harness names after the path of a local model (``.venv__lib__model``) are no hidden ones.
     """
-
-    def is_hidden(name: str) -> bool:
-        return name.startswith(".") and ("__" not in name or name.startswith(UNFINISHED))
-
+    hidden = re.compile(rf"{re.escape(UNFINISHED)}|\.(?!.*__)")
     paths = (path for path in folder.rglob(pattern) if path.is_file())
-    return sorted(path for path in paths if not any(map(is_hidden, path.relative_to(folder).parts[:-1])))
+    return sorted(path for path in paths if not any(map(hidden.match, path.relative_to(folder).parts[:-1])))
 
 
 def check_plain(path: Path, largest: int = LARGEST) -> None:
@@ -72,11 +68,7 @@ def check_plain(path: Path, largest: int = LARGEST) -> None:
 
 
 def read_bytes(path: Path, largest: int = LARGEST) -> bytes:
-    """A plain file's bytes.
-
-    Raises:
-        OSError: It cannot be read; see :func:`check_plain`.
-    """
+    """A plain file's bytes; raises what :func:`check_plain` does."""
     check_plain(path, largest)
     content = path.read_bytes()
     for hashes in _RECORDS:
@@ -85,12 +77,7 @@ def read_bytes(path: Path, largest: int = LARGEST) -> bytes:
 
 
 def read_text(path: Path, encoding: str = "utf-8", largest: int = LARGEST) -> str:
-    """A plain file's text, its line ends as they are.
-
-    Raises:
-        OSError: It cannot be read; see :func:`check_plain`.
-        UnicodeDecodeError: It is no such text.
-    """
+    """A plain file's text, its line ends as they are; raises OSError or UnicodeDecodeError."""
     return read_bytes(path, largest).decode(encoding)
 
 
@@ -111,7 +98,7 @@ def read_json(path: Path) -> Any:
         BiasError: It can't be read, is no JSON, or too large.
     """
     try:
-        return json.loads(read_text(path, largest=LARGEST_JSON))
+        return json.loads(read_text(path, largest=1 << 26))  # ten times a run of every task with every breakdown
     except (ValueError, RecursionError) as error:
         problem = getattr(error, "msg", None) or getattr(error, "reason", None) or "nested too deeply"
         raise BiasError(f"truncated or damaged: not JSON ({problem})") from error
@@ -120,12 +107,7 @@ def read_json(path: Path) -> Any:
 
 
 def parse_yaml(text: str, name: str, loader: Any = None) -> Any:
-    """The value of a YAML text; ``None`` where it is empty.
-
-    Args:
-        text: The YAML.
-        name: What to call it in an error.
-        loader: A safe loader; the usual one by default.
+    """The value of a YAML text that errors call by a name; ``None`` where it is empty.
 
     Raises:
         BiasError: It is no YAML, or its values are none.
@@ -146,11 +128,7 @@ def parse_yaml(text: str, name: str, loader: Any = None) -> Any:
 
 @contextlib.contextmanager
 def writing(place: object) -> Iterator[None]:
-    """Say in one line that a place cannot be written.
-
-    Raises:
-        BiasError: For any OSError within.
-    """
+    """Say in one line that a place cannot be written: a BiasError for any OSError within."""
     try:
         yield
     except OSError as error:
@@ -177,16 +155,12 @@ def why(error: Exception) -> str:
 
 
 def write_whole(path: Path, content: bytes) -> None:
-    """Write a file through a temporary one beside it, so that nobody ever reads a half-written one.
-
-    Raises:
-        OSError: The folder cannot be written; what was there before stays.
-    """
+    """Write a file as :func:`write_together` does several; raises OSError where that fails."""
     write_together({path: content})
 
 
 def write_together(contents: Mapping[Path, bytes]) -> None:
-    """Write files that belong together as :func:`write_whole` does, none before all are on the disk.
+    """Write files through temporary ones beside them: nobody ever reads a half-written one, or some without the rest.
 
     Folders that are missing are made, and removed again where something goes wrong.
 
@@ -241,7 +215,8 @@ def check_place(output: str | None, inputs: Sequence[str] = (), flag: str = "-o"
         flag: What names the file.
 
     Raises:
-        BiasError: Its folder isn't there or can't be written, it is a folder itself, or see :func:`refuse_inputs`.
+        BiasError: Its folder isn't there or can't be written; it is a folder, is named like a run's file, is an input
+            or lies below one, also by a link.
     """
     if output is None:
         return
@@ -251,31 +226,15 @@ def check_place(output: str | None, inputs: Sequence[str] = (), flag: str = "-o"
             raise IsADirectoryError(errno.EISDIR, os.strerror(errno.EISDIR))
         with tempfile.TemporaryFile(dir=path.parent):
             pass
-    refuse_inputs(output, inputs, flag)
-
-
-def refuse_inputs(output: str, inputs: Sequence[str], flag: str = "-o") -> None:
-    """Refuse a file that would replace what is read, or be taken for a run's own.
-
-    Raises:
-        BiasError: It is an input or lies below one, also by a link, or is named like a run's file.
-    """
-    path = expanded(output)
     if re.fullmatch(r"results_.*\.json|samples_.*\.jsonl", path.name):
         raise BiasError(f"{flag} {output}: a run's own files have this name: name another file")
-    real = os.path.realpath(path)
     for place in map(expanded, inputs):
-        is_json = path.suffix == ".json" and os.path.exists(path)
-        below = is_json and any(os.path.realpath(one) == real for one in under(place, "*.json"))
-        if os.path.realpath(place) == real or (below and "tasks" in read_json(path)):
+        same = [one for one in (place, *under(place, "*.json")) if os.path.realpath(one) == os.path.realpath(path)]
+        if place in same or (same and "tasks" in read_json(path)):
             raise BiasError(f"{flag} {output}: this file is also an input and would be overwritten: name another file")
 
 
 def write(text: str, output: str) -> None:
-    """Write text whole to a file.
-
-    Raises:
-        BiasError: The file cannot be written.
-    """
+    """Write text whole to a file, or raise a BiasError."""
     with writing(output):
         write_whole(expanded(output), text.encode("utf-8", "backslashreplace"))

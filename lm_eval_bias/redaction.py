@@ -7,8 +7,6 @@ from collections.abc import Mapping
 from typing import Any
 
 STARS = "***"
-# of headers and parameters of an address, most of which are no secrets of anybody
-SENT = re.compile("auth|key|token|secret|password|cookie", re.IGNORECASE)
 # of arguments, of which many are about tokens and tokenizers
 _ARGUMENT = re.compile(
     r"auth|bearer|cookie|credential|passw|secret|^headers?$|"
@@ -18,7 +16,7 @@ _ARGUMENT = re.compile(
 # one of key=value,key=value: a value holds no comma, but in a quoted or bracketed header
 _PAIR = re.compile(r"(?P<name>(?:^|(?<=,))\s*[\w-]+)=(?P<value>\{[^}]*\}|\"[^\"]*\"|'[^']*'|[^,]*)")
 _USER = re.compile(r"(?<=://)(?:([^/?#@:]*:)[^/?#@]*|[^/?#@]*)@")
-_PARAMETER = re.compile(rf"(?<=[?&])([^=&#]*(?:{SENT.pattern})[^=&#]*)=[^&#]*", re.IGNORECASE)
+_PARAMETER = re.compile(r"(?<=[?&])([^=&#]*(?:auth|key|token|secret|password|cookie)[^=&#]*)=[^&#]*", re.IGNORECASE)
 _WORD = re.compile(r"[^\s:/@?&=,;{}'\"]{4,}")
 
 

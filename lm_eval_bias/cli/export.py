@@ -71,14 +71,13 @@ def run(arguments: argparse.Namespace) -> int:
     own = {name: argparse.ArgumentParser(add_help=False) for name in brought}
     for name, parser in own.items():
         importlib.import_module(brought[name].module).add_arguments(parser)
-    exporting.refuse_foreign(form, given, {name: vars(parser.parse_args([])) for name, parser in own.items()})
+    foreign = {name: vars(parser.parse_args([])) for name, parser in own.items()}
+    exporting.check(form, given, foreign, place, arguments.paths, "-o")
     if form in brought:
         return int(importlib.import_module(brought[form].module).run(arguments))
-    exporting.check_place(form, place, arguments.paths)
     runs, problems = run_discovery.read(arguments.paths)
     output.name_problems(problems)
-    made = exporting.make(form, runs, problems, given)
-    exporting.write(made, form, place)
+    made = exporting.write(form, place, runs, problems, given)
     print(f"{place}: {made.scores:,} {'score' if made.scores == 1 else 'scores'}")
     for reason, names in directed_scores.by_reason(made.left_out).items():
         print(f"left out: {few(names)}: {reason}")

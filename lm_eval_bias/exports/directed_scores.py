@@ -6,31 +6,21 @@ import math
 import re
 from collections.abc import Sequence
 from dataclasses import dataclass
+from typing import Any
 
 from lm_eval_bias import catalog, registry
-from lm_eval_bias.data.sources import BASE_URL, hashes
+from lm_eval_bias.data.sources import hashes
 from lm_eval_bias.runs.run_data import Run, TaskRun, Value
 
 NO_DIRECTION = "no direction: neither high nor low values are better, and no neutral value lies within its range"
-_PIN = re.compile(r"[\w.-]+/[\w.-]+@[0-9a-f]{40}/.")
+PIN = re.compile(r"[\w.-]+/[\w.-]+@([0-9a-f]{40})/.")  # of a file, owner/name@commit/path
 
 
 @dataclass(frozen=True)
 class Directed:
-    """A score of which less, or more, is better over its whole range.
+    """A score of which less, or more, is better over its whole range: itself, or its distance from a neutral value.
 
-    Where its neutral value lies in the middle, this is the distance from there. What was measured stays beside it.
-
-    Attributes:
-        task: The task.
-        value: The score as it was measured.
-        name: Of what goes out.
-        number: The score, or its distance from the neutral value.
-        interval: Its 95% interval, ``None`` where there is none.
-        low: Smallest possible number.
-        high: Largest possible number.
-        lower_is_better: The direction.
-        is_distance: Whether it is a distance.
+    ``value`` is the score as it was measured; all that follows, with the 95% interval, is of the number that goes out.
     """
 
     task: TaskRun
@@ -58,18 +48,17 @@ def directed(task: TaskRun, value: Value) -> Directed | LeftOut:
     if math.isnan(value.value):
         return LeftOut(task, value, f"no value: {value.note or 'the file gives no reason'}")
     if value.higher_is_better is not None:
-        better = not value.higher_is_better
-        return Directed(task, value, value.name, value.value, value.interval, value.low, value.high, better)
+        lower = not value.higher_is_better
+        return Directed(task, value, value.name, value.value, value.interval, value.low, value.high, lower)
     if value.neutral is None or not value.low < value.neutral < value.high:
         return LeftOut(task, value, NO_DIRECTION)
-    neutral, largest = value.neutral, max(value.high - value.neutral, value.neutral - value.low)
-    distance = abs(value.value - neutral)
+    neutral, distance = value.neutral, abs(value.value - value.neutral)
     ends = None
     if value.interval is not None:
         off = [abs(end - neutral) for end in value.interval]
         ends = (0.0 if value.interval[0] <= neutral <= value.interval[1] else min(off), max(off))
-    # some model families leave a score's range upwards
-    return Directed(task, value, f"{value.name}_distance", distance, ends, 0.0, max(largest, distance), True, True)
+    largest = max(value.high - neutral, neutral - value.low, distance)  # some models leave a score's range upwards
+    return Directed(task, value, f"{value.name}_distance", distance, ends, 0.0, largest, True, True)
 
 
 def is_main(task: TaskRun, score: str) -> bool:
@@ -98,26 +87,17 @@ def by_reason(left_out: Sequence[LeftOut]) -> dict[str, list[str]]:
     return reasons
 
 
-def path_part(text: str) -> str:
-    """Make a text a part of a path: plain letters, nothing that leads elsewhere.
-
-    >>> path_part("../a b/ü"), path_part("...")
-    ('a-b', 'unknown')
-    """
-    return re.sub(r"[^A-Za-z0-9._]+", "-", text).strip("-.") or "unknown"
+def plain(facts: dict[str, Any]) -> dict[str, Any]:
+    """Leave out what isn't known."""
+    return {key: value for key, value in facts.items() if value not in (None, "", [], {})}
 
 
 def data_files(task: TaskRun) -> dict[str, str]:
     """Give the SHA-256 of each file of data that a task read; none where its data are the package's or the user's."""
     if "files" in task.inputs:
-        return {str(name): str(digest) for name, digest in task.inputs["files"].items()}
+        return dict(task.inputs["files"])
     entry = catalog.entries().get(task.base)
     return hashes(entry.data) if entry is not None and "dataset_used" not in task.metadata else {}
-
-
-def address(pin: str) -> str:
-    """Give the address of a pinned file, ``owner/name@commit/path``; empty for any other name."""
-    return f"{BASE_URL}/{pin.replace('@', '/', 1)}" if _PIN.match(pin) else ""
 
 
 def title(task: TaskRun) -> str:

@@ -6,13 +6,15 @@ import hashlib
 import json
 import math
 import re
+import time
 import uuid
 from collections import Counter
 from collections.abc import Sequence
 from typing import Any
 
 from lm_eval_bias import __version__, registry
-from lm_eval_bias.custom_metrics.score import Record, finite
+from lm_eval_bias.custom_metrics.score import finite
+from lm_eval_bias.data.sources import BASE_URL
 from lm_eval_bias.exports import directed_scores
 from lm_eval_bias.exports.directed_scores import Directed, LeftOut
 from lm_eval_bias.exports.exporting import Export, Settings
@@ -20,14 +22,12 @@ from lm_eval_bias.report.numbers import few
 from lm_eval_bias.report.parts import score_label
 from lm_eval_bias.report.tables import json_text
 from lm_eval_bias.runs import contributions, sample_logs
-from lm_eval_bias.runs.run_data import Problem, Run, TaskRun, readable
-from lm_eval_bias.runs.sample_logs import Sample
+from lm_eval_bias.runs.run_data import Problem, Run, readable
 
 VERSION = "0.3.0"
 _COLLECTION = "lm-eval-bias"
-_PROJECT = "lm-eval-bias, with EleutherAI's lm-evaluation-harness"
 _NO_RIGHT_ANSWER = "an item of this score has no right answer; is_correct is false because it needs a value"
-_CHECKPOINT = re.compile(r"(?:^|,)(?:pretrained|model)=([^,]+)")
+_ON_HUB = re.compile(r"(?:^|,)(?:pretrained|model)=([\w.-]+/[\w.-]+)(?:,|$)")
 
 
 def make(runs: Sequence[Run], problems: Sequence[Problem], settings: Settings) -> Export:
@@ -39,7 +39,8 @@ def make(runs: Sequence[Run], problems: Sequence[Problem], settings: Settings) -
         sent, omitted = directed_scores.split(run, settings.scores)
         left_out += omitted
         number += len(sent)
-        identity = _model_id(run, settings.name)
+        on_hub = _ON_HUB.search(str(run.provenance.get("model_args")))
+        identity = settings.name or (on_hub[1] if on_hub else run.name)  # never a folder
         runs_of[identity] += 1
         again = f"-{runs_of[identity]}" if runs_of[identity] > 1 else ""  # items are joined by it
         began = run.provenance.get("date") if run.began is None else f"{run.began:.0f}"
@@ -57,10 +58,10 @@ def make(runs: Sequence[Run], problems: Sequence[Problem], settings: Settings) -
         text = "".join(items)
         # the name follows from the content, but for the time: a second export replaces the first
         digest = hashlib.sha256(f"{json.dumps(content, sort_keys=True)}{text}".encode())
-        developer, slash, model = identity.rpartition("/")
-        parts = map(directed_scores.path_part, (_COLLECTION, developer if slash else "unknown", model))
-        path = f"data/{'/'.join(parts)}/{uuid.UUID(bytes=digest.digest()[:16], version=4)}"
-        content["retrieved_timestamp"] = f"{settings.now:.0f}"
+        developer, _, model = identity.rpartition("/")
+        parts = (re.sub(r"[^A-Za-z0-9._]+", "-", name).strip("-.") or "unknown" for name in (developer, model))
+        path = f"data/{_COLLECTION}/{'/'.join(parts)}/{uuid.UUID(bytes=digest.digest()[:16], version=4)}"
+        content["retrieved_timestamp"] = f"{time.time():.0f}"
         if items:
             content["detailed_evaluation_results"] = {
                 "format": "jsonl",
@@ -77,20 +78,10 @@ def make(runs: Sequence[Run], problems: Sequence[Problem], settings: Settings) -
     return Export(files, number, left_out, remarks)
 
 
-def _model_id(run: Run, name: str | None) -> str:
-    """A model's name as on the Hub if the run was of one there, else as people call it; never a folder."""
-    checkpoint = _CHECKPOINT.search(str(run.provenance.get("model_args") or ""))
-    on_hub = checkpoint is not None and re.fullmatch(r"[\w.-]+/[\w.-]+", checkpoint[1])
-    return name if name is not None else checkpoint[1] if checkpoint and on_hub else run.name
-
-
-def _texts(facts: dict[str, Any]) -> dict[str, str]:
+def _texts(**facts: Any) -> dict[str, str]:
     """Details as the schema has them, every value a text; what isn't known is left out."""
-    return {
-        key: value if isinstance(value, str) else json.dumps(value, ensure_ascii=False)
-        for key, value in facts.items()
-        if value not in (None, "", [], {})
-    }
+    known = directed_scores.plain(facts).items()
+    return {key: value if isinstance(value, str) else json.dumps(value, ensure_ascii=False) for key, value in known}
 
 
 def _about(run: Run, identity: str, settings: Settings, omitted: Sequence[LeftOut]) -> dict[str, Any]:
@@ -103,22 +94,19 @@ def _about(run: Run, identity: str, settings: Settings, omitted: Sequence[LeftOu
         }
         for one in omitted
     ]  # fmt: skip
-    provenance = {str(key): value for key, value in run.provenance.items() if value not in (None, "")}
-    known = {key: readable(value) for key, value in provenance.items()}
+    known = {key: readable(value) for key, value in run.provenance.items() if value not in (None, "")}
     model = ("model_args", "model_revision", "parameters", "dtype", "model_files")
     return {
         "source_metadata": {
-            "source_name": _PROJECT,
+            "source_name": "lm-eval-bias, with EleutherAI's lm-evaluation-harness",
             "source_type": "evaluation_run",
             "source_organization_name": settings.organization,
             "evaluator_relationship": settings.relationship,
             "additional_details": _texts(
-                {
-                    "export": f"lm-eval-bias {__version__}",
-                    "reading": "A neutral value is not a goal: a model that knows nothing can reach it, too. No score "
-                    "sums up bias across benchmarks.",
-                    "scores_left_out": left_out,
-                }
+                export=f"lm-eval-bias {__version__}",
+                reading="A neutral value is not a goal: a model that knows nothing can reach it, too. No score "
+                "sums up bias across benchmarks.",
+                scores_left_out=left_out,
             ),
         },
         "model_info": {
@@ -128,39 +116,23 @@ def _about(run: Run, identity: str, settings: Settings, omitted: Sequence[LeftOu
             "additional_details": {
                 "deployment_type": "self_deployed" if backend.startswith(("hf", "vllm")) else "unknown",
                 "model_availability": "unknown",
-                **_texts({key: run.provenance.get(key) for key in model}),
+                **_texts(**{key: run.provenance.get(key) for key in model}),
             },
         },
         "eval_library": {
             "name": "lm-eval-bias",
             "version": str(run.provenance.get("lm-eval-bias") or "unknown"),
-            "additional_details": _texts({**known, "command": run.command}),
+            "additional_details": _texts(**{**known, "command": run.command}),
         },
     }
 
 
-def _source(task: TaskRun) -> dict[str, Any]:
-    files = directed_scores.data_files(task)
-    urls = [address for address in map(directed_scores.address, files) if address]
-    benchmark = registry.family(task.benchmark)
-    options = benchmark.options if benchmark is not None else ()
-    details = _texts(
-        {
-            "sha256": files,
-            "licence": benchmark.card.licence if benchmark is not None and benchmark.card else "",
-            "documents_scored": task.documents,
-            "documents_of_the_task": task.items or None,
-            "documents_hash": task.inputs.get("scored") or task.inputs.get("documents"),
-            "task_version": task.version,
-            "options": {key: task.metadata[key] for key in options if key in task.metadata},
-        }
-    )
-    kind = {"source_type": "url", "url": urls} if urls else {"source_type": "other"}
-    return {"dataset_name": directed_scores.title(task), **kind, "additional_details": details}
-
-
 def _result(one: Directed) -> dict[str, Any]:
     value, task = one.value, one.task
+    files = directed_scores.data_files(task)
+    urls = [f"{BASE_URL}/{name.replace('@', '/', 1)}" for name in files if directed_scores.PIN.match(name)]
+    benchmark = registry.family(task.benchmark)
+    options = benchmark.options if benchmark is not None else ()
     name = score_label(task.benchmark, value.name)
     description = f"Distance of {value.name} from {value.neutral:g}: {value.summary}" if one.is_distance else ""
     uncertainty: dict[str, Any] = {}
@@ -179,7 +151,19 @@ def _result(one: Directed) -> dict[str, Any]:
     return {
         "evaluation_result_id": f"{one.task.task}/{one.name}",
         "evaluation_name": task.task,
-        "source_data": _source(task),
+        "source_data": {
+            "dataset_name": directed_scores.title(task),
+            **({"source_type": "url", "url": urls} if urls else {"source_type": "other"}),
+            "additional_details": _texts(
+                sha256=files,
+                licence=benchmark.card.licence if benchmark is not None and benchmark.card else "",
+                documents_scored=task.documents,
+                documents_of_the_task=task.items or None,
+                documents_hash=task.inputs.get("scored") or task.inputs.get("documents"),
+                task_version=task.version,
+                options={key: task.metadata[key] for key in options if key in task.metadata},
+            ),
+        },
         "metric_config": {
             "evaluation_description": description or value.summary or value.name,
             "metric_id": f"{task.benchmark}.{one.name}",
@@ -190,33 +174,26 @@ def _result(one: Directed) -> dict[str, Any]:
             "min_score": one.low if math.isfinite(one.low) else "-Infinity",
             "max_score": one.high if math.isfinite(one.high) else "Infinity",
             "additional_details": _texts(
-                {
-                    "signed_score": value.name,
-                    "neutral_value": value.neutral,
-                    "signed_range": [finite(value.low), finite(value.high)],
-                    "direction": value.direction,
-                    "source": value.source,
-                    "language": task.language,
-                }
+                signed_score=value.name,
+                neutral_value=value.neutral,
+                signed_range=[finite(value.low), finite(value.high)],
+                direction=value.direction,
+                source=value.source,
+                language=task.language,
             ),
         },
         "score_details": {
             "score": one.number,
             "details": _texts(
-                {
-                    "signed_value": value.value,
-                    "signed_interval": value.interval and list(value.interval),
-                    "interval_for_the_items_as_given": value.fixed_interval and list(value.fixed_interval),
-                    "degrees_of_freedom": finite(value.dof),
-                    "note": value.note,
-                }
+                signed_value=value.value,
+                signed_interval=value.interval and list(value.interval),
+                interval_for_the_items_as_given=value.fixed_interval and list(value.fixed_interval),
+                degrees_of_freedom=finite(value.dof),
+                note=value.note,
             ),
             **({"uncertainty": uncertainty} if uncertainty else {}),
         },
     }
-
-
-# ------------------------------------------------------------------------------------------------------------- items
 
 
 def _items(sent: Sequence[Directed], run: Run, model: str, evaluation: str) -> tuple[list[str], list[str]]:
@@ -232,53 +209,48 @@ def _items(sent: Sequence[Directed], run: Run, model: str, evaluation: str) -> t
             continue
         rows, benchmark = list(sample_logs.with_requests(task.samples)), registry.get(task.benchmark)
         records = [benchmark.record(doc, answers) for (_, doc, answers), _ in rows]
-        parts = {one.value.name: _parts(one, records) for one in own}
-        without += [f"{name} {score}" for score, numbers in parts.items() if numbers is None]
+        scores = {score.name: score for score in benchmark.scores(records)}
+        parts: dict[str, dict[int, float]] = {}
+        for one in own:
+            found = contributions.own_parts(scores[one.value.name], records) if one.value.name in scores else []
+            if found and contributions.is_mean(found, one.value.value):
+                parts[one.value.name] = dict(found)
+            else:
+                without.append(f"{name} {one.value.name}")
         for place, (sample, requests) in enumerate(rows):
-            item = {"evaluation_id": evaluation, "model_id": model, **_item(task, sample, requests)}
+            prompt, choices = contributions.prompts(requests)
+            raw = prompt or "\n".join(choices)
+            answers = [a if isinstance(a, str) else json.dumps(a, ensure_ascii=False) for a in sample.answers]
+            item = {
+                "evaluation_id": evaluation,
+                "model_id": model,
+                "schema_version": VERSION,
+                "evaluation_name": task.task,
+                "sample_id": "/".join(benchmark.key(sample.doc)),
+                "sample_hash": hashlib.sha256(raw.encode("utf-8", "backslashreplace")).hexdigest(),
+                "interaction_type": "single_turn",
+                "input": {"raw": raw, "reference": [], "choices": choices if len(choices) > 1 else None},
+                "output": {"raw": answers},
+                "messages": None,
+                "answer_attribution": [],
+            }
             for one in own:
-                part = (parts[one.value.name] or {}).get(place, math.nan)
-                if math.isfinite(part):
+                if place in parts.get(one.value.name, ()):
+                    part = _part(one, parts[one.value.name][place])
                     # texts of models hold anything: escaped, they survive any reader
-                    texts.append(json.dumps(_line(one, part, item), allow_nan=False) + "\n")
+                    texts.append(json.dumps({**item, **part}, allow_nan=False) + "\n")
     return texts, without
 
 
-def _parts(one: Directed, records: Sequence[Record]) -> dict[int, float] | None:
-    """What records add to a score, by place; ``None`` unless their mean is the score."""
-    scores = {score.name: score for score in registry.get(one.task.benchmark).scores(records)}
-    parts = contributions.own_parts(scores[one.value.name], records) if one.value.name in scores else []
-    return dict(parts) if parts and contributions.is_mean(parts, one.value.value) else None
-
-
-def _item(task: TaskRun, sample: Sample, requests: list[list[Any]]) -> dict[str, Any]:
-    """What all lines about an item say."""
-    prompt, choices = contributions.prompts(requests)
-    raw = prompt or "\n".join(choices)
+def _part(one: Directed, part: float) -> dict[str, Any]:
+    metadata = {"score_is": f"the item's part of {one.value.name}, which is their mean"}
+    if one.is_distance:
+        metadata["score_is"] += ", with its sign: the result is the mean's distance from the neutral value"
+    if one.value.higher_is_better is None:
+        metadata["is_correct"] = _NO_RIGHT_ANSWER
+    best = {True: one.value.high, False: one.value.low, None: math.nan}[one.value.higher_is_better]
     return {
-        "schema_version": VERSION,
-        "evaluation_name": task.task,
-        "sample_id": "/".join(registry.get(task.benchmark).key(sample.doc)),
-        "sample_hash": hashlib.sha256(raw.encode("utf-8", "backslashreplace")).hexdigest(),
-        "interaction_type": "single_turn",
-        "input": {"raw": raw, "reference": [], "choices": choices if len(choices) > 1 else None},
-        "output": {"raw": [a if isinstance(a, str) else json.dumps(a, ensure_ascii=False) for a in sample.answers]},
-        "messages": None,
-        "answer_attribution": [],
-    }
-
-
-def _line(one: Directed, part: float, item: dict[str, Any]) -> dict[str, Any]:
-    """An item's part in a score."""
-    has_answer = one.value.higher_is_better is not None
-    sign = ", with its sign: the result is the mean's distance from the neutral value" if one.is_distance else ""
-    best = one.value.high if one.value.higher_is_better else one.value.low
-    return {
-        **item,
         "evaluation_result_id": f"{one.task.task}/{one.name}",
-        "evaluation": {"score": part, "is_correct": has_answer and part == best},
-        "metadata": {
-            "score_is": f"the item's part of {one.value.name}, which is their mean{sign}",
-            **({} if has_answer else {"is_correct": _NO_RIGHT_ANSWER}),
-        },
+        "evaluation": {"score": part, "is_correct": part == best},
+        "metadata": metadata,
     }

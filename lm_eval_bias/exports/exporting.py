@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import os
-import time
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Any, NamedTuple
 
@@ -23,7 +21,7 @@ class Export(NamedTuple):
         files: Texts by their path below the output; the one under the empty path is the output itself.
         scores: How many scores go out.
         left_out: Those that don't, and why.
-        remarks: What else to know of it, a sentence each.
+        remarks: What else to know, a sentence each.
     """
 
     files: Mapping[str, str]
@@ -33,25 +31,14 @@ class Export(NamedTuple):
 
 
 class Settings(NamedTuple):
-    """What the user says beyond the run.
-
-    Attributes:
-        scores: ``main`` or ``all``.
-        name: The model's name; ``None`` takes each run's own.
-        no_items: Whether records of single items stay out.
-        organization: Who ran the evaluation.
-        relationship: What they are to the model's developer, one of :data:`RELATIONSHIPS`.
-        dataset: Hub data set whose leaderboard results are for; empty where none was named.
-        now: When the export is made, in seconds since 1970.
-    """
+    """What the user says beyond the run: the command's options, empty where not given."""
 
     scores: str
-    name: str | None = None
+    name: str = ""
     no_items: bool = False
     organization: str = "unknown"
     relationship: str = "other"
     dataset: str = ""
-    now: float = 0.0
 
 
 class Format(NamedTuple):
@@ -73,44 +60,36 @@ FORMATS = {
 }  # fmt: skip
 
 
-def refuse_foreign(form: str, given: Iterable[str], brought: Mapping[str, Iterable[str]]) -> None:
-    """Refuse the first option that means nothing for a format; ``brought`` are options of benchmarks' own formats."""
-    takes = {**{name: set(one.takes) for name, one in FORMATS.items()}, **{n: set(own) for n, own in brought.items()}}
-    for option in sorted(set(given) - takes[form]):
-        takers = ", ".join(name for name, options in takes.items() if option in options)
-        raise BiasError(f"--{option.replace('_', '-')} has no effect with --to {form}: it is for {takers}")
+def check(
+    form: str, given: Iterable[str], brought: Mapping[str, Iterable[str]], place: str, inputs: Sequence[str], flag: str
+) -> None:
+    """Refuse an option that means nothing for a format, and a file that can't be written or is an input.
 
-
-def check_place(form: str, place: str, inputs: Sequence[str], flag: str = "-o") -> None:
-    """Refuse a place that can't be written or is an input, before the work for it is done."""
-    if not FORMATS[form].is_folder:
+    ``brought`` are the options of benchmarks' own formats.
+    """
+    takes = {**{name: one.takes for name, one in FORMATS.items()}, **brought}
+    for option in given:
+        if option not in takes[form]:
+            takers = ", ".join(name for name, options in takes.items() if option in options)
+            raise BiasError(f"--{option.replace('_', '-')} has no effect with --to {form}: it is for {takers}")
+    if form not in brought and not FORMATS[form].is_folder:
         files.check_place(place, inputs, flag)
-    elif os.path.lexists(path := expanded(place)) and not path.is_dir():
-        raise BiasError(f"{flag} {place}: is a file: name a folder")
 
 
-def make(form: str, runs: Sequence[Run], problems: Sequence[Problem], options: Mapping[str, Any]) -> Export:
-    """Make an export of runs as they were read, with the fields of :class:`Settings` that were given.
+def write(
+    form: str, place: str, runs: Sequence[Run], problems: Sequence[Problem], options: Mapping[str, Any]
+) -> Export:
+    """Write runs as they were read to a file or folder, whole or not at all; options are fields of :class:`Settings`.
 
     Raises:
-        BiasError: The runs or options don't fit the format.
+        BiasError: The runs or options don't fit the format, or the place can't be written.
     """
     from lm_eval_bias.exports import every_eval_ever, hub_metadata
 
     makers = {"eee": every_eval_ever.make, "model-card": hub_metadata.model_card}
-    settings = Settings(**{"scores": FORMATS[form].scores, "now": time.time(), **options})
-    return makers.get(form, hub_metadata.eval_results)(presentable(runs), problems, settings)
-
-
-def write(made: Export, form: str, place: str) -> None:
-    """Write an export to its file, or into its folder, whole or not at all.
-
-    Raises:
-        BiasError: The place can't be written.
-    """
-    if not FORMATS[form].is_folder:
-        files.write(made.files[""], place)
-        return
-    folder = expanded(place)
+    settings = Settings(**{"scores": FORMATS[form].scores, **options})
+    made = makers.get(form, hub_metadata.eval_results)(presentable(runs), problems, settings)
+    contents = {expanded(place) / name: text.encode("utf-8", "backslashreplace") for name, text in made.files.items()}
     with writing(place):
-        write_together({folder / name: text.encode("utf-8", "backslashreplace") for name, text in made.files.items()})
+        write_together(contents)
+    return made

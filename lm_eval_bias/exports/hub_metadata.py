@@ -1,7 +1,4 @@
-"""The Hugging Face Hub's metadata: ``model-index`` with a section for a model card, and ``.eval_results/*.yaml``.
-
-Texts alone: the Hub's own library isn't needed to write them, and nothing is sent there.
-"""
+"""The Hugging Face Hub's metadata: ``model-index`` with a section for a model card, and ``.eval_results/*.yaml``."""
 
 from __future__ import annotations
 
@@ -24,25 +21,18 @@ from lm_eval_bias.report import content, numbers, templates
 from lm_eval_bias.report.parts import score_label
 from lm_eval_bias.runs.run_data import Problem, Run, TaskRun, Value
 
-_KINDS = {"hf-mlm": "fill-mask"}  # the Hub's words for what models of a type do
 _BETTER = {True: "higher is better", False: "lower is better", None: None}
-_ID = re.compile(r"[\w.-]+/[\w.-]+")
 
 
 def _yaml(data: Any) -> str:
     return yaml.safe_dump(data, sort_keys=False, allow_unicode=True, width=120)
 
 
-def _plain(facts: dict[str, Any]) -> dict[str, Any]:
-    return {key: value for key, value in facts.items() if value not in (None, "")}
-
-
-def _one_model(runs: Sequence[Run], settings: Settings, form: str) -> str:
-    """The name of the one model that runs are of."""
-    if settings.name is None and len(runs) > 1:
+def _one_model(runs: Sequence[Run], settings: Settings) -> str:
+    if not settings.name and len(runs) > 1:
         raise BiasError(
-            f"{form} describes one model, but there are {len(runs)} runs ({', '.join(run.name for run in runs)}): name "
-            "one of them, or give --name NAME if all are runs of that one model"
+            f"this format describes one model, but there are {len(runs)} runs ({', '.join(run.name for run in runs)}): "
+            "name one of them, or give --name NAME if all are runs of that one model"
         )
     return settings.name or runs[0].name
 
@@ -53,22 +43,25 @@ def model_card(runs: Sequence[Run], problems: Sequence[Problem], settings: Setti
     Raises:
         BiasError: The runs may be of several models.
     """
-    name = _one_model(runs, settings, "a model card")
+    name = _one_model(runs, settings)
     results: list[dict[str, Any]] = []
     left_out: list[LeftOut] = []
     for run in runs:
-        kind = _KINDS.get(str(run.provenance.get("model")), "text-generation")
+        kind = "fill-mask" if run.provenance.get("model") == "hf-mlm" else "text-generation"
         for task, own in groupby(directed_scores.values(run, settings.scores), itemgetter(0)):
-            metrics = []
-            for _, value in own:
-                if math.isnan(value.value):
-                    left_out.append(LeftOut(task, value, value.note or "the file gives no reason"))
-                else:
-                    metrics.append(_metric(task, value))
+            scores = [value for _, value in own]
+            lacking = [value for value in scores if math.isnan(value.value)]
+            left_out += [LeftOut(task, value, value.note or "the file gives no reason") for value in lacking]
+            metrics = [_metric(task, value) for value in scores if not math.isnan(value.value)]
             if metrics:
-                results.append({"task": {"type": kind}, "dataset": _dataset(task), "metrics": metrics})
-    if not results:
-        raise BiasError("no score of these runs has a value: there is nothing to write into a model card")
+                commits = {pin[1] for pin in map(directed_scores.PIN.match, directed_scores.data_files(task)) if pin}
+                data_set = {
+                    "name": f"{directed_scores.title(task)} ({task.task})",
+                    "type": task.benchmark,
+                    "config": task.task,
+                    **({"revision": commits.pop()} if len(commits) == 1 else {}),
+                }
+                results.append({"task": {"type": kind}, "dataset": data_set, "metrics": metrics})
     metadata = {"model-index": [{"name": name, "results": results}]}
     section = templates.render(
         "model_card.md.j2",
@@ -76,28 +69,14 @@ def model_card(runs: Sequence[Run], problems: Sequence[Problem], settings: Setti
         lacking=directed_scores.by_reason(left_out),
         main_tables=content.main_tables,
     )
-    return Export(
-        {"": f"---\n{_yaml(metadata)}---\n\n{section}"}, sum(len(one["metrics"]) for one in results), left_out
-    )
-
-
-def _dataset(task: TaskRun) -> dict[str, Any]:
-    files = [pin for pin in directed_scores.data_files(task) if directed_scores.address(pin)]
-    commits = {pin.partition("@")[2].partition("/")[0] for pin in files}
-    return _plain(
-        {
-            "name": f"{directed_scores.title(task)} ({task.task})",
-            "type": directed_scores.path_part(task.benchmark),
-            "config": task.task,
-            "revision": commits.pop() if len(commits) == 1 else None,
-        }
-    )
+    number = sum(len(one["metrics"]) for one in results)
+    return Export({"": f"---\n{_yaml(metadata)}---\n\n{section}"}, number, left_out)
 
 
 def _metric(task: TaskRun, value: Value) -> dict[str, Any]:
     """A score as it was measured; its error, neutral value and direction are arguments."""
     has_error = not math.isnan(value.stderr)
-    facts = {
+    arguments = {
         "standard_error": finite(value.stderr),
         "standard_error_method": directed_scores.stderr_method(task) if has_error else None,
         "degrees_of_freedom": finite(value.dof) if has_error else None,
@@ -111,32 +90,24 @@ def _metric(task: TaskRun, value: Value) -> dict[str, Any]:
         "documents_of_the_task": task.items or None,
     }
     name = f"{task.task}: {score_label(task.benchmark, value.name)}"
-    return {"type": value.name, "name": name, "value": value.value, "args": _plain(facts)}
+    return {"type": value.name, "name": name, "value": value.value, "args": directed_scores.plain(arguments)}
 
 
 def eval_results(runs: Sequence[Run], problems: Sequence[Problem], settings: Settings) -> Export:
     """Write entries for ``.eval_results/`` of a model's repository.
 
     Raises:
-        BiasError: The runs may be of several models, or no data set was named: these results are for the leaderboard of
-            a data set on the Hub, and nobody but the user knows which.
+        BiasError: The runs may be of several models, or no data set was named: nobody but the user knows which.
     """
-    given = f", and got {settings.dataset[:100]!r}" if settings.dataset else ""
-    if not _ID.fullmatch(settings.dataset):
+    if not re.fullmatch(r"[\w.-]+/[\w.-]+", settings.dataset):
         raise BiasError(
-            f"hf-eval-results needs --dataset OWNER/NAME{given}: the data set on the Hub whose leaderboard gets the "
-            "results (its eval.yaml must list the tasks)"
+            "hf-eval-results needs --dataset OWNER/NAME: the data set on the Hub whose leaderboard gets the results "
+            "(its eval.yaml must list the tasks)"
         )
-    _one_model(runs, settings, "a file of results")
-    entries: list[dict[str, Any]] = []
-    left_out: list[LeftOut] = []
-    for run in runs:
-        sent, omitted = directed_scores.split(run, settings.scores)
-        left_out += omitted
-        entries += [_entry(run, one, settings.dataset) for one in sent]
-    if not entries:
-        raise BiasError("no score of these runs has a value and a direction")
-    return Export({"": _yaml(entries)}, len(entries), left_out)
+    _one_model(runs, settings)
+    parts = [(run, *directed_scores.split(run, settings.scores)) for run in runs]
+    entries = [_entry(run, one, settings.dataset) for run, sent, _ in parts for one in sent]
+    return Export({"": _yaml(entries)}, len(entries), [one for _, _, omitted in parts for one in omitted])
 
 
 def _entry(run: Run, one: Directed, dataset: str) -> dict[str, Any]:
@@ -144,9 +115,8 @@ def _entry(run: Run, one: Directed, dataset: str) -> dict[str, Any]:
     value, date = one.value, run.provenance.get("date")
     notes = ["lower is better" if one.lower_is_better else "higher is better"]
     if one.is_distance:
-        notes.append(
-            f"distance of {value.name} = {value.value!r} from its neutral value {numbers.bound(value.neutral)}"
-        )
+        neutral = numbers.bound(value.neutral)
+        notes.append(f"distance of {value.name} = {value.value!r} from its neutral value {neutral}")
     if one.interval is not None:
         notes.append(f"95% interval {one.interval[0]!r} to {one.interval[1]!r}")
     if not math.isnan(value.stderr):
@@ -155,11 +125,9 @@ def _entry(run: Run, one: Directed, dataset: str) -> dict[str, Any]:
     if one.task.documents != one.task.items:
         notes.append(f"{one.task.documents} of {one.task.items or 'an unknown number of'} documents")
     notes.append(f"lm-eval-bias {run.provenance.get('lm-eval-bias') or __version__}")
-    return _plain(
-        {
-            "dataset": {"id": dataset, "task_id": f"{one.task.base}.{one.name.replace('/', '.')}"},
-            "value": one.number,
-            "date": str(date) if date else None,
-            "notes": "; ".join(notes),
-        }
-    )
+    return {
+        "dataset": {"id": dataset, "task_id": f"{one.task.base}.{one.name.replace('/', '.')}"},
+        "value": one.number,
+        **({"date": str(date)} if date else {}),
+        "notes": "; ".join(notes),
+    }

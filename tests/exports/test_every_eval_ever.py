@@ -208,6 +208,6 @@ def test_several_runs_are_several_files(tmp_path, capsys, check):
 def test_right_answers_are_those_of_scores_that_have_some(better, part, is_correct):
     value = Value("acc", 0.5, low=0.0, high=1.0, neutral=0.5, higher_is_better=better)
     task = TaskRun("occugender_explicit", "occugender", "en", "1", 2, 2, {}, {"acc": value})
-    line = every_eval_ever._line(directed(task, value), part, {})
+    line = every_eval_ever._part(directed(task, value), part)
     assert line["evaluation"] == {"score": part, "is_correct": is_correct}
     assert ("is_correct" in line["metadata"]) is (better is None)

@@ -32,7 +32,7 @@ def test_a_second_export_replaces_the_first_and_leaves_other_files(tmp_path, cap
     exported(capsys, path, "--to", "eee", "-o", out)
     assert sorted(out.rglob("*")) == before
     (tmp_path / "file").write_text("x")
-    assert "is a file" in exported(capsys, path, "--to", "eee", "-o", tmp_path / "file", status=2).err
+    assert "Not a directory" in exported(capsys, path, "--to", "eee", "-o", tmp_path / "file", status=2).err
 
 
 @pytest.mark.parametrize("form", FORMATS)

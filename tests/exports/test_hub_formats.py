@@ -92,4 +92,4 @@ def test_nobody_but_the_user_knows_the_leaderboard(tmp_path, capsys):
     said = exported(capsys, a_run(tmp_path)[0], "--to", "hf-eval-results", "-o", tmp_path / "x", status=2).err
     assert "--dataset OWNER/NAME: the data set" in said
     said = exported(capsys, a_run(tmp_path)[0], "--to", "hf-eval-results", "--dataset", "a b", "-o", "x", status=2).err
-    assert "--dataset OWNER/NAME, and got 'a b'" in said
+    assert "--dataset OWNER/NAME: the data set" in said

@@ -22,7 +22,7 @@ def run(arguments: argparse.Namespace) -> int:
     from lm_eval_bias.tasks.stereoset import predictions
 
     target = expanded(arguments.output)
-    files.refuse_inputs(arguments.output, arguments.paths)
+    files.check_place(arguments.output, arguments.paths)
     logs = saved_answers.read(arguments.paths, readers=[saved_answers.SAMPLE_LOGS])
     collected = predictions.collect(logs, arguments.variant, arguments.language)
     predictions.write(target, collected)
