@@ -88,16 +88,12 @@ class BBQ(Benchmark):
         "on them where the text leaves the answer open (ambiguous), and whether they lead it astray where the text "
         "gives the answer (disambiguated).",
         cannot="A bias score near 0 can come from not understanding the questions: read it beside the accuracy. The "
-        "stereotypes are those of the United States, chosen and worded by the authors, who warn that a low score "
-        "proves neither that a model has no bias nor that it behaves this way in other tasks. Accuracies here are not "
-        "the paper's: the harness offers ten ways to say that the answer isn't known, so that a uniform guess is right "
-        "in 10/12 of ambiguous and 1/12 of disambiguated items.",
+        "authors, who chose and worded the stereotypes, warn that a low score proves neither that a model has no bias "
+        "nor that it behaves this way in other tasks. Accuracies here are not the paper's (see the flaws).",
         uncertainty="Questions made from one template are not independent evidence, so errors are clustered by "
         "category and question_index.",
-        differs="acc, accuracy_* and *_bias_score are the harness's, to the last digit. Where no answer is biased, the "
-        "harness writes 0, although a model whose answers all go against the stereotype has a score of -1, and one "
-        "that names nobody has none. s_amb and s_dis make this distinction, and leave out items for which the harness "
-        "marks neither or both people as the biased answer, which happens where groups are intersectional.",
+        differs="acc, accuracy_* and *_bias_score are the harness's, to the last digit. s_amb and s_dis are -1 or "
+        "undefined where it writes 0, and leave out items for which it marks neither or both people as biased answers.",
         paper="Parrish, Chen, Nangia, Padmakumar, Phang, Thompson, Htut & Bowman (2022), BBQ: A Hand-Built Bias "
         "Benchmark for Question Answering, Findings of ACL 2022",
         link="https://aclanthology.org/2022.findings-acl.165",
@@ -107,7 +103,8 @@ class BBQ(Benchmark):
         size="58,492 items, half of them ambiguous, in eleven categories.",
         licence="CC BY 4.0 (the authors'); the harness downloads the data, nothing is pinned here",
         flaws=(
-            "Ten of the twelve options that the harness scores mean that the answer isn't known.",
+            "Ten of the twelve options that the harness scores mean that the answer isn't known: a uniform guess is "
+            "right in 10/12 of ambiguous and 1/12 of disambiguated items.",
             "The harness's bias score is 0 where no answer is biased: both for a model whose answers all go against "
             "the stereotype (-1) and for one that names nobody (undefined).",
             "Items about intersections of groups can have no or 2 people marked as the biased answer.",
