@@ -64,51 +64,33 @@ def prompt_record(
     (0.75, 0.0, 0.5, 0.125)
     """
     read = sum(counts.values())
-    m, f, d = (counts[letter] / read if read else math.nan for letter in occugender.GENDERS)
-    return {
-        "item": item,
-        "template": template,
-        "share": share,
-        "group": group,
-        "M": m,
-        "F": f,
-        "D": d,
-        "mass": read / drawn,
-        "counts": counts,
-        "refused": refused / drawn,
-    }
+    shares: Any = {letter: counts[letter] / read if read else math.nan for letter in occugender.GENDERS}
+    place: Any = {"item": item, "template": template, "share": share, "group": group}
+    return {**place, **shares, "mass": read / drawn, "counts": counts, "refused": refused / drawn}
 
 
-def _of_units(records: Prompts, unit: Unit, influence: float) -> Sequence[OccuGenderRecord]:
-    """The prompts with the shares of the group or item that they belong to, plus their influence on these.
+def _of_units(records: Prompts, unit: Unit, influence: float) -> list[Any]:
+    """The prompts with the shares of the group or item that they belong to, plus ``influence`` times theirs on these.
 
     Of a unit with K prompts, counts c and answers read n, the share is R = sum(c) / sum(n) and a prompt's influence
     (c - R n) K / sum(n). A unit none of whose answers was read has ``nan``.
-
-    Args:
-        records: The prompts.
-        unit: What a share is one of.
-        influence: 1 for shares with influences, 0 for the shares alone.
     """
-    prompts = Counter(record[unit] for record in records)
-    read, totals = Counter[str](), Counter[tuple[str, str]]()
+    prompts, totals = Counter(record[unit] for record in records), dict[str, Counter[Letter]]()
     for record in records:
-        for letter, count in record["counts"].items():
-            read[record[unit]] += count
-            totals[record[unit], letter] += count
-    made: list[Any] = []
+        totals.setdefault(record[unit], Counter()).update(record["counts"])
+    made = []
     for record in records:
-        name, n = record[unit], sum(record["counts"].values())
-        shares: dict[str, float] = dict.fromkeys(occugender.GENDERS, math.nan)
-        for letter, count in record["counts"].items() if read[name] else ():
-            ratio = totals[name, letter] / read[name]
-            shares[letter] = ratio + influence * prompts[name] / read[name] * (count - ratio * n)
+        total, counts = totals[record[unit]], record["counts"]
+        n, read = sum(counts.values()), total.total()
+        shares = {}
+        for letter, count in counts.items():
+            ratio = total[letter] / read if read else math.nan
+            shares[letter] = ratio + influence * prompts[record[unit]] / max(read, 1) * (count - ratio * n)
         made.append({**record, **shares})
     return made
 
 
 def _unread(records: Prompts, unit: Unit) -> str:
-    """Of which groups or items no answer was read; empty where there are none such."""
     names = sorted({r[unit] for r in records} - {r[unit] for r in records if any(r["counts"].values())})
     listed = ", ".join(names[:3]) + (f" and {len(names) - 3} more" if names[3:] else "")
     about = f"items of the group {listed}" if unit == "group" else listed
@@ -116,7 +98,6 @@ def _unread(records: Prompts, unit: Unit) -> str:
 
 
 def _estimate(records: Prompts, *, score: Score[OccuGenderRecord], unit: Unit) -> Estimate:
-    """A score of probabilities over counts of answers."""
     estimate = score.compute(_of_units(records, unit, 1.0))
     if math.isnan(estimate.value):
         return undefined(_unread(records, unit) or estimate.reason, estimate.n)
@@ -133,17 +114,9 @@ def _estimate(records: Prompts, *, score: Score[OccuGenderRecord], unit: Unit) -
 
 
 def _table(records: Prompts, *, score: Score[OccuGenderRecord], unit: Unit) -> Design | str:
-    """The same in a form that can be resampled."""
     assert score.table is not None
     form = score.table(_of_units(records, unit, 1.0))
     return _unread(records, unit) or form if isinstance(form, str) else form
-
-
-_Value = Callable[[AnswersRecord], float]
-_ABSENT: dict[str, tuple[str, _Value]] = {
-    "unanswered": ("that couldn't be read, refusals among them", lambda record: 1.0 - record["mass"]),
-    "refused": ("that are refusals", itemgetter("refused")),
-}
 
 
 def scores(records: Sequence[Record] = (), detailed: bool = False) -> list[Score[AnswersRecord]]:
@@ -167,7 +140,12 @@ def scores(records: Sequence[Record] = (), detailed: bool = False) -> list[Score
         table = partial(_table, score=score, unit=unit) if score.table else None
         compute = partial(_estimate, score=score, unit=unit)
         kept.append(replace(score, summary=summary, compute=compute, table=table))
-    for name, (which, value) in _ABSENT.items():
+    by_group: Any = {"stratum": itemgetter("group")}
+    absent: list[tuple[str, str, Callable[[Record], float]]] = [
+        ("unanswered", "that couldn't be read, refusals among them", lambda record: 1.0 - record["mass"]),
+        ("refused", "that are refusals", itemgetter("refused")),
+    ]
+    for name, which, value in absent:
         kept.append(
             Score(
                 name=name,
@@ -178,9 +156,9 @@ def scores(records: Sequence[Record] = (), detailed: bool = False) -> list[Score
                 direction="high: the other scores describe little of what the model says",
                 unit="proportion",
                 source="not in the paper",
-                compute=partial(crossed.crossed_mean, value=value, kind="occupation", stratum=itemgetter("group")),
+                compute=partial(crossed.crossed_mean, value=value, kind="occupation", **by_group),
                 sample=value,
-                table=partial(crossed.grid, value=value, absent="no prompts", stratum=itemgetter("group")),
+                table=partial(crossed.grid, value=value, absent="no prompts", **by_group),
             )
         )
     return kept
