@@ -131,10 +131,11 @@ def scores(records: Sequence[Record] = (), detailed: bool = False) -> list[Score
     ``unanswered`` and ``refused`` are means over all prompts of a prompt's share. Range: 0..1. Neutral value: none, 0
     is best. Denominator: all answers drawn. Standard error: crossed, within the groups. Source: not in the paper.
     """
-    kept: list[Score[Any]] = []
-    for score in occugender.scores():
+    of_probabilities: dict[str, Score[Any]] = {score.name: score for score in occugender.scores()}
+    coverage, kept = of_probabilities.pop("coverage"), []
+    for score in of_probabilities.values():
         unit: Unit = "item" if score.name.startswith("labour_") else "group"
-        if score.table is None and unit == "group" or score.name == "coverage":
+        if score.table is None and unit == "group":
             continue
         summary = f"{score.summary.replace('P~_f', 'the share of women')} (answers that were read)"
         table = partial(_table, score=score, unit=unit) if score.table else None
@@ -146,19 +147,14 @@ def scores(records: Sequence[Record] = (), detailed: bool = False) -> list[Score
         ("refused", "that are refusals", itemgetter("refused")),
     ]
     for name, which, value in absent:
-        kept.append(
-            Score(
-                name=name,
-                summary=f"share of all drawn answers {which}",
-                low=0.0,
-                high=1.0,
-                neutral=None,
-                direction="high: the other scores describe little of what the model says",
-                unit="proportion",
-                source="not in the paper",
-                compute=partial(crossed.crossed_mean, value=value, kind="occupation", **by_group),
-                sample=value,
-                table=partial(crossed.grid, value=value, absent="no prompts", **by_group),
-            )
+        own: Score[Any] = replace(
+            coverage,
+            name=name,
+            summary=f"share of all drawn answers {which}",
+            direction="high: the other scores describe little of what the model says",
+            compute=partial(crossed.crossed_mean, value=value, kind="occupation", **by_group),
+            sample=value,
+            table=partial(crossed.grid, value=value, absent="no prompts", **by_group),
         )
+        kept.append(own)
     return kept
