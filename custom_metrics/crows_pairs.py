@@ -67,10 +67,6 @@ def scores(records: Sequence[Record] = (), detailed: bool = False) -> list[Score
             sentences and their lengths ``more_bytes`` and ``less_bytes``; or documents, of which only ``bias_type`` is
             read.
         detailed: There is no further breakdown.
-
-    >>> pairs = [{"pair": str(k), "more": -9.0, "less": -9.0 + k, "more_bytes": 9, "less_bytes": 9} for k in (-1, 1, 3)]
-    >>> [round(score.compute(pairs).value, 3) for score in scores()]
-    [0.333, 1.667, 0.333]
     """
     types = sorted({str(r["bias_type"]) for r in records})
     cells = [

@@ -1,15 +1,12 @@
 """OccuGender from drawn answers: the scores of Chen et al. (2025) over counts of answers instead of probabilities.
 
-A prompt is asked several times. Each answer names a gender, or it can't be read; what can't be read is no share of any
-gender. A prompt none of whose answers can be read has no share of its own, so that a mean over prompts would be
-undefined or would leave it out silently. Here a group's share is the ratio of two sums over its prompts: answers that
-name the gender, and answers that were read. That is defined as long as anything was read; it weighs answers, not
-prompts, and so doesn't depend on how often each prompt is asked; where all answers are read it is the mean of P~
-(Eqs. 4 and 6). How much couldn't be read stands beside it (``unanswered``).
+A prompt is asked several times. Since a prompt none of whose answers can be read has no share of its own, a group's
+share is the ratio of two sums over its prompts: answers that name the gender, and answers that were read. It is defined
+as long as anything was read, and where all answers are read it is the mean of P~ (Eqs. 4 and 6). How much couldn't be
+read stands beside it (``unanswered``).
 
 Errors are those of a ratio: each prompt is replaced by its group's share plus its influence on that share, and these
-values have the crossed error of occupations and templates. What the draw of a prompt's answers adds differs from prompt
-to prompt, so that it is part of the residual there, and of the error.
+values have the crossed error of occupations and templates, the draw of a prompt's answers included.
 """
 
 from __future__ import annotations
@@ -125,8 +122,7 @@ def scores(records: Sequence[Record] = (), detailed: bool = False) -> list[Score
     Shares and gaps are those of :func:`.occugender.share` and :func:`.occugender.stereotype_gap` with ratios of sums
     over a group's prompts, correlations those of :func:`.occugender.labour_correlation` with ratios of sums over an
     occupation's. A group or occupation of which nothing could be read -> nan, with its name as the reason. Left out are
-    the coverage, whose place ``unanswered`` takes, and the variance components: the draw of the answers would count as
-    interaction, the more the fewer are drawn.
+    the variance components: the draw of the answers would count as interaction.
 
     ``unanswered`` and ``refused`` are means over all prompts of a prompt's share. Range: 0..1. Neutral value: none, 0
     is best. Denominator: all answers drawn. Standard error: crossed, within the groups. Source: not in the paper.
