@@ -92,7 +92,7 @@ def _sample(record: BBQRecord, *, kind: str, context: str) -> float | None:
 
 
 def _score(name: str, kind: str, context: str, summary: str, direction: str, source: str) -> Score[BBQRecord]:
-    share, own = kind in SHARES, {"kind": kind, "context": context}
+    share = kind in SHARES
     return Score(
         name=name,
         summary=summary,
@@ -102,9 +102,9 @@ def _score(name: str, kind: str, context: str, summary: str, direction: str, sou
         direction=direction,
         unit="proportion" if share else "difference",
         source=source,
-        compute=partial(_estimate, **own),
-        sample=partial(_sample, **own),
-        table=partial(_table, **own),
+        compute=partial(_estimate, kind=kind, context=context),
+        sample=partial(_sample, kind=kind, context=context),
+        table=partial(_table, kind=kind, context=context),
         higher_is_better={"acc": True, "unanswered": False}.get(kind),
     )
 

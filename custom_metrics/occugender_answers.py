@@ -61,9 +61,10 @@ def prompt_record(
     (0.75, 0.0, 0.5, 0.125)
     """
     read = sum(counts.values())
-    shares: Any = {letter: counts[letter] / read if read else math.nan for letter in occugender.GENDERS}
-    place: Any = {"item": item, "template": template, "share": share, "group": group}
-    return {**place, **shares, "mass": read / drawn, "counts": counts, "refused": refused / drawn}
+    own: Any = {letter: counts[letter] / read if read else math.nan for letter in occugender.GENDERS}
+    own |= {"item": item, "template": template, "share": share, "group": group}
+    own |= {"mass": read / drawn, "counts": counts, "refused": refused / drawn}
+    return own
 
 
 def _of_units(records: Prompts, unit: Unit, influence: float) -> list[Any]:
@@ -75,15 +76,15 @@ def _of_units(records: Prompts, unit: Unit, influence: float) -> list[Any]:
     prompts, totals = Counter(record[unit] for record in records), dict[str, Counter[Letter]]()
     for record in records:
         totals.setdefault(record[unit], Counter()).update(record["counts"])
-    made = []
+    made: list[Any] = []
     for record in records:
         total, counts = totals[record[unit]], record["counts"]
         n, read = sum(counts.values()), total.total()
-        shares = {}
+        own: dict[str, Any] = {**record}
         for letter, count in counts.items():
             ratio = total[letter] / read if read else math.nan
-            shares[letter] = ratio + influence * prompts[record[unit]] / max(read, 1) * (count - ratio * n)
-        made.append({**record, **shares})
+            own[letter] = ratio + influence * prompts[record[unit]] / max(read, 1) * (count - ratio * n)
+        made.append(own)
     return made
 
 
@@ -99,8 +100,8 @@ def _estimate(records: Prompts, *, score: Score[OccuGenderRecord], unit: Unit) -
     if math.isnan(estimate.value):
         return undefined(_unread(records, unit) or estimate.reason, estimate.n)
     # influences sum to 0, but for rounding, which tells apart what is equal, and for products that aren't complete
-    by_item = {r["item"]: r for r in _of_units(records, unit, 0.0)}
-    value = score.compute([{**r, "template": ""} for r in by_item.values()]).value
+    by_item: dict[str, Any] = {r["item"]: dict(r, template="") for r in _of_units(records, unit, 0.0)}
+    value = score.compute(list(by_item.values())).value
     if estimate.interval is None or math.isclose(value, estimate.value, abs_tol=ROUNDING):
         return replace(estimate, value=value)
     if abs(value) > occugender.ALMOST_PERFECT:
