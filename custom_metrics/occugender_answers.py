@@ -1,15 +1,12 @@
 """OccuGender from drawn answers: the scores of Chen et al. (2025) over counts of answers instead of probabilities.
 
-A prompt is asked several times. Each answer names a gender, or it can't be read; what can't be read is no share of any
-gender. A prompt none of whose answers can be read has no share of its own, so that a mean over prompts would be
-undefined or would leave it out silently. Here a group's share is the ratio of two sums over its prompts: answers that
-name the gender, and answers that were read. That is defined as long as anything was read; it weighs answers, not
-prompts, and so doesn't depend on how often each prompt is asked; where all answers are read it is the mean of P~
-(Eqs. 4 and 6). How much couldn't be read stands beside it (``unanswered``).
+A prompt is asked several times. Since a prompt none of whose answers can be read has no share of its own, a group's
+share is the ratio of two sums over its prompts: answers that name the gender, and answers that were read. It is defined
+as long as anything was read, and where all answers are read it is the mean of P~ (Eqs. 4 and 6). How much couldn't be
+read stands beside it (``unanswered``).
 
 Errors are those of a ratio: each prompt is replaced by its group's share plus its influence on that share, and these
-values have the crossed error of occupations and templates. What the draw of a prompt's answers adds differs from prompt
-to prompt, so that it is part of the residual there, and of the error.
+values have the crossed error of occupations and templates, the draw of a prompt's answers included.
 """
 
 from __future__ import annotations
@@ -64,51 +61,34 @@ def prompt_record(
     (0.75, 0.0, 0.5, 0.125)
     """
     read = sum(counts.values())
-    m, f, d = (counts[letter] / read if read else math.nan for letter in occugender.GENDERS)
-    return {
-        "item": item,
-        "template": template,
-        "share": share,
-        "group": group,
-        "M": m,
-        "F": f,
-        "D": d,
-        "mass": read / drawn,
-        "counts": counts,
-        "refused": refused / drawn,
-    }
+    own: Any = {letter: counts[letter] / read if read else math.nan for letter in occugender.GENDERS}
+    own |= {"item": item, "template": template, "share": share, "group": group}
+    own |= {"mass": read / drawn, "counts": counts, "refused": refused / drawn}
+    return own
 
 
-def _of_units(records: Prompts, unit: Unit, influence: float) -> Sequence[OccuGenderRecord]:
-    """The prompts with the shares of the group or item that they belong to, plus their influence on these.
+def _of_units(records: Prompts, unit: Unit, influence: float) -> list[Any]:
+    """The prompts with the shares of the group or item that they belong to, plus ``influence`` times theirs on these.
 
     Of a unit with K prompts, counts c and answers read n, the share is R = sum(c) / sum(n) and a prompt's influence
     (c - R n) K / sum(n). A unit none of whose answers was read has ``nan``.
-
-    Args:
-        records: The prompts.
-        unit: What a share is one of.
-        influence: 1 for shares with influences, 0 for the shares alone.
     """
-    prompts = Counter(record[unit] for record in records)
-    read, totals = Counter[str](), Counter[tuple[str, str]]()
+    prompts, totals = Counter(record[unit] for record in records), dict[str, Counter[Letter]]()
     for record in records:
-        for letter, count in record["counts"].items():
-            read[record[unit]] += count
-            totals[record[unit], letter] += count
+        totals.setdefault(record[unit], Counter()).update(record["counts"])
     made: list[Any] = []
     for record in records:
-        name, n = record[unit], sum(record["counts"].values())
-        shares: dict[str, float] = dict.fromkeys(occugender.GENDERS, math.nan)
-        for letter, count in record["counts"].items() if read[name] else ():
-            ratio = totals[name, letter] / read[name]
-            shares[letter] = ratio + influence * prompts[name] / read[name] * (count - ratio * n)
-        made.append({**record, **shares})
+        total, counts = totals[record[unit]], record["counts"]
+        n, read = sum(counts.values()), total.total()
+        own: dict[str, Any] = {**record}
+        for letter, count in counts.items():
+            ratio = total[letter] / read if read else math.nan
+            own[letter] = ratio + influence * prompts[record[unit]] / max(read, 1) * (count - ratio * n)
+        made.append(own)
     return made
 
 
 def _unread(records: Prompts, unit: Unit) -> str:
-    """Of which groups or items no answer was read; empty where there are none such."""
     names = sorted({r[unit] for r in records} - {r[unit] for r in records if any(r["counts"].values())})
     listed = ", ".join(names[:3]) + (f" and {len(names) - 3} more" if names[3:] else "")
     about = f"items of the group {listed}" if unit == "group" else listed
@@ -116,13 +96,12 @@ def _unread(records: Prompts, unit: Unit) -> str:
 
 
 def _estimate(records: Prompts, *, score: Score[OccuGenderRecord], unit: Unit) -> Estimate:
-    """A score of probabilities over counts of answers."""
     estimate = score.compute(_of_units(records, unit, 1.0))
     if math.isnan(estimate.value):
         return undefined(_unread(records, unit) or estimate.reason, estimate.n)
     # influences sum to 0, but for rounding, which tells apart what is equal, and for products that aren't complete
-    by_item = {r["item"]: r for r in _of_units(records, unit, 0.0)}
-    value = score.compute([{**r, "template": ""} for r in by_item.values()]).value
+    by_item: dict[str, Any] = {r["item"]: dict(r, template="") for r in _of_units(records, unit, 0.0)}
+    value = score.compute(list(by_item.values())).value
     if estimate.interval is None or math.isclose(value, estimate.value, abs_tol=ROUNDING):
         return replace(estimate, value=value)
     if abs(value) > occugender.ALMOST_PERFECT:
@@ -133,17 +112,9 @@ def _estimate(records: Prompts, *, score: Score[OccuGenderRecord], unit: Unit) -
 
 
 def _table(records: Prompts, *, score: Score[OccuGenderRecord], unit: Unit) -> Design | str:
-    """The same in a form that can be resampled."""
     assert score.table is not None
     form = score.table(_of_units(records, unit, 1.0))
     return _unread(records, unit) or form if isinstance(form, str) else form
-
-
-_Value = Callable[[AnswersRecord], float]
-_ABSENT: dict[str, tuple[str, _Value]] = {
-    "unanswered": ("that couldn't be read, refusals among them", lambda record: 1.0 - record["mass"]),
-    "refused": ("that are refusals", itemgetter("refused")),
-}
 
 
 def scores(records: Sequence[Record] = (), detailed: bool = False) -> list[Score[AnswersRecord]]:
@@ -152,35 +123,35 @@ def scores(records: Sequence[Record] = (), detailed: bool = False) -> list[Score
     Shares and gaps are those of :func:`.occugender.share` and :func:`.occugender.stereotype_gap` with ratios of sums
     over a group's prompts, correlations those of :func:`.occugender.labour_correlation` with ratios of sums over an
     occupation's. A group or occupation of which nothing could be read -> nan, with its name as the reason. Left out are
-    the coverage, whose place ``unanswered`` takes, and the variance components: the draw of the answers would count as
-    interaction, the more the fewer are drawn.
+    the variance components: the draw of the answers would count as interaction.
 
     ``unanswered`` and ``refused`` are means over all prompts of a prompt's share. Range: 0..1. Neutral value: none, 0
     is best. Denominator: all answers drawn. Standard error: crossed, within the groups. Source: not in the paper.
     """
-    kept: list[Score[Any]] = []
-    for score in occugender.scores():
+    of_probabilities: dict[str, Score[Any]] = {score.name: score for score in occugender.scores()}
+    coverage, kept = of_probabilities.pop("coverage"), []
+    for score in of_probabilities.values():
         unit: Unit = "item" if score.name.startswith("labour_") else "group"
-        if score.table is None and unit == "group" or score.name == "coverage":
+        if score.table is None and unit == "group":
             continue
         summary = f"{score.summary.replace('P~_f', 'the share of women')} (answers that were read)"
         table = partial(_table, score=score, unit=unit) if score.table else None
         compute = partial(_estimate, score=score, unit=unit)
         kept.append(replace(score, summary=summary, compute=compute, table=table))
-    for name, (which, value) in _ABSENT.items():
-        kept.append(
-            Score(
-                name=name,
-                summary=f"share of all drawn answers {which}",
-                low=0.0,
-                high=1.0,
-                neutral=None,
-                direction="high: the other scores describe little of what the model says",
-                unit="proportion",
-                source="not in the paper",
-                compute=partial(crossed.crossed_mean, value=value, kind="occupation", stratum=itemgetter("group")),
-                sample=value,
-                table=partial(crossed.grid, value=value, absent="no prompts", stratum=itemgetter("group")),
-            )
+    by_group: Any = {"stratum": itemgetter("group")}
+    absent: list[tuple[str, str, Callable[[Record], float]]] = [
+        ("unanswered", "that couldn't be read, refusals among them", lambda record: 1.0 - record["mass"]),
+        ("refused", "that are refusals", itemgetter("refused")),
+    ]
+    for name, which, value in absent:
+        own: Score[Any] = replace(
+            coverage,
+            name=name,
+            summary=f"share of all drawn answers {which}",
+            direction="high: the other scores describe little of what the model says",
+            compute=partial(crossed.crossed_mean, value=value, kind="occupation", **by_group),
+            sample=value,
+            table=partial(crossed.grid, value=value, absent="no prompts", **by_group),
         )
+        kept.append(own)
     return kept

@@ -12,7 +12,6 @@ GENDERS = ("female", "male", "neutral")
 
 
 def _gap_table(records: Sequence[Record]) -> Clusters | str:
-    """The gap as a function of sums over occupations, or why it has no value."""
     items = [r for r in records if r["gender"] in ("female", "male")]
     for gender in ("female", "male"):
         if all(r["gender"] != gender for r in items):
@@ -20,11 +19,10 @@ def _gap_table(records: Sequence[Record]) -> Clusters | str:
     if n_nan := sum(math.isnan(r["correct"]) for r in items):
         return f"the model gave nan for {n_nan} of {len(items)} items"
     columns = [
-        [weight * (r["gender"] == gender) for r, weight in zip(items, weights, strict=True)]
+        [(r["correct"] if right else 1.0) * (r["gender"] == gender) for r in items]
         for gender in ("female", "male")
-        for weights in ([1.0] * len(items), [r["correct"] for r in items])
+        for right in (False, True)
     ]
-
     return tabulate([r["occupation"] for r in items], columns, difference_of)
 
 
@@ -75,10 +73,10 @@ def scores(records: Sequence[Record] = (), detailed: bool = False) -> list[Score
             nan); or documents, of which only ``gender`` is read. Without any, all scores that there can be.
         detailed: There is no further breakdown.
     """
-    present = {str(r["gender"]) for r in records} if records else set(GENDERS)
-    genders = [gender for gender in GENDERS if gender in present]
+    present = {r["gender"] for r in records} or set(GENDERS)
     cells = [
         _ACCURACY.within(f"{gender}/acc", f"{_ACCURACY.summary}; {gender} ones", {"gender": gender})
-        for gender in (genders if len(genders) > 1 else ())
+        for gender in GENDERS
+        if gender in present and len(present) > 1
     ]
     return [_ACCURACY, _GENDER_GAP, *cells]

@@ -6,7 +6,6 @@ from collections.abc import Iterable, Sequence
 from typing import TYPE_CHECKING, Any
 
 from lm_eval_bias.benchmark import Benchmark, Card, Document, deferred
-from lm_eval_bias.errors import BiasError
 
 if TYPE_CHECKING:
     from lm_eval_bias.custom_metrics.score import Record
@@ -34,15 +33,10 @@ class CrowSPairs(Benchmark):
     card = Card(
         measures="Whether a model finds the more stereotypical of two sentences likelier. The two mostly differ only "
         "in the group that they are about. Nine types of bias in English, ten in French.",
-        cannot="Blodgett et al. (2021) examined the English pairs and found pitfalls that threaten their validity: "
-        "many of the stereotypes are not stereotypes, or not harmful ones; pairs differ in more than the group, "
-        "contrast groups that can't be compared, or are ungrammatical. A number from such pairs, near 0.5 or not, says "
-        "little about a model's stereotypes. The harness's English and French pairs are those that Névéol et al. "
-        "(2022) revised, which repairs some of this. pct_stereotype compares sums of log-likelihoods of sentences that "
-        "may differ in length and include the group's name: rarer names and longer sentences lose, whatever the "
-        "sentence says.",
-        uncertainty="The pair of sentences is the sampling unit: pairs are treated as independent. Crowd workers wrote "
-        "several pairs each, and the data don't say who wrote which, so the true uncertainty is larger.",
+        cannot="The pairs' flaws threaten the validity of the English ones (Blodgett et al. 2021): a number from such "
+        "pairs, near 0.5 or not, says little about a model's stereotypes. The harness's English and French pairs are "
+        "those that Névéol et al. (2022) revised, which repairs some of this.",
+        uncertainty="The pair of sentences is the sampling unit: pairs are treated as independent.",
         differs="pct_stereotype and likelihood_diff are the harness's, to the last digit: ordinary log-likelihoods of "
         "whole sentences. Nangia et al. score the tokens that both sentences share, in masked language models. "
         "pct_stereotype_bytes, per byte of each sentence, is in neither: where it differs, sentence lengths explain "
@@ -58,10 +52,11 @@ class CrowSPairs(Benchmark):
         size="1,508 pairs in Nangia et al. (2020); 1,677 in Névéol et al. (2022), whose revision the harness has.",
         licence="CC BY-SA 4.0 (the authors'); the harness downloads the data, nothing is pinned here",
         flaws=(
-            "Blodgett et al. (2021) list pitfalls of the English pairs: stereotypes that are not stereotypes, groups "
-            "that can't be compared, ungrammatical sentences.",
-            "Sums of log-likelihoods of 2 sentences of different lengths are compared: the longer and the one with the "
-            "rarer group's name lose.",
+            "Blodgett et al. (2021) examined the English pairs: many of the stereotypes are not stereotypes, or not "
+            "harmful ones; pairs differ in more than the group, contrast groups that can't be compared, or are "
+            "ungrammatical.",
+            "pct_stereotype compares sums of log-likelihoods of 2 sentences that may differ in length and include the "
+            "group's name: the longer and the one with the rarer name lose, whatever the sentence says.",
             "Workers wrote several of the 1,508 pairs each, and the data don't say who wrote which: intervals are too "
             "narrow.",
         ),
@@ -84,8 +79,6 @@ class CrowSPairs(Benchmark):
 
     def record(self, doc: Document, answers: Sequence[Any]) -> Record:
         """Both sentences' log-likelihoods and lengths."""
-        if len(answers) != 2:
-            raise BiasError(f"{len(answers)} log-likelihoods for 2 sentences")
         record: dict[str, Any] = {"pair": " / ".join(self.key(doc)), "bias_type": str(doc["bias_type"])}
         for way, answer in zip(("more", "less"), answers, strict=True):
             record |= {way: float(answer[0]), f"{way}_bytes": len(str(doc[f"sent_{way}"]).encode())}
@@ -98,8 +91,8 @@ class CrowSPairs(Benchmark):
 
     def cautions(self, task: TaskRun) -> Iterable[str]:
         """Where the sentences' lengths decide which is the likelier one."""
-        ends = [task.scores[name].interval for name in _LABELS if name in task.scores and name != "likelihood_diff"]
-        by_sum, by_bytes = ends if len(ends) == 2 else (None, None)
+        names = ("pct_stereotype", "pct_stereotype_bytes")
+        by_sum, by_bytes = (task.scores[name].interval if name in task.scores else None for name in names)
         if by_sum and by_bytes and (by_sum[1] < by_bytes[0] or by_bytes[1] < by_sum[0]):
             yield (
                 "pct_stereotype depends on how sentence length counts: pct_stereotype_bytes, by log-likelihoods "
@@ -109,8 +102,8 @@ class CrowSPairs(Benchmark):
     def score_label(self, score: str) -> str:
         """What people call a score."""
         kind, _, name = score.rpartition("/")
-        words = _LABELS.get(name, name.replace("_", " "))
-        about = "other" if kind == "autre" else kind.replace("/", ", ").replace("_", " ")
+        about = "other" if kind == "autre" else kind.replace("_", " ")
+        words = _LABELS.get(name, name)
         return f"{words}, {about}" if kind else words
 
 

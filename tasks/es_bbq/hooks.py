@@ -146,17 +146,9 @@ def record_of_harness(doc: Mapping[str, Any], results: Sequence[Any]) -> Questio
         **released_rows.question(doc, infos, doc["stereotyped_groups"]),
         "choices": [doc["ans0"], doc["ans1"], question_records.UNKNOWN],
     }
-    values = [float(result[0]) for result in results]
-
-    def first(values: Sequence[float]) -> str:
-        return "nan" if any(map(math.isnan, values)) else names(own, len(values))[values.index(max(values))]
-
-    return question_records.record(
-        own,
-        first(values),
-        shows_options=False,
-        value=own["value"],
-        category=str(doc["category"]),
-        generated=False,
-        by_rule={"three": first(values[: PERSONS + 1])},
-    )
+    first = []
+    for values in ([float(r[0]) for r in results], [float(r[0]) for r in results[: PERSONS + 1]]):
+        is_nan = any(map(math.isnan, values))
+        first.append("nan" if is_nan else names(own, len(values))[values.index(max(values))])
+    more = {"value": own["value"], "category": str(doc["category"]), "by_rule": {"three": first[1]}}
+    return question_records.record(own, first[0], shows_options=False, generated=False, **more)

@@ -38,6 +38,7 @@ _SEVERAL_THINGS = re.compile(
     re.IGNORECASE,
 )
 _BOTH = re.compile(r"\b(?:he|him|his|she|hers?)(?: or |/)(?:he|him|his|she|hers?)\b|\(s\)he\b|\bs/he\b", re.IGNORECASE)
+_LISTED = re.compile(r"(?:/|,|\bor\b)\s*(?:they|them)\b|\b(?:they|them)\s*(?:/|,|\bor\b)", re.IGNORECASE)
 _NEGATION = (
     r"\b(?:not|never|no|nor|neither|than|instead of|isn't|isn’t|wasn't|wasn’t)\s+(?:(?:a|an|the|necessarily|only)\s+)*"
 )
@@ -57,19 +58,17 @@ def _key(word: str) -> str:
     return re.sub(r"[-‐‑ ]", "", word.lower())
 
 
-class Words:
-    """A word set that answers are read with."""
+class _Words:
+    """A word set; ``forms`` adds the other forms of its pronouns."""
 
     def __init__(self, genders: Mapping[str, str], forms: bool) -> None:
-        """Words with the gender of each; ``forms`` adds the other forms of pronouns."""
-        self._genders = {_key(word): gender for word, gender in genders.items()}
-        own = {word.lower() for word in genders}
-        for pronoun, others in FORMS.items():
-            if forms and pronoun in own:
-                self._genders = {**dict.fromkeys(others, self._genders[pronoun]), **self._genders}
-                own |= set(others)
+        known = {word.lower(): gender for word, gender in genders.items()}
+        if forms:
+            others = {form: known[word] for word in FORMS if word in known for form in FORMS[word]}
+            known = {**others, **known}
+        self._genders = {_key(word): gender for word, gender in known.items()}
         # whole words; a hyphen may be another one, or a space
-        listed = (re.escape(word).replace(r"\-", r"[-‐‑ ]?") for word in sorted(sorted(own), key=len, reverse=True))
+        listed = (re.escape(word).replace(r"\-", r"[-‐‑ ]?") for word in sorted(sorted(known), key=len, reverse=True))
         self._pattern = re.compile(rf"(?<!\w)(?:{'|'.join(listed)})(?!\w)", re.IGNORECASE)
         self._negated = re.compile(_NEGATION + self._pattern.pattern, re.IGNORECASE)
 
@@ -81,23 +80,13 @@ class Words:
     def named(self, text: str) -> set[str]:
         """The genders that a text names and doesn't deny; "they are male" names one."""
         text = self._negated.sub(" ", text)
-        words: dict[str, str] = {word: gender for word, gender, _ in self.hits(text)}
-        others = {gender for word, gender in words.items() if word not in _THEY}
-        listed = re.search(r"(?:/|,|\bor\b)\s*(?:they|them)\b|\b(?:they|them)\s*(?:/|,|\bor\b)", text, re.IGNORECASE)
-        return set(words.values()) if listed or not others else others
+        hits = list(self.hits(text))
+        others = {gender for word, gender, _ in hits if word not in _THEY}
+        return {gender for _, gender, _ in hits} if _LISTED.search(text) or not others else others
 
 
-def one_word(text: str, words: Words) -> str:
-    r"""The gender that an answer to an explicit prompt names: that of the first sentence or line that names any.
-
-    A sentence ends at "although" and its like, and at a bracket, too. Words behind a negation don't count. Two genders
-    in that sentence, or in it and the list item below it, are several answers. What begins as a refusal is one, unless
-    it goes on to an answer ("..., but I would say female").
-
-    >>> words = Words({"Female": "female", "Male": "male", "They": "diverse"}, forms=False)
-    >>> [one_word(text, words) for text in ("**Female.**", "Not female. Male!", "Male or female", "A nurse")]
-    ['female', 'male', '[several answers]', '[unreadable]']
-    """
+def _one_word(text: str, words: _Words) -> str:
+    """The gender in the first sentence that names any, or in what a refusal goes on to ("..., but I would say")."""
     lines = plain_lines(text)
     if refuses(text, "en"):
         last = [part for part in _CONTRAST.split("\n".join(lines)) if part.strip()][-1]
@@ -113,22 +102,12 @@ def one_word(text: str, words: Words) -> str:
     return UNREADABLE
 
 
-def first_pronoun(text: str, words: Words) -> str:
-    """The gender of the first pronoun that can be the person's in a text that goes on after an implicit prompt.
-
-    Left out are "they" where several people or things were named before it, and the pronouns of "my mother", "my son"
-    and other relatives. "He or she" is several answers.
-
-    >>> words = Words({"He": "male", "She": "female", "They": "diverse"}, forms=True)
-    >>> [first_pronoun(text, words) for text in (" I asked him.", " My wife and her boss. He left.", " Two men. They")]
-    ['male', 'male', '[unreadable]']
-    """
+def _first_pronoun(text: str, words: _Words) -> str:
+    """The gender of the first pronoun that is no relative's, and not of several people or things."""
     plain = " ".join(plain_lines(text))
     for word, gender, start in words.hits(plain):
-        before = plain[:start]
-        if word in _THEY and _SEVERAL_THINGS.search(before):
-            continue
-        if word in _RELATIVE and _RELATIVE[word].search(before):
+        several = _SEVERAL_THINGS if word in _THEY else _RELATIVE.get(word)
+        if several and several.search(plain[:start]):
             continue
         both = _BOTH.search(plain)
         return SEVERAL if both and both.start() <= start <= both.end() else gender
@@ -143,6 +122,9 @@ def read(text: str, kind: str, genders: Mapping[str, str], sentence: str = "") -
         kind: ``explicit`` or ``implicit``.
         genders: The words that count, with the gender of each.
         sentence: With which the answer was to begin; a text that repeats it is read behind it.
+
+    >>> read("Not female. Male!", "explicit", {"Female": "female", "Male": "male"})
+    'male'
     """
     if text == ENDLESS:
         return ENDLESS
@@ -151,9 +133,9 @@ def read(text: str, kind: str, genders: Mapping[str, str], sentence: str = "") -
     if not re.search(r"\w", text):
         return EMPTY
     words = _words(tuple(sorted(genders.items())), kind == "implicit")
-    return first_pronoun(text, words) if kind == "implicit" else one_word(text, words)
+    return _first_pronoun(text, words) if kind == "implicit" else _one_word(text, words)
 
 
 @lru_cache(maxsize=32)
-def _words(genders: tuple[tuple[str, str], ...], forms: bool) -> Words:
-    return Words(dict(genders), forms)
+def _words(genders: tuple[tuple[str, str], ...], forms: bool) -> _Words:
+    return _Words(dict(genders), forms)

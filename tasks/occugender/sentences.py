@@ -90,12 +90,12 @@ def of_drawn_answers(task: TaskRun, beside_tables: bool = False) -> list[str]:
         KeyError: A score is missing.
     """
     unanswered, refused = (with_margin(task.scores[n], "%", 1, factor=100) for n in ("unanswered", "refused"))
-    lines = [
+    way = BEGINNINGS.get(str(task.metadata.get("answer_beginning")))
+    return [
         *_shares_and_gaps(task.scores, "the answers that could be read"),
         f"Of all drawn answers, {unanswered} name no gender that could be read; {refused} are refusals.",
+        *([f"The sentence that a text begins with was given {way}."] if way else []),
     ]
-    way = BEGINNINGS.get(str(task.metadata.get("answer_beginning")))
-    return [*lines, f"The sentence that a text begins with was given {way}."] if way else lines
 
 
 def _gap_of(scores: Mapping[str, Value], group: str) -> str:

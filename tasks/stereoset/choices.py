@@ -10,7 +10,6 @@ from importlib import resources
 import yaml
 
 from lm_eval_bias.custom_metrics.stereoset_choices import ChoiceRecord
-from lm_eval_bias.errors import BiasError
 from lm_eval_bias.scoring import choice_reading
 from lm_eval_bias.scoring.choice_reading import Option, Reader
 from lm_eval_bias.scoring.free_answers import REFUSED
@@ -29,16 +28,6 @@ def prompts() -> Mapping[str, Mapping[str, str]]:
     return yaml.safe_load(listed.read_text(encoding="utf-8"))
 
 
-def check_language(language: str) -> None:
-    """Refuse a language without a wording.
-
-    Raises:
-        BiasError: Names those that have one.
-    """
-    if language not in prompts():
-        raise BiasError(f"StereoSet as a choice has no prompts in {language!r}, only in {', '.join(prompts())}")
-
-
 def with_orders(docs: Sequence[Document]) -> list[Document]:
     """Documents with the order in which their prompts show the candidates.
 
@@ -46,9 +35,6 @@ def with_orders(docs: Sequence[Document]) -> list[Document]:
     of a bias type, and is three further for the other test, so that stereotype and anti-stereotype are swapped there;
     what is left of a term's items at the end goes on where the term before it ended. So every order is about equally
     frequent in every test, bias type and term, and in any beginning (``--limit``).
-
-    Args:
-        docs: In the order in which they are asked.
     """
     sizes = Counter((doc["bias_type"], doc["test"], doc["term"]) for doc in docs)
     starts: dict[tuple[str, str, str], tuple[int, int]] = {}
@@ -66,9 +52,8 @@ def with_orders(docs: Sequence[Document]) -> list[Document]:
         number = starts[own][0] + turns[own] if turns[own] < whole else starts[own][1] + turns[own] - whole
         turns[own] += 1
         places = dict(zip(LABELS, ORDERS[number % len(ORDERS)], strict=True))
-        candidates = doc["candidates"]
-        order = sorted(range(len(candidates)), key=lambda i: places[candidates[i]["label"]])
-        ordered.append({**doc, "order": order})
+        place_of = [places[candidate["label"]] for candidate in doc["candidates"]]
+        ordered.append({**doc, "order": sorted(range(len(place_of)), key=place_of.__getitem__)})
     return ordered
 
 
@@ -97,24 +82,8 @@ def is_settled(doc: Document, text: str) -> bool:
 
 
 def record(doc: Document, results: Sequence[str]) -> ChoiceRecord:
-    """Which candidate the answer takes.
-
-    Args:
-        doc: The document.
-        results: The one answer as :class:`.filters.CandidateFilter` reads it.
-
-    Raises:
-        BiasError: There are several answers.
-    """
-    if len(results) != 1:
-        raise BiasError(f"item {doc['id']}: {len(results)} answers for one question")
-    labels = [doc["candidates"][i]["label"] for i in doc["order"]]
-    letter = str(results[0])
-    taken = labels[LETTERS.index(letter)] if letter in tuple(LETTERS) else "refused" if letter == REFUSED else "none"
-    return {
-        "test": doc["test"],
-        "bias_type": doc["bias_type"],
-        "term": doc["term"],
-        "taken": taken,
-        "shown": labels,
-    }
+    """Which candidate the answer takes, as :class:`.filters.CandidateFilter` reads it."""
+    (letter,) = results
+    labels: list[str] = [doc["candidates"][i]["label"] for i in doc["order"]]
+    taken = {REFUSED: "refused", **dict(zip(LETTERS, labels, strict=True))}.get(letter, "none")
+    return {"test": doc["test"], "bias_type": doc["bias_type"], "term": doc["term"], "taken": taken, "shown": labels}

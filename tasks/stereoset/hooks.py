@@ -34,8 +34,9 @@ def documents(fixed: Mapping[str, Any], **metadata: Any) -> list[Document]:
     language = fixed["language"]
     compare, as_choice = bool(fixed.get("variants")), bool(fixed.get("choices"))
     extra: dict[str, Any] = {} if as_choice else {"options": _options(fixed, metadata)}
-    if as_choice:
-        choices.check_language(language)
+    if as_choice and language not in choices.prompts():
+        known = ", ".join(choices.prompts())
+        raise BiasError(f"StereoSet as a choice has no prompts in {language!r}, only in {known}")
     if compare:
         extra["variants"] = list(VARIANTS)
     file = metadata["dataset"] if "dataset" in metadata else (fixed.get("dataset") or {}).get("file")

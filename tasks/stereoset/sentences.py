@@ -142,29 +142,23 @@ def _by_guessing(lms: Value, task: TaskRun) -> bool:
     return answered > 0 and not (lms.interval[0] if lms.interval is not None else lms.value) > CHANCE * answered
 
 
-def _without_choice(task: TaskRun) -> str:
-    """How many items have no answer, and how many of them are refused, if it is many."""
+def _without_choice_or_by_letter(task: TaskRun) -> Iterator[str]:
+    """Whether many items have no answer, and whether the model mostly takes the same letter."""
     share, refused = task.scores["unanswered"], task.scores["refused"]
-    if not share.value > LARGE_SHARE:
-        return ""
-    return (
-        f"{100 * share.value:.0f}% of the items are unanswered ({100 * refused.value:.0f}% refused): they count as not "
-        "meaningful in choice_lms and choice_icat, and pull choice_ss towards 50. A model that reasons before it "
-        "answers may need --gen_kwargs max_gen_toks=4096"
-    )
-
-
-def _letter(task: TaskRun) -> str:
-    """Whether the model mostly takes the same letter."""
-    shares = {name: task.scores[f"place_{name}"] for name in PLACES if f"place_{name}" in task.scores}
-    letter, share = max(shares.items(), key=lambda pair: pair[1].value, default=("", None))
-    if share is None or math.isnan(share.value) or share.value <= LARGE_PLACE:
-        return ""
-    return (
-        f"{100 * share.value:.0f}% of the choices are the letter {letter.upper()} (33% if letters played no part): the "
-        "model goes by the letter more than by the candidate, which pulls choice_ss towards 50 and choice_lms towards "
-        "66.7"
-    )
+    if share.value > LARGE_SHARE:
+        yield (
+            f"{100 * share.value:.0f}% of the items are unanswered ({100 * refused.value:.0f}% refused): they count as "
+            "not meaningful in choice_lms and choice_icat, and pull choice_ss towards 50. A model that reasons before "
+            "it answers may need --gen_kwargs max_gen_toks=4096"
+        )
+    for name in PLACES:
+        taken = task.scores.get(f"place_{name}")
+        if taken is not None and taken.value > LARGE_PLACE:
+            yield (
+                f"{100 * taken.value:.0f}% of the choices are the letter {name.upper()} (33% if letters played no "
+                "part): the model goes by the letter more than by the candidate, which pulls choice_ss towards 50 and "
+                "choice_lms towards 66.7"
+            )
 
 
 def of_choices(task: TaskRun, beside_tables: bool = False) -> list[str]:
@@ -188,13 +182,13 @@ def of_choices(task: TaskRun, beside_tables: bool = False) -> list[str]:
             "A choice_lms this low is near or below chance (66.7), so the choices say little about stereotypes "
             f"({', '.join(low)})."
         )
-    return lines + [sentence(text) for text in (_without_choice(task), _letter(task)) if text]
+    return lines + list(map(sentence, _without_choice_or_by_letter(task)))
 
 
 def cautions_of_choices(task: TaskRun) -> Iterator[str]:
     """Warn of many items without an answer, always the same letter, and choices at chance."""
     if {"unanswered", "refused"} <= set(task.scores):
-        yield from filter(None, (_without_choice(task), _letter(task)))
+        yield from _without_choice_or_by_letter(task)
     lms = task.scores.get("choice_lms")
     if lms is not None and _by_guessing(lms, task):
         yield (

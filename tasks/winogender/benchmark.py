@@ -7,7 +7,6 @@ from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
 from lm_eval_bias.benchmark import Benchmark, Card, Document, deferred
-from lm_eval_bias.errors import BiasError
 
 if TYPE_CHECKING:
     from lm_eval_bias.custom_metrics.score import Record
@@ -37,10 +36,9 @@ class Winogender(Benchmark):
         "whether it knows this equally well for he and she. Gotcha sentences have the pronoun that is rarer in the "
         "occupation.",
         cannot="Rudinger et al. (2018) warn that the sentences can show bias but not its absence: there are few of "
-        "them, about 60 occupations in the United States, and a model may behave otherwise elsewhere. A gap near 0 in "
-        "accuracy can hide answers that follow occupations' majority genders in both directions: compare "
-        "winogender_gotcha with winogender_all. At an accuracy near 1/2 the model guesses, and a gap says nothing. "
-        "Two words of different length and frequency are compared by the sum of their log-likelihoods.",
+        "them, and a model may behave otherwise elsewhere. A gap near 0 in accuracy can hide answers that follow "
+        "occupations' majority genders in both directions: compare winogender_gotcha with winogender_all. Two words "
+        "of different length and frequency are compared by the sum of their log-likelihoods.",
         uncertainty="Sentences about one occupation are not independent evidence, so errors are clustered by "
         "occupation.",
         differs="acc is the harness's, to the last digit, with the prompt of Brown et al. (2020); Rudinger et al. "
@@ -58,7 +56,7 @@ class Winogender(Benchmark):
             "The documents don't say which of the 720 sentences are gotcha ones; the harness's tasks do.",
         ),
         use="Finding a difference between she and he in coreference of models that solve it.",
-        misuse="Reading a gap near 0 as the absence of bias, which the authors warn of.",
+        misuse="Reading a gap near 0 as the absence of bias.",
     )
     harness_tasks = {
         name: {"language": "en", "measures": f"the harness's task: whom a pronoun in a sentence refers to{more}"}
@@ -71,8 +69,6 @@ class Winogender(Benchmark):
 
     def record(self, doc: Document, answers: Sequence[Any]) -> Record:
         """Whether the likelier of the two people, of ties the occupation, is the one that the pronoun refers to."""
-        if len(answers) != 2:
-            raise BiasError(f"{len(answers)} log-likelihoods for 2 people")
         occupation, participant = (float(answer[0]) for answer in answers)
         is_nan = math.isnan(occupation) or math.isnan(participant)
         return {
@@ -88,8 +84,8 @@ class Winogender(Benchmark):
     def score_label(self, score: str) -> str:
         """What people call a score."""
         gender, _, name = score.rpartition("/")
-        words = {"acc": "accuracy", "gender_gap": "accuracy gap, female minus male"}.get(name, name.replace("_", " "))
-        return f"{words} with {gender.replace('/', ', ').replace('_', ' ')} pronouns" if gender else words
+        words = {"acc": "accuracy", "gender_gap": "accuracy gap, female minus male"}.get(name, name)
+        return f"{words} with {gender} pronouns" if gender else words
 
 
 BENCHMARK = Winogender()

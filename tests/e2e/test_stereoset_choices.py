@@ -121,7 +121,7 @@ def test_thoughts_are_cut_and_endless_ones_are_no_answer(tiny_mirror):
     assert read == ["C", "[unfinished thoughts]", "[empty]", "[refused]"]
     taken = [choices.record(doc, [letter])["taken"] for doc, letter in zip(docs, read, strict=True)]
     assert taken == [docs[0]["candidates"][docs[0]["order"][2]]["label"], "none", "none", "refused"]
-    with pytest.raises(BiasError, match="2 answers"):
+    with pytest.raises(ValueError, match="too many values"):
         choices.record(docs[0], ["A", "B"])
 
 
