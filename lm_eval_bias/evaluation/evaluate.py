@@ -26,17 +26,11 @@ logger = logging.getLogger("lm_eval.bias")
 
 
 def load_tasks(config: EvaluatorConfig, entries: Mapping[str, catalog.Entry]) -> Any:
-    """A task manager for the named tasks, which are put into the configuration (ours built, the harness's by name).
-
-    With only our tasks named it reads our folder alone, not the harness's thousands of YAMLs.
-
-    Raises:
-        BiasError: A task that neither we nor the harness have.
-    """
+    """A task manager for the named tasks, which are put into the configuration (ours built, the harness's by name)."""
     names = preflight.split_tasks(config.tasks)
     included = [config.include_path] if config.include_path else []
     folders = [*included, *dict.fromkeys(str(one.folder) for one in registry.benchmarks())]
-    if not preflight.only_ours(names, entries):
+    if not preflight.only_ours(names, entries):  # else the harness's thousands of YAMLs aren't read
         link = linking.state()
         if link.problem:
             logger.warning("link: %s", link.problem)
@@ -83,28 +77,23 @@ def evaluate(
 ) -> None:
     """Run the evaluation, and save what the flags ask for.
 
-    Args:
-        config: Of the run.
-        entries: The tasks that are known.
-        suite: That was asked for.
-        ready: Called when all is checked and the model is loaded.
-        tell: Called with the results, and whether they could be saved.
-
-    Raises:
-        BiasError: Whatever keeps the run from its end, or its files from being written or pushed.
+    ``ready`` is called when the model is loaded, ``tell`` with the results and whether they could be saved. A BiasError
+    says what kept the run from its end, or its files from being written or pushed.
     """
-    tracker = running.tracker(config)
     named = preflight.named_entries(config, entries)
     manager = load_tasks(config, entries)
     preflight.check_requests(config, named)
     if suite is not None:
         tasks = {task.task_name: task for top in config.tasks for task in preflight.tasks_of(top)}
-        suites.choose_items(config, suite, tasks)
+        for name, task in tasks.items():
+            task.config.metadata["suite"] = suite.label(name, task.eval_docs)
+        chosen = {name: suite.choose(name, task.eval_docs) for name, task in tasks.items()}
+        config.samples = {name: indices for name, indices in chosen.items() if indices is not None} or None
         if distributed.first():
             print(suites.describe(suite), flush=True)
+    tracker, dashboards = running.loggers(config)
     if config.use_cache:
         provenance.claim_cache(config.use_cache, config.model, config.model_args or {})
-    dashboards = running.dashboards(config) if distributed.first() else []
     with questions.expecting(preflight.request_kinds(named)), score_aggregation.unlogged():
         model = running.build_model(config)
         ready()
@@ -135,11 +124,7 @@ def evaluate(
 def save(tracker: Any, results: dict[str, Any], samples: dict[str, Any] | None) -> list[Exception]:
     """Let the harness save a run in a folder of its own, and give what is whole its place, the results last.
 
-    Returns:
-        What else went wrong: on the Hub.
-
-    Raises:
-        BiasError: Something couldn't be written. What is whole has its place all the same.
+    Returns what else went wrong, on the Hub. A BiasError says what couldn't be written; what is whole is kept.
     """
     if not (output_path := tracker.output_path):
         return []
