@@ -50,22 +50,19 @@ def load_tasks(config: EvaluatorConfig, entries: Mapping[str, catalog.Entry]) ->
             raise BiasError(f"no task matches {name!r}.{did_you_mean(name, manager.all_tasks)}")
         matched.update(dict.fromkeys(matches))
     members = {member for name in matched if name in entries for member in entries[name].members}
-    config.tasks = [_build(manager, name, entries) for name in matched if name not in members]
+    config.tasks = []
+    for name in (name for name in matched if name not in members):
+        try:  # built here, so that bad metadata or a bad YAML shows before a model is loaded
+            loaded = manager.load([name])
+        except Exception as error:
+            path = entries[name].path if name in entries and name not in catalog.packaged() else None
+            if path is None or isinstance(error, BiasError | MemoryError):
+                raise
+            logger.debug("where the task failed", exc_info=error)
+            raise BiasError(f"{path}: the task {name} can't be built: {one_line(error)}") from error
+        config.tasks.append(loaded["groups"].get(name) or loaded["tasks"][name])
     preflight.check_samples(config, config.tasks)
     return manager
-
-
-def _build(manager: Any, name: str, entries: Mapping[str, catalog.Entry]) -> Any:
-    """The task or group itself, so that bad metadata or a bad YAML shows before a model is loaded."""
-    try:
-        loaded = manager.load([name])
-    except Exception as error:
-        path = entries[name].path if name in entries and name not in catalog.packaged() else None
-        if path is None or isinstance(error, BiasError | MemoryError):
-            raise
-        logger.debug("where the task failed", exc_info=error)
-        raise BiasError(f"{path}: the task {name} can't be built: {one_line(error)}") from error
-    return loaded["groups"].get(name) or loaded["tasks"][name]
 
 
 def evaluate(
@@ -84,7 +81,7 @@ def evaluate(
     manager = load_tasks(config, entries)
     preflight.check_requests(config, named)
     if suite is not None:
-        tasks = {task.task_name: task for top in config.tasks for task in preflight.tasks_of(top)}
+        tasks = preflight.tasks_of(config.tasks)
         for name, task in tasks.items():
             task.config.metadata["suite"] = suite.label(name, task.eval_docs)
         chosen = {name: suite.choose(name, task.eval_docs) for name, task in tasks.items()}
@@ -116,9 +113,8 @@ def evaluate(
         tell(results, saved)
     if failures:
         text = redaction.in_text(one_line(failures[0]), config.hf_hub_log_args)
-        raise BiasError(
-            f"--hf_hub_log_args: not pushed to the Hub: {text} (everything is saved in {config.output_path})"
-        )
+        text = f"not pushed to the Hub: {text} (everything is saved in {config.output_path})"
+        raise BiasError(f"--hf_hub_log_args: {text}")
 
 
 def save(tracker: Any, results: dict[str, Any], samples: dict[str, Any] | None) -> list[Exception]:

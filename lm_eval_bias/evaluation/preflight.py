@@ -50,9 +50,10 @@ def request_kinds(entries: list[catalog.Entry]) -> list[str]:
     return sorted({kind for entry in entries for kind in entry.asks})
 
 
-def tasks_of(task_or_group: Any) -> list[Any]:
-    """The tasks of a group, or a task alone."""
-    return list(task_or_group.get_all_tasks()) if hasattr(task_or_group, "get_all_tasks") else [task_or_group]
+def tasks_of(tasks_and_groups: Iterable[Any]) -> dict[str, Any]:
+    """Tasks and those of groups by name."""
+    lists = (list(top.get_all_tasks()) if hasattr(top, "get_all_tasks") else [top] for top in tasks_and_groups)
+    return {task.task_name: task for tasks in lists for task in tasks}
 
 
 def check_flags(config: EvaluatorConfig) -> None:
@@ -89,7 +90,12 @@ def before_loading(config: EvaluatorConfig, entries: Mapping[str, catalog.Entry]
     _check_metadata(config, ours, only_ours(names, entries))
     check_model(config)
     if config.model.startswith("hf") and (device or config.device != _ANY_GPU):
-        _check_device(str(config.device))
+        import torch
+
+        try:  # the harness takes another device where this one isn't there, and says nothing
+            torch.empty(0, device=config.device)
+        except Exception as error:  # each kind of device fails in a way of its own
+            raise BiasError(f"--device {config.device}: {one_line(error)}") from error
     sets: dict[str, None] = {}
     for entry in ours:
         benchmark, own = registry.get(entry.benchmark), {**entry.metadata, **metadata}
@@ -108,43 +114,33 @@ def before_loading(config: EvaluatorConfig, entries: Mapping[str, catalog.Entry]
 
 def check_samples(config: EvaluatorConfig, top_level: Iterable[Any]) -> None:
     """Refuse ``--samples`` for a task that isn't run, or with a document that isn't there."""
-    tasks = {task.task_name: task for top in top_level for task in tasks_of(top)}
+    tasks = tasks_of(top_level)
     for name, indices in (config.samples or {}).items():
         if name not in tasks:
             raise BiasError(f"--samples names {name!r}, which is not among --tasks.{did_you_mean(name, tasks)}")
         last = len(tasks[name].eval_docs) - 1
         if max(indices) > last:
-            raise BiasError(
-                f"--samples {name}: there is no document {max(indices)}: they are numbered from 0 to {last}"
-            )
+            raise BiasError(f"--samples {name}: there is no document {max(indices)}: they go from 0 to {last}")
         # the harness runs them in the data's order and names them in the given one
         config.samples[name] = sorted(set(indices))
 
 
 def _check_metadata(config: EvaluatorConfig, entries: list[catalog.Entry], alone: bool) -> None:
-    """Refuse a ``--metadata`` key that no named task knows: a typing error would silently give the default.
-
-    Beside tasks of the harness, whose keys we don't know, only what looks like a misspelling of ours is refused.
-    """
+    """Refuse a key that no named task knows, beside tasks of the harness only one that looks like a misspelling."""
     given = config.model_args or {}
     own = {entry.name: set(registry.get(entry.benchmark).options) for entry in entries}
     options = sorted(set().union(*own.values()))
     for entry in entries:
         if taken := next((key for key in given if key in entry.metadata or key in own[entry.name]), None):
-            raise BiasError(
-                f"--model_args {taken}=: the harness also passes a model's arguments to its tasks, and {entry.name} "
-                f"has its own {taken!r} (give the options of tasks with --metadata)"
-            )
+            text = f"the harness passes it to tasks, too, and {entry.name} has its own (give options with --metadata)"
+            raise BiasError(f"--model_args {taken}=: {text}")
     for key in (key for key in config.metadata or {} if key not in given):
         hint = did_you_mean(key, options)
         if key not in options and entries and (alone or hint):
             raise BiasError(f"--metadata key {key!r} is unknown to these tasks.{hint} Known: {', '.join(options)}")
-        for entry in entries:
-            if key in options and key in entry.metadata and key not in own[entry.name]:
-                raise BiasError(
-                    f"--metadata {key}: {entry.name} has its own {key!r}: run the tasks that take this option "
-                    "separately"
-                )
+        fixed = [e.name for e in entries if key in options and key in e.metadata and key not in own[e.name]]
+        if fixed:
+            raise BiasError(f"--metadata {key}: {fixed[0]} has its own {key!r}: run tasks with this option separately")
 
 
 def check_model(config: EvaluatorConfig) -> None:
@@ -156,25 +152,13 @@ def check_model(config: EvaluatorConfig) -> None:
     known = list(internals.registries()["lm_eval.models"])
     if config.model not in known:
         hint = did_you_mean(config.model, known)
-        raise BiasError(
-            f"no model type named {config.model!r}.{hint} 'lm-eval-bias doctor' lists those of this package"
-        )
+        raise BiasError(f"no model type named {config.model!r}.{hint} Ours are listed by 'lm-eval-bias doctor'")
     if config.model_args.get("gguf_file"):
         require_extra("gguf")
     pretrained = str(config.model_args.get("pretrained", ""))
     is_path = pretrained.startswith((".", "/", "~")) or pretrained.count("/") > 1
     if is_path and not os.path.exists(expanded(pretrained)):
         raise BiasError(f"--model_args pretrained={pretrained}: no such folder")
-
-
-def _check_device(device: str) -> None:
-    """Refuse a device that isn't there: the harness takes another one, and says nothing."""
-    import torch
-
-    try:
-        torch.empty(0, device=device)
-    except Exception as error:  # each kind of device fails in a way of its own
-        raise BiasError(f"--device {device}: {one_line(error)}") from error
 
 
 def check_requests(config: EvaluatorConfig, entries: list[catalog.Entry]) -> None:
@@ -208,8 +192,8 @@ def _model_class(config: EvaluatorConfig) -> Any:
         kind = model_class(config.model)
     except (ImportError, ValueError, KeyError) as error:
         raise BiasError(f"--model {config.model}: {import_failure(error)}") from error
-    implied = ("batch_size", "max_batch_size", "device")
-    check_arguments(kind, config.model_args, f"--model {config.model} --model_args", implied)
+    flags = f"--model {config.model} --model_args"
+    check_arguments(kind, config.model_args, flags, ("batch_size", "max_batch_size", "device"))
     return kind
 
 

@@ -17,7 +17,6 @@ import io
 import logging.handlers
 import os
 import re
-import subprocess
 import sys
 import typing
 from collections.abc import Callable, Iterator, Mapping, Sequence
@@ -197,10 +196,7 @@ def run_parser(outer: argparse.ArgumentParser) -> argparse.ArgumentParser:
 
 
 def configuration(arguments: argparse.Namespace) -> EvaluatorConfig:
-    """A run's configuration from parsed flags and the file of ``--config``, as the harness's ``run`` makes it.
-
-    A ValueError or OSError is the harness's refusal, a BiasError one of unknown keys and values of other types.
-    """
+    """A run's configuration from parsed flags and the file of ``--config``, or a ValueError, OSError or BiasError."""
     from lm_eval.config.evaluate_config import EvaluatorConfig
 
     with contextlib.redirect_stdout(io.StringIO()):  # it prints what --config says, with all keys
@@ -217,32 +213,18 @@ def configuration(arguments: argparse.Namespace) -> EvaluatorConfig:
 
 
 def name_model(results: dict[str, Any], tracker: Any, model: Any, kind: str, arguments: Mapping[str, Any]) -> None:
-    """Write into results and tracker the type and device of a built model, and a name for the folder of its files.
-
-    The harness's name is a random word where no checkpoint is named, and may begin with a dot where a local one is.
-    """
+    """Write into results and tracker the type and device of a built model, and a name for the folder of its files."""
     facts = tracker.general_config_tracker
     results["config"]["model"] = facts.model_source = kind
     device = getattr(model, "device", None)  # of LM: none where the model is elsewhere, or nowhere
     results["config"]["device"] = None if device is None else str(device)
-    if facts.model_name not in map(str, arguments.values()):
+    if facts.model_name not in map(str, arguments.values()):  # a random word
         facts.model_name = facts.model_name_sanitized = kind
     path = os.path.expanduser(facts.model_name)
     if path.startswith((".", "/")) or os.path.exists(path):
         digest = hashlib.sha256(os.path.realpath(path).encode("utf-8", "surrogateescape")).hexdigest()[:8]
         name = re.sub(r"[^\w.+-]+", "_", os.path.basename(os.path.abspath(path))).lstrip(".")
         facts.model_name_sanitized = f"{name or 'model'}-{digest}"  # other models may be called the same elsewhere
-
-
-@contextlib.contextmanager
-def silent_git() -> Iterator[None]:
-    """Keep off the screen what git says when the harness looks for the commit of a current folder without one."""
-    from lm_eval.loggers import utils
-
-    look_up = functools.partial(subprocess.check_output, stderr=subprocess.DEVNULL)
-    silent = SimpleNamespace(check_output=look_up, CalledProcessError=subprocess.CalledProcessError)
-    with shadowed(utils, "subprocess", silent):
-        yield
 
 
 @contextlib.contextmanager

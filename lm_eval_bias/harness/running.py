@@ -125,7 +125,7 @@ def evaluate(config: EvaluatorConfig, model: Any, manager: Any, tracker: Any) ->
     """The results of a run; ``None`` on all ranks but the first. A BiasError says how the model's backend failed."""
     from lm_eval import simple_evaluate
 
-    with _answering(model, config), internals.silent_git():
+    with _answering(model, config):
         results: dict[str, Any] | None = simple_evaluate(**arguments(config, simple_evaluate, model, manager, tracker))
     if results is not None:
         internals.name_model(results, tracker, model, config.model, config.model_args)

@@ -308,20 +308,6 @@ def test_a_folder_is_called_like_its_model(arguments, folder, tmp_path):
     assert results == {"config": {"model": "hf", "device": None}}
 
 
-def test_the_commit_is_looked_up_where_git_is_not_heard(tmp_path, monkeypatch, capfd):
-    from lm_eval import evaluator
-
-    where = f"{DOOR}.internals.silent_git"
-    here = evaluator.get_git_commit_hash()
-    with internals.silent_git():
-        holds(evaluator.get_git_commit_hash() == here, "a commit is looked up in another way", where)
-    monkeypatch.setenv("GIT_CEILING_DIRECTORIES", str(tmp_path.parent))
-    monkeypatch.chdir(tmp_path)
-    with internals.silent_git():
-        assert evaluator.get_git_commit_hash() is None
-    assert capfd.readouterr().err == ""
-
-
 def test_a_tracker_says_what_it_cannot_write_while_it_handles_the_error(tmp_path, caplog):
     from lm_eval.loggers import EvaluationTracker
 
