@@ -141,10 +141,8 @@ def save(tracker: Any, results: dict[str, Any], samples: dict[str, Any] | None) 
         raise BiasError(f"--output_path {output_path} cannot be written: {why(error)}") from error
     if missing:
         reason = f" ({why(failures[0])})" if failures else ""
-        raise BiasError(
-            f"--output_path {output_path}: {missing} of {number} files could not be written{reason}; with --use_cache "
-            "FILE a run keeps its answers, and the same command resumes it"
-        )
+        text = f"could not be written{reason}; with --use_cache FILE the same command goes on where it ended"
+        raise BiasError(f"--output_path {output_path}: {missing} of {number} files {text}")
     return failures
 
 

@@ -30,13 +30,9 @@ def split_tasks(tasks: str | list[str] | None) -> list[str]:
 
 def only_ours(names: list[str], entries: Mapping[str, catalog.Entry]) -> bool:
     """Whether every name or pattern can only mean tasks with YAMLs of this package's kind."""
-
-    def is_ours(name: str) -> bool:
-        stem = re.split(r"[*?\[]", name)[0]
-        pattern = stem != name and any(stem.startswith(family) for family in registry.by_name())
-        return entries[name].path is not None if name in entries else pattern
-
-    return bool(names) and all(map(is_ours, names))
+    families, stems = tuple(registry.by_name()), {name: re.split(r"[*?\[]", name)[0] for name in names}
+    patterns = {name for name, stem in stems.items() if stem != name and stem.startswith(families)}
+    return bool(names) and all(entries[n].path is not None if n in entries else n in patterns for n in names)
 
 
 def named_entries(config: EvaluatorConfig, entries: Mapping[str, catalog.Entry]) -> list[catalog.Entry]:
@@ -178,10 +174,8 @@ def check_requests(config: EvaluatorConfig, entries: list[catalog.Entry]) -> Non
     if sampled and greedy:
         raise BiasError(f"--gen_kwargs: {sampled[0]} compares samples: leave out do_sample=false and temperature=0")
     if sampled and internals.is_client(kind) and not sampled_texts.seeded(kind) and "seed" not in config.gen_kwargs:
-        raise BiasError(
-            f"{sampled[0]} samples every prompt many times, but --model {config.model} sends the same seed "
-            "with all requests, so a server gives the same answer each time: add --gen_kwargs '{\"seed\": null}'"
-        )
+        text = "sends the same seed each time, and gets the same answer: add --gen_kwargs '{\"seed\": null}'"
+        raise BiasError(f"{sampled[0]} samples every prompt many times, but --model {config.model} {text}")
 
 
 def _model_class(config: EvaluatorConfig) -> Any:
@@ -248,7 +242,7 @@ def _unfit_architecture(model_args: Mapping[str, Any], asks: list[str]) -> BiasE
     is_masked = architecture.model_type in modeling_auto.MODEL_FOR_MASKED_LM_MAPPING_NAMES
     if not (is_masked and classes and all(name.endswith(heads) for name in classes)):
         return None
+    text = "which gives no log-likelihoods of a text from left to right: run StereoSet with --model hf-mlm"
     return BiasError(
-        f"--model hf pretrained={model_args['pretrained']}: this is a masked language model ({classes[0]}), which "
-        "gives no log-likelihoods of a text from left to right: run StereoSet with --model hf-mlm"
+        f"--model hf pretrained={model_args['pretrained']}: a masked language model ({classes[0]}), {text}"
     )

@@ -72,11 +72,7 @@ class Suite:
 
 
 def draw(seed: str, name: object) -> str:
-    """What items are put in a random order by.
-
-    >>> draw("s", "a")[:8], draw("s", "b")[:8]
-    ('d4315d83', 'd30eca2b')
-    """
+    """What items are put in a random order by."""
     return hashlib.sha256(f"{seed}:{name}".encode()).hexdigest()
 
 
@@ -149,14 +145,10 @@ def apply(config: EvaluatorConfig, name: str, entries: Mapping[str, catalog.Entr
         if value:
             raise BiasError(f"{flag} with --suite {name}: a suite already chooses the items: leave out one of the two")
     preflight.check_model(config)
-    reasons: dict[tuple[str, tuple[str, ...]], str] = {}  # alike for all tasks of a kind
-    left_out = {}
-    for task in suite.parts:
-        kind = (entries[task].benchmark, entries[task].asks)
-        if kind not in reasons:
-            reasons[kind] = str(preflight.misfit(config, [entries[task]]) or "")
-        if reasons[kind]:
-            left_out[task] = reasons[kind]
+    kinds = {task: (entries[task].benchmark, entries[task].asks) for task in suite.parts}
+    firsts = {kind: task for task, kind in reversed(kinds.items())}
+    reasons = {kind: str(preflight.misfit(config, [entries[task]]) or "") for kind, task in firsts.items()}
+    left_out = {task: reasons[kind] for task, kind in kinds.items() if reasons[kind]}
     config.tasks = [task for task in suite.parts if task not in left_out]
     if not config.tasks:
         reason = next(iter(left_out.values()))

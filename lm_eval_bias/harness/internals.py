@@ -225,18 +225,3 @@ def name_model(results: dict[str, Any], tracker: Any, model: Any, kind: str, arg
         digest = hashlib.sha256(os.path.realpath(path).encode("utf-8", "surrogateescape")).hexdigest()[:8]
         name = re.sub(r"[^\w.+-]+", "_", os.path.basename(os.path.abspath(path))).lstrip(".")
         facts.model_name_sanitized = f"{name or 'model'}-{digest}"  # other models may be called the same elsewhere
-
-
-@contextlib.contextmanager
-def tracker_failures() -> Iterator[list[Exception]]:
-    """What keeps the harness's tracker from writing or sending something; it goes on with a warning, unheard here."""
-    from lm_eval.loggers import evaluation_tracker
-
-    failures: list[Exception] = []
-
-    def keep(*_: object) -> None:
-        if isinstance(error := sys.exc_info()[1], Exception):  # which it is handling
-            failures.append(error)
-
-    with shadowed(evaluation_tracker.eval_logger, "warning", keep):
-        yield failures

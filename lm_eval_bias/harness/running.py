@@ -8,6 +8,7 @@ import logging
 import os
 import random
 import sqlite3
+import sys
 import traceback
 from collections.abc import Container, Iterator
 from typing import TYPE_CHECKING, Any
@@ -144,7 +145,15 @@ def samples_in_order(samples: dict[str, list[dict[str, Any]]]) -> dict[str, list
 
 def save(tracker: Any, results: dict[str, Any], samples: dict[str, Any] | None) -> list[Exception]:
     """Write and push results, and samples where there are some; returns what went wrong, with which it goes on."""
-    with internals.tracker_failures() as failures:
+    from lm_eval.loggers import evaluation_tracker
+
+    failures: list[Exception] = []
+
+    def keep(*_: object) -> None:  # in place of a warning, while the error is handled
+        if isinstance(error := sys.exc_info()[1], Exception):
+            failures.append(error)
+
+    with internals.shadowed(evaluation_tracker.eval_logger, "warning", keep):
         tracker.save_results_aggregated(results=results, samples=samples)
         if samples is not None:
             for name in results["configs"]:

@@ -15,8 +15,8 @@ from typing import Any
 
 from lm_eval_bias import catalog, redaction, registry
 from lm_eval_bias.data import sources
-from lm_eval_bias.errors import BiasError, one_line
-from lm_eval_bias.files import expanded
+from lm_eval_bias.errors import BiasError
+from lm_eval_bias.files import expanded, why
 
 PACKAGES = (
     "lm-eval-bias", "lm_eval", "torch", "transformers", "tokenizers", "accelerate", "sentence-transformers", "vllm",
@@ -106,11 +106,7 @@ def block(results: Mapping[str, Any], settings: Mapping[str, Any]) -> dict[str, 
 
 
 def identity(model: str, arguments: Mapping[str, Any]) -> str:
-    """A model as text, the same wherever it gives the same answers: a local one with its files' sizes and times.
-
-    >>> identity("hf-packed", {"pretrained": "gpt2", "batch_size": 4}) == identity("hf", {"pretrained": "gpt2"})
-    True
-    """
+    """A model as text, the same wherever it gives the same answers: a local one with its files' sizes and times."""
     relevant = {key: str(value) for key, value in redaction.arguments(arguments).items() if key not in _SPEED}
     for key in set(_CHECKPOINTS) & set(relevant):
         path = expanded(relevant[key] or "-")
@@ -134,11 +130,8 @@ def claim_cache(path: str, model: str, arguments: Mapping[str, Any]) -> None:
             if found is None:
                 database.execute(f"INSERT INTO {_TABLE} VALUES (?)", (own,))  # noqa: S608 (a constant)
     except (OSError, sqlite3.Error) as error:
-        raise BiasError(
-            f"--use_cache {path}: {file} can't be used ({one_line(error)}): name another file, or delete it"
-        ) from error
+        text = f"{file} can't be used ({why(error)}): name another file, or delete it"
+        raise BiasError(f"--use_cache {path}: {text}") from error
     if found is not None and found[0] != own:
-        raise BiasError(
-            f"--use_cache {path}: {file} holds answers of another model, or of other files of this model ({found[0]}): "
-            "name another file"
-        )
+        text = f"holds answers of another model, or of other files of this model ({found[0]}): name another file"
+        raise BiasError(f"--use_cache {path}: {file} {text}")

@@ -314,9 +314,8 @@ def test_a_tracker_says_what_it_cannot_write_while_it_handles_the_error(tmp_path
     (tmp_path / "file").write_text("")
     tracker = EvaluationTracker(output_path=str(tmp_path / "file"))
     tracker.general_config_tracker.log_experiment_args("m", {"pretrained": "m"}, None, None, False)
-    with internals.tracker_failures() as failures:
-        tracker.save_results_aggregated({"configs": {}})
-    where = f"{DOOR}.internals.tracker_failures"
+    failures = running.save(tracker, {"configs": {}}, None)
+    where = f"{DOOR}.running.save"
     holds(failures and isinstance(failures[0], OSError), f"what failed is told otherwise: {failures}", where)
     assert "Could not save" not in caplog.text
 
