@@ -40,8 +40,8 @@ def load_tasks(config: EvaluatorConfig, entries: Mapping[str, catalog.Entry]) ->
             return config.process_tasks(config.metadata)
         except ValueError as error:
             name = str(error).removeprefix("Tasks not found: ")
-            hint = did_you_mean(name, entries)
-            raise BiasError(f"no task named {name}, neither here nor in the harness.{hint}") from error
+            text = f"no task named {name}, neither here nor in the harness.{did_you_mean(name, entries)}"
+            raise BiasError(text) from error
     manager = internals.task_manager(folders, config.metadata, include_defaults=False)
     matched: dict[str, None] = {}
     for name in names:

@@ -114,9 +114,8 @@ def check_samples(config: EvaluatorConfig, top_level: Iterable[Any]) -> None:
     for name, indices in (config.samples or {}).items():
         if name not in tasks:
             raise BiasError(f"--samples names {name!r}, which is not among --tasks.{did_you_mean(name, tasks)}")
-        last = len(tasks[name].eval_docs) - 1
-        if max(indices) > last:
-            raise BiasError(f"--samples {name}: there is no document {max(indices)}: they go from 0 to {last}")
+        if max(indices) >= (number := len(tasks[name].eval_docs)):
+            raise BiasError(f"--samples {name}: there is no document {max(indices)}: they go from 0 to {number - 1}")
         # the harness runs them in the data's order and names them in the given one
         config.samples[name] = sorted(set(indices))
 
@@ -134,8 +133,7 @@ def _check_metadata(config: EvaluatorConfig, entries: list[catalog.Entry], alone
         hint = did_you_mean(key, options)
         if key not in options and entries and (alone or hint):
             raise BiasError(f"--metadata key {key!r} is unknown to these tasks.{hint} Known: {', '.join(options)}")
-        fixed = [e.name for e in entries if key in options and key in e.metadata and key not in own[e.name]]
-        if fixed:
+        if fixed := [e.name for e in entries if key in options and key in e.metadata and key not in own[e.name]]:
             raise BiasError(f"--metadata {key}: {fixed[0]} has its own {key!r}: run tasks with this option separately")
 
 
@@ -147,8 +145,9 @@ def check_model(config: EvaluatorConfig) -> None:
     registration.register()
     known = list(internals.registries()["lm_eval.models"])
     if config.model not in known:
-        hint = did_you_mean(config.model, known)
-        raise BiasError(f"no model type named {config.model!r}.{hint} Ours are listed by 'lm-eval-bias doctor'")
+        raise BiasError(
+            f"no model type named {config.model!r}.{did_you_mean(config.model, known)} See lm-eval-bias doctor"
+        )
     if config.model_args.get("gguf_file"):
         require_extra("gguf")
     pretrained = str(config.model_args.get("pretrained", ""))
@@ -168,9 +167,8 @@ def check_requests(config: EvaluatorConfig, entries: list[catalog.Entry]) -> Non
     if request_kinds(entries) and "Chat" in _asker(kind) and not config.apply_chat_template:
         raise BiasError(f"--model {config.model} sends conversations instead of plain texts: add --apply_chat_template")
     greedy = request_types.is_greedy(config.gen_kwargs)
-    benchmarks = {entry.name: registry.get(entry.benchmark) for entry in entries}
     needed = ("always",) if greedy else ("always", "by default")
-    sampled = [name for name, own in benchmarks.items() if own.samples_texts in needed]
+    sampled = [entry.name for entry in entries if registry.get(entry.benchmark).samples_texts in needed]
     if sampled and greedy:
         raise BiasError(f"--gen_kwargs: {sampled[0]} compares samples: leave out do_sample=false and temperature=0")
     if sampled and internals.is_client(kind) and not sampled_texts.seeded(kind) and "seed" not in config.gen_kwargs:
