@@ -145,9 +145,7 @@ def check_model(config: EvaluatorConfig) -> None:
     registration.register()
     known = list(internals.registries()["lm_eval.models"])
     if config.model not in known:
-        raise BiasError(
-            f"no model type named {config.model!r}.{did_you_mean(config.model, known)} See lm-eval-bias doctor"
-        )
+        raise BiasError(f"no model type named {config.model!r}.{did_you_mean(config.model, known)}")
     if config.model_args.get("gguf_file"):
         require_extra("gguf")
     pretrained = str(config.model_args.get("pretrained", ""))
