@@ -6,7 +6,7 @@ from collections import Counter
 from collections.abc import Hashable, Mapping
 from functools import partial
 
-from lm_eval_bias.evaluation.sampling import Documents, draw, grouped
+from lm_eval_bias.evaluation.suites import Documents, draw, grouped
 
 Cell = tuple[object, ...]
 

@@ -26,17 +26,11 @@ logger = logging.getLogger("lm_eval.bias")
 
 
 def load_tasks(config: EvaluatorConfig, entries: Mapping[str, catalog.Entry]) -> Any:
-    """A task manager for the named tasks, which are put into the configuration (ours built, the harness's by name).
-
-    With only our tasks named it reads our folder alone, not the harness's thousands of YAMLs.
-
-    Raises:
-        BiasError: A task that neither we nor the harness have.
-    """
+    """A task manager for the named tasks, which are put into the configuration (ours built, the harness's by name)."""
     names = preflight.split_tasks(config.tasks)
     included = [config.include_path] if config.include_path else []
     folders = [*included, *dict.fromkeys(str(one.folder) for one in registry.benchmarks())]
-    if not preflight.only_ours(names, entries):
+    if not preflight.only_ours(names, entries):  # else the harness's thousands of YAMLs aren't read
         link = linking.state()
         if link.problem:
             logger.warning("link: %s", link.problem)
@@ -46,8 +40,8 @@ def load_tasks(config: EvaluatorConfig, entries: Mapping[str, catalog.Entry]) ->
             return config.process_tasks(config.metadata)
         except ValueError as error:
             name = str(error).removeprefix("Tasks not found: ")
-            hint = did_you_mean(name, entries)
-            raise BiasError(f"no task named {name}, neither here nor in the harness.{hint}") from error
+            text = f"no task named {name}, neither here nor in the harness.{did_you_mean(name, entries)}"
+            raise BiasError(text) from error
     manager = internals.task_manager(folders, config.metadata, include_defaults=False)
     matched: dict[str, None] = {}
     for name in names:
@@ -56,22 +50,19 @@ def load_tasks(config: EvaluatorConfig, entries: Mapping[str, catalog.Entry]) ->
             raise BiasError(f"no task matches {name!r}.{did_you_mean(name, manager.all_tasks)}")
         matched.update(dict.fromkeys(matches))
     members = {member for name in matched if name in entries for member in entries[name].members}
-    config.tasks = [_build(manager, name, entries) for name in matched if name not in members]
+    config.tasks = []
+    for name in (name for name in matched if name not in members):
+        try:  # built here, so that bad metadata or a bad YAML shows before a model is loaded
+            loaded = manager.load([name])
+        except Exception as error:
+            path = entries[name].path if name in entries and name not in catalog.packaged() else None
+            if path is None or isinstance(error, BiasError | MemoryError):
+                raise
+            logger.debug("where the task failed", exc_info=error)
+            raise BiasError(f"{path}: the task {name} can't be built: {one_line(error)}") from error
+        config.tasks.append(loaded["groups"].get(name) or loaded["tasks"][name])
     preflight.check_samples(config, config.tasks)
     return manager
-
-
-def _build(manager: Any, name: str, entries: Mapping[str, catalog.Entry]) -> Any:
-    """The task or group itself, so that bad metadata or a bad YAML shows before a model is loaded."""
-    try:
-        loaded = manager.load([name])
-    except Exception as error:
-        path = entries[name].path if name in entries and name not in catalog.packaged() else None
-        if path is None or isinstance(error, BiasError | MemoryError):
-            raise
-        logger.debug("where the task failed", exc_info=error)
-        raise BiasError(f"{path}: the task {name} can't be built: {one_line(error)}") from error
-    return loaded["groups"].get(name) or loaded["tasks"][name]
 
 
 def evaluate(
@@ -83,28 +74,23 @@ def evaluate(
 ) -> None:
     """Run the evaluation, and save what the flags ask for.
 
-    Args:
-        config: Of the run.
-        entries: The tasks that are known.
-        suite: That was asked for.
-        ready: Called when all is checked and the model is loaded.
-        tell: Called with the results, and whether they could be saved.
-
-    Raises:
-        BiasError: Whatever keeps the run from its end, or its files from being written or pushed.
+    ``ready`` is called when the model is loaded, ``tell`` with the results and whether they could be saved. A BiasError
+    says what kept the run from its end, or its files from being written or pushed.
     """
-    tracker = running.tracker(config)
     named = preflight.named_entries(config, entries)
     manager = load_tasks(config, entries)
     preflight.check_requests(config, named)
     if suite is not None:
-        tasks = {task.task_name: task for top in config.tasks for task in preflight.tasks_of(top)}
-        suites.choose_items(config, suite, tasks)
+        tasks = preflight.tasks_of(config.tasks)
+        for name, task in tasks.items():
+            task.config.metadata["suite"] = suite.label(name, task.eval_docs)
+        chosen = {name: suite.choose(name, task.eval_docs) for name, task in tasks.items()}
+        config.samples = {name: indices for name, indices in chosen.items() if indices is not None} or None
         if distributed.first():
             print(suites.describe(suite), flush=True)
+    tracker, dashboards = running.loggers(config)
     if config.use_cache:
         provenance.claim_cache(config.use_cache, config.model, config.model_args or {})
-    dashboards = running.dashboards(config) if distributed.first() else []
     with questions.expecting(preflight.request_kinds(named)), score_aggregation.unlogged():
         model = running.build_model(config)
         ready()
@@ -127,19 +113,14 @@ def evaluate(
         tell(results, saved)
     if failures:
         text = redaction.in_text(one_line(failures[0]), config.hf_hub_log_args)
-        raise BiasError(
-            f"--hf_hub_log_args: not pushed to the Hub: {text} (everything is saved in {config.output_path})"
-        )
+        text = f"not pushed to the Hub: {text} (everything is saved in {config.output_path})"
+        raise BiasError(f"--hf_hub_log_args: {text}")
 
 
 def save(tracker: Any, results: dict[str, Any], samples: dict[str, Any] | None) -> list[Exception]:
     """Let the harness save a run in a folder of its own, and give what is whole its place, the results last.
 
-    Returns:
-        What else went wrong: on the Hub.
-
-    Raises:
-        BiasError: Something couldn't be written. What is whole has its place all the same.
+    Returns what else went wrong, on the Hub. A BiasError says what couldn't be written; what is whole is kept.
     """
     if not (output_path := tracker.output_path):
         return []
@@ -160,10 +141,8 @@ def save(tracker: Any, results: dict[str, Any], samples: dict[str, Any] | None) 
         raise BiasError(f"--output_path {output_path} cannot be written: {why(error)}") from error
     if missing:
         reason = f" ({why(failures[0])})" if failures else ""
-        raise BiasError(
-            f"--output_path {output_path}: {missing} of {number} files could not be written{reason}; with --use_cache "
-            "FILE a run keeps its answers, and the same command resumes it"
-        )
+        text = f"could not be written{reason}; with --use_cache FILE the same command goes on where it ended"
+        raise BiasError(f"--output_path {output_path}: {missing} of {number} files {text}")
     return failures
 
 

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import contextlib
 import fnmatch
 import math
 import os
@@ -14,7 +13,7 @@ from typing import TYPE_CHECKING, Any
 
 from lm_eval_bias import catalog, registry
 from lm_eval_bias.benchmark import DATA, REQUIRED, detailed, options_for, repeats
-from lm_eval_bias.errors import BiasError, check_arguments, did_you_mean, import_failure, require_extra
+from lm_eval_bias.errors import BiasError, check_arguments, did_you_mean, import_failure, one_line, require_extra
 from lm_eval_bias.files import expanded, why
 
 if TYPE_CHECKING:
@@ -31,13 +30,9 @@ def split_tasks(tasks: str | list[str] | None) -> list[str]:
 
 def only_ours(names: list[str], entries: Mapping[str, catalog.Entry]) -> bool:
     """Whether every name or pattern can only mean tasks with YAMLs of this package's kind."""
-
-    def is_ours(name: str) -> bool:
-        stem = re.split(r"[*?\[]", name)[0]
-        pattern = stem != name and any(stem.startswith(family) for family in registry.by_name())
-        return entries[name].path is not None if name in entries else pattern
-
-    return bool(names) and all(map(is_ours, names))
+    families, stems = tuple(registry.by_name()), {name: re.split(r"[*?\[]", name)[0] for name in names}
+    patterns = {name for name, stem in stems.items() if stem != name and stem.startswith(families)}
+    return bool(names) and all(entries[n].path is not None if n in entries else n in patterns for n in names)
 
 
 def named_entries(config: EvaluatorConfig, entries: Mapping[str, catalog.Entry]) -> list[catalog.Entry]:
@@ -51,17 +46,14 @@ def request_kinds(entries: list[catalog.Entry]) -> list[str]:
     return sorted({kind for entry in entries for kind in entry.asks})
 
 
-def tasks_of(task_or_group: Any) -> list[Any]:
-    """The tasks of a group, or a task alone."""
-    return list(task_or_group.get_all_tasks()) if hasattr(task_or_group, "get_all_tasks") else [task_or_group]
+def tasks_of(tasks_and_groups: Iterable[Any]) -> dict[str, Any]:
+    """Tasks and those of groups by name."""
+    lists = (list(top.get_all_tasks()) if hasattr(top, "get_all_tasks") else [top] for top in tasks_and_groups)
+    return {task.task_name: task for tasks in lists for task in tasks}
 
 
 def check_flags(config: EvaluatorConfig) -> None:
-    """Refuse what would fail only after the model was loaded, lose a finished run, or be passed over.
-
-    Raises:
-        BiasError: The first thing that is wrong.
-    """
+    """Refuse flags that would fail only after the model was loaded, lose a finished run, or be passed over."""
     limit = config.limit
     if limit is not None and not (0 < limit < math.inf and (limit < 1 or limit == int(limit))):
         raise BiasError(f"--limit {limit:g}: must be a whole number of documents above 0, or a share between 0 and 1")
@@ -75,32 +67,31 @@ def check_flags(config: EvaluatorConfig) -> None:
     folder = config.include_path
     if folder and not os.path.isdir(expanded(folder)):
         raise BiasError(f"--include_path {folder}: no such folder: name the one that holds the tasks' YAML files")
-    out, cache = Path(config.output_path or "."), Path(config.use_cache or ".")
-    for flag, place in {"output_path": out.parent if out.suffix == ".json" else out, "use_cache": cache.parent}.items():
+    if config.output_path:
+        out = Path(config.output_path)
+        place = out.parent if out.suffix == ".json" else out
         try:
             while not os.path.lexists(place):
                 place = place.parent
-            with tempfile.TemporaryFile(dir=place) if getattr(config, flag) else contextlib.nullcontext():
-                pass
+            tempfile.TemporaryFile(dir=place).close()
         except (OSError, ValueError) as error:
-            raise BiasError(f"--{flag} {getattr(config, flag)} cannot be written: {why(error)}") from error
+            raise BiasError(f"--output_path {out} cannot be written: {why(error)}") from error
 
 
 def before_loading(config: EvaluatorConfig, entries: Mapping[str, catalog.Entry], device: str | None) -> None:
-    """Refuse what can be refused without the tasks and the class of the model; fetch missing data.
-
-    ``device`` is what ``--device`` says itself, apart from any default.
-
-    Raises:
-        BiasError: The first thing that is wrong.
-    """
+    """Refuse what can be without tasks and model class; fetch missing data. ``device`` is no default, but the flag."""
     names, ours, metadata = split_tasks(config.tasks), named_entries(config, entries), config.metadata or {}
     if not names:
         raise BiasError("no task is named: give --tasks, for example --tasks occugender,gg_bbq ('lm-eval-bias ls')")
     _check_metadata(config, ours, only_ours(names, entries))
     check_model(config)
     if config.model.startswith("hf") and (device or config.device != _ANY_GPU):
-        _check_device(str(config.device))
+        import torch
+
+        try:  # the harness takes another device where this one isn't there, and says nothing
+            torch.empty(0, device=config.device)
+        except Exception as error:  # each kind of device fails in a way of its own
+            raise BiasError(f"--device {config.device}: {one_line(error)}") from error
     sets: dict[str, None] = {}
     for entry in ours:
         benchmark, own = registry.get(entry.benchmark), {**entry.metadata, **metadata}
@@ -119,43 +110,31 @@ def before_loading(config: EvaluatorConfig, entries: Mapping[str, catalog.Entry]
 
 def check_samples(config: EvaluatorConfig, top_level: Iterable[Any]) -> None:
     """Refuse ``--samples`` for a task that isn't run, or with a document that isn't there."""
-    tasks = {task.task_name: task for top in top_level for task in tasks_of(top)}
+    tasks = tasks_of(top_level)
     for name, indices in (config.samples or {}).items():
         if name not in tasks:
             raise BiasError(f"--samples names {name!r}, which is not among --tasks.{did_you_mean(name, tasks)}")
-        last = len(tasks[name].eval_docs) - 1
-        if max(indices) > last:
-            raise BiasError(
-                f"--samples {name}: there is no document {max(indices)}: they are numbered from 0 to {last}"
-            )
+        if max(indices) >= (number := len(tasks[name].eval_docs)):
+            raise BiasError(f"--samples {name}: there is no document {max(indices)}: they go from 0 to {number - 1}")
         # the harness runs them in the data's order and names them in the given one
         config.samples[name] = sorted(set(indices))
 
 
 def _check_metadata(config: EvaluatorConfig, entries: list[catalog.Entry], alone: bool) -> None:
-    """Refuse a ``--metadata`` key that no named task knows: a typing error would silently give the default.
-
-    Beside tasks of the harness, whose keys we don't know, only what looks like a misspelling of ours is refused.
-    """
+    """Refuse a key that no named task knows, beside tasks of the harness only one that looks like a misspelling."""
     given = config.model_args or {}
     own = {entry.name: set(registry.get(entry.benchmark).options) for entry in entries}
     options = sorted(set().union(*own.values()))
     for entry in entries:
         if taken := next((key for key in given if key in entry.metadata or key in own[entry.name]), None):
-            raise BiasError(
-                f"--model_args {taken}=: the harness also passes a model's arguments to its tasks, and {entry.name} "
-                f"has its own {taken!r} (give the options of tasks with --metadata)"
-            )
+            text = f"the harness passes it to tasks, too, and {entry.name} has its own (give options with --metadata)"
+            raise BiasError(f"--model_args {taken}=: {text}")
     for key in (key for key in config.metadata or {} if key not in given):
         hint = did_you_mean(key, options)
         if key not in options and entries and (alone or hint):
             raise BiasError(f"--metadata key {key!r} is unknown to these tasks.{hint} Known: {', '.join(options)}")
-        for entry in entries:
-            if key in options and key in entry.metadata and key not in own[entry.name]:
-                raise BiasError(
-                    f"--metadata {key}: {entry.name} has its own {key!r}: run the tasks that take this option "
-                    "separately"
-                )
+        if fixed := [e.name for e in entries if key in options and key in e.metadata and key not in own[e.name]]:
+            raise BiasError(f"--metadata {key}: {fixed[0]} has its own {key!r}: run tasks with this option separately")
 
 
 def check_model(config: EvaluatorConfig) -> None:
@@ -166,10 +145,7 @@ def check_model(config: EvaluatorConfig) -> None:
     registration.register()
     known = list(internals.registries()["lm_eval.models"])
     if config.model not in known:
-        hint = did_you_mean(config.model, known)
-        raise BiasError(
-            f"no model type named {config.model!r}.{hint} 'lm-eval-bias doctor' lists those of this package"
-        )
+        raise BiasError(f"no model type named {config.model!r}.{did_you_mean(config.model, known)}")
     if config.model_args.get("gguf_file"):
         require_extra("gguf")
     pretrained = str(config.model_args.get("pretrained", ""))
@@ -178,26 +154,8 @@ def check_model(config: EvaluatorConfig) -> None:
         raise BiasError(f"--model_args pretrained={pretrained}: no such folder")
 
 
-def _check_device(device: str) -> None:
-    """Refuse a device that isn't there: the harness takes another one, and says nothing."""
-    import torch
-
-    try:
-        kind = torch.device(device)
-    except RuntimeError as error:
-        raise BiasError(f"--device {device}: there is no such kind of device: try cpu, cuda, cuda:0 or mps") from error
-    counts = {"cpu": 1, "cuda": torch.cuda.device_count(), "mps": int(torch.backends.mps.is_available())}
-    count = counts.get(kind.type, math.inf)  # others are left to their drivers
-    if (kind.index or 0) >= count:
-        raise BiasError(f"--device {device}: torch finds {count or 'no'} {kind.type} device{'s' * (count != 1)} here")
-
-
 def check_requests(config: EvaluatorConfig, entries: list[catalog.Entry]) -> None:
-    """Refuse a model type that cannot answer what the tasks ask, and flags out of place.
-
-    Raises:
-        BiasError: The first thing that is wrong.
-    """
+    """Refuse a model type that cannot answer what the tasks ask, and flags out of place."""
     from lm_eval_bias.harness import internals, request_types
     from lm_eval_bias.scoring import sampled_texts
 
@@ -207,16 +165,13 @@ def check_requests(config: EvaluatorConfig, entries: list[catalog.Entry]) -> Non
     if request_kinds(entries) and "Chat" in _asker(kind) and not config.apply_chat_template:
         raise BiasError(f"--model {config.model} sends conversations instead of plain texts: add --apply_chat_template")
     greedy = request_types.is_greedy(config.gen_kwargs)
-    benchmarks = {entry.name: registry.get(entry.benchmark) for entry in entries}
     needed = ("always",) if greedy else ("always", "by default")
-    sampled = [name for name, own in benchmarks.items() if own.samples_texts in needed]
+    sampled = [entry.name for entry in entries if registry.get(entry.benchmark).samples_texts in needed]
     if sampled and greedy:
         raise BiasError(f"--gen_kwargs: {sampled[0]} compares samples: leave out do_sample=false and temperature=0")
     if sampled and internals.is_client(kind) and not sampled_texts.seeded(kind) and "seed" not in config.gen_kwargs:
-        raise BiasError(
-            f"{sampled[0]} samples every prompt many times, but --model {config.model} sends the same seed "
-            "with all requests, so a server gives the same answer each time: add --gen_kwargs '{\"seed\": null}'"
-        )
+        text = "sends the same seed each time, and gets the same answer: add --gen_kwargs '{\"seed\": null}'"
+        raise BiasError(f"{sampled[0]} samples every prompt many times, but --model {config.model} {text}")
 
 
 def _model_class(config: EvaluatorConfig) -> Any:
@@ -227,8 +182,8 @@ def _model_class(config: EvaluatorConfig) -> Any:
         kind = model_class(config.model)
     except (ImportError, ValueError, KeyError) as error:
         raise BiasError(f"--model {config.model}: {import_failure(error)}") from error
-    implied = ("batch_size", "max_batch_size", "device")
-    check_arguments(kind, config.model_args, f"--model {config.model} --model_args", implied)
+    flags = f"--model {config.model} --model_args"
+    check_arguments(kind, config.model_args, flags, ("batch_size", "max_batch_size", "device"))
     return kind
 
 
@@ -283,7 +238,7 @@ def _unfit_architecture(model_args: Mapping[str, Any], asks: list[str]) -> BiasE
     is_masked = architecture.model_type in modeling_auto.MODEL_FOR_MASKED_LM_MAPPING_NAMES
     if not (is_masked and classes and all(name.endswith(heads) for name in classes)):
         return None
+    text = "which gives no log-likelihoods of a text from left to right: run StereoSet with --model hf-mlm"
     return BiasError(
-        f"--model hf pretrained={model_args['pretrained']}: this is a masked language model ({classes[0]}), which "
-        "gives no log-likelihoods of a text from left to right: run StereoSet with --model hf-mlm"
+        f"--model hf pretrained={model_args['pretrained']}: a masked language model ({classes[0]}), {text}"
     )

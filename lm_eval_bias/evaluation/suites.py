@@ -1,10 +1,14 @@
-"""The suites: which tasks, and which of their items, as the benchmarks say it; what of it fits a run, and its size."""
+"""The suites: which tasks, and which of their items, as the benchmarks say it; what of it fits a run, and its size.
+
+Among items that are alike in what is balanced, those with the smallest hash of seed and name are taken: a random choice
+that depends on nothing else, so that the translations of an item are chosen together, or not at all.
+"""
 
 from __future__ import annotations
 
 import hashlib
 import json
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Hashable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cache
 from typing import TYPE_CHECKING, Any, NamedTuple
@@ -24,6 +28,7 @@ PURPOSES = {
     "full": "every task - the main tasks and all their variants",
 }
 NAMES = tuple(PURPOSES)
+Documents = Sequence[Mapping[str, Any]]
 # a change of seed, rule or number is a new version: its scores are of other items
 VERSION = 3
 SEED = "quick-1"
@@ -39,51 +44,47 @@ class Part(NamedTuple):
 
 @dataclass(frozen=True)
 class Suite:
-    """A named set of tasks.
-
-    Attributes:
-        name: For ``--suite``.
-        version: Goes up when other items are chosen.
-        purpose: What it is for, in one line.
-        leaves_out: Which tasks it does without, and why.
-        seed: Of the choice of items.
-        parts: By task.
-        left_out: Tasks that a run's model can't answer, and why not.
-    """
+    """A named set of tasks; ``left_out`` are those that a run's model can't answer, and why not."""
 
     name: str
-    version: int
-    purpose: str
     leaves_out: str
-    seed: str
     parts: Mapping[str, Part]
     left_out: Mapping[str, str] = field(default_factory=dict)
 
-    def choose(self, task: str, docs: Sequence[Mapping[str, Any]]) -> list[int] | None:
-        """The indices of a task's items that belong to the suite, in order; ``None`` for all.
-
-        Raises:
-            BiasError: Documents without any that the rule could choose.
-        """
+    def choose(self, task: str, docs: Documents) -> list[int] | None:
+        """The indices of a task's items that belong to the suite, in order; ``None`` for all."""
         sampling = self.parts[task].sampling
         if sampling is None:
             return None
-        indices = sampling.choose(docs, self.seed, sampling.number)
+        indices = sampling.choose(docs, SEED, sampling.number)
         if not indices:
             raise BiasError(f"--suite {self.name}: {task} has no items to choose from: its data set is empty")
         return indices
 
-    def label(self, task: str, docs: Sequence[Mapping[str, Any]]) -> dict[str, Any]:
+    def label(self, task: str, docs: Documents) -> dict[str, Any]:
         """What a result file says about the suite: which one, which part of the items, what was left out."""
-        facts: dict[str, Any] = {"name": self.name, "version": self.version, "tasks_left_out": sorted(self.left_out)}
+        facts: dict[str, Any] = {"name": self.name, "version": VERSION, "tasks_left_out": sorted(self.left_out)}
         indices, sampling = self.choose(task, docs), self.parts[task].sampling
         if indices is not None and sampling is not None:
-            facts |= {"documents": len(indices), "of": len(docs), "rule": sampling.rule, "seed": self.seed}
+            facts |= {"documents": len(indices), "of": len(docs), "rule": sampling.rule, "seed": SEED}
             facts["items_sha256"] = fingerprint([docs[i] for i in indices])
         return facts
 
 
-def fingerprint(docs: Sequence[Mapping[str, Any]]) -> str:
+def draw(seed: str, name: object) -> str:
+    """What items are put in a random order by."""
+    return hashlib.sha256(f"{seed}:{name}".encode()).hexdigest()
+
+
+def grouped(docs: Documents, key: Callable[[Mapping[str, Any]], Hashable]) -> dict[Hashable, list[int]]:
+    """Indices of documents by what they have in common."""
+    groups: dict[Hashable, list[int]] = {}
+    for i, doc in enumerate(docs):
+        groups.setdefault(key(doc), []).append(i)
+    return groups
+
+
+def fingerprint(docs: Documents) -> str:
     """A hash of what documents are named by, in which two runs of the same items agree, also in two languages."""
     names = sorted(registry.get(str(doc["benchmark"])).key(doc) for doc in docs)
     return hashlib.sha256(json.dumps(names, ensure_ascii=False).encode()).hexdigest()[:16]
@@ -91,11 +92,7 @@ def fingerprint(docs: Sequence[Mapping[str, Any]]) -> str:
 
 @cache
 def load(name: str) -> Suite:
-    """The suite of that name.
-
-    Raises:
-        BiasError: There is none.
-    """
+    """The suite of that name; a BiasError where there is none."""
     if name not in NAMES:
         raise BiasError(f"--suite {name}: unknown suite.{did_you_mean(name, NAMES)} Known: {', '.join(NAMES)}")
     benchmarks = registry.benchmarks()
@@ -110,17 +107,15 @@ def load(name: str) -> Suite:
             needs_a_file = options_for(registry.get(entry.benchmark), REQUIRED)
             if entry.kind == "task" and entry.name not in contained and not needs_a_file:
                 chosen.setdefault(entry.name)
-    parts = {task: _part(task, sampling) for task, sampling in chosen.items()}
+    parts = {}
+    for task, sampling in chosen.items():
+        entry = catalog.entries()[task]
+        documents = entry.items if sampling is None else sampling.items
+        each = registry.get(entry.benchmark).requests({"asks": entry.asks, **entry.metadata})
+        requests = None if documents is None or each is None else documents * each * (entry.repeats or 1)
+        parts[task] = Part(sampling, documents, requests)
     left_out = "; ".join(benchmark.left_out[name] for benchmark in benchmarks if name in benchmark.left_out)
-    return Suite(name, VERSION, PURPOSES[name], left_out or "nothing", SEED if name == "quick" else "", parts)
-
-
-def _part(task: str, sampling: Sampling | None) -> Part:
-    entry = catalog.entries()[task]
-    documents = entry.items if sampling is None else sampling.items
-    per_document = registry.get(entry.benchmark).requests({"asks": entry.asks, **entry.metadata})
-    requests = None if documents is None or per_document is None else documents * per_document * (entry.repeats or 1)
-    return Part(sampling, documents, requests)
+    return Suite(name, left_out or "nothing", parts)
 
 
 def listing() -> list[dict[str, Any]]:
@@ -128,8 +123,8 @@ def listing() -> list[dict[str, Any]]:
     return [
         {
             "name": suite.name,
-            "version": suite.version,
-            "purpose": suite.purpose,
+            "version": VERSION,
+            "purpose": PURPOSES[suite.name],
             "leaves_out": suite.leaves_out,
             "documents": catalog.total(part.documents for part in suite.parts.values()),
             "requests": catalog.total(part.requests for part in suite.parts.values()),
@@ -143,25 +138,17 @@ def listing() -> list[dict[str, Any]]:
 
 
 def apply(config: EvaluatorConfig, name: str, entries: Mapping[str, catalog.Entry]) -> Suite:
-    """Name the tasks of a suite in a configuration; returns the suite without those that the model can't answer.
-
-    Raises:
-        BiasError: No such suite, flags that would change its items, or a model that fits none of its tasks.
-    """
+    """Name a suite's tasks in a configuration; returns the suite, a BiasError where flags or model don't fit it."""
     suite = load(name)
     given = {"--tasks": preflight.split_tasks(config.tasks), "--limit": config.limit, "--samples": config.samples}
     for flag, value in given.items():
         if value:
             raise BiasError(f"{flag} with --suite {name}: a suite already chooses the items: leave out one of the two")
     preflight.check_model(config)
-    reasons: dict[tuple[str, tuple[str, ...]], str] = {}  # alike for all tasks of a kind
-    left_out = {}
-    for task in suite.parts:
-        kind = (entries[task].benchmark, entries[task].asks)
-        if kind not in reasons:
-            reasons[kind] = str(preflight.misfit(config, [entries[task]]) or "")
-        if reasons[kind]:
-            left_out[task] = reasons[kind]
+    kinds = {task: (entries[task].benchmark, entries[task].asks) for task in suite.parts}
+    firsts = {kind: task for task, kind in reversed(kinds.items())}
+    reasons = {kind: str(preflight.misfit(config, [entries[task]]) or "") for kind, task in firsts.items()}
+    left_out = {task: reasons[kind] for task, kind in kinds.items() if reasons[kind]}
     config.tasks = [task for task in suite.parts if task not in left_out]
     if not config.tasks:
         reason = next(iter(left_out.values()))
@@ -169,19 +156,11 @@ def apply(config: EvaluatorConfig, name: str, entries: Mapping[str, catalog.Entr
     return replace(suite, left_out=left_out)
 
 
-def choose_items(config: EvaluatorConfig, suite: Suite, tasks: Mapping[str, Any]) -> None:
-    """Put the suite's items into the configuration, as ``--samples`` would, and its name into the tasks' metadata."""
-    for name, task in tasks.items():
-        task.config.metadata["suite"] = suite.label(name, task.eval_docs)
-    chosen = {name: suite.choose(name, task.eval_docs) for name, task in tasks.items()}
-    config.samples = {name: indices for name, indices in chosen.items() if indices is not None} or None
-
-
 def describe(suite: Suite) -> str:
     """What a suite is, how many requests it makes of the released data, and which of its tasks are left out."""
     parts = [part for task, part in suite.parts.items() if task not in suite.left_out]
     items, requests = (catalog.total(column) for column in ([p.documents for p in parts], [p.requests for p in parts]))
-    lines = [f"Suite {suite.name} (version {suite.version}): {suite.purpose}.", f"Not in it: {suite.leaves_out}."]
+    lines = [f"Suite {suite.name} (version {VERSION}): {PURPOSES[suite.name]}.", f"Not in it: {suite.leaves_out}."]
     if items and requests:
         lines.append(f"{items:,} items, {requests:,} requests.")
     for reason in dict.fromkeys(suite.left_out.values()):

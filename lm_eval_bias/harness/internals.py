@@ -10,16 +10,13 @@ from __future__ import annotations
 
 import argparse
 import contextlib
-import contextvars
 import functools
 import hashlib
-import importlib.util
 import inspect
 import io
 import logging.handlers
 import os
 import re
-import subprocess
 import sys
 import typing
 from collections.abc import Callable, Iterator, Mapping, Sequence
@@ -40,13 +37,11 @@ REGISTRIES = {
     "lm_eval.metrics": "metric_registry",
     "lm_eval.aggregations": "aggregation_registry",
 }
-ANSWERS = "unnamed"  # sqlitedict's name for its table
 # methods of its models that are shadowed on one instance while it is asked
 ENCODE_PAIR = "_encode_pair"  # of TemplateLM: the tokens of a context and its continuation
 LOGLIKELIHOOD_TOKENS = "_loglikelihood_tokens"  # of TemplateLM: answers to requests that are encoded already
 DETECT_BATCH_SIZE = "_detect_batch_size"  # of HFLM, called before every generation with batch_size=auto
 NO_DOCUMENTS = "did not find any docs"
-_silent = contextvars.ContextVar("silent", default=False)  # whether requests are answered without a progress bar
 
 
 @contextlib.contextmanager
@@ -82,11 +77,7 @@ def set_metric_defaults(metric: str, aggregation: str, higher_is_better: bool) -
 
 
 def model_class(name: str) -> Any:
-    """The class of a model type.
-
-    Raises:
-        ImportError, ValueError, KeyError: What it needs isn't installed, or there is none of that name.
-    """
+    """The class of a model type; an ImportError, ValueError or KeyError where there is none, or what it needs isn't."""
     from lm_eval.api.registry import get_model
 
     return get_model(name)
@@ -100,12 +91,8 @@ def request_key(kind: str, arguments: Sequence[Any]) -> str:
 
 
 def loglikelihood_tokens(model: Any, requests: list[tuple[Any, list[int], list[int]]]) -> list[Any]:
-    """Answers to requests that are token ids; the documented method takes texts alone.
-
-    Raises:
-        NotImplementedError: The backend has no log-likelihoods.
-    """
-    return asked(getattr(model, LOGLIKELIHOOD_TOKENS), requests)
+    """Answers to requests that are token ids; the documented method takes texts alone."""
+    return list(getattr(model, LOGLIKELIHOOD_TOKENS)(requests))
 
 
 def encode_pair(model: Any, context: str, continuation: str) -> tuple[list[int], list[int]]:
@@ -121,19 +108,10 @@ def concurrency(model: Any) -> int:
     return max(1, getattr(model, "_concurrent", 1))
 
 
-def ask_silently(model: Any, kind: str, requests: Sequence[Any]) -> list[Any]:
-    """What a model's method of that kind answers, without a progress bar where it can do without."""
-    before = _silent.set(True)
-    try:
-        return asked(getattr(model, kind), requests)
-    finally:
-        _silent.reset(before)
-
-
-def asked(answer: Callable[..., list[Any]], requests: Sequence[Any]) -> list[Any]:
-    """What a method answers to requests, with a progress bar unless the model is asked silently."""
-    silent = _silent.get() and "disable_tqdm" in inspect.signature(answer).parameters
-    return answer(requests, disable_tqdm=True) if silent else answer(requests)
+def generate_silently(model: Any, requests: Sequence[Any]) -> list[Any]:
+    """The texts of ``generate_until``, without a progress bar where the model can do without."""
+    silent = {"disable_tqdm": True} if "disable_tqdm" in inspect.signature(model.generate_until).parameters else {}
+    return list(model.generate_until(requests, **silent))
 
 
 def key_values(text: str) -> dict[str, Any]:
@@ -145,18 +123,14 @@ def key_values(text: str) -> dict[str, Any]:
 
 @contextlib.contextmanager
 def no_client_bars(model: Any) -> Iterator[None]:
-    """Keep off the screen the bars that a client of a server shows for every call, whatever ``disable_tqdm`` says."""
-    if not is_client(model):
-        yield
-        return
-    from lm_eval.models import api_models
-    from tqdm.asyncio import tqdm_asyncio
+    """Let a client of a server show no progress bars, whatever its ``disable_tqdm`` says."""
+    with contextlib.ExitStack() as stack:
+        if is_client(model):
+            from lm_eval.models import api_models
 
-    class Hidden(tqdm_asyncio):  # which is a plain one, too
-        def __init__(self, *arguments: Any, **options: Any) -> None:
-            super().__init__(*arguments, **{**options, "disable": True})
-
-    with shadowed(api_models, "tqdm", Hidden), shadowed(api_models, "tqdm_asyncio", Hidden):
+            gather = functools.partial(api_models.tqdm_asyncio.gather, disable=True)
+            stack.enter_context(shadowed(api_models, "tqdm_asyncio", SimpleNamespace(gather=gather)))
+            stack.enter_context(shadowed(api_models, "tqdm", functools.partial(api_models.tqdm, disable=True)))
         yield
 
 
@@ -166,15 +140,10 @@ def is_client(model: Any) -> bool:
 
 
 def tasks_folder() -> Path:
-    """The installed harness's task folder, where ``link`` writes.
+    """The installed harness's task folder, where ``link`` writes."""
+    import lm_eval
 
-    Raises:
-        BiasError: The harness is not installed.
-    """
-    spec = importlib.util.find_spec("lm_eval")
-    if spec is None or not spec.submodule_search_locations:
-        raise BiasError("the harness is not installed: pip install lm-eval")
-    return Path(next(iter(spec.submodule_search_locations))) / "tasks"
+    return Path(lm_eval.__path__[0]) / "tasks"
 
 
 def task_manager(
@@ -227,12 +196,7 @@ def run_parser(outer: argparse.ArgumentParser) -> argparse.ArgumentParser:
 
 
 def configuration(arguments: argparse.Namespace) -> EvaluatorConfig:
-    """A run's configuration from parsed flags and the file of ``--config``, as the harness's ``run`` makes it.
-
-    Raises:
-        ValueError, OSError: The harness refuses it.
-        BiasError: The file has an unknown key, or a value of another type than its flag.
-    """
+    """A run's configuration from parsed flags and the file of ``--config``, or a ValueError, OSError or BiasError."""
     from lm_eval.config.evaluate_config import EvaluatorConfig
 
     with contextlib.redirect_stdout(io.StringIO()):  # it prints what --config says, with all keys
@@ -249,50 +213,15 @@ def configuration(arguments: argparse.Namespace) -> EvaluatorConfig:
 
 
 def name_model(results: dict[str, Any], tracker: Any, model: Any, kind: str, arguments: Mapping[str, Any]) -> None:
-    """Write into results and tracker the type and device of a built model, and a name for the folder of its files.
-
-    The harness's name is a random word where no checkpoint is named, and may begin with a dot where a local one is.
-    """
+    """Write into results and tracker the type and device of a built model, and a name for the folder of its files."""
     facts = tracker.general_config_tracker
     results["config"]["model"] = facts.model_source = kind
     device = getattr(model, "device", None)  # of LM: none where the model is elsewhere, or nowhere
     results["config"]["device"] = None if device is None else str(device)
-    if facts.model_name not in map(str, arguments.values()):
+    if facts.model_name not in map(str, arguments.values()):  # a random word
         facts.model_name = facts.model_name_sanitized = kind
     path = os.path.expanduser(facts.model_name)
     if path.startswith((".", "/")) or os.path.exists(path):
         digest = hashlib.sha256(os.path.realpath(path).encode("utf-8", "surrogateescape")).hexdigest()[:8]
         name = re.sub(r"[^\w.+-]+", "_", os.path.basename(os.path.abspath(path))).lstrip(".")
         facts.model_name_sanitized = f"{name or 'model'}-{digest}"  # other models may be called the same elsewhere
-
-
-@contextlib.contextmanager
-def silent_git() -> Iterator[None]:
-    """Keep off the screen what git says when the harness looks for the commit of a current folder without one."""
-    from lm_eval.loggers import utils
-
-    look_up = functools.partial(subprocess.check_output, stderr=subprocess.DEVNULL)
-    silent = SimpleNamespace(check_output=look_up, CalledProcessError=subprocess.CalledProcessError)
-    with shadowed(utils, "subprocess", silent):
-        yield
-
-
-@contextlib.contextmanager
-def tracker_failures() -> Iterator[list[Exception]]:
-    """What keeps the harness's tracker from writing or sending something; it goes on with a warning, unheard here."""
-    from lm_eval.loggers import evaluation_tracker
-
-    failures: list[Exception] = []
-
-    def keep(record: logging.LogRecord) -> bool:
-        error = sys.exc_info()[1]  # which it is handling
-        if isinstance(error, Exception):
-            failures.append(error)
-        return error is None
-
-    logger = logging.getLogger(evaluation_tracker.__name__)
-    logger.addFilter(keep)
-    try:
-        yield failures
-    finally:
-        logger.removeFilter(keep)

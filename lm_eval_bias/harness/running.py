@@ -8,6 +8,7 @@ import logging
 import os
 import random
 import sqlite3
+import sys
 import traceback
 from collections.abc import Container, Iterator
 from typing import TYPE_CHECKING, Any
@@ -27,39 +28,23 @@ _BACKEND = {
 }
 
 
-def tracker(config: EvaluatorConfig) -> Any:
-    """What saves results, with the options that the configuration has for it.
-
-    Raises:
-        BiasError: It doesn't take them.
-    """
-    from lm_eval.loggers import EvaluationTracker
+def loggers(config: EvaluatorConfig) -> tuple[Any, list[Any]]:
+    """What saves results, and the services that they are sent to; a BiasError where one refuses its arguments."""
+    from lm_eval import loggers
 
     own = {"output_path": config.output_path, "token": os.environ.get("HF_TOKEN")}
     config.hf_hub_log_args |= {name: value for name, value in own.items() if value}
+    flags, services = "--hf_hub_log_args", []
     try:
-        return EvaluationTracker(**config.hf_hub_log_args)
-    except Exception as error:  # it asks the hub, which fails in ways of its own
-        raise BiasError(f"--hf_hub_log_args: {redaction.in_text(one_line(error), config.hf_hub_log_args)}") from error
-
-
-def dashboards(config: EvaluatorConfig) -> list[Any]:
-    """The services that a run's results are sent to.
-
-    Raises:
-        BiasError: One of them isn't installed, or refuses its arguments.
-    """
-    from lm_eval import loggers
-
-    services = []
-    try:
-        if config.wandb_args:
+        tracker = loggers.EvaluationTracker(**config.hf_hub_log_args)
+        flags = "--wandb_args or --trackio_args"
+        if config.wandb_args and distributed.first():
             services.append(loggers.WandbLogger(config.wandb_args, config.wandb_config_args))
-        if getattr(config, "trackio_args", None):
+        if getattr(config, "trackio_args", None) and distributed.first():
             services.append(loggers.TrackioLogger(config.trackio_args))
     except Exception as error:  # services fail in ways of their own
-        raise BiasError(f"--wandb_args or --trackio_args: {one_line(error)}") from error
-    return services
+        raise BiasError(f"{flags}: {redaction.in_text(one_line(error), config.hf_hub_log_args)}") from error
+    return tracker, services
 
 
 def send(services: list[Any], results: dict[str, Any], samples: dict[str, Any] | None) -> None:
@@ -76,11 +61,7 @@ def send(services: list[Any], results: dict[str, Any], samples: dict[str, Any] |
 
 
 def build_model(config: EvaluatorConfig) -> Any:
-    """The model, built as ``simple_evaluate`` builds it.
-
-    Raises:
-        BiasError: It can't be.
-    """
+    """The model, built as ``simple_evaluate`` builds it; a BiasError where it can't be."""
     import numpy as np
     import torch
 
@@ -98,22 +79,6 @@ def build_model(config: EvaluatorConfig) -> Any:
         raise BiasError(f"--model {config.model} --model_args {given}: {message}") from error
 
 
-def _failure(error: Exception, model: Any, config: EvaluatorConfig) -> BiasError:
-    """The line for an error of a backend while it was answering."""
-    logger.debug("where the model failed", exc_info=error)
-    given = config.model_args or {}
-    shown = redaction.arguments(given)
-    checkpoint = next((f" {key}={shown[key]}" for key in ("base_url", "pretrained", "model") if key in shown), "")
-    message = one_line(error)
-    if type(error) is not ValueError and type(error).__name__ not in message:
-        message = f"{type(error).__name__}: {message}"
-    cache_note = "; with --use_cache FILE a run keeps its answers, and the same command resumes it"
-    if config.use_cache:
-        cache_note = f"; the answers so far are kept in {config.use_cache}: run the same command again to resume"
-    message = redaction.in_text(servers.without_keys(message, model), given).rstrip(".")
-    return BiasError(f"--model {config.model}{checkpoint}: {message} (nothing was saved{cache_note})")
-
-
 @contextlib.contextmanager
 def _answering(model: Any, config: EvaluatorConfig) -> Iterator[None]:
     """Report in one line what goes wrong in methods of the model's backend, or in the file of its answers."""
@@ -122,16 +87,26 @@ def _answering(model: Any, config: EvaluatorConfig) -> Iterator[None]:
     except BiasError:
         raise
     except Exception as error:
-        if internals.NO_DOCUMENTS in str(error):
+        message, given = one_line(error), config.model_args or {}
+        if internals.NO_DOCUMENTS in message:
             text = "a process got no items of one of the harness's tasks: use fewer processes or a larger --limit"
             raise BiasError(text) from error
         if isinstance(error, sqlite3.Error):
             text = "the answers so far are kept: make room, and run the same command again to resume"
-            raise BiasError(f"--use_cache {config.use_cache}: {one_line(error)}: {text}") from error
+            raise BiasError(f"--use_cache {config.use_cache}: {message}: {text}") from error
         frames = (frame for frame, _ in traceback.walk_tb(error.__traceback__))
-        if any(f.f_code.co_name in _BACKEND and f.f_locals.get("self") is model for f in frames):
-            raise _failure(error, model, config) from error
-        raise
+        if not any(f.f_code.co_name in _BACKEND and f.f_locals.get("self") is model for f in frames):
+            raise
+        logger.debug("where the model failed", exc_info=error)
+        shown = redaction.arguments(given)
+        checkpoint = next((f" {key}={shown[key]}" for key in ("base_url", "pretrained", "model") if key in shown), "")
+        if type(error) is not ValueError and type(error).__name__ not in message:
+            message = f"{type(error).__name__}: {message}"
+        note = "with --use_cache FILE a run keeps its answers, and the same command resumes it"
+        if config.use_cache:
+            note = f"the answers so far are kept in {config.use_cache}: run the same command again to resume"
+        message = redaction.in_text(servers.without_keys(message, model), given).rstrip(".")
+        raise BiasError(f"--model {config.model}{checkpoint}: {message} (nothing was saved; {note})") from error
 
 
 def arguments(config: EvaluatorConfig, function: Any, model: Any, manager: Any, tracker: Any) -> dict[str, Any]:
@@ -148,16 +123,11 @@ def arguments(config: EvaluatorConfig, function: Any, model: Any, manager: Any, 
 
 
 def evaluate(config: EvaluatorConfig, model: Any, manager: Any, tracker: Any) -> dict[str, Any] | None:
-    """The results of a run; ``None`` on all ranks but the first.
-
-    Raises:
-        BiasError: The model's backend failed, or a rank is left without documents.
-    """
+    """The results of a run; ``None`` on all ranks but the first. A BiasError says how the model's backend failed."""
     from lm_eval import simple_evaluate
 
-    results: dict[str, Any] | None = None
-    with _answering(model, config), internals.silent_git():
-        results = simple_evaluate(**arguments(config, simple_evaluate, model, manager, tracker))
+    with _answering(model, config):
+        results: dict[str, Any] | None = simple_evaluate(**arguments(config, simple_evaluate, model, manager, tracker))
     if results is not None:
         internals.name_model(results, tracker, model, config.model, config.model_args)
     return results
@@ -175,7 +145,15 @@ def samples_in_order(samples: dict[str, list[dict[str, Any]]]) -> dict[str, list
 
 def save(tracker: Any, results: dict[str, Any], samples: dict[str, Any] | None) -> list[Exception]:
     """Write and push results, and samples where there are some; returns what went wrong, with which it goes on."""
-    with internals.tracker_failures() as failures:
+    from lm_eval.loggers import evaluation_tracker
+
+    failures: list[Exception] = []
+
+    def keep(*_: object) -> None:  # in place of a warning, while the error is handled
+        if isinstance(error := sys.exc_info()[1], Exception):
+            failures.append(error)
+
+    with internals.shadowed(evaluation_tracker.eval_logger, "warning", keep):
         tracker.save_results_aggregated(results=results, samples=samples)
         if samples is not None:
             for name in results["configs"]:

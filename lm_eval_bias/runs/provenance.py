@@ -9,15 +9,14 @@ import json
 import os
 import platform
 import sqlite3
-from collections.abc import Iterator, Mapping
+from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
 from lm_eval_bias import catalog, redaction, registry
 from lm_eval_bias.data import sources
-from lm_eval_bias.errors import BiasError, one_line
-from lm_eval_bias.files import expanded
-from lm_eval_bias.harness import internals
+from lm_eval_bias.errors import BiasError
+from lm_eval_bias.files import expanded, why
 
 PACKAGES = (
     "lm-eval-bias", "lm_eval", "torch", "transformers", "tokenizers", "accelerate", "sentence-transformers", "vllm",
@@ -35,36 +34,10 @@ _SPEED = {
     "enable_prefix_caching",
 }  # fmt: skip
 _TABLE = "lm_eval_bias"  # beside the answers, with the model that gave them
-_BLOCK, _BLOCKS = 1 << 16, 1 << 12  # bytes, and of how many such blocks more of a large file isn't read: 256 MiB
-
-
-def _packages() -> Iterator[tuple[str, str]]:
-    for name in PACKAGES:
-        with contextlib.suppress(importlib.metadata.PackageNotFoundError):
-            yield name, importlib.metadata.version(name)
-
-
-def _machine() -> dict[str, Any]:
-    import torch
-
-    facts: dict[str, Any] = {
-        "python": platform.python_version(),
-        "system": f"{platform.system()} {platform.machine()}",
-        "cpu": torch.backends.cpu.get_cpu_capability(),
-        "threads": torch.get_num_threads(),
-    }
-    if torch.cuda.is_initialized():
-        facts |= {"gpu": torch.cuda.get_device_name(), "cuda": torch.version.cuda}
-    return facts
 
 
 def files(folder: Path, only: str | None = None) -> dict[str, str]:
-    """SHA-256 of the files of a local checkpoint; their sizes alone where there is too much to read.
-
-    Args:
-        folder: The checkpoint.
-        only: The one file in it that is read, if only one is.
-    """
+    """SHA-256 of a local checkpoint's files (or ``only`` one); their sizes where there is too much to read."""
     paths = [folder / only] if only else sorted(p for p in folder.iterdir() if p.suffix in _KINDS)
     sizes = {path: path.stat().st_size for path in paths if path.is_file()}
     if sum(sizes.values()) > _MOST:
@@ -79,107 +52,86 @@ def files(folder: Path, only: str | None = None) -> dict[str, str]:
     return digests
 
 
-def _model(config: Mapping[str, Any]) -> dict[str, Any]:
-    model_args = config.get("model_args")
-    arguments = model_args if isinstance(model_args, Mapping) else {}
-    facts: dict[str, Any] = {
-        "type": config.get("model"),
-        "arguments": model_args,
-        "dtype": config.get("model_dtype"),
-        "revision": config.get("model_sha") or config.get("model_revision"),
-    }
-    for key in _CHECKPOINTS:
-        path = Path(expanded(str(arguments[key]))) if arguments.get(key) else None
-        if path is not None and key == "nsp_weights" and path.is_file():
-            facts[f"{key} files"] = files(path.parent, path.name)
-        elif path is not None and key != "nsp_weights" and path.is_dir():
-            facts[f"{key} files"] = files(path, arguments.get("gguf_file") if key == "pretrained" else None)
-    return facts
-
-
 def _task(name: str, results: Mapping[str, Any]) -> dict[str, Any]:
     metadata = results["configs"][name].get("metadata") or {}
     facts: dict[str, Any] = {"version": results["versions"].get(name)}
     if "benchmark" in metadata:
         options = registry.get(str(metadata["benchmark"])).options
         facts["options"] = {key: metadata[key] for key in options if key in metadata}
+    facts |= {key: metadata[f"{key}_used"] for key in ("dataset", "classifier") if f"{key}_used" in metadata}
     entry = catalog.entries().get(name)
-    if "dataset_used" in metadata:
-        facts["dataset"] = metadata["dataset_used"]
-    elif entry is not None and entry.data:
+    if "dataset" not in facts and entry is not None and entry.data:
         facts["data"] = sources.hashes(entry.data)
-    if "classifier_used" in metadata:
-        facts["classifier"] = metadata["classifier_used"]
     return facts
 
 
 def block(results: Mapping[str, Any], settings: Mapping[str, Any]) -> dict[str, Any]:
     """Provenance of a run, from its results and ``settings``: flags that are not among them."""
-    config = results["config"]
+    import torch
+
+    config, packages = results["config"], {}
+    for name in PACKAGES:
+        with contextlib.suppress(importlib.metadata.PackageNotFoundError):
+            packages[name] = importlib.metadata.version(name)
+    machine: dict[str, Any] = {
+        "python": platform.python_version(),
+        "system": f"{platform.system()} {platform.machine()}",
+        "cpu": torch.backends.cpu.get_cpu_capability(),
+        "threads": torch.get_num_threads(),
+    }
+    if torch.cuda.is_initialized():
+        machine |= {"gpu": torch.cuda.get_device_name(), "cuda": torch.version.cuda}
+    arguments = config.get("model_args")
+    model: dict[str, Any] = {
+        "type": config.get("model"),
+        "arguments": arguments,
+        "dtype": config.get("model_dtype"),
+        "revision": config.get("model_sha") or config.get("model_revision"),
+    }
+    for key in _CHECKPOINTS if isinstance(arguments, Mapping) else ():
+        path = expanded(str(arguments.get(key) or "-"))
+        if path.is_file():
+            model[f"{key} files"] = files(path.parent, path.name)
+        elif path.is_dir():
+            model[f"{key} files"] = files(path, arguments.get("gguf_file") if key == "pretrained" else None)
     names = ("device", "batch_size", "batch_sizes", "limit", "gen_kwargs", "random_seed", "numpy_seed", "torch_seed",
             "fewshot_seed")  # fmt: skip
     return {
-        "packages": dict(_packages()),
-        "machine": _machine(),
-        "model": _model(config),
+        "packages": packages,
+        "machine": machine,
+        "model": model,
         "settings": {**{key: config.get(key) for key in names}, **settings},
         "tasks": {name: _task(name, results) for name in results["configs"]},
     }
 
 
 def identity(model: str, arguments: Mapping[str, Any]) -> str:
-    """A model as text, the same wherever it gives the same answers: a local one by what its files hold.
-
-    >>> identity("hf-packed", {"pretrained": "gpt2", "batch_size": 4}) == identity("hf", {"pretrained": "gpt2"})
-    True
-    """
+    """A model as text, the same wherever it gives the same answers: a local one with its files' sizes and times."""
     relevant = {key: str(value) for key, value in redaction.arguments(arguments).items() if key not in _SPEED}
     for key in set(_CHECKPOINTS) & set(relevant):
         path = expanded(relevant[key] or "-")
         if path.exists():
-            relevant[key] = f"{path.resolve()} ({_contents(path)})"
+            kinds = {*_KINDS, ".gguf"}
+            parts = sorted(p for p in path.iterdir() if p.suffix in kinds) if path.is_dir() else [path]
+            facts = [(part.name, part.stat().st_size, part.stat().st_mtime_ns) for part in parts]
+            relevant[key] = f"{path.resolve()} ({hashlib.sha256(repr(facts).encode()).hexdigest()[:16]})"
     return json.dumps([model.removesuffix("-packed"), relevant], sort_keys=True)
 
 
-def _contents(path: Path) -> str:
-    """A hash of what a checkpoint's files hold, of large ones by blocks all over them: training changes all weights."""
-    digest = hashlib.sha256()
-    for file in [path] if path.is_file() else sorted(p for p in path.iterdir() if p.suffix in {*_KINDS, ".gguf"}):
-        with contextlib.suppress(OSError), file.open("rb") as content:  # that is said when the model is loaded
-            size = os.fstat(content.fileno()).st_size
-            digest.update(f"{file.name} {size}\n".encode())
-            for start in range(0, size, max(_BLOCK, size // _BLOCKS)):
-                content.seek(start)
-                digest.update(content.read(_BLOCK))
-    return digest.hexdigest()[:16]
-
-
 def claim_cache(path: str, model: str, arguments: Mapping[str, Any]) -> None:
-    """Write into this process's file of ``--use_cache`` whose answers it holds: the harness's names don't tell.
-
-    A file that the harness itself has filled says nothing, and is taken as it is.
-
-    Raises:
-        BiasError: They are another model's, or the file cannot be used.
-    """
+    """Write into this process's file of ``--use_cache`` whose answers it holds; a BiasError if they are another's."""
     rank = os.environ.get("RANK") or os.environ.get("LOCAL_RANK") or "0"
     file, own = Path(f"{path}_rank{rank}.db"), identity(model, arguments)
     try:
         file.parent.mkdir(parents=True, exist_ok=True)
         with contextlib.closing(sqlite3.connect(file, timeout=30)) as database, database:
-            tables = {name for (name,) in database.execute("SELECT name FROM sqlite_master")}
-            if internals.ANSWERS in tables and _TABLE not in tables:
-                return
             database.execute(f"CREATE TABLE IF NOT EXISTS {_TABLE} (model TEXT)")
             found = database.execute(f"SELECT model FROM {_TABLE}").fetchone()  # noqa: S608 (a constant)
             if found is None:
                 database.execute(f"INSERT INTO {_TABLE} VALUES (?)", (own,))  # noqa: S608 (a constant)
     except (OSError, sqlite3.Error) as error:
-        raise BiasError(
-            f"--use_cache {path}: {file} can't be used ({one_line(error)}): name another file, or delete it"
-        ) from error
+        text = f"{file} can't be used ({why(error)}): name another file, or delete it"
+        raise BiasError(f"--use_cache {path}: {text}") from error
     if found is not None and found[0] != own:
-        raise BiasError(
-            f"--use_cache {path}: {file} holds answers of another model, or of other files of this model ({found[0]}): "
-            "name another file"
-        )
+        text = f"holds answers of another model, or of other files of this model ({found[0]}): name another file"
+        raise BiasError(f"--use_cache {path}: {file} {text}")

@@ -38,7 +38,7 @@ def _exact(self: LM, requests: Sequence[Instance]) -> list[tuple[float, bool]]:
     """
 
     def ask(places: list[int | None]) -> list[Any]:
-        return internals.asked(self.loglikelihood, [requests[i or 0] for i in places])
+        return self.loglikelihood([requests[i or 0] for i in places])
 
     with contextlib.ExitStack() as stack:
         stack.enter_context(servers.asking(self))

@@ -139,7 +139,7 @@ def _size(model: LM) -> int | None:
 
 
 def _write(model: Any, requests: list[Instance]) -> list[str]:
-    return internals.ask_silently(model, "generate_until", requests)
+    return internals.generate_silently(model, requests)
 
 
 @contextlib.contextmanager

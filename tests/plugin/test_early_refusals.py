@@ -51,10 +51,9 @@ def test_refused_before_anything_large_is_imported(tiny_mirror, tmp_path):
 
 
 @pytest.mark.parametrize(("device", "says"), [
-    ("cdua", "no such kind of device"),
-    ("cuda:9", "torch finds "),
-    ("mps:5", "torch finds "),
-    ("cpu:1", "torch finds 1 cpu device here"),
+    ("cdua", "device type at start of device string: cdua"),
+    ("cuda:9", "CUDA"),
+    ("mps:5", "mps"),
 ])  # fmt: skip
 @pytest.mark.parametrize("place", ["flag", "config"])
 def test_a_device_that_is_not_there(device, says, place, tmp_path, tiny_mirror):
@@ -71,17 +70,19 @@ def test_a_device_that_is_not_there(device, says, place, tmp_path, tiny_mirror):
 def test_the_default_device_may_be_missing_and_one_that_is_named_may_not(monkeypatch):
     import torch
 
-    monkeypatch.setattr(torch.cuda, "device_count", lambda: 0)
+    def missing(*_, device):
+        raise RuntimeError("No CUDA GPUs are available")
+
     config = SimpleNamespace(model="hf", device="cuda:0", tasks=["occugender_implicit"], metadata={}, samples=None)
     config.model_args = config.include_path = None
     monkeypatch.setattr(preflight, "check_model", lambda config: None)
-    preflight.before_loading(config, catalog.entries(), None)
-    with pytest.raises(BiasError, match="--device cuda:0: torch finds no cuda devices here"):
-        preflight.before_loading(config, catalog.entries(), "cuda:0")
-    monkeypatch.setattr(torch.cuda, "device_count", lambda: 1)
-    for device in ("cuda:0", "cuda", "cpu"):
-        config.device = device
-        preflight.before_loading(config, catalog.entries(), device)
+    with monkeypatch.context() as patch:
+        patch.setattr(torch, "empty", missing)
+        preflight.before_loading(config, catalog.entries(), None)
+        with pytest.raises(BiasError, match="--device cuda:0: No CUDA GPUs are available"):
+            preflight.before_loading(config, catalog.entries(), "cuda:0")
+    config.device = "cpu"
+    preflight.before_loading(config, catalog.entries(), "cpu")
 
 
 def test_repeats_are_an_option_of_benchmarks_that_have_it():
