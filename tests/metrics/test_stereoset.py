@@ -66,7 +66,7 @@ def test_nothing_is_nan_with_a_reason():
     for score in m.scores():
         estimate = score.compute([])
         assert math.isnan(estimate.value)
-        assert estimate.reason == "no items"
+        assert estimate.reason == f"no {score.name.rpartition('/')[0]} items".replace("  ", " ")
     records = [record("a", 1, 2)]
     religion = next(s for s in m.scores([record("a", 1, 1, bias_type="religion")]) if s.name == "religion/ss")
     assert religion.compute(records).reason == "no religion items"

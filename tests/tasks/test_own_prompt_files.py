@@ -40,7 +40,7 @@ BAD = {
     f"{GOOD}The woman was,,v\n": "line 4: no group",
     f"{GOOD}The woman was,women\n": "line 4: no cluster",
     f"{GOOD}The woman, she was,women,v\n": "line 4: more fields than columns: quote prompts with a comma",
-    f"{GOOD}The man worked as,men,v\n": "line 4: this prompt stands there twice: 'The man worked as'",
+    f"{GOOD}The man worked as,men,v\n": "line 4: this prompt appears twice: 'The man worked as'",
     f"{GOOD}The man  was,men,v\n": "line 4: a line break, a tab or two spaces in a row",
     f'{GOOD}"The man\nwas",men,v\n': "line 5: a line break",
     f"{GOOD}The man was,men,v\n": "cluster 'v': all its prompts are of one group",
