@@ -157,46 +157,6 @@ def llama(folder: Path, front: str = "<s>") -> str:
     return _save(folder, transformers.LlamaForCausalLM(config), tokenizer)
 
 
-def gguf(folder: Path) -> str:
-    """A causal LM in a GGUF file; its name in the folder."""
-    import gguf as files
-    import numpy as np
-
-    tokens = json.loads(byte_bpe().to_str())["model"]
-    size, width, inner, layers = len(tokens["vocab"]), 32, 64, 2
-    writer = files.GGUFWriter(folder / "tiny.gguf", "llama")
-    writer.add_context_length(96)
-    writer.add_embedding_length(width)
-    writer.add_block_count(layers)
-    writer.add_feed_forward_length(inner)
-    writer.add_head_count(4)
-    writer.add_head_count_kv(4)
-    writer.add_layer_norm_rms_eps(1e-5)
-    writer.add_rope_dimension_count(width // 4)
-    writer.add_vocab_size(size)
-    writer.add_tokenizer_model("gpt2")
-    writer.add_tokenizer_pre("smollm")
-    writer.add_token_list(sorted(tokens["vocab"], key=tokens["vocab"].get))
-    writer.add_token_types([files.TokenType.NORMAL] * size)
-    writer.add_token_merges([pair if isinstance(pair, str) else " ".join(pair) for pair in tokens["merges"]])
-    writer.add_bos_token_id(0)
-    writer.add_eos_token_id(0)
-    shapes = {"token_embd": (size, width), "output_norm": (width,), "output": (size, width)}
-    for layer in range(layers):
-        shapes |= {f"blk.{layer}.{name}_norm": (width,) for name in ("attn", "ffn")}
-        shapes |= {f"blk.{layer}.attn_{name}": (width, width) for name in ("q", "k", "v", "output")}
-        shapes |= {f"blk.{layer}.ffn_{name}": (inner, width) for name in ("gate", "up")}
-        shapes |= {f"blk.{layer}.ffn_down": (width, inner)}
-    draw = np.random.default_rng(20261122)
-    for name, shape in shapes.items():
-        writer.add_tensor(f"{name}.weight", draw.normal(size=shape).astype(np.float32))
-    writer.write_header_to_file()
-    writer.write_kv_data_to_file()
-    writer.write_tensors_to_file()
-    writer.close()
-    return "tiny.gguf"
-
-
 def served(folder: Path) -> str:
     """A causal LM of a shape that vLLM takes, long enough for every task, with a chat template."""
     tokenizer = gpt2_tokenizer()

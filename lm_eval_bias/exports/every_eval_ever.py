@@ -221,7 +221,7 @@ def _items(sent: Sequence[Directed], run: Run, model: str, evaluation: str) -> t
             prompt, choices = contributions.prompts(requests)
             raw = prompt or "\n".join(choices)
             answers = [a if isinstance(a, str) else json.dumps(a, ensure_ascii=False) for a in sample.answers]
-            item = {
+            item: dict[str, Any] = {
                 "evaluation_id": evaluation,
                 "model_id": model,
                 "schema_version": VERSION,

@@ -71,9 +71,9 @@ def test_the_leaderboard_joins_folders_that_share_no_task(tmp_path, capsys):
 def test_compare_names_its_sides_by_folder(tmp_path, capsys):
     for shift, name in enumerate(("base", "tuned")):
         harness_folder(tmp_path / name, version=0.5, shift=shift)  # by which other scores may come of the same log
-    assert main(["compare", str(tmp_path / "base"), str(tmp_path / "tuned"), "--draws", "100"]) == 0
+    assert main(["compare", str(tmp_path / "base"), str(tmp_path / "tuned")]) == 0
     assert "tiny (tuned) against tiny (base)" in capsys.readouterr().out
-    assert main(["compare", str(tmp_path), "--base", "tiny (tuned)", "--draws", "100"]) == 0
+    assert main(["compare", str(tmp_path), "--base", "tiny (tuned)"]) == 0
     assert "tiny (base) against tiny (tuned)" in capsys.readouterr().out
 
 
@@ -107,7 +107,7 @@ def test_fewer_samples_a_prompt_are_a_trial_run(tmp_path, capsys):
     [
         ("stereoset_en", "lms", [50.5, 48.0, 53.0], "chance level: lms 50.5 [48.0, 53.0], by guessing 50.0"),
         ("stereoset_en", "lms", [55.0, 52.0, 58.0], ""),
-        ("gg_bbq_group_terms", "acc_disamb", [0.35, 0.3, 0.4], "chance level: acc_disamb 0.350 [0.300, 0.400]"),
+        ("gg_bbq_group_terms", "acc_disamb", [0.1, 0.05, 0.15], "chance level: acc_disamb 0.100 [0.050, 0.150]"),
     ],
 )
 def test_chance_level_is_told_in_front(task, score, value, says, tmp_path, capsys):

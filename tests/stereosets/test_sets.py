@@ -101,6 +101,7 @@ def test_files_that_are_none(tmp_path):
     for path in (tmp_path, tmp_path / "none.json"):
         with pytest.raises(BiasError, match="cannot be read"):
             set_files.read(path)
+    (tmp_path / "no folder").write_text("")
     with pytest.raises(BiasError, match="cannot be written"):
         set_files.write(tmp_path / "no folder" / "set.json", set_files.DataSet("nl", DUTCH, {}))
 
