@@ -228,7 +228,7 @@ def check_place(output: str | None, inputs: Sequence[str] = (), flag: str = "-o"
             pass
     if re.fullmatch(r"results_.*\.json|samples_.*\.jsonl", path.name):
         raise BiasError(f"{flag} {output}: a run's own files have this name: name another file")
-    for place in map(expanded, inputs):
+    for place in filter(os.path.exists, map(expanded, inputs)):
         same = [one for one in (place, *under(place, "*.json")) if os.path.realpath(one) == os.path.realpath(path)]
         if place in same or (same and "tasks" in read_json(path)):
             raise BiasError(f"{flag} {output}: this file is also an input and would be overwritten: name another file")
