@@ -141,7 +141,7 @@ def save(tracker: Any, results: dict[str, Any], samples: dict[str, Any] | None) 
         raise BiasError(f"--output_path {output_path} cannot be written: {why(error)}") from error
     if missing:
         reason = f" ({why(failures[0])})" if failures else ""
-        text = f"could not be written{reason}; with --use_cache FILE the same command goes on where it ended"
+        text = f"could not be written{reason}; with --use_cache FILE the same command resumes it"
         raise BiasError(f"--output_path {output_path}: {missing} of {number} files {text}")
     return failures
 

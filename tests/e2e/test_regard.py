@@ -296,7 +296,7 @@ def test_an_api_that_takes_no_seed_is_refused(tiny_mirror, capsys):
     arguments = ["run", "--tasks", "regard_en", "--model", "anthropic-chat-completions", "--model_args", "model=x"]
     arguments.append("--apply_chat_template")
     assert main([*arguments, "--metadata", '{"classifier": "light"}']) == 2
-    assert "sends the same seed with all requests" in capsys.readouterr().err
+    assert "sends the same seed each time" in capsys.readouterr().err
 
 
 def test_both_intervals_travel_by_name(run_folder, tmp_path, capsys):

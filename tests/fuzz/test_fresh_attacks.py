@@ -14,7 +14,9 @@ from tests.fuzz.kit import command, refused
 def test_options_of_tasks_among_a_models_arguments(argument, tmp_path):
     run = ["run", "--tasks", "stereoset_en_inter", "--model", "bias-chance", "--model_args", f"seed=1,{argument}"]
     name = argument.partition("=")[0]
-    assert f"--model_args {name}=: the harness also passes" in refused(tmp_path, *run, "--metadata", '{"bos": "all"}')
+    assert f"--model_args {name}=: the harness passes it to tasks" in refused(
+        tmp_path, *run, "--metadata", '{"bos": "all"}'
+    )
 
 
 def test_options_that_came_with_a_models_arguments_are_departures(small_run, tmp_path):

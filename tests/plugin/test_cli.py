@@ -80,7 +80,7 @@ def test_ls_json(capsys):
         ),
         (
             ["run", "--tasks", "occugender", "--model", "bias-chance", "--samples", '{"occugender_explicit": [1000]}'],
-            "no document 1000: they are numbered from 0 to 999",
+            "no document 1000: they go from 0 to 999",
         ),
         (
             ["run", "--tasks", "occugender", "--model", "bias-chance", "--samples", '{"occugender_expl": [1]}'],
