@@ -2,12 +2,11 @@
 
 from __future__ import annotations
 
-import math
-
 from lm_eval_bias import registry
 from lm_eval_bias.analysis import conventions
 from lm_eval_bias.harness import servers
 from lm_eval_bias.report import numbers
+from lm_eval_bias.report.sentences import answered
 from lm_eval_bias.runs.run_data import Run, TaskRun
 
 _RANDOM = {"bias-chance", servers.DUMMY}  # model types that answer at random
@@ -27,11 +26,10 @@ def _guessing(run: Run, task: TaskRun) -> str:
     benchmark = registry.by_name().get(task.benchmark)
     name, chance = benchmark.knowledge if benchmark is not None and benchmark.knowledge else ("", 0.0)
     value = task.scores.get(name)
-    silent = task.scores.get(benchmark.unanswered) if benchmark is not None and benchmark.unanswered else None
-    answered = 1.0 if silent is None or math.isnan(silent.value) else 1.0 - silent.value
-    if value is None or not (value.interval[0] if value.interval else value.value) <= chance * answered or not answered:
+    share = answered(task, benchmark.unanswered) if benchmark is not None else 1.0
+    if value is None or not (value.interval[0] if value.interval else value.value) <= chance * share or not share:
         return ""
-    of_answers = f" of the {100 * answered:.0f}% that were answered" if answered < 1 else ""
+    of_answers = f" of the {100 * share:.0f}% that were answered" if share < 1 else ""
     return f"chance level: {name} {numbers.cell(value)}, by guessing{of_answers} {numbers.number(chance, value.unit)}"
 
 

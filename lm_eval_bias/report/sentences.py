@@ -81,6 +81,12 @@ def sentence(text: str) -> str:
     return f"{text[:1].upper()}{text[1:]}" + ("" if text.endswith((".", "?", "!")) else ".")
 
 
+def answered(task: TaskRun, unanswered: str) -> float:
+    """The share of the items that have an answer, by the score that is the share of the others; 1 where none is."""
+    share = task.scores.get(unanswered)
+    return 1.0 if share is None or math.isnan(share.value) else 1.0 - share.value
+
+
 def plain_lines(task: TaskRun, names: Sequence[str] = ()) -> list[str]:
     """A line per score, for benchmarks that have no sentences of their own.
 

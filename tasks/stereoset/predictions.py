@@ -220,7 +220,6 @@ def write(path: Path, predictions: Mapping[str, Any]) -> None:
     """
     text = (json.dumps(predictions, indent=2) + "\n").encode()
     with writing(path):
-        path.parent.mkdir(parents=True, exist_ok=True)
         write_whole(path, gzip.compress(text, mtime=0) if path.name.endswith(".gz") else text)
 
 

@@ -92,7 +92,6 @@ def _convert(items: list[Item], path: Path, digest: str) -> None:
     buffer = io.BytesIO()
     pyarrow.parquet.write_table(table, buffer)
     try:
-        path.parent.mkdir(parents=True, exist_ok=True)
         write_whole(path, buffer.getvalue())
     except OSError as error:
         logger.debug("%s can't be kept for the next run, which will convert it again (%s)", path, error)

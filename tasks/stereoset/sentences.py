@@ -2,13 +2,12 @@
 
 from __future__ import annotations
 
-import math
 from collections.abc import Iterator, Mapping
 
 from lm_eval_bias.custom_metrics.stereoset import BIAS_TYPES, VARIANTS
 from lm_eval_bias.custom_metrics.stereoset_choices import CHANCE, PLACES
 from lm_eval_bias.report import numbers
-from lm_eval_bias.report.sentences import LARGE_SHARE, direction, margin, sentence, with_margin
+from lm_eval_bias.report.sentences import LARGE_SHARE, answered, direction, margin, sentence, with_margin
 from lm_eval_bias.runs.run_data import TaskRun, Value
 
 LOW_LMS = 60.0
@@ -137,9 +136,8 @@ def cautions(task: TaskRun) -> Iterator[str]:
 
 def _by_guessing(lms: Value, task: TaskRun) -> bool:
     """Whether the choices that were made could be guesses."""
-    share = task.scores.get("unanswered")
-    answered = 1.0 if share is None or math.isnan(share.value) else 1.0 - share.value
-    return answered > 0 and not (lms.interval[0] if lms.interval is not None else lms.value) > CHANCE * answered
+    share = answered(task, "unanswered")
+    return share > 0 and not (lms.interval[0] if lms.interval is not None else lms.value) > CHANCE * share
 
 
 def _without_choice_or_by_letter(task: TaskRun) -> Iterator[str]:
