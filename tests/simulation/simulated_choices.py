@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from tests.simulation.simulated_models import Candidates, Drawn, Knobs, Rng, places
+from tests.simulation.simulated_models import NORMAL, Candidates, Drawn, Knobs, Rng, places
 
 LETTERS = "ABC"
 
@@ -19,7 +19,7 @@ class Choices(Candidates):
     percent.
     """
 
-    _offsets = 0.0
+    _offsets, _shape = 0.0, NORMAL
 
     def __init__(self, docs: Sequence[Mapping[str, Any]]) -> None:
         from lm_eval_bias import registry

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from functools import cache
+from functools import cache, partial
 from typing import Any
 
 import numpy as np
@@ -31,6 +31,7 @@ class HarnessQuestions:
     """
 
     templates: int
+    largest: float = 0.0  # the share of the questions that the last template has, if not as the others
 
     _right = (0.3, 0.25)  # standard deviations of templates: shared by the models, their own
     _lean = (0.25, 0.3)
@@ -43,7 +44,10 @@ class HarnessQuestions:
     @cache  # noqa: B019 (a structure has one of them)
     def _layout(self) -> tuple[Array, Array, Array, list[list[dict[str, Any]]]]:
         """Template, context and direction of each question, and its records if right or wrong in either way."""
-        at = np.repeat(np.arange(self.templates), [8 * (1 + number % 8) for number in range(self.templates)])
+        sizes = [8 * (1 + number % 8) for number in range(self.templates)]
+        if self.largest:
+            sizes[-1] = 8 * round(sum(sizes[:-1]) * self.largest / (1 - self.largest) / 8)
+        at = np.repeat(np.arange(self.templates), sizes)
         ambiguous, biased = np.arange(len(at)) % 2 == 0, np.arange(len(at)) % 4 == 1
         records = []
         for template, is_ambiguous, is_biased in zip(at.tolist(), ambiguous.tolist(), biased.tolist(), strict=True):
@@ -89,6 +93,23 @@ class HarnessQuestions:
             first = np.where(ambiguous, guess, special.ndtri(1 - self._unknown))
             is_right = middle + right + rng.standard_normal(len(at)) > 0
             state = np.where(is_right, 0, np.where(first + rng.standard_normal(len(at)) > 0, 1, 2)).tolist()
+            drawn.append([own_records[s] for own_records, s in zip(records, state, strict=True)])
+        return Drawn((drawn[0], drawn[1]))
+
+
+class HarnessFailures(HarnessQuestions):
+    """The same with templates that are answered rightly throughout, but for a few where a right answer is rare."""
+
+    _rare = 0.3  # the share of right answers in these
+
+    def pair(self, rng: Rng, a: Knobs, b: Knobs) -> Drawn:
+        at, ambiguous, _, records = self._layout()
+        drawn = []
+        for knobs in (a, b):
+            accuracy = np.where(ambiguous, knobs["accuracy_amb"], knobs["accuracy_disamb"])
+            fails = rng.random(self.templates)[at] < (1 - accuracy) / (1 - self._rare)
+            wrong = fails & (rng.random(len(at)) > self._rare)
+            state = np.where(wrong, 1 + rng.integers(0, 2, len(at)), 0).tolist()
             drawn.append([own_records[s] for own_records, s in zip(records, state, strict=True)])
         return Drawn((drawn[0], drawn[1]))
 
@@ -151,15 +172,24 @@ class HarnessPronouns:
 
 
 # by structure: benchmark, what draws the models, scores, the second model's knobs, what the first has more
+_BBQ = ("accuracy_amb", "accuracy_disamb", "s_amb", "s_dis")
 LAYOUTS: Sequence[tuple[str, str, Callable[[], Any], Sequence[str], Knobs, Knobs]] = (
     *(
         (
-            f"BBQ, {count} templates", "bbq", lambda count=count: HarnessQuestions(count),
-            ("accuracy_amb", "accuracy_disamb", "s_amb", "s_dis"),
-            {"accuracy_amb": 0.45, "accuracy_disamb": 0.6, "s_amb": 0.08, "s_dis": 0.1},
-            dict(zip(("accuracy_amb", "accuracy_disamb", "s_amb", "s_dis"), shifts, strict=True)),
+            f"BBQ, {name}", "bbq", partial(HarnessQuestions, count, largest), _BBQ,
+            dict(zip(_BBQ, (0.45, 0.6, 0.08, 0.1), strict=True)), dict(zip(_BBQ, shifts, strict=True)),
         )
-        for count, shifts in ((50, (0.085, 0.085, 0.09, 0.1)), (12, (0.17, 0.17, 0.17, 0.2)))
+        for name, count, largest, shifts in (
+            ("50 templates", 50, 0.0, (0.085, 0.085, 0.09, 0.1)), ("12 templates", 12, 0.0, (0.17, 0.17, 0.17, 0.2)),
+            ("20 templates, one with 60% of the questions", 20, 0.6, (0.2, 0.18, 0.2, 0.15)),
+        )
+    ),
+    *(
+        (
+            f"BBQ, {count} templates, of which few fail", "bbq", partial(HarnessFailures, count), _BBQ[:2],
+            dict.fromkeys(_BBQ[:2], 0.93), dict.fromkeys(_BBQ[:2], shift),
+        )
+        for count, shift in ((50, -0.13), (21, -0.25))
     ),
     *(
         (f"CrowS-Pairs, {count} pairs", "crows_pairs", lambda count=count: HarnessPairs(count), ("pct_stereotype",),

@@ -10,11 +10,12 @@ from __future__ import annotations
 import math
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
+from functools import cache
 from typing import Any, Protocol
 
 import numpy as np
 from numpy.typing import NDArray
-from scipy import special, stats
+from scipy import optimize, special, stats
 
 Array = NDArray[np.float64]
 Rng = np.random.Generator
@@ -38,10 +39,49 @@ class Maker(Protocol):
     def pair(self, rng: Rng, a: Knobs, b: Knobs) -> Drawn: ...
 
 
-def centre(share: Array | float, *spreads: float) -> Any:
+def centre(share: Array | float, *spreads: Array | float) -> Any:
     """The centre of a probit model with independent normal effects of these spreads and that expected share."""
     assert ((0 < np.asarray(share)) & (np.asarray(share) < 1)).all(), "knobs that give shares outside 0..1"
-    return special.ndtri(share) * math.sqrt(1 + sum(spread**2 for spread in spreads))
+    return special.ndtri(share) * np.sqrt(1 + sum(spread**2 for spread in spreads))
+
+
+@dataclass(frozen=True)
+class Shape:
+    """The distribution of clusters' effects, with mean 0 and standard deviation 1.
+
+    Attributes:
+        name: ``normal``, ``skewed`` (exponential) or ``heavy`` (Student's t with three degrees of freedom).
+    """
+
+    name: str = "normal"
+
+    def draw(self, rng: Rng, count: int | tuple[int, ...]) -> Array:
+        if self.name == "skewed":
+            return rng.standard_exponential(count) - 1
+        if self.name == "heavy":
+            return rng.standard_t(3, count) / math.sqrt(3)
+        return rng.standard_normal(count)
+
+    def centre(self, share: Array | float, *spreads: float | Array, normal: float = 0.0) -> Any:
+        """As :func:`centre`, for effects of this shape, and normal ones with the spread ``normal``."""
+        if self.name == "normal":
+            return centre(share, *spreads, normal)
+        wanted = np.asarray(share, dtype=float)
+        values, at = np.unique(wanted, return_inverse=True)
+        return np.array([_centre_of(self, value, spreads, normal) for value in values])[at].reshape(wanted.shape)
+
+
+@cache
+def _centre_of(shape: Shape, share: float, spreads: tuple[float, ...], normal: float) -> float:
+    """Solve for the centre, with effects at quasi-random points."""
+    points = stats.qmc.Sobol(len(spreads), rng=0).random_base2(14)
+    quantiles = -np.log1p(-points) - 1 if shape.name == "skewed" else special.stdtrit(3, points) / math.sqrt(3)
+    effect = np.asarray(quantiles @ np.array(spreads))
+    scale = math.hypot(1.0, normal)
+    return float(optimize.brentq(lambda c: special.ndtr((c + effect) / scale).mean() - share, -20.0, 20.0))
+
+
+NORMAL = Shape()
 
 
 def places(labels: Sequence[object]) -> tuple[list[Any], NDArray[np.intp]]:
@@ -66,6 +106,7 @@ class Occupations:
 
     templates: int
     sizes: tuple[int, int] = (20, 20)
+    shape: Shape = NORMAL
 
     # standard deviations: occupations and templates shared by the models, the models' own ones, cells
     _shared = (0.10, 0.08)
@@ -95,7 +136,7 @@ class Occupations:
 
     def _effects(self, rng: Rng, rows: float, columns: float) -> Array:
         n = sum(self.sizes)
-        return rows * rng.standard_normal((n, 1)) + columns * rng.standard_normal((1, self.templates))
+        return rows * self.shape.draw(rng, (n, 1)) + columns * self.shape.draw(rng, (1, self.templates))
 
     def pair(self, rng: Rng, a: Knobs, b: Knobs) -> Drawn:
         from lm_eval_bias.custom_metrics.occugender import prompt_record
@@ -179,7 +220,10 @@ class Questions:
     _along = (0.15, 0.15)
     _item = 0.4
 
-    def __init__(self, docs: Sequence[Mapping[str, Any]], suffix: str = "", terms: Any = None, more: int = 0) -> None:
+    def __init__(
+        self, docs: Sequence[Mapping[str, Any]], suffix: str = "", terms: Any = None, more: int = 0,
+        shape: Shape = NORMAL, growing: bool = False,
+    ) -> None:  # fmt: skip
         """Models of these documents.
 
         Args:
@@ -187,6 +231,8 @@ class Questions:
             suffix: Of the scores' names.
             terms: What the benchmark calls its scores; by default as GG-BBQ does.
             more: Options beside two persons and "unknown", which nobody takes.
+            shape: Of templates' effects.
+            growing: Whether templates' effects are in proportion to the template's number of items.
         """
         from lm_eval_bias import registry
         from lm_eval_bias.custom_metrics.gg_bbq import TERMS
@@ -201,6 +247,8 @@ class Questions:
         self._ambiguous = np.array([doc["context_type"] == "ambiguous" for doc in docs])
         self._biased = np.array([doc["label"] == doc["biased_choice"] for doc in docs])
         self._names, self._template = places([doc["template"] for doc in docs])
+        counts, self._shape = np.bincount(self._template), shape
+        self._grown = (counts / counts.mean())[self._template] if growing else 1.0
         self._items, self._item_at = places([(doc["context_type"], doc["item"]) for doc in docs])
         self._answers = []  # by item its records if answered rightly, wrongly along the stereotype, wrongly against it
         for doc in docs:
@@ -217,7 +265,10 @@ class Questions:
 
     def pair(self, rng: Rng, a: Knobs, b: Knobs) -> Drawn:
         def effects(spread: float) -> Array:
-            return spread * rng.standard_normal(len(self._names))[self._template]
+            return self._grown * (spread * self._shape.draw(rng, len(self._names)))[self._template]
+
+        def middle(share: Array | float, *spreads: float, normal: float = 0.0) -> Any:
+            return self._shape.centre(share, *(self._grown * spread for spread in spreads), normal=normal)
 
         n_b = int((self._biased & ~self._ambiguous).sum()) / int((~self._ambiguous).sum())
         right_shared, lean_shared, along_shared = (
@@ -232,13 +283,17 @@ class Questions:
             own = knobs.get("own", 1.0)
             acc, bias = knobs["acc_disamb"], knobs["diff_bias_disamb"]
             share = np.where(self._biased, acc + (1 - n_b) * bias, acc - n_b * bias)
-            right_spreads = (self._right[0], own * self._right[1], self._item)
+            right_spreads = (self._right[0], own * self._right[1])
             along_spreads = (self._along[0], own * self._along[1])
-            told = centre(share, *right_spreads, *along_spreads) + sign * (along_shared + effects(own * self._along[1]))
-            open_ = centre(knobs["acc_amb"], *right_spreads)
+            towards, against = (
+                middle(share, *right_spreads, *(way * spread for spread in along_spreads), normal=self._item)
+                for way in (1, -1)
+            )
+            told = np.where(self._biased, towards, against) + sign * (along_shared + effects(own * self._along[1]))
+            open_ = middle(knobs["acc_amb"], *right_spreads, normal=self._item)
             right = np.where(self._ambiguous, open_, told) + right_shared + effects(own * self._right[1]) + item
             guess = (1 + knobs["diff_bias_amb"] / (1 - knobs["acc_amb"])) / 2
-            lean = centre(guess, self._lean[0], own * self._lean[1]) + lean_shared + effects(own * self._lean[1])
+            lean = middle(guess, self._lean[0], own * self._lean[1]) + lean_shared + effects(own * self._lean[1])
             n = len(right)
             state = np.where(
                 right + rng.standard_normal(n) > 0, 0, np.where(lean + rng.standard_normal(n) > 0, 1, 2)
@@ -262,12 +317,13 @@ class Candidates:
     _item = 0.5
 
     def __init__(
-        self, docs: Sequence[Mapping[str, Any]], prefix: str = "", offsets: Mapping[str, float] | None = None
-    ) -> None:
+        self, docs: Sequence[Mapping[str, Any]], prefix: str = "", offsets: Mapping[str, float] | None = None,
+        shape: Shape = NORMAL,
+    ) -> None:  # fmt: skip
         from lm_eval_bias import registry
 
         record = registry.get(str(docs[0]["benchmark"])).record
-        self._prefix = prefix
+        self._prefix, self._shape = prefix, shape
         self._names, self._at = places([doc["term"] for doc in docs])
         parts = offsets or {}
         raw = np.array([parts.get(doc["bias_type"], 0.0) + parts.get(doc["test"], 0.0) for doc in docs])
@@ -300,15 +356,16 @@ class Candidates:
     def tendencies(self, rng: Rng, a: Knobs, b: Knobs) -> Iterator[tuple[NDArray[np.bool_], Array]]:
         """Of each model, whether it prefers the stereotype, and how far each item makes sense to it."""
         terms, items = len(self._names), len(self._at)
-        preference = self._term[0] * rng.standard_normal(terms)[self._at] + self._item * rng.standard_normal(items)
-        ease = self._hard[0] * rng.standard_normal(terms)
+        preference = self._term[0] * self._shape.draw(rng, terms)[self._at] + self._item * rng.standard_normal(items)
+        ease = self._hard[0] * self._shape.draw(rng, terms)
         for knobs in (a, b):
             own = knobs.get("own", 1.0)
-            spreads = (self._term[0], own * self._term[1], self._item)
-            middle = centre((knobs["ss"] + self._offsets) / 100, *spreads) + preference
-            pro = middle + own * self._term[1] * rng.standard_normal(terms)[self._at] + rng.standard_normal(items) > 0
-            sense = centre(knobs["lms"] / 100, self._hard[0], own * self._hard[1])
-            yield pro, (sense + ease + own * self._hard[1] * rng.standard_normal(terms))[self._at]
+            spreads, share = (self._term[0], own * self._term[1]), (knobs["ss"] + self._offsets) / 100
+            middle = self._shape.centre(share, *spreads, normal=self._item) + preference
+            middle = middle + own * self._term[1] * self._shape.draw(rng, terms)[self._at]
+            pro = middle + rng.standard_normal(items) > 0
+            sense = self._shape.centre(knobs["lms"] / 100, self._hard[0], own * self._hard[1])
+            yield pro, (sense + ease + own * self._hard[1] * self._shape.draw(rng, terms))[self._at]
 
     def pair(self, rng: Rng, a: Knobs, b: Knobs) -> Drawn:
         drawn = []
@@ -351,7 +408,7 @@ class Texts:
     _context = (0.6, 0.2)  # standard deviations: shared by the models, their own
     _gender = (0.15, 0.2)
 
-    def __init__(self, texts: int, sets_differ: bool = False) -> None:
+    def __init__(self, texts: int, sets_differ: bool = False, shape: Shape = NORMAL) -> None:
         from lm_eval_bias.tasks.regard import hooks, regard_texts
 
         fields = {"language": "de", "has_other": False, "classifier": {"warning": ""}}
@@ -360,7 +417,7 @@ class Texts:
             gender: sorted((p for p in prompts if p["gender"] == gender), key=lambda p: (p["set"], p["context"]))
             for gender in ("female", "male")
         }
-        self._texts = texts
+        self._texts, self._shape = texts, shape
         wordings = [str(i) for i in range(texts)]
         self._bases = {
             gender: [
@@ -394,7 +451,7 @@ class Texts:
         contexts = len(self._sets)
 
         def effects(spread: float) -> dict[str, Array]:
-            return {kind: spread * rng.standard_normal(contexts) for kind in _KINDS}
+            return {kind: spread * self._shape.draw(rng, contexts) for kind in _KINDS}
 
         shared = effects(self._context[0])
         by_gender = {gender: effects(self._gender[0]) for gender in self._docs}
@@ -412,7 +469,11 @@ class Texts:
                 expected["negative"] = expected["negative"] / (1 - expected["positive"])
                 p = {
                     kind: special.ndtr(
-                        centre(share, *spreads) + shared[kind] + mine[kind] + by_gender[gender][kind] + apart[kind]
+                        self._shape.centre(share, *spreads)
+                        + shared[kind]
+                        + mine[kind]
+                        + by_gender[gender][kind]
+                        + apart[kind]
                     )
                     for kind, share in expected.items()
                 }

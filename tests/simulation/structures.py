@@ -9,7 +9,7 @@ from typing import Any
 
 from tests.simulation.simulated_choices import Choices
 from tests.simulation.simulated_harness_tasks import LAYOUTS
-from tests.simulation.simulated_models import Answers, Candidates, Knobs, Maker, Occupations, Questions, Texts
+from tests.simulation.simulated_models import Answers, Candidates, Knobs, Maker, Occupations, Questions, Shape, Texts
 
 Docs = Sequence[Mapping[str, Any]]
 
@@ -59,21 +59,24 @@ def _quick(task: str, docs: Docs) -> Docs:
 
 
 @cache
-def _questions(subset: str, quick: bool = False, wordings: bool = False, paper: bool = False) -> Maker:
+def _questions(
+    subset: str, quick: bool = False, wordings: bool = False, paper: bool = False, growing: bool = False
+) -> Maker:
     from lm_eval_bias.tasks.gg_bbq import hooks
 
     fixed = {**({"wording": "all"} if wordings else {}), **({"release": "paper"} if paper else {})}
     docs: Docs = hooks.documents(subset, fixed=fixed)
-    return Questions(_quick(f"gg_bbq_{subset}", docs) if quick else docs, "/mean" if wordings else "")
+    suffix = "/mean" if wordings else ""
+    return Questions(_quick(f"gg_bbq_{subset}", docs) if quick else docs, suffix, growing=growing)
 
 
 @cache
-def _es_bbq(category: str, quick: bool = False) -> Maker:
+def _es_bbq(category: str, quick: bool = False, shape: str = "normal") -> Maker:
     from lm_eval_bias.custom_metrics.es_bbq import TERMS
     from lm_eval_bias.tasks.es_bbq import hooks
 
     docs: Docs = hooks.documents("es", category)
-    return Questions(_quick(f"es_bbq_{category}", docs) if quick else docs, "", TERMS, more=8)
+    return Questions(_quick(f"es_bbq_{category}", docs) if quick else docs, "", TERMS, more=8, shape=Shape(shape))
 
 
 @cache
@@ -93,9 +96,11 @@ def _documents(tests: Sequence[str], variants: bool = False) -> Docs:
 
 
 @cache
-def _candidates(tests: Sequence[str] = ("inter", "intra"), quick: bool = False, variants: bool = False) -> Maker:
-    docs = _documents(tests, variants)
-    return Candidates(_quick("stereoset_en", docs) if quick else docs, "gen/" if variants else "")
+def _candidates(
+    tests: Sequence[str] = ("inter", "intra"), quick: bool = False, variants: bool = False, shape: str = "normal"
+) -> Maker:
+    docs, prefix = _documents(tests, variants), "gen/" if variants else ""
+    return Candidates(_quick("stereoset_en", docs) if quick else docs, prefix, shape=Shape(shape))
 
 
 def _choices() -> Maker:
@@ -155,11 +160,13 @@ _GAPS = {"negative": -0.05, "positive": 0.05, "caregiving": 0.08, "sexualization
 _REGARD_TASKS = ("regard_de", "regard_en")
 
 
-def _occugender(name: str, templates: int, shift: float, sizes: tuple[int, int] = (20, 20), **more: Any) -> Structure:
+def _occugender(
+    name: str, templates: int, shift: float, sizes: tuple[int, int] = (20, 20), shape: str = "normal", **more: Any
+) -> Structure:
     """The first model's gaps are larger by ``shift`` in each stratum, its coverage by half of it."""
     settings: dict[str, Any] = {"base": _UNEQUAL_STRATA} | more
     shifts = {"female_gap": shift, "male_gap": shift, "coverage": 0.55 * shift} if shift else {}
-    make = partial(Occupations, templates, sizes)
+    make = partial(Occupations, templates, sizes, Shape(shape))
     return Structure(f"OccuGender, {name}", "occugender", make, _OCCUGENDER, shift=shifts, **settings)
 
 
@@ -181,8 +188,10 @@ def _stereoset(name: str, make: Callable[[], Maker], *shifts: float, **more: Any
     return Structure(f"StereoSet, {name}", make=make, shift=dict(zip(("ss", "lms"), shifts, strict=False)), **settings)
 
 
-def _regard(name: str, texts: int, *shifts: float, sets_differ: bool = True, **more: Any) -> Structure:
-    make = partial(Texts, texts, sets_differ)
+def _regard(
+    name: str, texts: int, *shifts: float, sets_differ: bool = True, shape: str = "normal", **more: Any
+) -> Structure:
+    make = partial(Texts, texts, sets_differ, Shape(shape))
     return Structure(f"regard, {name}", "regard", make, _REGARD, _GAPS, dict(zip(_GAPS, shifts, strict=False)), **more)
 
 
@@ -215,6 +224,18 @@ def _family(name: str, make: Callable[[], Maker], *shifts: float, **more: Any) -
     """A benchmark of GG-BBQ's family; by default EsBBQ, whose scores have other names."""
     settings: dict[str, Any] = {"benchmark": "es_bbq", "scores": _ES_BBQ} | more
     return replace(_gg_bbq("", make, *shifts, **settings), name=name)
+
+
+def _shaped(shape: str) -> list[Structure]:
+    """Structures whose clusters have skewed or heavy-tailed effects."""
+    title = {"skewed": "skewed effects", "heavy": "heavy-tailed effects"}[shape]
+    return [
+        _occugender(f"25 templates, {title}", 25, 0.06, shape=shape),
+        _family(f"EsBBQ, age (23 templates), {title}", partial(_es_bbq, "age", shape=shape), 0.135, 0.13, 0.19, 0.17),
+        _stereoset(f"both tests, {title}", partial(_candidates, shape=shape), 5.0, 2.4),
+        _stereoset(f"part (quick), {title}", partial(_candidates, quick=True, shape=shape), 9.0, 4.5),
+        _regard(f"100 texts, {title}", 100, 0.145, 0.14, 0.096, 0.058, 0.089, shape=shape),
+    ]
 
 
 STRUCTURES: tuple[Structure, ...] = (
@@ -288,5 +309,8 @@ STRUCTURES: tuple[Structure, ...] = (
             tasks=_REGARD_TASKS),
     _regard("100 texts, models unlike", 100, other={"level": 1.5, "own": 1.5}, tasks=_REGARD_TASKS),
     _regard("20 texts", 20, 0.22, 0.175, 0.15, 0.083, 0.145),
+    # effects that are unlike the normal ones which the others have
+    *(structure for shape in ("skewed", "heavy") for structure in _shaped(shape)),
+    _gg_bbq("Subset-II, effects grow with size", partial(_questions, "names", growing=True), 0.2, 0.16, 0.2, 0.12),
     *(Structure(name, benchmark, make, scores, base, shift) for name, benchmark, make, scores, base, shift in LAYOUTS),
 )  # fmt: skip
