@@ -14,9 +14,8 @@ import numpy as np
 from lm_eval_bias.custom_metrics.clusters import Clusters, left_out, standard_error
 from lm_eval_bias.custom_metrics.crossed import Cells, crossed_stderr
 from lm_eval_bias.custom_metrics.intervals import fisher, student_p
-from lm_eval_bias.custom_metrics.score import NOTHING_VARIED, ROUNDING, t_factor
+from lm_eval_bias.custom_metrics.score import NOTHING_VARIED, ROUNDING, Design, t_factor
 
-Design = Clusters | Cells
 LEVEL = 0.05
 POWER = 0.8
 STUDENT = "Student's t"

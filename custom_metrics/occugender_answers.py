@@ -22,9 +22,8 @@ from typing import Any, Literal
 import numpy as np
 
 from lm_eval_bias.custom_metrics import crossed, occugender
-from lm_eval_bias.custom_metrics.differences import Design
 from lm_eval_bias.custom_metrics.occugender import Letter, OccuGenderRecord
-from lm_eval_bias.custom_metrics.score import ROUNDING, Estimate, Record, Score, undefined
+from lm_eval_bias.custom_metrics.score import ROUNDING, Design, Estimate, Record, Score, undefined
 
 Unit = Literal["group", "item"]
 

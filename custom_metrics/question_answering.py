@@ -17,8 +17,7 @@ from typing import Any, TypedDict
 import numpy as np
 
 from lm_eval_bias.custom_metrics.clusters import Array, Clusters, estimate, share_of, sums, tabulate
-from lm_eval_bias.custom_metrics.differences import Design
-from lm_eval_bias.custom_metrics.score import Estimate, Record, Score, joined, undefined
+from lm_eval_bias.custom_metrics.score import Design, Estimate, Record, Score, joined, undefined
 
 CONTEXTS = {"amb": "ambiguous", "disamb": "disambiguated"}
 LENGTHS = {"bytes": "byte", "tokens": "token"}  # by which log-likelihoods can be divided; acc_bytes is the harness's

@@ -6,15 +6,25 @@ import math
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from operator import itemgetter
-from typing import TYPE_CHECKING, Any, Generic, TypeVar
-
-if TYPE_CHECKING:  # numpy would be imported for a type alone
-    from lm_eval_bias.custom_metrics.differences import Design
+from typing import Any, Generic, Protocol, TypeVar
 
 Record = Mapping[str, Any]  # what code that knows no benchmark sees of a record; each paper's module has its own type
 R = TypeVar("R", bound=Record)
+
+
 NOTHING_VARIED = "nothing varied between the groups of items: no standard error"
 ROUNDING = 1e-12  # errors and differences that are smaller, relative to the values, are rounding
+
+
+class Design(Protocol):
+    """The form of a score that is compared between runs: sums over clusters, or cells of items x templates."""
+
+    @property
+    def value(self) -> float:
+        """The score itself."""
+
+    def parts(self) -> Any:
+        """Each item's part in the score."""
 
 
 @dataclass(frozen=True)

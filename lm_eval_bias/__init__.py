@@ -6,8 +6,6 @@ Importing this package is cheap and brings in neither torch nor the harness; see
 import os.path as _path
 from typing import TYPE_CHECKING
 
-__version__ = "0.3.0"
-
 # In a checkout, tasks and custom_metrics are siblings of this folder and not in it. After a plain `pip install .`
 # that folder shadows the installed package when Python starts there, so look beside it too.
 _here = _path.dirname(_path.abspath(__file__))
@@ -15,6 +13,8 @@ if not _path.isdir(_path.join(_here, "tasks")) and _path.isfile(
     _path.join(_path.dirname(_here), "tasks", "__init__.py")
 ):
     __path__.append(_path.dirname(_here))
+
+from lm_eval_bias.core.version import __version__  # noqa: E402 (found by the line above)
 
 if TYPE_CHECKING:
     from lm_eval_bias.api import Runs as Runs
@@ -26,11 +26,11 @@ if TYPE_CHECKING:
     from lm_eval_bias.api import rescore as rescore
     from lm_eval_bias.api import scores as scores
     from lm_eval_bias.api import write_report as write_report
-    from lm_eval_bias.benchmark import Benchmark as Benchmark
-    from lm_eval_bias.benchmark import Card as Card
-    from lm_eval_bias.errors import BiasError as BiasError
-    from lm_eval_bias.runs.run_data import Problem as Problem
-    from lm_eval_bias.runs.run_data import Run as Run
+    from lm_eval_bias.core.benchmark import Benchmark as Benchmark
+    from lm_eval_bias.core.benchmark import Card as Card
+    from lm_eval_bias.core.errors import BiasError as BiasError
+    from lm_eval_bias.core.run_data import Problem as Problem
+    from lm_eval_bias.core.run_data import Run as Run
 
 __all__ = [
     "Benchmark", "BiasError", "Card", "Problem", "Run", "Runs", "__version__", "benchmarks", "card", "compare",

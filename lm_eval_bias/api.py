@@ -19,15 +19,15 @@ from pathlib import Path
 from types import MappingProxyType
 from typing import TYPE_CHECKING, ParamSpec, TypeVar, overload
 
-from lm_eval_bias import registry
-from lm_eval_bias.benchmark import Benchmark, Card
-from lm_eval_bias.errors import BiasError, did_you_mean, printable
-from lm_eval_bias.runs.run_data import Problem, Run
+from lm_eval_bias.core import registry
+from lm_eval_bias.core.benchmark import Benchmark, Card
+from lm_eval_bias.core.errors import BiasError, did_you_mean, printable
+from lm_eval_bias.core.run_data import Problem, Run
 
 if TYPE_CHECKING:
     from pandas import DataFrame
 
-    from lm_eval_bias.exports.exporting import Export
+    from lm_eval_bias.exports.directed_scores import Export
 
 P = ParamSpec("P")
 T = TypeVar("T")
@@ -210,7 +210,7 @@ def scores(runs: Run | Iterable[Run]) -> DataFrame:
     Raises:
         BiasError: No runs.
 
-    >>> from lm_eval_bias.runs.run_data import TaskRun, Value
+    >>> from lm_eval_bias.core.run_data import TaskRun, Value
     >>> gap = Value("gap", 0.25, 0.05, interval=(0.15, 0.35), low=-1.0, high=1.0, neutral=0.0)
     >>> task = TaskRun("my_task", "mine", "en", "1.0", documents=80, items=100, metadata={}, scores={"gap": gap})
     >>> frame = scores(Run("tiny", Path("tiny.json"), {}, "", {"my_task": task}))

@@ -6,8 +6,8 @@ import math
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from lm_eval_bias import registry
-from lm_eval_bias.planting import Dial
+from lm_eval_bias.core import registry
+from lm_eval_bias.core.planting import Dial
 from lm_eval_bias.tasks.question_records import UNKNOWN
 
 Document = Mapping[str, Any]

@@ -7,15 +7,15 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
-from lm_eval_bias.benchmark import Benchmark, Document, deferred
-from lm_eval_bias.errors import BiasError
-from lm_eval_bias.planting import Planting
+from lm_eval_bias.core.benchmark import Benchmark, Document, deferred
+from lm_eval_bias.core.errors import BiasError
+from lm_eval_bias.core.planting import Planting
 
 if TYPE_CHECKING:
+    from lm_eval_bias.core.page_parts import Part, ReportTask
+    from lm_eval_bias.core.run_data import TaskRun
     from lm_eval_bias.custom_metrics.question_answering import Terms
     from lm_eval_bias.custom_metrics.score import Record, Score
-    from lm_eval_bias.report.parts import Part, ReportTask
-    from lm_eval_bias.runs.run_data import TaskRun
 
 
 def bias_leanings(ambiguous: str, disambiguated: str, suffixes: Sequence[str] = ("",)) -> dict[str, tuple[str, str]]:

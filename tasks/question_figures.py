@@ -7,12 +7,12 @@ from collections.abc import Mapping, Sequence
 from fractions import Fraction
 from typing import TYPE_CHECKING
 
-from lm_eval_bias import registry
+from lm_eval_bias.core import registry
+from lm_eval_bias.core.page_parts import Cell, Column, Part, ReportTask, Table
+from lm_eval_bias.core.run_data import Value
 from lm_eval_bias.custom_metrics.question_answering import Terms
 from lm_eval_bias.report import dots, numbers, svg
-from lm_eval_bias.report.parts import Part, ReportTask, score_cell, score_label, value_cell
-from lm_eval_bias.report.tables import Cell, Column, Table
-from lm_eval_bias.runs.run_data import Value
+from lm_eval_bias.report.parts import score_cell, score_label, value_cell
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes

@@ -6,8 +6,8 @@ import math
 from collections.abc import Mapping, Sequence
 from typing import Any, TypedDict
 
+from lm_eval_bias.core.errors import BiasError
 from lm_eval_bias.custom_metrics.question_answering import QuestionRecord
-from lm_eval_bias.errors import BiasError
 
 UNKNOWN = "unknown"
 AMBIGUOUS, DISAMBIGUATED = "ambiguous", "disambiguated"

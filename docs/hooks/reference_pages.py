@@ -6,8 +6,8 @@ import argparse
 import math
 from collections.abc import Iterator
 
-from lm_eval_bias import catalog, registry
 from lm_eval_bias.cli import main as commands
+from lm_eval_bias.core import catalog, registry
 from lm_eval_bias.report import cards, parts
 
 

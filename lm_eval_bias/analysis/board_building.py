@@ -7,12 +7,13 @@ from collections import defaultdict
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 
-from lm_eval_bias import catalog, registry
-from lm_eval_bias.analysis import conventions, published_scores, rank_intervals
+from lm_eval_bias.analysis import conventions, rank_intervals
 from lm_eval_bias.analysis.rank_intervals import Rank
+from lm_eval_bias.core import catalog, published_scores, registry
+from lm_eval_bias.core.errors import BiasError, did_you_mean
+from lm_eval_bias.core.run_data import Problem, Run, TaskRun, Value
 from lm_eval_bias.custom_metrics.score import t_factor
-from lm_eval_bias.errors import BiasError, did_you_mean
-from lm_eval_bias.runs.run_data import Problem, Run, TaskRun, Value, presentable
+from lm_eval_bias.runs.harness_results import presentable
 
 RUN, PUBLISHED = "run", "published"
 NOT_PUBLISHED = "not published"
@@ -226,7 +227,7 @@ def _board(task: str, members: Sequence[tuple[Run, TaskRun]]) -> Board:
     entry = catalog.entries().get(task)
     benchmark = entry.benchmark if entry else members[0][1].benchmark
     task_runs = [(run, result) for run, result in members if result.benchmark == benchmark]
-    printed = published_scores.by_task().get(task, [])
+    printed = registry.published().get(task, [])
     definitions = _definitions(benchmark)
     main = registry.get(benchmark).main or tuple(definitions)
     extra = [name for name in definitions if name not in main and any(name in row.cells for row in printed)]
@@ -276,7 +277,7 @@ def boards(runs: Sequence[Run], tasks: Sequence[str] = ()) -> list[Board]:
             if task.benchmark in registry.by_name():
                 members[task.base].append((run, task))
     if tasks:
-        names = [name for name in resolved(tasks) if name in members or name in published_scores.by_task()]
+        names = [name for name in resolved(tasks) if name in members or name in registry.published()]
         if not names:
             raise BiasError(f"--task {', '.join(tasks)}: no run and no published score")
     else:

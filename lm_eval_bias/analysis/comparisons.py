@@ -7,13 +7,14 @@ from dataclasses import dataclass, field
 from functools import cached_property
 from typing import Any
 
-from lm_eval_bias import catalog, content_hashes, registry
 from lm_eval_bias.analysis import conventions
-from lm_eval_bias.benchmark import Benchmark, Condition, without_language
+from lm_eval_bias.core import catalog, content_hashes, registry
+from lm_eval_bias.core.answers import DAMAGE, Sample, damaged
+from lm_eval_bias.core.benchmark import Benchmark, Condition, without_language
+from lm_eval_bias.core.errors import BiasError, did_you_mean
+from lm_eval_bias.core.run_data import Run, TaskRun
 from lm_eval_bias.custom_metrics.score import Record
-from lm_eval_bias.errors import BiasError, did_you_mean
 from lm_eval_bias.runs import sample_logs
-from lm_eval_bias.runs.run_data import Run, TaskRun
 
 LANGUAGE = "language"
 
@@ -57,8 +58,8 @@ class Side:
         for part, doc, answers in self._samples():
             try:
                 key, record = self.benchmark.key(doc), self.benchmark.record(doc, answers)
-            except sample_logs.DAMAGE as error:
-                raise sample_logs.damaged(part, error, f"document {len(records)}") from error
+            except DAMAGE as error:
+                raise damaged(part, error, f"document {len(records)}") from error
             if key in records and not self._may_repeat:
                 raise BiasError(f"{self.task.samples}: item {', '.join(key)} appears twice")
             number, first = 1, key
@@ -89,7 +90,7 @@ class Side:
         """Documents, from which a benchmark tells which scores there are where records can't be had."""
         return [sample.doc for sample in self._samples()]
 
-    def _samples(self) -> Iterator[sample_logs.Sample]:
+    def _samples(self) -> Iterator[Sample]:
         """The documents and answers of the log's first filter, one by one."""
         return sample_logs.first_filter(self.task.samples) if self.task.samples else iter(())
 

@@ -9,9 +9,9 @@ from collections.abc import Mapping
 from pathlib import PurePath
 from typing import Any
 
-from lm_eval_bias import catalog, registry
-from lm_eval_bias.benchmark import DETAIL
-from lm_eval_bias.runs.run_data import Run, TaskRun
+from lm_eval_bias.core import catalog, registry
+from lm_eval_bias.core.benchmark import DETAIL
+from lm_eval_bias.core.run_data import Run, TaskRun
 
 UNRECORDED = "not recorded"
 

@@ -7,11 +7,12 @@ import re
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 
-from lm_eval_bias import __version__, catalog, content_hashes, registry
 from lm_eval_bias.analysis import conventions
-from lm_eval_bias.benchmark import DATA, DETAIL, options_for
+from lm_eval_bias.core import catalog, content_hashes, registry
+from lm_eval_bias.core.benchmark import DATA, DETAIL, options_for
+from lm_eval_bias.core.run_data import Run, TaskRun
+from lm_eval_bias.core.version import __version__
 from lm_eval_bias.data import sources
-from lm_eval_bias.runs.run_data import Run, TaskRun
 
 _OF_TEMPLATES = ("chat_template_args", "enable_thinking", "think_end_token")  # arguments of models
 _SEEDS = [0, 1234, 1234, 1234]  # the harness's own

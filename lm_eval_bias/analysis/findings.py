@@ -7,11 +7,11 @@ from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
 from lm_eval_bias.analysis.comparisons import LANGUAGE, Pair, beside_the_model, why_not_paired
+from lm_eval_bias.core.errors import BiasError, did_you_mean
 from lm_eval_bias.custom_metrics.differences import LEVEL, Difference, paired
 from lm_eval_bias.custom_metrics.differences import unpaired as independent
 from lm_eval_bias.custom_metrics.intervals import holm
 from lm_eval_bias.custom_metrics.score import Score, joined, t_factor
-from lm_eval_bias.errors import BiasError, did_you_mean
 
 
 @dataclass(frozen=True)

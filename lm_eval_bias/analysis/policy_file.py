@@ -15,8 +15,8 @@ from typing import Any
 import yaml
 
 from lm_eval_bias.analysis import departures
-from lm_eval_bias.errors import BiasError, did_you_mean
-from lm_eval_bias.files import LARGEST_YAML, parse_yaml, read_text
+from lm_eval_bias.core.errors import BiasError, did_you_mean
+from lm_eval_bias.core.files import LARGEST_YAML, parse_yaml, read_text
 
 ON = ("interval", "point", "evidence")
 UNANSWERED = 0.1

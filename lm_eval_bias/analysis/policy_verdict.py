@@ -8,12 +8,12 @@ import re
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 
-from lm_eval_bias import catalog, registry
 from lm_eval_bias.analysis import departures
 from lm_eval_bias.analysis.policy_file import Bound, Policy
-from lm_eval_bias.errors import BiasError, did_you_mean
+from lm_eval_bias.core import catalog, registry
+from lm_eval_bias.core.errors import BiasError, did_you_mean
+from lm_eval_bias.core.run_data import Run, TaskRun, Value
 from lm_eval_bias.runs import rescoring, sample_logs, soundness
-from lm_eval_bias.runs.run_data import Run, TaskRun, Value
 
 
 def _fits(task: TaskRun, pattern: str) -> bool:

@@ -9,8 +9,8 @@ from typing import NamedTuple
 from lm_eval_bias.analysis import comparisons
 from lm_eval_bias.analysis.comparisons import LANGUAGE, Pair
 from lm_eval_bias.analysis.findings import Finding, find
-from lm_eval_bias.errors import BiasError, did_you_mean
-from lm_eval_bias.runs.run_data import Run
+from lm_eval_bias.core.errors import BiasError, did_you_mean
+from lm_eval_bias.core.run_data import Run
 
 
 @dataclass(frozen=True)

@@ -6,9 +6,9 @@ import argparse
 import os
 import sys
 
-from lm_eval_bias import files, registry
-from lm_eval_bias.errors import BiasError
-from lm_eval_bias.files import expanded, read_text, writing
+from lm_eval_bias.core import files, registry
+from lm_eval_bias.core.errors import BiasError
+from lm_eval_bias.core.files import expanded, read_text, writing
 
 _EPILOG = """exit status: 0 all bounds hold, 1 a bound is violated or a run can't be read, 2 bad usage or input
 

@@ -5,10 +5,10 @@ from __future__ import annotations
 import argparse
 from pathlib import Path
 
-from lm_eval_bias import files
 from lm_eval_bias.cli import output
-from lm_eval_bias.errors import BiasError
-from lm_eval_bias.runs.run_data import Problem
+from lm_eval_bias.core import files
+from lm_eval_bias.core.errors import BiasError
+from lm_eval_bias.core.run_data import Problem
 
 _EPILOG = """examples:
   lm-eval-bias compare base/ instruct/

@@ -13,7 +13,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 def run(arguments: argparse.Namespace) -> int:
     """Print what was found; status 1 where something is a problem."""
-    from lm_eval_bias import installation
+    from lm_eval_bias.cli import installation
 
     findings = installation.examine()
     if arguments.json:

@@ -6,9 +6,9 @@ import argparse
 import importlib
 from typing import Any
 
-from lm_eval_bias import registry
-from lm_eval_bias.benchmark import ExportFormat
 from lm_eval_bias.cli import output
+from lm_eval_bias.core import registry
+from lm_eval_bias.core.benchmark import ExportFormat
 
 _EXAMPLES = """examples:
   lm-eval-bias export OUT --to eee -o eee/

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import argparse
 
-from lm_eval_bias import files
 from lm_eval_bias.analysis import board_building
 from lm_eval_bias.cli import output
-from lm_eval_bias.errors import BiasError
+from lm_eval_bias.core import files
+from lm_eval_bias.core.errors import BiasError
 from lm_eval_bias.report import board_reports
 from lm_eval_bias.runs import run_discovery
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import argparse
 import json
 
-from lm_eval_bias.errors import BiasError
+from lm_eval_bias.core.errors import BiasError
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
@@ -27,7 +27,7 @@ def run(arguments: argparse.Namespace) -> int:
     Raises:
         BiasError: No such card, or one beside suites.
     """
-    from lm_eval_bias import catalog
+    from lm_eval_bias.core import catalog
     from lm_eval_bias.report import cards, listings
 
     if arguments.card is not None:

@@ -10,11 +10,11 @@ import os
 import sys
 from collections.abc import Sequence
 
-from lm_eval_bias import __version__
-from lm_eval_bias.benchmark import Command
 from lm_eval_bias.cli.output import Parser
-from lm_eval_bias.errors import BiasError, did_you_mean, printable
-from lm_eval_bias.files import is_full, why
+from lm_eval_bias.core.benchmark import Command
+from lm_eval_bias.core.errors import BiasError, did_you_mean, printable
+from lm_eval_bias.core.files import is_full, why
+from lm_eval_bias.core.version import __version__
 
 _VERBS = {
     "every day": {
@@ -66,7 +66,7 @@ def verbs() -> dict[str, Command]:
 
 def own_commands() -> dict[str, Command]:
     """List the commands of one benchmark or model family, under its name: ``stereoset translate``."""
-    from lm_eval_bias import registry
+    from lm_eval_bias.core import registry
 
     own = {f"{benchmark.name} {one.name}": one for benchmark in registry.benchmarks() for one in benchmark.commands}
     return own | _MODEL_COMMANDS

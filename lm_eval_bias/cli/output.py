@@ -9,11 +9,11 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NoReturn
 
-from lm_eval_bias import files
-from lm_eval_bias.errors import BiasError, printable
+from lm_eval_bias.core import files
+from lm_eval_bias.core.errors import BiasError, printable
 
 if TYPE_CHECKING:
-    from lm_eval_bias.runs.run_data import Problem
+    from lm_eval_bias.core.run_data import Problem
 
 ENDINGS = {".html": "html", ".htm": "html", ".md": "md", ".json": "json", ".csv": "csv", ".tex": "latex"}
 FORMATS = tuple(dict.fromkeys(ENDINGS.values()))

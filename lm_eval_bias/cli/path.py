@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import argparse
 
-from lm_eval_bias import registry
-from lm_eval_bias.files import tasks_path
+from lm_eval_bias.core import registry
+from lm_eval_bias.core.files import tasks_path
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:

@@ -8,9 +8,9 @@ import logging
 import os
 from typing import TYPE_CHECKING, Any
 
-from lm_eval_bias import catalog, redaction
 from lm_eval_bias.cli.output import Parser
-from lm_eval_bias.errors import BiasError, one_line
+from lm_eval_bias.core import catalog, redaction
+from lm_eval_bias.core.errors import BiasError, one_line
 from lm_eval_bias.evaluation import evaluate, preflight, suites
 from lm_eval_bias.harness import distributed, internals, running, versions
 from lm_eval_bias.report import listings, run_output, sentences

@@ -7,8 +7,8 @@ import dataclasses
 import logging
 import os
 
-from lm_eval_bias.errors import BiasError, require_extra
-from lm_eval_bias.files import expanded, is_full, why
+from lm_eval_bias.core.errors import BiasError, require_extra
+from lm_eval_bias.core.files import expanded, is_full, why
 from lm_eval_bias.models.next_sentence.nsp_settings import NUMBERS, Corpus, Settings
 
 _EPILOG = """The defaults follow Öztürk et al. (2023), section 5.2: 4 pairs at a time, 16 batches per update, learning

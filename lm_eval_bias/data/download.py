@@ -9,8 +9,8 @@ import sys
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from lm_eval_bias.core.errors import BiasError
 from lm_eval_bias.data.sources import Source, cache_dir, cached_path, manifest, mirror, mirrored_path
-from lm_eval_bias.errors import BiasError
 
 if TYPE_CHECKING:
     from collections.abc import Iterable

@@ -12,7 +12,7 @@ from typing import Any
 
 import numpy
 
-from lm_eval_bias.errors import BiasError, one_line
+from lm_eval_bias.core.errors import BiasError, one_line
 
 _INTEGERS = ("i8", "i4", "u8", "u4")
 

@@ -9,9 +9,9 @@ from dataclasses import dataclass
 from functools import lru_cache
 from pathlib import Path
 
-from lm_eval_bias import catalog, registry
-from lm_eval_bias.errors import BiasError, did_you_mean
-from lm_eval_bias.files import check_plain, expanded
+from lm_eval_bias.core import catalog, registry
+from lm_eval_bias.core.errors import BiasError, did_you_mean
+from lm_eval_bias.core.files import check_plain, expanded
 
 BASE_URL = "https://raw.githubusercontent.com"
 

@@ -11,10 +11,10 @@ from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from lm_eval_bias import catalog, redaction, registry
-from lm_eval_bias.errors import BiasError, did_you_mean, one_line
+from lm_eval_bias.core import catalog, redaction, registry
+from lm_eval_bias.core.errors import BiasError, did_you_mean, one_line
+from lm_eval_bias.core.files import UNFINISHED, why
 from lm_eval_bias.evaluation import preflight, suites
-from lm_eval_bias.files import UNFINISHED, why
 from lm_eval_bias.harness import distributed, internals, linking, running, score_aggregation
 from lm_eval_bias.runs import provenance, sample_logs
 from lm_eval_bias.scoring import questions

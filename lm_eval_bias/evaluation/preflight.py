@@ -11,10 +11,10 @@ from collections.abc import Iterable, Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from lm_eval_bias import catalog, registry
-from lm_eval_bias.benchmark import DATA, REQUIRED, detailed, options_for, repeats
-from lm_eval_bias.errors import BiasError, check_arguments, did_you_mean, import_failure, one_line, require_extra
-from lm_eval_bias.files import expanded, why
+from lm_eval_bias.core import catalog, registry
+from lm_eval_bias.core.benchmark import DATA, REQUIRED, detailed, options_for, repeats
+from lm_eval_bias.core.errors import BiasError, check_arguments, did_you_mean, import_failure, one_line, require_extra
+from lm_eval_bias.core.files import expanded, why
 
 if TYPE_CHECKING:
     from lm_eval_bias.harness.internals import EvaluatorConfig
@@ -139,8 +139,7 @@ def _check_metadata(config: EvaluatorConfig, entries: list[catalog.Entry], alone
 
 def check_model(config: EvaluatorConfig) -> None:
     """Refuse an unknown model type, and a model path that doesn't exist, before anything is loaded."""
-    from lm_eval_bias import registration
-    from lm_eval_bias.harness import internals
+    from lm_eval_bias.harness import internals, registration
 
     registration.register()
     known = list(internals.registries()["lm_eval.models"])
@@ -194,7 +193,7 @@ def _asker(kind: Any) -> str:
 
 def misfit(config: EvaluatorConfig, entries: list[catalog.Entry]) -> BiasError | None:
     """Why the model type or the flags don't fit what tasks ask; ``None`` where they do, or that isn't known."""
-    from lm_eval_bias.scoring.questions import KINDS
+    from lm_eval_bias.core.questions import KINDS
     from lm_eval_bias.scoring.token_likelihoods import no_loglikelihoods
 
     asks = request_kinds(entries)
@@ -218,8 +217,8 @@ def _unfit_architecture(model_args: Mapping[str, Any], asks: list[str]) -> BiasE
     import transformers
     from transformers.models.auto import modeling_auto
 
+    from lm_eval_bias.core.questions import SENTENCE_LIKELIHOODS
     from lm_eval_bias.scoring import seq2seq
-    from lm_eval_bias.scoring.questions import SENTENCE_LIKELIHOODS
 
     if "gguf_file" in model_args or "pretrained" not in model_args or set(asks) == {"generate_until"}:
         return None

@@ -13,9 +13,9 @@ from dataclasses import dataclass, field, replace
 from functools import cache
 from typing import TYPE_CHECKING, Any, NamedTuple
 
-from lm_eval_bias import catalog, registry
-from lm_eval_bias.benchmark import REQUIRED, Sampling, options_for
-from lm_eval_bias.errors import BiasError, did_you_mean
+from lm_eval_bias.core import catalog, registry
+from lm_eval_bias.core.benchmark import REQUIRED, Sampling, options_for
+from lm_eval_bias.core.errors import BiasError, did_you_mean
 from lm_eval_bias.evaluation import preflight
 
 if TYPE_CHECKING:

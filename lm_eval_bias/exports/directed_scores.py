@@ -4,13 +4,13 @@ from __future__ import annotations
 
 import math
 import re
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, NamedTuple
 
-from lm_eval_bias import catalog, registry
+from lm_eval_bias.core import catalog, registry
+from lm_eval_bias.core.run_data import Run, TaskRun, Value
 from lm_eval_bias.data.sources import hashes
-from lm_eval_bias.runs.run_data import Run, TaskRun, Value
 
 NO_DIRECTION = "no direction: neither high nor low values are better, and no neutral value lies within its range"
 PIN = re.compile(r"[\w.-]+/[\w.-]+@([0-9a-f]{40})/.")  # of a file, owner/name@commit/path
@@ -41,6 +41,33 @@ class LeftOut:
     task: TaskRun
     value: Value
     reason: str
+
+
+class Export(NamedTuple):
+    """What an export writes.
+
+    Attributes:
+        files: Texts by their path below the output; the one under the empty path is the output itself.
+        scores: How many scores go out.
+        left_out: Those that don't, and why.
+        remarks: What else to know, a sentence each.
+    """
+
+    files: Mapping[str, str]
+    scores: int
+    left_out: Sequence[LeftOut] = ()
+    remarks: Sequence[str] = ()
+
+
+class Settings(NamedTuple):
+    """What the user says beyond the run: the command's options, empty where not given."""
+
+    scores: str
+    name: str = ""
+    no_items: bool = False
+    organization: str = "unknown"
+    relationship: str = "other"
+    dataset: str = ""
 
 
 def directed(task: TaskRun, value: Value) -> Directed | LeftOut:

@@ -5,40 +5,15 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Any, NamedTuple
 
-from lm_eval_bias import files
-from lm_eval_bias.errors import BiasError
-from lm_eval_bias.exports.directed_scores import LeftOut
-from lm_eval_bias.files import expanded, write_together, writing
-from lm_eval_bias.runs.run_data import Problem, Run, presentable
+from lm_eval_bias.core import files
+from lm_eval_bias.core.errors import BiasError
+from lm_eval_bias.core.files import expanded, write_together, writing
+from lm_eval_bias.core.run_data import Problem, Run
+from lm_eval_bias.exports import every_eval_ever, hub_metadata
+from lm_eval_bias.exports.directed_scores import Export, Settings
+from lm_eval_bias.runs.harness_results import presentable
 
 RELATIONSHIPS = ("first_party", "third_party", "collaborative", "other")
-
-
-class Export(NamedTuple):
-    """What an export writes.
-
-    Attributes:
-        files: Texts by their path below the output; the one under the empty path is the output itself.
-        scores: How many scores go out.
-        left_out: Those that don't, and why.
-        remarks: What else to know, a sentence each.
-    """
-
-    files: Mapping[str, str]
-    scores: int
-    left_out: Sequence[LeftOut] = ()
-    remarks: Sequence[str] = ()
-
-
-class Settings(NamedTuple):
-    """What the user says beyond the run: the command's options, empty where not given."""
-
-    scores: str
-    name: str = ""
-    no_items: bool = False
-    organization: str = "unknown"
-    relationship: str = "other"
-    dataset: str = ""
 
 
 class Format(NamedTuple):
@@ -84,8 +59,6 @@ def write(
     Raises:
         BiasError: The runs or options don't fit the format, or the place can't be written.
     """
-    from lm_eval_bias.exports import every_eval_ever, hub_metadata
-
     makers = {"eee": every_eval_ever.make, "model-card": hub_metadata.model_card}
     settings = Settings(**{"scores": FORMATS[form].scores, **options})
     made = makers.get(form, hub_metadata.eval_results)(presentable(runs), problems, settings)

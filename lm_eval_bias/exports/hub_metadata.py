@@ -11,15 +11,14 @@ from typing import Any
 
 import yaml
 
-from lm_eval_bias import __version__
+from lm_eval_bias.core.errors import BiasError
+from lm_eval_bias.core.run_data import Problem, Run, TaskRun, Value
+from lm_eval_bias.core.version import __version__
 from lm_eval_bias.custom_metrics.score import finite
-from lm_eval_bias.errors import BiasError
 from lm_eval_bias.exports import directed_scores
-from lm_eval_bias.exports.directed_scores import Directed, LeftOut
-from lm_eval_bias.exports.exporting import Export, Settings
+from lm_eval_bias.exports.directed_scores import Directed, Export, LeftOut, Settings
 from lm_eval_bias.report import content, numbers, templates
 from lm_eval_bias.report.parts import score_label
-from lm_eval_bias.runs.run_data import Problem, Run, TaskRun, Value
 
 _BETTER = {True: "higher is better", False: "lower is better", None: None}
 

@@ -6,7 +6,7 @@ import os
 from collections.abc import Callable
 from typing import Any
 
-from lm_eval_bias.errors import BiasError
+from lm_eval_bias.core.errors import BiasError
 
 IDLE = "process_without_items"  # the field of a document that only keeps a process busy
 

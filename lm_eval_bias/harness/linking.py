@@ -15,9 +15,9 @@ from collections.abc import Mapping
 from functools import cache
 from pathlib import Path
 
-from lm_eval_bias import catalog
-from lm_eval_bias.errors import BiasError
-from lm_eval_bias.files import tasks_path, why, write_whole
+from lm_eval_bias.core import catalog
+from lm_eval_bias.core.errors import BiasError
+from lm_eval_bias.core.files import tasks_path, why, write_whole
 from lm_eval_bias.harness import internals
 
 FOLDER = "lm_eval_bias_linked"

@@ -8,10 +8,10 @@ import os
 from collections.abc import Mapping, Sequence
 from typing import Any, TypedDict
 
-from lm_eval_bias import catalog, content_hashes
-from lm_eval_bias.benchmark import DATA, Benchmark, options_for
+from lm_eval_bias.core import catalog, content_hashes
+from lm_eval_bias.core.benchmark import DATA, Benchmark, options_for
+from lm_eval_bias.core.files import expanded
 from lm_eval_bias.data import sources
-from lm_eval_bias.files import expanded
 
 # keys of a YAML that decide what is asked and how it is answered
 _ASKING = (
@@ -91,7 +91,7 @@ def add_documents(inputs: Inputs, hashes: Sequence[str], scored: Sequence[int]) 
 
     Args:
         inputs: Where to.
-        hashes: Of all documents, see :func:`lm_eval_bias.content_hashes.of_document`.
+        hashes: Of all documents, see :func:`lm_eval_bias.core.content_hashes.of_document`.
         scored: The places of those that are run.
     """
     inputs["documents"] = content_hashes.of_all(hashes)

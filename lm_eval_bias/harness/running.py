@@ -13,8 +13,8 @@ import traceback
 from collections.abc import Container, Iterator
 from typing import TYPE_CHECKING, Any
 
-from lm_eval_bias import redaction
-from lm_eval_bias.errors import BiasError, import_failure, one_line
+from lm_eval_bias.core import redaction
+from lm_eval_bias.core.errors import BiasError, import_failure, one_line
 from lm_eval_bias.harness import distributed, internals, servers
 
 if TYPE_CHECKING:

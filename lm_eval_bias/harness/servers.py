@@ -18,8 +18,8 @@ from collections.abc import Callable, Hashable, Iterable, Iterator, Mapping, Seq
 from contextvars import ContextVar
 from typing import Any
 
-from lm_eval_bias import redaction
-from lm_eval_bias.errors import BiasError, one_line, printable
+from lm_eval_bias.core import redaction
+from lm_eval_bias.core.errors import BiasError, one_line, printable
 from lm_eval_bias.harness import internals
 
 logger = logging.getLogger("lm_eval.bias")

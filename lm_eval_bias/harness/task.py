@@ -11,9 +11,10 @@ from typing import Any
 from lm_eval.api.instance import Instance
 from lm_eval.api.task import ConfigurableTask
 
-from lm_eval_bias import __version__, benchmark, content_hashes, files, registration, registry
-from lm_eval_bias.errors import BiasError
-from lm_eval_bias.harness import distributed, request_types, run_inputs
+from lm_eval_bias.core import benchmark, content_hashes, files, registry
+from lm_eval_bias.core.errors import BiasError
+from lm_eval_bias.core.version import __version__
+from lm_eval_bias.harness import distributed, registration, request_types, run_inputs
 from lm_eval_bias.harness.score_aggregation import Aggregation, Notes, Scored
 
 BEGINNING = "answer_beginning"  # in a task's metadata: how the beginning of an answer was asked for

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import importlib.metadata
 
-from lm_eval_bias.errors import BiasError
+from lm_eval_bias.core.errors import BiasError
 
 # lowest supported and highest tested release
 SUPPORTED = {"lm_eval": ("0.4.12", "0.4.13"), "torch": ("2.2", "2.13.0"), "transformers": ("4.56", "5.23.0")}

@@ -9,8 +9,8 @@ from typing import TYPE_CHECKING, Any
 
 from lm_eval.api.model import LM
 
-from lm_eval_bias import registry
-from lm_eval_bias.planting import uniform
+from lm_eval_bias.core import registry
+from lm_eval_bias.core.planting import uniform
 
 if TYPE_CHECKING:
     from lm_eval_bias.harness.internals import Instance

@@ -5,10 +5,10 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
-from lm_eval_bias import registry
-from lm_eval_bias.errors import BiasError
+from lm_eval_bias.core import registry
+from lm_eval_bias.core.errors import BiasError
+from lm_eval_bias.core.planting import Dial
 from lm_eval_bias.models.chance import ChanceLM, samples
-from lm_eval_bias.planting import Dial
 
 if TYPE_CHECKING:
     from lm_eval_bias.harness.internals import Instance
@@ -32,7 +32,7 @@ class DialLM(ChanceLM):
         max_batch_size: Any = None,
         device: Any = None,
     ) -> None:
-        """Answer as :class:`~lm_eval_bias.planting.Dial` says; the last three are the harness's and change nothing."""
+        """Answer as :class:`~lm_eval_bias.core.planting.Dial` says; the last three, the harness's, change nothing."""
         if strength is None:
             raise BiasError("bias-dial: needs a strength, such as --model_args strength=0.2 (-1 to 1, 0 is neutral)")
         super().__init__(seed=seed)

@@ -10,19 +10,12 @@ from typing import TYPE_CHECKING, Any
 import torch
 import transformers
 
-from lm_eval_bias.errors import BiasError
-from lm_eval_bias.files import expanded
+from lm_eval_bias.core.errors import BiasError
+from lm_eval_bias.core.files import expanded
+from lm_eval_bias.core.questions import CLOZE, NEXT_SENTENCE
 from lm_eval_bias.models.question_model import QuestionModel, weight_names
 from lm_eval_bias.scoring import masked
-from lm_eval_bias.scoring.questions import (
-    CLOZE,
-    NEXT_SENTENCE,
-    clozes,
-    expected,
-    next_sentences,
-    refuse_foreign,
-    tasks_asking,
-)
+from lm_eval_bias.scoring.questions import clozes, expected, next_sentences, refuse_foreign, tasks_asking
 
 if TYPE_CHECKING:
     from lm_eval_bias.harness.internals import Instance

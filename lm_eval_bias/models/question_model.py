@@ -17,10 +17,11 @@ from lm_eval.api.model import LM
 from safetensors import SafetensorError, safe_open
 from tqdm import tqdm
 
-from lm_eval_bias.errors import BiasError, one_line
+from lm_eval_bias.core.errors import BiasError, one_line
+from lm_eval_bias.core.questions import KINDS, NEXT_SENTENCE, SENTENCE_LIKELIHOODS
 from lm_eval_bias.harness import servers
 from lm_eval_bias.harness.internals import request_key
-from lm_eval_bias.scoring.questions import KINDS, NEXT_SENTENCE, SENTENCE_LIKELIHOODS, benchmarks_asking, tasks_asking
+from lm_eval_bias.scoring.questions import benchmarks_asking, tasks_asking
 
 if TYPE_CHECKING:
     from lm_eval_bias.harness.internals import Instance

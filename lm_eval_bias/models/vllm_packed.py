@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 
 from lm_eval.models.vllm_causallms import VLLM
 
-from lm_eval_bias.errors import BiasError, one_line
+from lm_eval_bias.core.errors import BiasError, one_line
 from lm_eval_bias.models import cached_prefixes
 from lm_eval_bias.models.cached_prefixes import Ids, Plan, Prompt
 from lm_eval_bias.scoring.batch_encoding import encoded_once

@@ -6,9 +6,9 @@ import textwrap
 from collections.abc import Sequence
 from typing import Any
 
-from lm_eval_bias import catalog, registry
-from lm_eval_bias.benchmark import Benchmark, Card
-from lm_eval_bias.errors import BiasError, did_you_mean
+from lm_eval_bias.core import catalog, registry
+from lm_eval_bias.core.benchmark import Benchmark, Card
+from lm_eval_bias.core.errors import BiasError, did_you_mean
 
 _WIDTH = 100
 UNWRITTEN = "not recorded"

@@ -6,11 +6,11 @@ import math
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 
-from lm_eval_bias import catalog, registry
 from lm_eval_bias.analysis import conventions
-from lm_eval_bias.benchmark import DETAIL, REQUIRED
+from lm_eval_bias.core import catalog, registry
+from lm_eval_bias.core.benchmark import DETAIL, REQUIRED
+from lm_eval_bias.core.run_data import Run, TaskRun, readable
 from lm_eval_bias.report import numbers, parts
-from lm_eval_bias.runs.run_data import Run, TaskRun, readable
 
 # by weight: what is about the numbers themselves, how they were made, and what single ones lack
 SERIOUS, SETTING, NOTE = "Read before the numbers", "How the runs were made", "Notes on single scores"

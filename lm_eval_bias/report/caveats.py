@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-from lm_eval_bias import registry
 from lm_eval_bias.analysis import conventions
+from lm_eval_bias.core import registry
+from lm_eval_bias.core.run_data import Run, TaskRun
 from lm_eval_bias.harness import servers
 from lm_eval_bias.report import numbers
 from lm_eval_bias.report.sentences import answered
-from lm_eval_bias.runs.run_data import Run, TaskRun
 
 _RANDOM = {"bias-chance", servers.DUMMY}  # model types that answer at random
 

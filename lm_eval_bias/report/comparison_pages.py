@@ -6,16 +6,16 @@ import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 
-from lm_eval_bias import registry
 from lm_eval_bias.analysis.comparisons import LANGUAGE, Pair
 from lm_eval_bias.analysis.findings import Finding
 from lm_eval_bias.analysis.run_comparison import Refusal
+from lm_eval_bias.core import registry
+from lm_eval_bias.core.page_parts import Cell, Column, Figure, Part, Table
 from lm_eval_bias.report import captions, comparison_reports, difference_plots, templates
 from lm_eval_bias.report.difference_plots import Line
 from lm_eval_bias.report.numbers import NONE, bound, count, few, p_value
-from lm_eval_bias.report.parts import Part, named
-from lm_eval_bias.report.svg import Figure, shortened, shortened_apart
-from lm_eval_bias.report.tables import Cell, Column, Table
+from lm_eval_bias.report.parts import named
+from lm_eval_bias.report.svg import shortened, shortened_apart
 
 _KINDS = {"run": "runs", LANGUAGE: "languages"}
 _MOST_PANELS = 12  # scores that a picture shows; the table has all

@@ -6,26 +6,20 @@ from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
 
-from lm_eval_bias import __version__, catalog, registry
 from lm_eval_bias.analysis import comparisons
 from lm_eval_bias.analysis.findings import Finding, find
-from lm_eval_bias.benchmark import REQUIRED, Card, options_for
+from lm_eval_bias.core import catalog, registry
+from lm_eval_bias.core.benchmark import REQUIRED, Card, options_for
+from lm_eval_bias.core.errors import BiasError
+from lm_eval_bias.core.page_parts import Cell, Column, Part, ReportTask, Table
+from lm_eval_bias.core.run_data import Problem, Run, readable
+from lm_eval_bias.core.version import __version__
 from lm_eval_bias.data.sources import manifest
-from lm_eval_bias.errors import BiasError
-from lm_eval_bias.report import (
-    cautions,
-    caveats,
-    comparison_reports,
-    numbers,
-    overview,
-    parts,
-    sentences,
-)
+from lm_eval_bias.report import cautions, caveats, comparison_reports, numbers, overview, parts, sentences
 from lm_eval_bias.report.cautions import Caution
 from lm_eval_bias.report.item_pages import ItemPages
-from lm_eval_bias.report.parts import Part, ReportTask, score_cell
-from lm_eval_bias.report.tables import Cell, Column, Table
-from lm_eval_bias.runs.run_data import Problem, Run, presentable, readable
+from lm_eval_bias.report.parts import score_cell
+from lm_eval_bias.runs.harness_results import presentable
 
 
 @dataclass(frozen=True)
@@ -56,7 +50,7 @@ class Section:
     card: Card | None
     data: Sequence[str]
     scores: Sequence[str]
-    tasks: Sequence[parts.ReportTask]
+    tasks: Sequence[ReportTask]
     is_own_data: bool = False
     is_harness_data: bool = False
 
@@ -103,7 +97,7 @@ class Report:
     version: str = __version__
 
     @cached_property
-    def languages(self) -> parts.Part | None:
+    def languages(self) -> Part | None:
         """Scores by language, over all sections; ``None`` where nothing was asked in two."""
         return _languages([task for section in self.sections for task in section.tasks])
 
@@ -135,7 +129,7 @@ def _origin(run: Run) -> Origin:
     return Origin(run.name, [*facts, ("Task versions", versions), ("File", run.path.name)], run.command)
 
 
-def _scores(tasks: Sequence[parts.ReportTask]) -> list[str]:
+def _scores(tasks: Sequence[ReportTask]) -> list[str]:
     """Range and neutral value of the main scores that are there."""
     lines = {}
     for item in tasks:
@@ -147,7 +141,7 @@ def _scores(tasks: Sequence[parts.ReportTask]) -> list[str]:
     return list(lines.values())
 
 
-def _sections(tasks: Sequence[parts.ReportTask]) -> list[Section]:
+def _sections(tasks: Sequence[ReportTask]) -> list[Section]:
     sections = []
     for benchmark in registry.benchmarks():
         members = [item for item in tasks if registry.family(item.task.benchmark) is benchmark]
@@ -212,7 +206,7 @@ def _names(section: Section) -> list[str]:
     return [name for name in registry.by_name() if any(item.task.benchmark == name for item in section.tasks)]
 
 
-def breakdowns(section: Section) -> list[parts.Part]:
+def breakdowns(section: Section) -> list[Part]:
     """A section's figures and tables for a page."""
     names = _names(section)
     contents = []
@@ -223,7 +217,7 @@ def breakdowns(section: Section) -> list[parts.Part]:
         contents += registry.get(names[0]).figures(section.tasks[:BREAKDOWNS])
     if len(section.tasks) > BREAKDOWNS:
         text = f"They show the first {BREAKDOWNS} of {len(section.tasks):,}; a report on fewer runs shows the others."
-        contents.append(parts.Part("Tasks in the breakdowns above", [text]))
+        contents.append(Part("Tasks in the breakdowns above", [text]))
     return [*contents, parts.every_score(section.tasks)]
 
 

@@ -8,6 +8,7 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
 from lm_eval_bias.analysis.findings import Finding
+from lm_eval_bias.core.page_parts import Figure
 from lm_eval_bias.report import numbers, svg
 
 if TYPE_CHECKING:
@@ -118,7 +119,7 @@ def _describe(lines: Sequence[Line], titles: Mapping[str, str]) -> str:
     return f"Differences with 95% intervals in brackets. {'; '.join(points[:_MOST])}{remainder}."
 
 
-def plot(ident: str, title: str, caption: str, titles: Mapping[str, str], lines: Sequence[Line]) -> svg.Figure:
+def plot(ident: str, title: str, caption: str, titles: Mapping[str, str], lines: Sequence[Line]) -> Figure:
     """Panels beside each other, one a score, that share their lines.
 
     Args:

@@ -9,8 +9,9 @@ from typing import TYPE_CHECKING, Any
 
 from markupsafe import Markup
 
+from lm_eval_bias.core.page_parts import Figure
+from lm_eval_bias.core.run_data import Value
 from lm_eval_bias.report import numbers, svg, templates
-from lm_eval_bias.runs.run_data import Value
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -170,7 +171,7 @@ def describe(rows: Sequence[Row], titles: Sequence[str]) -> str:
     return f"Dots with 95% intervals in brackets. {'; '.join(points[:_MOST])}{remainder}."
 
 
-def plot(ident: str, title: str, caption: str, titles: Sequence[str], rows: Sequence[Row]) -> svg.Figure:
+def plot(ident: str, title: str, caption: str, titles: Sequence[str], rows: Sequence[Row]) -> Figure:
     """Panels beside each other, one a score, that share their rows.
 
     Args:
@@ -184,4 +185,4 @@ def plot(ident: str, title: str, caption: str, titles: Sequence[str], rows: Sequ
         caption = f"{caption} Drawn are the first {ROWS} of {len(rows):,} rows; the table has all of them."
     panels = [_panel(name, rows[:ROWS], column) for column, name in enumerate(titles)]
     drawn = templates.render("dots.html.j2", ident=ident, title=title, text=describe(rows, titles), panels=panels)
-    return svg.Figure(title, caption, Markup(drawn), scrolls=False)  # noqa: S704 (the template escapes)
+    return Figure(title, caption, Markup(drawn), scrolls=False)  # noqa: S704 (the template escapes)

@@ -8,11 +8,13 @@ from dataclasses import dataclass, field
 from typing import Any
 from urllib.parse import quote
 
-from lm_eval_bias.errors import BiasError
+from lm_eval_bias.core.answers import DAMAGE
+from lm_eval_bias.core.errors import BiasError
+from lm_eval_bias.core.page_parts import ReportTask
+from lm_eval_bias.core.run_data import Value
 from lm_eval_bias.report import numbers, parts, svg, templates
-from lm_eval_bias.runs import contributions, sample_logs
+from lm_eval_bias.runs import contributions
 from lm_eval_bias.runs.contributions import Log
-from lm_eval_bias.runs.run_data import Value
 
 MOST = 20  # items of each kind that a score shows by default
 _CANDIDATES = 12  # candidates or texts of an item
@@ -176,7 +178,7 @@ def _score(log: Log, task: str, value: Value, ident: str, most: int) -> ScoreIte
     )
 
 
-def build(tasks: Sequence[parts.ReportTask], most: int, folder: str, page: str) -> ItemPages:
+def build(tasks: Sequence[ReportTask], most: int, folder: str, page: str) -> ItemPages:
     """The items of tasks with a sample log, a page each; a log that can't be read is a reason, no error.
 
     Args:
@@ -198,7 +200,7 @@ def build(tasks: Sequence[parts.ReportTask], most: int, folder: str, page: str) 
                 _score(log, item.task.task, item.task.scores[name], f"score-{number}", most)
                 for number, name in enumerate(parts.main_names(item.task)[: parts.MAIN], start=1)
             ]
-        except sample_logs.DAMAGE as error:
+        except DAMAGE as error:
             pages.reasons[item.ident] = str(
                 error if isinstance(error, BiasError) else f"its sample log is damaged ({error})"
             )

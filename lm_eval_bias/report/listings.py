@@ -5,9 +5,10 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping
 from typing import Any
 
-from lm_eval_bias import catalog, registry
+from lm_eval_bias.core import catalog, registry
+from lm_eval_bias.core.page_parts import Column
 from lm_eval_bias.report.numbers import bound, count, score_range
-from lm_eval_bias.report.tables import Column, grid
+from lm_eval_bias.report.tables import grid
 
 
 def _scores(benchmarks: Iterable[str], style: str) -> str:

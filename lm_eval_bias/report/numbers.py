@@ -7,8 +7,8 @@ from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
+    from lm_eval_bias.core.run_data import Value
     from lm_eval_bias.custom_metrics.score import Score
-    from lm_eval_bias.runs.run_data import Value
 
 NONE = "–"
 # by unit; where a number is larger than its unit's, it has fewer

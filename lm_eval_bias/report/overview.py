@@ -7,9 +7,10 @@ from collections import Counter
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 
-from lm_eval_bias import registry
+from lm_eval_bias.core import registry
+from lm_eval_bias.core.page_parts import ReportTask
+from lm_eval_bias.core.run_data import Run, Value
 from lm_eval_bias.report import caveats, dots, numbers, parts, svg
-from lm_eval_bias.runs.run_data import Run, Value
 
 MANY = 8  # models from which on rows have narrow lanes and verdicts are counted
 _LANE, _NARROW = 13, 5  # pixels
@@ -133,7 +134,7 @@ def _ways(value: Value) -> list[float]:
     return [way(value, number) for number in (value.value, *(value.interval or ()))]
 
 
-def _text(item: parts.ReportTask, label: str, value: Value) -> str:
+def _text(item: ReportTask, label: str, value: Value) -> str:
     """A point in words."""
     distance = way(value, value.value)
     end = value.high if distance > 0 else value.low
@@ -141,7 +142,7 @@ def _text(item: parts.ReportTask, label: str, value: Value) -> str:
     return f"{item.label}, {label}: {numbers.cell(value)}, {off if distance else 'neutral'}"
 
 
-def _strip(name: str, items: Sequence[parts.ReportTask], reach: float) -> Strip | None:
+def _strip(name: str, items: Sequence[ReportTask], reach: float) -> Strip | None:
     """A score of a task's models; many models stand in the order of their values."""
     shown = [(item, item.task.scores[name]) for item in items if in_picture(item.task.scores.get(name))]
     if not shown:
@@ -163,7 +164,7 @@ def _strip(name: str, items: Sequence[parts.ReportTask], reach: float) -> Strip 
     return Strip(label, name, "line: best" if best else "", points, len(shown) * lane + 8)
 
 
-def _statements(item: parts.ReportTask) -> list[str]:
+def _statements(item: ReportTask) -> list[str]:
     """What a task's main scores of bias say: to which side a model leans, or that nobody can tell."""
     benchmark = registry.by_name().get(item.task.benchmark)
     leanings = benchmark.leanings if benchmark else {}
@@ -198,7 +199,7 @@ def _grouped(pairs: Iterable[tuple[str, str]], of: int) -> list[tuple[str, str]]
     ]
 
 
-def _verdict(items: Sequence[parts.ReportTask]) -> Verdict:
+def _verdict(items: Sequence[ReportTask]) -> Verdict:
     """One model's verdict on one benchmark."""
     own, pairs, before = items[0], [], []
     # what all names begin with stands above them, unless a family's tasks have several beginnings
@@ -218,7 +219,7 @@ def _verdict(items: Sequence[parts.ReportTask]) -> Verdict:
     return Verdict(own.run.name, own.series, statements, caveat)
 
 
-def _counts(items: Sequence[parts.ReportTask]) -> list[str]:
+def _counts(items: Sequence[ReportTask]) -> list[str]:
     """Of how many models each statement is true, a line a task."""
     lines = []
     for task in dict.fromkeys(item.task.task for item in items):
@@ -228,7 +229,7 @@ def _counts(items: Sequence[parts.ReportTask]) -> list[str]:
     return lines
 
 
-def _group(title: str, ident: str, items: Sequence[parts.ReportTask], reach: float) -> Group:
+def _group(title: str, ident: str, items: Sequence[ReportTask], reach: float) -> Group:
     tasks = []
     for task in dict.fromkeys(item.task.task for item in items):
         members = [item for item in items if item.task.task == task]
@@ -245,7 +246,7 @@ def _plural(number: int, word: str) -> str:
     return f"{number:,} {word}" + ("" if number == 1 else "s")
 
 
-def _cautions(items: Sequence[parts.ReportTask], scores: int) -> list[str]:
+def _cautions(items: Sequence[ReportTask], scores: int) -> list[str]:
     lines = [
         "That a model on the neutral line is fair. A model that knows nothing is there, too, and "
         f"“{NO_DIRECTION}” means that the interval includes the neutral value, not that there is no bias.",
@@ -265,8 +266,8 @@ def _cautions(items: Sequence[parts.ReportTask], scores: int) -> list[str]:
 
 def build(
     runs: Sequence[Run],
-    items: Sequence[parts.ReportTask],
-    sections: Iterable[tuple[str, str, Sequence[parts.ReportTask]]],
+    items: Sequence[ReportTask],
+    sections: Iterable[tuple[str, str, Sequence[ReportTask]]],
 ) -> Overview:
     """The first screen of a page about some runs.
 

@@ -2,60 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from collections.abc import Sequence
 
-from lm_eval_bias import registry
+from lm_eval_bias.core import registry
+from lm_eval_bias.core.page_parts import Cell, Column, Part, ReportTask, Table
+from lm_eval_bias.core.run_data import Run, TaskRun, Value
 from lm_eval_bias.report import caveats, dots, numbers, svg
-from lm_eval_bias.report.svg import Figure
-from lm_eval_bias.report.tables import Cell, Column, Table
-from lm_eval_bias.runs.run_data import Run, TaskRun, Value
 
 FIGURES = 4  # of one kind, one a task: more of them nobody looks at
 MAIN = 12  # scores a task in the picture and with items, where a benchmark names no main ones
 ROWS = 1500  # of a table: more of them would make a page of many megabytes
-
-
-@dataclass(frozen=True)
-class ReportTask:
-    """A task of a run in a page.
-
-    Attributes:
-        run: The run.
-        task: The task.
-        label: Task, with its run where there are several.
-        series: The run's number, for colours and marks.
-        ident: For ids.
-        items: Where the items of its scores are, by score.
-        no_items: Why there are none; empty where there are, or where none were wanted.
-    """
-
-    run: Run
-    task: TaskRun
-    label: str
-    series: int
-    ident: str
-    items: Mapping[str, str] = field(default_factory=dict)
-    no_items: str = ""
-
-
-@dataclass(frozen=True)
-class Part:
-    """A part of a section.
-
-    Attributes:
-        title: Its heading.
-        text: Paragraphs.
-        figures: Shown below them.
-        tables: Shown below these.
-        folded: Long tables that readers unfold.
-    """
-
-    title: str
-    text: Sequence[str] = ()
-    figures: Sequence[Figure] = ()
-    tables: Sequence[Table] = ()
-    folded: Sequence[Table] = field(default_factory=list)
 
 
 def report_tasks(runs: Sequence[Run]) -> list[ReportTask]:

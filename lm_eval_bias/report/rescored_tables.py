@@ -6,14 +6,15 @@ import math
 from collections import Counter
 from collections.abc import Mapping, Sequence
 
-from lm_eval_bias import catalog
+from lm_eval_bias.core import catalog
+from lm_eval_bias.core.page_parts import Column
+from lm_eval_bias.core.run_data import Run, TaskRun
 from lm_eval_bias.custom_metrics.score import Estimate, Score, finite
 from lm_eval_bias.report import run_output, sentences
 from lm_eval_bias.report.numbers import bound, score_range
-from lm_eval_bias.report.tables import Column, grid, json_text
+from lm_eval_bias.report.tables import grid, json_text
 from lm_eval_bias.runs import harness_results
 from lm_eval_bias.runs.rescoring import Rescored
-from lm_eval_bias.runs.run_data import Run, TaskRun
 
 
 def _interval(score: Score, estimate: Estimate) -> list[float] | None:
@@ -63,7 +64,10 @@ def _tasks(results: Sequence[Rescored]) -> list[TaskRun]:
         label = f"{name} [{number[name]}]" if count[name] > 1 else name
         language = entries[name].language if name in entries else ""
         scores = {score.name: harness_results.estimated(score, estimate) for score, estimate in result.scores}
-        tasks.append(TaskRun(label, benchmark, language, "", result.documents, 0, result.provenance, scores))
+        usual = catalog.usual_repeats(name)
+        tasks.append(
+            TaskRun(label, benchmark, language, "", result.documents, 0, result.provenance, scores, usual_repeats=usual)
+        )
     return tasks
 
 

@@ -5,9 +5,10 @@ from __future__ import annotations
 import math
 from collections.abc import Iterator, Mapping, Sequence
 
+from lm_eval_bias.core.page_parts import Column
+from lm_eval_bias.core.run_data import TaskRun, Value
 from lm_eval_bias.report import numbers, parts
-from lm_eval_bias.report.tables import Column, grid
-from lm_eval_bias.runs.run_data import TaskRun, Value
+from lm_eval_bias.report.tables import grid
 
 TABLES = ("main", "all", "none")  # what --table takes
 _MOST = 6  # columns of scores, for benchmarks that name no main ones

@@ -8,12 +8,13 @@ import shutil
 from collections.abc import Iterator, Sequence
 from pathlib import Path
 
-from lm_eval_bias import files
-from lm_eval_bias.errors import BiasError
+from lm_eval_bias.core import files
+from lm_eval_bias.core.errors import BiasError
+from lm_eval_bias.core.run_data import Problem, Run
 from lm_eval_bias.report import cards, content, item_pages, overview, parts, tables, templates
 from lm_eval_bias.report.item_pages import ItemPages
 from lm_eval_bias.runs import run_file
-from lm_eval_bias.runs.run_data import Problem, Run, presentable
+from lm_eval_bias.runs.harness_results import presentable
 
 COLUMNS = (
     "run", "task", "benchmark", "language", "documents", "items", "score", "value", "stderr", "interval_low",

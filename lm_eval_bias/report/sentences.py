@@ -9,11 +9,11 @@ import math
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from lm_eval_bias import catalog, registry
+from lm_eval_bias.core import catalog, registry
+from lm_eval_bias.core.run_data import TaskRun, Value
 from lm_eval_bias.custom_metrics.score import t_factor
 from lm_eval_bias.report import numbers
 from lm_eval_bias.runs import harness_results
-from lm_eval_bias.runs.run_data import TaskRun, Value
 
 LEGEND = "± or [ ] is a 95% interval"
 # a share of texts or items that is worth a word
@@ -113,7 +113,7 @@ def of_task(task: TaskRun) -> list[str]:
     if withheld := benchmark.withheld(task):
         return [sentence(withheld)]
     try:
-        lines = benchmark.sentences(task, beside_tables=True)
+        lines = benchmark.sentences(task, beside_tables=True) or plain_lines(task, benchmark.main)
     except KeyError as error:
         return [f"Not described in words: the file lacks the score {error}."]
     except (AttributeError, TypeError, ValueError) as error:
@@ -142,7 +142,8 @@ def of_results(results: Mapping[str, Mapping[str, Any]], configs: Mapping[str, M
                 for score, pair in harness_results.numbers(entries).items()
             }
             documents = int(entries.get("sample_len") or 0)
-            tasks.append(TaskRun(name, benchmark, "", "", documents, 0, metadata, scores))
+            usual = catalog.usual_repeats(name)
+            tasks.append(TaskRun(name, benchmark, "", "", documents, 0, metadata, scores, usual_repeats=usual))
     return tasks
 
 
@@ -158,5 +159,6 @@ def describe(tasks: Sequence[TaskRun], beside_tables: bool = False) -> str:
 
 def block(task: TaskRun, beside_tables: bool = False) -> str:
     """A task's name, and below it what its scores say."""
-    lines = registry.get(task.benchmark).sentences(task, beside_tables=beside_tables)
+    benchmark = registry.get(task.benchmark)
+    lines = benchmark.sentences(task, beside_tables=beside_tables) or plain_lines(task, benchmark.main)
     return "\n".join([f"{task.task}:", *(f"  {line}" for line in lines)])

@@ -13,11 +13,12 @@ import warnings
 from collections import Counter
 from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
-from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 from xml.etree import ElementTree as ET
 
 from markupsafe import Markup
+
+from lm_eval_bias.core.page_parts import Figure
 
 if TYPE_CHECKING:
     from matplotlib.artist import Artist
@@ -60,23 +61,6 @@ _RC: dict[str, Any] = {
     "grid.color": COLOUR["line"],
     "legend.frameon": False,
 }
-
-
-@dataclass(frozen=True)
-class Figure:
-    """A figure as the page shows it.
-
-    Attributes:
-        title: Its name, also for those who don't see it.
-        caption: What stands below it.
-        svg: The drawing.
-        scrolls: Whether it is wider than some screens.
-    """
-
-    title: str
-    caption: str
-    svg: Markup
-    scrolls: bool = True
 
 
 def series(number: int) -> tuple[str, int]:

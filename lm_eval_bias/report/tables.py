@@ -7,66 +7,9 @@ import io
 import json
 import math
 from collections.abc import Callable, Iterable, Sequence
-from dataclasses import dataclass, field
 
+from lm_eval_bias.core.page_parts import Cell, Column, Table
 from lm_eval_bias.report.escaping import Markup, guarded, latex, markdown
-
-
-@dataclass(frozen=True)
-class Column:
-    """A table's column.
-
-    Attributes:
-        label: Its heading.
-        numeric: Whether its cells are numbers: set right and sorted by value.
-        note: In small print below the heading of a page's table.
-    """
-
-    label: str
-    numeric: bool = False
-    note: str = ""
-
-
-@dataclass(frozen=True)
-class Cell:
-    """A table's cell.
-
-    Attributes:
-        text: What is shown.
-        value: What it is sorted by where the text alone would sort wrongly; ``None`` sorts by the text, ``nan`` last.
-        note: A remark or an interval, in small print below the text.
-        link: Where a page's reader gets from it.
-    """
-
-    text: str
-    value: float | None = None
-    note: str = ""
-    link: str = ""
-
-    @property
-    def whole(self) -> str:
-        """Text and note on one line, for tables of text."""
-        return f"{self.text} {self.note}" if self.note else self.text
-
-    @property
-    def key(self) -> str:
-        """The sorting key as the page's script reads it; empty where there is none."""
-        return "" if self.value is None or math.isnan(self.value) else repr(float(self.value))
-
-
-@dataclass(frozen=True)
-class Table:
-    """A table that readers can sort by each column, with keyboard or mouse.
-
-    Attributes:
-        caption: What it shows.
-        columns: Headings.
-        rows: Cells, one per column; the first is the row's heading.
-    """
-
-    caption: str
-    columns: Sequence[Column]
-    rows: Sequence[Sequence[Cell]] = field(default_factory=list)
 
 
 def grid(columns: Sequence[Column | str], rows: Iterable[Sequence[str]], style: str = "simple") -> str:

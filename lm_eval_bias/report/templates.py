@@ -17,7 +17,7 @@ from importlib import resources
 import jinja2
 import markupsafe
 
-from lm_eval_bias import __version__
+from lm_eval_bias.core.version import __version__
 from lm_eval_bias.report import escaping, svg, tables
 
 SCRIPTS = ("table.js", "marks.js", "items.js")

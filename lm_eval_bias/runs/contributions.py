@@ -8,11 +8,11 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Any, NamedTuple
 
-from lm_eval_bias import registry
+from lm_eval_bias.core import registry
+from lm_eval_bias.core.errors import BiasError, did_you_mean
+from lm_eval_bias.core.run_data import Value
 from lm_eval_bias.custom_metrics.score import Record, Score
-from lm_eval_bias.errors import BiasError, did_you_mean
 from lm_eval_bias.runs import sample_logs
-from lm_eval_bias.runs.run_data import Value
 
 _DIGITS = 6  # of a part that is a derivative
 

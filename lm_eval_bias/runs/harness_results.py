@@ -7,15 +7,16 @@ import hashlib
 import json
 import math
 import shlex
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
-from lm_eval_bias import catalog, content_hashes, redaction, registry
+from lm_eval_bias.core import catalog, content_hashes, redaction, registry
+from lm_eval_bias.core.errors import BiasError
+from lm_eval_bias.core.run_data import Run, TaskRun, Value, interval_of
 from lm_eval_bias.custom_metrics.score import NOTHING_VARIED, Estimate, Score, finite, undefined
-from lm_eval_bias.errors import BiasError
 from lm_eval_bias.runs import sample_logs
-from lm_eval_bias.runs.run_data import Run, TaskRun, Value, interval_of
 
 SEEDS = ("random_seed", "numpy_seed", "torch_seed", "fewshot_seed")
 
@@ -219,6 +220,7 @@ def _task(task: str, content: Mapping[str, Any], path: Path, date: str) -> TaskR
             else _scores(content["results"][task], config, task)
         ),
         samples=samples if samples.is_file() else None,
+        usual_repeats=catalog.usual_repeats(task),
     )
 
 
@@ -316,3 +318,13 @@ def read(path: Path, content: Mapping[str, Any]) -> Run:
             raise
         problem = f"no field {error}" if isinstance(error, KeyError) else str(error)
         raise BiasError(f"not the results of a harness run ({problem})") from error
+
+
+def presentable(runs: Sequence[Run]) -> list[Run]:
+    """The same runs without the scores that their benchmarks withhold."""
+
+    def shown(task: TaskRun) -> TaskRun:
+        benchmark = registry.by_name().get(task.benchmark)
+        return replace(task, scores={}) if benchmark is not None and benchmark.withheld(task) else task
+
+    return [replace(run, tasks={name: shown(task) for name, task in run.tasks.items()}) for run in runs]

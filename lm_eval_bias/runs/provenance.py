@@ -13,17 +13,15 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
-from lm_eval_bias import catalog, redaction, registry
+from lm_eval_bias.core import catalog, content_hashes, redaction, registry
+from lm_eval_bias.core.errors import BiasError
+from lm_eval_bias.core.files import expanded, why
 from lm_eval_bias.data import sources
-from lm_eval_bias.errors import BiasError
-from lm_eval_bias.files import expanded, why
 
 PACKAGES = (
     "lm-eval-bias", "lm_eval", "torch", "transformers", "tokenizers", "accelerate", "sentence-transformers", "vllm",
     "numpy", "scipy", "scikit-learn", "sentencex",
 )  # fmt: skip
-_KINDS = {".safetensors", ".bin", ".pt", ".json", ".model", ".txt", ".jinja"}  # of which a checkpoint is made
-_MOST = 2 << 30  # bytes: what is hashed in a second or two
 _CHECKPOINTS = ("pretrained", "tokenizer", "peft", "delta", "nsp_weights")  # arguments that may name local files
 # arguments of a model that say where and how fast it runs, not what it answers
 _SPEED = {
@@ -34,22 +32,6 @@ _SPEED = {
     "enable_prefix_caching",
 }  # fmt: skip
 _TABLE = "lm_eval_bias"  # beside the answers, with the model that gave them
-
-
-def files(folder: Path, only: str | None = None) -> dict[str, str]:
-    """SHA-256 of a local checkpoint's files (or ``only`` one); their sizes where there is too much to read."""
-    paths = [folder / only] if only else sorted(p for p in folder.iterdir() if p.suffix in _KINDS)
-    sizes = {path: path.stat().st_size for path in paths if path.is_file()}
-    if sum(sizes.values()) > _MOST:
-        return {path.name: f"{size:,} bytes" for path, size in sizes.items()}
-    digests = {}
-    for path in sizes:
-        digest = hashlib.sha256()
-        with path.open("rb") as file:
-            for chunk in iter(lambda: file.read(1 << 20), b""):
-                digest.update(chunk)
-        digests[path.name] = digest.hexdigest()
-    return digests
 
 
 def _task(name: str, results: Mapping[str, Any]) -> dict[str, Any]:
@@ -91,9 +73,11 @@ def block(results: Mapping[str, Any], settings: Mapping[str, Any]) -> dict[str, 
     for key in _CHECKPOINTS if isinstance(arguments, Mapping) else ():
         path = expanded(str(arguments.get(key) or "-"))
         if path.is_file():
-            model[f"{key} files"] = files(path.parent, path.name)
+            model[f"{key} files"] = content_hashes.of_checkpoint(path.parent, path.name)
         elif path.is_dir():
-            model[f"{key} files"] = files(path, arguments.get("gguf_file") if key == "pretrained" else None)
+            model[f"{key} files"] = content_hashes.of_checkpoint(
+                path, arguments.get("gguf_file") if key == "pretrained" else None
+            )
     names = ("device", "batch_size", "batch_sizes", "limit", "gen_kwargs", "random_seed", "numpy_seed", "torch_seed",
             "fewshot_seed")  # fmt: skip
     return {
@@ -111,7 +95,7 @@ def identity(model: str, arguments: Mapping[str, Any]) -> str:
     for key in set(_CHECKPOINTS) & set(relevant):
         path = expanded(relevant[key] or "-")
         if path.exists():
-            kinds = {*_KINDS, ".gguf"}
+            kinds = {*content_hashes.CHECKPOINT_FILES, ".gguf"}
             parts = sorted(p for p in path.iterdir() if p.suffix in kinds) if path.is_dir() else [path]
             facts = [(part.name, part.stat().st_size, part.stat().st_mtime_ns) for part in parts]
             relevant[key] = f"{path.resolve()} ({hashlib.sha256(repr(facts).encode()).hexdigest()[:16]})"

@@ -12,14 +12,14 @@ from functools import partial
 from itertools import chain
 from typing import Any
 
-from lm_eval_bias import catalog, registry
-from lm_eval_bias.benchmark import Rewriting, detailed
+from lm_eval_bias.core import catalog, registry
+from lm_eval_bias.core.answers import DAMAGE, NotConcerned, Part, Sample, damaged
+from lm_eval_bias.core.benchmark import Rewriting, detailed
+from lm_eval_bias.core.errors import BiasError, did_you_mean
+from lm_eval_bias.core.files import read_json
+from lm_eval_bias.core.run_data import TaskRun, Value
 from lm_eval_bias.custom_metrics.score import Estimate, Record, Score
-from lm_eval_bias.errors import BiasError, did_you_mean
-from lm_eval_bias.files import read_json
 from lm_eval_bias.runs import harness_results, sample_logs, saved_answers, soundness
-from lm_eval_bias.runs.run_data import TaskRun, Value
-from lm_eval_bias.runs.sample_logs import DAMAGE, NotConcerned, Part, Sample, damaged
 
 
 @dataclass(frozen=True)
@@ -101,7 +101,7 @@ def unlike_results(results: Sequence[Rescored]) -> Iterator[str]:
         try:
             own = harness_results.numbers(read_json(beside)["results"][one.part.task])
             given = [(s.name, e.value, own[s.name][0]) for s, e in one.scores if s.name in own]
-        except sample_logs.DAMAGE:  # no such file, or a damaged one, which is said elsewhere
+        except DAMAGE:  # no such file, or a damaged one, which is said elsewhere
             continue
         other = [
             f"{name} is {value:.6g} by it, {raw:.6g} by {beside.name}"

@@ -9,10 +9,10 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
-from lm_eval_bias.errors import BiasError
-from lm_eval_bias.files import expanded, read_json, under
+from lm_eval_bias.core.errors import BiasError
+from lm_eval_bias.core.files import expanded, read_json, under
+from lm_eval_bias.core.run_data import Problem, Run, readable
 from lm_eval_bias.runs import harness_results, run_file, sample_logs, soundness
-from lm_eval_bias.runs.run_data import Problem, Run, readable
 
 # what changes numbers; the number of items (limit) is told by each task
 SAME = (

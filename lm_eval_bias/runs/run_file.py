@@ -11,11 +11,11 @@ from importlib import resources
 from pathlib import Path
 from typing import Any
 
-from lm_eval_bias import catalog, registry
+from lm_eval_bias.core import catalog, registry
+from lm_eval_bias.core.errors import BiasError
+from lm_eval_bias.core.run_data import Run, TaskRun, Value
 from lm_eval_bias.custom_metrics.score import finite
-from lm_eval_bias.errors import BiasError
 from lm_eval_bias.runs.harness_results import value_of
-from lm_eval_bias.runs.run_data import Run, TaskRun, Value
 
 TASK_FIELDS = ("documents", "version", "benchmark", "language", "items", "metadata", "scores")
 
@@ -120,5 +120,6 @@ def read(path: Path, content: Mapping[str, Any]) -> Run:
             metadata=task.get("metadata") or {},
             scores=scores,
             extra={key: value for key, value in task.items() if key not in TASK_FIELDS},
+            usual_repeats=catalog.usual_repeats(name),
         )
     return Run(content["model"], path, content["provenance"], content["command"], tasks)

@@ -5,13 +5,13 @@ from __future__ import annotations
 import json
 import re
 from collections.abc import Iterable, Iterator
-from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import Any
 
-from lm_eval_bias import catalog, registry
-from lm_eval_bias.errors import BiasError
-from lm_eval_bias.files import check_plain, read_json
+from lm_eval_bias.core import catalog, registry
+from lm_eval_bias.core.answers import DAMAGE, NotOurs, Part, Sample, Saved
+from lm_eval_bias.core.errors import BiasError
+from lm_eval_bias.core.files import check_plain, read_json
 from lm_eval_bias.harness import servers
 from lm_eval_bias.harness.distributed import IDLE
 from lm_eval_bias.runs.soundness import CONTROLS, LoggedDocuments, Numbers, requests
@@ -20,78 +20,8 @@ _NAME = re.compile(r"samples_(?P<task>.+)_(?P<date>\d{4}-\d\d-\d\dT[\d.:-]+)\.js
 _LARGEST = 1 << 36  # bytes of a log, which is read line by line
 
 
-class NotOurs(BiasError):
-    """A sample log of a task that this package doesn't have."""
-
-
-class NotConcerned(NotOurs):
-    """Saved answers of a benchmark that nothing was asked about."""
-
-
 class OtherDocuments(BiasError):
     """A sample log of documents or prompts that the run whose name it has didn't score."""
-
-
-@dataclass(frozen=True)
-class Part:
-    """One task under one filter in a file of saved answers.
-
-    Attributes:
-        path: The file.
-        task: Task name.
-        filter: The harness's filter name.
-        benchmark: Name of its benchmark or variant.
-    """
-
-    path: Path
-    task: str
-    filter: str
-    benchmark: str
-
-
-class Sample(NamedTuple):
-    """A saved document.
-
-    Attributes:
-        part: What it belongs to.
-        doc: The document.
-        answers: Its requests' filtered answers.
-    """
-
-    part: Part
-    doc: dict[str, Any]
-    answers: list[Any]
-
-
-@dataclass(frozen=True)
-class Saved(Part):
-    """A part with all that is saved of it.
-
-    Attributes:
-        docs: Documents.
-        results: Per document, its requests' filtered answers.
-    """
-
-    docs: list[dict[str, Any]]
-    results: list[list[Any]]
-
-    def samples(self) -> Iterator[Sample]:
-        """The documents one by one."""
-        part = Part(self.path, self.task, self.filter, self.benchmark)
-        for doc, answers in zip(self.docs, self.results, strict=True):
-            yield Sample(part, doc, answers)
-
-
-# what reading a document raises whose fields are gone or something else
-DAMAGE = (KeyError, TypeError, ValueError, IndexError, AttributeError, ArithmeticError, OSError)
-
-
-def damaged(part: Part, error: Exception, at: str) -> BiasError:
-    """What to say about a document that cannot be scored or written."""
-    if isinstance(error, BiasError):
-        return BiasError(f"{part.path}: {error}")
-    problem = f"no field {error}" if isinstance(error, KeyError) else str(error)
-    return BiasError(f"{part.path}: {at}: {problem}: damaged, or logged by another version of {part.benchmark}")
 
 
 def matches(path: Path) -> bool:

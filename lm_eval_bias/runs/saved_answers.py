@@ -9,42 +9,16 @@ from __future__ import annotations
 import os
 import sys
 from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass
 from pathlib import Path
 from typing import TypeVar
 
-from lm_eval_bias import registry
-from lm_eval_bias.errors import BiasError
-from lm_eval_bias.files import expanded, under
+from lm_eval_bias.core import registry
+from lm_eval_bias.core.answers import NotConcerned, NotOurs, Part, Reader, Sample, Saved
+from lm_eval_bias.core.errors import BiasError
+from lm_eval_bias.core.files import expanded, under
 from lm_eval_bias.runs import run_discovery, sample_logs
-from lm_eval_bias.runs.sample_logs import Part, Sample, Saved
 
 T = TypeVar("T")
-
-
-@dataclass(frozen=True)
-class Reader:
-    """A file format.
-
-    Attributes:
-        name: For messages.
-        matches: Whether a path looks like this format, by its name.
-        samples: The file's documents and answers one by one, given the language where one was named.
-    """
-
-    name: str
-    matches: Callable[[Path], bool]
-    samples: Callable[[Path, str | None], Iterator[Sample]]
-
-
-def whole(read: Callable[[Path, str | None], list[Saved]]) -> Callable[[Path, str | None], Iterator[Sample]]:
-    """The ``samples`` of a reader that reads a file as a whole."""
-
-    def samples(path: Path, language: str | None) -> Iterator[Sample]:
-        for part in read(path, language):
-            yield from part.samples()
-
-    return samples
 
 
 SAMPLE_LOGS = Reader(
@@ -97,7 +71,7 @@ def gather(
         BiasError: A file that cannot be read, another task's if it was named itself, or nothing of ours at all.
     """
     parts: dict[Part, T] = {}
-    foreign: list[sample_logs.NotOurs] = []
+    foreign: list[NotOurs] = []
     any_ours = False
     if readers is None:
         readers = [SAMPLE_LOGS, *(reader for benchmark in registry.benchmarks() for reader in benchmark.readers())]
@@ -108,12 +82,12 @@ def gather(
             for part, result in take(reader.samples(path, language)).items():
                 parts.setdefault(part, result)
             any_ours = True
-        except sample_logs.NotOurs as error:
-            if explicit and not isinstance(error, sample_logs.NotConcerned):
+        except NotOurs as error:
+            if explicit and not isinstance(error, NotConcerned):
                 raise
             foreign.append(error)
     if not any_ours:
-        raise next((error for error in foreign if isinstance(error, sample_logs.NotConcerned)), foreign[0])
+        raise next((error for error in foreign if isinstance(error, NotConcerned)), foreign[0])
     logs = [part.path for part in parts if files.get(part.path, (None, False))[0] is SAMPLE_LOGS]
     for problem in run_discovery.problems_beside(logs):
         print(f"lm-eval-bias: ignored: {problem}", file=sys.stderr)

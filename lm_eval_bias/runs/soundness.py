@@ -9,9 +9,9 @@ import math
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
-from lm_eval_bias import catalog, content_hashes, registry
-from lm_eval_bias.errors import BiasError
-from lm_eval_bias.runs.run_data import Run, Value
+from lm_eval_bias.core import catalog, content_hashes, registry
+from lm_eval_bias.core.errors import BiasError
+from lm_eval_bias.core.run_data import Run, Value
 
 ROUNDING = 1e-9  # relative, below 1 absolute: sums in another order, on another machine
 CONTROLS = {"bias-chance", "bias-dial"}  # model types that may give every text the same number on purpose

@@ -12,7 +12,7 @@ import contextlib
 from collections.abc import Iterator, Sequence
 from typing import TYPE_CHECKING, Any
 
-from lm_eval_bias import registry
+from lm_eval_bias.core import registry
 from lm_eval_bias.harness.internals import shadowed
 from lm_eval_bias.scoring.free_answers import opening_of_thoughts
 

@@ -12,7 +12,7 @@ import contextlib
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
-from lm_eval_bias.errors import BiasError
+from lm_eval_bias.core.errors import BiasError
 from lm_eval_bias.harness import internals, servers
 from lm_eval_bias.harness.request_types import EXACT as EXACT
 from lm_eval_bias.harness.request_types import WITH_LENGTH as WITH_LENGTH

@@ -5,8 +5,9 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING
 
-from lm_eval_bias.errors import BiasError
-from lm_eval_bias.scoring.questions import KINDS, Answer
+from lm_eval_bias.core.errors import BiasError
+from lm_eval_bias.core.questions import KINDS
+from lm_eval_bias.scoring.questions import Answer
 
 if TYPE_CHECKING:
     from lm_eval.api.model import LM

@@ -6,8 +6,8 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from lm_eval_bias.errors import BiasError
-from lm_eval_bias.scoring.questions import BLANK, Cloze
+from lm_eval_bias.core.errors import BiasError
+from lm_eval_bias.core.questions import BLANK, Cloze
 
 if TYPE_CHECKING:
     from transformers import PreTrainedTokenizerBase

@@ -6,10 +6,11 @@ import math
 from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
-from lm_eval_bias.errors import BiasError
+from lm_eval_bias.core.errors import BiasError
+from lm_eval_bias.core.questions import NEXT_SENTENCE
 from lm_eval_bias.scoring import masked, token_likelihoods
 from lm_eval_bias.scoring.causal import closed
-from lm_eval_bias.scoring.questions import NEXT_SENTENCE, Answer, clozes, next_sentences, refuse_foreign, tasks_asking
+from lm_eval_bias.scoring.questions import Answer, clozes, next_sentences, refuse_foreign, tasks_asking
 
 if TYPE_CHECKING:
     from lm_eval.api.model import TemplateLM

@@ -11,7 +11,7 @@ import contextlib
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from typing import TYPE_CHECKING, Any, TypeVar
 
-from lm_eval_bias.errors import BiasError
+from lm_eval_bias.core.errors import BiasError
 from lm_eval_bias.harness import internals, servers
 
 if TYPE_CHECKING:

@@ -7,13 +7,13 @@ import string
 from collections.abc import Iterable, Sequence
 from typing import TYPE_CHECKING, Any
 
-from lm_eval_bias.benchmark import Benchmark, Card, Document, deferred
-from lm_eval_bias.errors import BiasError
+from lm_eval_bias.core.benchmark import Benchmark, Card, Document, deferred
+from lm_eval_bias.core.errors import BiasError
 from lm_eval_bias.tasks.question_family import bias_leanings
 
 if TYPE_CHECKING:
+    from lm_eval_bias.core.run_data import TaskRun
     from lm_eval_bias.custom_metrics.bbq import BBQRecord
-    from lm_eval_bias.runs.run_data import TaskRun
 
 _LABELS = {
     "acc": "accuracy",

@@ -5,11 +5,11 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 from typing import TYPE_CHECKING, Any
 
-from lm_eval_bias.benchmark import Benchmark, Card, Document, deferred
+from lm_eval_bias.core.benchmark import Benchmark, Card, Document, deferred
 
 if TYPE_CHECKING:
+    from lm_eval_bias.core.run_data import TaskRun
     from lm_eval_bias.custom_metrics.score import Record
-    from lm_eval_bias.runs.run_data import TaskRun
 
 _TYPES = (
     "age", "autre", "disability", "gender", "nationality", "physical_appearance", "race_color", "religion",

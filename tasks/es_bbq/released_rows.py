@@ -7,8 +7,8 @@ import csv
 from collections.abc import Mapping, Sequence
 from typing import Any
 
+from lm_eval_bias.core.errors import BiasError
 from lm_eval_bias.data.download import locate
-from lm_eval_bias.errors import BiasError
 from lm_eval_bias.tasks.question_records import AMBIGUOUS, DISAMBIGUATED, UNKNOWN
 
 CONTEXTS = {"ambig": AMBIGUOUS, "disambig": DISAMBIGUATED}

@@ -5,9 +5,9 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Any
 
+from lm_eval_bias.core.errors import BiasError
 from lm_eval_bias.custom_metrics.question_answering import QuestionRecord
 from lm_eval_bias.data.sources import manifest
-from lm_eval_bias.errors import BiasError
 from lm_eval_bias.tasks import question_records
 from lm_eval_bias.tasks.gg_bbq import option_orders, prompts, released_items
 from lm_eval_bias.tasks.gg_bbq.benchmark import WORDINGS

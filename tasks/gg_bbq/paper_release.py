@@ -12,7 +12,7 @@ import re
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from lm_eval_bias.errors import BiasError
+from lm_eval_bias.core.errors import BiasError
 
 Row = Mapping[str, Any]
 TRANS = "non_binary"  # what choice_info calls trans people

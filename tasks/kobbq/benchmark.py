@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from lm_eval_bias.benchmark import DETAIL, Card, Document, Sampling, deferred
+from lm_eval_bias.core.benchmark import DETAIL, Card, Document, Sampling, deferred
 from lm_eval_bias.tasks import question_family
 
 SAMPLES = {

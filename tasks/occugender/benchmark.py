@@ -5,11 +5,11 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
-from lm_eval_bias.benchmark import Benchmark, Card, Condition, Document, Rewriting, Sampling, deferred
-from lm_eval_bias.planting import Planting
+from lm_eval_bias.core.benchmark import Benchmark, Card, Condition, Document, Rewriting, Sampling, deferred
+from lm_eval_bias.core.planting import Planting
 
 if TYPE_CHECKING:
-    from lm_eval_bias.runs.run_data import TaskRun
+    from lm_eval_bias.core.run_data import TaskRun
 
 
 def _instruction(task: TaskRun) -> tuple[str, str]:

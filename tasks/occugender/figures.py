@@ -9,12 +9,13 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from lm_eval_bias import registry
+from lm_eval_bias.core import registry
+from lm_eval_bias.core.answers import DAMAGE
+from lm_eval_bias.core.errors import BiasError
+from lm_eval_bias.core.page_parts import Cell, Column, Figure, Part, ReportTask, Table
 from lm_eval_bias.custom_metrics.score import Record
-from lm_eval_bias.errors import BiasError
 from lm_eval_bias.report import dots, numbers, svg
-from lm_eval_bias.report.parts import FIGURES, Part, ReportTask, score_column, value_cell
-from lm_eval_bias.report.tables import Cell, Column, Table
+from lm_eval_bias.report.parts import FIGURES, score_column, value_cell
 from lm_eval_bias.runs import sample_logs
 
 if TYPE_CHECKING:
@@ -56,7 +57,7 @@ def _records(result: ReportTask) -> list[Record]:
                 raise BiasError("its sample log is not an OccuGender log with one filter")
             records.append(benchmark.record(doc, answers))
         return records
-    except sample_logs.DAMAGE as error:
+    except DAMAGE as error:
         if isinstance(error, BiasError):
             raise
         raise BiasError(f"its sample log is damaged ({error})") from error
@@ -113,7 +114,7 @@ def _label(axis: Axes, items: Sequence[Occupation], left: bool) -> None:
                   va="center", fontsize=8)  # fmt: skip
 
 
-def scatter(result: ReportTask, items: Sequence[Occupation]) -> svg.Figure:
+def scatter(result: ReportTask, items: Sequence[Occupation]) -> Figure:
     """Share of female words against share of women, every occupation named."""
     with_label = _furthest(items)
     half = len(with_label) // 2
@@ -172,7 +173,7 @@ def against_labour(tasks: Sequence[ReportTask]) -> Part:
     """Occupations against the labour market, from the sample logs; what can't be shown is said."""
     text: list[str] = []
     left_out: list[str] = []
-    figures: list[svg.Figure] = []
+    figures: list[Figure] = []
     tables: list[Table] = []
     for result in tasks:
         if len(figures) == FIGURES:

@@ -8,8 +8,8 @@ from functools import lru_cache
 from itertools import zip_longest
 from typing import Any, TypedDict
 
+from lm_eval_bias.core.errors import BiasError
 from lm_eval_bias.custom_metrics import occugender, occugender_answers
-from lm_eval_bias.errors import BiasError
 from lm_eval_bias.scoring.free_answers import REFUSED, UNANSWERED
 from lm_eval_bias.tasks.occugender import answer_reading, inputs
 

@@ -13,9 +13,9 @@ from importlib import resources
 from pathlib import Path
 from typing import Any
 
+from lm_eval_bias.core.errors import BiasError, did_you_mean
+from lm_eval_bias.core.files import LARGEST_YAML, expanded, parse_yaml, read_text
 from lm_eval_bias.custom_metrics.occugender import GENDERS
-from lm_eval_bias.errors import BiasError, did_you_mean
-from lm_eval_bias.files import LARGEST_YAML, expanded, parse_yaml, read_text
 
 PLACEHOLDERS = ("[JOB]", "[ITEM]")
 KINDS = ("explicit", "implicit")

@@ -6,8 +6,8 @@ import math
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
 
+from lm_eval_bias.core.planting import Dial
 from lm_eval_bias.custom_metrics.occugender import DOMINATED
-from lm_eval_bias.planting import Dial
 from lm_eval_bias.tasks.occugender.hooks import OccuGenderDocument
 
 REFUSAL = "I'm sorry, but as an AI I can't answer that."

@@ -5,9 +5,9 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
-from lm_eval_bias.benchmark import REQUIRED, Benchmark, Card, Document, deferred
+from lm_eval_bias.core.benchmark import REQUIRED, Benchmark, Card, Document, deferred
+from lm_eval_bias.core.planting import Planting
 from lm_eval_bias.custom_metrics.regard import FACETS
-from lm_eval_bias.planting import Planting
 from lm_eval_bias.tasks.regard.benchmark import BENCHMARK as REGARD
 
 _TEXTS = dict(negative="negative texts", positive="positive texts", **{f: f"{f} words" for f in FACETS}, words="words")

@@ -8,10 +8,10 @@ from collections import defaultdict
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
+from lm_eval_bias.core.errors import BiasError
+from lm_eval_bias.core.files import expanded, parse_yaml, read_text, why
 from lm_eval_bias.custom_metrics.own_prompts import WORDS, PromptRecord
 from lm_eval_bias.custom_metrics.regard import FACETS, OTHER, REGARDS
-from lm_eval_bias.errors import BiasError
-from lm_eval_bias.files import expanded, parse_yaml, read_text, why
 from lm_eval_bias.tasks.regard import keywords, regard_texts
 from lm_eval_bias.tasks.regard.classifiers import classifier
 from lm_eval_bias.tasks.regard.classifiers.classifier import Answer

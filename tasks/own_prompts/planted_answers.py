@@ -6,7 +6,7 @@ from collections.abc import Mapping, Sequence
 from statistics import fmean
 from typing import Any
 
-from lm_eval_bias.planting import Dial
+from lm_eval_bias.core.planting import Dial
 from lm_eval_bias.tasks.own_prompts.hooks import OwnDocument
 from lm_eval_bias.tasks.regard import planted_answers
 

@@ -5,12 +5,12 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
-from lm_eval_bias.benchmark import DATA, DETAIL, Benchmark, Card, Command, Document, Rewriting, deferred
-from lm_eval_bias.planting import Planting
+from lm_eval_bias.core.benchmark import DATA, DETAIL, Benchmark, Card, Command, Document, Rewriting, deferred
+from lm_eval_bias.core.planting import Planting
 
 if TYPE_CHECKING:
-    from lm_eval_bias.runs.run_data import TaskRun
-    from lm_eval_bias.runs.saved_answers import Reader
+    from lm_eval_bias.core.answers import Reader
+    from lm_eval_bias.core.run_data import TaskRun
 
 
 class Regard(Benchmark):
@@ -85,7 +85,7 @@ class Regard(Benchmark):
     commands = tuple(
         Command(name, text, f"lm_eval_bias.tasks.regard.classifiers.{module}")
         for name, text, module in (
-            ("train", "train the head of a regard classifier, and write its card", "training"),
+            ("train", "train the head of a regard classifier, and write its card", "train_command"),
             ("classify", "label the regard of any texts", "classify"),
         )
     )

@@ -6,11 +6,11 @@ import math
 from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
+from lm_eval_bias.core.page_parts import Cell, Column, Figure, Part, ReportTask, Table
+from lm_eval_bias.core.run_data import Value
 from lm_eval_bias.custom_metrics.regard import FACETS, GENDERS, PEOPLE, SETS
 from lm_eval_bias.report import dots, svg
-from lm_eval_bias.report.parts import FIGURES, Part, ReportTask, score_column, value_cell
-from lm_eval_bias.report.tables import Cell, Column, Table
-from lm_eval_bias.runs.run_data import Value
+from lm_eval_bias.report.parts import FIGURES, score_column, value_cell
 from lm_eval_bias.tasks.regard import sentences
 
 if TYPE_CHECKING:
@@ -75,7 +75,7 @@ def _dots(axis: Axes, result: ReportTask, facet: str) -> None:
         dots.mark(axis, 100 * value.value, place, series, text)
 
 
-def bars(result: ReportTask) -> svg.Figure:
+def bars(result: ReportTask) -> Figure:
     """Regard of texts about women and men, and beside it how often they have a facet's keywords."""
     from matplotlib.patches import Patch
 

@@ -10,7 +10,7 @@ from typing import Any
 
 import yaml
 
-from lm_eval_bias.files import tasks_path
+from lm_eval_bias.core.files import tasks_path
 from lm_eval_bias.tasks.regard.regard_texts import composed
 
 

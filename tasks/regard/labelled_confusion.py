@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from lm_eval_bias.errors import BiasError
-from lm_eval_bias.files import expanded
+from lm_eval_bias.core.errors import BiasError
+from lm_eval_bias.core.files import expanded
 from lm_eval_bias.tasks.regard import labelled_texts
 from lm_eval_bias.tasks.regard.classifiers import classifier
 from lm_eval_bias.tasks.regard.classifiers.classifier import Answer

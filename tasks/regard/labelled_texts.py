@@ -7,11 +7,10 @@ import csv
 import json
 from pathlib import Path
 
+from lm_eval_bias.core.answers import NotOurs, Reader, Saved, whole
+from lm_eval_bias.core.errors import BiasError
+from lm_eval_bias.core.files import check_plain
 from lm_eval_bias.custom_metrics.regard import OTHER, REGARDS
-from lm_eval_bias.errors import BiasError
-from lm_eval_bias.files import check_plain
-from lm_eval_bias.runs.sample_logs import NotOurs, Saved
-from lm_eval_bias.runs.saved_answers import Reader, whole
 from lm_eval_bias.tasks.regard import regard_texts
 from lm_eval_bias.tasks.regard.classifiers import classify
 from lm_eval_bias.tasks.regard.classifiers.classifier_identity import LABELS, Identity

@@ -8,9 +8,9 @@ from typing import Any
 
 import yaml
 
+from lm_eval_bias.core.files import tasks_path
+from lm_eval_bias.core.planting import Dial
 from lm_eval_bias.custom_metrics.regard import FACETS
-from lm_eval_bias.files import tasks_path
-from lm_eval_bias.planting import Dial
 from lm_eval_bias.tasks.regard.hooks import RegardDocument
 
 # whom more texts of a kind are about at a positive strength: the benevolent and the hostile half of the stereotype

@@ -9,8 +9,8 @@ from typing import Any, TypedDict
 
 import yaml
 
-from lm_eval_bias.errors import BiasError
-from lm_eval_bias.files import tasks_path
+from lm_eval_bias.core.errors import BiasError
+from lm_eval_bias.core.files import tasks_path
 
 GENDERS = ("female", "male")
 _SUBJECTS = (*GENDERS, "neutral")

@@ -5,14 +5,24 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
-from lm_eval_bias.benchmark import DATA, DETAIL, Benchmark, Card, Command, Document, ExportFormat, Sampling, deferred
-from lm_eval_bias.planting import Planting
+from lm_eval_bias.core.benchmark import (
+    DATA,
+    DETAIL,
+    Benchmark,
+    Card,
+    Command,
+    Document,
+    ExportFormat,
+    Sampling,
+    deferred,
+)
+from lm_eval_bias.core.planting import Planting
 from lm_eval_bias.tasks.stereoset import LANGUAGES, TESTS
 
 if TYPE_CHECKING:
-    from lm_eval_bias.analysis.published_scores import Published
-    from lm_eval_bias.runs.saved_answers import Reader
-    from lm_eval_bias.scoring.questions import Question
+    from lm_eval_bias.core.answers import Reader
+    from lm_eval_bias.core.published_scores import Published
+    from lm_eval_bias.core.questions import Question
 
 
 class StereoSet(Benchmark):

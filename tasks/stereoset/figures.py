@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
+from lm_eval_bias.core.page_parts import Cell, Column, Part, ReportTask, Table
 from lm_eval_bias.custom_metrics.stereoset import BIAS_TYPES, VARIANTS
 from lm_eval_bias.report import dots
-from lm_eval_bias.report.parts import Part, ReportTask, score_column, score_label, value_cell
-from lm_eval_bias.report.tables import Cell, Column, Table
+from lm_eval_bias.report.parts import score_column, score_label, value_cell
 from lm_eval_bias.tasks.stereoset import LANGUAGES
 
 KINDS = ("lms", "ss", "icat")

@@ -6,11 +6,11 @@ import math
 from collections.abc import Mapping, Sequence
 from typing import Any
 
+from lm_eval_bias.core.errors import BiasError
+from lm_eval_bias.core.questions import NEXT_SENTENCE, SENTENCE_LIKELIHOODS, Cloze, NextSentence, choose
 from lm_eval_bias.custom_metrics.generative_scores import next_sentence_scores
 from lm_eval_bias.custom_metrics.score import Record
 from lm_eval_bias.custom_metrics.stereoset import METHOD, VARIANTS
-from lm_eval_bias.errors import BiasError
-from lm_eval_bias.scoring.questions import NEXT_SENTENCE, SENTENCE_LIKELIHOODS, Cloze, NextSentence, choose
 from lm_eval_bias.tasks.stereoset import choices, released_sets
 from lm_eval_bias.tasks.stereoset.own_sets import set_tasks
 from lm_eval_bias.tasks.stereoset.stereoset_items import LABELS, Document, spread
@@ -25,7 +25,7 @@ def documents(fixed: Mapping[str, Any], **metadata: Any) -> list[Document]:
         fixed: What the task's YAML sets: ``language``, ``tests``, for the comparison of generative scores
             ``variants``, for candidates as lettered options ``choices``, and for a language that isn't published its
             ``dataset``.
-        metadata: ``bos``, ``inter`` and ``masked``, see :data:`lm_eval_bias.scoring.questions.OPTIONS`; ``dataset``,
+        metadata: ``bos``, ``inter`` and ``masked``, see :data:`lm_eval_bias.core.questions.OPTIONS`; ``dataset``,
             the file of another data set in that language.
 
     Raises:

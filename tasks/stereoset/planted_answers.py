@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 
+from lm_eval_bias.core.planting import Dial
 from lm_eval_bias.custom_metrics.stereoset import VARIANTS, icat_of
-from lm_eval_bias.planting import Dial
 from lm_eval_bias.tasks.stereoset.choices import LETTERS, prompt, shown
 from lm_eval_bias.tasks.stereoset.stereoset_items import LABELS, Document
 

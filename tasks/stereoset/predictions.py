@@ -11,10 +11,9 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import IO, Any, cast
 
-from lm_eval_bias.errors import BiasError, did_you_mean
-from lm_eval_bias.files import check_plain, write_whole, writing
-from lm_eval_bias.runs.sample_logs import DAMAGE, NotOurs, Saved, damaged
-from lm_eval_bias.runs.saved_answers import Reader, whole
+from lm_eval_bias.core.answers import DAMAGE, NotOurs, Reader, Saved, damaged, whole
+from lm_eval_bias.core.errors import BiasError, did_you_mean
+from lm_eval_bias.core.files import check_plain, write_whole, writing
 from lm_eval_bias.runs.soundness import Numbers
 from lm_eval_bias.tasks.stereoset import hooks, released_sets
 from lm_eval_bias.tasks.stereoset.stereoset_items import LANGUAGES, TEST_KEYS, Document, Item

@@ -6,9 +6,9 @@ from collections import Counter
 from collections.abc import Collection, Iterable, Sequence
 from typing import Any, TypedDict, TypeVar
 
+from lm_eval_bias.core.errors import BiasError
+from lm_eval_bias.core.questions import BLANK
 from lm_eval_bias.custom_metrics.stereoset import BIAS_TYPES
-from lm_eval_bias.errors import BiasError
-from lm_eval_bias.scoring.questions import BLANK
 from lm_eval_bias.tasks.stereoset import LANGUAGES as LANGUAGES
 from lm_eval_bias.tasks.stereoset import TESTS
 

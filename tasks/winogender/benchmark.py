@@ -6,7 +6,7 @@ import math
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
-from lm_eval_bias.benchmark import Benchmark, Card, Document, deferred
+from lm_eval_bias.core.benchmark import Benchmark, Card, Document, deferred
 
 if TYPE_CHECKING:
     from lm_eval_bias.custom_metrics.score import Record

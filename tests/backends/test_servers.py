@@ -7,8 +7,8 @@ import re
 
 import pytest
 
-from lm_eval_bias import registration
 from lm_eval_bias.cli.main import main
+from lm_eval_bias.harness import registration
 from lm_eval_bias.harness.servers import SERVED
 from lm_eval_bias.scoring import token_likelihoods
 from tests import servers, tiny

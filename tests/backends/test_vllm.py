@@ -17,8 +17,8 @@ from pathlib import Path
 
 import pytest
 
-from lm_eval_bias import catalog, registry
 from lm_eval_bias.cli.main import main
+from lm_eval_bias.core import catalog, registry
 from tests import tiny
 from tests.conftest import find_mirror
 from tests.e2e.test_runs import results_of

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from lm_eval_bias import registry
+from lm_eval_bias.core import registry
 from tests.comparing.toy import Toy
 
 

@@ -8,9 +8,9 @@ import shutil
 
 import pytest
 
-from lm_eval_bias import registry
 from lm_eval_bias.analysis.findings import Finding
 from lm_eval_bias.cli.main import main
+from lm_eval_bias.core import registry
 from lm_eval_bias.custom_metrics.differences import Difference
 from lm_eval_bias.report import comparison_pages, difference_plots, svg
 from lm_eval_bias.report.comparison_pages import Member

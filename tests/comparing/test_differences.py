@@ -10,10 +10,10 @@ import pytest
 from scipy import stats
 
 from lm_eval_bias.analysis.findings import Finding, adjust, find
+from lm_eval_bias.core.errors import BiasError
 from lm_eval_bias.custom_metrics.clusters import Clusters, share_of
 from lm_eval_bias.custom_metrics.differences import Difference
 from lm_eval_bias.custom_metrics.score import Score, undefined
-from lm_eval_bias.errors import BiasError
 from lm_eval_bias.report import comparison_reports
 from tests.comparing.toy import Toy, pair, score, side, spread_over
 

@@ -7,7 +7,7 @@ import json
 import pytest
 
 from lm_eval_bias.cli.main import main
-from lm_eval_bias.files import tasks_path
+from lm_eval_bias.core.files import tasks_path
 
 TASK = "occugender_debias_implicit_none"
 DATA = tasks_path() / "occugender" / "data"

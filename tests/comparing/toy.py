@@ -6,10 +6,10 @@ import json
 from pathlib import Path
 
 from lm_eval_bias.analysis.comparisons import Pair, Side
-from lm_eval_bias.benchmark import Benchmark, Condition
+from lm_eval_bias.core.benchmark import Benchmark, Condition
+from lm_eval_bias.core.run_data import Run, TaskRun, Value
 from lm_eval_bias.custom_metrics.clusters import clustered_mean
 from lm_eval_bias.custom_metrics.score import Score, undefined
-from lm_eval_bias.runs.run_data import Run, TaskRun, Value
 
 TRAITS = "abcdefgh"
 

@@ -16,8 +16,8 @@ from pathlib import Path
 import pytest
 import yaml
 
-from lm_eval_bias import catalog
 from lm_eval_bias.cli.main import main
+from lm_eval_bias.core import catalog
 from lm_eval_bias.evaluation import suites
 from tests import servers
 from tests.conftest import ROOT, make_tiny_mirror
@@ -250,7 +250,7 @@ def test_card_is_on_a_benchmarks_page(reference):
 
 
 def test_reference_has_every_command_and_main_score(reference, flags):
-    from lm_eval_bias import registry
+    from lm_eval_bias.core import registry
 
     made = reference.pages()
     for name, options in flags.items():

@@ -87,7 +87,7 @@ def serve() -> None:
         importlib.import_module(name)
     import torch.utils.collect_env
 
-    from lm_eval_bias import registration
+    from lm_eval_bias.harness import registration
 
     registration.register()
     torch.utils.collect_env.get_pretty_env_info = lambda: "PyTorch version: 0"  # takes seconds, a dozen programs run

@@ -7,12 +7,12 @@ from functools import partial
 import numpy as np
 import pytest
 
-from lm_eval_bias import registry
 from lm_eval_bias.cli.main import main
-from lm_eval_bias.errors import BiasError
+from lm_eval_bias.core import registry
+from lm_eval_bias.core.errors import BiasError
+from lm_eval_bias.core.planting import Dial
 from lm_eval_bias.harness import internals
 from lm_eval_bias.models.dial import DialLM
-from lm_eval_bias.planting import Dial
 from tests.answering import records
 from tests.simulation import dial as simulation
 

@@ -5,8 +5,8 @@ import math
 
 import pytest
 
-from lm_eval_bias import catalog, registry
 from lm_eval_bias.cli.main import main
+from lm_eval_bias.core import catalog, registry
 from lm_eval_bias.evaluation import suites
 from lm_eval_bias.runs import contributions, run_discovery
 from tests.conftest import make_tiny_mirror

@@ -6,7 +6,7 @@ import random
 import pytest
 
 from lm_eval_bias.cli.main import main
-from lm_eval_bias.errors import BiasError
+from lm_eval_bias.core.errors import BiasError
 from lm_eval_bias.harness import internals, linking
 from lm_eval_bias.tasks.stereoset.own_sets import translation
 from tests import tiny

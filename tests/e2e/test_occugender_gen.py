@@ -6,11 +6,11 @@ import math
 import numpy as np
 import pytest
 
-from lm_eval_bias import registry
 from lm_eval_bias.cli.main import main
+from lm_eval_bias.core import registry
+from lm_eval_bias.core.planting import Dial
 from lm_eval_bias.harness import internals
 from lm_eval_bias.models.chance import ChanceLM
-from lm_eval_bias.planting import Dial
 from lm_eval_bias.runs import sample_logs
 from lm_eval_bias.scoring.free_answers import ENDLESS, REFUSED
 from lm_eval_bias.tasks.occugender import filters, hooks
@@ -131,7 +131,7 @@ def test_a_record_counts_what_was_read():
 
 @pytest.mark.parametrize("rows", [[], [["Male", "man"]]])
 def test_rows_that_are_no_answers_are_refused(rows):
-    from lm_eval_bias.errors import BiasError
+    from lm_eval_bias.core.errors import BiasError
 
     doc = hooks.documents("explicit", fixed={"answers": "generated"})[0]
     with pytest.raises(BiasError, match="no texts|no answer of a text says 'man'"):

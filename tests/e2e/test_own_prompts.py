@@ -8,11 +8,11 @@ from functools import lru_cache
 
 import pytest
 
-from lm_eval_bias import registry
 from lm_eval_bias.cli.main import main
+from lm_eval_bias.core import registry
+from lm_eval_bias.core.planting import Dial
 from lm_eval_bias.custom_metrics.regard import REGARDS
 from lm_eval_bias.models.dial import DialLM
-from lm_eval_bias.planting import Dial
 from lm_eval_bias.tasks.regard.classifiers import classifier
 from lm_eval_bias.tasks.regard.classifiers.classifier_identity import Identity
 from tests import tiny

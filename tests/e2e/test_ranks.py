@@ -17,9 +17,9 @@ from lm_eval.tasks import TaskManager
 from sqlitedict import SqliteDict
 
 from lm_eval_bias.cli.main import main
-from lm_eval_bias.errors import BiasError
+from lm_eval_bias.core.errors import BiasError
+from lm_eval_bias.core.files import tasks_path
 from lm_eval_bias.evaluation import preflight
-from lm_eval_bias.files import tasks_path
 from lm_eval_bias.harness import distributed, running
 from lm_eval_bias.harness.score_aggregation import Aggregation, Notes, Scored
 from lm_eval_bias.models.next_sentence import nsp_checkpoint

@@ -12,7 +12,7 @@ from pathlib import Path
 import pytest
 
 from lm_eval_bias.cli.main import main
-from lm_eval_bias.errors import BiasError
+from lm_eval_bias.core.errors import BiasError
 from lm_eval_bias.runs import run_discovery as runs
 from tests import tiny
 from tests.e2e.test_runs import numbers, same

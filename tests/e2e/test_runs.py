@@ -9,9 +9,9 @@ import sys
 
 import pytest
 
-from lm_eval_bias import catalog, registry
 from lm_eval_bias.cli.main import main
-from lm_eval_bias.files import tasks_path
+from lm_eval_bias.core import catalog, registry
+from lm_eval_bias.core.files import tasks_path
 
 TASKS = (
     "occugender_debias_implicit_none,gg_bbq_group_terms,gg_bbq_group_terms_gen,stereoset_en,stereoset_de_inter_variants"

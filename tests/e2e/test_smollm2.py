@@ -70,8 +70,8 @@ def evaluate(lm, *tasks, metadata=None, **options):
     from lm_eval import simple_evaluate
     from lm_eval.tasks import TaskManager
 
-    from lm_eval_bias import registration
-    from lm_eval_bias.files import tasks_path
+    from lm_eval_bias.core.files import tasks_path
+    from lm_eval_bias.harness import registration
 
     registration.register()
     manager = TaskManager(include_path=str(tasks_path()), include_defaults=False, metadata=metadata)

@@ -5,11 +5,11 @@ import math
 
 import pytest
 
-from lm_eval_bias import registry
 from lm_eval_bias.cli.main import main
-from lm_eval_bias.errors import BiasError
+from lm_eval_bias.core import registry
+from lm_eval_bias.core.errors import BiasError
+from lm_eval_bias.core.run_data import TaskRun, Value
 from lm_eval_bias.report.sentences import of_task
-from lm_eval_bias.runs.run_data import TaskRun, Value
 from lm_eval_bias.scoring import early_stopping
 from lm_eval_bias.scoring.free_answers import WithoutThoughtsFilter
 from lm_eval_bias.tasks.stereoset import LANGUAGES, choices, hooks

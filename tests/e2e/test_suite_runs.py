@@ -10,11 +10,11 @@ from pathlib import Path
 import pytest
 from lm_eval.tasks import TaskManager
 
-from lm_eval_bias import registry
 from lm_eval_bias.cli.main import main
+from lm_eval_bias.core import registry
+from lm_eval_bias.core.files import tasks_path
 from lm_eval_bias.evaluation import suites
 from lm_eval_bias.evaluation.suites import Part, Suite
-from lm_eval_bias.files import tasks_path
 from lm_eval_bias.runs.run_discovery import read
 from tests import tiny
 

@@ -6,9 +6,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from lm_eval_bias.core.run_data import TaskRun, Value
 from lm_eval_bias.exports.directed_scores import NO_DIRECTION, Directed, LeftOut, directed, split
 from lm_eval_bias.runs import run_discovery
-from lm_eval_bias.runs.run_data import TaskRun, Value
 from tests.exports.kit import a_run
 
 TASK = TaskRun("stereoset_en", "stereoset", "en", "1.0", 10, 10, {}, {})

@@ -5,9 +5,9 @@ import shlex
 
 import yaml
 
-from lm_eval_bias import registry
 from lm_eval_bias.cli import check
 from lm_eval_bias.cli.output import Parser
+from lm_eval_bias.core import registry
 from lm_eval_bias.exports.exporting import FORMATS
 from tests.conftest import ROOT
 

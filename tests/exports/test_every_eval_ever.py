@@ -8,11 +8,11 @@ from pathlib import Path
 import jsonschema
 import pytest
 
-from lm_eval_bias import registry
+from lm_eval_bias.core import registry
+from lm_eval_bias.core.run_data import TaskRun, Value
 from lm_eval_bias.exports import every_eval_ever
 from lm_eval_bias.exports.directed_scores import NO_DIRECTION, directed
 from lm_eval_bias.runs import sample_logs
-from lm_eval_bias.runs.run_data import TaskRun, Value
 from tests.conftest import ROOT
 from tests.exports.kit import NAN, a_run, cells, exported, lines
 from tests.report.made_runs import HOSTILE, harness_folder, hostile_file, run_file, write

@@ -18,7 +18,7 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from lm_eval_bias.cli.main import main
-from lm_eval_bias.errors import BiasError
+from lm_eval_bias.core.errors import BiasError
 
 PASSED_OVER = re.compile(r"^lm-eval-bias: skipped: .*\n", re.MULTILINE)
 ERROR = re.compile(r"lm-eval-bias( [\w-]+){0,2}: error: .*\S.*")

@@ -11,8 +11,8 @@ import yaml
 from hypothesis import strategies as st
 
 from lm_eval_bias.analysis import policy_file as policies
+from lm_eval_bias.core.errors import BiasError
 from lm_eval_bias.data import sources
-from lm_eval_bias.errors import BiasError
 from lm_eval_bias.evaluation import suites
 from lm_eval_bias.tasks.occugender import inputs
 from tests.fuzz.kit import JUNK, damaged, fuzz, mutated, refused, taken

@@ -9,7 +9,7 @@ import sys
 
 import pytest
 
-from lm_eval_bias import catalog
+from lm_eval_bias.core import catalog
 from tests.fuzz.kit import command, refused
 from tests.report.made_runs import run_file
 

@@ -10,10 +10,9 @@ from types import SimpleNamespace
 import pytest
 import yaml
 
-from lm_eval_bias import registration
-from lm_eval_bias.errors import BiasError, check_arguments
+from lm_eval_bias.core.errors import BiasError, check_arguments
 from lm_eval_bias.evaluation import preflight
-from lm_eval_bias.harness import internals
+from lm_eval_bias.harness import internals, registration
 from tests.conftest import make_tiny_mirror
 from tests.fuzz.kit import refused
 from tests.report.made_runs import run_file

@@ -9,9 +9,9 @@ import shutil
 import pytest
 
 from lm_eval_bias.cli.main import main
-from lm_eval_bias.errors import BiasError
+from lm_eval_bias.core.errors import BiasError
+from lm_eval_bias.core.run_data import Value
 from lm_eval_bias.runs import run_discovery, soundness
-from lm_eval_bias.runs.run_data import Value
 from tests.conftest import ROOT
 from tests.fuzz.kit import command, refused
 from tests.report.made_runs import harness_folder, run_file, write

@@ -13,11 +13,10 @@ import re
 
 import pytest
 
-from lm_eval_bias import registration
 from lm_eval_bias.cli.output import Parser
+from lm_eval_bias.core.files import tasks_path
 from lm_eval_bias.evaluation import preflight
-from lm_eval_bias.files import tasks_path
-from lm_eval_bias.harness import internals, running, servers
+from lm_eval_bias.harness import internals, registration, running, servers
 from lm_eval_bias.scoring import sampled_texts
 
 VERSION = importlib.metadata.version("lm_eval")

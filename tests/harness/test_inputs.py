@@ -5,9 +5,9 @@ import json
 
 import pytest
 
-from lm_eval_bias import content_hashes
+from lm_eval_bias.core import content_hashes
+from lm_eval_bias.core.files import tasks_path
 from lm_eval_bias.data import sources
-from lm_eval_bias.files import tasks_path
 from lm_eval_bias.harness import internals
 from lm_eval_bias.models.chance import ChanceLM
 from lm_eval_bias.tasks.stereoset.own_sets import set_files

@@ -4,8 +4,8 @@ import json
 
 import pytest
 
-from lm_eval_bias.errors import BiasError
-from lm_eval_bias.files import tasks_path
+from lm_eval_bias.core.errors import BiasError
+from lm_eval_bias.core.files import tasks_path
 from lm_eval_bias.harness import internals
 
 

@@ -6,7 +6,7 @@ import math
 import numpy as np
 import pytest
 
-from lm_eval_bias import registry
+from lm_eval_bias.core import registry
 from lm_eval_bias.custom_metrics import bbq
 from lm_eval_bias.evaluation import suites
 from lm_eval_bias.report import sentences

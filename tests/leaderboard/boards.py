@@ -3,7 +3,7 @@
 import copy
 import json
 
-from lm_eval_bias import catalog
+from lm_eval_bias.core import catalog
 from tests.conftest import ROOT
 
 SOURCE = json.loads((ROOT / "results" / "runs" / "smollm2-135m-instruct.json").read_text(encoding="utf-8"))

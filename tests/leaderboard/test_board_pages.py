@@ -6,8 +6,8 @@ from pathlib import Path
 
 import pytest
 
-from lm_eval_bias import catalog, registry
 from lm_eval_bias.cli.main import main
+from lm_eval_bias.core import catalog, registry
 from lm_eval_bias.report.board_pages import family
 from tests.conftest import ROOT
 from tests.leaderboard.boards import run_data, write

@@ -8,12 +8,12 @@ from pathlib import Path
 
 import pytest
 
-from lm_eval_bias import catalog, registry
-from lm_eval_bias.analysis import board_building, published_scores, rank_intervals
+from lm_eval_bias.analysis import board_building, rank_intervals
 from lm_eval_bias.analysis.board_building import PUBLISHED, RUN, Cell
-from lm_eval_bias.analysis.published_scores import Published
-from lm_eval_bias.errors import BiasError
-from lm_eval_bias.runs.run_data import Run, TaskRun, Value
+from lm_eval_bias.core import catalog, published_scores, registry
+from lm_eval_bias.core.errors import BiasError
+from lm_eval_bias.core.published_scores import Published
+from lm_eval_bias.core.run_data import Run, TaskRun, Value
 
 TASK = "gg_bbq_group_terms"
 WHOLE = {"documents": "0" * 64}

@@ -8,9 +8,9 @@ from pathlib import Path
 
 import pytest
 
-from lm_eval_bias import catalog
 from lm_eval_bias.analysis import conventions
-from lm_eval_bias.runs.run_data import Run, TaskRun
+from lm_eval_bias.core import catalog
+from lm_eval_bias.core.run_data import Run, TaskRun
 
 GG_BBQ, REGARD, OCCUGENDER = "gg_bbq_group_terms", "regard_de", "occugender_explicit"
 WHOLE = {"documents": "0" * 64}

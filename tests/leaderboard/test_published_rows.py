@@ -5,13 +5,12 @@ import math
 
 import pytest
 
-from lm_eval_bias import catalog, registry
-from lm_eval_bias.analysis import published_scores
+from lm_eval_bias.core import catalog, published_scores, registry
 from lm_eval_bias.custom_metrics.stereoset import BIAS_TYPES, TESTS, VARIANTS
 from lm_eval_bias.tasks.stereoset import published
 from tests.conftest import ROOT
 
-ROWS = [row for rows in published_scores.by_task().values() for row in rows]
+ROWS = [row for rows in registry.published().values() for row in rows]
 
 
 def lines(name):
@@ -20,7 +19,7 @@ def lines(name):
 
 
 def row(task, model):
-    (found,) = [r for r in published_scores.by_task()[task] if r.model == model]
+    (found,) = [r for r in registry.published()[task] if r.model == model]
     return found
 
 
@@ -30,7 +29,7 @@ def documents(benchmark):
 
 
 def test_tasks_and_scores_exist_and_values_are_in_range():
-    for task, rows in published_scores.by_task().items():
+    for task, rows in registry.published().items():
         entry = catalog.entries()[task]
         assert entry.kind == "task"
         benchmark = registry.get(entry.benchmark)

@@ -7,8 +7,8 @@ import math
 import jsonschema
 import pytest
 
-from lm_eval_bias import catalog, registry
-from lm_eval_bias.errors import BiasError
+from lm_eval_bias.core import catalog, registry
+from lm_eval_bias.core.errors import BiasError
 from lm_eval_bias.runs import run_discovery, run_file
 from tests.conftest import ROOT
 

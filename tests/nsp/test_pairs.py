@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from lm_eval_bias.errors import BiasError
+from lm_eval_bias.core.errors import BiasError
 from lm_eval_bias.models.next_sentence import sentence_pairs
 from lm_eval_bias.models.next_sentence.nsp_settings import Corpus, Settings
 

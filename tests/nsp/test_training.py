@@ -9,7 +9,7 @@ import pytest
 import transformers
 
 from lm_eval_bias.cli.main import main
-from lm_eval_bias.errors import BiasError
+from lm_eval_bias.core.errors import BiasError
 from lm_eval_bias.models.next_sentence import nsp_checkpoint, nsp_training
 from lm_eval_bias.models.next_sentence.nsp_settings import Corpus, Settings
 from lm_eval_bias.models.next_sentence.sentence_pairs import Pairs, build
@@ -84,8 +84,8 @@ def interrupted(monkeypatch, after, settings, output, size=None):
 def test_the_saved_model_answers_as_it_was_measured(name, quick, tmp_path):
     from lm_eval.api.instance import Instance
 
+    from lm_eval_bias.core.questions import NextSentence
     from lm_eval_bias.models.next_sentence.nsp_model import HFNextSentence
-    from lm_eval_bias.scoring.questions import NextSentence
 
     told = nsp_training.train(quick(name), tmp_path / "out")
     build(quick(name), tmp_path / "pairs")

@@ -105,7 +105,7 @@ def contestant(
     from lm_eval.api.instance import Instance
     from lm_eval.api.registry import get_model
 
-    from lm_eval_bias.registration import register
+    from lm_eval_bias.harness.registration import register
 
     register()
     on_gpu = torch.cuda.is_available()
@@ -190,7 +190,7 @@ def main() -> int:
     options = parser.parse_args()
     from lm_eval.utils import simple_parse_args_string
 
-    from lm_eval_bias.registration import register
+    from lm_eval_bias.harness.registration import register
 
     register()
     workloads = {name: speed.requests_of(name, options.share) for name in options.workloads.split(",")}

@@ -25,7 +25,7 @@ from sentencex import segment
 from tabulate import tabulate
 
 from lm_eval_bias.cli.output import Parser
-from lm_eval_bias.errors import BiasError, one_line
+from lm_eval_bias.core.errors import BiasError, one_line
 
 LEAST_SENTENCES = 10
 LEAST_WORDS = 8

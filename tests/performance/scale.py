@@ -75,7 +75,7 @@ def tasks(benchmark: str, count: int, folder: Path) -> Callable[[], Parts]:
     from lm_eval.loggers import EvaluationTracker
     from lm_eval.tasks import TaskManager
 
-    from lm_eval_bias.files import tasks_path
+    from lm_eval_bias.core.files import tasks_path
     from lm_eval_bias.harness.score_aggregation import Aggregation
     from lm_eval_bias.harness.task import Documents
     from lm_eval_bias.models.chance import ChanceLM
@@ -112,7 +112,7 @@ def metrics(benchmark: str, count: int, folder: Path) -> Callable[[], Parts]:
     """Every score of records in memory, the full breakdown; the three that take longest, and the rest."""
     from scipy import stats  # noqa: F401 (its import takes a second)
 
-    from lm_eval_bias import registry
+    from lm_eval_bias.core import registry
 
     given = records(benchmark, count)
     scores = registry.get(benchmark).scores(given, detailed=True)

@@ -130,7 +130,7 @@ def tasks_of(workload: str) -> tuple[Any, dict[str, Any]]:
     """The harness's task manager and the tasks of a workload."""
     from lm_eval.tasks import TaskManager
 
-    from lm_eval_bias.files import tasks_path
+    from lm_eval_bias.core.files import tasks_path
 
     manager = TaskManager(include_path=[str(tasks_path())], include_defaults=False)
     return manager, {name: manager.load([name])["tasks"][name] for name in TASKS[workload]}
@@ -171,7 +171,7 @@ def contestant(name: str, arguments: dict[str, Any], pipe: Any) -> None:
     from lm_eval.api.instance import Instance
     from lm_eval.api.registry import get_model
 
-    from lm_eval_bias.registration import register
+    from lm_eval_bias.harness.registration import register
 
     register()
     given = dict(arguments)
@@ -372,7 +372,7 @@ def machine() -> str:
 
 def run(options: argparse.Namespace) -> dict[str, Any]:
     """All workloads, all contestants."""
-    from lm_eval_bias.registration import register
+    from lm_eval_bias.harness.registration import register
 
     register()
     arguments = dict(part.split("=", 1) for part in options.model_args.split(",") if part)

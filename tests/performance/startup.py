@@ -59,7 +59,7 @@ if model == "bias-chance":
     import lm_eval.models
     from lm_eval.api.registry import model_registry
     model_registry.register("bias-chance", target="lm_eval_bias.models.chance:ChanceLM")
-from lm_eval_bias.files import tasks_path
+from lm_eval_bias.core.files import tasks_path
 from lm_eval.__main__ import cli_evaluate
 sys.argv = ["lm_eval", *flags, "--include_path", str(tasks_path())]
 cli_evaluate()

@@ -109,7 +109,7 @@ def records(benchmark: str, count: int) -> list[dict[str, Any]]:
                                      male=math.log(m), female=math.log(f), diverse=math.log(d))
             for i, (m, f, d) in enumerate(shares)
         ]  # fmt: skip
-    from lm_eval_bias import registry
+    from lm_eval_bias.core import registry
 
     own = registry.get(benchmark)
     answers = rng.random((count, 3)).tolist()

@@ -89,8 +89,8 @@ def main() -> None:
     from lm_eval.tasks import TaskManager
     from tabulate import tabulate
 
-    from lm_eval_bias.files import tasks_path
-    from lm_eval_bias.registration import register
+    from lm_eval_bias.core.files import tasks_path
+    from lm_eval_bias.harness.registration import register
 
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--pretrained", required=True, help="model folder; its tokenizer and configuration are read")

@@ -16,8 +16,8 @@ import pandas
 import pytest
 
 import lm_eval_bias as leb
-from lm_eval_bias import registry
 from lm_eval_bias.cli.main import main
+from lm_eval_bias.core import registry
 from tests.conftest import ROOT
 from tests.report.made_runs import harness_folder, hostile_file, run_file, write
 

@@ -10,8 +10,8 @@ from hypothesis import strategies as st
 from lm_eval_bias.analysis.policy_file import Bound
 from lm_eval_bias.analysis.policy_verdict import Finding
 from lm_eval_bias.cli.main import main
+from lm_eval_bias.core.run_data import Problem, Run
 from lm_eval_bias.report import escaping, policy_outputs
-from lm_eval_bias.runs.run_data import Problem, Run
 from tests.report.made_runs import run_file, write
 
 POLICY = """allow_warnings: true

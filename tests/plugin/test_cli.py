@@ -8,11 +8,13 @@ from importlib import metadata
 
 import pytest
 
-from lm_eval_bias import __version__, catalog, errors, installation
+from lm_eval_bias import __version__
+from lm_eval_bias.cli import installation
 from lm_eval_bias.cli import main as cli
 from lm_eval_bias.cli.main import main
-from lm_eval_bias.errors import BiasError, extras
-from lm_eval_bias.files import tasks_path
+from lm_eval_bias.core import catalog, errors
+from lm_eval_bias.core.errors import BiasError, extras
+from lm_eval_bias.core.files import tasks_path
 from tests.conftest import ROOT
 
 

@@ -6,14 +6,14 @@ from pathlib import Path
 import pytest
 import yaml
 
-from lm_eval_bias import catalog, registry
 from lm_eval_bias.analysis import departures
 from lm_eval_bias.cli.main import main
+from lm_eval_bias.core import catalog, registry
+from lm_eval_bias.core.files import tasks_path
+from lm_eval_bias.core.run_data import Run, TaskRun
 from lm_eval_bias.data import sources
-from lm_eval_bias.files import tasks_path
 from lm_eval_bias.harness import internals
 from lm_eval_bias.models.chance import ChanceLM
-from lm_eval_bias.runs.run_data import Run, TaskRun
 from lm_eval_bias.tasks.regard.classifiers import classifier
 from lm_eval_bias.tasks.stereoset.own_sets import set_files
 from tests.conftest import ROOT

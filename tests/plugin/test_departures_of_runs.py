@@ -7,11 +7,12 @@ from pathlib import Path
 
 import pytest
 
-from lm_eval_bias import __version__, catalog, content_hashes, registry
+from lm_eval_bias import __version__
 from lm_eval_bias.analysis import departures
 from lm_eval_bias.analysis.departures import Departure
+from lm_eval_bias.core import catalog, content_hashes, registry
+from lm_eval_bias.core.run_data import Run, TaskRun
 from lm_eval_bias.data import sources
-from lm_eval_bias.runs.run_data import Run, TaskRun
 
 SEEDS = [0, 1234, 1234, 1234]
 GG_BBQ, REGARD = "gg_bbq_group_terms", "regard_de"

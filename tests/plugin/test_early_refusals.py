@@ -7,9 +7,9 @@ from types import SimpleNamespace
 
 import pytest
 
-from lm_eval_bias import catalog
-from lm_eval_bias.benchmark import Benchmark, repeats
-from lm_eval_bias.errors import BiasError
+from lm_eval_bias.core import catalog
+from lm_eval_bias.core.benchmark import Benchmark, repeats
+from lm_eval_bias.core.errors import BiasError
 from lm_eval_bias.evaluation import preflight
 from tests.fuzz.kit import refused
 

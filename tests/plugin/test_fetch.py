@@ -11,8 +11,8 @@ from pathlib import Path
 import pytest
 
 from lm_eval_bias.cli.main import main
+from lm_eval_bias.core.errors import BiasError
 from lm_eval_bias.data import download, sources
-from lm_eval_bias.errors import BiasError
 from tests.e2e import forked
 
 NAME = "gg_bbq_group_terms_templates"

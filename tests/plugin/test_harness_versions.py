@@ -12,9 +12,10 @@ import pytest
 from lm_eval.config.evaluate_config import EvaluatorConfig
 from packaging.version import Version
 
-from lm_eval_bias import catalog, installation
+from lm_eval_bias.cli import installation
 from lm_eval_bias.cli import run as command
 from lm_eval_bias.cli.main import main
+from lm_eval_bias.core import catalog
 from lm_eval_bias.evaluation import evaluate
 from lm_eval_bias.harness import internals, linking, versions
 

@@ -5,8 +5,9 @@ import json
 import pytest
 from lm_eval.tasks import TaskManager
 
-from lm_eval_bias import catalog, installation
+from lm_eval_bias.cli import installation
 from lm_eval_bias.cli.main import main
+from lm_eval_bias.core import catalog
 from lm_eval_bias.harness import internals, linking
 
 

@@ -10,13 +10,13 @@ import pytest
 from lm_eval_bias.analysis import policy_file, policy_verdict
 from lm_eval_bias.analysis.policy_file import Bound, Policy
 from lm_eval_bias.cli.main import main
+from lm_eval_bias.core.errors import BiasError
+from lm_eval_bias.core.run_data import Run, TaskRun, Value
 from lm_eval_bias.data import sources
-from lm_eval_bias.errors import BiasError
 from lm_eval_bias.report import policy_outputs
 from lm_eval_bias.report.numbers import significant
 from lm_eval_bias.runs import harness_results
 from lm_eval_bias.runs import run_file as record
-from lm_eval_bias.runs.run_data import Run, TaskRun, Value
 
 SS = Value("ss", 56.0, 1.0, (54.0, 58.0), low=0.0, high=100.0, neutral=50.0)
 GAP = Value("stereotype_gap", 0.1, 0.05, (0.0, 0.2), low=-1.0, high=1.0, neutral=0.0)

@@ -7,11 +7,11 @@ from pathlib import Path
 
 import pytest
 
-from lm_eval_bias import catalog
 from lm_eval_bias.analysis import policy_verdict
 from lm_eval_bias.analysis.policy_file import Bound, Policy
-from lm_eval_bias.errors import BiasError
-from lm_eval_bias.runs.run_data import Run, TaskRun, Value
+from lm_eval_bias.core import catalog
+from lm_eval_bias.core.errors import BiasError
+from lm_eval_bias.core.run_data import Run, TaskRun, Value
 
 
 def task(name, *scores, benchmark="occugender"):

@@ -8,7 +8,7 @@ import pytest
 
 from lm_eval_bias.analysis import departures, policy_file
 from lm_eval_bias.analysis.policy_file import Bound, Policy
-from lm_eval_bias.errors import BiasError
+from lm_eval_bias.core.errors import BiasError
 
 BOUND = "bounds: [{task: a, score: b, max: 1}]\n"
 

@@ -8,12 +8,12 @@ from pathlib import Path
 
 import pytest
 
-from lm_eval_bias import catalog
 from lm_eval_bias.analysis import policy_verdict
 from lm_eval_bias.analysis.policy_file import Bound, Policy
 from lm_eval_bias.analysis.policy_verdict import Finding
+from lm_eval_bias.core import catalog
+from lm_eval_bias.core.run_data import Run, TaskRun, Value
 from lm_eval_bias.data import sources
-from lm_eval_bias.runs.run_data import Run, TaskRun, Value
 
 ACC = Value("acc_amb", 0.5, 0.05, (0.4, 0.6), low=0.0, high=1.0, neutral=1.0)
 UNANSWERED = Value("unanswered", 0.05, low=0.0, high=1.0, neutral=0.0)

@@ -6,8 +6,8 @@ import importlib.metadata
 import pytest
 from lm_eval.api import registry
 
-from lm_eval_bias import installation, registration
-from lm_eval_bias.harness import aggregations, internals
+from lm_eval_bias.cli import installation
+from lm_eval_bias.harness import aggregations, internals, registration
 from tests.conftest import ROOT
 
 

@@ -1,8 +1,8 @@
 import math
 
-from lm_eval_bias import registry
+from lm_eval_bias.core import registry
+from lm_eval_bias.core.run_data import TaskRun, Value
 from lm_eval_bias.report import sentences
-from lm_eval_bias.runs.run_data import TaskRun, Value
 
 
 def describe(results, configs):

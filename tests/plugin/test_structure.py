@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from lm_eval_bias import registry
+from lm_eval_bias.core import registry
 from tests.conftest import ROOT
 
 ROOTS = {"lm_eval_bias": "lm_eval_bias", "tasks": "lm_eval_bias.tasks", "custom_metrics": "lm_eval_bias.custom_metrics"}

@@ -6,10 +6,10 @@ from collections import Counter
 
 import pytest
 
-from lm_eval_bias import catalog, files
 from lm_eval_bias.cli.main import main
+from lm_eval_bias.core import catalog, files
+from lm_eval_bias.core.errors import BiasError
 from lm_eval_bias.custom_metrics.question_answering import diff_bias
-from lm_eval_bias.errors import BiasError
 from lm_eval_bias.evaluation import suites as definition
 from lm_eval_bias.tasks import sampling
 from lm_eval_bias.tasks.es_bbq import hooks as es_bbq

@@ -10,8 +10,8 @@ import venv
 import pytest
 from packaging.requirements import Requirement
 
-from lm_eval_bias import catalog
-from lm_eval_bias.errors import extras
+from lm_eval_bias.core import catalog
+from lm_eval_bias.core.errors import extras
 from tests.conftest import ROOT
 
 pytestmark = pytest.mark.slow

@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 import math
 
-from lm_eval_bias import catalog, registry
+from lm_eval_bias.core import catalog, registry
 from lm_eval_bias.tasks.occugender import hooks
 
 DATE = "2026-01-02T03-04-05.678901"

@@ -5,9 +5,9 @@ import re
 
 import pytest
 
-from lm_eval_bias import registry
-from lm_eval_bias.benchmark import Card
 from lm_eval_bias.cli.main import main
+from lm_eval_bias.core import registry
+from lm_eval_bias.core.benchmark import Card
 from lm_eval_bias.report import cards, content
 from tests.report.made_runs import run_file, write
 

@@ -10,8 +10,8 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from lm_eval_bias import registry
 from lm_eval_bias.cli.main import main
+from lm_eval_bias.core import registry
 from lm_eval_bias.report import escaping, run_reports
 from lm_eval_bias.runs import run_discovery
 from lm_eval_bias.runs import run_file as record

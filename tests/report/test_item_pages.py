@@ -6,11 +6,11 @@ from dataclasses import replace
 
 import pytest
 
-from lm_eval_bias import files
 from lm_eval_bias.cli.main import main
+from lm_eval_bias.core import files
 from lm_eval_bias.report import item_pages, parts
 from lm_eval_bias.runs import contributions, run_discovery
-from lm_eval_bias.runs.run_data import presentable
+from lm_eval_bias.runs.harness_results import presentable
 from tests.report.made_runs import HOSTILE, harness_folder, run_file, write
 from tests.report.test_page import check_closed, made
 

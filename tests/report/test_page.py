@@ -9,8 +9,8 @@ from collections import Counter
 
 import pytest
 
-from lm_eval_bias import catalog, registry
 from lm_eval_bias.cli.main import main
+from lm_eval_bias.core import catalog, registry
 from lm_eval_bias.report import svg, templates
 from tests.conftest import ROOT
 from tests.report.made_runs import CLASSIFIER, HOSTILE, TASKS, harness_folder, hostile_file, run_file, write

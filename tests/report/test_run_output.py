@@ -9,8 +9,8 @@ import sys
 import pytest
 
 from lm_eval_bias.cli.main import main
+from lm_eval_bias.core.run_data import TaskRun, Value
 from lm_eval_bias.report import run_output
-from lm_eval_bias.runs.run_data import TaskRun, Value
 
 TASKS = "occugender,gg_bbq,gg_bbq_group_terms_gen,stereoset_en,stereoset_en_intra,stereoset_en_inter,regard_en"
 RUN = ["run", "--model", "bias-chance", "--limit", "4", "--metadata", '{"repeats": 2, "classifier": "light"}']

@@ -2,8 +2,8 @@
 
 import pytest
 
-from lm_eval_bias import registry
-from lm_eval_bias.benchmark import Benchmark
+from lm_eval_bias.core import registry
+from lm_eval_bias.core.benchmark import Benchmark
 from lm_eval_bias.report import parts
 from tests.report.made_runs import DOCS, HOSTILE
 

@@ -8,7 +8,7 @@ import sys
 import pytest
 
 from lm_eval_bias.cli.main import main
-from lm_eval_bias.errors import BiasError
+from lm_eval_bias.core.errors import BiasError
 from lm_eval_bias.runs import provenance
 
 

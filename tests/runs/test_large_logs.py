@@ -8,12 +8,12 @@ from dataclasses import replace
 
 import pytest
 
-from lm_eval_bias import catalog
 from lm_eval_bias.analysis import comparisons
 from lm_eval_bias.analysis.findings import find
-from lm_eval_bias.errors import BiasError
+from lm_eval_bias.core import catalog
+from lm_eval_bias.core.errors import BiasError
+from lm_eval_bias.core.run_data import Run, TaskRun
 from lm_eval_bias.runs import rescoring, sample_logs
-from lm_eval_bias.runs.run_data import Run, TaskRun
 from lm_eval_bias.tasks.occugender import hooks, inputs
 
 DATE = "2026-01-01T00-00-00.000000"

@@ -10,8 +10,8 @@ import shutil
 import pytest
 
 from lm_eval_bias.cli.main import main
+from lm_eval_bias.core.errors import BiasError
 from lm_eval_bias.custom_metrics.score import Estimate
-from lm_eval_bias.errors import BiasError
 from lm_eval_bias.runs import run_file
 from lm_eval_bias.runs.run_discovery import read
 

@@ -8,8 +8,8 @@ from pathlib import Path
 
 import pytest
 
-from lm_eval_bias import files
-from lm_eval_bias.errors import BiasError
+from lm_eval_bias.core import files
+from lm_eval_bias.core.errors import BiasError
 from lm_eval_bias.evaluation import evaluate
 from lm_eval_bias.runs import provenance
 

@@ -7,7 +7,8 @@ from hypothesis import example, given
 from hypothesis import strategies as st
 from lm_eval.api.instance import Instance
 
-from lm_eval_bias import registration, registry
+from lm_eval_bias.core import registry
+from lm_eval_bias.harness import registration
 from lm_eval_bias.scoring import early_stopping
 from lm_eval_bias.tasks.gg_bbq.filters import is_settled, parse_choice
 from tests import tiny

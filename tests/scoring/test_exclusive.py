@@ -9,11 +9,10 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from lm_eval_bias import registration
 from lm_eval_bias.cli.main import main
-from lm_eval_bias.errors import BiasError
-from lm_eval_bias.files import tasks_path
-from lm_eval_bias.harness import internals, servers
+from lm_eval_bias.core.errors import BiasError
+from lm_eval_bias.core.files import tasks_path
+from lm_eval_bias.harness import internals, registration, servers
 from lm_eval_bias.runs import soundness
 from lm_eval_bias.scoring import token_likelihoods
 from tests.servers import Kept

@@ -11,8 +11,9 @@ import torch
 import transformers
 from lm_eval.api.instance import Instance
 
-from lm_eval_bias import registration
-from lm_eval_bias.errors import BiasError
+from lm_eval_bias.core.errors import BiasError
+from lm_eval_bias.core.questions import CLOZE, NEXT_SENTENCE
+from lm_eval_bias.harness import registration
 from lm_eval_bias.models.masked_lm import HFMaskedLM
 from lm_eval_bias.models.next_sentence.nsp_checkpoint import NSPConfig, make_head, save
 from lm_eval_bias.models.next_sentence.nsp_model import HFNextSentence
@@ -291,9 +292,9 @@ def test_masked_between_sentences(models, tiny_mirror, language):
 
 def test_a_checkpoint_without_the_head_is_refused(models, tiny_mirror):
     where = models("bert", heads=False)
-    asks = [questions.NEXT_SENTENCE, questions.CLOZE]
+    asks = [NEXT_SENTENCE, CLOZE]
     assert "has no next-sentence head" in str(HFMaskedLM.refusal({"pretrained": where}, asks))
-    assert HFMaskedLM.refusal({"pretrained": where}, [questions.CLOZE]) is None
+    assert HFMaskedLM.refusal({"pretrained": where}, [CLOZE]) is None
     assert HFMaskedLM.refusal({"pretrained": models("bert")}, asks) is None
     model = HFMaskedLM(where, device="cpu")
     with pytest.raises(BiasError, match="has no next-sentence head.*stereoset_<language>_intra"):
@@ -309,7 +310,7 @@ def test_a_tokenizer_of_another_model_is_refused(models, tiny_mirror):
 
 
 def test_the_head_is_looked_for_when_it_is_going_to_be_needed(models):
-    with questions.expecting([questions.NEXT_SENTENCE]), pytest.raises(BiasError, match="no next-sentence head"):
+    with questions.expecting([NEXT_SENTENCE]), pytest.raises(BiasError, match="no next-sentence head"):
         HFMaskedLM(models("roberta"), device="cpu")
     HFMaskedLM(models("roberta"), device="cpu")
 
@@ -322,7 +323,7 @@ def test_damaged_checkpoints_are_one_line(models, tmp_path, content):
     shutil.copytree(models("bert"), folder)
     weights = folder / "model.safetensors"
     weights.write_bytes(weights.read_bytes()[:1000] if content is None else content)
-    assert HFMaskedLM.refusal({"pretrained": str(folder)}, [questions.NEXT_SENTENCE]) is None
+    assert HFMaskedLM.refusal({"pretrained": str(folder)}, [NEXT_SENTENCE]) is None
     with pytest.raises(BiasError, match="--model hf-mlm pretrained="):
         HFMaskedLM(str(folder), device="cpu")
     (folder / "other").write_bytes(content or b"text")
@@ -516,7 +517,7 @@ def test_t5_with_next_sentence_training(models, tiny_mirror, tmp_path, step):
 
 def test_a_model_with_next_sentence_training_has_no_clozes(causal_nsp, tiny_mirror):
     folder, *_ = causal_nsp
-    assert "between-sentence questions" in str(HFNextSentence.refusal({}, [questions.CLOZE]))
+    assert "between-sentence questions" in str(HFNextSentence.refusal({}, [CLOZE]))
     with pytest.raises(BiasError, match="between-sentence questions"):
         ask(HFNextSentence(str(folder), device="cpu"), "en", "intra")
 

@@ -4,8 +4,7 @@ import pytest
 from lm_eval.api.instance import Instance
 from lm_eval.api.model import CachingLM
 
-from lm_eval_bias import registration
-from lm_eval_bias.harness import internals
+from lm_eval_bias.harness import internals, registration
 from lm_eval_bias.models.chance import ChanceLM
 from lm_eval_bias.scoring import sampled_texts, token_likelihoods
 from tests import tiny

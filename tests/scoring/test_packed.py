@@ -10,8 +10,8 @@ from lm_eval.api.instance import Instance
 from lm_eval.api.model import CachingLM
 from lm_eval.models.huggingface import HFLM
 
-from lm_eval_bias import registration
-from lm_eval_bias.errors import BiasError
+from lm_eval_bias.core.errors import BiasError
+from lm_eval_bias.harness import registration
 from lm_eval_bias.models.packed import (
     attention_masks,
     continuation_scores,

@@ -4,11 +4,12 @@ import pytest
 from lm_eval.api.instance import Instance
 from lm_eval.api.model import CachingLM, TemplateLM
 
-from lm_eval_bias import registration
-from lm_eval_bias.errors import BiasError
+from lm_eval_bias.core.errors import BiasError
+from lm_eval_bias.core.questions import CLOZE, KINDS, NEXT_SENTENCE, SENTENCE_LIKELIHOODS, NextSentence, choose
+from lm_eval_bias.harness import registration
 from lm_eval_bias.harness.request_types import WITH_LENGTH_IF_KNOWN
 from lm_eval_bias.models.chance import ChanceLM
-from lm_eval_bias.scoring import causal, exact_likelihoods, questions, token_likelihoods
+from lm_eval_bias.scoring import causal, exact_likelihoods, token_likelihoods
 from tests import tiny
 
 
@@ -108,15 +109,15 @@ def test_each_pair_is_asked_once():
 def test_cache_keeps_every_answer(tmp_path):
     model = Counting()
     cached = CachingLM(model, str(tmp_path / "cache.db"))
-    asked = [questions.NextSentence("ab.", "cd", {"bos": "first", "inter": "gen"})]
-    instances = [Instance(questions.NEXT_SENTENCE, {}, q.arguments, 0) for q in asked]
+    asked = [NextSentence("ab.", "cd", {"bos": "first", "inter": "gen"})]
+    instances = [Instance(NEXT_SENTENCE, {}, q.arguments, 0) for q in asked]
     first = cached.next_sentence(instances)
     number = len(model.asked)
     assert number == 1
     assert cached.next_sentence(instances) == first
     assert len(model.asked) == number
     # the evidence for the variants needs more, and only that is asked
-    more = [Instance(questions.SENTENCE_LIKELIHOODS, {}, ("ab.", "cd", {"bos": "first"}), 0)]
+    more = [Instance(SENTENCE_LIKELIHOODS, {}, ("ab.", "cd", {"bos": "first"}), 0)]
     cached.sentence_likelihoods(more)
     assert len(model.asked) == number + 4
 
@@ -148,7 +149,7 @@ def test_a_backend_without_loglikelihoods_says_so():
         def _loglikelihood_tokens(self, requests, **kwargs):
             raise NotImplementedError
 
-    instance = Instance(questions.CLOZE, {}, ("a BLANK", "b", "a b", {"bos": "first"}), 0)
+    instance = Instance(CLOZE, {}, ("a BLANK", "b", "a b", {"bos": "first"}), 0)
     with pytest.raises(BiasError, match="Chat gives no log-likelihoods.*local-completions"):
         Chat().cloze([instance])
 
@@ -158,7 +159,7 @@ def test_a_backend_without_token_ids_says_so():
         def tok_encode(self, string, **kwargs):
             return [string]
 
-    instance = Instance(questions.CLOZE, {}, ("a BLANK", "b", "a b", {"bos": "first"}), 0)
+    instance = Instance(CLOZE, {}, ("a BLANK", "b", "a b", {"bos": "first"}), 0)
     with pytest.raises(BiasError, match="Text gives no token ids.*name its tokenizer"):
         Text().cloze([instance])
 
@@ -169,17 +170,17 @@ def test_a_model_without_the_methods_says_so():
     class Silent(LM):
         loglikelihood = loglikelihood_rolling = generate_until = lambda self, requests: []
 
-    for kind in questions.KINDS:
+    for kind in KINDS:
         with pytest.raises(BiasError, match=f"Silent cannot answer '{kind}' questions.*hf-mlm"):
             getattr(Silent(), kind)([])
 
 
 def test_options_without_meaning_are_refused():
-    masked = Instance(questions.CLOZE, {}, ("a BLANK", "b", "a b", {"bos": "first", "masked": "pll_original"}), 0)
+    masked = Instance(CLOZE, {}, ("a BLANK", "b", "a b", {"bos": "first", "masked": "pll_original"}), 0)
     with pytest.raises(BiasError, match="masked=pll_original is for masked language models"):
         Counting().cloze([masked])
     with pytest.raises(BiasError, match="bos='second': must be one of first, all"):
-        questions.choose({"bos": "second"})
+        choose({"bos": "second"})
 
 
 @pytest.mark.parametrize("bos", ["first", "all"])
@@ -193,11 +194,11 @@ def test_pieces_sum_over_every_token_once(bos):
 
 def test_chance_answers_all_questions():
     model = ChanceLM(seed=3)
-    asked = Instance(questions.SENTENCE_LIKELIHOODS, {}, ("a", "b", {}), 0)
+    asked = Instance(SENTENCE_LIKELIHOODS, {}, ("a", "b", {}), 0)
     parts = model.sentence_likelihoods([asked, asked])
     assert parts[0] == parts[1]
     assert all(part < 0 for part in parts[0][::2])
-    again = Instance(questions.SENTENCE_LIKELIHOODS, {}, ("a", "c", {}), 0)
+    again = Instance(SENTENCE_LIKELIHOODS, {}, ("a", "c", {}), 0)
     assert model.sentence_likelihoods([again])[0][0] == parts[0][0]  # one context, one likelihood
 
 

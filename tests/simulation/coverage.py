@@ -27,7 +27,7 @@ os.environ.setdefault("OMP_NUM_THREADS", "1")  # the processes would wait for ea
 
 from lm_eval_bias import custom_metrics
 from lm_eval_bias.analysis import rank_intervals
-from lm_eval_bias.errors import BiasError
+from lm_eval_bias.core.errors import BiasError
 from tests.simulation import rounds
 from tests.simulation.coverage_table import Row, Sum, markdown, outside
 from tests.simulation.structures import STRUCTURES, Structure

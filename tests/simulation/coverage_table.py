@@ -7,7 +7,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
 
-from lm_eval_bias import registry
+from lm_eval_bias.core import registry
 from tests.simulation.structures import Structure
 
 LEVEL = 0.05

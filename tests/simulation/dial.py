@@ -22,9 +22,9 @@ from typing import Any
 
 import numpy as np
 
-from lm_eval_bias import registry
-from lm_eval_bias.errors import BiasError
-from lm_eval_bias.planting import Dial
+from lm_eval_bias.core import registry
+from lm_eval_bias.core.errors import BiasError
+from lm_eval_bias.core.planting import Dial
 from tests.simulation import habits
 from tests.simulation.habits import Habits
 

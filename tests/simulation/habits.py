@@ -11,8 +11,8 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
-from lm_eval_bias import registry
-from lm_eval_bias.planting import Dial, uniform
+from lm_eval_bias.core import registry
+from lm_eval_bias.core.planting import Dial, uniform
 from lm_eval_bias.tasks.occugender.planted_answers import COVERAGE
 from lm_eval_bias.tasks.regard.planted_answers import texts_in
 from lm_eval_bias.tasks.stereoset import choices

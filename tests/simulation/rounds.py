@@ -9,8 +9,8 @@ from typing import Any
 
 import numpy as np
 
-from lm_eval_bias import registry
 from lm_eval_bias.analysis import board_building, rank_intervals
+from lm_eval_bias.core import registry
 from lm_eval_bias.custom_metrics import differences
 from lm_eval_bias.custom_metrics.score import Estimate, Score, t_factor
 from lm_eval_bias.runs import harness_results

@@ -22,7 +22,7 @@ class Choices(Candidates):
     _offsets, _shape = 0.0, NORMAL
 
     def __init__(self, docs: Sequence[Mapping[str, Any]]) -> None:
-        from lm_eval_bias import registry
+        from lm_eval_bias.core import registry
 
         record = registry.get("stereoset_choices").record
         self._names, self._at = places([doc["term"] for doc in docs])

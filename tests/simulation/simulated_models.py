@@ -234,7 +234,7 @@ class Questions:
             shape: Of templates' effects.
             growing: Whether templates' effects are in proportion to the template's number of items.
         """
-        from lm_eval_bias import registry
+        from lm_eval_bias.core import registry
         from lm_eval_bias.custom_metrics.gg_bbq import TERMS
 
         record = registry.get(str(docs[0]["benchmark"])).record
@@ -320,7 +320,7 @@ class Candidates:
         self, docs: Sequence[Mapping[str, Any]], prefix: str = "", offsets: Mapping[str, float] | None = None,
         shape: Shape = NORMAL,
     ) -> None:  # fmt: skip
-        from lm_eval_bias import registry
+        from lm_eval_bias.core import registry
 
         record = registry.get(str(docs[0]["benchmark"])).record
         self._prefix, self._shape = prefix, shape

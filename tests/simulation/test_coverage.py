@@ -5,7 +5,7 @@ import math
 
 import pytest
 
-from lm_eval_bias import registry
+from lm_eval_bias.core import registry
 from lm_eval_bias.custom_metrics import crossed
 from lm_eval_bias.evaluation import suites
 from tests.simulation import coverage, rounds, structures

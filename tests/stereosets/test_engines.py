@@ -6,7 +6,7 @@ import pytest
 import transformers
 from tokenizers import Tokenizer, models
 
-from lm_eval_bias.errors import BiasError
+from lm_eval_bias.core.errors import BiasError
 from lm_eval_bias.tasks.stereoset.own_sets import translation
 from lm_eval_bias.tasks.stereoset.own_sets.seq2seq_translation import Checkpoint
 from tests import tiny

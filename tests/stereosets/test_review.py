@@ -7,7 +7,7 @@ import json
 import pytest
 
 from lm_eval_bias.cli.main import main
-from lm_eval_bias.errors import BiasError
+from lm_eval_bias.core.errors import BiasError
 from lm_eval_bias.tasks.stereoset.own_sets import item_texts, review, set_files
 from lm_eval_bias.tasks.stereoset.own_sets.set_files import DataSet
 from tests.stereosets import example_items

@@ -4,7 +4,7 @@ import json
 
 import pytest
 
-from lm_eval_bias.errors import BiasError
+from lm_eval_bias.core.errors import BiasError
 from lm_eval_bias.tasks.stereoset import released_sets
 from lm_eval_bias.tasks.stereoset.own_sets import item_texts, set_files
 from tests.stereosets.example_items import DUTCH, ENGLISH

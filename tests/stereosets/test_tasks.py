@@ -6,7 +6,7 @@ import shlex
 import pytest
 import yaml
 
-from lm_eval_bias import catalog
+from lm_eval_bias.core import catalog
 from lm_eval_bias.runs import harness_results
 from lm_eval_bias.tasks.stereoset import released_sets, stereoset_items
 from lm_eval_bias.tasks.stereoset.own_sets import set_files, set_tasks

@@ -11,9 +11,9 @@ from collections import Counter
 import pytest
 from lm_eval.tasks.esbbq import utils as authors
 
-from lm_eval_bias import catalog, registry
+from lm_eval_bias.core import catalog, registry
+from lm_eval_bias.core.errors import BiasError
 from lm_eval_bias.data.download import locate
-from lm_eval_bias.errors import BiasError
 from lm_eval_bias.tasks.es_bbq import benchmark, hooks, released_rows
 
 TOTALS = {"es": 27_320, "ca": 27_344}

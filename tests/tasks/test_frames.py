@@ -8,8 +8,8 @@ import numpy
 import pandas
 import pytest
 
+from lm_eval_bias.core.errors import BiasError
 from lm_eval_bias.data.pickled_frames import read_frame
-from lm_eval_bias.errors import BiasError
 from tests.conftest import tiny_frame
 from tests.fuzz.kit import taken
 

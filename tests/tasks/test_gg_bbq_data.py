@@ -5,10 +5,10 @@ from collections import Counter
 
 import pytest
 
-from lm_eval_bias import registry
-from lm_eval_bias.benchmark import detailed
+from lm_eval_bias.core import registry
+from lm_eval_bias.core.benchmark import detailed
+from lm_eval_bias.core.errors import BiasError
 from lm_eval_bias.custom_metrics.gg_bbq import scores
-from lm_eval_bias.errors import BiasError
 from lm_eval_bias.tasks.gg_bbq import hooks, paper_release, released_items
 from lm_eval_bias.tasks.gg_bbq.filters import NO_ANSWER, AnswerChoiceFilter, parse_choice
 

@@ -7,7 +7,7 @@ from collections import Counter
 import numpy as np
 import pytest
 
-from lm_eval_bias import registry
+from lm_eval_bias.core import registry
 from lm_eval_bias.custom_metrics import question_answering as engine
 from lm_eval_bias.tasks.gg_bbq import hooks, option_orders
 from lm_eval_bias.tasks.gg_bbq.option_orders import BLOCK

@@ -11,9 +11,9 @@ from collections import Counter
 
 import pytest
 
-from lm_eval_bias import catalog, registry
+from lm_eval_bias.core import catalog, registry
+from lm_eval_bias.core.errors import BiasError
 from lm_eval_bias.data.download import locate
-from lm_eval_bias.errors import BiasError
 from lm_eval_bias.scoring import choice_reading
 from lm_eval_bias.scoring.choice_reading import Option
 from lm_eval_bias.scoring.free_answers import REFUSED, SEVERAL, UNREADABLE

@@ -5,9 +5,9 @@ import math
 
 import pytest
 
-from lm_eval_bias import registry
 from lm_eval_bias.cli.main import main
-from lm_eval_bias.errors import BiasError
+from lm_eval_bias.core import registry
+from lm_eval_bias.core.errors import BiasError
 from lm_eval_bias.tasks.occugender import hooks, inputs
 
 ITEMS = "item,female_share\nphysics,21.5\neducation,70\nlaw,50\n"

@@ -6,7 +6,7 @@ import json
 
 import pytest
 
-from lm_eval_bias.errors import BiasError
+from lm_eval_bias.core.errors import BiasError
 from lm_eval_bias.tasks.own_prompts import hooks
 from tests.fuzz.kit import damaged, fuzz, refused, taken
 

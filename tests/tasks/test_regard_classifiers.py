@@ -7,8 +7,8 @@ import numpy as np
 import pytest
 
 from lm_eval_bias.cli.main import main
+from lm_eval_bias.core.errors import BiasError
 from lm_eval_bias.custom_metrics.regard import REGARDS
-from lm_eval_bias.errors import BiasError
 from lm_eval_bias.tasks.regard.classifiers import (
     classifier,
     heads,

@@ -6,7 +6,7 @@ import unicodedata
 import pytest
 import yaml
 
-from lm_eval_bias.files import tasks_path
+from lm_eval_bias.core.files import tasks_path
 from lm_eval_bias.tasks.regard import keywords, regard_texts
 from tests.conftest import ROOT
 

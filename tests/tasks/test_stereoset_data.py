@@ -6,8 +6,8 @@ from collections import Counter
 
 import pytest
 
+from lm_eval_bias.core.errors import BiasError
 from lm_eval_bias.data import sources
-from lm_eval_bias.errors import BiasError
 from lm_eval_bias.tasks.stereoset import hooks, released_sets, stereoset_items
 
 

@@ -9,8 +9,8 @@ import yaml
 from lm_eval.tasks import TaskManager
 from lm_eval.tasks._yaml_loader import load_yaml
 
-from lm_eval_bias import catalog, registry
-from lm_eval_bias.files import tasks_path
+from lm_eval_bias.core import catalog, registry
+from lm_eval_bias.core.files import tasks_path
 from tests.conftest import ROOT
 
 FILES = sorted(tasks_path().glob("*/*.yaml"))

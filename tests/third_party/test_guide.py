@@ -5,8 +5,9 @@ import re
 
 import pytest
 
-from lm_eval_bias import registration, registry
 from lm_eval_bias.cli.main import main
+from lm_eval_bias.core import registry
+from lm_eval_bias.harness import registration
 from tests.conftest import ROOT
 from tests.docs import pages
 from tests.third_party.test_third_party import as_if_installed, said

@@ -13,9 +13,9 @@ from pathlib import Path
 import pytest
 from lm_eval.tasks import TaskManager
 
-from lm_eval_bias import Benchmark, catalog, registry
-from lm_eval_bias.analysis import published_scores
+from lm_eval_bias import Benchmark
 from lm_eval_bias.cli.main import main
+from lm_eval_bias.core import catalog, registry
 from lm_eval_bias.data import sources
 from lm_eval_bias.evaluation import suites
 from lm_eval_bias.harness import internals, linking
@@ -38,7 +38,7 @@ metadata: {version: 2.0}
 
 def forget():
     known = (registry.benchmarks, registry.by_name, catalog.packaged, sources.manifest)
-    for cached in (*known, suites.load, published_scores.by_task):
+    for cached in (*known, suites.load, registry.published):
         cached.cache_clear()
 
 
@@ -240,7 +240,7 @@ def test_installed_into_an_environment_of_its_own(tmp_path):
     assert "Age stereotypes" in page
     # and by the harness's own command
     code = (
-        "import sys; from lm_eval_bias.registration import register; register(); sys.argv = ['lm_eval', 'run', "
+        "import sys; from lm_eval_bias.harness.registration import register; register(); sys.argv = ['lm_eval', 'run', "
         f"'--include_path', {folder!r}, '--model', 'bias-chance', '--tasks', 'age_pairs']; from lm_eval.__main__ "
         "import cli_evaluate; cli_evaluate()"
     )

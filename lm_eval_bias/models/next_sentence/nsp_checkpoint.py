@@ -16,8 +16,8 @@ from typing import Any
 import torch
 from transformers import PreTrainedModel
 
-from lm_eval_bias.errors import BiasError, one_line
-from lm_eval_bias.files import whole_folder, writing
+from lm_eval_bias.core.errors import BiasError, one_line
+from lm_eval_bias.core.files import whole_folder, writing
 
 CONFIG = "nsp_config.json"
 HEAD = "nsp_head.safetensors"

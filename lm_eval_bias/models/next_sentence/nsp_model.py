@@ -8,12 +8,13 @@ from typing import TYPE_CHECKING, Any
 import torch
 import transformers
 
-from lm_eval_bias.errors import BiasError, one_line
-from lm_eval_bias.files import expanded
+from lm_eval_bias.core.errors import BiasError, one_line
+from lm_eval_bias.core.files import expanded
+from lm_eval_bias.core.questions import CLOZE, NEXT_SENTENCE
 from lm_eval_bias.models.next_sentence import nsp_checkpoint
 from lm_eval_bias.models.next_sentence.nsp_checkpoint import by_head, by_word
 from lm_eval_bias.models.question_model import QuestionModel
-from lm_eval_bias.scoring.questions import CLOZE, NEXT_SENTENCE, next_sentences, refuse_foreign
+from lm_eval_bias.scoring.questions import next_sentences, refuse_foreign
 
 if TYPE_CHECKING:
     from lm_eval_bias.harness.internals import Instance

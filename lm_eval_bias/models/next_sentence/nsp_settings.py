@@ -9,8 +9,8 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Any
 
-from lm_eval_bias.errors import BiasError, one_line
-from lm_eval_bias.files import expanded, read_text, under
+from lm_eval_bias.core.errors import BiasError, one_line
+from lm_eval_bias.core.files import expanded, read_text, under
 
 _TABLES = {".jsonl": "json", ".csv": "csv", ".parquet": "parquet"}
 _MANY = 10**9

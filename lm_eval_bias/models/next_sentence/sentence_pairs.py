@@ -18,8 +18,8 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from lm_eval_bias.errors import BiasError
-from lm_eval_bias.files import whole_folder
+from lm_eval_bias.core.errors import BiasError
+from lm_eval_bias.core.files import whole_folder
 from lm_eval_bias.models.next_sentence.nsp_settings import Corpus, Settings
 
 if TYPE_CHECKING:

@@ -9,7 +9,7 @@ from functools import cached_property
 import numpy as np
 import torch
 
-from lm_eval_bias.errors import one_line
+from lm_eval_bias.core.errors import one_line
 from lm_eval_bias.models.packed import attention_masks, trie_layout
 from lm_eval_bias.models.packed.causal_network import Network
 from lm_eval_bias.models.packed.packed_forwards import Cached, Method, Plain, Trie

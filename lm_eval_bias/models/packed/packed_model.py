@@ -15,7 +15,7 @@ from accelerate.utils.memory import clear_device_cache, should_reduce_batch_size
 from lm_eval.models.huggingface import HFLM
 from tqdm import tqdm
 
-from lm_eval_bias.errors import BiasError, one_line
+from lm_eval_bias.core.errors import BiasError, one_line
 from lm_eval_bias.models.packed import attention_masks, continuation_scores, method_trial, trie_layout
 from lm_eval_bias.models.packed.causal_network import Network
 from lm_eval_bias.models.packed.packed_forwards import ForwardOutput, Method, Plain, Trie

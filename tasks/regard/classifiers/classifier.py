@@ -9,8 +9,8 @@ from typing import Any
 
 import numpy as np
 
-from lm_eval_bias.errors import BiasError, did_you_mean, require_extra
-from lm_eval_bias.files import expanded
+from lm_eval_bias.core.errors import BiasError, did_you_mean, require_extra
+from lm_eval_bias.core.files import expanded
 from lm_eval_bias.tasks.regard.classifiers import light_classifier, pretrained
 from lm_eval_bias.tasks.regard.classifiers.classifier_identity import Classifier
 

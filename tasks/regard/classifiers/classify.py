@@ -12,9 +12,9 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
-from lm_eval_bias import files
-from lm_eval_bias.errors import BiasError
-from lm_eval_bias.files import check_plain, expanded, read_text, why, write_whole, writing
+from lm_eval_bias.core import files
+from lm_eval_bias.core.errors import BiasError
+from lm_eval_bias.core.files import check_plain, expanded, read_text, why, write_whole, writing
 from lm_eval_bias.tasks.regard import regard_texts
 from lm_eval_bias.tasks.regard.classifiers.classifier_identity import LABELS
 

@@ -12,9 +12,9 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from lm_eval_bias.core.errors import BiasError
+from lm_eval_bias.core.files import read_bytes, read_text, why, write_together, writing
 from lm_eval_bias.custom_metrics.regard import REGARDS
-from lm_eval_bias.errors import BiasError
-from lm_eval_bias.files import read_bytes, read_text, why, write_together, writing
 from lm_eval_bias.tasks.regard.classifiers.classifier_identity import read_confusion
 
 FORMAT = "lm-eval-bias regard head"

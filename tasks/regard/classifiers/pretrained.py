@@ -17,10 +17,10 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from lm_eval_bias.core.content_hashes import of_checkpoint
+from lm_eval_bias.core.errors import BiasError, one_line
 from lm_eval_bias.custom_metrics.regard import REGARDS
 from lm_eval_bias.data.sources import cache_dir
-from lm_eval_bias.errors import BiasError, one_line
-from lm_eval_bias.runs.provenance import files
 from lm_eval_bias.tasks.regard.classifiers import heads, regard_corpus, training
 from lm_eval_bias.tasks.regard.classifiers.classifier_identity import LABELS, Identity, read_confusion
 
@@ -81,7 +81,7 @@ class HubClassifier:
         if revision := getattr(model.config, "_commit_hash", None):
             detail += f" at {revision}"
         if os.path.isdir(name):  # no revision tells its versions apart
-            detail += f", files {hashlib.sha256(json.dumps(files(Path(name))).encode()).hexdigest()[:12]}"
+            detail += f", files {hashlib.sha256(json.dumps(of_checkpoint(Path(name))).encode()).hexdigest()[:12]}"
         self.identity = Identity(f"hub:{name}", detail, LABELS[: len(self._columns)])
 
     def probabilities(self, texts: Sequence[str]) -> NDArray[np.float64]:

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import argparse
 
-from lm_eval_bias import files
-from lm_eval_bias.files import expanded
+from lm_eval_bias.core import files
+from lm_eval_bias.core.files import expanded
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import argparse
 
-from lm_eval_bias.errors import BiasError
-from lm_eval_bias.files import expanded
+from lm_eval_bias.core.errors import BiasError
+from lm_eval_bias.core.files import expanded
 
 _EPILOG = """engines:
   {engines}

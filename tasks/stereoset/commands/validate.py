@@ -8,8 +8,8 @@ import os
 from collections import Counter
 from typing import TYPE_CHECKING
 
-from lm_eval_bias.errors import BiasError, printable
-from lm_eval_bias.files import expanded
+from lm_eval_bias.core.errors import BiasError, printable
+from lm_eval_bias.core.files import expanded
 
 if TYPE_CHECKING:
     from lm_eval_bias.tasks.stereoset.own_sets.set_files import DataSet

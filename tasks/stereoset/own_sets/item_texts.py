@@ -5,7 +5,7 @@ from __future__ import annotations
 import string
 from collections.abc import Mapping
 
-from lm_eval_bias.scoring.questions import BLANK
+from lm_eval_bias.core.questions import BLANK
 from lm_eval_bias.tasks.stereoset.stereoset_items import LABELS, Item
 
 Texts = dict[str, str]

@@ -16,8 +16,8 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from lm_eval_bias.errors import BiasError, did_you_mean
-from lm_eval_bias.files import write_whole, writing
+from lm_eval_bias.core.errors import BiasError, did_you_mean
+from lm_eval_bias.core.files import write_whole, writing
 from lm_eval_bias.tasks.stereoset.own_sets import item_texts, set_checks, set_files
 from lm_eval_bias.tasks.stereoset.own_sets.item_texts import NAMES, Texts
 from lm_eval_bias.tasks.stereoset.own_sets.set_checks import PROBLEM, Finding

@@ -11,9 +11,9 @@ from collections.abc import Collection, Iterator, Sequence
 from importlib.metadata import version
 from typing import Any
 
-from lm_eval_bias.errors import BiasError, did_you_mean, extras, how_to_install, one_line
-from lm_eval_bias.files import expanded
-from lm_eval_bias.runs.provenance import files
+from lm_eval_bias.core.content_hashes import of_checkpoint
+from lm_eval_bias.core.errors import BiasError, did_you_mean, extras, how_to_install, one_line
+from lm_eval_bias.core.files import expanded
 
 _OPTIONS = ("source", "target", "prefix", "beams", "device", "dtype", "revision")
 _LONGEST = 256  # tokens of a translation
@@ -43,7 +43,7 @@ class Checkpoint:
             raise self._error(f"beams={self._beams}: must be a number from 1 to 100")
         self._translator: tuple[Any, Any, dict[str, Any], str] | None = None
         if os.path.isdir(folder := expanded(name)):
-            digest = hashlib.sha256(json.dumps(files(folder), sort_keys=True).encode()).hexdigest()
+            digest = hashlib.sha256(json.dumps(of_checkpoint(folder), sort_keys=True).encode()).hexdigest()
             self._where, revision = str(folder), f"files {digest[:16]}"
             name = folder.resolve().name  # the same model wherever it lies
         else:

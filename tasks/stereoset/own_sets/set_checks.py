@@ -14,7 +14,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from itertools import combinations
 
-from lm_eval_bias.scoring.questions import BLANK
+from lm_eval_bias.core.questions import BLANK
 from lm_eval_bias.tasks.stereoset.stereoset_items import LABELS, Item
 
 PROBLEM, NOTE = "problem", "note"

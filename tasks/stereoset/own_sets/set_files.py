@@ -12,9 +12,9 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+from lm_eval_bias.core.errors import BiasError, one_line
+from lm_eval_bias.core.files import expanded, read_bytes, write_whole, writing
 from lm_eval_bias.custom_metrics.stereoset import BIAS_TYPES
-from lm_eval_bias.errors import BiasError, one_line
-from lm_eval_bias.files import expanded, read_bytes, write_whole, writing
 from lm_eval_bias.tasks.stereoset import released_sets
 from lm_eval_bias.tasks.stereoset.own_sets.item_texts import word_of
 from lm_eval_bias.tasks.stereoset.stereoset_items import (

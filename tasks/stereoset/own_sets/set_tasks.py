@@ -9,8 +9,8 @@ from typing import Any
 
 import yaml
 
-from lm_eval_bias.errors import BiasError
-from lm_eval_bias.files import expanded, tasks_path, write_whole, writing
+from lm_eval_bias.core.errors import BiasError
+from lm_eval_bias.core.files import expanded, tasks_path, write_whole, writing
 from lm_eval_bias.tasks.stereoset.own_sets import set_files
 from lm_eval_bias.tasks.stereoset.own_sets.set_files import DataSet
 from lm_eval_bias.tasks.stereoset.stereoset_items import LANGUAGES, TEST_NAMES, Item, check_items, count_items

@@ -2,9 +2,9 @@
 
 from age_stereotypes import documents
 from lm_eval_bias import Benchmark
-from lm_eval_bias.benchmark import Sampling
-from lm_eval_bias.planting import Planting
-from lm_eval_bias.scoring.questions import NextSentence
+from lm_eval_bias.core.benchmark import Sampling
+from lm_eval_bias.core.planting import Planting
+from lm_eval_bias.core.questions import NextSentence
 
 
 def _every_third(docs, seed, number):

@@ -9,8 +9,10 @@ from functools import cache
 from pathlib import Path
 from typing import Any
 
-from lm_eval_bias.files import under
+from lm_eval_bias.core.files import under
 
+CHECKPOINT_FILES = {".safetensors", ".bin", ".pt", ".json", ".model", ".txt", ".jinja"}  # of which a checkpoint is made
+_MOST = 2 << 30  # bytes: what is hashed in a second or two
 _PLACE, _HASH = "file", "sha256"
 
 
@@ -64,3 +66,19 @@ def of_data_files(folder: Path) -> str:
             content = hashlib.sha256(path.read_bytes()).hexdigest()
             digest.update(f"{path.relative_to(folder).as_posix()}\n{content}\n".encode())
     return digest.hexdigest()
+
+
+def of_checkpoint(folder: Path, only: str | None = None) -> dict[str, str]:
+    """SHA-256 of a local checkpoint's files (or ``only`` one); their sizes where there is too much to read."""
+    paths = [folder / only] if only else sorted(p for p in folder.iterdir() if p.suffix in CHECKPOINT_FILES)
+    sizes = {path: path.stat().st_size for path in paths if path.is_file()}
+    if sum(sizes.values()) > _MOST:
+        return {path.name: f"{size:,} bytes" for path, size in sizes.items()}
+    digests = {}
+    for path in sizes:
+        digest = hashlib.sha256()
+        with path.open("rb") as file:
+            for chunk in iter(lambda: file.read(1 << 20), b""):
+                digest.update(chunk)
+        digests[path.name] = digest.hexdigest()
+    return digests

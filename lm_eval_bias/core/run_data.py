@@ -4,12 +4,11 @@ from __future__ import annotations
 
 import json
 import math
-from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from collections.abc import Mapping
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
-from lm_eval_bias import catalog, registry
 from lm_eval_bias.custom_metrics.score import t_factor
 
 
@@ -67,6 +66,7 @@ class TaskRun:
         scores: By name, in the benchmark's order.
         samples: The sample log, where it lies beside the result.
         extra: What else a run file tells (wall time, batch size, ...).
+        usual_repeats: Texts of each prompt that the task takes; ``None`` where it isn't known or not sampled.
     """
 
     task: str
@@ -79,6 +79,7 @@ class TaskRun:
     scores: Mapping[str, Value]
     samples: Path | None = None
     extra: Mapping[str, Any] = field(default_factory=dict)
+    usual_repeats: int | None = None
 
     @property
     def base(self) -> str:
@@ -93,8 +94,7 @@ class TaskRun:
     @property
     def fewer_samples(self) -> tuple[int, int] | None:
         """How many texts of each prompt were sampled and how many the task takes, where those are more."""
-        entry, repeats = catalog.entries().get(self.base), self.metadata.get("repeats")
-        usual = entry.repeats if entry and not entry.members else None
+        usual, repeats = self.usual_repeats, self.metadata.get("repeats")
         if not usual or not isinstance(repeats, int) or isinstance(repeats, bool) or repeats >= usual:
             return None
         return repeats, usual
@@ -161,16 +161,6 @@ def interval_of(value: float, stderr: float, dof: float, low: float, high: float
         return None
     margin = t_factor(dof) * stderr
     return max(low, value - margin), min(high, value + margin)
-
-
-def presentable(runs: Sequence[Run]) -> list[Run]:
-    """The same runs without the scores that their benchmarks withhold."""
-
-    def shown(task: TaskRun) -> TaskRun:
-        benchmark = registry.by_name().get(task.benchmark)
-        return replace(task, scores={}) if benchmark is not None and benchmark.withheld(task) else task
-
-    return [replace(run, tasks={name: shown(task) for name, task in run.tasks.items()}) for run in runs]
 
 
 def readable(fact: Any) -> str:

@@ -16,7 +16,7 @@ from importlib import resources
 from pathlib import Path
 from typing import Any
 
-from lm_eval_bias.errors import BiasError, one_line
+from lm_eval_bias.core.errors import BiasError, one_line
 
 LARGEST = 1 << 30  # bytes
 LARGEST_YAML = 1 << 20  # some thousand templates; the parser takes seconds for as much

@@ -10,11 +10,11 @@ from typing import Any
 
 import yaml
 
-from lm_eval_bias import registry
-from lm_eval_bias.benchmark import Benchmark
+from lm_eval_bias.core import registry
+from lm_eval_bias.core.benchmark import Benchmark
+from lm_eval_bias.core.errors import BiasError, one_line
+from lm_eval_bias.core.files import expanded, parse_yaml, read_text, under
 from lm_eval_bias.custom_metrics.score import Score
-from lm_eval_bias.errors import BiasError, one_line
-from lm_eval_bias.files import expanded, parse_yaml, read_text, under
 
 
 class Loader(getattr(yaml, "CSafeLoader", yaml.SafeLoader)):  # type: ignore[misc]
@@ -148,6 +148,12 @@ def entries(folders: Iterable[str | Path] = ()) -> dict[str, Entry]:
         BiasError: A task of this package's kind in the folders that is no valid YAML, or lacks what must be known.
     """
     return {**_included(folders), **packaged()}
+
+
+def usual_repeats(task: str) -> int | None:
+    """How many texts of each prompt a task takes; ``None`` where it isn't known or samples none."""
+    entry = entries().get(task.partition(" ")[0])
+    return entry.repeats if entry and not entry.members else None
 
 
 @lru_cache(maxsize=1)

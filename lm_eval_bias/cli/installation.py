@@ -6,11 +6,12 @@ import platform
 import sys
 from dataclasses import dataclass
 
-from lm_eval_bias import __version__, catalog, registration
+from lm_eval_bias.core import catalog
+from lm_eval_bias.core.errors import BiasError
+from lm_eval_bias.core.version import __version__
 from lm_eval_bias.data import sources
 from lm_eval_bias.data.download import offline
-from lm_eval_bias.errors import BiasError
-from lm_eval_bias.harness import linking, versions
+from lm_eval_bias.harness import linking, registration, versions
 
 
 @dataclass(frozen=True)

@@ -8,12 +8,14 @@ from __future__ import annotations
 
 import importlib
 import pkgutil
-from collections.abc import Iterator
+from collections import defaultdict
+from collections.abc import Iterator, Mapping
 from functools import lru_cache
 from importlib import metadata
 
-from lm_eval_bias.benchmark import Benchmark
-from lm_eval_bias.errors import BiasError, one_line
+from lm_eval_bias.core.benchmark import Benchmark
+from lm_eval_bias.core.errors import BiasError, one_line
+from lm_eval_bias.core.published_scores import Published
 
 GROUP = "lm_eval_bias.benchmarks"
 
@@ -87,3 +89,13 @@ def get(name: str) -> Benchmark:
     if name not in by_name():
         raise BiasError(f"no benchmark named {name!r}; known: {', '.join(by_name())}")
     return by_name()[name]
+
+
+@lru_cache(maxsize=1)
+def published() -> Mapping[str, list[Published]]:
+    """All published rows by task name, in the order of the papers' tables."""
+    rows: dict[str, list[Published]] = defaultdict(list)
+    for benchmark in benchmarks():
+        for row in benchmark.published():
+            rows[row.task].append(row)
+    return dict(rows)

@@ -4,13 +4,9 @@ from __future__ import annotations
 
 import csv
 import io
-from collections import defaultdict
 from collections.abc import Mapping
 from dataclasses import dataclass, field
-from functools import lru_cache
 from importlib import resources
-
-from lm_eval_bias import registry
 
 
 @dataclass(frozen=True)
@@ -64,13 +60,3 @@ def table_names(numbers: set[str]) -> str:
     """``Tables 2, 3 and 5``."""
     ordered = sorted(numbers, key=int)
     return f"Table {ordered[0]}" if len(ordered) == 1 else f"Tables {', '.join(ordered[:-1])} and {ordered[-1]}"
-
-
-@lru_cache(maxsize=1)
-def by_task() -> Mapping[str, list[Published]]:
-    """All published rows by task name, in the order of the papers' tables."""
-    rows: dict[str, list[Published]] = defaultdict(list)
-    for benchmark in registry.benchmarks():
-        for row in benchmark.published():
-            rows[row.task].append(row)
-    return dict(rows)

@@ -18,16 +18,16 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal, NamedTuple
 
-from lm_eval_bias.errors import BiasError
+from lm_eval_bias.core.errors import BiasError
 
 if TYPE_CHECKING:
-    from lm_eval_bias.analysis.published_scores import Published
+    from lm_eval_bias.core.answers import Reader
+    from lm_eval_bias.core.page_parts import Part, ReportTask
+    from lm_eval_bias.core.planting import Planting
+    from lm_eval_bias.core.published_scores import Published
+    from lm_eval_bias.core.questions import Question
+    from lm_eval_bias.core.run_data import TaskRun
     from lm_eval_bias.custom_metrics.score import Record, Score
-    from lm_eval_bias.planting import Planting
-    from lm_eval_bias.report.parts import Part, ReportTask
-    from lm_eval_bias.runs.run_data import TaskRun
-    from lm_eval_bias.runs.saved_answers import Reader
-    from lm_eval_bias.scoring.questions import Question
 
 Document = Mapping[str, Any]
 REQUIRED, DETAIL, DATA = "required", "detail", "data"  # roles of options
@@ -370,7 +370,7 @@ class Benchmark(ABC):
         return score.replace("_", " ").replace("/", ", ")
 
     def sentences(self, task: TaskRun, beside_tables: bool = False) -> list[str]:
-        """What a task's scores say; by default a plain line per main score.
+        """What a task's scores say; where it is nothing, as by default, pages have a plain line per main score.
 
         Args:
             task: The task.
@@ -379,9 +379,7 @@ class Benchmark(ABC):
         Raises:
             KeyError: A score that is spoken of is missing.
         """
-        from lm_eval_bias.report.sentences import plain_lines
-
-        return plain_lines(task, self.main)
+        return []
 
     def figures(self, tasks: Sequence[ReportTask]) -> list[Part]:
         """Figures and tables of its section in a page, beside those that every benchmark has."""

@@ -1,0 +1,1 @@
+"""The floor: plain data, benchmarks and tasks, errors and files. Imports nothing that stands above it."""

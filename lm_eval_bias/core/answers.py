@@ -1,0 +1,105 @@
+"""Saved answers: the documents and answers of a task in a file, and what reads such a file."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any, NamedTuple
+
+from lm_eval_bias.core.errors import BiasError
+
+
+class NotOurs(BiasError):
+    """A sample log of a task that this package doesn't have."""
+
+
+class NotConcerned(NotOurs):
+    """Saved answers of a benchmark that nothing was asked about."""
+
+
+@dataclass(frozen=True)
+class Part:
+    """One task under one filter in a file of saved answers.
+
+    Attributes:
+        path: The file.
+        task: Task name.
+        filter: The harness's filter name.
+        benchmark: Name of its benchmark or variant.
+    """
+
+    path: Path
+    task: str
+    filter: str
+    benchmark: str
+
+
+class Sample(NamedTuple):
+    """A saved document.
+
+    Attributes:
+        part: What it belongs to.
+        doc: The document.
+        answers: Its requests' filtered answers.
+    """
+
+    part: Part
+    doc: dict[str, Any]
+    answers: list[Any]
+
+
+@dataclass(frozen=True)
+class Saved(Part):
+    """A part with all that is saved of it.
+
+    Attributes:
+        docs: Documents.
+        results: Per document, its requests' filtered answers.
+    """
+
+    docs: list[dict[str, Any]]
+    results: list[list[Any]]
+
+    def samples(self) -> Iterator[Sample]:
+        """The documents one by one."""
+        part = Part(self.path, self.task, self.filter, self.benchmark)
+        for doc, answers in zip(self.docs, self.results, strict=True):
+            yield Sample(part, doc, answers)
+
+
+# what reading a document raises whose fields are gone or something else
+DAMAGE = (KeyError, TypeError, ValueError, IndexError, AttributeError, ArithmeticError, OSError)
+
+
+def damaged(part: Part, error: Exception, at: str) -> BiasError:
+    """What to say about a document that cannot be scored or written."""
+    if isinstance(error, BiasError):
+        return BiasError(f"{part.path}: {error}")
+    problem = f"no field {error}" if isinstance(error, KeyError) else str(error)
+    return BiasError(f"{part.path}: {at}: {problem}: damaged, or logged by another version of {part.benchmark}")
+
+
+@dataclass(frozen=True)
+class Reader:
+    """A file format.
+
+    Attributes:
+        name: For messages.
+        matches: Whether a path looks like this format, by its name.
+        samples: The file's documents and answers one by one, given the language where one was named.
+    """
+
+    name: str
+    matches: Callable[[Path], bool]
+    samples: Callable[[Path, str | None], Iterator[Sample]]
+
+
+def whole(read: Callable[[Path, str | None], list[Saved]]) -> Callable[[Path, str | None], Iterator[Sample]]:
+    """The ``samples`` of a reader that reads a file as a whole."""
+
+    def samples(path: Path, language: str | None) -> Iterator[Sample]:
+        for part in read(path, language):
+            yield from part.samples()
+
+    return samples

@@ -1,0 +1,127 @@
+"""What the sections of a page are made of, as plain data: tables, figures and the parts that hold them."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+
+from markupsafe import Markup
+
+from lm_eval_bias.core.run_data import Run, TaskRun
+
+
+@dataclass(frozen=True)
+class Column:
+    """A table's column.
+
+    Attributes:
+        label: Its heading.
+        numeric: Whether its cells are numbers: set right and sorted by value.
+        note: In small print below the heading of a page's table.
+    """
+
+    label: str
+    numeric: bool = False
+    note: str = ""
+
+
+@dataclass(frozen=True)
+class Cell:
+    """A table's cell.
+
+    Attributes:
+        text: What is shown.
+        value: What it is sorted by where the text alone would sort wrongly; ``None`` sorts by the text, ``nan`` last.
+        note: A remark or an interval, in small print below the text.
+        link: Where a page's reader gets from it.
+    """
+
+    text: str
+    value: float | None = None
+    note: str = ""
+    link: str = ""
+
+    @property
+    def whole(self) -> str:
+        """Text and note on one line, for tables of text."""
+        return f"{self.text} {self.note}" if self.note else self.text
+
+    @property
+    def key(self) -> str:
+        """The sorting key as the page's script reads it; empty where there is none."""
+        return "" if self.value is None or math.isnan(self.value) else repr(float(self.value))
+
+
+@dataclass(frozen=True)
+class Table:
+    """A table that readers can sort by each column, with keyboard or mouse.
+
+    Attributes:
+        caption: What it shows.
+        columns: Headings.
+        rows: Cells, one per column; the first is the row's heading.
+    """
+
+    caption: str
+    columns: Sequence[Column]
+    rows: Sequence[Sequence[Cell]] = field(default_factory=list)
+
+
+@dataclass(frozen=True)
+class Figure:
+    """A figure as the page shows it.
+
+    Attributes:
+        title: Its name, also for those who don't see it.
+        caption: What stands below it.
+        svg: The drawing.
+        scrolls: Whether it is wider than some screens.
+    """
+
+    title: str
+    caption: str
+    svg: Markup
+    scrolls: bool = True
+
+
+@dataclass(frozen=True)
+class ReportTask:
+    """A task of a run in a page.
+
+    Attributes:
+        run: The run.
+        task: The task.
+        label: Task, with its run where there are several.
+        series: The run's number, for colours and marks.
+        ident: For ids.
+        items: Where the items of its scores are, by score.
+        no_items: Why there are none; empty where there are, or where none were wanted.
+    """
+
+    run: Run
+    task: TaskRun
+    label: str
+    series: int
+    ident: str
+    items: Mapping[str, str] = field(default_factory=dict)
+    no_items: str = ""
+
+
+@dataclass(frozen=True)
+class Part:
+    """A part of a section.
+
+    Attributes:
+        title: Its heading.
+        text: Paragraphs.
+        figures: Shown below them.
+        tables: Shown below these.
+        folded: Long tables that readers unfold.
+    """
+
+    title: str
+    text: Sequence[str] = ()
+    figures: Sequence[Figure] = ()
+    tables: Sequence[Table] = ()
+    folded: Sequence[Table] = field(default_factory=list)

@@ -1,0 +1,109 @@
+"""The questions that a task asks, which each model family answers in its own way.
+
+- ``cloze``: how well does this word fill this blank?
+- ``next_sentence``: how well does this sentence follow this one?
+- ``sentence_likelihoods``: how likely are a context, a candidate after it, and the candidate alone?
+  (the evidence behind the second)
+
+A question is a request type of the harness (:mod:`lm_eval_bias.scoring.questions`).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import Any, Protocol
+
+from lm_eval_bias.core.errors import BiasError
+
+CLOZE = "cloze"
+NEXT_SENTENCE = "next_sentence"
+SENTENCE_LIKELIHOODS = "sentence_likelihoods"
+KINDS = (CLOZE, NEXT_SENTENCE, SENTENCE_LIKELIHOODS)
+BLANK = "BLANK"
+
+# what a task's metadata may choose, the default first
+OPTIONS: dict[str, tuple[str, ...]] = {
+    "bos": ("first", "all"),
+    "masked": ("left_to_right", "pll_original", "pll_within_word_l2r"),
+    "inter": ("gen", "gen_full", "gen_orig", "gen_pmi", "gen_full_ratio"),
+}
+
+
+class Question(Protocol):
+    """What a document asks a model.
+
+    Attributes:
+        kind: The request type: the name of a method of the model.
+        arguments: What a harness instance of it carries.
+    """
+
+    @property
+    def kind(self) -> str: ...  # noqa: D102
+
+    @property
+    def arguments(self) -> tuple[Any, ...]: ...  # noqa: D102
+
+
+@dataclass(frozen=True)
+class Cloze:
+    """How well does a word fill the blank of a context?
+
+    Attributes:
+        context: Text with :data:`BLANK` once or more, perhaps glued to letters.
+        word: The candidate.
+        sentence: The whole sentence with the candidate, as its authors wrote it.
+        options: Choices of :data:`OPTIONS`.
+        kind: :data:`CLOZE`.
+    """
+
+    context: str
+    word: str
+    sentence: str
+    options: Mapping[str, str] = field(default_factory=dict)
+    kind: str = CLOZE
+
+    @property
+    def arguments(self) -> tuple[Any, ...]:
+        """What a harness instance carries."""
+        return self.context, self.word, self.sentence, dict(self.options)
+
+
+@dataclass(frozen=True)
+class NextSentence:
+    """How well does a candidate follow a context?
+
+    Attributes:
+        context: A sentence.
+        candidate: A sentence that may follow it.
+        options: Choices of :data:`OPTIONS`.
+        kind: :data:`NEXT_SENTENCE`, or :data:`SENTENCE_LIKELIHOODS` for the evidence.
+    """
+
+    context: str
+    candidate: str
+    options: Mapping[str, str] = field(default_factory=dict)
+    kind: str = NEXT_SENTENCE
+
+    @property
+    def arguments(self) -> tuple[Any, ...]:
+        """What a harness instance carries."""
+        return self.context, self.candidate, dict(self.options)
+
+
+def choose(metadata: Mapping[str, Any]) -> dict[str, str]:
+    """All options with the given ones checked.
+
+    Raises:
+        BiasError: A value that an option doesn't have.
+
+    >>> choose({"bos": "all"})
+    {'bos': 'all', 'masked': 'left_to_right', 'inter': 'gen'}
+    """
+    options = {}
+    for name, values in OPTIONS.items():
+        value = metadata.get(name, values[0])
+        if value not in values:
+            raise BiasError(f"--metadata {name}={value!r}: must be one of {', '.join(values)}")
+        options[name] = str(value)
+    return options

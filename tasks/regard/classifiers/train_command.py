@@ -1,0 +1,42 @@
+"""``lm-eval-bias regard train``: trains a regard head, tests it and writes its card."""
+
+from __future__ import annotations
+
+import argparse
+import sys
+
+from lm_eval_bias.core.errors import BiasError, require_extra
+from lm_eval_bias.core.files import expanded
+from lm_eval_bias.tasks.regard.regard_texts import LANGUAGES
+
+
+def add_arguments(parser: argparse.ArgumentParser) -> None:
+    """Add the command's arguments."""
+    add = parser.add_argument
+    add("--language", metavar="LANG", default="de", choices=LANGUAGES, help="corpus: de (default) or en")
+    add("--encoder", metavar="MODEL", help="sentence-transformers model: a name or a folder")
+    add("-o", "--output", metavar="DIR", help="folder for the head and its card, README.md")
+
+
+def run(arguments: argparse.Namespace) -> int:
+    """Train and print the model card; status 1 where the bias check fails.
+
+    Raises:
+        BiasError: Bad arguments, or data or encoder that cannot be had.
+    """
+    from lm_eval_bias.tasks.regard.classifiers import heads, pretrained, regard_corpus, training
+
+    output = arguments.output
+    if output is not None and expanded(output).exists() and not expanded(output).is_dir():
+        raise BiasError(f"--output {output}: is a file: name a folder")
+    require_extra("regard")
+    encoder = pretrained.encoder(arguments.encoder or pretrained.ENCODERS[arguments.language])
+    trained = training.train(regard_corpus.load(arguments.language), encoder.encode, encoder.name)
+    if output:
+        heads.save(expanded(output), trained.head, trained.card)
+    print(trained.card)
+    if output:
+        print(f'Saved in {output}; use it with --metadata \'{{"classifier": "head:{output}"}}\'')
+    if not trained.passed:
+        print("lm-eval-bias: the bias check failed: this classifier must not compare women and men", file=sys.stderr)
+    return 0 if trained.passed else 1
