@@ -269,7 +269,7 @@ def printed(monkeypatch):
     """Scores that no paper printed."""
 
     def put(*rows):
-        monkeypatch.setattr(published_scores, "by_task", lambda: {TASK: list(rows)} if rows else {})
+        monkeypatch.setattr(registry, "published", lambda: {TASK: list(rows)} if rows else {})
 
     return put
 

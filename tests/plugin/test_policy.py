@@ -158,6 +158,7 @@ def test_share_of_the_items():
 
 def test_fewer_samples_of_a_prompt_are_a_smaller_share():
     texts = task("regard_en", "regard", documents=20, items=20, metadata={"repeats": 25})
+    texts = replace(texts, usual_repeats=100)
     assert texts.share == 0.25
     assert replace(texts, metadata={}).share == 1.0
     assert replace(texts, metadata={"repeats": 200}).share == 1.0

@@ -8,10 +8,9 @@ from pathlib import Path
 
 import pytest
 
-from lm_eval_bias.core import files
+from lm_eval_bias.core import content_hashes, files
 from lm_eval_bias.core.errors import BiasError
 from lm_eval_bias.evaluation import evaluate
-from lm_eval_bias.runs import provenance
 
 
 class Tracker:
@@ -131,10 +130,10 @@ def test_hashes_of_a_checkpoint(tmp_path, monkeypatch):
     (tmp_path / "model.safetensors").write_bytes(b"weights")
     (tmp_path / "config.json").write_text("{}")
     (tmp_path / "notes.md").write_text("no part of it")
-    whole = provenance.files(tmp_path)
+    whole = content_hashes.of_checkpoint(tmp_path)
     assert list(whole) == ["config.json", "model.safetensors"]
     assert whole["config.json"] == "44136fa355b3678a1146ad16f7e8649e94fb4fc21fe77e8310c060f61caaff8a"  # sha256sum
-    assert list(provenance.files(tmp_path, "config.json")) == ["config.json"]
-    monkeypatch.setattr(provenance, "_MOST", 8)
-    assert provenance.files(tmp_path)["model.safetensors"] == "7 bytes"
+    assert list(content_hashes.of_checkpoint(tmp_path, "config.json")) == ["config.json"]
+    monkeypatch.setattr(content_hashes, "_MOST", 8)
+    assert content_hashes.of_checkpoint(tmp_path)["model.safetensors"] == "7 bytes"
     json.dumps(whole)
