@@ -9,7 +9,7 @@ from lm_eval_bias.custom_metrics.question_answering import Terms
 
 TERMS = Terms(
     "Jin et al. (2024), KoBBQ",
-    titles={**question_answering.TITLES, "diff_bias_bound": "Max|diff-bias|"},
+    titles={**question_answering.titles("diff-bias"), "diff_bias_bound": "Max|diff-bias|"},
     sources={**question_answering.EQUATIONS, "acc": "accuracy"},
     breakdowns=("category", "template"),
     rules={},  # letters are equally long
