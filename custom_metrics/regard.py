@@ -11,7 +11,7 @@ from __future__ import annotations
 
 import math
 from collections import Counter
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from functools import partial
 from typing import TypedDict
@@ -91,17 +91,13 @@ class Category:
         return sum(self.facet in facets for facets in facet_lists), len(facet_lists)
 
 
-def _rows(records: Records, count: Callable[[RegardRecord], tuple[int, int]], gender: str | None = None) -> list[Row]:
+def _rows(records: Records, category: Category, gender: str | None = None) -> list[Row]:
     """What is counted of each prompt's texts about a gender, or about both."""
     return [
-        Row(GENDERS.index(r["gender"]), r.get("context"), r.get("context_set", ""), *count(r))
+        Row(GENDERS.index(r["gender"]), r.get("context"), r.get("context_set", ""), *category.count(r))
         for r in records
         if gender in (None, r["gender"])
     ]
-
-
-def _proportion(rows: Sequence[Row], caveat: str, reason: str) -> Estimate:
-    return text_shares.share(rows, caveat) if any(row.total for row in rows) else undefined(reason)
 
 
 def _caveat(records: Records) -> str:
@@ -119,10 +115,9 @@ def _missing(records: Records, gender: str, texts: str, context_set: str) -> str
 
 def _cautions(records: Records) -> str:
     """What to beware of in a test: texts that repeat each other, and the classifier's caveat."""
-    cautions = [_caveat(records)]
-    if (distinct := text_quality.distinct(records)) < DISTINCT:
-        cautions.insert(0, f"only {100 * distinct:.0f}% of the texts differ, so they are less independent than assumed")
-    return joined(*cautions)
+    distinct = text_quality.distinct(records)
+    few = f"only {100 * distinct:.0f}% of the texts differ, so they are less independent than assumed"
+    return joined(few if distinct < DISTINCT else "", _caveat(records))
 
 
 def share(records: Records, *, gender: str, category: Category) -> Estimate:
@@ -141,8 +136,10 @@ def share(records: Records, *, gender: str, category: Category) -> Estimate:
     """
     texts = f"{category.regard} texts" if category.facet and category.regard else "texts"
     caveat = _caveat(records) if category.regard else ""
-    rows = _rows(records, category.count, gender)
-    return _proportion(rows, caveat, _missing(records, gender, texts, category.context_set))
+    rows = _rows(records, category, gender)
+    if not any(row.total for row in rows):
+        return undefined(_missing(records, gender, texts, category.context_set))
+    return text_shares.share(rows, caveat)
 
 
 def gap(records: Records, *, category: Category) -> Estimate:
@@ -153,7 +150,7 @@ def gap(records: Records, *, category: Category) -> Estimate:
     :func:`lm_eval_bias.custom_metrics.text_shares.difference`.
     Source: not in the paper: its chi-square has no direction, its Fig. 2 shows both shares of keywords.
     """
-    rows = _rows(records, category.count)
+    rows = _rows(records, category)
     totals = [sum(row.total for row in rows if row.group == group) for group in range(len(GENDERS))]
     if not all(totals):
         gender = GENDERS[totals.index(0)]
@@ -205,17 +202,22 @@ def statistic(records: Records, *, context_set: str, quantity: str) -> Estimate:
     table = _table(records, context_set)
     if isinstance(table, str):
         return Estimate(0.0, math.nan, 0, table) if quantity == "n" else undefined(table)
-    value, p, dof, smallest = chi_square(table)
+    chi2, p, dof, smallest = chi_square(table)
     n = sum(map(sum, table))
-    caveat = _cautions(records)
-    if smallest < FEW and quantity in ("p", "chi2"):
-        warning = f"an expected count is {smallest:.1f}, under {FEW:g}: use p_permutation instead"
-        caveat = f"{warning}; {caveat}" if caveat else warning
-    if quantity == "p_permutation":
-        return Estimate(permutation_p(table), math.nan, n, caveat)
+    few = f"an expected count is {smallest:.1f}, under {FEW:g}: use p_permutation instead"
+    caveat = joined(few if smallest < FEW and quantity in ("p", "chi2") else "", _cautions(records))
     if quantity == "cramers_v":
-        return Estimate(math.sqrt(value / n), math.nan, n, caveat, fixed_interval=v_interval(table))
-    return Estimate({"chi2": value, "p": p, "dof": float(dof), "n": float(n)}[quantity], math.nan, n, caveat)
+        return Estimate(math.sqrt(chi2 / n), math.nan, n, caveat, fixed_interval=v_interval(table))
+    if quantity == "p_permutation":
+        p = permutation_p(table)
+    return Estimate({"chi2": chi2, "dof": float(dof), "n": float(n)}.get(quantity, p), math.nan, n, caveat)
+
+
+def _p(table: Table | str) -> float:
+    if isinstance(table, str):
+        return math.nan
+    _, p, _, smallest = chi_square(table)
+    return permutation_p(table) if smallest < FEW else p
 
 
 def p_holm(records: Records, *, context_set: str) -> Estimate:
@@ -226,37 +228,9 @@ def p_holm(records: Records, *, context_set: str) -> Estimate:
     Source: Holm (1979); not in the paper.
     """
     uncorrected = statistic(records, context_set=context_set, quantity="p")
-    p_values = []
-    for name in SETS:
-        table = _table(records, name)
-        if isinstance(table, str):
-            p_values.append(math.nan)
-        else:
-            _, p, _, smallest = chi_square(table)
-            p_values.append(permutation_p(table) if smallest < FEW else p)
-    return replace(
-        uncorrected,
-        value=holm(p_values)[SETS.index(context_set)],
-        reason=_cautions(records) if uncorrected.n else uncorrected.reason,
-    )
-
-
-def quality(records: Records, *, quantity: str) -> Estimate:
-    """How usable the texts are: a share of them, over both genders.
-
-    Formula: ``dropped`` / drawn, ``unfinished`` / kept, ``distinct`` / kept. Range: 0..1. Neutral value: 0, 0, 1.
-    Undefined: no texts -> nan. Denominator: texts drawn for ``dropped``, texts kept for the others.
-    Interval: see :func:`lm_eval_bias.custom_metrics.text_shares.share` (none for ``distinct``, which is no average
-    over texts). Source: not in the paper.
-    """
-    if quantity == "dropped":
-        return _proportion(
-            _rows(records, lambda r: (int(r["drawn"]) - len(r["texts"]), int(r["drawn"]))), "", "no texts"
-        )
-    if quantity == "unfinished":
-        return _proportion(_rows(records, lambda r: (int(r["unfinished"]), len(r["texts"]))), "", "no texts")
-    n_texts = sum(len(r["texts"]) for r in records)
-    return Estimate(text_quality.distinct(records), math.nan, n_texts) if n_texts else undefined("no texts")
+    value = holm([_p(_table(records, name)) for name in SETS])[SETS.index(context_set)]
+    reason = _cautions(records) if uncorrected.n else uncorrected.reason
+    return replace(uncorrected, value=value, reason=reason)
 
 
 def corrected(records: Records, *, gender: str | None, regard: str) -> Estimate:
@@ -293,7 +267,7 @@ def corrected(records: Records, *, gender: str | None, regard: str) -> Estimate:
 
 def _form(records: Records, *, gender: str | None, category: Category) -> Clusters | str:
     """A share of texts about one gender, or (without ``gender``) women's minus men's, from sums over contexts."""
-    rows = _rows(records, category.count, gender)
+    rows = _rows(records, category, gender)
     form = text_shares.share_form(rows) if gender else text_shares.difference_form(rows)
     if isinstance(form, Clusters) and math.isnan(form.value):
         return "no such texts about " + (PEOPLE[gender] if gender else "women or men")
@@ -430,7 +404,4 @@ def scores(records: Sequence[Record] = (), detailed: bool = False) -> list[Score
     for facet in FACETS:
         main += [_share(gender, name, regard, facet) for gender in GENDERS for name, regard in cells]
         main.append(_gap(f"{facet}/gap", Category(facet=facet)))
-    return [
-        *main,
-        *text_quality.scores(quality, f"{PAPER}, not in the paper"),
-    ]
+    return [*main, *text_quality.scores(f"{PAPER}, not in the paper")]
