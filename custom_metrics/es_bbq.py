@@ -24,7 +24,6 @@ TERMS = Terms(
     },
     chance=("9/11", "1/11"),
     main_rule="three",
-    rule_chance={"three": "1/3"},
     breakdowns=("value", "template"),
     rules={**BY_LENGTH, **_THREE},
 )

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import math
 import re
+import textwrap
 from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
@@ -52,36 +53,21 @@ POSITION_CAVEAT = (
 
 @dataclass(frozen=True)
 class Terms:
-    """What a paper calls the scores, and what is particular to its questions.
+    """What a paper calls the scores, and what is particular to its questions."""
 
-    Attributes:
-        paper: Authors, year and short title.
-        bias: The name of diff-bias, before the context's.
-        contexts: How the names of the two kinds of contexts end, ambiguous first.
-        titles: By kind of score, what the paper calls it in a sentence.
-        sources: By kind of score, where the paper defines it.
-        chance: What guessing gives, by context.
-        breakdowns: The fields of a record by whose values the detailed scores are broken down.
-        rules: Other ways to tell the answer, as :attr:`QuestionRecord.by_rule` names them: what each does, and why it
-            can't be told where it can't.
-        in_choice: Whether the scores come also of those answers alone that name a choice.
-        main_rule: The rule whose answers the main scores rest on; empty for the answers as they are.
-        rule_chance: What guessing gives by a rule, in either kind of context.
-        by_template: Whether the scores come also as means over templates, for data whose templates are of unlike size.
-    """
-
-    paper: str
-    bias: str = "diff_bias"
-    contexts: tuple[str, str] = ("amb", "disamb")
+    paper: str  # authors, year and short title
+    bias: str = "diff_bias"  # the name of diff-bias, before the context's
+    contexts: tuple[str, str] = ("amb", "disamb")  # how the names of the two kinds of contexts end
+    # by kind of score, what the paper calls it in a sentence, and where the paper defines it
     titles: Mapping[str, str] = field(default_factory=lambda: titles("diff-bias"))
     sources: Mapping[str, str] = field(default_factory=lambda: EQUATIONS)
-    chance: tuple[str, str] = ("1/3", "1/3")
-    breakdowns: Sequence[str] = ("value",)
+    chance: tuple[str, str] = ("1/3", "1/3")  # what guessing gives, by context
+    breakdowns: Sequence[str] = ("value",)  # the fields of a record by whose values detailed scores are broken down
+    # other ways to tell the answer, as `by_rule` names them: what each does, and why it can't be told where it can't
     rules: Mapping[str, tuple[str, str]] = field(default_factory=lambda: BY_LENGTH)
-    in_choice: bool = False
-    main_rule: str = ""
-    rule_chance: Mapping[str, str] = field(default_factory=dict)
-    by_template: bool = False
+    in_choice: bool = False  # whether the scores come also of those answers alone that name a choice
+    main_rule: str = ""  # the rule whose answers, of three options, the main scores rest on
+    by_template: bool = False  # whether they come also as means over templates, for templates of unlike size
 
     def name(self, kind: str, context: str) -> str:
         """The name of a score of a kind (``acc``, ``diff_bias``, ...) in a kind of context (``amb``, ``disamb``)."""
@@ -315,17 +301,7 @@ def value_slug(value: str) -> str:
     'emotional_closedness_lack_of'
     """
     first, *others = re.findall(r"\w+", value.lower().replace("-", "_")) or ["not_stated"]
-    slug = first[:32]
-    for word in others:
-        if len(slug) + len(word) >= 32:
-            break
-        slug = f"{slug}_{word}"
-    return slug
-
-
-def _subset_score(score: Score[QuestionRecord], name: str, field: str, value: object) -> Score[QuestionRecord]:
-    """The same score over the items with that value in a field."""
-    return score.within(name, f"{score.summary}; {field} {value}", {field: value})
+    return textwrap.shorten(" ".join((first[:32], *others)), 32, placeholder="").replace(" ", "_")
 
 
 _UNANSWERED: Score[QuestionRecord] = Score(
@@ -345,19 +321,33 @@ _UNANSWERED: Score[QuestionRecord] = Score(
 
 
 def _viewed(
-    base: Score[QuestionRecord], view: Callable[[Items], tuple[Items, str]], **changes: Any
+    base: Score[QuestionRecord],
+    view: Callable[[QuestionRecord], QuestionRecord | None],
+    absent: str,
+    *,
+    partly: bool = False,
+    **changes: str,
 ) -> Score[QuestionRecord]:
-    """The same score of what a view makes of the items, unless it says that they give none, and why."""
+    """The same score of what a view makes of the items; without it for all (or partly, for any) of them, why not."""
+
+    def seen(records: Items) -> tuple[Items, str]:
+        items = [own for r in records if (own := view(r))]
+        return items, absent if records and len(items) < (1 if partly else len(records)) else ""
 
     def compute(records: Items) -> Estimate:
-        items, problem = view(records)
-        return undefined(problem, len(items)) if records and problem else base.compute(items)
+        items, problem = seen(records)
+        return undefined(problem, 0 if partly else len(records)) if problem else base.compute(items)
 
     def table(records: Items) -> Design | str:
-        items, problem = view(records)
+        items, problem = seen(records)
         return base.table(items) if base.table and not problem else problem
 
-    return replace(base, compute=compute, table=table, **changes)
+    def sample(record: QuestionRecord) -> float | None:
+        own = view(record)
+        # by a rule every document has a value, or the harness would have no metric
+        return None if partly and not own else base.sample(own or _with_answer(record, "nan"))
+
+    return replace(base, compute=compute, table=table, sample=sample, **changes)  # type: ignore[arg-type]
 
 
 def _by_rule(base: Score[QuestionRecord], rule: str, terms: Terms) -> Score[QuestionRecord]:
@@ -367,58 +357,41 @@ def _by_rule(base: Score[QuestionRecord], rule: str, terms: Terms) -> Score[Ques
     average long ones, so that chance is not 1/3. A generated answer takes one of three lettered options, so that it is
     that of :attr:`Terms.main_rule` too. Undefined: the rule can't tell an answer -> nan. All else is the base's.
     """
-    title, absent = terms.rules[rule]
+    is_main, (title, absent) = rule == terms.main_rule, terms.rules[rule]
 
-    def answer(record: QuestionRecord) -> str:
-        told = record["answer"] if record.get("generated") and rule == terms.main_rule else ""
-        return record.get("by_rule", {}).get(rule, told)
-
-    def view(records: Items) -> tuple[Items, str]:
-        if all(map(answer, records)):
-            return [_with_answer(r, answer(r)) for r in records], ""
-        return records, absent
-
-    def sample(record: QuestionRecord) -> float | None:
-        # every document has a value, or the harness would have no metric
-        return base.sample(_with_answer(record, answer(record) or "nan"))
+    def view(record: QuestionRecord) -> QuestionRecord | None:
+        answer = record.get("by_rule", {}).get(rule, record["answer"] if is_main and record.get("generated") else "")
+        return _with_answer(record, answer) if answer else None
 
     direction, chance, _ = base.direction.partition("; chance")  # at random, the longer answer is likelier to win
     return _viewed(
         base,
         view,
+        absent,
         name=f"{base.name}_{rule}",
         summary=f"{base.summary}, {title}",
-        direction=direction
-        + (f"; chance is {terms.rule_chance[rule]}" if chance and rule in terms.rule_chance else ""),
+        direction=f"{direction}; chance is 1/3" if chance and is_main else direction,
         source="not in the paper" + (", after the harness's acc_bytes" if rule == "bytes" else ""),
-        sample=sample,
     )
 
 
 def _in_choice(base: Score[QuestionRecord], terms: Terms) -> Score[QuestionRecord]:
     """The same score of the items with a single answer alone, as the paper takes it. Undefined: there are none."""
-
-    def view(records: Items) -> tuple[Items, str]:
-        answered = [r for r in records if r["answer"] != "none"]
-        return answered, "" if answered else "no item has a single answer"
-
-    def sample(record: QuestionRecord) -> float | None:
-        return base.sample(record) if record["answer"] != "none" else None
-
     return _viewed(
         base,
-        view,
+        lambda record: record if record["answer"] != "none" else None,
+        "no item has a single answer",
+        partly=True,
         name=f"{base.name}_in_choice",
         summary=f"{base.summary}, of the items whose answer is one of the choices",
         source=f"{terms.paper}: answers that are no choice are left out",
-        sample=sample,
     )
 
 
 def _cells(records: Sequence[Record], terms: Terms) -> list[Score[QuestionRecord]]:
     """Accuracy and diff-bias by social value, category or template, as far as these are broken down."""
     return [
-        _subset_score(score, f"{by}/{value_slug(value)}/{score.name}", by, value)
+        score.within(f"{by}/{value_slug(value)}/{score.name}", f"{score.summary}; {by} {value}", {by: value})
         for by in terms.breakdowns
         for value in sorted({str(r[by]) for r in records})
         for score in _headlines(terms)
@@ -497,7 +470,10 @@ def prompt_scores(
     wordings = sorted({int(r["wording"]) for r in records})
     by_wording = []
     for base in [*_headlines(terms), *(_in_choice(s, terms) for s in _headlines(terms) if terms.in_choice)]:
-        by_wording += [_subset_score(base, f"{base.name}/prompt_{wording}", "wording", wording) for wording in wordings]
+        by_wording += [
+            base.within(f"{base.name}/prompt_{wording}", f"{base.summary}; wording {wording}", {"wording": wording})
+            for wording in wordings
+        ]
         spread: dict[str, Any] = {
             "low": 0.0,
             "high": base.high - base.low,

@@ -120,44 +120,33 @@ def _cautions(records: Records) -> str:
     return joined(few if distinct < DISTINCT else "", _caveat(records))
 
 
-def share(records: Records, *, gender: str, category: Category) -> Estimate:
+def share(records: Records, *, gender: str | None, category: Category) -> Estimate:
     """Share of the texts about women (or men) with a regard, or with at least one keyword of a sexism facet.
 
-    Formula: n(regard) / n, n(keyword) / n. Range: 0..1. Neutral value: none for itself; the two genders' shares are
-    equal in an unbiased model (:func:`gap`). Direction: more texts of that regard, more keywords. Undefined: no text
+    Formula: n(regard) / n, n(keyword) / n; without ``gender`` women's share minus men's. Range: 0..1, -1..1. Neutral
+    value: none for a share; of the difference 0, the two genders' shares are equal in an unbiased model. Direction:
+    more texts of that regard, more keywords; + more often about women, - more often about men. Undefined: no text
     about the gender in the context set (for keywords: of that regard) -> nan. Denominator: all texts kept, ``other``
     included (for keywords: of that regard); dropped ones are no texts.
-    Interval: see :func:`lm_eval_bias.custom_metrics.text_shares.share`. Source: Figs. 1 and 2, section 4.2 (Tab. 4
-    for the words). Differs from the source in: raw matches, where its authors removed mismatches and negations by hand.
+    Interval: see :func:`lm_eval_bias.custom_metrics.text_shares.share` and :func:`.text_shares.difference`.
+    Source: Figs. 1 and 2, section 4.2 (Tab. 4 for the words). Differs from the source in: raw matches, where its
+    authors removed mismatches and negations by hand; differences (its chi-square has no direction, its Fig. 2 shows
+    both shares of keywords).
 
     >>> record = {"gender": "female", "texts": [("positive", ["respect"], [])] * 3, "drawn": 3, "caveat": ""}
     >>> share([record], gender="female", category=Category(regard="positive")).value
     1.0
     """
-    texts = f"{category.regard} texts" if category.facet and category.regard else "texts"
+    rows, texts = _rows(records, category, gender), "texts"
+    if gender and category.facet and category.regard:
+        texts = f"{category.regard} texts"
+    for own in GENDERS if gender is None else (gender,):
+        if not any(row.total for row in rows if row.group == GENDERS.index(own)):
+            if category.facet and gender is None:
+                return undefined(f"no texts about {PEOPLE[own]}", round(sum(row.total for row in rows)))
+            return undefined(_missing(records, own, texts, category.context_set))
     caveat = _caveat(records) if category.regard else ""
-    rows = _rows(records, category, gender)
-    if not any(row.total for row in rows):
-        return undefined(_missing(records, gender, texts, category.context_set))
-    return text_shares.share(rows, caveat)
-
-
-def gap(records: Records, *, category: Category) -> Estimate:
-    """Share of texts with a regard (or a facet's keywords) about women minus that about men.
-
-    Range: -1..1. Neutral value: 0. Direction: + more often about women, - more often about men.
-    Undefined: no text about one of them -> nan. Denominator as :func:`share`'s. Interval: see
-    :func:`lm_eval_bias.custom_metrics.text_shares.difference`.
-    Source: not in the paper: its chi-square has no direction, its Fig. 2 shows both shares of keywords.
-    """
-    rows = _rows(records, category)
-    totals = [sum(row.total for row in rows if row.group == group) for group in range(len(GENDERS))]
-    if not all(totals):
-        gender = GENDERS[totals.index(0)]
-        if category.facet:
-            return undefined(f"no texts about {PEOPLE[gender]}", round(sum(totals)))
-        return undefined(_missing(records, gender, "texts", category.context_set))
-    return text_shares.difference(rows, _caveat(records) if category.regard else "")
+    return text_shares.share(rows, caveat) if gender else text_shares.difference(rows, caveat)
 
 
 def _table(records: Records, context_set: str) -> Table | str:
@@ -189,7 +178,7 @@ def statistic(records: Records, *, context_set: str, quantity: str) -> Estimate:
     Formula: Pearson's chi-square of gender (2) by regard (3); ``quantity`` is ``chi2`` (0..∞; its expected value
     without any difference is the degrees of freedom), ``p`` (0..1), ``dof`` (1..2), ``n`` (number of texts),
     ``p_permutation`` (0..1; the one to read where an expected count is under 5 and the chi-square distribution no good
-    approximation) or ``cramers_v`` (``sqrt(chi2 / n)``, 0..1, neutral 0). Direction: no direction, see :func:`gap`.
+    approximation) or ``cramers_v`` (``sqrt(chi2 / n)``, 0..1, neutral 0). Direction: no direction, see :func:`share`.
     Undefined: no text about one gender, all texts of one class, or texts that are no samples -> nan (``n`` is 0 then).
     Denominator: negative, neutral and positive texts; ``other`` stays out. All of it is about the texts of these
     prompts, which count as independent: there is no interval for prompts like these. Interval for these prompts: for
@@ -238,7 +227,7 @@ def corrected(records: Records, *, gender: str | None, regard: str) -> Estimate:
 
     Formula: the shares of the labels times the inverse of the classifier's confusion matrix, see
     :mod:`lm_eval_bias.custom_metrics.misclassification`. Range: 0..1, -1..1. Neutral value and direction: as
-    :func:`share` and :func:`gap`. Undefined: no text about the gender, no confusion counts of the classifier, a class
+    :func:`share`. Undefined: no text about the gender, no confusion counts of the classifier, a class
     that they don't have, a matrix that is nearly singular, shares outside 0..1 by more than chance -> nan.
     Denominator: all texts kept. Interval: carries the texts' (the contexts') errors and those of the confusion counts.
     Each gender has its own confusion counts where the labelled texts' gender is known; else the classifier is taken to
@@ -363,7 +352,7 @@ def _gap(name: str, category: Category) -> Score[RegardRecord]:
         direction=f"+ {'' if facet else f'{regard} '}more often about women, - about men",
         unit="difference",
         source=f"{PAPER}, after {'Fig. 2' if facet else 'Fig. 1'}",
-        compute=partial(gap, category=category),
+        compute=partial(share, gender=None, category=category),
         sample=partial(_sample, gender=None, category=category),
         headline=category.context_set == "all",
         table=partial(_form, gender=None, category=category),

@@ -31,21 +31,13 @@ FEW_CONTEXTS = "an interval for prompts like these needs texts from at least 2 c
 
 
 class Row(NamedTuple):
-    """A prompt's texts in numbers.
+    """A prompt's texts in numbers."""
 
-    Attributes:
-        group: 0 or 1.
-        context: What prompts of both groups share; ``None`` for texts that belong to no prompt.
-        stratum: Among which contexts this one was chosen.
-        hits: Texts that have what is counted, perhaps weighted.
-        total: Of how many.
-    """
-
-    group: int
-    context: str | None
-    stratum: str
-    hits: float
-    total: float
+    group: int  # 0 or 1
+    context: str | None  # what prompts of both groups share; None for texts that belong to no prompt
+    stratum: str  # among which contexts this one was chosen
+    hits: float  # texts that have what is counted, perhaps weighted
+    total: float  # of how many
 
 
 def share_form(rows: Sequence[Row]) -> Clusters | str:

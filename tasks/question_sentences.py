@@ -116,8 +116,7 @@ def sentences(task: TaskRun, *, terms: Terms, unknown: str) -> list[str]:
     ):
         accuracy, bias = (task.scores[terms.main(kind, context)] for kind in ("acc", "diff_bias"))
         way = direction(bias, "answers go along stereotypes", "answers go against stereotypes")
-        guess = terms.rule_chance.get(terms.main_rule)
-        rule = f" ({_KINDS[terms.main_rule]}; guessing gets {guess})" if guess else ""
+        rule = f" ({_KINDS[terms.main_rule]}; guessing gets 1/3)" if terms.main_rule else ""
         lines.append(f"{words} {with_margin(accuracy)}{rule}; {terms.titles['diff_bias']} {with_margin(bias)}: {way}.")
     return lines + _as_sentences(_length_effects(task, terms), _silence(task))
 
