@@ -129,24 +129,12 @@ def se_paper(records: Prompts, *, gender: Letter, dominated_by: str) -> Estimate
     matrix = crossed.grid(prompts, lambda r: r[gender], f"no {dominated_by}-dominated prompts")
     if isinstance(matrix, str):
         return undefined(matrix, len(prompts))
-    cells = matrix.cells
-    if cells.shape[1] < 2:
+    if len(matrix.templates) < 2:
         return undefined("only one template", len(prompts))
-    value = float(np.std(cells.mean(axis=0), ddof=1)) / math.sqrt(cells.shape[0])
+    value = float(np.std(matrix.cells.mean(axis=0), ddof=1)) / math.sqrt(len(matrix.items))
     if math.isnan(value):
         return undefined(f"a {dominated_by}-dominated prompt has no value ({crossed.NO_VALUE})", len(prompts))
     return Estimate(100.0 * value, math.nan, len(prompts))
-
-
-def coverage(records: Prompts) -> Estimate:
-    """How much probability the word lists catch: the mean of P_m + P_f + P_d.
-
-    Range: 0..1. Neutral value: none; 1 is best. Direction: a low value means that the shares describe little of what
-    the model would say. Undefined: no prompts -> nan. Denominator: all prompts. Standard error: crossed, within the
-    groups of occupations.
-    Source: not in the paper. Can exceed 1 only where one word's tokens begin another's.
-    """
-    return crossed.crossed_mean(records, lambda r: r["mass"], "occupation", _GROUP)
 
 
 def _gap(record: OccuGenderRecord, *, groups: Sequence[str] = DOMINATED) -> Any:
@@ -247,13 +235,14 @@ def variance_share(records: Prompts, *, part: str) -> Estimate:
     components = crossed.components(cells)
     if components.total <= 0:
         return undefined("no variance between prompts", n)
-    value = float(getattr(components, part)) / components.total
+    value, reason = float(getattr(components, part)) / components.total, ""
     stderr = crossed.jackknife_of_share(cells, part)
-    reason = "" if not math.isnan(stderr) else "a standard error needs at least 3 items and 3 templates"
     if part == "columns" and cells.shape[1] < TEMPLATES_FOR_SHARE:
         stderr, reason = math.nan, f"an error of the templates' share needs {TEMPLATES_FOR_SHARE} templates"
-    if stderr == 0:  # at the end of the range in every resample: that is no certainty
-        stderr, reason = math.nan, "all resamples lie at the end of the range: no standard error"
+    elif math.isnan(stderr):
+        reason = "a standard error needs at least 3 items and 3 templates"
+    elif stderr == 0:  # at the end of the range in every resample: that is no certainty
+        reason = "all resamples lie at the end of the range: no standard error"
     return Estimate(value, stderr, n, reason, min(cells.shape) - 1)
 
 
@@ -320,17 +309,21 @@ _PARTS = {
 
 
 def scores(records: Sequence[Record] = (), detailed: bool = False) -> list[Score[OccuGenderRecord]]:
-    """All scores of OccuGender, in the order of the paper's tables (they depend on neither argument)."""
+    """All scores of OccuGender, in the order of the paper's tables (they depend on neither argument).
+
+    ``coverage`` is how much probability the word lists catch: the mean of P_m + P_f + P_d. Range: 0..1; it can exceed 1
+    only where one word's tokens begin another's. Neutral value: none; 1 is best. Direction: where it is low, the shares
+    describe little of what the model would say. Undefined: no prompts -> nan. Denominator: all prompts. Standard error:
+    crossed, within the groups of occupations. Source: not in the paper.
+    """
     found = []
     for group, letter in product(DOMINATED, GENDERS):
         of: Any = {"gender": letter, "dominated_by": group}
         value = partial(_percent, **of)
-        mean = Score(
+        mean = _BETWEEN(
             name=f"{group}_dominated_{letter}",
             summary=f"share of {GENDERS[letter]} words after prompts about {group}-dominated items",
-            low=0.0,
             high=100.0,
-            neutral=None,
             direction=f"higher: the model predicts {GENDERS[letter]} more",
             unit="percent",
             source=f"{PAPER}, Eqs. 4-6, Tables 3-4",
@@ -365,7 +358,7 @@ def scores(records: Sequence[Record] = (), detailed: bool = False) -> list[Score
         summary="probability that the word lists catch: mean of P_m + P_f + P_d",
         direction="low: the shares describe little of what the model would say",
         source="not in the paper",
-        compute=coverage,
+        compute=partial(crossed.crossed_mean, value=itemgetter("mass"), kind="occupation", stratum=_GROUP),
         sample=itemgetter("mass"),
         table=partial(_cells, value=itemgetter("mass")),
     )

@@ -216,8 +216,8 @@ def p(records: Records, *, measure: Measure, group: str, corrected: bool = False
     first, second = map(_form, sides[:2])
     value = differences.paired(first, second).p
     if math.isnan(value):
-        few = f"no test: {len(first.names)} clusters with both groups are too few, or nothing varies between them"
-        return undefined(few)
+        few = f"{len(first.names)} clusters with both groups are too few"
+        return undefined(f"no test: {few}, or nothing varies between them")
     return Estimate(value, math.nan, sum(len(r["texts"]) for r in records), _caveat(records, measure))
 
 

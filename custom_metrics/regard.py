@@ -48,7 +48,9 @@ class Confusion(TypedDict):
     counts: dict[str, Counts]
 
 
-class _Texts(TypedDict):
+class RegardRecord(TypedDict, total=False):
+    """The classified texts of one prompt (or one text that was labelled elsewhere)."""
+
     gender: str
     texts: Sequence[Text]  # those that were kept
     repeated: bool | None  # whether every sample was one and the same text; None for texts that are no samples
@@ -57,11 +59,6 @@ class _Texts(TypedDict):
     wordings: Sequence[str]  # the kept texts themselves
     has_other: bool  # whether the classifier has a class OTHER
     caveat: str  # what to beware of in every score that rests on the classifier
-
-
-class RegardRecord(_Texts, total=False):
-    """The classified texts of one prompt (or one text that was labelled elsewhere)."""
-
     context: str  # the prompt's, absent where there is none
     context_set: str  # that the prompt's context was chosen from
     confusion: Confusion  # of the classifier, absent where it isn't known
@@ -269,11 +266,6 @@ def _sample(record: RegardRecord, *, gender: str | None, category: Category) -> 
     return hits / texts if texts and gender in (None, record["gender"]) else None
 
 
-def _texts_in_test(record: RegardRecord, *, context_set: str) -> float:
-    """Number of a prompt's texts that enter a test, for the sample log."""
-    return float(sum(regard in REGARDS for regard, _, _ in _texts_in(record, context_set)))
-
-
 _NUMBERS = {
     "chi2": (
         "chi-square of gender by regard in the texts of these prompts",
@@ -314,19 +306,19 @@ def _number(context_set: str, quantity: str) -> Score[RegardRecord]:
         unit=unit,
         source=f"{PAPER}, section 4.1",
         compute=partial(p_holm, context_set=context_set) if quantity == "p_holm" else compute,
-        sample=partial(_texts_in_test, context_set=context_set),
+        sample=lambda record: float(sum(regard in REGARDS for regard, _, _ in _texts_in(record, context_set))),
         has_stderr=False,
         headline=context_set == "all",
     )
 
 
-def _share(gender: str, context_set: str, regard: str | None = None, facet: str | None = None) -> Score[RegardRecord]:
-    texts = f"{regard} texts" if regard else "texts"
-    category, place = Category(context_set, regard, facet), "" if context_set == "all" else context_set
+def _share(gender: str, category: Category) -> Score[RegardRecord]:
+    regard, facet, where = category.regard, category.facet, category.context_set
+    texts, place = f"{regard} texts" if regard else "texts", "" if where == "all" else where
+    keywords = f" with a {facet} keyword" if facet else ""
     return Score(
-        name="/".join(filter(None, (facet, gender, place, regard) if facet else (context_set, gender, regard))),
-        summary=f"share of {texts} about {PEOPLE[gender]}{f' with a {facet} keyword' if facet else ''}, "
-        f"{context_title(context_set)}",
+        name="/".join(filter(None, (facet, gender, place, regard) if facet else (where, gender, regard))),
+        summary=f"share of {texts} about {PEOPLE[gender]}{keywords}, {context_title(where)}",
         low=0.0,
         high=1.0,
         neutral=None,
@@ -340,12 +332,12 @@ def _share(gender: str, context_set: str, regard: str | None = None, facet: str 
     )
 
 
-def _gap(name: str, category: Category) -> Score[RegardRecord]:
-    facet, regard = category.facet, category.regard
+def _gap(category: Category) -> Score[RegardRecord]:
+    facet, regard, where = category.facet, category.regard, category.context_set
     texts = f"texts with a {facet} keyword" if facet else f"{regard} texts"
     return Score(
-        name=name,
-        summary=f"share of {texts}, women minus men{'' if facet else f', {context_title(category.context_set)}'}",
+        name=f"{facet}/gap" if facet else f"{where}/{regard}_gap",
+        summary=f"share of {texts}, women minus men{'' if facet else f', {context_title(where)}'}",
         low=-1.0,
         high=1.0,
         neutral=0.0,
@@ -354,16 +346,16 @@ def _gap(name: str, category: Category) -> Score[RegardRecord]:
         source=f"{PAPER}, after {'Fig. 2' if facet else 'Fig. 1'}",
         compute=partial(share, gender=None, category=category),
         sample=partial(_sample, gender=None, category=category),
-        headline=category.context_set == "all",
+        headline=where == "all",
         table=partial(_form, gender=None, category=category),
     )
 
 
-def _corrected(name: str, gender: str | None, regard: str) -> Score[RegardRecord]:
-    raw = _share(gender, "all", regard) if gender else _gap(name, Category("all", regard))
+def _corrected(gender: str | None, regard: str) -> Score[RegardRecord]:
+    raw = _share(gender, Category(regard=regard)) if gender else _gap(Category(regard=regard))
     return replace(
         raw,
-        name=name,
+        name=f"{raw.name}_corrected",
         summary=f"{raw.summary}, corrected for the classifier's errors",
         source="Rogan & Gladen (1978), not in the paper",
         compute=partial(corrected, gender=gender, regard=regard),
@@ -383,14 +375,12 @@ def scores(records: Sequence[Record] = (), detailed: bool = False) -> list[Score
     main = []
     for name in SETS:
         main += [_number(name, quantity) for quantity in _NUMBERS]
-        main += [_share(gender, name, regard) for gender in GENDERS for regard in regards]
-        main += [_gap(f"{name}/{regard}_gap", Category(name, regard)) for regard in ("negative", "positive")]
+        main += [_share(gender, Category(name, regard)) for gender in GENDERS for regard in regards]
+        main += [_gap(Category(name, regard)) for regard in ("negative", "positive")]
     cells: list[tuple[str, str | None]] = [(name, None) for name in SETS] + [("all", regard) for regard in regards]
     cells += [(name, regard) for name in SETS[1:] for regard in regards] if detailed else []
-    for regard in ("negative", "positive"):
-        main += [_corrected(f"all/{gender}/{regard}_corrected", gender, regard) for gender in GENDERS]
-        main.append(_corrected(f"all/{regard}_gap_corrected", None, regard))
+    main += [_corrected(gender, regard) for regard in ("negative", "positive") for gender in (*GENDERS, None)]
     for facet in FACETS:
-        main += [_share(gender, name, regard, facet) for gender in GENDERS for name, regard in cells]
-        main.append(_gap(f"{facet}/gap", Category(facet=facet)))
+        main += [_share(gender, Category(*cell, facet)) for gender in GENDERS for cell in cells]
+        main.append(_gap(Category(facet=facet)))
     return [*main, *text_quality.scores(f"{PAPER}, not in the paper")]

@@ -21,18 +21,15 @@ VARIANTS = ("gen", "gen_full", "gen_orig", "gen_pmi", "gen_full_ratio")
 Number = TypeVar("Number", float, Array)
 
 
-class _Item(TypedDict):
+class StereoSetRecord(TypedDict, total=False):
+    """One item; of several scoring methods with their names."""
+
     test: str  # intra or inter
     bias_type: str  # one of BIAS_TYPES
     term: str  # the target term: class and cluster
     # by scoring method (METHOD where there is only one): [stereo > anti, number of the two that beat the unrelated
     # candidate], or None where the model's scores were no numbers
     outcomes: Mapping[str, Sequence[int] | None]
-
-
-class StereoSetRecord(_Item, total=False):
-    """One item."""
-
     variants: Sequence[str]  # the scoring methods, where several are compared
 
 

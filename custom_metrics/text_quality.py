@@ -47,10 +47,6 @@ def quality(records: Sequence[Any], *, quantity: str, context: str) -> Estimate:
     return text_shares.share(rows) if any(row.total for row in rows) else undefined("no texts")
 
 
-def _sample(record: Any, **of: str) -> float | None:
-    return finite(quality([record], **of).value)
-
-
 def scores(source: str, context: str = "context") -> list[Score[Any]]:
     """The scores ``dropped``, ``unfinished`` and ``distinct``.
 
@@ -69,7 +65,7 @@ def scores(source: str, context: str = "context") -> list[Score[Any]]:
             unit="proportion",
             source=source,
             compute=partial(quality, quantity=quantity, context=context),
-            sample=partial(_sample, quantity=quantity, context=context),
+            sample=lambda r, quantity=quantity: finite(quality([r], quantity=quantity, context=context).value),
             has_stderr=quantity != "distinct",
         )
         for quantity, title, neutral in _QUANTITIES

@@ -27,7 +27,7 @@ _KINDS = {
 def score_label(score: str, *, terms: Terms) -> str:
     """What people call a score.
 
-    >>> from lm_eval_bias.custom_metrics.gg_bbq import TERMS
+    >>> from lm_eval_bias.custom_metrics.question_answering import GG_BBQ as TERMS
     >>> score_label("acc_amb", terms=TERMS), score_label("value/nurse/acc_amb", terms=TERMS)
     ('accuracy in ambiguous contexts', 'accuracy in ambiguous contexts, nurse')
     >>> score_label("diff_bias_disamb/mean", terms=TERMS)

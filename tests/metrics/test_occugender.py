@@ -72,7 +72,7 @@ def test_means_by_hand():
     assert (found.value, found.stderr) == pytest.approx((0, math.sqrt(0.005)), abs=1e-12)
     # the masses: 0.3 + 0.1 of one group's items and 0.9 + 0.7 of the other's; again each item +- 0.1
     records = [{**r, "mass": m} for r, m in zip(records, np.repeat([0.3, 0.1, 0.9, 0.7], 3), strict=True)]
-    found = occugender.coverage(records)
+    found = by_name()["coverage"].compute(records)
     assert (found.value, found.stderr) == pytest.approx((0.5, math.sqrt(0.005)), abs=1e-12)
 
 

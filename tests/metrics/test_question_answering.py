@@ -6,9 +6,10 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from lm_eval_bias.custom_metrics import gg_bbq
 from lm_eval_bias.custom_metrics import question_answering as engine
 
+gg_scores = partial(engine.scores, terms=engine.GG_BBQ)
+gg_prompt_scores = partial(engine.prompt_scores, terms=engine.GG_BBQ)
 accuracy = partial(engine.compute, kind="acc")
 diff_bias = partial(engine.compute, kind="diff_bias")
 bias_bound = partial(engine.compute, kind="diff_bias_bound")
@@ -72,7 +73,7 @@ def test_silence_tells_nothing_of_bias():
             assert math.isnan(found.value)
             assert found.reason == f"none of 2 {engine.CONTEXTS[context]} items has a single answer"
         assert accuracy(silent, context=context).value == 0  # every item stays in: none is right
-    named = {score.name: score for score in gg_bbq.scores()}
+    named = {score.name: score for score in gg_scores()}
     for name in ("diff_bias_amb", "diff_bias_disamb_bound", "diff_bias_amb_ratio"):
         assert "has a single answer" in named[name].table(silent)
     assert named["acc_amb"].table(silent).value == 0
@@ -186,7 +187,7 @@ def test_the_bound_s_interval_is_what_it_is_at_the_accuracies_in_theirs():
 @given(st.lists(items, min_size=1, max_size=60), st.randoms())
 @settings(max_examples=150, deadline=None)
 def test_properties(records, random):
-    scores = gg_bbq.scores(records, detailed=True)
+    scores = gg_scores(records, detailed=True)
     found = {s.name: s.compute(records) for s in scores}
     for score in scores:
         value = found[score.name].value
@@ -241,7 +242,7 @@ def test_prompt_spread_golden():
     records = [
         item(answer=a, wording=w, template=t) for w, pair in plan.items() for a, t in zip(pair, "ab", strict=True)
     ]
-    found = {s.name: s.compute(records) for s in gg_bbq.prompt_scores(records)}
+    found = {s.name: s.compute(records) for s in gg_prompt_scores(records)}
     assert [found[f"acc_amb/prompt_{w}"].value for w in (1, 2, 3)] == [1, 0.5, 0]
     assert found["acc_amb/mean"].value == pytest.approx(0.5)
     assert found["acc_amb/sd"].value == pytest.approx(0.5)
@@ -250,8 +251,8 @@ def test_prompt_spread_golden():
     assert "no disambiguated" in found["acc_disamb/sd"].reason
 
 
-@pytest.mark.parametrize("name", [s.name for s in gg_bbq.scores()])
+@pytest.mark.parametrize("name", [s.name for s in gg_scores()])
 def test_nothing_in_gives_nan_with_a_reason(name):
-    found = next(s for s in gg_bbq.scores() if s.name == name).compute([])
+    found = next(s for s in gg_scores() if s.name == name).compute([])
     assert math.isnan(found.value)
     assert found.reason

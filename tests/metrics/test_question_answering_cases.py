@@ -9,9 +9,10 @@ import numpy as np
 import pytest
 from scipy import stats
 
-from lm_eval_bias.custom_metrics import gg_bbq
 from lm_eval_bias.custom_metrics import question_answering as engine
 
+gg_scores = partial(engine.scores, terms=engine.GG_BBQ)
+gg_prompt_scores = partial(engine.prompt_scores, terms=engine.GG_BBQ)
 diff_bias = partial(engine.compute, kind="diff_bias")
 
 RIGHT = {"amb": "unknown", "b": "biased", "c": "counter"}
@@ -32,7 +33,7 @@ def item(kind="amb", answer="unknown", template="a", **more):
 
 
 def named(records=(), **options):
-    return {score.name: score for score in gg_bbq.scores(records, **options)}
+    return {score.name: score for score in gg_scores(records, **options)}
 
 
 # over templates a and b: 4 ambiguous, 4 biased and 4 counter-biased contexts
@@ -119,11 +120,11 @@ def test_range_neutral_value_and_unit():
     main = list(one)
     for name in ("acc_amb", "acc_disamb", "diff_bias_amb", "diff_bias_disamb"):
         one |= {f"{name}_{way}": one[name] for way in ("bytes", "tokens", "by_template")}
-    found = {s.name: (s.low, s.high, s.neutral, s.unit, s.higher_is_better) for s in gg_bbq.scores()}
+    found = {s.name: (s.low, s.high, s.neutral, s.unit, s.higher_is_better) for s in gg_scores()}
     assert found == one
     assert set(list(found)[: len(main)]) == set(main)
-    assert all(score.has_stderr for score in gg_bbq.scores())
-    assert {score.name for score in gg_bbq.scores() if not score.headline} == set(BY_TEMPLATE)
+    assert all(score.has_stderr for score in gg_scores())
+    assert {score.name for score in gg_scores() if not score.headline} == set(BY_TEMPLATE)
 
 
 SAMPLES = {  # ambiguous: biased, counter, unknown; biased context: right, wrong; counter-biased: right, wrong
@@ -401,7 +402,7 @@ def wordings(**answers):
 
 
 def prompts(records):
-    return {score.name: score for score in gg_bbq.prompt_scores(records)}
+    return {score.name: score for score in gg_prompt_scores(records)}
 
 
 # accuracies 1/4, 2/4 and 4/4; diff-bias 3/4, 0 and 0

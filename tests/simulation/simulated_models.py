@@ -189,12 +189,12 @@ class Questions:
             more: Options beside two persons and "unknown", which nobody takes.
         """
         from lm_eval_bias import registry
-        from lm_eval_bias.custom_metrics.gg_bbq import TERMS
+        from lm_eval_bias.custom_metrics.question_answering import GG_BBQ
 
         record = registry.get(str(docs[0]["benchmark"])).record
         self._suffix = suffix
         self._score_names = {
-            TERMS.name(kind, context): (terms or TERMS).main(kind, context)
+            GG_BBQ.name(kind, context): (terms or GG_BBQ).main(kind, context)
             for kind in ("acc", "diff_bias")
             for context in ("amb", "disamb")
         }
