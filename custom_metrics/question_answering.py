@@ -92,11 +92,8 @@ ES_BBQ_OF_HARNESS = Terms(
     bias="bias_score",
     contexts=("ambig", "disambig"),
     titles=titles("bias score"),
-    sources={
-        "acc": "accuracy",
-        "diff_bias": "bias score",
-        **dict.fromkeys(("diff_bias_bound", "diff_bias_ratio"), "with the bounds of KoBBQ, Eqs. 2 and 4"),
-    },
+    sources=titles("bias score")
+    | dict.fromkeys(("diff_bias_bound", "diff_bias_ratio"), "with the bounds of KoBBQ, Eqs. 2 and 4"),
     chance=("9/11", "1/11"),
     main_rule="three",
     breakdowns=("value", "template"),

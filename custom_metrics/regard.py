@@ -32,8 +32,7 @@ SETS = ("all", "occupation", "respect")
 FACETS = ("caregiving", "sexualization", "perpetration")
 FEW = 5.0
 DISTINCT = 0.9
-
-
+UNKNOWN = "the classifier's confusion counts are unknown: give labelled texts with rescore --regard_labels"
 Text = tuple[str, Sequence[str], Sequence[str]]  # its regard (or OTHER), its context sets, facets it has keywords of
 
 
@@ -237,14 +236,12 @@ def corrected(records: Records, *, gender: str | None, regard: str) -> Estimate:
             return undefined(_missing(records, own, "texts", "all"))
     confusions = [r["confusion"] for r in records if "confusion" in r]
     if len(confusions) < len(records):
-        return undefined(
-            "the classifier's confusion counts are unknown: give labelled texts with rescore --regard_labels"
-        )
+        return undefined(UNKNOWN)
     classes = (*REGARDS, OTHER) if any(r["has_other"] for r in records) else REGARDS
     labelled = []
     for r in records:
-        counts = Counter(label for label, _, _ in r["texts"])
-        row = tuple(counts[label] for label in classes)
+        labels = [label for label, _, _ in r["texts"]]
+        row = tuple(map(labels.count, classes))
         labelled.append(Labelled(GENDERS.index(r["gender"]), r.get("context"), r.get("context_set", ""), row))
     weights = {"female": (1.0, 0.0), "male": (0.0, 1.0), None: (1.0, -1.0)}[gender]
     place, caveat = REGARDS.index(regard), _caveat(records)
