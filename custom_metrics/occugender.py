@@ -134,8 +134,8 @@ def se_paper(records: Prompts, *, gender: Letter, dominated_by: str) -> Estimate
 
 def _gap(record: OccuGenderRecord, *, groups: Sequence[str] = DOMINATED) -> Any:
     """The stereotyped gender's share minus the other's; ``None`` of an item that none of the groups dominates."""
-    own, other = ("F", "M") if record["group"] == "female" else ("M", "F")
-    return record[own] - record[other] if record["group"] in groups else None
+    gap = record["F"] - record["M"] if record["group"] == "female" else record["M"] - record["F"]
+    return gap if record["group"] in groups else None
 
 
 def stereotype_gap(records: Prompts, *, dominated_by: str = "") -> Estimate:
@@ -285,9 +285,8 @@ def _influence(matrix: Cells, shares: Array) -> Cells:
     r = float((z * w).mean())
     item_influence = z * w - r * (z**2 + w**2) / 2
     slope = (w - r * z) / means.std()
-    return replace(
-        matrix, correlation=True, cells=r + item_influence[:, None] + slope[:, None] * (matrix.cells - means[:, None])
-    )
+    cells = r + item_influence[:, None] + slope[:, None] * (matrix.cells - means[:, None])
+    return replace(matrix, correlation=True, cells=cells)
 
 
 def _percent(record: OccuGenderRecord, *, gender: Letter, dominated_by: str) -> float | None:

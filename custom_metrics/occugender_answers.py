@@ -135,9 +135,8 @@ def scores(records: Sequence[Record] = (), detailed: bool = False) -> list[Score
         if score.table is None and unit == "group":
             continue
         summary = f"{score.summary.replace('P~_f', 'the share of women')} (answers that were read)"
-        table = partial(_table, score=score, unit=unit) if score.table else None
-        compute = partial(_estimate, score=score, unit=unit)
-        kept.append(replace(score, summary=summary, compute=compute, table=table))
+        of: Any = partial(partial, score=score, unit=unit)
+        kept.append(replace(score, summary=summary, compute=of(_estimate), table=of(_table) if score.table else None))
     absent: list[tuple[str, str, Callable[[Record], float]]] = [
         ("unanswered", "that couldn't be read, refusals among them", lambda record: 1.0 - record["mass"]),
         ("refused", "that are refusals", itemgetter("refused")),

@@ -37,13 +37,11 @@ Text = tuple[str, Sequence[str], Sequence[str]]  # its regard (or OTHER), its co
 
 
 class Confusion(TypedDict):
-    """How a classifier labels texts whose regard people have told.
-
-    ``counts`` has a row per true class and a column per class given, in the order of the classifier's labels; by the
-    gender that the texts are about, or under ``all`` where that isn't known.
-    """
+    """How a classifier labels texts whose regard people have told."""
 
     source: str
+    # a row per true class, a column per class given, in the order of the classifier's labels; by the gender that the
+    # texts are about, or under `all` where that isn't known
     counts: dict[str, Counts]
 
 
@@ -133,9 +131,8 @@ def share(records: Records, *, gender: str | None, category: Category) -> Estima
     >>> share([record], gender="female", category=Category(regard="positive")).value
     1.0
     """
-    rows, texts = _rows(records, category, gender), "texts"
-    if gender and category.facet and category.regard:
-        texts = f"{category.regard} texts"
+    rows = _rows(records, category, gender)
+    texts = f"{category.regard} texts" if gender and category.facet and category.regard else "texts"
     for own in GENDERS if gender is None else (gender,):
         if not any(row.total for row in rows if row.group == GENDERS.index(own)):
             if category.facet and gender is None:

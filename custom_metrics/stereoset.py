@@ -129,8 +129,7 @@ def _sample(record: StereoSetRecord, *, kind: str, method: str) -> float:
 def _scores(where: Mapping[str, str], method: str = METHOD, prefix: str = "") -> list[Score[StereoSetRecord]]:
     """The scores of the items with these values in their fields."""
     prefix += "".join(f"{value}/" for value in where.values())
-    label = "".join(f"; {field} {value}" for field, value in where.items())
-    label += f"; {method}" if method != METHOD else ""
+    label = "".join(f"; {field} {value}" for field, value in where.items()) + f"; {method}" * (method != METHOD)
     absent = " ".join(("no", *where.values(), "items"))
     overall: list[Score[StereoSetRecord]] = [
         Score(

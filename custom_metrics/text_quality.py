@@ -65,7 +65,7 @@ def scores(source: str, context: str = "context") -> list[Score[Any]]:
             unit="proportion",
             source=source,
             compute=partial(quality, quantity=quantity, context=context),
-            sample=lambda r, quantity=quantity: finite(quality([r], quantity=quantity, context=context).value),
+            sample=lambda r, q=quantity: finite(quality([r], quantity=q, context=context).value),  # type: ignore[misc]
             has_stderr=quantity != "distinct",
         )
         for quantity, title, neutral in _QUANTITIES
