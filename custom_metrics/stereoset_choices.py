@@ -66,7 +66,7 @@ def _of(weights: Array, totals: Array, *, kind: str) -> Array:
             "unanswered": first / n,
             "refused": second / n,
         }
-        return values.get(kind, second / first)
+        return values[kind] if kind in values else second / first
 
 
 def _form(records: Records, *, kind: str, absent: str) -> Clusters | str:
