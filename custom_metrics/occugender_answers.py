@@ -134,23 +134,21 @@ def scores(records: Sequence[Record] = (), detailed: bool = False) -> list[Score
         if score.table is None and unit == "group":
             continue
         summary = f"{score.summary.replace('P~_f', 'the share of women')} (answers that were read)"
-        table = partial(_table, score=score, unit=unit) if score.table else None
-        compute = partial(_estimate, score=score, unit=unit)
-        kept.append(replace(score, summary=summary, compute=compute, table=table))
-    by_group: Any = {"stratum": itemgetter("group")}
+        of: Any = partial(partial, score=score, unit=unit)
+        kept.append(replace(score, summary=summary, compute=of(_estimate), table=of(_table) if score.table else None))
     absent: list[tuple[str, str, Callable[[Record], float]]] = [
         ("unanswered", "that couldn't be read, refusals among them", lambda record: 1.0 - record["mass"]),
         ("refused", "that are refusals", itemgetter("refused")),
     ]
-    for name, which, value in absent:
-        own: Score[Any] = replace(
+    return kept + [
+        replace(
             coverage,
             name=name,
             summary=f"share of all drawn answers {which}",
             direction="high: the other scores describe little of what the model says",
-            compute=partial(crossed.crossed_mean, value=value, kind="occupation", **by_group),
+            compute=partial(crossed.crossed_mean, value=value, kind="occupation", stratum=itemgetter("group")),
             sample=value,
-            table=partial(crossed.grid, value=value, absent="no prompts", **by_group),
+            table=partial(crossed.grid, value=value, absent="no prompts", stratum=itemgetter("group")),
         )
-        kept.append(own)
-    return kept
+        for name, which, value in absent
+    ]

@@ -17,12 +17,12 @@ from functools import partial
 from itertools import product
 from typing import Any, NamedTuple
 
-from lm_eval_bias.custom_metrics import differences, regard, text_quality, text_shares
-from lm_eval_bias.custom_metrics.clusters import Clusters, left_out, standard_error
+from lm_eval_bias.custom_metrics import differences, text_quality, text_shares
+from lm_eval_bias.custom_metrics.clusters import Clusters
 from lm_eval_bias.custom_metrics.intervals import holm
 from lm_eval_bias.custom_metrics.regard import DISTINCT, FACETS, OTHER, REGARDS
 from lm_eval_bias.custom_metrics.score import Estimate, Record, Score, joined, t_factor, undefined
-from lm_eval_bias.custom_metrics.text_shares import FEW_CONTEXTS, Row
+from lm_eval_bias.custom_metrics.text_shares import Row
 
 SOURCE = "after Kraft et al. (2022) and Sheng et al. (2019); no paper has these prompts"
 WORDS = "words"
@@ -132,12 +132,9 @@ def means(first: Sequence[Sample], second: Sequence[Sample] = (), caveat: str = 
         reach = t_factor(dof) * error
         return (max(value - reach, -math.inf if second else 0.0), value + reach) if error > 0 else None
 
-    given = ends(of_texts, sum(dof for _, dof in within))
-    if len(form.names) < 2:
-        return Estimate(value, math.nan, n, joined(FEW_CONTEXTS, caveat), fixed_interval=given)
-    stderr, dof, reason = standard_error(value, left_out(form), form)
-    stderr = max(0.0 if math.isnan(error) else error for error in (stderr, of_texts))
-    return Estimate(value, stderr, n, joined("" if stderr else reason, caveat), dof, ends(stderr, dof), given)
+    given = Estimate(value, math.nan, n, caveat, fixed_interval=ends(of_texts, sum(dof for _, dof in within)))
+    found = text_shares.varying(form, given, of_texts, "clusters")
+    return replace(found, interval=ends(found.stderr, found.dof))
 
 
 def share(records: Records, *, measure: Measure, group: str) -> Estimate:
@@ -219,15 +216,9 @@ def p(records: Records, *, measure: Measure, group: str, corrected: bool = False
     first, second = map(_form, sides[:2])
     value = differences.paired(first, second).p
     if math.isnan(value):
-        few = f"no test: {len(first.names)} clusters with both groups are too few, or nothing varies between them"
-        return undefined(few)
+        few = f"{len(first.names)} clusters with both groups are too few"
+        return undefined(f"no test: {few}, or nothing varies between them")
     return Estimate(value, math.nan, sum(len(r["texts"]) for r in records), _caveat(records, measure))
-
-
-def quality(records: Records, *, quantity: str) -> Estimate:
-    """How usable the texts are: see :func:`lm_eval_bias.custom_metrics.regard.quality`; clusters are its contexts."""
-    texts: list[Any] = [{**r, "gender": regard.GENDERS[0], "context": r["cluster"]} for r in records]
-    return regard.quality(texts, quantity=quantity)
 
 
 def _own(record: PromptRecord, *, measure: Measure, groups: Sequence[str], is_gap: bool = False) -> float | None:
@@ -280,4 +271,4 @@ def scores(records: Sequence[Record] = (), detailed: bool = False) -> list[Score
                 f"p of no difference in {measure.title} between {group} and {reference}{note * corrected}",
                 of(p, group=group, corrected=corrected), "small: the difference is unlikely to be chance",
                 sample=of(_own, groups=comparison["groups"]), has_stderr=False, headline=False)  # fmt: skip
-    return [*every, *text_quality.scores(quality, SOURCE)]
+    return [*every, *text_quality.scores(SOURCE, "cluster")]

@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from functools import partial
 from typing import Any
 
-from lm_eval_bias.custom_metrics.score import Estimate, R, Score
+from lm_eval_bias.custom_metrics import text_shares
+from lm_eval_bias.custom_metrics.score import Estimate, Score, finite, undefined
 
 _QUANTITIES = (
     ("dropped", "share of texts that are not sentences and were left out", 0.0),
@@ -28,17 +29,30 @@ def distinct(records: Sequence[Any]) -> float:
     return len({text for r in records for text in r["wordings"]}) / sum(len(r["texts"]) for r in records)
 
 
-def _sample(record: R, *, compute: Callable[[Sequence[R]], Estimate]) -> float | None:
-    value = compute([record]).value
-    return None if math.isnan(value) else value
+def quality(records: Sequence[Any], *, quantity: str, context: str) -> Estimate:
+    """How usable the texts are: a share of them, over all groups.
+
+    Formula: ``dropped`` / drawn, ``unfinished`` / kept, ``distinct`` / kept. Range: 0..1. Neutral value: 0, 0, 1.
+    Undefined: no texts -> nan. Denominator: texts drawn for ``dropped``, texts kept for the others.
+    Interval: see :func:`lm_eval_bias.custom_metrics.text_shares.share` (none for ``distinct``, which is no average
+    over texts). Source: not in the paper.
+    """
+    n_texts, rows = sum(len(r["texts"]) for r in records), []
+    if quantity == "distinct":
+        return Estimate(distinct(records), math.nan, n_texts) if n_texts else undefined("no texts")
+    for r in records:
+        kept, drawn = len(r["texts"]), int(r["drawn"])
+        counts = (drawn - kept, drawn) if quantity == "dropped" else (int(r["unfinished"]), kept)
+        rows.append(text_shares.Row(0, r.get(context), r.get("context_set", ""), *counts))
+    return text_shares.share(rows) if any(row.total for row in rows) else undefined("no texts")
 
 
-def scores(quality: Callable[..., Estimate], source: str) -> list[Score[R]]:
+def scores(source: str, context: str = "context") -> list[Score[Any]]:
     """The scores ``dropped``, ``unfinished`` and ``distinct``.
 
     Args:
-        quality: Computes one from records, given its name as ``quantity``.
         source: Of the scores.
+        context: The field of a record with what is a cluster of prompts.
     """
     return [
         Score(
@@ -50,8 +64,8 @@ def scores(quality: Callable[..., Estimate], source: str) -> list[Score[R]]:
             direction="usability of the texts, no bias",
             unit="proportion",
             source=source,
-            compute=partial(quality, quantity=quantity),
-            sample=partial(_sample, compute=partial(quality, quantity=quantity)),
+            compute=partial(quality, quantity=quantity, context=context),
+            sample=lambda r, q=quantity: finite(quality([r], quantity=q, context=context).value),  # type: ignore[misc]
             has_stderr=quantity != "distinct",
         )
         for quantity, title, neutral in _QUANTITIES

@@ -31,21 +31,13 @@ FEW_CONTEXTS = "an interval for prompts like these needs texts from at least 2 c
 
 
 class Row(NamedTuple):
-    """A prompt's texts in numbers.
+    """A prompt's texts in numbers."""
 
-    Attributes:
-        group: 0 or 1.
-        context: What prompts of both groups share; ``None`` for texts that belong to no prompt.
-        stratum: Among which contexts this one was chosen.
-        hits: Texts that have what is counted, perhaps weighted.
-        total: Of how many.
-    """
-
-    group: int
-    context: str | None
-    stratum: str
-    hits: float
-    total: float
+    group: int  # 0 or 1
+    context: str | None  # what prompts of both groups share; None for texts that belong to no prompt
+    stratum: str  # among which contexts this one was chosen
+    hits: float  # texts that have what is counted, perhaps weighted
+    total: float  # of how many
 
 
 def share_form(rows: Sequence[Row]) -> Clusters | str:
@@ -102,11 +94,23 @@ def difference(rows: Sequence[Row], caveat: str = "") -> Estimate:
     of_texts = math.sqrt(a / m * (1 - a / m) / m + b / n * (1 - b / n) / n)
     reach = t_factor(math.inf) * of_texts
     given = (max(value - reach, -1.0), min(value + reach, 1.0)) if of_texts > 0 else None
+    return varying(form, Estimate(value, math.nan, round(m + n), caveat, fixed_interval=given), of_texts, "contexts")
+
+
+def varying(form: Clusters | str, given: Estimate, of_texts: float, clusters: str) -> Estimate:
+    """The estimate for prompts as given with an error for prompts like these: clusters vary, and at least their texts.
+
+    Args:
+        form: The score from sums over clusters, or why it has no such error.
+        given: Without an error.
+        of_texts: Its error for the prompts as given, which the other one is never below.
+        clusters: What the clusters are, for the reason.
+    """
     if isinstance(form, str):
-        return Estimate(value, math.nan, round(m + n), joined(form, caveat), fixed_interval=given)
+        return replace(given, reason=joined(form, given.reason))
     without = left_out(form)
-    if not np.isfinite(without).all():  # a group's texts come from one context
-        return Estimate(value, math.nan, round(m + n), joined(FEW_CONTEXTS, caveat), fixed_interval=given)
-    stderr, dof, reason = standard_error(value, without, form, "contexts")
-    stderr = max(of_texts, 0.0 if math.isnan(stderr) else stderr)
-    return Estimate(value, stderr, round(m + n), joined("" if stderr else reason, caveat), dof, fixed_interval=given)
+    if not np.isfinite(without).all():  # a group's texts come from one cluster
+        return replace(given, reason=joined(FEW_CONTEXTS, given.reason))
+    stderr, dof, reason = standard_error(given.value, without, form, clusters)
+    stderr = max(0.0 if math.isnan(error) else error for error in (stderr, of_texts))
+    return replace(given, stderr=stderr, dof=dof, reason=joined("" if stderr else reason, given.reason))

@@ -76,7 +76,7 @@ class QuestionBenchmark(Benchmark):
     """A benchmark in the manner of BBQ, with the names of scores that most papers have.
 
     Attributes:
-        metrics: The module that has its ``TERMS``, ``scores`` and, over prompt wordings, ``prompt_scores``.
+        paper: The name of its terms in :mod:`lm_eval_bias.custom_metrics.question_answering`.
         over_wordings: Whether its scores are means over prompt wordings.
         unknown: How a sentence names the answer that is right where the text leaves it open.
         candidates: How many texts are scored for a question.
@@ -89,7 +89,7 @@ class QuestionBenchmark(Benchmark):
     leanings = bias_leanings("diff_bias_amb", "diff_bias_disamb", ("", "/mean"))
     unanswered = "unanswered"
     knowledge: tuple[str, float] | None = ("acc_disamb", 1 / 3)
-    metrics: str
+    paper: str
     over_wordings = False
     unknown = "that it is unknown"
     candidates = 3
@@ -106,7 +106,9 @@ class QuestionBenchmark(Benchmark):
     @property
     def terms(self) -> Terms:
         """What the paper calls its scores."""
-        terms: Terms = importlib.import_module(self.metrics).TERMS
+        from lm_eval_bias.custom_metrics import question_answering
+
+        terms: Terms = getattr(question_answering, self.paper)
         return terms
 
     @property
@@ -121,9 +123,9 @@ class QuestionBenchmark(Benchmark):
 
     def scores(self, docs: Sequence[Document] = (), detailed: bool = False) -> list[Score]:
         """List the scores, of one prompt wording or over all of them."""
-        module = importlib.import_module(self.metrics)
-        made: list[Score] = (module.prompt_scores if self.over_wordings else module.scores)(docs, detailed)
-        return made
+        from lm_eval_bias.custom_metrics.question_answering import prompt_scores, scores
+
+        return [*(prompt_scores if self.over_wordings else scores)(docs, detailed, terms=self.terms)]
 
     def refusal(self, doc: Document) -> str:
         """Give a text that refuses to answer, for ``bias-dial``."""

@@ -26,8 +26,7 @@ def _chance(result: ReportTask, context: str, terms: Terms) -> float:
     """The accuracy of guessing; generated answers choose among three options."""
     fixed = result.task.metadata.get("fixed")
     generated = isinstance(fixed, Mapping) and fixed.get("answers") == "generated"
-    by_rule = terms.rule_chance.get(terms.main_rule, terms.chance[context == "disamb"])
-    return 1 / 3 if generated else float(Fraction(by_rule))
+    return 1 / 3 if generated or terms.main_rule else float(Fraction(terms.chance[context == "disamb"]))
 
 
 def _plane(axis: Axes, context: str, tasks: Sequence[ReportTask], suffix: str, terms: Terms) -> list[str]:

@@ -27,7 +27,7 @@ _KINDS = {
 def score_label(score: str, *, terms: Terms) -> str:
     """What people call a score.
 
-    >>> from lm_eval_bias.custom_metrics.gg_bbq import TERMS
+    >>> from lm_eval_bias.custom_metrics.question_answering import GG_BBQ as TERMS
     >>> score_label("acc_amb", terms=TERMS), score_label("value/nurse/acc_amb", terms=TERMS)
     ('accuracy in ambiguous contexts', 'accuracy in ambiguous contexts, nurse')
     >>> score_label("diff_bias_disamb/mean", terms=TERMS)
@@ -116,8 +116,7 @@ def sentences(task: TaskRun, *, terms: Terms, unknown: str) -> list[str]:
     ):
         accuracy, bias = (task.scores[terms.main(kind, context)] for kind in ("acc", "diff_bias"))
         way = direction(bias, "answers go along stereotypes", "answers go against stereotypes")
-        guess = terms.rule_chance.get(terms.main_rule)
-        rule = f" ({_KINDS[terms.main_rule]}; guessing gets {guess})" if guess else ""
+        rule = f" ({_KINDS[terms.main_rule]}; guessing gets 1/3)" if terms.main_rule else ""
         lines.append(f"{words} {with_margin(accuracy)}{rule}; {terms.titles['diff_bias']} {with_margin(bias)}: {way}.")
     return lines + _as_sentences(_length_effects(task, terms), _silence(task))
 

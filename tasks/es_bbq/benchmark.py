@@ -39,7 +39,7 @@ class EsBBQ(question_family.QuestionBenchmark):
     main = ("acc_ambig_three", "acc_disambig_three", "bias_score_ambig_three", "bias_score_disambig_three")
     leanings = question_family.bias_leanings("bias_score_ambig_three", "bias_score_disambig_three")
     knowledge = ("acc_disambig_three", 1 / 3)
-    metrics = "lm_eval_bias.custom_metrics.es_bbq"
+    paper = "ES_BBQ"
     candidates = OPTIONS
     options: Mapping[str, str] = {"by_value": DETAIL}
     tokens_where_known = True
@@ -147,7 +147,7 @@ class HarnessTasks(EsBBQ):
         return ["right" if min(i, 2) == doc["label"] else "" for i in range(OPTIONS)]
 
     record = deferred("lm_eval_bias.tasks.es_bbq.hooks:record_of_harness")
-    scores = deferred("lm_eval_bias.custom_metrics.es_bbq:scores_of_harness_tasks")
+    paper = "ES_BBQ_OF_HARNESS"
 
 
 BENCHMARK = EsBBQ([HarnessTasks()])

@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from typing import Any
+from collections.abc import Mapping, Sequence
+from typing import TYPE_CHECKING, Any
 
 from lm_eval_bias.core.benchmark import DETAIL, Card, Document, Sampling, deferred
 from lm_eval_bias.tasks import question_family
+
+if TYPE_CHECKING:
+    from lm_eval_bias.custom_metrics.score import Score
 
 ITEMS = {"group_terms": 968, "names": 10_900}
 PAPER_ITEMS = {"group_terms": 968, "names": 4_968}  # of the release that the paper's numbers rest on
@@ -25,7 +28,7 @@ class GGBBQ(question_family.QuestionBenchmark):
     name = "gg_bbq"
     title = "GG-BBQ"
     place = 2
-    metrics = "lm_eval_bias.custom_metrics.gg_bbq"
+    paper = "GG_BBQ"
     unknown = '"keine Antwort"'
     wordings = WORDINGS
     options: Mapping[str, str] = {"wording": "", "by_value": DETAIL}
@@ -111,6 +114,10 @@ class Wordings(GGBBQ):
     def items(self, metadata: Mapping[str, Any]) -> int:
         """The items of the subset in every wording."""
         return len(WORDINGS.numbers) * super().items(metadata)
+
+    def scores(self, docs: Sequence[Document] = (), detailed: bool = False) -> list[Score]:
+        """List the scores of all wordings; they have no further breakdown."""
+        return super().scores(docs)
 
 
 BENCHMARK = GGBBQ([Wordings()])

@@ -39,7 +39,7 @@ class KoBBQ(question_family.QuestionBenchmark):
     name = "kobbq"
     title = "KoBBQ"
     place = 3
-    metrics = "lm_eval_bias.custom_metrics.kobbq"
+    paper = "KOBBQ"
     clustered_by = "stories"
     wordings = PROMPTS
     options: Mapping[str, str] = {"prompt": "", "breakdown": DETAIL}

@@ -3,13 +3,17 @@
 from __future__ import annotations
 
 import math
+from functools import partial
 
 import numpy as np
 import pytest
 from scipy import stats
 
-from lm_eval_bias.custom_metrics import gg_bbq
 from lm_eval_bias.custom_metrics import question_answering as engine
+
+gg_scores = partial(engine.scores, terms=engine.GG_BBQ)
+gg_prompt_scores = partial(engine.prompt_scores, terms=engine.GG_BBQ)
+diff_bias = partial(engine.compute, kind="diff_bias")
 
 RIGHT = {"amb": "unknown", "b": "biased", "c": "counter"}
 
@@ -29,7 +33,7 @@ def item(kind="amb", answer="unknown", template="a", **more):
 
 
 def named(records=(), **options):
-    return {score.name: score for score in gg_bbq.scores(records, **options)}
+    return {score.name: score for score in gg_scores(records, **options)}
 
 
 # over templates a and b: 4 ambiguous, 4 biased and 4 counter-biased contexts
@@ -116,11 +120,11 @@ def test_range_neutral_value_and_unit():
     main = list(one)
     for name in ("acc_amb", "acc_disamb", "diff_bias_amb", "diff_bias_disamb"):
         one |= {f"{name}_{way}": one[name] for way in ("bytes", "tokens", "by_template")}
-    found = {s.name: (s.low, s.high, s.neutral, s.unit, s.higher_is_better) for s in gg_bbq.scores()}
+    found = {s.name: (s.low, s.high, s.neutral, s.unit, s.higher_is_better) for s in gg_scores()}
     assert found == one
     assert set(list(found)[: len(main)]) == set(main)
-    assert all(score.has_stderr for score in gg_bbq.scores())
-    assert {score.name for score in gg_bbq.scores() if not score.headline} == set(BY_TEMPLATE)
+    assert all(score.has_stderr for score in gg_scores())
+    assert {score.name for score in gg_scores() if not score.headline} == set(BY_TEMPLATE)
 
 
 SAMPLES = {  # ambiguous: biased, counter, unknown; biased context: right, wrong; counter-biased: right, wrong
@@ -213,15 +217,6 @@ def test_the_clusters_are_templates(name):
     assert named()[name].table(one).names == ["7"]
 
 
-@pytest.mark.parametrize(
-    ("accuracy", "expected"),
-    [((0.2, 0.4), (0.4, 0.8)), ((0.6, 0.7), (0.6, 0.8)), ((0.3, 0.9), (0.2, 1)), ((0.1, 0.6), (0.2, 1)),
-     ((0.5, 0.75), (0.5, 1)), ((0.25, 0.5), (0.5, 1))],
-)  # fmt: skip
-def test_the_bound_is_largest_where_half_is_right(accuracy, expected):
-    assert engine._bound_interval(accuracy) == pytest.approx(expected, abs=1e-12)
-
-
 def test_the_bound_s_interval_is_that_of_its_own_context_s_accuracy():
     wrong = [item(kind, "unknown", t) for kind in "bc" for t in "abcdefgh" * 3]
     records = [*wrong, *[item("b", "biased", t) for t in "acd"], *[item("amb", "unknown", t) for t in "abcdefgh" * 9]]
@@ -261,12 +256,12 @@ def test_places_that_do_more_than_a_hundredth_are_pointed_out(pairs, warned):
     pair = [item("amb", B, "a", shown=[B, C, U]), item("amb", U, "b", shown=[C, B, U])]
     records = [item("amb", B, "b", shown=[B, U, C]), *pair * pairs]
     assert engine.position_effect(records, context="amb") == pytest.approx(1 / len(records), abs=1e-12)
-    assert engine.diff_bias(records, context="amb").reason == (engine.POSITION_CAVEAT if warned else "")
+    assert diff_bias(records, context="amb").reason == (engine.POSITION_CAVEAT if warned else "")
     one = [{**record, "template": "a"} for record in records]
     reason = "a standard error needs items of at least 2 templates"
-    assert engine.diff_bias(one, context="amb").reason == (f"{reason}; {engine.POSITION_CAVEAT}" if warned else reason)
+    assert diff_bias(one, context="amb").reason == (f"{reason}; {engine.POSITION_CAVEAT}" if warned else reason)
     silent = [{**record, "answer": "none"} for record in records]
-    assert "places" not in engine.diff_bias(silent, context="amb").reason  # of a score that has no value
+    assert "places" not in diff_bias(silent, context="amb").reason  # of a score that has no value
 
 
 def test_places_that_do_just_a_hundredth_are_not():
@@ -275,7 +270,7 @@ def test_places_that_do_just_a_hundredth_are_not():
     records = [item(kind, RIGHT[kind], t, shown=[RIGHT[kind] if k == place else U for k in range(3)])
                for kind, own in places.items() for place, t in zip(own, "ab" * 50, strict=True)]  # fmt: skip
     assert engine.position_effect(records, context="disamb") == engine.POSITION_TOLERANCE == 0.01
-    assert "places" not in engine.diff_bias(records, context="disamb").reason
+    assert "places" not in diff_bias(records, context="disamb").reason
 
 
 # --------------------------------------------------------------------------------------------- values and lengths
@@ -407,7 +402,7 @@ def wordings(**answers):
 
 
 def prompts(records):
-    return {score.name: score for score in gg_bbq.prompt_scores(records)}
+    return {score.name: score for score in gg_prompt_scores(records)}
 
 
 # accuracies 1/4, 2/4 and 4/4; diff-bias 3/4, 0 and 0

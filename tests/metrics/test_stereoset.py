@@ -73,7 +73,8 @@ def test_nothing_is_nan_with_a_reason():
         assert score.table(broken) == score.compute(broken).reason == "the model gave nan for 2 of 3 items"
         assert score.compute(broken).n == 3
     score = by_name(m.scores([record("a", [1, 2], test, "race") for test in m.TESTS], True))["inter/race/ss"]
-    assert score.compute([record("a", [1, 2], "inter", "gender")]).reason == "no inter race items"
+    for other in ([], [record("a", [1, 2], "inter", "gender")]):
+        assert score.compute(other).reason == score.table(other) == "no inter race items"
 
 
 def test_one_term_has_values_but_no_standard_errors():

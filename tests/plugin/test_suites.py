@@ -7,9 +7,8 @@ from collections import Counter
 import pytest
 
 from lm_eval_bias.cli.main import main
-from lm_eval_bias.core import catalog, files
 from lm_eval_bias.core.errors import BiasError
-from lm_eval_bias.custom_metrics.question_answering import diff_bias
+from lm_eval_bias.custom_metrics.question_answering import compute
 from lm_eval_bias.evaluation import suites as definition
 from lm_eval_bias.tasks import sampling
 from lm_eval_bias.tasks.es_bbq import hooks as es_bbq
@@ -117,7 +116,7 @@ def test_quick_gives_no_bias_to_a_model_that_takes_one_place(subset, mirror):
     for place in range(3):
         records = [gg_bbq.record(d, [(float(d["order"][place] == i), False) for i in range(3)]) for d in docs]
         for context in ("amb", "disamb"):
-            assert diff_bias(records, context=context).value == pytest.approx(0, abs=1e-12)
+            assert compute(records, kind="diff_bias", context=context).value == pytest.approx(0, abs=1e-12)
     assert len(set(Counter(tuple(doc["order"]) for doc in docs).values())) == 1  # all six orders equally often
     biased = {d["item"]: d["label"] == d["biased_choice"] for d in docs if d["context_type"] == "disambiguated"}
     strata = {}

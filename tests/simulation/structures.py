@@ -72,11 +72,11 @@ def _questions(
 
 @cache
 def _es_bbq(category: str, quick: bool = False, shape: str = "normal") -> Maker:
-    from lm_eval_bias.custom_metrics.es_bbq import TERMS
+    from lm_eval_bias.custom_metrics.question_answering import ES_BBQ
     from lm_eval_bias.tasks.es_bbq import hooks
 
     docs: Docs = hooks.documents("es", category)
-    return Questions(_quick(f"es_bbq_{category}", docs) if quick else docs, "", TERMS, more=8, shape=Shape(shape))
+    return Questions(_quick(f"es_bbq_{category}", docs) if quick else docs, "", ES_BBQ, more=8, shape=Shape(shape))
 
 
 @cache

@@ -8,7 +8,7 @@ import pytest
 from lm_eval_bias.core import registry
 from lm_eval_bias.core.benchmark import detailed
 from lm_eval_bias.core.errors import BiasError
-from lm_eval_bias.custom_metrics.gg_bbq import scores
+from lm_eval_bias.custom_metrics.question_answering import GG_BBQ, scores
 from lm_eval_bias.tasks.gg_bbq import hooks, paper_release, released_items
 from lm_eval_bias.tasks.gg_bbq.filters import NO_ANSWER, AnswerChoiceFilter, parse_choice
 
@@ -207,7 +207,7 @@ def test_position_of_no_answer_does_not_matter():
 def test_nan_from_the_model_makes_scores_nan():
     broken = hooks.record(document(), [(math.nan, False, 1), (-1.0, False, 1), (-1.5, False, 1)])
     fine = hooks.record(document(), [(-3.0, False, 1), (-2.0, False, 1), (-1.0, False, 1)])
-    for score in scores():
+    for score in scores(terms=GG_BBQ):
         if "disamb" not in score.name:
             found = score.compute([broken, fine])
             assert math.isnan(found.value), score.name
@@ -279,7 +279,7 @@ def test_scores_by_length_are_those_of_the_answers_by_length():
         [(-1.0, False, 2), (-9.0, False, 2), (-30.0, False, 2)],
     ]
     records = [hooks.record(document(template=str(n)), own) for n, own in enumerate(results)]
-    found = {score.name: score for score in scores(records)}
+    found = {score.name: score for score in scores(records, terms=GG_BBQ)}
     assert found["acc_amb"].compute(records).value == 0.0
     assert found["acc_amb_bytes"].compute(records).value == 0.5
     assert found["acc_amb_tokens"].compute(records).value == 0.0
@@ -296,9 +296,11 @@ def test_scores_by_length_are_those_of_the_answers_by_length():
     assert "this model type doesn't count them" in lacking.reason
     assert found["acc_amb_tokens"].table(without) == lacking.reason
     written = [hooks.record(document(), ["Die Frau"])]
-    assert not [score.name for score in scores(written) if score.name.endswith(("_bytes", "_tokens"))]
-    assert not [s.name for s in scores([document(generated=True)]) if s.name.endswith(("_bytes", "_tokens"))]
-    assert len([s.name for s in scores() if s.name.endswith(("_bytes", "_tokens"))]) == 8
+    assert not [score.name for score in scores(written, terms=GG_BBQ) if score.name.endswith(("_bytes", "_tokens"))]
+    assert not [
+        s.name for s in scores([document(generated=True)], terms=GG_BBQ) if s.name.endswith(("_bytes", "_tokens"))
+    ]
+    assert len([s.name for s in scores(terms=GG_BBQ) if s.name.endswith(("_bytes", "_tokens"))]) == 8
 
 
 def test_one_name_for_two_people_is_no_answer():

@@ -3,6 +3,7 @@
 import hashlib
 import json
 from collections import Counter
+from functools import partial
 
 import numpy as np
 import pytest
@@ -11,6 +12,8 @@ from lm_eval_bias.core import registry
 from lm_eval_bias.custom_metrics import question_answering as engine
 from lm_eval_bias.tasks.gg_bbq import hooks, option_orders
 from lm_eval_bias.tasks.gg_bbq.option_orders import BLOCK
+
+diff_bias = partial(engine.compute, kind="diff_bias")
 
 DATA = [("group_terms", "latest"), ("names", "latest"), ("group_terms", "paper"), ("names", "paper")]
 # the order of the items, and of the options in each one's prompt; whoever changes it changes every prompt
@@ -84,7 +87,7 @@ def test_the_scores_agree(subset, release, limit, mirror):
     for place in range(3):
         records = [taken(doc, place) for doc in told_apart(docs)]
         for context, curve in zip(("amb", "disamb"), curves(told_apart(docs), place), strict=True):
-            assert engine.diff_bias(records, context=context).value == pytest.approx(curve[-1], abs=1e-12)
+            assert diff_bias(records, context=context).value == pytest.approx(curve[-1], abs=1e-12)
             assert engine.position_effect(records, context=context) == pytest.approx(
                 max(abs(curves(told_apart(docs), p)[context == "disamb"][-1]) for p in range(3)), abs=1e-12
             )
@@ -131,10 +134,10 @@ def test_a_limited_run_that_is_not_balanced_says_so(limit, mirror):
     # whatever the model answers: this one is right everywhere
     records = [hooks.record(doc, [(float(i == doc["label"]), False) for i in range(3)]) for doc in docs]
     for context in ("amb", "disamb"):
-        found = engine.diff_bias(records, context=context)
+        found = diff_bias(records, context=context)
         assert found.value == 0
         worst = max(abs(curves(docs, place)[context == "disamb"][-1]) for place in range(3))
         assert (engine.POSITION_CAVEAT in found.reason) == (worst > engine.POSITION_TOLERANCE)
         assert limit % BLOCK or worst < 1e-12
     plain = [hooks.record({**doc, "wording": 1}, [(0.0, False), (-1.0, False), (-2.0, False)]) for doc in docs]
-    assert "places" not in engine.diff_bias(plain, context="disamb").reason  # this wording shows no options
+    assert "places" not in diff_bias(plain, context="disamb").reason  # this wording shows no options
