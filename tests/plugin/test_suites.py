@@ -7,6 +7,7 @@ from collections import Counter
 import pytest
 
 from lm_eval_bias.cli.main import main
+from lm_eval_bias.core import catalog, files
 from lm_eval_bias.core.errors import BiasError
 from lm_eval_bias.custom_metrics.question_answering import compute
 from lm_eval_bias.evaluation import suites as definition
