@@ -12,6 +12,7 @@ from hypothesis import strategies as st
 from scipy import stats
 
 from lm_eval_bias.custom_metrics.clusters import (
+    UNEVEN,
     Clusters,
     clustered_mean,
     difference_of,
@@ -338,6 +339,18 @@ def test_shares_that_are_equal_but_not_unanimous():
     assert two.stderr == pytest.approx(0.1, abs=1e-12)  # which is more than half the interval over 12.7
 
 
+def test_clusters_without_items_are_no_observations_and_those_of_one_item_are():
+    assert estimate(shares([1, 1, 1, 0], [1, 1, 1, 0]), whole=1.0).interval == pytest.approx(wilson(3, 3), abs=1e-12)
+
+
+@pytest.mark.parametrize(
+    ("sizes", "told"), [([6, *[2] * 7], "30%"), ([5, *[1] * 20], ""), ([3, 1, 1, 1], ""), ([4, 1, 1], "")]
+)
+def test_a_cluster_of_more_than_a_fifth_and_twice_its_share_is_told(sizes, told):
+    found = estimate(shares([k % 2 for k in range(len(sizes))], sizes))
+    assert found.reason == (f"one of the clusters has {told} of the items: {UNEVEN}" if told else "")
+
+
 # ------------------------------------------------------------------------------------------------ a finished score
 
 
@@ -370,8 +383,8 @@ def test_the_mean_of_all_items_with_its_error_over_clusters():
 
 
 def test_the_mean_is_summed_without_rounding():
-    records = [{"x": x, "group": k} for k, x in enumerate((0.1,) * 10)]
-    assert mean().compute(records).value == 0.1  # 0.1 + 0.1 + ... is 0.9999999999999999
+    records = [{"x": x, "group": k} for k, x in enumerate((1e16, 1.0, -1e16, 1.0))]
+    assert mean(high=math.inf).compute(records).value == 0.5  # 1e16 + 1 is 1e16
 
 
 def test_items_without_a_number_are_counted():

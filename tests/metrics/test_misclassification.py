@@ -10,9 +10,10 @@ from hypothesis import strategies as st
 from scipy import optimize, stats
 
 from lm_eval_bias.custom_metrics import misclassification as c
+from lm_eval_bias.custom_metrics import text_shares
 from lm_eval_bias.custom_metrics.misclassification import ERR_ALIKE, Labelled
 from lm_eval_bias.custom_metrics.score import joined
-from lm_eval_bias.custom_metrics.text_shares import FEW_CONTEXTS, NO_PROMPTS
+from lm_eval_bias.custom_metrics.text_shares import FEW_CONTEXTS, NO_PROMPTS, Row
 
 GENDERS = ("female", "male")
 # the light classifier's on the German test sentences: a row per true class
@@ -148,17 +149,15 @@ def test_errors_of_classes_that_were_seen_twice_or_once():
     assert once.dof == pytest.approx(sum(parts) ** 2 / (parts[0] ** 2 / 99 + parts[1] ** 2 / 2), abs=1e-9)
 
 
-def test_contexts_vary_within_their_strata():
-    strata = {"r": [0.1, 0.3, 0.2], "o": [0.8, 0.9, 0.6, 0.5]}
-    rows = [row for name, shares in strata.items()
-            for row in rows_of([(round(20 * p), 20 - round(20 * p)) for p in shares], stratum=name)]  # fmt: skip
+def test_a_classifier_that_never_errs_leaves_the_shares_error():
+    """Over contexts in strata, with unlike numbers of texts, of which one has a single and one no text."""
+    counts = {"r": [(1, 9), (12, 18), (9, 11), (0, 0)], "o": [(16, 4), (9, 1), (1, 0), (20, 20)]}
+    rows = [row for name, own in counts.items() for row in rows_of(own, stratum=name)]
     estimate = corrected(rows, NEVER_ERRS)
-    sizes = {name: len(shares) / 7 for name, shares in strata.items()}
-    parts = [sizes[name] ** 2 * np.var(shares, ddof=1) / len(shares) for name, shares in strata.items()]
-    assert estimate.value == pytest.approx(np.mean([p for shares in strata.values() for p in shares]), abs=1e-9)
-    assert estimate.stderr == pytest.approx(math.sqrt(sum(parts)), abs=1e-6)
-    assert estimate.dof == pytest.approx(sum(parts) ** 2 / (parts[0] ** 2 / 2 + parts[1] ** 2 / 3), rel=1e-6)
-    assert estimate.n == 140
+    plain = text_shares.share([Row(0, row.context, row.stratum, row.counts[0], sum(row.counts)) for row in rows])
+    assert estimate.value == pytest.approx(plain.value, abs=1e-9)
+    assert (estimate.stderr, estimate.dof) == (pytest.approx(plain.stderr, abs=1e-6), pytest.approx(plain.dof))
+    assert estimate.n == 131
 
 
 def test_contexts_that_do_not_differ_leave_the_error_of_the_texts():
@@ -213,8 +212,17 @@ def test_the_shares_of_all_classes_are_possible_together(contexts, own):
 
 
 def test_shares_that_are_possible_keep_their_last_digit():
-    given_shares = np.sum([row.counts for row in PROMPTS if row.group == 0], axis=0) / 406
-    assert corrected(PROMPTS, LIGHT).value == (c.correction(LIGHT) @ given_shares)[0]
+    for counts in ((57, 45, 47), (25, 25, 51), (55, 54, 52)):  # that the projection would change
+        raw = c.correction(LIGHT) @ counts / sum(counts)
+        assert [corrected(rows_of([counts]), LIGHT, place).value for place in range(3)] == raw.tolist()
+
+
+@pytest.mark.parametrize(("hits", "possible"), [((2, 8, 5), True), ((3, 7, 5), False)])
+def test_contexts_decide_whether_a_share_is_impossible(hits, possible):
+    # a share of -0.14, of which t times the contexts' error is 0.21 or 0.13, and for these prompts alone 0.07
+    found = corrected(rows_of([(n, 50 - n) for n in hits]), (np.array(TWO) * 100).tolist())
+    assert (found.value == 0) == possible
+    assert math.isnan(found.value) != possible
 
 
 def test_shares_outside_the_range_by_chance_go_to_the_nearest_possible_ones():
