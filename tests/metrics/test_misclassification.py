@@ -46,26 +46,28 @@ def corrected(rows, counts, place=0, weights=SHARE, caveat=""):
 PROMPTS = prompts((20, 45, 35), (15, 45, 40))
 
 
-def test_rogan_and_gladens_formula_for_two_classes():
-    # sensitivity 0.9, specificity 0.8: (q + specificity - 1) / (sensitivity + specificity - 1)
-    rows = [Labelled(0, k, "", (n, 50 - n)) for k, n in zip("abc", (22, 26, 30), strict=True)]
-    q = 78 / 150
-    estimate = corrected(rows, TWO)
-    assert estimate.value == pytest.approx((q + 0.8 - 1) / (0.9 + 0.8 - 1), abs=1e-12)
-    # Var = Var(q) / J^2 + pi^2 se (1 - se) / (n_1 J^2) + (1 - pi)^2 sp (1 - sp) / (n_0 J^2), J = se + sp - 1
-    pi, j2 = estimate.value, 0.7**2
-    errors = [pi**2 * 0.09 / 100 / j2, (1 - pi) ** 2 * 0.16 / 100 / j2]
-    contexts = np.var([22 / 50, 26 / 50, 30 / 50], ddof=1) / 3 / j2
-    assert estimate.stderr == pytest.approx(math.sqrt(contexts + sum(errors)), abs=1e-12)
-    dof = (contexts + sum(errors)) ** 2 / (contexts**2 / 2 + errors[0] ** 2 / 99 + errors[1] ** 2 / 99)
-    assert estimate.dof == pytest.approx(dof, abs=1e-9)
-    half = stats.t.ppf(0.975, dof) * estimate.stderr
-    assert estimate.interval == pytest.approx((pi - half, pi + half), abs=1e-9)
-    given = q * (1 - q) / 150 / j2 + sum(errors)
-    dof = given**2 / (errors[0] ** 2 / 99 + errors[1] ** 2 / 99)
-    half = stats.t.ppf(0.975, dof) * math.sqrt(given)
-    assert estimate.fixed_interval == pytest.approx((pi - half, pi + half), abs=1e-9)
-    assert (estimate.n, estimate.reason) == (150, ERR_ALIKE)
+@pytest.mark.parametrize("counts", [TWO, [[90, 10], [1, 1]], [[90, 10], [0, 1]]], ids=["many", "twice", "once"])
+def test_rogan_and_gladens_formula_for_two_classes(counts):
+    """Var = Var(q) / J^2 + pi^2 se (1 - se) / (n_1 J^2) + (1 - pi)^2 sp (1 - sp) / (n_0 J^2), J = se + sp - 1."""
+    rows = rows_of([(n, 50 - n) for n in (24, 28, 32)])
+    (n1, n0), q = map(sum, counts), 84 / 150
+    se, sp = counts[0][0] / n1, counts[1][1] / n0  # one text shows no error: it adds none
+    j = se + sp - 1
+    pi = (q + sp - 1) / j
+    errors = [pi**2 * se * (1 - se) / n1 / j**2, (1 - pi) ** 2 * sp * (1 - sp) / n0 / j**2]
+    of_errors = errors[0] ** 2 / (n1 - 1) + errors[1] ** 2 / max(n0 - 1, 1)
+    contexts = np.var([0.48, 0.56, 0.64], ddof=1) / 3 / j**2
+    found = corrected(rows, counts)
+    assert found.value == pytest.approx(pi, abs=1e-12)
+    assert found.stderr == pytest.approx(math.sqrt(contexts + sum(errors)), abs=1e-12)
+    dof = (contexts + sum(errors)) ** 2 / (contexts**2 / 2 + of_errors)
+    assert found.dof == pytest.approx(dof, abs=1e-9)
+    half = stats.t.ppf(0.975, dof) * found.stderr
+    assert found.interval == pytest.approx((max(pi - half, 0), min(pi + half, 1)), abs=1e-9)
+    given = q * (1 - q) / 150 / j**2 + sum(errors)
+    half = stats.t.ppf(0.975, max(given**2 / of_errors, 1)) * math.sqrt(given)
+    assert found.fixed_interval == pytest.approx((max(pi - half, 0), min(pi + half, 1)), abs=1e-9)
+    assert (found.n, found.reason) == (150, ERR_ALIKE)
 
 
 def raw_shares(rows, counts):
@@ -129,24 +131,6 @@ def test_error_of_the_confusion_counts_is_the_numeric_delta_methods(weights, gen
         line, p = np.linalg.inv(at[g if len(at) > 1 else 0].T)[0], np.array(rows[g].counts) / 100
         variance += weight**2 * (p @ line**2 - (p @ line) ** 2) / 300
     assert corrected(rows, counts, 0, weights).stderr == pytest.approx(math.sqrt(variance), rel=1e-4)
-
-
-def test_errors_of_classes_that_were_seen_twice_or_once():
-    """Var of the share: pi^2 se (1 - se) / n_1 / J^2 + (1 - pi)^2 sp (1 - sp) / n_0 / J^2, J = se + sp - 1."""
-    rows = rows_of([(24, 26), (28, 22), (32, 18)])
-    twice = corrected(rows, [[90, 10], [1, 1]])
-    q, j = 84 / 150, 0.9 + 0.5 - 1
-    pi = (q + 0.5 - 1) / j
-    parts = [pi**2 * 0.09 / 100 / j**2, (1 - pi) ** 2 * 0.25 / 2 / j**2, np.var([0.48, 0.56, 0.64], ddof=1) / 3 / j**2]
-    assert twice.stderr == pytest.approx(math.sqrt(sum(parts)), abs=1e-12)
-    dof = sum(parts) ** 2 / sum(part**2 / n for part, n in zip(parts, (99, 1, 2), strict=True))
-    assert twice.dof == pytest.approx(dof, abs=1e-9)
-    # one text shows no error: it adds none
-    once = corrected(rows, [[90, 10], [0, 1]])
-    pi = q / 0.9
-    parts = [pi**2 * 0.09 / 100 / 0.81, np.var([0.48, 0.56, 0.64], ddof=1) / 3 / 0.81]
-    assert once.stderr == pytest.approx(math.sqrt(sum(parts)), abs=1e-12)
-    assert once.dof == pytest.approx(sum(parts) ** 2 / (parts[0] ** 2 / 99 + parts[1] ** 2 / 2), abs=1e-9)
 
 
 def test_a_classifier_that_never_errs_leaves_the_shares_error():
