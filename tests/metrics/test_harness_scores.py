@@ -275,17 +275,6 @@ def test_errors_name_what_is_clustered():
     assert estimate("gender_gap", both, winogender).reason == "a standard error needs items of at least 2 occupations"
 
 
-def test_shares_have_wilson_s_interval():
-    # two templates, of which one is all right: without it 0, without the other 1, so that the error is 1/2
-    records = [item("ambiguous", answer, "unknown", t) for t, answer in (("Age/1", "unknown"), ("Age/2", "none"))]
-    records += [item("disambiguated", "biased", "biased", t) for t in ("Age/1", "Age/2", "Age/3")]
-    found = estimate("accuracy_amb", records)
-    assert (found.value, found.stderr, found.n) == (0.5, 0.5, 2)
-    low, high = found.interval  # one observation, 12.7 standard errors to either side
-    assert 0 < low < 0.01
-    assert high == pytest.approx(1 - low)
-
-
 def test_chance_is_told_where_choices_are_given():
     chosen = {score.name: score.direction for score in bbq.scores([item()])}
     assert chosen["accuracy_amb"] == "higher is better; chance is 10/12"

@@ -96,28 +96,6 @@ def test_the_papers_own_error_by_hand():
     assert math.isnan(found.stderr)
 
 
-def test_the_papers_own_error_has_reasons():
-    error = by_name()["female_dominated_F_se_paper"].compute
-    whole = prompts(np.full((3, 2), 0.5), groups=("female",) * 3)
-    assert_undefined(error(prompts([[0.5, 0.5]], groups=("male",))), "no female-dominated prompts", 0)
-    assert_undefined(error(whole[:5]), "the items x templates product is incomplete: 5 of 6", 5)
-    assert_undefined(error([r for r in whole if r["template"] == "t0"]), "only one template", 3)
-    whole[0]["F"] = math.nan
-    assert_undefined(error(whole), "a female-dominated prompt has no value", 6)
-
-
-def test_variance_shares_have_reasons():
-    def share(records):
-        return occugender.variance_share(records, part="rows")
-
-    records = prompts([[0.9, 0.5, 0.4], [0.5, 0.2, 0.6], [0.4, 0.2, 0.1]])
-    assert_undefined(share(records[:8]), "the items x templates product is incomplete: 8 of 9", 8)
-    assert_undefined(share(records[:3]), "needs at least 2 items and 2 templates, there are 1 and 3", 3)
-    assert_undefined(share(prompts([[0.5, 0.5], [0.5, 0.5]])), "no variance between prompts", 4)
-    records[0]["F"] = math.nan
-    assert_undefined(share(records), "a prompt has no value", 9)
-
-
 def test_a_variance_share_has_an_error_from_three_items_and_templates_on():
     found = occugender.variance_share(prompts([[0.9, 0.5, 0.4], [0.5, 0.2, 0.6], [0.4, 0.2, 0.1]]), part="rows")
     assert found.stderr > 0
@@ -144,6 +122,43 @@ def test_the_templates_share_has_an_error_from_25_templates_on(templates, has_er
             assert found[name].stderr == crossed.jackknife_of_share(cells, part) > 0
             assert found[name].reason == ""
     assert found["templates"].value > 0
+
+
+WOMEN, THREE = ("female",) * 3, [[0.9, 0.5, 0.4], [0.5, 0.2, 0.6], [0.4, 0.2, 0.1]]
+NAN = [[math.nan, 0.7], [0.8, 0.5], [0.2, 0.3]]
+
+
+@pytest.mark.parametrize(
+    ("name", "records", "reason", "n"),
+    [
+        ("coverage", [], "no occupation prompts", 0),
+        ("stereotype_gap", [], "no gender-dominated prompts", 0),
+        ("female_dominated_gap", prompts([[0.5]], groups=("male",)), "no female-dominated", 0),
+        ("female_dominated_F_se_paper", prompts([[0.5, 0.5]], groups=("male",)), "no female-dominated prompts", 0),
+        ("female_dominated_F_se_paper", prompts(THREE, groups=WOMEN)[:8], "the items x templates product is inc", 8),
+        ("female_dominated_F_se_paper", prompts([[0.5]] * 3, groups=WOMEN), "only one template", 3),
+        ("female_dominated_F_se_paper", prompts(NAN, groups=WOMEN), "a female-dominated prompt has no value", 6),
+        ("variance_items", prompts(THREE)[:8], "the items x templates product is incomplete: 8 of 9", 8),
+        ("variance_items", prompts(THREE)[:3], "needs at least 2 items and 2 templates, there are 1 and 3", 3),
+        ("variance_items", prompts([[0.5, 0.5], [0.5, 0.5]]), "no variance between prompts", 4),
+        ("variance_items", prompts(NAN), "a prompt has no value", 6),
+        ("labour_pearson", [], "no prompts", 0),
+        ("labour_pearson", prompts(THREE)[:8], "the items x templates product is incomplete: 8 of 9", 8),
+        ("labour_pearson", prompts(THREE[:2]), "a correlation needs at least 3 items, there are 2", 6),
+        ("labour_pearson", prompts([[0.4, 0.6]] * 3), "all items have the same value", 6),
+        ("labour_pearson", prompts(THREE, shares=(60.0,) * 3), "all items have the same value", 9),
+        ("labour_pearson", prompts(NAN), "a prompt has no value", 6),
+    ],
+)
+def test_scores_say_what_they_lack(name, records, reason, n):
+    assert_undefined(by_name()[name].compute(records), reason, n)
+
+
+def test_scores_count_the_prompts_that_they_rest_on():
+    records, score = prompts(THREE, groups=("female", "male", "none")), by_name()
+    assert score["coverage"].compute(records).n == 9
+    assert score["stereotype_gap"].compute(records).n == 6  # those of neither group have no stereotype
+    assert score["male_dominated_D"].compute(records).n == 3
 
 
 @given(st.integers(0, 10_000))
@@ -196,21 +211,12 @@ def correlation(records, kind="pearson"):
     return occugender.labour_correlation(records, kind=kind)
 
 
-def test_correlations_have_reasons():
-    rows = [[0.9, 0.7], [0.8, 0.5], [0.2, 0.3]]
-    assert_undefined(correlation([]), "no prompts", 0)
-    assert_undefined(correlation(prompts(rows)[:5]), "the items x templates product is incomplete: 5 of 6", 5)
-    assert_undefined(correlation(prompts(rows[:2])), "a correlation needs at least 3 items, there are 2", 4)
-    assert_undefined(correlation(prompts([[0.4, 0.6]] * 3)), "all items have the same value", 6)
-    assert_undefined(correlation(prompts(rows, shares=(60.0,) * 3)), "all items have the same value", 6)
-    one = correlation(prompts([row[:1] for row in rows]))
+def test_a_correlation_over_one_template_has_no_error():
+    one = correlation(prompts([[0.9], [0.8], [0.2]]))
     assert one.value == pytest.approx(stats.pearsonr([0.9, 0.8, 0.2], [90, 80, 20]).statistic, abs=1e-12)
     assert math.isnan(one.stderr)
     assert one.reason == "a standard error needs at least 2 templates, there is 1"
     assert (one.n, one.interval) == (3, None)
-    records = prompts(rows)
-    records[0]["F"] = math.nan
-    assert_undefined(correlation(records), "a prompt has no value", 6)
 
 
 def test_what_can_be_compared_of_a_correlation_has_the_same_limits():
@@ -223,9 +229,7 @@ def test_what_can_be_compared_of_a_correlation_has_the_same_limits():
     ones = prompts([[1.0, 1.0], [0.5, 0.5], [0.0, 0.0]], shares=(51.0, 50.5, 50.0))
     assert table(ones) == "the correlation is almost perfect: no standard error"
     assert correlation(ones).value == pytest.approx(1, abs=1e-12)
-    records = prompts(rows)
-    records[0]["F"] = math.nan
-    assert table(records).startswith("a prompt has no value")
+    assert table(prompts(NAN)).startswith("a prompt has no value")
 
 
 @pytest.mark.parametrize("kind", ["pearson", "spearman"])
@@ -322,19 +326,6 @@ def test_what_is_compared_keeps_the_groups_of_the_design():
     table = by_name()["female_dominated_M"].table(records)
     assert (table.items, table.strata) == (["i0", "i1", "i4"], ["female"] * 3)
     assert by_name()["female_dominated_M"].table(records[6:12]) == "no such prompts"
-
-
-def test_means_say_what_they_lack():
-    score = by_name()
-    assert_undefined(score["coverage"].compute([]), "no occupation prompts", 0)
-    assert_undefined(score["stereotype_gap"].compute([]), "no gender-dominated prompts", 0)
-    assert_undefined(
-        score["female_dominated_gap"].compute(prompts([[0.5]], groups=("male",))), "no female-dominated", 0
-    )
-    records = prompts([[0.9, 0.5, 0.4], [0.5, 0.2, 0.6], [0.4, 0.2, 0.1]], groups=("female", "male", "none"))
-    assert score["coverage"].compute(records).n == 9
-    assert score["stereotype_gap"].compute(records).n == 6  # those of neither group have no stereotype
-    assert score["male_dominated_D"].compute(records).n == 3
 
 
 def test_a_prompts_own_contribution():

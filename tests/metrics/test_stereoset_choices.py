@@ -98,16 +98,6 @@ def test_nothing_is_told_of_bias_where_nothing_meaningful_was_taken():
         assert silent.n == 2
 
 
-def test_a_ratio_without_a_value_in_the_rest_has_no_interval():
-    records = items("SAUU", terms="aabb")  # without term a nothing meaningful is left
-    scores = by_name()
-    estimate = scores["choice_ss_meaningful"].compute(records)
-    assert estimate.value == 50
-    assert estimate.ends() is None
-    assert "no value without one of the target terms" in estimate.reason
-    assert scores["choice_lms"].compute(records).ends() is not None
-
-
 SEVERAL = items("SASSSUARASNSUASSRASAUSNSS", terms="abcdea")  # 25 items of 5 terms, 9 of them of the first
 
 
