@@ -136,19 +136,6 @@ def share(weighted):
     return sum(w * hits for w, hits, _ in weighted) / sum(w * size for w, _, size in weighted)
 
 
-def test_one_stratum_is_cr3():
-    # without each: 32/56, 5/10 and 33/54; the sum of squares times 2 / 3; worth 60^2 / (4^2 + 50^2 + 6^2) clusters
-    stderr, dof, reason = error(shares([3, 30, 2], [4, 50, 6]))
-    without = [32 / 56, 5 / 10, 33 / 54]
-    assert stderr == pytest.approx(math.sqrt(2 / 3 * sum((v - 35 / 60) ** 2 for v in without)), abs=1e-12)
-    assert dof == pytest.approx(60**2 / (16 + 2500 + 36) - 1, abs=1e-12)
-    assert reason == ""
-    # of equal clusters it is the standard error of their mean
-    stderr, dof, _ = error(shares([3, 7, 5, 9], [10] * 4))
-    assert (stderr, dof) == pytest.approx((np.std([0.3, 0.7, 0.5, 0.9], ddof=1) / 2, 3), abs=1e-12)
-    assert error(shares([3, 7, 5, 9], [10] * 4, "aaaa")) == error(shares([3, 7, 5, 9], [10] * 4))
-
-
 def test_strata_keep_their_weights():
     """Rao & Shao: the others of a stratum count G_h / (G_h - 1) times."""
     # variances 0.02 / 2 of 0.2, 0.4 and 0.09 / 3 of 0.6, 0.9, 0.3, in strata that are 2/5 and 3/5 of the items

@@ -78,20 +78,11 @@ def test_chi_square_by_hand(table):
 
 def exact_p(table):
     """P of a chi-square as large when the texts' genders are dealt out in every possible way."""
-    labels = [k for row in table for k, count in enumerate(row) for _ in range(count)]
-    size, n = sum(table[0]), sum(map(sum, table))
-    totals = [labels.count(k) for k in range(3)]
-
-    def statistic(women):
-        expected = [t * size / n for t in totals]
-        other = [t * (n - size) / n for t in totals]
-        pairs = [(w, t - w, e, o) for w, t, e, o in zip(women, totals, expected, other, strict=True) if t]
-        return sum((w - e) ** 2 / e + (m - o) ** 2 / o for w, m, e, o in pairs)
-
-    observed = statistic(table[0])
-    chosen = [statistic([[labels[i] for i in c].count(k) for k in range(3)])
-              for c in itertools.combinations(range(n), size)]  # fmt: skip
-    return sum(value >= observed - 1e-9 for value in chosen) / len(chosen)
+    totals, size = np.sum(table, axis=0), sum(table[0])
+    women = [dealt for dealt in itertools.product(*(range(n + 1) for n in totals)) if sum(dealt) == size]
+    values = [c.chi_square((dealt, tuple((totals - dealt).tolist())))[0] for dealt in women]
+    large = np.array(values) >= c.chi_square(table)[0] - 1e-9
+    return stats.multivariate_hypergeom.pmf(np.array(women)[large], totals, size).sum()
 
 
 @pytest.mark.parametrize("table", [((1, 4, 2), (4, 2, 1)), ((0, 5, 2), (3, 3, 1)), ((2, 0, 5), (5, 0, 2))])

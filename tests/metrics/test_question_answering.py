@@ -159,12 +159,6 @@ def test_log_likelihoods_that_were_no_numbers_give_no_score(name):
     assert found.n == (16 if name == "unanswered" else 0)
 
 
-def test_one_context_without_numbers_leaves_the_other_its_scores():
-    records = [*MIXED, item("amb", "nan")]
-    assert named()["acc_disamb"].compute(records).value == VALUES["acc_disamb"]
-    assert math.isnan(named()["acc_amb"].compute(records).value)
-
-
 @pytest.mark.parametrize("name", VALUES)
 def test_no_items_give_no_score(name):
     noun = "items" if name == "unanswered" else "ambiguous items" if "_amb" in name else "disambiguated items"
@@ -198,16 +192,6 @@ def test_a_bound_over_unequally_many_contexts_says_so():
     for name, score in named().items():
         told = "here 4 and 5" in score.compute(more).reason
         assert told == (name in ("diff_bias_disamb_bound", "diff_bias_disamb_ratio")), name
-
-
-@pytest.mark.parametrize("name", VALUES)
-def test_the_clusters_are_templates(name):
-    one = [{**record, "template": 7} for record in MIXED]
-    found = named()[name].compute(one)
-    assert found.value == pytest.approx(VALUES[name], abs=1e-12)
-    assert "a standard error needs items of at least 2 templates" in found.reason
-    assert found.ends() is None
-    assert named()[name].table(one).names == ["7"]
 
 
 @pytest.mark.parametrize("right", [3, 5, 8])

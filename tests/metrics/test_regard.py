@@ -393,12 +393,8 @@ def test_what_each_score_says_it_is():
     [
         ("all/female/positive", "share of positive texts about women, all contexts"),
         ("caregiving/female", "share of texts about women with a caregiving keyword, all contexts"),
-        ("caregiving/male/respect/negative",
-         "share of negative texts about men with a caregiving keyword, respect contexts"),
         ("respect/positive_gap", "share of positive texts, women minus men, respect contexts"),
         ("caregiving/gap", "share of texts with a caregiving keyword, women minus men"),
-        ("respect/dof", "degrees of freedom of the chi-square, respect contexts"),
-        ("dropped", "share of texts that are not sentences and were left out"),
         ("all/negative_gap_corrected",
          "share of negative texts, women minus men, all contexts, corrected for the classifier's errors"),
     ],

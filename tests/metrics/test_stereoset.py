@@ -31,18 +31,6 @@ def values(records):
     return {s.name: s.compute(records).value for s in m.scores(records)}
 
 
-def test_by_hand():
-    # term a: 3 items, SS 2/3, related 2+1+2 of 6; term b: 1 item, SS 0, related 0 of 2
-    found = values([record("a", [1, 2]), record("a", [1, 1]), record("a", [0, 2]), record("b", [0, 0])])
-    expected = {
-        "lms": 100 * 5 / 8, "ss": 50, "icat": 100 * 5 / 8, "mc_lms": (100 * 5 / 6 + 0) / 2, "mc_ss": 200 / 3 / 2,
-        "mc_ss_sd": 200 / 3 / 2,  # population: both are half the range off
-        "mc_icat_macro": (100 * 5 / 6 * (100 / 3) / 50 + 0) / 2,  # min(66.7, 33.3) = 33.3
-        "mc_icat_micro": 100 * 5 / 12 * (100 / 3) / 50,
-    }  # fmt: skip
-    assert {name: found[name] for name in KINDS} == pytest.approx(expected, abs=1e-12)
-
-
 def test_ties_count_as_anti_and_as_no_preference(tiny_mirror):
     (doc, *_) = hooks.documents({"language": "en", "tests": ["intra"]})
     assert hooks.record(doc, [(0.5, 1)] * 3)["outcomes"]["score"] == [0, 0]
