@@ -24,16 +24,10 @@ from lm_eval_bias.custom_metrics.clusters import (
     sums,
     tabulate,
 )
+from tests.metrics.oracles import shares, wilson
 
 # items per template in GG-BBQ's Subset-II
 TEMPLATES = np.array([1600, 900, 900, 600, 200, 150, *[100] * 7, *[50] * 8])
-
-
-def shares(hits, sizes, strata=()):
-    """A share from each cluster's hits."""
-    sizes = np.array(sizes, dtype=float)
-    totals = np.stack([sizes, np.array(hits, dtype=float)], axis=1)
-    return Clusters([f"c{k:02d}" for k in range(len(sizes))], sizes, totals, share_of, list(strata))
 
 
 def error(form, value=None):
@@ -263,24 +257,18 @@ def test_a_value_that_was_summed_more_exactly_stands():
 # --------------------------------------------------------------------------------------------- intervals of shares
 
 
-def wilson(hits, total, factor=None):
-    """Where the share is `factor` standard errors of the end away: a quadratic equation."""
-    p, square = hits / total, (factor or stats.norm.ppf(0.975)) ** 2 / total
-    return sorted(np.roots([1 + square, -2 * p - square, p * p]).real)
-
-
 def test_a_share_has_wilsons_interval_of_the_effective_number():
     form = shares([3, 30, 2, 5], [4, 50, 6, 20])
     found = estimate(form, whole=1.0)
     size, t = 0.5 * 0.5 / found.stderr**2, stats.t.ppf(0.975, found.dof)
     assert found.value == 0.5
-    assert found.interval == pytest.approx(wilson(0.5 * size, size, t), abs=1e-12)
+    assert found.interval == pytest.approx(wilson(0.5, size, t), abs=1e-12)
     assert found.stderr == error(form)[0]
     percent = estimate(shares([300, 3000, 200, 500], [4, 50, 6, 20]), whole=100.0)
     assert percent.interval == pytest.approx([100 * end for end in found.interval])
     assert estimate(form, whole=1.0, most=size * 2).interval == found.interval
     few = estimate(form, whole=1.0, most=3.0)  # as many observations at most
-    assert few.interval == pytest.approx(wilson(1.5, 3, t), abs=1e-12)
+    assert few.interval == pytest.approx(wilson(0.5, 3, t), abs=1e-12)
     assert few.stderr == found.stderr
 
 
@@ -306,7 +294,7 @@ def test_few_clusters_that_deviate_from_unanimity_narrow_nothing(wrong, is_joine
     found, (stderr, dof, _) = estimate(form, whole=whole, note="beware"), error(form)
     p, t = form.value / whole, stats.t.ppf(0.975, dof)
     size = p * (1 - p) / (stderr / whole) ** 2
-    own, alone = np.array(wilson(p * size, size, t)), np.array(wilson(p * 21, 21))
+    own, alone = np.array(wilson(p, size, t)), np.array(wilson(p, 21))
     ends = (min(own[0], alone[0]), max(own[1], alone[1])) if is_joined else tuple(own)
     assert found.interval == pytest.approx([whole * end for end in ends], abs=1e-9)
     assert found.stderr == pytest.approx(whole * (ends[1] - ends[0]) / 2 / t if is_joined else stderr, rel=1e-9)
@@ -317,17 +305,17 @@ def test_few_clusters_that_deviate_from_unanimity_narrow_nothing(wrong, is_joine
 
 def test_shares_that_are_equal_but_not_unanimous():
     found = estimate(shares([8, 12, 16], [20, 30, 40]), whole=1.0)
-    assert found.interval == pytest.approx(wilson(1.2, 3), abs=1e-12)
+    assert found.interval == pytest.approx(wilson(0.4, 3), abs=1e-12)
     t = stats.t.ppf(0.975, 90**2 / 2900 - 1)
     assert found.stderr == pytest.approx((found.interval[1] - found.interval[0]) / 2 / t, abs=1e-12)
     # two clusters that are no more unanimous than that deviate, too: 4 of 10 and 6 of 10
     two = estimate(shares([4, 6], [10, 10]), whole=1.0)
-    assert two.interval == pytest.approx(wilson(12.5, 25, math.tan(0.475 * math.pi)), abs=1e-9)  # Student's t of 1
+    assert two.interval == pytest.approx(wilson(0.5, 25, math.tan(0.475 * math.pi)), abs=1e-9)  # Student's t of 1
     assert two.stderr == pytest.approx(0.1, abs=1e-12)  # which is more than half the interval over 12.7
 
 
 def test_clusters_without_items_are_no_observations_and_those_of_one_item_are():
-    assert estimate(shares([1, 1, 1, 0], [1, 1, 1, 0]), whole=1.0).interval == pytest.approx(wilson(3, 3), abs=1e-12)
+    assert estimate(shares([1, 1, 1, 0], [1, 1, 1, 0]), whole=1.0).interval == pytest.approx(wilson(1, 3), abs=1e-12)
 
 
 @pytest.mark.parametrize(

@@ -12,10 +12,11 @@ from hypothesis import strategies as st
 from scipy import stats
 
 from lm_eval_bias.custom_metrics import crossed, differences
-from lm_eval_bias.custom_metrics.clusters import Clusters, left_out, share_of, standard_error
+from lm_eval_bias.custom_metrics.clusters import left_out, standard_error
 from lm_eval_bias.custom_metrics.crossed import Cells
 from lm_eval_bias.custom_metrics.differences import paired, unpaired
 from lm_eval_bias.custom_metrics.score import NOTHING_VARIED
+from tests.metrics.oracles import shares
 
 SAME = pytest.approx
 
@@ -52,10 +53,8 @@ def test_what_is_detectable(level):
 # ------------------------------------------------------------------------------------------------------------ clusters
 
 
-def shares(*clusters, strata=()):
-    """A share from each cluster's hits and size."""
-    totals = np.array([[size, hits] for hits, size in clusters], dtype=float)
-    return Clusters([f"c{k:02d}" for k in range(len(clusters))], totals[:, 0], totals, share_of, list(strata))
+def hits_of(*clusters, strata=()):
+    return shares(*zip(*clusters, strict=True), strata)
 
 
 A = [(3, 4), (5, 9), (6, 6), (2, 8), (7, 7), (4, 10), (1, 2), (3, 5)]
@@ -67,7 +66,7 @@ def share(clusters):
 
 
 def test_students_t_on_the_jackknife_of_the_difference():
-    found = paired(shares(*A), shares(*B))
+    found = paired(hits_of(*A), hits_of(*B))
     assert found.value == SAME(share(A) - share(B), abs=1e-12)
     assert found.sum_value == SAME(share(A) + share(B), abs=1e-12)
     sizes = [size for _, size in A]
@@ -81,21 +80,21 @@ def test_students_t_on_the_jackknife_of_the_difference():
     # of equal clusters it is the t-test of their differences
     rng = np.random.default_rng(3)
     a, b = rng.integers(0, 26, (2, 12))
-    found = paired(*(shares(*((hits, 25) for hits in own)) for own in (a, b)))
+    found = paired(*(hits_of(*((hits, 25) for hits in own)) for own in (a, b)))
     test = stats.ttest_1samp((a - b) / 25, 0)
     assert (found.p, found.value / found.stderr, found.dof) == SAME((test.pvalue, test.statistic, 11), rel=1e-9)
 
 
 def test_strata_keep_their_weights_in_a_difference():
     strata = "aabbbaba"
-    a, b = shares(*A, strata=strata), shares(*B, strata=strata)
+    a, b = hits_of(*A, strata=strata), hits_of(*B, strata=strata)
     found = paired(a, b)
     assert (found.stderr, found.dof) == standard_error(found.value, left_out(a) - left_out(b), a)[:2]
     assert found.sum_stderr == standard_error(found.sum_value, left_out(a) + left_out(b), a)[0]
     assert found.p == SAME(two_sided(found.value / found.stderr, found.dof), rel=1e-9)
     # with differences 0.2, 0.4 | -0.5, -0.1, -0.3: (2/5)^2 * 0.02 / 2 + (3/5)^2 * 0.04 / 3
-    first, second = shares(*((h, 10) for h in (5, 8, 1, 4, 2)), strata="aabbb"), (3, 4, 6, 5, 5)
-    found = paired(first, shares(*((h, 10) for h in second), strata="aabbb"))
+    first, second = hits_of(*((h, 10) for h in (5, 8, 1, 4, 2)), strata="aabbb"), (3, 4, 6, 5, 5)
+    found = paired(first, hits_of(*((h, 10) for h in second), strata="aabbb"))
     parts = [0.16 * 0.01, 0.36 * 0.04 / 3]
     assert found.stderr == SAME(math.sqrt(sum(parts)), abs=1e-12)
     assert found.dof == SAME(sum(parts) ** 2 / (parts[0] ** 2 + parts[1] ** 2 / 2), rel=1e-9)
@@ -104,8 +103,8 @@ def test_strata_keep_their_weights_in_a_difference():
 @pytest.mark.parametrize("swap", [False, True])
 def test_a_cluster_of_one_model_alone_counts_for_both(swap):
     """A model kept no text of the second context, which was drawn all the same."""
-    a = shares((5, 10), (8, 20), (1, 10), (4, 10), strata="aabb")
-    b = shares((3, 10), (0, 0), (6, 10), (5, 10), strata="aabb")
+    a = hits_of((5, 10), (8, 20), (1, 10), (4, 10), strata="aabb")
+    b = hits_of((3, 10), (0, 0), (6, 10), (5, 10), strata="aabb")
     found = paired(*((b, a) if swap else (a, b)))
     # without one of a stratum's two contexts the other counts twice, for both models
     of_a = [16 + 5, 10 + 5, 13 + 8, 13 + 2], [40 + 20, 20 + 20, 30 + 20, 30 + 20]
@@ -118,7 +117,7 @@ def test_a_cluster_of_one_model_alone_counts_for_both(swap):
 
 
 def test_where_nothing_varied_there_is_no_error_and_no_test():
-    found = paired(shares(*[(9, 10)] * 12), shares(*[(4, 10)] * 12))
+    found = paired(hits_of(*[(9, 10)] * 12), hits_of(*[(4, 10)] * 12))
     assert found.value == SAME(0.5)
     assert all(map(math.isnan, (found.stderr, found.p, found.sum_stderr)))
     assert found.reason == "nothing varied between clusters: no standard error"
@@ -127,7 +126,7 @@ def test_where_nothing_varied_there_is_no_error_and_no_test():
 
 def test_equal_answers_are_no_difference():
     for clusters in (A, A[:3], A[:2]):
-        found = paired(shares(*clusters), shares(*clusters))
+        found = paired(hits_of(*clusters), hits_of(*clusters))
         assert (found.value, found.p) == (0, 1)
         assert math.isnan(found.stderr)
         assert found.reason == "the models' answers are the same in every cluster"
@@ -135,26 +134,26 @@ def test_equal_answers_are_no_difference():
 
 
 def test_too_few_clusters_for_a_test():
-    one = paired(shares((3, 4)), shares((1, 4)))
+    one = paired(hits_of((3, 4)), hits_of((1, 4)))
     assert all(map(math.isnan, (one.p, one.stderr)))
     assert (one.value, one.sum_value, one.reason) == (0.5, 1, "a standard error needs items of at least 2 clusters")
-    assert math.isnan(paired(shares((3, 4)), shares((3, 4))).p)  # nor are the same answers to one cluster evidence
+    assert math.isnan(paired(hits_of((3, 4)), hits_of((3, 4))).p)  # nor are the same answers to one cluster evidence
     for sizes in ((4, 40), (20, 20)):  # worth 1.2 clusters, and 2
-        two = paired(shares(*zip((3, 4), sizes, strict=True)), shares(*zip((1, 8), sizes, strict=True)))
+        two = paired(hits_of(*zip((3, 4), sizes, strict=True)), hits_of(*zip((1, 8), sizes, strict=True)))
         assert math.isnan(two.p)
         assert two.reason.startswith("too few clusters for a test")
         assert two.stderr > 0
-    three = paired(shares(*A[:3]), shares(*B[:3]))
+    three = paired(hits_of(*A[:3]), hits_of(*B[:3]))
     assert 1 < three.dof < 2
     assert 0 < three.p < 1
 
 
 def test_a_model_without_a_value_has_no_difference():
-    b = shares((1, 2), (3, 4))
+    b = hits_of((1, 2), (3, 4))
     found = paired(replace(b, totals=np.zeros((2, 2))), b)
     assert all(map(math.isnan, (found.value, found.p)))
     assert found.reason == "a model has no value"
-    half = replace(shares((8, 10), (0, 0), (0, 0)), sizes=np.full(3, 5.0))
+    half = replace(hits_of((8, 10), (0, 0), (0, 0)), sizes=np.full(3, 5.0))
     found = paired(half, replace(half, totals=half.totals / [1, 2]))
     assert found.value == SAME(0.4)
     assert found.reason == "no standard error: the score has no value without one of the clusters"
@@ -166,7 +165,7 @@ def test_a_model_without_a_value_has_no_difference():
 def test_exchanging_the_models_flips_the_sign_alone(seed):
     rng = np.random.default_rng(seed)
     strata, sizes = "ab" * 4 if seed % 2 else "", rng.integers(1, 9, 8)
-    a, b = (shares(*zip(rng.integers(0, sizes + 1), sizes, strict=True), strata=strata) for _ in range(2))
+    a, b = (hits_of(*zip(rng.integers(0, sizes + 1), sizes, strict=True), strata=strata) for _ in range(2))
     one, other = paired(a, b), paired(b, a)
     assert one == paired(a, b)  # to the last digit
     assert one.value == -other.value
@@ -303,7 +302,7 @@ def test_errors_of_1e_12_of_the_value_are_rounding(value, varied):
 
 
 def test_differences_are_of_the_same_layout():
-    a, b = shares(*A), shares(*B)
+    a, b = hits_of(*A), hits_of(*B)
     for other in (replace(b, names=[f"d{k}" for k in range(8)]), replace(b, strata=list("aabbaabb"))):
         with pytest.raises(ValueError, match="^the clusters differ$"):
             paired(a, other)

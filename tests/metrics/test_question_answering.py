@@ -12,6 +12,7 @@ from scipy import stats
 
 from lm_eval_bias.custom_metrics import gg_bbq
 from lm_eval_bias.custom_metrics import question_answering as engine
+from tests.metrics.oracles import wilson
 
 RIGHT = {"amb": "unknown", "b": "biased", "c": "counter"}
 
@@ -86,10 +87,9 @@ def test_scores_by_hand(name):
     assert found.reason == ""
     share = name in ("acc_amb", "acc_disamb", "diff_bias_amb_bound", "diff_bias_disamb_bound", "unanswered")
     assert (found.interval is not None) == share
-    if share and name != "diff_bias_disamb_bound":  # Wilson's: the value is t standard errors of an end away from it
+    if share and name != "diff_bias_disamb_bound":
         size, t = found.value * (1 - found.value) / stderr**2, stats.t.ppf(0.975, max(found.dof, 1))
-        for end in found.interval:
-            assert abs(end - found.value) == pytest.approx(t * math.sqrt(end * (1 - end) / size), rel=1e-9)
+        assert found.interval == pytest.approx(wilson(found.value, size, t), abs=1e-9)
     form = named()[name].table(MIXED)
     assert form.value == pytest.approx(VALUES[name], abs=1e-12)
     assert (form.names, form.sizes.tolist()) == (["a", "b"], list(sizes))

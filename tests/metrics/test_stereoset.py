@@ -13,6 +13,7 @@ from scipy import stats
 from lm_eval_bias.custom_metrics import stereoset as m
 from lm_eval_bias.tasks.stereoset import hooks, predictions
 from tests.conftest import ROOT
+from tests.metrics.oracles import jackknife, wilson
 
 PUBLISHED = ROOT.parent / "shared" / "published"
 KINDS = ("lms", "ss", "icat", "mc_lms", "mc_ss", "mc_ss_sd", "mc_icat_macro", "mc_icat_micro")
@@ -160,8 +161,7 @@ def test_errors_leave_out_a_term_at_a_time_and_shares_have_wilsons_interval(kind
     score = by_name(m.scores())[kind]
     estimate = score.compute(records)
     terms = sorted({r["term"] for r in records})
-    without = [score.compute([r for r in records if r["term"] != term]).value for term in terms]
-    stderr = math.sqrt(7 / 8 * sum((value - estimate.value) ** 2 for value in without))
+    stderr = jackknife(score.compute, records, "term")
     assert estimate.stderr == pytest.approx(stderr, abs=1e-9)
     assert estimate.n == len(records) == 23
     form = score.table(records)
@@ -175,9 +175,8 @@ def test_errors_leave_out_a_term_at_a_time_and_shares_have_wilsons_interval(kind
     t = stats.t.ppf(0.975, dof)
     if kind in ("lms", "ss"):  # the shares at which the score test of as many items just doesn't reject
         p = estimate.value / 100
-        square = t**2 * (stderr / 100) ** 2 / (p * (1 - p))
-        ends = sorted(np.roots([1 + square, -2 * p - square, p * p]) * 100)
-        assert estimate.interval == pytest.approx(ends, abs=1e-9)
+        ends = wilson(p, p * (1 - p) / (stderr / 100) ** 2, t)
+        assert estimate.interval == pytest.approx([100 * end for end in ends], abs=1e-9)
     else:
         assert estimate.interval is None
         assert estimate.ends() == pytest.approx((estimate.value - t * stderr, estimate.value + t * stderr), abs=1e-9)

@@ -13,6 +13,7 @@ from lm_eval_bias import catalog, registry
 from lm_eval_bias.custom_metrics import stereoset, stereoset_choices
 from lm_eval_bias.custom_metrics.stereoset_choices import ANTI, NONE, REFUSED, STEREOTYPE, UNRELATED
 from lm_eval_bias.tasks.stereoset import hooks
+from tests.metrics.oracles import jackknife
 
 SHOWN = (STEREOTYPE, ANTI, UNRELATED)
 ORDERS = list(itertools.permutations(SHOWN))
@@ -90,10 +91,7 @@ SEVERAL = items("SASSSUARASNSUASSRASAUSNSS", terms="abcdea")  # 25 items of 5 te
 def test_errors_leave_out_a_term_at_a_time(name):
     score = by_name()[name]
     estimate = score.compute(SEVERAL)
-    terms = sorted({r["term"] for r in SEVERAL})
-    without = [score.compute([r for r in SEVERAL if r["term"] != term]).value for term in terms]
-    stderr = math.sqrt(4 / 5 * sum((value - estimate.value) ** 2 for value in without))
-    assert estimate.stderr == pytest.approx(stderr, abs=1e-9)
+    assert estimate.stderr == pytest.approx(jackknife(score.compute, SEVERAL, "term"), abs=1e-9)
     assert estimate.n == 25
     assert (estimate.interval is None) is (name == "choice_icat")  # no share
 
