@@ -72,11 +72,6 @@ def test_each_draw_can_have_totals_of_its_own():
     assert difference_of(weights, both) == pytest.approx([0, 2 / 6 - 1 / 9], abs=1e-15)
 
 
-def test_parts_of_a_mean_are_the_values_themselves():
-    values = [1.0, 0.0, 0.0, 1.0, 1.0]
-    assert tabulate(["b", "a", "b", "a", "a"], [[1.0] * 5, values], share_of).parts() == pytest.approx(values, abs=1e-6)
-
-
 def test_parts_of_a_mean_of_clusters_weigh_small_clusters_more():
     rng = np.random.default_rng(4)
     clusters = np.repeat(["a", "b", "c"], [500, 90, 10])

@@ -168,9 +168,6 @@ def test_errors_are_those_of_loops(seed, first, second, columns, spread):
         assert crossed.crossed_stderr(cells) == (stderr, dof)
 
 
-# ------------------------------------------------------------------------------------ shares of the variance, resamples
-
-
 @pytest.mark.parametrize("shape", [(3, 3), (40, 25), (5, 9), (20, 3)])
 @pytest.mark.parametrize("part", ["rows", "columns", "interaction"])
 def test_jackknife_of_a_share_against_leaving_each_out(shape, part):

@@ -3,7 +3,6 @@
 import math
 import warnings
 
-import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
@@ -194,8 +193,6 @@ def test_the_gap_between_pronouns():
         "male/acc",
         "neutral/acc",
     }
-    parts = np.array([score.sample(records[0]) for score in winogender.scores(records)[:2]])
-    assert parts.tolist() == [1.0, 1.0]
 
 
 # ---------------------------------------------------------------------- what scores say of themselves

@@ -77,14 +77,6 @@ def test_contexts_that_agree_too_well_are_worth_no_more_than_their_texts():
     assert found.interval == pytest.approx(wilson(16 / 30, 30, t(2)), abs=1e-9)
 
 
-def test_a_share_that_does_not_vary_has_one_observation_a_context():
-    found = share(rows(x=4, y=4, z=4), "beware")
-    assert found.interval == pytest.approx(wilson(0.4, 3), abs=1e-9)
-    assert found.stderr == pytest.approx((found.interval[1] - found.interval[0]) / 2 / t(2), abs=1e-12)
-    assert (found.dof, found.reason, found.n) == (pytest.approx(2), "beware", 30)
-    assert found.fixed_interval == pytest.approx(wilson(0.4, 30), abs=1e-9)
-
-
 def test_contexts_vary_within_their_strata():
     own = rows(strata="ababb", x=2, v=6, y=4, w=9, z=3)
     first, second = (2 / 5) ** 2 * 0.02 / 2, (3 / 5) ** 2 * 0.09 / 3
@@ -128,9 +120,6 @@ def test_one_context_has_one_interval(empty):
         assert (found.n, found.reason) == (n, f"{FEW_CONTEXTS}; beware")
         assert found.ends() is None
         assert found.fixed_interval[0] < found.value < found.fixed_interval[1]
-
-
-# --------------------------------------------------------------------------------------------------------- differences
 
 
 def test_a_difference_has_both_intervals():
