@@ -141,7 +141,7 @@ def left_out(form: Clusters) -> Array:
     """
     label, kept = _strata(form), form.sizes > 0
     same = (label[:, None] == label[None, :]) & kept
-    count = same.sum(axis=1, keepdims=True)
+    count = same.sum(axis=1)
     several = len(set(label)) > 1
     weights = np.where(same & several, count / np.maximum(count - 1, 1), 1.0)
     np.fill_diagonal(weights, 0.0)

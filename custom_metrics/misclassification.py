@@ -112,8 +112,8 @@ def _text_term(counts: Array, line: Array, weight: float) -> Term:
     return weight**2 * float(given @ line**2 - (given @ line) ** 2) / float(counts.sum()), math.inf
 
 
-def _context_terms(rows: Sequence[Labelled], lines: Mapping[int, Array], weights: Sequence[float]) -> list[Term] | str:
-    """The variance of contexts, 0 where they don't differ; why there is none."""
+def _context_term(rows: Sequence[Labelled], lines: Mapping[int, Array], weights: Mapping[int, float]) -> Term | str:
+    """The variance of contexts, ``nan`` where they don't differ; why there is none."""
     if any(row.context is None for row in rows):
         return NO_PROMPTS
     columns = [[x * (row.group == g) for row, x in zip(rows, column, strict=True)]
@@ -121,19 +121,18 @@ def _context_terms(rows: Sequence[Labelled], lines: Mapping[int, Array], weights
 
     def of(weighted: Array, totals: Array) -> Array:
         parts = np.split(sums(weighted, totals), len(lines), axis=1)
-        with np.errstate(invalid="ignore"):
-            shares = [
-                weights[g] * (own @ line) / own.sum(axis=1) for own, (g, line) in zip(parts, lines.items(), strict=True)
-            ]
+        shares = [
+            weights[g] * (own @ line) / own.sum(axis=1) for own, (g, line) in zip(parts, lines.items(), strict=True)
+        ]
         return np.sum(shares, axis=0)
 
     form = tabulate([row.context for row in rows], columns, of, [row.stratum for row in rows])
     form = replace(form, sizes=form.totals.sum(axis=1))
     without = left_out(form)
-    if (form.sizes > 0).sum() < 2 or not np.isfinite(without[form.sizes > 0]).all():
+    if not np.isfinite(without).all():  # a group's texts come from one context
         return FEW_CONTEXTS
     stderr, dof, _ = standard_error(form.value, without, form)
-    return [(0.0 if math.isnan(stderr) else stderr**2, dof)]
+    return stderr**2, dof
 
 
 def _margin(terms: Sequence[Term]) -> tuple[float, float, float]:
@@ -150,7 +149,7 @@ def corrected(
     groups: Sequence[str],
     place: int,
     weights: tuple[float, float],
-    caveat: str = "",
+    caveat: str,
 ) -> Estimate:
     """A class's corrected share in a group, or the difference of both groups' shares.
 
@@ -191,12 +190,12 @@ def corrected(
         else:
             errors = [term for g in of for term in _confusion_terms(tables[g], lines[g], of[g] * shares[g])]
         texts = [_text_term(given[g], lines[g], of[g]) for g in of]
-        contexts = _context_terms([row for row in rows if row.group in of], lines, [of.get(0, 0.0), of.get(1, 0.0)])
+        contexts = _context_term([row for row in rows if row.group in of], lines, of)
         fixed = _margin([*texts, *errors])[2]
         if isinstance(contexts, str):
             return fixed, contexts
         # where no context differs, their texts still could have
-        varied = contexts if contexts[0][0] > 0 else [(part, contexts[0][1]) for part, _ in texts]
+        varied = [contexts] if contexts[0] > 0 else [(part, contexts[1]) for part, _ in texts]
         return fixed, _margin([*varied, *errors])
 
     for g, own in shares.items():

@@ -75,7 +75,7 @@ def share(rows: Sequence[Row], caveat: str = "") -> Estimate:
     if isinstance(form, str):
         return Estimate(value, math.nan, round(total), joined(form, caveat), fixed_interval=given)
     found = estimate(form, value, whole=1.0, clusters="contexts", note=caveat, most=total)
-    return replace(found, n=round(total), fixed_interval=given)
+    return replace(found, fixed_interval=given)
 
 
 def difference(rows: Sequence[Row], caveat: str = "") -> Estimate:

@@ -8,7 +8,6 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from lm_eval_bias.custom_metrics import crossed
-from lm_eval_bias.custom_metrics.crossed import Cells
 from lm_eval_bias.custom_metrics.intervals import SEED
 
 
@@ -29,19 +28,16 @@ def test_a_grid_has_items_and_templates_in_the_order_of_their_names():
     matrix = crossed.grid(prompts([[1.0, 2.0, 3.0], [4.0, 5.0, 6.0]], items="zy"), lambda r: r["v"])
     assert (matrix.items, matrix.templates) == (["y", "z"], ["t0", "t1", "t2"])
     assert matrix.cells.tolist() == [[4, 5, 6], [1, 2, 3]]
-    assert matrix.strata == ()
+    assert (matrix.strata, matrix.value) == ((), 3.5)
 
 
-def test_a_stratum_of_two_items_is_one():
-    matrix = crossed.grid(prompts(np.zeros((4, 3))), lambda r: r["v"], stratum=lambda r: r["stratum"])
-    assert matrix.strata == ["first", "first", "second", "second"]
-    assert (matrix.items, matrix.templates) == (list("abcd"), ["t0", "t1", "t2"])
+@pytest.mark.parametrize(("rows", "strata"), [(4, ["first", "first", "second", "second"]), (3, ())])
+def test_an_item_alone_in_its_stratum_makes_one_sample_of_all(rows, strata):
+    matrix = crossed.grid(prompts(np.zeros((rows, 3))), lambda r: r["v"], stratum=lambda r: r["stratum"])
+    assert (matrix.items, matrix.templates, matrix.strata) == (list("abcd"[:rows]), ["t0", "t1", "t2"], strata)
 
 
-def test_an_item_alone_in_its_stratum_makes_one_sample_of_all():
-    matrix = crossed.grid(prompts(np.zeros((3, 2))), lambda r: r["v"], stratum=lambda r: r["stratum"])
-    assert (matrix.items, matrix.strata) == (list("abc"), ())
-    assert Cells(["a", "b"], ["t"], np.array([[1.0], [2.0]])).value == 1.5
+def test_without_prompts_there_is_no_grid():
     assert crossed.grid([], lambda r: r["v"]) == "no prompts"
     assert crossed.grid([], lambda r: r["v"], "nothing") == "nothing"
 
@@ -85,12 +81,6 @@ def test_one_item_or_one_template_has_no_standard_error(shape):
     assert f"needs at least 2 items and 2 templates, there are {shape[0]} and {shape[1]}" in found.reason
 
 
-def test_a_mean_says_how_many_prompts_it_has_and_when_nothing_is_amiss():
-    found = mean_of([[1.0, 2.0, 4.0], [3.0, 5.0, 4.0]])
-    assert (found.n, found.reason) == (6, "")
-    assert found.stderr > 0
-
-
 def test_no_variation_is_no_certainty():
     for cells in (np.zeros((3, 3)), np.full((3, 3), 0.7)):
         found = mean_of(cells)
@@ -107,7 +97,7 @@ def test_two_templates_have_one_degree_of_freedom_at_most_and_say_so():
     two, three = mean_of(cells), mean_of(np.array([[1.0, 2.0, 4.0], [3.0, 5.0, 4.0]]))
     assert two.stderr == pytest.approx(math.sqrt(0.05), abs=1e-12)
     assert (two.dof, two.reason) == (1, crossed.FEW_TEMPLATES)
-    assert three.reason == ""
+    assert (three.n, three.reason) == (6, "")
     assert three.dof == crossed.crossed_stderr(np.array([[1.0, 2.0, 4.0], [3.0, 5.0, 4.0]]))[1]
 
 
@@ -178,21 +168,6 @@ def test_errors_are_those_of_loops(seed, first, second, columns, spread):
         assert crossed.crossed_stderr(cells) == (stderr, dof)
 
 
-def test_stratified_stderr_by_hand():
-    # two strata of two rows, two columns; row means 0.9, 0.7 | 0.3, 0.1, no residuals, column effects +-0.1
-    cells = np.array([[1.0, 0.8], [0.8, 0.6], [0.4, 0.2], [0.2, 0.0]])
-    # item part: n_g * var_g / R^2 = 2 * 0.02 / 16 twice = 0.005; template part: var(0.6, 0.4) / 2 = 0.01; residual 0
-    stderr, dof = crossed.crossed_stderr(cells, ["f", "f", "m", "m"])
-    assert stderr == pytest.approx(math.sqrt(0.015), abs=1e-12)
-    # V = 0.015; dof = V^2 / (0.0025^2/1 + 0.0025^2/1 + 0.01^2/1)
-    assert dof == pytest.approx(0.015**2 / (2 * 0.0025**2 + 0.01**2), abs=1e-9)
-    # as one sample the difference of the strata's means counts as chance
-    assert crossed.crossed_stderr(cells)[0] == pytest.approx(math.sqrt(0.4 / 3 / 4 + 0.01), abs=1e-12)
-
-
-# ------------------------------------------------------------------------------------ shares of the variance, resamples
-
-
 @pytest.mark.parametrize("shape", [(3, 3), (40, 25), (5, 9), (20, 3)])
 @pytest.mark.parametrize("part", ["rows", "columns", "interaction"])
 def test_jackknife_of_a_share_against_leaving_each_out(shape, part):
@@ -229,13 +204,6 @@ def test_draws_of_rows_and_columns_are_the_same_as_one_by_one():
         assert drawn.tolist() == [[4, 0, 2][k] for k in places[:3]] + [[1, 3][k] for k in places[3:]]
 
 
-def test_weighted_column_means_vary_as_the_variance_of_a_mean_says():
-    columns = np.array([0.1, 0.5, 0.2, 0.9])
-    drawn = np.concatenate([weights for weights, _ in crossed.pigeonhole([np.arange(2)], 4, 20_000)]) @ columns
-    assert drawn.std() == pytest.approx(columns.std(ddof=1) / 2, rel=0.02)
-    assert drawn.mean() == pytest.approx(columns.mean(), abs=0.005)
-
-
 def test_draws_are_seeded_and_come_in_parts(monkeypatch):
     groups = [np.arange(5)]
     (whole,) = crossed.pigeonhole(groups, 2)
@@ -253,11 +221,3 @@ def test_draws_are_seeded_and_come_in_parts(monkeypatch):
     for number in (0, 1):
         pieces, singles = (np.concatenate([one[number] for one in own]) for own in (parts, ones))
         assert np.array_equal(pieces, singles)
-
-
-def test_as_many_rows_of_each_stratum_are_drawn_as_the_design_has():
-    strata = [np.arange(0, 41, 2), np.arange(1, 41, 2)]
-    ((_, drawn),) = crossed.pigeonhole(strata, 25, draws=200)
-    for rows in drawn:
-        assert [np.isin(rows, stratum).sum() for stratum in strata] == [21, 20]
-    assert set(drawn.ravel()) == set(range(41))

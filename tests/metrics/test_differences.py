@@ -1,4 +1,4 @@
-"""Differences of two models' scores: by hand, against slow formulas, how often they are found where there is none."""
+"""Differences of two models' scores: by hand, against slow formulas, where there is none."""
 
 from __future__ import annotations
 
@@ -9,13 +9,13 @@ import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from scipy import optimize, special, stats
+from scipy import stats
 
 from lm_eval_bias.custom_metrics import crossed, differences
-from lm_eval_bias.custom_metrics.clusters import Clusters, left_out, share_of, standard_error
 from lm_eval_bias.custom_metrics.crossed import Cells
 from lm_eval_bias.custom_metrics.differences import paired, unpaired
 from lm_eval_bias.custom_metrics.score import NOTHING_VARIED
+from tests.metrics.oracles import shares
 
 SAME = pytest.approx
 
@@ -52,10 +52,8 @@ def test_what_is_detectable(level):
 # ------------------------------------------------------------------------------------------------------------ clusters
 
 
-def shares(*clusters, strata=()):
-    """A share from each cluster's hits and size."""
-    totals = np.array([[size, hits] for hits, size in clusters], dtype=float)
-    return Clusters([f"c{k:02d}" for k in range(len(clusters))], totals[:, 0], totals, share_of, list(strata))
+def hits_of(*clusters, strata=()):
+    return shares(*zip(*clusters, strict=True), strata)
 
 
 A = [(3, 4), (5, 9), (6, 6), (2, 8), (7, 7), (4, 10), (1, 2), (3, 5)]
@@ -67,7 +65,7 @@ def share(clusters):
 
 
 def test_students_t_on_the_jackknife_of_the_difference():
-    found = paired(shares(*A), shares(*B))
+    found = paired(hits_of(*A), hits_of(*B))
     assert found.value == SAME(share(A) - share(B), abs=1e-12)
     assert found.sum_value == SAME(share(A) + share(B), abs=1e-12)
     sizes = [size for _, size in A]
@@ -81,21 +79,15 @@ def test_students_t_on_the_jackknife_of_the_difference():
     # of equal clusters it is the t-test of their differences
     rng = np.random.default_rng(3)
     a, b = rng.integers(0, 26, (2, 12))
-    found = paired(*(shares(*((hits, 25) for hits in own)) for own in (a, b)))
+    found = paired(*(hits_of(*((hits, 25) for hits in own)) for own in (a, b)))
     test = stats.ttest_1samp((a - b) / 25, 0)
     assert (found.p, found.value / found.stderr, found.dof) == SAME((test.pvalue, test.statistic, 11), rel=1e-9)
 
 
 def test_strata_keep_their_weights_in_a_difference():
-    strata = "aabbbaba"
-    a, b = shares(*A, strata=strata), shares(*B, strata=strata)
-    found = paired(a, b)
-    assert (found.stderr, found.dof) == standard_error(found.value, left_out(a) - left_out(b), a)[:2]
-    assert found.sum_stderr == standard_error(found.sum_value, left_out(a) + left_out(b), a)[0]
-    assert found.p == SAME(two_sided(found.value / found.stderr, found.dof), rel=1e-9)
-    # with differences 0.2, 0.4 | -0.5, -0.1, -0.3: (2/5)^2 * 0.02 / 2 + (3/5)^2 * 0.04 / 3
-    first, second = shares(*((h, 10) for h in (5, 8, 1, 4, 2)), strata="aabbb"), (3, 4, 6, 5, 5)
-    found = paired(first, shares(*((h, 10) for h in second), strata="aabbb"))
+    # differences 0.2, 0.4 | -0.5, -0.1, -0.3: (2/5)^2 * 0.02 / 2 + (3/5)^2 * 0.04 / 3
+    first, second = hits_of(*((h, 10) for h in (5, 8, 1, 4, 2)), strata="aabbb"), (3, 4, 6, 5, 5)
+    found = paired(first, hits_of(*((h, 10) for h in second), strata="aabbb"))
     parts = [0.16 * 0.01, 0.36 * 0.04 / 3]
     assert found.stderr == SAME(math.sqrt(sum(parts)), abs=1e-12)
     assert found.dof == SAME(sum(parts) ** 2 / (parts[0] ** 2 + parts[1] ** 2 / 2), rel=1e-9)
@@ -104,8 +96,8 @@ def test_strata_keep_their_weights_in_a_difference():
 @pytest.mark.parametrize("swap", [False, True])
 def test_a_cluster_of_one_model_alone_counts_for_both(swap):
     """A model kept no text of the second context, which was drawn all the same."""
-    a = shares((5, 10), (8, 20), (1, 10), (4, 10), strata="aabb")
-    b = shares((3, 10), (0, 0), (6, 10), (5, 10), strata="aabb")
+    a = hits_of((5, 10), (8, 20), (1, 10), (4, 10), strata="aabb")
+    b = hits_of((3, 10), (0, 0), (6, 10), (5, 10), strata="aabb")
     found = paired(*((b, a) if swap else (a, b)))
     # without one of a stratum's two contexts the other counts twice, for both models
     of_a = [16 + 5, 10 + 5, 13 + 8, 13 + 2], [40 + 20, 20 + 20, 30 + 20, 30 + 20]
@@ -118,7 +110,7 @@ def test_a_cluster_of_one_model_alone_counts_for_both(swap):
 
 
 def test_where_nothing_varied_there_is_no_error_and_no_test():
-    found = paired(shares(*[(9, 10)] * 12), shares(*[(4, 10)] * 12))
+    found = paired(hits_of(*[(9, 10)] * 12), hits_of(*[(4, 10)] * 12))
     assert found.value == SAME(0.5)
     assert all(map(math.isnan, (found.stderr, found.p, found.sum_stderr)))
     assert found.reason == "nothing varied between clusters: no standard error"
@@ -127,7 +119,7 @@ def test_where_nothing_varied_there_is_no_error_and_no_test():
 
 def test_equal_answers_are_no_difference():
     for clusters in (A, A[:3], A[:2]):
-        found = paired(shares(*clusters), shares(*clusters))
+        found = paired(hits_of(*clusters), hits_of(*clusters))
         assert (found.value, found.p) == (0, 1)
         assert math.isnan(found.stderr)
         assert found.reason == "the models' answers are the same in every cluster"
@@ -135,26 +127,26 @@ def test_equal_answers_are_no_difference():
 
 
 def test_too_few_clusters_for_a_test():
-    one = paired(shares((3, 4)), shares((1, 4)))
+    one = paired(hits_of((3, 4)), hits_of((1, 4)))
     assert all(map(math.isnan, (one.p, one.stderr)))
     assert (one.value, one.sum_value, one.reason) == (0.5, 1, "a standard error needs items of at least 2 clusters")
-    assert math.isnan(paired(shares((3, 4)), shares((3, 4))).p)  # nor are the same answers to one cluster evidence
+    assert math.isnan(paired(hits_of((3, 4)), hits_of((3, 4))).p)  # nor are the same answers to one cluster evidence
     for sizes in ((4, 40), (20, 20)):  # worth 1.2 clusters, and 2
-        two = paired(shares(*zip((3, 4), sizes, strict=True)), shares(*zip((1, 8), sizes, strict=True)))
+        two = paired(hits_of(*zip((3, 4), sizes, strict=True)), hits_of(*zip((1, 8), sizes, strict=True)))
         assert math.isnan(two.p)
         assert two.reason.startswith("too few clusters for a test")
         assert two.stderr > 0
-    three = paired(shares(*A[:3]), shares(*B[:3]))
+    three = paired(hits_of(*A[:3]), hits_of(*B[:3]))
     assert 1 < three.dof < 2
     assert 0 < three.p < 1
 
 
 def test_a_model_without_a_value_has_no_difference():
-    b = shares((1, 2), (3, 4))
+    b = hits_of((1, 2), (3, 4))
     found = paired(replace(b, totals=np.zeros((2, 2))), b)
     assert all(map(math.isnan, (found.value, found.p)))
     assert found.reason == "a model has no value"
-    half = replace(shares((8, 10), (0, 0), (0, 0)), sizes=np.full(3, 5.0))
+    half = replace(hits_of((8, 10), (0, 0), (0, 0)), sizes=np.full(3, 5.0))
     found = paired(half, replace(half, totals=half.totals / [1, 2]))
     assert found.value == SAME(0.4)
     assert found.reason == "no standard error: the score has no value without one of the clusters"
@@ -166,7 +158,7 @@ def test_a_model_without_a_value_has_no_difference():
 def test_exchanging_the_models_flips_the_sign_alone(seed):
     rng = np.random.default_rng(seed)
     strata, sizes = "ab" * 4 if seed % 2 else "", rng.integers(1, 9, 8)
-    a, b = (shares(*zip(rng.integers(0, sizes + 1), sizes, strict=True), strata=strata) for _ in range(2))
+    a, b = (hits_of(*zip(rng.integers(0, sizes + 1), sizes, strict=True), strata=strata) for _ in range(2))
     one, other = paired(a, b), paired(b, a)
     assert one == paired(a, b)  # to the last digit
     assert one.value == -other.value
@@ -213,45 +205,55 @@ def test_fewer_than_four_templates_have_the_smaller_factors_degrees_of_freedom(s
     assert (found.sum_value, found.sum_stderr) == (found.value, SAME(stderr))
 
 
-def test_correlations_are_tested_on_fishers_z():
+def zou(a, b, strata):
+    """How far apart two correlations are on Fisher's z, the error and degrees of freedom of that, and the correlations'
+    own intervals, joined as those of parts that are correlated (Zou 2007, equation 15)."""
+    means = a.mean(), b.mean()
+    z, w = ((m - mean) / (1 - mean**2) for m, mean in zip((a, b), means, strict=True))
+    (of_z, dof), *own = (crossed.crossed_stderr(m, strata) for m in (z - w, z, w))
+    (low, high), (other_low, other_high) = (
+        [math.tanh(math.atanh(r) + sign * stats.t.ppf(0.975, max(own_dof, 1)) * se) - r for sign in (-1, 1)]
+        for r, (se, own_dof) in zip(means, own, strict=True)
+    )
+    rho = (own[0][0] ** 2 + own[1][0] ** 2 - of_z**2) / (2 * own[0][0] * own[1][0]) if own[1][0] > 1e-9 else 0.0
+    rho = float(np.clip(rho, -1, 1))
+    below, above = (
+        math.sqrt(max(x**2 + y**2 - 2 * rho * x * y, 0)) for x, y in ((-low, other_high), (high, -other_low))
+    )
+    difference = means[0] - means[1]
+    return math.atanh(means[0]) - math.atanh(means[1]), of_z, dof, (difference - below, difference + above)
+
+
+@pytest.mark.parametrize("strata", [[], list("aabbbab")])
+def test_correlations_are_tested_on_fishers_z(strata):
     matrix, other = table(5) / 10, table(6) / 10
     matrix, other = matrix - matrix.mean() + 0.8, 0.7 * (other - other.mean()) + 0.3 * (matrix - matrix.mean()) + 0.6
-    found = paired(cells(matrix, correlation=True), cells(other, correlation=True))
+    a, b = (cells(m, strata, correlation=True) for m in (matrix, other))
+    found = paired(a, b)
     assert (found.value, found.sum_value) == (SAME(0.2), SAME(1.4))
-    assert found.stderr == SAME(crossed.crossed_stderr(matrix - other)[0])
-    assert found.sum_stderr == SAME(crossed.crossed_stderr(matrix + other)[0])
-    z, w = (matrix - 0.8) / (1 - 0.8**2), (other - 0.6) / (1 - 0.6**2)
-    (of_z, dof), *own = map(crossed.crossed_stderr, (z - w, z, w))
+    assert found.stderr == SAME(crossed.crossed_stderr(matrix - other, strata)[0])
+    assert found.sum_stderr == SAME(crossed.crossed_stderr(matrix + other, strata)[0])
+    of_z, stderr, dof, ends = zou(matrix, other, strata)
     assert found.dof == SAME(dof)
     assert (found.test, found.reason) == ("Student's t on Fisher's z", "")
-    assert found.p == SAME(two_sided((math.atanh(0.8) - math.atanh(0.6)) / of_z, dof), rel=1e-9)
-    # the two correlations' own intervals, joined as those of parts that are correlated (Zou 2007, equation 15)
-    (low, high), (other_low, other_high) = (
-        [math.tanh(math.atanh(r) + sign * stats.t.ppf(0.975, own_dof) * se) for sign in (-1, 1)]
-        for r, (se, own_dof) in zip((0.8, 0.6), own, strict=True)
-    )
-    rho = (own[0][0] ** 2 + own[1][0] ** 2 - of_z**2) / (2 * own[0][0] * own[1][0])
-    assert 0.1 < rho < 0.9
-    below, above, other_below, other_above = 0.8 - low, high - 0.8, 0.6 - other_low, other_high - 0.6
-    ends = (
-        0.2 - math.sqrt(below**2 + other_above**2 - 2 * rho * below * other_above),
-        0.2 + math.sqrt(above**2 + other_below**2 - 2 * rho * above * other_below),
-    )
+    assert found.p == SAME(two_sided(of_z / stderr, dof), rel=1e-9)
     assert found.interval == SAME(ends, abs=1e-9)
-    back = paired(cells(other, correlation=True), cells(matrix, correlation=True))
+    back = paired(b, a)
     assert (back.p, back.interval) == (SAME(found.p), SAME((-ends[1], -ends[0])))
 
 
-def test_correlations_of_which_one_does_not_vary_are_not_correlated():
-    matrix = table(5) / 10
-    matrix, other = matrix - matrix.mean() + 0.8, np.full(matrix.shape, 0.6)
+@pytest.mark.parametrize(
+    ("seed", "sign", "noise"),
+    [(5, 0, 0.0), (5, 2, 0.0), (47, 1, 0.3), (36, -1, 0.3)],
+    ids=["of which one does not vary", "but for a shift the same", "beyond 1", "beyond -1"],
+)
+def test_the_correlation_of_two_correlations_is_possible(seed, sign, noise):
+    rng = np.random.default_rng(seed)
+    one = rng.normal(size=(4, 3))
+    other = sign * one + noise * rng.normal(size=(4, 3))
+    matrix, other = (r + (m - m.mean()) / 50 * (1 - r**2) for r, m in ((0.8, one), (0.6, other)))
     found = paired(cells(matrix, correlation=True), cells(other, correlation=True))
-    se, dof = crossed.crossed_stderr((matrix - 0.8) / (1 - 0.8**2))
-    ends = [math.tanh(math.atanh(0.8) + sign * stats.t.ppf(0.975, dof) * se) - 0.6 for sign in (-1, 1)]
-    assert found.interval == SAME(tuple(ends), abs=1e-9)
-    # wholly correlated: the same but for a shift on the scale of z; rounding leaves no correlation above 1
-    z = (matrix - 0.8) / (1 - 0.8**2) * 2.0
-    found = paired(cells(matrix, correlation=True), cells(0.6 + z * (1 - 0.6**2), correlation=True))
+    assert found.interval == SAME(zou(matrix, other, ())[-1], abs=1e-9)
     assert found.interval[0] < found.value < found.interval[1]
 
 
@@ -274,24 +276,26 @@ def test_where_nothing_varies_there_is_no_error():
     same = paired(cells(matrix), cells(matrix))
     assert (same.value, same.p, same.reason) == (0, 1, "the models' answers are the same in every cell")
     assert math.isnan(same.stderr)
-    constant = paired(cells(np.full((3, 4), 0.75)), cells(np.full((3, 4), 0.25)))
-    assert math.isnan(constant.sum_stderr)
-    assert constant.value == SAME(0.5)
+    assert same.dof > 0
 
 
-@pytest.mark.parametrize(("value", "varied"), [(0.0, 3.0), (0.0, 0.3), (1e3, 3e3), (1e3, 3e2)])
+@pytest.mark.parametrize(("value", "varied"), [(0.0, 1.5), (0.0, 0.3), (1e3, 1.5e3), (1e3, 3e2)])
 def test_errors_of_1e_12_of_the_value_are_rounding(value, varied):
     matrix = table(7)
     matrix = (matrix - matrix.mean()) * (1e-12 * varied / crossed.crossed_stderr(matrix)[0])
     found = paired(cells(value + matrix), cells(0 * matrix))
     assert math.isnan(found.stderr) == (varied < max(1.0, value))
+    same = paired(cells(value / 2 + matrix / 2), cells(value / 2 + matrix / 2))
+    assert math.isnan(same.sum_stderr) == (varied < max(1.0, value))
+    apart = paired(cells(np.full((3, 4), value / 2 + varied * 1e-12)), cells(np.full((3, 4), value / 2)))
+    assert math.isnan(apart.p) == (varied > max(1.0, value))  # no error, and no difference beyond rounding
 
 
 # ------------------------------------------------------------------------------------------------------ what fits what
 
 
 def test_differences_are_of_the_same_layout():
-    a, b = shares(*A), shares(*B)
+    a, b = hits_of(*A), hits_of(*B)
     for other in (replace(b, names=[f"d{k}" for k in range(8)]), replace(b, strata=list("aabbaabb"))):
         with pytest.raises(ValueError, match="^the clusters differ$"):
             paired(a, other)
@@ -313,36 +317,7 @@ def test_scores_that_share_nothing():
     assert (found.test, found.reason) == ("Welch's t, unpaired", "")
     normal = unpaired((1.0, 0.3, math.inf), (0.2, 0.4, math.inf))
     assert (normal.dof, normal.p) == (math.inf, SAME(2 * stats.norm.sf(1.6), rel=1e-9))
-    for first, second in (((1.0, math.nan, 3.0), (0.2, 0.4, 3.0)), ((1.0, 0.3, 3.0), (0.2, 0.0, 3.0))):
-        none = unpaired(first, second)
+    for errors in ((math.nan, 0.4), (0.3, 0.0), (0.0, 0.4)):
+        none = unpaired(*((value, error, 3.0) for value, error in zip((1.0, 0.2), errors, strict=True)))
         assert (none.value, none.sum_value, none.reason) == (SAME(0.8), SAME(1.2), "no standard error")
         assert all(map(math.isnan, (none.stderr, none.dof, none.p, none.sum_stderr)))
-
-
-# ---------------------------------------------------------------------------------------------------------- simulation
-
-
-def pair(seed, sizes, lean=0.0):
-    """Two models' shares of hits in clusters whose difficulty they share; they are ``lean`` apart on a normal scale."""
-    rng, sizes = np.random.default_rng(seed), np.array(sizes)
-    base = 0.3 + 0.3 * rng.standard_normal(len(sizes))
-    rates = [special.ndtr(base + shift + 0.3 * rng.standard_normal(len(sizes))) for shift in (lean, 0.0)]
-    return [shares(*zip(rng.binomial(sizes, own), sizes, strict=True)) for own in rates]
-
-
-@pytest.mark.parametrize("sizes", [[25] * 3, [25] * 5, [100, 40, 30, 20], [15, 20, 25, 30, 40], [12] * 20])
-def test_equal_models_are_seldom_told_apart(sizes):
-    found = [paired(*pair(seed, sizes)) for seed in range(1000)]
-    p = np.array([one.p for one in found if not one.reason])
-    assert len(p) > 970  # in a few nothing varied
-    assert 0.005 < np.mean(p <= 0.05) < 0.07
-    assert np.mean(p <= 0.001) <= 0.004
-
-
-@pytest.mark.parametrize("tests", [1, 30])
-def test_what_is_detectable_is_detected_in_four_of_five_rounds(tests):
-    level, sizes, spread = 0.05 / tests, [30] * 40, math.sqrt(1 + 0.3**2 + 0.3**2)
-    typical = np.mean([paired(*pair(seed, sizes)).detectable(level) for seed in range(100)])
-    lean = optimize.brentq(lambda x: special.ndtr((0.3 + x) / spread) - special.ndtr(0.3 / spread) - typical, 0, 3)
-    found = [paired(*pair(seed, sizes, lean)) for seed in range(1_000, 1_300)]
-    assert 0.73 < np.mean([one.p <= level for one in found]) < 0.87

@@ -6,8 +6,6 @@ import pytest
 
 from lm_eval_bias.custom_metrics.generative_scores import next_sentence_scores
 
-NAMES = ("gen", "gen_full", "gen_orig", "gen_pmi", "gen_full_ratio")
-
 
 def test_by_hand():
     # means of a token: context -2, candidate after it -4, alone -5, both together -14 / 5
@@ -32,8 +30,3 @@ def test_scores_that_need_a_part_without_tokens_are_undefined(without, undefined
     for name, value in next_sentence_scores(parts).items():
         assert math.isnan(value) == (name in undefined), name
         assert name in undefined or value == whole[name]
-
-
-def test_nothing_is_undefined():
-    assert all(map(math.isnan, next_sentence_scores([0.0, 0] * 3).values()))
-    assert tuple(next_sentence_scores([0.0, 0] * 3)) == NAMES

@@ -3,7 +3,6 @@
 import math
 import warnings
 
-import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
@@ -194,8 +193,6 @@ def test_the_gap_between_pronouns():
         "male/acc",
         "neutral/acc",
     }
-    parts = np.array([score.sample(records[0]) for score in winogender.scores(records)[:2]])
-    assert parts.tolist() == [1.0, 1.0]
 
 
 # ---------------------------------------------------------------------- what scores say of themselves
@@ -273,17 +270,6 @@ def test_errors_name_what_is_clustered():
     assert estimate("gender_gap", both, winogender).reason == "the model gave nan for 1 of 2 items"
     both[1]["correct"] = 0.0
     assert estimate("gender_gap", both, winogender).reason == "a standard error needs items of at least 2 occupations"
-
-
-def test_shares_have_wilson_s_interval():
-    # two templates, of which one is all right: without it 0, without the other 1, so that the error is 1/2
-    records = [item("ambiguous", answer, "unknown", t) for t, answer in (("Age/1", "unknown"), ("Age/2", "none"))]
-    records += [item("disambiguated", "biased", "biased", t) for t in ("Age/1", "Age/2", "Age/3")]
-    found = estimate("accuracy_amb", records)
-    assert (found.value, found.stderr, found.n) == (0.5, 0.5, 2)
-    low, high = found.interval  # one observation, 12.7 standard errors to either side
-    assert 0 < low < 0.01
-    assert high == pytest.approx(1 - low)
 
 
 def test_chance_is_told_where_choices_are_given():

@@ -1,4 +1,4 @@
-"""Shares corrected for a classifier's errors: by hand, against slow computations, by simulation; where undefined."""
+"""Shares corrected for a classifier's errors: by hand, against slow computations; where undefined."""
 
 import math
 import warnings
@@ -10,9 +10,10 @@ from hypothesis import strategies as st
 from scipy import optimize, stats
 
 from lm_eval_bias.custom_metrics import misclassification as c
+from lm_eval_bias.custom_metrics import text_shares
 from lm_eval_bias.custom_metrics.misclassification import ERR_ALIKE, Labelled
 from lm_eval_bias.custom_metrics.score import joined
-from lm_eval_bias.custom_metrics.text_shares import FEW_CONTEXTS, NO_PROMPTS
+from lm_eval_bias.custom_metrics.text_shares import FEW_CONTEXTS, NO_PROMPTS, Row
 
 GENDERS = ("female", "male")
 # the light classifier's on the German test sentences: a row per true class
@@ -45,26 +46,28 @@ def corrected(rows, counts, place=0, weights=SHARE, caveat=""):
 PROMPTS = prompts((20, 45, 35), (15, 45, 40))
 
 
-def test_rogan_and_gladens_formula_for_two_classes():
-    # sensitivity 0.9, specificity 0.8: (q + specificity - 1) / (sensitivity + specificity - 1)
-    rows = [Labelled(0, k, "", (n, 50 - n)) for k, n in zip("abc", (22, 26, 30), strict=True)]
-    q = 78 / 150
-    estimate = corrected(rows, TWO)
-    assert estimate.value == pytest.approx((q + 0.8 - 1) / (0.9 + 0.8 - 1), abs=1e-12)
-    # Var = Var(q) / J^2 + pi^2 se (1 - se) / (n_1 J^2) + (1 - pi)^2 sp (1 - sp) / (n_0 J^2), J = se + sp - 1
-    pi, j2 = estimate.value, 0.7**2
-    errors = [pi**2 * 0.09 / 100 / j2, (1 - pi) ** 2 * 0.16 / 100 / j2]
-    contexts = np.var([22 / 50, 26 / 50, 30 / 50], ddof=1) / 3 / j2
-    assert estimate.stderr == pytest.approx(math.sqrt(contexts + sum(errors)), abs=1e-12)
-    dof = (contexts + sum(errors)) ** 2 / (contexts**2 / 2 + errors[0] ** 2 / 99 + errors[1] ** 2 / 99)
-    assert estimate.dof == pytest.approx(dof, abs=1e-9)
-    half = stats.t.ppf(0.975, dof) * estimate.stderr
-    assert estimate.interval == pytest.approx((pi - half, pi + half), abs=1e-9)
-    given = q * (1 - q) / 150 / j2 + sum(errors)
-    dof = given**2 / (errors[0] ** 2 / 99 + errors[1] ** 2 / 99)
-    half = stats.t.ppf(0.975, dof) * math.sqrt(given)
-    assert estimate.fixed_interval == pytest.approx((pi - half, pi + half), abs=1e-9)
-    assert (estimate.n, estimate.reason) == (150, ERR_ALIKE)
+@pytest.mark.parametrize("counts", [TWO, [[90, 10], [1, 1]], [[90, 10], [0, 1]]], ids=["many", "twice", "once"])
+def test_rogan_and_gladens_formula_for_two_classes(counts):
+    """Var = Var(q) / J^2 + pi^2 se (1 - se) / (n_1 J^2) + (1 - pi)^2 sp (1 - sp) / (n_0 J^2), J = se + sp - 1."""
+    rows = rows_of([(n, 50 - n) for n in (24, 28, 32)])
+    (n1, n0), q = map(sum, counts), 84 / 150
+    se, sp = counts[0][0] / n1, counts[1][1] / n0  # one text shows no error: it adds none
+    j = se + sp - 1
+    pi = (q + sp - 1) / j
+    errors = [pi**2 * se * (1 - se) / n1 / j**2, (1 - pi) ** 2 * sp * (1 - sp) / n0 / j**2]
+    of_errors = errors[0] ** 2 / (n1 - 1) + errors[1] ** 2 / max(n0 - 1, 1)
+    contexts = np.var([0.48, 0.56, 0.64], ddof=1) / 3 / j**2
+    found = corrected(rows, counts)
+    assert found.value == pytest.approx(pi, abs=1e-12)
+    assert found.stderr == pytest.approx(math.sqrt(contexts + sum(errors)), abs=1e-12)
+    dof = (contexts + sum(errors)) ** 2 / (contexts**2 / 2 + of_errors)
+    assert found.dof == pytest.approx(dof, abs=1e-9)
+    half = stats.t.ppf(0.975, dof) * found.stderr
+    assert found.interval == pytest.approx((max(pi - half, 0), min(pi + half, 1)), abs=1e-9)
+    given = q * (1 - q) / 150 / j**2 + sum(errors)
+    half = stats.t.ppf(0.975, max(given**2 / of_errors, 1)) * math.sqrt(given)
+    assert found.fixed_interval == pytest.approx((max(pi - half, 0), min(pi + half, 1)), abs=1e-9)
+    assert (found.n, found.reason) == (150, ERR_ALIKE)
 
 
 def raw_shares(rows, counts):
@@ -130,35 +133,15 @@ def test_error_of_the_confusion_counts_is_the_numeric_delta_methods(weights, gen
     assert corrected(rows, counts, 0, weights).stderr == pytest.approx(math.sqrt(variance), rel=1e-4)
 
 
-def test_errors_of_classes_that_were_seen_twice_or_once():
-    """Var of the share: pi^2 se (1 - se) / n_1 / J^2 + (1 - pi)^2 sp (1 - sp) / n_0 / J^2, J = se + sp - 1."""
-    rows = rows_of([(24, 26), (28, 22), (32, 18)])
-    twice = corrected(rows, [[90, 10], [1, 1]])
-    q, j = 84 / 150, 0.9 + 0.5 - 1
-    pi = (q + 0.5 - 1) / j
-    parts = [pi**2 * 0.09 / 100 / j**2, (1 - pi) ** 2 * 0.25 / 2 / j**2, np.var([0.48, 0.56, 0.64], ddof=1) / 3 / j**2]
-    assert twice.stderr == pytest.approx(math.sqrt(sum(parts)), abs=1e-12)
-    dof = sum(parts) ** 2 / sum(part**2 / n for part, n in zip(parts, (99, 1, 2), strict=True))
-    assert twice.dof == pytest.approx(dof, abs=1e-9)
-    # one text shows no error: it adds none
-    once = corrected(rows, [[90, 10], [0, 1]])
-    pi = q / 0.9
-    parts = [pi**2 * 0.09 / 100 / 0.81, np.var([0.48, 0.56, 0.64], ddof=1) / 3 / 0.81]
-    assert once.stderr == pytest.approx(math.sqrt(sum(parts)), abs=1e-12)
-    assert once.dof == pytest.approx(sum(parts) ** 2 / (parts[0] ** 2 / 99 + parts[1] ** 2 / 2), abs=1e-9)
-
-
-def test_contexts_vary_within_their_strata():
-    strata = {"r": [0.1, 0.3, 0.2], "o": [0.8, 0.9, 0.6, 0.5]}
-    rows = [row for name, shares in strata.items()
-            for row in rows_of([(round(20 * p), 20 - round(20 * p)) for p in shares], stratum=name)]  # fmt: skip
+def test_a_classifier_that_never_errs_leaves_the_shares_error():
+    """Over contexts in strata, with unlike numbers of texts, of which one has a single and one no text."""
+    counts = {"r": [(1, 9), (12, 18), (9, 11), (0, 0)], "o": [(16, 4), (9, 1), (1, 0), (20, 20)]}
+    rows = [row for name, own in counts.items() for row in rows_of(own, stratum=name)]
     estimate = corrected(rows, NEVER_ERRS)
-    sizes = {name: len(shares) / 7 for name, shares in strata.items()}
-    parts = [sizes[name] ** 2 * np.var(shares, ddof=1) / len(shares) for name, shares in strata.items()]
-    assert estimate.value == pytest.approx(np.mean([p for shares in strata.values() for p in shares]), abs=1e-9)
-    assert estimate.stderr == pytest.approx(math.sqrt(sum(parts)), abs=1e-6)
-    assert estimate.dof == pytest.approx(sum(parts) ** 2 / (parts[0] ** 2 / 2 + parts[1] ** 2 / 3), rel=1e-6)
-    assert estimate.n == 140
+    plain = text_shares.share([Row(0, row.context, row.stratum, row.counts[0], sum(row.counts)) for row in rows])
+    assert estimate.value == pytest.approx(plain.value, abs=1e-9)
+    assert (estimate.stderr, estimate.dof) == (pytest.approx(plain.stderr, abs=1e-6), pytest.approx(plain.dof))
+    assert estimate.n == 131
 
 
 def test_contexts_that_do_not_differ_leave_the_error_of_the_texts():
@@ -213,8 +196,17 @@ def test_the_shares_of_all_classes_are_possible_together(contexts, own):
 
 
 def test_shares_that_are_possible_keep_their_last_digit():
-    given_shares = np.sum([row.counts for row in PROMPTS if row.group == 0], axis=0) / 406
-    assert corrected(PROMPTS, LIGHT).value == (c.correction(LIGHT) @ given_shares)[0]
+    for counts in ((57, 45, 47), (25, 25, 51), (55, 54, 52)):  # that the projection would change
+        raw = c.correction(LIGHT) @ counts / sum(counts)
+        assert [corrected(rows_of([counts]), LIGHT, place).value for place in range(3)] == raw.tolist()
+
+
+@pytest.mark.parametrize(("hits", "possible"), [((2, 8, 5), True), ((3, 7, 5), False)])
+def test_contexts_decide_whether_a_share_is_impossible(hits, possible):
+    # a share of -0.14, of which t times the contexts' error is 0.21 or 0.13, and for these prompts alone 0.07
+    found = corrected(rows_of([(n, 50 - n) for n in hits]), (np.array(TWO) * 100).tolist())
+    assert (found.value == 0) == possible
+    assert math.isnan(found.value) != possible
 
 
 def test_shares_outside_the_range_by_chance_go_to_the_nearest_possible_ones():
@@ -263,11 +255,6 @@ def test_gaps_end_at_1_and_minus_1(sign):
     assert wide.value == pytest.approx(sign * (53 - 7) / 60, abs=1e-9)
     assert (wide.interval[1] if sign > 0 else wide.interval[0]) == sign
     assert abs(wide.interval[0] + wide.interval[1]) < 2
-    # raw shares of 1.13 and -0.14 are set to 1 and 0
-    edge = [(99, 1), (100, 0), (98, 2)], [(9, 91), (11, 89), (10, 90)]
-    few = corrected(rows_of(*edge[::sign]), [[9, 1], [2, 8]], 0, GAP)
-    assert few.value == sign
-    assert sign in few.interval
 
 
 # ---------------------------------------------------------------------------------------------- where there is none
@@ -319,34 +306,3 @@ def test_texts_of_no_prompt_and_of_one_label():
     assert same.reason == joined(c.ONE_LABEL, ERR_ALIKE, "weak")
     assert (same.value, same.n, same.ends()) == (0, 80, None)
     assert math.isnan(same.stderr)
-
-
-@pytest.mark.parametrize("apart", [0.0, 0.12])
-def test_intervals_cover(apart):
-    """Contexts' true shares vary; the classifier errs on men's texts by so much more, which 116 labelled texts tell."""
-    rng, rounds = np.random.default_rng(5), 200
-    truth = np.array([[141, 64, 48], [44, 248, 77], [44, 54, 205]], dtype=float)  # of 925 sentences
-    truth /= truth.sum(axis=1, keepdims=True)
-    of_men = truth + apart * np.array([[-1, 0, 1], [0, -1, 1], [0, 0, 0]])
-    base, shift = np.array([0.24, 0.55, 0.21]), 0.1
-    covered = {"share": 0, "gap": 0, "pooled": 0}
-    for _ in range(rounds):
-        rows = []
-        for context in range(5):
-            around = rng.dirichlet(30 * base)
-            for g, errors in enumerate((truth, of_men)):
-                own = rng.dirichlet(150 * around + 1e-3)
-                own = (1 - shift) * own + shift * np.array([0, 0, 1.0]) if g == 0 else own
-                rows.append(Labelled(g, f"{context}", "", tuple(rng.multinomial(100, own @ errors).tolist())))
-        counts = {gender: [rng.multinomial(n, p).tolist() for n, p in zip((32, 46, 38), own, strict=True)]
-                  for gender, own in zip(GENDERS, (truth, of_men), strict=True)}  # fmt: skip
-        women = (1 - shift) * base[2] + shift
-        for key, confusion, weights, true in (
-            ("share", counts, SHARE, women), ("gap", counts, GAP, women - base[2]),
-            ("pooled", {"a": counts["female"], "b": counts["male"]}, GAP, women - base[2]),
-        ):  # fmt: skip
-            low, high = corrected(rows, confusion, 2, weights).ends() or (-1, 1)
-            covered[key] += low <= true <= high
-    assert covered["gap"] / rounds >= 0.93, covered
-    assert covered["share"] / rounds >= 0.93, covered
-    assert (covered["pooled"] / rounds < 0.8) == (apart > 0), covered

@@ -62,13 +62,13 @@ def test_the_probability_of_words():
 def test_means_by_hand():
     # item means 0.7 and 0.3 of women, template means 0.6 and 0.4: item part 0.08 / 2, template part 0.02 / 2, no rest
     records = prompts([[0.8, 0.6], [0.4, 0.2]], groups=("female", "female"))
-    found = occugender.share(records, gender="F", dominated_by="female")
+    found = by_name()["female_dominated_F"].compute(records)
     assert (found.value, found.stderr) == pytest.approx((50, 100 * math.sqrt(0.05)), abs=1e-12)
-    assert_undefined(occugender.share(records, gender="F", dominated_by="male"), "no male-dominated prompts", 0)
+    assert_undefined(by_name()["male_dominated_F"].compute(records), "no male-dominated prompts", 0)
     # two groups whose items' gaps are 0.5 +- 0.1 and -0.5 +- 0.1 in every template: item part 2 * (2 * 0.02) / 4^2
     records = [{**r, "F": 0.5 + g / 2, "M": 0.5 - g / 2, "D": 0.0}
                for r, g in zip(prompts(np.zeros((4, 3))), np.repeat([0.6, 0.4, 0.4, 0.6], 3), strict=True)]  # fmt: skip
-    found = occugender.stereotype_gap(records)
+    found = by_name()["stereotype_gap"].compute(records)
     assert (found.value, found.stderr) == pytest.approx((0, math.sqrt(0.005)), abs=1e-12)
     # the masses: 0.3 + 0.1 of one group's items and 0.9 + 0.7 of the other's; again each item +- 0.1
     records = [{**r, "mass": m} for r, m in zip(records, np.repeat([0.3, 0.1, 0.9, 0.7], 3), strict=True)]
@@ -79,9 +79,9 @@ def test_means_by_hand():
 def test_variance_shares_by_hand():
     # mean squares 0.16 and 0.04 of two items and two templates: components 0.08 and 0.02
     records = prompts([[0.8, 0.6], [0.4, 0.2]])
-    shares = [occugender.variance_share(records, part=part).value for part in ("rows", "columns", "interaction")]
+    shares = [by_name()[f"variance_{part}"].compute(records).value for part in ("items", "templates", "interaction")]
     assert shares == pytest.approx([0.8, 0.2, 0], abs=1e-12)
-    at_the_end = occugender.variance_share(prompts(np.eye(3)), part="rows")  # no item differs from any other
+    at_the_end = by_name()["variance_items"].compute(prompts(np.eye(3)))  # no item differs from any other
     assert at_the_end.value == 0
     assert math.isnan(at_the_end.stderr)
     assert at_the_end.reason == "all resamples lie at the end of the range: no standard error"
@@ -90,41 +90,19 @@ def test_variance_shares_by_hand():
 def test_the_papers_own_error_by_hand():
     # template means 0.6, 0.4 over three items: standard deviation 0.1 * sqrt(2), over the root of three items
     records = prompts([[0.9, 0.5], [0.5, 0.5], [0.4, 0.2]], groups=("female",) * 3)
-    found = occugender.se_paper(records, gender="F", dominated_by="female")
+    found = by_name()["female_dominated_F_se_paper"].compute(records)
     assert found.value == pytest.approx(100 * 0.1 * math.sqrt(2) / math.sqrt(3), abs=1e-12)
     assert (found.n, found.reason) == (6, "")
     assert math.isnan(found.stderr)
 
 
-def test_the_papers_own_error_has_reasons():
-    error = by_name()["female_dominated_F_se_paper"].compute
-    whole = prompts(np.full((3, 2), 0.5), groups=("female",) * 3)
-    assert_undefined(error(prompts([[0.5, 0.5]], groups=("male",))), "no female-dominated prompts", 0)
-    assert_undefined(error(whole[:5]), "the items x templates product is incomplete: 5 of 6", 5)
-    assert_undefined(error([r for r in whole if r["template"] == "t0"]), "only one template", 3)
-    whole[0]["F"] = math.nan
-    assert_undefined(error(whole), "a female-dominated prompt has no value", 6)
-
-
-def test_variance_shares_have_reasons():
-    def share(records):
-        return occugender.variance_share(records, part="rows")
-
-    records = prompts([[0.9, 0.5, 0.4], [0.5, 0.2, 0.6], [0.4, 0.2, 0.1]])
-    assert_undefined(share(records[:8]), "the items x templates product is incomplete: 8 of 9", 8)
-    assert_undefined(share(records[:3]), "needs at least 2 items and 2 templates, there are 1 and 3", 3)
-    assert_undefined(share(prompts([[0.5, 0.5], [0.5, 0.5]])), "no variance between prompts", 4)
-    records[0]["F"] = math.nan
-    assert_undefined(share(records), "a prompt has no value", 9)
-
-
 def test_a_variance_share_has_an_error_from_three_items_and_templates_on():
-    found = occugender.variance_share(prompts([[0.9, 0.5, 0.4], [0.5, 0.2, 0.6], [0.4, 0.2, 0.1]]), part="rows")
+    found = by_name()["variance_items"].compute(prompts([[0.9, 0.5, 0.4], [0.5, 0.2, 0.6], [0.4, 0.2, 0.1]]))
     assert found.stderr > 0
     assert (found.n, found.reason) == (9, "")
     wide = prompts(np.random.default_rng(0).random((3, 6)))
-    assert occugender.variance_share(wide, part="rows").dof == 2  # of the factor with fewer levels
-    few = occugender.variance_share(prompts([[0.9, 0.5], [0.5, 0.2]]), part="rows")
+    assert by_name()["variance_items"].compute(wide).dof == 2  # of the factor with fewer levels
+    few = by_name()["variance_items"].compute(prompts([[0.9, 0.5], [0.5, 0.2]]))
     assert 0 < few.value < 1
     assert math.isnan(few.stderr)
     assert few.reason == "a standard error needs at least 3 items and 3 templates"
@@ -146,6 +124,43 @@ def test_the_templates_share_has_an_error_from_25_templates_on(templates, has_er
     assert found["templates"].value > 0
 
 
+WOMEN, THREE = ("female",) * 3, [[0.9, 0.5, 0.4], [0.5, 0.2, 0.6], [0.4, 0.2, 0.1]]
+NAN = [[math.nan, 0.7], [0.8, 0.5], [0.2, 0.3]]
+
+
+@pytest.mark.parametrize(
+    ("name", "records", "reason", "n"),
+    [
+        ("coverage", [], "no occupation prompts", 0),
+        ("stereotype_gap", [], "no gender-dominated prompts", 0),
+        ("female_dominated_gap", prompts([[0.5]], groups=("male",)), "no female-dominated", 0),
+        ("female_dominated_F_se_paper", prompts([[0.5, 0.5]], groups=("male",)), "no female-dominated prompts", 0),
+        ("female_dominated_F_se_paper", prompts(THREE, groups=WOMEN)[:8], "the items x templates product is inc", 8),
+        ("female_dominated_F_se_paper", prompts([[0.5]] * 3, groups=WOMEN), "only one template", 3),
+        ("female_dominated_F_se_paper", prompts(NAN, groups=WOMEN), "a female-dominated prompt has no value", 6),
+        ("variance_items", prompts(THREE)[:8], "the items x templates product is incomplete: 8 of 9", 8),
+        ("variance_items", prompts(THREE)[:3], "needs at least 2 items and 2 templates, there are 1 and 3", 3),
+        ("variance_items", prompts([[0.5, 0.5], [0.5, 0.5]]), "no variance between prompts", 4),
+        ("variance_items", prompts(NAN), "a prompt has no value", 6),
+        ("labour_pearson", [], "no prompts", 0),
+        ("labour_pearson", prompts(THREE)[:8], "the items x templates product is incomplete: 8 of 9", 8),
+        ("labour_pearson", prompts(THREE[:2]), "a correlation needs at least 3 items, there are 2", 6),
+        ("labour_pearson", prompts([[0.4, 0.6]] * 3), "all items have the same value", 6),
+        ("labour_pearson", prompts(THREE, shares=(60.0,) * 3), "all items have the same value", 9),
+        ("labour_pearson", prompts(NAN), "a prompt has no value", 6),
+    ],
+)
+def test_scores_say_what_they_lack(name, records, reason, n):
+    assert_undefined(by_name()[name].compute(records), reason, n)
+
+
+def test_scores_count_the_prompts_that_they_rest_on():
+    records, score = prompts(THREE, groups=("female", "male", "none")), by_name()
+    assert score["coverage"].compute(records).n == 9
+    assert score["stereotype_gap"].compute(records).n == 6  # those of neither group have no stereotype
+    assert score["male_dominated_D"].compute(records).n == 3
+
+
 @given(st.integers(0, 10_000))
 @settings(max_examples=25, deadline=None)
 def test_properties(seed):
@@ -157,6 +172,7 @@ def test_properties(seed):
         score = by_name()[name]
         assert score.low - 1e-12 <= estimate.value <= score.high + 1e-12, name
         assert not estimate.stderr <= 0, name
+        assert score.table is None or score.table(records).value == pytest.approx(estimate.value, abs=1e-12), name
         again = score.compute(shuffled)  # any order of the records gives the same digits
         assert repr((again.value, again.stderr)) == repr((estimate.value, estimate.stderr)), name
     for group in ("female", "male"):
@@ -167,7 +183,7 @@ def test_properties(seed):
     # swapping the genders of words and items keeps the gap
     other = {"female": "male", "male": "female"}
     swapped = [{**r, "M": r["F"], "F": r["M"], "share": 100 - r["share"], "group": other[r["group"]]} for r in records]
-    assert occugender.stereotype_gap(swapped).value == pytest.approx(whole, abs=1e-12)
+    assert by_name()["stereotype_gap"].compute(swapped).value == pytest.approx(whole, abs=1e-12)
     assert by_name()["male_dominated_M"].compute(swapped).value == pytest.approx(found["female_dominated_F"].value)
 
 
@@ -193,24 +209,15 @@ def test_nothing_in_and_nan_from_the_model_give_nan_with_a_reason(name):
 
 
 def correlation(records, kind="pearson"):
-    return occugender.labour_correlation(records, kind=kind)
+    return by_name()[f"labour_{kind}"].compute(records)
 
 
-def test_correlations_have_reasons():
-    rows = [[0.9, 0.7], [0.8, 0.5], [0.2, 0.3]]
-    assert_undefined(correlation([]), "no prompts", 0)
-    assert_undefined(correlation(prompts(rows)[:5]), "the items x templates product is incomplete: 5 of 6", 5)
-    assert_undefined(correlation(prompts(rows[:2])), "a correlation needs at least 3 items, there are 2", 4)
-    assert_undefined(correlation(prompts([[0.4, 0.6]] * 3)), "all items have the same value", 6)
-    assert_undefined(correlation(prompts(rows, shares=(60.0,) * 3)), "all items have the same value", 6)
-    one = correlation(prompts([row[:1] for row in rows]))
+def test_a_correlation_over_one_template_has_no_error():
+    one = correlation(prompts([[0.9], [0.8], [0.2]]))
     assert one.value == pytest.approx(stats.pearsonr([0.9, 0.8, 0.2], [90, 80, 20]).statistic, abs=1e-12)
     assert math.isnan(one.stderr)
     assert one.reason == "a standard error needs at least 2 templates, there is 1"
     assert (one.n, one.interval) == (3, None)
-    records = prompts(rows)
-    records[0]["F"] = math.nan
-    assert_undefined(correlation(records), "a prompt has no value", 6)
 
 
 def test_what_can_be_compared_of_a_correlation_has_the_same_limits():
@@ -223,9 +230,7 @@ def test_what_can_be_compared_of_a_correlation_has_the_same_limits():
     ones = prompts([[1.0, 1.0], [0.5, 0.5], [0.0, 0.0]], shares=(51.0, 50.5, 50.0))
     assert table(ones) == "the correlation is almost perfect: no standard error"
     assert correlation(ones).value == pytest.approx(1, abs=1e-12)
-    records = prompts(rows)
-    records[0]["F"] = math.nan
-    assert table(records).startswith("a prompt has no value")
+    assert table(prompts(NAN)).startswith("a prompt has no value")
 
 
 @pytest.mark.parametrize("kind", ["pearson", "spearman"])
@@ -266,19 +271,12 @@ def test_a_perfect_correlation_is_no_certainty(sign):
     assert "almost perfect" in found.reason
 
 
-def test_rounding_leaves_no_correlation_beyond_1():
-    shares = np.random.default_rng(0).uniform(1, 99, (50, 6))
-    plain = []
-    for row in shares:
-        x = row / 100 - (row / 100).mean()
-        y = row - row.mean()
-        plain.append((x * y).sum() / np.sqrt((x**2).sum() * (y**2).sum()))
-        for sign in (1, -1):
-            records = prompts([[0.5 + sign * (v / 100 - 0.5)] for v in row], shares=row.tolist())
-            value = correlation(records).value
-            assert value == pytest.approx(sign, abs=1e-12)
-            assert abs(value) <= 1
-    assert max(plain) > 1  # the formula as it stands goes beyond
+@pytest.mark.parametrize("sign", [1, -1])
+def test_rounding_leaves_no_correlation_beyond_1(sign):
+    for row in np.random.default_rng(0).uniform(1, 99, (50, 6)):  # of some the formula as it stands goes beyond
+        value = correlation(prompts([[0.5 + sign * (v / 100 - 0.5)] for v in row], shares=row.tolist())).value
+        assert value == pytest.approx(sign, abs=1e-12)
+        assert abs(value) <= 1
 
 
 def test_resamples_of_one_item_alone_are_left_out():
@@ -324,19 +322,6 @@ def test_what_is_compared_keeps_the_groups_of_the_design():
     assert by_name()["female_dominated_M"].table(records[6:12]) == "no such prompts"
 
 
-def test_means_say_what_they_lack():
-    score = by_name()
-    assert_undefined(score["coverage"].compute([]), "no occupation prompts", 0)
-    assert_undefined(score["stereotype_gap"].compute([]), "no gender-dominated prompts", 0)
-    assert_undefined(
-        score["female_dominated_gap"].compute(prompts([[0.5]], groups=("male",))), "no female-dominated", 0
-    )
-    records = prompts([[0.9, 0.5, 0.4], [0.5, 0.2, 0.6], [0.4, 0.2, 0.1]], groups=("female", "male", "none"))
-    assert score["coverage"].compute(records).n == 9
-    assert score["stereotype_gap"].compute(records).n == 6  # those of neither group have no stereotype
-    assert score["male_dominated_D"].compute(records).n == 3
-
-
 def test_a_prompts_own_contribution():
     # women 0.6, men 0.3, diverse 0.1 of a mass of 0.4
     record = {"item": "a", "template": "t", "share": 90.0, "group": "female", "mass": 0.4, "F": 0.6, "M": 0.3, "D": 0.1}
@@ -353,21 +338,17 @@ def test_a_prompts_own_contribution():
     assert by_name()["stereotype_gap"].sample({**record, "group": "none"}) is None
 
 
-def test_each_score_is_its_function_and_what_is_compared_has_its_value():
-    records = prompts(np.random.default_rng(5).random((6, 4)))
-    found = {name: score.compute(records) for name, score in by_name().items()}
-    for group in ("female", "male"):
-        assert found[f"{group}_dominated_gap"] == occugender.stereotype_gap(records, dominated_by=group)
-        for gender in "MFD":
-            of = {"gender": gender, "dominated_by": group}
-            assert found[f"{group}_dominated_{gender}"] == occugender.share(records, **of)
-            assert found[f"{group}_dominated_{gender}_se_paper"].value == occugender.se_paper(records, **of).value
-    for kind in ("pearson", "spearman"):
-        assert found[f"labour_{kind}"] == occugender.labour_correlation(records, kind=kind)
-    for name, part in {"items": "rows", "templates": "columns", "interaction": "interaction"}.items():
-        assert repr(found[f"variance_{name}"]) == repr(occugender.variance_share(records, part=part))
-    for name, score in by_name().items():
-        assert score.table is None or score.table(records).value == pytest.approx(found[name].value, abs=1e-12)
+def test_shares_gaps_and_the_papers_errors_are_of_their_groups_prompts():
+    records, score = prompts(np.random.default_rng(5).random((6, 4))), by_name()
+    for group, sign in (("female", 1), ("male", -1)):
+        own = {g: np.array([r[g] for r in records if r["group"] == group]).reshape(3, 4) for g in "MFD"}
+        for gender, cells in own.items():
+            name = f"{group}_dominated_{gender}"
+            assert score[name].compute(records).value == pytest.approx(100 * cells.mean(), abs=1e-12)
+            paper = 100 * cells.mean(axis=0).std(ddof=1) / math.sqrt(3)
+            assert score[f"{name}_se_paper"].compute(records).value == pytest.approx(paper, abs=1e-12)
+        gap = sign * (own["F"] - own["M"]).mean()
+        assert score[f"{group}_dominated_gap"].compute(records).value == pytest.approx(gap, abs=1e-12)
 
 
 def test_what_each_score_says_it_is():

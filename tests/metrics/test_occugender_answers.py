@@ -7,7 +7,6 @@ import numpy as np
 import pytest
 
 from lm_eval_bias.custom_metrics import occugender, occugender_answers
-from lm_eval_bias.custom_metrics.crossed import Cells
 from lm_eval_bias.custom_metrics.occugender_answers import prompt_record
 
 SCORES = {score.name: score for score in occugender_answers.scores()}
@@ -76,23 +75,8 @@ def test_a_prompt_without_an_answer_is_no_hole_in_the_product():
         estimate = score.compute(records)
         assert math.isfinite(estimate.value), name
         assert name == "refused" or math.isfinite(estimate.stderr), name
-
-
-def test_errors_are_those_of_a_ratio():
-    rng = np.random.default_rng(3)
-    ratios, errors = [], []
-    for _ in range(200):
-        row, column = rng.normal(0, 0.15, 12), rng.normal(0, 0.1, 10)
-        made = []
-        for i, t in itertools.product(range(12), range(10)):
-            p = float(np.clip(0.5 + row[i] + column[t], 0, 1))
-            n = int(rng.integers(0, 11))
-            f = int(rng.binomial(n, p))
-            made.append(prompt(f"w{i:02d}", f"t{t}", n - f, f, 0, 10 - n))
-        estimate = SCORES["female_dominated_F"].compute(made)
-        ratios.append(estimate.value)
-        errors.append(estimate.stderr)
-    assert np.mean(errors) == pytest.approx(np.std(ratios), rel=0.12)
+        if score.table is not None and name != "refused":
+            assert score.table(records).value == pytest.approx(estimate.value, abs=1e-9), name
 
 
 def test_occupations_of_equal_share_have_equal_ranks():
@@ -130,16 +114,6 @@ def test_an_incomplete_product_has_the_ratio_and_no_error():
     assert estimate.value == pytest.approx(100 * ratio, abs=1e-12)
     assert math.isnan(estimate.stderr)
     assert "incomplete" in estimate.reason
-
-
-def test_tables_are_the_scores():
-    records = random_prompts(6)
-    for name, score in SCORES.items():
-        if score.table is not None:
-            table = score.table(records)
-            assert isinstance(table, Cells)
-            if name != "refused":
-                assert table.value == pytest.approx(score.compute(records).value, abs=1e-9), name
 
 
 def test_the_correlation_is_that_of_the_occupations_ratios():

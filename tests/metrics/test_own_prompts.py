@@ -58,9 +58,6 @@ def test_a_gap_of_balanced_prompts_is_the_difference_of_shares_with_both_its_int
     assert found == text_shares.difference(rows)
     assert found.value == pytest.approx(0.2, abs=1e-12)
     assert found.stderr == pytest.approx(0.3 / math.sqrt(3), abs=1e-12)  # of the differences 0.2, -0.1 and 0.5
-    half = stats.norm.ppf(0.975) * math.sqrt((16 / 30 * 14 / 30 + 10 / 30 * 20 / 30) / 30)
-    assert found.n == 60
-    assert found.fixed_interval == pytest.approx((0.2 - half, 0.2 + half), abs=1e-9)
     assert m.share(records, measure=NEGATIVE, group="b") == text_shares.share(rows[:3])
 
 
@@ -168,17 +165,12 @@ def test_texts_that_repeat_each_other_and_a_weak_classifier_are_said():
     assert scores["distinct"].value == pytest.approx(1 / 40, abs=1e-12)
 
 
-def test_comparable_forms_have_the_score_s_value():
-    records = random_prompts("abc", 6, seed=2)
-    for score in m.scores(records):
-        if score.table is not None:
-            assert score.table(records).value == pytest.approx(score.compute(records).value, abs=1e-12)
-
-
 def test_what_prompts_add_to_a_gap_is_the_gap_on_average():
     records = random_prompts("abc", 5, seed=6)
     for score in m.scores(records):
-        parts = [part for r in records if (part := score.sample(r)) is not None]
+        value, parts = score.compute(records).value, [part for r in records if (part := score.sample(r)) is not None]
+        if score.table is not None:
+            assert score.table(records).value == pytest.approx(value, abs=1e-12)
         if "/gap" in score.name:
-            assert sum(parts) / len(parts) == pytest.approx(score.compute(records).value, abs=1e-12)
+            assert sum(parts) / len(parts) == pytest.approx(value, abs=1e-12)
             assert len(parts) == (10 if "/gap/" in score.name else 15)

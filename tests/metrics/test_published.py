@@ -1,34 +1,39 @@
 """The typed-in tables against themselves: sums, shape, and what one table says of another."""
 
 import csv
-from collections import defaultdict
+from collections import Counter, defaultdict
 
 import pytest
+from scipy import stats
 
 from lm_eval_bias.custom_metrics import occugender
 from tests.conftest import ROOT, find_mirror
 
-with (ROOT / "results" / "published" / "occugender.csv").open(encoding="utf-8") as lines:
-    ROWS = list(csv.DictReader(lines))
+
+def read(*path):
+    with ROOT.joinpath(*path).open(encoding="utf-8") as lines:
+        return list(csv.DictReader(lines))
+
+
+ROWS, STEREOSET = (read("results", "published", f"{name}.csv") for name in ("occugender", "stereoset"))
+FIELDS = ("table", "model", "kind", "instruction", "dominated_by", "gender")
+
+
+def cell(row):
+    return tuple(row[field] for field in FIELDS)
 
 
 def test_every_cell_is_there():
-    per_table = defaultdict(int)
-    for row in ROWS:
-        per_table[int(row["table"])] += 1
+    per_table = Counter(int(row["table"]) for row in ROWS)
     assert per_table == {3: 60, 4: 60, **{table: 7 * 12 for table in range(9, 19)}}
-    assert (
-        len({(r["table"], r["model"], r["kind"], r["instruction"], r["dominated_by"], r["gender"]) for r in ROWS})
-        == 960
-    )
+    assert len(set(map(cell, ROWS))) == 960
     assert all(row["plus_minus"] if row["table"] in "34" else not row["plus_minus"] for row in ROWS)
 
 
 def test_rows_sum_to_100_within_rounding():
     sums = defaultdict(float)
     for row in ROWS:
-        key = (row["table"], row["model"], row["kind"], row["instruction"], row["dominated_by"])
-        sums[key] += float(row["percent"])
+        sums[cell(row)[:-1]] += float(row["percent"])
     assert len(sums) == 320
     for key, total in sums.items():
         assert total == pytest.approx(100, abs=0.15 + 1e-9), key
@@ -42,29 +47,17 @@ def test_a_few_cells_read_off_the_paper_by_hand():
         ("14", "Llama-2-7B-Instruct", "implicit", "6", "male", "D"): (48.1, None),
         ("18", "Gemma-2-9B-Instruct", "implicit", "none", "male", "M"): (65.5, None),
     }
-    seen = {
-        (r["table"], r["model"], r["kind"], r["instruction"], r["dominated_by"], r["gender"]): (
-            float(r["percent"]),
-            float(r["plus_minus"]) if r["plus_minus"] else None,
-        )
-        for r in ROWS
-    }
-    for key, value in cells.items():
-        assert seen[key] == value, key
+    seen = {cell(r): (float(r["percent"]), float(r["plus_minus"]) if r["plus_minus"] else None) for r in ROWS}
+    assert {key: seen[key] for key in cells} == cells
 
 
 def test_shares_of_table_5():
-    with (ROOT / "tasks" / "occugender" / "data" / "occupations.csv").open(encoding="utf-8") as lines:
-        shares = [float(row["female_share"]) for row in csv.DictReader(lines)]
+    shares = [float(row["female_share"]) for row in read("tasks", "occugender", "data", "occupations.csv")]
     female, male = [s for s in shares if s > 50], [s for s in shares if s < 50]
     assert (len(female), len(male)) == (20, 20)
     # the table prints 89.2 and 5.6; its own values average 89.265 and 5.605
     assert sum(female) / 20 == pytest.approx(89.2, abs=0.1)
     assert sum(male) / 20 == pytest.approx(5.6, abs=0.1)
-
-
-with (ROOT / "results" / "published" / "stereoset.csv").open(encoding="utf-8") as lines:
-    STEREOSET = list(csv.DictReader(lines))
 
 
 def stereoset_cells():
@@ -77,12 +70,9 @@ def stereoset_cells():
 
 
 def test_every_stereoset_cell_is_there():
-    per_table = defaultdict(int)
-    for row in STEREOSET:
-        per_table[int(row["table"])] += 1
     # 29 model-language pairs (no Turkish T5) with 3 scores, or 4 where ICAT is macro and micro; Table 7 has 15 pairs
+    per_table = Counter(int(row["table"]) for row in STEREOSET)
     assert per_table == {2: 87, 3: 87, 4: 87, 5: 116, 8: 116, 9: 116, 7: 45}
-    assert sum(per_table.values()) == 654
 
 
 def test_stereoset_icat_follows_from_lms_and_ss():
@@ -115,12 +105,9 @@ def test_a_few_stereoset_cells_read_off_the_paper_by_hand():
 
 
 def test_published_regard():
-    with (ROOT / "results" / "published" / "regard.csv").open(encoding="utf-8") as lines:
-        rows = list(csv.DictReader(lines))
+    rows = read("results", "published", "regard.csv")
     assert len(rows) == 42
     assert len({tuple(row[key] for key in row if key not in ("value", "n", "p")) for row in rows}) == 42
-    from scipy import stats
-
     for row in rows:
         value = float(row["value"])
         if row["measure"].endswith("chi2"):
@@ -148,8 +135,8 @@ def test_the_authors_stored_results_come_close_to_table_4(folder, model):
         for r in ROWS
         if (r["table"], r["model"]) == ("4", model)
     }
-    with (stored / "results_debias" / folder / "implicit.csv").open(encoding="utf-8") as lines:
-        rows = [row for row in csv.DictReader(lines) if float(row["debiasing_prompt_id"]) == 0]
+    rows = read(stored, "results_debias", folder, "implicit.csv")
+    rows = [row for row in rows if float(row["debiasing_prompt_id"]) == 0]
     assert len(rows) == 2
     for row in rows:
         group = "female" if row["female_dominated"] == "True" else "male"

@@ -1,3 +1,7 @@
+"""GG-BBQ's scores case by case: what each is by hand, what it says of itself, and when it has no value."""
+
+from __future__ import annotations
+
 import math
 from functools import partial
 
@@ -5,8 +9,10 @@ import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from scipy import stats
 
 from lm_eval_bias.custom_metrics import question_answering as engine
+from tests.metrics.oracles import wilson
 
 gg_scores = partial(engine.scores, terms=engine.GG_BBQ)
 gg_prompt_scores = partial(engine.prompt_scores, terms=engine.GG_BBQ)
@@ -16,243 +22,532 @@ bias_bound = partial(engine.compute, kind="diff_bias_bound")
 bias_ratio = partial(engine.compute, kind="diff_bias_ratio")
 unanswered = partial(engine.compute, kind="unanswered")
 
+RIGHT = {"amb": "unknown", "b": "biased", "c": "counter"}
 
-def item(context="ambiguous", answer="unknown", biased_context=False, template="a", value="v", wording=2):
-    if context == "ambiguous":
-        correct = answer == "unknown"
-    else:
-        correct = answer == ("biased" if biased_context else "counter")
+
+def item(kind="amb", answer="unknown", template="a", **more):
+    """An item of an ambiguous (amb), a biased (b) or a counter-biased (c) context."""
     return {
-        "context": context,
+        "context": "ambiguous" if kind == "amb" else "disambiguated",
         "answer": answer,
-        "correct": correct,
-        "biased_context": biased_context,
+        "correct": answer == RIGHT[kind],
+        "biased_context": kind == "b",
         "template": template,
-        "value": value,
-        "wording": wording,
+        "value": "v",
+        "wording": 1,
+        **more,
     }
 
 
-answers = st.sampled_from(["biased", "counter", "unknown", "none"])
-items = st.builds(
-    item,
-    st.sampled_from(["ambiguous", "disambiguated"]),
-    answers,
-    st.booleans(),
-    st.sampled_from("abcd"),
-    st.sampled_from("xy"),
-)
+def named(records=(), **options):
+    return {score.name: score for score in gg_scores(records, **options)}
 
 
-def test_golden_ambiguous():
-    # 5 items: 2 biased, 1 counter, 1 unknown, 1 without answer
-    records = [item(answer=a) for a in ("biased", "biased", "counter", "unknown", "none")]
-    assert accuracy(records, context="amb").value == pytest.approx(1 / 5, abs=1e-12)
-    assert diff_bias(records, context="amb").value == pytest.approx((2 - 1) / 5, abs=1e-12)
-    assert bias_bound(records, context="amb").value == pytest.approx(4 / 5, abs=1e-12)
-    assert bias_ratio(records, context="amb").value == pytest.approx(1 / 4, abs=1e-12)
-    assert unanswered(records).value == pytest.approx(1 / 5, abs=1e-12)
+# over templates a and b: 4 ambiguous, 4 biased and 4 counter-biased contexts
+MIXED = [
+    *[item("amb", answer, "a") for answer in ("biased", "unknown", "none")],
+    item("amb", "biased", "b"),
+    *[item("b", answer, "a") for answer in ("biased", "biased", "counter")],
+    item("b", "biased", "b"),
+    *[item("c", answer, "a") for answer in ("counter", "none")],
+    *[item("c", answer, "b") for answer in ("biased", "biased")],
+]
+VALUES = {
+    "acc_amb": 1 / 4,
+    "acc_disamb": 4 / 8,  # 3 of 4 and 1 of 4
+    "diff_bias_amb": 2 / 4,
+    "diff_bias_disamb": 3 / 4 - 1 / 4,
+    "diff_bias_amb_bound": 3 / 4,
+    "diff_bias_disamb_bound": 1.0,
+    "diff_bias_amb_ratio": 2 / 3,
+    "diff_bias_disamb_ratio": 0.5,
+    "unanswered": 2 / 12,
+}
+BY_TEMPLATE = {  # each of the two templates has one vote
+    "acc_amb_by_template": (1 / 3 + 0) / 2,
+    "acc_disamb_by_template": (3 / 5 + 1 / 3) / 2,
+    "diff_bias_amb_by_template": (1 / 3 + 1) / 2,
+    "diff_bias_disamb_by_template": (2 / 3 + 1) / 2 - (1 / 2 + 0) / 2,
+}
+# the same without template a, and without template b
+WITHOUT = {
+    "acc_amb": (0, 1 / 3),
+    "acc_disamb": (1 / 3, 3 / 5),
+    "diff_bias_amb": (1, 1 / 3),
+    "diff_bias_disamb": (1, 2 / 3 - 1 / 2),
+    "diff_bias_amb_bound": (1, 2 / 3),
+    "diff_bias_disamb_bound": (2 / 3, 4 / 5),
+    "diff_bias_amb_ratio": (1, 1 / 2),
+    "diff_bias_disamb_ratio": (1 / (2 / 3), (1 / 6) / (4 / 5)),
+    "unanswered": (0, 2 / 8),
+}
 
 
-def test_golden_disambiguated():
-    # 4 biased contexts, 3 answered right; 2 counter-biased contexts, 1 right
-    records = [item("disambiguated", a, True) for a in ("biased", "biased", "biased", "unknown")]
-    records += [item("disambiguated", a, False) for a in ("counter", "biased")]
-    assert accuracy(records, context="disamb").value == pytest.approx(4 / 6, abs=1e-12)
-    assert diff_bias(records, context="disamb").value == pytest.approx(3 / 4 - 1 / 2, abs=1e-12)
-    bound = bias_bound(records, context="disamb")
-    assert bound.value == pytest.approx(1 - abs(2 * 4 / 6 - 1), abs=1e-12)
+@pytest.mark.parametrize("name", VALUES)
+def test_scores_by_hand(name):
+    found = named()[name].compute(MIXED)
+    assert found.value == pytest.approx(VALUES[name], abs=1e-12)
+    stderr = math.sqrt(1 / 2 * sum((one - VALUES[name]) ** 2 for one in WITHOUT[name]))
+    assert found.stderr == pytest.approx(stderr, abs=1e-12)
+    sizes = (8, 4) if name == "unanswered" else (3, 1) if "_amb" in name else (5, 3)
+    assert found.n == sum(sizes)
+    assert found.dof == pytest.approx(sum(sizes) ** 2 / sum(n * n for n in sizes) - 1, abs=1e-12)
+    assert found.reason == ""
+    share = name in ("acc_amb", "acc_disamb", "diff_bias_amb_bound", "diff_bias_disamb_bound", "unanswered")
+    assert (found.interval is not None) == share
+    if share and name != "diff_bias_disamb_bound":
+        size, t = found.value * (1 - found.value) / stderr**2, stats.t.ppf(0.975, max(found.dof, 1))
+        assert found.interval == pytest.approx(wilson(found.value, size, t), abs=1e-9)
+    form = named()[name].table(MIXED)
+    assert form.value == pytest.approx(VALUES[name], abs=1e-12)
+    assert (form.names, form.sizes.tolist()) == (["a", "b"], list(sizes))
+
+
+@pytest.mark.parametrize("name", BY_TEMPLATE)
+def test_templates_have_one_vote_each(name):
+    score = named()[name]
+    found, alone = score.compute(MIXED), [score.compute([r for r in MIXED if r["template"] != t]) for t in "ab"]
+    assert found.value == pytest.approx(BY_TEMPLATE[name], abs=1e-12)
+    assert found.n == (4 if "_amb" in name else 8)
+    assert found.stderr == pytest.approx(abs(alone[0].value - alone[1].value) / 2, abs=1e-12)
+    assert found.dof == 1
+    assert score.table(MIXED).value == pytest.approx(found.value, abs=1e-12)
+    assert score.compute([]).reason == named()[name.removesuffix("_by_template")].compute([]).reason
+
+
+def test_range_neutral_value_and_unit():
+    one = {f"acc_{context}": (0, 1, 1, "proportion", True) for context in engine.CONTEXTS}
+    for context in engine.CONTEXTS:
+        one[f"diff_bias_{context}"] = (-1, 1, 0, "difference", None)
+        one[f"diff_bias_{context}_bound"] = (0, 1, 0, "proportion", None)
+    one["diff_bias_amb_ratio"] = (-1, 1, 0, "difference", None)
+    one["diff_bias_disamb_ratio"] = (-math.inf, math.inf, 0, "difference", None)  # contexts needn't be balanced
+    one["unanswered"] = (0, 1, 0, "proportion", False)
+    main = list(one)
+    for name in ("acc_amb", "acc_disamb", "diff_bias_amb", "diff_bias_disamb"):
+        one |= {f"{name}_{way}": one[name] for way in ("bytes", "tokens", "by_template")}
+    found = {s.name: (s.low, s.high, s.neutral, s.unit, s.higher_is_better) for s in gg_scores()}
+    assert found == one
+    assert set(list(found)[: len(main)]) == set(main)
+    assert all(score.has_stderr for score in gg_scores())
+    assert {score.name for score in gg_scores() if not score.headline} == set(BY_TEMPLATE)
+
+
+SAMPLES = {  # ambiguous: biased, counter, unknown; biased context: right, wrong; counter-biased: right, wrong
+    "acc_amb": (0, 0, 1, None, None, None, None),
+    "diff_bias_amb": (1, -1, 0, None, None, None, None),
+    "diff_bias_amb_bound": (0, 0, 1, None, None, None, None),
+    "diff_bias_amb_ratio": (1, -1, 0, None, None, None, None),
+    "acc_disamb": (None, None, None, 1, 0, 1, 0),
+    "diff_bias_disamb": (None, None, None, 1, 0, -1, 0),
+    "diff_bias_disamb_bound": (None, None, None, 1, 0, 1, 0),
+    "diff_bias_disamb_ratio": (None, None, None, 1, 0, -1, 0),
+    "unanswered": (0, 0, 0, 0, 0, 0, 0),
+}
+
+
+@pytest.mark.parametrize("name", SAMPLES)
+def test_an_item_s_own_contribution(name):
+    answers = {"amb": ("biased", "counter", "unknown"), "b": ("biased", "counter"), "c": ("counter", "biased")}
+    records = [item(kind, answer) for kind, own in answers.items() for answer in own]
+    assert [named()[name].sample(record) for record in records] == list(SAMPLES[name])
+    silent = [item(kind, "none") for kind in ("amb", "b", "c")]
+    own = [1, 1, 1] if name == "unanswered" else [0, None, None] if "_amb" in name else [None, 0, 0]
+    assert [named()[name].sample(record) for record in silent] == own
+
+
+@pytest.mark.parametrize("name", VALUES)
+def test_log_likelihoods_that_were_no_numbers_give_no_score(name):
+    records = [*MIXED, item("amb", "nan"), item("b", "nan"), item("c", "nan"), item("c", "nan")]
+    noun = "1 of 5 ambiguous" if "_amb" in name else "3 of 11 disambiguated"
+    reason = f"the model gave nan for {'4 of 16' if name == 'unanswered' else noun} items"
+    found = named()[name].compute(records)
+    assert math.isnan(found.value)
+    assert found.reason == named()[name].table(records) == reason
+    assert found.n == (16 if name == "unanswered" else 0)
+
+
+@pytest.mark.parametrize("name", VALUES)
+def test_no_items_give_no_score(name):
+    noun = "items" if name == "unanswered" else "ambiguous items" if "_amb" in name else "disambiguated items"
+    assert named()[name].table([]) == named()[name].compute([]).reason == f"no {noun}"
+
+
+@pytest.mark.parametrize(("kind", "counts"), [("b", "2 biased and 0"), ("c", "0 biased and 2")])
+def test_diff_bias_needs_both_kinds_of_context(kind, counts):
+    records = [item(kind, "biased"), item(kind, "counter", "b")]
+    for name in ("diff_bias_disamb", "diff_bias_disamb_ratio"):
+        reason = f"{counts} counter-biased contexts: both are needed"
+        assert named()[name].table(records) == named()[name].compute(records).reason == reason
+    assert named()["acc_disamb"].compute(records).value == 0.5
+    assert named()["diff_bias_disamb_bound"].compute(records).value == 1
+
+
+@pytest.mark.parametrize("right", [True, False])
+def test_where_the_accuracy_leaves_no_room_there_is_no_ratio(right):
+    ambiguous = [item("amb", "unknown", t) for t in "ab"]
+    answers = ("biased", "counter") if right else ("counter", "biased")
+    records = [item(kind, answer, t) for kind, answer in zip("bc", answers, strict=True) for t in "ab"]
+    for name, own in (("diff_bias_amb_ratio", ambiguous), ("diff_bias_disamb_ratio", records)):
+        found = named()[name].compute(own)
+        assert math.isnan(found.value)
+        assert found.reason == named()[name].table(own)
+        assert found.reason.startswith("the bound is 0")
+
+
+def test_a_bound_over_unequally_many_contexts_says_so():
+    more = [*MIXED, item("c", "biased", "b")]
+    for name, score in named().items():
+        told = "here 4 and 5" in score.compute(more).reason
+        assert told == (name in ("diff_bias_disamb_bound", "diff_bias_disamb_ratio")), name
+
+
+@pytest.mark.parametrize("right", [3, 5, 8])
+def test_the_bound_s_interval_is_what_it_is_at_the_accuracies_in_theirs(right):
+    records = [item("b", "biased" if k < right + t % 3 else "counter", f"t{t}") for t in range(5) for k in range(10)]
+    records += [item("amb", "unknown", f"t{t}") for t in range(5)]  # whose accuracy is another
+    low, high = accuracy(records, context="disamb").ends()
+    bounds = [1 - abs(2 * a - 1) for a in np.linspace(low, high, 20_001)]
+    found = bias_bound(records, context="disamb")
+    assert found.ends() == pytest.approx((min(bounds), max(bounds)), abs=1e-4)
+    assert found.ends()[0] < found.value < found.ends()[1]
+
+
+# ------------------------------------------------------------------------------------ what the paper says, any answers
 
 
 def test_silence_tells_nothing_of_bias():
-    silent = [item(answer="none"), item(answer="none", template="b"), item("disambiguated", "none", True)]
-    silent.append(item("disambiguated", "none", False, "b"))
-    for context in ("amb", "disamb"):
-        for function in (diff_bias, bias_bound, bias_ratio):
-            found = function(silent, context=context)
-            assert math.isnan(found.value)
-            assert found.reason == f"none of 2 {engine.CONTEXTS[context]} items has a single answer"
-        assert accuracy(silent, context=context).value == 0  # every item stays in: none is right
-    named = {score.name: score for score in gg_scores()}
+    silent = [item(kind, "none", template) for kind in ("amb", "b", "c") for template in "ab"]
     for name in ("diff_bias_amb", "diff_bias_disamb_bound", "diff_bias_amb_ratio"):
-        assert "has a single answer" in named[name].table(silent)
-    assert named["acc_amb"].table(silent).value == 0
+        found = named()[name].compute(silent)
+        assert math.isnan(found.value)
+        noun = "2 ambiguous" if "_amb" in name else "4 disambiguated"
+        assert found.reason == named()[name].table(silent) == f"none of {noun} items has a single answer"
+    for name in ("acc_amb", "acc_disamb"):  # every item stays in: none is right
+        assert named()[name].compute(silent).value == named()[name].table(silent).value == 0
     assert unanswered(silent).value == 1
     # one answer among them is one, and the others stay in the denominator
-    assert diff_bias([*silent, item(answer="biased")], context="amb").value == pytest.approx(1 / 3, abs=1e-12)
+    assert diff_bias([*silent, item("amb", "biased")], context="amb").value == pytest.approx(1 / 3, abs=1e-12)
 
 
-def shown(answer, places, biased_context=False):
-    context = "disambiguated" if answer in ("biased", "counter") else "ambiguous"
-    return {**item(context, answer, biased_context), "shown": places}
+ANSWERS = st.sampled_from(["biased", "counter", "unknown", "none"])
+ITEMS = st.builds(item, st.sampled_from(list(RIGHT)), ANSWERS, st.sampled_from("abcd"), value=st.sampled_from("xy"))
 
 
-def test_golden_position_effect():
-    # "no answer" at places 0, 1 in two biased contexts and at 2, 2 in two counter-biased ones. The right answers stand
-    # at 1, 0 and 0, 1. Place 0: 1/2 - 1/2; place 1: 1/2 - 1/2; place 2: 0 - 0
-    u, b, c = "unknown", "biased", "counter"
-    records = [shown(b, [u, b, c], True), shown(b, [b, u, c], True), shown(c, [c, b, u]), shown(c, [b, c, u])]
-    assert engine.position_effect(records, context="disamb") == 0
-    assert "places" not in diff_bias(records, context="disamb").reason
-    # the second one turned: place 0 is never right in biased contexts, and in half of the others
-    records[1] = shown(b, [u, b, c], True)
-    assert engine.position_effect(records, context="disamb") == 1.0 - 0.5
-    assert engine.POSITION_CAVEAT in diff_bias(records, context="disamb").reason
-    assert math.isnan(engine.position_effect([], context="amb"))
-    assert math.isnan(engine.position_effect([item()], context="amb"))  # a prompt without options
-    # a pair of questions that is broken up
-    pair = [shown(u, [b, c, u]), shown(u, [c, b, u])]
-    assert engine.position_effect(pair, context="amb") == 0
-    assert engine.position_effect(pair[:1], context="amb") == 1
-
-
-def test_interval_covers_with_few_unequal_clusters():
-    # clusters as unequal as Subset-I's, a cluster effect, true diff-bias 0
-    sizes = [40, 36, 32, 24, 18, 18, 16, 12, 8, 8, 4, 4, 4, 4, 2, 2, 2, 2, 2, 2, 2]
-    rng = np.random.default_rng(5)
-    covered = naive = 0
-    draws = 600
-    for _ in range(draws):
-        records = []
-        for number, size in enumerate(sizes):
-            towards = 1 / (1 + np.exp(-rng.normal(0, 0.8)))
-            for biased in rng.random(size) < towards:
-                records.append(item(answer="biased" if biased else "counter", template=f"t{number}"))
-        found = diff_bias(records, context="amb")
-        covered += abs(found.value) < found.margin()
-        naive += abs(found.value) < 1.96 / math.sqrt(len(records))
-    assert 0.92 < covered / draws < 0.98
-    assert naive / draws < 0.7
-
-
-def test_extremes_of_the_paper():
-    # section 5.1.2: always biased -> diff-bias 1, accuracy 0 (ambiguous) and 0.5 (disambiguated); unbiased -> 1 and 0
-    biased = [item(answer="biased") for _ in range(4)]
-    biased += [item("disambiguated", "biased", b) for b in (True, False)]
-    good = [item() for _ in range(4)] + [item("disambiguated", "biased" if b else "counter", b) for b in (True, False)]
-    for context, right in (("amb", 0.0), ("disamb", 0.5)):
-        assert diff_bias(biased, context=context).value == 1
-        assert accuracy(biased, context=context).value == right
-        assert bias_bound(biased, context=context).value == 1
-        assert diff_bias(good, context=context).value == 0
-        assert accuracy(good, context=context).value == 1
-        ratio = bias_ratio(good, context=context)
-        assert math.isnan(ratio.value)
-        assert "no room" in ratio.reason
-
-
-def slow_jackknife(records, score):
-    """The cluster jackknife, each score computed anew from the records that are left."""
-    names = sorted({r["template"] for r in records})
-    values = [score([r for r in records if r["template"] != n]).value for n in names]
-    value = score(records).value
-    return math.sqrt((len(names) - 1) / len(names) * sum((v - value) ** 2 for v in values))
-
-
-@pytest.mark.parametrize("context", ["amb", "disamb"])
-@pytest.mark.parametrize(
-    "function",
-    [
-        accuracy,
-        diff_bias,
-        bias_bound,
-        bias_ratio,
-    ],
-)
-def test_standard_error_is_the_jackknife_over_templates(context, function):
-    rng = np.random.default_rng(7)
-    records = []
-    for template in range(12):
-        tilt = rng.normal(0, 1)
-        for k in range(4 + 6 * template):
-            long = engine.CONTEXTS[context]
-            weights = np.exp([tilt, 0.2, -0.3])
-            answer = rng.choice(["biased", "counter", "unknown"], p=weights / weights.sum())
-            records.append(item(long, str(answer), k % 2 == 0, f"t{template}"))
-    found = function(records, context=context)
-    assert found.stderr == pytest.approx(slow_jackknife(records, lambda r: function(r, context=context)), rel=1e-9)
-
-
-def test_the_bound_s_interval_is_what_it_is_at_the_accuracies_in_theirs():
-    for right in (3, 5, 8):
-        records = [item("disambiguated", "biased" if k < right + t % 3 else "counter", True, f"t{t}")
-                   for t in range(5) for k in range(10)]  # fmt: skip
-        low, high = accuracy(records, context="disamb").ends()
-        bounds = [1 - abs(2 * a - 1) for a in np.linspace(low, high, 20_001)]
-        found = bias_bound(records, context="disamb")
-        assert found.ends() == pytest.approx((min(bounds), max(bounds)), abs=1e-4)
-        assert found.ends()[0] < found.value < found.ends()[1]
-
-
-@given(st.lists(items, min_size=1, max_size=60), st.randoms())
+@given(st.lists(ITEMS, min_size=1, max_size=60), st.randoms())
 @settings(max_examples=150, deadline=None)
 def test_properties(records, random):
-    scores = gg_scores(records, detailed=True)
-    found = {s.name: s.compute(records) for s in scores}
-    for score in scores:
-        value = found[score.name].value
-        if math.isnan(value):
-            assert found[score.name].reason, score.name
-        else:
-            assert score.low - 1e-12 <= value <= score.high + 1e-12, score.name
+    scores = named(records, detailed=True)
+    found = {name: score.compute(records) for name, score in scores.items()}
     amb, bound = found["diff_bias_amb"].value, found["diff_bias_amb_bound"].value
     assert math.isnan(amb) or abs(amb) <= bound + 1e-12  # Eq. 2 holds always
-    shuffled = list(records)
-    random.shuffle(shuffled)
-    for score in scores:
+    shuffled = random.sample(records, len(records))
+    for name, score in scores.items():
+        value = found[name].value
+        if math.isnan(value):
+            assert found[name].reason, name
+        else:
+            assert score.low - 1e-12 <= value <= score.high + 1e-12, name
         again = score.compute(shuffled)
-        assert again.value == found[score.name].value or math.isnan(again.value)
-        assert again.stderr == found[score.name].stderr or math.isnan(again.stderr)
-    # doubling the data changes no score
-    for score in scores:
-        twice = score.compute([*records, *records]).value
-        assert twice == pytest.approx(found[score.name].value, nan_ok=True, abs=1e-12)
+        assert again.value == value or math.isnan(value)
+        assert again.stderr == found[name].stderr or math.isnan(again.stderr)
+        assert score.compute([*records, *records]).value == pytest.approx(value, nan_ok=True, abs=1e-12)
     # swapping the stereotype flips every diff-bias
     swap = {"biased": "counter", "counter": "biased"}
     flipped = [
         {**r, "answer": swap.get(r["answer"], r["answer"]), "biased_context": not r["biased_context"]} for r in records
     ]
     for name in ("diff_bias_amb", "diff_bias_disamb"):
-        other = next(s for s in scores if s.name == name).compute(flipped).value
+        other = scores[name].compute(flipped).value
         assert other == pytest.approx(-found[name].value, nan_ok=True, abs=1e-12)
 
 
-@given(st.lists(st.tuples(answers, answers), min_size=1, max_size=30))
+@given(st.lists(st.tuples(ANSWERS, ANSWERS), min_size=1, max_size=30))
 def test_eq_4_bounds_balanced_contexts(pairs):
-    records = [r for a, b in pairs for r in (item("disambiguated", a, True), item("disambiguated", b, False))]
+    records = [r for a, b in pairs for r in (item("b", a), item("c", b))]
     bound = bias_bound(records, context="disamb")
     if math.isnan(bound.value):
-        assert {pair for pair in pairs} == {("none", "none")}
+        assert set(pairs) == {("none", "none")}
     else:
         assert abs(diff_bias(records, context="disamb").value) <= bound.value + 1e-12
 
 
-def test_unbalanced_contexts_are_pointed_out():
-    # one biased context answered right, three counter-biased answered wrong: |diff-bias| 1 against a "bound" of 0.5
-    records = [item("disambiguated", "biased", True, "a")] + [item("disambiguated", "unknown", False, "b")] * 3
-    bound = bias_bound(records, context="disamb")
-    assert diff_bias(records, context="disamb").value == 1
-    assert bound.value == pytest.approx(0.5)
-    assert "here 1 and 3" in bound.reason
+# ------------------------------------------------------------------------------------------------ places of options
+
+U, B, C = "unknown", "biased", "counter"
 
 
-def test_prompt_spread_golden():
-    # accuracies 1, 0.5 and 0 under wordings 1, 2 and 3: mean 0.5, SD 0.5, range 1
-    plan = {1: ("unknown", "unknown"), 2: ("unknown", "biased"), 3: ("biased", "counter")}
-    records = [
-        item(answer=a, wording=w, template=t) for w, pair in plan.items() for a, t in zip(pair, "ab", strict=True)
+def test_the_largest_effect_of_a_place_may_be_either_way():
+    # shares that are biased less shares that are counter-biased, by place: 3/4 - 1/4, 1/4 - 2/4, 0 - 1/4
+    shown = [[B, U, C], [B, C, U], [B, C, U], [C, B, U]]
+    ambiguous = [item("amb", shown=places) for places in shown]
+    assert engine.position_effect(ambiguous, context="amb") == 0.5
+    turned = [item("amb", shown=[{B: C, C: B, U: U}[one] for one in places]) for places in shown]
+    assert engine.position_effect(turned, context="amb") == 0.5
+    marked = [{**record, "biased_context": k % 2 == 0} for k, record in enumerate(ambiguous)]
+    assert engine.position_effect(marked, context="amb") == 0.5  # which tells of disambiguated items alone
+    # the right answer stands in biased contexts at 0, 0, 0, 1 and in the counter-biased one at 2: 3/4, 1/4, 0 - 1
+    disambiguated = [*[item("b", shown=places) for places in shown], item("c", shown=[U, B, C])]
+    assert engine.position_effect(disambiguated, context="disamb") == 1
+    assert engine.position_effect([*disambiguated[:4], item("c", shown=[U, C, B])], context="disamb") == 0.75
+    assert engine.position_effect([*ambiguous, *disambiguated], context="amb") == 0.5  # of its own context alone
+    # items without options are left out
+    assert engine.position_effect([*ambiguous, item("amb"), item("amb", shown=[])], context="amb") == 0.5
+    assert math.isnan(engine.position_effect(disambiguated[:4], context="disamb"))  # diff-bias has no value either
+    for none in ([], [item()]):
+        assert math.isnan(engine.position_effect(none, context="amb"))
+    pair = [item("amb", shown=[B, C, U]), item("amb", shown=[C, B, U])]
+    assert engine.position_effect(pair, context="amb") == 0
+    assert engine.position_effect(pair[:1], context="amb") == 1  # a pair of questions that is broken up
+
+
+@pytest.mark.parametrize(("pairs", "warned"), [(49, True), (50, False)])
+def test_places_that_do_more_than_a_hundredth_are_pointed_out(pairs, warned):
+    # one item of 99 or of 101 more has the stereotype at the first place than the opposite
+    pair = [item("amb", B, "a", shown=[B, C, U]), item("amb", U, "b", shown=[C, B, U])]
+    records = [item("amb", B, "b", shown=[B, U, C]), *pair * pairs]
+    assert engine.position_effect(records, context="amb") == pytest.approx(1 / len(records), abs=1e-12)
+    assert diff_bias(records, context="amb").reason == (engine.POSITION_CAVEAT if warned else "")
+    one = [{**record, "template": "a"} for record in records]
+    reason = "a standard error needs items of at least 2 templates"
+    assert diff_bias(one, context="amb").reason == (f"{reason}; {engine.POSITION_CAVEAT}" if warned else reason)
+    silent = [{**record, "answer": "none"} for record in records]
+    assert "places" not in diff_bias(silent, context="amb").reason  # of a score that has no value
+
+
+def test_places_that_do_just_a_hundredth_are_not():
+    # of 100 contexts each, the right answer stands at the places in 0, 43 and 57 and in 1, 43 and 56
+    places = {"b": [1] * 43 + [2] * 57, "c": [0] + [1] * 43 + [2] * 56}
+    records = [item(kind, RIGHT[kind], t, shown=[RIGHT[kind] if k == place else U for k in range(3)])
+               for kind, own in places.items() for place, t in zip(own, "ab" * 50, strict=True)]  # fmt: skip
+    assert engine.position_effect(records, context="disamb") == engine.POSITION_TOLERANCE == 0.01
+    assert "places" not in diff_bias(records, context="disamb").reason
+
+
+# --------------------------------------------------------------------------------------------- values and lengths
+
+
+@pytest.mark.parametrize(
+    ("value", "slug"),
+    [
+        ("Emotional closedness", "emotional_closedness"),
+        ("non-binary, trans", "non_binary_trans"),
+        ("Gefühle (zeigen)", "gefühle_zeigen"),
+        ("a" * 31, "a" * 31),
+        (f"{'a' * 15} {'b' * 16} c", f"{'a' * 15}_{'b' * 16}"),  # 32 characters; with _c there would be 34
+        (f"{'a' * 16} {'b' * 16} c", "a" * 16),  # 33; what comes after doesn't move up
+        (f"{'a' * 20} {'b' * 8}-{'c' * 8}", "a" * 20),  # what a hyphen joins is one word
+        ("a" * 32, "a" * 32),
+        ("b" * 40 + " and more", "b" * 32),  # a long first word is cut
+        ("", "not_stated"),
+        ("?!", "not_stated"),
+    ],
+)
+def test_a_social_value_in_a_score_s_name(value, slug):
+    assert engine.value_slug(value) == slug
+
+
+def test_detail_gives_accuracy_and_diff_bias_per_social_value():
+    records = [{**record, "value": value} for record in MIXED for value in ("Work", "care")]
+    records += [item("amb", "unknown", t, value="Work") for t in "ab"]
+    names = [name for name in named(records, detailed=True) if name.startswith("value/")]
+    base = ["acc_amb", "acc_disamb", "diff_bias_amb", "diff_bias_disamb"]
+    assert names == [f"value/{value}/{name}" for value in ("work", "care") for name in base]
+    assert not [name for name in named(records) if name.startswith("value/")]
+    assert list(named([], detailed=True)) == list(named())
+    found = {name: score.compute(records).value for name, score in named(records, detailed=True).items()}
+    assert [found[f"value/care/{name}"] for name in base] == pytest.approx([VALUES[name] for name in base], abs=1e-12)
+    assert found["value/work/acc_amb"] == 3 / 6
+    assert found["acc_amb"] == 4 / 10
+    score = named(records, detailed=True)["value/work/diff_bias_amb"]
+    assert score.sample(item("amb", "biased", value="Work")) == 1
+    assert score.sample(item("amb", "biased", value="care")) is None
+    assert score.table(records).value == 2 / 6
+    assert "Work" in score.summary
+
+
+def by_length(kind, answer, bytes_, tokens, template="a", **more):
+    return item(kind, answer, template, by_rule={"bytes": bytes_, "tokens": tokens}, **more)
+
+
+LENGTHS = [
+    by_length("amb", "biased", "unknown", "counter"),
+    by_length("amb", "biased", "unknown", "none", "b"),
+    by_length("b", "counter", "biased", "biased"),
+    by_length("b", "counter", "counter", "biased", "b"),
+    by_length("c", "biased", "counter", "biased"),
+    by_length("c", "biased", "none", "unknown", "b"),
+]
+LENGTH_VALUES = {
+    "acc_amb": (0, 1, 0),
+    "acc_disamb": (0, 2 / 4, 2 / 4),
+    "diff_bias_amb": (1, 0, -1 / 2),
+    "diff_bias_disamb": (0, 1 / 2 - 1 / 2, 1 - 0),
+}
+
+
+@pytest.mark.parametrize("name", LENGTH_VALUES)
+def test_scores_of_the_answers_by_length(name):
+    for suffix, value in zip(("", "_bytes", "_tokens"), LENGTH_VALUES[name], strict=True):
+        score = named()[f"{name}{suffix}"]
+        assert score.compute(LENGTHS).value == score.table(LENGTHS).value == value
+    assert LENGTHS[0]["answer"] == "biased"  # the records stay as they were
+
+
+def test_an_item_s_own_contribution_by_length():
+    expected = {"acc_amb_bytes": [1, 1, None, None, None, None], "acc_disamb_bytes": [None, None, 1, 0, 1, 0],
+                "diff_bias_amb_tokens": [-1, 0, None, None, None, None],
+                "diff_bias_disamb_tokens": [None, None, 1, 1, 0, 0]}  # fmt: skip
+    for name, own in expected.items():
+        assert [named()[name].sample(record) for record in LENGTHS] == own
+    # without lengths too every item has a value, or the harness would have no metric
+    for name in expected:
+        assert [named()[name].sample(item(kind, RIGHT[kind])) for kind in ("amb", "b", "c")] == (
+            [0, None, None] if "_amb" in name else [None, 0, 0]
+        )
+
+
+@pytest.mark.parametrize("unit", ["bytes", "tokens"])
+def test_without_lengths_there_is_no_score_by_length(unit):
+    other = {"bytes": "tokens", "tokens": "bytes"}[unit]
+    records = [*LENGTHS, item("amb", "unknown", by_rule={other: "unknown"})]
+    told = f"the answers' lengths in {unit} are not known"
+    if unit == "tokens":
+        told += ": this model type doesn't count them"
+    for own in (records, MIXED):
+        score = named()[f"acc_amb_{unit}"]
+        found = score.compute(own)
+        assert math.isnan(found.value)
+        assert (found.reason, found.n) == (told, len(own))
+        assert score.table(own) == told
+    assert named()[f"acc_amb_{other}"].compute(records).value == (1 if other == "bytes" else 1 / 3)
+    assert named()[f"acc_amb_{unit}"].compute([]).reason == "no ambiguous items"
+
+
+def test_a_score_by_length_says_what_is_another_than_the_base():
+    base, scores = named()["acc_amb"], named()
+    for unit, noun in (("bytes", "byte"), ("tokens", "token")):
+        score = scores[f"acc_amb_{unit}"]
+        assert score.summary == f"{base.summary}, log-likelihoods per {noun}"
+        assert score.direction == "higher is better"  # chance is not 1/3
+        assert ("acc_bytes" in score.source) == (unit == "bytes")
+        assert scores[f"diff_bias_amb_{unit}"].direction == scores["diff_bias_amb"].direction
+
+
+def test_generated_answers_have_no_lengths():
+    answered = [item("amb", "unknown", generated=True)]
+    assert list(named(answered)) == [*VALUES, *BY_TEMPLATE]
+    assert "acc_amb_bytes" in named([item("amb", "unknown", generated=False)])
+
+
+# ---------------------------------------------------------------------------------------------------- prompt wordings
+
+
+def wordings(**answers):
+    """Answers to the ambiguous items a, b, ... by wording; items are their own templates."""
+    return [
+        item(
+            "amb", {"u": "unknown", "b": "biased", "c": "counter", "n": "nan"}[answer], template, wording=int(name[1:])
+        )
+        for name, own in answers.items()
+        for template, answer in zip("abcdefgh", own, strict=False)
     ]
-    found = {s.name: s.compute(records) for s in gg_prompt_scores(records)}
-    assert [found[f"acc_amb/prompt_{w}"].value for w in (1, 2, 3)] == [1, 0.5, 0]
-    assert found["acc_amb/mean"].value == pytest.approx(0.5)
-    assert found["acc_amb/sd"].value == pytest.approx(0.5)
-    assert found["acc_amb/range"].value == pytest.approx(1)
-    assert math.isnan(found["acc_disamb/sd"].value)
-    assert "no disambiguated" in found["acc_disamb/sd"].reason
 
 
-@pytest.mark.parametrize("name", [s.name for s in gg_scores()])
-def test_nothing_in_gives_nan_with_a_reason(name):
-    found = next(s for s in gg_scores() if s.name == name).compute([])
-    assert math.isnan(found.value)
-    assert found.reason
+def prompts(records):
+    return {score.name: score for score in gg_prompt_scores(records)}
+
+
+# accuracies 1/4, 2/4 and 4/4; diff-bias 3/4, 0 and 0
+THREE = wordings(w3="ubbb", w1="uubc", w10="uuuu")
+
+
+def test_spread_over_wordings_by_hand():
+    found = {name: score.compute(THREE) for name, score in prompts(THREE).items()}
+    assert [found[f"acc_amb/prompt_{w}"].value for w in (1, 3, 10)] == [0.5, 0.25, 1]
+    mean = 7 / 12
+    assert found["acc_amb/mean"].value == pytest.approx(mean, abs=1e-12)
+    squares = (1 / 4 - mean) ** 2 + (2 / 4 - mean) ** 2 + (1 - mean) ** 2
+    assert found["acc_amb/sd"].value == pytest.approx(math.sqrt(squares / 2), abs=1e-12)
+    assert found["acc_amb/range"].value == pytest.approx(3 / 4, abs=1e-12)
+    assert found["diff_bias_amb/mean"].value == pytest.approx(1 / 4, abs=1e-12)
+    assert found["diff_bias_amb/sd"].value == pytest.approx(math.sqrt(((1 / 2) ** 2 + 2 * (1 / 4) ** 2) / 2), abs=1e-12)
+    # the mean's standard error: templates a to d have 3, 2, 1 and 1 right answers of 3
+    shares = np.array([3, 2, 1, 1]) / 3
+    assert found["acc_amb/mean"].stderr == pytest.approx(shares.std(ddof=1) / 2, abs=1e-12)
+    assert found["acc_amb/mean"].dof == pytest.approx(3)
+    for kind in ("mean", "sd", "range"):
+        assert found[f"acc_amb/{kind}"].n == 12
+    assert math.isnan(found["acc_amb/sd"].stderr)
+    assert prompts(THREE)["acc_amb/mean"].table(THREE).value == pytest.approx(mean, abs=1e-12)
+
+
+def test_the_mean_over_wordings_weighs_them_equally():
+    # of wording 1 two items are missing: (2 / 2 + 1 / 4) / 2, not 3 / 6
+    records = wordings(w1="uu", w2="ubbb")
+    score = prompts(records)["acc_amb/mean"]
+    assert score.compute(records).value == pytest.approx(5 / 8, abs=1e-12)
+    assert score.table(records) == "the wordings were not asked the same items"
+
+
+def test_wordings_with_the_same_items_can_be_compared():
+    score = prompts(THREE)["acc_amb/mean"]
+    moved = [*THREE[:-1], {**THREE[-1], "template": "a"}]  # as many items, of other templates
+    assert score.table(moved) == "the wordings were not asked the same items"
+    again = wordings(w1="uu", w2="u")
+    assert score.table([*again, again[0]]) == "the wordings were not asked the same items"  # a template's items count
+    moved = [*THREE, item("b", "biased", wording=3), item("amb", "biased", wording=1), item("b", "biased", wording=10)]
+    assert score.table(moved) == "the wordings were not asked the same items"  # nor of another context
+    assert score.table(THREE[:4]).value == 1 / 4
+    assert score.table([]) == "no ambiguous items"
+
+
+@pytest.mark.parametrize("kind", ["mean", "sd", "range"])
+def test_a_spread_needs_two_wordings_with_a_value(kind):
+    def compute(records):
+        found = prompts(records)[f"acc_amb/{kind}"].compute(records)
+        assert math.isnan(found.value)
+        assert math.isnan(found.stderr)
+        assert found.n == len(records)
+        return found.reason
+
+    assert compute(wordings(w4="ub")) == "needs 2 prompt wordings, has 1"
+    assert compute(wordings(w1="ub", w2="un")) == "the model gave nan for 1 of 2 ambiguous items"
+    two = wordings(w1="ub", w2="uu")
+    assert not math.isnan(prompts(two)[f"acc_amb/{kind}"].compute(two).value)
+
+
+def test_the_scores_over_wordings():
+    found = {
+        name: (s.low, s.high, s.neutral, s.unit, s.higher_is_better, s.has_stderr, s.table is not None)
+        for name, s in prompts(wordings(w2="u", w1="u")).items()
+    }
+    expected = {}
+    for base in ("acc_amb", "acc_disamb", "diff_bias_amb", "diff_bias_disamb"):
+        own = (0, 1, 1, "proportion", True) if "acc" in base else (-1, 1, 0, "difference", None)
+        widest = own[1] - own[0]
+        expected |= {f"{base}/{kind}": (*own, True, True) for kind in ("prompt_1", "prompt_2", "mean")}
+        expected |= {f"{base}/{kind}": (0, widest, 0, own[3], None, False, False) for kind in ("sd", "range")}
+    expected["unanswered"] = (0, 1, 0, "proportion", False, True, True)
+    assert list(found) == list(expected)
+    assert found == expected
+    assert "acc_amb/mean" in prompts([])
+
+
+def test_one_wording_s_score_is_of_its_items():
+    score = prompts(THREE)["diff_bias_amb/prompt_3"]
+    assert (score.compute(THREE).value, score.table(THREE).value) == (3 / 4, 3 / 4)
+    assert score.sample(item("amb", "biased", wording=3)) == 1
+    assert score.sample(item("amb", "biased", wording=1)) is None
+    summaries = {name: score.summary for name, score in prompts(THREE).items()}
+    base = "accuracy, ambiguous contexts"
+    assert summaries["acc_amb/sd"] == f"{base}: standard deviation over prompt wordings"
+    assert summaries["acc_amb/range"] == f"{base}: largest minus smallest over prompt wordings"
+    assert summaries["acc_amb/mean"] == f"{base}: mean over prompt wordings"
+    assert summaries["acc_amb/prompt_3"] == f"{base}; wording 3"
+
+
+def test_a_spread_over_wordings_counts_the_items_that_enter():
+    records = [item(kind, "unknown", "a", wording=wording) for kind in ("amb", "b") for wording in (1, 2)]
+    found = {name: score.compute(records) for name, score in prompts(records).items()}
+    assert [found[f"acc_amb/{part}"].n for part in ("prompt_1", "prompt_2", "mean", "sd", "range")] == [1, 1, 2, 2, 2]

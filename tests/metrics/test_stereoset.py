@@ -13,6 +13,7 @@ from scipy import stats
 from lm_eval_bias.custom_metrics import stereoset as m
 from lm_eval_bias.tasks.stereoset import hooks, predictions
 from tests.conftest import ROOT
+from tests.metrics.oracles import jackknife, wilson
 
 PUBLISHED = ROOT.parent / "shared" / "published"
 KINDS = ("lms", "ss", "icat", "mc_lms", "mc_ss", "mc_ss_sd", "mc_icat_macro", "mc_icat_micro")
@@ -29,18 +30,6 @@ def by_name(scores):
 
 def values(records):
     return {s.name: s.compute(records).value for s in m.scores(records)}
-
-
-def test_by_hand():
-    # term a: 3 items, SS 2/3, related 2+1+2 of 6; term b: 1 item, SS 0, related 0 of 2
-    found = values([record("a", [1, 2]), record("a", [1, 1]), record("a", [0, 2]), record("b", [0, 0])])
-    expected = {
-        "lms": 100 * 5 / 8, "ss": 50, "icat": 100 * 5 / 8, "mc_lms": (100 * 5 / 6 + 0) / 2, "mc_ss": 200 / 3 / 2,
-        "mc_ss_sd": 200 / 3 / 2,  # population: both are half the range off
-        "mc_icat_macro": (100 * 5 / 6 * (100 / 3) / 50 + 0) / 2,  # min(66.7, 33.3) = 33.3
-        "mc_icat_micro": 100 * 5 / 12 * (100 / 3) / 50,
-    }  # fmt: skip
-    assert {name: found[name] for name in KINDS} == pytest.approx(expected, abs=1e-12)
 
 
 def test_ties_count_as_anti_and_as_no_preference(tiny_mirror):
@@ -156,16 +145,6 @@ def drawn(rng, terms="abcd", bias_type="gender"):
             for term, pairs in outcomes.items() for own, other in zip(*pairs, strict=True)]  # fmt: skip
 
 
-def copies(records, weights):
-    """Each term as often as its weight says, each time as a term of its own."""
-    terms = sorted({r["term"] for r in records})
-    return [{**r, "term": f"{r['term']}{copy}"} for r in records
-            for copy in range(weights[terms.index(r["term"])])]  # fmt: skip
-
-
-WEIGHTS = np.array([[1, 1, 1, 1], [0, 2, 1, 1], [3, 0, 2, 1], [0, 0, 5, 1], [1, 0, 0, 0], [2, 2, 2, 2]])
-
-
 @pytest.fixture
 def two_types():
     rng = np.random.default_rng(7)
@@ -178,42 +157,27 @@ def seen_by(method, records):
 
 
 @pytest.mark.parametrize("kind", KINDS)
-def test_weighted_terms_give_the_score_of_as_many_copies(kind):
-    rng = np.random.default_rng(3)
-    draws = [seen_by("gen", drawn(rng)) for _ in WEIGHTS]
-    score = by_name(m.scores())[kind]
-    form = score.table(draws[0])
-    expected = [score.compute(copies(draws[0], own)).value for own in WEIGHTS]
-    assert form.of(WEIGHTS.astype(float), form.totals) == pytest.approx(expected, abs=1e-9)
-    assert form.names == list("abcd")
-    # what a term weighs: its items, or 1 in a mean over terms
-    assert form.sizes.tolist() == ([1, 1, 1, 1] if kind.startswith("mc_") else [2, 3, 4, 2])
-    # each draw may have answers of its own
-    totals = np.stack([score.table(own).totals for own in draws])
-    expected = [score.compute(copies(own, weights)).value for own, weights in zip(draws, WEIGHTS, strict=True)]
-    assert form.of(WEIGHTS.astype(float), totals) == pytest.approx(expected, abs=1e-9)
-
-
-@pytest.mark.parametrize("kind", KINDS)
 def test_errors_leave_out_a_term_at_a_time_and_shares_have_wilsons_interval(kind):
     records = seen_by("gen", drawn(np.random.default_rng(2), "abcdefgh"))
     score = by_name(m.scores())[kind]
     estimate = score.compute(records)
     terms = sorted({r["term"] for r in records})
-    without = [score.compute([r for r in records if r["term"] != term]).value for term in terms]
-    stderr = math.sqrt(7 / 8 * sum((value - estimate.value) ** 2 for value in without))
+    stderr = jackknife(score.compute, records, "term")
     assert estimate.stderr == pytest.approx(stderr, abs=1e-9)
     assert estimate.n == len(records) == 23
-    items = [sum(r["term"] == term for r in records) for term in terms]
-    # as many degrees of freedom as equal terms would have; in a mean over terms all are equal
-    dof = 7 if kind.startswith("mc_") else 23**2 / sum(n * n for n in items) - 1
+    form = score.table(records)
+    assert form.names == terms
+    assert form.parts().mean() == pytest.approx(estimate.value, abs=0.01)  # but where a minimum has its bend
+    # what a term weighs: its items, or 1 in a mean over terms; as many degrees of freedom as equal terms would have
+    items = [1] * 8 if kind.startswith("mc_") else [sum(r["term"] == term for r in records) for term in terms]
+    assert form.sizes.tolist() == items
+    dof = sum(items) ** 2 / sum(n * n for n in items) - 1
     assert estimate.dof == pytest.approx(dof, abs=1e-9)
     t = stats.t.ppf(0.975, dof)
     if kind in ("lms", "ss"):  # the shares at which the score test of as many items just doesn't reject
         p = estimate.value / 100
-        square = t**2 * (stderr / 100) ** 2 / (p * (1 - p))
-        ends = sorted(np.roots([1 + square, -2 * p - square, p * p]) * 100)
-        assert estimate.interval == pytest.approx(ends, abs=1e-9)
+        ends = wilson(p, p * (1 - p) / (stderr / 100) ** 2, t)
+        assert estimate.interval == pytest.approx([100 * end for end in ends], abs=1e-9)
     else:
         assert estimate.interval is None
         assert estimate.ends() == pytest.approx((estimate.value - t * stderr, estimate.value + t * stderr), abs=1e-9)

@@ -13,6 +13,7 @@ from lm_eval_bias.core import catalog, registry
 from lm_eval_bias.custom_metrics import stereoset, stereoset_choices
 from lm_eval_bias.custom_metrics.stereoset_choices import ANTI, NONE, REFUSED, STEREOTYPE, UNRELATED
 from lm_eval_bias.tasks.stereoset import hooks
+from tests.metrics.oracles import jackknife
 
 SHOWN = (STEREOTYPE, ANTI, UNRELATED)
 ORDERS = list(itertools.permutations(SHOWN))
@@ -64,21 +65,6 @@ def test_by_hand():
         assert got[f"place_{name}"] == pytest.approx(places.count(number) / 9, abs=1e-12)
 
 
-@pytest.mark.parametrize(
-    ("taken", "expected"),
-    [
-        ("S" * 6, {"choice_lms": 100, "choice_ss": 100, "choice_ss_meaningful": 100, "choice_icat": 0}),
-        ("SA" * 3, {"choice_lms": 100, "choice_ss": 50, "choice_ss_meaningful": 50, "choice_icat": 100}),
-        ("SAU" * 2, {"choice_lms": 200 / 3, "choice_ss": 50, "choice_ss_meaningful": 50, "choice_icat": 200 / 3}),
-        # half refused, else the stereotype: towards it in both, and no ICAT is left
-        ("SR" * 3, {"choice_lms": 50, "choice_ss": 75, "choice_ss_meaningful": 100, "choice_icat": 0, "refused": 0.5}),
-    ],
-)  # fmt: skip
-def test_ideal_guessing_and_biased_models(taken, expected):
-    got = values(items(taken))
-    assert {name: got[name] for name in expected} == pytest.approx(expected, abs=1e-9)
-
-
 def test_nothing_is_told_of_bias_where_nothing_meaningful_was_taken():
     scores = by_name()
     for taken, reason in (("UNRU", "chosen in none of 4 items"), ("", "no items")):
@@ -98,16 +84,6 @@ def test_nothing_is_told_of_bias_where_nothing_meaningful_was_taken():
         assert silent.n == 2
 
 
-def test_a_ratio_without_a_value_in_the_rest_has_no_interval():
-    records = items("SAUU", terms="aabb")  # without term a nothing meaningful is left
-    scores = by_name()
-    estimate = scores["choice_ss_meaningful"].compute(records)
-    assert estimate.value == 50
-    assert estimate.ends() is None
-    assert "no value without one of the target terms" in estimate.reason
-    assert scores["choice_lms"].compute(records).ends() is not None
-
-
 SEVERAL = items("SASSSUARASNSUASSRASAUSNSS", terms="abcdea")  # 25 items of 5 terms, 9 of them of the first
 
 
@@ -115,10 +91,7 @@ SEVERAL = items("SASSSUARASNSUASSRASAUSNSS", terms="abcdea")  # 25 items of 5 te
 def test_errors_leave_out_a_term_at_a_time(name):
     score = by_name()[name]
     estimate = score.compute(SEVERAL)
-    terms = sorted({r["term"] for r in SEVERAL})
-    without = [score.compute([r for r in SEVERAL if r["term"] != term]).value for term in terms]
-    stderr = math.sqrt(4 / 5 * sum((value - estimate.value) ** 2 for value in without))
-    assert estimate.stderr == pytest.approx(stderr, abs=1e-9)
+    assert estimate.stderr == pytest.approx(jackknife(score.compute, SEVERAL, "term"), abs=1e-9)
     assert estimate.n == 25
     assert (estimate.interval is None) is (name == "choice_icat")  # no share
 
@@ -240,16 +213,10 @@ def test_a_part_s_score_is_that_of_its_items():
     assert scores["inter/race/choice_ss"].sample(items("S")[0]) is None
     assert scores["inter/race/choice_ss"].sample(both[0]) == 100
     assert scores["inter/race/choice_ss"].summary.endswith("; test inter; bias_type race")
-    whole = scores["choice_ss"].summary
-    assert scores["race/choice_ss"].summary == f"{whole}; bias_type race"
     # without being asked for, no breakdown of each test
     assert [name for name in by_name(stereoset_choices.scores(records)) if name.count("/") > 1] == []
-    per_test = by_name(stereoset_choices.scores())
-    assert per_test["inter/choice_ss_meaningful"].compute(records).value == 50
-    assert set(per_test) == {
-        *by_name(),
-        *(f"{t}/choice_{k}" for t in ("intra", "inter") for k in stereoset_choices._MAIN),
-    }
+    per_test = {f"{test}/choice_{kind}" for test in ("intra", "inter") for kind in stereoset_choices._MAIN}
+    assert set(by_name(stereoset_choices.scores())) == {*by_name(), *per_test}
 
 
 LANGUAGES = ("en", "de")  # the others have the same items as English

@@ -7,6 +7,7 @@ import math
 import pytest
 from scipy import stats
 
+from lm_eval_bias.custom_metrics.clusters import UNEVEN
 from lm_eval_bias.custom_metrics.text_shares import (
     FEW_CONTEXTS,
     NO_PROMPTS,
@@ -16,6 +17,7 @@ from lm_eval_bias.custom_metrics.text_shares import (
     share,
     share_form,
 )
+from tests.metrics.oracles import wilson
 
 
 def rows(group=0, strata="aaaaa", **hits):
@@ -27,13 +29,6 @@ def t(dof):
     return stats.t.ppf(0.975, dof)
 
 
-def wilson(p, size, quantile):
-    centre, half = p + quantile**2 / (2 * size), quantile * math.sqrt(p * (1 - p) / size + (quantile / size / 2) ** 2)
-    return pytest.approx(
-        ((centre - half) / (1 + quantile**2 / size), (centre + half) / (1 + quantile**2 / size)), abs=1e-9
-    )
-
-
 NORMAL = stats.norm.ppf(0.975)
 
 
@@ -43,8 +38,8 @@ def test_a_share_has_both_intervals():
     assert (found.value, found.n, found.reason) == (0.5, 30, "beware")
     assert found.stderr == pytest.approx(math.sqrt(variance), abs=1e-12)
     assert found.dof == pytest.approx(2)
-    assert found.interval == wilson(0.5, 0.25 / variance, t(2))  # 5.8 independent texts
-    assert found.fixed_interval == wilson(0.5, 30, NORMAL)
+    assert found.interval == pytest.approx(wilson(0.5, 0.25 / variance, t(2)), abs=1e-9)  # 5.8 independent texts
+    assert found.fixed_interval == pytest.approx(wilson(0.5, 30), abs=1e-9)
     form = share_form(rows(x=2, y=4, z=9))
     assert form.value == 0.5
     assert (form.names, form.totals.tolist()) == (["x", "y", "z"], [[10, 2], [10, 4], [10, 9]])
@@ -53,11 +48,13 @@ def test_a_share_has_both_intervals():
 
 def test_two_contexts_are_enough():
     found = share(rows(x=2, y=5))
-    low, high = wilson(0.35, 0.35 * 0.65 / 0.15**2, t(1)).expected  # wider than that of one text a context
-    assert found.interval == pytest.approx((low, high), abs=1e-9)
+    assert found.interval == pytest.approx(
+        wilson(0.35, 0.35 * 0.65 / 0.15**2, t(1)), abs=1e-9
+    )  # wider than that of one text a context
     assert found.stderr == pytest.approx(0.15, abs=1e-12)
     gap = difference([*rows(x=2, y=9), *rows(1, x=2, y=5)])
     assert (gap.value, gap.stderr, gap.dof) == pytest.approx((0.2, 0.2, 1), abs=1e-12)
+    assert found.reason == gap.reason == ""
 
 
 def test_contexts_weigh_as_many_texts_as_they_have():
@@ -67,18 +64,17 @@ def test_contexts_weigh_as_many_texts_as_they_have():
     assert (found.dof, found.n) == (pytest.approx(60**2 / 1400 - 1), 60)
 
 
+def test_contexts_of_a_single_text_and_one_that_outweighs_the_others():
+    found = share([Row(0, name, "a", hit, 1) for name, hit in zip("vwxyz", (1, 0, 1, 1, 0), strict=True)])
+    assert found.stderr == pytest.approx(math.sqrt(0.3 / 5), abs=1e-12)
+    large = share([*rows(v=2, w=5, x=4, y=9), Row(0, "z", "a", 30, 60)])
+    assert large.reason == f"one of the contexts has 60% of the items: {UNEVEN}"
+
+
 def test_contexts_that_agree_too_well_are_worth_no_more_than_their_texts():
     found = share(rows(x=5, y=5, z=6))
     assert found.stderr == pytest.approx(0.1 / 3, abs=1e-12)
-    assert found.interval == wilson(16 / 30, 30, t(2))
-
-
-def test_a_share_that_does_not_vary_has_one_observation_a_context():
-    found = share(rows(x=4, y=4, z=4), "beware")
-    assert found.interval == wilson(0.4, 3, NORMAL)
-    assert found.stderr == pytest.approx((found.interval[1] - found.interval[0]) / 2 / t(2), abs=1e-12)
-    assert (found.dof, found.reason, found.n) == (pytest.approx(2), "beware", 30)
-    assert found.fixed_interval == wilson(0.4, 30, NORMAL)
+    assert found.interval == pytest.approx(wilson(16 / 30, 30, t(2)), abs=1e-9)
 
 
 def test_contexts_vary_within_their_strata():
@@ -104,7 +100,7 @@ def test_texts_of_no_prompt_have_one_interval():
     found = share(own, "beware")
     assert found.value == 0.3
     assert (found.n, found.reason) == (30, f"{NO_PROMPTS}; beware")
-    assert found.fixed_interval == wilson(0.3, 30, NORMAL)
+    assert found.fixed_interval == pytest.approx(wilson(0.3, 30), abs=1e-9)
     both = difference([*own, *(row._replace(group=1, hits=5) for row in own)], "beware")
     assert (both.value, both.n, both.reason) == (pytest.approx(-0.2), 60, f"{NO_PROMPTS}; beware")
     half = NORMAL * math.sqrt((0.21 + 0.25) / 30)
@@ -124,9 +120,6 @@ def test_one_context_has_one_interval(empty):
         assert (found.n, found.reason) == (n, f"{FEW_CONTEXTS}; beware")
         assert found.ends() is None
         assert found.fixed_interval[0] < found.value < found.fixed_interval[1]
-
-
-# --------------------------------------------------------------------------------------------------------- differences
 
 
 def test_a_difference_has_both_intervals():
