@@ -1,6 +1,5 @@
 """Scores of the bias benchmarks as pure numpy/scipy functions, one paper a file.
 
 Nothing here imports the harness, torch or transformers: each score takes plain records and returns an
-:class:`~lm_eval_bias.custom_metrics.score.Estimate` (value, standard error, number of items, and a reason where
-either is ``nan``).
+:class:`~lm_eval_bias.custom_metrics.score.Estimate`.
 """

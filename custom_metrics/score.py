@@ -23,9 +23,6 @@ class Design(Protocol):
     def value(self) -> float:
         """The score itself."""
 
-    def parts(self) -> Any:
-        """Each item's part in the score."""
-
 
 @dataclass(frozen=True)
 class Estimate:

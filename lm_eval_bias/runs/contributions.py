@@ -108,6 +108,7 @@ def _influences(score: Score[Record], records: Sequence[Record], places: Sequenc
 
     Empty where the score has no form that tells.
     """
+    from lm_eval_bias.custom_metrics.clusters import Clusters
     from lm_eval_bias.custom_metrics.crossed import Cells
 
     form = score.table(records) if score.table is not None else ""
@@ -118,6 +119,7 @@ def _influences(score: Score[Record], records: Sequence[Record], places: Sequenc
         prompts = [(str(records[place]["item"]), str(records[place]["template"])) for place in places]
         parts = [float(form.cells[rows[item], columns[template]]) for item, template in prompts]
     else:
+        assert isinstance(form, Clusters)  # there is no third form
         parts = list(map(float, form.parts()))
         if len(parts) == len(records):  # also of those that have no value of their own
             parts = [parts[place] for place in places]
