@@ -198,7 +198,8 @@ def test_pairs_with_answers_are_told_from_those_without():
     common = rng.standard_normal(40)
     first, second = (answered(common + 0.1 * rng.standard_normal(40) + mean) for mean in (0, 0.2))
     apart = [Point(p.value, p.stderr, p.dof) for p in (first, second)]
-    assert [str(r) for r in intervals([first, second], None, True)] == ["2", "1"]
+    assert text([first, second], better=True) == ["2", "1"]
+    assert text([first, second], better=False) == ["1", "2"]
     assert text(apart, better=True) == ["1-2", "1-2"]
     far = Point(9.0, 0.01)
     mixed = intervals([first, second, far], None, True)
