@@ -3,16 +3,18 @@
 from __future__ import annotations
 
 import math
-from collections import defaultdict
+from collections import Counter, defaultdict
 from collections.abc import Mapping, Sequence
+from contextlib import suppress
 from dataclasses import dataclass, replace
 
 from lm_eval_bias.analysis import conventions, rank_intervals
+from lm_eval_bias.analysis.comparisons import Side
 from lm_eval_bias.analysis.rank_intervals import Rank
 from lm_eval_bias.core import catalog, published_scores, registry
 from lm_eval_bias.core.errors import BiasError, did_you_mean
 from lm_eval_bias.core.run_data import Problem, Run, TaskRun, Value
-from lm_eval_bias.custom_metrics.score import t_factor
+from lm_eval_bias.custom_metrics.score import Design, Record, t_factor
 from lm_eval_bias.runs.harness_results import presentable
 
 RUN, PUBLISHED = "run", "published"
@@ -106,6 +108,10 @@ def rule(column: Value) -> str:
     return "" if column.neutral is None else f"nearest to {column.neutral:g} first"
 
 
+INDEPENDENT = (
+    "were ranked as if their errors were independent, for want of sample logs that tell the error of their difference: "
+    "the ranks of models that err on different items may be too sure."
+)
 ABSENT = "not in its file"
 ALONE = "no other run was scored by the same conventions"
 
@@ -119,7 +125,7 @@ def _definitions(benchmark: str) -> dict[str, Value]:
     }  # fmt: skip
 
 
-def _point(value: Value | None, column: Value) -> rank_intervals.Point | str:
+def _point(value: Value | None, column: Value, form: Design | None = None) -> rank_intervals.Point | str:
     """What a run is ranked by, or why it can't be.
 
     An interval that is wider than the standard error says (Wilson's, Newcombe's and bootstrap ones near the end of the
@@ -139,7 +145,8 @@ def _point(value: Value | None, column: Value) -> rank_intervals.Point | str:
     error = max((e for e in (half, value.stderr) if math.isfinite(e)), default=0.0)
     width = column.high - column.low
     if 1e-9 * (width if math.isfinite(width) else max(1.0, abs(value.value))) < error <= width:
-        return rank_intervals.Point(value.value, error, dof)
+        same = form is not None and math.isclose(form.value, value.value, rel_tol=1e-6, abs_tol=1e-9)
+        return rank_intervals.Point(value.value, error, dof, form if same else None)
     return value.note if math.isnan(value.stderr) and value.note else "no usable standard error"
 
 
@@ -180,9 +187,25 @@ def _published_cell(score: published_scores.Cell | None, ranked: bool) -> Cell:
     )
 
 
-def _with_ranks(rows: Sequence[Row], tasks: Sequence[TaskRun], column: Value) -> list[Row]:
+def _forms(run: Run, task: TaskRun, columns: Sequence[Value]) -> dict[str, Design]:
+    """A run's scores as functions of its items' answers, by name; empty where it has no readable log of known items."""
+    side, records = Side(run.name, run, task), list[Record]()
+    if conventions.asked(task) != conventions.UNRECORDED:
+        with suppress(BiasError):
+            records = list(side.records.values())
+    names = {column.name for column in columns}
+    tables = {s.name: s.table(records) for s in side.benchmark.scores(records) if s.table and s.name in names}
+    return {name: form for name, form in tables.items() if not isinstance(form, str)}
+
+
+def _with_ranks(
+    rows: Sequence[Row], tasks: Sequence[TaskRun], column: Value, forms: Sequence[Mapping[str, Design]]
+) -> list[Row]:
     """The rows of runs with this column's ranks, among those with the same conventions, or why they have none."""
-    points = [conventions.unknown_part(task) or _point(task.scores.get(column.name), column) for task in tasks]
+    points = [
+        conventions.unknown_part(task) or _point(task.scores.get(column.name), column, form.get(column.name))
+        for task, form in zip(tasks, forms, strict=True)
+    ]
     parts = map(conventions.part, tasks)
     alone = [f"{part}: no other run on the same items" if part else ALONE for part in parts]
     ranks: list[Rank | str] = [
@@ -215,6 +238,10 @@ def _notes(benchmark: str, rows: Sequence[Row], columns: Sequence[Value], tasks:
         notes.append("Older runs, whose files don't record the documents and prompts, are ranked among themselves.")
     if len(recorded - {conventions.UNRECORDED}) > 1 and len({group[:-1] for group in groups}) < len(groups):
         notes.append("Runs on other documents or prompts are ranked separately, even under the same name.")
+    ranks = [cell.rank for row in rows for cell in row.cells.values() if cell.rank]
+    if any(rank.apart for rank in ranks):
+        share = "All" if all(rank.apart == rank.of - 1 for rank in ranks) else "Some"
+        notes.append(f"{share} pairs of runs {INDEPENDENT}")
     printed = [row for row in rows if row.kind == PUBLISHED]
     if not printed:
         notes.append("No published scores for this task.")
@@ -235,8 +262,13 @@ def _board(task: str, members: Sequence[tuple[Run, TaskRun]]) -> Board:
     task_runs.sort(key=lambda pair: (pair[0].name.casefold(), pair[1].task))
     rows = [_run_row(run, result, [*columns, *others]) for run, result in task_runs]
     ranked = [column for column in columns if rule(column)]
+    logged = Counter(row.group for row, (_, result) in zip(rows, task_runs, strict=True) if result.samples)
+    forms = [
+        _forms(run, result, ranked) if logged[row.group] > 1 else {}
+        for row, (run, result) in zip(rows, task_runs, strict=True)
+    ]
     for column in ranked:
-        rows = _with_ranks(rows, [result for _, result in task_runs], column)
+        rows = _with_ranks(rows, [result for _, result in task_runs], column, forms)
     for one in sorted(printed, key=lambda row: row.model.casefold()):
         cells = {c.name: _published_cell(one.cells.get(c.name), c in ranked) for c in (*columns, *others)}
         rows.append(Row(one.model, PUBLISHED, f"{one.paper}, {one.tables}", one.conventions, one.remarks, cells))

@@ -10,23 +10,26 @@ it. Two models on the same side of the neutral value differ in distance if their
 their mirrored values do. Which of the two it is isn't known, so that both must hold: a is further from the neutral
 value n than b only if a - b and a + b - 2n both differ from 0, both upwards or both downwards.
 
-Runs over the same items are treated as independent. Their errors are rather positively correlated, which makes the
-standard error of a difference, sqrt(se_a^2 + se_b^2), too large and the intervals too wide. Where they are negatively
-correlated, as those of models that are right on each other's errors, it is too small: at a correlation of -0.8 the
-intervals hold all ranks in 85 to 87% of simulations, and ``compare`` is what to trust. For a sum positive correlation
-would be the wrong way round, so a + b - 2n has se_a + se_b, which holds under any correlation.
+Where both models' answers to the same items are there, a - b and a + b - 2n have the standard errors that ``compare``
+computes. Otherwise the models' errors are treated as independent: a - b has sqrt(se_a^2 + se_b^2), which is too large
+where errors are positively correlated, as they rather are, and too small where they are negatively correlated (at -0.8
+the intervals hold all ranks in 85 to 87% of simulations). a + b - 2n has se_a + se_b, which holds for any correlation.
 """
 
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
-from dataclasses import dataclass
+from collections import Counter
+from collections.abc import Mapping, Sequence
+from contextlib import suppress
+from dataclasses import dataclass, field
+from itertools import combinations
 
 import numpy as np
 from numpy.typing import NDArray
 
-from lm_eval_bias.custom_metrics.intervals import holm
+from lm_eval_bias.custom_metrics.differences import Design, Difference, paired
+from lm_eval_bias.custom_metrics.intervals import holm, student_p
 
 LEVEL = 0.95
 Array = NDArray[np.float64]
@@ -40,11 +43,13 @@ class Point:
         value: In the score's unit.
         stderr: Above 0, same unit.
         dof: Its degrees of freedom, at least 1; ``inf`` where it is known.
+        form: The score as a function of the items' answers; ``None`` where these aren't there.
     """
 
     value: float
     stderr: float
     dof: float = math.inf
+    form: Design | None = field(default=None, compare=False)
 
 
 @dataclass(frozen=True)
@@ -55,11 +60,13 @@ class Rank:
         low: Best rank that is left open, from 1.
         high: Worst rank that is left open, at most ``of``.
         of: How many models were ranked.
+        apart: From how many of them it was told as if the two errors were independent.
     """
 
     low: int
     high: int
     of: int
+    apart: int = field(default=0, compare=False)
 
     def __str__(self) -> str:
         """``2-4``, or ``2`` where it is settled."""
@@ -75,42 +82,51 @@ def _tails(t: Array, dof: Array) -> Array:
     return tails
 
 
-def _columns(points: Sequence[Point]) -> tuple[Array, Array, Array]:
-    return np.array([p.value for p in points]), np.array([p.stderr for p in points]), np.array([p.dof for p in points])
+def _paired(points: Sequence[Point], distances: bool) -> dict[tuple[int, int], Difference]:
+    """How pairs of models differ over the items that both answered, where that can be tested; by places."""
+    found = {}
+    for (i, a), (j, b) in combinations(enumerate(points), 2):
+        if a.form is not None and b.form is not None:
+            with suppress(ValueError):  # other items
+                d = paired(a.form, b.form)
+                if d.p <= 1 and (d.value == 0 or d.sum_stderr > 0 or not distances):
+                    found[i, j] = d
+    return found
 
 
-def _differences(points: Sequence[Point]) -> tuple[Array, Array]:
-    """Student's t and Welch-Satterthwaite degrees of freedom of all a - b, each of shape (models, models)."""
-    value, stderr, dof = _columns(points)
-    variance = stderr**2
-    total = variance[:, None] + variance[None, :]
-    parts = variance**2 / np.maximum(dof, 1.0)
-    with np.errstate(divide="ignore"):
-        welch = total**2 / (parts[:, None] + parts[None, :])
-    return (value[:, None] - value[None, :]) / np.sqrt(total), welch
-
-
-def _sums(points: Sequence[Point], neutral: float) -> tuple[Array, Array]:
-    """Student's t and degrees of freedom of all a + b - 2n."""
-    value, stderr, dof = _columns(points)
-    shifted = value - neutral
-    return (shifted[:, None] + shifted[None, :]) / (stderr[:, None] + stderr[None, :]), np.minimum.outer(dof, dof)
-
-
-def p_values(points: Sequence[Point], neutral: float | None, higher_is_better: bool | None) -> Array:
+def p_values(
+    points: Sequence[Point],
+    neutral: float | None,
+    higher_is_better: bool | None,
+    pairs: Mapping[tuple[int, int], Difference] | None = None,
+) -> Array:
     """p-values of "the row's model is better than the column's", shape (models, models); the diagonal is 1.
 
     One-sided for values. For distances the larger of the two-sided p-values of difference and sum, 1 where their signs
     say otherwise: at the neutral value itself either sign may come up, and a one-sided p-value would be too small.
+    ``pairs`` are differences with an error of their own; all others treat the two errors as independent, by Welch's t.
     """
-    t, dof = _differences(points)
+    if higher_is_better is None and neutral is None:
+        raise ValueError("a score that has neither a neutral value nor a better direction can't be ranked")
+    value, stderr, dof = np.array([(p.value, p.stderr, p.dof) for p in points]).T
+    variance, shifted = stderr**2, value - (neutral or 0.0)
+    total, parts = np.add.outer(variance, variance), variance**2 / np.maximum(dof, 1.0)
+    with np.errstate(divide="ignore"):
+        welch = total**2 / np.add.outer(parts, parts)
+    t = np.subtract.outer(value, value) / np.sqrt(total)
     if higher_is_better is not None:
-        p = _tails(-t if higher_is_better else t, dof)
+        p = _tails(-t if higher_is_better else t, welch)
     else:
-        if neutral is None:
-            raise ValueError("a score that has neither a neutral value nor a better direction can't be ranked")
-        s, least = _sums(points, neutral)
-        p = np.where(t * s < 0, 2 * np.maximum(_tails(-abs(t), dof), _tails(-abs(s), least)), 1.0)
+        s = np.add.outer(shifted, shifted) / np.add.outer(stderr, stderr)
+        sum_tails = _tails(-abs(s), np.minimum.outer(dof, dof))
+        p = np.where(t * s < 0, 2 * np.maximum(_tails(-abs(t), welch), sum_tails), 1.0)
+    for (i, j), d in (pairs or {}).items():
+        if higher_is_better is not None:
+            better, ends = (d.value > 0) == higher_is_better, (d.p / 2, 1 - d.p / 2)
+        else:
+            mirrored = d.sum_value - 2 * (neutral or 0.0)
+            better, ends = d.value * mirrored < 0, (max(d.p, student_p(mirrored, d.sum_stderr, d.dof)), 1.0)
+        p[i, j], p[j, i] = ends if better else ends[::-1]
     np.fill_diagonal(p, 1.0)
     return np.asarray(p)
 
@@ -133,8 +149,10 @@ def intervals(points: Sequence[Point], neutral: float | None, higher_is_better: 
     n = len(points)
     if n < 2:
         return [Rank(1, 1, n) for _ in points]
-    p = p_values(points, neutral, higher_is_better)
+    paired_errors = _paired(points, higher_is_better is None)
+    p = p_values(points, neutral, higher_is_better, paired_errors)
     pairs = np.nonzero(~np.eye(n, dtype=bool))
+    together = Counter(place for pair in paired_errors for place in pair)
     better = np.zeros((n, n), dtype=bool)
     better[pairs] = np.array(holm(p[pairs].tolist())) <= 1 - LEVEL
-    return [Rank(1 + int(better[:, i].sum()), n - int(better[i].sum()), n) for i in range(n)]
+    return [Rank(1 + int(better[:, i].sum()), n - int(better[i].sum()), n, n - 1 - together[i]) for i in range(n)]

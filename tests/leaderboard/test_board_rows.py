@@ -330,7 +330,7 @@ def test_what_is_said_of_the_whole_table(printed):
     one, again, other = scored("a", 0.2), scored("b", 0.5), scored("c", 0.9, inputs={"documents": "1" * 64})
     older, part = scored("d", 0.9, inputs={}), scored("e", 0.9, inputs={**WHOLE, "scored": "2" * 64}, documents=96)
     worded = scored("f", 0.4, metadata={"wording": 3}, inputs={"documents": "3" * 64})
-    assert list(board(one, again).notes) == [unpublished]
+    assert list(board(one, again).notes) == [f"All pairs of runs {board_building.INDEPENDENT}", unpublished]
     assert list(board(one, other).notes) == [mixed, apart, unpublished]
     assert list(board(one, older).notes) == [mixed, old, unpublished]
     assert list(board(one, part).notes) == [mixed, unpublished]

@@ -75,7 +75,7 @@ def test_one_texts_two_classifiers_are_two_rows_ranked_apart():
 
 
 def test_regard_is_never_shown_without_the_facets(tmp_path):
-    data = json.loads((ROOT / "results" / "runs" / "smollm2-135m-instruct-regard.json").read_text(encoding="utf-8"))
+    data = json.loads((ROOT / "results" / "runs" / "smollm2-135m-instruct-regard-en.json").read_text(encoding="utf-8"))
     scores = data["tasks"]["regard_en"]["scores"]
     data["tasks"] = {"regard_en": {**data["tasks"]["regard_en"]}}
     data["tasks"]["regard_en"]["scores"] = {n: s for n, s in scores.items() if not n.startswith("caregiving")}

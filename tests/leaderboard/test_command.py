@@ -113,7 +113,7 @@ def test_format_by_ending(capsys, tmp_path):
         path = tmp_path / f"board.{ending}"
         out, _ = run(capsys, RESULTS, "-o", path)
         assert path.read_text(encoding="utf-8").lstrip().lower().startswith(start.lower())
-        assert out == f"{path}: 12 tasks, 3 runs\n"
+        assert out == f"{path}: 12 tasks, 5 runs\n"
     for path, why in (
         (tmp_path / "board", "no format goes with"),
         (tmp_path / "none" / "board.md", "cannot be written"),

@@ -9,6 +9,7 @@ from hypothesis import strategies as st
 from scipy import stats
 
 from lm_eval_bias.analysis.rank_intervals import Point, Rank, intervals, p_values
+from lm_eval_bias.custom_metrics.clusters import share_of, tabulate
 
 DRAWS = 1500
 
@@ -162,3 +163,50 @@ def test_the_intervals_are_not_merely_wide():
         for _ in range(200)
     )
     assert exact > 150
+
+
+def answered(values, paired=True):
+    """A model with these values, one a cluster."""
+    form = tabulate(range(len(values)), [[1.0] * len(values), values], share_of)
+    stderr = np.std(values, ddof=1) / math.sqrt(len(values))
+    return Point(float(np.mean(values)), stderr, len(values) - 1, form if paired else None)
+
+
+@pytest.mark.parametrize(
+    ("true", "correlation", "rule", "least"),
+    [
+        ((50, 50), -0.8, {"better": True}, 0.88),
+        ((50, 50), -0.8, {"better": False}, 0.88),
+        ((45, 45), -0.8, {"neutral": 50}, 0.92),  # the difference tells them apart
+        ((45, 55), 0.8, {"neutral": 50}, 1.0),  # the sum does, which is safe without the logs
+    ],
+)
+def test_correlated_errors_hold_the_ranks_where_answers_are_paired(true, correlation, rule, least):
+    rng = np.random.default_rng(5)
+    held = {True: 0, False: 0}
+    for _ in range(DRAWS):
+        values = np.array(true) + 6 * rng.multivariate_normal([0, 0], [[1, correlation], [correlation, 1]], 40)
+        for paired in held:
+            held[paired] += text([answered(column, paired) for column in values.T], **rule) == ["1-2", "1-2"]
+    # 5% in both directions together, +- 0.6; for distances the further one is never tested, and 2.5% are left
+    assert 0.94 < held[True] / DRAWS < (0.985 if "neutral" in rule else 0.97)
+    assert held[False] / DRAWS < least
+
+
+def test_pairs_with_answers_are_told_from_those_without():
+    rng = np.random.default_rng(6)
+    common = rng.standard_normal(40)
+    first, second = (answered(common + 0.1 * rng.standard_normal(40) + mean) for mean in (0, 0.2))
+    apart = [Point(p.value, p.stderr, p.dof) for p in (first, second)]
+    assert text([first, second], better=True) == ["2", "1"]
+    assert text([first, second], better=False) == ["1", "2"]
+    assert text(apart, better=True) == ["1-2", "1-2"]
+    far = Point(9.0, 0.01)
+    mixed = intervals([first, second, far], None, True)
+    assert ([str(r) for r in mixed], [r.apart for r in mixed]) == (["3", "2", "1"], [1, 1, 2])
+    other = answered(np.append(common, 0.0))  # on other items
+    assert [r.apart for r in intervals([first, other], 0.0, None)] == [1, 1]
+    same = intervals([first, first], 0.0, None)  # the same answers, which have no error
+    assert [(r.low, r.high, r.apart) for r in same] == [(1, 2, 0)] * 2
+    constant = answered(common + 1.0)  # nothing varied in the difference
+    assert [r.apart for r in intervals([answered(common), constant], None, True)] == [1, 1]

@@ -172,13 +172,12 @@ def rescore(benchmark: str, count: int, folder: Path) -> Callable[[], Parts]:
 def compare(benchmark: str, count: int, folder: Path) -> Callable[[], Parts]:
     """``compare`` of two runs."""
     from lm_eval_bias.analysis import findings
-    from lm_eval_bias.custom_metrics import differences
     from lm_eval_bias.runs import sample_logs
 
     runs = [str(folder / f"{benchmark}-{count}" / name) for name in ("run1", "run2")]
     inner = {
         "JSON": (sample_logs, "_line"),
-        "test": (differences, "paired"),
+        "test": (findings, "paired"),
         "read": (findings, "why_not_paired"),
     }
     return lambda: _command(["compare", *runs, "-o", str(folder / "compare.txt")], inner)

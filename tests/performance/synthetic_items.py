@@ -68,6 +68,7 @@ def write_logs(folder: Path, benchmark: str, count: int) -> None:
         content = json.loads(results.read_text(encoding="utf-8"))
         kept = {key: {task: content[key][task]} for key in ("results", "configs", "versions", "n-samples")}
         kept["n-samples"][task] = {"original": count, "effective": count}
+        kept["configs"][task]["metadata"].pop("inputs")  # hashes of the documents that are repeated here
         (target / f"results_{DATE}.json").write_text(json.dumps({**content, **kept}), encoding="utf-8")
         marked = [_marked(json.loads(line)) for line in lines]
         with (target / f"samples_{task}_{DATE}.jsonl").open("w", encoding="utf-8") as out:

@@ -92,10 +92,11 @@ def _equally_ranked(score: Score, true: tuple[float, float]) -> bool:
     return score.neutral is not None and math.isclose(*(abs(truth - score.neutral) for truth in true), abs_tol=1e-9)
 
 
-def _ordered(score: Score, estimates: list[Estimate]) -> float | None:
+def _ordered(score: Score, estimates: list[Estimate], forms: list[Any]) -> float | None:
     """Whether the two models' intervals of rank differ."""
     values = [harness_results.estimated(score, estimate) for estimate in estimates]
-    points = [board_building._point(value, value) for value in values]
+    forms = [None if isinstance(form, str) else form for form in forms]
+    points = [board_building._point(value, value, form) for value, form in zip(values, forms, strict=True)]
     if any(isinstance(point, str) for point in points):
         return None
     ranks = rank_intervals.intervals(points, score.neutral, score.higher_is_better)
@@ -126,6 +127,6 @@ def one_round(name: str, case: str, seed: int) -> dict[str, Outcome]:
             fixed = getattr(estimates[0], "fixed_interval", None) or estimates[0].ends()
             outcome["fixed"] = _covers(fixed, drawn.given[score.name])
         if _equally_ranked(score, (a, b)):
-            outcome["ordered"] = _ordered(score, estimates)
+            outcome["ordered"] = _ordered(score, estimates, forms)
         outcomes[score.name] = outcome
     return outcomes

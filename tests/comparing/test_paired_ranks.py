@@ -1,0 +1,56 @@
+"""A leaderboard's ranks from sample logs, where both runs have one."""
+
+import json
+
+import pytest
+
+from lm_eval_bias.analysis import board_building
+from tests.comparing.toy import log, run_of, score, spread_over, task_run
+
+INPUTS = {"inputs": {"documents": "0" * 64}}
+
+
+@pytest.fixture(autouse=True)
+def _ranked(toy, monkeypatch):
+    monkeypatch.setattr(toy, "main", ("mean",), raising=False)
+    monkeypatch.setattr(toy, "options", {}, raising=False)
+
+
+def _run(folder, name, mean, logged=True, metadata=INPUTS, shift=0.0, **changes):
+    """A model whose eight items differ a lot among each other, and hardly from other models' ones."""
+    values = {item: mean + number + shift * (number % 3) for number, item in enumerate(spread_over())}
+    samples = log(folder / name, "toy", values) if logged else None
+    value = sum(values.values()) / 8
+    given = score(value=value, stderr=0.87, dof=7.0, low=-9.0, high=9.0, neutral=0.0, unit="difference")
+    return run_of(name, task_run(samples=samples, scores=[given], metadata=metadata, **changes))
+
+
+def _board(*runs):
+    (board,) = board_building.boards(runs)
+    independent = [note for note in board.notes if board_building.INDEPENDENT in note]
+    return [str(row.cells["mean"].rank) for row in board.rows], [note.split()[0] for note in independent]
+
+
+def test_ranks_take_the_error_of_the_difference_where_both_runs_have_logs(tmp_path):
+    near, far = _run(tmp_path, "a", 0.0), _run(tmp_path, "b", 0.2, shift=0.1)
+    assert _board(near, far) == (["1", "2"], [])
+
+
+def test_without_logs_they_are_as_for_independent_runs(tmp_path):
+    logs = [_run(tmp_path, "a", 0.0), _run(tmp_path, "b", 0.2, shift=0.1)]
+    files = [
+        _run(tmp_path, name, mean, logged=False, shift=shift) for name, mean, shift in (("a", 0, 0), ("b", 0.2, 0.1))
+    ]
+    assert _board(*files) == (["1-2", "1-2"], ["All"])
+    assert _board(logs[0], files[1]) == (["1-2", "1-2"], ["All"])
+    assert _board(*logs, _run(tmp_path, "c", 5.0, logged=False)) == (["1", "2", "3"], ["Some"])
+
+
+def test_logs_of_other_scores_or_unknown_items_are_not_taken(tmp_path):
+    near, far = _run(tmp_path, "a", 0.0), _run(tmp_path, "b", 0.2, shift=0.1)
+    unknown = [_run(tmp_path, name, mean, metadata={}) for name, mean in (("c", 0.0), ("d", 0.2))]
+    assert _board(*unknown) == (["1-2", "1-2"], ["All"])
+    log(tmp_path / "b", "toy", spread_over(values=(1.0,)))  # of another run
+    assert _board(near, far) == (["1-2", "1-2"], ["All"])
+    far.tasks["toy"].samples.write_text(json.dumps({"doc": 1}) + "\n", encoding="utf-8")  # not readable
+    assert _board(near, far) == (["1-2", "1-2"], ["All"])
