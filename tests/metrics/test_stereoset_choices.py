@@ -94,6 +94,8 @@ def test_errors_leave_out_a_term_at_a_time(name):
     assert estimate.stderr == pytest.approx(jackknife(score.compute, SEVERAL, "term"), abs=1e-9)
     assert estimate.n == 25
     assert (estimate.interval is None) is (name == "choice_icat")  # no share
+    alone = by_name()["choice_ss_meaningful"].compute(items("SAUU", terms="aabb"))  # without a there is no such choice
+    assert "no value without one of the target terms" in alone.reason
 
 
 def test_samples_are_the_items_parts_by_hand():
