@@ -20,8 +20,7 @@ class Design(Protocol):
     """The form of a score that is compared between runs: sums over clusters, or cells of items x templates."""
 
     @property
-    def value(self) -> float:
-        """The score itself."""
+    def value(self) -> float: ...  # noqa: D102
 
 
 @dataclass(frozen=True)
