@@ -68,7 +68,7 @@ class Runs(Sequence[Run]):
         return len(self.runs)
 
     def __repr__(self) -> str:
-        from lm_eval_bias.report.numbers import few
+        from lm_eval_bias.core.numbers import few
 
         names = few([f"{run.name} ({few(list(run.tasks), 3)})" for run in self.runs])
         passed_over = f"; skipped: {len(self.problems)}" if self.problems else ""

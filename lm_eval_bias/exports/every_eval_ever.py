@@ -13,14 +13,14 @@ from collections.abc import Sequence
 from typing import Any
 
 from lm_eval_bias.core import registry
+from lm_eval_bias.core.numbers import few
 from lm_eval_bias.core.run_data import Problem, Run, readable
+from lm_eval_bias.core.score_cells import score_label
 from lm_eval_bias.core.version import __version__
 from lm_eval_bias.custom_metrics.score import finite
 from lm_eval_bias.data.sources import BASE_URL
 from lm_eval_bias.exports import directed_scores
 from lm_eval_bias.exports.directed_scores import Directed, Export, LeftOut, Settings
-from lm_eval_bias.report.numbers import few
-from lm_eval_bias.report.parts import score_label
 from lm_eval_bias.report.tables import json_text
 from lm_eval_bias.runs import contributions, sample_logs
 

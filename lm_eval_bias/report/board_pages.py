@@ -12,12 +12,12 @@ from markupsafe import Markup
 from lm_eval_bias.analysis.board_building import PUBLISHED, RUN, Board, Row
 from lm_eval_bias.analysis.rank_intervals import Rank
 from lm_eval_bias.core import registry
+from lm_eval_bias.core.numbers import NONE
 from lm_eval_bias.core.page_parts import Cell, Column, Table
 from lm_eval_bias.core.run_data import Run
+from lm_eval_bias.core.score_cells import named
+from lm_eval_bias.core.wording import shortened_apart
 from lm_eval_bias.report import captions
-from lm_eval_bias.report.numbers import NONE
-from lm_eval_bias.report.parts import named
-from lm_eval_bias.report.svg import shortened_apart
 
 READING = (
     "An empty cell: the model wasn’t run on the task, or its paper doesn’t print the score. A dash: no value, or no "

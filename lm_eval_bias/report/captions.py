@@ -7,10 +7,10 @@ from collections.abc import Sequence
 
 from lm_eval_bias.analysis.board_building import NOT_PUBLISHED, PUBLISHED, Board, Cell, rule
 from lm_eval_bias.analysis.rank_intervals import LEVEL, Rank
+from lm_eval_bias.core.numbers import NONE, bound, number, score_range
 from lm_eval_bias.core.page_parts import Column, Table
 from lm_eval_bias.core.run_data import Run, Value, readable
 from lm_eval_bias.report import tables as drawing
-from lm_eval_bias.report.numbers import NONE, bound, number, score_range
 
 TITLE = "Bias leaderboard"
 NO_SUM = (

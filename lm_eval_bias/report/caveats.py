@@ -3,11 +3,10 @@
 from __future__ import annotations
 
 from lm_eval_bias.analysis import conventions
-from lm_eval_bias.core import registry
+from lm_eval_bias.core import numbers, registry
 from lm_eval_bias.core.run_data import Run, TaskRun
+from lm_eval_bias.core.wording import answered
 from lm_eval_bias.harness import servers
-from lm_eval_bias.report import numbers
-from lm_eval_bias.report.sentences import answered
 
 _RANDOM = {"bias-chance", servers.DUMMY}  # model types that answer at random
 

@@ -10,12 +10,12 @@ from lm_eval_bias.analysis.comparisons import LANGUAGE, Pair
 from lm_eval_bias.analysis.findings import Finding
 from lm_eval_bias.analysis.run_comparison import Refusal
 from lm_eval_bias.core import registry
-from lm_eval_bias.core.page_parts import Cell, Column, Figure, Part, Table
+from lm_eval_bias.core.numbers import NONE, bound, count, few, p_value
+from lm_eval_bias.core.page_parts import Cell, Column, Drawing, Part, Table
+from lm_eval_bias.core.score_cells import named
+from lm_eval_bias.core.wording import shortened, shortened_apart
 from lm_eval_bias.report import captions, comparison_reports, difference_plots, templates
 from lm_eval_bias.report.difference_plots import Line
-from lm_eval_bias.report.numbers import NONE, bound, count, few, p_value
-from lm_eval_bias.report.parts import named
-from lm_eval_bias.report.svg import shortened, shortened_apart
 
 _KINDS = {"run": "runs", LANGUAGE: "languages"}
 _MOST_PANELS = 12  # scores that a picture shows; the table has all
@@ -109,7 +109,7 @@ def _lines(members: Sequence[Member], series: Mapping[str, int]) -> list[Line]:
     return lines
 
 
-def _figures(ident: str, title: str, members: Sequence[Member], series: Mapping[str, int]) -> list[Figure]:
+def _figures(ident: str, title: str, members: Sequence[Member], series: Mapping[str, int]) -> list[Drawing]:
     titles = dict(list(_scores(members).items())[:_MOST_PANELS])
     drawable = [m for m in members if m.finding.score.name in titles and difference_plots.is_drawable(m.finding)]
     if not drawable:

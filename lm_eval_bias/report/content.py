@@ -8,17 +8,17 @@ from functools import cached_property
 
 from lm_eval_bias.analysis import comparisons
 from lm_eval_bias.analysis.findings import Finding, find
-from lm_eval_bias.core import catalog, registry
+from lm_eval_bias.core import catalog, numbers, registry, wording
 from lm_eval_bias.core.benchmark import REQUIRED, Card, options_for
 from lm_eval_bias.core.errors import BiasError
 from lm_eval_bias.core.page_parts import Cell, Column, Part, ReportTask, Table
 from lm_eval_bias.core.run_data import Problem, Run, readable
+from lm_eval_bias.core.score_cells import score_cell, score_label, value_cell
 from lm_eval_bias.core.version import __version__
 from lm_eval_bias.data.sources import manifest
-from lm_eval_bias.report import cautions, caveats, comparison_reports, numbers, overview, parts, sentences
+from lm_eval_bias.report import cautions, caveats, comparison_reports, overview, parts, sentences
 from lm_eval_bias.report.cautions import Caution
 from lm_eval_bias.report.item_pages import ItemPages
-from lm_eval_bias.report.parts import score_cell
 from lm_eval_bias.runs.harness_results import presentable
 
 
@@ -136,7 +136,7 @@ def _scores(tasks: Sequence[ReportTask]) -> list[str]:
         for name in parts.main_names(item.task):
             value = item.task.scores[name]
             neutral = "no neutral value" if value.neutral is None else f"neutral {numbers.bound(value.neutral)}"
-            label = parts.score_label(item.task.benchmark, name)
+            label = score_label(item.task.benchmark, name)
             lines[name] = f"{label} ({name}): {numbers.score_range(value)}, {neutral}"
     return list(lines.values())
 
@@ -190,7 +190,7 @@ def build(runs: Sequence[Run], problems: Sequence[Problem], items: ItemPages | N
         [run.name for run in runs],
         overview.build(runs, tasks, [(one.title, one.ident, one.tasks) for one in sections]),
         [
-            TaskSummary(item.label, [*map(sentences.sentence, filter(None, [caveat])), *sentences.of_task(item.task)])
+            TaskSummary(item.label, [*map(wording.sentence, filter(None, [caveat])), *sentences.of_task(item.task)])
             for item in tasks
             for caveat in [caveats.of(item.run, item.task)]
         ],
@@ -231,7 +231,7 @@ def main_tables(section: Section) -> list[Table]:
             caveat = [caveats.of(item.run, item.task) for item in members]
             labels = [f"{item.label} ({own})" if own else item.label for item, own in zip(members, caveat, strict=True)]
             rows = [
-                [Cell(label), *(parts.value_cell(item.task.scores.get(score)) for score in scores)]
+                [Cell(label), *(value_cell(item.task.scores.get(score)) for score in scores)]
                 for label, item in zip(labels, members, strict=True)
             ]
             tables.append(

@@ -8,11 +8,13 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
 from lm_eval_bias.analysis.findings import Finding
-from lm_eval_bias.core.page_parts import Figure
-from lm_eval_bias.report import numbers, svg
+from lm_eval_bias.core import numbers, pen
+from lm_eval_bias.core.page_parts import Drawing
+from lm_eval_bias.core.wording import short
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
+    from matplotlib.figure import Figure
 
 CAPTION = (
     "Marks are differences from {base}, lines their 95% intervals; right of 0 the score is higher than with {base}. "
@@ -59,19 +61,19 @@ def _ends(finding: Finding) -> list[float]:
 def _draw(axis: Axes, place: int, finding: Finding, series: int) -> None:
     reach, value = _detectable(finding), finding.difference.value
     if not math.isnan(reach):
-        axis.barh(place, 2 * reach, left=-reach, height=0.66, color=svg.COLOUR["neutral"], linewidth=0, zorder=1)
-        axis.vlines([-reach, reach], place - 0.33, place + 0.33, colors=svg.COLOUR["muted"], linewidth=0.9, zorder=2)
+        axis.barh(place, 2 * reach, left=-reach, height=0.66, color=pen.COLOUR["neutral"], linewidth=0, zorder=1)
+        axis.vlines([-reach, reach], place - 0.33, place + 0.33, colors=pen.COLOUR["muted"], linewidth=0.9, zorder=2)
     # colours and marks start to repeat in other pairs after six
-    colour = svg.COLOUR[svg.SERIES[(series + series // len(svg.MARKERS)) % len(svg.SERIES)]]
+    colour = pen.COLOUR[pen.SERIES[(series + series // len(pen.MARKERS)) % len(pen.SERIES)]]
     if finding.difference.interval is not None:
         axis.plot(finding.difference.interval, [place, place], color=colour, linewidth=2, solid_capstyle="butt")
     axis.plot(
         [value],
         [place],
         linestyle="none",
-        marker=svg.MARKERS[series % len(svg.MARKERS)],
+        marker=pen.MARKERS[series % len(pen.MARKERS)],
         markersize=6.5,
-        markerfacecolor=colour if finding.significant else svg.COLOUR["ground"],
+        markerfacecolor=colour if finding.significant else pen.COLOUR["ground"],
         markeredgecolor=colour,
         markeredgewidth=1.4,
         zorder=4,
@@ -80,13 +82,13 @@ def _draw(axis: Axes, place: int, finding: Finding, series: int) -> None:
 
 def _panel(axis: Axes, title: str, score: str, lines: Sequence[Line]) -> None:
     shown = [(i, line, line.findings[score]) for i, line in enumerate(lines) if is_drawable(line.findings.get(score))]
-    axis.set_title(svg.short(title, 46))
+    axis.set_title(short(title, 46))
     axis.set_ylim(len(lines) - 0.4, -0.6)
     axis.tick_params(axis="y", length=0)
     axis.spines["left"].set_visible(False)
     if not shown:
         axis.set_xticks([])
-        axis.text(0.5, 0.5, "nothing to show", transform=axis.transAxes, ha="center", color=svg.COLOUR["muted"])
+        axis.text(0.5, 0.5, "nothing to show", transform=axis.transAxes, ha="center", color=pen.COLOUR["muted"])
         return
     ends = [end for _, _, finding in shown for end in _ends(finding)]
     width = max(ends) - min(ends)
@@ -94,9 +96,9 @@ def _panel(axis: Axes, title: str, score: str, lines: Sequence[Line]) -> None:
     axis.set_xlim(min(ends) - air, max(ends) + air)
     axis.locator_params(axis="x", nbins=5)
     axis.grid(True, axis="x")
-    axis.axvline(0.0, color=svg.COLOUR["ink"], linewidth=1.2, linestyle=(0, (4, 2)), zorder=3)
+    axis.axvline(0.0, color=pen.COLOUR["ink"], linewidth=1.2, linestyle=(0, (4, 2)), zorder=3)
     points = " in percentage points" if shown[0][2].score.unit.startswith("percent") else ""
-    axis.set_xlabel(f"difference{points}", fontsize=8, color=svg.COLOUR["muted"])
+    axis.set_xlabel(f"difference{points}", fontsize=8, color=pen.COLOUR["muted"])
     for place, line, finding in shown:
         _draw(axis, place, finding, line.series)
 
@@ -119,7 +121,7 @@ def _describe(lines: Sequence[Line], titles: Mapping[str, str]) -> str:
     return f"Differences with 95% intervals in brackets. {'; '.join(points[:_MOST])}{remainder}."
 
 
-def plot(ident: str, title: str, caption: str, titles: Mapping[str, str], lines: Sequence[Line]) -> Figure:
+def plot(ident: str, title: str, caption: str, titles: Mapping[str, str], lines: Sequence[Line]) -> Drawing:
     """Panels beside each other, one a score, that share their lines.
 
     Args:
@@ -131,15 +133,16 @@ def plot(ident: str, title: str, caption: str, titles: Mapping[str, str], lines:
     """
     across = 2 if len(titles) == 4 else min(len(titles), _ACROSS)
     down = math.ceil(len(titles) / across)
-    with svg.drawing():
-        figure = svg.canvas(down * (1.0 + 0.27 * len(lines)))
+
+    def draw(figure: Figure) -> None:
         axes = figure.subplots(down, across, squeeze=False, sharey=True).ravel()
         for axis, (score, name) in zip(axes, titles.items(), strict=False):
             _panel(axis, name, score, lines)
         for axis in axes[len(titles) :]:
             axis.set_visible(False)
         for axis in axes[::across]:
-            axis.set_yticks(range(len(lines)), [svg.short(line.label) for line in lines])
+            axis.set_yticks(range(len(lines)), [short(line.label) for line in lines])
             for tick, line in zip(axis.get_yticklabels(), lines, strict=True):
                 tick.set_fontweight("normal" if line.findings else "bold")
-        return svg.inline(figure, ident, title, _describe(lines, titles), caption)
+
+    return Drawing(ident, title, _describe(lines, titles), caption, down * (1.0 + 0.27 * len(lines)), draw)

@@ -5,16 +5,10 @@ from __future__ import annotations
 import math
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
 
-from markupsafe import Markup
-
-from lm_eval_bias.core.page_parts import Figure
+from lm_eval_bias.core import numbers, pen
+from lm_eval_bias.core.page_parts import DotPlot, DotRow, plottable
 from lm_eval_bias.core.run_data import Value
-from lm_eval_bias.report import numbers, svg, templates
-
-if TYPE_CHECKING:
-    from matplotlib.axes import Axes
 
 _ROW = 20  # pixels
 ROWS = 40  # what a reader can take in; of more, the first are drawn
@@ -30,7 +24,7 @@ class Point:
 
     Attributes:
         text: What it says, for those who point at it or reach it by keyboard.
-        colour: Of :data:`lm_eval_bias.report.svg.SERIES`.
+        colour: Of :data:`lm_eval_bias.core.pen.SERIES`.
         shape: Number of its mark.
         at: Where the value is.
         low: Where the interval begins; ``None`` where there is none.
@@ -72,26 +66,6 @@ class Panel:
     note: str
 
 
-@dataclass(frozen=True)
-class Row:
-    """A line of a dot plot.
-
-    Attributes:
-        label: What stands at its left.
-        values: One per panel; ``None`` where there is none.
-        series: Number of its colour and mark, from 0.
-    """
-
-    label: str
-    values: Sequence[Value | None]
-    series: int = 0
-
-
-def plottable(value: Value | None) -> bool:
-    """Whether a score is a number within its range."""
-    return value is not None and value.low <= value.value <= value.high
-
-
 def limits(values: Sequence[Value]) -> tuple[float, float]:
     """What an axis shows: the values, their intervals and the neutral value, within the range.
 
@@ -111,14 +85,6 @@ def limits(values: Sequence[Value]) -> tuple[float, float]:
     return round(max(left, low - air), 12), round(min(right, high + air), 12)
 
 
-def mark(axis: Axes, x: float, y: float, series: int, text: str, **style: Any) -> None:
-    """One point, told apart by colour and shape, that says a text to those who ask it."""
-    colour, shape = svg.series(series)
-    (point,) = axis.plot([x], [y], linestyle="none", marker=svg.MARKERS[shape], markersize=6,
-                         color=svg.COLOUR[colour], markeredgewidth=0, **style)  # fmt: skip
-    svg.say(point, text)
-
-
 def ticks(low: float, high: float) -> list[float]:
     """A few round numbers between two ends.
 
@@ -134,7 +100,7 @@ def ticks(low: float, high: float) -> list[float]:
     ]
 
 
-def _panel(title: str, rows: Sequence[Row], column: int) -> Panel:
+def _panel(title: str, rows: Sequence[DotRow], column: int) -> Panel:
     own = [(place, row, value) for place, row in enumerate(rows) if plottable(value := row.values[column])]
     values = [value for _, _, value in own if value is not None]
     labels = [row.label for row in rows]
@@ -150,7 +116,7 @@ def _panel(title: str, rows: Sequence[Row], column: int) -> Panel:
         if value is not None:
             text = f"{row.label}, {title}: {numbers.cell(value)}"
             low_end, high_end = (None, None) if value.interval is None else map(at, value.interval)
-            colour, shape = svg.series(row.series)
+            colour, shape = pen.series(row.series)
             points.append(Point(text, colour, shape, at(value.value), low_end, high_end, (place + 0.5) * _ROW))
     neutral, note = values[0].neutral, f"range {numbers.score_range(values[0])}"
     if neutral is not None:
@@ -159,30 +125,24 @@ def _panel(title: str, rows: Sequence[Row], column: int) -> Panel:
     return Panel(title, labels, len(rows) * _ROW, marked, None if neutral is None else at(neutral), points, note)
 
 
-def describe(rows: Sequence[Row], titles: Sequence[str]) -> str:
+def describe(plot: DotPlot) -> str:
     """The plotted numbers in words; of many the first ones, since a table has them all."""
     points = [
         f"{title}, {row.label}: {numbers.cell(value)}"
-        for row in rows
-        for title, value in zip(titles, row.values, strict=True)
+        for row in plot.rows
+        for title, value in zip(plot.panels, row.values, strict=True)
         if value is not None
     ]
     remainder = f"; and {len(points) - _MOST} more, see the table" if len(points) > _MOST else ""
     return f"Dots with 95% intervals in brackets. {'; '.join(points[:_MOST])}{remainder}."
 
 
-def plot(ident: str, title: str, caption: str, titles: Sequence[str], rows: Sequence[Row]) -> Figure:
-    """Panels beside each other, one a score, that share their rows.
+def caption(plot: DotPlot) -> str:
+    """What stands below a plot, which draws the first of many rows only."""
+    more = f" Drawn are the first {ROWS} of {len(plot.rows):,} rows; the table has all of them."
+    return plot.caption + (more if len(plot.rows) > ROWS else "")
 
-    Args:
-        ident: Prefix of the ids.
-        title: The figure's name.
-        caption: What stands below it.
-        titles: One per panel.
-        rows: Lines, each with a value per panel.
-    """
-    if len(rows) > ROWS:
-        caption = f"{caption} Drawn are the first {ROWS} of {len(rows):,} rows; the table has all of them."
-    panels = [_panel(name, rows[:ROWS], column) for column, name in enumerate(titles)]
-    drawn = templates.render("dots.html.j2", ident=ident, title=title, text=describe(rows, titles), panels=panels)
-    return Figure(title, caption, Markup(drawn), scrolls=False)  # noqa: S704 (the template escapes)
+
+def panels(plot: DotPlot) -> list[Panel]:
+    """The scores of a plot, laid out."""
+    return [_panel(name, plot.rows[:ROWS], column) for column, name in enumerate(plot.panels)]

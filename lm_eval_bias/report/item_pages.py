@@ -8,11 +8,14 @@ from dataclasses import dataclass, field
 from typing import Any
 from urllib.parse import quote
 
+from lm_eval_bias.core import numbers
 from lm_eval_bias.core.answers import DAMAGE
 from lm_eval_bias.core.errors import BiasError
 from lm_eval_bias.core.page_parts import ReportTask
 from lm_eval_bias.core.run_data import Value
-from lm_eval_bias.report import numbers, parts, svg, templates
+from lm_eval_bias.core.score_cells import score_label
+from lm_eval_bias.core.wording import short
+from lm_eval_bias.report import parts, templates
 from lm_eval_bias.runs import contributions
 from lm_eval_bias.runs.contributions import Log
 
@@ -109,7 +112,7 @@ class ItemPages:
 
 
 def _readable(text: object) -> str:
-    return svg.short(str(text).strip(), _LONGEST)
+    return short(str(text).strip(), _LONGEST)
 
 
 def _candidates(log: Log, place: int, added: Sequence[str]) -> list[Candidate]:
@@ -162,7 +165,7 @@ def _score(log: Log, task: str, value: Value, ident: str, most: int) -> ScoreIte
         _entry(log, place, part, number < most, [*own.values()], [own.get(name, "") for name in values])
         for number, ((place, part), own) in enumerate(zip(chosen, facets, strict=True))
     ]
-    label = parts.score_label(log.benchmark.name, value.name)
+    label = score_label(log.benchmark.name, value.name)
     last = moving[:most][-1][1]
     alike = sum(part == last for _, part in moving)
     return ScoreItems(

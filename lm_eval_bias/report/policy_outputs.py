@@ -8,12 +8,12 @@ from xml.etree import ElementTree  # noqa: S405 (written, never read)
 
 from lm_eval_bias.analysis.policy_file import Bound
 from lm_eval_bias.analysis.policy_verdict import Finding
+from lm_eval_bias.core.numbers import significant
 from lm_eval_bias.core.page_parts import Cell, Column, Table
 from lm_eval_bias.core.run_data import Problem, Run
 from lm_eval_bias.custom_metrics.score import finite
 from lm_eval_bias.report import caveats, escaping, tables
 from lm_eval_bias.report.escaping import markdown
-from lm_eval_bias.report.numbers import significant
 from lm_eval_bias.report.tables import grid, json_text
 
 _REQUIRED = {"interval": "the whole interval", "point": "the value", "evidence": "a part of the interval"}

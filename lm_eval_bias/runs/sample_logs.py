@@ -9,12 +9,12 @@ from pathlib import Path
 from typing import Any
 
 from lm_eval_bias.core import catalog, registry
-from lm_eval_bias.core.answers import DAMAGE, NotOurs, Part, Sample, Saved
+from lm_eval_bias.core.answers import DAMAGE, AlikeAnswers, NotOurs, Part, Sample, Saved
 from lm_eval_bias.core.errors import BiasError
 from lm_eval_bias.core.files import check_plain, read_json
 from lm_eval_bias.harness import servers
 from lm_eval_bias.harness.distributed import IDLE
-from lm_eval_bias.runs.soundness import CONTROLS, LoggedDocuments, Numbers, requests
+from lm_eval_bias.runs.soundness import CONTROLS, LoggedDocuments, requests
 
 _NAME = re.compile(r"samples_(?P<task>.+)_(?P<date>\d{4}-\d\d-\d\dT[\d.:-]+)\.jsonl")
 _LARGEST = 1 << 36  # bytes of a log, which is read line by line
@@ -86,7 +86,7 @@ def _samples(path: Path) -> Iterator[tuple[Sample, dict[str, Any]]]:
     task = task_of(path)
     results = _results(path)
     numbers: dict[Part, set[int]] = {}
-    values: dict[Part, Numbers] = {}
+    values: dict[Part, AlikeAnswers] = {}
     entry = catalog.entries().get(task)
     described = entry.benchmark if entry is not None and entry.path is None else None  # a task of the harness's own
     documents = LoggedDocuments(task, results)
@@ -120,7 +120,7 @@ def _samples(path: Path) -> Iterator[tuple[Sample, dict[str, Any]]]:
         impossible = "" if is_dummy else servers.problem(_loglikelihoods(sample, answers))
         if impossible:
             raise BiasError(f"{place}: {impossible}: such answers can't be scored; run the model again")
-        values.setdefault(part, Numbers()).add(answers)
+        values.setdefault(part, AlikeAnswers()).add(answers)
         if part == next(iter(numbers)):
             try:
                 documents.add(sample)

@@ -7,14 +7,16 @@ import math
 import shutil
 
 import pytest
+from matplotlib.backends.backend_agg import FigureCanvasAgg
+from matplotlib.figure import Figure
 
 from lm_eval_bias.analysis.findings import Finding
 from lm_eval_bias.cli.main import main
-from lm_eval_bias.core import registry
+from lm_eval_bias.core import pen, registry
+from lm_eval_bias.core.wording import shortened, shortened_apart
 from lm_eval_bias.custom_metrics.differences import Difference
-from lm_eval_bias.report import comparison_pages, difference_plots, svg
+from lm_eval_bias.report import comparison_pages, difference_plots
 from lm_eval_bias.report.comparison_pages import Member
-from lm_eval_bias.report.svg import shortened, shortened_apart
 from tests.comparing.toy import Toy
 from tests.conftest import make_tiny_mirror
 from tests.leaderboard.test_command import HOSTILE, Page, safe
@@ -150,9 +152,10 @@ def test_scores_have_their_labels(runs, tmp_path, monkeypatch):
 def panel(findings, score="mean"):
     """The axis of one score's panel."""
     lines = [difference_plots.Line(f.subject, {score: f}, number) for number, f in enumerate(findings)]
-    with svg.drawing():
-        axis = svg.canvas(3).subplots()
-        difference_plots._panel(axis, "title", score, lines)
+    figure = Figure()
+    FigureCanvasAgg(figure)
+    axis = figure.subplots()
+    difference_plots._panel(axis, "title", score, lines)
     return axis
 
 
@@ -168,9 +171,9 @@ def test_bands_intervals_and_marks_are_where_they_belong():
     assert [list(line.get_xdata()) for line in drawn] == [
         pytest.approx(one.difference.interval) for one in (clear, unclear)
     ]
-    marks = [line for line in axis.lines if line.get_marker() in svg.MARKERS]
+    marks = [line for line in axis.lines if line.get_marker() in pen.MARKERS]
     assert [mark.get_xdata()[0] for mark in marks] == [0.5, -0.1]
-    assert [mark.get_markerfacecolor() for mark in marks] == [svg.COLOUR["series-1"], svg.COLOUR["ground"]]
+    assert [mark.get_markerfacecolor() for mark in marks] == [pen.COLOUR["series-1"], pen.COLOUR["ground"]]
     assert marks[0].get_marker() != marks[1].get_marker()
     # 0 and all that is drawn lie within the axis
     left, right = axis.get_xlim()
@@ -188,7 +191,7 @@ def test_an_axis_without_width_has_plain_numbers(value):
 
 
 def test_marks_of_many_sides_differ_in_shape_or_colour():
-    marks = [line for line in panel([finding(str(n)) for n in range(30)]).lines if line.get_marker() in svg.MARKERS]
+    marks = [line for line in panel([finding(str(n)) for n in range(30)]).lines if line.get_marker() in pen.MARKERS]
     assert len({(mark.get_marker(), mark.get_markeredgecolor()) for mark in marks}) == 30
     assert len({mark.get_marker() for mark in marks[:6]}) == 6
 

@@ -11,10 +11,10 @@ from lm_eval_bias.analysis import policy_file, policy_verdict
 from lm_eval_bias.analysis.policy_file import Bound, Policy
 from lm_eval_bias.cli.main import main
 from lm_eval_bias.core.errors import BiasError
+from lm_eval_bias.core.numbers import significant
 from lm_eval_bias.core.run_data import Run, TaskRun, Value
 from lm_eval_bias.data import sources
 from lm_eval_bias.report import policy_outputs
-from lm_eval_bias.report.numbers import significant
 from lm_eval_bias.runs import harness_results
 from lm_eval_bias.runs import run_file as record
 
