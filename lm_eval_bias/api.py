@@ -298,16 +298,16 @@ def compare(
     Raises:
         BiasError: Nothing to compare, sides that can't be compared, or an unknown name.
     """
-    from lm_eval_bias.analysis import run_comparison
+    from lm_eval_bias.comparing import comparison
     from lm_eval_bias.report import comparison_reports
 
-    _one_of("by", by, run_comparison.ways())
+    _one_of("by", by, comparison.ways())
     _one_of("correction", correction, list(comparison_reports.CORRECTIONS))
     names = [scores] if isinstance(scores, str) else list(dict.fromkeys(scores or ()))
     if scores is not None and not names:
         raise BiasError("scores= is empty: leave it out for the main scores")
-    choice = run_comparison.Choice(by, base, names, all_scores, unpaired, correction)
-    compared = run_comparison.compare(_several(runs), choice)
+    choice = comparison.Choice(by, base, names, all_scores, unpaired, correction)
+    compared = comparison.compare(_several(runs), choice)
     return _frame([comparison_reports.record(finding, correction) for finding in compared.findings])
 
 

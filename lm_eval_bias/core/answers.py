@@ -20,7 +20,7 @@ class NotConcerned(NotOurs):
 
 
 @dataclass(frozen=True)
-class Part:
+class SavedPart:
     """One task under one filter in a file of saved answers.
 
     Attributes:
@@ -36,7 +36,7 @@ class Part:
     benchmark: str
 
 
-class Sample(NamedTuple):
+class SavedSample(NamedTuple):
     """A saved document.
 
     Attributes:
@@ -45,13 +45,13 @@ class Sample(NamedTuple):
         answers: Its requests' filtered answers.
     """
 
-    part: Part
+    part: SavedPart
     doc: dict[str, Any]
     answers: list[Any]
 
 
 @dataclass(frozen=True)
-class Saved(Part):
+class Saved(SavedPart):
     """A part with all that is saved of it.
 
     Attributes:
@@ -62,18 +62,18 @@ class Saved(Part):
     docs: list[dict[str, Any]]
     results: list[list[Any]]
 
-    def samples(self) -> Iterator[Sample]:
+    def samples(self) -> Iterator[SavedSample]:
         """The documents one by one."""
-        part = Part(self.path, self.task, self.filter, self.benchmark)
+        part = SavedPart(self.path, self.task, self.filter, self.benchmark)
         for doc, answers in zip(self.docs, self.results, strict=True):
-            yield Sample(part, doc, answers)
+            yield SavedSample(part, doc, answers)
 
 
 # what reading a document raises whose fields are gone or something else
 DAMAGE = (KeyError, TypeError, ValueError, IndexError, AttributeError, ArithmeticError, OSError)
 
 
-def damaged(part: Part, error: Exception, at: str) -> BiasError:
+def damaged(part: SavedPart, error: Exception, at: str) -> BiasError:
     """What to say about a document that cannot be scored or written."""
     if isinstance(error, BiasError):
         return BiasError(f"{part.path}: {error}")
@@ -93,13 +93,13 @@ class Reader:
 
     name: str
     matches: Callable[[Path], bool]
-    samples: Callable[[Path, str | None], Iterator[Sample]]
+    samples: Callable[[Path, str | None], Iterator[SavedSample]]
 
 
-def whole(read: Callable[[Path, str | None], list[Saved]]) -> Callable[[Path, str | None], Iterator[Sample]]:
+def whole(read: Callable[[Path, str | None], list[Saved]]) -> Callable[[Path, str | None], Iterator[SavedSample]]:
     """The ``samples`` of a reader that reads a file as a whole."""
 
-    def samples(path: Path, language: str | None) -> Iterator[Sample]:
+    def samples(path: Path, language: str | None) -> Iterator[SavedSample]:
         for part in read(path, language):
             yield from part.samples()
 

@@ -7,7 +7,7 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
-from lm_eval_bias.core.answers import Sample
+from lm_eval_bias.core.answers import SavedSample
 from lm_eval_bias.core.run_data import Run, TaskRun, Value
 
 if TYPE_CHECKING:
@@ -155,7 +155,7 @@ class ReportTask:
     ident: str
     items: Mapping[str, str] = field(default_factory=dict)
     no_items: str = ""
-    samples: Callable[[], Iterator[Sample]] | None = None
+    samples: Callable[[], Iterator[SavedSample]] | None = None
 
 
 @dataclass(frozen=True)

@@ -6,12 +6,12 @@ import math
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 
-from lm_eval_bias.analysis import conventions
 from lm_eval_bias.core import catalog, numbers, registry
 from lm_eval_bias.core.benchmark import DETAIL, REQUIRED
 from lm_eval_bias.core.run_data import Run, TaskRun, readable
 from lm_eval_bias.core.score_cells import score_label
 from lm_eval_bias.report import parts
+from lm_eval_bias.runs import settings
 
 # by weight: what is about the numbers themselves, how they were made, and what single ones lack
 SERIOUS, SETTING, NOTE = "Read before the numbers", "How the runs were made", "Notes on single scores"
@@ -56,7 +56,7 @@ class Caution:
 
 
 def _shortage(task: TaskRun) -> Iterator[str]:
-    if items := conventions.part(task):
+    if items := settings.part(task):
         yield (
             f"a limited run: {items}; use its numbers only to try things out, and compare them only with a run limited "
             "in the same way"

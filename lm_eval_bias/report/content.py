@@ -6,8 +6,8 @@ from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
 
-from lm_eval_bias.analysis import comparisons
-from lm_eval_bias.analysis.findings import Finding, find
+from lm_eval_bias.comparing import pairing
+from lm_eval_bias.comparing.findings import Finding, find
 from lm_eval_bias.core import catalog, numbers, registry, wording
 from lm_eval_bias.core.benchmark import REQUIRED, Card, options_for
 from lm_eval_bias.core.errors import BiasError
@@ -285,7 +285,7 @@ def _languages(tasks: Sequence[ReportTask]) -> Part | None:
         Pairs that have sample logs as a table, those that have none in words; ``None`` where nothing was asked in two.
     """
     try:
-        pairs = comparisons.pairs(_runs_of(tasks), comparisons.LANGUAGE)
+        pairs = pairing.pairs(_runs_of(tasks), pairing.LANGUAGE)
     except BiasError:  # there are none
         return None
     with_logs = [pair for pair in pairs if pair.base.task.samples and pair.other.task.samples]
@@ -298,7 +298,7 @@ def _languages(tasks: Sequence[ReportTask]) -> Part | None:
     if not with_logs:
         return Part(_BY_LANGUAGE, text)
     try:
-        findings = find(with_logs, by=comparisons.LANGUAGE)
+        findings = find(with_logs, by=pairing.LANGUAGE)
     except BiasError as error:
         return Part(_BY_LANGUAGE, [*text, f"Not compared: {error}."])
     notes = dict.fromkeys(f"{f.subject}, {f.other} and {f.base}: {f.note}." for f in findings if f.note)
@@ -306,7 +306,7 @@ def _languages(tasks: Sequence[ReportTask]) -> Part | None:
     return Part(_BY_LANGUAGE, text, [], [_language_table(findings, with_logs)])
 
 
-def _language_table(findings: Sequence[Finding], pairs: Sequence[comparisons.Pair]) -> Table:
+def _language_table(findings: Sequence[Finding], pairs: Sequence[pairing.Pair]) -> Table:
     benchmarks = {(pair.subject, pair.other.label): pair.base.task.benchmark for pair in pairs}
     columns = [
         Column("Task"), Column("Score"), Column("First language", True), Column("Second language", True),

@@ -7,7 +7,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
-from lm_eval_bias.analysis.findings import Finding
+from lm_eval_bias.comparing.findings import Finding
 from lm_eval_bias.core import numbers, pen
 from lm_eval_bias.core.page_parts import Drawing
 from lm_eval_bias.core.wording import short

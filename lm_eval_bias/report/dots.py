@@ -19,7 +19,7 @@ _MOST = 24  # numbers that are put into words
 
 
 @dataclass(frozen=True)
-class Point:
+class PlacedMark:
     """A score in a drawing of the page's own; places are percents of its width, ``y`` is in pixels.
 
     Attributes:
@@ -62,7 +62,7 @@ class Panel:
     height: int
     ticks: Sequence[tuple[float, str]]
     neutral: float | None
-    points: Sequence[Point]
+    points: Sequence[PlacedMark]
     note: str
 
 
@@ -117,7 +117,7 @@ def _panel(title: str, rows: Sequence[DotRow], column: int) -> Panel:
             text = f"{row.label}, {title}: {numbers.cell(value)}"
             low_end, high_end = (None, None) if value.interval is None else map(at, value.interval)
             colour, shape = pen.series(row.series)
-            points.append(Point(text, colour, shape, at(value.value), low_end, high_end, (place + 0.5) * _ROW))
+            points.append(PlacedMark(text, colour, shape, at(value.value), low_end, high_end, (place + 0.5) * _ROW))
     neutral, note = values[0].neutral, f"range {numbers.score_range(values[0])}"
     if neutral is not None:
         note += f", neutral {numbers.bound(neutral)} (dashed)"

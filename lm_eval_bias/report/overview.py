@@ -38,7 +38,7 @@ class Strip:
     label: str
     name: str
     note: str
-    points: Sequence[dots.Point]
+    points: Sequence[dots.PlacedMark]
     height: int
 
 
@@ -52,7 +52,7 @@ class TaskStrips:
 
 
 @dataclass(frozen=True)
-class Verdict:
+class ModelVerdict:
     """What a model's scores of a benchmark say, in a line.
 
     Attributes:
@@ -69,7 +69,7 @@ class Verdict:
 
 
 @dataclass(frozen=True)
-class Group:
+class BenchmarkPicture:
     """A benchmark in the picture.
 
     Attributes:
@@ -83,7 +83,7 @@ class Group:
     title: str
     ident: str
     tasks: Sequence[TaskStrips]
-    verdicts: Sequence[Verdict]
+    verdicts: Sequence[ModelVerdict]
     counts: Sequence[str]
 
 
@@ -102,7 +102,7 @@ class Overview:
 
     tested: str
     models: Sequence[str]
-    groups: Sequence[Group]
+    groups: Sequence[BenchmarkPicture]
     reach: int
     apart: Sequence[str]
     cautions: Sequence[str]
@@ -160,7 +160,7 @@ def _strip(name: str, items: Sequence[ReportTask], reach: float) -> Strip | None
         colour, shape = pen.series(item.series)
         place = (at, low, high, (number + 0.5) * lane + 4)
         link = item.items.get(name, "")
-        points.append(dots.Point(_text(item, label, value), colour, _DOT if many else shape, *place, link))
+        points.append(dots.PlacedMark(_text(item, label, value), colour, _DOT if many else shape, *place, link))
     best = shown[0][1].higher_is_better is not None
     return Strip(label, name, "line: best" if best else "", points, len(shown) * lane + 8)
 
@@ -200,7 +200,7 @@ def _grouped(pairs: Iterable[tuple[str, str]], of: int) -> list[tuple[str, str]]
     ]
 
 
-def _verdict(items: Sequence[ReportTask]) -> Verdict:
+def _verdict(items: Sequence[ReportTask]) -> ModelVerdict:
     """One model's verdict on one benchmark."""
     own, pairs, before = items[0], [], []
     # what all names begin with stands above them, unless a family's tasks have several beginnings
@@ -217,7 +217,7 @@ def _verdict(items: Sequence[ReportTask]) -> Verdict:
         before += [(caveat, task) for caveat in caveats.kinds(item.run, item.task)]
     caveat = "; ".join(" ".join(filter(None, one)) for one in _grouped(before, len(items)))
     statements = _grouped(pairs, len(items)) or [("no bias score to judge by", "")]
-    return Verdict(own.run.name, own.series, statements, caveat)
+    return ModelVerdict(own.run.name, own.series, statements, caveat)
 
 
 def _counts(items: Sequence[ReportTask]) -> list[str]:
@@ -230,7 +230,7 @@ def _counts(items: Sequence[ReportTask]) -> list[str]:
     return lines
 
 
-def _group(title: str, ident: str, items: Sequence[ReportTask], reach: float) -> Group:
+def _group(title: str, ident: str, items: Sequence[ReportTask], reach: float) -> BenchmarkPicture:
     tasks = []
     for task in dict.fromkeys(item.task.task for item in items):
         members = [item for item in items if item.task.task == task]
@@ -240,7 +240,7 @@ def _group(title: str, ident: str, items: Sequence[ReportTask], reach: float) ->
             tasks.append(TaskStrips(task, f"{max(item.task.documents for item in members):,} items", strips))
     runs = list(dict.fromkeys(item.run.name for item in items))
     verdicts = [_verdict([item for item in items if item.run.name == run]) for run in runs]
-    return Group(title, ident, tasks, verdicts, _counts(items) if len(runs) > MANY else [])
+    return BenchmarkPicture(title, ident, tasks, verdicts, _counts(items) if len(runs) > MANY else [])
 
 
 def _plural(number: int, word: str) -> str:

@@ -10,8 +10,8 @@ import pytest
 from matplotlib.backends.backend_agg import FigureCanvasAgg
 from matplotlib.figure import Figure
 
-from lm_eval_bias.analysis.findings import Finding
 from lm_eval_bias.cli.main import main
+from lm_eval_bias.comparing.findings import Finding
 from lm_eval_bias.core import pen, registry
 from lm_eval_bias.core.wording import shortened, shortened_apart
 from lm_eval_bias.custom_metrics.differences import Difference

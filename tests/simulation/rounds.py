@@ -9,7 +9,7 @@ from typing import Any
 
 import numpy as np
 
-from lm_eval_bias.analysis import board_building, rank_intervals
+from lm_eval_bias.boards import building, rank_intervals
 from lm_eval_bias.core import registry
 from lm_eval_bias.custom_metrics import differences
 from lm_eval_bias.custom_metrics.score import Estimate, Score, t_factor
@@ -95,7 +95,7 @@ def _equally_ranked(score: Score, true: tuple[float, float]) -> bool:
 def _ordered(score: Score, estimates: list[Estimate]) -> float | None:
     """Whether the two models' intervals of rank differ."""
     values = [harness_results.estimated(score, estimate) for estimate in estimates]
-    points = [board_building._point(value, value) for value in values]
+    points = [building._point(value, value) for value in values]
     if any(isinstance(point, str) for point in points):
         return None
     ranks = rank_intervals.intervals(points, score.neutral, score.higher_is_better)
