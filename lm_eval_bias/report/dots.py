@@ -15,6 +15,7 @@ ROWS = 40  # what a reader can take in; of more, the first are drawn
 _TICKS = 4  # gaps between numbers on an axis, at most
 # an axis shows at least this share of a score's range, so that noise doesn't look like a landslide
 LEAST = 0.1
+_NO_WIDTH = 1e-12  # nothing but rounding: an axis of that width would have unreadable numbers
 _MOST = 24  # numbers that are put into words
 
 
@@ -31,6 +32,8 @@ class PlacedMark:
         high: Where it ends.
         y: Its lane.
         link: To its items; empty where there are none.
+        hollow: Whether the mark isn't filled.
+        band: Where a band around the neutral value begins, and how wide it is; ``None`` where there is none.
     """
 
     text: str
@@ -41,6 +44,8 @@ class PlacedMark:
     high: float | None
     y: float
     link: str = ""
+    hollow: bool = False
+    band: tuple[float, float] | None = None
 
 
 @dataclass(frozen=True)
@@ -66,19 +71,21 @@ class Panel:
     note: str
 
 
-def limits(values: Sequence[Value]) -> tuple[float, float]:
-    """What an axis shows: the values, their intervals and the neutral value, within the range.
+def limits(values: Sequence[Value], bands: Sequence[float] = ()) -> tuple[float, float]:
+    """What an axis shows: the values, their intervals, the neutral value and bands around 0, within the range.
 
     >>> limits([Value("x", 0.5, interval=(0.4, 0.6), low=0.0, high=1.0, neutral=0.5)])
     (0.37, 0.63)
     """
     ends = [end for v in values for end in (v.value, *(v.interval or ()))]
     ends += [v.neutral for v in values if v.neutral is not None]
+    ends += [end for band in bands if math.isfinite(band) for end in (-band, band)]
     low, high = min(v.low for v in values), max(v.high for v in values)
     ends = [min(max(end, low), high) for end in ends]
     span = high - low if math.isfinite(high - low) else 0.0
     middle = (max(ends) + min(ends)) / 2
-    wide = max(max(ends) - min(ends), LEAST * span, 1e-6 * max(abs(middle), 1.0))
+    wide = max(max(ends) - min(ends), LEAST * span)
+    wide = wide if wide > _NO_WIDTH else 1.0
     left, right = middle - 0.65 * wide, middle + 0.65 * wide
     # a little air at the ends of the range, where marks would be cut
     air = 0.03 * wide
@@ -106,7 +113,8 @@ def _panel(title: str, rows: Sequence[DotRow], column: int) -> Panel:
     labels = [row.label for row in rows]
     if not values:
         return Panel(title, labels, len(rows) * _ROW, [], None, [], "nothing to show")
-    low, high = limits(values)
+    bands = [row.bands[column] for _, row, _ in own if row.bands]
+    low, high = limits(values, bands)
 
     def at(number: float) -> float:
         return round(100 * (min(max(number, low), high) - low) / (high - low), 2)
@@ -114,23 +122,33 @@ def _panel(title: str, rows: Sequence[DotRow], column: int) -> Panel:
     points = []
     for place, row, value in own:
         if value is not None:
-            text = f"{row.label}, {title}: {numbers.cell(value)}"
+            text = f"{row.label}, {title}: {numbers.cell(value)}{_told(row, column)}"
             low_end, high_end = (None, None) if value.interval is None else map(at, value.interval)
             colour, shape = pen.series(row.series)
-            points.append(PlacedMark(text, colour, shape, at(value.value), low_end, high_end, (place + 0.5) * _ROW))
+            reach = row.bands[column] if row.bands else math.nan
+            band = (at(-reach), round(at(reach) - at(-reach), 2)) if math.isfinite(reach) else None
+            hollow = bool(row.significant) and not row.significant[column]
+            y = (place + 0.5) * _ROW
+            points.append(PlacedMark(text, colour, shape, at(value.value), low_end, high_end, y, "", hollow, band))
     neutral, note = values[0].neutral, f"range {numbers.score_range(values[0])}"
-    if neutral is not None:
+    if any(row.significant for row in rows):
+        note = "difference in percentage points" if values[0].unit.startswith("percent") else "difference"
+    elif neutral is not None:
         note += f", neutral {numbers.bound(neutral)} (dashed)"
     marked = [(at(number), f"{number:g}") for number in ticks(low, high)]
     return Panel(title, labels, len(rows) * _ROW, marked, None if neutral is None else at(neutral), points, note)
 
 
+def _told(row: DotRow, column: int) -> str:
+    return ("", ", not significant", ", significant")[1 + row.significant[column] if row.significant else 0]
+
+
 def describe(plot: DotPlot) -> str:
     """The plotted numbers in words; of many the first ones, since a table has them all."""
     points = [
-        f"{title}, {row.label}: {numbers.cell(value)}"
+        f"{title}, {row.label}: {numbers.cell(value)}{_told(row, column)}"
         for row in plot.rows
-        for title, value in zip(plot.panels, row.values, strict=True)
+        for column, (title, value) in enumerate(zip(plot.panels, row.values, strict=True))
         if value is not None
     ]
     remainder = f"; and {len(points) - _MOST} more, see the table" if len(points) > _MOST else ""
